@@ -1,0 +1,180 @@
+//! Handing a changed lineage down, level by level: each child is touched, so that its own record places it again.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::Fanout;
+use super::store::{Failure, Store};
+use crate::keys::{Id, ItemKey, NodeRef, Schema, SortKey};
+use crate::model::{Cursor, TOUCHED, key_of, orphan_row_child, orphan_row_parent, text, touch_value};
+use crate::plan::{Cascade, Rule};
+use crate::table::{Condition, Page, Patience, Query, Table};
+
+/// Hands these lineages down and carries these cursors on. Returns the items whose records have to be delivered again.
+pub(super) async fn run<T: Table, P: Patience>(
+    store: &Store<'_, T, P>,
+    fanout: &Fanout,
+    cascades: BTreeMap<NodeRef, Cascade>,
+    cursors: BTreeSet<NodeRef>,
+) -> Vec<ItemKey> {
+    let down = Down { store, fanout };
+    let (failed, cut) = futures::join!(down.hand_down(cascades), down.carry_on(cursors));
+    failed.into_iter().chain(cut).collect()
+}
+
+struct Down<'a, 's, T, P> {
+    store: &'a Store<'s, T, P>,
+    fanout: &'a Fanout,
+}
+
+impl<T: Table, P: Patience> Down<'_, '_, T, P> {
+    fn schema(&self) -> &Schema {
+        &self.fanout.settings.schema
+    }
+
+    async fn hand_down(&self, cascades: BTreeMap<NodeRef, Cascade>) -> Vec<ItemKey> {
+        let (inserted, mut changed): (BTreeMap<_, _>, BTreeMap<_, _>) =
+            cascades.into_iter().partition(|(_, cascade)| cascade.only_inserted);
+        let mut by_partition: BTreeMap<String, BTreeMap<NodeRef, Cascade>> = BTreeMap::new();
+        for (node, cascade) in inserted {
+            by_partition.entry(self.schema().orphans_partition(&node)).or_default().insert(node, cascade);
+        }
+        let lookups = by_partition.into_iter().map(|(pk, nodes)| self.touch_orphans(pk, nodes)).collect();
+        let mut failed = Vec::new();
+        for looked_up in self.store.all(lookups).await {
+            failed.extend(looked_up.failed);
+            changed.extend(looked_up.unknown);
+        }
+        let touches = changed.iter().map(|(node, cascade)| self.touch_children(node, cascade)).collect();
+        let lineages = changed.keys().map(|node| self.schema().lineage_key(node));
+        let results = self.store.all_in_order(touches).await;
+        failed.extend(lineages.zip(results).filter(|(_, result)| result.is_err()).map(|(key, _)| key));
+        failed
+    }
+
+    /// Touches the orphans that wait for nodes which have just got their lineage. Where one partition of the register
+    /// has more than a page of entries, its nodes' own collections are looked at instead.
+    async fn touch_orphans(&self, pk: String, nodes: BTreeMap<NodeRef, Cascade>) -> LookedUp {
+        let query = Query {
+            pk,
+            range: self.schema().orphan_range(),
+            after: None,
+            limit: self.fanout.limits.orphan_page_items_max,
+            descending: false,
+        };
+        let page = match self.store.query(&query).await {
+            Ok(page) if page.next.is_none() => page,
+            Ok(_) => return LookedUp { failed: Vec::new(), unknown: nodes },
+            Err(_) => {
+                return LookedUp {
+                    failed: nodes.keys().map(|node| self.schema().lineage_key(node)).collect(),
+                    unknown: BTreeMap::new(),
+                };
+            }
+        };
+        let mut touches = Vec::new();
+        for (node, cascade) in &nodes {
+            let waiting = page.items.iter().filter(|row| orphan_row_parent(row) == Some(node.id.as_str()));
+            touches.extend(waiting.filter_map(orphan_row_child).map(|child| self.touch(node, child, cascade)));
+        }
+        let failed = self.store.all(touches).await.into_iter().filter_map(Result::err);
+        LookedUp { failed: failed.map(|node| self.schema().lineage_key(&node)).collect(), unknown: BTreeMap::new() }
+    }
+
+    /// Touches a node's children, if they fit a slice; else starts a cursor, whose own record goes on.
+    async fn touch_children(&self, node: &NodeRef, cascade: &Cascade) -> Result<(), Failure> {
+        let page = self.store.query(&self.children(node, None)).await?;
+        if page.next.is_none() {
+            return self.touch_page(node, &page, cascade).await;
+        }
+        let cursor = Cursor { sequence: cascade.sequence.clone(), after: None };
+        let older = Condition::Below { name: Cursor::SEQUENCE, value: text(&cursor.sequence) };
+        let key = self.schema().cascade_key(node);
+        // Where a cursor of this change or a newer one stands already, that one reaches every child.
+        self.store.put(&key, &cursor.item(node, self.schema()), &older).await.or_else(unless_refused)?;
+        Ok(())
+    }
+
+    async fn carry_on(&self, cursors: BTreeSet<NodeRef>) -> Vec<ItemKey> {
+        let keys: Vec<ItemKey> = cursors.iter().map(|node| self.schema().cascade_key(node)).collect();
+        let slices = cursors.iter().map(|node| self.touch_slice(node)).collect();
+        let results = self.store.all_in_order(slices).await;
+        keys.into_iter().zip(results).filter(|(_, result)| result.is_err()).map(|(key, _)| key).collect()
+    }
+
+    /// Touches the next slice of a wide node's children and moves its cursor on.
+    async fn touch_slice(&self, node: &NodeRef) -> Result<(), Failure> {
+        let schema = self.schema();
+        let key = schema.cascade_key(node);
+        let read = self.store.get_many(BTreeSet::from([key.clone()]), schema).await;
+        let Some(item) = read.item(&key)? else { return Ok(()) };
+        let Some(cursor) = Cursor::read(item) else {
+            self.store.note(&key, "this cursor is not the handler's; delete it");
+            return Ok(());
+        };
+        let page = self.store.query(&self.children(node, cursor.after.clone())).await?;
+        let cascade = Cascade { sequence: cursor.sequence.clone(), only_inserted: false };
+        self.touch_page(node, &page, &cascade).await?;
+        let mine = if self.fanout.rules.keeps(Rule::CursorCondition) {
+            Condition::Is { name: Cursor::SEQUENCE, value: Some(text(&cursor.sequence)) }
+        } else {
+            Condition::Always
+        };
+        // Where the condition fails a newer change has taken the cursor over.
+        match page.next {
+            Some(next) => {
+                let on = Cursor { after: Some(next), ..cursor };
+                self.store.put(&key, &on.item(node, schema), &mine).await.or_else(unless_refused)?;
+            }
+            None => {
+                self.store.delete(&key, &mine).await.or_else(unless_refused)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn children(&self, node: &NodeRef, after: Option<String>) -> Query {
+        Query {
+            pk: self.schema().partition(node),
+            range: self.schema().depth_range(1, 1),
+            after,
+            limit: self.fanout.limits.touch_slice_items_max,
+            descending: false,
+        }
+    }
+
+    async fn touch_page(&self, node: &NodeRef, page: &Page, cascade: &Cascade) -> Result<(), Failure> {
+        let children = page.items.iter().filter_map(|row| match self.schema().parse_sort_key(&key_of(row, self.schema())?.sk) {
+            Some(SortKey::Ancestor { id, .. }) => Some(id),
+            _ => None,
+        });
+        let touches = children.map(|child| self.touch(node, child, cascade)).collect();
+        match self.store.all(touches).await.into_iter().find_map(Result::err) {
+            Some(_) => Err(Failure::Again),
+            None => Ok(()),
+        }
+    }
+
+    /// Has a child placed again, unless it isn't there. On failure, whose child it was.
+    async fn touch(&self, node: &NodeRef, child: Id, cascade: &Cascade) -> Result<(), NodeRef> {
+        let key = self.schema().node_key(&node.sibling(child));
+        let value = touch_value(&cascade.sequence, node);
+        self.store.count(|counts| counts.touches += 1);
+        let touched = self.store.set(&key, TOUCHED, &value, &Condition::Exists).await;
+        touched.or_else(unless_refused).map(|_| ()).map_err(|_| node.clone())
+    }
+}
+
+/// What a look into the register of orphans came to.
+struct LookedUp {
+    failed: Vec<ItemKey>,
+    /// Nodes whose orphans couldn't be told from it.
+    unknown: BTreeMap<NodeRef, Cascade>,
+}
+
+/// What the table refuses for good is noted, and no reason to try again.
+fn unless_refused(failure: Failure) -> Result<bool, Failure> {
+    match failure {
+        Failure::Refused => Ok(false),
+        Failure::Again => Err(failure),
+    }
+}

@@ -1,0 +1,139 @@
+//! Where a node stands: the one item that names every row that describes it.
+
+use super::item::{AttributeValue, Item, text, text_of, with_key};
+use crate::keys::{Id, ItemKey, NodeRef, Schema};
+
+const ANCESTORS: &str = "ancestors";
+const PATH: &str = "path";
+const ROOT: &str = "root";
+const ORPHAN: &str = "orphan";
+const RETRACTING: &str = "retracting";
+const UNPUT: &str = "unput";
+
+/// Where a node stands. With the schema it names every row of the node there is.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Placement {
+    /// Its ancestors, nearest first, at most [`DEPTH_MAX`](crate::keys::DEPTH_MAX).
+    pub ancestors: Vec<Id>,
+    /// The segments of the path below the farthest of them, its own last. Empty where path rows are off.
+    pub path: Vec<String>,
+    /// Whether it has a root row.
+    pub root: bool,
+    /// Whether its parent has no lineage: then it stands in the register of orphans.
+    pub orphan: bool,
+}
+
+/// A node's lineage, the item `LINEAGE`.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Lineage {
+    /// Where the node stands now.
+    pub placement: Placement,
+    /// Rows of an earlier placement that may still be there.
+    pub retracting: Vec<ItemKey>,
+    /// Whether rows of this placement may not be there yet.
+    pub unput: bool,
+}
+
+/// What stands in the place of a lineage.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Stored {
+    /// Nothing.
+    Absent,
+    /// An item that no handler has written.
+    Malformed,
+    /// A lineage.
+    Lineage(Lineage),
+}
+
+impl Stored {
+    /// Reads what stands there.
+    #[must_use]
+    pub fn read(item: Option<&Item>, schema: &Schema) -> Self {
+        match item {
+            None => Self::Absent,
+            Some(item) => Lineage::read(item, schema).map_or(Self::Malformed, Self::Lineage),
+        }
+    }
+
+    /// The lineage, if it is one.
+    #[must_use]
+    pub fn lineage(&self) -> Option<&Lineage> {
+        match self {
+            Self::Lineage(lineage) => Some(lineage),
+            Self::Absent | Self::Malformed => None,
+        }
+    }
+}
+
+impl Lineage {
+    /// As an item.
+    #[must_use]
+    pub fn item(&self, node: &NodeRef, schema: &Schema) -> Item {
+        let Placement { ancestors, path, root, orphan } = &self.placement;
+        let mut item = with_key(&schema.lineage_key(node), schema);
+        item.insert(ANCESTORS.into(), AttributeValue::L(ancestors.iter().map(|id| text(id.as_str())).collect()));
+        item.insert(PATH.into(), AttributeValue::L(path.iter().map(text).collect()));
+        item.insert(ROOT.into(), AttributeValue::Bool(*root));
+        if *orphan {
+            item.insert(ORPHAN.into(), AttributeValue::Bool(true));
+        }
+        if !self.retracting.is_empty() {
+            let rows = self.retracting.iter().map(|key| AttributeValue::M(with_key(key, schema).into_iter().collect()));
+            item.insert(RETRACTING.into(), AttributeValue::L(rows.collect()));
+        }
+        if self.unput {
+            item.insert(UNPUT.into(), AttributeValue::Bool(true));
+        }
+        item
+    }
+
+    fn read(item: &Item, schema: &Schema) -> Option<Self> {
+        let ancestors = texts(item, ANCESTORS)?.into_iter().map(|id| Id::new(id).ok()).collect::<Option<_>>()?;
+        let retracting = match item.get(RETRACTING) {
+            None => Vec::new(),
+            Some(AttributeValue::L(rows)) => rows.iter().map(|row| row_key(row, schema)).collect::<Option<_>>()?,
+            Some(_) => return None,
+        };
+        Some(Self {
+            placement: Placement {
+                ancestors,
+                path: texts(item, PATH)?,
+                root: flag(item, ROOT)?,
+                orphan: flag(item, ORPHAN)?,
+            },
+            retracting,
+            unput: flag(item, UNPUT)?,
+        })
+    }
+
+    /// Whether all rows of this placement, and none of another, are known to be there.
+    #[must_use]
+    pub fn is_settled(&self) -> bool {
+        self.retracting.is_empty() && !self.unput
+    }
+}
+
+fn texts(item: &Item, name: &str) -> Option<Vec<String>> {
+    match item.get(name) {
+        Some(AttributeValue::L(list)) => list
+            .iter()
+            .map(|value| if let AttributeValue::S(text) = value { Some(text.clone()) } else { None })
+            .collect(),
+        _ => None,
+    }
+}
+
+fn flag(item: &Item, name: &str) -> Option<bool> {
+    match item.get(name) {
+        None => Some(false),
+        Some(AttributeValue::Bool(value)) => Some(*value),
+        Some(_) => None,
+    }
+}
+
+fn row_key(row: &AttributeValue, schema: &Schema) -> Option<ItemKey> {
+    let AttributeValue::M(map) = row else { return None };
+    let map: Item = map.clone().into_iter().collect();
+    let names = schema.names();
+    Some(ItemKey::new(text_of(&map, &names.partition_key)?, text_of(&map, &names.sort_key)?))
+}

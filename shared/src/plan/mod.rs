@@ -1,0 +1,9 @@
+//! What has to be written, given what was read. Pure and synchronous: no table, no clock, no randomness.
+
+mod batch;
+mod place;
+mod rules;
+
+pub use batch::{Batch, Cascade, Change, Event, Placing, Problem};
+pub use place::{PlaceInput, PlacePlan, Settle, place, placement};
+pub use rules::{Rule, Rules};

@@ -1,0 +1,278 @@
+//! What a table must hold, computed from its base records alone.
+//!
+//! This is the judge, so it shares no code with what it judges: keys are spelt out here once more, and each node's
+//! place is found by walking up from it, the naive way.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_dynamo::AttributeValue::{self, Bool, L, N, S};
+
+/// An item.
+pub type Item = BTreeMap<String, AttributeValue>;
+/// A table: its items by partition key and sort key.
+pub type Contents = BTreeMap<(String, String), Item>;
+
+/// How the table is kept, said independently of the product's settings.
+#[derive(Clone, Debug)]
+pub struct Oracle {
+    /// Names of the key attributes, of `parent` and of `segment`, and the node's sort key.
+    pub names: [&'static str; 5],
+    /// Whether there are path rows.
+    pub path_rows: bool,
+    /// Whether there are root rows.
+    pub root_rows: bool,
+    /// Whether partition keys carry a tenant.
+    pub tenants: bool,
+    /// Attributes that rows carry; none: all.
+    pub copied: Option<Vec<&'static str>>,
+}
+
+impl Default for Oracle {
+    fn default() -> Self {
+        Self {
+            names: ["PK", "SK", "parent", "segment", "NODE"],
+            path_rows: true,
+            root_rows: true,
+            tenants: false,
+            copied: None,
+        }
+    }
+}
+
+struct Node<'a> {
+    parent: Option<&'a str>,
+    segment: Option<&'a str>,
+    item: &'a Item,
+}
+
+/// A tenant (empty where there are none) and an id.
+type Place<'a> = (&'a str, &'a str);
+
+impl Oracle {
+    /// Whether an item is a base record, or somebody else's, rather than derived.
+    #[must_use]
+    pub fn is_base(&self, pk: &str, sk: &str) -> bool {
+        let node = self.names[4];
+        let below = sk.strip_prefix(node).and_then(|rest| rest.strip_prefix('#')).is_some_and(|rest| {
+            rest.len() > 4 && rest.as_bytes()[..4].iter().all(u8::is_ascii_digit) && rest.as_bytes()[4] == b'#'
+        });
+        let register = pk.rsplit('#').any(|part| part == "ROOTS" || part == "ORPHANS")
+            && (sk.starts_with("ROOT#") || sk.starts_with("ORPHAN#"));
+        !(below
+            || register
+            || sk == "LINEAGE"
+            || sk == "CASCADE"
+            || sk.starts_with("PATH#")
+            || sk.starts_with("v0_"))
+    }
+
+    /// The whole table that these base records call for. Derived items among them are left out of account.
+    #[must_use]
+    pub fn table(&self, contents: &Contents) -> Contents {
+        let base: Contents =
+            contents.iter().filter(|((pk, sk), _)| self.is_base(pk, sk)).map(|(k, v)| (k.clone(), v.clone())).collect();
+        let mut table = base.clone();
+        let nodes = self.nodes(&base);
+        for (&(tenant, id), node) in &nodes {
+            self.add_rows(&mut table, &nodes, tenant, id, node);
+        }
+        self.add_latest(&mut table, &base);
+        table
+    }
+
+    /// What differs between a table and what it must hold, a line each.
+    #[must_use]
+    pub fn differences(&self, contents: &Contents) -> Vec<String> {
+        let wanted = self.table(contents);
+        let keys: BTreeSet<_> = wanted.keys().chain(contents.keys()).collect();
+        keys.into_iter()
+            .filter_map(|key| match (wanted.get(key), contents.get(key)) {
+                (Some(_), None) => Some(format!("missing {} | {}", key.0, key.1)),
+                (None, Some(_)) => Some(format!("left over {} | {}", key.0, key.1)),
+                (Some(w), Some(c)) if w != c => {
+                    Some(format!("wrong {} | {}: wanted {w:?}, found {c:?}", key.0, key.1))
+                }
+                _ => None,
+            })
+            .collect()
+    }
+
+    fn split<'a>(&self, pk: &'a str) -> Option<Place<'a>> {
+        if self.tenants { pk.strip_prefix("TENANT#")?.split_once('#') } else { Some(("", pk)) }
+    }
+
+    fn pk(&self, tenant: &str, rest: &str) -> String {
+        if self.tenants { format!("TENANT#{tenant}#{rest}") } else { rest.to_owned() }
+    }
+
+    fn nodes<'a>(&self, base: &'a Contents) -> BTreeMap<Place<'a>, Node<'a>> {
+        let [_, _, parent, segment, node_sk] = self.names;
+        let usable = |text: &str| !text.is_empty() && text.len() <= 1014;
+        let mut nodes = BTreeMap::new();
+        for ((pk, sk), item) in base {
+            let Some(place) = self.split(pk) else { continue };
+            if sk != node_sk || !usable(place.1) || (self.tenants && place.0.is_empty()) {
+                continue;
+            }
+            let read = |name: &str| match item.get(name) {
+                None => Some(None),
+                Some(S(text)) if usable(text) => Some(Some(text.as_str())),
+                Some(_) => None,
+            };
+            if let (Some(parent), Some(segment)) = (read(parent), read(segment)) {
+                nodes.insert(place, Node { parent, segment: segment.filter(|s| *s != place.1), item });
+            }
+        }
+        nodes
+    }
+
+    fn add_rows(
+        &self,
+        table: &mut Contents,
+        nodes: &BTreeMap<Place<'_>, Node<'_>>,
+        tenant: &str,
+        id: &str,
+        node: &Node<'_>,
+    ) {
+        let [pk_name, sk_name, .., node_sk] = self.names;
+        let mut ancestors: Vec<&str> = Vec::new();
+        let mut next = node.parent;
+        while let Some(at) = next
+            && at != id
+            && !ancestors.contains(&at)
+            && ancestors.len() < 98
+        {
+            ancestors.push(at);
+            next = nodes.get(&(tenant, at)).and_then(|n| n.parent);
+        }
+        let segment_of = |at: &str| match nodes.get(&(tenant, at)) {
+            Some(n) => n.segment.unwrap_or(at).to_owned(),
+            None => at.to_owned(),
+        };
+        let mut path: Vec<String> = ancestors.iter().rev().skip(1).map(|at| segment_of(at)).collect();
+        if ancestors.is_empty() || !self.path_rows {
+            path.clear();
+        } else {
+            path.push(segment_of(id));
+        }
+        let orphan = ancestors.first().is_some_and(|p| !nodes.contains_key(&(tenant, p)));
+        let root = node.parent.is_none() && self.root_rows;
+
+        let mut put = |pk: String, sk: String, own: Vec<(&str, AttributeValue)>, copies: bool| {
+            if sk.len() > 1024 {
+                return;
+            }
+            let mut item: Item = own.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+            if copies {
+                item.extend(self.copies(node.item));
+            }
+            item.insert(pk_name.to_owned(), S(pk.clone()));
+            item.insert(sk_name.to_owned(), S(sk.clone()));
+            table.insert((pk, sk), item);
+        };
+        let texts = |list: &mut dyn Iterator<Item = String>| L(list.map(S).collect());
+        let mut lineage = vec![
+            ("ancestors", texts(&mut ancestors.iter().map(|a| (*a).to_owned()))),
+            ("path", texts(&mut path.iter().cloned())),
+            ("root", Bool(root)),
+        ];
+        if orphan {
+            lineage.push(("orphan", Bool(true)));
+        }
+        put(self.pk(tenant, id), "LINEAGE".to_owned(), lineage, false);
+        let below = |depth: usize| {
+            vec![
+                ("_id", S(id.to_owned())),
+                ("_depth", N(depth.to_string())),
+                ("_parent", S(node.parent.unwrap_or_default().to_owned())),
+            ]
+        };
+        for (index, ancestor) in ancestors.iter().enumerate() {
+            put(self.pk(tenant, ancestor), format!("{node_sk}#{:04}#{id}", index + 1), below(index + 1), true);
+        }
+        if let (Some(farthest), false) = (ancestors.last(), path.is_empty()) {
+            let encoded: Vec<String> = path.iter().map(|segment| percent_encode(segment)).collect();
+            let mut sk = format!("PATH#{}", encoded.join("#"));
+            if node.segment.is_some() {
+                sk = format!("{sk}!{}", percent_encode(id));
+            }
+            put(self.pk(tenant, farthest), sk, below(ancestors.len()), true);
+        }
+        if root {
+            put(self.pk(tenant, "ROOTS"), format!("ROOT#{id}"), vec![("_id", S(id.to_owned()))], true);
+        }
+        if orphan {
+            let parent = ancestors[0];
+            let mut hash: u64 = 0x811c_9dc5;
+            for byte in parent.bytes() {
+                hash = ((hash ^ u64::from(byte)) * 0x0100_0193) % (1 << 32);
+            }
+            let own = vec![("_id", S(id.to_owned())), ("_parent", S(parent.to_owned()))];
+            put(self.pk(tenant, &format!("ORPHANS#{:x}", hash % 16)), format!("ORPHAN#{id}"), own, false);
+        }
+    }
+
+    fn copies(&self, item: &Item) -> Item {
+        let [pk, sk, ..] = self.names;
+        item.iter()
+            .filter(|(name, _)| !name.starts_with('_') && *name != pk && *name != sk)
+            .filter(|(name, _)| self.copied.as_ref().is_none_or(|list| list.contains(&name.as_str())))
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect()
+    }
+
+    fn add_latest(&self, table: &mut Contents, base: &Contents) {
+        let [pk_name, sk_name, ..] = self.names;
+        let mut newest: BTreeMap<(&str, &str), (u32, &Item)> = BTreeMap::new();
+        for ((pk, sk), item) in base {
+            let Some((tenant, id)) = self.split(pk) else { continue };
+            if id.is_empty() || id.len() > 1014 || (self.tenants && tenant.is_empty()) {
+                continue;
+            }
+            if let Some((version, topic)) = revision(sk) {
+                let newest = newest.entry((pk, topic)).or_insert((version, item));
+                if version > newest.0 {
+                    *newest = (version, item);
+                }
+            }
+        }
+        for ((pk, topic), (version, revision)) in newest {
+            let mut item = self.copies(revision);
+            let sk = format!("v0_{topic}");
+            item.insert(pk_name.to_owned(), S(pk.to_owned()));
+            item.insert(sk_name.to_owned(), S(sk.clone()));
+            item.insert("_version".to_owned(), N(version.to_string()));
+            table.insert((pk.to_owned(), sk), item);
+        }
+    }
+}
+
+/// `v003_Audit`, `va1000_Audit`: version and topic.
+fn revision(sk: &str) -> Option<(u32, &str)> {
+    let (version, topic) = sk.split_once('_')?;
+    let digits = version.strip_prefix('v')?;
+    let (letter, digits) = match digits.chars().next()? {
+        c @ 'a'..='c' => (Some(c), &digits[1..]),
+        _ => (None, digits),
+    };
+    let wanted = match letter {
+        None => 3,
+        Some('a') => 4,
+        Some('b') => 5,
+        Some(_) => 6,
+    };
+    let number: u32 = digits.parse().ok()?;
+    let canonical = digits.len() == wanted
+        && digits.bytes().all(|b| b.is_ascii_digit())
+        && number > 0
+        && (letter.is_none() || !digits.starts_with('0'));
+    canonical.then_some((number, topic))
+}
+
+fn percent_encode(text: &str) -> String {
+    let mut encoded = String::new();
+    for c in text.chars() {
+        if u32::from(c) <= 0x25 { encoded += &format!("%{:02X}", u32::from(c)) } else { encoded.push(c) }
+    }
+    encoded
+}

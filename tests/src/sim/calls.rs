@@ -1,0 +1,360 @@
+//! Calls to the simulated table: each waits for its turn, and is carried out an item at a time.
+
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Waker};
+
+use rand::Rng;
+use rand::rngs::SmallRng;
+use sapwood::keys::ItemKey;
+use sapwood::model::{AttributeValue, Item};
+use sapwood::table::{
+    Condition, ErrorKind, Found, Page, Patience, Query, Reply, Table, TableError, Write,
+};
+
+use crate::memory::{Memory, default_key};
+
+/// What a call asks for.
+#[derive(Clone, Debug)]
+pub(super) enum Ask {
+    Get(Vec<ItemKey>),
+    Write(Vec<Write>),
+    Put(Item, Condition),
+    Delete(ItemKey, Condition),
+    Set(ItemKey, String, AttributeValue, Condition),
+    Query(Query),
+}
+
+/// What it is answered.
+enum Answer {
+    Found(Found),
+    Unprocessed(Vec<Write>),
+    Held(bool),
+    Page(Page),
+    Failed(TableError),
+}
+
+struct Call {
+    invocation: u64,
+    ask: Ask,
+    /// How many items of a batch are done.
+    done: usize,
+    found: Found,
+    unprocessed: Vec<Write>,
+    waker: Waker,
+}
+
+/// The calls that wait, and the table that they are about.
+pub(super) struct Calls {
+    pub(super) memory: Memory,
+    pub(super) rng: SmallRng,
+    /// How many more calls may fail.
+    pub(super) failures_left: usize,
+    /// The share of calls that fail, in a hundred.
+    pub(super) failure_percent: u32,
+    waiting: BTreeMap<u64, Call>,
+    answers: BTreeMap<u64, Answer>,
+    next: u64,
+    /// A hash of all that was carried out, to compare two runs.
+    pub(super) trace: u64,
+}
+
+pub(super) type Shared = Arc<Mutex<Calls>>;
+
+impl Calls {
+    pub(super) fn new(rng: SmallRng, failures_left: usize, failure_percent: u32) -> Self {
+        Self {
+            memory: Memory::default(),
+            rng,
+            failures_left,
+            failure_percent,
+            waiting: BTreeMap::new(),
+            answers: BTreeMap::new(),
+            next: 0,
+            trace: 0xcbf2_9ce4_8422_2325,
+        }
+    }
+
+    pub(super) fn waiting(&self) -> usize {
+        self.waiting.len()
+    }
+
+    pub(super) fn mark(&mut self, value: u64) {
+        self.trace = (self.trace ^ value).wrapping_mul(0x0000_0100_0000_01b3);
+    }
+
+    fn fails(&mut self) -> bool {
+        let fails = self.failures_left > 0 && self.rng.random_ratio(self.failure_percent, 100);
+        self.failures_left -= usize::from(fails);
+        fails
+    }
+
+    /// Carries out some of a waiting call, picked at random. Returns whose it was.
+    pub(super) fn step(&mut self) -> u64 {
+        let position = self.rng.random_range(0..self.waiting.len());
+        let (&id, _) = self.waiting.iter().nth(position).unwrap();
+        let mut call = self.waiting.remove(&id).unwrap();
+        let invocation = call.invocation;
+        self.mark(id);
+        let answer = self.carry_out(&mut call);
+        match answer {
+            Some(answer) => {
+                call.waker.wake_by_ref();
+                self.answers.insert(id, answer);
+            }
+            None => {
+                self.waiting.insert(id, call);
+            }
+        }
+        invocation
+    }
+
+    fn carry_out(&mut self, call: &mut Call) -> Option<Answer> {
+        let retry = || Answer::Failed(TableError::new(ErrorKind::Retry, "injected"));
+        match call.ask.clone() {
+            Ask::Get(keys) => {
+                let whole = self.rng.random_bool(0.5);
+                loop {
+                    if call.done == keys.len() {
+                        return Some(Answer::Found(std::mem::take(&mut call.found)));
+                    }
+                    if self.fails() {
+                        if self.rng.random_bool(0.5) {
+                            return Some(retry());
+                        }
+                        call.found.unprocessed.push(keys[call.done].clone());
+                    } else {
+                        call.found.items.extend(self.memory.get(&keys[call.done]).cloned());
+                    }
+                    call.done += 1;
+                    if !whole && call.done < keys.len() {
+                        return None;
+                    }
+                }
+            }
+            Ask::Write(writes) => {
+                if call.done == 0 {
+                    let bad = writes.iter().any(|write| match write {
+                        Write::Put { key, item } => Memory::check(item, key).is_err(),
+                        Write::Delete(_) => false,
+                    });
+                    if bad {
+                        return Some(Answer::Failed(TableError::new(ErrorKind::Refuse, "refused")));
+                    }
+                }
+                let whole = self.rng.random_bool(0.5);
+                loop {
+                    if call.done == writes.len() {
+                        return Some(Answer::Unprocessed(std::mem::take(&mut call.unprocessed)));
+                    }
+                    let write = &writes[call.done];
+                    if self.fails() {
+                        // Of a write that fails, half are applied all the same.
+                        if self.rng.random_bool(0.5) {
+                            self.apply(write);
+                        }
+                        if self.rng.random_bool(0.5) {
+                            return Some(retry());
+                        }
+                        call.unprocessed.push(write.clone());
+                    } else {
+                        self.apply(write);
+                    }
+                    call.done += 1;
+                    if !whole && call.done < writes.len() {
+                        return None;
+                    }
+                }
+            }
+            Ask::Query(query) => {
+                if self.fails() {
+                    return Some(retry());
+                }
+                Some(Answer::Page(self.memory.query(&query)))
+            }
+            ask => {
+                let fails = self.fails();
+                if fails && self.rng.random_bool(0.5) {
+                    return Some(retry());
+                }
+                let held = self.conditional(&ask);
+                Some(match held {
+                    Ok(_) if fails => retry(),
+                    Ok(held) => Answer::Held(held),
+                    Err(error) => Answer::Failed(error),
+                })
+            }
+        }
+    }
+
+    fn apply(&mut self, write: &Write) {
+        match write {
+            Write::Put { key, item } => self.memory.write(key, Some(item.clone())),
+            Write::Delete(key) => self.memory.write(key, None),
+        }
+    }
+
+    fn conditional(&mut self, ask: &Ask) -> Result<bool, TableError> {
+        let (key, condition) = match ask {
+            Ask::Put(item, condition) => (default_key(item).unwrap(), condition),
+            Ask::Delete(key, condition) | Ask::Set(key, _, _, condition) => (key.clone(), condition),
+            Ask::Get(_) | Ask::Write(_) | Ask::Query(_) => unreachable!("not conditional"),
+        };
+        let old = self.memory.get(&key).cloned();
+        if !condition.holds(old.as_ref()) {
+            return Ok(false);
+        }
+        let new = match ask {
+            Ask::Put(item, _) => Some(item.clone()),
+            Ask::Set(_, attribute, value, _) => {
+                let mut item = old.unwrap();
+                item.insert(attribute.clone(), value.clone());
+                Some(item)
+            }
+            _ => None,
+        };
+        if let Some(item) = &new {
+            Memory::check(item, &key)?;
+        }
+        self.memory.write(&key, new);
+        Ok(true)
+    }
+
+    /// An invocation dies: of its calls under way, some are carried out, in part or whole, and none is answered.
+    pub(super) fn crash(&mut self, invocation: u64) {
+        let ids: Vec<u64> = self.waiting.iter().filter(|(_, c)| c.invocation == invocation).map(|(&id, _)| id).collect();
+        for id in ids {
+            let call = self.waiting.remove(&id).unwrap();
+            match &call.ask {
+                Ask::Write(writes) => {
+                    for write in &writes[call.done..] {
+                        if self.rng.random_bool(0.5) {
+                            self.apply(write);
+                        }
+                    }
+                }
+                Ask::Get(_) | Ask::Query(_) => {}
+                ask => {
+                    if self.rng.random_bool(0.5) {
+                        let _ = self.conditional(ask);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The simulated table, as one invocation sees it.
+pub(super) struct SimTable {
+    pub(super) calls: Shared,
+    pub(super) invocation: u64,
+}
+
+struct Turn<'a> {
+    table: &'a SimTable,
+    ask: Option<Ask>,
+    id: u64,
+}
+
+impl Future for Turn<'_> {
+    type Output = Answer;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Answer> {
+        let calls = Arc::clone(&self.table.calls);
+        let mut calls = calls.lock().unwrap();
+        if let Some(ask) = self.ask.take() {
+            self.id = calls.next;
+            calls.next += 1;
+            let call = Call {
+                invocation: self.table.invocation,
+                ask,
+                done: 0,
+                found: Found::default(),
+                unprocessed: Vec::new(),
+                waker: context.waker().clone(),
+            };
+            calls.waiting.insert(self.id, call);
+            return Poll::Pending;
+        }
+        if let Some(answer) = calls.answers.remove(&self.id) {
+            return Poll::Ready(answer);
+        }
+        if let Some(call) = calls.waiting.get_mut(&self.id) {
+            call.waker.clone_from(context.waker());
+        }
+        Poll::Pending
+    }
+}
+
+impl SimTable {
+    async fn ask(&self, ask: Ask) -> Answer {
+        Turn { table: self, ask: Some(ask), id: 0 }.await
+    }
+
+    async fn ask_held(&self, ask: Ask) -> Result<Reply<bool>, TableError> {
+        match self.ask(ask).await {
+            Answer::Held(value) => reply(value),
+            Answer::Failed(error) => Err(error),
+            _ => unreachable!("another answer"),
+        }
+    }
+}
+
+fn reply<T>(value: T) -> Result<Reply<T>, TableError> {
+    Ok(Reply { value, read_units: 0.0, write_units: 0.0 })
+}
+
+impl Table for SimTable {
+    async fn get_many(&self, keys: &[ItemKey]) -> Result<Reply<Found>, TableError> {
+        match self.ask(Ask::Get(keys.to_vec())).await {
+            Answer::Found(found) => reply(found),
+            Answer::Failed(error) => Err(error),
+            _ => unreachable!("another answer"),
+        }
+    }
+
+    async fn write_many(&self, writes: &[Write]) -> Result<Reply<Vec<Write>>, TableError> {
+        match self.ask(Ask::Write(writes.to_vec())).await {
+            Answer::Unprocessed(writes) => reply(writes),
+            Answer::Failed(error) => Err(error),
+            _ => unreachable!("another answer"),
+        }
+    }
+
+    async fn put(&self, item: &Item, condition: &Condition) -> Result<Reply<bool>, TableError> {
+        self.ask_held(Ask::Put(item.clone(), condition.clone())).await
+    }
+
+    async fn delete(&self, key: &ItemKey, condition: &Condition) -> Result<Reply<bool>, TableError> {
+        self.ask_held(Ask::Delete(key.clone(), condition.clone())).await
+    }
+
+    async fn set(
+        &self,
+        key: &ItemKey,
+        attribute: &str,
+        value: &AttributeValue,
+        condition: &Condition,
+    ) -> Result<Reply<bool>, TableError> {
+        self.ask_held(Ask::Set(key.clone(), attribute.to_owned(), value.clone(), condition.clone())).await
+    }
+
+    async fn query(&self, query: &Query) -> Result<Reply<Page>, TableError> {
+        match self.ask(Ask::Query(query.clone())).await {
+            Answer::Page(page) => reply(page),
+            Answer::Failed(error) => Err(error),
+            _ => unreachable!("another answer"),
+        }
+    }
+}
+
+/// Gives up at random.
+pub(super) struct SimPatience(pub(super) Shared);
+
+impl Patience for SimPatience {
+    async fn wait(&self, _attempt: u32) -> bool {
+        self.0.lock().unwrap().rng.random_bool(0.6)
+    }
+}

@@ -1,0 +1,319 @@
+//! The scheduler.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Waker};
+
+use rand::rngs::SmallRng;
+use rand::{Rng, SeedableRng};
+use sapwood::fanout::{Fanout, Limits, Report};
+use sapwood::keys::{Id, NodeRef, Schema};
+use sapwood::model::{BaseNode, Settings, Stored, is_touch};
+use sapwood::plan::{Change, PlaceInput, Rules, place};
+
+use super::calls::{Calls, Shared, SimPatience, SimTable};
+use super::profile::{Profile, Writers};
+use super::writers::{BaseWrite, script};
+use crate::oracle::Oracle;
+
+/// A run that came to its end, right.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Run {
+    /// Scheduler steps.
+    pub steps: usize,
+    /// A hash of what happened, call by call.
+    pub trace: u64,
+}
+
+/// A run that went wrong.
+#[derive(Clone, Debug)]
+pub struct Fault {
+    /// The seed that replays it.
+    pub seed: u64,
+    /// What is wrong.
+    pub what: Vec<String>,
+}
+
+impl std::fmt::Display for Fault {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "seed {}: {}", self.seed, self.what.join("; "))
+    }
+}
+
+type Running = Pin<Box<dyn Future<Output = Report> + Send>>;
+
+struct Invocation {
+    future: Running,
+    records: Vec<Change>,
+}
+
+struct World<'a> {
+    profile: &'a Profile,
+    calls: Shared,
+    fanout: Fanout,
+    /// Records to be delivered, in the stream's order.
+    queue: Vec<Change>,
+    /// Records that have been delivered and done.
+    history: Vec<Change>,
+    running: BTreeMap<u64, Invocation>,
+    invocations: u64,
+    crashes_left: usize,
+    late_left: usize,
+    /// Most invocations at a time.
+    lanes: usize,
+    /// Faults are injected from here on only: what is there before has settled.
+    begun: bool,
+}
+
+/// Runs one schedule.
+///
+/// # Errors
+/// A [`Fault`] with what differs from what the base records call for, or with what else is wrong.
+pub fn run(seed: u64, profile: &Profile) -> Result<Run, Fault> {
+    let mut rng = SmallRng::seed_from_u64(seed);
+    let mut script = script(&mut rng, profile.writers, profile.writes_max);
+    let settings = Settings {
+        path_rows: profile.writers == Writers::Moves || rng.random_ratio(4, 5),
+        root_rows: rng.random_ratio(4, 5),
+        ..Settings::default()
+    };
+    let limits = Limits {
+        touch_slice_items_max: [1, 2, 3, 100][rng.random_range(0..4)],
+        orphan_page_items_max: [1, 2, 100][rng.random_range(0..3)],
+        revision_page_items_max: [1, 2, 100][rng.random_range(0..3)],
+        requests_in_flight_max: [1, 2, 8][rng.random_range(0..3)],
+        rounds_max: [2, 20][rng.random_range(0..2)],
+    };
+    let oracle = Oracle { path_rows: settings.path_rows, root_rows: settings.root_rows, ..Oracle::default() };
+    let failure_percent = [0, 2, 10, 25][rng.random_range(0..4)];
+    let crashes_left = if rng.random_bool(0.5) { profile.crashes_max } else { 0 };
+    let late_left = if rng.random_bool(0.5) { profile.late_max } else { 0 };
+    let lanes = rng.random_range(1..=5);
+    let mut world = World {
+        profile,
+        calls: Arc::new(Mutex::new(Calls::new(rng, 0, failure_percent))),
+        fanout: Fanout { settings, limits, rules: profile.rules() },
+        queue: Vec::new(),
+        history: Vec::new(),
+        running: BTreeMap::new(),
+        invocations: 0,
+        crashes_left,
+        late_left,
+        lanes,
+        begun: false,
+    };
+    let fault = |what: Vec<String>| Fault { seed, what };
+    let mut steps = 0;
+    for write in &script.settled {
+        world.write(write);
+    }
+    world.settle(&mut std::collections::VecDeque::new(), &mut steps, &BTreeSet::new()).map_err(&fault)?;
+    world.begin();
+    let watched = world.watched();
+    world.settle(&mut script.rest, &mut steps, &watched).map_err(&fault)?;
+
+    let calls = world.calls.lock().unwrap();
+    let contents = calls.memory.contents();
+    let mut what = oracle.differences(&contents);
+    what.extend(unfinished(&calls, &world.fanout.settings));
+    if what.is_empty() { Ok(Run { steps, trace: calls.trace }) } else { Err(fault(what)) }
+}
+
+impl World<'_> {
+    fn write(&mut self, write: &BaseWrite) {
+        write.apply(&mut self.calls.lock().unwrap().memory);
+    }
+
+    fn begin(&mut self) {
+        self.begun = true;
+        self.history.clear();
+        self.calls.lock().unwrap().failures_left = self.profile.failures_max;
+    }
+
+    /// Goes on until everything is written and delivered, and nothing runs any more.
+    fn settle(
+        &mut self,
+        rest: &mut std::collections::VecDeque<BaseWrite>,
+        steps: &mut usize,
+        watched: &BTreeSet<String>,
+    ) -> Result<(), Vec<String>> {
+        loop {
+            *steps += 1;
+            if *steps > self.profile.steps_max {
+                return Err(vec!["it doesn't come to rest".to_owned()]);
+            }
+            self.take_records();
+            self.look(watched)?;
+            let waiting = self.calls.lock().unwrap().waiting();
+            if rest.is_empty() && self.queue.is_empty() && self.running.is_empty() {
+                return Ok(());
+            }
+            let can_start = !self.queue.is_empty() && self.running.len() < self.lanes;
+            match self.roll(100) {
+                0..=3 if !rest.is_empty() => self.write(&rest.pop_front().unwrap()),
+                4..=14 if can_start => self.start(),
+                15 if self.begun && self.crashes_left > 0 && !self.running.is_empty() => self.crash(),
+                16 if self.begun && self.late_left > 0 && !self.history.is_empty() => self.redeliver(),
+                _ if waiting > 0 => {
+                    let invocation = self.calls.lock().unwrap().step();
+                    self.poll(invocation);
+                }
+                _ if can_start => self.start(),
+                _ if !rest.is_empty() => self.write(&rest.pop_front().unwrap()),
+                _ => {}
+            }
+        }
+    }
+
+    fn roll(&self, below: usize) -> usize {
+        self.calls.lock().unwrap().rng.random_range(0..below)
+    }
+
+    /// Takes what the table's stream has, past the event source's filter.
+    fn take_records(&mut self) {
+        let mut calls = self.calls.lock().unwrap();
+        self.queue.extend(calls.memory.stream.drain(..).filter(|change| passes_filter(&change.key.sk)));
+    }
+
+    /// What the order of records holds for: the item, unless touches are kept apart.
+    fn item_of(&self, change: &Change) -> (String, String, bool) {
+        let apart = self.profile.touches_apart && is_touch(change.old.as_ref(), change.new.as_ref());
+        (change.key.pk.clone(), change.key.sk.clone(), apart)
+    }
+
+    /// Starts an invocation with 1 to 6 records of any items, those of one item in order.
+    fn start(&mut self) {
+        let size = self.roll(6) + 1;
+        let eager = self.roll(2) == 0;
+        let mut blocked: BTreeSet<_> =
+            self.running.values().flat_map(|i| &i.records).map(|change| self.item_of(change)).collect();
+        let mut records = Vec::new();
+        let mut left = Vec::new();
+        for change in std::mem::take(&mut self.queue) {
+            let item = self.item_of(&change);
+            if records.len() < size && !blocked.contains(&item) && (eager || self.roll(2) == 0) {
+                records.push(change);
+            } else {
+                blocked.insert(item);
+                left.push(change);
+            }
+        }
+        self.queue = left;
+        if records.is_empty() {
+            return;
+        }
+        let id = self.invocations;
+        self.invocations += 1;
+        let (fanout, calls, changes) = (self.fanout.clone(), Arc::clone(&self.calls), records.clone());
+        let future = Box::pin(async move {
+            let table = SimTable { calls: Arc::clone(&calls), invocation: id };
+            fanout.run(&table, &SimPatience(calls), &changes).await
+        });
+        self.running.insert(id, Invocation { future, records });
+        self.poll(id);
+    }
+
+    fn poll(&mut self, id: u64) {
+        let Some(invocation) = self.running.get_mut(&id) else { return };
+        let mut context = Context::from_waker(Waker::noop());
+        if let Poll::Ready(report) = invocation.future.as_mut().poll(&mut context) {
+            let records = self.running.remove(&id).unwrap().records;
+            // The lowest failed record is the checkpoint: everything from there comes again.
+            let checkpoint = records.iter().position(|r| report.failed.contains(&r.sequence)).unwrap_or(records.len());
+            self.history.extend_from_slice(&records[..checkpoint]);
+            self.requeue(&records[checkpoint..]);
+        }
+    }
+
+    fn requeue(&mut self, records: &[Change]) {
+        self.queue.extend_from_slice(records);
+        self.queue.sort_by(|a, b| a.sequence.cmp(&b.sequence));
+        self.queue.dedup_by(|a, b| a.sequence == b.sequence);
+    }
+
+    fn crash(&mut self) {
+        self.crashes_left -= 1;
+        let position = self.roll(self.running.len());
+        let &id = self.running.keys().nth(position).unwrap();
+        let invocation = self.running.remove(&id).unwrap();
+        drop(invocation.future);
+        self.calls.lock().unwrap().crash(id);
+        self.requeue(&invocation.records);
+    }
+
+    /// Delivers records again that were done long ago: a few in a row, or a single one.
+    fn redeliver(&mut self) {
+        self.late_left -= 1;
+        let from = self.roll(self.history.len());
+        let count = if self.roll(2) == 0 { 1 } else { self.roll(4) + 1 };
+        let records: Vec<Change> = self.history.iter().skip(from).take(count).cloned().collect();
+        self.requeue(&records);
+    }
+
+    /// The nodes that must be seen below `top` at every moment, where there is a reader.
+    fn watched(&self) -> BTreeSet<String> {
+        if self.profile.writers != Writers::Readers {
+            return BTreeSet::new();
+        }
+        self.below_top()
+    }
+
+    fn below_top(&self) -> BTreeSet<String> {
+        let calls = self.calls.lock().unwrap();
+        let query = sapwood::table::Query {
+            pk: "top".to_owned(),
+            range: Schema::default().depth_range(1, 98),
+            after: None,
+            limit: usize::MAX,
+            descending: false,
+        };
+        let page = calls.memory.query(&query);
+        page.items.iter().filter_map(|row| row.get("_id")).map(|id| format!("{id:?}")).collect()
+    }
+
+    fn look(&self, watched: &BTreeSet<String>) -> Result<(), Vec<String>> {
+        if watched.is_empty() {
+            return Ok(());
+        }
+        let seen = self.below_top();
+        match watched.difference(&seen).next() {
+            Some(missing) => Err(vec![format!("a reader misses {missing} below `top`")]),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The event source's filter, said once more.
+fn passes_filter(sk: &str) -> bool {
+    let digits = |rest: &str, from: u8| rest.bytes().next().is_some_and(|b| (from..=b'9').contains(&b));
+    matches!(sk, "NODE" | "LINEAGE" | "CASCADE")
+        || sk.strip_prefix('v').is_some_and(|rest| match rest.as_bytes().first() {
+            Some(b'0') => digits(&rest[1..], b'0'),
+            Some(b'a'..=b'c') => digits(&rest[1..], b'1'),
+            _ => digits(rest, b'1'),
+        })
+}
+
+/// Nodes for which planning once more still finds something to do.
+fn unfinished(calls: &Calls, settings: &Settings) -> Vec<String> {
+    let schema = &settings.schema;
+    let mut found = Vec::new();
+    for (pk, _) in calls.memory.contents().keys().filter(|(_, sk)| sk == "NODE" || sk == "LINEAGE") {
+        let node = NodeRef::from(Id::new(pk).unwrap());
+        let lineage = |node: &NodeRef| Stored::read(calls.memory.get(&schema.lineage_key(node)), schema);
+        let item = calls.memory.get(&schema.node_key(&node)).cloned();
+        let base = item.and_then(|item| BaseNode::read(item, &node, schema).ok());
+        let parent = base.as_ref().and_then(|b| b.parent.clone()).filter(|p| *p != node.id);
+        let parent = parent.and_then(|p| lineage(&node.sibling(p)).lineage().map(|l| l.placement.clone()));
+        let stored = lineage(&node);
+        let input =
+            PlaceInput { node: &node, base: base.as_ref(), stored: &stored, parent: parent.as_ref(), only_touched: true };
+        if !place(&input, settings, Rules::default()).is_empty() {
+            found.push(format!("{pk} isn't where it belongs"));
+        }
+    }
+    found
+}
+

@@ -1,0 +1,189 @@
+//! What users write in a run.
+
+use std::collections::VecDeque;
+
+use rand::Rng;
+use rand::rngs::SmallRng;
+use rand::seq::IndexedRandom;
+use sapwood::keys::ItemKey;
+use sapwood::model::{AttributeValue, Item};
+
+use super::profile::Writers;
+use crate::memory::Memory;
+
+/// One base write.
+#[derive(Clone, Debug)]
+pub(super) enum BaseWrite {
+    /// Put a node, in the place of whatever is there.
+    Put { id: String, parent: Option<AttributeValue>, segment: Option<AttributeValue>, name: u32 },
+    /// Change one attribute of a node that is there.
+    Set { id: String, attribute: &'static str, value: Option<AttributeValue> },
+    Delete { id: String },
+    Revise { id: String, version: u32, topic: &'static str, text: u32 },
+    Unrevise { id: String, version: u32, topic: &'static str },
+}
+
+fn s(text: impl Into<String>) -> AttributeValue {
+    AttributeValue::S(text.into())
+}
+
+impl BaseWrite {
+    pub(super) fn apply(&self, memory: &mut Memory) {
+        let key = |id: &str, sk: String| ItemKey::new(id, sk);
+        let keyed = |key: &ItemKey| Item::from([("PK".to_owned(), s(&key.pk)), ("SK".to_owned(), s(&key.sk))]);
+        match self {
+            Self::Put { id, parent, segment, name } => {
+                let key = key(id, "NODE".to_owned());
+                let mut item = keyed(&key);
+                item.insert("name".to_owned(), AttributeValue::N(name.to_string()));
+                item.extend(parent.clone().map(|value| ("parent".to_owned(), value)));
+                item.extend(segment.clone().map(|value| ("segment".to_owned(), value)));
+                memory.write(&key, Some(item));
+            }
+            Self::Set { id, attribute, value } => {
+                let key = key(id, "NODE".to_owned());
+                let Some(mut item) = memory.get(&key).cloned() else { return };
+                match value {
+                    Some(value) => item.insert((*attribute).to_owned(), value.clone()),
+                    None => item.remove(*attribute),
+                };
+                memory.write(&key, Some(item));
+            }
+            Self::Delete { id } => memory.write(&key(id, "NODE".to_owned()), None),
+            Self::Revise { id, version, topic, text } => {
+                let key = key(id, revision(*version, topic));
+                let mut item = keyed(&key);
+                item.insert("text".to_owned(), AttributeValue::N(text.to_string()));
+                memory.write(&key, Some(item));
+            }
+            Self::Unrevise { id, version, topic } => memory.write(&key(id, revision(*version, topic)), None),
+        }
+    }
+}
+
+fn revision(version: u32, topic: &str) -> String {
+    if version < 1000 { format!("v{version:03}_{topic}") } else { format!("va{version}_{topic}") }
+}
+
+/// What is written in a run: first what has settled before it begins, then the rest.
+pub(super) struct Script {
+    pub(super) settled: Vec<BaseWrite>,
+    pub(super) rest: VecDeque<BaseWrite>,
+}
+
+const IDS: [&str; 6] = ["a", "b", "c", "d", "e", "f"];
+const TOPICS: [&str; 2] = ["Audit", "Audit#wheel"];
+const VERSIONS: [u32; 5] = [1, 2, 3, 999, 1000];
+
+pub(super) fn script(rng: &mut SmallRng, writers: Writers, writes_max: usize) -> Script {
+    let ids = &IDS[..rng.random_range(3..=IDS.len())];
+    match writers {
+        Writers::Readers => readers(rng, writes_max),
+        _ => {
+            // Segments so long that two fit a key and three don't.
+            let long = rng.random_ratio(1, 10);
+            let settled = if rng.random_bool(0.6) { tree(rng, ids, writers) } else { Vec::new() };
+            let writes = rng.random_range(2..=writes_max.max(2));
+            let rest = (0..writes).map(|name| any(rng, ids, writers, long, u32::try_from(name).unwrap() + 100)).collect();
+            Script { settled, rest }
+        }
+    }
+}
+
+/// A tree of these ids, parents first.
+fn tree(rng: &mut SmallRng, ids: &[&str], writers: Writers) -> Vec<BaseWrite> {
+    if writers == Writers::Revisions {
+        return Vec::new();
+    }
+    let mut writes = Vec::new();
+    for (position, id) in ids.iter().enumerate() {
+        let parent = ids[..position].choose(rng).filter(|_| rng.random_ratio(9, 10));
+        writes.push(BaseWrite::Put {
+            id: (*id).to_owned(),
+            parent: parent.map(|p| s(*p)),
+            segment: rng.random_ratio(1, 5).then(|| s(format!("seg {id}"))),
+            name: u32::try_from(position).unwrap(),
+        });
+    }
+    writes
+}
+
+fn any(rng: &mut SmallRng, ids: &[&str], writers: Writers, long: bool, name: u32) -> BaseWrite {
+    let id = (*ids.choose(rng).unwrap()).to_owned();
+    let revises = match writers {
+        Writers::Revisions => true,
+        Writers::Any => rng.random_ratio(1, 5),
+        Writers::Nodes | Writers::Moves | Writers::Readers => false,
+    };
+    if revises {
+        let (id, topic) = (ids[rng.random_range(0..2)].to_owned(), *TOPICS.choose(rng).unwrap());
+        let version = *VERSIONS.choose(rng).unwrap();
+        return if rng.random_ratio(1, 3) {
+            BaseWrite::Unrevise { id, version, topic }
+        } else {
+            BaseWrite::Revise { id, version, topic, text: name }
+        };
+    }
+    if writers == Writers::Moves {
+        let value = (rng.random_ratio(14, 15)).then(|| s(*ids.choose(rng).unwrap()));
+        return match rng.random_range(0..10) {
+            0 => BaseWrite::Set { id, attribute: "segment", value: segment(rng, long) },
+            1 => BaseWrite::Set { id, attribute: "name", value: Some(AttributeValue::N(name.to_string())) },
+            _ => BaseWrite::Set { id, attribute: "parent", value },
+        };
+    }
+    match rng.random_range(0..20) {
+        0..=5 => BaseWrite::Put { id, parent: parent(rng, ids), segment: segment(rng, long), name },
+        6..=11 => BaseWrite::Set { id, attribute: "parent", value: parent(rng, ids) },
+        12 | 13 => BaseWrite::Set { id, attribute: "name", value: Some(AttributeValue::N(name.to_string())) },
+        14 | 15 => BaseWrite::Set { id, attribute: "segment", value: segment(rng, long) },
+        _ => BaseWrite::Delete { id },
+    }
+}
+
+/// Mostly a node's id, also one that never comes, none, an empty one, one of a wrong type.
+fn parent(rng: &mut SmallRng, ids: &[&str]) -> Option<AttributeValue> {
+    match rng.random_range(0..30) {
+        0..=3 => None,
+        4 => Some(s("never")),
+        5 => Some(s("")),
+        6 => Some(AttributeValue::N("1".to_owned())),
+        _ => Some(s(*ids.choose(rng).unwrap())),
+    }
+}
+
+fn segment(rng: &mut SmallRng, long: bool) -> Option<AttributeValue> {
+    match rng.random_range(0..12) {
+        0..=4 => None,
+        5 => Some(AttributeValue::Bool(true)),
+        6 => Some(s("x#/%!")),
+        7 => Some(s("a")),
+        n if long => Some(s(format!("{n}").repeat(400))),
+        n => Some(s(format!("{n}"))),
+    }
+}
+
+/// The root `top`, some parents below it that stay, and subtrees below them that are moved about.
+fn readers(rng: &mut SmallRng, writes_max: usize) -> Script {
+    let put = |id: &str, parent: Option<&str>| BaseWrite::Put {
+        id: id.to_owned(),
+        parent: parent.map(s),
+        segment: None,
+        name: 0,
+    };
+    let stays = ["p", "q", "r"];
+    let mut settled = vec![put("top", None), put("p", Some("top")), put("q", Some("top")), put("r", Some("p"))];
+    for (id, below) in [("a", "a1"), ("b", "b1")] {
+        settled.push(put(id, stays.choose(rng).copied()));
+        settled.push(put(below, Some(id)));
+        settled.push(put(&format!("{below}x"), Some(below)));
+    }
+    let rest = (0..rng.random_range(1..=writes_max.clamp(1, 6)))
+        .map(|_| BaseWrite::Set {
+            id: (*["a", "b"].choose(rng).unwrap()).to_owned(),
+            attribute: "parent",
+            value: stays.choose(rng).map(|p| s(*p)),
+        })
+        .collect();
+    Script { settled, rest }
+}

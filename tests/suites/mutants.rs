@@ -1,0 +1,89 @@
+//! Each rule of the protocol, broken on purpose: the simulation must find a fault. If it doesn't, it couldn't find one
+//! in the product either.
+//!
+//! A mutant that is rare has a recorded seed that is known to show it; should the code have changed so that it doesn't
+//! any more, the search goes on from there. `SAPWOOD_HUNT=1` prints, for each mutant, how far it had to look.
+#![allow(missing_docs, clippy::unwrap_used, clippy::panic, clippy::disallowed_methods)]
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use sapwood::plan::Rule;
+use sapwood_tests::sim::{Profile, Writers, run};
+
+/// Looks for a seed that shows a fault.
+fn hunt(profile: &Profile, from: u64, schedules: u64) -> Option<(u64, String)> {
+    let next = AtomicU64::new(from);
+    let found = AtomicBool::new(false);
+    let mut faults: Vec<(u64, String)> = std::thread::scope(|scope| {
+        let look = || {
+            let mut mine = None;
+            while !found.load(Ordering::Relaxed) {
+                let seed = next.fetch_add(1, Ordering::Relaxed);
+                if seed >= from + schedules {
+                    break;
+                }
+                if let Err(fault) = run(seed, profile) {
+                    found.store(true, Ordering::Relaxed);
+                    mine = Some((seed, fault.what.join("; ").chars().take(200).collect()));
+                }
+            }
+            mine
+        };
+        let threads: Vec<_> = (0..2).map(|_| scope.spawn(look)).collect();
+        threads.into_iter().filter_map(|thread| thread.join().unwrap()).collect()
+    });
+    faults.sort();
+    faults.into_iter().next()
+}
+
+fn caught(profile: &Profile, recorded: u64, schedules: u64) {
+    let fault = run(recorded, profile).err().map(|f| (recorded, f.to_string())).or_else(|| hunt(profile, 0, schedules));
+    let name = profile.broken.map_or("touches in an item of their own".to_owned(), |rule| format!("{rule:?}"));
+    match fault {
+        Some((seed, what)) => println!("{name}: seed {seed}: {what}"),
+        None => panic!("{name}: broken, and nothing wrong in {schedules} schedules"),
+    }
+}
+
+fn any(rule: Rule) -> Profile {
+    Profile::new(Writers::Nodes).without(rule)
+}
+
+fn moves(rule: Rule) -> Profile {
+    Profile::new(Writers::Moves).without(rule)
+}
+
+fn revisions(rule: Rule) -> Profile {
+    Profile::new(Writers::Revisions).without(rule)
+}
+
+macro_rules! mutants {
+    ($($test:ident: $profile:expr, recorded $seed:expr, schedules $schedules:expr;)*) => {$(
+        #[test]
+        fn $test() {
+            caught(&$profile, $seed, $schedules);
+        }
+    )*};
+}
+
+mutants! {
+    without_confirming_the_parent_it_ends_wrong: moves(Rule::Confirm), recorded 0, schedules 20_000;
+    without_the_intent_rows_are_left_over: any(Rule::Intent), recorded 0, schedules 20_000;
+    a_cascade_that_ignores_paths_leaves_wrong_paths: any(Rule::CascadePath), recorded 0, schedules 20_000;
+    forgetting_what_was_being_retracted_leaves_rows: any(Rule::KeepRetracting), recorded 0, schedules 20_000;
+    deleting_before_putting_hides_nodes_from_readers: Profile::new(Writers::Readers).without(Rule::PutFirst), recorded 0, schedules 20_000;
+    touches_in_an_item_of_their_own_end_wrong: Profile { touches_apart: true, ..Profile::new(Writers::Moves) }, recorded 0, schedules 40_000;
+    a_copy_put_without_condition_can_be_older: revisions(Rule::LatestCondition), recorded 0, schedules 40_000;
+    a_copy_without_a_second_look_can_be_stale: revisions(Rule::LatestSecondLook), recorded 0, schedules 40_000;
+    touches_judged_by_the_last_record_lose_a_rename: any(Rule::AllTouches), recorded 0, schedules 100_000;
+    touching_with_the_first_sequence_number_can_change_nothing: moves(Rule::NewestSequence), recorded 0, schedules 100_000;
+    failing_the_last_record_of_an_item_loses_the_first: any(Rule::FailFirstRecord), recorded 0, schedules 100_000;
+    a_cursor_advanced_without_condition_skips_children: moves(Rule::CursorCondition), recorded 0, schedules 100_000;
+    judging_a_batch_by_its_net_change_loses_children: moves(Rule::CascadeAnyChange), recorded 0, schedules 100_000;
+    without_the_unput_mark_rows_are_missing: moves(Rule::Unput), recorded 0, schedules 100_000;
+    confirming_ancestors_only_leaves_wrong_paths: moves(Rule::ConfirmPath), recorded 0, schedules 100_000;
+    confirming_against_what_was_read_ends_wrong: moves(Rule::ConfirmAgainstUsed), recorded 0, schedules 100_000;
+    confirming_without_whether_the_parent_is_there_forgets_orphans: any(Rule::ConfirmPresence), recorded 0, schedules 100_000;
+    without_the_register_orphans_stay_where_they_are: any(Rule::OrphanRow), recorded 0, schedules 20_000;
+    ancestors_not_cut_in_a_cycle_never_come_to_rest: any(Rule::CutCycle), recorded 0, schedules 20_000;
+}
