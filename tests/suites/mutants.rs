@@ -53,6 +53,10 @@ fn moves(rule: Rule) -> Profile {
     Profile::new(Writers::Moves).without(rule)
 }
 
+fn flips(rule: Rule) -> Profile {
+    Profile::new(Writers::Flips).without(rule)
+}
+
 fn revisions(rule: Rule) -> Profile {
     Profile::new(Writers::Revisions).without(rule)
 }
@@ -80,9 +84,9 @@ mutants! {
     failing_the_last_record_of_an_item_loses_the_first: any(Rule::FailFirstRecord), recorded 0, schedules 100_000;
     a_cursor_advanced_without_condition_skips_children: moves(Rule::CursorCondition), recorded 0, schedules 100_000;
     judging_a_batch_by_its_net_change_loses_children: moves(Rule::CascadeAnyChange), recorded 0, schedules 100_000;
-    without_the_unput_mark_rows_are_missing: moves(Rule::Unput), recorded 0, schedules 100_000;
+    without_the_unput_mark_rows_are_missing: moves(Rule::Unput), recorded 4119, schedules 100_000;
     confirming_ancestors_only_leaves_wrong_paths: moves(Rule::ConfirmPath), recorded 0, schedules 100_000;
-    confirming_against_what_was_read_ends_wrong: moves(Rule::ConfirmAgainstUsed), recorded 0, schedules 100_000;
+    confirming_against_what_was_read_ends_wrong: flips(Rule::ConfirmAgainstUsed), recorded 0, schedules 100_000;
     confirming_without_whether_the_parent_is_there_forgets_orphans: any(Rule::ConfirmPresence), recorded 0, schedules 100_000;
     without_the_register_orphans_stay_where_they_are: any(Rule::OrphanRow), recorded 0, schedules 20_000;
     ancestors_not_cut_in_a_cycle_never_come_to_rest: any(Rule::CutCycle), recorded 0, schedules 20_000;

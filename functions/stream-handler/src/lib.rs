@@ -1,1 +1,113 @@
-//! Placeholder.
+//! The stream function: records of base items in, derived rows right.
+//!
+//! A batch of records is decoded one by one, handed to the fan-out, and answered with the records to deliver again
+//! (`ReportBatchItemFailures`). No record makes it panic, and none that can't be understood blocks the shard.
+
+mod config;
+mod record;
+
+use std::time::Duration;
+
+use aws_lambda_events::event::streams::{DynamoDbBatchItemFailure, DynamoDbEventResponse};
+use sapwood::fanout::{Fanout, Report};
+use sapwood::plan::{Change, Problem};
+use sapwood::table::{Deadline, DynamoTable};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use tracing::{info, warn};
+
+pub use config::{Config, ConfigError};
+pub use record::decode;
+
+/// What is kept back of an invocation's time: nothing is started in it, so that an answer still gets out.
+const RESERVED: Duration = Duration::from_millis(500);
+
+/// The function, made once for the life of the process.
+#[derive(Clone, Debug)]
+pub struct Handler {
+    fanout: Fanout,
+    table: DynamoTable,
+}
+
+#[derive(Deserialize)]
+struct StreamEvent<'a> {
+    #[serde(borrow, rename = "Records")]
+    records: Vec<&'a RawValue>,
+}
+
+/// An event that isn't one of DynamoDB Streams. The whole batch comes again.
+#[derive(Debug, thiserror::Error)]
+#[error("this is no event of DynamoDB Streams: it has no list `Records`")]
+pub struct NoStreamEvent;
+
+impl Handler {
+    /// A handler of this table.
+    #[must_use]
+    pub fn new(fanout: Fanout, table: DynamoTable) -> Self {
+        Self { fanout, table }
+    }
+
+    /// Handles one event, as JSON, in at most `left`.
+    ///
+    /// # Errors
+    /// [`NoStreamEvent`]; a record that can't be decoded is no error.
+    pub async fn handle(&self, event: &str, request_id: &str, left: Duration) -> Result<DynamoDbEventResponse, NoStreamEvent> {
+        let report = self.run(event, request_id, left).await?;
+        let mut response = DynamoDbEventResponse::default();
+        response.batch_item_failures.extend(report.failed.into_iter().map(|sequence| {
+            let mut failure = DynamoDbBatchItemFailure::default();
+            failure.item_identifier = Some(sequence);
+            failure
+        }));
+        Ok(response)
+    }
+
+    /// The same, with all that is to be said of it.
+    ///
+    /// # Errors
+    /// As [`Handler::handle`].
+    pub async fn run(&self, event: &str, request_id: &str, left: Duration) -> Result<Report, NoStreamEvent> {
+        let event: StreamEvent<'_> = serde_json::from_str(event).map_err(|_| NoStreamEvent)?;
+        let deadline = Deadline(tokio::time::Instant::now() + left.saturating_sub(RESERVED));
+        let schema = &self.fanout.settings.schema;
+        let decoded: Vec<Result<Change, Problem>> = event.records.iter().map(|raw| decode(raw.get(), schema)).collect();
+        let records = decoded.len();
+        let (changes, mut problems) = decoded.into_iter().fold((Vec::new(), Vec::new()), |(mut changes, mut bad), one| {
+            match one {
+                Ok(change) => changes.push(change),
+                Err(problem) => bad.push(problem),
+            }
+            (changes, bad)
+        });
+        let table = self.table.until(deadline);
+        let mut report = self.fanout.run(&table, &deadline, &changes).await;
+        problems.append(&mut report.problems);
+        report.problems = problems;
+        log(request_id, records, &report);
+        Ok(report)
+    }
+}
+
+/// One line for each thing that no retry can mend, and one for the batch. Keys are named, attributes never are.
+fn log(request_id: &str, records: usize, report: &Report) {
+    for Problem { key, reason } in &report.problems {
+        warn!(request_id, pk = key.pk, sk = key.sk, reason, "bad record");
+    }
+    let counts = &report.counts;
+    info!(
+        request_id,
+        records,
+        failed = report.failed.len(),
+        bad = report.problems.len(),
+        requests = counts.requests,
+        retries = counts.retries,
+        read_units = counts.read_units,
+        write_units = counts.write_units,
+        rounds = counts.rounds,
+        rows_put = counts.rows_put,
+        rows_deleted = counts.rows_deleted,
+        touches = counts.touches,
+        copies = counts.copies,
+        "batch"
+    );
+}

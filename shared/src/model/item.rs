@@ -72,3 +72,14 @@ fn value_bytes(value: &AttributeValue) -> usize {
 fn number_bytes(digits: &str) -> usize {
     digits.len().div_ceil(2) + 2
 }
+
+/// Sorts the sets in a value: DynamoDB keeps no order in them, and equal items must compare equal.
+pub fn sort_sets(value: &mut AttributeValue) {
+    match value {
+        AttributeValue::Ss(set) | AttributeValue::Ns(set) => set.sort(),
+        AttributeValue::Bs(set) => set.sort(),
+        AttributeValue::L(list) => list.iter_mut().for_each(sort_sets),
+        AttributeValue::M(map) => map.values_mut().for_each(sort_sets),
+        _ => {}
+    }
+}

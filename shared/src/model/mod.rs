@@ -7,11 +7,13 @@ mod lineage;
 mod node;
 mod row;
 mod settings;
+mod variables;
 
 pub use cursor::Cursor;
-pub use item::{AttributeValue, ITEM_BYTES_MAX, Item, item_bytes, key_of, number, text};
+pub use item::{AttributeValue, ITEM_BYTES_MAX, Item, item_bytes, key_of, number, sort_sets, text};
 pub use latest::{Latest, VERSION};
 pub use lineage::{Lineage, Placement, Stored};
 pub use node::{BaseNode, TOUCHED, Unreadable, is_touch, touch_value};
 pub use row::{Row, orphan_row_child, orphan_row_parent, rows};
 pub use settings::{Copied, Settings};
+pub use variables::VariableError;

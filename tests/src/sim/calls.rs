@@ -54,6 +54,10 @@ pub(super) struct Calls {
     pub(super) failures_left: usize,
     /// The share of calls that fail, in a hundred.
     pub(super) failure_percent: u32,
+    /// The share of answers after which an invocation stalls, in a hundred.
+    pub(super) stall_percent: u32,
+    /// Invocations that stall, and for how many more steps: what others do in the meantime is what races are made of.
+    stalled: BTreeMap<u64, u32>,
     waiting: BTreeMap<u64, Call>,
     answers: BTreeMap<u64, Answer>,
     next: u64,
@@ -64,12 +68,14 @@ pub(super) struct Calls {
 pub(super) type Shared = Arc<Mutex<Calls>>;
 
 impl Calls {
-    pub(super) fn new(rng: SmallRng, failures_left: usize, failure_percent: u32) -> Self {
+    pub(super) fn new(rng: SmallRng, failures_left: usize, failure_percent: u32, stall_percent: u32) -> Self {
         Self {
             memory: Memory::default(),
             rng,
             failures_left,
             failure_percent,
+            stall_percent,
+            stalled: BTreeMap::new(),
             waiting: BTreeMap::new(),
             answers: BTreeMap::new(),
             next: 0,
@@ -93,10 +99,22 @@ impl Calls {
 
     /// Carries out some of a waiting call, picked at random. Returns whose it was.
     pub(super) fn step(&mut self) -> u64 {
-        let position = self.rng.random_range(0..self.waiting.len());
-        let (&id, _) = self.waiting.iter().nth(position).unwrap();
+        self.stalled.retain(|_, steps| {
+            *steps -= 1;
+            *steps > 0
+        });
+        let going = self.waiting.iter().filter(|(_, call)| !self.stalled.contains_key(&call.invocation));
+        let mut ids: Vec<u64> = going.map(|(&id, _)| id).collect();
+        if ids.is_empty() {
+            ids.extend(self.waiting.keys());
+        }
+        let id = ids[self.rng.random_range(0..ids.len())];
         let mut call = self.waiting.remove(&id).unwrap();
         let invocation = call.invocation;
+        if self.rng.random_ratio(self.stall_percent, 100) {
+            let steps = self.rng.random_range(2..60);
+            self.stalled.insert(invocation, steps);
+        }
         self.mark(id);
         let answer = self.carry_out(&mut call);
         match answer {
@@ -113,29 +131,30 @@ impl Calls {
 
     fn carry_out(&mut self, call: &mut Call) -> Option<Answer> {
         let retry = || Answer::Failed(TableError::new(ErrorKind::Retry, "injected"));
-        match call.ask.clone() {
+        let Call { ask, done, found, unprocessed, .. } = call;
+        match ask {
             Ask::Get(keys) => {
                 let whole = self.rng.random_bool(0.5);
                 loop {
-                    if call.done == keys.len() {
-                        return Some(Answer::Found(std::mem::take(&mut call.found)));
+                    if *done == keys.len() {
+                        return Some(Answer::Found(std::mem::take(found)));
                     }
                     if self.fails() {
                         if self.rng.random_bool(0.5) {
                             return Some(retry());
                         }
-                        call.found.unprocessed.push(keys[call.done].clone());
+                        found.unprocessed.push(keys[*done].clone());
                     } else {
-                        call.found.items.extend(self.memory.get(&keys[call.done]).cloned());
+                        found.items.extend(self.memory.get(&keys[*done]).cloned());
                     }
-                    call.done += 1;
-                    if !whole && call.done < keys.len() {
+                    *done += 1;
+                    if !whole && *done < keys.len() {
                         return None;
                     }
                 }
             }
             Ask::Write(writes) => {
-                if call.done == 0 {
+                if *done == 0 {
                     let bad = writes.iter().any(|write| match write {
                         Write::Put { key, item } => Memory::check(item, key).is_err(),
                         Write::Delete(_) => false,
@@ -146,10 +165,10 @@ impl Calls {
                 }
                 let whole = self.rng.random_bool(0.5);
                 loop {
-                    if call.done == writes.len() {
-                        return Some(Answer::Unprocessed(std::mem::take(&mut call.unprocessed)));
+                    if *done == writes.len() {
+                        return Some(Answer::Unprocessed(std::mem::take(unprocessed)));
                     }
-                    let write = &writes[call.done];
+                    let write = &writes[*done];
                     if self.fails() {
                         // Of a write that fails, half are applied all the same.
                         if self.rng.random_bool(0.5) {
@@ -158,12 +177,12 @@ impl Calls {
                         if self.rng.random_bool(0.5) {
                             return Some(retry());
                         }
-                        call.unprocessed.push(write.clone());
+                        unprocessed.push(write.clone());
                     } else {
                         self.apply(write);
                     }
-                    call.done += 1;
-                    if !whole && call.done < writes.len() {
+                    *done += 1;
+                    if !whole && *done < writes.len() {
                         return None;
                     }
                 }
@@ -172,14 +191,14 @@ impl Calls {
                 if self.fails() {
                     return Some(retry());
                 }
-                Some(Answer::Page(self.memory.query(&query)))
+                Some(Answer::Page(self.memory.query(query)))
             }
             ask => {
                 let fails = self.fails();
                 if fails && self.rng.random_bool(0.5) {
                     return Some(retry());
                 }
-                let held = self.conditional(&ask);
+                let held = self.conditional(ask);
                 Some(match held {
                     Ok(_) if fails => retry(),
                     Ok(held) => Answer::Held(held),

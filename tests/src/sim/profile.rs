@@ -31,8 +31,10 @@ pub enum Writers {
     Any,
     /// Nodes only: no revisions.
     Nodes,
-    /// Moves between two parents that themselves move.
+    /// Moves between parents that themselves move.
     Moves,
+    /// A parent moved there and back while its child is written, with many calls failing.
+    Flips,
     /// Revisions only.
     Revisions,
     /// Nodes moved between parents that stay where they are, with a reader looking at the common ancestor at each

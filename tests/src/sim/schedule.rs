@@ -87,13 +87,15 @@ pub fn run(seed: u64, profile: &Profile) -> Result<Run, Fault> {
         rounds_max: [2, 20][rng.random_range(0..2)],
     };
     let oracle = Oracle { path_rows: settings.path_rows, root_rows: settings.root_rows, ..Oracle::default() };
-    let failure_percent = [0, 2, 10, 25][rng.random_range(0..4)];
+    let flips = profile.writers == Writers::Flips;
+    let failure_percent = if flips { 30 } else { [0, 2, 10, 25][rng.random_range(0..4)] };
+    let stall_percent = [0, 5, 15][rng.random_range(0..3)];
     let crashes_left = if rng.random_bool(0.5) { profile.crashes_max } else { 0 };
     let late_left = if rng.random_bool(0.5) { profile.late_max } else { 0 };
     let lanes = rng.random_range(1..=5);
     let mut world = World {
         profile,
-        calls: Arc::new(Mutex::new(Calls::new(rng, 0, failure_percent))),
+        calls: Arc::new(Mutex::new(Calls::new(rng, 0, failure_percent, stall_percent))),
         fanout: Fanout { settings, limits, rules: profile.rules() },
         queue: Vec::new(),
         history: Vec::new(),

@@ -79,10 +79,12 @@ pub(super) fn script(rng: &mut SmallRng, writers: Writers, writes_max: usize) ->
     let ids = &IDS[..rng.random_range(3..=IDS.len())];
     match writers {
         Writers::Readers => readers(rng, writes_max),
-        _ => {
+        Writers::Flips => flips(rng, writes_max),
+        Writers::Revisions => revisions(rng, writes_max),
+        Writers::Any | Writers::Nodes | Writers::Moves => {
             // Segments so long that two fit a key and three don't.
             let long = rng.random_ratio(1, 10);
-            let settled = if rng.random_bool(0.6) { tree(rng, ids, writers) } else { Vec::new() };
+            let settled = if rng.random_bool(0.6) { tree(rng, ids) } else { Vec::new() };
             let writes = rng.random_range(2..=writes_max.max(2));
             let rest = (0..writes).map(|name| any(rng, ids, writers, long, u32::try_from(name).unwrap() + 100)).collect();
             Script { settled, rest }
@@ -91,10 +93,7 @@ pub(super) fn script(rng: &mut SmallRng, writers: Writers, writes_max: usize) ->
 }
 
 /// A tree of these ids, parents first.
-fn tree(rng: &mut SmallRng, ids: &[&str], writers: Writers) -> Vec<BaseWrite> {
-    if writers == Writers::Revisions {
-        return Vec::new();
-    }
+fn tree(rng: &mut SmallRng, ids: &[&str]) -> Vec<BaseWrite> {
     let mut writes = Vec::new();
     for (position, id) in ids.iter().enumerate() {
         let parent = ids[..position].choose(rng).filter(|_| rng.random_ratio(9, 10));
@@ -110,19 +109,8 @@ fn tree(rng: &mut SmallRng, ids: &[&str], writers: Writers) -> Vec<BaseWrite> {
 
 fn any(rng: &mut SmallRng, ids: &[&str], writers: Writers, long: bool, name: u32) -> BaseWrite {
     let id = (*ids.choose(rng).unwrap()).to_owned();
-    let revises = match writers {
-        Writers::Revisions => true,
-        Writers::Any => rng.random_ratio(1, 5),
-        Writers::Nodes | Writers::Moves | Writers::Readers => false,
-    };
-    if revises {
-        let (id, topic) = (ids[rng.random_range(0..2)].to_owned(), *TOPICS.choose(rng).unwrap());
-        let version = *VERSIONS.choose(rng).unwrap();
-        return if rng.random_ratio(1, 3) {
-            BaseWrite::Unrevise { id, version, topic }
-        } else {
-            BaseWrite::Revise { id, version, topic, text: name }
-        };
+    if writers == Writers::Any && rng.random_ratio(1, 5) {
+        return revise(rng, &ids[..2], &TOPICS, name);
     }
     if writers == Writers::Moves {
         let value = (rng.random_ratio(14, 15)).then(|| s(*ids.choose(rng).unwrap()));
@@ -139,6 +127,55 @@ fn any(rng: &mut SmallRng, ids: &[&str], writers: Writers, long: bool, name: u32
         14 | 15 => BaseWrite::Set { id, attribute: "segment", value: segment(rng, long) },
         _ => BaseWrite::Delete { id },
     }
+}
+
+fn revise(rng: &mut SmallRng, ids: &[&str], topics: &[&'static str], text: u32) -> BaseWrite {
+    let (id, topic) = ((*ids.choose(rng).unwrap()).to_owned(), *topics.choose(rng).unwrap());
+    let version = *VERSIONS.choose(rng).unwrap();
+    if rng.random_ratio(1, 2) {
+        BaseWrite::Unrevise { id, version, topic }
+    } else {
+        BaseWrite::Revise { id, version, topic, text }
+    }
+}
+
+/// Revisions put, amended and deleted, of few topics, so that they meet.
+fn revisions(rng: &mut SmallRng, writes_max: usize) -> Script {
+    let topics = &TOPICS[..rng.random_range(1..=TOPICS.len())];
+    let ids = &IDS[..1];
+    let settled = VERSIONS.iter().filter(|_| rng.random_bool(0.7));
+    let settled =
+        settled.map(|&version| BaseWrite::Revise { id: ids[0].to_owned(), version, topic: topics[0], text: 0 }).collect();
+    let rest = (0..rng.random_range(2..=writes_max.max(2)))
+        .map(|n| revise(rng, ids, topics, u32::try_from(n).unwrap() + 100))
+        .collect();
+    Script { settled, rest }
+}
+
+/// `p` goes from `x` to `y` and back, while `c` below it is written.
+fn flips(rng: &mut SmallRng, writes_max: usize) -> Script {
+    let put = |id: &str, parent: Option<&str>| BaseWrite::Put {
+        id: id.to_owned(),
+        parent: parent.map(s),
+        segment: None,
+        name: 0,
+    };
+    let settled = vec![put("x", None), put("y", None), put("p", Some("x")), put("c", Some("p"))];
+    let moved = |id: &str, parent: &str| BaseWrite::Set {
+        id: id.to_owned(),
+        attribute: "parent",
+        value: Some(s(parent)),
+    };
+    let rest = (0..rng.random_range(2..=writes_max.clamp(2, 6)))
+        .map(|name| match rng.random_range(0..6) {
+            0 => moved("p", "x"),
+            1 | 2 => moved("p", "y"),
+            3 => moved("c", "p"),
+            4 => moved("c", "x"),
+            _ => BaseWrite::Set { id: "c".to_owned(), attribute: "name", value: Some(AttributeValue::N(name.to_string())) },
+        })
+        .collect();
+    Script { settled, rest }
 }
 
 /// Mostly a node's id, also one that never comes, none, an empty one, one of a wrong type.

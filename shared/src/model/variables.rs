@@ -1,0 +1,81 @@
+//! Settings from variables: of the environment, or of a template.
+
+use thiserror::Error;
+
+use super::{Copied, Settings};
+use crate::keys::{KeyError, Names, Schema};
+
+/// A variable that is missing or wrong.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum VariableError {
+    /// It isn't set, and there is no default.
+    #[error("{name} isn't set; set it to {expected}")]
+    Missing {
+        /// Its name.
+        name: &'static str,
+        /// What it should be.
+        expected: &'static str,
+    },
+    /// It is set to something else than it can be.
+    #[error("{name} is `{value}`; set it to {expected}")]
+    Wrong {
+        /// Its name.
+        name: &'static str,
+        /// Its value.
+        value: String,
+        /// What it should be.
+        expected: &'static str,
+    },
+    /// The names don't make a schema.
+    #[error("{0}")]
+    Names(#[from] KeyError),
+}
+
+impl Settings {
+    /// Settings from variables, as `lookup` knows them; one that is empty counts as not set.
+    ///
+    /// | variable | values | default |
+    /// |---|---|---|
+    /// | `PATH_ROWS`, `ROOT_ROWS` | `on`, `off` | `on` |
+    /// | `TENANTS` | `on`, `off` | `off` |
+    /// | `COPIED_ATTRIBUTES` | `all`, `none`, or names with commas between | `all` |
+    /// | `NEVER_COPIED` | names with commas between | |
+    /// | `TTL_ATTRIBUTE` | a name | |
+    /// | `PARTITION_KEY`, `SORT_KEY` | names of the key attributes | `PK`, `SK` |
+    /// | `PARENT_ATTRIBUTE`, `SEGMENT_ATTRIBUTE` | names | `parent`, `segment` |
+    /// | `NODE_SORT_KEY` | the sort key of a node's base record | `NODE` |
+    ///
+    /// # Errors
+    /// [`VariableError`] for the first one that is wrong.
+    pub fn read(lookup: impl Fn(&str) -> Option<String>) -> Result<Self, VariableError> {
+        let lookup = |name: &str| lookup(name).filter(|value| !value.trim().is_empty());
+        let switch = |name: &'static str, default: bool| match lookup(name).as_deref().map(str::trim) {
+            None => Ok(default),
+            Some("on") => Ok(true),
+            Some("off") => Ok(false),
+            Some(value) => Err(VariableError::Wrong { name, value: value.to_owned(), expected: "`on` or `off`" }),
+        };
+        let list = |value: String| value.split(',').map(str::trim).filter(|n| !n.is_empty()).map(str::to_owned).collect();
+        let defaults = Names::default();
+        let name = |variable: &str, default: String| lookup(variable).map_or(default, |value| value.trim().to_owned());
+        let names = Names {
+            partition_key: name("PARTITION_KEY", defaults.partition_key),
+            sort_key: name("SORT_KEY", defaults.sort_key),
+            parent: name("PARENT_ATTRIBUTE", defaults.parent),
+            segment: name("SEGMENT_ATTRIBUTE", defaults.segment),
+            node: name("NODE_SORT_KEY", defaults.node),
+        };
+        Ok(Self {
+            schema: Schema::new(names, switch("TENANTS", false)?)?,
+            path_rows: switch("PATH_ROWS", true)?,
+            root_rows: switch("ROOT_ROWS", true)?,
+            copied: match lookup("COPIED_ATTRIBUTES").as_deref().map(str::trim) {
+                None | Some("all") => Copied::All,
+                Some("none") => Copied::None,
+                Some(names) => Copied::Only(list(names.to_owned())),
+            },
+            never_copied: lookup("NEVER_COPIED").map(list).unwrap_or_default(),
+            ttl: lookup("TTL_ATTRIBUTE").map(|value| value.trim().to_owned()),
+        })
+    }
+}
