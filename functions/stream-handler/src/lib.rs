@@ -52,14 +52,7 @@ impl Handler {
     /// # Errors
     /// [`NoStreamEvent`]; a record that can't be decoded is no error.
     pub async fn handle(&self, event: &str, request_id: &str, left: Duration) -> Result<DynamoDbEventResponse, NoStreamEvent> {
-        let report = self.run(event, request_id, left).await?;
-        let mut response = DynamoDbEventResponse::default();
-        response.batch_item_failures.extend(report.failed.into_iter().map(|sequence| {
-            let mut failure = DynamoDbBatchItemFailure::default();
-            failure.item_identifier = Some(sequence);
-            failure
-        }));
-        Ok(response)
+        Ok(response(&self.run(event, request_id, left).await?))
     }
 
     /// The same, with all that is to be said of it.
@@ -86,6 +79,18 @@ impl Handler {
         log(request_id, records, &report);
         Ok(report)
     }
+}
+
+/// What Lambda is answered: the records to deliver again.
+#[must_use]
+pub fn response(report: &Report) -> DynamoDbEventResponse {
+    let mut response = DynamoDbEventResponse::default();
+    response.batch_item_failures.extend(report.failed.iter().map(|sequence| {
+        let mut failure = DynamoDbBatchItemFailure::default();
+        failure.item_identifier = Some(sequence.clone());
+        failure
+    }));
+    response
 }
 
 /// One line for each thing that no retry can mend, and one for the batch. Keys are named, attributes never are.

@@ -9,6 +9,8 @@ mod id;
 mod item_key;
 mod schema;
 mod sort_key;
+#[cfg(test)]
+mod tests;
 mod version;
 
 pub use error::KeyError;

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::retry::RetryConfig;
+use aws_sdk_dynamodb::config::{BehaviorVersion, Credentials, Region};
 use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_dynamodb::types::{
     AttributeValue as SdkValue, ConsumedCapacity, DeleteRequest, KeysAndAttributes, PutRequest,
@@ -33,6 +34,19 @@ impl DynamoTable {
     #[must_use]
     pub fn new(config: &aws_types::SdkConfig, name: impl Into<String>, schema: Schema) -> Self {
         let config = aws_sdk_dynamodb::config::Builder::from(config).retry_config(RetryConfig::disabled()).build();
+        Self { client: Client::from_conf(config), name: name.into(), schema, deadline: None }
+    }
+
+    /// A table on an endpoint that checks no credentials: a `DynamoDB` on one machine.
+    #[must_use]
+    pub fn local(url: &str, name: impl Into<String>, schema: Schema) -> Self {
+        let config = aws_sdk_dynamodb::Config::builder()
+            .behavior_version(BehaviorVersion::latest())
+            .endpoint_url(url)
+            .region(Region::new("local"))
+            .credentials_provider(Credentials::new("local", "local", None, None, "a local endpoint"))
+            .retry_config(RetryConfig::disabled())
+            .build();
         Self { client: Client::from_conf(config), name: name.into(), schema, deadline: None }
     }
 

@@ -1,0 +1,179 @@
+//! `sapwood dev --demo`: a folder tree and an audit log, before and after. Every line is read back from the table.
+
+use std::io::Write;
+
+use sapwood::keys::{ItemKey, Schema, SortKey, SortRange, Version};
+use sapwood::model::{AttributeValue, Item, key_of, text};
+use sapwood::table::{Condition, DynamoTable, Query, Table};
+use sapwood_local::mapping::Mapping;
+
+use super::error::DevError;
+
+/// The tree of the seed `hierarchy-path-and-replication`: id, parent, name.
+const FOLDERS: [(&str, Option<&str>, &str); 15] = [
+    ("C", None, "Drive C"),
+    ("I", Some("C"), "Folder I"),
+    ("II", Some("C"), "Folder II"),
+    ("D", None, "Drive D"),
+    ("III", Some("D"), "Folder III"),
+    ("a", Some("III"), "Folder a"),
+    ("b", Some("III"), "Folder b"),
+    ("IV", Some("D"), "Folder IV"),
+    ("c", Some("IV"), "Folder c"),
+    ("V", Some("D"), "Folder V"),
+    ("d", Some("V"), "Folder d"),
+    ("i", Some("d"), "Folder i"),
+    ("ii", Some("d"), "Folder ii"),
+    ("iii", Some("d"), "Folder iii"),
+    ("e", Some("V"), "Folder e"),
+];
+
+const AUDITOR: &str = "auditor";
+const NAME: &str = "name";
+
+/// Runs the demo to its end.
+pub(super) async fn run(table: &DynamoTable, mapping: &Mapping) -> Result<(), DevError> {
+    let demo = Demo { table, mapping, schema: Schema::default() };
+    demo.tell().await
+}
+
+struct Demo<'a> {
+    table: &'a DynamoTable,
+    mapping: &'a Mapping,
+    schema: Schema,
+}
+
+impl Demo<'_> {
+    async fn tell(&self) -> Result<(), DevError> {
+        say("Sapwood: base records in, derived rows right.\n")?;
+        say("1. Fifteen plain base records are written, as any client would: an id, a parent, a name.")?;
+        for (id, parent, name) in FOLDERS {
+            self.put_folder(id, parent, name).await?;
+        }
+        self.mapping.settled().await?;
+        self.show("The collection of D: its base record, and a row for each folder below it, by depth and by path", "D", Part::All)
+            .await?;
+
+        say("\n2. One Query answers any depth window.")?;
+        self.show("Directly below V", "V", Part::Depths(1, 1)).await?;
+        self.show("D and two levels below it", "D", Part::Depths(0, 2)).await?;
+        self.show("Below D, skipping a level", "D", Part::Depths(2, 98)).await?;
+        self.show("Below D, the subtree at path V, in pre-order", "D", Part::Path("V")).await?;
+
+        say("\n3. Folder d is renamed. Its record is written; its rows follow.")?;
+        self.show("Before, directly below V", "V", Part::Depths(1, 1)).await?;
+        self.put_folder("d", Some("V"), "Holiday pictures").await?;
+        self.mapping.settled().await?;
+        self.show("After, directly below V", "V", Part::Depths(1, 1)).await?;
+
+        say("\n4. V moves under III: one attribute of one record; a whole subtree follows.")?;
+        self.show("Before, all below III", "III", Part::Depths(1, 98)).await?;
+        self.put_folder("V", Some("III"), "Folder V").await?;
+        self.mapping.settled().await?;
+        self.show("After, all below III", "III", Part::Depths(1, 98)).await?;
+
+        say("\n5. Folder e is deleted.")?;
+        self.show("Before, all below V", "V", Part::Depths(1, 98)).await?;
+        self.table.delete(&self.node_key("e"), &Condition::Always).await?;
+        self.mapping.settled().await?;
+        self.show("After, all below V", "V", Part::Depths(1, 98)).await?;
+
+        say("\n6. A machine is audited three times. `v0_` is always a copy of the newest revision.")?;
+        for (number, auditor) in [(1, "Rick"), (2, "Padma"), (3, "Lin")] {
+            self.put_audit(number, auditor).await?;
+            self.mapping.settled().await?;
+            self.show(&format!("After audit {number}"), "Equipment_1", Part::Audits).await?;
+        }
+
+        say("\nThat was the real stream handler, on an embedded DynamoDB. Try next:\n\
+             \n  cargo run -- dev                run it, and write to it with the aws CLI, boto3 or any SDK\n  \
+             cargo run -- dev --data DIR     the same, and keep the data\n  \
+             cargo test --workspace          see it hold under crashes, duplicates and concurrent moves\n")
+    }
+
+    fn node_key(&self, id: &str) -> ItemKey {
+        ItemKey::new(id, &self.schema.names().node)
+    }
+
+    async fn put_folder(&self, id: &str, parent: Option<&str>, name: &str) -> Result<(), DevError> {
+        let mut item = self.keyed(&self.node_key(id));
+        item.insert(NAME.to_owned(), text(name));
+        item.extend(parent.map(|parent| (self.schema.names().parent.clone(), text(parent))));
+        self.table.put(&item, &Condition::Always).await?;
+        Ok(())
+    }
+
+    async fn put_audit(&self, number: u64, auditor: &str) -> Result<(), DevError> {
+        let key = Version::new(number).ok().and_then(|version| {
+            let sk = self.schema.sort_key(&SortKey::Revision { version, topic: "Audit".to_owned() }).ok()?;
+            Some(ItemKey::new("Equipment_1", sk))
+        });
+        if let Some(key) = key {
+            let mut item = self.keyed(&key);
+            item.insert(AUDITOR.to_owned(), text(auditor));
+            self.table.put(&item, &Condition::Always).await?;
+        }
+        Ok(())
+    }
+
+    fn keyed(&self, key: &ItemKey) -> Item {
+        let names = self.schema.names();
+        Item::from([(names.partition_key.clone(), text(&key.pk)), (names.sort_key.clone(), text(&key.sk))])
+    }
+
+    /// Prints what a Query finds.
+    async fn show(&self, title: &str, pk: &str, part: Part) -> Result<(), DevError> {
+        let mut query = Query { pk: pk.to_owned(), range: self.range(part), after: None, limit: 100, descending: false };
+        let mut lines = vec![["PK", "SK", ""].map(str::to_owned)];
+        loop {
+            let page = self.table.query(&query).await?.value;
+            lines.extend(page.items.iter().filter_map(|item| {
+                let key = key_of(item, &self.schema)?;
+                Some([key.pk, key.sk, [NAME, AUDITOR].map(|name| plain(item.get(name))).concat()])
+            }));
+            match page.next {
+                Some(next) => query.after = Some(next),
+                None => break,
+            }
+        }
+        say(&format!("\n   {title}:"))?;
+        let width = |column: usize| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0);
+        let (first, second) = (width(0), width(1));
+        for [pk, sk, rest] in &lines {
+            say(format!("     {pk:first$}  {sk:second$}  {rest}").trim_end())?;
+        }
+        Ok(())
+    }
+
+    fn range(&self, part: Part) -> SortRange {
+        match part {
+            Part::All => SortRange { from: " ".to_owned(), to: "~".to_owned() },
+            Part::Depths(from, to) => self.schema.depth_range(from, to),
+            Part::Path(segment) => {
+                self.schema.path_range(&[segment.to_owned()]).unwrap_or_else(|_| self.schema.depth_range(1, 98))
+            }
+            Part::Audits => self.schema.revision_range(),
+        }
+    }
+}
+
+/// Which part of a collection.
+#[derive(Clone, Copy)]
+enum Part {
+    All,
+    Depths(usize, usize),
+    Path(&'static str),
+    Audits,
+}
+
+fn plain(value: Option<&AttributeValue>) -> &str {
+    match value {
+        Some(AttributeValue::S(text)) => text,
+        _ => "",
+    }
+}
+
+fn say(line: &str) -> Result<(), DevError> {
+    writeln!(std::io::stdout().lock(), "{line}").map_err(DevError::Print)
+}
+

@@ -1,0 +1,155 @@
+//! `sapwood dev`: everything in one process.
+
+mod demo;
+mod error;
+mod function;
+mod say;
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use clap::Args;
+use sapwood::fanout::Fanout;
+use sapwood::table::DynamoTable;
+use sapwood_local::endpoint::Endpoint;
+use sapwood_local::engine::{Data, Engine};
+use sapwood_local::mapping::{Mapping, Settings};
+use sapwood_local::template::Template;
+use stream_handler::{Config, Handler};
+
+use error::DevError;
+use function::HandlerFunction;
+use say::Say;
+
+/// The template that is deployed is the one that is run here.
+const TEMPLATE: &str = include_str!("../../../../template.yaml");
+
+/// What `sapwood dev` can be told.
+#[derive(Args)]
+pub(crate) struct Arguments {
+    /// The address to serve DynamoDB on; loopback only. Port 0 is any that is free.
+    #[arg(long, value_name = "ADDRESS", conflicts_with = "endpoint")]
+    dynamodb: Option<SocketAddr>,
+    /// Keep the data, and how far the stream is handled, in this directory. Without it all is in memory.
+    #[arg(long, value_name = "DIRECTORY")]
+    data: Option<PathBuf>,
+    /// Use a DynamoDB that runs already, Amazon's DynamoDB Local for instance, instead of the embedded one.
+    #[arg(long, value_name = "URL")]
+    endpoint: Option<String>,
+    /// The table; it is made if it isn't there.
+    #[arg(long, value_name = "NAME", default_value = "sapwood")]
+    table: String,
+    /// Set a parameter of the template, such as ParallelizationFactor=10 or PathRows=off; can be repeated.
+    #[arg(long = "parameter", value_name = "NAME=VALUE", value_parser = parameter)]
+    parameters: Vec<(String, String)>,
+    /// Show what happens to a folder tree and an audit log, then end.
+    #[arg(long)]
+    demo: bool,
+    /// One JSON object a line, for machines.
+    #[arg(long, conflicts_with = "quiet")]
+    json: bool,
+    /// Say nothing but errors.
+    #[arg(long)]
+    quiet: bool,
+}
+
+fn parameter(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) => Ok((name.to_owned(), value.to_owned())),
+        None => Err("write it as NAME=VALUE".to_owned()),
+    }
+}
+
+const USUAL_ADDRESS: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 8000);
+const ANY_ADDRESS: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 0);
+
+/// Runs until Ctrl-C, or until the demo is over.
+pub(crate) async fn run(arguments: Arguments) -> Result<(), DevError> {
+    let say = Arc::new(Say::new(&arguments));
+    let stack = Stack::start(&arguments, &say).await?;
+    let ended = if arguments.demo {
+        // Ctrl-C ends a demo too.
+        tokio::select! {
+            ended = demo::run(&stack.table, &stack.mapping) => ended,
+            stopped = stop_signal() => stopped,
+        }
+    } else {
+        say.listening(&stack.url, &arguments);
+        stop_signal().await
+    };
+    stack.stop().await?;
+    ended
+}
+
+/// What runs.
+struct Stack {
+    engine: Option<Engine>,
+    mapping: Mapping,
+    table: DynamoTable,
+    url: String,
+}
+
+impl Stack {
+    async fn start(arguments: &Arguments, say: &Arc<Say>) -> Result<Self, DevError> {
+        let template = Template::parse_with(TEMPLATE, &arguments.parameters.iter().cloned().collect())?;
+        let variables = template.environment(&arguments.table)?;
+        let config = Config::read(|name| variables.get(name).cloned())?;
+        let data = arguments.data.clone().map_or(Data::Memory, Data::Directory);
+        let engine = match arguments.endpoint {
+            Some(_) => None,
+            None => {
+                let usual = if arguments.demo { ANY_ADDRESS } else { USUAL_ADDRESS };
+                Some(Engine::start(arguments.dynamodb.unwrap_or(usual), &data)?)
+            }
+        };
+        let url = match (&engine, &arguments.endpoint) {
+            (Some(engine), _) => engine.url(),
+            (None, Some(url)) => url.clone(),
+            (None, None) => ANY_ADDRESS.to_string(),
+        };
+        let endpoint = Endpoint::new(&url);
+        let stream = endpoint.ensure_table(&config.table_name, template.table()).await?;
+        let table = DynamoTable::local(&url, config.table_name, config.settings.schema.clone());
+        let handler = Handler::new(Fanout { settings: config.settings, ..Fanout::default() }, table.clone());
+        let mut settings = Settings::new(&endpoint, &stream, &template);
+        settings.observer = Some(say.observer());
+        match (&engine, &arguments.data) {
+            (Some(engine), _) => {
+                settings.position_file = engine.position_file();
+                settings.failures_file = Some(engine.failures_file());
+            }
+            (None, Some(directory)) => {
+                std::fs::create_dir_all(directory).map_err(|source| DevError::Directory { path: directory.clone(), source })?;
+                settings.position_file = Some(directory.join("position.json"));
+                settings.failures_file = Some(directory.join("failed-records.jsonl"));
+            }
+            (None, None) => {}
+        }
+        let mapping = Mapping::start(settings, HandlerFunction::new(handler, Arc::clone(say)))?;
+        Ok(Self { engine, mapping, table, url })
+    }
+
+    async fn stop(self) -> Result<(), DevError> {
+        self.mapping.stop().await?;
+        if let Some(engine) = self.engine {
+            engine.stop().await?;
+        }
+        Ok(())
+    }
+}
+
+/// Resolves on Ctrl-C, or when the process is asked to end.
+async fn stop_signal() -> Result<(), DevError> {
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        let mut terminated = signal(SignalKind::terminate()).map_err(DevError::Signal)?;
+        tokio::select! {
+            interrupted = tokio::signal::ctrl_c() => interrupted.map_err(DevError::Signal),
+            _ = terminated.recv() => Ok(()),
+        }
+    }
+    #[cfg(not(unix))]
+    tokio::signal::ctrl_c().await.map_err(DevError::Signal)
+}

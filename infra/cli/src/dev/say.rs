@@ -1,0 +1,153 @@
+//! What `sapwood dev` prints.
+
+use std::io::Write;
+use std::sync::Arc;
+use std::time::Duration;
+
+use sapwood::fanout::{Counts, Report};
+use sapwood_local::mapping::{Observation, Observer};
+use serde::Deserialize;
+use serde_json::json;
+
+use super::Arguments;
+
+/// Prints for people, for machines, or not at all.
+pub(super) enum Say {
+    People,
+    Machines,
+    Nobody,
+}
+
+/// How many items of a batch a line names.
+const NAMED_MAX: usize = 3;
+
+impl Say {
+    pub(super) fn new(arguments: &Arguments) -> Self {
+        // The demo tells its own story.
+        match arguments {
+            Arguments { quiet: true, .. } | Arguments { demo: true, .. } => Self::Nobody,
+            Arguments { json: true, .. } => Self::Machines,
+            _ => Self::People,
+        }
+    }
+
+    pub(super) fn listening(&self, url: &str, arguments: &Arguments) {
+        let table = &arguments.table;
+        match self {
+            Self::Nobody => {}
+            Self::Machines => print(&json!({"event": "listening", "dynamodb": url, "table": table}).to_string()),
+            Self::People => {
+                let kept = match (&arguments.data, &arguments.endpoint) {
+                    (_, Some(_)) => "kept there".to_owned(),
+                    (Some(path), None) => format!("kept in {}", path.display()),
+                    (None, None) => "in memory: gone when this ends".to_owned(),
+                };
+                print(&format!(
+                    "Sapwood is running. Ctrl-C ends it.\n\
+                     \n  DynamoDB  {url}\n  table     {table}, {kept}\n\
+                     \nWrite a first record, with any client:\n\
+                     \n  export AWS_ACCESS_KEY_ID=local AWS_SECRET_ACCESS_KEY=local AWS_DEFAULT_REGION=us-east-1\n  \
+                     aws dynamodb put-item --endpoint-url {url} --table-name {table} \\\n    \
+                     --item '{{\"PK\": {{\"S\": \"V\"}}, \"SK\": {{\"S\": \"NODE\"}}, \"name\": {{\"S\": \"Folder V\"}}}}'\n  \
+                     aws dynamodb put-item --endpoint-url {url} --table-name {table} \\\n    \
+                     --item '{{\"PK\": {{\"S\": \"d\"}}, \"SK\": {{\"S\": \"NODE\"}}, \"parent\": {{\"S\": \"V\"}}, \"name\": {{\"S\": \"Folder d\"}}}}'\n\
+                     \nand ask for all that is below V:\n\
+                     \n  aws dynamodb query --endpoint-url {url} --table-name {table} \\\n    \
+                     --key-condition-expression 'PK = :v AND begins_with(SK, :below)' \\\n    \
+                     --expression-attribute-values '{{\":v\": {{\"S\": \"V\"}}, \":below\": {{\"S\": \"NODE#\"}}}}'\n"
+                ));
+            }
+        }
+    }
+
+    /// One line for a batch that did something, and one for each thing that is wrong in it.
+    pub(super) fn fan_out(&self, event: &str, report: &Report, took: Duration) {
+        if matches!(self, Self::Nobody) {
+            return;
+        }
+        let items = items(event);
+        for problem in &report.problems {
+            let (pk, sk, reason) = (&problem.key.pk, &problem.key.sk, &problem.reason);
+            match self {
+                Self::Machines => print(&json!({"event": "problem", "pk": pk, "sk": sk, "reason": reason}).to_string()),
+                _ => print(&format!("! {pk} | {sk}: {reason}")),
+            }
+        }
+        let Counts { requests, retries, read_units, write_units, rounds, rows_put, rows_deleted, touches, copies } =
+            report.counts;
+        if matches!(self, Self::Machines) {
+            print(
+                &json!({
+                    "event": "fan-out", "records": items.len(), "items": items, "failed": report.failed.len(),
+                    "requests": requests, "retries": retries, "read_units": read_units, "write_units": write_units,
+                    "rounds": rounds, "rows_put": rows_put, "rows_deleted": rows_deleted, "touches": touches,
+                    "copies": copies, "milliseconds": u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
+                })
+                .to_string(),
+            );
+        } else if write_units > 0.0 || !report.failed.is_empty() {
+            let named = items.iter().take(NAMED_MAX).map(String::as_str).collect::<Vec<_>>().join(", ");
+            let more = items.len().saturating_sub(NAMED_MAX);
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            let did = [
+                (rows_put, "rows put"),
+                (rows_deleted, "rows deleted"),
+                (touches, "children touched"),
+                (copies, "copies written"),
+                (report.failed.len() as u64, "to be tried again"),
+            ];
+            let did: Vec<String> = did.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")).collect();
+            let did = if did.is_empty() { "settled".to_owned() } else { did.join(", ") };
+            print(&format!(
+                "{named}{more}: {did}  ({requests} requests, {write_units} write units, {} ms)",
+                took.as_millis()
+            ));
+        }
+    }
+
+    /// Told by the mapping of what the handler doesn't see.
+    pub(super) fn observer(self: &Arc<Self>) -> Observer {
+        let say = Arc::clone(self);
+        Arc::new(move |observation| match observation {
+            Observation::GivenUp { sequence_number, keys, reason, .. } => {
+                let reason = format!("{reason:?}");
+                say.trouble("given up", &format!("record {sequence_number} of {keys}: {reason}"));
+            }
+            Observation::Trouble { reason } => say.trouble("trouble", reason),
+            _ => {}
+        })
+    }
+
+    fn trouble(&self, event: &str, reason: &str) {
+        match self {
+            Self::Machines => print(&json!({"event": event, "reason": reason}).to_string()),
+            Self::People | Self::Nobody => eprintln!("sapwood: {event}: {reason}"),
+        }
+    }
+}
+
+/// Prints a line; whoever closes our output doesn't end the stack.
+fn print(line: &str) {
+    let _ = writeln!(std::io::stdout().lock(), "{line}");
+}
+
+/// The items of a batch, by key.
+fn items(event: &str) -> Vec<String> {
+    #[derive(Deserialize)]
+    struct Batch {
+        #[serde(rename = "Records")]
+        records: Vec<Record>,
+    }
+    #[derive(Deserialize)]
+    struct Record {
+        dynamodb: Change,
+    }
+    #[derive(Deserialize)]
+    struct Change {
+        #[serde(rename = "Keys")]
+        keys: std::collections::BTreeMap<String, serde_json::Value>,
+    }
+    let records = serde_json::from_str::<Batch>(event).map(|batch| batch.records).unwrap_or_default();
+    let text = |key: &serde_json::Value| key.get("S").and_then(|s| s.as_str()).unwrap_or("?").to_owned();
+    records.iter().map(|r| r.dynamodb.keys.values().map(text).collect::<Vec<_>>().join(" ")).collect()
+}

@@ -1,0 +1,269 @@
+//! A `DynamoDB` endpoint, embedded or any other that is no AWS, and the table on it.
+//!
+//! One of the two files that name the SDK.
+
+use std::time::Duration;
+
+use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::config::{BehaviorVersion, Credentials, Region};
+use aws_sdk_dynamodb::error::{DisplayErrorContext, SdkError};
+use aws_sdk_dynamodb::operation::create_table::CreateTableError;
+use aws_sdk_dynamodb::operation::describe_table::DescribeTableError;
+use aws_sdk_dynamodb::types::{
+    AttributeDefinition, BillingMode, KeySchemaElement, KeyType, ScalarAttributeType, StreamSpecification,
+    StreamViewType, TableDescription, TableStatus, TimeToLiveSpecification,
+};
+
+use crate::template::{KeyAttribute, TableDefinition};
+
+/// Local engines check neither region nor credentials, but the SDK wants some (and DynamoDB Local, unless it runs with
+/// `-sharedDb`, keeps a database for each pair).
+const ANYTHING: &str = "local";
+
+const READY_WITHIN: Duration = Duration::from_secs(30);
+const READY_POLL: Duration = Duration::from_millis(50);
+
+/// An endpoint that speaks `DynamoDB`'s API and checks no credentials.
+#[derive(Debug, Clone)]
+pub struct Endpoint {
+    url: String,
+    client: Client,
+}
+
+/// A table's stream.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TableStream {
+    /// The table's name.
+    pub table_name: String,
+    /// The stream's ARN: another one once the table is made anew.
+    pub arn: String,
+}
+
+/// Why the table isn't there as the template wants it.
+#[derive(Debug, thiserror::Error)]
+pub enum TableError {
+    /// Nobody answers.
+    #[error("no DynamoDB answers at {url}: {reason}")]
+    Unreachable {
+        /// The endpoint.
+        url: String,
+        /// What the SDK says.
+        reason: String,
+    },
+    /// A table of the name exists with other keys; keys can't be changed.
+    #[error("the table {table} exists with the keys {found}, the template has {wanted}: use another name or delete it")]
+    Keys {
+        /// The table.
+        table: String,
+        /// Its keys.
+        found: String,
+        /// The template's.
+        wanted: String,
+    },
+    /// The table exists, but not with the template's stream.
+    #[error(
+        "the table {table} has {found}, the template has a stream of {wanted}: run `aws dynamodb update-table --table-name \
+         {table} --stream-specification StreamEnabled=true,StreamViewType={wanted} --endpoint-url {url}` (a stream of \
+         another view type must be disabled first)"
+    )]
+    Stream {
+        /// The table.
+        table: String,
+        /// The endpoint.
+        url: String,
+        /// What it has.
+        found: String,
+        /// The template's view type.
+        wanted: String,
+    },
+    /// The template gives the table no stream, so there is nothing to map.
+    #[error("the template gives the table no StreamSpecification")]
+    NoStreamWanted,
+    /// The endpoint refuses a request.
+    #[error("the endpoint refuses to {what} the table {table}: {reason}")]
+    Refused {
+        /// What it was asked for.
+        what: &'static str,
+        /// The table.
+        table: String,
+        /// What it says.
+        reason: String,
+    },
+}
+
+impl Endpoint {
+    /// An endpoint by its URL.
+    pub fn new(url: impl Into<String>) -> Self {
+        let url = url.into();
+        let config = aws_sdk_dynamodb::Config::builder()
+            .behavior_version(BehaviorVersion::v2026_01_12())
+            .endpoint_url(&url)
+            .region(Region::new(ANYTHING))
+            .credentials_provider(Credentials::new(ANYTHING, ANYTHING, None, None, "a local endpoint"))
+            .build();
+        Endpoint { url, client: Client::from_conf(config) }
+    }
+
+    /// Its URL.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// A client for it.
+    pub fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// Makes the table as the template defines it. One that exists is left as it is, provided that its keys and its stream
+    /// are the template's.
+    pub async fn ensure_table(&self, name: &str, wanted: &TableDefinition) -> Result<TableStream, TableError> {
+        let Some(view_type) = &wanted.stream_view_type else { return Err(TableError::NoStreamWanted) };
+        let found = match self.describe(name).await? {
+            Some(found) => found,
+            None => {
+                self.create(name, wanted, view_type).await?;
+                self.described_when_ready(name).await?
+            }
+        };
+        let stream = self.check(name, &found, wanted, view_type)?;
+        if let Some(attribute) = &wanted.ttl_attribute {
+            self.expire_by(name, attribute).await;
+        }
+        Ok(stream)
+    }
+
+    async fn describe(&self, name: &str) -> Result<Option<TableDescription>, TableError> {
+        match self.client.describe_table().table_name(name).send().await {
+            Ok(output) => Ok(output.table),
+            Err(error) if error.as_service_error().is_some_and(DescribeTableError::is_resource_not_found_exception) => {
+                Ok(None)
+            }
+            Err(error) => Err(self.failed("describe", name, error)),
+        }
+    }
+
+    async fn create(&self, name: &str, wanted: &TableDefinition, view_type: &str) -> Result<(), TableError> {
+        let stream = StreamSpecification::builder()
+            .stream_enabled(true)
+            .stream_view_type(StreamViewType::from(view_type))
+            .build()
+            .map_err(|error| self.refused("create", name, error.to_string()))?;
+        let mut request = self
+            .client
+            .create_table()
+            .table_name(name)
+            .billing_mode(BillingMode::PayPerRequest)
+            .stream_specification(stream);
+        for KeyAttribute { name: attribute, role, kind } in &wanted.key {
+            let definition = AttributeDefinition::builder()
+                .attribute_name(attribute)
+                .attribute_type(ScalarAttributeType::from(kind.as_str()))
+                .build();
+            let element =
+                KeySchemaElement::builder().attribute_name(attribute).key_type(KeyType::from(role.as_str())).build();
+            request = request
+                .attribute_definitions(definition.map_err(|error| self.refused("create", name, error.to_string()))?)
+                .key_schema(element.map_err(|error| self.refused("create", name, error.to_string()))?);
+        }
+        match request.send().await {
+            Ok(_) => Ok(()),
+            // Somebody else was faster; what they made is checked like any table that exists.
+            Err(error) if error.as_service_error().is_some_and(CreateTableError::is_resource_in_use_exception) => {
+                Ok(())
+            }
+            Err(error) => Err(self.failed("create", name, error)),
+        }
+    }
+
+    async fn described_when_ready(&self, name: &str) -> Result<TableDescription, TableError> {
+        let ready = async {
+            loop {
+                if let Some(table) = self.describe(name).await?
+                    && table.table_status == Some(TableStatus::Active)
+                {
+                    return Ok(table);
+                }
+                tokio::time::sleep(READY_POLL).await;
+            }
+        };
+        tokio::time::timeout(READY_WITHIN, ready)
+            .await
+            .unwrap_or_else(|_| Err(self.refused("create", name, "it doesn't become active".to_owned())))
+    }
+
+    fn check(
+        &self,
+        name: &str,
+        found: &TableDescription,
+        wanted: &TableDefinition,
+        view_type: &str,
+    ) -> Result<TableStream, TableError> {
+        let (found_keys, wanted_keys) = (keys_of(found), keys_text(&wanted.key));
+        if found_keys != wanted_keys {
+            return Err(TableError::Keys { table: name.to_owned(), found: found_keys, wanted: wanted_keys });
+        }
+        let stream = found.stream_specification().filter(|stream| stream.stream_enabled);
+        let found_type = stream.and_then(|stream| stream.stream_view_type()).map(StreamViewType::as_str);
+        match (found_type, found.latest_stream_arn()) {
+            (Some(found), Some(arn)) if found == view_type => {
+                Ok(TableStream { table_name: name.to_owned(), arn: arn.to_owned() })
+            }
+            (found, _) => Err(TableError::Stream {
+                table: name.to_owned(),
+                url: self.url.clone(),
+                found: found.map_or("no stream".to_owned(), |found| format!("a stream of {found}")),
+                wanted: view_type.to_owned(),
+            }),
+        }
+    }
+
+    /// Engines refuse what is enabled already, and one without a time to live still serves everything else.
+    async fn expire_by(&self, name: &str, attribute: &str) {
+        let Ok(ttl) = TimeToLiveSpecification::builder().enabled(true).attribute_name(attribute).build() else {
+            return;
+        };
+        let sent = self.client.update_time_to_live().table_name(name).time_to_live_specification(ttl).send().await;
+        if let Err(error) = sent {
+            tracing::debug!(table = name, attribute, error = %DisplayErrorContext(&error), "time to live not set");
+        }
+    }
+
+    fn failed<E>(&self, what: &'static str, table: &str, error: SdkError<E>) -> TableError
+    where
+        E: std::error::Error + Send + Sync + 'static,
+    {
+        let reason = DisplayErrorContext(&error).to_string();
+        match error {
+            SdkError::ServiceError(_) => self.refused(what, table, reason),
+            _ => TableError::Unreachable { url: self.url.clone(), reason },
+        }
+    }
+
+    fn refused(&self, what: &'static str, table: &str, reason: String) -> TableError {
+        TableError::Refused { what, table: table.to_owned(), reason }
+    }
+}
+
+fn keys_of(table: &TableDescription) -> String {
+    let mut key: Vec<KeyAttribute> = Vec::new();
+    for element in table.key_schema() {
+        let kind = table
+            .attribute_definitions()
+            .iter()
+            .find(|definition| definition.attribute_name == element.attribute_name)
+            .map_or("?", |definition| definition.attribute_type.as_str());
+        key.push(KeyAttribute {
+            name: element.attribute_name.clone(),
+            role: element.key_type.as_str().to_owned(),
+            kind: kind.to_owned(),
+        });
+    }
+    key.sort_by_key(|attribute| attribute.role != KeyType::Hash.as_str());
+    keys_text(&key)
+}
+
+fn keys_text(key: &[KeyAttribute]) -> String {
+    let texts: Vec<String> =
+        key.iter().map(|attribute| format!("{} ({}, {})", attribute.name, attribute.role, attribute.kind)).collect();
+    texts.join(" and ")
+}

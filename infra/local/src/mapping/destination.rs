@@ -1,0 +1,85 @@
+//! Where records go that were given up: a file with a JSON object a line, each as Lambda would put it into an S3 bucket.
+
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+use std::time::SystemTime;
+
+use serde_json::{Value, json};
+
+use super::GivenUp;
+use super::batch::Delivery;
+
+/// The file of failed records.
+#[derive(Debug)]
+pub(super) struct Destination {
+    path: PathBuf,
+    count: Mutex<u64>,
+}
+
+/// Records that were given up together.
+#[derive(Debug)]
+pub(super) struct FailedBatch<'a> {
+    pub(super) stream: &'a str,
+    pub(super) shard: &'a str,
+    pub(super) deliveries: &'a [Delivery],
+    pub(super) event: String,
+    pub(super) reason: GivenUp,
+    pub(super) invocations: u32,
+}
+
+impl Destination {
+    pub(super) fn new(path: PathBuf) -> Self {
+        Destination { path, count: Mutex::new(0) }
+    }
+
+    /// Adds a line. It is on the disk when this returns.
+    pub(super) fn keep(&self, batch: FailedBatch<'_>) -> io::Result<()> {
+        // One line at a time, and a number for each.
+        let mut count = self.count.lock().unwrap_or_else(PoisonError::into_inner);
+        *count += 1;
+        let mut line = batch.to_json(*count).to_string();
+        line.push('\n');
+        let mut file = File::options().create(true).append(true).open(&self.path)?;
+        file.write_all(line.as_bytes())?;
+        file.sync_data()
+    }
+}
+
+impl FailedBatch<'_> {
+    fn to_json(&self, number: u64) -> Value {
+        let first = self.deliveries.first();
+        let last = self.deliveries.last();
+        let arrival = |delivery: Option<&Delivery>| delivery.map(|delivery| timestamp(delivery.created));
+        let mut document = json!({
+            "requestContext": {
+                "requestId": format!("00000000-0000-4000-8000-{number:012x}"),
+                "functionArn": "local",
+                "condition": self.reason.condition(),
+                "approximateInvokeCount": self.invocations,
+            },
+            "version": "1.0",
+            "timestamp": timestamp(SystemTime::now()),
+            "DDBStreamBatchInfo": {
+                "shardId": self.shard,
+                "startSequenceNumber": first.map(|delivery| &delivery.sequence_number),
+                "endSequenceNumber": last.map(|delivery| &delivery.sequence_number),
+                "approximateArrivalOfFirstRecord": arrival(first),
+                "approximateArrivalOfLastRecord": arrival(last),
+                "batchSize": self.deliveries.len(),
+                "streamArn": self.stream,
+            },
+            "payload": self.event,
+        });
+        if self.invocations > 0 {
+            document["responseContext"] =
+                json!({ "statusCode": 200, "executedVersion": "$LATEST", "functionError": "Unhandled" });
+        }
+        document
+    }
+}
+
+fn timestamp(time: SystemTime) -> String {
+    jiff::Timestamp::try_from(time).map(|time| time.to_string()).unwrap_or_default()
+}

@@ -1,0 +1,301 @@
+//! How far a mapping is: what was read and not handled yet, and whether anything is left to read.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::{Notify, watch};
+
+use crate::stream::Shard;
+
+use super::position::{Position, ShardPosition};
+
+/// Shared by all tasks of a mapping.
+#[derive(Debug)]
+pub(super) struct Progress {
+    state: Mutex<State>,
+    changes: watch::Sender<u64>,
+    wake: Notify,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// Orders reads of the stream and what happens between them.
+    tick: u64,
+    /// When the list of shards was last asked for.
+    looked: u64,
+    /// When a record was last read or handled.
+    active: u64,
+    /// How many records were read, ever.
+    admitted: u64,
+    /// How many of them aren't handled.
+    outstanding: usize,
+    /// How often the position has changed.
+    moves: u64,
+    has_stopped: bool,
+    shards: BTreeMap<String, ShardState>,
+}
+
+#[derive(Debug, Default)]
+struct ShardState {
+    phase: Phase,
+    /// All records up to this one are handled.
+    after: Option<String>,
+    /// The records after it that were read, in order.
+    window: VecDeque<Slot>,
+    /// The number of the window's first record, counted from the first one read.
+    window_start: u64,
+    outstanding: usize,
+    /// The start of the last read that found nothing.
+    drained: u64,
+}
+
+#[derive(Debug)]
+struct Slot {
+    sequence_number: String,
+    is_handled: bool,
+}
+
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    /// Its parent isn't done.
+    #[default]
+    Waiting,
+    Reading,
+    /// Closed, and all its records are handled: since when.
+    Ended(u64),
+}
+
+/// The mapping was stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the event source mapping was stopped")]
+pub struct Stopped;
+
+impl Progress {
+    /// Progress as a position tells it.
+    pub(super) fn from(position: Position) -> Self {
+        let mut state = State::default();
+        for (id, shard) in position.shards {
+            let restored = match shard {
+                ShardPosition::After(number) => ShardState { after: Some(number), ..ShardState::default() },
+                ShardPosition::Ended => ShardState { phase: Phase::Ended(0), ..ShardState::default() },
+            };
+            state.shards.insert(id, restored);
+        }
+        Progress { state: Mutex::new(state), changes: watch::channel(0).0, wake: Notify::new() }
+    }
+
+    /// The position, and how often it has changed.
+    pub(super) fn position(&self, stream: &str) -> (Position, u64) {
+        let state = self.lock();
+        let shards = state.shards.iter().filter_map(|(id, shard)| {
+            let position = match (shard.phase, &shard.after) {
+                (Phase::Ended(_), _) => ShardPosition::Ended,
+                (_, Some(number)) => ShardPosition::After(number.clone()),
+                (_, None) => return None,
+            };
+            Some((id.clone(), position))
+        });
+        (Position { stream: stream.to_owned(), shards: shards.collect() }, state.moves)
+    }
+
+    /// Everything that is asked of the stream from now on is after everything that happened so far.
+    pub(super) fn tick(&self) -> u64 {
+        let mut state = self.lock();
+        state.tick += 1;
+        state.tick
+    }
+
+    /// The stream has these shards, as asked at `began`. Gives those that can be read now, parents before children, and
+    /// where each goes on.
+    pub(super) fn look(&self, shards: &[Shard], began: u64) -> Vec<(String, Option<String>)> {
+        let mut state = self.lock();
+        // A shard that the stream has forgotten matters only while it is read.
+        state.shards.retain(|id, shard| shard.phase == Phase::Reading || shards.iter().any(|listed| listed.id == *id));
+        for shard in shards {
+            state.shards.entry(shard.id.clone()).or_default();
+        }
+        let mut ready = Vec::new();
+        for shard in shards {
+            let parent = shard.parent.as_ref().and_then(|parent| state.shards.get(parent));
+            let parent_is_done = parent.is_none_or(|parent| matches!(parent.phase, Phase::Ended(_)));
+            if let Some(own) = state.shards.get_mut(&shard.id)
+                && own.phase == Phase::Waiting
+                && parent_is_done
+            {
+                own.phase = Phase::Reading;
+                ready.push((shard.id.clone(), own.after.clone()));
+            }
+        }
+        state.looked = began;
+        drop(state);
+        self.changed();
+        ready
+    }
+
+    /// Records were read. Those that aren't wanted count as handled; the others get a number each.
+    pub(super) fn admit(&self, shard: &str, records: Vec<(String, bool)>) -> Vec<u64> {
+        let mut state = self.lock();
+        let State { tick, active, admitted, outstanding, shards, .. } = &mut *state;
+        let Some(own) = shards.get_mut(shard) else { return Vec::new() };
+        *tick += 1;
+        *active = *tick;
+        let mut numbers = Vec::new();
+        for (sequence_number, is_wanted) in records {
+            *admitted += 1;
+            if is_wanted {
+                numbers.push(own.window_start + own.window.len() as u64);
+                own.outstanding += 1;
+                *outstanding += 1;
+            }
+            own.window.push_back(Slot { sequence_number, is_handled: !is_wanted });
+        }
+        let has_moved = own.advance();
+        state.moves += u64::from(has_moved);
+        drop(state);
+        self.changed();
+        numbers
+    }
+
+    /// Records were handled, or given up.
+    pub(super) fn handled(&self, shard: &str, numbers: impl IntoIterator<Item = u64>) {
+        let mut state = self.lock();
+        let State { tick, active, outstanding, shards, .. } = &mut *state;
+        let Some(own) = shards.get_mut(shard) else { return };
+        *tick += 1;
+        *active = *tick;
+        for number in numbers {
+            let slot = number
+                .checked_sub(own.window_start)
+                .and_then(|place| usize::try_from(place).ok())
+                .and_then(|place| own.window.get_mut(place));
+            if let Some(slot) = slot.filter(|slot| !slot.is_handled) {
+                slot.is_handled = true;
+                own.outstanding -= 1;
+                *outstanding -= 1;
+            }
+        }
+        let has_moved = own.advance();
+        state.moves += u64::from(has_moved);
+        drop(state);
+        self.changed();
+    }
+
+    /// A read begun at `tick` found nothing.
+    pub(super) fn drained(&self, shard: &str, tick: u64) {
+        if let Some(own) = self.lock().shards.get_mut(shard) {
+            own.drained = tick;
+        }
+        self.changed();
+    }
+
+    /// The shard is closed and all its records are handled.
+    pub(super) fn ended(&self, shard: &str) {
+        let mut state = self.lock();
+        state.tick += 1;
+        state.moves += 1;
+        let now = state.tick;
+        if let Some(own) = state.shards.get_mut(shard) {
+            own.phase = Phase::Ended(now);
+        }
+        drop(state);
+        self.changed();
+    }
+
+    /// Nothing happens any more.
+    pub(super) fn stopped(&self) {
+        self.lock().has_stopped = true;
+        self.changed();
+    }
+
+    /// Resolves once the shard has fewer outstanding records.
+    pub(super) async fn below(&self, shard: &str, outstanding_max: usize) {
+        self.until(|state| state.shards.get(shard).is_none_or(|own| own.outstanding < outstanding_max).then_some(()))
+            .await;
+    }
+
+    /// Resolves when somebody wants idle reads to happen now.
+    pub(super) async fn woken(&self) {
+        self.wake.notified().await;
+    }
+
+    pub(super) fn outstanding(&self) -> usize {
+        self.lock().outstanding
+    }
+
+    pub(super) fn is_caught_up(&self) -> bool {
+        let state = self.lock();
+        state.outstanding == 0 && state.is_drained_since(state.active)
+    }
+
+    /// Resolves once everything written before the call is handled, and everything that was written by handling it.
+    pub(super) async fn settled(&self) -> Result<(), Stopped> {
+        loop {
+            // Nothing is in flight at this moment, so all that has been written by now is in the stream ...
+            let (since, admitted) = self
+                .until(|state| match (state.has_stopped, state.outstanding) {
+                    (true, _) => Some(Err(Stopped)),
+                    (false, 0) => Some(Ok((state.tick, state.admitted))),
+                    (false, _) => None,
+                })
+                .await?;
+            self.wake.notify_waiters();
+            // ... and reads begun after it find nothing. Had they found something, handling that may have written more.
+            let is_settled = self
+                .until(|state| match state {
+                    State { has_stopped: true, .. } => Some(Err(Stopped)),
+                    state if state.admitted != admitted => Some(Ok(false)),
+                    state => state.is_drained_since(since).then_some(Ok(true)),
+                })
+                .await?;
+            if is_settled {
+                return Ok(());
+            }
+        }
+    }
+
+    async fn until<T>(&self, found: impl Fn(&State) -> Option<T>) -> T {
+        let mut changes = self.changes.subscribe();
+        loop {
+            if let Some(value) = found(&self.lock()) {
+                return value;
+            }
+            // The sender is in self, so this can't fail.
+            let _ = changes.changed().await;
+        }
+    }
+
+    fn changed(&self) {
+        self.changes.send_modify(|count| *count += 1);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // No code that can panic runs under the lock.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// Whether every shard was read to its end after `tick`, and no shard can be unknown.
+    fn is_drained_since(&self, tick: u64) -> bool {
+        self.looked > 0
+            && self.shards.values().all(|shard| match shard.phase {
+                Phase::Waiting => false,
+                Phase::Reading => shard.drained > tick,
+                // Its children were looked for since.
+                Phase::Ended(when) => self.looked > when,
+            })
+    }
+}
+
+impl ShardState {
+    /// Moves the position over the handled records at the window's start.
+    fn advance(&mut self) -> bool {
+        let mut has_moved = false;
+        while self.window.front().is_some_and(|slot| slot.is_handled) {
+            self.after = self.window.pop_front().map(|slot| slot.sequence_number);
+            self.window_start += 1;
+            has_moved = true;
+        }
+        has_moved
+    }
+}

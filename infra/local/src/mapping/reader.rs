@@ -1,0 +1,170 @@
+//! Reads one shard to its end.
+
+use std::collections::VecDeque;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::sync::Arc;
+
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+
+use crate::record::Record;
+use crate::stream::{From, Page, StreamError};
+
+use super::Function;
+use super::batch::Delivery;
+use super::context::Context;
+use super::lane::Lane;
+
+/// The reader of a shard.
+pub(super) struct Reader<F> {
+    context: Arc<Context<F>>,
+    shard: Arc<str>,
+    from: From,
+    lanes: Vec<mpsc::UnboundedSender<Vec<Delivery>>>,
+}
+
+/// What a reader does after a read.
+enum Then {
+    ReadOn(String),
+    Wait(String),
+    StartOver,
+    BackOff,
+    Close,
+}
+
+impl<F: Function> Reader<F> {
+    pub(super) fn new(context: Arc<Context<F>>, shard: &str, from: From) -> Self {
+        Reader { context, shard: Arc::from(shard), from, lanes: Vec::new() }
+    }
+
+    /// Reads the shard, and returns when it is closed and all its records are handled, or the mapping is stopped.
+    pub(super) async fn run(mut self) {
+        let mut handling = JoinSet::new();
+        for _ in 0..self.context.settings.source.parallelization_factor {
+            let (lane, queue) = mpsc::unbounded_channel();
+            self.lanes.push(lane);
+            let (context, shard) = (Arc::clone(&self.context), Arc::clone(&self.shard));
+            handling.spawn(Lane { context, shard, queue, waiting: VecDeque::new() }.run());
+        }
+        let is_closed = self.read_all().await.is_some();
+        self.lanes.clear();
+        while handling.join_next().await.is_some() {}
+        if is_closed && !self.context.is_stopped() {
+            self.context.progress.ended(&self.shard);
+        }
+    }
+
+    /// None: the mapping was stopped.
+    async fn read_all(&mut self) -> Option<()> {
+        let context = Arc::clone(&self.context);
+        let pace = context.settings.pace;
+        let mut iterator = None;
+        let mut failures_in_a_row = 0;
+        loop {
+            tokio::select! {
+                biased;
+                () = context.stopped() => return None,
+                () = context.progress.below(&self.shard, pace.records_ahead_max) => {}
+            }
+            let then = self.read_once(iterator.take()).await;
+            failures_in_a_row = if matches!(then, Then::BackOff) { failures_in_a_row + 1 } else { 0 };
+            match then {
+                Then::ReadOn(next) => iterator = Some(next),
+                Then::Wait(next) => {
+                    iterator = Some(next);
+                    tokio::select! {
+                        pause = context.pause(pace.idle_poll) => pause?,
+                        () = context.progress.woken() => {}
+                    }
+                }
+                Then::StartOver => {}
+                Then::BackOff => context.pause(pace.backoff(failures_in_a_row)).await?,
+                Then::Close => return Some(()),
+            }
+        }
+    }
+
+    async fn read_once(&mut self, iterator: Option<String>) -> Then {
+        let began = self.context.progress.tick();
+        let iterator = match iterator {
+            Some(iterator) => iterator,
+            None => match self.context.stream.iterator(&self.shard, &self.from).await {
+                Ok(Some(iterator)) => iterator,
+                Ok(None) => return Then::Close,
+                Err(error) => return self.failed(error),
+            },
+        };
+        match self.context.stream.read(&iterator).await {
+            Ok(Page { records, next }) => {
+                let is_empty = records.is_empty();
+                self.take(records);
+                match next {
+                    None => Then::Close,
+                    Some(next) if is_empty => {
+                        self.context.progress.drained(&self.shard, began);
+                        Then::Wait(next)
+                    }
+                    Some(next) => Then::ReadOn(next),
+                }
+            }
+            Err(error) => self.failed(error),
+        }
+    }
+
+    fn failed(&mut self, error: StreamError) -> Then {
+        match (error, &self.from) {
+            // The iterator was at the shard's end when it was made, and nothing is known of what came since. Rather again
+            // than never.
+            (StreamError::Expired, From::Now) => self.from = From::Oldest,
+            (StreamError::Expired, _) => {}
+            (StreamError::Trimmed, From::After(number)) => {
+                self.context.trouble(format!("records after {number} are no longer in the stream"));
+                self.from = From::Oldest;
+            }
+            (error, _) => {
+                self.context.trouble(format!("the stream can't be read: {error}"));
+                return Then::BackOff;
+            }
+        }
+        Then::StartOver
+    }
+
+    /// Hands records to their lanes, those that are wanted.
+    fn take(&mut self, records: Vec<Record>) {
+        let Some(last) = records.last() else { return };
+        self.from = From::After(last.sequence_number.clone());
+        let context = &self.context;
+        let is_wanted = |record: &Record| !record.changes_nothing() && context.filter.passes(&record.event);
+        let wanted: Vec<bool> = records.iter().map(is_wanted).collect();
+        let read = records.iter().zip(&wanted).map(|(record, &wanted)| (record.sequence_number.clone(), wanted));
+        let numbers = context.progress.admit(&self.shard, read.collect());
+
+        let mut sorted: Vec<Vec<Delivery>> = self.lanes.iter().map(|_| Vec::new()).collect();
+        let wanted = records.into_iter().zip(wanted).filter_map(|(record, wanted)| wanted.then_some(record));
+        for (record, number) in wanted.zip(numbers) {
+            let keys = record.item();
+            // By item: Lambda takes the partition key, but order per item is all that is promised to the function.
+            let lane = lane_of(&keys, sorted.len());
+            sorted[lane].push(Delivery {
+                number,
+                keys,
+                text: record.event.to_string(),
+                sequence_number: record.sequence_number,
+                created: record.created,
+            });
+        }
+        for (lane, deliveries) in self.lanes.iter().zip(sorted) {
+            if !deliveries.is_empty() {
+                // A lane that is gone was stopped; what it had comes again after the restart.
+                let _ = lane.send(deliveries);
+            }
+        }
+    }
+}
+
+fn lane_of(keys: &str, lanes: usize) -> usize {
+    let mut hasher = DefaultHasher::new();
+    keys.hash(&mut hasher);
+    // The remainder is less than `lanes`.
+    usize::try_from(hasher.finish() % lanes.max(1) as u64).unwrap_or_default()
+}

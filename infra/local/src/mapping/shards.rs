@@ -1,0 +1,85 @@
+//! Keeps a reader on every shard whose turn it is.
+
+use std::sync::Arc;
+
+use tokio::task::JoinSet;
+
+use crate::stream::From;
+use crate::template::StartingPosition;
+
+use super::Function;
+use super::context::Context;
+use super::position;
+use super::reader::Reader;
+
+/// Runs the mapping until it is stopped, and saves its position.
+pub(super) async fn run<F: Function>(context: Arc<Context<F>>, is_resumed: bool) {
+    let saving = tokio::spawn(save_now_and_then(Arc::clone(&context)));
+    read_shards(&context, is_resumed).await;
+    // It ends by itself, but what it is writing must not overwrite the last position.
+    let _ = saving.await;
+    save(&context, 0).await;
+    context.progress.stopped();
+}
+
+async fn read_shards<F: Function>(context: &Arc<Context<F>>, is_resumed: bool) {
+    let pace = context.settings.pace;
+    let mut readers = JoinSet::new();
+    let mut is_first_look = !is_resumed;
+    let mut failures_in_a_row = 0;
+    while !context.is_stopped() {
+        let began = context.progress.tick();
+        match context.stream.shards().await {
+            Ok(shards) => {
+                failures_in_a_row = 0;
+                for (shard, after) in context.progress.look(&shards, began) {
+                    let from = match (after, context.settings.source.starting_position) {
+                        (Some(number), _) => From::After(number),
+                        (None, StartingPosition::Latest) if is_first_look => From::Now,
+                        (None, _) => From::Oldest,
+                    };
+                    readers.spawn(Reader::new(Arc::clone(context), &shard, from).run());
+                }
+                is_first_look = false;
+            }
+            Err(error) => {
+                failures_in_a_row += 1;
+                context.trouble(format!("the stream's shards can't be listed: {error}"));
+                if context.pause(pace.backoff(failures_in_a_row)).await.is_none() {
+                    break;
+                }
+                continue;
+            }
+        }
+        tokio::select! {
+            // A shard has ended: its children's turn.
+            Some(_) = readers.join_next() => {}
+            _ = context.pause(pace.look_for_shards_every) => {}
+        }
+    }
+    while readers.join_next().await.is_some() {}
+}
+
+async fn save_now_and_then<F: Function>(context: Arc<Context<F>>) {
+    let mut saved = 0;
+    while context.pause(context.settings.pace.save_every).await.is_some() {
+        saved = save(&context, saved).await;
+    }
+}
+
+/// Saves the position unless it is the one saved already. Gives which one it is.
+async fn save<F: Function>(context: &Arc<Context<F>>, saved: u64) -> u64 {
+    let (position, moves) = context.progress.position(context.stream.arn());
+    let Some(path) = context.settings.position_file.clone().filter(|_| moves != saved) else { return saved };
+    match tokio::task::spawn_blocking(move || position::save(&path, &position)).await {
+        Ok(Ok(())) => moves,
+        Ok(Err(error)) => {
+            context.trouble(format!("the position could not be saved: {error}"));
+            saved
+        }
+        Err(error) => {
+            context.trouble(format!("the position could not be saved: {error}"));
+            saved
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! A table's stream: its shards and their records, as Lambda would hand them on.
+//!
+//! One of the two files that name the SDK.
+
+use std::collections::HashMap;
+use std::time::{Duration, SystemTime};
+
+use aws_sdk_dynamodbstreams::Client;
+use aws_sdk_dynamodbstreams::config::{BehaviorVersion, Credentials, Region};
+use aws_sdk_dynamodbstreams::error::{DisplayErrorContext, ProvideErrorMetadata, SdkError};
+use aws_sdk_dynamodbstreams::types::{self, AttributeValue, ShardIteratorType};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use serde_json::{Map, Value, json};
+
+use crate::record::Record;
+
+const ANYTHING: &str = "local";
+
+/// A table's stream.
+#[derive(Debug, Clone)]
+pub(crate) struct Stream {
+    client: Client,
+    arn: String,
+}
+
+/// A shard of the stream.
+#[derive(Debug, Clone)]
+pub(crate) struct Shard {
+    pub(crate) id: String,
+    pub(crate) parent: Option<String>,
+}
+
+/// Where in a shard to read on.
+#[derive(Debug, Clone)]
+pub(crate) enum From {
+    Oldest,
+    Now,
+    After(String),
+}
+
+/// What one read of a shard gave.
+#[derive(Debug)]
+pub(crate) struct Page {
+    pub(crate) records: Vec<Record>,
+    /// None: the shard is closed, and this was its end.
+    pub(crate) next: Option<String>,
+}
+
+/// Why a stream can't be read.
+#[derive(Debug, Clone, thiserror::Error)]
+pub(crate) enum StreamError {
+    /// Iterators live for some minutes only: a new one is needed.
+    #[error("the iterator has expired")]
+    Expired,
+    /// The records asked for are no longer kept.
+    #[error("the records have been trimmed")]
+    Trimmed,
+    /// Anything else; it may pass.
+    #[error("{0}")]
+    Other(String),
+}
+
+impl Stream {
+    pub(crate) fn new(url: &str, arn: &str) -> Self {
+        let config = aws_sdk_dynamodbstreams::Config::builder()
+            .behavior_version(BehaviorVersion::v2026_01_12())
+            .endpoint_url(url)
+            .region(Region::new(ANYTHING))
+            .credentials_provider(Credentials::new(ANYTHING, ANYTHING, None, None, "a local endpoint"))
+            .build();
+        Stream { client: Client::from_conf(config), arn: arn.to_owned() }
+    }
+
+    pub(crate) fn arn(&self) -> &str {
+        &self.arn
+    }
+
+    /// All shards that the stream has, closed ones too.
+    pub(crate) async fn shards(&self) -> Result<Vec<Shard>, StreamError> {
+        let mut shards = Vec::new();
+        let mut last = None;
+        loop {
+            let request = self.client.describe_stream().stream_arn(&self.arn).set_exclusive_start_shard_id(last);
+            let output = request.send().await.map_err(failed)?;
+            let Some(description) = output.stream_description else { return Ok(shards) };
+            for shard in description.shards.unwrap_or_default() {
+                if let Some(id) = shard.shard_id {
+                    shards.push(Shard { id, parent: shard.parent_shard_id });
+                }
+            }
+            last = description.last_evaluated_shard_id;
+            if last.is_none() {
+                return Ok(shards);
+            }
+        }
+    }
+
+    /// An iterator; none where the shard has nothing more.
+    pub(crate) async fn iterator(&self, shard: &str, from: &From) -> Result<Option<String>, StreamError> {
+        let request = self.client.get_shard_iterator().stream_arn(&self.arn).shard_id(shard);
+        let request = match from {
+            From::Oldest => request.shard_iterator_type(ShardIteratorType::TrimHorizon),
+            From::Now => request.shard_iterator_type(ShardIteratorType::Latest),
+            From::After(number) => {
+                request.shard_iterator_type(ShardIteratorType::AfterSequenceNumber).sequence_number(number)
+            }
+        };
+        Ok(request.send().await.map_err(failed)?.shard_iterator)
+    }
+
+    pub(crate) async fn read(&self, iterator: &str) -> Result<Page, StreamError> {
+        let output = self.client.get_records().shard_iterator(iterator).send().await.map_err(failed)?;
+        let records = output.records.unwrap_or_default();
+        Ok(Page {
+            records: records.into_iter().map(|record| self.record(record)).collect(),
+            next: output.next_shard_iterator,
+        })
+    }
+
+    fn record(&self, record: types::Record) -> Record {
+        let change = record.dynamodb.unwrap_or_else(|| types::StreamRecord::builder().build());
+        let sequence_number = change.sequence_number.unwrap_or_default();
+        let created = change.approximate_creation_date_time;
+        let mut dynamodb = Map::from_iter([
+            ("ApproximateCreationDateTime".to_owned(), json!(created.map_or(0, |time| time.secs()))),
+            ("Keys".to_owned(), item(change.keys.unwrap_or_default())),
+            ("SequenceNumber".to_owned(), json!(sequence_number)),
+            ("SizeBytes".to_owned(), json!(change.size_bytes.unwrap_or_default())),
+            ("StreamViewType".to_owned(), json!(change.stream_view_type.as_ref().map(types::StreamViewType::as_str))),
+        ]);
+        dynamodb.extend(change.new_image.map(|image| ("NewImage".to_owned(), item(image))));
+        dynamodb.extend(change.old_image.map(|image| ("OldImage".to_owned(), item(image))));
+        let mut event = json!({
+            "eventID": record.event_id,
+            "eventName": record.event_name.as_ref().map(types::OperationType::as_str),
+            "eventVersion": record.event_version,
+            "eventSource": record.event_source,
+            "awsRegion": record.aws_region,
+            "dynamodb": dynamodb,
+            "eventSourceARN": self.arn,
+        });
+        if let Some(who) = record.user_identity {
+            // The time to live is the only one that is ever named.
+            event["userIdentity"] = json!({
+                "type": who.r#type.unwrap_or_else(|| "Service".to_owned()),
+                "principalId": who.principal_id.unwrap_or_else(|| "dynamodb.amazonaws.com".to_owned()),
+            });
+        }
+        let age = created.and_then(|time| u64::try_from(time.secs()).ok()).map(Duration::from_secs);
+        Record { event, sequence_number, created: SystemTime::UNIX_EPOCH + age.unwrap_or_default() }
+    }
+}
+
+fn item(attributes: HashMap<String, AttributeValue>) -> Value {
+    attributes.into_iter().map(|(name, value)| (name, attribute(value))).collect()
+}
+
+/// DynamoDB's JSON, as in Lambda's events.
+fn attribute(value: AttributeValue) -> Value {
+    match value {
+        AttributeValue::S(text) => json!({ "S": text }),
+        AttributeValue::N(number) => json!({ "N": number }),
+        AttributeValue::Bool(is) => json!({ "BOOL": is }),
+        AttributeValue::Null(is) => json!({ "NULL": is }),
+        AttributeValue::M(map) => json!({ "M": item(map) }),
+        AttributeValue::L(list) => json!({ "L": list.into_iter().map(attribute).collect::<Vec<_>>() }),
+        AttributeValue::Ss(texts) => json!({ "SS": texts }),
+        AttributeValue::Ns(numbers) => json!({ "NS": numbers }),
+        AttributeValue::B(bytes) => json!({ "B": BASE64.encode(bytes.as_ref()) }),
+        AttributeValue::Bs(all) => json!({ "BS": all.iter().map(|b| BASE64.encode(b.as_ref())).collect::<Vec<_>>() }),
+        // A type that DynamoDB doesn't have yet.
+        _ => json!({ "NULL": true }),
+    }
+}
+
+fn failed<E>(error: SdkError<E>) -> StreamError
+where
+    E: ProvideErrorMetadata + std::error::Error + Send + Sync + 'static,
+{
+    match error.as_service_error().and_then(ProvideErrorMetadata::code) {
+        Some("ExpiredIteratorException") => StreamError::Expired,
+        Some("TrimmedDataAccessException") => StreamError::Trimmed,
+        _ => StreamError::Other(DisplayErrorContext(&error).to_string()),
+    }
+}

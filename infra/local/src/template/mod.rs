@@ -1,0 +1,142 @@
+//! What a SAM template says about one table, the function on its stream, and the event source between them.
+//!
+//! The template is the only place where any of this is written: a setting changed there is changed on this machine too.
+//! Parameters have their defaults, or the values given; conditions, `!If`, `!Sub` and `!Join` on them are computed.
+
+mod document;
+mod error;
+mod event_source;
+mod resolve;
+mod table;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+pub use self::error::TemplateError;
+pub use self::event_source::{EventSource, StartingPosition};
+pub use self::table::{KeyAttribute, TableDefinition};
+
+use self::document::{Path, Property, intrinsic};
+use self::resolve::Scope;
+
+/// Lambda's, in seconds, where the template gives none.
+const TIMEOUT_SECONDS_DEFAULT: i64 = 3;
+const TIMEOUT_SECONDS_MAX: i64 = 900;
+
+/// What the template says.
+#[derive(Debug, Clone)]
+pub struct Template {
+    table: TableDefinition,
+    table_id: String,
+    event_source: EventSource,
+    timeout: Duration,
+    environment: BTreeMap<String, Value>,
+    environment_path: Path,
+}
+
+impl Template {
+    /// Reads a template, every parameter at its default.
+    pub fn parse(text: &str) -> Result<Self, TemplateError> {
+        Self::parse_with(text, &BTreeMap::new())
+    }
+
+    /// Reads a template with values for some of its parameters.
+    pub fn parse_with(text: &str, parameters: &BTreeMap<String, String>) -> Result<Self, TemplateError> {
+        let document = document::parse(text)?;
+        let scope = Scope::of(&document, parameters)?;
+        let resolve = |path: &Path, value: &Value| scope.resolve(path, value).map(Option::unwrap_or_default);
+
+        let (function_id, event_name) = only_event_source(&document)?;
+        let function_path = Path::of(&["Resources", &function_id, "Properties"]);
+        let function_value = resolve(&function_path, &document["Resources"][&function_id]["Properties"])?;
+        let function = Property { path: function_path, value: &function_value };
+        let globals_path = Path::of(&["Globals", "Function"]);
+        let globals_value = resolve(&globals_path, &document["Globals"]["Function"])?;
+        let globals = Property { path: globals_path, value: &globals_value };
+
+        let event = function.require("Events")?.require(&event_name)?.require("Properties")?;
+        let table_id = table_of(&event.require("Stream")?)?;
+        let table_path = Path::of(&["Resources", &table_id, "Properties"]);
+        let table_value = resolve(&table_path, &document["Resources"][&table_id]["Properties"])?;
+        if table_value.is_null() {
+            return Err(TemplateError::missing(&table_path));
+        }
+
+        let timeout = match function.get("Timeout").or(globals.get("Timeout")) {
+            Some(timeout) => timeout.integer(1, TIMEOUT_SECONDS_MAX)?,
+            None => TIMEOUT_SECONDS_DEFAULT,
+        };
+        let mut environment = BTreeMap::new();
+        for of in [&globals, &function] {
+            if let Some(variables) = of.get("Environment").and_then(|environment| environment.get("Variables")) {
+                environment.extend(variables.entries()?.map(|(name, property)| (name.clone(), property.value.clone())));
+            }
+        }
+        Ok(Template {
+            table: TableDefinition::of(&Property { path: table_path, value: &table_value })?,
+            table_id,
+            event_source: EventSource::of(&event)?,
+            timeout: Duration::from_secs(timeout.unsigned_abs()),
+            environment,
+            environment_path: function.path.join("Environment").join("Variables"),
+        })
+    }
+
+    /// The table that the event source's stream belongs to.
+    pub fn table(&self) -> &TableDefinition {
+        &self.table
+    }
+
+    /// The event source mapping's settings.
+    pub fn event_source(&self) -> &EventSource {
+        &self.event_source
+    }
+
+    /// How long an invocation of the function may take.
+    pub fn timeout(&self) -> Duration {
+        self.timeout
+    }
+
+    /// The function's environment, references to the table replaced by `table_name`.
+    pub fn environment(&self, table_name: &str) -> Result<BTreeMap<String, String>, TemplateError> {
+        let table = json!({ "Ref": self.table_id });
+        let table_name = Value::from(table_name);
+        let mut environment = BTreeMap::new();
+        for (name, value) in &self.environment {
+            let value = if *value == table { &table_name } else { value };
+            let property = Property { path: self.environment_path.join(name), value };
+            environment.insert(name.clone(), property.text()?);
+        }
+        Ok(environment)
+    }
+}
+
+/// The function that has the document's one event of type DynamoDB, and the event's name.
+fn only_event_source(document: &Value) -> Result<(String, String), TemplateError> {
+    let mut found = Vec::new();
+    let resources = document.get("Resources").and_then(Value::as_object);
+    for (id, resource) in resources.into_iter().flatten() {
+        let events = resource.pointer("/Properties/Events").and_then(Value::as_object);
+        for (name, event) in events.into_iter().flatten() {
+            if event.get("Type").and_then(Value::as_str) == Some("DynamoDB") {
+                found.push((id.clone(), name.clone()));
+            }
+        }
+    }
+    match <[_; 1]>::try_from(found) {
+        Ok([only]) => Ok(only),
+        Err(found) => Err(TemplateError::EventSources { found: found.len() }),
+    }
+}
+
+fn table_of(stream: &Property<'_>) -> Result<String, TemplateError> {
+    if let Some(("Fn::GetAtt", Value::Array(parts))) = intrinsic(stream.value)
+        && let [Value::String(table), Value::String(attribute)] = parts.as_slice()
+        && attribute == "StreamArn"
+    {
+        return Ok(table.clone());
+    }
+    Err(TemplateError::wrong(&stream.path, "!GetAtt of a table's StreamArn", stream.value))
+}

@@ -1,0 +1,85 @@
+use super::TemplateError;
+use super::document::Property;
+
+/// A table as the template defines it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TableDefinition {
+    /// The key, the partition key first.
+    pub key: Vec<KeyAttribute>,
+    /// The stream's view type. None: the template gives the table no stream.
+    pub stream_view_type: Option<String>,
+    /// The attribute that holds an item's time to live.
+    pub ttl_attribute: Option<String>,
+}
+
+/// One attribute of a key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeyAttribute {
+    /// Its name.
+    pub name: String,
+    /// `HASH` or `RANGE`.
+    pub role: String,
+    /// `S`, `N` or `B`.
+    pub kind: String,
+}
+
+/// What is read here, and what changes nothing that a program on one machine could see. Anything else (an index, say) would
+/// be missing without a word, so it is refused.
+const KNOWN: [&str; 14] = [
+    "TableName",
+    "BillingMode",
+    "AttributeDefinitions",
+    "KeySchema",
+    "StreamSpecification",
+    "TimeToLiveSpecification",
+    "PointInTimeRecoverySpecification",
+    "SSESpecification",
+    "DeletionProtectionEnabled",
+    "TableClass",
+    "Tags",
+    "ContributorInsightsSpecification",
+    "OnDemandThroughput",
+    "ProvisionedThroughput",
+];
+
+impl TableDefinition {
+    pub(super) fn of(properties: &Property<'_>) -> Result<Self, TemplateError> {
+        for (name, property) in properties.entries()? {
+            if !KNOWN.contains(&name.as_str()) {
+                return Err(property.unsupported("keys, stream and time to live are"));
+            }
+        }
+        let mut kinds = Vec::new();
+        for definition in properties.require("AttributeDefinitions")?.list()? {
+            kinds.push((definition.require("AttributeName")?.text()?, definition.require("AttributeType")?.text()?));
+        }
+        let mut key = Vec::new();
+        let schema = properties.require("KeySchema")?;
+        for element in schema.list()? {
+            let name = element.require("AttributeName")?;
+            let Some((name, kind)) = kinds.iter().find(|(defined, _)| name.text().is_ok_and(|name| name == *defined))
+            else {
+                return Err(TemplateError::wrong(&name.path, "one of AttributeDefinitions", name.value));
+            };
+            key.push(KeyAttribute {
+                name: name.clone(),
+                role: element.require("KeyType")?.text()?,
+                kind: kind.clone(),
+            });
+        }
+        key.sort_by_key(|attribute| attribute.role != "HASH");
+        let roles: Vec<&str> = key.iter().map(|attribute| attribute.role.as_str()).collect();
+        if !matches!(roles[..], ["HASH"] | ["HASH", "RANGE"]) {
+            return Err(TemplateError::wrong(&schema.path, "one HASH and at most one RANGE attribute", schema.value));
+        }
+        let stream_view_type = match properties.get("StreamSpecification") {
+            Some(stream) => Some(stream.require("StreamViewType")?.text()?),
+            None => None,
+        };
+        let ttl_attribute = match properties.get("TimeToLiveSpecification") {
+            Some(ttl) if ttl.require("Enabled")?.boolean()? => Some(ttl.require("AttributeName")?.text()?),
+            _ => None,
+        };
+        Ok(TableDefinition { key, stream_view_type, ttl_attribute })
+    }
+}

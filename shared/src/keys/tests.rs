@@ -1,0 +1,566 @@
+//! What the table's keys promise, of any text in any of their parts.
+#![allow(clippy::unwrap_used)]
+
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::*;
+use proptest::sample::select;
+
+use super::{
+    DEPTH_MAX, ID_BYTES_MAX, Id, ItemKey, KeyError, Names, NodeRef, PARTITION_KEY_BYTES_MAX, SORT_KEY_BYTES_MAX,
+    Schema, SortKey, SortRange, Tenant, Version,
+};
+
+/// Text that is not empty: what people write, what our grammar is made of, and anything at all.
+fn text() -> impl Strategy<Value = String> {
+    prop_oneof![
+        3 => "[ -&A-Ca-c0-2_~é]{1,6}",
+        2 => select(vec![
+            "NODE", "NODE#0001#", "LINEAGE", "CASCADE", "PATH#", "ROOT#", "ROOTS", "ORPHAN#", "ORPHANS#1", "TENANT#a#",
+            "v0_", "v001_", "v000_", "va1000_", "vacation", "OMAHA", "OMAHA2", "#", "$", "!", "%", "%23", "\0", "\u{10FFFF}",
+        ]).prop_map(str::to_owned),
+        1 => any::<String>().prop_filter("not empty", |text| !text.is_empty()),
+    ]
+}
+
+fn id() -> impl Strategy<Value = Id> {
+    text().prop_map(|text| Id::new(text).unwrap())
+}
+
+fn version() -> impl Strategy<Value = Version> {
+    prop_oneof![1..=Version::MAX, select(vec![1, 99, 100, 999, 1_000, 9_999, 10_000, 99_999, 100_000, 999_999])]
+        .prop_map(|version| Version::new(version.into()).unwrap())
+}
+
+fn topic() -> impl Strategy<Value = String> {
+    prop_oneof![4 => text(), 1 => Just(String::new())]
+}
+
+fn segments() -> impl Strategy<Value = Vec<String>> {
+    vec(text(), 1..4)
+}
+
+fn ancestor() -> impl Strategy<Value = SortKey> {
+    (1..=DEPTH_MAX, id()).prop_map(|(depth, id)| SortKey::Ancestor { depth, id })
+}
+
+fn path() -> impl Strategy<Value = SortKey> {
+    (segments(), option::of(id())).prop_map(|(segments, id)| SortKey::Path { segments, id })
+}
+
+fn revision() -> impl Strategy<Value = SortKey> {
+    (version(), topic()).prop_map(|(version, topic)| SortKey::Revision { version, topic })
+}
+
+/// A key of any kind.
+fn sort_key() -> impl Strategy<Value = SortKey> {
+    prop_oneof![
+        Just(SortKey::Node),
+        Just(SortKey::Lineage),
+        Just(SortKey::Cascade),
+        ancestor(),
+        path(),
+        id().prop_map(SortKey::Root),
+        id().prop_map(SortKey::Orphan),
+        revision(),
+        topic().prop_map(|topic| SortKey::Latest { topic }),
+    ]
+}
+
+fn schema_of(node: &str) -> Result<Schema, KeyError> {
+    Schema::new(Names { node: node.to_owned(), ..Names::default() }, false)
+}
+
+/// A table that exists already and spells everything in its own way.
+fn other_names() -> Schema {
+    let [partition_key, sort_key, parent, segment, node] = ["pk", "sk", "up", "name", "METADATA"].map(str::to_owned);
+    Schema::new(Names { partition_key, sort_key, parent, segment, node }, false).unwrap()
+}
+
+/// Any schema that is accepted, whatever its nodes are called.
+fn schema() -> impl Strategy<Value = Schema> {
+    let like_another_kind = select(vec![
+        "v", "v0", "va", "vacation", "vd1", "P", "PA", "PATHS", "R", "ROO", "ROOTS", "O", "ORPHANS", "L", "LINEAGES",
+        "C", "CASCADE!", "_", "0", "é",
+    ]);
+    let any_name = prop_oneof![like_another_kind.prop_map(str::to_owned), text(), "[A-Zv][A-Za-c0]{0,5}",];
+    prop_oneof![
+        Just(Schema::default()),
+        Just(other_names()),
+        any_name.prop_filter_map("not accepted", |name| schema_of(&name).ok()),
+    ]
+}
+
+fn contains(range: &SortRange, sk: &str) -> bool {
+    range.from.as_str() <= sk && sk <= range.to.as_str()
+}
+
+/// What the event source's filter does with a sort key.
+fn passes(schema: &Schema, sk: &str) -> bool {
+    schema.filter_exact().iter().any(|exact| exact == sk)
+        || schema.filter_prefixes().iter().any(|prefix| sk.starts_with(prefix.as_str()))
+}
+
+fn reaches_the_handler(key: &SortKey) -> bool {
+    matches!(key, SortKey::Node | SortKey::Lineage | SortKey::Cascade | SortKey::Revision { .. })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2_000))]
+
+    #[test]
+    fn a_key_of_any_kind_reads_back_as_what_it_was_written_for(schema in schema(), key in sort_key()) {
+        let sk = schema.sort_key(&key).unwrap();
+        prop_assert_eq!(schema.parse_sort_key(&sk), Some(key), "{:?}, nodes are {:?}", sk, &schema.names().node);
+    }
+
+    #[test]
+    fn two_keys_are_written_alike_only_if_they_are_the_same(schema in schema(), a in sort_key(), b in sort_key()) {
+        prop_assert_eq!(schema.sort_key(&a).unwrap() == schema.sort_key(&b).unwrap(), a == b);
+    }
+
+    #[test]
+    fn whatever_reads_as_a_key_is_spelt_in_the_one_way_that_is_written(
+        schema in schema(),
+        parts in vec(text(), 1..5),
+        glue in select(vec!["", "#", "_", "!"]),
+    ) {
+        let sk = parts.join(glue);
+        if let Some(key) = schema.parse_sort_key(&sk) {
+            prop_assert_eq!(schema.sort_key(&key).unwrap(), sk);
+        }
+    }
+
+    #[test]
+    fn nodes_of_one_hierarchy_mean_nothing_to_another_over_the_same_ids(
+        one in schema(),
+        other in schema(),
+        key in prop_oneof![Just(SortKey::Node), ancestor()],
+    ) {
+        prop_assume!(one.names().node != other.names().node);
+        prop_assert_eq!(other.parse_sort_key(&one.sort_key(&key).unwrap()), None);
+    }
+
+    #[test]
+    fn ancestor_rows_are_in_the_order_of_depth_then_id(schema in schema(), a in ancestor(), b in ancestor()) {
+        prop_assert_eq!(schema.sort_key(&a).unwrap().cmp(&schema.sort_key(&b).unwrap()), a.cmp(&b));
+    }
+
+    #[test]
+    fn paths_are_in_pre_order(
+        above in vec(text(), 0..2),
+        a in (segments(), option::of(id())),
+        b in (segments(), option::of(id())),
+    ) {
+        // Pre-order: by the segments from the top, a node before what is below it, namesakes by their ids.
+        let key = |(segments, id): &(Vec<String>, Option<Id>)| {
+            let segments = above.iter().chain(segments).cloned().collect();
+            Schema::default().sort_key(&SortKey::Path { segments, id: id.clone() }).unwrap()
+        };
+        prop_assert_eq!(key(&a).cmp(&key(&b)), a.cmp(&b));
+    }
+
+    #[test]
+    fn revisions_are_in_the_order_of_version_then_topic(a in revision(), b in revision()) {
+        let schema = Schema::default();
+        prop_assert_eq!(schema.sort_key(&a).unwrap().cmp(&schema.sort_key(&b).unwrap()), a.cmp(&b));
+    }
+
+    #[test]
+    fn nothing_comes_between_a_node_and_the_rows_below_it(schema in schema(), key in sort_key()) {
+        let node = schema.sort_key(&SortKey::Node).unwrap();
+        let first_row = schema.depth_range(1, 1).from;
+        let sk = schema.sort_key(&key).unwrap();
+        prop_assert!(node < first_row);
+        prop_assert!(sk <= node || sk >= first_row, "{} is between {} and {}", sk, node, first_row);
+    }
+
+    #[test]
+    fn a_depth_range_has_the_rows_of_its_depths_and_nothing_else(
+        schema in schema(),
+        key in sort_key(),
+        from in 0..=DEPTH_MAX,
+        more in 0..=DEPTH_MAX,
+    ) {
+        let to = (from + more).min(DEPTH_MAX);
+        let wanted = match &key {
+            SortKey::Node => from == 0,
+            SortKey::Ancestor { depth, .. } => (from..=to).contains(depth),
+            _ => false,
+        };
+        prop_assert_eq!(contains(&schema.depth_range(from, to), &schema.sort_key(&key).unwrap()), wanted);
+    }
+
+    #[test]
+    fn a_path_range_has_the_path_and_what_is_below_it_and_nothing_else(
+        at in segments(),
+        key in prop_oneof![sort_key(), path()],
+        below in vec(text(), 0..3),
+        id in option::of(id()),
+        suffix in text(),
+    ) {
+        let schema = Schema::default();
+        let range = schema.path_range(&at).unwrap();
+        let is_below = |key: &SortKey| matches!(key, SortKey::Path { segments, .. } if segments.starts_with(&at));
+        prop_assert_eq!(contains(&range, &schema.sort_key(&key).unwrap()), is_below(&key));
+
+        let segments: Vec<String> = at.iter().chain(&below).cloned().collect();
+        let inside = SortKey::Path { segments: segments.clone(), id: id.clone() };
+        prop_assert!(contains(&range, &schema.sort_key(&inside).unwrap()));
+
+        // A sibling whose name begins like this one's, and what is below that.
+        let mut segments = segments;
+        segments[at.len() - 1].push_str(&suffix);
+        let outside = SortKey::Path { segments, id };
+        prop_assert!(!contains(&range, &schema.sort_key(&outside).unwrap()));
+    }
+
+    #[test]
+    fn the_ranges_of_orphans_and_of_revisions_have_their_kind_and_nothing_else(
+        schema in select(vec![Schema::default(), other_names()]),
+        key in sort_key(),
+    ) {
+        let sk = schema.sort_key(&key).unwrap();
+        prop_assert_eq!(contains(&schema.orphan_range(), &sk), matches!(&key, SortKey::Orphan(_)));
+        let versioned = matches!(&key, SortKey::Revision { .. } | SortKey::Latest { .. });
+        prop_assert_eq!(contains(&schema.revision_range(), &sk), versioned);
+    }
+
+    #[test]
+    fn what_the_handler_must_see_passes_the_filter_and_what_it_writes_never_does(schema in schema(), key in sort_key()) {
+        let sk = schema.sort_key(&key).unwrap();
+        prop_assert_eq!(passes(&schema, &sk), reaches_the_handler(&key), "{}", sk);
+    }
+
+    #[test]
+    fn a_key_of_any_size_is_written_whole_or_refused(
+        schema in select(vec![Schema::default(), other_names()]),
+        key in sort_key(),
+        bytes in 900..=ID_BYTES_MAX,
+    ) {
+        let long = |text: &str| text.chars().cycle().scan(0, |length, c| {
+            *length += c.len_utf8();
+            (*length <= bytes).then_some(c)
+        }).collect::<String>();
+        let long_id = |id: &Id| Id::new(long(id.as_str())).unwrap();
+        let key = match key {
+            SortKey::Ancestor { depth, id } => SortKey::Ancestor { depth, id: long_id(&id) },
+            SortKey::Path { mut segments, id } => {
+                segments[0] = long(&segments[0]);
+                SortKey::Path { segments, id }
+            }
+            SortKey::Root(id) => SortKey::Root(long_id(&id)),
+            SortKey::Orphan(id) => SortKey::Orphan(long_id(&id)),
+            SortKey::Revision { version, topic } => SortKey::Revision { version, topic: long(&topic) },
+            SortKey::Latest { topic } => SortKey::Latest { topic: long(&topic) },
+            key @ (SortKey::Node | SortKey::Lineage | SortKey::Cascade) => key,
+        };
+        match schema.sort_key(&key) {
+            Ok(sk) => {
+                prop_assert!(sk.len() <= SORT_KEY_BYTES_MAX);
+                prop_assert_eq!(schema.parse_sort_key(&sk), Some(key));
+            }
+            Err(error) => {
+                let named = matches!(error, KeyError::TooLong { part: "the sort key", bytes, limit }
+                    if bytes > limit && limit == SORT_KEY_BYTES_MAX);
+                prop_assert!(named, "{:?}", error);
+            }
+        }
+    }
+
+    #[test]
+    fn a_partition_reads_back_as_its_node_with_tenants_and_without(
+        name in text().prop_filter("a tenant", |name| !name.contains('#')),
+        id in id(),
+    ) {
+        let tenant = Tenant::new(name).unwrap();
+        for (tenants, node) in [(false, id.clone().into()), (true, NodeRef { tenant: Some(tenant), id })] {
+            let schema = Schema::new(Names::default(), tenants).unwrap();
+            prop_assert_eq!(schema.parse_partition(&schema.partition(&node)).unwrap(), node.clone());
+            prop_assert_eq!(schema.item_key(&node, &SortKey::Node).unwrap(), schema.node_key(&node));
+            prop_assert_eq!(schema.item_key(&node, &SortKey::Lineage).unwrap(), schema.lineage_key(&node));
+            prop_assert_eq!(schema.item_key(&node, &SortKey::Cascade).unwrap(), schema.cascade_key(&node));
+            let other = Schema::new(Names::default(), !tenants).unwrap();
+            prop_assert_eq!(other.item_key(&node, &SortKey::Node), Err(KeyError::Tenancy { tenants: !tenants }));
+        }
+    }
+
+    #[test]
+    fn no_partition_of_one_tenant_is_one_of_another(
+        names in ("[^#]{1,4}", "[^#]{1,4}"),
+        ids in (id(), id()),
+    ) {
+        prop_assume!(names.0 != names.1);
+        let schema = Schema::new(Names::default(), true).unwrap();
+        let partitions = |name: &str, id: &Id| {
+            let node = NodeRef { tenant: Some(Tenant::new(name).unwrap()), id: id.clone() };
+            [schema.partition(&node), schema.roots_partition(node.tenant.as_ref()), schema.orphans_partition(&node)]
+        };
+        let others = partitions(&names.1, &ids.1);
+        prop_assert!(partitions(&names.0, &ids.0).iter().all(|pk| !others.contains(pk)));
+    }
+
+    #[test]
+    fn any_node_name_that_is_accepted_leaves_the_handlers_own_keys_alone(name in text()) {
+        let Ok(schema) = schema_of(&name) else { return Ok(()) };
+        for own in ["LINEAGE", "CASCADE"] {
+            prop_assert!(schema.filter_exact().iter().filter(|exact| *exact == own).count() == 1);
+        }
+        prop_assert!(schema.filter_exact().contains(&name));
+    }
+}
+
+#[test]
+fn a_node_name_that_begins_like_another_kind_hides_nothing_of_it() {
+    // "PATH#x" is still a path where nodes are called "P".
+    for (name, key, sk) in [
+        ("P", SortKey::Path { segments: vec!["x".into()], id: None }, "PATH#x"),
+        ("ROO", SortKey::Root(Id::new("x").unwrap()), "ROOT#x"),
+        ("O", SortKey::Orphan(Id::new("x").unwrap()), "ORPHAN#x"),
+        ("v", SortKey::Revision { version: Version::new(1).unwrap(), topic: "x".into() }, "v001_x"),
+        ("va", SortKey::Revision { version: Version::new(1_000).unwrap(), topic: "x".into() }, "va1000_x"),
+        ("v0", SortKey::Latest { topic: "x".into() }, "v0_x"),
+    ] {
+        let Ok(schema) = schema_of(name) else { continue };
+        assert_eq!(schema.sort_key(&key).unwrap(), sk);
+        assert_eq!(schema.parse_sort_key(sk), Some(key), "nodes are called {name}");
+    }
+}
+
+#[test]
+fn versions_are_in_the_order_of_their_bytes_from_the_first_to_the_last() {
+    let mut before = String::new();
+    for version in 1..=u64::from(Version::MAX) {
+        let prefix = Version::new(version).unwrap().prefix();
+        assert!(before < prefix, "{before} then {prefix}");
+        assert_eq!(Version::parse_prefix(&prefix).map(Version::number), u32::try_from(version).ok());
+        before = prefix;
+    }
+    for version in [0, u64::from(Version::MAX) + 1, u64::MAX] {
+        assert_eq!(Version::new(version), Err(KeyError::Version { version }));
+    }
+}
+
+#[test]
+fn the_newest_copy_sorts_between_the_versions_of_two_and_of_three_digits() {
+    let schema = Schema::default();
+    let topic = "Audit".to_owned();
+    let revision = |version| {
+        let key = SortKey::Revision { version: Version::new(version).unwrap(), topic: topic.clone() };
+        schema.sort_key(&key).unwrap()
+    };
+    let latest = schema.sort_key(&SortKey::Latest { topic: topic.clone() }).unwrap();
+    assert!(revision(99) < latest && latest < revision(100));
+}
+
+#[test]
+fn what_only_looks_like_a_revision_is_none() {
+    for sk in [
+        "vacation",
+        "v",
+        "v_x",
+        "v1_x",
+        "v00_x",
+        "v01_x",
+        "v000_x",
+        "v0001_x",
+        "v1000_x",
+        "v001",
+        "v001x",
+        "V001_x",
+        "va999_x",
+        "va0999_x",
+        "va01000_x",
+        "va10000_x",
+        "vaa1000_x",
+        "vab1000_x",
+        "vb1000_x",
+        "vb9999_x",
+        "vc99999_x",
+        "vc1000000_x",
+        "vd1000000_x",
+        "v+01_x",
+        "v 01_x",
+        "v-01_x",
+        "v١٢٣_x",
+        "va_x",
+        "vc_x",
+    ] {
+        assert_eq!(Schema::default().parse_sort_key(sk), None, "{sk}");
+    }
+    for passed_by_nothing in ["vacation", "v_x", "v0_x", "v", "va0999_x", "vd1000000_x", "V001_x"] {
+        assert!(!passes(&Schema::default(), passed_by_nothing), "{passed_by_nothing}");
+    }
+}
+
+#[test]
+fn what_only_looks_like_a_row_is_none() {
+    for sk in [
+        "",
+        "NODES",
+        "NODE#",
+        "NODE#1#x",
+        "NODE#0000#x",
+        "NODE#0099#x",
+        "NODE#00001#x",
+        "NODE#+001#x",
+        "NODE#0001",
+        "NODE#0001#",
+        "node",
+        "LINEAGE#",
+        "CASCADE#x",
+        "PATH",
+        "PATH#",
+        "PATH#a#",
+        "PATH##a",
+        "PATH#a!",
+        "PATH#!a",
+        "PATH#a!b!c",
+        "PATH#a!b#c",
+        "PATH#a b",
+        "PATH#%2",
+        "PATH#%",
+        "PATH#%41",
+        "PATH#%2f",
+        "PATH#a$",
+        "ROOT",
+        "ROOT#",
+        "ROOTS",
+        "ORPHAN#",
+        "ORPHANS",
+    ] {
+        assert_eq!(Schema::default().parse_sort_key(sk), None, "{sk}");
+    }
+    let too_long = format!("ROOT#{}", "x".repeat(SORT_KEY_BYTES_MAX));
+    assert_eq!(Schema::default().parse_sort_key(&too_long), None);
+}
+
+#[test]
+fn a_sibling_with_a_longer_name_is_in_neither_range() {
+    let schema = Schema::default();
+    let path = |segments: &[&str]| segments.iter().map(|&segment| segment.to_owned()).collect::<Vec<_>>();
+    let range = schema.path_range(&path(&["NE", "OMAHA"])).unwrap();
+    assert_eq!((range.from.as_str(), range.to.as_str()), ("PATH#NE#OMAHA", "PATH#NE#OMAHA$"));
+    for (segments, inside) in [
+        (path(&["NE", "OMAHA"]), true),
+        (path(&["NE", "OMAHA", "DOWNTOWN"]), true),
+        (path(&["NE", "OMAHA2"]), false),
+        (path(&["NE", "OMAHA2", "DOWNTOWN"]), false),
+        (path(&["NE", "OMAHA#DOWNTOWN"]), false),
+        (path(&["NE", "OMAHA "]), false),
+        (path(&["NE"]), false),
+    ] {
+        let sk = schema.sort_key(&SortKey::Path { segments, id: None }).unwrap();
+        assert_eq!(contains(&range, &sk), inside, "{sk}");
+    }
+    assert_eq!(schema.depth_range(0, 2), SortRange { from: "NODE".into(), to: "NODE#0002$".into() });
+    assert_eq!(schema.depth_range(2, 3), SortRange { from: "NODE#0002#".into(), to: "NODE#0003$".into() });
+    assert_eq!(schema.path_range(&[]), Err(KeyError::NoSegments));
+}
+
+#[test]
+fn the_longest_id_fits_every_key_and_one_byte_more_is_no_id() {
+    // Two bytes a character: the limit is in bytes.
+    for longest in ["x".repeat(ID_BYTES_MAX), "é".repeat(ID_BYTES_MAX / 2)] {
+        let id = Id::new(longest.clone()).unwrap();
+        let schema = Schema::default();
+        for depth in 1..=DEPTH_MAX {
+            let sk = schema.sort_key(&SortKey::Ancestor { depth, id: id.clone() }).unwrap();
+            assert_eq!(sk.len(), SORT_KEY_BYTES_MAX);
+            assert!(sk.ends_with(&longest));
+        }
+        for key in [SortKey::Root(id.clone()), SortKey::Orphan(id.clone())] {
+            assert!(schema.sort_key(&key).unwrap().ends_with(&longest));
+        }
+        let too_long = Id::new(longest + "x");
+        let (bytes, limit) = (1_015, 1_014);
+        assert_eq!(too_long, Err(KeyError::TooLong { part: "the id", bytes, limit }));
+        assert_eq!(too_long.unwrap_err().to_string(), "the id has 1015 bytes, over its limit of 1014; shorten it");
+    }
+    assert_eq!(Id::new(""), Err(KeyError::Empty { part: "the id" }));
+}
+
+#[test]
+fn a_longer_node_name_leaves_less_for_the_id_and_the_key_says_so() {
+    let schema = other_names();
+    let key = |bytes| SortKey::Ancestor { depth: 1, id: Id::new("x".repeat(bytes)).unwrap() };
+    assert_eq!(schema.sort_key(&key(1_010)).unwrap().len(), SORT_KEY_BYTES_MAX);
+    assert_eq!(
+        schema.sort_key(&key(1_011)),
+        Err(KeyError::TooLong { part: "the sort key", bytes: 1_025, limit: 1_024 })
+    );
+}
+
+#[test]
+fn the_longest_tenant_and_id_fit_a_partition_key_and_one_byte_more_is_no_tenant() {
+    let limit = PARTITION_KEY_BYTES_MAX - ID_BYTES_MAX - "TENANT##".len();
+    let tenant = Tenant::new("t".repeat(limit)).unwrap();
+    let node = NodeRef { tenant: Some(tenant), id: Id::new("x".repeat(ID_BYTES_MAX)).unwrap() };
+    let schema = Schema::new(Names::default(), true).unwrap();
+    assert_eq!(schema.node_key(&node).pk.len(), PARTITION_KEY_BYTES_MAX);
+    assert_eq!(schema.parse_partition(&schema.partition(&node)), Ok(node));
+    let bytes = limit + 1;
+    assert_eq!(Tenant::new("t".repeat(bytes)), Err(KeyError::TooLong { part: "the tenant", bytes, limit }));
+    assert_eq!(Tenant::new(""), Err(KeyError::Empty { part: "the tenant" }));
+    assert_eq!(Tenant::new("a#b"), Err(KeyError::Separator { part: "the tenant", separator: '#' }));
+}
+
+#[test]
+fn with_tenants_a_partition_without_one_is_refused() {
+    let schema = Schema::new(Names::default(), true).unwrap();
+    for pk in ["x", "TENANT#", "TENANT#a", "tenant#a#x", "ROOTS"] {
+        assert_eq!(schema.parse_partition(pk), Err(KeyError::Tenancy { tenants: true }), "{pk}");
+    }
+    assert_eq!(schema.parse_partition("TENANT##x"), Err(KeyError::Empty { part: "the tenant" }));
+    assert_eq!(schema.parse_partition("TENANT#a#"), Err(KeyError::Empty { part: "the id" }));
+    // The rest is the id, whatever it looks like.
+    let node = schema.parse_partition("TENANT#a#TENANT#b#x").unwrap();
+    assert_eq!((node.tenant.unwrap().as_str(), node.id.as_str()), ("a", "TENANT#b#x"));
+}
+
+#[test]
+fn a_part_out_of_range_is_refused_by_name() {
+    let schema = Schema::default();
+    for depth in [0, DEPTH_MAX + 1, 10_000] {
+        let id = Id::new("x").unwrap();
+        assert_eq!(schema.sort_key(&SortKey::Ancestor { depth, id }), Err(KeyError::Depth { depth }));
+    }
+    let path = |segments: Vec<String>| schema.sort_key(&SortKey::Path { segments, id: None });
+    assert_eq!(path(vec![]), Err(KeyError::NoSegments));
+    assert_eq!(path(vec!["a".into(), String::new()]), Err(KeyError::Empty { part: "the segment" }));
+    let (bytes, limit) = (1_015, 1_014);
+    assert_eq!(path(vec!["x".repeat(bytes)]), Err(KeyError::TooLong { part: "the segment", bytes, limit }));
+    // Encoding makes it longer, not the segment.
+    let (bytes, limit) = (5 + 3 * 1_000, 1_024);
+    assert_eq!(path(vec!["#".repeat(1_000)]), Err(KeyError::TooLong { part: "the sort key", bytes, limit }));
+}
+
+#[test]
+fn a_name_that_another_kind_of_item_has_is_refused() {
+    for name in
+        ["", "LINEAGE", "CASCADE", "PATH", "ROOT", "ORPHAN", "A#B", "A$", "v0_", "v0_x", "v001_x", "v1", "va1", "vc9x"]
+    {
+        assert!(matches!(schema_of(name), Err(KeyError::Name { role: "node's sort key", .. })), "{name}");
+    }
+    for (attribute, reason) in [
+        ("", "it is empty"),
+        ("_rev", "names that begin with `_` are Sapwood's own"),
+        ("PK", "another attribute has it"),
+        (&"x".repeat(256), "it is longer than 255 bytes"),
+    ] {
+        let names = Names { parent: attribute.to_owned(), ..Names::default() };
+        let name = attribute.to_owned();
+        assert_eq!(Schema::new(names, false), Err(KeyError::Name { role: "parent attribute", name, reason }));
+    }
+}
+
+#[test]
+fn the_children_of_one_parent_wait_in_one_partition() {
+    let schema = Schema::default();
+    let parent = NodeRef::from(Id::new("a").unwrap());
+    assert_eq!(schema.orphans_partition(&parent), schema.orphans_partition(&parent.clone()));
+    let partitions: std::collections::BTreeSet<String> =
+        (0..1_000).map(|n| schema.orphans_partition(&Id::new(n.to_string()).unwrap().into())).collect();
+    assert_eq!(partitions.len(), 16);
+    assert_eq!(ItemKey::new("a", "NODE"), schema.node_key(&parent));
+}
