@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use sapwood::keys::ItemKey;
+use sapwood::keys::{ItemKey, Schema};
 use sapwood::model::{AttributeValue, ITEM_BYTES_MAX, Item, item_bytes, key_of};
 use sapwood::plan::{Change, Event};
 use sapwood::table::{
@@ -86,9 +86,10 @@ impl Memory {
     }
 }
 
-/// A [`Table`] on it that answers at once, for suites that need no scheduler. The default schema's names.
+/// A [`Table`] on it that answers at once, for suites that need no scheduler. The schema says how its key attributes
+/// are called.
 #[derive(Clone, Debug, Default)]
-pub struct MemoryTable(pub Arc<Mutex<Memory>>);
+pub struct MemoryTable(pub Arc<Mutex<Memory>>, pub Schema);
 
 fn reply<T>(value: T) -> Result<Reply<T>, TableError> {
     Ok(Reply { value, read_units: 0.0, write_units: 0.0 })
@@ -115,7 +116,7 @@ impl MemoryTable {
 /// The key of an item under the default schema.
 #[must_use]
 pub fn default_key(item: &Item) -> Option<ItemKey> {
-    key_of(item, &sapwood::keys::Schema::default())
+    key_of(item, &Schema::default())
 }
 
 impl Table for MemoryTable {
@@ -147,7 +148,7 @@ impl Table for MemoryTable {
     }
 
     async fn put(&self, item: &Item, condition: &Condition) -> Result<Reply<bool>, TableError> {
-        match default_key(item) {
+        match key_of(item, &self.1) {
             Some(key) => self.conditional(&key, Some(item.clone()), condition),
             None => refuse("ValidationException: no key"),
         }
@@ -166,9 +167,10 @@ impl Table for MemoryTable {
     ) -> Result<Reply<bool>, TableError> {
         let item = self.0.lock().unwrap().get(key).cloned();
         let mut item = item.unwrap_or_else(|| {
+            let names = self.1.names();
             Item::from([
-                ("PK".to_owned(), AttributeValue::S(key.pk.clone())),
-                ("SK".to_owned(), AttributeValue::S(key.sk.clone())),
+                (names.partition_key.clone(), AttributeValue::S(key.pk.clone())),
+                (names.sort_key.clone(), AttributeValue::S(key.sk.clone())),
             ])
         });
         item.insert(attribute.to_owned(), value.clone());

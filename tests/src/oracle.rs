@@ -163,11 +163,16 @@ impl Oracle {
                 return;
             }
             let mut item: Item = own.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
-            if copies {
-                item.extend(self.copies(node.item));
-            }
             item.insert(pk_name.to_owned(), S(pk.clone()));
             item.insert(sk_name.to_owned(), S(sk.clone()));
+            if copies {
+                let copies = self.copies(node.item);
+                if bytes(&item) + bytes(&copies) > 400 * 1024 {
+                    item.insert("_truncated".to_owned(), Bool(true));
+                } else {
+                    item.extend(copies);
+                }
+            }
             table.insert((pk, sk), item);
         };
         let texts = |list: &mut dyn Iterator<Item = String>| L(list.map(S).collect());
@@ -267,6 +272,16 @@ fn revision(sk: &str) -> Option<(u32, &str)> {
         && number > 0
         && (letter.is_none() || !digits.starts_with('0'));
     canonical.then_some((number, topic))
+}
+
+/// The size of an item whose weight is in its texts: that is all that is ever made so large here.
+fn bytes(item: &Item) -> usize {
+    let value = |value: &AttributeValue| match value {
+        S(text) => text.len(),
+        N(digits) => digits.len() / 2 + 2,
+        _ => 1,
+    };
+    item.iter().map(|(name, v)| name.len() + value(v)).sum()
 }
 
 fn percent_encode(text: &str) -> String {

@@ -76,12 +76,18 @@ async fn items_outlive_the_engine_in_a_directory() {
 }
 
 #[tokio::test]
+async fn engines_in_memory_share_nothing() {
+    let (one, other) = (Stage::new().await, Stage::new().await);
+    one.put("a", "base", 7).await;
+    let scanned = other.endpoint.client().scan().table_name("things").send().await.unwrap();
+    assert_eq!(scanned.count, 0);
+}
+
+#[tokio::test]
 async fn a_stopped_engine_answers_no_more() {
     let stage = Stage::new().await;
-    let directory = stage.engine.directory().to_owned();
     let address = stage.engine.address();
     stage.engine.stop().await.unwrap();
-    assert!(!directory.exists());
     assert!(std::net::TcpStream::connect(address).is_err());
 }
 

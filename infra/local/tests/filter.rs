@@ -1,5 +1,5 @@
 //! Filter patterns, as Lambda understands them.
-#![allow(clippy::unwrap_used, missing_docs)]
+#![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
 use sapwood_local::filter::{Filter, FilterError};
 use serde_json::{Value, json};

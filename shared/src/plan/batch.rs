@@ -138,6 +138,10 @@ impl Batch {
             Stored::Lineage(lineage) => Some((lineage.placement.ancestors, Vec::new())),
             Stored::Absent | Stored::Malformed => None,
         };
+        if Stored::read(change.new.as_ref(), &settings.schema) == Stored::Malformed {
+            let reason = "this lineage is not the handler's; it counts as not there until its node is written again";
+            self.problems.push(Problem { key: change.key.clone(), reason: reason.to_owned() });
+        }
         // A record without images tells nothing: then it is taken for a change.
         let imaged = change.old.is_some() || change.new.is_some();
         if imaged && placed(change.old.as_ref()) == placed(change.new.as_ref()) {

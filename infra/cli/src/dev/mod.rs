@@ -117,7 +117,7 @@ impl Stack {
         match (&engine, &arguments.data) {
             (Some(engine), _) => {
                 settings.position_file = engine.position_file();
-                settings.failures_file = Some(engine.failures_file());
+                settings.failures_file = engine.failures_file();
             }
             (None, Some(directory)) => {
                 std::fs::create_dir_all(directory).map_err(|source| DevError::Directory { path: directory.clone(), source })?;

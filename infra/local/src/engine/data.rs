@@ -3,6 +3,7 @@
 use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::EngineError;
 
@@ -12,56 +13,54 @@ const LOCK: &str = "lock";
 /// Where the engine keeps its data.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Data {
-    /// Nowhere that outlives the engine: a file in a temporary directory that is never flushed to the disk. (It could be
-    /// SQLite's shared memory as well; that was no faster, and locks whole tables between connections.)
+    /// In memory: gone with the engine.
+    ///
+    /// It is a database that several connections of the process can share, because the stream's index is added through a
+    /// second one. (A temporary file that is never flushed was a fifth slower, and stays behind when the process is killed.)
     Memory,
-    /// A directory, made if it isn't there.
+    /// In a directory, made if it isn't there.
     Directory(PathBuf),
 }
 
-/// A directory that this process alone uses, for as long as the value lives.
+/// A database that this process alone uses, for as long as the value lives.
 #[derive(Debug)]
-pub(super) struct OwnDirectory {
-    path: PathBuf,
+pub(super) struct Place {
+    /// What SQLite opens: a path, or a URI.
+    pub(super) database: PathBuf,
+    pub(super) directory: Option<PathBuf>,
     // The system lets go of the lock when the file is closed, however the process ends.
-    _lock: File,
-    _temporary: Option<tempfile::TempDir>,
+    _lock: Option<File>,
 }
 
-impl OwnDirectory {
+impl Place {
     pub(super) fn of(data: &Data) -> Result<Self, EngineError> {
-        let (path, temporary) = match data {
+        match data {
+            Data::Memory => {
+                static COUNT: AtomicU64 = AtomicU64::new(0);
+                let number = COUNT.fetch_add(1, Ordering::Relaxed);
+                let database = format!("file:dynamodb-{number}?mode=memory&cache=shared").into();
+                Ok(Place { database, directory: None, _lock: None })
+            }
             Data::Directory(path) => {
                 fs::create_dir_all(path).map_err(|source| unusable(path, source))?;
-                (path.clone(), None)
+                let lock = lock(path)?;
+                Ok(Place { database: path.join(DATABASE), directory: Some(path.clone()), _lock: Some(lock) })
             }
-            Data::Memory => {
-                let temporary = tempfile::Builder::new()
-                    .prefix("dynamodb-")
-                    .tempdir()
-                    .map_err(|source| unusable(&std::env::temp_dir(), source))?;
-                (temporary.path().to_owned(), Some(temporary))
-            }
-        };
-        let lock = File::options()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .open(path.join(LOCK))
-            .map_err(|source| unusable(&path, source))?;
-        match lock.try_lock() {
-            Ok(()) => Ok(OwnDirectory { path, _lock: lock, _temporary: temporary }),
-            Err(TryLockError::WouldBlock) => Err(EngineError::DirectoryInUse { path }),
-            Err(TryLockError::Error(source)) => Err(unusable(&path, source)),
         }
     }
+}
 
-    pub(super) fn path(&self) -> &Path {
-        &self.path
-    }
-
-    pub(super) fn database(&self) -> PathBuf {
-        self.path.join(DATABASE)
+fn lock(directory: &Path) -> Result<File, EngineError> {
+    let file = File::options()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(directory.join(LOCK))
+        .map_err(|source| unusable(directory, source))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(EngineError::DirectoryInUse { path: directory.to_owned() }),
+        Err(TryLockError::Error(source)) => Err(unusable(directory, source)),
     }
 }
 

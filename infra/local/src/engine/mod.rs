@@ -7,14 +7,14 @@ mod stream_index;
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use dynoxide::Database;
 
 pub use self::data::Data;
 pub use self::error::EngineError;
 
-use self::data::OwnDirectory;
+use self::data::Place;
 use self::serve::Server;
 
 /// A running engine. Dropping it stops it too, without waiting until it has.
@@ -22,8 +22,7 @@ use self::serve::Server;
 pub struct Engine {
     address: SocketAddr,
     server: Server,
-    directory: OwnDirectory,
-    is_lasting: bool,
+    place: Place,
 }
 
 impl Engine {
@@ -35,11 +34,9 @@ impl Engine {
         // The port first: an address in use is no reason to touch the data.
         let listener = listen(address)?;
         let address = listener.local_addr().map_err(|source| EngineError::Listen { address, source })?;
-        let directory = OwnDirectory::of(data)?;
-        let is_lasting = matches!(data, Data::Directory(_));
-        let database = open(&directory.database(), is_lasting)?;
-        let server = Server::start(listener, database)?;
-        Ok(Engine { address, server, directory, is_lasting })
+        let place = Place::of(data)?;
+        let server = Server::start(listener, open(&place)?)?;
+        Ok(Engine { address, server, place })
     }
 
     /// The address it listens on.
@@ -52,20 +49,15 @@ impl Engine {
         format!("http://{}", self.address)
     }
 
-    /// The directory that holds its data; a temporary one with [`Data::Memory`].
-    pub fn directory(&self) -> &Path {
-        self.directory.path()
-    }
-
     /// Where a mapping's position belongs: beside the data whose stream it is a position in. None with [`Data::Memory`],
     /// where there is nothing to go on with.
     pub fn position_file(&self) -> Option<PathBuf> {
-        self.is_lasting.then(|| self.directory.path().join("position.json"))
+        self.place.directory.as_ref().map(|directory| directory.join("position.json"))
     }
 
-    /// Where a mapping's failed records belong.
-    pub fn failures_file(&self) -> PathBuf {
-        self.directory.path().join("failed-records.jsonl")
+    /// Where a mapping's failed records belong. None with [`Data::Memory`].
+    pub fn failures_file(&self) -> Option<PathBuf> {
+        self.place.directory.as_ref().map(|directory| directory.join("failed-records.jsonl"))
     }
 
     /// Stops it, once the requests under way are answered, and closes the data file.
@@ -83,14 +75,14 @@ fn listen(address: SocketAddr) -> Result<TcpListener, EngineError> {
     Ok(listener)
 }
 
-fn open(path: &Path, is_lasting: bool) -> Result<Database, EngineError> {
-    let unreadable = |reason: String| EngineError::Unreadable { path: path.to_owned(), reason };
+fn open(place: &Place) -> Result<Database, EngineError> {
+    let path = &place.database;
+    let unreadable = |reason: String| EngineError::Unreadable { path: path.clone(), reason };
     let text = path.to_str().ok_or_else(|| unreadable("its path isn't valid UTF-8".to_owned()))?;
     let database = Database::new(text).map_err(|error| unreadable(error.to_string()))?;
     stream_index::add(path).map_err(|error| unreadable(error.to_string()))?;
-    // dynoxide offers SQLite's `synchronous` under these names. NORMAL, in its write-ahead log, flushes at checkpoints: a
-    // killed process loses nothing, a power cut perhaps the last writes, never the file. OFF never flushes.
-    let flushing = if is_lasting { database.disable_bulk_loading() } else { database.enable_bulk_loading() };
-    flushing.map_err(|error| unreadable(error.to_string()))?;
+    // dynoxide offers SQLite's `synchronous = NORMAL` under this name. In the write-ahead log it flushes at checkpoints: a
+    // killed process loses nothing, a power cut perhaps the last writes, never the file. The default flushes every write.
+    database.disable_bulk_loading().map_err(|error| unreadable(error.to_string()))?;
     Ok(database)
 }

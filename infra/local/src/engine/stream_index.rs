@@ -3,6 +3,20 @@
 //! dynoxide 3.2 asks for `MAX(CAST(sequence_number AS INTEGER))` of a table's stream records with every write, and for those
 //! after a number with every read of the stream. Without an index both look at every record there ever was, so writes slow
 //! down as the stream grows. The index is added here, through a second connection, before the engine is served.
+//!
+//! Puts a second over 20,000 puts, one at a time (2 cores, Linux, other builds running):
+//!
+//! | | first 2,000 | last 2,000 |
+//! |---|---|---|
+//! | file, `synchronous` NORMAL, no index | 2,153 | 188 |
+//! | file, `synchronous` NORMAL, with it | 4,391 | 5,111 |
+//! | file, `synchronous` FULL (SQLite's default), with it | 260 | 254 |
+//! | memory, no index | 4,447 | 181 |
+//! | memory, with it | 7,581 | 10,965 |
+//! | file, NORMAL, over HTTP through a debug build of the SDK, no index | 410 | 92 |
+//! | the same, with it | 415 | 487 |
+//!
+//! `tests/long_stream.rs` measures the last two again.
 
 use std::path::Path;
 use std::time::Duration;

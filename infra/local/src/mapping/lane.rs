@@ -83,7 +83,11 @@ impl<F: Function> Lane<F> {
             let verdict = self.invoke(&piece.deliveries).await;
             let invocations = piece.failures.saturating_add(1);
             let next = batch::next(piece, &verdict, &self.context.settings.source);
-            failures_in_a_row = if next.handled.is_empty() { failures_in_a_row + 1 } else { 0 };
+            failures_in_a_row = match (next.handled.is_empty(), next.again.is_empty()) {
+                (true, _) => failures_in_a_row + 1,
+                (false, false) => 1,
+                (false, true) => 0,
+            };
             self.handled(&next.handled);
             self.give_up(next.given_up, GivenUp::RetriesExhausted, invocations).await;
             if !next.again.is_empty() && self.context.pause(self.backoff(failures_in_a_row)).await.is_none() {

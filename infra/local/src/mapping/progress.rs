@@ -299,3 +299,108 @@ impl ShardState {
         has_moved
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shard(id: &str, parent: Option<&str>) -> Shard {
+        Shard { id: id.to_owned(), parent: parent.map(str::to_owned) }
+    }
+
+    fn look(progress: &Progress, shards: &[Shard]) -> Vec<String> {
+        let began = progress.tick();
+        progress.look(shards, began).into_iter().map(|(id, _)| id).collect()
+    }
+
+    fn read(progress: &Progress, shard: &str, numbers: &[u64], is_wanted: impl Fn(u64) -> bool) -> Vec<u64> {
+        progress.admit(shard, numbers.iter().map(|&number| (number.to_string(), is_wanted(number))).collect())
+    }
+
+    fn after(progress: &Progress, shard: &str) -> Option<ShardPosition> {
+        progress.position("stream").0.shards.get(shard).cloned()
+    }
+
+    #[test]
+    fn the_position_is_never_past_a_record_that_is_not_handled() {
+        let progress = Progress::from(Position::default());
+        look(&progress, &[shard("a", None)]);
+        let numbers = read(&progress, "a", &[1, 2, 3, 4, 5], |number| number != 4);
+        assert_eq!(progress.outstanding(), 4);
+        assert_eq!(after(&progress, "a"), None);
+        progress.handled("a", [numbers[1], numbers[2]]);
+        assert_eq!(after(&progress, "a"), None);
+        progress.handled("a", [numbers[0]]);
+        // Not 3: record 4 was kept out by the filter, so nothing is left to do with it.
+        assert_eq!(after(&progress, "a"), Some(ShardPosition::After("4".to_owned())));
+        // Handled twice is handled once.
+        progress.handled("a", [numbers[0], numbers[3], numbers[3]]);
+        assert_eq!(after(&progress, "a"), Some(ShardPosition::After("5".to_owned())));
+        assert_eq!(progress.outstanding(), 0);
+    }
+
+    #[test]
+    fn a_child_shard_waits_for_its_parent() {
+        let shards = [shard("child", Some("parent")), shard("parent", Some("trimmed")), shard("other", None)];
+        let progress = Progress::from(Position::default());
+        assert_eq!(look(&progress, &shards), ["parent", "other"]);
+        assert_eq!(look(&progress, &shards), [""; 0]);
+        progress.ended("parent");
+        assert_eq!(look(&progress, &shards), ["child"]);
+    }
+
+    #[test]
+    fn a_restart_reads_ended_shards_no_more() {
+        let shards = [shard("parent", None), shard("child", Some("parent"))];
+        let progress = Progress::from(Position::default());
+        look(&progress, &shards);
+        progress.ended("parent");
+        look(&progress, &shards);
+        read(&progress, "child", &[7], |_| false);
+        let restarted = Progress::from(progress.position("stream").0);
+        let began = restarted.tick();
+        assert_eq!(restarted.look(&shards, began), [("child".to_owned(), Some("7".to_owned()))]);
+    }
+
+    #[test]
+    fn a_shard_that_has_ended_is_settled_once_its_children_were_looked_for() {
+        let progress = Progress::from(Position::default());
+        assert!(!progress.is_caught_up());
+        look(&progress, &[shard("parent", None)]);
+        assert!(!progress.is_caught_up());
+        let began = progress.tick();
+        progress.drained("parent", began);
+        assert!(progress.is_caught_up());
+        progress.ended("parent");
+        assert!(!progress.is_caught_up());
+        let shards = [shard("parent", None), shard("child", Some("parent"))];
+        look(&progress, &shards);
+        assert!(!progress.is_caught_up());
+        let began = progress.tick();
+        progress.drained("child", began);
+        assert!(progress.is_caught_up());
+    }
+
+    #[tokio::test]
+    async fn a_read_begun_before_the_call_settles_nothing() {
+        let progress = Progress::from(Position::default());
+        look(&progress, &[shard("a", None)]);
+        let before = progress.tick();
+        let settled = progress.settled();
+        tokio::pin!(settled);
+        assert!(poll_once(settled.as_mut()).is_none());
+        progress.drained("a", before);
+        assert!(poll_once(settled.as_mut()).is_none());
+        let since = progress.tick();
+        progress.drained("a", since);
+        assert_eq!(poll_once(settled.as_mut()), Some(Ok(())));
+    }
+
+    fn poll_once<T>(future: std::pin::Pin<&mut impl Future<Output = T>>) -> Option<T> {
+        let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+        match future.poll(&mut context) {
+            std::task::Poll::Ready(value) => Some(value),
+            std::task::Poll::Pending => None,
+        }
+    }
+}

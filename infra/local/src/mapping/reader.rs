@@ -60,6 +60,7 @@ impl<F: Function> Reader<F> {
         let pace = context.settings.pace;
         let mut iterator = None;
         let mut failures_in_a_row = 0;
+        let mut idle_reads = 0_u32;
         loop {
             tokio::select! {
                 biased;
@@ -68,13 +69,14 @@ impl<F: Function> Reader<F> {
             }
             let then = self.read_once(iterator.take()).await;
             failures_in_a_row = if matches!(then, Then::BackOff) { failures_in_a_row + 1 } else { 0 };
+            idle_reads = if matches!(then, Then::Wait(_)) { idle_reads.saturating_add(1) } else { 0 };
             match then {
                 Then::ReadOn(next) => iterator = Some(next),
                 Then::Wait(next) => {
                     iterator = Some(next);
                     tokio::select! {
-                        pause = context.pause(pace.idle_poll) => pause?,
-                        () = context.progress.woken() => {}
+                        pause = context.pause(pace.idle(idle_reads)) => pause?,
+                        () = context.progress.woken() => idle_reads = 0,
                     }
                 }
                 Then::StartOver => {}

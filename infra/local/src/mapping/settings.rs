@@ -8,6 +8,8 @@ use crate::template::{EventSource, Template};
 
 use super::Observation;
 
+const IDLE_READS_PER_STEP: u32 = 25;
+
 /// What a mapping needs to know.
 #[derive(Clone)]
 pub struct Settings {
@@ -30,7 +32,7 @@ pub struct Settings {
     pub pace: Pace,
 }
 
-/// Who is told of what a mapping does, from several tasks at a time. It must not block.
+/// Who is told of what a mapping does, from several tasks at a time. It must neither block nor panic.
 pub type Observer = Arc<dyn Fn(&Observation) + Send + Sync>;
 
 /// How quickly a mapping works, and how much it takes on.
@@ -39,6 +41,8 @@ pub struct Pace {
     /// How long to wait after a read that found nothing. Lambda's is a quarter of a second; at a desk rows should be there
     /// at once.
     pub idle_poll: Duration,
+    /// How long that wait becomes while nothing happens: a read costs some CPU, a debug build's most of all.
+    pub idle_poll_max: Duration,
     /// How long to wait before the first retry; doubled with every failure in a row.
     pub backoff_first: Duration,
     /// How long to wait before any retry at most.
@@ -80,7 +84,8 @@ impl fmt::Debug for Settings {
 impl Default for Pace {
     fn default() -> Self {
         Pace {
-            idle_poll: Duration::from_millis(25),
+            idle_poll: Duration::from_millis(20),
+            idle_poll_max: Duration::from_millis(100),
             backoff_first: Duration::from_millis(100),
             backoff_max: Duration::from_secs(10),
             save_every: Duration::from_millis(100),
@@ -91,8 +96,16 @@ impl Default for Pace {
 }
 
 impl Pace {
+    /// How long to wait after so many reads in a row that found nothing: it grows slowly, over seconds.
+    pub(super) fn idle(&self, idle_reads: u32) -> Duration {
+        self.idle_poll.saturating_mul(1 + idle_reads / IDLE_READS_PER_STEP).min(self.idle_poll_max)
+    }
+
     /// How long to wait after so many failures in a row.
     pub(super) fn backoff(&self, failures_in_a_row: u32) -> Duration {
+        if failures_in_a_row == 0 {
+            return Duration::ZERO;
+        }
         let doublings = failures_in_a_row.saturating_sub(1).min(20);
         self.backoff_first.saturating_mul(1 << doublings).min(self.backoff_max)
     }

@@ -61,25 +61,27 @@ async fn read_shards<F: Function>(context: &Arc<Context<F>>, is_resumed: bool) {
 }
 
 async fn save_now_and_then<F: Function>(context: Arc<Context<F>>) {
+    let pace = context.settings.pace;
     let mut saved = 0;
-    while context.pause(context.settings.pace.save_every).await.is_some() {
-        saved = save(&context, saved).await;
+    let mut failures_in_a_row = 0;
+    while context.pause(pace.save_every.max(pace.backoff(failures_in_a_row))).await.is_some() {
+        match save(&context, saved).await {
+            Some(moves) => (saved, failures_in_a_row) = (moves, 0),
+            None => failures_in_a_row += 1,
+        }
     }
 }
 
-/// Saves the position unless it is the one saved already. Gives which one it is.
-async fn save<F: Function>(context: &Arc<Context<F>>, saved: u64) -> u64 {
+/// Saves the position unless it is the one saved already. Gives which one it is; none if that failed.
+async fn save<F: Function>(context: &Arc<Context<F>>, saved: u64) -> Option<u64> {
     let (position, moves) = context.progress.position(context.stream.arn());
-    let Some(path) = context.settings.position_file.clone().filter(|_| moves != saved) else { return saved };
-    match tokio::task::spawn_blocking(move || position::save(&path, &position)).await {
-        Ok(Ok(())) => moves,
-        Ok(Err(error)) => {
-            context.trouble(format!("the position could not be saved: {error}"));
-            saved
-        }
+    let Some(path) = context.settings.position_file.clone().filter(|_| moves != saved) else { return Some(saved) };
+    let result = tokio::task::spawn_blocking(move || position::save(&path, &position)).await;
+    match result.map_err(std::io::Error::other).flatten() {
+        Ok(()) => Some(moves),
         Err(error) => {
             context.trouble(format!("the position could not be saved: {error}"));
-            saved
+            None
         }
     }
 }

@@ -45,6 +45,7 @@ pub(crate) struct Stage {
     pub(crate) engine: Engine,
     pub(crate) endpoint: Endpoint,
     pub(crate) stream: TableStream,
+    pub(crate) failures: tempfile::NamedTempFile,
 }
 
 impl Stage {
@@ -56,7 +57,7 @@ impl Stage {
         let engine = Engine::start("127.0.0.1:0".parse().unwrap(), data).unwrap();
         let endpoint = Endpoint::new(engine.url());
         let stream = endpoint.ensure_table("things", template().table()).await.unwrap();
-        Stage { engine, endpoint, stream }
+        Stage { engine, endpoint, stream, failures: tempfile::NamedTempFile::new().unwrap() }
     }
 
     /// Impatient settings, so that tests needn't wait.
@@ -65,7 +66,7 @@ impl Stage {
             Pace { backoff_first: Duration::from_millis(2), backoff_max: Duration::from_millis(20), ..Pace::default() };
         Settings {
             position_file: self.engine.position_file(),
-            failures_file: Some(self.engine.failures_file()),
+            failures_file: Some(self.failures.path().to_owned()),
             pace,
             ..Settings::new(&self.endpoint, &self.stream, &template())
         }
@@ -76,7 +77,7 @@ impl Stage {
     }
 
     pub(crate) fn failures(&self) -> Vec<Value> {
-        let text = std::fs::read_to_string(self.engine.failures_file()).unwrap_or_default();
+        let text = std::fs::read_to_string(self.failures.path()).unwrap();
         text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 }

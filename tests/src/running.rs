@@ -1,0 +1,143 @@
+//! The real handler behind the real event source mapping, on the embedded engine, in this process.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::types::AttributeValue;
+use sapwood::fanout::{Counts, Fanout, Report};
+use sapwood::table::DynamoTable;
+use sapwood_local::endpoint::Endpoint;
+use sapwood_local::engine::{Data, Engine};
+use sapwood_local::mapping::{Function, Mapping, Settings};
+use sapwood_local::template::Template;
+use stream_handler::{Config, Handler, response};
+
+use crate::client;
+use crate::oracle::{Contents, Oracle};
+
+/// The template that is deployed.
+pub const TEMPLATE: &str = include_str!("../../template.yaml");
+/// The table's name.
+pub const TABLE: &str = "sapwood";
+
+/// A running stack.
+pub struct Running {
+    engine: Engine,
+    mapping: Mapping,
+    heard: Arc<Mutex<Heard>>,
+    path_rows: bool,
+    /// The handler that is invoked.
+    pub handler: Handler,
+    /// A foreign client of the engine.
+    pub client: Client,
+}
+
+/// What was invoked and what came of it.
+#[derive(Default)]
+struct Heard {
+    events: Vec<String>,
+    reports: Vec<Report>,
+}
+
+struct Listening {
+    handler: Handler,
+    heard: Arc<Mutex<Heard>>,
+}
+
+impl Function for Listening {
+    async fn invoke(&self, event: String, deadline: Instant) -> Result<serde_json::Value, String> {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let report = self.handler.run(&event, "test", left).await.map_err(|error| error.to_string())?;
+        let answer = serde_json::to_value(response(&report)).map_err(|error| error.to_string())?;
+        let mut heard = self.heard.lock().unwrap();
+        heard.events.push(event);
+        heard.reports.push(report);
+        Ok(answer)
+    }
+}
+
+impl Running {
+    /// A stack in memory, with parameters of the template set.
+    pub async fn start(parameters: &[(&str, &str)]) -> Self {
+        Self::start_after(parameters, Vec::new()).await
+    }
+
+    /// The same, with these items in the table before its stream is first read: then every batch is full.
+    pub async fn start_after(parameters: &[(&str, &str)], items: Vec<HashMap<String, AttributeValue>>) -> Self {
+        let parameters: BTreeMap<String, String> =
+            parameters.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let template = Template::parse_with(TEMPLATE, &parameters).unwrap();
+        let variables = template.environment(TABLE).unwrap();
+        let config = Config::read(|name| variables.get(name).cloned()).unwrap();
+        let engine = Engine::start("127.0.0.1:0".parse().unwrap(), &Data::Memory).unwrap();
+        let endpoint = Endpoint::new(engine.url());
+        let stream = endpoint.ensure_table(TABLE, template.table()).await.unwrap();
+        let path_rows = config.settings.path_rows;
+        let table = DynamoTable::local(&engine.url(), TABLE, config.settings.schema.clone());
+        let handler = Handler::new(Fanout { settings: config.settings, ..Fanout::default() }, table);
+        let heard = Arc::new(Mutex::new(Heard::default()));
+        let function = Listening { handler: handler.clone(), heard: Arc::clone(&heard) };
+        let client = client::client(&engine.url());
+        client::put_all(&client, TABLE, items).await;
+        let mapping = Mapping::start(Settings::new(&endpoint, &stream, &template), function).unwrap();
+        Self { engine, mapping, heard, path_rows, handler, client }
+    }
+
+    /// Where the engine listens.
+    #[must_use]
+    pub fn url(&self) -> String {
+        self.engine.url()
+    }
+
+    /// Whether the template switches path rows on.
+    #[must_use]
+    pub fn has_path_rows(&self) -> bool {
+        self.path_rows
+    }
+
+    /// Waits until everything that was written is handled, and whatever that wrote.
+    pub async fn settle(&self) {
+        self.mapping.settled().await.unwrap();
+    }
+
+    /// The events and reports since this was last asked.
+    pub fn take(&self) -> (Vec<String>, Vec<Report>) {
+        let heard = std::mem::take(&mut *self.heard.lock().unwrap());
+        (heard.events, heard.reports)
+    }
+
+    /// The whole table.
+    pub async fn contents(&self) -> Contents {
+        client::contents(&self.client, TABLE, ["PK", "SK"]).await
+    }
+
+    /// Panics unless the table is what its base records call for.
+    pub async fn assert_right(&self, oracle: &Oracle) {
+        let differences = oracle.differences(&self.contents().await);
+        assert!(differences.is_empty(), "{} differences: {:#?}", differences.len(), &differences[..differences.len().min(10)]);
+    }
+
+    /// Ends it.
+    pub async fn stop(self) {
+        self.mapping.stop().await.unwrap();
+        self.engine.stop().await.unwrap();
+    }
+}
+
+/// What reports come to, together.
+#[must_use]
+pub fn total(reports: &[Report]) -> Counts {
+    reports.iter().fold(Counts::default(), |sum, Report { counts, .. }| Counts {
+        requests: sum.requests + counts.requests,
+        retries: sum.retries + counts.retries,
+        read_units: sum.read_units + counts.read_units,
+        write_units: sum.write_units + counts.write_units,
+        rounds: sum.rounds + counts.rounds,
+        rows_put: sum.rows_put + counts.rows_put,
+        rows_deleted: sum.rows_deleted + counts.rows_deleted,
+        touches: sum.touches + counts.touches,
+        copies: sum.copies + counts.copies,
+    })
+}

@@ -1,0 +1,204 @@
+//! The real binary, from outside: a foreign client writes over HTTP, the process is killed and started again.
+#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use aws_sdk_dynamodb::Client;
+use sapwood_tests::client::{client, contents, node, put, put_all, s};
+use sapwood_tests::oracle::Oracle;
+
+const TABLE: &str = "sapwood";
+
+/// `sapwood dev`, running.
+struct Sapwood {
+    process: Child,
+    url: String,
+    client: Client,
+}
+
+impl Sapwood {
+    fn start(arguments: &[&str]) -> Self {
+        let mut process = Command::new(env!("CARGO_BIN_EXE_sapwood"))
+            .args(["dev", "--json", "--dynamodb", "127.0.0.1:0"])
+            .args(arguments)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(process.stdout.take().unwrap()).lines();
+        let first: serde_json::Value = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
+        assert_eq!(first["event"], "listening");
+        let url = first["dynamodb"].as_str().unwrap().to_owned();
+        // Somebody must read what it prints.
+        std::thread::spawn(move || lines.for_each(drop));
+        Self { process, client: client(&url), url }
+    }
+
+    fn start_on(data: &Path, arguments: &[&str]) -> Self {
+        Self::start(&[&["--data", data.to_str().unwrap()], arguments].concat())
+    }
+
+    /// Not a word of farewell: SIGKILL.
+    fn kill(mut self) {
+        self.process.kill().unwrap();
+        self.process.wait().unwrap();
+    }
+
+    fn interrupt(mut self) -> i32 {
+        let pid = self.process.id().to_string();
+        assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+        self.process.wait().unwrap().code().unwrap()
+    }
+
+    async fn differences(&self) -> Vec<String> {
+        Oracle::default().differences(&contents(&self.client, TABLE, ["PK", "SK"]).await)
+    }
+
+    /// Waits until the table is right, and sees that it stays so.
+    async fn becomes_right(&self) {
+        let patience = Duration::from_secs(180);
+        let begun = Instant::now();
+        loop {
+            let differences = self.differences().await;
+            if differences.is_empty() {
+                break;
+            }
+            assert!(
+                begun.elapsed() < patience,
+                "after {patience:?} still {} differences: {:?}",
+                differences.len(),
+                &differences[..differences.len().min(5)]
+            );
+            tokio::time::sleep(Duration::from_millis(200)).await;
+        }
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        assert_eq!(self.differences().await, Vec::<String>::new());
+    }
+}
+
+impl Drop for Sapwood {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// A tree of 2,000 nodes below `moved`, which is below `from`; `to` stands by.
+fn forest() -> Vec<std::collections::HashMap<String, aws_sdk_dynamodb::types::AttributeValue>> {
+    let mut nodes = vec![node("from", None, "from"), node("to", None, "to"), node("deeper", Some("to"), "deeper")];
+    nodes.push(node("moved", Some("from"), "moved"));
+    for n in 0..2_000_usize {
+        let parent = n.checked_sub(1).map_or("moved".to_owned(), |n| format!("n{}", n / 12));
+        nodes.push(node(&format!("n{n}"), Some(&parent), "n"));
+    }
+    nodes
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn killed_in_the_middle_of_a_large_move_it_goes_on_where_it_was() {
+    let data = tempfile::tempdir().unwrap();
+    let sapwood = Sapwood::start_on(data.path(), &["--parameter", "ParallelizationFactor=10"]);
+    put_all(&sapwood.client, TABLE, forest()).await;
+    sapwood.becomes_right().await;
+    put(&sapwood.client, TABLE, node("moved", Some("deeper"), "moved")).await;
+    // Killed as soon as a part of the subtree, but not all of it, has arrived.
+    let begun = Instant::now();
+    loop {
+        let query = sapwood.client.query().table_name(TABLE).select(aws_sdk_dynamodb::types::Select::Count);
+        let query = query
+            .key_condition_expression("PK = :to AND begins_with(SK, :below)")
+            .expression_attribute_values(":to", s("to"))
+            .expression_attribute_values(":below", s("NODE#"));
+        let arrived = query.send().await.unwrap().count();
+        if arrived > 100 {
+            println!("killed when {arrived} of 2,002 had arrived");
+            assert!(arrived < 2_000, "too late: all had arrived");
+            break;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(60), "the move doesn't begin");
+    }
+    sapwood.kill();
+    let sapwood = Sapwood::start_on(data.path(), &["--parameter", "ParallelizationFactor=10"]);
+    assert_ne!(sapwood.differences().await.len(), 0, "nothing was left to do");
+    sapwood.becomes_right().await;
+    assert_eq!(sapwood.interrupt(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn written_from_many_sides_at_once_under_factor_10_it_ends_right() {
+    let sapwood = Sapwood::start(&["--parameter", "ParallelizationFactor=10"]);
+    let mut nodes: Vec<_> = (0..60).map(|n| node(&format!("n{n}"), None, "n")).collect();
+    // Some that can't be understood among them: they must not hold up their neighbours.
+    for n in 0..5 {
+        let mut bad = node(&format!("bad{n}"), None, "bad");
+        bad.insert("parent".to_owned(), aws_sdk_dynamodb::types::AttributeValue::Bool(true));
+        nodes.push(bad);
+    }
+    put_all(&sapwood.client, TABLE, nodes).await;
+    let writers: Vec<_> = (0..8_usize)
+        .map(|writer| {
+            let client = client(&sapwood.url);
+            tokio::spawn(async move {
+                // A different walk for each writer, the same ones every time.
+                let mut at = writer * 7919 + 1;
+                for _ in 0..60 {
+                    at = (at * 48_271) % 2_147_483_647;
+                    let (id, parent) = (at % 60, (at / 60) % 61);
+                    let parent = (parent < 60).then(|| format!("n{parent}"));
+                    put(&client, TABLE, node(&format!("n{id}"), parent.as_deref(), &format!("by {writer}"))).await;
+                }
+            })
+        })
+        .collect();
+    for writer in writers {
+        writer.await.unwrap();
+    }
+    sapwood.becomes_right().await;
+    assert_eq!(sapwood.interrupt(), 0);
+}
+
+#[test]
+fn what_can_not_work_is_said_in_a_line() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let taken = taken.local_addr().unwrap().to_string();
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let broken = tempfile::tempdir().unwrap();
+    let fails = |arguments: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_sapwood")).arg("dev").args(arguments).output().unwrap();
+        assert!(!output.status.success(), "{arguments:?}");
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert!(!error.contains("panicked"), "{error}");
+        error
+    };
+    assert!(fails(&["--dynamodb", &taken]).contains("use"), "a port that is taken");
+    assert!(fails(&["--dynamodb", "0.0.0.0:0"]).contains("loopback"));
+    fails(&["--dynamodb", "127.0.0.1:0", "--data", file.path().to_str().unwrap()]);
+    fails(&["--endpoint", "http://127.0.0.1:1"]);
+    fails(&["--dynamodb", "127.0.0.1:0", "--parameter", "PathRows=perhaps"]);
+    fails(&["--dynamodb", "127.0.0.1:0", "--parameter", "Nonsense=1"]);
+    drop(Sapwood::start_on(broken.path(), &[]));
+    for entry in std::fs::read_dir(broken.path()).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|extension| extension != "json") {
+            std::fs::write(path, "this is no database").unwrap();
+        }
+    }
+    let error = fails(&["--dynamodb", "127.0.0.1:0", "--data", broken.path().to_str().unwrap()]);
+    println!("{error}");
+}
+
+#[test]
+fn the_demo_ends_by_itself_and_shows_what_it_says() {
+    let output = Command::new(env!("CARGO_BIN_EXE_sapwood")).args(["dev", "--demo"]).output().unwrap();
+    assert!(output.status.success());
+    let text = String::from_utf8(output.stdout).unwrap();
+    let after = |title: &str| text.split(title).nth(1).unwrap().split("\n\n").next().unwrap().to_owned();
+    assert!(after("Before, directly below V:").contains("NODE#0001#d  Folder d"));
+    assert!(after("After, directly below V:").contains("NODE#0001#d  Holiday pictures"));
+    assert!(!after("Before, all below III:").contains("NODE#0003#ii "));
+    assert!(after("After, all below III:").contains("NODE#0003#ii "));
+    assert!(!after("After, all below V:").contains("Folder e"));
+    assert!(after("After audit 3:").contains("v0_Audit    Lin"));
+}
