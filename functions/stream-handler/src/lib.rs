@@ -61,6 +61,7 @@ impl Handler {
     /// As [`Handler::handle`].
     pub async fn run(&self, event: &str, request_id: &str, left: Duration) -> Result<Report, NoStreamEvent> {
         let event: StreamEvent<'_> = serde_json::from_str(event).map_err(|_| NoStreamEvent)?;
+        #[allow(clippy::disallowed_methods, reason = "the time that is left is counted from here")]
         let deadline = Deadline(tokio::time::Instant::now() + left.saturating_sub(RESERVED));
         let schema = &self.fanout.settings.schema;
         let decoded: Vec<Result<Change, Problem>> = event.records.iter().map(|raw| decode(raw.get(), schema)).collect();

@@ -106,7 +106,7 @@ fn reaches_the_handler(key: &SortKey) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2_000))]
+    #![proptest_config(ProptestConfig { cases: 2_000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn a_key_of_any_kind_reads_back_as_what_it_was_written_for(schema in schema(), key in sort_key()) {

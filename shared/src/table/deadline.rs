@@ -18,6 +18,7 @@ const LONGEST_WAIT: Duration = Duration::from_secs(2);
 impl Deadline {
     /// What is left until then.
     #[must_use]
+    #[allow(clippy::disallowed_methods, reason = "a deadline is a moment of the clock; nothing pure knows it")]
     pub fn left(self) -> Duration {
         self.0.saturating_duration_since(Instant::now())
     }
