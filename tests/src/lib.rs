@@ -1,10 +1,15 @@
 //! What the suites stand on: a simulated table, a deterministic scheduler for the real fan-out, and an oracle that
 //! shares no code with the product.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that can't go on should say so")]
+#![allow(clippy::disallowed_methods, reason = "tests of what runs in real time need a clock")]
 
 pub mod client;
+pub mod conformance;
+pub mod dynamodb_local;
+pub mod faults;
 pub mod memory;
 pub mod oracle;
 pub mod running;
 pub mod sim;
 pub mod stand;
+pub mod unfinished;

@@ -58,12 +58,7 @@ impl Oracle {
         });
         let register = pk.rsplit('#').any(|part| part == "ROOTS" || part == "ORPHANS")
             && (sk.starts_with("ROOT#") || sk.starts_with("ORPHAN#"));
-        !(below
-            || register
-            || sk == "LINEAGE"
-            || sk == "CASCADE"
-            || sk.starts_with("PATH#")
-            || sk.starts_with("v0_"))
+        !(below || register || sk == "LINEAGE" || sk == "CASCADE" || sk.starts_with("PATH#") || sk.starts_with("v0_"))
     }
 
     /// The whole table that these base records call for. Derived items among them are left out of account.
@@ -89,9 +84,7 @@ impl Oracle {
             .filter_map(|key| match (wanted.get(key), contents.get(key)) {
                 (Some(_), None) => Some(format!("missing {} | {}", key.0, key.1)),
                 (None, Some(_)) => Some(format!("left over {} | {}", key.0, key.1)),
-                (Some(w), Some(c)) if w != c => {
-                    Some(format!("wrong {} | {}: wanted {w:?}, found {c:?}", key.0, key.1))
-                }
+                (Some(w), Some(c)) if w != c => Some(format!("wrong {} | {}: wanted {w:?}, found {c:?}", key.0, key.1)),
                 _ => None,
             })
             .collect()

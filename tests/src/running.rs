@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::types::AttributeValue;
-use sapwood::fanout::{Counts, Fanout, Report};
+use sapwood::fanout::{Counts, Fanout, Limits, Report};
 use sapwood::table::DynamoTable;
 use sapwood_local::endpoint::Endpoint;
 use sapwood_local::engine::{Data, Engine};
@@ -15,6 +15,7 @@ use sapwood_local::template::Template;
 use stream_handler::{Config, Handler, response};
 
 use crate::client;
+use crate::faults::{Call, Fault, Policy, Proxy};
 use crate::oracle::{Contents, Oracle};
 
 /// The template that is deployed.
@@ -26,6 +27,7 @@ pub const TABLE: &str = "sapwood";
 pub struct Running {
     engine: Engine,
     mapping: Mapping,
+    proxy: Option<Proxy>,
     heard: Arc<Mutex<Heard>>,
     path_rows: bool,
     /// The handler that is invoked.
@@ -66,6 +68,24 @@ impl Running {
 
     /// The same, with these items in the table before its stream is first read: then every batch is full.
     pub async fn start_after(parameters: &[(&str, &str)], items: Vec<HashMap<String, AttributeValue>>) -> Self {
+        Self::start_with(parameters, items, Limits::default(), None).await
+    }
+
+    /// A stack with these limits whose handler reaches the engine through a proxy that follows this policy; nobody else
+    /// does.
+    pub async fn start_through(
+        limits: Limits,
+        policy: impl Fn(&Call) -> Option<Fault> + Send + Sync + 'static,
+    ) -> Self {
+        Self::start_with(&[], Vec::new(), limits, Some(Box::new(policy))).await
+    }
+
+    async fn start_with(
+        parameters: &[(&str, &str)],
+        items: Vec<HashMap<String, AttributeValue>>,
+        limits: Limits,
+        policy: Option<Policy>,
+    ) -> Self {
         let parameters: BTreeMap<String, String> =
             parameters.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         let template = Template::parse_with(TEMPLATE, &parameters).unwrap();
@@ -75,20 +95,33 @@ impl Running {
         let endpoint = Endpoint::new(engine.url());
         let stream = endpoint.ensure_table(TABLE, template.table()).await.unwrap();
         let path_rows = config.settings.path_rows;
-        let table = DynamoTable::local(&engine.url(), TABLE, config.settings.schema.clone());
-        let handler = Handler::new(Fanout { settings: config.settings, ..Fanout::default() }, table);
+        let mut proxy = None;
+        if let Some(policy) = policy {
+            let started = Proxy::start(engine.address()).await;
+            started.follow(policy);
+            proxy = Some(started);
+        }
+        let url = proxy.as_ref().map_or_else(|| engine.url(), Proxy::url);
+        let table = DynamoTable::local(&url, TABLE, config.settings.schema.clone());
+        let handler = Handler::new(Fanout { settings: config.settings, limits, ..Fanout::default() }, table);
         let heard = Arc::new(Mutex::new(Heard::default()));
         let function = Listening { handler: handler.clone(), heard: Arc::clone(&heard) };
         let client = client::client(&engine.url());
         client::put_all(&client, TABLE, items).await;
         let mapping = Mapping::start(Settings::new(&endpoint, &stream, &template), function).unwrap();
-        Self { engine, mapping, heard, path_rows, handler, client }
+        Self { engine, mapping, proxy, heard, path_rows, handler, client }
     }
 
     /// Where the engine listens.
     #[must_use]
     pub fn url(&self) -> String {
         self.engine.url()
+    }
+
+    /// The proxy between the handler and the engine, where there is one.
+    #[must_use]
+    pub fn proxy(&self) -> Option<&Proxy> {
+        self.proxy.as_ref()
     }
 
     /// Whether the template switches path rows on.
@@ -116,7 +149,12 @@ impl Running {
     /// Panics unless the table is what its base records call for.
     pub async fn assert_right(&self, oracle: &Oracle) {
         let differences = oracle.differences(&self.contents().await);
-        assert!(differences.is_empty(), "{} differences: {:#?}", differences.len(), &differences[..differences.len().min(10)]);
+        assert!(
+            differences.is_empty(),
+            "{} differences: {:#?}",
+            differences.len(),
+            &differences[..differences.len().min(10)]
+        );
     }
 
     /// Ends it.

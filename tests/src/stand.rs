@@ -7,13 +7,14 @@ use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
 use sapwood::fanout::{Fanout, Limits};
-use sapwood::keys::{Id, ItemKey, Names, NodeRef, Schema};
-use sapwood::model::{AttributeValue, BaseNode, Item, Settings, Stored, text};
-use sapwood::plan::{Change, Event, PlaceInput, Problem, Rules, place};
-use sapwood::table::Patience;
+use sapwood::keys::{ItemKey, Names, Schema};
+use sapwood::model::{AttributeValue, Item, Settings, text};
+use sapwood::plan::{Change, Event, Problem};
+use sapwood::table::{Condition, Patience, Table};
 
-use crate::memory::{Memory, MemoryTable};
+use crate::memory::MemoryTable;
 use crate::oracle::Oracle;
+use crate::unfinished::unfinished;
 
 /// How many batches a table may take to come to rest. Trees here have a few hundred nodes at most.
 const BATCHES_MAX: usize = 2_000;
@@ -88,10 +89,12 @@ impl Stand {
         let names = self.schema().names();
         let keys = [(names.partition_key.clone(), text(pk)), (names.sort_key.clone(), text(sk))];
         let attributes = attributes.iter().map(|(name, value)| ((*name).to_owned(), value.clone()));
-        let item: Item = attributes.chain(keys).collect();
-        let key = ItemKey::new(pk, sk);
-        Memory::check(&item, &key).expect("DynamoDB would refuse this item");
-        self.table.0.lock().unwrap().write(&key, Some(item));
+        self.put_item(&attributes.chain(keys).collect());
+    }
+
+    /// Through the table's own PutItem, so that it comes back as DynamoDB would have it (25.00 as 25).
+    fn put_item(&self, item: &Item) {
+        at_once(self.table.put(item, &Condition::Always)).expect("DynamoDB would refuse this item");
     }
 
     /// Puts a node's base record.
@@ -109,12 +112,12 @@ impl Stand {
             Some(value) => item.insert(attribute.to_owned(), value),
             None => item.remove(attribute),
         };
-        self.table.0.lock().unwrap().write(&ItemKey::new(pk, sk), Some(item));
+        self.put_item(&item);
     }
 
     /// Deletes an item.
     pub fn delete(&mut self, pk: &str, sk: &str) {
-        self.table.0.lock().unwrap().write(&ItemKey::new(pk, sk), None);
+        at_once(self.table.delete(&ItemKey::new(pk, sk), &Condition::Always)).expect("DynamoDB would refuse this key");
     }
 
     /// Deletes a node's base record.
@@ -165,7 +168,7 @@ impl Stand {
         let memory = self.table.0.lock().unwrap();
         let differences = self.oracle.differences(&memory.contents());
         assert!(differences.is_empty(), "the table differs from the oracle's:\n{}", differences.join("\n"));
-        let unfinished = unfinished(&memory, &self.fanout.settings);
+        let unfinished = unfinished(&memory.contents(), &self.fanout.settings);
         assert!(unfinished.is_empty(), "planning again gives something for {}", unfinished.join(", "));
     }
 
@@ -259,27 +262,6 @@ pub fn text_at<'a>(item: &'a Item, name: &str) -> &'a str {
 #[must_use]
 pub fn events_of(records: &[Change], pk: &str, sk: &str) -> Vec<Event> {
     records.iter().filter(|record| record.key == ItemKey::new(pk, sk)).map(|record| record.event).collect()
-}
-
-/// Nodes for which planning once more still finds something to do.
-fn unfinished(memory: &Memory, settings: &Settings) -> Vec<String> {
-    let schema = &settings.schema;
-    let lineage = |node: &NodeRef| Stored::read(memory.get(&schema.lineage_key(node)), schema);
-    let mut found = Vec::new();
-    for (pk, _) in memory.contents().into_keys() {
-        let Ok(node) = schema.parse_partition(&pk) else { continue };
-        let item = memory.get(&schema.node_key(&node)).cloned();
-        let base = item.and_then(|item| BaseNode::read(item, &node, schema).ok());
-        let parent = base.as_ref().and_then(|base| base.parent.clone()).filter(|parent: &Id| *parent != node.id);
-        let parent = parent.and_then(|id| lineage(&node.sibling(id)).lineage().map(|l| l.placement.clone()));
-        let (base, parent, stored) = (base.as_ref(), parent.as_ref(), &lineage(&node));
-        let input = PlaceInput { node: &node, base, stored, parent, only_touched: true };
-        if !place(&input, settings, Rules::default()).is_empty() {
-            found.push(pk);
-        }
-    }
-    found.dedup();
-    found
 }
 
 /// Gives up at the first failure: this table has none.

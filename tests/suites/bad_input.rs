@@ -105,7 +105,20 @@ async fn a_parent_in_another_tenant_is_never_reached() {
 #[tokio::test(flavor = "multi_thread")]
 async fn ids_of_any_characters_are_nodes() {
     let running = Running::start(&[]).await;
-    let ids = ["ORDER#98765", "a\u{1}b\u{7f}\n", "100%", "%23", "🌳🌲", "a/b?c=d&e", "..", " ", "NODE", "ROOTS", "v001_x", "!"];
+    let ids = [
+        "ORDER#98765",
+        "a\u{1}b\u{7f}\n",
+        "100%",
+        "%23",
+        "🌳🌲",
+        "a/b?c=d&e",
+        "..",
+        " ",
+        "NODE",
+        "ROOTS",
+        "v001_x",
+        "!",
+    ];
     put(&running.client, TABLE, node("top", None, "top")).await;
     for pair in ids.windows(2) {
         put(&running.client, TABLE, node(pair[0], Some("top"), "x")).await;
@@ -127,7 +140,11 @@ async fn an_id_too_long_for_its_rows_is_reported_and_one_that_just_fits_is_place
     put(&running.client, TABLE, node("below", Some(&"l".repeat(1_015)), "below it")).await;
     neighbours_are_placed(&running, &Oracle::default()).await;
     let found = reasons(&running);
-    assert_eq!(found.iter().filter(|found| found.contains("1015 bytes, over its limit of 1014")).count(), 2, "{found:?}");
+    assert_eq!(
+        found.iter().filter(|found| found.contains("1015 bytes, over its limit of 1014")).count(),
+        2,
+        "{found:?}"
+    );
     running.stop().await;
 }
 
@@ -175,7 +192,9 @@ async fn a_row_past_400_kb_is_written_without_its_copies() {
 #[tokio::test(flavor = "multi_thread")]
 async fn sort_keys_outside_the_grammar_are_left_alone() {
     let running = Running::start(&[]).await;
-    for sk in ["vacation", "v1000_x", "v0001_x", "v000_x", "v00_x", "va999_x", "NODE!", "METADATA", "vc1000000_x", "v001"] {
+    for sk in
+        ["vacation", "v1000_x", "v0001_x", "v000_x", "v00_x", "va999_x", "NODE!", "METADATA", "vc1000000_x", "v001"]
+    {
         put(&running.client, TABLE, item([("PK", s("thing")), ("SK", s(sk)), ("text", s("mine"))])).await;
     }
     neighbours_are_placed(&running, &Oracle::default()).await;
@@ -193,7 +212,12 @@ async fn a_lineage_or_a_row_written_by_hand_is_mended_by_the_next_good_write() {
     running.settle().await;
     running.take();
     put(&running.client, TABLE, item([("PK", s("mid")), ("SK", s("LINEAGE")), ("ancestors", s("nonsense"))])).await;
-    put(&running.client, TABLE, item([("PK", s("low")), ("SK", s("CASCADE")), ("sequence", AttributeValue::Bool(true))])).await;
+    put(
+        &running.client,
+        TABLE,
+        item([("PK", s("low")), ("SK", s("CASCADE")), ("sequence", AttributeValue::Bool(true))]),
+    )
+    .await;
     put(&running.client, TABLE, item([("PK", s("top")), ("SK", s("NODE#0001#mid")), ("name", s("forged"))])).await;
     delete_all(&running.client, TABLE, vec![("top".to_owned(), "NODE#0002#low".to_owned())]).await;
     running.settle().await;

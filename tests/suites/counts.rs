@@ -1,5 +1,5 @@
 //! What the fan-out costs, counted: requests and write units as the engine reports them, on the real handler.
-#![allow(missing_docs, clippy::unwrap_used, clippy::panic, clippy::cast_precision_loss)]
+#![allow(missing_docs, clippy::disallowed_methods, clippy::unwrap_used, clippy::panic, clippy::cast_precision_loss)]
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -14,7 +14,8 @@ use sapwood_tests::running::{Running, TABLE, total};
 
 /// A chain of so many nodes, settled.
 async fn chain(running: &Running, length: usize) {
-    let nodes = (0..length).map(|n| node(&format!("n{n}"), n.checked_sub(1).map(|p| format!("n{p}")).as_deref(), "a name"));
+    let nodes =
+        (0..length).map(|n| node(&format!("n{n}"), n.checked_sub(1).map(|p| format!("n{p}")).as_deref(), "a name"));
     put_all(&running.client, TABLE, nodes.collect()).await;
     running.settle().await;
     running.take();
@@ -113,7 +114,10 @@ async fn an_import_of_10_000_nodes_costs_next_to_nothing_but_its_rows() {
     let rows = contents.len() - 2 * NODES;
     let ideal = contents.len() as f64;
     let (units, requests) = (NODES as f64 + counts.write_units, counts.requests as f64 / NODES as f64);
-    println!("import: {rows} rows, {:.4} of the ideal write units, {requests:.3} requests a node, {counts:?}", units / ideal);
+    println!(
+        "import: {rows} rows, {:.4} of the ideal write units, {requests:.3} requests a node, {counts:?}",
+        units / ideal
+    );
     assert!(units <= 1.02 * ideal, "{units} write units for {ideal} items");
     assert!(requests <= 0.6, "{requests} requests a node");
     assert!(counts.touches < NODES as u64 / 100, "{} touches", counts.touches);

@@ -28,7 +28,9 @@ fn schedules(profile: &Profile, usual: u64) {
                     }
                     match run(seed, profile) {
                         Ok(run) => steps.fetch_add(run.steps as u64, Ordering::Relaxed),
-                        Err(fault) => panic!("{:?}: {fault}\nreplay it with SAPWOOD_SEED={}", profile.writers, fault.seed),
+                        Err(fault) => {
+                            panic!("{:?}: {fault}\nreplay it with SAPWOOD_SEED={}", profile.writers, fault.seed)
+                        }
                     };
                 }
             });

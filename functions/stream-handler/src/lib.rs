@@ -51,7 +51,12 @@ impl Handler {
     ///
     /// # Errors
     /// [`NoStreamEvent`]; a record that can't be decoded is no error.
-    pub async fn handle(&self, event: &str, request_id: &str, left: Duration) -> Result<DynamoDbEventResponse, NoStreamEvent> {
+    pub async fn handle(
+        &self,
+        event: &str,
+        request_id: &str,
+        left: Duration,
+    ) -> Result<DynamoDbEventResponse, NoStreamEvent> {
         Ok(response(&self.run(event, request_id, left).await?))
     }
 
@@ -66,13 +71,14 @@ impl Handler {
         let schema = &self.fanout.settings.schema;
         let decoded: Vec<Result<Change, Problem>> = event.records.iter().map(|raw| decode(raw.get(), schema)).collect();
         let records = decoded.len();
-        let (changes, mut problems) = decoded.into_iter().fold((Vec::new(), Vec::new()), |(mut changes, mut bad), one| {
-            match one {
-                Ok(change) => changes.push(change),
-                Err(problem) => bad.push(problem),
-            }
-            (changes, bad)
-        });
+        let (changes, mut problems) =
+            decoded.into_iter().fold((Vec::new(), Vec::new()), |(mut changes, mut bad), one| {
+                match one {
+                    Ok(change) => changes.push(change),
+                    Err(problem) => bad.push(problem),
+                }
+                (changes, bad)
+            });
         let table = self.table.until(deadline);
         let mut report = self.fanout.run(&table, &deadline, &changes).await;
         problems.append(&mut report.problems);

@@ -23,7 +23,8 @@ async fn main() -> Result<(), Error> {
         .with_ansi(false)
         .with_env_filter(EnvFilter::try_new(level.to_lowercase()).unwrap_or_else(|_| EnvFilter::new("info")))
         .init();
-    let config = Config::read(|name| std::env::var(name).ok()).inspect_err(|error| tracing::error!(%error, "settings"))?;
+    let config =
+        Config::read(|name| std::env::var(name).ok()).inspect_err(|error| tracing::error!(%error, "settings"))?;
     let aws = aws_config::load_from_env().await;
     let table = DynamoTable::new(&aws, config.table_name, config.settings.schema.clone());
     let handler = &Handler::new(Fanout { settings: config.settings, ..Fanout::default() }, table);

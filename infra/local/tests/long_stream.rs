@@ -1,5 +1,5 @@
 //! A benchmark, run by hand: `cargo test --release -p sapwood-local --test long_stream -- --ignored --nocapture`.
-#![allow(clippy::unwrap_used, missing_docs)]
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, missing_docs)]
 
 mod support;
 

@@ -143,10 +143,11 @@ impl<T: Table, P: Patience> Down<'_, '_, T, P> {
     }
 
     async fn touch_page(&self, node: &NodeRef, page: &Page, cascade: &Cascade) -> Result<(), Failure> {
-        let children = page.items.iter().filter_map(|row| match self.schema().parse_sort_key(&key_of(row, self.schema())?.sk) {
-            Some(SortKey::Ancestor { id, .. }) => Some(id),
-            _ => None,
-        });
+        let children =
+            page.items.iter().filter_map(|row| match self.schema().parse_sort_key(&key_of(row, self.schema())?.sk) {
+                Some(SortKey::Ancestor { id, .. }) => Some(id),
+                _ => None,
+            });
         let touches = children.map(|child| self.touch(node, child, cascade)).collect();
         match self.store.all(touches).await.into_iter().find_map(Result::err) {
             Some(_) => Err(Failure::Again),

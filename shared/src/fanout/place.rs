@@ -3,8 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::store::{Failure, Read, Store};
 use super::Fanout;
+use super::store::{Failure, Read, Store};
 use crate::keys::{ItemKey, NodeRef, Schema, SortKey};
 use crate::model::{BaseNode, Placement, Settings, Stored, key_of};
 use crate::plan::{PlaceInput, PlacePlan, Placing, Rule, Settle, place};
@@ -91,10 +91,7 @@ impl<T: Table, P: Patience> Round<'_, '_, T, P> {
     }
 
     /// Reads each node, its lineage, and its parent's: at once, where the record told the parent right.
-    async fn read(
-        &mut self,
-        placings: &BTreeMap<NodeRef, Placing>,
-    ) -> (BTreeMap<NodeRef, Option<BaseNode>>, Read) {
+    async fn read(&mut self, placings: &BTreeMap<NodeRef, Placing>) -> (BTreeMap<NodeRef, Option<BaseNode>>, Read) {
         let schema = self.schema();
         let mut keys = BTreeSet::new();
         for (node, placing) in placings {
@@ -103,10 +100,8 @@ impl<T: Table, P: Patience> Round<'_, '_, T, P> {
             keys.extend(placing.likely_parent.iter().map(|p| schema.lineage_key(&node.sibling(p.clone()))));
         }
         let mut read = self.store.get_many(keys.clone(), schema).await;
-        let bases: BTreeMap<NodeRef, Option<BaseNode>> = placings
-            .keys()
-            .filter_map(|node| Some((node.clone(), self.base(node, &read).ok()?)))
-            .collect();
+        let bases: BTreeMap<NodeRef, Option<BaseNode>> =
+            placings.keys().filter_map(|node| Some((node.clone(), self.base(node, &read).ok()?))).collect();
         let unread: BTreeSet<ItemKey> = bases
             .iter()
             .filter_map(|(node, base)| Some(self.schema().lineage_key(&node.sibling(base.as_ref()?.parent.clone()?))))
@@ -201,10 +196,8 @@ impl<T: Table, P: Patience> Round<'_, '_, T, P> {
             self.store.note(&key, "the node is deeper than 98 levels; it has rows under its nearest 98 ancestors only");
         }
         if placement.path.len() == placement.ancestors.len() && !placement.path.is_empty() {
-            let sort_key = SortKey::Path {
-                segments: placement.path.clone(),
-                id: base.segment.is_some().then(|| node.id.clone()),
-            };
+            let sort_key =
+                SortKey::Path { segments: placement.path.clone(), id: base.segment.is_some().then(|| node.id.clone()) };
             if let Err(error) = self.schema().sort_key(&sort_key) {
                 self.store.note(&key, format!("the node has no path row: {error}"));
             }

@@ -86,12 +86,18 @@ impl<'a, T: Table, P: Patience> Store<'a, T, P> {
         (counts, self.problems.into_inner().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// Notes what is wrong; what a later round finds once more is noted once.
     pub(super) fn note(&self, key: &ItemKey, reason: impl Into<String>) {
-        lock(&self.problems).push(Problem { key: key.clone(), reason: reason.into() });
+        self.note_all(vec![Problem { key: key.clone(), reason: reason.into() }]);
     }
 
     pub(super) fn note_all(&self, problems: Vec<Problem>) {
-        lock(&self.problems).extend(problems);
+        let mut noted = lock(&self.problems);
+        for problem in problems {
+            if !noted.contains(&problem) {
+                noted.push(problem);
+            }
+        }
     }
 
     pub(super) fn count(&self, add: impl FnOnce(&mut Counts)) {

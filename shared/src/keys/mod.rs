@@ -4,7 +4,6 @@
 
 pub mod composite;
 mod error;
-mod escape;
 mod id;
 mod item_key;
 mod schema;

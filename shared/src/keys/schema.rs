@@ -116,7 +116,11 @@ impl Schema {
     #[must_use]
     pub fn orphans_partition(&self, parent: &NodeRef) -> String {
         // FNV-1a: any hash will do that stays the same for as long as the table lives.
-        let hash = parent.id.as_str().bytes().fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
+        let hash = parent
+            .id
+            .as_str()
+            .bytes()
+            .fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
         Self::in_tenant(parent.tenant.as_ref(), &format!("{ORPHANS}{:x}", hash % ORPHAN_SHARDS))
     }
 
@@ -135,10 +139,8 @@ impl Schema {
         if !self.tenants {
             return Ok(Id::new(pk)?.into());
         }
-        let (tenant, id) = pk
-            .strip_prefix(TENANT)
-            .and_then(|rest| rest.split_once('#'))
-            .ok_or(KeyError::Tenancy { tenants: true })?;
+        let (tenant, id) =
+            pk.strip_prefix(TENANT).and_then(|rest| rest.split_once('#')).ok_or(KeyError::Tenancy { tenants: true })?;
         Ok(NodeRef { tenant: Some(Tenant::new(tenant)?), id: Id::new(id)? })
     }
 

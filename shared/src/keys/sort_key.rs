@@ -1,7 +1,7 @@
 //! The sort keys of the table, one variant for each kind of item.
 
+use super::composite::Format;
 use super::error::{KeyError, bounded};
-use super::escape::{decode, encode_into};
 use super::{DEPTH_MAX, Id, SEGMENT_BYTES_MAX, SORT_KEY_BYTES_MAX, Version};
 
 /// What an item is, as its sort key says. Written and read by [`Schema::sort_key`](super::Schema::sort_key) and
@@ -55,6 +55,11 @@ pub struct SortRange {
     /// The last one.
     pub to: String,
 }
+
+/// How a segment stands in a path: bytes up to `$`, and `%`, are written `%XX`. Whatever is left sorts after `$`, so the
+/// separators `!` and `#` sort before any text, a subtree ends right before its prefix with `$`, and encoded text sorts
+/// as the text itself does.
+const SEGMENT: Format<'_> = Format::SORT_KEY.escaping();
 
 /// The byte after `#`: a prefix with it in the place of its last `#` is past all that begins with the prefix.
 const PAST_SEPARATOR: char = '$';
@@ -129,11 +134,11 @@ fn write_path(segments: &[String], id: Option<&Id>) -> Result<String, KeyError> 
         if position > 0 {
             key.push('#');
         }
-        encode_into(&mut key, segment);
+        key += &SEGMENT.escape_part(segment);
     }
     if let Some(id) = id {
         key.push('!');
-        encode_into(&mut key, id.as_str());
+        key += &SEGMENT.escape_part(id.as_str());
     }
     Ok(key)
 }
@@ -147,12 +152,11 @@ pub(super) fn parse(text: &str, node: &str) -> Option<SortKey> {
         CASCADE => return Some(SortKey::Cascade),
         _ => {}
     }
-    if let Some(rest) = text.strip_prefix(node) {
-        return match rest.strip_prefix('#') {
-            _ if rest.is_empty() => Some(SortKey::Node),
-            Some(rest) => parse_ancestor(rest),
-            None => None,
-        };
+    // What merely begins with the node's name may be of another kind: it can be as short as `v`.
+    match text.strip_prefix(node) {
+        Some("") => return Some(SortKey::Node),
+        Some(rest) if rest.starts_with('#') => return parse_ancestor(&rest[1..]),
+        _ => {}
     }
     if let Some(rest) = text.strip_prefix(PATH) {
         return parse_path(rest);
@@ -178,6 +182,10 @@ fn parse_ancestor(rest: &str) -> Option<SortKey> {
     }
     let depth = depth.parse().ok().filter(|depth| (1..=DEPTH_MAX).contains(depth))?;
     Some(SortKey::Ancestor { depth, id: Id::new(id).ok()? })
+}
+
+fn decode(text: &str) -> Option<String> {
+    SEGMENT.unescape_part(text).ok().map(std::borrow::Cow::into_owned)
 }
 
 fn parse_path(rest: &str) -> Option<SortKey> {

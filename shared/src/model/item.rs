@@ -29,7 +29,10 @@ pub fn number(value: usize) -> AttributeValue {
 #[must_use]
 pub fn key_of(item: &Item, schema: &Schema) -> Option<ItemKey> {
     let names = schema.names();
-    Some(ItemKey { pk: text_of(item, &names.partition_key)?.to_owned(), sk: text_of(item, &names.sort_key)?.to_owned() })
+    Some(ItemKey {
+        pk: text_of(item, &names.partition_key)?.to_owned(),
+        sk: text_of(item, &names.sort_key)?.to_owned(),
+    })
 }
 
 /// An item with only its key attributes.

@@ -1,8 +1,8 @@
 //! Copies of the newest revision.
 
+use super::Settings;
 use super::item::{AttributeValue, Item, number, with_key};
 use super::row::with_copies;
-use super::Settings;
 use crate::keys::{ItemKey, KeyError, NodeRef, SortKey, Version};
 
 /// The attribute of a `v0_` copy that says which revision it is a copy of.

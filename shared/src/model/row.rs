@@ -20,7 +20,9 @@ pub struct Row {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Kind {
     /// An ancestor row or a path row, this many levels below the node whose partition it is in.
-    Below { depth: usize },
+    Below {
+        depth: usize,
+    },
     Root,
     Orphan,
 }

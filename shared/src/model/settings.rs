@@ -53,7 +53,10 @@ impl Settings {
     /// begin with `_`: those are ours.
     #[must_use]
     pub fn copies(&self, base: &Item) -> Item {
-        base.iter().filter(|(name, _)| self.is_copied(name)).map(|(name, value)| (name.clone(), value.clone())).collect()
+        base.iter()
+            .filter(|(name, _)| self.is_copied(name))
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect()
     }
 
     fn is_copied(&self, name: &str) -> bool {

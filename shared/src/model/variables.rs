@@ -55,7 +55,8 @@ impl Settings {
             Some("off") => Ok(false),
             Some(value) => Err(VariableError::Wrong { name, value: value.to_owned(), expected: "`on` or `off`" }),
         };
-        let list = |value: String| value.split(',').map(str::trim).filter(|n| !n.is_empty()).map(str::to_owned).collect();
+        let list =
+            |value: String| value.split(',').map(str::trim).filter(|n| !n.is_empty()).map(str::to_owned).collect();
         let defaults = Names::default();
         let name = |variable: &str, default: String| lookup(variable).map_or(default, |value| value.trim().to_owned());
         let names = Names {

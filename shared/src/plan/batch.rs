@@ -122,9 +122,10 @@ impl Batch {
 
     fn add_placing(&mut self, node: NodeRef, change: &Change, settings: &Settings, rules: Rules) {
         let touched = change.event == Event::Modify && is_touch(change.old.as_ref(), change.new.as_ref());
-        let likely_parent = change.new.as_ref().and_then(|item| {
-            BaseNode::read(item.clone(), &node, &settings.schema).ok().and_then(|base| base.parent)
-        });
+        let likely_parent = change
+            .new
+            .as_ref()
+            .and_then(|item| BaseNode::read(item.clone(), &node, &settings.schema).ok().and_then(|base| base.parent));
         let placing = self.placings.entry(node).or_insert(Placing { only_touched: touched, likely_parent: None });
         placing.only_touched = touched && (placing.only_touched || !rules.keeps(Rule::AllTouches));
         placing.likely_parent = likely_parent;
@@ -170,7 +171,9 @@ impl Batch {
             let first = of_it.next();
             let last = of_it.next_back().or(first);
             let placed = |item: Option<&Item>| {
-                Stored::read(item, &settings.schema).lineage().map(|l| (l.placement.ancestors.clone(), l.placement.path.clone()))
+                Stored::read(item, &settings.schema)
+                    .lineage()
+                    .map(|l| (l.placement.ancestors.clone(), l.placement.path.clone()))
             };
             placed(first.and_then(|c| c.old.as_ref())) != placed(last.and_then(|c| c.new.as_ref()))
         });

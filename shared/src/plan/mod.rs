@@ -3,6 +3,8 @@
 mod batch;
 mod place;
 mod rules;
+#[cfg(test)]
+mod tests;
 
 pub use batch::{Batch, Cascade, Change, Event, Placing, Problem};
 pub use place::{PlaceInput, PlacePlan, Settle, place, placement};

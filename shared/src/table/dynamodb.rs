@@ -8,8 +8,8 @@ use aws_sdk_dynamodb::config::retry::RetryConfig;
 use aws_sdk_dynamodb::config::{BehaviorVersion, Credentials, Region};
 use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_dynamodb::types::{
-    AttributeValue as SdkValue, ConsumedCapacity, DeleteRequest, KeysAndAttributes, PutRequest,
-    ReturnConsumedCapacity, WriteRequest,
+    AttributeValue as SdkValue, ConsumedCapacity, DeleteRequest, KeysAndAttributes, PutRequest, ReturnConsumedCapacity,
+    WriteRequest,
 };
 
 use super::{Condition, Deadline, ErrorKind, Found, Page, Query, Reply, Table, TableError, Write};
@@ -71,10 +71,9 @@ impl DynamoTable {
     fn request(&self, write: &Write) -> Result<WriteRequest, TableError> {
         let request = WriteRequest::builder();
         let built = match write {
-            Write::Put { item, .. } => PutRequest::builder()
-                .set_item(Some(to_sdk(item)))
-                .build()
-                .map(|put| request.put_request(put)),
+            Write::Put { item, .. } => {
+                PutRequest::builder().set_item(Some(to_sdk(item))).build().map(|put| request.put_request(put))
+            }
             Write::Delete(key) => DeleteRequest::builder()
                 .set_key(Some(self.key(key)))
                 .build()
@@ -101,6 +100,9 @@ impl DynamoTable {
         E: ProvideErrorMetadata,
     {
         let limit = self.deadline.map_or(CALL_TIME_MAX, |deadline| deadline.left().min(CALL_TIME_MAX));
+        if limit.is_zero() {
+            return Err(TableError::new(ErrorKind::Retry, "no time left"));
+        }
         match tokio::time::timeout(limit, request).await {
             Err(_) => Err(TableError::new(ErrorKind::Retry, "no answer in time")),
             Ok(Ok(output)) => Ok(output),
@@ -162,6 +164,7 @@ fn table_error<E: ProvideErrorMetadata>(kind: Kind, error: &SdkError<E>) -> Tabl
         | "RequestLimitExceeded"
         | "TransactionConflictException"
         | "TransactionInProgressException"
+        | "ReplicatedWriteConflictException"
         | "InternalServerError"
         | "ServiceUnavailable"
         | "RequestTimeout" => TableError::new(ErrorKind::Retry, code),

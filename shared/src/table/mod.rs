@@ -42,8 +42,11 @@ pub trait Table: Send + Sync {
     fn put(&self, item: &Item, condition: &Condition) -> impl Future<Output = Result<Reply<bool>, TableError>> + Send;
 
     /// DeleteItem; false where the condition doesn't hold.
-    fn delete(&self, key: &ItemKey, condition: &Condition)
-    -> impl Future<Output = Result<Reply<bool>, TableError>> + Send;
+    fn delete(
+        &self,
+        key: &ItemKey,
+        condition: &Condition,
+    ) -> impl Future<Output = Result<Reply<bool>, TableError>> + Send;
 
     /// UpdateItem that sets one attribute; false where the condition doesn't hold.
     fn set(

@@ -10,9 +10,7 @@ use rand::Rng;
 use rand::rngs::SmallRng;
 use sapwood::keys::ItemKey;
 use sapwood::model::{AttributeValue, Item};
-use sapwood::table::{
-    Condition, ErrorKind, Found, Page, Patience, Query, Reply, Table, TableError, Write,
-};
+use sapwood::table::{Condition, ErrorKind, Found, Page, Patience, Query, Reply, Table, TableError, Write};
 
 use crate::memory::{Memory, default_key};
 
@@ -243,7 +241,8 @@ impl Calls {
 
     /// An invocation dies: of its calls under way, some are carried out, in part or whole, and none is answered.
     pub(super) fn crash(&mut self, invocation: u64) {
-        let ids: Vec<u64> = self.waiting.iter().filter(|(_, c)| c.invocation == invocation).map(|(&id, _)| id).collect();
+        let ids: Vec<u64> =
+            self.waiting.iter().filter(|(_, c)| c.invocation == invocation).map(|(&id, _)| id).collect();
         for id in ids {
             let call = self.waiting.remove(&id).unwrap();
             match &call.ask {

@@ -9,14 +9,15 @@ use std::task::{Context, Poll, Waker};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use sapwood::fanout::{Fanout, Limits, Report};
-use sapwood::keys::{Id, NodeRef, Schema};
-use sapwood::model::{BaseNode, Settings, Stored, is_touch};
-use sapwood::plan::{Change, PlaceInput, Rules, place};
+use sapwood::keys::Schema;
+use sapwood::model::{Settings, is_touch};
+use sapwood::plan::Change;
 
 use super::calls::{Calls, Shared, SimPatience, SimTable};
 use super::profile::{Profile, Writers};
 use super::writers::{BaseWrite, script};
 use crate::oracle::Oracle;
+use crate::unfinished::unfinished;
 
 /// A run that came to its end, right.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -119,7 +120,8 @@ pub fn run(seed: u64, profile: &Profile) -> Result<Run, Fault> {
     let calls = world.calls.lock().unwrap();
     let contents = calls.memory.contents();
     let mut what = oracle.differences(&contents);
-    what.extend(unfinished(&calls, &world.fanout.settings));
+    let unfinished = unfinished(&contents, &world.fanout.settings);
+    what.extend(unfinished.into_iter().map(|pk| format!("{pk} isn't where it belongs")));
     if what.is_empty() { Ok(Run { steps, trace: calls.trace }) } else { Err(fault(what)) }
 }
 
@@ -297,25 +299,3 @@ fn passes_filter(sk: &str) -> bool {
             _ => digits(rest, b'1'),
         })
 }
-
-/// Nodes for which planning once more still finds something to do.
-fn unfinished(calls: &Calls, settings: &Settings) -> Vec<String> {
-    let schema = &settings.schema;
-    let mut found = Vec::new();
-    for (pk, _) in calls.memory.contents().keys().filter(|(_, sk)| sk == "NODE" || sk == "LINEAGE") {
-        let node = NodeRef::from(Id::new(pk).unwrap());
-        let lineage = |node: &NodeRef| Stored::read(calls.memory.get(&schema.lineage_key(node)), schema);
-        let item = calls.memory.get(&schema.node_key(&node)).cloned();
-        let base = item.and_then(|item| BaseNode::read(item, &node, schema).ok());
-        let parent = base.as_ref().and_then(|b| b.parent.clone()).filter(|p| *p != node.id);
-        let parent = parent.and_then(|p| lineage(&node.sibling(p)).lineage().map(|l| l.placement.clone()));
-        let stored = lineage(&node);
-        let input =
-            PlaceInput { node: &node, base: base.as_ref(), stored: &stored, parent: parent.as_ref(), only_touched: true };
-        if !place(&input, settings, Rules::default()).is_empty() {
-            found.push(format!("{pk} isn't where it belongs"));
-        }
-    }
-    found
-}
-

@@ -15,12 +15,32 @@ use crate::memory::Memory;
 #[derive(Clone, Debug)]
 pub(super) enum BaseWrite {
     /// Put a node, in the place of whatever is there.
-    Put { id: String, parent: Option<AttributeValue>, segment: Option<AttributeValue>, name: u32 },
+    Put {
+        id: String,
+        parent: Option<AttributeValue>,
+        segment: Option<AttributeValue>,
+        name: u32,
+    },
     /// Change one attribute of a node that is there.
-    Set { id: String, attribute: &'static str, value: Option<AttributeValue> },
-    Delete { id: String },
-    Revise { id: String, version: u32, topic: &'static str, text: u32 },
-    Unrevise { id: String, version: u32, topic: &'static str },
+    Set {
+        id: String,
+        attribute: &'static str,
+        value: Option<AttributeValue>,
+    },
+    Delete {
+        id: String,
+    },
+    Revise {
+        id: String,
+        version: u32,
+        topic: &'static str,
+        text: u32,
+    },
+    Unrevise {
+        id: String,
+        version: u32,
+        topic: &'static str,
+    },
 }
 
 fn s(text: impl Into<String>) -> AttributeValue {
@@ -86,7 +106,8 @@ pub(super) fn script(rng: &mut SmallRng, writers: Writers, writes_max: usize) ->
             let long = rng.random_ratio(1, 10);
             let settled = if rng.random_bool(0.6) { tree(rng, ids) } else { Vec::new() };
             let writes = rng.random_range(2..=writes_max.max(2));
-            let rest = (0..writes).map(|name| any(rng, ids, writers, long, u32::try_from(name).unwrap() + 100)).collect();
+            let rest =
+                (0..writes).map(|name| any(rng, ids, writers, long, u32::try_from(name).unwrap() + 100)).collect();
             Script { settled, rest }
         }
     }
@@ -144,8 +165,9 @@ fn revisions(rng: &mut SmallRng, writes_max: usize) -> Script {
     let topics = &TOPICS[..rng.random_range(1..=TOPICS.len())];
     let ids = &IDS[..1];
     let settled = VERSIONS.iter().filter(|_| rng.random_bool(0.7));
-    let settled =
-        settled.map(|&version| BaseWrite::Revise { id: ids[0].to_owned(), version, topic: topics[0], text: 0 }).collect();
+    let settled = settled
+        .map(|&version| BaseWrite::Revise { id: ids[0].to_owned(), version, topic: topics[0], text: 0 })
+        .collect();
     let rest = (0..rng.random_range(2..=writes_max.max(2)))
         .map(|n| revise(rng, ids, topics, u32::try_from(n).unwrap() + 100))
         .collect();
@@ -161,18 +183,19 @@ fn flips(rng: &mut SmallRng, writes_max: usize) -> Script {
         name: 0,
     };
     let settled = vec![put("x", None), put("y", None), put("p", Some("x")), put("c", Some("p"))];
-    let moved = |id: &str, parent: &str| BaseWrite::Set {
-        id: id.to_owned(),
-        attribute: "parent",
-        value: Some(s(parent)),
-    };
+    let moved =
+        |id: &str, parent: &str| BaseWrite::Set { id: id.to_owned(), attribute: "parent", value: Some(s(parent)) };
     let rest = (0..rng.random_range(2..=writes_max.clamp(2, 6)))
         .map(|name| match rng.random_range(0..6) {
             0 => moved("p", "x"),
             1 | 2 => moved("p", "y"),
             3 => moved("c", "p"),
             4 => moved("c", "x"),
-            _ => BaseWrite::Set { id: "c".to_owned(), attribute: "name", value: Some(AttributeValue::N(name.to_string())) },
+            _ => BaseWrite::Set {
+                id: "c".to_owned(),
+                attribute: "name",
+                value: Some(AttributeValue::N(name.to_string())),
+            },
         })
         .collect();
     Script { settled, rest }

@@ -51,8 +51,12 @@ impl Demo<'_> {
             self.put_folder(id, parent, name).await?;
         }
         self.mapping.settled().await?;
-        self.show("The collection of D: its base record, and a row for each folder below it, by depth and by path", "D", Part::All)
-            .await?;
+        self.show(
+            "The collection of D: its base record, and a row for each folder below it, by depth and by path",
+            "D",
+            Part::All,
+        )
+        .await?;
 
         say("\n2. One Query answers any depth window.")?;
         self.show("Directly below V", "V", Part::Depths(1, 1)).await?;
@@ -123,7 +127,8 @@ impl Demo<'_> {
 
     /// Prints what a Query finds.
     async fn show(&self, title: &str, pk: &str, part: Part) -> Result<(), DevError> {
-        let mut query = Query { pk: pk.to_owned(), range: self.range(part), after: None, limit: 100, descending: false };
+        let mut query =
+            Query { pk: pk.to_owned(), range: self.range(part), after: None, limit: 100, descending: false };
         let mut lines = vec![["PK", "SK", ""].map(str::to_owned)];
         loop {
             let page = self.table.query(&query).await?.value;
@@ -176,4 +181,3 @@ fn plain(value: Option<&AttributeValue>) -> &str {
 fn say(line: &str) -> Result<(), DevError> {
     writeln!(std::io::stdout().lock(), "{line}").map_err(DevError::Print)
 }
-

@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use clap::Args;
 use sapwood::fanout::Fanout;
+use sapwood::keys::Schema;
 use sapwood::table::DynamoTable;
 use sapwood_local::endpoint::Endpoint;
 use sapwood_local::engine::{Data, Engine};
@@ -75,7 +76,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), DevError> {
             stopped = stop_signal() => stopped,
         }
     } else {
-        say.listening(&stack.url, &arguments);
+        say.listening(&stack.url, &stack.schema, &arguments);
         stop_signal().await
     };
     stack.stop().await?;
@@ -87,6 +88,7 @@ struct Stack {
     engine: Option<Engine>,
     mapping: Mapping,
     table: DynamoTable,
+    schema: Schema,
     url: String,
 }
 
@@ -110,7 +112,8 @@ impl Stack {
         };
         let endpoint = Endpoint::new(&url);
         let stream = endpoint.ensure_table(&config.table_name, template.table()).await?;
-        let table = DynamoTable::local(&url, config.table_name, config.settings.schema.clone());
+        let schema = config.settings.schema.clone();
+        let table = DynamoTable::local(&url, config.table_name, schema.clone());
         let handler = Handler::new(Fanout { settings: config.settings, ..Fanout::default() }, table.clone());
         let mut settings = Settings::new(&endpoint, &stream, &template);
         settings.observer = Some(say.observer());
@@ -120,14 +123,15 @@ impl Stack {
                 settings.failures_file = engine.failures_file();
             }
             (None, Some(directory)) => {
-                std::fs::create_dir_all(directory).map_err(|source| DevError::Directory { path: directory.clone(), source })?;
+                std::fs::create_dir_all(directory)
+                    .map_err(|source| DevError::Directory { path: directory.clone(), source })?;
                 settings.position_file = Some(directory.join("position.json"));
                 settings.failures_file = Some(directory.join("failed-records.jsonl"));
             }
             (None, None) => {}
         }
         let mapping = Mapping::start(settings, HandlerFunction::new(handler, Arc::clone(say)))?;
-        Ok(Self { engine, mapping, table, url })
+        Ok(Self { engine, mapping, table, schema, url })
     }
 
     async fn stop(self) -> Result<(), DevError> {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sapwood::fanout::{Counts, Report};
+use sapwood::keys::{DEPTH_MAX, Names, Schema, SortRange};
 use sapwood_local::mapping::{Observation, Observer};
 use serde::Deserialize;
 use serde_json::json;
@@ -31,7 +32,7 @@ impl Say {
         }
     }
 
-    pub(super) fn listening(&self, url: &str, arguments: &Arguments) {
+    pub(super) fn listening(&self, url: &str, schema: &Schema, arguments: &Arguments) {
         let table = &arguments.table;
         match self {
             Self::Nobody => {}
@@ -42,20 +43,7 @@ impl Say {
                     (Some(path), None) => format!("kept in {}", path.display()),
                     (None, None) => "in memory: gone when this ends".to_owned(),
                 };
-                print(&format!(
-                    "Sapwood is running. Ctrl-C ends it.\n\
-                     \n  DynamoDB  {url}\n  table     {table}, {kept}\n\
-                     \nWrite a first record, with any client:\n\
-                     \n  export AWS_ACCESS_KEY_ID=local AWS_SECRET_ACCESS_KEY=local AWS_DEFAULT_REGION=us-east-1\n  \
-                     aws dynamodb put-item --endpoint-url {url} --table-name {table} \\\n    \
-                     --item '{{\"PK\": {{\"S\": \"V\"}}, \"SK\": {{\"S\": \"NODE\"}}, \"name\": {{\"S\": \"Folder V\"}}}}'\n  \
-                     aws dynamodb put-item --endpoint-url {url} --table-name {table} \\\n    \
-                     --item '{{\"PK\": {{\"S\": \"d\"}}, \"SK\": {{\"S\": \"NODE\"}}, \"parent\": {{\"S\": \"V\"}}, \"name\": {{\"S\": \"Folder d\"}}}}'\n\
-                     \nand ask for all that is below V:\n\
-                     \n  aws dynamodb query --endpoint-url {url} --table-name {table} \\\n    \
-                     --key-condition-expression 'PK = :v AND begins_with(SK, :below)' \\\n    \
-                     --expression-attribute-values '{{\":v\": {{\"S\": \"V\"}}, \":below\": {{\"S\": \"NODE#\"}}}}'\n"
-                ));
+                print(&greeting(url, table, &kept, schema));
             }
         }
     }
@@ -90,13 +78,15 @@ impl Say {
             let more = items.len().saturating_sub(NAMED_MAX);
             let more = if more > 0 { format!(" and {more} more") } else { String::new() };
             let did = [
-                (rows_put, "rows put"),
-                (rows_deleted, "rows deleted"),
-                (touches, "children touched"),
-                (copies, "copies written"),
-                (report.failed.len() as u64, "to be tried again"),
+                (rows_put, "row put", "rows put"),
+                (rows_deleted, "row deleted", "rows deleted"),
+                (touches, "child touched", "children touched"),
+                (copies, "copy written", "copies written"),
+                (report.failed.len() as u64, "item to be tried again", "items to be tried again"),
             ];
-            let did: Vec<String> = did.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")).collect();
+            let did = did.iter().filter(|(n, ..)| *n > 0);
+            let did: Vec<String> =
+                did.map(|(n, one, many)| format!("{n} {}", if *n == 1 { one } else { many })).collect();
             let did = if did.is_empty() { "settled".to_owned() } else { did.join(", ") };
             print(&format!(
                 "{named}{more}: {did}  ({requests} requests, {write_units} write units, {} ms)",
@@ -124,6 +114,35 @@ impl Say {
             Self::People | Self::Nobody => eprintln!("sapwood: {event}: {reason}"),
         }
     }
+}
+
+/// What runs, and how to write and read a first record in it.
+fn greeting(url: &str, table: &str, kept: &str, schema: &Schema) -> String {
+    let Names { partition_key, sort_key, parent, node, .. } = schema.names();
+    let SortRange { from, to } = schema.depth_range(1, DEPTH_MAX);
+    let text = |text: &str| json!({ "S": text });
+    let folder = |id: &str, above: Option<&str>, name: &str| {
+        let mut item = json!({ partition_key: text(id), sort_key: text(node), "name": text(name) });
+        if let Some(above) = above {
+            item[parent] = text(above);
+        }
+        item
+    };
+    let (first, second) = (folder("V", None, "Folder V"), folder("d", Some("V"), "Folder d"));
+    let values = json!({ ":v": text("V"), ":from": text(&from), ":to": text(&to) });
+    let aws = |call: &str| format!("aws dynamodb {call} --endpoint-url {url} --table-name {table}");
+    format!(
+        "Sapwood is running. Ctrl-C ends it.\n\
+         \n  DynamoDB  {url}\n  table     {table}, {kept}\n\
+         \nWrite a first record, with any client:\n\
+         \n  export AWS_ACCESS_KEY_ID=local AWS_SECRET_ACCESS_KEY=local AWS_DEFAULT_REGION=us-east-1\
+         \n  {put} --item '{first}'\n  {put} --item '{second}'\n\
+         \nand ask for all that is below it:\n\
+         \n  {query} \\\n    --key-condition-expression '{partition_key} = :v AND {sort_key} BETWEEN :from AND :to' \\\
+         \n    --expression-attribute-values '{values}'\n",
+        put = aws("put-item"),
+        query = aws("query"),
+    )
 }
 
 /// Prints a line; whoever closes our output doesn't end the stack.

@@ -1,0 +1,168 @@
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
+
+use sapwood::keys::{ItemKey, Schema};
+use sapwood::model::{Item, item_bytes, key_of, text};
+use sapwood::table::{
+    BATCH_GET_KEYS_MAX, BATCH_WRITE_ITEMS_MAX, Condition, ErrorKind, Found, Page, Query, Reply, Table, TableError,
+    Write,
+};
+use serde_dynamo::AttributeValue;
+
+use super::{Memory, is_possible, values};
+
+/// Most that BatchGetItem answers.
+const BATCH_GET_BYTES_MAX: usize = 16 * 1_024 * 1_024;
+
+/// Most that a page of Query holds, the item that passes it not counted.
+const PAGE_BYTES_MAX: usize = 1_024 * 1_024;
+
+/// A [`Table`] on a [`Memory`] that answers at once, for suites that need no scheduler. The schema says how its key
+/// attributes are called.
+#[derive(Clone, Debug, Default)]
+pub struct MemoryTable(pub Arc<Mutex<Memory>>, pub Schema);
+
+fn reply<T>(value: T) -> Result<Reply<T>, TableError> {
+    Ok(Reply { value, read_units: 0.0, write_units: 0.0 })
+}
+
+/// A write that DynamoDB doesn't accept.
+fn refused(what: &str) -> TableError {
+    TableError::new(ErrorKind::Refuse, format!("ValidationException: {what}"))
+}
+
+/// A read that DynamoDB doesn't accept: no item is to blame.
+fn senseless(what: &str) -> TableError {
+    TableError::new(ErrorKind::GiveUp, format!("ValidationException: {what}"))
+}
+
+fn are_distinct<'a>(keys: impl ExactSizeIterator<Item = &'a ItemKey>) -> bool {
+    let count = keys.len();
+    keys.collect::<BTreeSet<_>>().len() == count
+}
+
+/// The item as it will come back.
+fn stored(item: &Item) -> Result<Item, TableError> {
+    values::stored(item).map_err(refused)
+}
+
+impl MemoryTable {
+    fn item_with(&self, key: &ItemKey) -> Item {
+        let names = self.1.names();
+        Item::from([(names.partition_key.clone(), text(&key.pk)), (names.sort_key.clone(), text(&key.sk))])
+    }
+
+    /// Puts what `change` makes of the item, or deletes it, if the condition holds.
+    fn conditional(
+        &self,
+        key: &ItemKey,
+        condition: &Condition,
+        change: impl FnOnce(Option<&Item>) -> Option<Item>,
+    ) -> Result<Reply<bool>, TableError> {
+        if !is_possible(key) {
+            return Err(refused("key size"));
+        }
+        let mut memory = self.0.lock().unwrap();
+        let before = memory.get(key);
+        if !values::condition(condition).map_err(refused)?.holds(before) {
+            return reply(false);
+        }
+        let after = change(before);
+        if let Some(item) = &after {
+            Memory::check(item, key)?;
+        }
+        memory.write(key, after);
+        reply(true)
+    }
+}
+
+impl Table for MemoryTable {
+    async fn get_many(&self, keys: &[ItemKey]) -> Result<Reply<Found>, TableError> {
+        if keys.is_empty() || keys.len() > BATCH_GET_KEYS_MAX || !are_distinct(keys.iter()) {
+            return Err(senseless("number of keys"));
+        }
+        if !keys.iter().all(is_possible) {
+            return Err(senseless("key size"));
+        }
+        let memory = self.0.lock().unwrap();
+        let mut found = Found::default();
+        let mut bytes = 0;
+        for key in keys {
+            let item = memory.get(key);
+            bytes += item.map_or(0, item_bytes);
+            if bytes > BATCH_GET_BYTES_MAX {
+                found.unprocessed.push(key.clone());
+            } else {
+                found.items.extend(item.cloned());
+            }
+        }
+        reply(found)
+    }
+
+    async fn write_many(&self, writes: &[Write]) -> Result<Reply<Vec<Write>>, TableError> {
+        if writes.is_empty() || writes.len() > BATCH_WRITE_ITEMS_MAX || !are_distinct(writes.iter().map(Write::key)) {
+            return Err(refused("number of writes"));
+        }
+        // One that is impossible, and none is done.
+        let mut changes = Vec::new();
+        for write in writes {
+            let item = match write {
+                Write::Put { item, .. } => Some(stored(item)?),
+                Write::Delete(_) => None,
+            };
+            Memory::check(item.as_ref().unwrap_or(&Item::new()), write.key())?;
+            changes.push((write.key(), item));
+        }
+        let mut memory = self.0.lock().unwrap();
+        for (key, item) in changes {
+            memory.write(key, item);
+        }
+        reply(Vec::new())
+    }
+
+    async fn put(&self, item: &Item, condition: &Condition) -> Result<Reply<bool>, TableError> {
+        let item = stored(item)?;
+        let key = key_of(&item, &self.1).ok_or_else(|| refused("no key"))?;
+        self.conditional(&key, condition, |_| Some(item))
+    }
+
+    async fn delete(&self, key: &ItemKey, condition: &Condition) -> Result<Reply<bool>, TableError> {
+        self.conditional(key, condition, |_| None)
+    }
+
+    async fn set(
+        &self,
+        key: &ItemKey,
+        attribute: &str,
+        value: &AttributeValue,
+        condition: &Condition,
+    ) -> Result<Reply<bool>, TableError> {
+        let set = stored(&Item::from([(attribute.to_owned(), value.clone())]))?;
+        self.conditional(key, condition, |before| {
+            Some(before.cloned().unwrap_or_else(|| self.item_with(key)).into_iter().chain(set).collect())
+        })
+    }
+
+    async fn query(&self, query: &Query) -> Result<Reply<Page>, TableError> {
+        let Query { pk, range, after, limit, .. } = query;
+        let keys = [Some(&range.from), Some(&range.to), after.as_ref()];
+        if !keys.into_iter().flatten().all(|sk| is_possible(&ItemKey::new(pk, sk))) {
+            return Err(senseless("key size"));
+        }
+        let outside = after.as_ref().is_some_and(|after| *after < range.from || *after > range.to);
+        if *limit == 0 || range.from > range.to || outside {
+            return Err(senseless("limit or range"));
+        }
+        let mut page = self.0.lock().unwrap().query(query);
+        let mut bytes = 0;
+        let past = page.items.iter().position(|item| {
+            bytes += item_bytes(item);
+            bytes > PAGE_BYTES_MAX
+        });
+        if let Some(last) = past {
+            page.items.truncate(last + 1);
+            page.next = key_of(&page.items[last], &self.1).map(|key| key.sk);
+        }
+        reply(page)
+    }
+}

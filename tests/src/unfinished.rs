@@ -1,0 +1,27 @@
+//! Planning once more after all is done: it must find nothing to do.
+
+use sapwood::keys::{Id, NodeRef};
+use sapwood::model::{BaseNode, Settings, Stored};
+use sapwood::plan::{PlaceInput, Rules, place};
+
+use crate::oracle::Contents;
+
+/// The partitions of nodes for which there is still something to do.
+#[must_use]
+pub fn unfinished(contents: &Contents, settings: &Settings) -> Vec<String> {
+    let schema = &settings.schema;
+    let item = |key: sapwood::keys::ItemKey| contents.get(&(key.pk, key.sk));
+    let lineage = |node: &NodeRef| Stored::read(item(schema.lineage_key(node)), schema);
+    let mut partitions: Vec<&String> = contents.keys().map(|(pk, _)| pk).collect();
+    partitions.dedup();
+    let is_unfinished = |pk: &String| {
+        let Ok(node) = schema.parse_partition(pk) else { return false };
+        let base = item(schema.node_key(&node)).and_then(|item| BaseNode::read(item.clone(), &node, schema).ok());
+        let parent = base.as_ref().and_then(|base| base.parent.clone()).filter(|parent: &Id| *parent != node.id);
+        let parent = parent.and_then(|id| lineage(&node.sibling(id)).lineage().map(|l| l.placement.clone()));
+        let (base, parent, stored) = (base.as_ref(), parent.as_ref(), &lineage(&node));
+        let input = PlaceInput { node: &node, base, stored, parent, only_touched: true };
+        !place(&input, settings, Rules::default()).is_empty()
+    };
+    partitions.into_iter().filter(|pk| is_unfinished(pk)).cloned().collect()
+}
