@@ -6,13 +6,15 @@ use sapwood::model::{Item, key_of, sort_sets};
 use sapwood::plan::{Change, Event, Problem};
 use serde::Deserialize;
 use serde_dynamo::AttributeValue;
+use serde_json::value::RawValue;
 
 /// The least that a record must say: which item, and where in the stream. A record whose images can't be decoded is
 /// handled by that alone, since the fan-out looks at the present state anyway.
 #[derive(Deserialize)]
-struct Least {
-    #[serde(default, rename = "eventName")]
-    event_name: String,
+struct Least<'a> {
+    // Raw: not even a name that is no text keeps the item from being handled.
+    #[serde(default, borrow, rename = "eventName")]
+    event_name: Option<&'a RawValue>,
     dynamodb: LeastChange,
 }
 
@@ -32,11 +34,12 @@ pub fn decode(json: &str, schema: &Schema) -> Result<Change, Problem> {
     if let Some(change) = serde_json::from_str(json).ok().and_then(|record| whole(record, schema)) {
         return Ok(change);
     }
-    let least = serde_json::from_str::<Least>(json).ok().and_then(|Least { event_name, dynamodb }| {
+    let least = serde_json::from_str::<Least<'_>>(json).ok().and_then(|Least { event_name, dynamodb }| {
         Some(Change {
             key: key_of(&dynamodb.keys, schema)?,
-            sequence: dynamodb.sequence_number,
-            event: event(&event_name),
+            // Reported as failed, an empty one would fail the whole batch.
+            sequence: Some(dynamodb.sequence_number).filter(|sequence| !sequence.is_empty())?,
+            event: event(event_name.map_or("", |name| name.get().trim_matches('"'))),
             old: None,
             new: None,
         })

@@ -73,7 +73,8 @@ fn value_bytes(value: &AttributeValue) -> usize {
 }
 
 fn number_bytes(digits: &str) -> usize {
-    digits.len().div_ceil(2) + 2
+    // Zeros before and after the significant digits take no room.
+    digits.trim_start_matches(['-', '0', '.']).trim_end_matches(['0', '.']).len().div_ceil(2) + 2
 }
 
 /// Sorts the sets in a value: DynamoDB keeps no order in them, and equal items must compare equal.
