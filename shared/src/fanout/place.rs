@@ -44,8 +44,8 @@ struct Planned {
     placing: Placing,
     parent: Option<Parent>,
     plan: PlacePlan,
-    /// Cleared when a step failed: the later ones are left out.
-    going: bool,
+    /// How a step failed, if one did: the later ones are left out.
+    stopped: Option<Failure>,
 }
 
 /// The parent that a plan was made for.
@@ -82,7 +82,8 @@ impl<T: Table, P: Patience> Round<'_, '_, T, P> {
             }
         })
         .await;
-        self.failed.extend(planned.iter().filter(|p| !p.going).map(|p| p.node.clone()));
+        let again = planned.iter().filter(|p| p.stopped == Some(Failure::Again));
+        self.failed.extend(again.map(|p| p.node.clone()));
         self.confirm(planned).await
     }
 
@@ -182,7 +183,7 @@ impl<T: Table, P: Patience> Round<'_, '_, T, P> {
         if let (Some(base), Some(placement)) = (base, &plan.placed) {
             self.note_impossible(node, base, placement, input.parent);
         }
-        Some(Planned { node: node.clone(), placing: placing.clone(), parent, plan, going: true })
+        Some(Planned { node: node.clone(), placing: placing.clone(), parent, plan, stopped: None })
     }
 
     /// Says which rows a node doesn't have, and why.
@@ -233,7 +234,7 @@ impl<T: Table, P: Patience> Round<'_, '_, T, P> {
     {
         let mut owners = BTreeMap::new();
         let mut writes = Vec::new();
-        for (position, one) in planned.iter_mut().enumerate().filter(|(_, p)| p.going) {
+        for (position, one) in planned.iter_mut().enumerate().filter(|(_, p)| p.stopped.is_none()) {
             for write in writes_of(one) {
                 owners.insert(write.key().clone(), position);
                 writes.push(write);
@@ -255,7 +256,7 @@ impl<T: Table, P: Patience> Round<'_, '_, T, P> {
             if (failure == Failure::Again || step == Step::Intent)
                 && let Some(one) = owners.get(&key).and_then(|&position| planned.get_mut(position))
             {
-                one.going = false;
+                one.stopped = Some(failure);
             }
         }
     }
@@ -266,7 +267,7 @@ impl<T: Table, P: Patience> Round<'_, '_, T, P> {
             return BTreeMap::new();
         }
         let (settings, rules) = (&self.fanout.settings, self.fanout.rules);
-        let placed = || planned.iter().filter(|p| p.going && p.plan.placed.is_some());
+        let placed = || planned.iter().filter(|p| p.stopped.is_none() && p.plan.placed.is_some());
         let keys: BTreeSet<ItemKey> =
             placed().filter_map(|p| Some(settings.schema.lineage_key(&p.parent.as_ref()?.node))).collect();
         let read = self.store.get_many(keys, &settings.schema).await;
