@@ -75,7 +75,7 @@ pub fn placement(
     let path = if settings.path_rows {
         let above = parent.map_or(&[][..], |p| &p.path);
         let whole: Vec<&str> = above.iter().map(String::as_str).chain([base.name(node)]).collect();
-        let kept = if rules.keeps(Rule::CutCycle) { ancestors.len() } else { whole.len() };
+        let kept = if rules.keeps(Rule::CutPath) { ancestors.len() } else { whole.len() };
         whole[whole.len().saturating_sub(kept)..].iter().map(|&segment| segment.to_owned()).collect()
     } else {
         Vec::new()

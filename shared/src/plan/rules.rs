@@ -23,6 +23,8 @@ pub enum Rule {
     Unput,
     /// A node's ancestors end before the node itself.
     CutCycle,
+    /// The path is cut to as many segments as there are ancestors.
+    CutPath,
     /// A changed path is handed down, not changed ancestors alone.
     CascadePath,
     /// Every change of a lineage in a batch counts, not the net of them.

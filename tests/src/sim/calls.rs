@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 
-use rand::Rng;
+use rand::RngExt;
 use rand::rngs::SmallRng;
 use sapwood::keys::ItemKey;
 use sapwood::model::{AttributeValue, Item};

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 
 use rand::rngs::SmallRng;
-use rand::{Rng, SeedableRng};
+use rand::{RngExt, SeedableRng};
 use sapwood::fanout::{Fanout, Limits, Report};
 use sapwood::keys::Schema;
 use sapwood::model::{Settings, is_touch};
@@ -148,8 +148,10 @@ impl World<'_> {
             if *steps > self.profile.steps_max {
                 return Err(vec!["it doesn't come to rest".to_owned()]);
             }
-            self.take_records();
-            self.look(watched)?;
+            // A reader sees something else only when something has changed.
+            if self.take_records() {
+                self.look(watched)?;
+            }
             let waiting = self.calls.lock().unwrap().waiting();
             if rest.is_empty() && self.queue.is_empty() && self.running.is_empty() {
                 return Ok(());
@@ -175,10 +177,12 @@ impl World<'_> {
         self.calls.lock().unwrap().rng.random_range(0..below)
     }
 
-    /// Takes what the table's stream has, past the event source's filter.
-    fn take_records(&mut self) {
+    /// Takes what the table's stream has, past the event source's filter. Whether anything was in it.
+    fn take_records(&mut self) -> bool {
         let mut calls = self.calls.lock().unwrap();
+        let any = !calls.memory.stream.is_empty();
         self.queue.extend(calls.memory.stream.drain(..).filter(|change| passes_filter(&change.key.sk)));
+        any
     }
 
     /// What the order of records holds for: the item, unless touches are kept apart.

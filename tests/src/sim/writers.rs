@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use rand::Rng;
+use rand::RngExt;
 use rand::rngs::SmallRng;
 use rand::seq::IndexedRandom;
 use sapwood::keys::ItemKey;
