@@ -7,13 +7,13 @@ use sapwood::fanout::Fanout;
 use sapwood::table::DynamoTable;
 use serde_json::value::RawValue;
 use stream_handler::{Config, Handler};
-use tracing_subscriber::EnvFilter;
+use tracing::level_filters::LevelFilter;
 
 #[tokio::main(flavor = "current_thread")]
 #[allow(clippy::disallowed_methods, reason = "the environment is read here and nowhere else")]
 async fn main() -> Result<(), Error> {
     // Lambda reads `timestamp` and `level` of each line; without the time it takes every line as INFO.
-    let level = std::env::var("AWS_LAMBDA_LOG_LEVEL").unwrap_or_else(|_| "info".to_owned());
+    let level = std::env::var("AWS_LAMBDA_LOG_LEVEL").ok().and_then(|level| level.parse().ok());
     tracing_subscriber::fmt()
         .json()
         .flatten_event(true)
@@ -21,7 +21,7 @@ async fn main() -> Result<(), Error> {
         .with_span_list(false)
         .with_target(false)
         .with_ansi(false)
-        .with_env_filter(EnvFilter::try_new(level.to_lowercase()).unwrap_or_else(|_| EnvFilter::new("info")))
+        .with_max_level(level.unwrap_or(LevelFilter::INFO))
         .init();
     let config =
         Config::read(|name| std::env::var(name).ok()).inspect_err(|error| tracing::error!(%error, "settings"))?;
