@@ -72,9 +72,11 @@ fn value_bytes(value: &AttributeValue) -> usize {
     }
 }
 
-fn number_bytes(digits: &str) -> usize {
-    // Zeros before and after the significant digits take no room.
-    digits.trim_start_matches(['-', '0', '.']).trim_end_matches(['0', '.']).len().div_ceil(2) + 2
+/// A byte for the exponent, one for each two significant digits, perhaps one more for where the point falls between them,
+/// and one for a minus sign. Zeros before and after the significant digits take no room.
+fn number_bytes(text: &str) -> usize {
+    let digits = text.trim_start_matches(['-', '0', '.']).trim_end_matches(['0', '.']);
+    digits.len().div_ceil(2) + 2 + usize::from(text.starts_with('-'))
 }
 
 /// Sorts the sets in a value: DynamoDB keeps no order in them, and equal items must compare equal.
