@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use aws_lambda_events::event::streams::{DynamoDbBatchItemFailure, DynamoDbEventResponse};
 use sapwood::fanout::{Fanout, Report};
-use sapwood::plan::{Change, Problem};
+use sapwood::plan::Problem;
 use sapwood::table::{Deadline, DynamoTable};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -69,21 +69,18 @@ impl Handler {
         #[allow(clippy::disallowed_methods, reason = "the time that is left is counted from here")]
         let deadline = Deadline(tokio::time::Instant::now() + left.saturating_sub(RESERVED));
         let schema = &self.fanout.settings.schema;
-        let decoded: Vec<Result<Change, Problem>> = event.records.iter().map(|raw| decode(raw.get(), schema)).collect();
-        let records = decoded.len();
-        let (changes, mut problems) =
-            decoded.into_iter().fold((Vec::new(), Vec::new()), |(mut changes, mut bad), one| {
-                match one {
-                    Ok(change) => changes.push(change),
-                    Err(problem) => bad.push(problem),
-                }
-                (changes, bad)
-            });
+        let (mut changes, mut problems) = (Vec::new(), Vec::new());
+        for record in &event.records {
+            match decode(record.get(), schema) {
+                Ok(change) => changes.push(change),
+                Err(problem) => problems.push(problem),
+            }
+        }
         let table = self.table.until(deadline);
         let mut report = self.fanout.run(&table, &deadline, &changes).await;
         problems.append(&mut report.problems);
         report.problems = problems;
-        log(request_id, records, &report);
+        log(request_id, event.records.len(), &report);
         Ok(report)
     }
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::Fanout;
 use super::store::{Failure, Read, Store};
-use crate::keys::{ItemKey, NodeRef, Schema, SortKey};
+use crate::keys::{ItemKey, NodeRef, Schema};
 use crate::model::{BaseNode, Placement, Settings, Stored, key_of};
 use crate::plan::{PlaceInput, PlacePlan, Placing, Rule, Settle, place};
 use crate::table::{Patience, Table, Write};
@@ -196,12 +196,8 @@ impl<T: Table, P: Patience> Round<'_, '_, T, P> {
         } else if parent.is_some_and(|p| p.ancestors.len() == crate::keys::DEPTH_MAX) {
             self.store.note(&key, "the node is deeper than 98 levels; it has rows under its nearest 98 ancestors only");
         }
-        if placement.path.len() == placement.ancestors.len() && !placement.path.is_empty() {
-            let sort_key =
-                SortKey::Path { segments: placement.path.clone(), id: base.segment.is_some().then(|| node.id.clone()) };
-            if let Err(error) = self.schema().sort_key(&sort_key) {
-                self.store.note(&key, format!("the node has no path row: {error}"));
-            }
+        if let Some(Err(error)) = placement.path_key(node).map(|path| self.schema().sort_key(&path)) {
+            self.store.note(&key, format!("the node has no path row: {error}"));
         }
     }
 

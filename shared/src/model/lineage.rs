@@ -1,7 +1,7 @@
 //! Where a node stands: the one item that names every row that describes it.
 
 use super::item::{AttributeValue, Item, text, text_of, with_key};
-use crate::keys::{Id, ItemKey, NodeRef, Schema};
+use crate::keys::{Id, ItemKey, NodeRef, Schema, SortKey};
 
 const ANCESTORS: &str = "ancestors";
 const PATH: &str = "path";
@@ -21,6 +21,18 @@ pub struct Placement {
     pub root: bool,
     /// Whether its parent has no lineage: then it stands in the register of orphans.
     pub orphan: bool,
+}
+
+impl Placement {
+    /// The sort key of the node's path row, below the farthest ancestor; it may be impossible for its size. None where
+    /// there are no ancestors, path rows are off, or the path is shorter than the way up: that of a parent placed before
+    /// path rows were switched on, until it is placed again.
+    #[must_use]
+    pub fn path_key(&self, node: &NodeRef) -> Option<SortKey> {
+        let own = self.path.last().filter(|_| self.path.len() == self.ancestors.len())?;
+        let id = (own != node.id.as_str()).then(|| node.id.clone());
+        Some(SortKey::Path { segments: self.path.clone(), id })
+    }
 }
 
 /// A node's lineage, the item `LINEAGE`.

@@ -31,7 +31,7 @@ enum Kind {
 /// retracting. A row whose key is impossible for its size is left out; the rest doesn't suffer.
 #[must_use]
 pub fn rows(placement: &Placement, node: &NodeRef, schema: &Schema) -> Vec<Row> {
-    let Placement { ancestors, path, root, orphan } = placement;
+    let Placement { ancestors, root, orphan, .. } = placement;
     let mut rows = Vec::with_capacity(ancestors.len() + 2);
     let mut add = |pk: String, sort_key: &SortKey, kind| {
         if let Ok(sk) = schema.sort_key(sort_key) {
@@ -43,14 +43,9 @@ pub fn rows(placement: &Placement, node: &NodeRef, schema: &Schema) -> Vec<Row> 
         let pk = schema.partition(&node.sibling(ancestor.clone()));
         add(pk, &SortKey::Ancestor { depth, id: node.id.clone() }, Kind::Below { depth });
     }
-    // A path shorter than the way up is that of a parent placed before path rows were switched on: no row until it is
-    // placed again.
-    if let (Some(farthest), Some(own)) = (ancestors.last(), path.last())
-        && path.len() == ancestors.len()
-    {
-        let id = (own != node.id.as_str()).then(|| node.id.clone());
+    if let (Some(farthest), Some(path)) = (ancestors.last(), placement.path_key(node)) {
         let pk = schema.partition(&node.sibling(farthest.clone()));
-        add(pk, &SortKey::Path { segments: path.clone(), id }, Kind::Below { depth: ancestors.len() });
+        add(pk, &path, Kind::Below { depth: ancestors.len() });
     }
     if *root {
         add(schema.roots_partition(node.tenant.as_ref()), &SortKey::Root(node.id.clone()), Kind::Root);

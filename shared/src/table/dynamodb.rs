@@ -33,8 +33,7 @@ impl DynamoTable {
     /// counts it.
     #[must_use]
     pub fn new(config: &aws_types::SdkConfig, name: impl Into<String>, schema: Schema) -> Self {
-        let config = aws_sdk_dynamodb::config::Builder::from(config).retry_config(RetryConfig::disabled()).build();
-        Self { client: Client::from_conf(config), name: name.into(), schema, deadline: None }
+        Self::of(aws_sdk_dynamodb::config::Builder::from(config), name.into(), schema)
     }
 
     /// A table on an endpoint that checks no credentials: a `DynamoDB` on one machine.
@@ -44,10 +43,13 @@ impl DynamoTable {
             .behavior_version(BehaviorVersion::latest())
             .endpoint_url(url)
             .region(Region::new("local"))
-            .credentials_provider(Credentials::new("local", "local", None, None, "a local endpoint"))
-            .retry_config(RetryConfig::disabled())
-            .build();
-        Self { client: Client::from_conf(config), name: name.into(), schema, deadline: None }
+            .credentials_provider(Credentials::new("local", "local", None, None, "a local endpoint"));
+        Self::of(config, name.into(), schema)
+    }
+
+    fn of(config: aws_sdk_dynamodb::config::Builder, name: String, schema: Schema) -> Self {
+        let client = Client::from_conf(config.retry_config(RetryConfig::disabled()).build());
+        Self { client, name, schema, deadline: None }
     }
 
     /// The same table for one invocation: no request outlives the deadline.

@@ -98,17 +98,14 @@ impl Stack {
         let variables = template.environment(&arguments.table)?;
         let config = Config::read(|name| variables.get(name).cloned())?;
         let data = arguments.data.clone().map_or(Data::Memory, Data::Directory);
-        let engine = match arguments.endpoint {
-            Some(_) => None,
+        let (engine, url) = match &arguments.endpoint {
+            Some(url) => (None, url.clone()),
             None => {
                 let usual = if arguments.demo { ANY_ADDRESS } else { USUAL_ADDRESS };
-                Some(Engine::start(arguments.dynamodb.unwrap_or(usual), &data)?)
+                let engine = Engine::start(arguments.dynamodb.unwrap_or(usual), &data)?;
+                let url = engine.url();
+                (Some(engine), url)
             }
-        };
-        let url = match (&engine, &arguments.endpoint) {
-            (Some(engine), _) => engine.url(),
-            (None, Some(url)) => url.clone(),
-            (None, None) => ANY_ADDRESS.to_string(),
         };
         let endpoint = Endpoint::new(&url);
         let stream = endpoint.ensure_table(&config.table_name, template.table()).await?;
@@ -117,19 +114,12 @@ impl Stack {
         let handler = Handler::new(Fanout { settings: config.settings, ..Fanout::default() }, table.clone());
         let mut settings = Settings::new(&endpoint, &stream, &template);
         settings.observer = Some(say.observer());
-        match (&engine, &arguments.data) {
-            (Some(engine), _) => {
-                settings.position_file = engine.position_file();
-                settings.failures_file = engine.failures_file();
-            }
-            (None, Some(directory)) => {
-                std::fs::create_dir_all(directory)
-                    .map_err(|source| DevError::Directory { path: directory.clone(), source })?;
-                settings.position_file = Some(directory.join("position.json"));
-                settings.failures_file = Some(directory.join("failed-records.jsonl"));
-            }
-            (None, None) => {}
+        // An engine has made its directory itself.
+        if let (None, Data::Directory(path)) = (&engine, &data) {
+            std::fs::create_dir_all(path).map_err(|source| DevError::Directory { path: path.clone(), source })?;
         }
+        settings.position_file = data.position_file();
+        settings.failures_file = data.failures_file();
         let mapping = Mapping::start(settings, HandlerFunction::new(handler, Arc::clone(say)))?;
         Ok(Self { engine, mapping, table, schema, url })
     }

@@ -22,12 +22,31 @@ pub enum Data {
     Directory(PathBuf),
 }
 
+impl Data {
+    /// Where a mapping's position belongs: beside the data whose stream it is a position in. None with [`Data::Memory`],
+    /// where there is nothing to go on with.
+    pub fn position_file(&self) -> Option<PathBuf> {
+        self.file("position.json")
+    }
+
+    /// Where a mapping's failed records belong. None with [`Data::Memory`].
+    pub fn failures_file(&self) -> Option<PathBuf> {
+        self.file("failed-records.jsonl")
+    }
+
+    fn file(&self, name: &str) -> Option<PathBuf> {
+        match self {
+            Data::Memory => None,
+            Data::Directory(path) => Some(path.join(name)),
+        }
+    }
+}
+
 /// A database that this process alone uses, for as long as the value lives.
 #[derive(Debug)]
 pub(super) struct Place {
     /// What SQLite opens: a path, or a URI.
     pub(super) database: PathBuf,
-    pub(super) directory: Option<PathBuf>,
     // The system lets go of the lock when the file is closed, however the process ends.
     _lock: Option<File>,
 }
@@ -39,12 +58,12 @@ impl Place {
                 static COUNT: AtomicU64 = AtomicU64::new(0);
                 let number = COUNT.fetch_add(1, Ordering::Relaxed);
                 let database = format!("file:dynamodb-{number}?mode=memory&cache=shared").into();
-                Ok(Place { database, directory: None, _lock: None })
+                Ok(Place { database, _lock: None })
             }
             Data::Directory(path) => {
                 fs::create_dir_all(path).map_err(|source| unusable(path, source))?;
                 let lock = lock(path)?;
-                Ok(Place { database: path.join(DATABASE), directory: Some(path.clone()), _lock: Some(lock) })
+                Ok(Place { database: path.join(DATABASE), _lock: Some(lock) })
             }
         }
     }

@@ -7,7 +7,6 @@ mod stream_index;
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
-use std::path::PathBuf;
 
 use dynoxide::Database;
 
@@ -22,7 +21,8 @@ use self::serve::Server;
 pub struct Engine {
     address: SocketAddr,
     server: Server,
-    place: Place,
+    // Nobody else uses the data while this is there.
+    _place: Place,
 }
 
 impl Engine {
@@ -36,7 +36,7 @@ impl Engine {
         let address = listener.local_addr().map_err(|source| EngineError::Listen { address, source })?;
         let place = Place::of(data)?;
         let server = Server::start(listener, open(&place)?)?;
-        Ok(Engine { address, server, place })
+        Ok(Engine { address, server, _place: place })
     }
 
     /// The address it listens on.
@@ -47,17 +47,6 @@ impl Engine {
     /// The address as a URL.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
-    }
-
-    /// Where a mapping's position belongs: beside the data whose stream it is a position in. None with [`Data::Memory`],
-    /// where there is nothing to go on with.
-    pub fn position_file(&self) -> Option<PathBuf> {
-        self.place.directory.as_ref().map(|directory| directory.join("position.json"))
-    }
-
-    /// Where a mapping's failed records belong. None with [`Data::Memory`].
-    pub fn failures_file(&self) -> Option<PathBuf> {
-        self.place.directory.as_ref().map(|directory| directory.join("failed-records.jsonl"))
     }
 
     /// Stops it, once the requests under way are answered, and closes the data file.

@@ -42,6 +42,7 @@ pub(crate) fn template() -> Template {
 
 /// An engine with the test's table.
 pub(crate) struct Stage {
+    data: Data,
     pub(crate) engine: Engine,
     pub(crate) endpoint: Endpoint,
     pub(crate) stream: TableStream,
@@ -57,7 +58,7 @@ impl Stage {
         let engine = Engine::start("127.0.0.1:0".parse().unwrap(), data).unwrap();
         let endpoint = Endpoint::new(engine.url());
         let stream = endpoint.ensure_table("things", template().table()).await.unwrap();
-        Stage { engine, endpoint, stream, failures: tempfile::NamedTempFile::new().unwrap() }
+        Stage { data: data.clone(), engine, endpoint, stream, failures: tempfile::NamedTempFile::new().unwrap() }
     }
 
     /// Impatient settings, so that tests needn't wait.
@@ -65,7 +66,7 @@ impl Stage {
         let pace =
             Pace { backoff_first: Duration::from_millis(2), backoff_max: Duration::from_millis(20), ..Pace::default() };
         Settings {
-            position_file: self.engine.position_file(),
+            position_file: self.data.position_file(),
             failures_file: Some(self.failures.path().to_owned()),
             pace,
             ..Settings::new(&self.endpoint, &self.stream, &template())
