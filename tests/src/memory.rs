@@ -52,7 +52,7 @@ impl Memory {
     /// A page, as Query answers it.
     #[must_use]
     pub fn query(&self, query: &Query) -> Page {
-        let Query { pk, range, after, limit, descending } = query;
+        let Query { pk, range, after, limit, descending, .. } = query;
         let inside = self
             .items
             .range(ItemKey::new(pk, &range.from)..)

@@ -5,9 +5,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use sapwood::fanout::{Counts, Fanout};
 use sapwood::keys::{ItemKey, Schema};
-use sapwood::model::{AttributeValue, Item};
+use sapwood::model::Item;
 use sapwood::plan::Change;
-use sapwood::table::{Condition, Deadline, DynamoTable, Found, Page, Query, Reply, Table, TableError, Write};
+use sapwood::table::{
+    Action, Condition, Deadline, DynamoTable, Found, Page, Query, Reading, Reply, Table, TableError, Transacted,
+    Update, Write,
+};
 use sapwood_tests::client::{self, node, put, put_all};
 use sapwood_tests::oracle::Oracle;
 use sapwood_tests::running::{Running, TABLE, total};
@@ -144,8 +147,8 @@ impl<T> Waves<T> {
 }
 
 impl<T: Table> Table for Waves<T> {
-    async fn get_many(&self, keys: &[ItemKey]) -> Result<Reply<Found>, TableError> {
-        self.count(self.table.get_many(keys)).await
+    async fn read_many(&self, keys: &[ItemKey], reading: &Reading) -> Result<Reply<Found>, TableError> {
+        self.count(self.table.read_many(keys, reading)).await
     }
     async fn write_many(&self, writes: &[Write]) -> Result<Reply<Vec<Write>>, TableError> {
         self.count(self.table.write_many(writes)).await
@@ -156,15 +159,14 @@ impl<T: Table> Table for Waves<T> {
     async fn delete(&self, key: &ItemKey, condition: &Condition) -> Result<Reply<bool>, TableError> {
         self.count(self.table.delete(key, condition)).await
     }
-    async fn set(
-        &self,
-        key: &ItemKey,
-        attribute: &str,
-        value: &AttributeValue,
-        condition: &Condition,
-    ) -> Result<Reply<bool>, TableError> {
-        self.count(self.table.set(key, attribute, value, condition)).await
+    async fn update(&self, key: &ItemKey, update: &Update, condition: &Condition) -> Result<Reply<bool>, TableError> {
+        self.count(self.table.update(key, update, condition)).await
     }
+
+    async fn transact(&self, actions: &[Action]) -> Result<Reply<Transacted>, TableError> {
+        self.count(self.table.transact(actions)).await
+    }
+
     async fn query(&self, query: &Query) -> Result<Reply<Page>, TableError> {
         self.count(self.table.query(query)).await
     }

@@ -7,7 +7,7 @@ use super::store::{Failure, Store};
 use crate::keys::{Id, ItemKey, NodeRef, Schema, SortKey};
 use crate::model::{Cursor, TOUCHED, key_of, orphan_row_child, orphan_row_parent, text, touch_value};
 use crate::plan::{Cascade, Rule};
-use crate::table::{Condition, Page, Patience, Query, Table};
+use crate::table::{Condition, Page, Patience, Query, Reading, Table};
 
 /// Hands these lineages down and carries these cursors on. Returns the items whose records have to be delivered again.
 pub(super) async fn run<T: Table, P: Patience>(
@@ -60,6 +60,7 @@ impl<T: Table, P: Patience> Down<'_, '_, T, P> {
             after: None,
             limit: self.fanout.limits.orphan_page_items_max,
             descending: false,
+            reading: Reading::default(),
         };
         let page = match self.store.query(&query).await {
             Ok(page) if page.next.is_none() => page,
@@ -87,7 +88,7 @@ impl<T: Table, P: Patience> Down<'_, '_, T, P> {
             return self.touch_page(node, &page, cascade).await;
         }
         let cursor = Cursor { sequence: cascade.sequence.clone(), after: None };
-        let older = Condition::Below { name: Cursor::SEQUENCE, value: text(&cursor.sequence) };
+        let older = Condition::Below { name: Cursor::SEQUENCE.into(), value: text(&cursor.sequence) };
         let key = self.schema().cascade_key(node);
         // Where a cursor of this change or a newer one stands already, that one reaches every child.
         self.store.put(&key, &cursor.item(node, self.schema()), &older).await.or_else(unless_refused)?;
@@ -115,7 +116,7 @@ impl<T: Table, P: Patience> Down<'_, '_, T, P> {
         let cascade = Cascade { sequence: cursor.sequence.clone(), only_inserted: false };
         self.touch_page(node, &page, &cascade).await?;
         let mine = if self.fanout.rules.keeps(Rule::CursorCondition) {
-            Condition::Is { name: Cursor::SEQUENCE, value: Some(text(&cursor.sequence)) }
+            Condition::Is { name: Cursor::SEQUENCE.into(), value: Some(text(&cursor.sequence)) }
         } else {
             Condition::Always
         };
@@ -139,6 +140,7 @@ impl<T: Table, P: Patience> Down<'_, '_, T, P> {
             after,
             limit: self.fanout.limits.touch_slice_items_max,
             descending: false,
+            reading: Reading::default(),
         }
     }
 

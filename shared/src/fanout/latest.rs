@@ -7,7 +7,7 @@ use super::store::{Failure, Read, Store};
 use crate::keys::{ItemKey, Schema, SortKey, Version};
 use crate::model::{Item, Latest, VERSION, key_of, number};
 use crate::plan::Rule;
-use crate::table::{Condition, Patience, Query, Table};
+use crate::table::{Condition, Patience, Query, Reading, Table};
 
 /// Copies the newest revision of each of these topics. Returns the revisions whose records have to be delivered again.
 pub(super) async fn run<T: Table, P: Patience>(
@@ -77,7 +77,7 @@ impl<T: Table, P: Patience> Copying<'_, '_, T, P> {
         }
         let Some((version, revision_key, revision)) = highest else { return Ok(Copied { copied: None, gone }) };
         let condition = if self.fanout.rules.keeps(Rule::LatestCondition) {
-            Condition::AtMost { name: VERSION, value: number(version.number() as usize) }
+            Condition::AtMost { name: VERSION.into(), value: number(version.number() as usize) }
         } else {
             Condition::Always
         };
@@ -121,7 +121,7 @@ impl<T: Table, P: Patience> Copying<'_, '_, T, P> {
                 return Ok(());
             }
             let unchanged = if self.fanout.rules.keeps(Rule::LatestCondition) {
-                Condition::Is { name: VERSION, value: standing.and_then(Latest::version_of).cloned() }
+                Condition::Is { name: VERSION.into(), value: standing.and_then(Latest::version_of).cloned() }
             } else {
                 Condition::Always
             };
@@ -149,6 +149,7 @@ impl<T: Table, P: Patience> Copying<'_, '_, T, P> {
             after: None,
             limit: self.fanout.limits.revision_page_items_max,
             descending: true,
+            reading: Reading::default(),
         };
         loop {
             let page = self.store.query(&query).await?;

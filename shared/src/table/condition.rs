@@ -9,30 +9,39 @@ pub enum Condition {
     Always,
     /// It is there.
     Exists,
+    /// It isn't there.
+    Absent,
+    /// All of these; there is at least one.
+    All(Vec<Condition>),
     /// An attribute has this value; with none, the attribute isn't there (nor need the item be).
     Is {
         /// The attribute.
-        name: &'static str,
+        name: String,
         /// Its value.
         value: Option<AttributeValue>,
     },
     /// An attribute is less than this value, or is of another type (text or number), or isn't there.
     Below {
         /// The attribute.
-        name: &'static str,
+        name: String,
         /// The value, text or a number.
         value: AttributeValue,
     },
     /// The same, or equal to it.
     AtMost {
         /// The attribute.
-        name: &'static str,
+        name: String,
         /// The value, text or a number.
         value: AttributeValue,
     },
 }
 
 impl Condition {
+    /// An attribute has this value, or isn't there.
+    pub fn is(name: impl Into<String>, value: Option<AttributeValue>) -> Self {
+        Self::Is { name: name.into(), value }
+    }
+
     /// Whether it holds of `item`: what DynamoDB answers, for tables that are simulated. Numbers are compared as
     /// whole numbers, which is all that is ever compared here.
     #[must_use]
@@ -42,6 +51,8 @@ impl Condition {
         match self {
             Self::Always => true,
             Self::Exists => item.is_some(),
+            Self::Absent => item.is_none(),
+            Self::All(conditions) => conditions.iter().all(|condition| condition.holds(item)),
             Self::Is { name, value } => attribute(name) == value.as_ref(),
             Self::Below { name, value } => compare(attribute(name), value).is_none_or(|order| order == Less),
             Self::AtMost { name, value } => {

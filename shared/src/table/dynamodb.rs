@@ -7,12 +7,16 @@ use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::retry::RetryConfig;
 use aws_sdk_dynamodb::config::{BehaviorVersion, Credentials, Region};
 use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
+use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
 use aws_sdk_dynamodb::types::{
-    AttributeValue as SdkValue, ConsumedCapacity, DeleteRequest, KeysAndAttributes, PutRequest, ReturnConsumedCapacity,
-    WriteRequest,
+    AttributeValue as SdkValue, ConditionCheck, ConsumedCapacity, Delete, DeleteRequest, KeysAndAttributes, Put,
+    PutRequest, ReturnConsumedCapacity, TransactWriteItem, Update as SdkUpdate, WriteRequest,
 };
 
-use super::{Condition, Deadline, ErrorKind, Found, Page, Query, Reply, Table, TableError, Write};
+use super::{
+    Action, Condition, Deadline, ErrorKind, Found, Page, Query, Reading, Reply, Table, TableError, Transacted, Update,
+    Write,
+};
 use crate::keys::{ItemKey, Schema};
 use crate::model::{AttributeValue, Item, key_of};
 
@@ -179,47 +183,77 @@ fn table_error<E: ProvideErrorMetadata>(kind: Kind, error: &SdkError<E>) -> Tabl
     }
 }
 
-/// A condition as an expression over `#a`, its attribute, and `:v`, its value.
-fn expression(condition: &Condition, partition_key: &str) -> Option<(String, String, Option<AttributeValue>)> {
-    let typed = |value: &AttributeValue| if matches!(value, AttributeValue::N(_)) { "N" } else { "S" };
-    Some(match condition {
-        Condition::Always => return None,
-        Condition::Exists => ("attribute_exists(#a)".into(), partition_key.to_owned(), None),
-        Condition::Is { name, value: None } => ("attribute_not_exists(#a)".into(), (*name).to_owned(), None),
-        Condition::Is { name, value } => ("#a = :v".into(), (*name).to_owned(), value.clone()),
-        Condition::Below { name, value } | Condition::AtMost { name, value } => {
-            let than = if matches!(condition, Condition::Below { .. }) { "<" } else { "<=" };
-            let other = if typed(value) == "N" { "NOT attribute_type(#a, :n)" } else { "NOT attribute_type(#a, :s)" };
-            let text = format!("attribute_not_exists(#a) OR {other} OR #a {than} :v");
-            (text, (*name).to_owned(), Some(value.clone()))
-        }
-    })
+/// The expressions of one request, and the names and values that they refer to.
+#[derive(Default)]
+struct Expressions {
+    names: HashMap<String, String>,
+    values: HashMap<String, SdkValue>,
 }
 
-/// The names and values that an expression refers to.
-struct Expression {
-    text: Option<String>,
-    names: Option<HashMap<String, String>>,
-    values: Option<HashMap<String, SdkValue>>,
-}
+impl Expressions {
+    fn name(&mut self, name: &str) -> String {
+        let placeholder = format!("#n{}", self.names.len());
+        self.names.insert(placeholder.clone(), name.to_owned());
+        placeholder
+    }
 
-impl Expression {
-    fn of(condition: &Condition, schema: &Schema) -> Self {
-        let Some((text, name, value)) = expression(condition, &schema.names().partition_key) else {
-            return Self { text: None, names: None, values: None };
-        };
-        let mut values = HashMap::new();
-        for (placeholder, kind) in [(":n", "N"), (":s", "S")] {
-            if text.contains(placeholder) {
-                values.insert(placeholder.to_owned(), SdkValue::S(kind.to_owned()));
+    fn value(&mut self, value: SdkValue) -> String {
+        let placeholder = format!(":v{}", self.values.len());
+        self.values.insert(placeholder.clone(), value);
+        placeholder
+    }
+
+    fn condition(&mut self, condition: &Condition, partition_key: &str) -> Option<String> {
+        Some(match condition {
+            Condition::Always => return None,
+            Condition::Exists => format!("attribute_exists({})", self.name(partition_key)),
+            Condition::Absent => format!("attribute_not_exists({})", self.name(partition_key)),
+            Condition::Is { name, value: None } => format!("attribute_not_exists({})", self.name(name)),
+            Condition::Is { name, value: Some(value) } => {
+                format!("{} = {}", self.name(name), self.value(sdk_value(value.clone())))
             }
-        }
-        values.extend(value.map(|value| (":v".to_owned(), sdk_value(value))));
-        Self {
-            text: Some(text),
-            names: Some(HashMap::from([("#a".to_owned(), name)])),
-            values: (!values.is_empty()).then_some(values),
-        }
+            Condition::Below { name, value } | Condition::AtMost { name, value } => {
+                let than = if matches!(condition, Condition::Below { .. }) { "<" } else { "<=" };
+                let kind = if matches!(value, AttributeValue::N(_)) { "N" } else { "S" };
+                let (name, kind) = (self.name(name), self.value(SdkValue::S(kind.to_owned())));
+                let value = self.value(sdk_value(value.clone()));
+                format!("attribute_not_exists({name}) OR NOT attribute_type({name}, {kind}) OR {name} {than} {value}")
+            }
+            Condition::All(conditions) => {
+                let all: Vec<String> = conditions.iter().filter_map(|one| self.condition(one, partition_key)).collect();
+                if all.is_empty() {
+                    return None;
+                }
+                all.iter().map(|one| format!("({one})")).collect::<Vec<_>>().join(" AND ")
+            }
+        })
+    }
+
+    fn update(&mut self, update: &Update) -> Option<String> {
+        let set = update
+            .set
+            .iter()
+            .map(|(name, value)| format!("{} = {}", self.name(name), self.value(sdk_value(value.clone()))));
+        let set: Vec<String> = set.collect();
+        let remove: Vec<String> = update.remove.iter().map(|name| self.name(name)).collect();
+        let clauses = [("SET", set), ("REMOVE", remove)].into_iter().filter(|(_, parts)| !parts.is_empty());
+        let clauses: Vec<String> = clauses.map(|(verb, parts)| format!("{verb} {}", parts.join(", "))).collect();
+        (!clauses.is_empty()).then(|| clauses.join(" "))
+    }
+
+    /// The key attributes come always: without them a key can't be read off an item.
+    fn projection(&mut self, reading: &Reading, schema: &Schema) -> Option<String> {
+        let keys = [&schema.names().partition_key, &schema.names().sort_key];
+        let wanted = reading.attributes.as_ref()?.iter().filter(|name| !keys.contains(name));
+        Some(keys.into_iter().chain(wanted).map(|name| self.name(name)).collect::<Vec<_>>().join(", "))
+    }
+
+    fn names(&self) -> Option<HashMap<String, String>> {
+        (!self.names.is_empty()).then(|| self.names.clone())
+    }
+
+    fn values(&self) -> Option<HashMap<String, SdkValue>> {
+        (!self.values.is_empty()).then(|| self.values.clone())
     }
 }
 
@@ -245,11 +279,84 @@ fn sorted((name, mut value): (String, AttributeValue)) -> (String, AttributeValu
     (name, value)
 }
 
+/// What a cancelled transaction came to: which conditions didn't hold; none where it was cancelled for another reason.
+fn failed_conditions(error: &SdkError<TransactWriteItemsError>) -> Option<Vec<usize>> {
+    let TransactWriteItemsError::TransactionCanceledException(cancelled) = error.as_service_error()? else {
+        return None;
+    };
+    let codes = cancelled.cancellation_reasons().iter().map(|reason| reason.code());
+    let failed = codes.enumerate().filter(|(_, code)| *code == Some("ConditionalCheckFailed"));
+    Some(failed.map(|(position, _)| position).collect())
+}
+
+/// A transaction cancelled for another reason than a condition.
+fn cancelled(error: &SdkError<TransactWriteItemsError>) -> Option<TableError> {
+    let TransactWriteItemsError::TransactionCanceledException(cancelled) = error.as_service_error()? else {
+        return None;
+    };
+    let codes: Vec<&str> = cancelled.cancellation_reasons().iter().filter_map(|reason| reason.code()).collect();
+    let refused = ["ValidationError", "ItemCollectionSizeLimitExceeded"].into_iter().find(|code| codes.contains(code));
+    Some(match refused {
+        Some(code) => TableError::new(ErrorKind::Refuse, code),
+        // TransactionConflict, ThrottlingError, ProvisionedThroughputExceeded.
+        None => {
+            TableError::new(ErrorKind::Retry, codes.into_iter().find(|code| *code != "None").unwrap_or("cancelled"))
+        }
+    })
+}
+
+impl DynamoTable {
+    fn action(&self, action: &Action) -> Result<TransactWriteItem, TableError> {
+        let mut expressions = Expressions::default();
+        let condition = expressions.condition(action.condition(), &self.schema.names().partition_key);
+        let item = TransactWriteItem::builder();
+        let built = match action {
+            Action::Put { item: put, .. } => Put::builder()
+                .table_name(&self.name)
+                .set_item(Some(to_sdk(put)))
+                .set_condition_expression(condition)
+                .set_expression_attribute_names(expressions.names())
+                .set_expression_attribute_values(expressions.values())
+                .build()
+                .map(|put| item.put(put)),
+            Action::Update { key, update, .. } => SdkUpdate::builder()
+                .table_name(&self.name)
+                .set_key(Some(self.key(key)))
+                .set_update_expression(expressions.update(update))
+                .set_condition_expression(condition)
+                .set_expression_attribute_names(expressions.names())
+                .set_expression_attribute_values(expressions.values())
+                .build()
+                .map(|update| item.update(update)),
+            Action::Delete { key, .. } => Delete::builder()
+                .table_name(&self.name)
+                .set_key(Some(self.key(key)))
+                .set_condition_expression(condition)
+                .set_expression_attribute_names(expressions.names())
+                .set_expression_attribute_values(expressions.values())
+                .build()
+                .map(|delete| item.delete(delete)),
+            Action::Check { key, .. } => ConditionCheck::builder()
+                .table_name(&self.name)
+                .set_key(Some(self.key(key)))
+                .set_condition_expression(condition)
+                .set_expression_attribute_names(expressions.names())
+                .set_expression_attribute_values(expressions.values())
+                .build()
+                .map(|check| item.condition_check(check)),
+        };
+        built.map(|item| item.build()).map_err(|_| give_up("a request can't be built"))
+    }
+}
+
 impl Table for DynamoTable {
-    async fn get_many(&self, keys: &[ItemKey]) -> Result<Reply<Found>, TableError> {
+    async fn read_many(&self, keys: &[ItemKey], reading: &Reading) -> Result<Reply<Found>, TableError> {
+        let mut expressions = Expressions::default();
         let keys = KeysAndAttributes::builder()
             .set_keys(Some(keys.iter().map(|key| self.key(key)).collect()))
-            .consistent_read(true)
+            .consistent_read(reading.strong)
+            .set_projection_expression(expressions.projection(reading, &self.schema))
+            .set_expression_attribute_names(expressions.names())
             .build()
             .map_err(|_| give_up("a request can't be built"))?;
         let request = self
@@ -279,71 +386,100 @@ impl Table for DynamoTable {
     }
 
     async fn put(&self, item: &Item, condition: &Condition) -> Result<Reply<bool>, TableError> {
-        let Expression { text, names, values } = Expression::of(condition, &self.schema);
+        let mut expressions = Expressions::default();
+        let condition = expressions.condition(condition, &self.schema.names().partition_key);
         let request = self
             .client
             .put_item()
             .table_name(&self.name)
             .set_item(Some(to_sdk(item)))
-            .set_condition_expression(text)
-            .set_expression_attribute_names(names)
-            .set_expression_attribute_values(values)
+            .set_condition_expression(condition)
+            .set_expression_attribute_names(expressions.names())
+            .set_expression_attribute_values(expressions.values())
             .return_consumed_capacity(ReturnConsumedCapacity::Total);
         self.send_if(request.send(), |output| output.consumed_capacity()).await
     }
 
     async fn delete(&self, key: &ItemKey, condition: &Condition) -> Result<Reply<bool>, TableError> {
-        let Expression { text, names, values } = Expression::of(condition, &self.schema);
+        let mut expressions = Expressions::default();
+        let condition = expressions.condition(condition, &self.schema.names().partition_key);
         let request = self
             .client
             .delete_item()
             .table_name(&self.name)
             .set_key(Some(self.key(key)))
-            .set_condition_expression(text)
-            .set_expression_attribute_names(names)
-            .set_expression_attribute_values(values)
+            .set_condition_expression(condition)
+            .set_expression_attribute_names(expressions.names())
+            .set_expression_attribute_values(expressions.values())
             .return_consumed_capacity(ReturnConsumedCapacity::Total);
         self.send_if(request.send(), |output| output.consumed_capacity()).await
     }
 
-    async fn set(
-        &self,
-        key: &ItemKey,
-        attribute: &str,
-        value: &AttributeValue,
-        condition: &Condition,
-    ) -> Result<Reply<bool>, TableError> {
-        let Expression { text, names, values } = Expression::of(condition, &self.schema);
+    async fn update(&self, key: &ItemKey, update: &Update, condition: &Condition) -> Result<Reply<bool>, TableError> {
+        let mut expressions = Expressions::default();
+        let condition = expressions.condition(condition, &self.schema.names().partition_key);
         let request = self
             .client
             .update_item()
             .table_name(&self.name)
             .set_key(Some(self.key(key)))
-            .update_expression("SET #set = :set")
-            .set_condition_expression(text)
-            .set_expression_attribute_names(names)
-            .set_expression_attribute_values(values)
-            .expression_attribute_names("#set", attribute)
-            .expression_attribute_values(":set", sdk_value(value.clone()))
+            .set_update_expression(expressions.update(update))
+            .set_condition_expression(condition)
+            .set_expression_attribute_names(expressions.names())
+            .set_expression_attribute_values(expressions.values())
             .return_consumed_capacity(ReturnConsumedCapacity::Total);
         self.send_if(request.send(), |output| output.consumed_capacity()).await
     }
 
+    async fn transact(&self, actions: &[Action]) -> Result<Reply<Transacted>, TableError> {
+        let actions = actions.iter().map(|action| self.action(action)).collect::<Result<_, _>>()?;
+        let request = self
+            .client
+            .transact_write_items()
+            .set_transact_items(Some(actions))
+            .return_consumed_capacity(ReturnConsumedCapacity::Total);
+        let request = async {
+            match request.send().await {
+                Ok(output) => Ok(Ok(output)),
+                Err(error) => match (failed_conditions(&error), cancelled(&error)) {
+                    (Some(failed), _) if !failed.is_empty() => Ok(Err(Ok(failed))),
+                    (_, Some(cancelled)) => Ok(Err(Err(cancelled))),
+                    _ => Err(error),
+                },
+            }
+        };
+        match self.send(Kind::Write, request).await? {
+            Ok(output) => {
+                let capacity = || output.consumed_capacity().iter();
+                Ok(Reply {
+                    value: Transacted::Done,
+                    read_units: capacity().filter_map(ConsumedCapacity::read_capacity_units).sum(),
+                    write_units: capacity().map(|capacity| units(Some(capacity))).sum(),
+                })
+            }
+            Err(Ok(failed)) => Ok(Reply { value: Transacted::Failed(failed), read_units: 0.0, write_units: 1.0 }),
+            Err(Err(error)) => Err(error),
+        }
+    }
+
     async fn query(&self, query: &Query) -> Result<Reply<Page>, TableError> {
-        let Query { pk, range, after, limit, descending } = query;
+        let Query { pk, range, after, limit, descending, reading } = query;
         let names = self.schema.names();
+        let mut expressions = Expressions::default();
+        let projection = expressions.projection(reading, &self.schema);
+        let (partition_key, sort_key) = (expressions.name(&names.partition_key), expressions.name(&names.sort_key));
+        let [pk_value, from, to] =
+            [pk, &range.from, &range.to].map(|text| expressions.value(SdkValue::S(text.clone())));
         let start = after.as_ref().map(|sk| self.key(&ItemKey::new(pk, sk)));
         let request = self
             .client
             .query()
             .table_name(&self.name)
-            .consistent_read(true)
-            .key_condition_expression("#pk = :pk AND #sk BETWEEN :from AND :to")
-            .expression_attribute_names("#pk", &names.partition_key)
-            .expression_attribute_names("#sk", &names.sort_key)
-            .expression_attribute_values(":pk", SdkValue::S(pk.clone()))
-            .expression_attribute_values(":from", SdkValue::S(range.from.clone()))
-            .expression_attribute_values(":to", SdkValue::S(range.to.clone()))
+            .consistent_read(reading.strong)
+            .key_condition_expression(format!("{partition_key} = {pk_value} AND {sort_key} BETWEEN {from} AND {to}"))
+            .set_projection_expression(projection)
+            .set_expression_attribute_names(expressions.names())
+            .set_expression_attribute_values(expressions.values())
             .set_exclusive_start_key(start)
             .limit(i32::try_from(*limit).unwrap_or(i32::MAX))
             .scan_index_forward(!descending)

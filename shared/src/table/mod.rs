@@ -6,7 +6,10 @@ mod deadline;
 #[cfg(feature = "dynamodb")]
 mod dynamodb;
 mod error;
+mod session;
+mod transaction;
 
+use std::collections::BTreeSet;
 use std::future::Future;
 
 pub use condition::Condition;
@@ -15,6 +18,8 @@ pub use deadline::Deadline;
 #[cfg(feature = "dynamodb")]
 pub use dynamodb::DynamoTable;
 pub use error::{ErrorKind, TableError};
+pub use session::{Session, Usage};
+pub use transaction::{Action, TRANSACTION_ACTIONS_MAX, Transacted};
 
 use crate::keys::{ItemKey, SortRange};
 use crate::model::{AttributeValue, Item};
@@ -29,11 +34,20 @@ pub const BATCH_GET_KEYS_MAX: usize = 100;
 /// [aws]: https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_BatchWriteItem.html
 pub const BATCH_WRITE_ITEMS_MAX: usize = 25;
 
-/// One DynamoDB table: one method is one request. Reads are strongly consistent. Nothing is retried here; what is left
-/// undone is returned, and an error says what the caller should do about it ([`ErrorKind`]).
+/// One DynamoDB table: one method is one request. Nothing is retried here; what is left undone is returned, and an error
+/// says what the caller should do about it ([`ErrorKind`]).
 pub trait Table: Send + Sync {
     /// BatchGetItem, at most [`BATCH_GET_KEYS_MAX`] distinct keys.
-    fn get_many(&self, keys: &[ItemKey]) -> impl Future<Output = Result<Reply<Found>, TableError>> + Send;
+    fn read_many(
+        &self,
+        keys: &[ItemKey],
+        reading: &Reading,
+    ) -> impl Future<Output = Result<Reply<Found>, TableError>> + Send;
+
+    /// The same, strongly consistent and whole.
+    fn get_many(&self, keys: &[ItemKey]) -> impl Future<Output = Result<Reply<Found>, TableError>> + Send {
+        async { self.read_many(keys, &Reading::default()).await }
+    }
 
     /// BatchWriteItem, at most [`BATCH_WRITE_ITEMS_MAX`] writes of distinct keys. Returns those left unprocessed.
     fn write_many(&self, writes: &[Write]) -> impl Future<Output = Result<Reply<Vec<Write>>, TableError>> + Send;
@@ -48,14 +62,28 @@ pub trait Table: Send + Sync {
         condition: &Condition,
     ) -> impl Future<Output = Result<Reply<bool>, TableError>> + Send;
 
-    /// UpdateItem that sets one attribute; false where the condition doesn't hold.
+    /// UpdateItem; false where the condition doesn't hold. It makes an item where none is.
+    fn update(
+        &self,
+        key: &ItemKey,
+        update: &Update,
+        condition: &Condition,
+    ) -> impl Future<Output = Result<Reply<bool>, TableError>> + Send;
+
+    /// UpdateItem that sets one attribute.
     fn set(
         &self,
         key: &ItemKey,
         attribute: &str,
         value: &AttributeValue,
         condition: &Condition,
-    ) -> impl Future<Output = Result<Reply<bool>, TableError>> + Send;
+    ) -> impl Future<Output = Result<Reply<bool>, TableError>> + Send {
+        async move { self.update(key, &Update::set(attribute, value.clone()), condition).await }
+    }
+
+    /// TransactWriteItems, at most [`TRANSACTION_ACTIONS_MAX`] actions on distinct items: all of them or none. A conflict
+    /// with another request that holds one of the items is an error of the kind [`ErrorKind::Retry`].
+    fn transact(&self, actions: &[Action]) -> impl Future<Output = Result<Reply<Transacted>, TableError>> + Send;
 
     /// Query, one page.
     fn query(&self, query: &Query) -> impl Future<Output = Result<Reply<Page>, TableError>> + Send;
@@ -105,6 +133,45 @@ impl Write {
     }
 }
 
+/// How items are read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reading {
+    /// Strongly consistent, at twice the read units.
+    pub strong: bool,
+    /// Only these attributes, and the key attributes always; the read units stay the same. None: all.
+    pub attributes: Option<BTreeSet<String>>,
+}
+
+impl Default for Reading {
+    fn default() -> Self {
+        Self { strong: true, attributes: None }
+    }
+}
+
+/// What UpdateItem changes: attributes by name, each named once.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Update {
+    /// Set to these values.
+    pub set: Item,
+    /// Removed, whether they are there or not.
+    pub remove: BTreeSet<String>,
+}
+
+impl Update {
+    /// One that sets one attribute.
+    pub fn set(attribute: impl Into<String>, value: AttributeValue) -> Self {
+        Self { set: Item::from([(attribute.into(), value)]), remove: BTreeSet::new() }
+    }
+
+    /// What becomes of an item.
+    #[must_use]
+    pub fn of(&self, mut item: Item) -> Item {
+        item.retain(|name, _| !self.remove.contains(name));
+        item.extend(self.set.clone());
+        item
+    }
+}
+
 /// A range of one partition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Query {
@@ -118,6 +185,8 @@ pub struct Query {
     pub limit: usize,
     /// From the high end down.
     pub descending: bool,
+    /// How the items are read.
+    pub reading: Reading,
 }
 
 /// One page of a [`Query`].

@@ -4,10 +4,9 @@ use std::sync::{Arc, Mutex};
 use sapwood::keys::{ItemKey, Schema};
 use sapwood::model::{Item, item_bytes, key_of, text};
 use sapwood::table::{
-    BATCH_GET_KEYS_MAX, BATCH_WRITE_ITEMS_MAX, Condition, ErrorKind, Found, Page, Query, Reply, Table, TableError,
-    Write,
+    Action, BATCH_GET_KEYS_MAX, BATCH_WRITE_ITEMS_MAX, Condition, ErrorKind, Found, Page, Query, Reading, Reply,
+    TRANSACTION_ACTIONS_MAX, Table, TableError, Transacted, Update, Write,
 };
-use serde_dynamo::AttributeValue;
 
 use super::{Memory, is_possible, values};
 
@@ -46,6 +45,27 @@ fn stored(item: &Item) -> Result<Item, TableError> {
     values::stored(item).map_err(refused)
 }
 
+/// An update as it comes back. Key attributes can't be changed, nor an attribute set and removed at once.
+fn stored_update(update: &Update, schema: &Schema) -> Result<Update, TableError> {
+    let names = schema.names();
+    let is_key = |name: &String| [&names.partition_key, &names.sort_key].contains(&name);
+    let mut named = update.set.keys().chain(&update.remove);
+    if named.any(is_key) || update.remove.iter().any(|name| name.is_empty() || update.set.contains_key(name)) {
+        return Err(refused("attributes of an update"));
+    }
+    Ok(Update { set: stored(&update.set)?, remove: update.remove.clone() })
+}
+
+/// What a read returns of an item.
+fn projected(item: &Item, reading: &Reading, schema: &Schema) -> Item {
+    let names = schema.names();
+    let keys = [&names.partition_key, &names.sort_key];
+    let wanted = |name: &String| {
+        keys.contains(&name) || reading.attributes.as_ref().is_none_or(|attributes| attributes.contains(name))
+    };
+    item.iter().filter(|(name, _)| wanted(name)).map(|(name, value)| (name.clone(), value.clone())).collect()
+}
+
 impl MemoryTable {
     fn item_with(&self, key: &ItemKey) -> Item {
         let names = self.1.names();
@@ -77,7 +97,7 @@ impl MemoryTable {
 }
 
 impl Table for MemoryTable {
-    async fn get_many(&self, keys: &[ItemKey]) -> Result<Reply<Found>, TableError> {
+    async fn read_many(&self, keys: &[ItemKey], reading: &Reading) -> Result<Reply<Found>, TableError> {
         if keys.is_empty() || keys.len() > BATCH_GET_KEYS_MAX || !are_distinct(keys.iter()) {
             return Err(senseless("number of keys"));
         }
@@ -93,7 +113,7 @@ impl Table for MemoryTable {
             if bytes > BATCH_GET_BYTES_MAX {
                 found.unprocessed.push(key.clone());
             } else {
-                found.items.extend(item.cloned());
+                found.items.extend(item.map(|item| projected(item, reading, &self.1)));
             }
         }
         reply(found)
@@ -130,17 +150,49 @@ impl Table for MemoryTable {
         self.conditional(key, condition, |_| None)
     }
 
-    async fn set(
-        &self,
-        key: &ItemKey,
-        attribute: &str,
-        value: &AttributeValue,
-        condition: &Condition,
-    ) -> Result<Reply<bool>, TableError> {
-        let set = stored(&Item::from([(attribute.to_owned(), value.clone())]))?;
+    async fn update(&self, key: &ItemKey, update: &Update, condition: &Condition) -> Result<Reply<bool>, TableError> {
+        let update = stored_update(update, &self.1)?;
         self.conditional(key, condition, |before| {
-            Some(before.cloned().unwrap_or_else(|| self.item_with(key)).into_iter().chain(set).collect())
+            Some(update.of(before.cloned().unwrap_or_else(|| self.item_with(key))))
         })
+    }
+
+    async fn transact(&self, actions: &[Action]) -> Result<Reply<Transacted>, TableError> {
+        if actions.is_empty()
+            || actions.len() > TRANSACTION_ACTIONS_MAX
+            || !are_distinct(actions.iter().map(Action::key))
+        {
+            return Err(refused("number of actions"));
+        }
+        if !actions.iter().map(Action::key).all(is_possible) {
+            return Err(refused("key size"));
+        }
+        let mut memory = self.0.lock().unwrap();
+        let (mut changes, mut failed) = (Vec::new(), Vec::new());
+        for (position, action) in actions.iter().enumerate() {
+            let before = memory.get(action.key());
+            if !values::condition(action.condition()).map_err(refused)?.holds(before) {
+                failed.push(position);
+                continue;
+            }
+            let action = match action.clone() {
+                Action::Put { key, item, condition } => Action::Put { key, item: stored(&item)?, condition },
+                Action::Update { key, update, condition } => {
+                    Action::Update { key, update: stored_update(&update, &self.1)?, condition }
+                }
+                action => action,
+            };
+            let after = action.outcome(before, self.item_with(action.key()));
+            Memory::check(after.as_ref().unwrap_or(&Item::new()), action.key())?;
+            changes.push((action.key().clone(), after));
+        }
+        if !failed.is_empty() {
+            return reply(Transacted::Failed(failed));
+        }
+        for (key, after) in changes {
+            memory.write(&key, after);
+        }
+        reply(Transacted::Done)
     }
 
     async fn query(&self, query: &Query) -> Result<Reply<Page>, TableError> {
@@ -163,6 +215,7 @@ impl Table for MemoryTable {
             page.items.truncate(last + 1);
             page.next = key_of(&page.items[last], &self.1).map(|key| key.sk);
         }
+        page.items = page.items.iter().map(|item| projected(item, &query.reading, &self.1)).collect();
         reply(page)
     }
 }

@@ -21,12 +21,13 @@ pub(super) fn stored(item: &Item) -> Result<Item, &'static str> {
 }
 
 /// A condition whose value is as it would be stored.
-pub(super) fn condition(condition: &Condition) -> Result<Condition, &'static str> {
+pub(super) fn condition(wanted: &Condition) -> Result<Condition, &'static str> {
     let stored = |value: &AttributeValue| stored_value(value, NESTED_MAX);
-    Ok(match condition {
-        Condition::Is { name, value: Some(value) } => Condition::Is { name, value: Some(stored(value)?) },
-        Condition::Below { name, value } => Condition::Below { name, value: stored(value)? },
-        Condition::AtMost { name, value } => Condition::AtMost { name, value: stored(value)? },
+    Ok(match wanted {
+        Condition::Is { name, value: Some(value) } => Condition::is(name, Some(stored(value)?)),
+        Condition::Below { name, value } => Condition::Below { name: name.clone(), value: stored(value)? },
+        Condition::AtMost { name, value } => Condition::AtMost { name: name.clone(), value: stored(value)? },
+        Condition::All(conditions) => Condition::All(conditions.iter().map(self::condition).collect::<Result<_, _>>()?),
         condition => condition.clone(),
     })
 }

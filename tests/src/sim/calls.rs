@@ -9,8 +9,11 @@ use std::task::{Context, Poll, Waker};
 use rand::RngExt;
 use rand::rngs::SmallRng;
 use sapwood::keys::ItemKey;
-use sapwood::model::{AttributeValue, Item};
-use sapwood::table::{Condition, ErrorKind, Found, Page, Patience, Query, Reply, Table, TableError, Write};
+use sapwood::model::{Item, text};
+use sapwood::table::{
+    Action, Condition, ErrorKind, Found, Page, Patience, Query, Reading, Reply, Table, TableError, Transacted, Update,
+    Write,
+};
 
 use crate::memory::{Memory, default_key};
 
@@ -21,7 +24,8 @@ pub(super) enum Ask {
     Write(Vec<Write>),
     Put(Item, Condition),
     Delete(ItemKey, Condition),
-    Set(ItemKey, String, AttributeValue, Condition),
+    Update(ItemKey, Update, Condition),
+    Transact(Vec<Action>),
     Query(Query),
 }
 
@@ -30,6 +34,7 @@ enum Answer {
     Found(Found),
     Unprocessed(Vec<Write>),
     Held(bool),
+    Transacted(Transacted),
     Page(Page),
     Failed(TableError),
 }
@@ -191,6 +196,15 @@ impl Calls {
                 }
                 Some(Answer::Page(self.memory.query(query)))
             }
+            Ask::Transact(actions) => {
+                // Half of those that fail are a conflict with another request, the others lose their answer.
+                let fails = self.fails();
+                if fails && self.rng.random_bool(0.5) {
+                    return Some(retry());
+                }
+                let transacted = self.transact(actions);
+                Some(if fails { retry() } else { Answer::Transacted(transacted) })
+            }
             ask => {
                 let fails = self.fails();
                 if fails && self.rng.random_bool(0.5) {
@@ -216,8 +230,8 @@ impl Calls {
     fn conditional(&mut self, ask: &Ask) -> Result<bool, TableError> {
         let (key, condition) = match ask {
             Ask::Put(item, condition) => (default_key(item).unwrap(), condition),
-            Ask::Delete(key, condition) | Ask::Set(key, _, _, condition) => (key.clone(), condition),
-            Ask::Get(_) | Ask::Write(_) | Ask::Query(_) => unreachable!("not conditional"),
+            Ask::Delete(key, condition) | Ask::Update(key, _, condition) => (key.clone(), condition),
+            Ask::Get(_) | Ask::Write(_) | Ask::Query(_) | Ask::Transact(_) => unreachable!("not conditional"),
         };
         let old = self.memory.get(&key).cloned();
         if !condition.holds(old.as_ref()) {
@@ -225,11 +239,7 @@ impl Calls {
         }
         let new = match ask {
             Ask::Put(item, _) => Some(item.clone()),
-            Ask::Set(_, attribute, value, _) => {
-                let mut item = old.unwrap();
-                item.insert(attribute.clone(), value.clone());
-                Some(item)
-            }
+            Ask::Update(key, update, _) => Some(update.of(old.unwrap_or_else(|| bare(key)))),
             _ => None,
         };
         if let Some(item) = &new {
@@ -237,6 +247,19 @@ impl Calls {
         }
         self.memory.write(&key, new);
         Ok(true)
+    }
+
+    fn transact(&mut self, actions: &[Action]) -> Transacted {
+        let holds = |action: &Action| action.condition().holds(self.memory.get(action.key()));
+        let failed: Vec<usize> = (0..actions.len()).filter(|&position| !holds(&actions[position])).collect();
+        if !failed.is_empty() {
+            return Transacted::Failed(failed);
+        }
+        for action in actions {
+            let outcome = action.outcome(self.memory.get(action.key()), bare(action.key()));
+            self.memory.write(action.key(), outcome);
+        }
+        Transacted::Done
     }
 
     /// An invocation dies: of its calls under way, some are carried out, in part or whole, and none is answered.
@@ -254,6 +277,11 @@ impl Calls {
                     }
                 }
                 Ask::Get(_) | Ask::Query(_) => {}
+                Ask::Transact(actions) => {
+                    if self.rng.random_bool(0.5) {
+                        self.transact(actions);
+                    }
+                }
                 ask => {
                     if self.rng.random_bool(0.5) {
                         let _ = self.conditional(ask);
@@ -262,6 +290,11 @@ impl Calls {
             }
         }
     }
+}
+
+/// An item with only its key attributes.
+fn bare(key: &ItemKey) -> Item {
+    Item::from([("PK".to_owned(), text(&key.pk)), ("SK".to_owned(), text(&key.sk))])
 }
 
 /// The simulated table, as one invocation sees it.
@@ -325,7 +358,7 @@ fn reply<T>(value: T) -> Result<Reply<T>, TableError> {
 }
 
 impl Table for SimTable {
-    async fn get_many(&self, keys: &[ItemKey]) -> Result<Reply<Found>, TableError> {
+    async fn read_many(&self, keys: &[ItemKey], _reading: &Reading) -> Result<Reply<Found>, TableError> {
         match self.ask(Ask::Get(keys.to_vec())).await {
             Answer::Found(found) => reply(found),
             Answer::Failed(error) => Err(error),
@@ -349,14 +382,16 @@ impl Table for SimTable {
         self.ask_held(Ask::Delete(key.clone(), condition.clone())).await
     }
 
-    async fn set(
-        &self,
-        key: &ItemKey,
-        attribute: &str,
-        value: &AttributeValue,
-        condition: &Condition,
-    ) -> Result<Reply<bool>, TableError> {
-        self.ask_held(Ask::Set(key.clone(), attribute.to_owned(), value.clone(), condition.clone())).await
+    async fn update(&self, key: &ItemKey, update: &Update, condition: &Condition) -> Result<Reply<bool>, TableError> {
+        self.ask_held(Ask::Update(key.clone(), update.clone(), condition.clone())).await
+    }
+
+    async fn transact(&self, actions: &[Action]) -> Result<Reply<Transacted>, TableError> {
+        match self.ask(Ask::Transact(actions.to_vec())).await {
+            Answer::Transacted(transacted) => reply(transacted),
+            Answer::Failed(error) => Err(error),
+            _ => unreachable!("another answer"),
+        }
     }
 
     async fn query(&self, query: &Query) -> Result<Reply<Page>, TableError> {

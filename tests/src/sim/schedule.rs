@@ -276,6 +276,7 @@ impl World<'_> {
             after: None,
             limit: usize::MAX,
             descending: false,
+            reading: sapwood::table::Reading::default(),
         };
         let page = calls.memory.query(&query);
         page.items.iter().filter_map(|row| row.get("_id")).map(|id| format!("{id:?}")).collect()

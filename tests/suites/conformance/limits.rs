@@ -129,7 +129,7 @@ pub(crate) async fn an_item_over_400_kilobytes_is_refused_however_it_is_written<
     }
     assert_eq!(get(table, &key).await, Some(largest(&key, text("x"))));
     // Where the condition fails, it doesn't come to that.
-    let is_not = Condition::Is { name: "rest", value: None };
+    let is_not = Condition::Is { name: "rest".into(), value: None };
     assert!(!table.set(&key, "more", &text(""), &is_not).await.unwrap().value);
     // As large as before.
     assert!(table.set(&key, "bulk", &text("y"), always).await.unwrap().value);

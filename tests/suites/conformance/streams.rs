@@ -101,7 +101,7 @@ pub(crate) async fn a_condition_that_fails_makes_no_record<S: Subject>(subject: 
     let [there, absent] = [key("there", "NODE"), key("absent", "NODE")];
     put_one(table, &item(&there, [])).await;
     let before = subject.changes().await;
-    let is = Condition::Is { name: "n", value: Some(n("1")) };
+    let is = Condition::Is { name: "n".into(), value: Some(n("1")) };
     for key in [&there, &absent] {
         assert!(!table.put(&item(key, [("n", n("2"))]), &is).await.unwrap().value);
         assert!(!table.set(key, "n", &n("2"), &is).await.unwrap().value);

@@ -86,7 +86,7 @@ pub(crate) async fn sets_come_back_sorted<S: Subject>(subject: &S) {
     put_one(table, &mixed).await;
     assert_eq!(get(table, &key).await.as_ref(), Some(&sorted));
     // A condition has no eye for their order either.
-    let same = |set| Condition::Is { name: "texts", value: Some(set) };
+    let same = |set| Condition::Is { name: "texts".into(), value: Some(set) };
     for set in [&["a", "B", "b", "é", "\u{FFFD}", "😀"], &["B", "a", "b", "é", "\u{FFFD}", "😀"]] {
         assert!(table.set(&key, "numbers", &n("1"), &same(texts(set))).await.unwrap().value);
     }
@@ -120,7 +120,7 @@ pub(crate) async fn numbers_come_back_in_one_spelling<S: Subject>(subject: &S) {
         let found = get(table, &key).await.unwrap();
         assert_eq!(found["n"], n(read), "{written}");
         assert_eq!(found["s"], AttributeValue::Ns(vec![read.to_owned()]), "{written}");
-        let is = Condition::Is { name: "n", value: Some(n(written)) };
+        let is = Condition::Is { name: "n".into(), value: Some(n(written)) };
         assert!(table.put(&item(&key, []), &is).await.unwrap().value, "{written}");
     }
 }

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use sapwood::keys::{ItemKey, Schema, SortKey, SortRange, Version};
 use sapwood::model::{AttributeValue, Item, key_of, text};
-use sapwood::table::{Condition, DynamoTable, Query, Table};
+use sapwood::table::{Condition, DynamoTable, Query, Reading, Table};
 use sapwood_local::mapping::Mapping;
 
 use super::error::DevError;
@@ -127,8 +127,14 @@ impl Demo<'_> {
 
     /// Prints what a Query finds.
     async fn show(&self, title: &str, pk: &str, part: Part) -> Result<(), DevError> {
-        let mut query =
-            Query { pk: pk.to_owned(), range: self.range(part), after: None, limit: 100, descending: false };
+        let mut query = Query {
+            pk: pk.to_owned(),
+            range: self.range(part),
+            after: None,
+            limit: 100,
+            descending: false,
+            reading: Reading::default(),
+        };
         let mut lines = vec![["PK", "SK", ""].map(str::to_owned)];
         loop {
             let page = self.table.query(&query).await?.value;

@@ -1,0 +1,1 @@
+//! The HTTP function that reads: nodes, trees, paths, histories.

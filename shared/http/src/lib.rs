@@ -1,0 +1,1 @@
+//! What both HTTP functions share.
