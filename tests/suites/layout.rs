@@ -56,8 +56,9 @@ const SDK: [&str; 2] = ["aws_sdk_dynamodb", "aws_sdk_dynamodbstreams"];
 const READ_THE_ENVIRONMENT: [&str; 4] = ["load_from_env", "load_defaults", "from_env", "defaults_with_env"];
 
 /// Sort keys and partition keys as a whole, and how others begin or contain them.
-const WHOLE_KEYS: [&str; 6] = ["NODE", "LINEAGE", "CASCADE", "METADATA", "ROOTS", "ORPHANS"];
-const PARTS_OF_KEYS: [&str; 8] = ["NODE#", "PATH#", "ROOT#", "ORPHAN#", "ORPHANS#", "TENANT#", "METADATA#", "v0_"];
+const WHOLE_KEYS: [&str; 7] = ["NODE", "LINEAGE", "CASCADE", "METADATA", "ROOTS", "ORPHANS", "OPERATION"];
+const PARTS_OF_KEYS: [&str; 10] =
+    ["NODE#", "PATH#", "ROOT#", "ORPHAN#", "ORPHANS#", "OPERATION#", "IDEMPOTENCY#", "TENANT#", "METADATA#", "v0_"];
 
 fn workspace() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().find(|dir| dir.join("shared/src/keys").is_dir()).unwrap()

@@ -49,6 +49,8 @@ pub struct Schema {
 const TENANT: &str = "TENANT#";
 const ROOTS: &str = "ROOTS";
 const ORPHANS: &str = "ORPHANS#";
+const OPERATION: &str = "OPERATION#";
+const IDEMPOTENCY: &str = "IDEMPOTENCY#";
 
 /// How many partitions the register of orphans is spread over: one alone would cap how fast orphans can be imported.
 const ORPHAN_SHARDS: u32 = 16;
@@ -187,6 +189,20 @@ impl Schema {
     #[must_use]
     pub fn cascade_key(&self, node: &NodeRef) -> ItemKey {
         self.fixed(node, &SortKey::Cascade)
+    }
+
+    /// The key of an operation of the API.
+    #[must_use]
+    pub fn operation_key(&self, tenant: Option<&Tenant>, operation: &str) -> ItemKey {
+        let sk = sort_key::write(&SortKey::Operation, &self.names.node).unwrap_or_default();
+        ItemKey { pk: Self::in_tenant(tenant, &format!("{OPERATION}{operation}")), sk }
+    }
+
+    /// The key of a part of what a request was answered, by the hash of its `Idempotency-Key`.
+    #[must_use]
+    pub fn idempotency_key(&self, tenant: Option<&Tenant>, hash: &str, part: usize) -> ItemKey {
+        let sk = sort_key::write(&SortKey::Idempotency { part }, &self.names.node).unwrap_or_default();
+        ItemKey { pk: Self::in_tenant(tenant, &format!("{IDEMPOTENCY}{hash}")), sk }
     }
 
     /// For sort keys that take no part and so can't fail.

@@ -33,6 +33,14 @@ pub enum SortKey {
     Lineage,
     /// `CASCADE`: how far the touching of a wide node's children is.
     Cascade,
+    /// `OPERATION`: an operation of the API, in a partition of its own.
+    Operation,
+    /// `IDEMPOTENCY#0000`: what a request with an `Idempotency-Key` was answered, in a partition of its own; a long answer
+    /// has several parts.
+    Idempotency {
+        /// Which part, from 0.
+        part: usize,
+    },
     /// `v001_<topic>`: a revision.
     Revision {
         /// Its number.
@@ -69,6 +77,8 @@ const ROOT: &str = "ROOT#";
 const ORPHAN: &str = "ORPHAN#";
 const LINEAGE: &str = "LINEAGE";
 const CASCADE: &str = "CASCADE";
+const OPERATION: &str = "OPERATION";
+const IDEMPOTENCY: &str = "IDEMPOTENCY#";
 const LATEST: &str = "v0_";
 
 /// The sort keys that a record must have, apart from the node's own, to reach the handler.
@@ -87,7 +97,7 @@ pub(super) fn exact_triggers(node: &str) -> Vec<String> {
 
 /// Whether a node's sort key of this name keeps clear of every other kind's.
 pub(super) fn check_node_name(name: &str) -> Result<(), &'static str> {
-    let reserved = [LINEAGE, CASCADE, "PATH", "ROOT", "ORPHAN"];
+    let reserved = [LINEAGE, CASCADE, OPERATION, "PATH", "ROOT", "ORPHAN", "IDEMPOTENCY"];
     if name.is_empty() {
         Err("it is empty")
     } else if name.contains(['#', PAST_SEPARATOR]) {
@@ -117,6 +127,8 @@ pub(super) fn write(key: &SortKey, node: &str) -> Result<String, KeyError> {
         SortKey::Orphan(id) => format!("{ORPHAN}{id}"),
         SortKey::Lineage => LINEAGE.to_owned(),
         SortKey::Cascade => CASCADE.to_owned(),
+        SortKey::Operation => OPERATION.to_owned(),
+        SortKey::Idempotency { part } => format!("{IDEMPOTENCY}{part:04}"),
         SortKey::Revision { version, topic } => format!("{}_{topic}", version.prefix()),
         SortKey::Latest { topic } => format!("{LATEST}{topic}"),
     };
@@ -150,6 +162,7 @@ pub(super) fn parse(text: &str, node: &str) -> Option<SortKey> {
     match text {
         LINEAGE => return Some(SortKey::Lineage),
         CASCADE => return Some(SortKey::Cascade),
+        OPERATION => return Some(SortKey::Operation),
         _ => {}
     }
     // What merely begins with the node's name may be of another kind: it can be as short as `v`.
@@ -166,6 +179,10 @@ pub(super) fn parse(text: &str, node: &str) -> Option<SortKey> {
     }
     if let Some(id) = text.strip_prefix(ORPHAN) {
         return Id::new(id).ok().map(SortKey::Orphan);
+    }
+    if let Some(part) = text.strip_prefix(IDEMPOTENCY) {
+        let is_part = part.len() == 4 && part.bytes().all(|b| b.is_ascii_digit());
+        return part.parse().ok().filter(|_| is_part).map(|part| SortKey::Idempotency { part });
     }
     if let Some(topic) = text.strip_prefix(LATEST) {
         return Some(SortKey::Latest { topic: topic.to_owned() });

@@ -5,6 +5,7 @@ mod item;
 mod latest;
 mod lineage;
 mod node;
+mod own;
 mod row;
 mod settings;
 mod variables;
@@ -14,6 +15,7 @@ pub use item::{AttributeValue, ITEM_BYTES_MAX, Item, item_bytes, key_of, number,
 pub use latest::{Latest, VERSION};
 pub use lineage::{Lineage, Placement, Stored};
 pub use node::{BaseNode, TOUCHED, Unreadable, is_touch, touch_value};
+pub use own::{CREATED_AT, CREATED_BY, EXPIRES, LEAVING, Leaving, Mode, REVISION, UNDER, UPDATED_AT, UPDATED_BY};
 pub use row::{Row, orphan_row_child, orphan_row_parent, rows};
 pub use settings::{Copied, Settings};
 pub use variables::VariableError;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::Item;
+use super::{EXPIRES, Item};
 use crate::keys::Schema;
 
 /// Which attributes of a base record its rows carry, as a secondary index's projection would have it.
@@ -49,6 +49,13 @@ impl Default for Settings {
 }
 
 impl Settings {
+    /// The attribute by which DynamoDB deletes our own items when their time has come: the table's TTL attribute, or
+    /// [`EXPIRES`].
+    #[must_use]
+    pub fn expires(&self) -> &str {
+        self.ttl.as_deref().unwrap_or(EXPIRES)
+    }
+
     /// The attributes of a base record that its rows carry. Never the key attributes, the TTL attribute, or names that
     /// begin with `_`: those are ours.
     #[must_use]

@@ -111,6 +111,8 @@ impl Batch {
                 | SortKey::Path { .. }
                 | SortKey::Root(_)
                 | SortKey::Orphan(_)
+                | SortKey::Operation
+                | SortKey::Idempotency { .. }
                 | SortKey::Latest { .. } => {}
             }
         }

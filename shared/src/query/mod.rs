@@ -1,0 +1,1 @@
+//! The reads of the HTTP API, and their cursors.

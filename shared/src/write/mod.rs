@@ -1,0 +1,1 @@
+//! The writes of the HTTP API: base records only.
