@@ -58,6 +58,8 @@ fn sort_key() -> impl Strategy<Value = SortKey> {
         Just(SortKey::Node),
         Just(SortKey::Lineage),
         Just(SortKey::Cascade),
+        Just(SortKey::Operation),
+        (0..10_000_usize).prop_map(|part| SortKey::Idempotency { part }),
         ancestor(),
         path(),
         id().prop_map(SortKey::Root),
@@ -253,7 +255,11 @@ proptest! {
             SortKey::Orphan(id) => SortKey::Orphan(long_id(&id)),
             SortKey::Revision { version, topic } => SortKey::Revision { version, topic: long(&topic) },
             SortKey::Latest { topic } => SortKey::Latest { topic: long(&topic) },
-            key @ (SortKey::Node | SortKey::Lineage | SortKey::Cascade) => key,
+            key @ (SortKey::Node
+            | SortKey::Lineage
+            | SortKey::Cascade
+            | SortKey::Operation
+            | SortKey::Idempotency { .. }) => key,
         };
         match schema.sort_key(&key) {
             Ok(sk) => {
