@@ -34,7 +34,10 @@ impl DynamoDbLocal {
     #[must_use]
     pub fn start() -> Self {
         let directory = directory();
-        let installed = directory.is_dir();
+        let has_jars = |entries: std::fs::ReadDir| {
+            entries.flatten().any(|entry| entry.path().extension().is_some_and(|extension| extension == "jar"))
+        };
+        let installed = std::fs::read_dir(&directory).is_ok_and(has_jars);
         assert!(installed, "DynamoDB Local isn't in {}: run {INSTALL}", directory.display());
         // Between here and Java's own listening the port may be taken by somebody else: then another one.
         (0..3)

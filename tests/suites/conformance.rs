@@ -16,6 +16,8 @@ mod queries;
 mod streams;
 #[path = "conformance/support.rs"]
 mod support;
+#[path = "conformance/transactions.rs"]
+mod transactions;
 #[path = "conformance/values.rs"]
 mod values;
 
@@ -81,6 +83,14 @@ on_every_engine! {
         a_query_says_where_to_go_on_as_soon_as_its_limit_is_reached
         a_page_ends_at_a_megabyte
         a_query_that_makes_no_sense_is_no_fault_of_an_item
+    }
+    transactions {
+        a_transaction_does_all_of_its_actions
+        a_transaction_of_which_a_condition_fails_does_nothing_and_says_which
+        a_transaction_has_up_to_100_actions_on_distinct_items
+        a_transaction_with_one_impossible_item_is_refused_whole
+        a_read_of_some_attributes_returns_them_and_the_key
+        an_eventual_read_costs_half_of_a_strong_one
     }
     streams {
         every_change_makes_a_record_with_both_images_in_the_order_of_its_item

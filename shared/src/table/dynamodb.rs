@@ -450,12 +450,8 @@ impl Table for DynamoTable {
         };
         match self.send(Kind::Write, request).await? {
             Ok(output) => {
-                let capacity = || output.consumed_capacity().iter();
-                Ok(Reply {
-                    value: Transacted::Done,
-                    read_units: capacity().filter_map(ConsumedCapacity::read_capacity_units).sum(),
-                    write_units: capacity().map(|capacity| units(Some(capacity))).sum(),
-                })
+                let write_units = output.consumed_capacity().iter().map(|capacity| units(Some(capacity))).sum();
+                Ok(Reply { value: Transacted::Done, read_units: 0.0, write_units })
             }
             Err(Ok(failed)) => Ok(Reply { value: Transacted::Failed(failed), read_units: 0.0, write_units: 1.0 }),
             Err(Err(error)) => Err(error),
