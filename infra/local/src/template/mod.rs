@@ -32,8 +32,10 @@ pub struct Template {
     table_id: String,
     event_source: EventSource,
     timeout: Duration,
-    environment: BTreeMap<String, Value>,
-    environment_path: Path,
+    /// The function that the event source invokes.
+    function_id: String,
+    /// The environment of each function, by the function's logical id.
+    environments: BTreeMap<String, BTreeMap<String, Value>>,
 }
 
 impl Template {
@@ -68,19 +70,26 @@ impl Template {
             Some(timeout) => timeout.integer(1, TIMEOUT_SECONDS_MAX)?,
             None => TIMEOUT_SECONDS_DEFAULT,
         };
-        let mut environment = BTreeMap::new();
-        for of in [&globals, &function] {
-            if let Some(variables) = of.get("Environment").and_then(|environment| environment.get("Variables")) {
-                environment.extend(variables.entries()?.map(|(name, property)| (name.clone(), property.value.clone())));
+        let mut environments = BTreeMap::new();
+        for id in functions(&document) {
+            let path = Path::of(&["Resources", &id, "Properties"]);
+            let value = resolve(&path, &document["Resources"][&id]["Properties"])?;
+            let mut environment = BTreeMap::new();
+            for of in [&globals, &Property { path, value: &value }] {
+                if let Some(variables) = of.get("Environment").and_then(|environment| environment.get("Variables")) {
+                    let variables = variables.entries()?;
+                    environment.extend(variables.map(|(name, property)| (name.clone(), property.value.clone())));
+                }
             }
+            environments.insert(id, environment);
         }
         Ok(Template {
             table: TableDefinition::of(&Property { path: table_path, value: &table_value })?,
             table_id,
             event_source: EventSource::of(&event)?,
             timeout: Duration::from_secs(timeout.unsigned_abs()),
-            environment,
-            environment_path: function.path.join("Environment").join("Variables"),
+            function_id,
+            environments,
         })
     }
 
@@ -99,18 +108,44 @@ impl Template {
         self.timeout
     }
 
-    /// The function's environment, references to the table replaced by `table_name`.
+    /// The environment of the function on the stream, references to the table replaced by `table_name`.
     pub fn environment(&self, table_name: &str) -> Result<BTreeMap<String, String>, TemplateError> {
+        self.environment_of(&self.function_id, table_name, &BTreeMap::new())
+    }
+
+    /// The environment of a function by its logical id, references to the table replaced by `table_name`, and what only a
+    /// stack has (a secret, say) by what is given for it.
+    pub fn environment_of(
+        &self,
+        function: &str,
+        table_name: &str,
+        given: &BTreeMap<String, String>,
+    ) -> Result<BTreeMap<String, String>, TemplateError> {
+        let path = Path::of(&["Resources", function, "Properties", "Environment", "Variables"]);
+        let variables = self.environments.get(function).ok_or_else(|| TemplateError::missing(&path))?;
         let table = json!({ "Ref": self.table_id });
         let table_name = Value::from(table_name);
         let mut environment = BTreeMap::new();
-        for (name, value) in &self.environment {
-            let value = if *value == table { &table_name } else { value };
-            let property = Property { path: self.environment_path.join(name), value };
-            environment.insert(name.clone(), property.text()?);
+        for (name, value) in variables {
+            let text = match given.get(name) {
+                Some(given) => given.clone(),
+                None => {
+                    let value = if *value == table { &table_name } else { value };
+                    Property { path: path.join(name), value }.text()?
+                }
+            };
+            environment.insert(name.clone(), text);
         }
         Ok(environment)
     }
+}
+
+/// The logical ids of all functions.
+fn functions(document: &Value) -> Vec<String> {
+    let resources = document.get("Resources").and_then(Value::as_object).into_iter().flatten();
+    let is_function =
+        |resource: &Value| resource.get("Type").and_then(Value::as_str) == Some("AWS::Serverless::Function");
+    resources.filter(|(_, resource)| is_function(resource)).map(|(id, _)| id.clone()).collect()
 }
 
 /// The function that has the document's one event of type DynamoDB, and the event's name.
