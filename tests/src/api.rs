@@ -1,0 +1,280 @@
+//! Clients of the HTTP API: over a port of this machine, and as API Gateway hands requests to the functions. Both must be
+//! answered alike, so suites are run through each.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+use axum::Router;
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use sapwood_http::caller::Claims;
+use sapwood_http::serve::{Lambda, Options, answer, lambda_service, serve_local};
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::oneshot;
+
+/// A request.
+#[derive(Clone, Debug)]
+pub struct Asked {
+    /// The method.
+    pub method: String,
+    /// The path and the query string, as they are written on the wire.
+    pub target: String,
+    /// The headers.
+    pub headers: Vec<(String, String)>,
+    /// The body.
+    pub body: Option<Vec<u8>>,
+}
+
+/// What it was answered.
+#[derive(Clone, Debug)]
+pub struct Answered {
+    /// The status code.
+    pub status: u16,
+    /// The headers, their names in lower case.
+    pub headers: BTreeMap<String, String>,
+    /// The body.
+    pub body: Vec<u8>,
+}
+
+impl Asked {
+    /// A request without a body.
+    #[must_use]
+    pub fn new(method: &str, target: impl Into<String>) -> Self {
+        Self { method: method.to_owned(), target: target.into(), headers: Vec::new(), body: None }
+    }
+
+    /// With a header.
+    #[must_use]
+    pub fn header(mut self, name: &str, value: &str) -> Self {
+        self.headers.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// With a JSON body, of the media type that its method calls for.
+    #[must_use]
+    pub fn json(self, body: &Value) -> Self {
+        let kind = if self.method == "PATCH" { "application/merge-patch+json" } else { "application/json" };
+        self.header("content-type", kind).bytes(body.to_string())
+    }
+
+    /// With a body of any bytes.
+    #[must_use]
+    pub fn bytes(mut self, body: impl Into<Vec<u8>>) -> Self {
+        self.body = Some(body.into());
+        self
+    }
+}
+
+impl Answered {
+    /// The body as JSON.
+    ///
+    /// # Panics
+    /// Where it is none.
+    #[must_use]
+    pub fn json(&self) -> Value {
+        serde_json::from_slice(&self.body)
+            .unwrap_or_else(|error| panic!("{error}: {} {}", self.status, String::from_utf8_lossy(&self.body)))
+    }
+
+    /// A header.
+    #[must_use]
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name).map(String::as_str)
+    }
+}
+
+/// A way to the API.
+#[derive(Debug)]
+pub enum Api {
+    /// A port of this machine.
+    Http {
+        /// Where it listens.
+        address: SocketAddr,
+        /// Dropped, it stops.
+        _stop: oneshot::Sender<()>,
+    },
+    /// The functions behind API Gateway: which of them a request reaches, template.yaml says.
+    Gateway {
+        /// The one that reads.
+        reader: Box<Lambda>,
+        /// The one that writes.
+        writer: Box<Lambda>,
+        /// What the authorizer says of every caller.
+        claims: Claims,
+    },
+}
+
+impl Api {
+    /// Both routers on one port.
+    pub async fn http(reader: Router, writer: Router, options: Options, claims: Claims) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let (stop, stopped) = oneshot::channel();
+        let shutdown = async {
+            let _ = stopped.await;
+        };
+        tokio::spawn(serve_local(listener, reader.merge(writer), options, claims, shutdown));
+        Self::Http { address, _stop: stop }
+    }
+
+    /// Each router in a function of its own.
+    #[must_use]
+    pub fn gateway(reader: Router, writer: Router, options: &Options, claims: Claims) -> Self {
+        let lambda = |router| Box::new(lambda_service(router, options.clone()));
+        Self::Gateway { reader: lambda(reader), writer: lambda(writer), claims }
+    }
+
+    /// Sends a request.
+    pub async fn send(&self, asked: &Asked) -> Answered {
+        match self {
+            Self::Http { address, .. } => over_http(*address, asked).await,
+            Self::Gateway { reader, writer, claims } => {
+                let Some(event) = event(asked, claims) else {
+                    // The gateway answers a `%25` itself.
+                    return Answered { status: 400, headers: BTreeMap::new(), body: Vec::new() };
+                };
+                let function = if is_for_writer(asked) { writer } else { reader };
+                through_gateway(function, &event).await
+            }
+        }
+    }
+}
+
+/// By method and path, as the events of the two functions in the template have it.
+fn is_for_writer(asked: &Asked) -> bool {
+    matches!(asked.method.as_str(), "POST" | "PUT" | "PATCH" | "DELETE") || asked.target.starts_with("/operations/")
+}
+
+/// Sends an event to a function.
+pub async fn through_gateway(function: &Lambda, event: &Value) -> Answered {
+    let response = answer(function, &event.to_string()).await.unwrap();
+    let headers = response["headers"].as_object().into_iter().flatten();
+    let body = response["body"].as_str().unwrap_or_default();
+    Answered {
+        status: response["statusCode"].as_u64().unwrap().try_into().unwrap(),
+        headers: headers.map(|(name, value)| (name.to_lowercase(), value.as_str().unwrap().to_owned())).collect(),
+        body: match response["isBase64Encoded"].as_bool() {
+            Some(true) => BASE64_STANDARD.decode(body).unwrap(),
+            _ => body.as_bytes().to_vec(),
+        },
+    }
+}
+
+/// The event that API Gateway's HTTP API makes of a request (payload 2.0). None where it answers 400 itself.
+#[must_use]
+pub fn event(asked: &Asked, claims: &Claims) -> Option<Value> {
+    let (path, query) = asked.target.split_once('?').unwrap_or((&asked.target, ""));
+    let path = as_the_gateway_decodes(path)?;
+    let mut headers: BTreeMap<String, String> = BTreeMap::new();
+    for (name, value) in &asked.headers {
+        let entry = headers.entry(name.to_lowercase()).or_default();
+        *entry = if entry.is_empty() { value.clone() } else { format!("{entry},{value}") };
+    }
+    let mut event = json!({
+        "version": "2.0",
+        "routeKey": format!("{} /{{proxy+}}", asked.method),
+        "rawPath": path,
+        "rawQueryString": query,
+        "headers": headers,
+        "requestContext": {
+            "accountId": "123456789012",
+            "apiId": "api",
+            "authorizer": { "jwt": { "claims": claims, "scopes": null } },
+            "domainName": "api.execute-api.eu-central-1.amazonaws.com",
+            "domainPrefix": "api",
+            "http": {
+                "method": asked.method, "path": path, "protocol": "HTTP/1.1", "sourceIp": "192.0.2.1", "userAgent": "test",
+            },
+            "requestId": "test",
+            "routeKey": format!("{} /{{proxy+}}", asked.method),
+            "stage": "$default",
+            "time": "21/Nov/2026:04:39:45 +0000",
+            "timeEpoch": 1_795_236_000_000_u64,
+        },
+        "isBase64Encoded": false,
+    });
+    if let Some(body) = &asked.body {
+        match std::str::from_utf8(body) {
+            Ok(text) => event["body"] = text.into(),
+            Err(_) => {
+                event["body"] = BASE64_STANDARD.encode(body).into();
+                event["isBase64Encoded"] = true.into();
+            }
+        }
+    }
+    Some(event)
+}
+
+/// What becomes of a path on its way through the gateway: decoded, `..` as it is, cut at nothing.
+fn as_the_gateway_decodes(path: &str) -> Option<String> {
+    let mut bytes = Vec::new();
+    let mut rest = path.as_bytes();
+    while let Some((&byte, after)) = rest.split_first() {
+        let hex = |at: usize| after.get(at).and_then(|digit| char::from(*digit).to_digit(16));
+        match (byte, hex(0), hex(1)) {
+            (b'%', Some(high), Some(low)) => {
+                let decoded = u8::try_from(high * 16 + low).unwrap();
+                if decoded == b'%' {
+                    return None;
+                }
+                bytes.push(decoded);
+                rest = &after[2..];
+            }
+            (b'%', _, _) => return None,
+            _ => {
+                bytes.push(byte);
+                rest = after;
+            }
+        }
+    }
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Over a connection of its own, byte by byte as it is asked: a library would put right what is to be tested.
+async fn over_http(address: SocketAddr, asked: &Asked) -> Answered {
+    let mut request = format!("{} {} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n", asked.method, asked.target);
+    for (name, value) in &asked.headers {
+        request += &format!("{name}: {value}\r\n");
+    }
+    if let Some(body) = &asked.body {
+        request += &format!("content-length: {}\r\n", body.len());
+    }
+    let mut bytes = request.into_bytes();
+    bytes.extend(b"\r\n");
+    bytes.extend(asked.body.iter().flatten());
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    // A server that has seen enough may answer, and close, before it has read all.
+    let _ = stream.write_all(&bytes).await;
+    let mut raw = Vec::new();
+    let _ = stream.read_to_end(&mut raw).await;
+    answered(&raw)
+}
+
+fn answered(raw: &[u8]) -> Answered {
+    let end = raw.windows(4).position(|window| window == b"\r\n\r\n").expect("an answer has a head");
+    let head = String::from_utf8(raw[..end].to_vec()).unwrap();
+    let mut lines = head.split("\r\n");
+    let status = lines.next().unwrap().split(' ').nth(1).unwrap().parse().unwrap();
+    let headers: BTreeMap<String, String> = lines
+        .map(|line| line.split_once(':').unwrap())
+        .map(|(name, value)| (name.to_lowercase(), value.trim().to_owned()))
+        .collect();
+    let body = &raw[end + 4..];
+    let is_chunked = headers.get("transfer-encoding").is_some_and(|coding| coding == "chunked");
+    Answered { status, body: if is_chunked { unchunked(body) } else { body.to_vec() }, headers }
+}
+
+fn unchunked(mut rest: &[u8]) -> Vec<u8> {
+    let mut body = Vec::new();
+    loop {
+        let line = rest.windows(2).position(|window| window == b"\r\n").unwrap();
+        let length = usize::from_str_radix(std::str::from_utf8(&rest[..line]).unwrap(), 16).unwrap();
+        if length == 0 {
+            return body;
+        }
+        body.extend(&rest[line + 2..line + 2 + length]);
+        rest = &rest[line + 2 + length + 2..];
+    }
+}
