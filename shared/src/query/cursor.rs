@@ -143,6 +143,8 @@ impl CursorKey {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
+
     use super::*;
     use crate::keys::Tenant;
 
