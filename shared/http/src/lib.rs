@@ -1,1 +1,4 @@
 //! What both HTTP functions share.
+
+pub mod contract;
+pub mod json;
