@@ -1,0 +1,1 @@
+//! What a connection's bytes say that hyper doesn't hand on.
