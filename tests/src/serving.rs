@@ -1,0 +1,70 @@
+//! The whole stack in this process: the engine, the stream handler behind its mapping, and both HTTP functions.
+
+use std::collections::BTreeMap;
+
+use sapwood::table::DynamoTable;
+use sapwood_http::caller::Claims;
+use sapwood_local::template::Template;
+
+use crate::api::{Answered, Api, Asked};
+use crate::running::{Running, TABLE, TEMPLATE};
+
+/// How requests reach the functions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// Over a port of this machine.
+    Http,
+    /// As events of API Gateway.
+    Gateway,
+}
+
+/// A running stack with its API.
+pub struct Serving {
+    /// What runs behind it.
+    pub running: Running,
+    /// The way to it.
+    pub api: Api,
+}
+
+impl Serving {
+    /// A stack with parameters of the template set, and callers with these claims.
+    pub async fn start(way: Way, parameters: &[(&str, &str)], claims: &[(&str, &str)]) -> Self {
+        let running = Running::start(parameters).await;
+        let api = api(&running.url(), way, parameters, claims).await;
+        Self { running, api }
+    }
+
+    /// The API of the same table for callers with other claims.
+    pub async fn for_others(&self, way: Way, parameters: &[(&str, &str)], claims: &[(&str, &str)]) -> Api {
+        api(&self.running.url(), way, parameters, claims).await
+    }
+
+    /// Sends a request.
+    pub async fn send(&self, asked: &Asked) -> Answered {
+        self.api.send(asked).await
+    }
+}
+
+/// The functions as the template configures them, on the engine at `url`.
+async fn api(url: &str, way: Way, parameters: &[(&str, &str)], claims: &[(&str, &str)]) -> Api {
+    let parameters: BTreeMap<String, String> =
+        parameters.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    let template = Template::parse_with(TEMPLATE, &parameters).unwrap();
+    let given = BTreeMap::from([("CURSOR_KEY".to_owned(), "a key for tests, of no secrecy".to_owned())]);
+    let [of_reader, of_writer] =
+        ["ApiReader", "ApiWriter"].map(|function| template.environment_of(function, TABLE, &given).unwrap());
+    let reader = api_reader::Config::read(|name| of_reader.get(name).cloned()).unwrap();
+    let writer = api_writer::Config::read(|name| of_writer.get(name).cloned()).unwrap();
+    let options = reader.options.clone();
+    let table = DynamoTable::local(url, TABLE, reader.settings.schema.clone());
+    let reader = {
+        let table = table.clone();
+        api_reader::router(api_reader::State::new(move |deadline| table.until(deadline), reader.settings, reader.cursors))
+    };
+    let writer = api_writer::router(api_writer::State::new(move |deadline| table.until(deadline), writer));
+    let claims: Claims = claims.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    match way {
+        Way::Http => Api::http(reader, writer, options, claims).await,
+        Way::Gateway => Api::gateway(reader, writer, &options, claims),
+    }
+}
