@@ -157,6 +157,18 @@ async fn a_chunked_body_over_the_limit_is_refused() {
 }
 
 #[tokio::test]
+async fn a_body_that_is_announced_as_far_too_large_is_not_waited_for() {
+    let server = Server::start(options(), Claims::new()).await;
+    let head = "POST /nodes HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\ncontent-length: 20000000\r\n\r\n";
+    for begun in ["", "[1]"] {
+        let read = server.exchange(format!("{head}{begun}").into_bytes());
+        let read = tokio::time::timeout(Duration::from_secs(5), read).await.unwrap();
+        assert!(read.starts_with(b"HTTP/1.1 413 "), "{}", String::from_utf8_lossy(&read));
+    }
+    server.stop().await;
+}
+
+#[tokio::test]
 async fn a_server_that_is_told_to_stop_ends_idle_connections() {
     let server = Server::start(options(), Claims::new()).await;
     let idle = std::net::TcpStream::connect(server.at).unwrap();
