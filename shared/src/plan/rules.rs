@@ -43,6 +43,10 @@ pub enum Rule {
     LatestSecondLook,
     /// A failed item fails its first record in the batch.
     FailFirstRecord,
+    /// A move checks the way of the moved node, not that of its new parent alone.
+    WayOfMoved,
+    /// A move checks the ways it has read at all.
+    WayChecks,
 }
 
 /// Which rules are kept: all of them, outside of tests.
