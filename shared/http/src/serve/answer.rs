@@ -78,6 +78,8 @@ impl Api {
         let id = request.extensions().get().map_or_else(String::new, |RequestId(id)| id.clone());
         let cors = Cors::of(&self.options.cors_origins, &method, request.headers());
         let deadline = *request.extensions_mut().get_or_insert_with(|| Deadline(began + REQUEST_TIME_MAX));
+        let route = Route::default();
+        request.extensions_mut().insert(route.clone());
         choose_encoding(&method, request.headers_mut());
         let answered = async { self.route(target?, request).await };
         let mut response = match tokio::time::timeout_at(deadline.0 + GRACE, answered).await {
@@ -90,7 +92,7 @@ impl Api {
             cors.apply(response.headers_mut());
         }
         join_vary(response.headers_mut());
-        log(&method, &id, &response, began.elapsed());
+        log(&method, &id, &route, &response, began.elapsed());
         response
     }
 
@@ -166,15 +168,14 @@ fn join_vary(headers: &mut HeaderMap) {
 }
 
 /// One line a request, and nothing in it that a user chose: no path, no id, no query.
-fn log(method: &Method, id: &str, response: &Response, took: Duration) {
-    let route = response.extensions().get().map_or("none", |Route(route)| route.as_str());
+fn log(method: &Method, id: &str, route: &Route, response: &Response, took: Duration) {
     let usage = response.extensions().get().copied().unwrap_or(Usage::default());
     // A method can be any word.
     let known = [Method::GET, Method::HEAD, Method::POST, Method::PUT, Method::PATCH, Method::DELETE, Method::OPTIONS];
     tracing::info!(
         request_id = id,
         method = known.iter().find(|known| *known == method).map_or("other", Method::as_str),
-        route,
+        route = route.as_str(),
         status = response.status().as_u16(),
         ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
         calls = usage.calls,

@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::convert::Infallible;
+use std::sync::{Arc, OnceLock};
 
 use axum::Router;
 use axum::extract::{MatchedPath, Request};
@@ -21,26 +22,32 @@ const COMPRESSED_BYTES_MIN: u64 = 1_024;
 /// All that takes a request and has an answer, whatever happens.
 pub(super) type Routes = BoxCloneSyncService<Request, Response, Infallible>;
 
-/// The route that answered, for the log.
-#[derive(Clone, Debug)]
-pub(super) struct Route(pub(super) MatchedPath);
+/// The route that answers, for the log. Whoever sends a request looks into it afterwards, however that went.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Route(Arc<OnceLock<MatchedPath>>);
+
+impl Route {
+    /// With the names of its parameters in place of what they hold.
+    pub(super) fn as_str(&self) -> &str {
+        self.0.get().map_or("none", MatchedPath::as_str)
+    }
+}
 
 pub(super) fn routes(router: Router) -> Routes {
     let router = router.method_not_allowed_fallback(not_allowed).layer(from_fn(keep_route)).fallback(not_found);
     let caught = CatchPanicLayer::custom(panicked).layer(router);
     let compression = CompressionLayer::new().gzip(true).compress_when(SizeAbove::new(COMPRESSED_BYTES_MIN));
-    let answer =
-        compression.layer(caught).map_request(|request: Request| request).map_response(IntoResponse::into_response);
-    BoxCloneSyncService::new(answer)
+    let answer = compression.layer(caught);
+    BoxCloneSyncService::new(answer.map_request(|request: Request| request).map_response(IntoResponse::into_response))
 }
 
 async fn keep_route(request: Request, next: Next) -> Response {
-    let route = request.extensions().get::<MatchedPath>().cloned();
-    let mut response = next.run(request).await;
-    if let Some(route) = route {
-        response.extensions_mut().insert(Route(route));
+    let extensions = request.extensions();
+    if let (Some(Route(route)), Some(matched)) = (extensions.get(), extensions.get::<MatchedPath>()) {
+        // It is set once, since a request is routed once.
+        let _ = route.set(matched.clone());
     }
-    response
+    next.run(request).await
 }
 
 async fn not_found() -> Problem {

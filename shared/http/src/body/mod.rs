@@ -25,19 +25,18 @@ pub async fn read_whole(mut body: Body) -> Result<Bytes, Problem> {
     let mut whole = Vec::new();
     let mut seen = 0;
     let announced = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
-    while let Some(frame) = body.frame().await {
+    while seen.max(announced) <= SKIPPED_BYTES_MAX
+        && let Some(frame) = body.frame().await
+    {
         let frame = frame.map_err(|_| Problem::new(Kind::BadJson, "the body broke off; send it again"))?;
         let Ok(data) = frame.into_data() else { continue };
         seen += data.len();
-        if seen.max(announced) > SKIPPED_BYTES_MAX {
-            break;
-        }
         if seen.max(announced) <= BODY_BYTES_MAX {
             whole.extend_from_slice(&data);
         }
     }
-    match seen {
-        ..=BODY_BYTES_MAX if announced <= BODY_BYTES_MAX => Ok(whole.into()),
+    match seen.max(announced) {
+        ..=BODY_BYTES_MAX => Ok(whole.into()),
         _ => Err(Problem::new(Kind::BodyTooLarge, "a body has at most 1 MB (1,048,576 bytes); send less at once")),
     }
 }
