@@ -12,7 +12,6 @@ use crate::calls::{
 use crate::state::State;
 
 /// The router of the reads. It is to be served by `sapwood_http::serve`, which says who calls and until when.
-#[must_use]
 pub fn router<T: Table + 'static>(state: State<T>) -> Router {
     Router::new()
         .route("/roots", call::<Roots, T>())
