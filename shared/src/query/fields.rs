@@ -61,7 +61,8 @@ impl Fields {
     }
 
     /// These of a node's own attributes.
-    pub(super) fn of_node(&self, item: &Item, schema: &Schema) -> Item {
+    #[must_use]
+    pub fn of_node(&self, item: &Item, schema: &Schema) -> Item {
         let names = schema.names();
         let mut attributes = self.of(item, schema);
         attributes.remove(&names.parent);

@@ -27,7 +27,7 @@ pub use ancestors::Ancestor;
 pub use below::{Below, Window};
 pub use error::ReadError;
 pub use fields::Fields;
-pub use node::{Node, Stamps};
+pub use node::Stamps;
 pub use page::{Bounds, Page, Want};
 pub use path::{AtPath, Within};
 pub use revisions::{Order, Revision};

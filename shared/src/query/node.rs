@@ -1,26 +1,11 @@
-//! One node.
+//! One node, and who wrote it.
 
 use std::collections::BTreeSet;
 
-use super::{Fields, ReadError, Reader};
-use crate::keys::{Id, NodeRef};
+use super::{ReadError, Reader};
+use crate::keys::NodeRef;
 use crate::model::{AttributeValue, BaseNode, CREATED_AT, CREATED_BY, Item, UPDATED_AT, UPDATED_BY};
 use crate::table::{Patience, Reading, Table};
-
-/// A node as its base record has it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Node {
-    /// Its id.
-    pub id: Id,
-    /// Its parent; a root has none.
-    pub parent: Option<Id>,
-    /// Its name inside a path, where that isn't the id.
-    pub segment: Option<String>,
-    /// The user's own attributes.
-    pub attributes: Item,
-    /// Who wrote it, and when.
-    pub stamps: Stamps,
-}
 
 /// Who had the API write a base record, and when; nothing where another client has written it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -49,22 +34,14 @@ impl Stamps {
 }
 
 impl<T: Table, P: Patience> Reader<'_, T, P> {
-    /// A node, with all its attributes.
+    /// A node's base record, whole.
     ///
     /// # Errors
     /// [`ReadError::Absent`] and [`ReadError::Unreadable`]; [`ReadError::Table`] as everywhere.
-    pub async fn node(&self, node: &NodeRef, strong: bool) -> Result<Node, ReadError> {
-        let schema = self.session.schema();
+    pub async fn node(&self, node: &NodeRef, strong: bool) -> Result<BaseNode, ReadError> {
         let reading = Reading { strong, attributes: None };
-        let item = self.session.get(&schema.node_key(node), &reading).await?;
-        let base = self.base(node, item)?;
-        Ok(Node {
-            id: node.id.clone(),
-            attributes: Fields::all().of_node(&base.item, schema),
-            stamps: Stamps::read(&base.item),
-            parent: base.parent,
-            segment: base.segment,
-        })
+        let item = self.session.get(&self.session.schema().node_key(node), &reading).await?;
+        self.base(node, item)
     }
 
     /// The base record in an item.

@@ -6,6 +6,7 @@ use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
 use super::revisions::{self, TOPIC_BYTES_MAX};
+use super::schemas::WrittenAttributes;
 use super::{Children, NodeBody, OperationBody, PatchNode, ProblemBody, ReplaceNode, RevisionBody, Revisions};
 use crate::json::{self, Attributes, Fault, Fields, FromJson, JsonError, Place};
 
@@ -23,8 +24,7 @@ pub struct Batch {
 }
 
 /// One operation: an object with one field, which says what is done.
-#[derive(Clone, Debug, PartialEq, ToSchema)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Debug, PartialEq)]
 pub enum BatchOperation {
     /// Creates or replaces a node.
     Put(PutOperation),
@@ -37,27 +37,20 @@ pub enum BatchOperation {
 }
 
 /// A node to create or replace, as `PUT /nodes/{id}` does; without an id, to create, as `POST /nodes` does.
-#[derive(Clone, Debug, PartialEq, ToSchema)]
-#[serde(deny_unknown_fields)]
-#[schema(as = PutOperation)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct PutOperation {
     /// Its id. Without one it gets a UUID.
-    #[schema(value_type = String, required = false, min_length = 1, max_length = 1014)]
     pub id: Option<Id>,
     /// What it is to be.
-    #[serde(flatten)]
     pub node: ReplaceNode,
 }
 
 /// A merge patch of a node, as `PATCH /nodes/{id}` does.
-#[derive(Clone, Debug, PartialEq, ToSchema)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct PatchOperation {
     /// Its id.
-    #[schema(value_type = String, min_length = 1, max_length = 1014)]
     pub id: Id,
     /// What changes.
-    #[serde(flatten)]
     pub patch: PatchNode,
 }
 
@@ -87,7 +80,7 @@ pub struct RevisionOperation {
     #[schema(min_length = 1, max_length = 1015)]
     pub topic: String,
     /// Its attributes.
-    #[schema(value_type = super::schemas::WrittenAttributes)]
+    #[schema(value_type = WrittenAttributes)]
     pub attributes: Attributes,
 }
 
@@ -124,7 +117,7 @@ pub struct BatchResult {
 }
 
 /// What an operation answers.
-#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum BatchBody {
     /// A revision that was appended.

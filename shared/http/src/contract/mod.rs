@@ -4,7 +4,9 @@
 //! where. Bodies of answers are built of what was read from the table.
 
 mod batch;
+mod docs;
 mod nodes;
+mod openapi;
 mod operations;
 mod reads;
 mod revisions;
@@ -17,7 +19,9 @@ pub use batch::{
     Batch, BatchBody, BatchOperation, BatchResult, BatchResults, DeleteOperation, OPERATIONS_MAX, PatchOperation,
     PutOperation, RevisionOperation,
 };
+pub use docs::docs_html;
 pub use nodes::{CreateNode, NodeBody, PatchNode, ReplaceNode};
+pub use openapi::{Route, openapi, routes};
 pub use operations::{Children, OperationBody, OperationStatus, Revisions};
 pub use reads::{
     AncestorBody, CountBody, DescendantBody, FanoutBody, LatestBody, Page, PathBody, RootBody, TreeBody, TreeNode,

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
+use super::schemas::WrittenAttributes;
 use crate::json::{self, Attributes, Fields, FromJson, JsonError, MergePatch, Place};
 
 /// A node.
@@ -81,7 +82,7 @@ pub struct CreateNode {
     #[schema(value_type = Option<String>, min_length = 1, max_length = 1014)]
     pub segment: Option<String>,
     /// Its attributes.
-    #[schema(value_type = super::schemas::WrittenAttributes, required = false)]
+    #[schema(value_type = WrittenAttributes, required = false)]
     pub attributes: Attributes,
 }
 
@@ -96,7 +97,7 @@ pub struct ReplaceNode {
     #[schema(value_type = Option<String>, min_length = 1, max_length = 1014)]
     pub segment: Option<String>,
     /// All its attributes: those that aren't here go.
-    #[schema(value_type = super::schemas::WrittenAttributes, required = false)]
+    #[schema(value_type = WrittenAttributes, required = false)]
     pub attributes: Attributes,
 }
 
@@ -112,7 +113,7 @@ pub struct PatchNode {
     pub segment: Option<Option<String>>,
     /// What changes of its attributes: null removes one, an object merges into the map that is there, anything else
     /// takes the place of what is there.
-    #[schema(value_type = super::schemas::WrittenAttributes, required = false)]
+    #[schema(required = false)]
     pub attributes: MergePatch,
 }
 

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
+use super::schemas::RemovalMode;
 use crate::json::{self, FromJson, JsonError, Place};
 
 /// What becomes of the children of a node that is deleted.
@@ -91,7 +92,7 @@ pub struct OperationBody {
     /// How far it is.
     pub status: OperationStatus,
     /// What becomes of the children.
-    #[schema(value_type = super::schemas::RemovalMode)]
+    #[schema(value_type = RemovalMode)]
     pub mode: Children,
     /// The node that is removed.
     #[schema(examples("CUSTOMER#7"))]

@@ -80,7 +80,7 @@ pub struct PathBody {
     #[schema(examples(json!(["NE", "OMAHA"])))]
     pub path: Vec<String>,
     /// How far below the root.
-    #[schema(minimum = 0, maximum = 98)]
+    #[schema(minimum = 1, maximum = 98)]
     pub depth: usize,
     /// Those of its attributes that rows carry.
     pub attributes: Attributes,
@@ -114,28 +114,32 @@ pub struct TreeNode {
     pub children: Vec<TreeNode>,
 }
 
-/// A whole subtree.
+/// A whole subtree: the node with its children, each with its own. Past 5,000 nodes or 5 MB it is cut, and goes on on
+/// further pages: there the node comes without its attributes, and `children` holds what comes next by depth, of which
+/// `parent` says where it belongs.
 #[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
 pub struct TreeBody {
     /// The id that was asked for.
     #[schema(min_length = 1, max_length = 1014)]
     pub id: String,
-    /// Its parent's id. Absent for a root.
+    /// Its parent's id. Absent for a root, and on further pages.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub parent: Option<String>,
     /// 0.
     #[schema(minimum = 0, maximum = 0)]
     pub depth: usize,
-    /// Its attributes.
-    pub attributes: Attributes,
-    /// Its children, by id, each with its own.
+    /// Its attributes. Absent on further pages.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub attributes: Option<Attributes>,
+    /// Its children, by id; on further pages, what comes next.
     pub children: Vec<TreeNode>,
-    /// That the subtree goes on past 5,000 nodes or 5 MB.
+    /// That the subtree goes on.
     #[serde(skip_serializing_if = "is_false")]
     #[schema(required = false)]
     pub truncated: bool,
-    /// Where it goes on, in the order of depth: give it back as `cursor`.
+    /// Where it goes on: give it back as `cursor`. Absent where nothing is left.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub cursor: Option<String>,

@@ -7,6 +7,7 @@ use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
 use super::nodes::text;
+use super::schemas::WrittenAttributes;
 use crate::json::{self, Attributes, Fields, FromJson, JsonError, Place};
 
 /// Longest topic in bytes: what a sort key leaves beside the highest version, so that no history ever comes to an end
@@ -79,7 +80,7 @@ impl RevisionBody {
 #[serde(deny_unknown_fields)]
 pub struct CreateRevision {
     /// Its attributes.
-    #[schema(value_type = super::schemas::WrittenAttributes)]
+    #[schema(value_type = WrittenAttributes)]
     pub attributes: Attributes,
 }
 
