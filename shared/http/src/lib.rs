@@ -1,1 +1,14 @@
-//! What both HTTP functions share.
+//! What both HTTP functions share: problems, paths, callers, headers, bodies, and how a router is served.
+//!
+//! A function makes an `axum::Router` and hands it to [`serve`], which does all that isn't the function's own: it puts paths
+//! right before they are routed, says who calls, answers what no route answers, compresses, and logs. The same service
+//! runs under Lambda and on a local port, so that both answer alike.
+
+pub mod body;
+pub mod caller;
+pub mod headers;
+pub mod log;
+pub mod parameters;
+pub mod path;
+pub mod problem;
+pub mod serve;

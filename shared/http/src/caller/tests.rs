@@ -1,0 +1,63 @@
+#![allow(clippy::unwrap_used)]
+
+use lambda_http::aws_lambda_events::apigw::ApiGatewayRequestAuthorizer;
+use serde_json::json;
+
+use super::*;
+
+fn claims(authorizer: serde_json::Value) -> Claims {
+    claims_of(&serde_json::from_value::<ApiGatewayRequestAuthorizer>(authorizer).unwrap())
+}
+
+fn caller(claim: Option<&str>, authorizer: serde_json::Value) -> Result<(String, Option<String>), Kind> {
+    let authority = Authority { tenant_claim: claim.map(str::to_owned) };
+    let caller = authority.caller(&claims(authorizer), "anonymous").map_err(|problem| problem.kind())?;
+    Ok((caller.name, caller.tenant.map(|tenant| tenant.as_str().to_owned())))
+}
+
+fn named(name: &str, tenant: Option<&str>) -> Result<(String, Option<String>), Kind> {
+    Ok((name.to_owned(), tenant.map(str::to_owned)))
+}
+
+#[test]
+fn a_jwt_names_its_subject_and_the_tenant_by_any_claim() {
+    let jwt = json!({"jwt": {"claims": {"sub": "u1", "custom:tenant": "acme", "username": "eve"}, "scopes": null}});
+    assert_eq!(caller(Some("custom:tenant"), jwt.clone()), named("u1", Some("acme")));
+    assert_eq!(caller(None, jwt), named("u1", None));
+    assert_eq!(caller(None, json!({"jwt": {"claims": {"client_id": "app"}}})), named("app", None));
+    assert_eq!(caller(None, json!({"jwt": {"claims": {"sub": "", "username": "eve"}}})), named("eve", None));
+}
+
+#[test]
+fn an_iam_caller_is_named_by_its_arn() {
+    let iam = json!({"iam": {"userArn": "arn:aws:iam::111122223333:user/eve", "accountId": "111122223333"}});
+    assert_eq!(caller(Some("accountId"), iam), named("arn:aws:iam::111122223333:user/eve", Some("111122223333")));
+    let cognito = json!({"iam": {"cognitoIdentity": {"amr": [], "identityId": "x", "identityPoolId": "pool"}}});
+    assert_eq!(caller(Some("cognitoIdentityPoolId"), cognito), named("anonymous", Some("pool")));
+}
+
+#[test]
+fn a_lambda_authorizers_context_names_by_texts_numbers_and_flags() {
+    let context = json!({"lambda": {"sub": "u1", "tenant": 7, "list": ["acme"], "nothing": null}});
+    assert_eq!(caller(Some("tenant"), context.clone()), named("u1", Some("7")));
+    assert_eq!(caller(Some("list"), context.clone()), Err(Kind::Forbidden));
+    assert_eq!(caller(Some("nothing"), context), Err(Kind::Forbidden));
+}
+
+#[test]
+fn a_jwts_claims_are_not_mixed_with_what_else_there_is() {
+    let both = json!({"jwt": {"claims": {"sub": "u1"}}, "lambda": {"tenant": "acme"}, "iam": {"userArn": "arn"}});
+    assert_eq!(caller(Some("tenant"), both), Err(Kind::Forbidden));
+}
+
+#[test]
+fn a_claim_that_is_missing_empty_or_impossible_is_refused_without_a_word_of_it() {
+    for value in [json!({}), json!({"tenant": ""}), json!({"tenant": "a#b"}), json!({"tenant": "x".repeat(2_000)})] {
+        let authority = Authority { tenant_claim: Some("tenant".to_owned()) };
+        let problem = authority.caller(&claims(json!({"jwt": {"claims": value}})), "anonymous").unwrap_err();
+        assert_eq!(problem.kind(), Kind::Forbidden);
+        assert!(!problem.detail().contains("a#b") && problem.detail().len() < 200);
+    }
+    assert_eq!(caller(Some("tenant"), json!({})), Err(Kind::Forbidden));
+    assert_eq!(caller(None, json!({})), named("anonymous", None));
+}

@@ -1,0 +1,55 @@
+//! The headers of a request that say how it is to be done.
+
+mod content;
+mod etag;
+mod idempotency;
+mod preconditions;
+mod prefer;
+#[cfg(test)]
+mod tests;
+
+use axum::http::{HeaderMap, HeaderName};
+pub use content::{demand_json, demand_merge_patch};
+pub use etag::{Etag, etag};
+pub use idempotency::IdempotencyKey;
+pub use preconditions::{Etags, Preconditions};
+pub use prefer::{WAIT_SECONDS_MAX, Wait};
+
+use crate::problem::{Kind, Problem};
+
+fn bad_header(name: &HeaderName, detail: &str) -> Problem {
+    Problem::new(Kind::BadHeader, detail).at(name.as_str())
+}
+
+/// The values of a header as one list, as HTTP means several of them. None: there is no such header.
+fn joined(headers: &HeaderMap, name: &HeaderName) -> Result<Option<String>, Problem> {
+    let values: Result<Vec<&str>, _> = headers.get_all(name).iter().map(|value| value.to_str()).collect();
+    let values = values.map_err(|_| bad_header(name, "it holds characters other than visible ASCII"))?;
+    Ok((!values.is_empty()).then(|| values.join(", ")))
+}
+
+/// Cuts at a separator outside of quotes.
+fn split_quoted(text: &str, separator: char) -> Vec<&str> {
+    let (mut quoted, mut escaped) = (false, false);
+    let parts = text.split(move |c: char| {
+        let cut = c == separator && !quoted;
+        quoted ^= c == '"' && !escaped;
+        escaped = quoted && c == '\\' && !escaped;
+        cut
+    });
+    parts.map(str::trim).collect()
+}
+
+/// What stands between quotes, its escapes read; None where that isn't well-formed.
+fn unquote(text: &str) -> Option<String> {
+    let mut rest = text.strip_prefix('"')?.strip_suffix('"').filter(|_| text.len() > 1)?.chars();
+    let mut found = String::new();
+    while let Some(c) = rest.next() {
+        match c {
+            '"' => return None,
+            '\\' => found.push(rest.next().filter(|c| matches!(c, '"' | '\\'))?),
+            c => found.push(c),
+        }
+    }
+    Some(found)
+}

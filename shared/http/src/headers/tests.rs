@@ -1,0 +1,152 @@
+#![allow(clippy::unwrap_used)]
+
+use axum::http::HeaderValue;
+use axum::http::header::{CONTENT_TYPE, IF_MATCH, IF_NONE_MATCH};
+use serde_json::json;
+
+use super::*;
+
+fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {
+    let pairs = pairs
+        .iter()
+        .map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_bytes(value.as_bytes()).unwrap()));
+    pairs.collect()
+}
+
+fn known() -> Etag {
+    Etag::of(b"known")
+}
+
+#[test]
+fn an_entity_tag_is_strong_short_and_of_the_content() {
+    let tag = etag(&json!({"id": "V", "attributes": {"a": 1}})).unwrap();
+    assert_eq!(tag, etag(&json!({"attributes": {"a": 1}, "id": "V"})).unwrap());
+    assert_ne!(tag, etag(&json!({"id": "V", "attributes": {"a": 2}})).unwrap());
+    assert_eq!(tag.header().to_str().unwrap(), tag.to_string());
+    assert_eq!(tag.to_string().len(), 24, "22 characters of base64 in quotes: {tag}");
+}
+
+/// What a write may do where the content is known, and where nothing is.
+fn checks(pairs: &[(&'static str, &str)]) -> (bool, bool) {
+    let preconditions = Preconditions::read(&headers(pairs)).unwrap();
+    (preconditions.check(Some(&known())).is_ok(), preconditions.check(None).is_ok())
+}
+
+#[test]
+fn preconditions_hold_as_rfc_9110_says() {
+    let tag = known().to_string();
+    let weak = format!("W/{tag}");
+    let among = format!("\"a,b\", {weak},{tag} ,");
+    for (name, value, expected) in [
+        ("if-match", "*", (true, false)),
+        ("if-match", tag.as_str(), (true, false)),
+        ("if-match", &weak, (false, false)),
+        ("if-match", &among, (true, false)),
+        ("if-match", "\"other\"", (false, false)),
+        ("if-none-match", "*", (false, true)),
+        ("if-none-match", &tag, (false, true)),
+        ("if-none-match", &weak, (false, true)),
+        ("if-none-match", "\"other\"", (true, true)),
+    ] {
+        assert_eq!(checks(&[(name, value)]), expected, "{name}: {value}");
+    }
+    assert_eq!(checks(&[]), (true, true));
+    assert_eq!(checks(&[("if-match", "\"other\""), ("if-match", &tag)]), (true, false), "several are one list");
+}
+
+#[test]
+fn a_precondition_that_fails_is_named() {
+    let wanted = |pairs| Preconditions::read(&headers(pairs)).unwrap().check(Some(&known())).unwrap_err();
+    assert_eq!(wanted(&[("if-match", "\"x\"")]).kind(), Kind::PreconditionFailed);
+    assert_eq!(wanted(&[("if-match", "\"x\"")]).field(), Some(IF_MATCH.as_str()));
+    assert_eq!(wanted(&[("if-none-match", "*")]).field(), Some(IF_NONE_MATCH.as_str()));
+}
+
+#[test]
+fn a_reader_who_has_it_needs_it_not_again() {
+    let unchanged =
+        |value: &str| Preconditions::read(&headers(&[("if-none-match", value)])).unwrap().unchanged(&known());
+    assert!(unchanged(&format!("\"a\", W/{}", known())) && unchanged("*"));
+    assert!(!unchanged("\"a\"") && !Preconditions::default().unchanged(&known()));
+}
+
+#[test]
+fn entity_tags_that_are_none_are_refused() {
+    for value in ["", ",", "abc", "\"abc", "w/\"abc\"", "\"a\" \"b\"x", "*, \"a\"", "\"a b\"", "W/", "\"é\""] {
+        let problem = Preconditions::read(&headers(&[("if-match", value)])).unwrap_err();
+        assert_eq!((problem.kind(), problem.field()), (Kind::BadHeader, Some("if-match")), "{value}");
+    }
+}
+
+fn wait(values: &[&str]) -> Option<u8> {
+    let pairs: Vec<_> = values.iter().map(|value| ("prefer", *value)).collect();
+    Wait::read(&headers(&pairs)).unwrap().seconds
+}
+
+#[test]
+fn a_wait_is_found_among_other_preferences_and_cut_to_what_is_possible() {
+    assert_eq!(wait(&[]), None);
+    assert_eq!(wait(&["wait=5"]), Some(5));
+    assert_eq!(wait(&["respond-async, WAIT = 7; x=\"wait=3\""]), Some(7));
+    assert_eq!(wait(&["return=minimal", "wait=\"9\""]), Some(9));
+    assert_eq!(wait(&["note=\"a, wait=3\""]), None, "inside of quotes is another's");
+    assert_eq!(wait(&["note=\"\\\", wait=3\", wait=4"]), Some(4));
+    assert_eq!(wait(&["wait=5, wait=6"]), Some(5), "the first counts");
+    assert_eq!(wait(&["wait=21"]), Some(20));
+    assert_eq!(wait(&["wait=99999999999999999999"]), Some(20));
+    assert_eq!(wait(&["wait=0"]), None);
+    assert_eq!(wait(&["waiting=3"]), None);
+    assert_eq!(Wait { seconds: Some(20) }.applied().unwrap(), "wait=20");
+    assert_eq!(Wait::default().applied(), None);
+}
+
+#[test]
+fn a_wait_that_is_no_number_of_seconds_is_refused() {
+    for value in ["wait", "wait=", "wait=-1", "wait=1.5", "wait=soon", "wait=+5", "wait=\"5"] {
+        let problem = Wait::read(&headers(&[("prefer", value)])).unwrap_err();
+        assert_eq!((problem.kind(), problem.field()), (Kind::BadHeader, Some("prefer")), "{value}");
+    }
+}
+
+#[test]
+fn an_idempotency_key_is_a_quoted_string_or_the_same_without_quotes() {
+    let key = |value: &str| IdempotencyKey::read(&headers(&[("idempotency-key", value)]));
+    assert_eq!(key("\"8e03978e-40d5\"").unwrap(), key("8e03978e-40d5").unwrap());
+    assert_eq!(key("\"a\\\"b\\\\\"").unwrap().0.unwrap(), "a\"b\\");
+    assert_eq!(key(&"k".repeat(255)).unwrap().0.unwrap().len(), 255);
+    assert_eq!(IdempotencyKey::read(&headers(&[])).unwrap().0, None);
+    for value in ["", "\"\"", "\"a", "\"", "\"a\"b\"", "\"a\\b\"", "a b", "é", "\"a b\"", &"k".repeat(256)] {
+        let problem = key(value).unwrap_err();
+        assert_eq!((problem.kind(), problem.field()), (Kind::BadHeader, Some("idempotency-key")), "{value}");
+    }
+    assert!(IdempotencyKey::read(&headers(&[("idempotency-key", "a"), ("idempotency-key", "a")])).is_err());
+}
+
+#[test]
+fn a_body_says_that_it_is_json_or_a_merge_patch() {
+    let of = |value: &str| headers(&[("content-type", value)]);
+    let read = |headers: &HeaderMap| (demand_json(headers).is_ok(), demand_merge_patch(headers).is_ok());
+    for (value, expected) in [
+        ("application/json", (true, false)),
+        ("Application/JSON; charset=UTF-8", (true, false)),
+        ("application/json;charset=\"utf-8\"", (true, false)),
+        ("application/json; charset=latin1", (false, false)),
+        ("application/vnd.sapwood+json", (true, false)),
+        ("application/merge-patch+json", (true, true)),
+        ("application/json-patch+json", (true, false)),
+        ("text/json", (false, false)),
+        ("text/plain", (false, false)),
+        ("", (false, false)),
+    ] {
+        assert_eq!(read(&of(value)), expected, "{value}");
+    }
+    assert_eq!(read(&headers(&[])), (false, false));
+    assert_eq!(read(&headers(&[("content-type", "application/json"), ("content-encoding", "gzip")])), (false, false));
+    assert_eq!(
+        read(&headers(&[("content-type", "application/json"), ("content-encoding", "identity")])),
+        (true, false)
+    );
+    let twice = headers(&[("content-type", "application/json"), ("content-type", "text/plain")]);
+    assert_eq!(read(&twice), (false, false));
+    assert_eq!(demand_json(&HeaderMap::new()).unwrap_err().field(), Some(CONTENT_TYPE.as_str()));
+}

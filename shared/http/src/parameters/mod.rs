@@ -1,0 +1,147 @@
+//! The parameters of a query string: each known, given once, and of its type.
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
+
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+
+use crate::problem::{Kind, Problem};
+
+/// The parameters of a request. Each is taken by its name and type; [`Parameters::end`] refuses what is left.
+///
+/// ```
+/// use sapwood_http::parameters::Parameters;
+/// let mut parameters = Parameters::read("limit=10&id_prefix=ORDER%23")?;
+/// assert_eq!(parameters.number("limit", 1..=1_000)?, Some(10));
+/// assert_eq!(parameters.text("id_prefix"), Some("ORDER#".to_owned()));
+/// parameters.end()?;
+/// # Ok::<(), sapwood_http::problem::Problem>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Parameters {
+    left: BTreeMap<String, String>,
+    asked: Vec<&'static str>,
+}
+
+impl Parameters {
+    /// Of a query string as it arrived.
+    ///
+    /// # Errors
+    /// [`Kind::BadParameter`] for bad percent-encoding, for bytes that are no UTF-8, and for a name given twice.
+    pub fn read(query: &str) -> Result<Self, Problem> {
+        let mut left = BTreeMap::new();
+        for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            let name = decode(name).ok_or_else(|| bad("", "the name of a parameter is badly percent-encoded"))?;
+            let value =
+                decode(value).ok_or_else(|| bad(&name, "it is badly percent-encoded; a `%` itself is `%25`"))?;
+            if left.insert(name.clone(), value).is_some() {
+                return Err(bad(&name, "it is given more than once"));
+            }
+        }
+        Ok(Self { left, asked: Vec::new() })
+    }
+
+    /// Text, whatever it is.
+    pub fn text(&mut self, name: &'static str) -> Option<String> {
+        self.asked.push(name);
+        self.left.remove(name)
+    }
+
+    /// A whole number, in digits.
+    ///
+    /// # Errors
+    /// [`Kind::BadParameter`] for anything else and outside the range, here and below.
+    pub fn number(&mut self, name: &'static str, range: RangeInclusive<u64>) -> Result<Option<u64>, Problem> {
+        let Some(text) = self.text(name) else { return Ok(None) };
+        let digits = text.bytes().all(|b| b.is_ascii_digit());
+        match text.parse().ok().filter(|number| digits && range.contains(number)) {
+            Some(number) => Ok(Some(number)),
+            None => Err(bad(name, &format!("it takes a whole number from {} to {}", range.start(), range.end()))),
+        }
+    }
+
+    /// `true` or `false`.
+    ///
+    /// # Errors
+    /// See [`Parameters::number`].
+    pub fn flag(&mut self, name: &'static str) -> Result<Option<bool>, Problem> {
+        self.choice(name, &[("true", true), ("false", false)])
+    }
+
+    /// One of several words.
+    ///
+    /// # Errors
+    /// See [`Parameters::number`].
+    pub fn choice<T: Copy>(&mut self, name: &'static str, choices: &[(&str, T)]) -> Result<Option<T>, Problem> {
+        let Some(text) = self.text(name) else { return Ok(None) };
+        let Some((_, choice)) = choices.iter().find(|(word, _)| *word == text) else {
+            let words: Vec<String> = choices.iter().map(|(word, _)| format!("`{word}`")).collect();
+            return Err(bad(name, &format!("it takes one of {}", words.join(", "))));
+        };
+        Ok(Some(*choice))
+    }
+
+    /// Names with commas between them.
+    ///
+    /// # Errors
+    /// See [`Parameters::number`]; for an empty name.
+    pub fn list(&mut self, name: &'static str) -> Result<Option<Vec<String>>, Problem> {
+        let Some(text) = self.text(name) else { return Ok(None) };
+        match text.split(',').any(str::is_empty) {
+            true => Err(bad(name, "it takes names with commas between them")),
+            false => Ok(Some(text.split(',').map(str::to_owned).collect())),
+        }
+    }
+
+    /// Refuses the parameters that nothing has asked for: a misspelt one would change what is answered without a word.
+    ///
+    /// # Errors
+    /// See [`Parameters::number`].
+    pub fn end(self) -> Result<(), Problem> {
+        let Some(unknown) = self.left.into_keys().next() else { return Ok(()) };
+        let known: Vec<String> = self.asked.iter().map(|name| format!("`{name}`")).collect();
+        Err(match known.is_empty() {
+            true => bad(&unknown, "this call takes no parameters"),
+            false => bad(&unknown, &format!("this call doesn't know it; it takes {}", known.join(", "))),
+        })
+    }
+}
+
+/// Longest name that is repeated in a problem.
+const NAME_CHARS_MAX: usize = 100;
+
+fn bad(name: &str, detail: &str) -> Problem {
+    let name = name.chars().take(NAME_CHARS_MAX).collect::<String>();
+    Problem::new(Kind::BadParameter, detail).at(name)
+}
+
+/// `+` is a space, `%XX` a byte.
+fn decode(text: &str) -> Option<String> {
+    let bytes = crate::path::percent_decode(&text.replace('+', " ")).ok()?;
+    String::from_utf8(bytes).ok()
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for Parameters {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Problem> {
+        Self::read(parts.uri.query().unwrap_or_default())
+    }
+}
+
+/// For a call that takes no parameters.
+#[derive(Clone, Copy, Debug)]
+pub struct NoParameters;
+
+impl<S: Send + Sync> FromRequestParts<S> for NoParameters {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        Parameters::from_request_parts(parts, state).await?.end().map(|()| Self)
+    }
+}

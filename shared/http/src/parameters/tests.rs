@@ -1,0 +1,64 @@
+#![allow(clippy::unwrap_used)]
+
+use super::*;
+
+fn at<T: std::fmt::Debug>(result: Result<T, Problem>) -> String {
+    let problem = result.unwrap_err();
+    assert_eq!(problem.kind(), Kind::BadParameter);
+    problem.field().unwrap().to_owned()
+}
+
+#[test]
+fn parameters_are_decoded_as_forms_are() {
+    let mut parameters = Parameters::read("&a=b+c%20d%2B&%C3%A9=%F0%9F%8C%B3&empty&x=y=z&").unwrap();
+    assert_eq!(parameters.text("a").unwrap(), "b c d+");
+    assert_eq!(parameters.text("é").unwrap(), "🌳");
+    assert_eq!(parameters.text("empty").unwrap(), "");
+    assert_eq!(parameters.text("x").unwrap(), "y=z");
+    assert_eq!(parameters.text("a"), None);
+    parameters.end().unwrap();
+}
+
+#[test]
+fn each_type_takes_its_own_and_names_the_parameter_that_does_not_fit() {
+    let read = |query: &str| Parameters::read(query).unwrap();
+    assert_eq!(read("limit=1000").number("limit", 1..=1_000).unwrap(), Some(1_000));
+    assert_eq!(read("").number("limit", 1..=1_000).unwrap(), None);
+    for value in ["0", "1001", "-1", "+1", "1.0", "", "ten", "99999999999999999999", "%201"] {
+        assert_eq!(at(read(&format!("limit={value}")).number("limit", 1..=1_000)), "limit", "{value}");
+    }
+    assert_eq!(read("consistent=true").flag("consistent").unwrap(), Some(true));
+    assert_eq!(read("consistent=false").flag("consistent").unwrap(), Some(false));
+    for value in ["", "1", "True", "yes"] {
+        assert_eq!(at(read(&format!("consistent={value}")).flag("consistent")), "consistent", "{value}");
+    }
+    assert_eq!(read("order=asc").choice("order", &[("desc", 1), ("asc", 2)]).unwrap(), Some(2));
+    let refused = read("order=up").choice("order", &[("desc", 1), ("asc", 2)]).unwrap_err();
+    assert_eq!(refused.detail(), "it takes one of `desc`, `asc`");
+    assert_eq!(read("fields=a,b").list("fields").unwrap().unwrap(), ["a", "b"]);
+    for value in ["", "a,", ",a", "a,,b"] {
+        assert_eq!(at(read(&format!("fields={value}")).list("fields")), "fields", "{value}");
+    }
+}
+
+#[test]
+fn unknown_and_repeated_parameters_are_refused() {
+    let mut parameters = Parameters::read("limit=1&limti=2").unwrap();
+    parameters.text("cursor");
+    parameters.number("limit", 1..=10).unwrap();
+    let refused = parameters.end().unwrap_err();
+    assert_eq!((refused.field(), refused.kind()), (Some("limti"), Kind::BadParameter));
+    assert!(refused.detail().contains("`cursor`, `limit`"), "{refused}");
+    assert_eq!(at(Parameters::read("a=1&a=1")), "a");
+    assert_eq!(at(Parameters::read("a=1&%61=2")), "a");
+    assert_eq!(at(Parameters::read("=1").unwrap().end()), "");
+    assert_eq!(at(Parameters::read(&format!("{}=1", "x".repeat(500))).unwrap().end()).len(), 100);
+}
+
+#[test]
+fn bad_percent_encoding_is_refused() {
+    for query in ["a=%", "a=%2", "a=%zz", "a=%FF", "a=%C3"] {
+        assert_eq!(at(Parameters::read(query)), "a", "{query}");
+    }
+    assert_eq!(at(Parameters::read("%=1")), "");
+}

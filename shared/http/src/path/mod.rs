@@ -1,0 +1,59 @@
+//! Ids, segments and topics in the path of a URL: `ORDER#98765` is `ORDER~2398765`.
+//!
+//! Letters, digits, `-`, `_` and `.` stand for themselves, every other byte is `~XX`: a spelling that nothing on the way
+//! decodes, cuts or puts right. API Gateway hands over paths decoded; what has got into a path in that way is refused, since
+//! it can't be told from what separates (`DELETE /nodes/ORDER#98765` must never reach `ORDER`).
+
+mod params;
+mod segment;
+#[cfg(test)]
+mod tests;
+
+pub use params::{IdPath, PathParams};
+pub(crate) use segment::percent_decode;
+pub use segment::{SegmentError, decode_segment, encode_segment};
+
+use crate::problem::{Kind, Problem};
+
+/// The same path as the router is to see it: each segment as [`encode_segment`] writes it. What `%XX` and `~XX` say stays in its
+/// segment, a slash as well.
+///
+/// # Errors
+/// [`Kind::BadPath`] for a byte that should have been written `~XX`, a bad escape, an empty segment (but the last: such a
+/// path has no route), `.` or `..`.
+pub fn normalise(path: &str) -> Result<String, Problem> {
+    let Some(segments) = path.strip_prefix('/') else {
+        return Err(bad_path("a path begins with `/`"));
+    };
+    let count = segments.split('/').count();
+    let mut normal = String::with_capacity(path.len());
+    for (at, segment) in segments.split('/').enumerate() {
+        if segment.is_empty() && at + 1 < count {
+            return Err(bad_path("`//`: a segment of a path can't be empty"));
+        }
+        normal.push('/');
+        normal.push_str(&normal_segment(segment)?);
+    }
+    Ok(normal)
+}
+
+fn normal_segment(segment: &str) -> Result<String, Problem> {
+    if let Some(other) = segment.chars().find(|c| !(c.is_ascii_alphanumeric() || "-_.~%".contains(*c))) {
+        return Err(not_in_a_path(other));
+    }
+    let escaped = percent_decode(segment).map_err(|error| bad_path(&error.to_string()))?;
+    if escaped == b"." || escaped == b".." {
+        return Err(bad_path("`.` and `..` lead nowhere here; an id that is one is written `~2E`, `~2E~2E`"));
+    }
+    let text = segment::tilde_decode(&escaped).map_err(|error| bad_path(&error.to_string()))?;
+    Ok(encode_segment(&text))
+}
+
+fn not_in_a_path(c: char) -> Problem {
+    let spelt = encode_segment(c.encode_utf8(&mut [0; 4]));
+    bad_path(&format!("a character that has to be escaped in a path; write it as {spelt}"))
+}
+
+fn bad_path(detail: &str) -> Problem {
+    Problem::new(Kind::BadPath, detail)
+}

@@ -1,0 +1,173 @@
+//! The kinds of problems.
+
+use axum::http::StatusCode;
+
+/// A kind of problem: one for each error of the contract.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Kind {
+    /// The path of the URL can't be read.
+    BadPath,
+    /// A parameter of the query string is unknown or doesn't fit.
+    BadParameter,
+    /// The cursor was altered, or belongs to another query or tenant.
+    BadCursor,
+    /// A header can't be read.
+    BadHeader,
+    /// The body is no such JSON.
+    BadJson,
+    /// The authorizer names no tenant.
+    Forbidden,
+    /// Revisions are kept here.
+    RevisionsKept,
+    /// There is no such thing.
+    NotFound,
+    /// The path is right, the method isn't.
+    MethodNotAllowed,
+    /// Something has that id already.
+    Exists,
+    /// The node has children.
+    HasChildren,
+    /// The move would make a node its own ancestor.
+    Cycle,
+    /// The node, or one above it, is being removed.
+    Leaving,
+    /// Others kept changing the same nodes.
+    Contended,
+    /// A request with this idempotency key is still running.
+    InProgress,
+    /// `If-Match` or `If-None-Match` doesn't hold.
+    PreconditionFailed,
+    /// The body is over its limit.
+    BodyTooLarge,
+    /// The body is of another media type.
+    UnsupportedMediaType,
+    /// The parent doesn't exist.
+    ParentMissing,
+    /// The node, or one below it, would be deeper than there are levels.
+    TooDeep,
+    /// An attribute's name is reserved.
+    ReservedName,
+    /// An id, topic, segment or version that no key can hold.
+    BadKey,
+    /// A value that the table can't keep.
+    BadValue,
+    /// The item would be over 400 KB.
+    ItemTooLarge,
+    /// The idempotency key was used with another body.
+    IdempotencyMismatch,
+    /// It may work in a moment.
+    Unavailable,
+    /// It is our fault.
+    Internal,
+}
+
+impl Kind {
+    /// All of them.
+    pub const ALL: [Self; 27] = [
+        Self::BadPath,
+        Self::BadParameter,
+        Self::BadCursor,
+        Self::BadHeader,
+        Self::BadJson,
+        Self::Forbidden,
+        Self::RevisionsKept,
+        Self::NotFound,
+        Self::MethodNotAllowed,
+        Self::Exists,
+        Self::HasChildren,
+        Self::Cycle,
+        Self::Leaving,
+        Self::Contended,
+        Self::InProgress,
+        Self::PreconditionFailed,
+        Self::BodyTooLarge,
+        Self::UnsupportedMediaType,
+        Self::ParentMissing,
+        Self::TooDeep,
+        Self::ReservedName,
+        Self::BadKey,
+        Self::BadValue,
+        Self::ItemTooLarge,
+        Self::IdempotencyMismatch,
+        Self::Unavailable,
+        Self::Internal,
+    ];
+
+    /// The status code of its answer.
+    #[must_use]
+    pub fn status(self) -> StatusCode {
+        match self {
+            Self::BadPath | Self::BadParameter | Self::BadCursor | Self::BadHeader | Self::BadJson => {
+                StatusCode::BAD_REQUEST
+            }
+            Self::Forbidden | Self::RevisionsKept => StatusCode::FORBIDDEN,
+            Self::NotFound => StatusCode::NOT_FOUND,
+            Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
+            Self::Exists | Self::HasChildren | Self::Cycle | Self::Leaving | Self::Contended | Self::InProgress => {
+                StatusCode::CONFLICT
+            }
+            Self::PreconditionFailed => StatusCode::PRECONDITION_FAILED,
+            Self::BodyTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::UnsupportedMediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            Self::ParentMissing
+            | Self::TooDeep
+            | Self::ReservedName
+            | Self::BadKey
+            | Self::BadValue
+            | Self::ItemTooLarge
+            | Self::IdempotencyMismatch => StatusCode::UNPROCESSABLE_ENTITY,
+            Self::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Internal => StatusCode::INTERNAL_SERVER_ERROR,
+        }
+    }
+
+    /// Its name in the `type` of a problem.
+    #[must_use]
+    pub fn slug(self) -> &'static str {
+        self.texts().0
+    }
+
+    /// What it is, for a reader.
+    #[must_use]
+    pub fn title(self) -> &'static str {
+        self.texts().1
+    }
+
+    /// The `type` of a problem: `urn:sapwood:problem:cycle`.
+    #[must_use]
+    pub fn uri(self) -> String {
+        format!("urn:sapwood:problem:{}", self.slug())
+    }
+
+    fn texts(self) -> (&'static str, &'static str) {
+        match self {
+            Self::BadPath => ("bad-path", "The path can't be read"),
+            Self::BadParameter => ("bad-parameter", "A parameter is unknown or doesn't fit"),
+            Self::BadCursor => ("bad-cursor", "The cursor isn't one of this query"),
+            Self::BadHeader => ("bad-header", "A header can't be read"),
+            Self::BadJson => ("bad-json", "The body isn't the JSON that is expected"),
+            Self::Forbidden => ("forbidden", "The caller may not do this"),
+            Self::RevisionsKept => ("revisions-kept", "Revisions can't be changed here"),
+            Self::NotFound => ("not-found", "There is no such thing"),
+            Self::MethodNotAllowed => ("method-not-allowed", "The path doesn't take this method"),
+            Self::Exists => ("exists", "It exists already"),
+            Self::HasChildren => ("has-children", "The node has children"),
+            Self::Cycle => ("cycle", "A node can't be below itself"),
+            Self::Leaving => ("leaving", "The node is being removed"),
+            Self::Contended => ("contended", "Others change the same nodes"),
+            Self::InProgress => ("in-progress", "The first request with this key is still running"),
+            Self::PreconditionFailed => ("precondition-failed", "A precondition doesn't hold"),
+            Self::BodyTooLarge => ("body-too-large", "The body is too large"),
+            Self::UnsupportedMediaType => ("unsupported-media-type", "The body is of another media type"),
+            Self::ParentMissing => ("parent-missing", "The parent doesn't exist"),
+            Self::TooDeep => ("too-deep", "The tree would be too deep"),
+            Self::ReservedName => ("reserved-name", "The name is reserved"),
+            Self::BadKey => ("bad-key", "No key can hold this"),
+            Self::BadValue => ("bad-value", "The value can't be kept"),
+            Self::ItemTooLarge => ("item-too-large", "The item is too large"),
+            Self::IdempotencyMismatch => ("idempotency-mismatch", "The key was used with another body"),
+            Self::Unavailable => ("unavailable", "Not at this moment"),
+            Self::Internal => ("internal", "Something went wrong here"),
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! What is answered when a request can't be answered: `application/problem+json` ([RFC 9457]).
+//!
+//! [RFC 9457]: https://www.rfc-editor.org/rfc/rfc9457
+
+mod kind;
+mod sources;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+
+use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
+use axum::http::{HeaderName, HeaderValue};
+use axum::response::{IntoResponse, Response};
+pub use kind::Kind;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// The media type of problems.
+pub const MEDIA_TYPE: &str = "application/problem+json";
+
+/// Why a request isn't answered. Its text says what to do, and holds nothing that the caller didn't send or may not see.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    kind: Kind,
+    detail: String,
+    field: Option<String>,
+    headers: Vec<(HeaderName, HeaderValue)>,
+}
+
+impl Problem {
+    /// A problem, and what to do about it.
+    pub fn new(kind: Kind, detail: impl Into<String>) -> Self {
+        Self { kind, detail: detail.into(), field: None, headers: Vec::new() }
+    }
+
+    /// With the field, parameter or header at fault.
+    #[must_use]
+    pub fn at(self, field: impl Into<String>) -> Self {
+        Self { field: Some(field.into()), ..self }
+    }
+
+    /// With one more header in the answer.
+    #[must_use]
+    pub fn header(mut self, name: HeaderName, value: HeaderValue) -> Self {
+        self.headers.push((name, value));
+        self
+    }
+
+    /// Which problem.
+    #[must_use]
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// What to do about it.
+    #[must_use]
+    pub fn detail(&self) -> &str {
+        &self.detail
+    }
+
+    /// The field, parameter or header at fault.
+    #[must_use]
+    pub fn field(&self) -> Option<&str> {
+        self.field.as_deref()
+    }
+
+    /// As it is written, in an answer or inside of one (a batch has a result per operation).
+    #[must_use]
+    pub fn body(&self) -> ProblemBody {
+        ProblemBody {
+            kind: self.kind.uri(),
+            title: self.kind.title().to_owned(),
+            status: self.kind.status().as_u16(),
+            detail: self.detail.clone(),
+            field: self.field.clone(),
+        }
+    }
+}
+
+/// A problem as it is written.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ProblemBody {
+    /// Which problem, as a URI that stays the same: `urn:sapwood:problem:cycle`.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// The same for every problem of this type.
+    pub title: String,
+    /// The status code of the answer.
+    pub status: u16,
+    /// What to do about it.
+    pub detail: String,
+    /// The field, parameter or header at fault.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub field: Option<String>,
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        // All that is written is text and a number: it can't fail, and a client would read the status all the same.
+        let body = serde_json::to_vec(&self.body()).unwrap_or_default();
+        let mut response = (self.kind.status(), body).into_response();
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(MEDIA_TYPE));
+        if self.kind == Kind::Unavailable {
+            headers.insert(RETRY_AFTER, HeaderValue::from_static("1"));
+        }
+        headers.extend(self.headers);
+        response
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.kind.title(), self.detail)
+    }
+}
+
+impl std::error::Error for Problem {}

@@ -1,0 +1,50 @@
+//! Problems made of the core's errors.
+
+use sapwood::keys::KeyError;
+use sapwood::table::{ErrorKind, TableError};
+
+use super::{Kind, Problem};
+
+impl From<TableError> for Problem {
+    /// The error's own text is the table's: it is logged and goes no further.
+    fn from(error: TableError) -> Self {
+        match error.kind {
+            ErrorKind::Retry => {
+                tracing::warn!(%error, "the table doesn't answer in time");
+                Self::new(Kind::Unavailable, "the table is busy; try again in a moment")
+            }
+            ErrorKind::Refuse => {
+                tracing::warn!(%error, "the table refuses an item");
+                Self::new(
+                    Kind::BadValue,
+                    "the table refuses this item; keep it under 400 KB with all names, and nested less than 32 deep",
+                )
+            }
+            ErrorKind::GiveUp => {
+                tracing::error!(%error, "the table can't be used");
+                Self::internal()
+            }
+        }
+    }
+}
+
+impl From<KeyError> for Problem {
+    fn from(error: KeyError) -> Self {
+        match error {
+            // Nothing in a request chooses these: the deployment's settings don't fit.
+            KeyError::Tenancy { .. } | KeyError::Name { .. } => {
+                tracing::error!(%error, "a key of these settings can't be built");
+                Self::internal()
+            }
+            error => Self::new(Kind::BadKey, error.to_string()),
+        }
+    }
+}
+
+impl Problem {
+    /// Our fault; what it is stands in the log.
+    #[must_use]
+    pub fn internal() -> Self {
+        Self::new(Kind::Internal, "the log says what; try again, and if it stays tell who runs this")
+    }
+}

@@ -1,0 +1,187 @@
+//! One request, from its target to its answer.
+
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::{Body, HttpBody};
+use axum::extract::Request;
+use axum::http::header::{
+    ACCEPT_ENCODING, ALLOW, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, VARY, X_CONTENT_TYPE_OPTIONS,
+};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
+use axum::response::{IntoResponse, Response};
+use sapwood::table::{Deadline, Usage};
+use tokio::time::Instant;
+use tower::ServiceExt;
+
+use super::Options;
+use super::cors::Cors;
+use super::routes::{Route, Routes, routes};
+use super::target::target;
+use crate::body::read_whole;
+use crate::problem::{Kind, Problem};
+
+/// How long a request may go on starting calls to the table; API Gateway waits for 30 seconds.
+pub const REQUEST_TIME_MAX: Duration = Duration::from_secs(25);
+
+/// What is left to answer once the time for calls is over.
+const GRACE: Duration = Duration::from_millis(500);
+
+/// A router as it is served. It answers every request, and never fails.
+#[derive(Clone, Debug)]
+pub struct Api {
+    routes: Routes,
+    options: Arc<Options>,
+}
+
+/// What the log calls a request.
+#[derive(Clone, Debug)]
+pub(super) struct RequestId(pub(super) String);
+
+/// A router with all that is around it: a `tower::Service` that takes requests of hyper's and others'.
+#[must_use]
+pub fn service(router: Router, options: Options) -> Api {
+    Api { routes: routes(router), options: Arc::new(options) }
+}
+
+impl tower::Service<Request> for Api {
+    type Response = Response;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Response, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        // Each request is answered by a clone of the routes that is waited for there.
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request) -> Self::Future {
+        let api = self.clone();
+        let found = target(request.uri().path(), request.uri().query());
+        Box::pin(async move { Ok(api.respond(found, request).await) })
+    }
+}
+
+impl Api {
+    pub(super) fn options(&self) -> &Options {
+        &self.options
+    }
+
+    /// Answers a request that asks for this target; its own URI doesn't count.
+    #[allow(clippy::disallowed_methods, reason = "the log says how long a request took")]
+    pub(super) async fn respond(&self, target: Result<Uri, Problem>, mut request: Request) -> Response {
+        let began = Instant::now();
+        let method = request.method().clone();
+        let id = request.extensions().get().map_or_else(String::new, |RequestId(id)| id.clone());
+        let cors = Cors::of(&self.options.cors_origins, &method, request.headers());
+        let deadline = *request.extensions_mut().get_or_insert_with(|| Deadline(began + REQUEST_TIME_MAX));
+        let route = Route::default();
+        request.extensions_mut().insert(route.clone());
+        choose_encoding(&method, request.headers_mut());
+        let answered = async { self.route(target?, request).await };
+        let mut response = match tokio::time::timeout_at(deadline.0 + GRACE, answered).await {
+            Ok(answered) => answered.unwrap_or_else(IntoResponse::into_response),
+            Err(_) => Problem::new(Kind::Unavailable, "it took too long; try again, a write may have been done")
+                .into_response(),
+        };
+        finish(&method, &mut response);
+        if let Some(cors) = cors {
+            cors.apply(response.headers_mut());
+        }
+        join_vary(response.headers_mut());
+        log(&method, &id, &route, &response, began.elapsed());
+        response
+    }
+
+    async fn route(&self, target: Uri, request: Request) -> Result<Response, Problem> {
+        let (mut parts, body) = request.into_parts();
+        parts.uri = target;
+        // As a whole and before anything else: under Lambda it is here anyhow, and an answer that is written while the client
+        // still sends may never be read.
+        let body = read_whole(body).await?;
+        let Ok(response) = self.routes.clone().oneshot(Request::from_parts(parts, Body::from(body))).await;
+        Ok(response)
+    }
+}
+
+/// Leaves of the encodings that the client takes the one that is used: what compresses would answer 406 where neither gzip nor
+/// none is taken, after the request has been done.
+fn choose_encoding(method: &Method, headers: &mut HeaderMap) {
+    let gzip = method != Method::HEAD && headers.get_all(ACCEPT_ENCODING).iter().any(takes_gzip);
+    headers.insert(ACCEPT_ENCODING, HeaderValue::from_static(if gzip { "gzip" } else { "identity" }));
+}
+
+fn takes_gzip(value: &HeaderValue) -> bool {
+    let weight =
+        |rest: &str| rest.split(';').find_map(|parameter| parameter.trim().strip_prefix("q=")?.parse::<f32>().ok());
+    let takes = |coding: &str| {
+        let (name, rest) = coding.split_once(';').unwrap_or((coding, ""));
+        let name = name.trim().to_ascii_lowercase();
+        (name == "gzip" || name == "x-gzip").then(|| weight(rest).unwrap_or(1.0) > 0.0)
+    };
+    value.to_str().is_ok_and(|value| value.split(',').filter_map(takes).any(|taken| taken))
+}
+
+/// What every answer carries, and what no answer to this method does.
+fn finish(method: &Method, response: &mut Response) {
+    if response.status() == StatusCode::METHOD_NOT_ALLOWED {
+        allow_options(response.headers_mut());
+        if method == Method::OPTIONS {
+            *response.status_mut() = StatusCode::NO_CONTENT;
+            response.headers_mut().remove(CONTENT_TYPE);
+            response.headers_mut().remove(CONTENT_LENGTH);
+            *response.body_mut() = Body::empty();
+        }
+    }
+    if method == Method::HEAD {
+        // Where the router took the body away it has said how long it was.
+        let length = response.body().size_hint().exact().filter(|_| !response.headers().contains_key(CONTENT_LENGTH));
+        if let Some(length) = length {
+            response.headers_mut().insert(CONTENT_LENGTH, length.into());
+        }
+        *response.body_mut() = Body::empty();
+    }
+    let headers = response.headers_mut();
+    headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+}
+
+fn allow_options(headers: &mut HeaderMap) {
+    let allowed = headers.get(ALLOW).and_then(|allowed| allowed.to_str().ok()).unwrap_or_default();
+    let methods = allowed.split(',').map(str::trim).filter(|method| !method.is_empty()).chain(["OPTIONS"]);
+    if let Ok(allowed) = HeaderValue::try_from(methods.collect::<Vec<_>>().join(", ")) {
+        headers.insert(ALLOW, allowed);
+    }
+}
+
+/// One header of several: Lambda's answer has room for one of a name.
+fn join_vary(headers: &mut HeaderMap) {
+    let all: Vec<&str> = headers.get_all(VARY).iter().filter_map(|value| value.to_str().ok()).collect();
+    if all.len() > 1
+        && let Ok(joined) = HeaderValue::try_from(all.join(", "))
+    {
+        headers.insert(VARY, joined);
+    }
+}
+
+/// One line a request, and nothing in it that a user chose: no path, no id, no query.
+fn log(method: &Method, id: &str, route: &Route, response: &Response, took: Duration) {
+    let usage = response.extensions().get().copied().unwrap_or(Usage::default());
+    // A method can be any word.
+    let known = [Method::GET, Method::HEAD, Method::POST, Method::PUT, Method::PATCH, Method::DELETE, Method::OPTIONS];
+    tracing::info!(
+        request_id = id,
+        method = known.iter().find(|known| *known == method).map_or("other", Method::as_str),
+        route = route.as_str(),
+        status = response.status().as_u16(),
+        ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
+        calls = usage.calls,
+        retries = usage.retries,
+        read_units = usage.read_units,
+        write_units = usage.write_units,
+        "request"
+    );
+}

@@ -1,0 +1,158 @@
+//! Served by API Gateway (HTTP API, payload 2.0) or a function URL.
+//!
+//! The event is read here and not by `lambda_http`: that makes a URI of the path, and the path arrives decoded, so `#` and `?` in it
+//! would cut it and lose the query string; a bad host or body would make it panic.
+
+use std::time::{Duration, SystemTime};
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::Request;
+use axum::http::header::{CONTENT_LENGTH, LOCATION, TRANSFER_ENCODING};
+use axum::http::{HeaderValue, Uri};
+use axum::response::Response;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use lambda_http::Error;
+use lambda_http::aws_lambda_events::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpResponse};
+use lambda_http::lambda_runtime::{self, Context, LambdaEvent, service_fn};
+use sapwood::table::Deadline;
+use tokio::time::Instant;
+
+use super::Options;
+use super::answer::{Api, REQUEST_TIME_MAX, RequestId, service};
+use super::target::target;
+use crate::caller::{Known, claims_of};
+use crate::problem::{Kind, Problem};
+
+/// What is left of an invocation to write the answer and the log.
+const LEFT_FOR_THE_ANSWER: Duration = Duration::from_secs(1);
+
+/// Waits for events and answers them, for the life of the process.
+///
+/// # Errors
+/// What the runtime gives up on.
+pub async fn run_lambda(router: Router, options: Options) -> Result<(), Error> {
+    let lambda = &lambda_service(router, options);
+    lambda_runtime::run(service_fn(|event: LambdaEvent<ApiGatewayV2httpRequest>| async move {
+        Ok::<_, Error>(lambda.handle(event.payload, &event.context).await)
+    }))
+    .await
+}
+
+/// A router as it is served under Lambda.
+#[must_use]
+pub fn lambda_service(router: Router, options: Options) -> Lambda {
+    Lambda(service(router, options))
+}
+
+/// Answers an event given as JSON as the function would, with the whole of an invocation's time: for tests without a runtime.
+///
+/// # Errors
+/// For what is no event of API Gateway's; the runtime fails such an invocation.
+#[allow(clippy::disallowed_methods, reason = "an invocation ends at a moment of the clock")]
+pub async fn answer(lambda: &Lambda, event: &str) -> Result<serde_json::Value, serde_json::Error> {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let end = now + REQUEST_TIME_MAX + LEFT_FOR_THE_ANSWER;
+    let mut context = Context::default();
+    context.request_id = "test".to_owned();
+    context.deadline = u64::try_from(end.as_millis()).unwrap_or(u64::MAX);
+    serde_json::to_value(lambda.handle(serde_json::from_str(event)?, &context).await)
+}
+
+/// A router as it is served under Lambda.
+#[derive(Clone, Debug)]
+pub struct Lambda(Api);
+
+impl Lambda {
+    /// Answers one event.
+    #[allow(clippy::disallowed_methods, reason = "an invocation ends at a moment of the clock")]
+    pub async fn handle(&self, event: ApiGatewayV2httpRequest, context: &Context) -> ApiGatewayV2httpResponse {
+        let arrived = self.arrived(&event);
+        let left = context.deadline().duration_since(SystemTime::now()).unwrap_or_default();
+        let deadline = Deadline(Instant::now() + left.saturating_sub(LEFT_FOR_THE_ANSWER).min(REQUEST_TIME_MAX));
+        let claims = event.request_context.authorizer.as_ref().map(claims_of).unwrap_or_default();
+        let known = Known(self.0.options().authority.caller(&claims, "anonymous"));
+        let (found, body) = match body(&event) {
+            Ok(body) => (arrived.target, body),
+            Err(problem) => (Err(problem), Body::empty()),
+        };
+        let mut request = Request::new(body);
+        *request.method_mut() = event.request_context.http.method;
+        *request.headers_mut() = event.headers;
+        // It is that of the body as the gateway had it.
+        request.headers_mut().remove(CONTENT_LENGTH);
+        request.extensions_mut().insert(known);
+        request.extensions_mut().insert(deadline);
+        request.extensions_mut().insert(RequestId(context.request_id.clone()));
+        let mut response = self.0.respond(found, request).await;
+        put_in_front(&arrived.prefix, &mut response);
+        written(response).await
+    }
+
+    fn arrived(&self, event: &ApiGatewayV2httpRequest) -> Arrived {
+        let path = event.raw_path.as_deref().unwrap_or_default();
+        let stage = event.request_context.stage.as_deref().filter(|stage| *stage != "$default");
+        let stage = stage.map(|stage| format!("/{stage}")).unwrap_or_default();
+        let prefix = [stage.as_str(), &self.0.options().base_path].into_iter().find(|prefix| {
+            !prefix.is_empty()
+                && path.strip_prefix(*prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        });
+        let prefix = prefix.unwrap_or_default();
+        let path = path.get(prefix.len()..).filter(|path| !path.is_empty()).unwrap_or("/");
+        // A function URL's path is what the client wrote; an API's is decoded, so a `%` in it is one of the text's own, or the
+        // gateway has left it to be guessed.
+        let as_written = event.request_context.domain_name.as_deref().is_some_and(|name| name.contains(".lambda-url."));
+        let target = match path.contains('%') && !as_written {
+            true => Err(Problem::new(
+                Kind::BadPath,
+                "percent-encoding doesn't get through API Gateway; write ~XX, and ~25 for a `%`",
+            )),
+            false => target(path, event.raw_query_string.as_deref()),
+        };
+        Arrived { prefix: prefix.to_owned(), target }
+    }
+}
+
+/// What a path says.
+struct Arrived {
+    /// What stands before the paths of the router's: a stage or a base path.
+    prefix: String,
+    target: Result<Uri, Problem>,
+}
+
+fn body(event: &ApiGatewayV2httpRequest) -> Result<Body, Problem> {
+    match &event.body {
+        Some(body) if event.is_base64_encoded => match STANDARD.decode(body) {
+            Ok(bytes) => Ok(Body::from(bytes)),
+            Err(_) => Err(Problem::new(Kind::BadJson, "the body arrived broken; send it again")),
+        },
+        Some(body) => Ok(Body::from(body.clone())),
+        None => Ok(Body::empty()),
+    }
+}
+
+/// A `Location` is from the host's root on, and the router knows nothing of what stands before its paths there.
+fn put_in_front(prefix: &str, response: &mut Response) {
+    let location = response.headers().get(LOCATION).and_then(|location| location.to_str().ok());
+    let moved = location.filter(|location| location.starts_with('/')).map(|location| format!("{prefix}{location}"));
+    if let Some(moved) = moved.and_then(|moved| HeaderValue::try_from(moved).ok()) {
+        response.headers_mut().insert(LOCATION, moved);
+    }
+}
+
+async fn written(response: Response) -> ApiGatewayV2httpResponse {
+    let (parts, body) = response.into_parts();
+    let mut written = ApiGatewayV2httpResponse::default();
+    written.status_code = parts.status.as_u16().into();
+    written.headers = parts.headers.clone();
+    // The gateway counts for itself; what belongs to a connection is no affair of an event's.
+    written.headers.remove(CONTENT_LENGTH);
+    written.headers.remove(TRANSFER_ENCODING);
+    // It knows which bodies are text, and which need base64.
+    let body = Response::from_parts(parts, body);
+    let body = lambda_http::IntoResponse::into_response(body).await.into_body();
+    written.is_base64_encoded = matches!(body, lambda_http::Body::Binary(_));
+    written.body = (!body.is_empty()).then_some(body);
+    written
+}

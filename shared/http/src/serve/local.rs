@@ -1,0 +1,110 @@
+//! Served on a port of this machine.
+
+use std::convert::Infallible;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::Request;
+use axum::http::HeaderValue;
+use axum::http::header::CONNECTION;
+use axum::response::Response;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+use tower::Service;
+
+use super::Options;
+use super::answer::{Api, RequestId, service};
+use super::connection::{Fragments, Watched};
+use crate::caller::{Claims, Known};
+use crate::problem::{Kind, Problem};
+
+/// How long a client may take to send the head of a request, or stay silent between two.
+const HEAD_TIME_MAX: Duration = Duration::from_secs(30);
+
+/// What is waited before the next connection is accepted when none can be (no file descriptors are left, say).
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// Serves until `shutdown` is over and the requests that are under way are answered. Every caller has these claims.
+///
+/// # Errors
+/// None of a single connection's.
+pub async fn serve_local(
+    listener: TcpListener,
+    router: Router,
+    options: Options,
+    claims: Claims,
+    shutdown: impl Future<Output = ()> + Send,
+) -> io::Result<()> {
+    let local = Local {
+        known: Known(options.authority.caller(&claims, "local")),
+        api: service(router, options),
+        count: Arc::default(),
+    };
+    let (stop, stopped) = watch::channel(());
+    let mut shutdown = std::pin::pin!(shutdown);
+    loop {
+        let stream = tokio::select! {
+            () = &mut shutdown => break,
+            accepted = listener.accept() => accepted,
+        };
+        match stream {
+            Ok((stream, _)) => drop(tokio::spawn(local.clone().connection(stream, stopped.clone()))),
+            Err(error) => {
+                tracing::warn!(%error, "a connection could not be accepted");
+                tokio::time::sleep(ACCEPT_PAUSE).await;
+            }
+        }
+    }
+    drop((listener, stopped));
+    // Each connection holds a receiver until it ends.
+    stop.send_replace(());
+    stop.closed().await;
+    Ok(())
+}
+
+#[derive(Clone)]
+struct Local {
+    api: Api,
+    known: Known,
+    count: Arc<AtomicU64>,
+}
+
+impl Local {
+    async fn connection(self, stream: TcpStream, mut stopped: watch::Receiver<()>) {
+        let fragments = Fragments::default();
+        let answer = hyper::service::service_fn(|request| self.clone().answer(request, fragments.seen()));
+        let serving = http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(HEAD_TIME_MAX)
+            .serve_connection(TokioIo::new(Watched::new(stream, fragments.clone())), answer);
+        let mut serving = std::pin::pin!(serving);
+        // How a connection ends is the client's affair: most just close it.
+        tokio::select! {
+            _ = serving.as_mut() => return,
+            _ = stopped.changed() => serving.as_mut().graceful_shutdown(),
+        }
+        drop(serving.await);
+    }
+
+    async fn answer(mut self, request: hyper::Request<Incoming>, cut: bool) -> Result<Response, Infallible> {
+        let mut request: Request = request.map(Body::new);
+        let number = self.count.fetch_add(1, Ordering::Relaxed) + 1;
+        request.extensions_mut().insert(RequestId(format!("local-{number}")));
+        request.extensions_mut().insert(self.known.clone());
+        if !cut {
+            return self.api.call(request).await;
+        }
+        let detail =
+            "a `#` begins a fragment, which isn't for servers; write it ~23 in a path and %23 in a query string";
+        let mut response = self.api.respond(Err(Problem::new(Kind::BadPath, detail)), request).await;
+        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+        Ok(response)
+    }
+}

@@ -1,0 +1,21 @@
+//! From what arrived to what is routed.
+
+use axum::http::Uri;
+
+use crate::path::normalise;
+use crate::problem::{Kind, Problem};
+
+/// The path put right, with the query string as it arrived.
+///
+/// # Errors
+/// What [`normalise`] refuses; [`Kind::BadParameter`] for a query string that isn't percent-encoded.
+pub(super) fn target(path: &str, query: Option<&str>) -> Result<Uri, Problem> {
+    let path = normalise(path)?;
+    let refused = || Problem::new(Kind::BadParameter, "the query string holds what must be percent-encoded there");
+    let target = match query.filter(|query| !query.is_empty()) {
+        Some(query) if !query.bytes().all(|b| b.is_ascii_graphic() && b != b'#') => return Err(refused()),
+        Some(query) => format!("{path}?{query}"),
+        None => path,
+    };
+    target.parse().map_err(|_| refused())
+}

@@ -1,0 +1,94 @@
+#![allow(clippy::unwrap_used, clippy::panic, clippy::disallowed_methods)]
+
+mod alike;
+mod client;
+mod gateway;
+mod lines;
+
+use std::time::Duration;
+
+use axum::extract::{RawQuery, Request};
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, LOCATION};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use axum::{Extension, Json, Router};
+use sapwood::table::{Deadline, Usage};
+use serde_json::{Value, json};
+
+use super::Options;
+use crate::body::{JsonBody, MergePatch};
+use crate::caller::{Authority, Caller};
+use crate::parameters::{NoParameters, Parameters};
+use crate::path::{IdPath, PathParams};
+use crate::problem::Problem;
+
+/// Says back what it understood.
+async fn node(IdPath(id): IdPath, RawQuery(query): RawQuery) -> Json<Value> {
+    Json(json!({"id": id.as_str(), "query": query}))
+}
+
+async fn latest(params: PathParams, mut parameters: Parameters) -> Result<Json<Value>, Problem> {
+    let limit = parameters.number("limit", 1..=1_000)?;
+    parameters.end()?;
+    let (id, topic, version) = (params.id("id")?, params.text("topic")?, params.version("version")?);
+    Ok(Json(json!({"id": id.as_str(), "topic": topic, "version": version.number(), "limit": limit})))
+}
+
+async fn subtree(params: PathParams, _: NoParameters) -> Result<Json<Value>, Problem> {
+    Ok(Json(json!({"root": params.text("root")?, "segments": params.segments("segments")?})))
+}
+
+async fn long() -> String {
+    "a long answer ".repeat(1_000)
+}
+
+async fn cached() -> Response {
+    ([(CACHE_CONTROL, "max-age=60"), (CONTENT_TYPE, "image/x-icon")], vec![0_u8, 255, 1]).into_response()
+}
+
+async fn made(Extension(Deadline(end)): Extension<Deadline>, JsonBody(body): JsonBody<Value>) -> Response {
+    let left = end.duration_since(tokio::time::Instant::now());
+    assert!(left > Duration::from_secs(20) && left <= super::REQUEST_TIME_MAX);
+    let usage = Usage { calls: 2, retries: 1, read_units: 1.0, write_units: 1.5 };
+    (StatusCode::CREATED, [(LOCATION, "/nodes/ORDER~2398765")], Extension(usage), Json(body)).into_response()
+}
+
+async fn patched(MergePatch(body): MergePatch<Value>) -> Json<Value> {
+    Json(body)
+}
+
+async fn whoami(caller: Caller) -> Json<Value> {
+    Json(json!({"name": caller.name, "tenant": caller.tenant.map(|tenant| tenant.as_str().to_owned())}))
+}
+
+async fn panics() -> Response {
+    panic!("secret")
+}
+
+async fn seen(headers: HeaderMap, request: Request) -> Json<Value> {
+    Json(json!({"host": headers.contains_key("host"), "path": request.uri().path()}))
+}
+
+fn router() -> Router {
+    Router::new()
+        .route("/nodes", post(made))
+        .route("/nodes/{id}", get(node).delete(node).patch(patched))
+        .route("/nodes/{id}/revisions/{topic}/{version}", get(latest))
+        .route("/paths/{root}/{*segments}", get(subtree))
+        .route("/long", get(long))
+        .route("/cached", get(cached))
+        .route("/whoami", get(whoami))
+        .route("/panics", get(panics))
+        .route("/health", get(|_: NoParameters| async { "ok" }))
+        .route("/slow", get(std::future::pending::<Response>))
+        .route("/seen", get(seen))
+}
+
+fn options() -> Options {
+    Options::default()
+}
+
+fn with_tenants() -> Options {
+    Options { authority: Authority { tenant_claim: Some("tenant".to_owned()) }, ..options() }
+}

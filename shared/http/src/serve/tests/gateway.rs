@@ -1,0 +1,177 @@
+//! What only one of the two ways can meet with.
+
+use std::time::SystemTime;
+
+use super::client::{Sent, Server, by_event};
+use super::*;
+use crate::caller::Claims;
+
+#[tokio::test]
+async fn a_path_that_arrives_decoded_reaches_no_other_node() {
+    for path in [
+        "/nodes/ORDER#98765",
+        "/nodes/ORDER?98765",
+        "/nodes/ORDER 98765",
+        "/nodes/🌳",
+        "/nodes/100%",
+        "/nodes/ORDER%2398765",
+        "/nodes/ORDER%41",
+        "/nodes/../nodes/ORDER",
+        "/nodes/./ORDER",
+        "/nodes//ORDER",
+        "/nodes/\u{0}",
+        "nodes/ORDER",
+        "//nodes/ORDER",
+        "",
+    ] {
+        let mut event = Sent::new("DELETE", "/?children=delete").event();
+        event["rawPath"] = path.into();
+        let answered = by_event(options(), &event).await;
+        // An empty path is the root.
+        let expected = if path.is_empty() { (404, "not-found") } else { (400, "bad-path") };
+        assert_eq!((answered.status, answered.problem().as_str()), expected, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn a_function_urls_path_may_be_percent_encoded() {
+    let mut event = Sent::new("DELETE", "/nodes/ORDER%2398765?children=delete").event();
+    event["requestContext"]["domainName"] = "abc.lambda-url.eu-central-1.on.aws".into();
+    let answered = by_event(options(), &event).await;
+    assert_eq!(answered.json(), json!({"id": "ORDER#98765", "query": "children=delete"}));
+}
+
+#[tokio::test]
+async fn a_stage_or_a_base_path_stands_before_the_routes_and_in_locations() {
+    let mut event = Sent::new("POST", "/prod/nodes").body("application/json", "{}").event();
+    event["requestContext"]["stage"] = "prod".into();
+    let answered = by_event(options(), &event).await;
+    assert_eq!((answered.status, answered.header("location")), (201, "/prod/nodes/ORDER~2398765"));
+    event["rawPath"] = "/nodes".into();
+    assert_eq!(by_event(options(), &event).await.header("location"), "/nodes/ORDER~2398765", "a domain of its own");
+    event["rawPath"] = "/production/nodes".into();
+    assert_eq!(by_event(options(), &event).await.status, 404);
+    event["rawPath"] = "/trees/nodes".into();
+    let mapped = Options { base_path: "/trees".to_owned(), ..options() };
+    assert_eq!(by_event(mapped, &event).await.header("location"), "/trees/nodes/ORDER~2398765");
+}
+
+#[tokio::test]
+async fn odd_events_are_answered_and_break_nothing() {
+    for (name, value) in
+        [("rawQueryString", json!("a b")), ("rawQueryString", json!("a#b")), ("rawQueryString", json!("é"))]
+    {
+        let mut event = Sent::new("GET", "/nodes/V").event();
+        event[name] = value;
+        assert_eq!(by_event(options(), &event).await.problem(), "bad-parameter");
+    }
+    let mut event = Sent::new("POST", "/nodes").body("application/json", "{}").event();
+    event["body"] = "no base64".into();
+    assert_eq!(by_event(options(), &event).await.problem(), "bad-json");
+    event["isBase64Encoded"] = false.into();
+    event["body"] = "[1]".into();
+    assert_eq!(by_event(options(), &event).await.json(), json!([1]));
+    event["headers"]["host"] = "no host :: at all".into();
+    assert_eq!(by_event(options(), &event).await.status, 201);
+    event["rawPath"] = json!(null);
+    assert_eq!(by_event(options(), &event).await.status, 404);
+    let lambda = super::super::lambda_service(router(), options());
+    assert!(super::super::answer(&lambda, "{\"Records\": []}").await.is_err());
+}
+
+#[tokio::test]
+async fn a_request_that_takes_too_long_is_answered_before_the_invocation_ends() {
+    let event = Sent::new("GET", "/slow").event().to_string();
+    let mut context = lambda_http::Context::default();
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
+    context.deadline = u64::try_from(now.as_millis()).unwrap() + 1_100;
+    let lambda = super::super::lambda_service(router(), options());
+    let answered = lambda.handle(serde_json::from_str(&event).unwrap(), &context).await;
+    assert!(SystemTime::now() < context.deadline());
+    assert_eq!((answered.status_code, &answered.headers["retry-after"]), (503, &"1".parse().unwrap()));
+}
+
+#[tokio::test]
+async fn the_authorizer_names_the_caller_and_the_tenant() {
+    let mut event = Sent::new("GET", "/whoami?tenant=other").with("tenant", "other").event();
+    event["requestContext"]["authorizer"] = json!({"jwt": {"claims": {"sub": "u1", "tenant": "acme"}, "scopes": null}});
+    let answered = by_event(with_tenants(), &event).await;
+    assert_eq!(answered.json(), json!({"name": "u1", "tenant": "acme"}));
+    let answered = by_event(options(), &event).await;
+    assert_eq!(answered.json(), json!({"name": "u1", "tenant": null}));
+    event["requestContext"]["authorizer"] = json!(null);
+    assert_eq!(by_event(options(), &event).await.json()["name"], "anonymous");
+}
+
+#[tokio::test]
+async fn locally_the_claims_are_those_of_the_server() {
+    let claims = Claims::from([("tenant".to_owned(), "acme".to_owned())]);
+    let server = Server::start(with_tenants(), claims).await;
+    let answered = server.send(&Sent::new("GET", "/whoami?tenant=other").with("tenant", "other")).await;
+    assert_eq!(answered.json(), json!({"name": "local", "tenant": "acme"}));
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_local_path_may_be_percent_encoded_and_is_not_cut() {
+    let server = Server::start(options(), Claims::new()).await;
+    let answered = server.send(&Sent::new("DELETE", "/nodes/a%2Fb%23c%3F%25?children=delete")).await;
+    assert_eq!(answered.json(), json!({"id": "a/b#c?%", "query": "children=delete"}));
+    for target in ["/nodes/ORDER#98765?children=delete", "/nodes/ORDER?a#b", "/nodes/ORDER#"] {
+        let answered = server.send(&Sent::new("DELETE", target)).await;
+        assert_eq!((answered.status, answered.problem().as_str()), (400, "bad-path"), "{target}");
+    }
+    let answered = server.send(&Sent::new("GET", "http://example.com/nodes/V")).await;
+    assert_eq!(answered.json()["id"], "V");
+    for target in ["/nodes/🌳", "/nodes/a%zz", "/nodes/%FF", "/nodes/a\"b", "/nodes/{V}"] {
+        assert_eq!(server.send(&Sent::new("GET", target)).await.status, 400, "{target}");
+    }
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_connection_serves_several_requests_and_ends_when_asked() {
+    let server = Server::start(options(), Claims::new()).await;
+    let one = "GET /health HTTP/1.1\r\nhost: a\r\n\r\n";
+    let last = "GET /nodes/V HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n";
+    let read = server.exchange(format!("{one}{one}{last}").into_bytes()).await;
+    assert_eq!(String::from_utf8(read).unwrap().matches("HTTP/1.1 200 OK").count(), 3);
+    // Two on one connection: what the first asks must not be taken for the second's.
+    let cut = "DELETE /nodes/V#W HTTP/1.1\r\nhost: a\r\n\r\n";
+    let read = String::from_utf8(server.exchange(format!("{cut}{one}").into_bytes()).await).unwrap();
+    assert!(read.starts_with("HTTP/1.1 400 ") && read.contains("connection: close"), "{read}");
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_chunked_body_over_the_limit_is_refused() {
+    let server = Server::start(options(), Claims::new()).await;
+    let mut sent = b"POST /nodes HTTP/1.1\r\nhost: a\r\nconnection: close\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n".to_vec();
+    for _ in 0..20 {
+        sent.extend_from_slice(format!("{:x}\r\n{}\r\n", 100_000, "x".repeat(100_000)).as_bytes());
+    }
+    sent.extend_from_slice(b"0\r\n\r\n");
+    let read = server.exchange(sent).await;
+    assert!(read.starts_with(b"HTTP/1.1 413 "));
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_body_that_is_announced_as_far_too_large_is_not_waited_for() {
+    let server = Server::start(options(), Claims::new()).await;
+    let head = "POST /nodes HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\ncontent-length: 20000000\r\n\r\n";
+    for begun in ["", "[1]"] {
+        let read = server.exchange(format!("{head}{begun}").into_bytes());
+        let read = tokio::time::timeout(Duration::from_secs(5), read).await.unwrap();
+        assert!(read.starts_with(b"HTTP/1.1 413 "), "{}", String::from_utf8_lossy(&read));
+    }
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_server_that_is_told_to_stop_ends_idle_connections() {
+    let server = Server::start(options(), Claims::new()).await;
+    let idle = std::net::TcpStream::connect(server.at).unwrap();
+    tokio::time::timeout(Duration::from_secs(5), server.stop()).await.unwrap();
+    drop(idle);
+}
