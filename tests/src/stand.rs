@@ -78,6 +78,18 @@ impl Stand {
         self
     }
 
+    /// The table.
+    #[must_use]
+    pub fn table(&self) -> &MemoryTable {
+        &self.table
+    }
+
+    /// How the table is kept.
+    #[must_use]
+    pub fn settings(&self) -> &Settings {
+        &self.fanout.settings
+    }
+
     /// How the keys are spelt.
     #[must_use]
     pub fn schema(&self) -> &Schema {
@@ -265,7 +277,8 @@ pub fn events_of(records: &[Change], pk: &str, sk: &str) -> Vec<Event> {
 }
 
 /// Gives up at the first failure: this table has none.
-struct Impatient;
+#[derive(Clone, Copy, Debug)]
+pub struct Impatient;
 
 impl Patience for Impatient {
     async fn wait(&self, _attempt: u32) -> bool {
@@ -274,7 +287,7 @@ impl Patience for Impatient {
 }
 
 /// Runs a future whose every call is answered at once.
-fn at_once<F: Future>(future: F) -> F::Output {
+pub fn at_once<F: Future>(future: F) -> F::Output {
     let mut future = pin!(future);
     let mut context = Context::from_waker(Waker::noop());
     loop {

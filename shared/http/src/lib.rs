@@ -1,4 +1,4 @@
-//! What both HTTP functions share: problems, paths, callers, headers, bodies, and how a router is served.
+//! What both HTTP functions share: the contract, problems, paths, callers, headers, bodies, and how a router is served.
 //!
 //! A function makes an `axum::Router` and hands it to [`serve`], which does all that isn't the function's own: it puts paths
 //! right before they are routed, says who calls, answers what no route answers, compresses, and logs. The same service
@@ -6,7 +6,9 @@
 
 pub mod body;
 pub mod caller;
+pub mod contract;
 pub mod headers;
+pub mod json;
 pub mod log;
 pub mod parameters;
 pub mod path;

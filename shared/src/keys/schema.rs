@@ -232,6 +232,46 @@ impl Schema {
         sort_key::path_range(segments)
     }
 
+    /// The sort keys, under a root, of the nodes at a path alone (several where explicit segments are the same).
+    ///
+    /// # Errors
+    /// As [`Schema::path_range`].
+    pub fn path_alone(&self, segments: &[String]) -> Result<SortRange, KeyError> {
+        sort_key::path_alone(segments)
+    }
+
+    /// The sort keys, under a root, of what is below a path (with no segments: below the root), the next segment being
+    /// `from` at the least and `to` at the most, both included, in the order of their bytes. The range is empty where
+    /// `from` is past `to`.
+    ///
+    /// # Errors
+    /// As [`Schema::path_range`], but for a path without segments.
+    pub fn path_between(&self, above: &[String], from: Option<&str>, to: Option<&str>) -> Result<SortRange, KeyError> {
+        sort_key::path_between(above, from, to)
+    }
+
+    /// The sort keys of a node's collection at one depth, of the nodes whose id begins with `id_prefix`.
+    ///
+    /// # Errors
+    /// [`KeyError::TooLong`] where no id of a node can begin so.
+    pub fn level_range(&self, depth: usize, id_prefix: &str) -> Result<SortRange, KeyError> {
+        sort_key::level_range(&self.names.node, depth, id_prefix)
+    }
+
+    /// The sort keys of the list of all trees.
+    #[must_use]
+    pub fn root_range(&self) -> SortRange {
+        sort_key::root_range()
+    }
+
+    /// The sort keys of a node's `v0_` copies, of the topics that begin with `topic_prefix`.
+    ///
+    /// # Errors
+    /// [`KeyError::TooLong`] where no topic can begin so.
+    pub fn latest_range(&self, topic_prefix: &str) -> Result<SortRange, KeyError> {
+        sort_key::latest_range(topic_prefix)
+    }
+
     /// The sort keys of the register of orphans.
     #[must_use]
     pub fn orphan_range(&self) -> SortRange {

@@ -72,6 +72,9 @@ const SEGMENT: Format<'_> = Format::SORT_KEY.escaping();
 /// The byte after `#`: a prefix with it in the place of its last `#` is past all that begins with the prefix.
 const PAST_SEPARATOR: char = '$';
 
+/// The byte after `!`, which no key holds: a path with it is past the nodes at that path, and before what is below them.
+const PAST_EXPLICIT: char = '"';
+
 const PATH: &str = "PATH#";
 const ROOT: &str = "ROOT#";
 const ORPHAN: &str = "ORPHAN#";
@@ -224,10 +227,40 @@ pub(super) fn depth_range(node: &str, from: usize, to: usize) -> SortRange {
     SortRange { from: start, to: format!("{node}#{to:04}{PAST_SEPARATOR}") }
 }
 
-/// The node at a path and all that is below it.
+/// The rows of one depth whose id begins so.
+pub(super) fn level_range(node: &str, depth: usize, id_prefix: &str) -> Result<SortRange, KeyError> {
+    beginning_with(format!("{}{id_prefix}", depth_range(node, depth, depth).from))
+}
+
+/// The nodes at a path, whether their segment is explicit or not, and all that is below them.
 pub(super) fn path_range(segments: &[String]) -> Result<SortRange, KeyError> {
     let from = write_path(segments, None)?;
     let to = format!("{from}{PAST_SEPARATOR}");
+    bounded("the sort key", &to, SORT_KEY_BYTES_MAX)?;
+    Ok(SortRange { from, to })
+}
+
+/// The nodes at a path, and nothing below them.
+pub(super) fn path_alone(segments: &[String]) -> Result<SortRange, KeyError> {
+    let from = write_path(segments, None)?;
+    let to = format!("{from}{PAST_EXPLICIT}");
+    bounded("the sort key", &to, SORT_KEY_BYTES_MAX)?;
+    Ok(SortRange { from, to })
+}
+
+/// What is below the nodes at a path, where the next segment is from one text to another, both included.
+pub(super) fn path_between(above: &[String], from: Option<&str>, to: Option<&str>) -> Result<SortRange, KeyError> {
+    let through = |next: &str| -> Result<String, KeyError> {
+        write_path(&above.iter().cloned().chain([next.to_owned()]).collect::<Vec<_>>(), None)
+    };
+    let below = if above.is_empty() { PATH.to_owned() } else { format!("{}#", write_path(above, None)?) };
+    let past = |prefix: &str| format!("{prefix}{PAST_SEPARATOR}");
+    let to = match to {
+        Some(next) => past(&through(next)?),
+        None => past(&below[..below.len() - 1]),
+    };
+    let from = from.map_or(Ok(below), through)?;
+    bounded("the sort key", &from, SORT_KEY_BYTES_MAX)?;
     bounded("the sort key", &to, SORT_KEY_BYTES_MAX)?;
     Ok(SortRange { from, to })
 }
@@ -237,7 +270,30 @@ pub(super) fn revision_range() -> SortRange {
     SortRange { from: "v00".to_owned(), to: "vd".to_owned() }
 }
 
+/// The copies of the newest revisions of the topics that begin so.
+pub(super) fn latest_range(topic_prefix: &str) -> Result<SortRange, KeyError> {
+    beginning_with(format!("{LATEST}{topic_prefix}"))
+}
+
+/// The list of all trees.
+pub(super) fn root_range() -> SortRange {
+    SortRange { from: ROOT.to_owned(), to: ROOT.replace('#', "$") }
+}
+
 /// Every entry of the register of orphans.
 pub(super) fn orphan_range() -> SortRange {
     SortRange { from: ORPHAN.to_owned(), to: ORPHAN.replace('#', "$") }
+}
+
+/// All sort keys that begin so: up to the last text that a sort key has room for. (The prefix with its last character
+/// counted up would be a key of its own, and a Query's range includes its ends.)
+fn beginning_with(from: String) -> Result<SortRange, KeyError> {
+    bounded("the sort key", &from, SORT_KEY_BYTES_MAX)?;
+    let mut to = from.clone();
+    // The last characters of four, three, two and one bytes.
+    for last in ['\u{10FFFF}', '\u{FFFF}', '\u{7FF}', '\u{7F}'] {
+        let room = SORT_KEY_BYTES_MAX - to.len();
+        to.extend(std::iter::repeat_n(last, room / last.len_utf8()));
+    }
+    Ok(SortRange { from, to })
 }

@@ -218,6 +218,58 @@ proptest! {
     }
 
     #[test]
+    fn the_nodes_at_a_path_are_one_range_and_what_is_below_it_between_two_names_another(
+        at in segments(),
+        from in option::of(text()),
+        to in option::of(text()),
+        key in prop_oneof![sort_key(), path()],
+        below in vec(text(), 0..3),
+        id in option::of(id()),
+    ) {
+        let schema = Schema::default();
+        let (alone, between) = (schema.path_alone(&at).unwrap(), schema.path_between(&at, from.as_deref(), to.as_deref()));
+        let between = between.unwrap();
+        let near = SortKey::Path { segments: at.iter().chain(&below).cloned().collect(), id };
+        for key in [key, near] {
+            let sk = schema.sort_key(&key).unwrap();
+            let SortKey::Path { segments, .. } = &key else {
+                prop_assert!(!contains(&alone, &sk) && !contains(&between, &sk));
+                continue;
+            };
+            prop_assert_eq!(contains(&alone, &sk), *segments == at);
+            let next = segments.strip_prefix(at.as_slice()).and_then(<[String]>::first);
+            let is_between = next.is_some_and(|next| {
+                from.as_ref().is_none_or(|from| from <= next) && to.as_ref().is_none_or(|to| next <= to)
+            });
+            prop_assert_eq!(contains(&between, &sk), is_between);
+        }
+    }
+
+    #[test]
+    fn all_keys_that_begin_alike_are_one_range(
+        schema in select(vec![Schema::default(), other_names()]),
+        depth in 1..=DEPTH_MAX,
+        prefix in "\\PC{0,3}",
+        key in sort_key(),
+        suffix in "\\PC{0,3}",
+    ) {
+        let (level, latest) = (schema.level_range(depth, &prefix).unwrap(), schema.latest_range(&prefix).unwrap());
+        let near = [
+            Id::new(format!("{prefix}{suffix}")).ok().map(|id| SortKey::Ancestor { depth, id }),
+            Some(SortKey::Latest { topic: format!("{prefix}{suffix}") }),
+            Some(key),
+        ];
+        for key in near.into_iter().flatten() {
+            let sk = schema.sort_key(&key).unwrap();
+            let at_level = matches!(&key, SortKey::Ancestor { depth: d, id } if *d == depth && id.as_str().starts_with(&prefix));
+            prop_assert_eq!(contains(&level, &sk), at_level);
+            let is_latest = matches!(&key, SortKey::Latest { topic } if topic.starts_with(&prefix));
+            prop_assert_eq!(contains(&latest, &sk), is_latest);
+            prop_assert_eq!(contains(&schema.root_range(), &sk), matches!(&key, SortKey::Root(_)));
+        }
+    }
+
+    #[test]
     fn the_ranges_of_orphans_and_of_revisions_have_their_kind_and_nothing_else(
         schema in select(vec![Schema::default(), other_names()]),
         key in sort_key(),
@@ -569,4 +621,30 @@ fn the_children_of_one_parent_wait_in_one_partition() {
         (0..1_000).map(|n| schema.orphans_partition(&Id::new(n.to_string()).unwrap().into())).collect();
     assert_eq!(partitions.len(), 16);
     assert_eq!(ItemKey::new("a", "NODE"), schema.node_key(&parent));
+}
+
+#[test]
+fn a_range_of_a_prefix_ends_at_the_last_text_there_is_whatever_its_last_character() {
+    let schema = Schema::default();
+    for prefix in ["", "a", "\u{7f}", "é", "\u{ffff}", "\u{10ffff}"] {
+        let range = schema.level_range(7, prefix).unwrap();
+        assert_eq!(range.to.len(), SORT_KEY_BYTES_MAX);
+        let longest = format!("{prefix}{}", "\u{10ffff}".repeat((ID_BYTES_MAX - prefix.len()) / 4));
+        let last = schema.sort_key(&SortKey::Ancestor { depth: 7, id: Id::new(longest).unwrap() }).unwrap();
+        assert!(contains(&range, &last), "{prefix:?}");
+    }
+    let next = schema.sort_key(&SortKey::Ancestor { depth: 7, id: Id::new("b").unwrap() }).unwrap();
+    assert!(!contains(&schema.level_range(7, "a").unwrap(), &next), "what comes right after all that begins so");
+    assert!(schema.level_range(1, &"x".repeat(ID_BYTES_MAX)).is_ok());
+    assert!(schema.level_range(1, &"x".repeat(ID_BYTES_MAX + 1)).is_err());
+}
+
+#[test]
+fn zip_codes_are_a_range_of_the_next_segment() {
+    let schema = Schema::default();
+    let above = ["NE".to_owned(), "OMAHA".to_owned()];
+    let range = schema.path_between(&above, Some("68100"), Some("68199")).unwrap();
+    assert_eq!((range.from.as_str(), range.to.as_str()), ("PATH#NE#OMAHA#68100", "PATH#NE#OMAHA#68199$"));
+    let all = schema.path_between(&[], None, None).unwrap();
+    assert_eq!((all.from.as_str(), all.to.as_str()), ("PATH#", "PATH$"));
 }

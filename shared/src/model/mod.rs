@@ -19,6 +19,6 @@ pub use node::{BaseNode, TOUCHED, Unreadable, is_touch, touch_value};
 pub use own::{
     CREATED_AT, CREATED_BY, EXPIRES, LEAVING, Leaving, Mode, REVISION, UNDER, UPDATED_AT, UPDATED_BY, WRITE,
 };
-pub use row::{Row, orphan_row_child, orphan_row_parent, rows};
+pub use row::{ROW_ATTRIBUTES, Row, is_truncated, orphan_row_child, orphan_row_parent, row_parent, rows};
 pub use settings::{Copied, Settings};
 pub use variables::VariableError;

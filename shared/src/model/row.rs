@@ -87,6 +87,21 @@ pub(super) fn with_copies(mut own: Item, base: &Item, settings: &Settings) -> It
     own
 }
 
+/// The attributes of a row that [`row_parent`] and [`is_truncated`] are read from: to be asked for with any projection.
+pub const ROW_ATTRIBUTES: [&str; 2] = [PARENT, TRUNCATED];
+
+/// The parent of the node that an ancestor row or a path row is about.
+#[must_use]
+pub fn row_parent(row: &Item) -> Option<Id> {
+    text_of(row, PARENT).and_then(|id| Id::new(id).ok())
+}
+
+/// Whether a row, or a `v0_` copy, had no room for the attributes that it should carry.
+#[must_use]
+pub fn is_truncated(row: &Item) -> bool {
+    row.get(TRUNCATED) == Some(&super::AttributeValue::Bool(true))
+}
+
 /// The parent that an orphan's row waits for.
 #[must_use]
 pub fn orphan_row_parent(row: &Item) -> Option<&str> {

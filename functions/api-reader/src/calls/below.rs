@@ -1,0 +1,127 @@
+//! All trees, and what is below a node by depth.
+
+use axum::response::Response;
+use sapwood::keys::{NodeRef, Tenant};
+use sapwood::query::cursor::Scope;
+use sapwood::query::{Below, Reader, Window};
+use sapwood::table::{Deadline, Table};
+use sapwood_http::contract::{CountBody, DescendantBody, RootBody};
+use sapwood_http::json::Attributes;
+use sapwood_http::problem::Problem;
+
+use crate::call::{Asked, Call, json};
+use crate::list::List;
+use crate::problem::refused;
+use crate::state::Shared;
+
+/// `GET /roots`
+pub(crate) struct Roots {
+    tenant: Option<Tenant>,
+    list: List,
+}
+
+impl Call for Roots {
+    fn read(asked: &mut Asked<'_>) -> Result<Self, Problem> {
+        let tenant = asked.caller.tenant.clone();
+        Ok(Self { list: List::read(asked, Scope::new("roots", tenant.as_ref()))?, tenant })
+    }
+
+    async fn answer<T: Table>(self, reader: &Reader<'_, T, Deadline>, shared: &Shared) -> Result<Response, Problem> {
+        let page = reader.roots(self.tenant.as_ref(), &self.list.want).await.map_err(refused)?;
+        self.list.answer(shared, page, |root| RootBody {
+            id: root.id.to_string(),
+            attributes: Attributes(root.attributes),
+            truncated: root.truncated,
+        })
+    }
+}
+
+/// `GET /nodes/{id}/children`
+pub(crate) struct Children(Descendants);
+
+impl Call for Children {
+    fn read(asked: &mut Asked<'_>) -> Result<Self, Problem> {
+        Descendants::of(asked, "children", Window::children()).map(Self)
+    }
+
+    async fn answer<T: Table>(self, reader: &Reader<'_, T, Deadline>, shared: &Shared) -> Result<Response, Problem> {
+        self.0.answer(reader, shared).await
+    }
+}
+
+/// `GET /nodes/{id}/descendants`
+pub(crate) struct Descendants {
+    node: NodeRef,
+    window: Window,
+    list: List,
+}
+
+impl Descendants {
+    fn of(asked: &mut Asked<'_>, kind: &str, window: Window) -> Result<Self, Problem> {
+        let node = asked.node("id")?;
+        let scope = Scope::new(kind, node.tenant.as_ref())
+            .text(node.id.as_str())
+            .number(window.min())
+            .number(window.max())
+            .optional(window.id_prefix());
+        Ok(Self { list: List::read(asked, scope)?, node, window })
+    }
+}
+
+impl Call for Descendants {
+    fn read(asked: &mut Asked<'_>) -> Result<Self, Problem> {
+        let (min, max) = depths(asked)?;
+        let prefix = asked.parameters.text("id_prefix");
+        Self::of(asked, "descendants", Window::new(min, max, prefix).map_err(refused)?)
+    }
+
+    async fn answer<T: Table>(self, reader: &Reader<'_, T, Deadline>, shared: &Shared) -> Result<Response, Problem> {
+        let page = reader.descendants(&self.node, &self.window, &self.list.want).await.map_err(refused)?;
+        self.list.answer(shared, page, descendant)
+    }
+}
+
+fn descendant(below: Below) -> DescendantBody {
+    DescendantBody {
+        id: below.id.to_string(),
+        parent: below.parent.map(|parent| parent.to_string()),
+        depth: below.depth,
+        attributes: Attributes(below.attributes),
+        truncated: below.truncated,
+    }
+}
+
+/// `GET /nodes/{id}/count`
+pub(crate) struct Count {
+    node: NodeRef,
+    window: Window,
+    strong: bool,
+}
+
+impl Call for Count {
+    fn read(asked: &mut Asked<'_>) -> Result<Self, Problem> {
+        let (min, max) = depths(asked)?;
+        let strong = asked.strong()?;
+        Ok(Self { node: asked.node("id")?, window: Window::new(min, max, None).map_err(refused)?, strong })
+    }
+
+    async fn answer<T: Table>(self, reader: &Reader<'_, T, Deadline>, _: &Shared) -> Result<Response, Problem> {
+        let count = reader.count(&self.node, &self.window, self.strong).await.map_err(refused)?;
+        json(&CountBody { count: count as u64 })
+    }
+}
+
+/// Deepest that may be asked for: more than there is, so that a client needn't know how deep trees are.
+const DEPTH_ASKED_MAX: u64 = 9_999;
+
+/// Reads `min_depth` and `max_depth`.
+fn depths(asked: &mut Asked<'_>) -> Result<(usize, Option<usize>), Problem> {
+    let min = asked.parameters.number("min_depth", 0..=sapwood::keys::DEPTH_MAX as u64)?.unwrap_or(1);
+    Ok((usize::try_from(min).unwrap_or(usize::MAX), max_depth(asked)?))
+}
+
+/// Reads `max_depth`.
+pub(super) fn max_depth(asked: &mut Asked<'_>) -> Result<Option<usize>, Problem> {
+    let max = asked.parameters.number("max_depth", 0..=DEPTH_ASKED_MAX)?;
+    Ok(max.and_then(|max| usize::try_from(max).ok()))
+}

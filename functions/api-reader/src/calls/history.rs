@@ -1,0 +1,152 @@
+//! Revisions, and the copies of the newest.
+
+use axum::response::Response;
+use sapwood::keys::{NodeRef, Version};
+use sapwood::model::Latest;
+use sapwood::query::cursor::Scope;
+use sapwood::query::{Order, Reader, Revision, Want};
+use sapwood::table::{Deadline, Table};
+use sapwood_http::contract::{LatestBody, RevisionBody};
+use sapwood_http::json::Attributes;
+use sapwood_http::problem::Problem;
+
+use crate::call::{Asked, Call, json};
+use crate::list::{List, fields};
+use crate::problem::refused;
+use crate::state::Shared;
+
+/// `GET /nodes/{id}/latest`
+pub(crate) struct LatestOfAll {
+    node: NodeRef,
+    topic_prefix: String,
+    list: List,
+}
+
+impl Call for LatestOfAll {
+    fn read(asked: &mut Asked<'_>) -> Result<Self, Problem> {
+        let node = asked.node("id")?;
+        let topic_prefix = asked.parameters.text("topic_prefix").unwrap_or_default();
+        let scope = Scope::new("latest", node.tenant.as_ref()).text(node.id.as_str()).text(&topic_prefix);
+        Ok(Self { list: List::read(asked, scope)?, node, topic_prefix })
+    }
+
+    async fn answer<T: Table>(self, reader: &Reader<'_, T, Deadline>, shared: &Shared) -> Result<Response, Problem> {
+        let page = reader.latest_of_all(&self.node, &self.topic_prefix, &self.list.want).await.map_err(refused)?;
+        self.list.answer(shared, page, copy)
+    }
+}
+
+/// `GET /nodes/{id}/latest/{topic}`
+pub(crate) struct LatestOfOne {
+    topic: Latest,
+    want: Want,
+}
+
+impl Call for LatestOfOne {
+    fn read(asked: &mut Asked<'_>) -> Result<Self, Problem> {
+        Ok(Self { topic: asked.topic()?, want: want(asked)? })
+    }
+
+    async fn answer<T: Table>(self, reader: &Reader<'_, T, Deadline>, _: &Shared) -> Result<Response, Problem> {
+        json(&copy(reader.latest(&self.topic, &self.want).await.map_err(refused)?))
+    }
+}
+
+/// `GET /nodes/{id}/revisions`
+pub(crate) struct Revisions {
+    node: NodeRef,
+    order: Order,
+    list: List,
+}
+
+impl Call for Revisions {
+    fn read(asked: &mut Asked<'_>) -> Result<Self, Problem> {
+        let (node, order) = (asked.node("id")?, order(asked)?);
+        let scope = Scope::new("revisions", node.tenant.as_ref()).text(node.id.as_str()).text(word(order));
+        Ok(Self { list: List::read(asked, scope)?, node, order })
+    }
+
+    async fn answer<T: Table>(self, reader: &Reader<'_, T, Deadline>, shared: &Shared) -> Result<Response, Problem> {
+        let page = reader.revisions(&self.node, self.order, &self.list.want).await.map_err(refused)?;
+        self.list.answer(shared, page, |found| revision(&self.node, found))
+    }
+}
+
+/// `GET /nodes/{id}/revisions/{topic}`
+pub(crate) struct Topic {
+    topic: Latest,
+    order: Order,
+    list: List,
+}
+
+impl Call for Topic {
+    fn read(asked: &mut Asked<'_>) -> Result<Self, Problem> {
+        let (topic, order) = (asked.topic()?, order(asked)?);
+        let scope = Scope::new("topic", topic.node.tenant.as_ref()).text(topic.node.id.as_str());
+        let scope = scope.text(&topic.topic).text(word(order));
+        Ok(Self { list: List::read(asked, scope)?, topic, order })
+    }
+
+    async fn answer<T: Table>(self, reader: &Reader<'_, T, Deadline>, shared: &Shared) -> Result<Response, Problem> {
+        let page = reader.topic(&self.topic, self.order, &self.list.want).await.map_err(refused)?;
+        self.list.answer(shared, page, |found| revision(&self.topic.node, found))
+    }
+}
+
+/// `GET /nodes/{id}/revisions/{topic}/{version}`
+pub(crate) struct RevisionOfOne {
+    topic: Latest,
+    version: Version,
+    want: Want,
+}
+
+impl Call for RevisionOfOne {
+    fn read(asked: &mut Asked<'_>) -> Result<Self, Problem> {
+        Ok(Self { topic: asked.topic()?, version: asked.path.version("version")?, want: want(asked)? })
+    }
+
+    async fn answer<T: Table>(self, reader: &Reader<'_, T, Deadline>, _: &Shared) -> Result<Response, Problem> {
+        let found = reader.revision(&self.topic, self.version, &self.want).await.map_err(refused)?;
+        json(&revision(&self.topic.node, found))
+    }
+}
+
+/// Reads `order`: the newest first, unless it says otherwise.
+fn order(asked: &mut Asked<'_>) -> Result<Order, Problem> {
+    let words = [Order::Descending, Order::Ascending].map(|order| (word(order), order));
+    Ok(asked.parameters.choice("order", &words)?.unwrap_or_default())
+}
+
+fn word(order: Order) -> &'static str {
+    match order {
+        Order::Descending => "desc",
+        Order::Ascending => "asc",
+    }
+}
+
+/// Reads `consistent` and `fields`.
+fn want(asked: &mut Asked<'_>) -> Result<Want, Problem> {
+    Ok(Want { strong: asked.strong()?, fields: fields(asked)?, ..Want::default() })
+}
+
+fn copy(found: Revision) -> LatestBody {
+    LatestBody {
+        topic: found.topic,
+        version: found.version.number(),
+        attributes: Attributes(found.attributes),
+        truncated: found.truncated,
+    }
+}
+
+fn revision(node: &NodeRef, found: Revision) -> RevisionBody {
+    RevisionBody {
+        id: node.id.to_string(),
+        topic: found.topic,
+        version: found.version.number(),
+        attributes: Attributes(found.attributes),
+        created_at: found.stamps.created_at,
+        created_by: found.stamps.created_by,
+        updated_at: found.stamps.updated_at,
+        updated_by: found.stamps.updated_by,
+    }
+}

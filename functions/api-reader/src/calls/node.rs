@@ -1,0 +1,96 @@
+//! One node: itself, its way up, and how far its rows are.
+
+use axum::http::header::{CACHE_CONTROL, ETAG};
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use sapwood::keys::NodeRef;
+use sapwood::query::cursor::Scope;
+use sapwood::query::{Fields, Reader};
+use sapwood::table::{Deadline, Table};
+use sapwood_http::contract::{AncestorBody, FanoutBody, NodeBody};
+use sapwood_http::headers::{Preconditions, etag};
+use sapwood_http::json::Attributes;
+use sapwood_http::problem::{Kind, Problem};
+
+use crate::call::{Asked, Call, json};
+use crate::list::{List, fields};
+use crate::problem::refused;
+use crate::state::Shared;
+
+/// `GET /nodes/{id}`
+pub(crate) struct Node {
+    node: NodeRef,
+    strong: bool,
+    fields: Fields,
+    preconditions: Preconditions,
+}
+
+impl Call for Node {
+    fn read(asked: &mut Asked<'_>) -> Result<Self, Problem> {
+        let (strong, fields) = (asked.strong()?, fields(asked)?);
+        Ok(Self { node: asked.node("id")?, strong, fields, preconditions: asked.preconditions.clone() })
+    }
+
+    async fn answer<T: Table>(self, reader: &Reader<'_, T, Deadline>, shared: &Shared) -> Result<Response, Problem> {
+        let base = reader.node(&self.node, self.strong).await.map_err(refused)?;
+        let mut body = NodeBody::of(&self.node.id, &base.item, &shared.settings);
+        // Of the node as a whole, whatever is shown of it: writes are compared with it.
+        let etag = etag(&body)?;
+        let mut response = if self.preconditions.unchanged(&etag) {
+            StatusCode::NOT_MODIFIED.into_response()
+        } else {
+            body.attributes = Attributes(self.fields.of_node(&base.item, &shared.settings.schema));
+            json(&body)?
+        };
+        response.headers_mut().insert(ETAG, etag.header());
+        // To be kept by the client alone, and asked for again each time.
+        response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("private, no-cache"));
+        Ok(response)
+    }
+}
+
+/// `GET /nodes/{id}/ancestors`
+pub(crate) struct Ancestors {
+    node: NodeRef,
+    list: List,
+}
+
+impl Call for Ancestors {
+    fn read(asked: &mut Asked<'_>) -> Result<Self, Problem> {
+        let node = asked.node("id")?;
+        let scope = Scope::new("ancestors", node.tenant.as_ref()).text(node.id.as_str());
+        Ok(Self { list: List::read(asked, scope)?, node })
+    }
+
+    async fn answer<T: Table>(self, reader: &Reader<'_, T, Deadline>, shared: &Shared) -> Result<Response, Problem> {
+        let page = reader.ancestors(&self.node, &self.list.want).await.map_err(refused)?;
+        self.list.answer(shared, page, |ancestor| AncestorBody {
+            id: ancestor.id.to_string(),
+            depth: ancestor.depth,
+            attributes: ancestor.attributes.map(Attributes),
+        })
+    }
+}
+
+/// `GET /nodes/{id}/fanout`
+pub(crate) struct FanoutOf(NodeRef);
+
+impl Call for FanoutOf {
+    fn read(asked: &mut Asked<'_>) -> Result<Self, Problem> {
+        asked.node("id").map(Self)
+    }
+
+    async fn answer<T: Table>(self, reader: &Reader<'_, T, Deadline>, _: &Shared) -> Result<Response, Problem> {
+        let status = reader.status(&self.0).await.map_err(refused)?;
+        // What is left of a node that is gone is still to be asked for.
+        if !status.is_there && status.is_up_to_date() {
+            return Err(Problem::new(Kind::NotFound, "there is no such node, nor any row of it"));
+        }
+        json(&FanoutBody {
+            up_to_date: status.is_up_to_date(),
+            ancestors: status.ancestors,
+            missing: status.missing,
+            stale: status.stale,
+        })
+    }
+}

@@ -1,0 +1,53 @@
+//! Subtrees by path.
+
+use axum::response::Response;
+use sapwood::keys::NodeRef;
+use sapwood::query::cursor::Scope;
+use sapwood::query::{Reader, Within};
+use sapwood::table::{Deadline, Table};
+use sapwood_http::contract::PathBody;
+use sapwood_http::json::Attributes;
+use sapwood_http::problem::Problem;
+
+use super::below::max_depth;
+use crate::call::{Asked, Call};
+use crate::list::List;
+use crate::problem::refused;
+use crate::state::Shared;
+
+/// `GET /paths/{root}/{segment}/…`
+pub(crate) struct Paths {
+    root: NodeRef,
+    within: Within,
+    list: List,
+}
+
+impl Call for Paths {
+    fn read(asked: &mut Asked<'_>) -> Result<Self, Problem> {
+        let (root, segments) = (asked.node("root")?, asked.path.segments("segments")?);
+        let max_depth = max_depth(asked)?;
+        let [from, to] = ["from", "to"].map(|name| asked.parameters.text(name));
+        let within = Within::new(segments, max_depth, from, to).map_err(refused)?;
+        let (from, to) = within.bounds();
+        let depth = within.max_depth().map(|depth| depth.to_string());
+        let scope = Scope::new("paths", root.tenant.as_ref())
+            .text(root.id.as_str())
+            .list(within.segments().iter().map(String::as_str))
+            .optional(depth.as_deref())
+            .optional(from)
+            .optional(to);
+        Ok(Self { list: List::read(asked, scope)?, root, within })
+    }
+
+    async fn answer<T: Table>(self, reader: &Reader<'_, T, Deadline>, shared: &Shared) -> Result<Response, Problem> {
+        let page = reader.paths(&self.root, &self.within, &self.list.want).await.map_err(refused)?;
+        self.list.answer(shared, page, |at| PathBody {
+            id: at.id.to_string(),
+            parent: at.parent.map(|parent| parent.to_string()),
+            depth: at.path.len(),
+            path: at.path,
+            attributes: Attributes(at.attributes),
+            truncated: at.truncated,
+        })
+    }
+}

@@ -1,0 +1,88 @@
+//! A node with all that is below it, nested.
+
+use axum::response::Response;
+use sapwood::keys::NodeRef;
+use sapwood::query::cursor::Scope;
+use sapwood::query::{self, Below, Reader};
+use sapwood::table::{Deadline, Table};
+use sapwood_http::contract::{TreeBody, TreeNode};
+use sapwood_http::json::Attributes;
+use sapwood_http::problem::Problem;
+
+use super::below::max_depth;
+use crate::call::{Asked, Call, json};
+use crate::list::List;
+use crate::problem::refused;
+use crate::state::Shared;
+
+/// `GET /nodes/{id}/tree`
+pub(crate) struct Tree {
+    node: NodeRef,
+    max_depth: Option<usize>,
+    list: List,
+}
+
+impl Call for Tree {
+    fn read(asked: &mut Asked<'_>) -> Result<Self, Problem> {
+        let (node, max_depth) = (asked.node("id")?, max_depth(asked)?);
+        let deepest = max_depth.unwrap_or(sapwood::keys::DEPTH_MAX).min(sapwood::keys::DEPTH_MAX);
+        let scope = Scope::new("tree", node.tenant.as_ref()).text(node.id.as_str()).number(deepest);
+        Ok(Self { list: List::bounded(asked, scope, query::Tree::BOUNDS)?, node, max_depth })
+    }
+
+    /// The node with what is below it. Where the answer goes on after a cut the children of nodes that came before it stand right
+    /// below the node, each with its `parent` and `depth`; so do nodes whose parent is just being moved.
+    async fn answer<T: Table>(self, reader: &Reader<'_, T, Deadline>, shared: &Shared) -> Result<Response, Problem> {
+        let schema = &shared.settings.schema;
+        let mut tree = reader.tree(&self.node, self.max_depth, &self.list.want).await.map_err(refused)?;
+        let cursor = self.list.cursor(shared, tree.next.as_deref());
+        let is_node = |index: &usize| tree.nodes.get(*index).is_some_and(|below| below.depth == 0);
+        let own = tree.tops.first().copied().filter(is_node);
+        let (parent, attributes) = match own {
+            Some(own) => {
+                let own = &mut tree.nodes[own];
+                (own.parent.take(), std::mem::take(&mut own.attributes))
+            }
+            None => {
+                let base = reader.node(&self.node, self.list.want.strong).await.map_err(refused)?;
+                let attributes = self.list.want.fields.of_node(&base.item, schema);
+                (base.parent, attributes)
+            }
+        };
+        json(&TreeBody {
+            id: self.node.id.to_string(),
+            parent: parent.map(|parent| parent.to_string()),
+            depth: 0,
+            attributes: Attributes(attributes),
+            children: nested(tree),
+            truncated: cursor.is_some(),
+            cursor,
+        })
+    }
+}
+
+/// What stands right below the node, each with its own. Rows come parents first, so from the last to the first each finds its
+/// children made: nothing recurs, however deep they are.
+fn nested(tree: query::Tree) -> Vec<TreeNode> {
+    let query::Tree { nodes, children, tops, .. } = tree;
+    let mut made: Vec<Option<TreeNode>> = Vec::new();
+    made.resize_with(nodes.len(), || None);
+    for (index, (below, children)) in nodes.into_iter().zip(children).enumerate().rev() {
+        let children = children.into_iter().filter_map(|child| made[child].take()).collect();
+        made[index] = Some(tree_node(below, children));
+    }
+    let tops: Vec<TreeNode> = tops.into_iter().filter_map(|top| made[top].take()).collect();
+    let right_below = |top: TreeNode| if top.depth == 0 { top.children } else { vec![top] };
+    tops.into_iter().flat_map(right_below).collect()
+}
+
+fn tree_node(below: Below, children: Vec<TreeNode>) -> TreeNode {
+    TreeNode {
+        id: below.id.to_string(),
+        parent: below.parent.map(|parent| parent.to_string()),
+        depth: below.depth,
+        attributes: Attributes(below.attributes),
+        truncated: below.truncated,
+        children,
+    }
+}

@@ -1,0 +1,66 @@
+//! What all lists take, and how their pages are answered.
+
+use axum::response::Response;
+use sapwood::query::cursor::Scope;
+use sapwood::query::{Bounds, Fields, Page, Want};
+use sapwood_http::contract;
+use sapwood_http::problem::{Kind, Problem};
+use serde::Serialize;
+
+use crate::call::{Asked, json};
+use crate::problem::refused;
+use crate::state::Shared;
+
+/// How a list is wanted, and what its cursors are bound to.
+pub(crate) struct List {
+    pub(crate) want: Want,
+    scope: Scope,
+}
+
+impl List {
+    /// Reads `limit`, `cursor`, `consistent` and `fields`. The scope says which list it is, with what else it takes.
+    pub(crate) fn read(asked: &mut Asked<'_>, scope: Scope) -> Result<Self, Problem> {
+        let limit = asked.parameters.number("limit", 1..=Bounds::ITEMS_MAX as u64)?;
+        let items = limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(Bounds::ITEMS_DEFAULT);
+        Self::bounded(asked, scope, Bounds::items(items))
+    }
+
+    /// The same without `limit`.
+    pub(crate) fn bounded(asked: &mut Asked<'_>, scope: Scope, bounds: Bounds) -> Result<Self, Problem> {
+        let strong = asked.strong()?;
+        let fields = fields(asked)?;
+        let scope = scope.number(strong.into());
+        let scope = match fields.names() {
+            None => scope.optional(None),
+            Some(names) => scope.list(names),
+        };
+        let cursor = asked.parameters.text("cursor");
+        let after = cursor.map(|cursor| asked.shared.cursors.open(&scope, &cursor)).transpose();
+        let after = after.map_err(|error| Problem::new(Kind::BadCursor, error.to_string()).at("cursor"))?;
+        Ok(Self { want: Want { strong, fields, after, bounds }, scope })
+    }
+
+    /// The cursor of a position.
+    pub(crate) fn cursor(&self, shared: &Shared, position: Option<&str>) -> Option<String> {
+        position.map(|position| shared.cursors.seal(&self.scope, position))
+    }
+
+    /// A page as it is answered.
+    pub(crate) fn answer<R, B: Serialize>(
+        &self,
+        shared: &Shared,
+        page: Page<R>,
+        body: impl Fn(R) -> B,
+    ) -> Result<Response, Problem> {
+        let cursor = self.cursor(shared, page.next.as_deref());
+        json(&contract::Page { items: page.items.into_iter().map(body).collect(), cursor })
+    }
+}
+
+/// Reads `fields`.
+pub(crate) fn fields(asked: &mut Asked<'_>) -> Result<Fields, Problem> {
+    match asked.parameters.list("fields")? {
+        None => Ok(Fields::all()),
+        Some(names) => Fields::only(names).map_err(refused),
+    }
+}

@@ -1,0 +1,247 @@
+//! Batches: operations in order, each on its own.
+
+use sapwood::keys::{Id, KeyError};
+use serde::Serialize;
+use serde_json::value::RawValue;
+use utoipa::ToSchema;
+
+use super::revisions::{self, TOPIC_BYTES_MAX};
+use super::{Children, NodeBody, OperationBody, PatchNode, ProblemBody, ReplaceNode, RevisionBody, Revisions};
+use crate::json::{self, Attributes, Fault, Fields, FromJson, JsonError, Place};
+
+/// The most operations in a batch.
+pub const OPERATIONS_MAX: usize = 100;
+
+/// Operations to be done in order. An operation of the right shape whose values can't be kept is an error of its own: it
+/// fails alone. Anything else that is wrong fails the batch before it begins.
+#[derive(Clone, Debug, PartialEq, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Batch {
+    /// 1 to 100 of them.
+    #[schema(value_type = Vec<BatchOperation>, min_items = 1, max_items = 100)]
+    pub operations: Vec<Result<BatchOperation, JsonError>>,
+}
+
+/// One operation: an object with one field, which says what is done.
+#[derive(Clone, Debug, PartialEq, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum BatchOperation {
+    /// Creates or replaces a node.
+    Put(PutOperation),
+    /// Changes a node.
+    Patch(PatchOperation),
+    /// Deletes a node.
+    Delete(DeleteOperation),
+    /// Appends a revision.
+    Revision(RevisionOperation),
+}
+
+/// A node to create or replace, as `PUT /nodes/{id}` does; without an id, to create, as `POST /nodes` does.
+#[derive(Clone, Debug, PartialEq, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = PutOperation)]
+pub struct PutOperation {
+    /// Its id. Without one it gets a UUID.
+    #[schema(value_type = String, required = false, min_length = 1, max_length = 1014)]
+    pub id: Option<Id>,
+    /// What it is to be.
+    #[serde(flatten)]
+    pub node: ReplaceNode,
+}
+
+/// A merge patch of a node, as `PATCH /nodes/{id}` does.
+#[derive(Clone, Debug, PartialEq, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PatchOperation {
+    /// Its id.
+    #[schema(value_type = String, min_length = 1, max_length = 1014)]
+    pub id: Id,
+    /// What changes.
+    #[serde(flatten)]
+    pub patch: PatchNode,
+}
+
+/// A node to delete, as `DELETE /nodes/{id}` does.
+#[derive(Clone, Debug, PartialEq, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DeleteOperation {
+    /// Its id.
+    #[schema(value_type = String, min_length = 1, max_length = 1014)]
+    pub id: Id,
+    /// What becomes of its children.
+    #[schema(required = false, default = json!("restrict"))]
+    pub children: Children,
+    /// What becomes of its revisions.
+    #[schema(required = false, default = json!("keep"))]
+    pub revisions: Revisions,
+}
+
+/// A revision to append, as `POST /nodes/{id}/revisions/{topic}` does.
+#[derive(Clone, Debug, PartialEq, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RevisionOperation {
+    /// The id it is of.
+    #[schema(value_type = String, min_length = 1, max_length = 1014)]
+    pub id: Id,
+    /// Its topic.
+    #[schema(min_length = 1, max_length = 1015)]
+    pub topic: String,
+    /// Its attributes.
+    #[schema(value_type = super::schemas::WrittenAttributes)]
+    pub attributes: Attributes,
+}
+
+/// What became of a batch's operations, in their order.
+#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
+pub struct BatchResults {
+    /// A result for each operation.
+    #[schema(min_items = 1, max_items = 100)]
+    pub results: Vec<BatchResult>,
+}
+
+/// What became of one operation: what a request of its own would have been answered.
+#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
+pub struct BatchResult {
+    /// The status code.
+    #[schema(minimum = 200, maximum = 599)]
+    pub status: u16,
+    /// What was written, or the operation that was begun.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub body: Option<BatchBody>,
+    /// Why nothing was done.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub problem: Option<ProblemBody>,
+    /// Where what was created is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, format = "uri-reference")]
+    pub location: Option<String>,
+    /// The entity tag of the node or revision that was written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub etag: Option<String>,
+}
+
+/// What an operation answers.
+#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
+#[serde(untagged)]
+pub enum BatchBody {
+    /// A revision that was appended.
+    Revision(RevisionBody),
+    /// A removal that the stream carries out.
+    Operation(OperationBody),
+    /// A node that was written.
+    Node(NodeBody),
+}
+
+impl FromJson for Batch {
+    const WANTED: &'static str = "an object with `operations`";
+
+    fn from_json(raw: &RawValue, at: &Place<'_>) -> Result<Self, JsonError> {
+        let mut fields = Fields::open(raw, at, Self::WANTED)?;
+        let operations = fields.required("operations", "say what is to be done", operations)?;
+        fields.close().map(|()| Self { operations })
+    }
+}
+
+fn operations(raw: &RawValue, at: &Place<'_>) -> Result<Vec<Result<BatchOperation, JsonError>>, JsonError> {
+    let list = json::list(raw, at, "a list of operations")?;
+    let count = list.len();
+    if !(1..=OPERATIONS_MAX).contains(&count) {
+        return Err(JsonError::Count { path: at.to_string(), count, limit: OPERATIONS_MAX });
+    }
+    let mut operations = Vec::with_capacity(count);
+    for (position, raw) in list.into_iter().enumerate() {
+        match BatchOperation::from_json(raw, &Place::Element(at, position)) {
+            Err(error) if error.fault() == Fault::Malformed => return Err(error),
+            read => operations.push(read),
+        }
+    }
+    Ok(operations)
+}
+
+impl FromJson for BatchOperation {
+    const WANTED: &'static str = "an object with one of `put`, `patch`, `delete` and `revision`";
+
+    fn from_json(raw: &RawValue, at: &Place<'_>) -> Result<Self, JsonError> {
+        let mut fields = Fields::open(raw, at, Self::WANTED)?;
+        if fields.len() > 1 {
+            return Err(JsonError::Type { path: at.to_string(), wanted: Self::WANTED });
+        }
+        let found = match fields.optional("put", json::value)? {
+            Some(put) => Some(Self::Put(put)),
+            None => match fields.optional("patch", json::value)? {
+                Some(patch) => Some(Self::Patch(patch)),
+                None => match fields.optional("delete", json::value)? {
+                    Some(delete) => Some(Self::Delete(delete)),
+                    None => fields.optional("revision", json::value)?.map(Self::Revision),
+                },
+            },
+        };
+        found.ok_or_else(|| JsonError::Type { path: at.to_string(), wanted: Self::WANTED })
+    }
+}
+
+const ID_REMEDY: &str = "say the node's id";
+
+impl FromJson for PutOperation {
+    const WANTED: &'static str = "an object: a node, with its parent";
+
+    fn from_json(raw: &RawValue, at: &Place<'_>) -> Result<Self, JsonError> {
+        let mut fields = Fields::open(raw, at, Self::WANTED)?;
+        let put = Self { id: fields.optional("id", json::id)?, node: ReplaceNode::take(&mut fields)? };
+        fields.close().map(|()| put)
+    }
+}
+
+impl FromJson for PatchOperation {
+    const WANTED: &'static str = "an object: the node's id, and a merge patch of it";
+
+    fn from_json(raw: &RawValue, at: &Place<'_>) -> Result<Self, JsonError> {
+        let mut fields = Fields::open(raw, at, Self::WANTED)?;
+        let patch = Self { id: fields.required("id", ID_REMEDY, json::id)?, patch: PatchNode::take(&mut fields)? };
+        fields.close().map(|()| patch)
+    }
+}
+
+impl FromJson for DeleteOperation {
+    const WANTED: &'static str = "an object with the node's id";
+
+    fn from_json(raw: &RawValue, at: &Place<'_>) -> Result<Self, JsonError> {
+        let mut fields = Fields::open(raw, at, Self::WANTED)?;
+        let delete = Self {
+            id: fields.required("id", ID_REMEDY, json::id)?,
+            children: fields.optional("children", json::value)?.unwrap_or_default(),
+            revisions: fields.optional("revisions", json::value)?.unwrap_or_default(),
+        };
+        fields.close().map(|()| delete)
+    }
+}
+
+impl FromJson for RevisionOperation {
+    const WANTED: &'static str = "an object: the id, the topic and the attributes";
+
+    fn from_json(raw: &RawValue, at: &Place<'_>) -> Result<Self, JsonError> {
+        let mut fields = Fields::open(raw, at, Self::WANTED)?;
+        let revision = Self {
+            id: fields.required("id", ID_REMEDY, json::id)?,
+            topic: fields.required("topic", "say the topic", topic)?,
+            attributes: revisions::attributes(&mut fields)?,
+        };
+        fields.close().map(|()| revision)
+    }
+}
+
+fn topic(raw: &RawValue, at: &Place<'_>) -> Result<String, JsonError> {
+    let topic = json::text(raw, at)?;
+    let part = "the topic";
+    let refuse = |source| Err(JsonError::Key { path: at.to_string(), source });
+    match topic.len() {
+        0 => refuse(KeyError::Empty { part }),
+        bytes if bytes > TOPIC_BYTES_MAX => refuse(KeyError::TooLong { part, bytes, limit: TOPIC_BYTES_MAX }),
+        _ => Ok(topic),
+    }
+}
+
+json::through_raw_json!(Batch, BatchOperation);

@@ -1,0 +1,190 @@
+//! Nodes.
+
+use sapwood::keys::{Id, KeyError, SEGMENT_BYTES_MAX};
+use sapwood::model::{AttributeValue, CREATED_AT, CREATED_BY, Item, Settings, UPDATED_AT, UPDATED_BY};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use utoipa::ToSchema;
+
+use crate::json::{self, Attributes, Fields, FromJson, JsonError, MergePatch, Place};
+
+/// A node.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct NodeBody {
+    /// Its id.
+    #[schema(min_length = 1, max_length = 1014, examples("ORDER#98765"))]
+    pub id: String,
+    /// Its parent's id. A root has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, min_length = 1, max_length = 1014, examples("CUSTOMER#7"))]
+    pub parent: Option<String>,
+    /// Its name inside a path, where that isn't the id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, min_length = 1, max_length = 1014)]
+    pub segment: Option<String>,
+    /// Its user's own attributes.
+    pub attributes: Attributes,
+    /// When the API made it; nothing where another client did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, examples("2026-02-03T04:05:06.789Z"))]
+    pub created_at: Option<String>,
+    /// Who had the API make it, as the authorizer names them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, examples("arn:aws:iam::111122223333:user/anna"))]
+    pub created_by: Option<String>,
+    /// When the API last wrote it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, examples("2026-02-03T04:05:06.789Z"))]
+    pub updated_at: Option<String>,
+    /// Who had the API write it last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, examples("arn:aws:iam::111122223333:user/anna"))]
+    pub updated_by: Option<String>,
+}
+
+impl NodeBody {
+    /// The node of a base record.
+    #[must_use]
+    pub fn of(id: &Id, base: &Item, settings: &Settings) -> Self {
+        let names = settings.schema.names();
+        Self {
+            id: id.as_str().to_owned(),
+            parent: text(base, &names.parent),
+            segment: text(base, &names.segment),
+            attributes: Attributes::of_node(base, &settings.schema),
+            created_at: text(base, CREATED_AT),
+            created_by: text(base, CREATED_BY),
+            updated_at: text(base, UPDATED_AT),
+            updated_by: text(base, UPDATED_BY),
+        }
+    }
+}
+
+pub(super) fn text(item: &Item, name: &str) -> Option<String> {
+    match item.get(name) {
+        Some(AttributeValue::S(text)) => Some(text.clone()),
+        _ => None,
+    }
+}
+
+/// A node to create.
+#[derive(Clone, Debug, Default, PartialEq, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CreateNode {
+    /// Its id. Without one it gets a UUID.
+    #[schema(value_type = String, required = false, min_length = 1, max_length = 1014, examples("CUSTOMER#7"))]
+    pub id: Option<Id>,
+    /// Its parent's id, which must be there. Null or left out: a root.
+    #[schema(value_type = Option<String>, min_length = 1, max_length = 1014)]
+    pub parent: Option<Id>,
+    /// Its name inside a path. Null or left out: its id.
+    #[schema(value_type = Option<String>, min_length = 1, max_length = 1014)]
+    pub segment: Option<String>,
+    /// Its attributes.
+    #[schema(value_type = super::schemas::WrittenAttributes, required = false)]
+    pub attributes: Attributes,
+}
+
+/// A node to create or replace. Its parent must be said, so that no forgotten field uproots a subtree.
+#[derive(Clone, Debug, Default, PartialEq, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ReplaceNode {
+    /// Its parent's id, which must be there. Null: a root.
+    #[schema(value_type = Option<String>, required = true, min_length = 1, max_length = 1014)]
+    pub parent: Option<Id>,
+    /// Its name inside a path. Null or left out: its id.
+    #[schema(value_type = Option<String>, min_length = 1, max_length = 1014)]
+    pub segment: Option<String>,
+    /// All its attributes: those that aren't here go.
+    #[schema(value_type = super::schemas::WrittenAttributes, required = false)]
+    pub attributes: Attributes,
+}
+
+/// A merge patch (RFC 7396) of a node: what isn't named stays as it is.
+#[derive(Clone, Debug, Default, PartialEq, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PatchNode {
+    /// Moves it under this parent. Null: makes it a root.
+    #[schema(value_type = Option<String>, min_length = 1, max_length = 1014)]
+    pub parent: Option<Option<Id>>,
+    /// Names it so inside a path. Null: by its id again.
+    #[schema(value_type = Option<String>, min_length = 1, max_length = 1014)]
+    pub segment: Option<Option<String>>,
+    /// What changes of its attributes: null removes one, an object merges into the map that is there, anything else
+    /// takes the place of what is there.
+    #[schema(value_type = super::schemas::WrittenAttributes, required = false)]
+    pub attributes: MergePatch,
+}
+
+const PARENT_REMEDY: &str = "say the parent's id, or null for a root";
+
+impl FromJson for CreateNode {
+    const WANTED: &'static str = "an object: a node";
+
+    fn from_json(raw: &RawValue, at: &Place<'_>) -> Result<Self, JsonError> {
+        let mut fields = Fields::open(raw, at, Self::WANTED)?;
+        let node = Self {
+            id: fields.optional("id", json::id)?,
+            parent: fields.optional("parent", json::or_null(json::id))?.flatten(),
+            segment: fields.optional("segment", json::or_null(segment))?.flatten(),
+            attributes: fields.optional("attributes", json::value)?.unwrap_or_default(),
+        };
+        fields.close().map(|()| node)
+    }
+}
+
+impl ReplaceNode {
+    /// Takes its fields, and leaves others to somebody else.
+    pub(super) fn take(fields: &mut Fields<'_>) -> Result<Self, JsonError> {
+        Ok(Self {
+            parent: fields.required("parent", PARENT_REMEDY, json::or_null(json::id))?,
+            segment: fields.optional("segment", json::or_null(segment))?.flatten(),
+            attributes: fields.optional("attributes", json::value)?.unwrap_or_default(),
+        })
+    }
+}
+
+impl FromJson for ReplaceNode {
+    const WANTED: &'static str = "an object: a node, with its parent";
+
+    fn from_json(raw: &RawValue, at: &Place<'_>) -> Result<Self, JsonError> {
+        let mut fields = Fields::open(raw, at, Self::WANTED)?;
+        let node = Self::take(&mut fields)?;
+        fields.close().map(|()| node)
+    }
+}
+
+impl PatchNode {
+    /// Takes its fields, and leaves others to somebody else.
+    pub(super) fn take(fields: &mut Fields<'_>) -> Result<Self, JsonError> {
+        Ok(Self {
+            parent: fields.optional("parent", json::or_null(json::id))?,
+            segment: fields.optional("segment", json::or_null(segment))?,
+            attributes: fields.optional("attributes", json::value)?.unwrap_or_default(),
+        })
+    }
+}
+
+impl FromJson for PatchNode {
+    const WANTED: &'static str = "an object: a merge patch of a node";
+
+    fn from_json(raw: &RawValue, at: &Place<'_>) -> Result<Self, JsonError> {
+        let mut fields = Fields::open(raw, at, Self::WANTED)?;
+        let patch = Self::take(&mut fields)?;
+        fields.close().map(|()| patch)
+    }
+}
+
+/// A segment that a key can hold.
+fn segment(raw: &RawValue, at: &Place<'_>) -> Result<String, JsonError> {
+    let segment = json::text(raw, at)?;
+    let part = "the segment";
+    let refuse = |source| Err(JsonError::Key { path: at.to_string(), source });
+    match segment.len() {
+        0 => refuse(KeyError::Empty { part }),
+        bytes if bytes > SEGMENT_BYTES_MAX => refuse(KeyError::TooLong { part, bytes, limit: SEGMENT_BYTES_MAX }),
+        _ => Ok(segment),
+    }
+}
+
+json::through_raw_json!(CreateNode, ReplaceNode, PatchNode);

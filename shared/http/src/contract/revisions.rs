@@ -1,0 +1,100 @@
+//! Revisions.
+
+use sapwood::keys::{Id, KeyError, Schema, SortKey, Version};
+use sapwood::model::{CREATED_AT, CREATED_BY, Item, Settings, UPDATED_AT, UPDATED_BY};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use utoipa::ToSchema;
+
+use super::nodes::text;
+use crate::json::{self, Attributes, Fields, FromJson, JsonError, Place};
+
+/// Longest topic in bytes: what a sort key leaves beside the highest version, so that no history ever comes to an end
+/// before its versions do.
+pub const TOPIC_BYTES_MAX: usize = 1_015;
+
+/// Whether a topic can have revisions.
+///
+/// # Errors
+/// [`KeyError`] where it is empty, or too long for the sort key of its highest version.
+pub fn check_topic(topic: &str, schema: &Schema) -> Result<(), KeyError> {
+    if topic.is_empty() {
+        return Err(KeyError::Empty { part: "the topic" });
+    }
+    let version = Version::new(Version::MAX.into())?;
+    schema.sort_key(&SortKey::Revision { version, topic: topic.to_owned() }).map(drop)
+}
+
+/// A revision.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct RevisionBody {
+    /// The id it is of. There needn't be such a node.
+    #[schema(min_length = 1, max_length = 1014, examples("ORDER#98765"))]
+    pub id: String,
+    /// Its topic.
+    #[schema(examples("Audit"))]
+    pub topic: String,
+    /// Its number.
+    #[schema(minimum = 1, maximum = 999_999)]
+    pub version: u32,
+    /// Its user's own attributes.
+    pub attributes: Attributes,
+    /// When the API made it; nothing where another client did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, examples("2026-02-03T04:05:06.789Z"))]
+    pub created_at: Option<String>,
+    /// Who had the API make it, as the authorizer names them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub created_by: Option<String>,
+    /// When the API last wrote it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, examples("2026-02-03T04:05:06.789Z"))]
+    pub updated_at: Option<String>,
+    /// Who had the API write it last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub updated_by: Option<String>,
+}
+
+impl RevisionBody {
+    /// The revision of a base record.
+    #[must_use]
+    pub fn of(id: &Id, topic: &str, version: Version, base: &Item, settings: &Settings) -> Self {
+        Self {
+            id: id.as_str().to_owned(),
+            topic: topic.to_owned(),
+            version: version.number(),
+            attributes: Attributes::of_revision(base, &settings.schema),
+            created_at: text(base, CREATED_AT),
+            created_by: text(base, CREATED_BY),
+            updated_at: text(base, UPDATED_AT),
+            updated_by: text(base, UPDATED_BY),
+        }
+    }
+}
+
+/// A revision to append, or what one is to be.
+#[derive(Clone, Debug, Default, PartialEq, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CreateRevision {
+    /// Its attributes.
+    #[schema(value_type = super::schemas::WrittenAttributes)]
+    pub attributes: Attributes,
+}
+
+impl FromJson for CreateRevision {
+    const WANTED: &'static str = "an object: a revision, with its attributes";
+
+    fn from_json(raw: &RawValue, at: &Place<'_>) -> Result<Self, JsonError> {
+        let mut fields = Fields::open(raw, at, Self::WANTED)?;
+        let attributes = attributes(&mut fields)?;
+        fields.close().map(|()| Self { attributes })
+    }
+}
+
+pub(super) fn attributes(fields: &mut Fields<'_>) -> Result<Attributes, JsonError> {
+    fields.required("attributes", "say the attributes, or {} for none", json::value)
+}
+
+json::through_raw_json!(CreateRevision);

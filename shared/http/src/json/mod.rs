@@ -1,0 +1,83 @@
+//! Attributes as JSON, both ways, without loss.
+//!
+//! | in the table | in JSON |
+//! |---|---|
+//! | text, boolean, null, list, map | the same |
+//! | number | a number, with its value to 38 digits, whatever its size; never by way of a float |
+//! | binary | `{"$binary": "<base64, standard alphabet, padded>"}` |
+//! | set of text, numbers or binary | `{"$set": [...]}`: not empty, no value twice, all of one kind |
+//! | a map whose only key begins with `$` | `{"$map": {...}}` around it, whose keys then stand for themselves |
+//!
+//! The object `attributes` itself is never one of the `$` forms: its keys are names of attributes. What is read here keeps
+//! its numbers in the one spelling that DynamoDB gives back, so that what was written can be compared with what is there.
+
+mod error;
+mod fields;
+mod merge;
+mod names;
+mod number;
+mod place;
+mod read;
+#[cfg(test)]
+mod tests;
+mod write;
+
+pub use error::{Fault, JsonError};
+pub use fields::FromJson;
+pub(crate) use fields::{Fields, id, or_null, text, through_raw_json, value};
+pub use merge::{Change, MergePatch};
+use names::Record;
+pub use place::Place;
+pub(crate) use read::list;
+use sapwood::keys::Schema;
+use sapwood::model::Item;
+
+/// The attributes of a node or a revision that are its user's own.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Attributes(pub Item);
+
+impl Attributes {
+    /// The user's own attributes of a node, or of a row of it: all but the keys, what says where the node stands, and
+    /// names that begin with `_`.
+    #[must_use]
+    pub fn of_node(item: &Item, schema: &Schema) -> Self {
+        Self::own(item, Record::Node, schema)
+    }
+
+    /// The user's own attributes of a revision, or of a copy of it: all but the keys and names that begin with `_`.
+    #[must_use]
+    pub fn of_revision(item: &Item, schema: &Schema) -> Self {
+        Self::own(item, Record::Revision, schema)
+    }
+
+    fn own(item: &Item, record: Record, schema: &Schema) -> Self {
+        let own = item.iter().filter(|(name, _)| names::reserved(name, record, schema).is_none());
+        Self(own.map(|(name, value)| (name.clone(), value.clone())).collect())
+    }
+
+    /// Whether a node can have them.
+    ///
+    /// # Errors
+    /// [`JsonError::Reserved`] for a name that isn't the user's to give.
+    pub fn check_node(&self, schema: &Schema) -> Result<(), JsonError> {
+        names::check(self.0.keys(), Record::Node, schema)
+    }
+
+    /// Whether a revision can have them.
+    ///
+    /// # Errors
+    /// [`JsonError::Reserved`] for a name that isn't the user's to give.
+    pub fn check_revision(&self, schema: &Schema) -> Result<(), JsonError> {
+        names::check(self.0.keys(), Record::Revision, schema)
+    }
+}
+
+/// Reads the body of a request.
+///
+/// # Errors
+/// [`JsonError`]: it is no JSON, or not of this shape, or a value in it can't be kept.
+pub fn read<T: FromJson>(body: &[u8]) -> Result<T, JsonError> {
+    let raw: &serde_json::value::RawValue =
+        serde_json::from_slice(body).map_err(|error| JsonError::Syntax { detail: error.to_string() })?;
+    T::from_json(raw, &Place::Body)
+}

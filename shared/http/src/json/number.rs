@@ -1,0 +1,71 @@
+//! Numbers as DynamoDB keeps them: 38 significant digits, and powers of ten from -130 to 125.
+
+/// The most significant digits ([AWS: data types][aws]).
+///
+/// [aws]: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/HowItWorks.NamingRulesDataTypes.html
+const DIGITS_MAX: usize = 38;
+
+/// Where the point can be in `0.DIGITS`: 1E-130 is `0.1` with the point moved by -129.
+const POINTS: std::ops::RangeInclusive<i64> = -129..=126;
+
+/// Why a number can't be kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum NumberError {
+    /// It is no number at all.
+    NoNumber,
+    /// It has this many significant digits.
+    Digits(usize),
+    /// It is too large, or too close to zero.
+    Range,
+}
+
+/// A number in the one spelling that DynamoDB gives back, whatever its spelling: plain digits.
+pub(super) fn spelt(text: &str) -> Result<String, NumberError> {
+    let (mantissa, exponent) = match text.split_once(['e', 'E']) {
+        Some((mantissa, exponent)) => (mantissa, power(exponent)?),
+        None => (text, 0),
+    };
+    let (sign, mantissa) = match mantissa.strip_prefix('-') {
+        Some(rest) => ("-", rest),
+        None => ("", mantissa.strip_prefix('+').unwrap_or(mantissa)),
+    };
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let digits = format!("{whole}{fraction}");
+    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err(NumberError::NoNumber);
+    }
+    let significant = digits.trim_start_matches('0');
+    let zeros = digits.len() - significant.len();
+    let significant = significant.trim_end_matches('0');
+    if significant.is_empty() {
+        return Ok("0".to_owned());
+    }
+    if significant.len() > DIGITS_MAX {
+        return Err(NumberError::Digits(significant.len()));
+    }
+    // The value is 0.SIGNIFICANT times ten to the power of `point`. Lengths are those of a text in memory.
+    let signed = |length: usize| i64::try_from(length).unwrap_or(i64::MAX);
+    let point = exponent.saturating_add(signed(whole.len())).saturating_sub(signed(zeros));
+    if !POINTS.contains(&point) {
+        return Err(NumberError::Range);
+    }
+    Ok(match usize::try_from(point) {
+        Ok(0) => format!("{sign}0.{significant}"),
+        Ok(point) if point >= significant.len() => format!("{sign}{significant:0<point$}"),
+        Ok(point) => format!("{sign}{}.{}", &significant[..point], &significant[point..]),
+        Err(_) => format!("{sign}0.{}{significant}", "0".repeat(usize::try_from(-point).unwrap_or(0))),
+    })
+}
+
+/// An exponent; one that no integer holds counts as the largest there is.
+fn power(text: &str) -> Result<i64, NumberError> {
+    let (negative, digits) = match text.strip_prefix('-') {
+        Some(digits) => (true, digits),
+        None => (false, text.strip_prefix('+').unwrap_or(text)),
+    };
+    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err(NumberError::NoNumber);
+    }
+    let size: i64 = digits.parse().unwrap_or(i64::MAX);
+    Ok(if negative { -size } else { size })
+}

@@ -1,0 +1,230 @@
+//! From JSON to attributes.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fmt;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use sapwood::model::{AttributeValue, Item};
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
+
+use super::number::{self, NumberError};
+use super::{Attributes, FromJson, JsonError, Place};
+
+/// The most lists and maps within one another below an attribute: DynamoDB counts the item itself as the 32nd.
+pub(super) const NESTED_MAX: usize = 31;
+
+/// The longest name of an attribute, in bytes.
+pub(super) const NAME_BYTES_MAX: usize = 65_535;
+
+pub(super) const BINARY: &str = "$binary";
+pub(super) const SET: &str = "$set";
+pub(super) const MAP: &str = "$map";
+
+/// The members of an object, none of them twice.
+pub(super) type Members<'a> = BTreeMap<String, &'a RawValue>;
+
+impl FromJson for Attributes {
+    const WANTED: &'static str = "an object of attributes";
+
+    fn from_json(raw: &RawValue, at: &Place<'_>) -> Result<Self, JsonError> {
+        let mut item = Item::new();
+        for (name, raw) in members(raw, at, Self::WANTED)? {
+            let at = Place::Member(at, &name);
+            check_name(&name, &at)?;
+            let value = value(raw, &at, NESTED_MAX)?;
+            item.insert(name, value);
+        }
+        Ok(Self(item))
+    }
+}
+
+/// A value below an attribute; `levels` is how many lists and maps it may still be made of. That bounds this recursion,
+/// whatever the body: serde_json skips over a raw value without any.
+pub(super) fn value(raw: &RawValue, at: &Place<'_>, levels: usize) -> Result<AttributeValue, JsonError> {
+    Ok(match raw.get().as_bytes().first() {
+        Some(b'n') => AttributeValue::Null(true),
+        Some(b't') => AttributeValue::Bool(true),
+        Some(b'f') => AttributeValue::Bool(false),
+        Some(b'"') => AttributeValue::S(string(raw, at)?),
+        Some(b'[') => {
+            let below = below(levels, at)?;
+            let list = list(raw, at, "a list")?.into_iter().enumerate();
+            let read = |(position, raw): (usize, &RawValue)| value(raw, &Place::Element(at, position), below);
+            AttributeValue::L(list.map(read).collect::<Result<_, _>>()?)
+        }
+        Some(b'{') => match object(raw, at)? {
+            Object::Binary(bytes) => AttributeValue::B(bytes),
+            Object::Set(set) => set,
+            Object::Map(members) => {
+                let below = below(levels, at)?;
+                let mut map = HashMap::new();
+                for (name, raw) in members {
+                    let at = Place::Member(at, &name);
+                    check_name(&name, &at)?;
+                    let value = value(raw, &at, below)?;
+                    map.insert(name, value);
+                }
+                AttributeValue::M(map)
+            }
+        },
+        _ => AttributeValue::N(number(raw, at)?),
+    })
+}
+
+/// What a JSON object stands for.
+pub(super) enum Object<'a> {
+    Binary(Vec<u8>),
+    Set(AttributeValue),
+    Map(Members<'a>),
+}
+
+/// What the object stands for: itself, unless its only name begins with `$`.
+pub(super) fn object<'a>(raw: &'a RawValue, at: &Place<'_>) -> Result<Object<'a>, JsonError> {
+    let members = members(raw, at, "an object")?;
+    let (Some((name, inner)), 1) = (members.first_key_value(), members.len()) else { return Ok(Object::Map(members)) };
+    let within = Place::Member(at, name);
+    match name.as_str() {
+        BINARY => Ok(Object::Binary(binary(inner, &within)?)),
+        SET => Ok(Object::Set(set(inner, &within)?)),
+        MAP => Ok(Object::Map(self::members(inner, &within, "an object")?)),
+        name if name.starts_with('$') => Err(JsonError::Form { path: within.to_string() }),
+        _ => Ok(Object::Map(members)),
+    }
+}
+
+/// How many levels are left below a list or a map.
+pub(super) fn below(levels: usize, at: &Place<'_>) -> Result<usize, JsonError> {
+    levels.checked_sub(1).ok_or_else(|| JsonError::Nested { path: at.to_string() })
+}
+
+pub(super) fn check_name(name: &str, at: &Place<'_>) -> Result<(), JsonError> {
+    match name.len() {
+        0 => Err(JsonError::EmptyName { path: at.to_string() }),
+        bytes if bytes > NAME_BYTES_MAX => Err(JsonError::LongName { path: at.to_string(), bytes }),
+        _ => Ok(()),
+    }
+}
+
+/// The members of an object.
+pub(super) fn members<'a>(raw: &'a RawValue, at: &Place<'_>, wanted: &'static str) -> Result<Members<'a>, JsonError> {
+    if !raw.get().starts_with('{') {
+        return Err(JsonError::Type { path: at.to_string(), wanted });
+    }
+    // The grammar was checked when the body was read: what is left to go wrong is a name that is no text.
+    let Pairs(pairs) = serde_json::from_str(raw.get()).map_err(|_| JsonError::NoText { path: at.to_string() })?;
+    let mut members = Members::new();
+    for (name, raw) in pairs {
+        if members.contains_key(&name) {
+            return Err(JsonError::Twice { path: Place::Member(at, &name).to_string() });
+        }
+        members.insert(name, raw);
+    }
+    Ok(members)
+}
+
+/// The elements of a list.
+pub(crate) fn list<'a>(
+    raw: &'a RawValue,
+    at: &Place<'_>,
+    wanted: &'static str,
+) -> Result<Vec<&'a RawValue>, JsonError> {
+    serde_json::from_str(raw.get()).map_err(|_| JsonError::Type { path: at.to_string(), wanted })
+}
+
+/// A text.
+pub(super) fn string(raw: &RawValue, at: &Place<'_>) -> Result<String, JsonError> {
+    if !raw.get().starts_with('"') {
+        return Err(JsonError::Type { path: at.to_string(), wanted: "a string" });
+    }
+    serde_json::from_str(raw.get()).map_err(|_| JsonError::NoText { path: at.to_string() })
+}
+
+fn is_number(raw: &RawValue) -> bool {
+    raw.get().starts_with(|first: char| first == '-' || first.is_ascii_digit())
+}
+
+fn number(raw: &RawValue, at: &Place<'_>) -> Result<String, JsonError> {
+    let path = || at.to_string();
+    number::spelt(raw.get()).map_err(|error| match error {
+        NumberError::Digits(digits) => JsonError::Digits { path: path(), digits },
+        NumberError::Range => JsonError::Range { path: path() },
+        NumberError::NoNumber => JsonError::Type { path: path(), wanted: "a number" },
+    })
+}
+
+fn binary(raw: &RawValue, at: &Place<'_>) -> Result<Vec<u8>, JsonError> {
+    STANDARD.decode(string(raw, at)?).map_err(|_| JsonError::Base64 { path: at.to_string() })
+}
+
+fn set(raw: &RawValue, at: &Place<'_>) -> Result<AttributeValue, JsonError> {
+    let list = list(raw, at, "a list")?;
+    let Some(first) = list.first() else { return Err(JsonError::EmptySet { path: at.to_string() }) };
+    if is_number(first) {
+        let read = |raw: &RawValue, at: &Place<'_>| if is_number(raw) { number(raw, at).map(Some) } else { Ok(None) };
+        return distinct(&list, at, read).map(AttributeValue::Ns);
+    }
+    if first.get().starts_with('"') {
+        let read = |raw: &RawValue, at: &Place<'_>| {
+            if raw.get().starts_with('"') { string(raw, at).map(Some) } else { Ok(None) }
+        };
+        return distinct(&list, at, read).map(AttributeValue::Ss);
+    }
+    let read = |raw: &RawValue, at: &Place<'_>| {
+        if !raw.get().starts_with('{') {
+            return Ok(None);
+        }
+        let members = members(raw, at, "an object")?;
+        match members.get(BINARY) {
+            Some(inner) if members.len() == 1 => binary(inner, &Place::Member(at, BINARY)).map(Some),
+            _ => Ok(None),
+        }
+    };
+    distinct(&list, at, read).map(AttributeValue::Bs)
+}
+
+/// The values of a set, sorted; `read` answers `None` for a value that is of another kind.
+fn distinct<T: Ord>(
+    list: &[&RawValue],
+    at: &Place<'_>,
+    read: impl Fn(&RawValue, &Place<'_>) -> Result<Option<T>, JsonError>,
+) -> Result<Vec<T>, JsonError> {
+    let mut set = BTreeSet::new();
+    for (position, raw) in list.iter().enumerate() {
+        let at = Place::Element(at, position);
+        let value = read(raw, &at)?.ok_or_else(|| JsonError::MixedSet { path: at.to_string() })?;
+        if !set.insert(value) {
+            return Err(JsonError::SetTwice { path: at.to_string() });
+        }
+    }
+    Ok(set.into_iter().collect())
+}
+
+/// The members of an object as they come.
+struct Pairs<'a>(Vec<(String, &'a RawValue)>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Pairs<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(PairsVisitor).map(Pairs)
+    }
+}
+
+struct PairsVisitor;
+
+impl<'de> Visitor<'de> for PairsVisitor {
+    type Value = Vec<(String, &'de RawValue)>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut pairs = Vec::new();
+        while let Some(pair) = map.next_entry()? {
+            pairs.push(pair);
+        }
+        Ok(pairs)
+    }
+}

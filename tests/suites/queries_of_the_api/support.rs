@@ -1,0 +1,90 @@
+//! A stand to read from, and pages put together again.
+
+use sapwood::keys::{Id, NodeRef, Tenant};
+use sapwood::model::{AttributeValue, Settings, text};
+use sapwood::query::{Below, Bounds, Fields, Page, ReadError, Reader, Want};
+use sapwood::table::{Session, Usage};
+use sapwood_tests::memory::MemoryTable;
+use sapwood_tests::oracle::Oracle;
+use sapwood_tests::stand::{Impatient, Stand, at_once};
+
+pub(crate) type TestReader<'a> = Reader<'a, MemoryTable, Impatient>;
+
+/// Reads once, and says what it took.
+pub(crate) fn counted<R>(stand: &Stand, read: impl AsyncFnOnce(&TestReader<'_>) -> R) -> (R, Usage) {
+    read_with(stand, stand.settings(), read)
+}
+
+/// The same with other settings than the rows were written with.
+pub(crate) fn read_with<R>(
+    stand: &Stand,
+    settings: &Settings,
+    read: impl AsyncFnOnce(&TestReader<'_>) -> R,
+) -> (R, Usage) {
+    let session = Session::new(stand.table(), &Impatient, stand.schema());
+    let reader = Reader::new(&session, settings);
+    let answer = at_once(read(&reader));
+    (answer, session.usage())
+}
+
+pub(crate) fn read<R>(stand: &Stand, read: impl AsyncFnOnce(&TestReader<'_>) -> R) -> R {
+    counted(stand, read).0
+}
+
+pub(crate) fn node(id: &str) -> NodeRef {
+    Id::new(id).unwrap().into()
+}
+
+pub(crate) fn node_of(tenant: &str, id: &str) -> NodeRef {
+    NodeRef { tenant: Some(Tenant::new(tenant).unwrap()), id: Id::new(id).unwrap() }
+}
+
+pub(crate) fn want() -> Want {
+    Want { bounds: Bounds::items(1_000), ..Want::default() }
+}
+
+pub(crate) fn fields(names: &[&str]) -> Want {
+    Want { fields: Fields::only(names.iter().map(|&name| name.to_owned())).unwrap(), ..want() }
+}
+
+/// All pages of a list, `limit` items each. No page is empty, but for the only one of an empty list.
+pub(crate) fn all_pages<R>(limit: usize, page: impl Fn(&Want) -> Result<Page<R>, ReadError>) -> Vec<R> {
+    let mut want = Want { bounds: Bounds::items(limit), ..Want::default() };
+    let mut all = Vec::new();
+    loop {
+        let found = page(&want).unwrap();
+        assert!(found.items.len() <= limit);
+        assert!(!found.items.is_empty() || (found.next.is_none() && want.after.is_none()), "an empty page");
+        all.extend(found.items);
+        match found.next {
+            None => return all,
+            next => want.after = next,
+        }
+    }
+}
+
+pub(crate) fn ids(nodes: &[Below]) -> Vec<&str> {
+    nodes.iter().map(|node| node.id.as_str()).collect()
+}
+
+/// D over V and W, V over X over Y, W over Z.
+pub(crate) fn small() -> Stand {
+    let mut stand = Stand::default();
+    for (id, parent) in
+        [("D", None), ("V", Some("D")), ("W", Some("D")), ("X", Some("V")), ("Y", Some("X")), ("Z", Some("W"))]
+    {
+        stand.put_node(id, parent, &[("name", text(format!("Folder {id}"))), ("size", number(id.len()))]);
+    }
+    stand.settle();
+    stand
+}
+
+/// A table with tenants.
+pub(crate) fn with_tenants() -> Stand {
+    let schema = sapwood::keys::Schema::new(sapwood::keys::Names::default(), true).unwrap();
+    Stand::new(Settings { schema, ..Settings::default() }, Oracle { tenants: true, ..Oracle::default() })
+}
+
+pub(crate) fn number(value: usize) -> AttributeValue {
+    sapwood::model::number(value)
+}
