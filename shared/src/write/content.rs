@@ -44,14 +44,14 @@ pub enum Change {
 impl Content {
     pub(super) fn check(&self, schema: &Schema) -> Result<(), WriteError> {
         check_segment(self.segment.as_deref())?;
-        check_names(self.attributes.keys(), schema)
+        check_names(self.attributes.keys(), is_free, schema)
     }
 }
 
 impl Patch {
     pub(super) fn check(&self, schema: &Schema) -> Result<(), WriteError> {
         check_segment(self.segment.as_ref().and_then(Option::as_deref))?;
-        check_names(self.attributes.keys(), schema)
+        check_names(self.attributes.keys(), is_free, schema)
     }
 
     /// What the attributes that are the caller's own become. `None`: that one goes.
@@ -91,14 +91,28 @@ impl Change {
     }
 }
 
-/// Whether an attribute of this name can be a caller's.
+/// Whether an attribute of this name can be a caller's, in a node.
 fn is_free(name: &str, schema: &Schema) -> bool {
     let names = schema.names();
-    let taken = [&names.partition_key, &names.sort_key, &names.parent, &names.segment];
-    !name.starts_with('_') && !taken.iter().any(|taken| *taken == name)
+    is_free_in_revisions(name, schema) && *name != names.parent && *name != names.segment
 }
 
-pub(super) fn check_names<'a>(mut names: impl Iterator<Item = &'a String>, schema: &Schema) -> Result<(), WriteError> {
+/// The same in a revision, whose `parent` is a name like any other.
+fn is_free_in_revisions(name: &str, schema: &Schema) -> bool {
+    let names = schema.names();
+    !name.starts_with('_') && *name != names.partition_key && *name != names.sort_key
+}
+
+/// That a revision can have these attributes.
+pub(super) fn check_revision(attributes: &Item, schema: &Schema) -> Result<(), WriteError> {
+    check_names(attributes.keys(), is_free_in_revisions, schema)
+}
+
+fn check_names<'a>(
+    mut names: impl Iterator<Item = &'a String>,
+    is_free: impl Fn(&str, &Schema) -> bool,
+    schema: &Schema,
+) -> Result<(), WriteError> {
     names.find(|name| !is_free(name, schema)).map_or(Ok(()), |name| Err(WriteError::ReservedName(name.clone())))
 }
 

@@ -150,7 +150,11 @@ impl<T: Table, P: Patience> Writer<'_, T, P> {
                 return Ok(written);
             }
             if !self.again(&mut attempt).await {
-                return Err(WriteError::Contended);
+                // The last try may have been done, its answer lost, and found its own write in the way.
+                let reading = Reading::default();
+                let item = self.session.get(&self.session.schema().node_key(node), &reading).await?;
+                let ours = tried.written.take().zip(item).filter(|(_, item)| request.stamp.made(Some(item)));
+                return ours.map(|(written, item)| Written { item, ..written }).ok_or(WriteError::Contended);
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::content::check_names;
+use super::content::check_revision;
 use super::record::{Draft, base, still};
 use super::request::Done;
 use super::{Request, WriteError, Writer, Written};
@@ -24,7 +24,7 @@ impl<T: Table, P: Patience> Writer<'_, T, P> {
         request: &Request<'_>,
     ) -> Result<Written, WriteError> {
         let schema = self.session.schema();
-        check_names(attributes.keys(), schema)?;
+        check_revision(attributes, schema)?;
         let latest = Latest { node: node.clone(), topic: topic.to_owned() };
         // The longest that any version makes it: an append must not fail for its number alone.
         latest.revision_key(Version::new(u64::from(Version::MAX))?, self.settings)?;
@@ -73,7 +73,7 @@ impl<T: Table, P: Patience> Writer<'_, T, P> {
         request: &Request<'_>,
     ) -> Result<Written, WriteError> {
         let schema = self.session.schema();
-        check_names(attributes.keys(), schema)?;
+        check_revision(attributes, schema)?;
         let key = schema.item_key(node, &SortKey::Revision { version, topic: topic.to_owned() })?;
         let change = |before: &Item| {
             let item = base(&key, attributes, Some(before), request.stamp, schema);

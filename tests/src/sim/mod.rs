@@ -4,9 +4,11 @@
 //! Everything that happens comes from the seed: the same seed twice gives the same run, call by call.
 
 mod calls;
+mod movers;
 mod profile;
 mod schedule;
 mod writers;
 
+pub use movers::{MoverProfile, run_movers};
 pub use profile::{Profile, Writers};
 pub use schedule::{Fault, Run, run};

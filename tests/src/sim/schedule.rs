@@ -295,7 +295,7 @@ impl World<'_> {
 }
 
 /// The event source's filter, said once more.
-fn passes_filter(sk: &str) -> bool {
+pub(super) fn passes_filter(sk: &str) -> bool {
     let digits = |rest: &str, from: u8| rest.bytes().next().is_some_and(|b| (from..=b'9').contains(&b));
     matches!(sk, "NODE" | "LINEAGE" | "CASCADE")
         || sk.strip_prefix('v').is_some_and(|rest| match rest.as_bytes().first() {

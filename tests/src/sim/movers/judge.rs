@@ -1,0 +1,219 @@
+//! What must hold of the base records at every moment, and of the answers in the end. It knows nothing of how the product
+//! decides: it looks at each change of a base record in the order of the table's stream.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use sapwood::model::{AttributeValue, Item};
+use sapwood::plan::Change;
+use sapwood::write::WriteError;
+
+use super::operations::{Answer, NAME, Operation, also_key, has_also, token};
+use crate::oracle::Contents;
+
+pub(super) struct Judge {
+    operations: Vec<Operation>,
+    /// Whether no call fails, so that every answer is certain.
+    is_certain: bool,
+    parents: BTreeMap<String, Option<String>>,
+    has_begun: bool,
+    /// How often each operation was applied.
+    applied: BTreeMap<usize, usize>,
+    removed: BTreeMap<String, usize>,
+    answers: Vec<(usize, Answer)>,
+    revisions: BTreeMap<usize, String>,
+}
+
+fn string(item: &Item, name: &str) -> Option<String> {
+    match item.get(name) {
+        Some(AttributeValue::S(text)) => Some(text.clone()),
+        _ => None,
+    }
+}
+
+/// Attributes, apart from these.
+fn others<'a>(item: &'a Item, except: &[&str]) -> BTreeMap<&'a str, &'a AttributeValue> {
+    item.iter().filter(|(name, _)| !except.contains(&name.as_str())).map(|(n, v)| (n.as_str(), v)).collect()
+}
+
+fn revision(item: &Item) -> u64 {
+    match item.get("_rev") {
+        Some(AttributeValue::N(digits)) => digits.parse().unwrap(),
+        _ => 0,
+    }
+}
+
+impl Judge {
+    pub(super) fn new(operations: Vec<Operation>, is_certain: bool) -> Self {
+        Self {
+            operations,
+            is_certain,
+            parents: BTreeMap::new(),
+            has_begun: false,
+            applied: BTreeMap::new(),
+            removed: BTreeMap::new(),
+            answers: Vec::new(),
+            revisions: BTreeMap::new(),
+        }
+    }
+
+    pub(super) fn begin(&mut self) {
+        self.has_begun = true;
+    }
+
+    pub(super) fn answered(&mut self, number: usize, answer: Answer) {
+        self.answers.push((number, answer));
+    }
+
+    /// What is wrong with a change.
+    pub(super) fn look(&mut self, change: &Change) -> Vec<String> {
+        let mut what = Vec::new();
+        if change.key.sk.starts_with("v00") && self.has_begun {
+            what.extend(self.appended(change));
+        }
+        if change.key.sk != "NODE" {
+            return what;
+        }
+        let id = change.key.pk.clone();
+        if self.has_begun
+            && let Err(wrong) = self.step(&id, change.old.as_ref(), change.new.as_ref())
+        {
+            what.push(format!("{id}: {wrong}: {:?} to {:?}", change.old, change.new));
+        }
+        match &change.new {
+            Some(item) => self.parents.insert(id.clone(), string(item, "parent")),
+            None => self.parents.remove(&id),
+        };
+        what.extend(self.circle(&id));
+        what
+    }
+
+    /// Whether a node is above itself.
+    fn circle(&self, id: &str) -> Option<String> {
+        let mut way = vec![id.to_owned()];
+        while let Some(Some(parent)) = self.parents.get(way.last().unwrap()) {
+            if parent == id || way.contains(parent) {
+                return Some(format!("a cycle: {way:?}"));
+            }
+            way.push(parent.clone());
+        }
+        (way.len() > 99).then(|| format!("too deep: {way:?}"))
+    }
+
+    fn appended(&mut self, change: &Change) -> Option<String> {
+        let (None, Some(new)) = (&change.old, &change.new) else {
+            return Some(format!("a revision changed: {change:?}"));
+        };
+        let Some(number) = self.number(new) else { return Some(format!("a revision of nobody: {new:?}")) };
+        *self.applied.entry(number).or_default() += 1;
+        match self.revisions.insert(number, change.key.sk.clone()) {
+            Some(before) if self.is_certain => Some(format!("appended twice: {before} and {}", change.key.sk)),
+            _ => None,
+        }
+    }
+
+    fn number(&self, item: &Item) -> Option<usize> {
+        let token_of = string(item, "_write")?;
+        (0..self.operations.len()).find(|number| token(*number) == token_of)
+    }
+
+    /// Whether one operation makes the new record of the old one.
+    fn step(&mut self, id: &str, old: Option<&Item>, new: Option<&Item>) -> Result<(), &'static str> {
+        let Some(new) = new else {
+            *self.removed.entry(id.to_owned()).or_default() += 1;
+            let deletes = |operation: &Operation| matches!(operation, Operation::Delete { id: of } if of == id);
+            return if self.operations.iter().any(deletes) { Ok(()) } else { Err("nobody deletes it") };
+        };
+        if old.is_some_and(|old| others(old, &["_touched"]) == others(new, &["_touched"])) {
+            return Ok(());
+        }
+        let parent = string(new, "parent");
+        if old.is_some_and(|old| old.get("_write") == new.get("_write")) {
+            let old = old.unwrap();
+            let adopts = |operation: &Operation| {
+                matches!(operation, Operation::Adopt { id: of, from, to }
+                    if of == id && string(old, "parent").as_ref() == Some(from) && parent.as_ref() == Some(to))
+            };
+            let is_rest_kept = others(old, &["parent", "_under"]) == others(new, &["parent", "_under"]);
+            let is_adopted = is_rest_kept && self.operations.iter().any(adopts);
+            return if is_adopted { Ok(()) } else { Err("nobody adopts it") };
+        }
+        let number = self.number(new).ok_or("nobody writes it")?;
+        *self.applied.entry(number).or_default() += 1;
+        if revision(new) != old.map_or(0, revision) + 1 {
+            return Err("not the next `_rev`");
+        }
+        let name = Some(token(number));
+        let all_anew = |wanted: &Option<String>| parent == *wanted && string(new, NAME) == name;
+        let is_right = match &self.operations[number] {
+            Operation::Create { id: of, parent: wanted, .. } => of == id && old.is_none() && all_anew(wanted),
+            Operation::Replace { id: of, parent: wanted } => of == id && all_anew(wanted),
+            Operation::Patch { id: of, parent: wanted, name: is_named } => {
+                let old = old.ok_or("a patch makes it")?;
+                let before = string(old, "parent");
+                let wanted = wanted.clone().unwrap_or(before);
+                let name = if *is_named { name } else { string(old, NAME) };
+                of == id && parent == wanted && string(new, NAME) == name
+            }
+            Operation::Delete { .. } | Operation::Adopt { .. } | Operation::Append { .. } => false,
+        };
+        if is_right { Ok(()) } else { Err("not what was asked for") }
+    }
+
+    /// What is wrong with the answers.
+    pub(super) fn verdict(&self, contents: &Contents) -> Vec<String> {
+        let mut what = Vec::new();
+        let mut deleted: BTreeMap<&str, usize> = BTreeMap::new();
+        let mut versions = BTreeSet::new();
+        for (number, answer) in &self.answers {
+            let operation = &self.operations[*number];
+            let applied = self.applied.get(number).copied().unwrap_or(0);
+            let also = also_key(*number);
+            let is_also_there = contents.contains_key(&(also.pk, also.sk));
+            let is_done = match answer {
+                Answer::Written(written) => {
+                    let is_unchanged = string(&written.item, "_write") != Some(token(*number));
+                    if !is_unchanged && applied == 0 {
+                        what.push(format!("{operation:?} was acknowledged and isn't there"));
+                    }
+                    if written.version.is_some_and(|version| !versions.insert(version)) {
+                        what.push(format!("{:?} twice", written.version));
+                    }
+                    true
+                }
+                Answer::Deleted => {
+                    if let Operation::Delete { id } = operation {
+                        *deleted.entry(id).or_default() += 1;
+                    }
+                    true
+                }
+                Answer::Adopted => continue,
+                Answer::Refused(error) => {
+                    let is_known = !matches!(error, WriteError::Table(_));
+                    if self.is_certain && is_known && applied > 0 {
+                        what.push(format!("{operation:?} is done, and was answered {error}"));
+                    }
+                    false
+                }
+            };
+            if self.is_certain && applied > 1 {
+                what.push(format!("{operation:?} was done {applied} times"));
+            }
+            let half = if self.is_certain { is_done != is_also_there } else { is_done && !is_also_there };
+            if has_also(*number) && half {
+                what.push(format!("{operation:?} was half done: {answer:?}"));
+            }
+        }
+        for (id, count) in &self.removed {
+            let acknowledged = deleted.get(id.as_str()).copied().unwrap_or(0);
+            if self.is_certain && acknowledged != *count {
+                what.push(format!("{id} was deleted {count} times, {acknowledged} acknowledged"));
+            }
+        }
+        let written: BTreeSet<&String> = self.revisions.values().collect();
+        let consecutive = (1..=written.len()).all(|number| written.contains(&format!("v{number:03}_Audit")));
+        if !consecutive {
+            what.push(format!("not consecutive: {written:?}"));
+        }
+        what
+    }
+}

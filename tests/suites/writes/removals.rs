@@ -1,0 +1,88 @@
+//! Nodes deleted at once, or marked for the stream.
+
+use sapwood::model::{Leaving, Mode, text};
+use sapwood::write::{Children, Done, Progress, Request, WriteError};
+
+use crate::stand::{Stand, Took, id, n, node, under};
+
+fn delete(stand: &Stand, of: &str, children: Children, revisions: bool) -> (Took, Result<Done, WriteError>) {
+    stand.counted(async |writer, stamp| {
+        writer.delete(&node(of), children, revisions, "operation 1", &Request::new(stamp)).await
+    })
+}
+
+#[test]
+fn a_leaf_is_deleted_at_once_and_a_node_with_children_stays() {
+    let stand = Stand::default();
+    stand.tree(&[("a", ""), ("b", "a")]);
+    stand.place_all();
+    assert!(matches!(delete(&stand, "a", Children::Restrict, false).1, Err(WriteError::HasChildren)));
+    let (took, done) = delete(&stand, "b", Children::Restrict, false);
+    assert_eq!((took.round_trips, took.writes), (2, 1));
+    assert_eq!((done.unwrap(), stand.base("b")), (Done::Deleted, None));
+    assert!(matches!(delete(&stand, "b", Children::Restrict, false).1, Err(WriteError::NotFound)));
+}
+
+#[test]
+fn what_was_deleted_before_its_childs_rows_came_is_put_again_by_a_transaction_that_finds_the_cycle() {
+    let stand = Stand::default();
+    stand.tree(&[("a", ""), ("b", "a")]);
+    // The rows of b haven't come, nor will they.
+    delete(&stand, "a", Children::Restrict, false).1.unwrap();
+    assert!(matches!(stand.create("a", &under(Some("b"), &[])), Err(WriteError::Cycle { .. })));
+    stand.create("a", &under(None, &[])).unwrap();
+}
+
+#[test]
+fn a_removal_of_more_marks_the_node_and_leaves_an_operation() {
+    let stand = Stand::default();
+    stand.tree(&[("a", ""), ("b", "a")]);
+    stand.place_all();
+    let done = delete(&stand, "a", Children::Release(Mode::Delete), true).1.unwrap();
+    assert_eq!(done, Done::Leaving { operation: "operation 1".to_owned() });
+    let leaving = Leaving::read(&stand.base("a").unwrap()).unwrap();
+    let wanted =
+        Leaving { mode: Mode::Delete, operation: "operation 1".to_owned(), revisions: true, expires: 1_604_800 };
+    assert_eq!(leaving, wanted);
+    let item = stand.item("OPERATION#operation 1", "OPERATION").unwrap();
+    assert_eq!((&item["_node"], &item["_created_by"], &item["_expires"]), (&text("a"), &text("anna"), &n(1_604_800)));
+    for result in [
+        delete(&stand, "a", Children::Release(Mode::Adopt), false).1.map(drop),
+        delete(&stand, "a", Children::Restrict, false).1.map(drop),
+        stand.patch("a", &crate::stand::moved(None)).map(drop),
+        stand.replace("a", &under(None, &[])).map(drop),
+        stand.create("c", &under(Some("a"), &[])).map(drop),
+    ] {
+        assert!(matches!(result, Err(WriteError::Leaving(of)) if of == id("a")));
+    }
+}
+
+#[test]
+fn revisions_that_go_as_well_are_the_streams_work_even_without_children() {
+    let stand = Stand::default();
+    stand.tree(&[("a", "")]);
+    let done = delete(&stand, "a", Children::Restrict, true).1.unwrap();
+    assert!(matches!(done, Done::Leaving { .. }));
+    assert_eq!(Leaving::read(&stand.base("a").unwrap()).unwrap().mode, Mode::Detach);
+}
+
+#[test]
+fn an_operation_runs_until_nothing_of_it_is_left() {
+    let stand = Stand::default();
+    stand.tree(&[("a", ""), ("b", "a")]);
+    stand.place_all();
+    let progress = || {
+        let found = stand.write(async |writer, _| writer.operation(None, "operation 1").await);
+        found.unwrap().map(|operation| (operation.node, operation.mode, operation.progress))
+    };
+    assert_eq!(progress(), None);
+    delete(&stand, "a", Children::Release(Mode::Delete), false).1.unwrap();
+    assert_eq!(progress(), Some((id("a"), Mode::Delete, Progress::Running)));
+    let remove = |pk: &str, sk: &str| stand.memory().lock().unwrap().write(&sapwood::keys::ItemKey::new(pk, sk), None);
+    remove("a", "NODE");
+    assert_eq!(progress().unwrap().2, Progress::Done, "b is there and not marked: it has moved in since");
+    remove("b", "NODE");
+    assert_eq!(progress().unwrap().2, Progress::Running, "rows of b are left");
+    remove("a", "NODE#0001#b");
+    assert_eq!(progress().unwrap().2, Progress::Done);
+}
