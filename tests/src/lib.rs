@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that can't go on should say so")]
 #![allow(clippy::disallowed_methods, reason = "tests of what runs in real time need a clock")]
 
+pub mod api;
 pub mod client;
 pub mod conformance;
 pub mod dynamodb_local;
@@ -10,6 +11,7 @@ pub mod faults;
 pub mod memory;
 pub mod oracle;
 pub mod running;
+pub mod serving;
 pub mod sim;
 pub mod stand;
 pub mod unfinished;

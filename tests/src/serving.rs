@@ -61,7 +61,10 @@ async fn api(url: &str, way: Way, parameters: &[(&str, &str)], claims: &[(&str, 
         let table = table.clone();
         api_reader::router(api_reader::State::new(move |deadline| table.until(deadline), reader.settings, reader.cursors))
     };
-    let writer = api_writer::router(api_writer::State::new(move |deadline| table.until(deadline), writer));
+    let writer = {
+        let (tables, source) = (move |deadline| table.until(deadline), api_writer::Source::system());
+        api_writer::router(api_writer::State::new(tables, writer.settings, writer.revisions_mutable, source))
+    };
     let claims: Claims = claims.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
     match way {
         Way::Http => Api::http(reader, writer, options, claims).await,

@@ -1,6 +1,7 @@
 //! Why `sapwood dev` can't go on.
 
 use std::io;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use sapwood_local::endpoint::TableError;
@@ -30,6 +31,14 @@ pub(crate) enum DevError {
     /// A variable that the template gives the function is wrong.
     #[error(transparent)]
     Config(#[from] ConfigError),
+    /// The HTTP API can't be served.
+    #[error("the HTTP API can't be served on {address}: {source}")]
+    Http {
+        /// Where it was to be.
+        address: SocketAddr,
+        /// Why not.
+        source: io::Error,
+    },
     /// The data directory can't be made.
     #[error("the directory {path} can't be made: {source}")]
     Directory {

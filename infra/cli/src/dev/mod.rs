@@ -3,6 +3,7 @@
 mod demo;
 mod error;
 mod function;
+mod http;
 mod say;
 
 use std::net::SocketAddr;
@@ -21,6 +22,7 @@ use stream_handler::{Config, Handler};
 
 use error::DevError;
 use function::HandlerFunction;
+use http::Http;
 use say::Say;
 
 /// The template that is deployed is the one that is run here.
@@ -32,6 +34,12 @@ pub(crate) struct Arguments {
     /// The address to serve DynamoDB on; loopback only. Port 0 is any that is free.
     #[arg(long, value_name = "ADDRESS", conflicts_with = "endpoint")]
     dynamodb: Option<SocketAddr>,
+    /// Serve the HTTP API on this address, 127.0.0.1:3000 for instance. It has no authorizer: whoever reaches it may do all.
+    #[arg(long, value_name = "ADDRESS")]
+    http: Option<SocketAddr>,
+    /// What an authorizer would say of every caller of the HTTP API, such as tenant=acme or sub=ada; can be repeated.
+    #[arg(long = "claim", value_name = "NAME=VALUE", value_parser = parameter, requires = "http")]
+    claims: Vec<(String, String)>,
     /// Keep the data, and how far the stream is handled, in this directory. Without it all is in memory.
     #[arg(long, value_name = "DIRECTORY")]
     data: Option<PathBuf>,
@@ -76,7 +84,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), DevError> {
             stopped = stop_signal() => stopped,
         }
     } else {
-        say.listening(&stack.url, &stack.schema, &arguments);
+        say.listening(&stack, &arguments);
         stop_signal().await
     };
     stack.stop().await?;
@@ -87,6 +95,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), DevError> {
 struct Stack {
     engine: Option<Engine>,
     mapping: Mapping,
+    http: Option<Http>,
     table: DynamoTable,
     schema: Schema,
     url: String,
@@ -121,10 +130,20 @@ impl Stack {
         settings.position_file = data.position_file();
         settings.failures_file = data.failures_file();
         let mapping = Mapping::start(settings, HandlerFunction::new(handler, Arc::clone(say)))?;
-        Ok(Self { engine, mapping, table, schema, url })
+        let http = match arguments.http {
+            Some(address) => {
+                let claims = arguments.claims.iter().cloned().collect();
+                Some(Http::start(address, &template, &table, &arguments.table, claims).await?)
+            }
+            None => None,
+        };
+        Ok(Self { engine, mapping, http, table, schema, url })
     }
 
     async fn stop(self) -> Result<(), DevError> {
+        if let Some(http) = self.http {
+            http.stop().await;
+        }
         self.mapping.stop().await?;
         if let Some(engine) = self.engine {
             engine.stop().await?;

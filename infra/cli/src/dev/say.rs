@@ -10,7 +10,7 @@ use sapwood_local::mapping::{Observation, Observer};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::Arguments;
+use super::{Arguments, Stack};
 
 /// Prints for people, for machines, or not at all.
 pub(super) enum Say {
@@ -32,18 +32,25 @@ impl Say {
         }
     }
 
-    pub(super) fn listening(&self, url: &str, schema: &Schema, arguments: &Arguments) {
-        let table = &arguments.table;
+    pub(super) fn listening(&self, stack: &Stack, arguments: &Arguments) {
+        let (table, url) = (&arguments.table, &stack.url);
+        let http = stack.http.as_ref().map(|http| &http.url);
         match self {
             Self::Nobody => {}
-            Self::Machines => print(&json!({"event": "listening", "dynamodb": url, "table": table}).to_string()),
+            Self::Machines => {
+                let mut listening = json!({"event": "listening", "dynamodb": url, "table": table});
+                if let Some(http) = http {
+                    listening["http"] = json!(http);
+                }
+                print(&listening.to_string());
+            }
             Self::People => {
                 let kept = match (&arguments.data, &arguments.endpoint) {
                     (_, Some(_)) => "kept there".to_owned(),
                     (Some(path), None) => format!("kept in {}", path.display()),
                     (None, None) => "in memory: gone when this ends".to_owned(),
                 };
-                print(&greeting(url, table, &kept, schema));
+                print(&greeting(url, http.map(String::as_str), table, &kept, &stack.schema));
             }
         }
     }
@@ -117,7 +124,7 @@ impl Say {
 }
 
 /// What runs, and how to write and read a first record in it.
-fn greeting(url: &str, table: &str, kept: &str, schema: &Schema) -> String {
+fn greeting(url: &str, http: Option<&str>, table: &str, kept: &str, schema: &Schema) -> String {
     let Names { partition_key, sort_key, parent, node, .. } = schema.names();
     let SortRange { from, to } = schema.depth_range(1, DEPTH_MAX);
     let text = |text: &str| json!({ "S": text });
@@ -131,9 +138,10 @@ fn greeting(url: &str, table: &str, kept: &str, schema: &Schema) -> String {
     let (first, second) = (folder("V", None, "Folder V"), folder("d", Some("V"), "Folder d"));
     let values = json!({ ":v": text("V"), ":from": text(&from), ":to": text(&to) });
     let aws = |call: &str| format!("aws dynamodb {call} --endpoint-url {url} --table-name {table}");
+    let http = http.map(|url| format!("  HTTP API  {url}, its reference is {url}/docs\n")).unwrap_or_default();
     format!(
         "Sapwood is running. Ctrl-C ends it.\n\
-         \n  DynamoDB  {url}\n  table     {table}, {kept}\n\
+         \n  DynamoDB  {url}\n  table     {table}, {kept}\n{http}\
          \nWrite a first record, with any client:\n\
          \n  export AWS_ACCESS_KEY_ID=local AWS_SECRET_ACCESS_KEY=local AWS_DEFAULT_REGION=us-east-1\
          \n  {put} --item '{first}'\n  {put} --item '{second}'\n\

@@ -1,0 +1,70 @@
+//! The HTTP API: both functions on one port, configured as the template configures each.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+use sapwood::table::DynamoTable;
+use sapwood_http::caller::Claims;
+use sapwood_http::serve::serve_local;
+use sapwood_local::template::Template;
+use tokio::net::TcpListener;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+use super::error::DevError;
+
+/// The logical ids of the functions in the template.
+const READER: &str = "ApiReader";
+const WRITER: &str = "ApiWriter";
+
+/// What a deployment keeps in a secret. Here nobody is kept out: whoever reaches the port may read all there is. It is always the
+/// same, so that a cursor outlives a restart, as it does there.
+const CURSOR_KEY: &str = "sapwood dev: no secret";
+
+/// The API, being served.
+pub(super) struct Http {
+    /// Where, as a URL.
+    pub(super) url: String,
+    stop: oneshot::Sender<()>,
+    served: JoinHandle<std::io::Result<()>>,
+}
+
+impl Http {
+    /// Serves the API of a table. These claims stand in for what an authorizer would say of every caller.
+    pub(super) async fn start(
+        address: SocketAddr,
+        template: &Template,
+        table: &DynamoTable,
+        table_name: &str,
+        claims: Claims,
+    ) -> Result<Self, DevError> {
+        let given = BTreeMap::from([("CURSOR_KEY".to_owned(), CURSOR_KEY.to_owned())]);
+        let of_reader = template.environment_of(READER, table_name, &given)?;
+        let of_writer = template.environment_of(WRITER, table_name, &given)?;
+        let reader = api_reader::Config::read(|name| of_reader.get(name).cloned())?;
+        let writer = api_writer::Config::read(|name| of_writer.get(name).cloned())?;
+        let tables = |table: &DynamoTable| {
+            let table = table.clone();
+            move |deadline| table.until(deadline)
+        };
+        let reads = api_reader::State::new(tables(table), reader.settings, reader.cursors);
+        let source = api_writer::Source::system();
+        let writes = api_writer::State::new(tables(table), writer.settings, writer.revisions_mutable, source);
+        let router = api_reader::router(reads).merge(api_writer::router(writes));
+        let failed = |source| DevError::Http { address, source };
+        let listener = TcpListener::bind(address).await.map_err(failed)?;
+        let url = format!("http://{}", listener.local_addr().map_err(failed)?);
+        let (stop, stopped) = oneshot::channel();
+        let shutdown = async {
+            let _ = stopped.await;
+        };
+        let served = tokio::spawn(serve_local(listener, router, reader.options, claims, shutdown));
+        Ok(Self { url, stop, served })
+    }
+
+    /// Ends when the requests that are under way are answered.
+    pub(super) async fn stop(self) {
+        let _ = self.stop.send(());
+        let _ = self.served.await;
+    }
+}
