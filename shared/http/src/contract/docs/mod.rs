@@ -18,7 +18,7 @@ pub fn docs_html() -> String {
 }
 
 /// The page of a document.
-fn page(document: &Value) -> String {
+pub(super) fn page(document: &Value) -> String {
     let title = text(&document["info"]["title"]);
     let mut html = Html::default();
     html.raw("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");

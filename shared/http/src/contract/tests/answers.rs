@@ -1,0 +1,93 @@
+use sapwood::keys::{Id, Version};
+use sapwood::model::{AttributeValue, Item, Settings};
+use serde_json::json;
+
+use crate::contract::{BatchBody, BatchResult, BatchResults, DescendantBody, NodeBody, RevisionBody, TreeNode};
+use crate::json::Attributes;
+
+fn text(value: &str) -> AttributeValue {
+    AttributeValue::S(value.to_owned())
+}
+
+fn record() -> Item {
+    let attributes =
+        ["PK", "SK", "parent", "segment", "_created_at", "_created_by", "_updated_at", "_updated_by", "name"];
+    let mut item: Item = attributes.into_iter().map(|name| (name.to_owned(), text(&name.to_uppercase()))).collect();
+    item.insert("_rev".into(), AttributeValue::N("7".into()));
+    item.insert("_under".into(), text("p"));
+    item.insert("id".into(), text("the user's own"));
+    item
+}
+
+#[test]
+fn a_node_shows_what_is_its_users_and_who_wrote_it() {
+    let body = NodeBody::of(&Id::new("a").unwrap(), &record(), &Settings::default());
+    assert_eq!(
+        serde_json::to_value(&body).unwrap(),
+        json!({
+            "id": "a", "parent": "PARENT", "segment": "SEGMENT",
+            "attributes": {"id": "the user's own", "name": "NAME"},
+            "created_at": "_CREATED_AT", "created_by": "_CREATED_BY",
+            "updated_at": "_UPDATED_AT", "updated_by": "_UPDATED_BY",
+        })
+    );
+    let bare = NodeBody::of(&Id::new("a").unwrap(), &Item::new(), &Settings::default());
+    assert_eq!(serde_json::to_value(&bare).unwrap(), json!({"id": "a", "attributes": {}}));
+    assert_eq!(serde_json::from_str::<NodeBody>(&serde_json::to_string(&body).unwrap()).unwrap(), body);
+}
+
+#[test]
+fn a_revision_may_have_a_parent_of_its_own() {
+    let body = RevisionBody::of(&Id::new("a").unwrap(), "T", Version::new(3).unwrap(), &record(), &Settings::default());
+    let body = serde_json::to_value(&body).unwrap();
+    assert_eq!((&body["topic"], &body["version"]), (&json!("T"), &json!(3)));
+    assert_eq!(
+        body["attributes"],
+        json!({"id": "the user's own", "name": "NAME", "parent": "PARENT", "segment": "SEGMENT"})
+    );
+}
+
+#[test]
+fn a_row_without_room_says_so_and_others_say_nothing() {
+    let row = |truncated| DescendantBody {
+        id: "a".into(),
+        parent: None,
+        depth: 0,
+        attributes: Attributes::default(),
+        truncated,
+    };
+    assert_eq!(serde_json::to_value(row(false)).unwrap(), json!({"id": "a", "depth": 0, "attributes": {}}));
+    assert_eq!(serde_json::to_value(row(true)).unwrap()["truncated"], json!(true));
+}
+
+#[test]
+fn a_batch_answers_with_whatever_was_written() {
+    let node = NodeBody::of(&Id::new("a").unwrap(), &Item::new(), &Settings::default());
+    let result =
+        BatchResult { status: 201, body: Some(BatchBody::Node(node)), problem: None, location: None, etag: None };
+    let results = serde_json::to_value(BatchResults { results: vec![result] }).unwrap();
+    assert_eq!(results, json!({"results": [{"status": 201, "body": {"id": "a", "attributes": {}}}]}));
+}
+
+#[test]
+fn numbers_keep_their_digits_within_an_answer() {
+    let digits = "12345678901234567890.123456789012345678";
+    let item = Item::from([("n".to_owned(), AttributeValue::N(digits.to_owned()))]);
+    let node = NodeBody::of(&Id::new("a").unwrap(), &item, &Settings::default());
+    let result =
+        BatchResult { status: 200, body: Some(BatchBody::Node(node)), problem: None, location: None, etag: None };
+    assert!(serde_json::to_string(&result).unwrap().contains(digits));
+}
+
+#[test]
+fn the_deepest_tree_is_written() {
+    let mut node: Option<TreeNode> = None;
+    for depth in (1..=98).rev() {
+        let children = node.into_iter().collect();
+        let (id, parent) = (depth.to_string(), Some((depth - 1).to_string()));
+        node = Some(TreeNode { id, parent, depth, attributes: Attributes::default(), truncated: false, children });
+    }
+    let json = serde_json::to_string(&node.unwrap()).unwrap();
+    assert_eq!(json.matches("\"children\"").count(), 98);
+    assert!(json.contains(r#""id":"98","parent":"97","depth":98"#));
+}

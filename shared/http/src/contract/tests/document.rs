@@ -1,0 +1,215 @@
+use std::collections::BTreeSet;
+
+use sapwood::keys::{DEPTH_MAX, ID_BYTES_MAX, Version};
+use serde_json::{Value, json};
+
+use crate::contract::openapi::{document, members};
+use crate::contract::{
+    Batch, CreateNode, CreateRevision, OPERATIONS_MAX, PatchNode, ReplaceNode, TOPIC_BYTES_MAX, openapi, routes,
+};
+use crate::json::read;
+
+/// Every call of the two tables of the contract, and what it answers when all is well.
+const CALLS: [(&str, &str, &[u16]); 27] = [
+    ("POST", "/nodes", &[201, 202]),
+    ("PUT", "/nodes/{id}", &[200, 201, 202]),
+    ("PATCH", "/nodes/{id}", &[200, 202]),
+    ("DELETE", "/nodes/{id}", &[202, 204]),
+    ("GET", "/operations/{id}", &[200]),
+    ("POST", "/batch", &[200]),
+    ("POST", "/nodes/{id}/revisions/{topic}", &[201, 202]),
+    ("PUT", "/nodes/{id}/revisions/{topic}/{version}", &[200, 202]),
+    ("DELETE", "/nodes/{id}/revisions/{topic}/{version}", &[204]),
+    ("GET", "/roots", &[200]),
+    ("GET", "/nodes/{id}", &[200, 304]),
+    ("GET", "/nodes/{id}/ancestors", &[200]),
+    ("GET", "/nodes/{id}/children", &[200]),
+    ("GET", "/nodes/{id}/descendants", &[200]),
+    ("GET", "/nodes/{id}/tree", &[200]),
+    ("GET", "/nodes/{id}/count", &[200]),
+    ("GET", "/paths/{root}", &[200]),
+    ("GET", "/paths/{root}/{path}", &[200]),
+    ("GET", "/nodes/{id}/latest", &[200]),
+    ("GET", "/nodes/{id}/latest/{topic}", &[200]),
+    ("GET", "/nodes/{id}/revisions", &[200]),
+    ("GET", "/nodes/{id}/revisions/{topic}", &[200]),
+    ("GET", "/nodes/{id}/revisions/{topic}/{version}", &[200, 304]),
+    ("GET", "/nodes/{id}/fanout", &[200]),
+    ("GET", "/openapi.json", &[200]),
+    ("GET", "/docs", &[200]),
+    ("GET", "/health", &[200]),
+];
+
+#[test]
+fn the_document_has_the_calls_of_the_contract_and_no_others() {
+    let routes: BTreeSet<_> = routes()
+        .into_iter()
+        .map(|route| (route.method, route.path, route.statuses.into_iter().filter(|&status| status < 400).collect()))
+        .collect();
+    let calls: BTreeSet<(String, String, Vec<u16>)> = CALLS
+        .iter()
+        .map(|(method, path, statuses)| (method.to_string(), path.to_string(), statuses.to_vec()))
+        .collect();
+    assert_eq!(routes, calls);
+}
+
+#[test]
+fn every_call_can_fail_as_its_kind_does() {
+    for route in routes() {
+        let has = |status| route.statuses.contains(&status);
+        let is_service = ["/openapi.json", "/docs", "/health"].contains(&route.path.as_str());
+        assert!(has(400) && has(500), "{route:?}");
+        assert_eq!(has(403) && has(503), !is_service, "{route:?}");
+        let has_body = ["POST", "PUT", "PATCH"].contains(&route.method.as_str());
+        assert_eq!((has(413), has(415)), (has_body, has_body), "{route:?}");
+        assert_eq!(has(409), route.method != "GET", "{route:?}");
+    }
+}
+
+/// Every value in a document, the outermost first.
+fn values(document: &Value) -> Vec<&Value> {
+    let mut found = vec![document];
+    let mut position = 0;
+    while let Some(value) = found.get(position) {
+        match value {
+            Value::Object(object) => found.extend(object.values()),
+            Value::Array(list) => found.extend(list),
+            _ => {}
+        }
+        position += 1;
+    }
+    found
+}
+
+#[test]
+fn whatever_is_referred_to_is_there_and_whatever_is_there_is_referred_to() {
+    let document = document();
+    let references: BTreeSet<&str> = values(&document).into_iter().filter_map(|value| value["$ref"].as_str()).collect();
+    for reference in &references {
+        assert!(document.pointer(reference.trim_start_matches('#')).is_some(), "{reference} is nowhere");
+    }
+    for (kind, components) in members(&document["components"]) {
+        for (name, _) in members(components) {
+            // Of no call: it is what other methods are answered.
+            let is_used = references.contains(format!("#/components/{kind}/{name}").as_str());
+            assert!(is_used || name == "MethodNotAllowed", "{kind}/{name} is of no use");
+        }
+    }
+}
+
+#[test]
+fn every_call_says_what_it_is_and_has_its_parameters() {
+    let document = document();
+    let mut ids = BTreeSet::new();
+    for (path, calls) in members(&document["paths"]) {
+        for (method, call) in members(calls) {
+            let at = format!("{method} {path}");
+            assert!(ids.insert(call["operationId"].as_str().unwrap()), "{at}: the id is there twice");
+            assert!(!call["summary"].as_str().unwrap().is_empty(), "{at}");
+            let is_service = call["tags"] == json!(["Service"]);
+            let description = call["description"].as_str().unwrap_or_default();
+            assert!(
+                is_service || description.contains(" unit") || path == "/batch" || method == "patch",
+                "{at}: no costs"
+            );
+            let parameters = call["parameters"].as_array().cloned().unwrap_or_default();
+            let named: BTreeSet<&str> = parameters
+                .iter()
+                .filter(|parameter| parameter["in"] == "path")
+                .map(|parameter| parameter["name"].as_str().unwrap())
+                .collect();
+            let in_path: BTreeSet<&str> = path.split(['{', '}']).skip(1).step_by(2).collect();
+            assert_eq!(named, in_path, "{at}");
+            let names: BTreeSet<&str> =
+                parameters.iter().map(|parameter| parameter["name"].as_str().unwrap()).collect();
+            assert_eq!(names.len(), parameters.len(), "{at}: a parameter is there twice");
+            assert_eq!(
+                call["requestBody"]["required"] == true,
+                ["post", "put", "patch"].contains(&method.as_str()),
+                "{at}"
+            );
+        }
+    }
+}
+
+#[test]
+fn every_example_of_a_body_is_read() {
+    let document = document();
+    let mut count = 0;
+    for (path, calls) in members(&document["paths"]) {
+        for (method, call) in members(calls) {
+            for (_, content) in members(&call["requestBody"]["content"]) {
+                let several = members(&content["examples"]).map(|(_, example)| &example["value"]);
+                for example in content.get("example").into_iter().chain(several) {
+                    let body = example.to_string();
+                    let body = body.as_bytes();
+                    match (method.as_str(), path.as_str()) {
+                        ("post", "/nodes") => drop(read::<CreateNode>(body).unwrap()),
+                        ("put", "/nodes/{id}") => drop(read::<ReplaceNode>(body).unwrap()),
+                        ("patch", _) => drop(read::<PatchNode>(body).unwrap()),
+                        ("post", "/batch") => {
+                            assert!(read::<Batch>(body).unwrap().operations.iter().all(Result::is_ok));
+                        }
+                        _ => drop(read::<CreateRevision>(body).unwrap()),
+                    }
+                    count += 1;
+                }
+            }
+        }
+    }
+    assert_eq!(count, 8);
+}
+
+#[test]
+fn every_example_of_an_answer_has_the_fields_of_its_type() {
+    let document = document();
+    let mut count = 0;
+    for content in values(&document).into_iter().filter(|value| value.get("example").is_some()) {
+        let Some(reference) = content["schema"]["$ref"].as_str() else { continue };
+        let schema = document.pointer(reference.trim_start_matches('#')).unwrap();
+        let fields = content["example"].as_object().unwrap();
+        for required in schema["required"].as_array().into_iter().flatten() {
+            assert!(fields.contains_key(required.as_str().unwrap()), "{reference} without {required}");
+        }
+        for name in fields.keys() {
+            assert!(schema["properties"].get(name).is_some(), "{reference} has no {name}");
+        }
+        count += 1;
+    }
+    assert!(count > 20);
+}
+
+#[test]
+fn limits_are_those_of_the_code() {
+    let document = document();
+    let schemas = &document["components"]["schemas"];
+    for body in ["CreateNode", "PutOperation", "PatchOperation", "DeleteOperation", "RevisionOperation", "NodeBody"] {
+        assert_eq!(schemas[body]["properties"]["id"]["maxLength"], json!(ID_BYTES_MAX), "{body}");
+    }
+    assert_eq!(schemas["RevisionOperation"]["properties"]["topic"]["maxLength"], json!(TOPIC_BYTES_MAX));
+    assert_eq!(schemas["Batch"]["properties"]["operations"]["maxItems"], json!(OPERATIONS_MAX));
+    assert_eq!(schemas["TreeNode"]["properties"]["depth"]["maximum"], json!(DEPTH_MAX));
+    assert_eq!(schemas["RevisionBody"]["properties"]["version"]["maximum"], json!(Version::MAX));
+    for closed in
+        ["CreateNode", "ReplaceNode", "PatchNode", "CreateRevision", "Batch", "BatchOperation", "PutOperation"]
+    {
+        assert_eq!(schemas[closed]["additionalProperties"], json!(false), "{closed}");
+    }
+    assert_eq!(schemas["ReplaceNode"]["required"], json!(["parent"]));
+    assert_eq!(
+        schemas["Page_DescendantBody"]["properties"]["items"]["items"]["$ref"],
+        "#/components/schemas/DescendantBody"
+    );
+}
+
+#[test]
+fn the_document_is_openapi_3_1() {
+    let document: Value = serde_json::from_str(&openapi()).unwrap();
+    assert_eq!(document["openapi"], "3.1.0");
+    assert_eq!(document["info"]["version"], env!("CARGO_PKG_VERSION"));
+    let merge_patch = "/paths/~1nodes~1{id}/patch/requestBody/content/application~1merge-patch+json";
+    assert!(document.pointer(merge_patch).is_some());
+    for (name, problem) in members(&document["components"]["responses"]).filter(|(name, _)| *name != "NotModified") {
+        assert!(problem["content"].get("application/problem+json").is_some(), "{name}");
+    }
+}
