@@ -5,6 +5,7 @@
 use std::collections::BTreeSet;
 
 use axum::body::Body;
+use axum::http::response::Parts;
 use axum::http::{Request, Response, StatusCode};
 use http_body_util::BodyExt;
 use proptest::prelude::*;
@@ -14,6 +15,7 @@ use sapwood::query::cursor::CursorKey;
 use sapwood::query::weight;
 use sapwood::table::Usage;
 use sapwood_http::caller::Caller;
+use sapwood_http::contract::routes;
 use sapwood_http::json::Attributes;
 use sapwood_http::serve::{Options, service};
 use sapwood_tests::oracle::Oracle;
@@ -29,6 +31,12 @@ struct Answer {
 
 /// Asks a function over this stand's table, made anew each time: nothing is kept between requests.
 async fn send(stand: &Stand, tenant: Option<&str>, target: &str, headers: &[(&str, &str)]) -> Answer {
+    let (parts, bytes) = send_raw(stand, tenant, target, headers).await;
+    let body = if bytes.is_empty() { Value::Null } else { serde_json::from_slice(&bytes).unwrap() };
+    Answer { status: parts.status, response: Response::from_parts(parts, ()), body }
+}
+
+async fn send_raw(stand: &Stand, tenant: Option<&str>, target: &str, headers: &[(&str, &str)]) -> (Parts, Vec<u8>) {
     let table = stand.table().clone();
     let cursors = CursorKey::new(b"the secret of these tests").unwrap();
     let state = api_reader::State::new(move |_| table.clone(), stand.settings().clone(), cursors);
@@ -41,9 +49,7 @@ async fn send(stand: &Stand, tenant: Option<&str>, target: &str, headers: &[(&st
     request.extensions_mut().insert(Caller { name: "anna".to_owned(), tenant });
     let response = service(api_reader::router(state), Options::default()).oneshot(request).await.unwrap();
     let (parts, body) = response.into_parts();
-    let bytes = body.collect().await.unwrap().to_bytes();
-    let body = if bytes.is_empty() { Value::Null } else { serde_json::from_slice(&bytes).unwrap() };
-    Answer { status: parts.status, response: Response::from_parts(parts, ()), body }
+    (parts, body.collect().await.unwrap().to_bytes().to_vec())
 }
 
 async fn get(stand: &Stand, target: &str) -> Answer {
@@ -146,6 +152,7 @@ async fn every_call_answers_as_the_contract_says() {
             1,
             json!({ "items": [at(&item_2, json!(["first order", "ITEM#2"]))] }),
         ),
+        ("/paths/D?max_depth=1&to=first%20order", 1, json!({ "items": [at(&order, json!(["first order"]))] })),
         ("/paths/D/first~20order?max_depth=0", 1, json!({ "items": [at(&order, json!(["first order"]))] })),
         ("/nodes/D/latest", 1, json!({ "items": [copy("Audit#a", 2, 2), copy("State", 1, 3)] })),
         ("/nodes/D/latest?topic_prefix=S", 1, json!({ "items": [copy("State", 1, 3)] })),
@@ -197,6 +204,43 @@ async fn a_node_has_an_entity_tag_that_changes_with_it_alone() {
 }
 
 #[tokio::test]
+async fn a_revision_has_an_entity_tag_as_well() {
+    let stand = stand();
+    let first = get(&stand, "/nodes/D/revisions/State/1?fields=no").await;
+    assert_eq!(first.body["attributes"], json!({}));
+    let etag = first.response.headers()["etag"].to_str().unwrap();
+    let again = send(&stand, None, "/nodes/D/revisions/State/1", &[("if-none-match", etag)]).await;
+    assert_eq!((again.status.as_u16(), again.body), (304, Value::Null));
+    let other = send(&stand, None, "/nodes/D/revisions/Audit~23a/1", &[("if-none-match", etag)]).await;
+    assert_eq!(other.status, 200);
+}
+
+#[tokio::test]
+async fn every_read_of_the_document_is_served_and_answers_what_it_says() {
+    let stand = stand();
+    let mut served = 0;
+    for route in routes().into_iter().filter(|route| route.method == "GET" && !route.path.starts_with("/operations")) {
+        let fill = |id: &str| {
+            let filled = route.path.replace("{id}", id).replace("{root}", id).replace("{topic}", "State");
+            filled.replace("{version}", "1").replace("{path}", "first~20order")
+        };
+        assert!(!fill("D").contains('{'), "{route:?}");
+        for (target, status) in [(fill("D"), 200), (format!("{}?nothing=1", fill("D")), 400)] {
+            let answer = send_raw(&stand, None, &target, &[]).await;
+            assert_eq!(answer.0.status.as_u16(), status, "{target}");
+            assert!(route.statuses.contains(&status), "{target}: {status} isn't in the document");
+        }
+        let absent = send_raw(&stand, None, &fill("no"), &[]).await.0.status.as_u16();
+        assert!(route.statuses.contains(&absent), "{}: {absent} isn't in the document", route.path);
+        served += 1;
+    }
+    assert!(served >= 16, "{served}");
+    let docs = send_raw(&stand, None, "/docs", &[]).await;
+    assert!(docs.0.headers["content-type"].to_str().unwrap().starts_with("text/html"));
+    assert!(std::str::from_utf8(&docs.1).unwrap().starts_with("<!DOCTYPE html>"));
+}
+
+#[tokio::test]
 async fn what_is_wrong_is_said_with_its_parameter() {
     let stand = stand();
     for (target, status, kind, field) in [
@@ -224,6 +268,9 @@ async fn what_is_wrong_is_said_with_its_parameter() {
         ("/nodes/D/descendants?id_prefix=I", 400, "bad-parameter", json!("id_prefix")),
         ("/nodes/D/descendants?min_depth=99", 400, "bad-parameter", json!("min_depth")),
         ("/nodes/D/descendants?min_depth=3&max_depth=2", 400, "bad-parameter", json!("max_depth")),
+        ("/nodes/D/descendants?max_depth=99", 400, "bad-parameter", json!("max_depth")),
+        ("/nodes/D/descendants?min_depth=1&max_depth=1&id_prefix=", 400, "bad-parameter", json!("id_prefix")),
+        ("/nodes/D/latest?topic_prefix=", 400, "bad-parameter", json!("topic_prefix")),
         ("/nodes/D/tree?limit=1", 400, "bad-parameter", json!("limit")),
         ("/nodes/D/revisions?order=newest", 400, "bad-parameter", json!("order")),
         ("/paths/D/a?from=b&to=a", 400, "bad-parameter", json!("to")),
@@ -310,7 +357,7 @@ async fn a_cursor_is_good_for_its_own_list_alone() {
             assert_eq!(answer.body["type"], "urn:sapwood:problem:bad-cursor");
         }
         // The same list in other words.
-        let said = own.replace("/nodes/D/descendants?min_depth=0", "/nodes/D/descendants?max_depth=500&min_depth=0");
+        let said = own.replace("/nodes/D/descendants?min_depth=0", "/nodes/D/descendants?max_depth=98&min_depth=0");
         let join = if said.contains('?') { '&' } else { '?' };
         assert_eq!(get(&stand, &format!("{said}{join}cursor={cursor}&limit=7")).await.status, 200, "{said}");
     }
@@ -387,6 +434,7 @@ async fn a_tree_past_its_bounds_goes_on_by_its_cursor() {
         let page = body(&stand, &target).await;
         pages += 1;
         assert_eq!((page["id"].as_str(), page["depth"].as_u64()), (Some("D"), Some(0)));
+        assert_eq!(page["attributes"].is_object(), pages == 1, "the node itself is on the first page alone");
         let mut left: Vec<(&Value, &str)> =
             page["children"].as_array().unwrap().iter().map(|child| (child, "")).collect();
         while let Some((node, parent)) = left.pop() {
@@ -413,13 +461,7 @@ async fn a_tree_of_98_levels_is_written() {
     }
     stand.settle();
     // A parser of JSON may have its limit below this: the text is looked at as it is.
-    let table = stand.table().clone();
-    let cursors = CursorKey::new(b"the secret of these tests").unwrap();
-    let state = api_reader::State::new(move |_| table.clone(), stand.settings().clone(), cursors);
-    let mut request = Request::builder().uri("/nodes/n0/tree").body(Body::empty()).unwrap();
-    request.extensions_mut().insert(Caller { name: "anna".to_owned(), tenant: None });
-    let response = service(api_reader::router(state), Options::default()).oneshot(request).await.unwrap();
-    let bytes = response.into_body().collect().await.unwrap().to_bytes();
+    let (_, bytes) = send_raw(&stand, None, "/nodes/n0/tree", &[]).await;
     let text = std::str::from_utf8(&bytes).unwrap();
     assert_eq!((text.matches("\"children\":[{").count(), text.matches("\"children\":[]").count()), (98, 1));
     assert!(text.contains("\"depth\":98"));

@@ -1,18 +1,18 @@
 //! One call: from a request to its answer.
 
 use axum::extract::{FromRequestParts, Request};
-use axum::http::header::CONTENT_TYPE;
-use axum::http::{Extensions, HeaderValue};
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG};
+use axum::http::{Extensions, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use sapwood::keys::NodeRef;
 use sapwood::model::Latest;
 use sapwood::query::Reader;
 use sapwood::table::{Deadline, Session, Table};
 use sapwood_http::caller::Caller;
-use sapwood_http::headers::Preconditions;
+use sapwood_http::headers::{Preconditions, etag};
 use sapwood_http::parameters::Parameters;
 use sapwood_http::path::PathParams;
-use sapwood_http::problem::Problem;
+use sapwood_http::problem::{Kind, Problem};
 use serde::Serialize;
 
 use crate::state::{Shared, State};
@@ -48,6 +48,16 @@ impl Asked<'_> {
     /// The topic that the path names.
     pub(crate) fn topic(&self) -> Result<Latest, Problem> {
         Ok(Latest { node: self.node("id")?, topic: self.path.text("topic")? })
+    }
+
+    /// How ids or topics are to begin.
+    pub(crate) fn prefix(&mut self, name: &'static str, bytes_max: usize) -> Result<Option<String>, Problem> {
+        let prefix = self.parameters.text(name);
+        if prefix.as_ref().is_some_and(|prefix| prefix.is_empty() || prefix.len() > bytes_max) {
+            let detail = format!("it takes 1 to {bytes_max} bytes; leave it out for all of them");
+            return Err(Problem::new(Kind::BadParameter, detail).at(name));
+        }
+        Ok(prefix)
     }
 
     /// Whether it is to be read strongly.
@@ -104,4 +114,22 @@ pub(crate) fn json(body: &impl Serialize) -> Result<Response, Problem> {
         Problem::internal()
     })?;
     Ok(([(CONTENT_TYPE, HeaderValue::from_static("application/json"))], written).into_response())
+}
+
+/// An answer with the entity tag of the whole, whatever is `shown` of it: writes are compared with that. None of it goes to a
+/// client that has it.
+pub(crate) fn tagged<B: Serialize>(
+    preconditions: &Preconditions,
+    whole: B,
+    shown: impl FnOnce(B) -> B,
+) -> Result<Response, Problem> {
+    let etag = etag(&whole)?;
+    let mut response = match preconditions.unchanged(&etag) {
+        true => StatusCode::NOT_MODIFIED.into_response(),
+        false => json(&shown(whole))?,
+    };
+    response.headers_mut().insert(ETAG, etag.header());
+    // To be kept by the client alone, and asked for again each time.
+    response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("private, no-cache"));
+    Ok(response)
 }

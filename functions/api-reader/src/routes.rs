@@ -6,8 +6,8 @@ use sapwood::table::Table;
 
 use crate::call::{Call, handle};
 use crate::calls::{
-    Ancestors, Children, Count, Descendants, FanoutOf, LatestOfAll, LatestOfOne, Node, Paths, RevisionOfOne, Revisions,
-    Roots, Topic, Tree, health,
+    Ancestors, Children, Count, Descendants, FanoutOf, LatestOfAll, LatestOfOne, Node, Paths, PathsOfRoot,
+    RevisionOfOne, Revisions, Roots, Topic, Tree, docs, document, health,
 };
 use crate::state::State;
 
@@ -27,8 +27,11 @@ pub fn router<T: Table + 'static>(state: State<T>) -> Router {
         .route("/nodes/{id}/revisions/{topic}", call::<Topic, T>())
         .route("/nodes/{id}/revisions/{topic}/{version}", call::<RevisionOfOne, T>())
         .route("/nodes/{id}/fanout", call::<FanoutOf, T>())
+        .route("/paths/{root}", call::<PathsOfRoot, T>())
         .route("/paths/{root}/{*segments}", call::<Paths, T>())
         .route("/health", get(health))
+        .route("/openapi.json", get(document))
+        .route("/docs", get(docs))
         .with_state(state)
 }
 

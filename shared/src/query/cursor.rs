@@ -160,7 +160,7 @@ mod tests {
 
     #[test]
     fn a_cursor_opens_in_another_process_with_the_same_secret() {
-        for position in ["", "NODE#0001#é\u{10ffff}", &"x".repeat(1_024)] {
+        for position in ["", "a#é\u{10ffff}", &"x".repeat(1_024)] {
             assert_eq!(key().open(&scope(), &key().seal(&scope(), position)).as_deref(), Ok(position));
         }
     }
@@ -173,7 +173,7 @@ mod tests {
 
     #[test]
     fn a_cursor_with_any_byte_altered_left_out_or_added_is_refused() {
-        let cursor = key().seal(&scope(), "NODE#0001#a");
+        let cursor = key().seal(&scope(), "a position");
         for at in 0..cursor.len() {
             for byte in (0x20..0x7f_u8).filter(|byte| *byte != cursor.as_bytes()[at]) {
                 let mut altered = cursor.clone().into_bytes();

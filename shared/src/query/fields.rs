@@ -64,14 +64,15 @@ impl Fields {
     #[must_use]
     pub fn of_node(&self, item: &Item, schema: &Schema) -> Item {
         let names = schema.names();
-        let mut attributes = self.of(item, schema);
+        let mut attributes = self.of_revision(item, schema);
         attributes.remove(&names.parent);
         attributes.remove(&names.segment);
         attributes
     }
 
     /// These of a revision's own attributes: to it, `parent` is a name like any other.
-    pub(super) fn of(&self, item: &Item, schema: &Schema) -> Item {
+    #[must_use]
+    pub fn of_revision(&self, item: &Item, schema: &Schema) -> Item {
         let shown =
             |name: &String| !is_reserved(name, schema) && self.0.as_ref().is_none_or(|names| names.contains(name));
         item.iter().filter(|(name, _)| shown(name)).map(|(name, value)| (name.clone(), value.clone())).collect()

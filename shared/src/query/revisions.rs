@@ -126,7 +126,7 @@ impl<T: Table, P: Patience> Reader<'_, T, P> {
     }
 
     fn shown(&self, want: &Want, topic: String, version: Version, item: &Item) -> Revision {
-        let attributes = want.fields.of(item, self.session.schema());
+        let attributes = want.fields.of_revision(item, self.session.schema());
         Revision { topic, version, attributes, stamps: Stamps::read(item), truncated: is_truncated(item) }
     }
 

@@ -1,7 +1,7 @@
 //! All trees, and what is below a node by depth.
 
 use axum::response::Response;
-use sapwood::keys::{NodeRef, Tenant};
+use sapwood::keys::{ID_BYTES_MAX, NodeRef, Tenant};
 use sapwood::query::cursor::Scope;
 use sapwood::query::{Below, Reader, Window};
 use sapwood::table::{Deadline, Table};
@@ -71,7 +71,7 @@ impl Descendants {
 impl Call for Descendants {
     fn read(asked: &mut Asked<'_>) -> Result<Self, Problem> {
         let (min, max) = depths(asked)?;
-        let prefix = asked.parameters.text("id_prefix");
+        let prefix = asked.prefix("id_prefix", ID_BYTES_MAX)?;
         Self::of(asked, "descendants", Window::new(min, max, prefix).map_err(refused)?)
     }
 
@@ -111,17 +111,17 @@ impl Call for Count {
     }
 }
 
-/// Deepest that may be asked for: more than there is, so that a client needn't know how deep trees are.
-const DEPTH_ASKED_MAX: u64 = 9_999;
+/// Deepest that there is.
+const DEEPEST: u64 = sapwood::keys::DEPTH_MAX as u64;
 
 /// Reads `min_depth` and `max_depth`.
 fn depths(asked: &mut Asked<'_>) -> Result<(usize, Option<usize>), Problem> {
-    let min = asked.parameters.number("min_depth", 0..=sapwood::keys::DEPTH_MAX as u64)?.unwrap_or(1);
+    let min = asked.parameters.number("min_depth", 0..=DEEPEST)?.unwrap_or(1);
     Ok((usize::try_from(min).unwrap_or(usize::MAX), max_depth(asked)?))
 }
 
 /// Reads `max_depth`.
 pub(super) fn max_depth(asked: &mut Asked<'_>) -> Result<Option<usize>, Problem> {
-    let max = asked.parameters.number("max_depth", 0..=DEPTH_ASKED_MAX)?;
+    let max = asked.parameters.number("max_depth", 0..=DEEPEST)?;
     Ok(max.and_then(|max| usize::try_from(max).ok()))
 }

@@ -4,13 +4,14 @@ use axum::response::Response;
 use sapwood::keys::{NodeRef, Version};
 use sapwood::model::Latest;
 use sapwood::query::cursor::Scope;
-use sapwood::query::{Order, Reader, Revision, Want};
+use sapwood::query::{Fields, Order, Reader, Revision, Want};
 use sapwood::table::{Deadline, Table};
-use sapwood_http::contract::{LatestBody, RevisionBody};
+use sapwood_http::contract::{LatestBody, RevisionBody, TOPIC_BYTES_MAX};
+use sapwood_http::headers::Preconditions;
 use sapwood_http::json::Attributes;
 use sapwood_http::problem::Problem;
 
-use crate::call::{Asked, Call, json};
+use crate::call::{Asked, Call, json, tagged};
 use crate::list::{List, fields};
 use crate::problem::refused;
 use crate::state::Shared;
@@ -25,7 +26,7 @@ pub(crate) struct LatestOfAll {
 impl Call for LatestOfAll {
     fn read(asked: &mut Asked<'_>) -> Result<Self, Problem> {
         let node = asked.node("id")?;
-        let topic_prefix = asked.parameters.text("topic_prefix").unwrap_or_default();
+        let topic_prefix = asked.prefix("topic_prefix", TOPIC_BYTES_MAX)?.unwrap_or_default();
         let scope = Scope::new("latest", node.tenant.as_ref()).text(node.id.as_str()).text(&topic_prefix);
         Ok(Self { list: List::read(asked, scope)?, node, topic_prefix })
     }
@@ -97,17 +98,26 @@ impl Call for Topic {
 pub(crate) struct RevisionOfOne {
     topic: Latest,
     version: Version,
-    want: Want,
+    strong: bool,
+    fields: Fields,
+    preconditions: Preconditions,
 }
 
 impl Call for RevisionOfOne {
     fn read(asked: &mut Asked<'_>) -> Result<Self, Problem> {
-        Ok(Self { topic: asked.topic()?, version: asked.path.version("version")?, want: want(asked)? })
+        let (topic, version) = (asked.topic()?, asked.path.version("version")?);
+        let (strong, fields) = (asked.strong()?, fields(asked)?);
+        Ok(Self { topic, version, strong, fields, preconditions: asked.preconditions.clone() })
     }
 
-    async fn answer<T: Table>(self, reader: &Reader<'_, T, Deadline>, _: &Shared) -> Result<Response, Problem> {
-        let found = reader.revision(&self.topic, self.version, &self.want).await.map_err(refused)?;
-        json(&revision(&self.topic.node, found))
+    async fn answer<T: Table>(self, reader: &Reader<'_, T, Deadline>, shared: &Shared) -> Result<Response, Problem> {
+        let want = Want { strong: self.strong, ..Want::default() };
+        let found = reader.revision(&self.topic, self.version, &want).await.map_err(refused)?;
+        let whole = revision(&self.topic.node, found);
+        tagged(&self.preconditions, whole, |whole| {
+            let shown = self.fields.of_revision(&whole.attributes.0, &shared.settings.schema);
+            RevisionBody { attributes: Attributes(shown), ..whole }
+        })
     }
 }
 

@@ -1,18 +1,16 @@
 //! One node: itself, its way up, and how far its rows are.
 
-use axum::http::header::{CACHE_CONTROL, ETAG};
-use axum::http::{HeaderValue, StatusCode};
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use sapwood::keys::NodeRef;
 use sapwood::query::cursor::Scope;
 use sapwood::query::{Fields, Reader};
 use sapwood::table::{Deadline, Table};
 use sapwood_http::contract::{AncestorBody, FanoutBody, NodeBody};
-use sapwood_http::headers::{Preconditions, etag};
+use sapwood_http::headers::Preconditions;
 use sapwood_http::json::Attributes;
 use sapwood_http::problem::{Kind, Problem};
 
-use crate::call::{Asked, Call, json};
+use crate::call::{Asked, Call, json, tagged};
 use crate::list::{List, fields};
 use crate::problem::refused;
 use crate::state::Shared;
@@ -33,19 +31,11 @@ impl Call for Node {
 
     async fn answer<T: Table>(self, reader: &Reader<'_, T, Deadline>, shared: &Shared) -> Result<Response, Problem> {
         let base = reader.node(&self.node, self.strong).await.map_err(refused)?;
-        let mut body = NodeBody::of(&self.node.id, &base.item, &shared.settings);
-        // Of the node as a whole, whatever is shown of it: writes are compared with it.
-        let etag = etag(&body)?;
-        let mut response = if self.preconditions.unchanged(&etag) {
-            StatusCode::NOT_MODIFIED.into_response()
-        } else {
-            body.attributes = Attributes(self.fields.of_node(&base.item, &shared.settings.schema));
-            json(&body)?
-        };
-        response.headers_mut().insert(ETAG, etag.header());
-        // To be kept by the client alone, and asked for again each time.
-        response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("private, no-cache"));
-        Ok(response)
+        let whole = NodeBody::of(&self.node.id, &base.item, &shared.settings);
+        tagged(&self.preconditions, whole, |whole| {
+            let shown = self.fields.of_node(&base.item, &shared.settings.schema);
+            NodeBody { attributes: Attributes(shown), ..whole }
+        })
     }
 }
 

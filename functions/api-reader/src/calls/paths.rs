@@ -24,19 +24,8 @@ pub(crate) struct Paths {
 
 impl Call for Paths {
     fn read(asked: &mut Asked<'_>) -> Result<Self, Problem> {
-        let (root, segments) = (asked.node("root")?, asked.path.segments("segments")?);
-        let max_depth = max_depth(asked)?;
-        let [from, to] = ["from", "to"].map(|name| asked.parameters.text(name));
-        let within = Within::new(segments, max_depth, from, to).map_err(refused)?;
-        let (from, to) = within.bounds();
-        let depth = within.max_depth().map(|depth| depth.to_string());
-        let scope = Scope::new("paths", root.tenant.as_ref())
-            .text(root.id.as_str())
-            .list(within.segments().iter().map(String::as_str))
-            .optional(depth.as_deref())
-            .optional(from)
-            .optional(to);
-        Ok(Self { list: List::read(asked, scope)?, root, within })
+        let segments = asked.path.segments("segments")?;
+        Self::below(asked, segments)
     }
 
     async fn answer<T: Table>(self, reader: &Reader<'_, T, Deadline>, shared: &Shared) -> Result<Response, Problem> {
@@ -49,5 +38,36 @@ impl Call for Paths {
             attributes: Attributes(at.attributes),
             truncated: at.truncated,
         })
+    }
+}
+
+/// `GET /paths/{root}`
+pub(crate) struct PathsOfRoot(Paths);
+
+impl Call for PathsOfRoot {
+    fn read(asked: &mut Asked<'_>) -> Result<Self, Problem> {
+        Paths::below(asked, Vec::new()).map(Self)
+    }
+
+    async fn answer<T: Table>(self, reader: &Reader<'_, T, Deadline>, shared: &Shared) -> Result<Response, Problem> {
+        self.0.answer(reader, shared).await
+    }
+}
+
+impl Paths {
+    fn below(asked: &mut Asked<'_>, segments: Vec<String>) -> Result<Self, Problem> {
+        let root = asked.node("root")?;
+        let max_depth = max_depth(asked)?;
+        let [from, to] = ["from", "to"].map(|name| asked.parameters.text(name));
+        let within = Within::new(segments, max_depth, from, to).map_err(refused)?;
+        let (from, to) = within.bounds();
+        let depth = within.max_depth().map(|depth| depth.to_string());
+        let scope = Scope::new("paths", root.tenant.as_ref())
+            .text(root.id.as_str())
+            .list(within.segments().iter().map(String::as_str))
+            .optional(depth.as_deref())
+            .optional(from)
+            .optional(to);
+        Ok(Self { list: List::read(asked, scope)?, root, within })
     }
 }

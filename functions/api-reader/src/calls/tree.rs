@@ -30,30 +30,21 @@ impl Call for Tree {
         Ok(Self { list: List::bounded(asked, scope, query::Tree::BOUNDS)?, node, max_depth })
     }
 
-    /// The node with what is below it. Where the answer goes on after a cut the children of nodes that came before it stand right
-    /// below the node, each with its `parent` and `depth`; so do nodes whose parent is just being moved.
+    /// The node with what is below it. Where the answer goes on after a cut it is named and no more, and the children of nodes
+    /// that came before stand right below it, each with its `parent` and `depth`; so do, on any page, nodes whose parent is just
+    /// being moved.
     async fn answer<T: Table>(self, reader: &Reader<'_, T, Deadline>, shared: &Shared) -> Result<Response, Problem> {
-        let schema = &shared.settings.schema;
         let mut tree = reader.tree(&self.node, self.max_depth, &self.list.want).await.map_err(refused)?;
         let cursor = self.list.cursor(shared, tree.next.as_deref());
-        let is_node = |index: &usize| tree.nodes.get(*index).is_some_and(|below| below.depth == 0);
-        let own = tree.tops.first().copied().filter(is_node);
-        let (parent, attributes) = match own {
-            Some(own) => {
-                let own = &mut tree.nodes[own];
-                (own.parent.take(), std::mem::take(&mut own.attributes))
-            }
-            None => {
-                let base = reader.node(&self.node, self.list.want.strong).await.map_err(refused)?;
-                let attributes = self.list.want.fields.of_node(&base.item, schema);
-                (base.parent, attributes)
-            }
-        };
+        // Rows are ordered by depth: the node itself is the first, or on an earlier page.
+        let own = tree.nodes.first_mut().filter(|first| first.depth == 0);
+        let own = own.map(|own| (own.parent.take(), std::mem::take(&mut own.attributes)));
+        let (parent, attributes) = own.map_or((None, None), |(parent, attributes)| (parent, Some(attributes)));
         json(&TreeBody {
             id: self.node.id.to_string(),
             parent: parent.map(|parent| parent.to_string()),
             depth: 0,
-            attributes: Attributes(attributes),
+            attributes: attributes.map(Attributes),
             children: nested(tree),
             truncated: cursor.is_some(),
             cursor,

@@ -27,7 +27,7 @@ fn list_roots() {}
 /// Half a read unit per 4 KB.
 #[utoipa::path(
     get, path = "/nodes/{id}", tag = "Read",
-    params(OfNode, Strongly, Known),
+    params(OfNode, Fields, Strongly, Known),
     responses(
         (status = 200, description = "The node.", body = NodeBody, headers(("ETag" = String, description = "Its entity tag.")),
             example = json!({"id": "CUSTOMER#7", "parent": "REGION#EU", "attributes": {"name": "Acme"}, "created_at": "2026-02-03T04:05:06.789Z", "created_by": "anna", "updated_at": "2026-02-03T04:05:06.789Z", "updated_by": "anna"})),
