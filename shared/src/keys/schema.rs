@@ -191,6 +191,12 @@ impl Schema {
         self.fixed(node, &SortKey::Cascade)
     }
 
+    /// The key of the record that the API has deleted a node, in the node's own partition.
+    #[must_use]
+    pub fn deleted_key(&self, node: &NodeRef) -> ItemKey {
+        self.fixed(node, &SortKey::Operation)
+    }
+
     /// The key of an operation of the API.
     #[must_use]
     pub fn operation_key(&self, tenant: Option<&Tenant>, operation: &str) -> ItemKey {

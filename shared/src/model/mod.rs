@@ -14,10 +14,13 @@ mod variables;
 pub use cursor::{Cursor, Position};
 pub use departure::{Departure, Heir};
 pub use item::{AttributeValue, ITEM_BYTES_MAX, Item, item_bytes, key_of, number, sort_sets, text};
+pub(crate) use item::{text_of, with_key};
 pub use latest::{Latest, VERSION};
 pub use lineage::{Lineage, Placement, Stored};
 pub use node::{BaseNode, TOUCHED, Unreadable, is_return, is_touch, touch_value};
-pub use own::{CREATED_AT, CREATED_BY, EXPIRES, LEAVING, Leaving, Mode, REVISION, UNDER, UPDATED_AT, UPDATED_BY};
+pub use own::{
+    CREATED_AT, CREATED_BY, EXPIRES, LEAVING, Leaving, Mode, REVISION, UNDER, UPDATED_AT, UPDATED_BY, WRITE,
+};
 pub use row::{Row, orphan_row_child, orphan_row_parent, rows};
 pub use settings::{Copied, Settings};
 pub use variables::VariableError;

@@ -13,6 +13,8 @@ pub const CREATED_BY: &str = "_created_by";
 pub const UPDATED_AT: &str = "_updated_at";
 /// Who had the API write it last.
 pub const UPDATED_BY: &str = "_updated_by";
+/// Which write of the API made it what it is: a write whose answer was lost is known by it when it is tried again.
+pub const WRITE: &str = "_write";
 /// The parent that the API (or an operation) has put this node under, having seen it there. A node that comes in while that
 /// parent is being removed is known by it.
 pub const UNDER: &str = "_under";

@@ -79,6 +79,10 @@ pub enum Rule {
     ReturnPuts,
     /// A revision is deleted only if it is as it was read.
     RevisionCondition,
+    /// A move checks the way of the moved node, not that of its new parent alone.
+    WayOfMoved,
+    /// A move checks the ways it has read at all.
+    WayChecks,
 }
 
 /// Which rules are kept: all of them, outside of tests.
