@@ -45,18 +45,12 @@ impl<T: Table, P: Patience> Removal<'_, '_, T, P> {
         touches: bool,
     ) -> Result<Slice, Failure> {
         let Some((item, leaving)) = self.present(node).await? else {
-            if position == Position::Revisions || !touches {
-                return Ok(Slice::Done);
-            }
-            let page = self.store.query(&self.children(node, after)).await?;
-            let held = self.releasing().held(node, &self.ids(&page)).await?;
-            let children = held.into_iter().map(|child| child.node.id).collect();
-            return Ok(Slice::Touch { children, next: page.next });
+            return self.left(node, position, after, touches).await;
         };
         if position != Position::Revisions {
-            let page = self.store.query(&self.children(node, after)).await?;
+            let page = self.store.query(&self.children(node, after.clone())).await?;
             if !self.releasing().release(node, &leaving, self.ids(&page)).await? {
-                return Ok(Slice::Done);
+                return self.left(node, position, after, touches).await;
             }
             if let Some(after) = page.next {
                 if !self.fanout.rules.keeps(Rule::FinishLast) {
@@ -73,6 +67,22 @@ impl<T: Table, P: Patience> Removal<'_, '_, T, P> {
         }
         self.finish(node, &item).await?;
         Ok(Slice::Done)
+    }
+
+    /// The children that are still there of a node that isn't being removed, or isn't there.
+    async fn left(
+        &self,
+        node: &NodeRef,
+        position: Position,
+        after: Option<String>,
+        touches: bool,
+    ) -> Result<Slice, Failure> {
+        if position == Position::Revisions || !touches {
+            return Ok(Slice::Done);
+        }
+        let page = self.store.query(&self.children(node, after)).await?;
+        let held = self.releasing().held(node, &self.ids(&page)).await?;
+        Ok(Slice::Touch { children: held.into_iter().map(|child| child.node.id).collect(), next: page.next })
     }
 
     /// The node's base record and its mark, where its lineage says the same. Only then is every child either found by its

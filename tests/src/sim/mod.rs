@@ -5,7 +5,9 @@
 
 mod calls;
 mod profile;
+mod requests;
 mod schedule;
+mod witness;
 mod writers;
 
 pub use profile::{Profile, Writers};
