@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_dynamo::AttributeValue::{self, Bool, L, N, S};
+use serde_dynamo::AttributeValue::{self, Bool, L, M, N, S};
 
 /// An item.
 pub type Item = BTreeMap<String, AttributeValue>;
@@ -78,16 +78,46 @@ impl Oracle {
     /// What differs between a table and what it must hold, a line each.
     #[must_use]
     pub fn differences(&self, contents: &Contents) -> Vec<String> {
-        let wanted = self.table(contents);
+        let mut wanted = self.table(contents);
+        let is_marked = |item: &Item| matches!(item.get("_leaving"), Some(M(map)) if map.contains_key("operation"));
+        let marked = contents.iter().filter(|((_, sk), item)| sk == self.names[4] && is_marked(item));
+        let marked: Vec<String> = marked.map(|((pk, _), _)| format!("{pk} is still being removed")).collect();
+        // What is left of a removed node for a while, where none stands in its place.
+        for (key, item) in contents {
+            if key.1 == "LINEAGE" && !wanted.contains_key(key) && self.is_tombstone(item) {
+                wanted.insert(key.clone(), item.clone());
+            }
+        }
         let keys: BTreeSet<_> = wanted.keys().chain(contents.keys()).collect();
-        keys.into_iter()
+        let differences = keys
+            .into_iter()
             .filter_map(|key| match (wanted.get(key), contents.get(key)) {
                 (Some(_), None) => Some(format!("missing {} | {}", key.0, key.1)),
                 (None, Some(_)) => Some(format!("left over {} | {}", key.0, key.1)),
                 (Some(w), Some(c)) if w != c => Some(format!("wrong {} | {}: wanted {w:?}, found {c:?}", key.0, key.1)),
                 _ => None,
-            })
-            .collect()
+            });
+        marked.into_iter().chain(differences).collect()
+    }
+
+    /// Exactly what a removed node leaves in the place of its lineage.
+    fn is_tombstone(&self, item: &Item) -> bool {
+        let Some(M(leaving)) = item.get("leaving") else { return false };
+        let Some(N(expires)) = leaving.get("expires") else { return false };
+        let names: BTreeSet<&str> = item.keys().map(String::as_str).collect();
+        let own = BTreeSet::from([self.names[0], self.names[1], "gone", "leaving", "_expires"]);
+        let heir = match (leaving.get("to"), leaving.get("seen")) {
+            (None, None) => 0,
+            (Some(S(_)), Some(Bool(_))) => 2,
+            _ => return false,
+        };
+        names == own
+            && item.get("gone") == Some(&Bool(true))
+            && item.get("_expires") == Some(&N(expires.clone()))
+            && matches!(leaving.get("mode"), Some(S(mode)) if ["delete", "adopt", "detach"].contains(&mode.as_str()))
+            && matches!(leaving.get("operation"), Some(S(_)))
+            && matches!(leaving.get("revisions"), Some(Bool(_)))
+            && leaving.len() == 4 + heir
     }
 
     fn split<'a>(&self, pk: &'a str) -> Option<Place<'a>> {

@@ -65,8 +65,19 @@ fn a_reader_never_misses_a_node_that_stays_below_an_ancestor() {
 }
 
 #[test]
+fn nodes_removed_by_the_api_take_with_them_what_they_should_and_nothing_else() {
+    schedules(&Profile::new(Writers::Removals), 8_000);
+}
+
+#[test]
+fn nodes_removed_while_other_clients_write_end_right() {
+    schedules(&Profile::new(Writers::MixedRemovals), 8_000);
+}
+
+#[test]
 fn the_same_seed_twice_gives_the_same_run() {
-    for writers in [Writers::Any, Writers::Moves, Writers::Revisions, Writers::Readers] {
+    let all = [Writers::Any, Writers::Moves, Writers::Revisions, Writers::Readers, Writers::Removals];
+    for writers in all {
         for seed in 0..200 {
             let profile = Profile::new(writers);
             assert_eq!(run(seed, &profile).unwrap(), run(seed, &profile).unwrap(), "seed {seed}");

@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Fanout;
+use super::removal::{Removal, Slice};
 use super::store::{Failure, Store};
 use crate::keys::{Id, ItemKey, NodeRef, Schema, SortKey};
-use crate::model::{Cursor, TOUCHED, key_of, orphan_row_child, orphan_row_parent, text, touch_value};
+use crate::model::{Cursor, Position, TOUCHED, key_of, orphan_row_child, orphan_row_parent, text, touch_value};
 use crate::plan::{Cascade, Rule};
 use crate::table::{Condition, Page, Patience, Query, Reading, Table};
 
@@ -83,16 +84,51 @@ impl<T: Table, P: Patience> Down<'_, '_, T, P> {
 
     /// Touches a node's children, if they fit a slice; else starts a cursor, whose own record goes on.
     async fn touch_children(&self, node: &NodeRef, cascade: &Cascade) -> Result<(), Failure> {
+        if cascade.removal {
+            return self.remove(node, cascade).await;
+        }
         let page = self.store.query(&self.children(node, None)).await?;
         if page.next.is_none() {
             return self.touch_page(node, &page, cascade).await;
         }
-        let cursor = Cursor { sequence: cascade.sequence.clone(), after: None };
+        let cursor = Cursor { sequence: cascade.sequence.clone(), after: None, position: Position::Touching };
+        self.start(node, &cursor).await
+    }
+
+    /// Starts a cursor. Where one of this change or a newer one stands already, that one reaches every child.
+    async fn start(&self, node: &NodeRef, cursor: &Cursor) -> Result<(), Failure> {
         let older = Condition::Below { name: Cursor::SEQUENCE.into(), value: text(&cursor.sequence) };
         let key = self.schema().cascade_key(node);
-        // Where a cursor of this change or a newer one stands already, that one reaches every child.
         self.store.put(&key, &cursor.item(node, self.schema()), &older).await.or_else(unless_refused)?;
         Ok(())
+    }
+
+    /// Goes on with a node that was being removed before this change or after it; what doesn't fit a slice is for a cursor.
+    async fn remove(&self, node: &NodeRef, cascade: &Cascade) -> Result<(), Failure> {
+        match self.remove_slice(node, Position::Releasing, None, cascade).await? {
+            None => Ok(()),
+            Some(cursor) => self.start(node, &cursor).await,
+        }
+    }
+
+    /// A slice of that. Returns the cursor to go on from.
+    async fn remove_slice(
+        &self,
+        node: &NodeRef,
+        position: Position,
+        after: Option<String>,
+        cascade: &Cascade,
+    ) -> Result<Option<Cursor>, Failure> {
+        let removal = Removal { store: self.store, fanout: self.fanout };
+        let on = match removal.slice(node, position, after, cascade.touches).await? {
+            Slice::Done => None,
+            Slice::Touch { children, next } => {
+                self.touch_all(node, children, cascade).await?;
+                next.map(|after| (Position::Releasing, after))
+            }
+            Slice::On { position, after } => Some((position, after)),
+        };
+        Ok(on.map(|(position, after)| Cursor { sequence: cascade.sequence.clone(), after: Some(after), position }))
     }
 
     async fn carry_on(&self, cursors: BTreeSet<NodeRef>) -> Vec<ItemKey> {
@@ -112,18 +148,23 @@ impl<T: Table, P: Patience> Down<'_, '_, T, P> {
             self.store.note(&key, "this cursor is not the handler's; delete it");
             return Ok(());
         };
-        let page = self.store.query(&self.children(node, cursor.after.clone())).await?;
-        let cascade = Cascade { sequence: cursor.sequence.clone(), only_inserted: false };
-        self.touch_page(node, &page, &cascade).await?;
+        let sequence = cursor.sequence.clone();
+        let cascade = Cascade { sequence, only_inserted: false, touches: true, removal: false };
+        let on = if cursor.position == Position::Touching {
+            let page = self.store.query(&self.children(node, cursor.after.clone())).await?;
+            self.touch_page(node, &page, &cascade).await?;
+            page.next.map(|next| Cursor { after: Some(next), ..cursor.clone() })
+        } else {
+            self.remove_slice(node, cursor.position, cursor.after.clone(), &cascade).await?
+        };
         let mine = if self.fanout.rules.keeps(Rule::CursorCondition) {
             Condition::Is { name: Cursor::SEQUENCE.into(), value: Some(text(&cursor.sequence)) }
         } else {
             Condition::Always
         };
         // Where the condition fails a newer change has taken the cursor over.
-        match page.next {
-            Some(next) => {
-                let on = Cursor { after: Some(next), ..cursor };
+        match on {
+            Some(on) => {
                 self.store.put(&key, &on.item(node, schema), &mine).await.or_else(unless_refused)?;
             }
             None => {
@@ -150,7 +191,11 @@ impl<T: Table, P: Patience> Down<'_, '_, T, P> {
                 Some(SortKey::Ancestor { id, .. }) => Some(id),
                 _ => None,
             });
-        let touches = children.map(|child| self.touch(node, child, cascade)).collect();
+        self.touch_all(node, children.collect(), cascade).await
+    }
+
+    async fn touch_all(&self, node: &NodeRef, children: BTreeSet<Id>, cascade: &Cascade) -> Result<(), Failure> {
+        let touches = children.into_iter().map(|child| self.touch(node, child, cascade)).collect();
         match self.store.all(touches).await.into_iter().find_map(Result::err) {
             Some(_) => Err(Failure::Again),
             None => Ok(()),

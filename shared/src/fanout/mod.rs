@@ -1,8 +1,12 @@
 //! Runs plans on a table: a batch of stream records in, derived rows right, or the records to deliver again.
 
+mod adopt;
 mod cascade;
+mod late;
 mod latest;
 mod place;
+mod release;
+mod removal;
 mod store;
 
 use std::collections::BTreeSet;

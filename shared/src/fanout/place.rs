@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Fanout;
+use super::late::Late;
 use super::store::{Failure, Read, Store};
 use crate::keys::{ItemKey, NodeRef, Schema};
 use crate::model::{BaseNode, Placement, Settings, Stored, key_of};
@@ -84,7 +85,7 @@ impl<T: Table, P: Patience> Round<'_, '_, T, P> {
         .await;
         let again = planned.iter().filter(|p| p.stopped == Some(Failure::Again));
         self.failed.extend(again.map(|p| p.node.clone()));
-        self.confirm(planned).await
+        self.confirm(&planned, &bases).await
     }
 
     fn schema(&self) -> &Schema {
@@ -163,7 +164,7 @@ impl<T: Table, P: Patience> Round<'_, '_, T, P> {
         placed: &BTreeMap<&NodeRef, Option<Placement>>,
         read: &Read,
     ) -> Option<Planned> {
-        let stored = Stored::read(read.item(&self.schema().lineage_key(node)).ok()?, self.schema());
+        let stored = self.stored(node, read).ok()?;
         let parent = match parents.get(node)?.as_ref().filter(|parent| *parent != node) {
             None => None,
             Some(parent) => {
@@ -202,8 +203,11 @@ impl<T: Table, P: Patience> Round<'_, '_, T, P> {
     }
 
     fn placement_of(&self, node: &NodeRef, read: &Read) -> Result<Option<Placement>, Failure> {
-        let item = read.item(&self.schema().lineage_key(node))?;
-        Ok(Stored::read(item, self.schema()).lineage().map(|lineage| lineage.placement.clone()))
+        Ok(self.stored(node, read)?.lineage().map(|lineage| lineage.placement.clone()))
+    }
+
+    fn stored(&self, node: &NodeRef, read: &Read) -> Result<Stored, Failure> {
+        Ok(Stored::read(read.item(&self.schema().lineage_key(node))?, self.schema()))
     }
 
     async fn put_rows(&self, planned: &mut [Planned]) {
@@ -257,29 +261,40 @@ impl<T: Table, P: Patience> Round<'_, '_, T, P> {
         }
     }
 
-    /// Reads the parents again. Returns the nodes whose parent isn't any more where their plan took it to be.
-    async fn confirm(&mut self, planned: Vec<Planned>) -> BTreeMap<NodeRef, Placing> {
+    /// Reads the parents again. Returns the nodes whose parent isn't any more where their plan took it to be. Those whose
+    /// parent is being removed, or has been, are released.
+    async fn confirm(
+        &mut self,
+        planned: &[Planned],
+        bases: &BTreeMap<NodeRef, Option<BaseNode>>,
+    ) -> BTreeMap<NodeRef, Placing> {
         if !self.fanout.rules.keeps(Rule::Confirm) {
             return BTreeMap::new();
         }
         let (settings, rules) = (&self.fanout.settings, self.fanout.rules);
+        // Who is being removed stays where it stands, wherever its parent is.
+        let stays = |one: &Planned| bases.get(&one.node).and_then(Option::as_ref).filter(|base| base.leaving.is_none());
         let placed = || planned.iter().filter(|p| p.stopped.is_none() && p.plan.placed.is_some());
+        let confirmed = || placed().filter_map(|one| Some((one, one.parent.as_ref()?, stays(one)?)));
         let keys: BTreeSet<ItemKey> =
-            placed().filter_map(|p| Some(settings.schema.lineage_key(&p.parent.as_ref()?.node))).collect();
+            confirmed().map(|(_, parent, _)| settings.schema.lineage_key(&parent.node)).collect();
         let read = self.store.get_many(keys, &settings.schema).await;
-        let mut again = BTreeMap::new();
-        for one in placed() {
-            let Some(parent) = &one.parent else { continue };
-            let Ok(now) = self.placement_of(&parent.node, &read) else {
+        let (mut again, mut late) = (BTreeMap::new(), Late::default());
+        for (one, parent, base) in confirmed() {
+            let Ok(now) = self.stored(&parent.node, &read) else {
                 self.failed.insert(one.node.clone());
                 continue;
             };
             let used = if rules.keeps(Rule::ConfirmAgainstUsed) { &parent.used } else { &parent.read };
-            if seen_by_children(used.as_ref(), settings, rules) != seen_by_children(now.as_ref(), settings, rules) {
+            let placed = now.lineage().map(|lineage| &lineage.placement);
+            if seen_by_children(used.as_ref(), settings, rules) == seen_by_children(placed, settings, rules) {
+                late.consider(&one.node, base, &parent.node, &now, rules);
+            } else {
                 let placing = Placing { likely_parent: Some(parent.node.id.clone()), ..one.placing.clone() };
                 again.insert(one.node.clone(), placing);
             }
         }
+        self.failed.extend(late.release(self.store, self.fanout).await);
         again
     }
 }

@@ -10,8 +10,8 @@ use crate::keys::{ItemKey, Schema};
 use crate::model::{AttributeValue, Item, key_of};
 use crate::plan::Problem;
 use crate::table::{
-    BATCH_GET_KEYS_MAX, BATCH_WRITE_ITEMS_MAX, Condition, ErrorKind, Found, Page, Patience, Query, Reply, Table,
-    TableError, Write,
+    Action, BATCH_GET_KEYS_MAX, BATCH_WRITE_ITEMS_MAX, Condition, ErrorKind, Found, Page, Patience, Query, Reply,
+    Table, TableError, Transacted, Update, Write,
 };
 
 /// What a batch took.
@@ -35,6 +35,10 @@ pub struct Counts {
     pub touches: u64,
     /// `v0_` copies written or deleted.
     pub copies: u64,
+    /// Children of removed nodes that were marked, adopted or made roots.
+    pub released: u64,
+    /// Nodes removed.
+    pub removed: u64,
 }
 
 /// A request that came to nothing.
@@ -223,6 +227,16 @@ impl<'a, T: Table, P: Patience> Store<'a, T, P> {
         condition: &Condition,
     ) -> Result<bool, Failure> {
         self.persist(key, || self.table.set(key, attribute, value, condition)).await
+    }
+
+    /// Changes attributes; whether the condition held.
+    pub(super) async fn update(&self, key: &ItemKey, update: &Update, condition: &Condition) -> Result<bool, Failure> {
+        self.persist(key, || self.table.update(key, update, condition)).await
+    }
+
+    /// Runs a transaction, which is about the item of this key.
+    pub(super) async fn transact(&self, key: &ItemKey, actions: &[Action]) -> Result<Transacted, Failure> {
+        self.persist(key, || self.table.transact(actions)).await
     }
 
     /// Reads a page, strongly. A refusal can't be blamed on an item, so it isn't taken for one.

@@ -1,7 +1,6 @@
-//! How far the touching of a wide node's children is.
+//! How far the touching, or the removing, of a wide node's children is.
 
-use super::Item;
-use super::item::{text, text_of, with_key};
+use super::item::{AttributeValue, Item, text, text_of, with_key};
 use crate::keys::{NodeRef, Schema};
 
 /// A node's cascade cursor, the item `CASCADE`. It is there while the children of a wide node are being touched, a
@@ -10,14 +9,29 @@ use crate::keys::{NodeRef, Schema};
 pub struct Cursor {
     /// The sequence number of the lineage's change, padded to 40 digits. A newer change takes the cursor over.
     pub sequence: String,
-    /// The sort key of the last child's row that was touched; none before the first slice.
+    /// The sort key of the last row or revision that was dealt with; none before the first slice.
     pub after: Option<String>,
+    /// What the slices are for.
+    pub position: Position,
+}
+
+/// What a cursor's slices are for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Position {
+    /// Children are touched.
+    Touching,
+    /// The node is, or was, being removed: its children are released, or touched if they are still there after it.
+    Releasing,
+    /// The node is being removed, and its revisions with it.
+    Revisions,
 }
 
 impl Cursor {
     /// The attribute that holds the sequence number.
     pub const SEQUENCE: &str = "sequence";
     const AFTER: &str = "after";
+    const RELEASING: &str = "releasing";
+    const REVISIONS: &str = "revisions";
 
     /// As an item.
     #[must_use]
@@ -27,6 +41,12 @@ impl Cursor {
         if let Some(after) = &self.after {
             item.insert(Self::AFTER.into(), text(after));
         }
+        let mark = match self.position {
+            Position::Touching => None,
+            Position::Releasing => Some(Self::RELEASING),
+            Position::Revisions => Some(Self::REVISIONS),
+        };
+        item.extend(mark.map(|name| (name.to_owned(), AttributeValue::Bool(true))));
         item
     }
 
@@ -37,6 +57,11 @@ impl Cursor {
             None => None,
             Some(_) => Some(text_of(item, Self::AFTER)?.to_owned()),
         };
-        Some(Self { sequence: text_of(item, Self::SEQUENCE)?.to_owned(), after })
+        let position = match (item.contains_key(Self::RELEASING), item.contains_key(Self::REVISIONS)) {
+            (false, false) => Position::Touching,
+            (true, false) => Position::Releasing,
+            (_, true) => Position::Revisions,
+        };
+        Some(Self { sequence: text_of(item, Self::SEQUENCE)?.to_owned(), after, position })
     }
 }

@@ -1,5 +1,6 @@
 //! Where a node stands: the one item that names every row that describes it.
 
+use super::Departure;
 use super::item::{AttributeValue, Item, text, text_of, with_key};
 use crate::keys::{Id, ItemKey, NodeRef, Schema, SortKey};
 
@@ -44,6 +45,8 @@ pub struct Lineage {
     pub retracting: Vec<ItemKey>,
     /// Whether rows of this placement may not be there yet.
     pub unput: bool,
+    /// That the node is being removed. Its placement then stays as it is until it is gone.
+    pub leaving: Option<Departure>,
 }
 
 /// What stands in the place of a lineage.
@@ -55,6 +58,8 @@ pub enum Stored {
     Malformed,
     /// A lineage.
     Lineage(Lineage),
+    /// A tombstone: the node has been removed. For placing its children that is no lineage at all.
+    Tombstone(Departure),
 }
 
 impl Stored {
@@ -63,6 +68,9 @@ impl Stored {
     pub fn read(item: Option<&Item>, schema: &Schema) -> Self {
         match item {
             None => Self::Absent,
+            Some(item) if Departure::is_tombstone(item) => {
+                Departure::read(item).flatten().map_or(Self::Malformed, Self::Tombstone)
+            }
             Some(item) => Lineage::read(item, schema).map_or(Self::Malformed, Self::Lineage),
         }
     }
@@ -72,7 +80,7 @@ impl Stored {
     pub fn lineage(&self) -> Option<&Lineage> {
         match self {
             Self::Lineage(lineage) => Some(lineage),
-            Self::Absent | Self::Malformed => None,
+            Self::Absent | Self::Malformed | Self::Tombstone(_) => None,
         }
     }
 }
@@ -96,6 +104,9 @@ impl Lineage {
         if self.unput {
             item.insert(UNPUT.into(), AttributeValue::Bool(true));
         }
+        if let Some(departure) = &self.leaving {
+            departure.write(&mut item);
+        }
         item
     }
 
@@ -115,6 +126,7 @@ impl Lineage {
             },
             retracting,
             unput: flag(item, UNPUT)?,
+            leaving: Departure::read(item)?,
         })
     }
 

@@ -1,6 +1,7 @@
 //! What the table holds, and how each is an item.
 
 mod cursor;
+mod departure;
 mod item;
 mod latest;
 mod lineage;
@@ -10,12 +11,13 @@ mod row;
 mod settings;
 mod variables;
 
-pub use cursor::Cursor;
+pub use cursor::{Cursor, Position};
+pub use departure::{Departure, Heir};
 pub use item::{AttributeValue, ITEM_BYTES_MAX, Item, item_bytes, key_of, number, sort_sets, text};
 pub(crate) use item::{text_of, with_key};
 pub use latest::{Latest, VERSION};
 pub use lineage::{Lineage, Placement, Stored};
-pub use node::{BaseNode, TOUCHED, Unreadable, is_touch, touch_value};
+pub use node::{BaseNode, TOUCHED, Unreadable, is_return, is_touch, touch_value};
 pub use own::{
     CREATED_AT, CREATED_BY, EXPIRES, LEAVING, Leaving, Mode, REVISION, UNDER, UPDATED_AT, UPDATED_BY, WRITE,
 };

@@ -4,6 +4,7 @@ use thiserror::Error;
 
 use super::Item;
 use super::item::{AttributeValue, text, text_of};
+use super::own::{LEAVING, Leaving, UNDER};
 use crate::keys::{Id, KeyError, NodeRef, SEGMENT_BYTES_MAX, Schema};
 
 /// The attribute that the handler writes into a base record to have it placed again.
@@ -35,6 +36,8 @@ pub struct BaseNode {
     pub parent: Option<Id>,
     /// Its name inside a path, where that isn't the id.
     pub segment: Option<String>,
+    /// That it is being removed.
+    pub leaving: Option<Leaving>,
     /// The whole item.
     pub item: Item,
 }
@@ -43,14 +46,25 @@ impl BaseNode {
     /// Reads a base record.
     ///
     /// # Errors
-    /// [`Unreadable`] where `parent` or `segment` is of another type than text, empty or too long.
+    /// [`Unreadable`] where `parent` or `segment` is of another type than text, empty or too long. Not where the node is
+    /// being removed: then such a parent or segment counts as none, or it would never go.
     pub fn read(item: Item, node: &NodeRef, schema: &Schema) -> Result<Self, Unreadable> {
+        let leaving = Leaving::read(&item);
+        match Self::place(&item, node, schema) {
+            Ok((parent, segment)) => Ok(Self { parent, segment, leaving, item }),
+            Err(_) if leaving.is_some() => Ok(Self { parent: None, segment: None, leaving, item }),
+            Err(unreadable) => Err(unreadable),
+        }
+    }
+
+    /// Its parent and its segment.
+    fn place(item: &Item, node: &NodeRef, schema: &Schema) -> Result<(Option<Id>, Option<String>), Unreadable> {
         let names = schema.names();
-        let parent = match optional_text(&item, &names.parent, "parent")? {
+        let parent = match optional_text(item, &names.parent, "parent")? {
             Some(parent) => Some(Id::new(parent).map_err(|source| Unreadable::Key { role: "parent", source })?),
             None => None,
         };
-        let segment = optional_text(&item, &names.segment, "segment")?;
+        let segment = optional_text(item, &names.segment, "segment")?;
         if let Some(segment) = segment {
             let problem = match segment.len() {
                 0 => Some(KeyError::Empty { part: "the segment" }),
@@ -65,7 +79,13 @@ impl BaseNode {
         }
         // A segment equal to the id counts as none: the path in a lineage couldn't tell the two apart.
         let segment = segment.filter(|segment| *segment != node.id.as_str()).map(str::to_owned);
-        Ok(Self { parent, segment, item })
+        Ok((parent, segment))
+    }
+
+    /// Whether the API, or an operation, has put the node under this parent, having seen it there.
+    #[must_use]
+    pub fn is_under(&self, parent: &Id) -> bool {
+        text_of(&self.item, UNDER) == Some(parent.as_str())
     }
 
     /// The node's name inside a path.
@@ -89,12 +109,21 @@ pub fn touch_value(sequence: &str, parent: &NodeRef) -> AttributeValue {
     text(format!("{sequence}#{}", parent.id))
 }
 
-/// Whether a change of a base record is a touch: nothing but [`TOUCHED`] differs.
+/// Whether a change of a base record is a touch: nothing but [`TOUCHED`] and [`LEAVING`] differs, neither of which any row
+/// carries.
 #[must_use]
 pub fn is_touch(old: Option<&Item>, new: Option<&Item>) -> bool {
     let (Some(old), Some(new)) = (old, new) else { return false };
-    let others = |item: &'_ Item| item.iter().filter(|(name, _)| *name != TOUCHED).count();
-    old.get(TOUCHED) != new.get(TOUCHED)
+    let is_ours = |name: &str| name == TOUCHED || name == LEAVING;
+    let others = |item: &'_ Item| item.keys().filter(|name| !is_ours(name)).count();
+    old != new
         && others(old) == others(new)
-        && old.iter().all(|(name, value)| name == TOUCHED || new.get(name) == Some(value))
+        && old.iter().all(|(name, value)| is_ours(name) || new.get(name) == Some(value))
+}
+
+/// Whether a change of a base record takes back that the node is being removed. While it was, its rows were left as they
+/// were: nobody knows what they lack.
+#[must_use]
+pub fn is_return(old: Option<&Item>, new: Option<&Item>) -> bool {
+    old.is_some_and(|old| old.contains_key(LEAVING)) && new.is_some_and(|new| !new.contains_key(LEAVING))
 }

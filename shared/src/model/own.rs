@@ -84,10 +84,16 @@ impl Leaving {
         AttributeValue::M(attributes.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
     }
 
-    /// Reads it off a base record or a lineage. `None` where it isn't there, or nobody of ours has written it.
+    /// Reads it off a base record. `None` where it isn't there, or nobody of ours has written it.
     #[must_use]
     pub fn read(item: &Item) -> Option<Self> {
-        let AttributeValue::M(map) = item.get(LEAVING)? else { return None };
+        Self::parse(item.get(LEAVING)?)
+    }
+
+    /// Reads an attribute's value.
+    #[must_use]
+    pub fn parse(value: &AttributeValue) -> Option<Self> {
+        let AttributeValue::M(map) = value else { return None };
         let map: Item = map.clone().into_iter().collect();
         let Some(AttributeValue::Bool(revisions)) = map.get(REVISIONS) else { return None };
         let Some(AttributeValue::N(expires)) = map.get(UNTIL) else { return None };

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Rule, Rules};
 use crate::keys::{Id, ItemKey, NodeRef, SortKey, Version};
-use crate::model::{BaseNode, Item, Latest, Settings, Stored, is_touch};
+use crate::model::{BaseNode, Item, Latest, Leaving, Settings, Stored, is_return, is_touch};
 
 /// What happened to an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,6 +57,10 @@ pub struct Cascade {
     pub sequence: String,
     /// Whether it wasn't there before: then only orphans can have missed it, and they are registered.
     pub only_inserted: bool,
+    /// Whether where the node stands changed, and not only that it is being removed.
+    pub touches: bool,
+    /// Whether the node was being removed before or after: what is to be done then is for the present state to say.
+    pub removal: bool,
 }
 
 /// What a batch of records asks for: several records of one item ask once.
@@ -123,7 +127,9 @@ impl Batch {
     }
 
     fn add_placing(&mut self, node: NodeRef, change: &Change, settings: &Settings, rules: Rules) {
-        let touched = change.event == Event::Modify && is_touch(change.old.as_ref(), change.new.as_ref());
+        let (old, new) = (change.old.as_ref(), change.new.as_ref());
+        let puts = rules.keeps(Rule::ReturnPuts) && is_return(old, new);
+        let touched = change.event == Event::Modify && is_touch(old, new) && !puts;
         let likely_parent = change
             .new
             .as_ref()
@@ -134,30 +140,34 @@ impl Batch {
     }
 
     fn add_cascade(&mut self, node: NodeRef, change: &Change, settings: &Settings, rules: Rules) {
-        let placed = |item: Option<&Item>| match Stored::read(item, &settings.schema) {
-            Stored::Lineage(lineage) if rules.keeps(Rule::CascadePath) => {
-                Some((lineage.placement.ancestors, lineage.placement.path))
-            }
-            Stored::Lineage(lineage) => Some((lineage.placement.ancestors, Vec::new())),
-            Stored::Absent | Stored::Malformed => None,
-        };
-        if Stored::read(change.new.as_ref(), &settings.schema) == Stored::Malformed {
+        let (old, new) = (Handed::read(change.old.as_ref(), settings), Handed::read(change.new.as_ref(), settings));
+        if new.malformed {
             let reason = "this lineage is not the handler's; it counts as not there until its node is written again";
             self.problems.push(Problem { key: change.key.clone(), reason: reason.to_owned() });
         }
-        // A record without images tells nothing: then it is taken for a change.
+        // A record without images tells nothing: then it is taken for any change.
         let imaged = change.old.is_some() || change.new.is_some();
-        if imaged && placed(change.old.as_ref()) == placed(change.new.as_ref()) {
+        let touches = !imaged || old.placed(rules) != new.placed(rules);
+        let releases = new.leaving.is_some() && old.leaving != new.leaving && rules.keeps(Rule::ReleaseChildren);
+        if !touches && !releases {
             return;
         }
-        let inserted = change.event == Event::Insert;
+        let removal = !imaged || releases || old.leaving.is_some();
+        if !releases && new.placed.is_none() && old.leaving.is_some() && !rules.keeps(Rule::TouchLeft) {
+            return;
+        }
+        // A tombstone before it is as good as nothing: its children are orphans.
+        let inserted = change.event == Event::Insert || old.tombstone;
+        let only_inserted = inserted && !removal;
         let sequence = format!("{:0>40}", change.sequence);
         match self.cascades.get_mut(&node) {
             None => {
-                self.cascades.insert(node, Cascade { sequence, only_inserted: inserted });
+                self.cascades.insert(node, Cascade { sequence, only_inserted, touches, removal });
             }
             Some(cascade) => {
-                cascade.only_inserted &= inserted;
+                cascade.only_inserted &= only_inserted;
+                cascade.touches |= touches;
+                cascade.removal |= removal;
                 if rules.keeps(Rule::NewestSequence) {
                     cascade.sequence = sequence.max(std::mem::take(&mut cascade.sequence));
                 }
@@ -179,5 +189,35 @@ impl Batch {
             };
             placed(first.and_then(|c| c.old.as_ref())) != placed(last.and_then(|c| c.new.as_ref()))
         });
+    }
+}
+
+/// What a lineage hands down to its node's children.
+#[derive(Default)]
+struct Handed {
+    /// Where the node stands: ancestors and path. None without a lineage, or where a tombstone stands.
+    placed: Option<(Vec<Id>, Vec<String>)>,
+    leaving: Option<Leaving>,
+    malformed: bool,
+    tombstone: bool,
+}
+
+impl Handed {
+    fn read(item: Option<&Item>, settings: &Settings) -> Self {
+        match Stored::read(item, &settings.schema) {
+            Stored::Lineage(lineage) => Self {
+                placed: Some((lineage.placement.ancestors, lineage.placement.path)),
+                leaving: lineage.leaving.map(|departure| departure.leaving),
+                ..Self::default()
+            },
+            Stored::Absent => Self::default(),
+            Stored::Malformed => Self { malformed: true, ..Self::default() },
+            Stored::Tombstone(_) => Self { tombstone: true, ..Self::default() },
+        }
+    }
+
+    fn placed(&self, rules: Rules) -> Option<(&[Id], &[String])> {
+        let (ancestors, path) = self.placed.as_ref()?;
+        Some((ancestors, if rules.keeps(Rule::CascadePath) { path } else { &[] }))
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{Rule, Rules};
 use crate::keys::{DEPTH_MAX, Id, ItemKey, NodeRef};
-use crate::model::{BaseNode, Item, Lineage, Placement, Row, Settings, Stored, rows};
+use crate::model::{BaseNode, Departure, Item, Lineage, Placement, Row, Settings, Stored, rows};
 
 /// What a plan is made of.
 #[derive(Clone, Copy, Debug)]
@@ -94,12 +94,22 @@ pub fn place(input: &PlaceInput<'_>, settings: &Settings, rules: Rules) -> Place
     let retracting = stored.lineage().filter(|_| rules.keeps(Rule::KeepRetracting)).map_or(&[][..], |l| &l.retracting);
 
     let Some(base) = base else {
-        if *stored == Stored::Absent {
+        if matches!(stored, Stored::Absent | Stored::Tombstone(_)) {
             return PlacePlan::default();
         }
         let deletes: BTreeSet<ItemKey> = standing.iter().chain(retracting).cloned().collect();
-        return PlacePlan { deletes: deletes.into_iter().collect(), settle: Settle::Delete, ..PlacePlan::default() };
+        let departure = stored.lineage().and_then(|lineage| lineage.leaving.as_ref());
+        let settle = match departure.filter(|_| rules.keeps(Rule::Tombstone)) {
+            Some(departure) => Settle::Write(departure.tombstone(node, settings)),
+            None => Settle::Delete,
+        };
+        return PlacePlan { deletes: deletes.into_iter().collect(), settle, ..PlacePlan::default() };
     };
+
+    let leaving = Departure::of(node, base);
+    if let (Some(departure), Some(lineage)) = (&leaving, stored.lineage()) {
+        return leave(node, departure, lineage, settings);
+    }
 
     let wanted = placement(node, base, parent, settings, rules);
     let wanted_rows = named(&wanted);
@@ -115,14 +125,18 @@ pub fn place(input: &PlaceInput<'_>, settings: &Settings, rules: Rules) -> Place
 
     // A redelivered touch would find the lineage as wanted and put nothing: only this mark tells it to.
     let unput = rules.keeps(Rule::Unput) && ((only_touched && !puts.is_empty()) || before.is_some_and(|l| l.unput));
-    let changed = before.is_none_or(|lineage| lineage.placement != wanted);
+    let changed = before.is_none_or(|lineage| lineage.placement != wanted || lineage.leaving != leaving);
     let intent = (changed || !deletes.is_empty()).then(|| Lineage {
         placement: wanted.clone(),
         retracting: deletes.iter().cloned().collect(),
         unput,
+        leaving: leaving.clone(),
     });
     let unsettled = intent.as_ref().or(before).is_some_and(|lineage| !lineage.is_settled());
-    let done = || Lineage { placement: wanted.clone(), ..Lineage::default() }.item(node, &settings.schema);
+    let done = || {
+        Lineage { placement: wanted.clone(), leaving: leaving.clone(), ..Lineage::default() }
+            .item(node, &settings.schema)
+    };
 
     let keeps_intent = rules.keeps(Rule::Intent);
     PlacePlan {
@@ -132,4 +146,15 @@ pub fn place(input: &PlaceInput<'_>, settings: &Settings, rules: Rules) -> Place
         intent: intent.filter(|_| keeps_intent).map(|lineage| lineage.item(node, &settings.schema)),
         placed: Some(wanted),
     }
+}
+
+/// A node that is being removed stays where it stands: its lineage says that it leaves, which is for its children, and no
+/// row is computed any more.
+fn leave(node: &NodeRef, departure: &Departure, lineage: &Lineage, settings: &Settings) -> PlacePlan {
+    let placed = Some(lineage.placement.clone());
+    if lineage.leaving.as_ref() == Some(departure) {
+        return PlacePlan { placed, ..PlacePlan::default() };
+    }
+    let leaving = Lineage { leaving: Some(departure.clone()), ..lineage.clone() };
+    PlacePlan { placed, intent: Some(leaving.item(node, &settings.schema)), ..PlacePlan::default() }
 }

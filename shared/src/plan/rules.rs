@@ -43,6 +43,42 @@ pub enum Rule {
     LatestSecondLook,
     /// A failed item fails its first record in the batch.
     FailFirstRecord,
+    /// A lineage that says its node is being removed releases the node's children.
+    ReleaseChildren,
+    /// A node placed below a parent that is being removed is released as well.
+    ReleaseLate,
+    /// Children are released, and the node deleted, only while its base record and its lineage both say so.
+    ReleasePresent,
+    /// The node is looked at again after its children were read.
+    ReleaseRecheck,
+    /// A child is released only if it is as it was read.
+    ReleaseCondition,
+    /// A child that changed meanwhile is looked at again.
+    ReleaseAgain,
+    /// A child is adopted together with a check of the parent that it goes from.
+    AdoptTogether,
+    /// A child whose parent is gone is adopted together with a check of the whole way up.
+    AdoptWay,
+    /// Where the one who should adopt has been removed as well, that decides.
+    AdoptOnwards,
+    /// A node being removed is deleted after its last child is released.
+    FinishLast,
+    /// It is deleted only while it is being removed by this operation.
+    FinishCondition,
+    /// A cursor goes after the node, not before.
+    FinishFirst,
+    /// A removed node's lineage gives way to a tombstone.
+    Tombstone,
+    /// A tombstone releases only children that the API has put under the node.
+    TombstoneUnder,
+    /// A tombstone counts only while its node isn't there.
+    TombstoneGone,
+    /// A lineage that gives way to a tombstone touches the children that are still there.
+    TouchLeft,
+    /// A node that isn't removed after all has all its rows put.
+    ReturnPuts,
+    /// A revision is deleted only if it is as it was read.
+    RevisionCondition,
     /// A move checks the way of the moved node, not that of its new parent alone.
     WayOfMoved,
     /// A move checks the ways it has read at all.

@@ -6,7 +6,9 @@
 mod calls;
 mod movers;
 mod profile;
+mod requests;
 mod schedule;
+mod witness;
 mod writers;
 
 pub use movers::{MoverProfile, run_movers};

@@ -40,6 +40,17 @@ pub enum Writers {
     /// Nodes moved between parents that stay where they are, with a reader looking at the common ancestor at each
     /// step.
     Readers,
+    /// Nodes removed with their children deleted, adopted or detached, while others are created below and moved: all by
+    /// the API's own writes.
+    Removals,
+    /// The same, with other clients among them.
+    MixedRemovals,
+}
+
+impl Writers {
+    pub(super) fn removes(self) -> bool {
+        matches!(self, Self::Removals | Self::MixedRemovals)
+    }
 }
 
 impl Profile {

@@ -15,6 +15,8 @@ use sapwood::plan::Change;
 
 use super::calls::{Calls, Shared, SimPatience, SimTable};
 use super::profile::{Profile, Writers};
+use super::requests::request;
+use super::witness::{Actor, Witness};
 use super::writers::{BaseWrite, script};
 use crate::oracle::Oracle;
 use crate::unfinished::unfinished;
@@ -59,6 +61,12 @@ struct World<'a> {
     /// Records that have been delivered and done.
     history: Vec<Change>,
     running: BTreeMap<u64, Invocation>,
+    /// Requests to the API under way.
+    requests: BTreeMap<u64, Pin<Box<dyn Future<Output = ()> + Send>>>,
+    /// What holds every change against what may happen, where nodes are removed.
+    witness: Option<Witness>,
+    /// Who wrote last.
+    actor: Actor,
     invocations: u64,
     crashes_left: usize,
     late_left: usize,
@@ -101,6 +109,9 @@ pub fn run(seed: u64, profile: &Profile) -> Result<Run, Fault> {
         queue: Vec::new(),
         history: Vec::new(),
         running: BTreeMap::new(),
+        requests: BTreeMap::new(),
+        witness: profile.writers.removes().then(|| Witness::new(profile.writers == Writers::Removals)),
+        actor: Actor::Client,
         invocations: 0,
         crashes_left,
         late_left,
@@ -109,7 +120,7 @@ pub fn run(seed: u64, profile: &Profile) -> Result<Run, Fault> {
     };
     let fault = |what: Vec<String>| Fault { seed, what };
     let mut steps = 0;
-    for write in &script.settled {
+    for write in script.settled {
         world.write(write);
     }
     world.settle(&mut std::collections::VecDeque::new(), &mut steps, &BTreeSet::new()).map_err(&fault)?;
@@ -122,12 +133,21 @@ pub fn run(seed: u64, profile: &Profile) -> Result<Run, Fault> {
     let mut what = oracle.differences(&contents);
     let unfinished = unfinished(&contents, &world.fanout.settings);
     what.extend(unfinished.into_iter().map(|pk| format!("{pk} isn't where it belongs")));
+    what.extend(world.witness.iter().flat_map(Witness::at_rest));
     if what.is_empty() { Ok(Run { steps, trace: calls.trace }) } else { Err(fault(what)) }
 }
 
 impl World<'_> {
-    fn write(&mut self, write: &BaseWrite) {
-        write.apply(&mut self.calls.lock().unwrap().memory);
+    fn write(&mut self, write: BaseWrite) {
+        self.actor = Actor::Client;
+        let BaseWrite::Ask(asked) = write else {
+            return write.apply(&mut self.calls.lock().unwrap().memory);
+        };
+        let number = self.invocations;
+        self.invocations += 1;
+        let future = request(asked, number, Arc::clone(&self.calls), self.fanout.settings.clone());
+        self.requests.insert(number, future);
+        self.poll(number);
     }
 
     fn begin(&mut self) {
@@ -149,25 +169,26 @@ impl World<'_> {
                 return Err(vec!["it doesn't come to rest".to_owned()]);
             }
             // A reader sees something else only when something has changed.
-            if self.take_records() {
+            if self.take_records()? {
                 self.look(watched)?;
             }
             let waiting = self.calls.lock().unwrap().waiting();
-            if rest.is_empty() && self.queue.is_empty() && self.running.is_empty() {
+            if rest.is_empty() && self.queue.is_empty() && self.running.is_empty() && self.requests.is_empty() {
                 return Ok(());
             }
             let can_start = !self.queue.is_empty() && self.running.len() < self.lanes;
             match self.roll(100) {
-                0..=3 if !rest.is_empty() => self.write(&rest.pop_front().unwrap()),
+                0..=3 if !rest.is_empty() => self.write(rest.pop_front().unwrap()),
                 4..=14 if can_start => self.start(),
-                15 if self.begun && self.crashes_left > 0 && !self.running.is_empty() => self.crash(),
+                15 if self.begun && self.crashes_left > 0 && self.running.len() + self.requests.len() > 0 => self.crash(),
                 16 if self.begun && self.late_left > 0 && !self.history.is_empty() => self.redeliver(),
                 _ if waiting > 0 => {
                     let invocation = self.calls.lock().unwrap().step();
+                    self.actor = self.actor(invocation);
                     self.poll(invocation);
                 }
                 _ if can_start => self.start(),
-                _ if !rest.is_empty() => self.write(&rest.pop_front().unwrap()),
+                _ if !rest.is_empty() => self.write(rest.pop_front().unwrap()),
                 _ => {}
             }
         }
@@ -178,11 +199,22 @@ impl World<'_> {
     }
 
     /// Takes what the table's stream has, past the event source's filter. Whether anything was in it.
-    fn take_records(&mut self) -> bool {
+    fn take_records(&mut self) -> Result<bool, Vec<String>> {
         let mut calls = self.calls.lock().unwrap();
         let any = !calls.memory.stream.is_empty();
-        self.queue.extend(calls.memory.stream.drain(..).filter(|change| passes_filter(&change.key.sk)));
-        any
+        for change in calls.memory.stream.drain(..) {
+            if let Some(witness) = &mut self.witness {
+                witness.see(&change, self.actor).map_err(|what| vec![what])?;
+            }
+            if passes_filter(&change.key.sk) {
+                self.queue.push(change);
+            }
+        }
+        Ok(any)
+    }
+
+    fn actor(&self, invocation: u64) -> Actor {
+        if self.requests.contains_key(&invocation) { Actor::Api } else { Actor::Handler }
     }
 
     /// What the order of records holds for: the item, unless touches are kept apart.
@@ -224,6 +256,12 @@ impl World<'_> {
     }
 
     fn poll(&mut self, id: u64) {
+        if let Some(request) = self.requests.get_mut(&id) {
+            if request.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready() {
+                self.requests.remove(&id);
+            }
+            return;
+        }
         let Some(invocation) = self.running.get_mut(&id) else { return };
         let mut context = Context::from_waker(Waker::noop());
         if let Poll::Ready(report) = invocation.future.as_mut().poll(&mut context) {
@@ -243,8 +281,13 @@ impl World<'_> {
 
     fn crash(&mut self) {
         self.crashes_left -= 1;
-        let position = self.roll(self.running.len());
-        let &id = self.running.keys().nth(position).unwrap();
+        let position = self.roll(self.running.len() + self.requests.len());
+        let &id = self.running.keys().chain(self.requests.keys()).nth(position).unwrap();
+        self.actor = self.actor(id);
+        if let Some(request) = self.requests.remove(&id) {
+            drop(request);
+            return self.calls.lock().unwrap().crash(id);
+        }
         let invocation = self.running.remove(&id).unwrap();
         drop(invocation.future);
         self.calls.lock().unwrap().crash(id);

@@ -9,6 +9,7 @@ use sapwood::keys::ItemKey;
 use sapwood::model::{AttributeValue, Item};
 
 use super::profile::Writers;
+use super::requests::{self, Asked};
 use crate::memory::Memory;
 
 /// One base write.
@@ -30,6 +31,13 @@ pub(super) enum BaseWrite {
     Delete {
         id: String,
     },
+    /// A node as the API would have written it.
+    Make {
+        id: String,
+        parent: Option<String>,
+    },
+    /// A request to the API, which is no single write.
+    Ask(Asked),
     Revise {
         id: String,
         version: u32,
@@ -69,6 +77,17 @@ impl BaseWrite {
                 };
                 memory.write(&key, Some(item));
             }
+            Self::Make { id, parent } => {
+                let key = key(id, "NODE".to_owned());
+                let mut item = keyed(&key);
+                item.insert("_rev".to_owned(), AttributeValue::N("1".to_owned()));
+                item.insert("_created_at".to_owned(), s("before"));
+                for name in ["parent", "_under"] {
+                    item.extend(parent.clone().map(|parent| (name.to_owned(), s(parent))));
+                }
+                memory.write(&key, Some(item));
+            }
+            Self::Ask(_) => unreachable!("a request is no single write"),
             Self::Delete { id } => memory.write(&key(id, "NODE".to_owned()), None),
             Self::Revise { id, version, topic, text } => {
                 let key = key(id, revision(*version, topic));
@@ -101,6 +120,8 @@ pub(super) fn script(rng: &mut SmallRng, writers: Writers, writes_max: usize) ->
         Writers::Readers => readers(rng, writes_max),
         Writers::Flips => flips(rng, writes_max),
         Writers::Revisions => revisions(rng, writes_max),
+        Writers::Removals => removals(rng, writes_max, false),
+        Writers::MixedRemovals => removals(rng, writes_max, true),
         Writers::Any | Writers::Nodes | Writers::Moves => {
             // Segments so long that two fit a key and three don't.
             let long = rng.random_ratio(1, 10);
@@ -246,4 +267,33 @@ fn readers(rng: &mut SmallRng, writes_max: usize) -> Script {
         })
         .collect();
     Script { settled, rest }
+}
+
+/// A tree with some revisions, and requests on it; with `mixed`, other clients write as well, from the beginning.
+fn removals(rng: &mut SmallRng, writes_max: usize, mixed: bool) -> Script {
+    let ids = &IDS[..rng.random_range(3..=IDS.len())];
+    let mut settled = tree(rng, ids);
+    for write in &mut settled {
+        if let (false, BaseWrite::Put { id, parent, .. }) = (mixed && rng.random_ratio(1, 3), &write) {
+            let parent = parent.as_ref().map(|parent| match parent {
+                AttributeValue::S(parent) => parent.clone(),
+                other => unreachable!("{other:?} in a tree"),
+            });
+            *write = BaseWrite::Make { id: id.clone(), parent };
+        }
+    }
+    settled.extend((0..rng.random_range(0..4_u32)).map(|text| revised(rng, ids, text)));
+    let mut known: Vec<String> = ids.iter().map(|id| (*id).to_owned()).collect();
+    let writes = rng.random_range(2..=writes_max.max(2));
+    let rest = (0..u32::try_from(writes).unwrap()).map(|n| match rng.random_range(0..20) {
+        0 => revise(rng, ids, &TOPICS, n + 100),
+        1..=9 if mixed => any(rng, ids, Writers::Nodes, false, n + 100),
+        _ => BaseWrite::Ask(requests::any(rng, &mut known, n + 100)),
+    });
+    Script { rest: rest.collect(), settled }
+}
+
+fn revised(rng: &mut SmallRng, ids: &[&str], text: u32) -> BaseWrite {
+    let (id, topic) = ((*ids.choose(rng).unwrap()).to_owned(), *TOPICS.choose(rng).unwrap());
+    BaseWrite::Revise { id, version: *VERSIONS.choose(rng).unwrap(), topic, text }
 }

@@ -1,0 +1,175 @@
+//! Removing a node, step by step: its children are released, its revisions deleted where that was asked for, and last the
+//! node itself. Its own record then has its rows deleted.
+
+use std::collections::BTreeSet;
+
+use super::Fanout;
+use super::release::{Releasing, as_read};
+use super::store::{Failure, Store};
+use crate::keys::{Id, NodeRef, Schema, SortKey};
+use crate::model::{Item, LEAVING, Leaving, Position, Stored, key_of};
+use crate::plan::Rule;
+use crate::table::{Condition, Page, Patience, Query, Reading, Table};
+
+/// Removing one node, a slice at a time.
+pub(super) struct Removal<'a, 's, T, P> {
+    pub(super) store: &'a Store<'s, T, P>,
+    pub(super) fanout: &'a Fanout,
+}
+
+/// What a slice came to.
+pub(super) enum Slice {
+    /// Nothing more is to be done.
+    Done,
+    /// The node isn't being removed, or isn't there: these children are still to be touched, and those after this row.
+    Touch { children: BTreeSet<Id>, next: Option<String> },
+    /// There is more to do.
+    On { position: Position, after: String },
+}
+
+impl<T: Table, P: Patience> Removal<'_, '_, T, P> {
+    fn schema(&self) -> &Schema {
+        &self.fanout.settings.schema
+    }
+
+    fn releasing(&self) -> Releasing<'_, '_, T, P> {
+        Releasing { store: self.store, fanout: self.fanout }
+    }
+
+    /// Does one slice, whatever the record said: by what the node's base record and its lineage say now.
+    pub(super) async fn slice(
+        &self,
+        node: &NodeRef,
+        position: Position,
+        mut after: Option<String>,
+        touches: bool,
+    ) -> Result<Slice, Failure> {
+        let Some((item, leaving)) = self.present(node).await? else {
+            return self.left(node, position, after, touches).await;
+        };
+        if position != Position::Revisions {
+            let page = self.store.query(&self.children(node, after.clone())).await?;
+            if !self.releasing().release(node, &leaving, self.ids(&page)).await? {
+                return self.left(node, position, after, touches).await;
+            }
+            if let Some(after) = page.next {
+                if !self.fanout.rules.keeps(Rule::FinishLast) {
+                    self.finish(node, &item).await?;
+                }
+                return Ok(Slice::On { position: Position::Releasing, after });
+            }
+            after = None;
+        }
+        if leaving.revisions
+            && let Some(after) = self.delete_revisions(node, &leaving, after).await?
+        {
+            return Ok(Slice::On { position: Position::Revisions, after });
+        }
+        self.finish(node, &item).await?;
+        Ok(Slice::Done)
+    }
+
+    /// The children that are still there of a node that isn't being removed, or isn't there.
+    async fn left(
+        &self,
+        node: &NodeRef,
+        position: Position,
+        after: Option<String>,
+        touches: bool,
+    ) -> Result<Slice, Failure> {
+        if position == Position::Revisions || !touches {
+            return Ok(Slice::Done);
+        }
+        let page = self.store.query(&self.children(node, after)).await?;
+        let held = self.releasing().held(node, &self.ids(&page)).await?;
+        Ok(Slice::Touch { children: held.into_iter().map(|child| child.node.id).collect(), next: page.next })
+    }
+
+    /// The node's base record and its mark, where its lineage says the same. Only then is every child either found by its
+    /// row from here on, or finds the lineage itself.
+    async fn present(&self, node: &NodeRef) -> Result<Option<(Item, Leaving)>, Failure> {
+        let (key, lineage) = (self.schema().node_key(node), self.schema().lineage_key(node));
+        let read = self.store.get_many(BTreeSet::from([key.clone(), lineage.clone()]), self.schema()).await;
+        let item = read.item(&key)?.cloned().unwrap_or_default();
+        let said = match Stored::read(read.item(&lineage)?, self.schema()) {
+            Stored::Lineage(lineage) => lineage.leaving,
+            Stored::Tombstone(departure) if !self.fanout.rules.keeps(Rule::ReleasePresent) => Some(departure),
+            _ => None,
+        };
+        let present = said.map(|departure| departure.leaving).filter(|leaving| {
+            Leaving::read(&item).as_ref() == Some(leaving) || !self.fanout.rules.keeps(Rule::ReleasePresent)
+        });
+        Ok(present.map(|leaving| (item, leaving)))
+    }
+
+    fn children(&self, node: &NodeRef, after: Option<String>) -> Query {
+        Query {
+            pk: self.schema().partition(node),
+            range: self.schema().depth_range(1, 1),
+            after,
+            limit: self.fanout.limits.touch_slice_items_max,
+            descending: false,
+            reading: Reading::default(),
+        }
+    }
+
+    fn ids(&self, page: &Page) -> BTreeSet<Id> {
+        let sort_key = |row: &Item| self.schema().parse_sort_key(&key_of(row, self.schema())?.sk);
+        let id = |row: &Item| match sort_key(row) {
+            Some(SortKey::Ancestor { id, .. }) => Some(id),
+            _ => None,
+        };
+        page.items.iter().filter_map(id).collect()
+    }
+
+    /// Deletes a slice of the node's revisions, each if it is as it was read before the node was looked at once more.
+    /// Returns where to go on.
+    async fn delete_revisions(
+        &self,
+        node: &NodeRef,
+        leaving: &Leaving,
+        after: Option<String>,
+    ) -> Result<Option<String>, Failure> {
+        let range = self.schema().revision_range();
+        let page = self.store.query(&Query { range, ..self.children(node, after) }).await?;
+        let is_revision = |sk: &str| matches!(self.schema().parse_sort_key(sk), Some(SortKey::Revision { .. }));
+        let revisions: Vec<_> = page
+            .items
+            .iter()
+            .filter_map(|item| Some((key_of(item, self.schema())?, item)))
+            .filter(|(key, _)| is_revision(&key.sk))
+            .collect();
+        if revisions.is_empty() {
+            return Ok(page.next);
+        }
+        let conditional = self.fanout.rules.keeps(Rule::RevisionCondition);
+        if conditional && !self.releasing().leaving(node).await?.is_some_and(|(_, now)| now.leaving == *leaving) {
+            return Ok(None);
+        }
+        let deletes = revisions.into_iter().map(|(key, item)| async move {
+            let condition = if conditional { as_read(item, self.schema()) } else { Condition::Always };
+            self.store.delete(&key, &condition).await
+        });
+        match self.store.all(deletes.collect()).await.into_iter().find(|result| *result == Err(Failure::Again)) {
+            Some(_) => Err(Failure::Again),
+            None => Ok(page.next),
+        }
+    }
+
+    /// Deletes the node, if it is still being removed by this operation.
+    async fn finish(&self, node: &NodeRef, item: &Item) -> Result<(), Failure> {
+        let mine = if self.fanout.rules.keeps(Rule::FinishCondition) {
+            Condition::is(LEAVING, item.get(LEAVING).cloned())
+        } else {
+            Condition::Always
+        };
+        match self.store.delete(&self.schema().node_key(node), &mine).await {
+            Ok(held) => {
+                self.store.count(|counts| counts.removed += u64::from(held));
+                Ok(())
+            }
+            Err(Failure::Refused) => Ok(()),
+            Err(Failure::Again) => Err(Failure::Again),
+        }
+    }
+}

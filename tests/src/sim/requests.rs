@@ -1,0 +1,99 @@
+//! Requests to the HTTP API: the write module's own writes, on the simulated table, a call at a time.
+
+use std::pin::Pin;
+use std::sync::Arc;
+
+use rand::RngExt;
+use rand::rngs::SmallRng;
+use rand::seq::IndexedRandom;
+use sapwood::keys::{Id, NodeRef};
+use sapwood::model::{AttributeValue, Item, Mode, Settings};
+use sapwood::table::Session;
+use sapwood::write::{Change, Children, Content, Limits, Patch, Request, Stamp, Writer};
+
+use super::calls::{Shared, SimPatience, SimTable};
+
+/// One request.
+#[derive(Clone, Debug)]
+pub(super) enum Asked {
+    /// Create a node, with an id that the API has made or one of the caller's own.
+    Create { id: String, parent: Option<String>, made: bool },
+    /// Move a node, or make it a root.
+    Move { id: String, parent: Option<String> },
+    /// Change an attribute.
+    Rename { id: String, name: u32 },
+    /// Delete a node.
+    Delete { id: String, mode: Mode, revisions: bool },
+}
+
+fn node(id: &str) -> NodeRef {
+    Id::new(id).unwrap().into()
+}
+
+/// The request with this number, under way. Whether it is refused or lost is the caller's loss: what counts is what it
+/// wrote.
+pub(super) fn request(
+    asked: Asked,
+    number: u64,
+    calls: Shared,
+    settings: Settings,
+) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+    Box::pin(async move {
+        let table = SimTable { calls: Arc::clone(&calls), invocation: number };
+        let patience = SimPatience(calls);
+        let session = Session::new(&table, &patience, &settings.schema);
+        let limits = Limits { attempts_max: 8, ..Limits::default() };
+        let writer = Writer::new(&session, &settings).with(limits, sapwood::plan::Rules::default());
+        let stamp = Stamp {
+            at: format!("2026-01-01T00:00:{number:06}Z"),
+            seconds: 1_000,
+            by: "somebody".to_owned(),
+            token: format!("t{number}"),
+        };
+        let request = Request::new(&stamp);
+        let id = |text: &String| Id::new(text.as_str()).unwrap();
+        let name = |name: u32| AttributeValue::N(name.to_string());
+        let _ = match &asked {
+            Asked::Create { id: own, parent, made } => {
+                let attributes = Item::from([("name".to_owned(), name(0))]);
+                let content = Content { parent: parent.as_ref().map(id), segment: None, attributes };
+                writer.create(&node(own), *made, &content, &request).await.map(|_| ())
+            }
+            Asked::Move { id: own, parent } => {
+                let patch = Patch { parent: Some(parent.as_ref().map(id)), ..Patch::default() };
+                writer.patch(&node(own), &patch, &request).await.map(|_| ())
+            }
+            Asked::Rename { id: own, name: new } => {
+                let attributes = [("name".to_owned(), Change::Set(name(*new)))].into();
+                let patch = Patch { attributes, ..Patch::default() };
+                writer.patch(&node(own), &patch, &request).await.map(|_| ())
+            }
+            Asked::Delete { id: own, mode, revisions } => {
+                let operation = format!("o{number}");
+                let children = Children::Release(*mode);
+                writer.delete(&node(own), children, *revisions, &operation, &request).await.map(|_| ())
+            }
+        };
+    })
+}
+
+/// Any request on these nodes. Ids that the API makes are new.
+pub(super) fn any(rng: &mut SmallRng, ids: &mut Vec<String>, number: u32) -> Asked {
+    let id = ids.choose(rng).unwrap().clone();
+    let other = ids.choose(rng).unwrap().clone();
+    let parent = Some(other).filter(|_| rng.random_ratio(9, 10));
+    match rng.random_range(0..16) {
+        0..=5 => {
+            let mode = *[Mode::Delete, Mode::Delete, Mode::Adopt, Mode::Adopt, Mode::Detach].choose(rng).unwrap();
+            Asked::Delete { id, mode, revisions: rng.random_ratio(1, 3) }
+        }
+        6..=8 => {
+            let made = format!("made{number}");
+            ids.push(made.clone());
+            Asked::Create { id: made, parent: Some(id), made: true }
+        }
+        9..=11 => Asked::Create { id, parent, made: false },
+        12..=14 => Asked::Move { id, parent },
+        _ => Asked::Rename { id, name: number },
+    }
+}

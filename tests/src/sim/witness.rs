@@ -1,0 +1,349 @@
+//! Sees every change of a base record, in order, and says which the stream had no right to make: what the oracle can't
+//! know, since it sees the end alone.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use sapwood::model::{AttributeValue, Item};
+use sapwood::plan::Change;
+
+/// Who made a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Actor {
+    /// Another client, or what was there before.
+    Client,
+    /// A request to the API.
+    Api,
+    /// The stream's handler.
+    Handler,
+}
+
+/// A mark, as a base record carries it: the operation, its mode, and whether revisions go.
+type Mark = (String, String, bool);
+
+#[derive(Clone, Debug)]
+struct Node {
+    item: Item,
+    /// The marks that its parent has had since this record last changed: the operations that may release it.
+    reasons: BTreeSet<Mark>,
+}
+
+/// A node that is gone, as it was last.
+#[derive(Clone, Debug)]
+struct Gone {
+    parent: Option<String>,
+    mark: Option<Mark>,
+}
+
+/// What has been seen.
+pub(super) struct Witness {
+    /// Whether nobody but the API writes.
+    strict: bool,
+    nodes: BTreeMap<String, Node>,
+    gone: BTreeMap<String, Gone>,
+    /// Every mark there has been.
+    marks: BTreeSet<Mark>,
+    /// Nodes that were created again.
+    again: BTreeSet<String>,
+    /// For each operation that deletes a subtree: its node, and those that were below it all the time.
+    below: BTreeMap<String, (String, BTreeSet<String>)>,
+    /// The children that a node's rows showed when its lineage said that it leaves.
+    shown: BTreeMap<String, BTreeSet<String>>,
+    /// The rows of children: parent and child.
+    rows: BTreeSet<(String, String)>,
+    /// Revisions, by whether they may go, and whether they were there when their node was marked.
+    revisions: BTreeMap<(String, String), (bool, bool)>,
+}
+
+fn text(item: &Item, name: &str) -> Option<String> {
+    match item.get(name) {
+        Some(AttributeValue::S(text)) if !text.is_empty() => Some(text.clone()),
+        _ => None,
+    }
+}
+
+fn mark(item: &Item, name: &str) -> Option<Mark> {
+    let Some(AttributeValue::M(map)) = item.get(name) else { return None };
+    let map: Item = map.clone().into_iter().collect();
+    Some((text(&map, "operation")?, text(&map, "mode")?, map.get("revisions") == Some(&AttributeValue::Bool(true))))
+}
+
+impl Node {
+    fn parent(&self) -> Option<String> {
+        text(&self.item, "parent")
+    }
+
+    fn mark(&self) -> Option<Mark> {
+        mark(&self.item, "_leaving")
+    }
+
+    fn is_under(&self, parent: &str) -> bool {
+        text(&self.item, "_under").as_deref() == Some(parent)
+    }
+}
+
+impl Witness {
+    pub(super) fn new(strict: bool) -> Self {
+        Self {
+            strict,
+            nodes: BTreeMap::new(),
+            gone: BTreeMap::new(),
+            marks: BTreeSet::new(),
+            again: BTreeSet::new(),
+            below: BTreeMap::new(),
+            shown: BTreeMap::new(),
+            rows: BTreeSet::new(),
+            revisions: BTreeMap::new(),
+        }
+    }
+
+    /// A change, and who made it.
+    pub(super) fn see(&mut self, change: &Change, actor: Actor) -> Result<(), String> {
+        let (pk, sk) = (change.key.pk.as_str(), change.key.sk.as_str());
+        if std::env::var("TRACE").is_ok() { // TRACE
+            let show = |i: &Option<Item>| i.as_ref().map_or("-".into(), |i| i.iter().filter(|(n,_)| !["PK","SK"].contains(&n.as_str())).map(|(n,v)| format!("{n}={}", format!("{v:?}").replace("S(\"","").replace("\")",""))).collect::<Vec<_>>().join(" ")); // TRACE
+            eprintln!("{actor:?} {} {pk} {sk}: {}", &change.sequence[18..], show(&change.new)); // TRACE
+        } // TRACE
+        if let Some(child) = sk.strip_prefix("NODE#0001#") {
+            let row = (pk.to_owned(), child.to_owned());
+            if change.new.is_some() { self.rows.insert(row) } else { self.rows.remove(&row) };
+        } else if sk == "LINEAGE" {
+            let said = |item: &Option<Item>| item.as_ref().and_then(|item| mark(item, "leaving"));
+            if said(&change.new).is_some() && said(&change.old) != said(&change.new) {
+                let shown = self.rows.iter().filter(|(parent, _)| parent == pk).map(|(_, child)| child.clone());
+                self.shown.insert(pk.to_owned(), shown.collect());
+            }
+        } else if sk == "NODE" {
+            self.check(pk, change, actor)?;
+            self.take(pk, change, actor);
+            if self.strict {
+                self.check_api()?;
+            }
+        } else if sk.starts_with('v') && !sk.starts_with("v0_") {
+            let key = (pk.to_owned(), sk.to_owned());
+            let before = self.revisions.remove(&key);
+            if change.new.is_some() {
+                self.revisions.insert(key, (false, false));
+            } else if actor == Actor::Handler && before.is_none_or(|(may_go, _)| !may_go) {
+                return Err(format!("revision {sk} of {pk} was deleted without being asked for"));
+            }
+        }
+        self.add_reasons();
+        Ok(())
+    }
+
+    /// Whether the handler may do this.
+    fn check(&self, id: &str, change: &Change, actor: Actor) -> Result<(), String> {
+        if actor != Actor::Handler {
+            return Ok(());
+        }
+        let Some(old) = self.nodes.get(id) else { return Err(format!("the handler made {id}")) };
+        let Some(new) = &change.new else {
+            let Some((operation, _, revisions)) = old.mark() else { return Err(format!("{id} was deleted unmarked")) };
+            let mut kept = self.revisions.iter().filter(|((pk, _), (_, marked))| pk == id && *marked);
+            return match kept.next() {
+                Some(((_, sk), _)) if revisions => Err(format!("{id} went before its revision {sk}, by {operation}")),
+                _ => Ok(()),
+            };
+        };
+        let ours = ["_touched", "_leaving", "parent", "_under"];
+        let others = |item: &Item| item.iter().filter(|(n, _)| !ours.contains(&n.as_str())).map(|(n, v)| (n.clone(), v.clone())).collect::<Item>();
+        if others(new) != others(&old.item) {
+            return Err(format!("the handler changed attributes of {id}"));
+        }
+        let marked = mark(new, "_leaving");
+        if marked != old.mark() {
+            let because = marked.as_ref().is_some_and(|mark| mark.1 == "delete" && old.reasons.contains(mark));
+            if !because {
+                return Err(format!("{id} was marked {marked:?}, for no reason: {:?}", old.reasons));
+            }
+        }
+        let parent = text(new, "parent");
+        if parent != old.parent() { self.check_release(id, old, parent) } else { Ok(()) }
+    }
+
+    /// Whether a child may have been given to this parent.
+    fn check_release(&self, id: &str, old: &Node, parent: Option<String>) -> Result<(), String> {
+        let by = |mode: &str| old.reasons.iter().any(|(_, m, _)| m == mode);
+        let from = old.parent().unwrap_or_default();
+        let heirs = self.heirs(&from);
+        match parent {
+            None if by("detach") => Ok(()),
+            None if by("adopt") => {
+                // A root, because there is nobody to adopt it, or that would make a cycle.
+                let there = heirs.iter().find(|heir| self.nodes.contains_key(*heir));
+                match there.filter(|heir| self.strict && !self.is_below(heir, id) && !self.again.contains(*heir)) {
+                    Some(heir) => Err(format!("{id} became a root, and {heir} should have adopted it")),
+                    None => Ok(()),
+                }
+            }
+            Some(parent) if by("adopt") => {
+                let waits = !self.strict || self.nodes.contains_key(&parent) || self.nodes.contains_key(&from);
+                if heirs.contains(&parent) && waits { Ok(()) } else { Err(format!("{parent} adopted {id}")) }
+            }
+            parent => Err(format!("{id} was put under {parent:?}, for no reason: {:?}", old.reasons)),
+        }
+    }
+
+    /// Those who may adopt a child of this node: its parent; where that is gone as well, the parent's.
+    fn heirs(&self, node: &str) -> Vec<String> {
+        let mut heirs = Vec::new();
+        let mut next = self.parent_of(node);
+        while let Some(heir) = next
+            && !heirs.contains(&heir)
+        {
+            next = if self.nodes.contains_key(&heir) { None } else { self.parent_of(&heir) };
+            heirs.push(heir);
+        }
+        heirs
+    }
+
+    /// A node's parent, or what it was last.
+    fn parent_of(&self, id: &str) -> Option<String> {
+        match self.nodes.get(id) {
+            Some(node) => node.parent(),
+            None => self.gone.get(id).and_then(|gone| gone.parent.clone()),
+        }
+    }
+
+    /// The nodes above, those that are gone included.
+    fn way(&self, id: &str) -> Vec<String> {
+        let mut way: Vec<String> = Vec::new();
+        let mut next = self.parent_of(id);
+        while let Some(at) = next
+            && !way.contains(&at)
+        {
+            next = self.parent_of(&at);
+            way.push(at);
+        }
+        way
+    }
+
+    fn is_below(&self, id: &str, above: &str) -> bool {
+        id == above || self.way(id).iter().any(|at| at == above)
+    }
+
+    fn take(&mut self, id: &str, change: &Change, actor: Actor) {
+        let old = self.nodes.get(id).cloned();
+        match &change.new {
+            Some(item) => {
+                self.nodes.insert(id.to_owned(), Node { item: item.clone(), reasons: BTreeSet::new() });
+                if self.gone.remove(id).is_some() {
+                    self.again.insert(id.to_owned());
+                }
+            }
+            None => {
+                let last = self.nodes.remove(id);
+                let (parent, mark) = last.map_or((None, None), |node| (node.parent(), node.mark()));
+                self.gone.insert(id.to_owned(), Gone { parent, mark });
+            }
+        }
+        let before = old.as_ref().and_then(Node::mark);
+        let marked = self.nodes.get(id).and_then(Node::mark);
+        if let Some(mark) = marked.clone().filter(|mark| Some(mark) != before.as_ref()) {
+            self.marks.insert(mark.clone());
+            if mark.2 {
+                self.revisions.iter_mut().filter(|((pk, _), _)| pk == id).for_each(|(_, seen)| seen.1 = true);
+            }
+            if actor == Actor::Api && mark.1 == "delete" {
+                // Those above whom somebody is missing are orphans, and not below it.
+                let is_whole = |way: &[String]| {
+                    way.iter().position(|at| at == id).is_some_and(|at| way[..at].iter().all(|at| self.nodes.contains_key(at)))
+                };
+                let below = self.nodes.keys().filter(|other| *other != id && is_whole(&self.way(other)));
+                self.below.insert(mark.0, (id.to_owned(), below.cloned().collect()));
+            }
+        }
+        // Whoever is there anew, or isn't removed after all, or was deleted by another client, takes those below with it.
+        let returned = change.new.is_some() && (old.is_none() || (before.is_some() && marked.is_none()));
+        let deleted = change.new.is_none() && actor != Actor::Handler;
+        if actor == Actor::Client {
+            self.shown.values_mut().for_each(|shown| drop(shown.remove(id)));
+        }
+        self.forget(|witness, member| {
+            (returned && witness.is_below(member, id)) || (deleted && member != id && witness.is_below(member, id))
+        });
+        if returned || deleted {
+            self.below.retain(|_, (node, _)| node != id);
+        }
+        // An orphan of another client's, which the node's rows didn't show in time, waits for its parent.
+        let waits: Vec<String> = self.nodes.keys().filter(|id| self.waits(id)).cloned().collect();
+        self.forget(|witness, member| waits.iter().any(|orphan| witness.is_below(member, orphan)));
+        let nodes: BTreeMap<String, String> =
+            self.below.iter().map(|(operation, (node, _))| (operation.clone(), node.clone())).collect();
+        for (operation, node) in nodes {
+            let Some((_, members)) = self.below.remove(&operation) else { continue };
+            let members = members.into_iter().filter(|member| self.is_below(member, &node)).collect();
+            self.below.insert(operation, (node, members));
+        }
+    }
+
+    fn forget(&mut self, is_out: impl Fn(&Self, &str) -> bool) {
+        let mut below = std::mem::take(&mut self.below);
+        for (_, members) in below.values_mut() {
+            members.retain(|member| !is_out(self, member));
+        }
+        self.below = below;
+    }
+
+    fn waits(&self, id: &str) -> bool {
+        let node = &self.nodes[id];
+        let Some(parent) = node.parent() else { return false };
+        let shown = self.shown.get(&parent).is_some_and(|shown| shown.contains(id));
+        node.mark().is_none() && !self.nodes.contains_key(&parent) && !node.is_under(&parent) && !shown
+    }
+
+    /// Adds what each node's parent says now to what may release the node.
+    fn add_reasons(&mut self) {
+        let ids: Vec<String> = self.nodes.keys().cloned().collect();
+        for id in ids {
+            let node = &self.nodes[&id];
+            let Some(parent) = node.parent().filter(|parent| *parent != id) else { continue };
+            let reasons: BTreeSet<Mark> = match self.nodes.get(&parent) {
+                Some(parent) => parent.mark().into_iter().collect(),
+                None if !node.is_under(&parent) => BTreeSet::new(),
+                None if !self.strict => self.marks.clone(),
+                None => {
+                    let gone = std::iter::once(parent.clone()).chain(self.heirs(&parent));
+                    gone.filter_map(|id| self.gone.get(&id)).filter_map(|gone| gone.mark.clone()).collect()
+                }
+            };
+            self.nodes.get_mut(&id).unwrap().reasons.extend(reasons);
+        }
+        for ((pk, _), (may_go, _)) in &mut self.revisions {
+            *may_go |= self.nodes.get(pk).and_then(Node::mark).is_some_and(|mark| mark.2);
+        }
+    }
+
+    /// What the API never does.
+    fn check_api(&self) -> Result<(), String> {
+        for (id, node) in &self.nodes {
+            if node.parent() != text(&node.item, "_under") {
+                return Err(format!("{id} isn't under its parent"));
+            }
+            let mut at = node.parent();
+            for _ in 0..self.nodes.len() {
+                if at.as_ref() == Some(id) {
+                    return Err(format!("{id} is below itself"));
+                }
+                at = at.and_then(|at| self.nodes.get(&at)?.parent());
+            }
+        }
+        Ok(())
+    }
+
+    /// What is wrong at the end.
+    pub(super) fn at_rest(&self) -> Vec<String> {
+        let mut wrong = Vec::new();
+        for (operation, (node, members)) in &self.below {
+            let left = members.iter().filter(|member| self.nodes.contains_key(*member));
+            wrong.extend(left.map(|left| format!("{left} was below {node} all the time and outlives {operation}")));
+        }
+        for (id, node) in &self.nodes {
+            let parent = node.parent();
+            if let Some(parent) = parent.filter(|parent| self.strict && !self.nodes.contains_key(parent)) {
+                wrong.push(format!("{id} is an orphan of {parent}"));
+            }
+        }
+        wrong
+    }
+}
