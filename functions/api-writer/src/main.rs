@@ -1,3 +1,20 @@
-//! Wiring.
+//! The Lambda function: reads the environment, makes one client for the life of the process, and waits for requests.
 
-fn main() {}
+use std::error::Error;
+
+use api_writer::{Config, Source, State, router};
+use sapwood::table::DynamoTable;
+use sapwood_http::{log, serve};
+
+#[tokio::main(flavor = "current_thread")]
+#[allow(clippy::disallowed_methods, reason = "the environment is read here and nowhere else")]
+async fn main() -> Result<(), Box<dyn Error + Send + Sync>> {
+    log::init(std::env::var("AWS_LAMBDA_LOG_LEVEL").ok().as_deref());
+    let config =
+        Config::read(|name| std::env::var(name).ok()).inspect_err(|error| tracing::error!(%error, "settings"))?;
+    let aws = aws_config::load_from_env().await;
+    let table = DynamoTable::new(&aws, config.table_name, config.settings.schema.clone());
+    let tables = move |deadline| table.until(deadline);
+    let state = State::new(tables, config.settings, config.revisions_mutable, Source::system());
+    serve::run_lambda(router(state), config.options).await
+}

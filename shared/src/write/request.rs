@@ -38,6 +38,8 @@ pub enum Precondition<'a> {
     Absent,
     /// That it is there and is as wanted (`If-Match`).
     Matches(&'a (dyn Fn(&Item) -> bool + Sync)),
+    /// That this holds, whether it is there or not.
+    Holds(&'a (dyn Fn(Option<&Item>) -> bool + Sync)),
 }
 
 impl Precondition<'_> {
@@ -46,12 +48,13 @@ impl Precondition<'_> {
             Self::None => true,
             Self::Absent => item.is_none(),
             Self::Matches(wanted) => item.is_some_and(wanted),
+            Self::Holds(wanted) => wanted(item),
         }
     }
 
     /// Whether every attribute counts, not only the number of the API's last write.
     pub(super) fn is_strict(&self) -> bool {
-        matches!(self, Self::Matches(_))
+        matches!(self, Self::Matches(_) | Self::Holds(_))
     }
 }
 

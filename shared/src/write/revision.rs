@@ -28,7 +28,8 @@ impl<T: Table, P: Patience> Writer<'_, T, P> {
         let latest = Latest { node: node.clone(), topic: topic.to_owned() };
         // The longest that any version makes it: an append must not fail for its number alone.
         latest.revision_key(Version::new(u64::from(Version::MAX))?, self.settings)?;
-        if request.precondition.is_strict() {
+        // A revision that is appended isn't there before.
+        if !request.precondition.holds(None) {
             return Err(WriteError::PreconditionFailed);
         }
         let mut attempt = 0;

@@ -1,0 +1,70 @@
+//! What the function is told by its environment.
+
+use sapwood::model::{Settings, VariableError};
+use sapwood_http::caller::Authority;
+use sapwood_http::serve::Options;
+
+/// What the function has to know.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// The table's name.
+    pub table_name: String,
+    /// How it is kept.
+    pub settings: Settings,
+    /// Whether revisions may be amended and removed.
+    pub revisions_mutable: bool,
+    /// What is around the router.
+    pub options: Options,
+}
+
+/// A variable that is missing or wrong.
+pub type ConfigError = VariableError;
+
+impl Config {
+    /// Reads the variables of [`Settings::read`], and:
+    ///
+    /// | variable | value |
+    /// |---|---|
+    /// | `TABLE_NAME` | the name of the table |
+    /// | `REVISIONS_MUTABLE` | `on`: revisions may be amended and removed; `off`, the default: audits are kept |
+    /// | `TENANT_CLAIM` | the authorizer's claim that names the tenant; set exactly where `TENANTS` is `on` |
+    /// | `CORS_ORIGINS` | origins with commas between, or `*`; none: CORS is off |
+    /// | `BASE_PATH` | what a custom domain's mapping puts in front of every path |
+    ///
+    /// # Errors
+    /// [`ConfigError`] for the first one that is missing or wrong.
+    pub fn read(lookup: impl Fn(&str) -> Option<String>) -> Result<Self, ConfigError> {
+        let given = |name: &str| lookup(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty());
+        let table_name = given("TABLE_NAME")
+            .ok_or(ConfigError::Missing { name: "TABLE_NAME", expected: "the name of the table" })?;
+        let revisions_mutable = match given("REVISIONS_MUTABLE").as_deref() {
+            None | Some("off") => false,
+            Some("on") => true,
+            Some(value) => {
+                let (name, value) = ("REVISIONS_MUTABLE", value.to_owned());
+                return Err(ConfigError::Wrong { name, value, expected: "`on` or `off`" });
+            }
+        };
+        let settings = Settings::read(&lookup)?;
+        let tenant_claim = given("TENANT_CLAIM");
+        match (&tenant_claim, settings.schema.has_tenants()) {
+            (None, true) => {
+                let expected = "the claim of the authorizer that names the tenant, since TENANTS is `on`";
+                return Err(ConfigError::Missing { name: "TENANT_CLAIM", expected });
+            }
+            (Some(claim), false) => {
+                let (value, expected) = (claim.clone(), "nothing, or TENANTS to `on`");
+                return Err(ConfigError::Wrong { name: "TENANT_CLAIM", value, expected });
+            }
+            _ => {}
+        }
+        let origins = given("CORS_ORIGINS").unwrap_or_default();
+        let origins = origins.split(',').map(str::trim).filter(|origin| !origin.is_empty());
+        let options = Options {
+            cors_origins: origins.map(str::to_owned).collect(),
+            authority: Authority { tenant_claim },
+            base_path: given("BASE_PATH").unwrap_or_default(),
+        };
+        Ok(Self { table_name, settings, revisions_mutable, options })
+    }
+}

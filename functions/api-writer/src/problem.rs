@@ -1,0 +1,63 @@
+//! What the core's errors, and bodies that don't fit, are to a client.
+
+use sapwood::write::WriteError;
+use sapwood_http::contract;
+use sapwood_http::json::{Fault, JsonError};
+use sapwood_http::problem::{Kind, Problem};
+
+/// The problem that a write ended with.
+pub(crate) fn refused(error: WriteError) -> Problem {
+    let detail = error.to_string();
+    let (kind, at) = match error {
+        WriteError::Table(error) => return error.into(),
+        WriteError::Key(error) => return error.into(),
+        WriteError::NotFound => (Kind::NotFound, None),
+        WriteError::Exists => (Kind::Exists, Some("id")),
+        WriteError::ParentMissing(_) | WriteError::ParentUnreadable { .. } => (Kind::ParentMissing, Some("parent")),
+        WriteError::Cycle { .. } | WriteError::Circle(_) => (Kind::Cycle, Some("parent")),
+        WriteError::TooDeep { .. } => (Kind::TooDeep, Some("parent")),
+        WriteError::Leaving(_) => (Kind::Leaving, None),
+        WriteError::HasChildren => (Kind::HasChildren, Some("children")),
+        WriteError::PreconditionFailed => (Kind::PreconditionFailed, None),
+        WriteError::ReservedName(_) => (Kind::ReservedName, Some("attributes")),
+        WriteError::TooLarge { .. } => (Kind::ItemTooLarge, Some("attributes")),
+        WriteError::Contended => (Kind::Contended, None),
+        WriteError::InProgress => (Kind::InProgress, Some("idempotency-key")),
+        WriteError::IdempotencyMismatch => (Kind::IdempotencyMismatch, Some("idempotency-key")),
+    };
+    let problem = Problem::new(kind, detail);
+    match at {
+        Some(at) => problem.at(at),
+        None => problem,
+    }
+}
+
+/// Longest path to a field that is repeated in a problem.
+const FIELD_CHARS_MAX: usize = 200;
+
+/// The problem with a body.
+pub(crate) fn unfit(error: JsonError) -> Problem {
+    let kind = match error.fault() {
+        Fault::Malformed => Kind::BadJson,
+        Fault::Value => Kind::BadValue,
+        Fault::Reserved => Kind::ReservedName,
+        Fault::Key => Kind::BadKey,
+    };
+    let problem = Problem::new(kind, error.to_string());
+    match error.path() {
+        "" => problem,
+        path => problem.at(path.chars().take(FIELD_CHARS_MAX).collect::<String>()),
+    }
+}
+
+/// A problem inside of an answer.
+pub(crate) fn inside(problem: &Problem) -> contract::ProblemBody {
+    let body = problem.body();
+    contract::ProblemBody {
+        kind: body.kind,
+        title: body.title,
+        status: body.status,
+        detail: body.detail,
+        field: body.field,
+    }
+}

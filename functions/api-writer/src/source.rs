@@ -1,0 +1,60 @@
+//! Where time and new names come from: handed in, so that a test can say both.
+
+use std::fmt;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use uuid::Uuid;
+
+/// A moment, as it is written into records.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Moment {
+    /// As RFC 3339 in UTC, to the millisecond.
+    pub at: String,
+    /// In seconds since 1970.
+    pub seconds: u64,
+}
+
+impl From<Timestamp> for Moment {
+    fn from(time: Timestamp) -> Self {
+        Self { at: format!("{time:.3}"), seconds: u64::try_from(time.as_second()).unwrap_or_default() }
+    }
+}
+
+/// Where time and new names come from.
+#[derive(Clone)]
+pub struct Source {
+    now: Arc<dyn Fn() -> Moment + Send + Sync>,
+    name: Arc<dyn Fn() -> String + Send + Sync>,
+}
+
+impl Source {
+    /// A source of these.
+    pub fn new(
+        now: impl Fn() -> Moment + Send + Sync + 'static,
+        name: impl Fn() -> String + Send + Sync + 'static,
+    ) -> Self {
+        Self { now: Arc::new(now), name: Arc::new(name) }
+    }
+
+    /// The clock of this machine, and UUIDs of version 4: evenly spread, so that no partition gets all new nodes.
+    #[must_use]
+    #[allow(clippy::disallowed_methods, reason = "the edge: everything else is handed the time")]
+    pub fn system() -> Self {
+        Self::new(|| Timestamp::now().into(), || Uuid::new_v4().to_string())
+    }
+
+    pub(crate) fn now(&self) -> Moment {
+        (self.now)()
+    }
+
+    pub(crate) fn name(&self) -> String {
+        (self.name)()
+    }
+}
+
+impl fmt::Debug for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Source").finish_non_exhaustive()
+    }
+}
