@@ -59,7 +59,11 @@ async fn api(url: &str, way: Way, parameters: &[(&str, &str)], claims: &[(&str, 
     let table = DynamoTable::local(url, TABLE, reader.settings.schema.clone());
     let reader = {
         let table = table.clone();
-        api_reader::router(api_reader::State::new(move |deadline| table.until(deadline), reader.settings, reader.cursors))
+        api_reader::router(api_reader::State::new(
+            move |deadline| table.until(deadline),
+            reader.settings,
+            reader.cursors,
+        ))
     };
     let writer = {
         let (tables, source) = (move |deadline| table.until(deadline), api_writer::Source::system());

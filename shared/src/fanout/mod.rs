@@ -80,10 +80,11 @@ impl Fanout {
             Batch::of(changes, &self.settings, self.rules);
         store.note_all(problems);
         let schema = &self.settings.schema;
+        // Boxed: nested in one another they would be larger than the compiler cares to lay out.
         let (unplaced, uncascaded, uncopied) = futures::join!(
-            place::run(&store, self, placings),
-            cascade::run(&store, self, cascades, cursors),
-            latest::run(&store, self, latests),
+            Box::pin(place::run(&store, self, placings)),
+            Box::pin(cascade::run(&store, self, cascades, cursors)),
+            Box::pin(latest::run(&store, self, latests)),
         );
         let failed: BTreeSet<ItemKey> =
             unplaced.iter().map(|node| schema.node_key(node)).chain(uncascaded).chain(uncopied).collect();

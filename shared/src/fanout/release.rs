@@ -9,8 +9,8 @@ use super::adopt::{Adopted, adopt};
 use super::store::{Failure, Store};
 use crate::keys::{Id, ItemKey, NodeRef, Schema};
 use crate::model::{
-    BaseNode, CREATED_AT, Departure, Item, LEAVING, Leaving, REVISION, Stored, TOUCHED, UNDER,
-    UPDATED_AT, item_bytes, text,
+    BaseNode, CREATED_AT, Departure, Item, LEAVING, Leaving, REVISION, Stored, TOUCHED, UNDER, UPDATED_AT, item_bytes,
+    text,
 };
 use crate::plan::{Release, Rule, is_held};
 use crate::table::{Action, Condition, Patience, TRANSACTION_ACTIONS_MAX, Table, Transacted, Update};
@@ -95,8 +95,7 @@ impl<T: Table, P: Patience> Releasing<'_, '_, T, P> {
     ) -> Result<BTreeSet<Id>, Failure> {
         let adopts = |child: &Child| matches!(Release::of(&child.node.id, departure), Release::Under { .. });
         let together = self.fanout.rules.keeps(Rule::AdoptTogether);
-        let (adopted, others): (Vec<Child>, Vec<Child>) =
-            held.into_iter().partition(|child| together && adopts(child));
+        let (adopted, others): (Vec<Child>, Vec<Child>) = held.into_iter().partition(|child| together && adopts(child));
         let releases = others.iter().map(|child| self.change(child, Release::of(&child.node.id, departure))).collect();
         let mut changed = BTreeSet::new();
         for (child, result) in others.iter().zip(self.store.all_in_order(releases).await) {
@@ -120,7 +119,8 @@ impl<T: Table, P: Patience> Releasing<'_, '_, T, P> {
         children: &[Child],
     ) -> Result<Vec<Id>, Failure> {
         let schema = self.schema();
-        let unchanged = [LEAVING, &schema.names().parent, UNDER].map(|name| Condition::is(name, item.get(name).cloned()));
+        let unchanged =
+            [LEAVING, &schema.names().parent, UNDER].map(|name| Condition::is(name, item.get(name).cloned()));
         let key = schema.node_key(node);
         let mut actions = vec![Action::Check { key: key.clone(), condition: Condition::All(unchanged.to_vec()) }];
         actions.extend(children.iter().map(|child| Action::Update {
@@ -273,7 +273,8 @@ fn update(release: &Release, schema: &Schema) -> Update {
 pub(super) fn as_read(item: &Item, schema: &Schema) -> Condition {
     let of_ours = [&schema.names().parent, UNDER, LEAVING, TOUCHED];
     let is = |name: &str| Condition::is(name, item.get(name).cloned());
-    let mut conditions: Vec<Condition> = std::iter::once(Condition::Exists).chain(of_ours.into_iter().map(is)).collect();
+    let mut conditions: Vec<Condition> =
+        std::iter::once(Condition::Exists).chain(of_ours.into_iter().map(is)).collect();
     if item.contains_key(REVISION) {
         conditions.extend([REVISION, CREATED_AT, UPDATED_AT].into_iter().map(is));
     } else {

@@ -180,7 +180,9 @@ impl World<'_> {
             match self.roll(100) {
                 0..=3 if !rest.is_empty() => self.write(rest.pop_front().unwrap()),
                 4..=14 if can_start => self.start(),
-                15 if self.begun && self.crashes_left > 0 && self.running.len() + self.requests.len() > 0 => self.crash(),
+                15 if self.begun && self.crashes_left > 0 && self.running.len() + self.requests.len() > 0 => {
+                    self.crash()
+                }
                 16 if self.begun && self.late_left > 0 && !self.history.is_empty() => self.redeliver(),
                 _ if waiting > 0 => {
                     let invocation = self.calls.lock().unwrap().step();

@@ -99,13 +99,26 @@ impl Witness {
     /// A change, and who made it.
     pub(super) fn see(&mut self, change: &Change, actor: Actor) -> Result<(), String> {
         let (pk, sk) = (change.key.pk.as_str(), change.key.sk.as_str());
-        if std::env::var("TRACE").is_ok() { // TRACE
-            let show = |i: &Option<Item>| i.as_ref().map_or("-".into(), |i| i.iter().filter(|(n,_)| !["PK","SK"].contains(&n.as_str())).map(|(n,v)| format!("{n}={}", format!("{v:?}").replace("S(\"","").replace("\")",""))).collect::<Vec<_>>().join(" ")); // TRACE
+        if std::env::var("TRACE").is_ok() {
+            // TRACE
+            let show = |i: &Option<Item>| {
+                i.as_ref().map_or("-".into(), |i| {
+                    i.iter()
+                        .filter(|(n, _)| !["PK", "SK"].contains(&n.as_str()))
+                        .map(|(n, v)| format!("{n}={}", format!("{v:?}").replace("S(\"", "").replace("\")", "")))
+                        .collect::<Vec<_>>()
+                        .join(" ")
+                })
+            }; // TRACE
             eprintln!("{actor:?} {} {pk} {sk}: {}", &change.sequence[18..], show(&change.new)); // TRACE
         } // TRACE
         if let Some(child) = sk.strip_prefix("NODE#0001#") {
             let row = (pk.to_owned(), child.to_owned());
-            if change.new.is_some() { self.rows.insert(row) } else { self.rows.remove(&row) };
+            if change.new.is_some() {
+                self.rows.insert(row)
+            } else {
+                self.rows.remove(&row)
+            };
         } else if sk == "LINEAGE" {
             let said = |item: &Option<Item>| item.as_ref().and_then(|item| mark(item, "leaving"));
             if said(&change.new).is_some() && said(&change.old) != said(&change.new) {
@@ -146,7 +159,12 @@ impl Witness {
             };
         };
         let ours = ["_touched", "_leaving", "parent", "_under"];
-        let others = |item: &Item| item.iter().filter(|(n, _)| !ours.contains(&n.as_str())).map(|(n, v)| (n.clone(), v.clone())).collect::<Item>();
+        let others = |item: &Item| {
+            item.iter()
+                .filter(|(n, _)| !ours.contains(&n.as_str()))
+                .map(|(n, v)| (n.clone(), v.clone()))
+                .collect::<Item>()
+        };
         if others(new) != others(&old.item) {
             return Err(format!("the handler changed attributes of {id}"));
         }
@@ -247,7 +265,9 @@ impl Witness {
             if actor == Actor::Api && mark.1 == "delete" {
                 // Those above whom somebody is missing are orphans, and not below it.
                 let is_whole = |way: &[String]| {
-                    way.iter().position(|at| at == id).is_some_and(|at| way[..at].iter().all(|at| self.nodes.contains_key(at)))
+                    way.iter()
+                        .position(|at| at == id)
+                        .is_some_and(|at| way[..at].iter().all(|at| self.nodes.contains_key(at)))
                 };
                 let below = self.nodes.keys().filter(|other| *other != id && is_whole(&self.way(other)));
                 self.below.insert(mark.0, (id.to_owned(), below.cloned().collect()));

@@ -8,8 +8,15 @@ use serde_json::{Value, json};
 
 use crate::support::{delete, expect, get, ids, json as body_of, patch, post, read, refused, start, tree};
 
-const TREE: [(&str, Option<&str>); 7] =
-    [("top", None), ("a", Some("top")), ("b", Some("a")), ("c", Some("a")), ("d", Some("b")), ("e", Some("d")), ("x", None)];
+const TREE: [(&str, Option<&str>); 7] = [
+    ("top", None),
+    ("a", Some("top")),
+    ("b", Some("a")),
+    ("c", Some("a")),
+    ("d", Some("b")),
+    ("e", Some("d")),
+    ("x", None),
+];
 
 /// Deletes by an operation, and asks it until it is done.
 async fn delete_by_operation(serving: &Serving, target: &str) -> Value {
@@ -85,7 +92,8 @@ pub(crate) async fn revisions_stay_unless_they_are_to_go(way: Way) {
         expect(&serving, 201, &post("/nodes", &json!({"id": id}))).await;
         for topic in ["Audit", "Inspection"] {
             for _ in 0..3 {
-                expect(&serving, 201, &post(&format!("/nodes/{id}/revisions/{topic}"), &json!({"attributes": {}}))).await;
+                expect(&serving, 201, &post(&format!("/nodes/{id}/revisions/{topic}"), &json!({"attributes": {}})))
+                    .await;
             }
         }
     }

@@ -91,10 +91,7 @@ pub(crate) async fn head_options_gzip_and_caching(way: Way) {
     let web = Serving::start(way, &[("CorsOrigins", "https://app.example.com")], &[]).await;
     let origin = |asked: Asked, origin: &str| asked.header("origin", origin);
     let asked = origin(get("/roots"), "https://app.example.com");
-    assert_eq!(
-        expect(&web, 200, &asked).await.header("access-control-allow-origin"),
-        Some("https://app.example.com")
-    );
+    assert_eq!(expect(&web, 200, &asked).await.header("access-control-allow-origin"), Some("https://app.example.com"));
     let stranger = origin(get("/roots"), "https://evil.example.com");
     assert_eq!(expect(&web, 200, &stranger).await.header("access-control-allow-origin"), None);
     let preflight = origin(Asked::new("OPTIONS", "/nodes/n"), "https://app.example.com")
@@ -110,7 +107,9 @@ pub(crate) async fn the_reference_and_the_document_are_served(way: Way) {
     let document = expect(&serving, 200, &get("/openapi.json")).await;
     let document = document.json();
     assert!(document["openapi"].as_str().unwrap().starts_with("3.1"));
-    for path in ["/nodes", "/nodes/{id}", "/batch", "/roots", "/operations/{id}", "/nodes/{id}/revisions/{topic}/{version}"] {
+    for path in
+        ["/nodes", "/nodes/{id}", "/batch", "/roots", "/operations/{id}", "/nodes/{id}/revisions/{topic}/{version}"]
+    {
         assert!(document["paths"][path].is_object(), "{path}");
     }
     let page = expect(&serving, 200, &get("/docs")).await;

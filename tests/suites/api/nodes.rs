@@ -4,11 +4,14 @@ use sapwood_tests::oracle::Oracle;
 use sapwood_tests::serving::Way;
 use serde_json::json;
 
-use crate::support::{delete, expect, get, ids, json as body_of, patch, post, put, read, refused, start, tree, waiting};
+use crate::support::{
+    delete, expect, get, ids, json as body_of, patch, post, put, read, refused, start, tree, waiting,
+};
 
 pub(crate) async fn a_node_is_created_read_replaced_patched_moved_and_deleted(way: Way) {
     let serving = start(way).await;
-    let created = expect(&serving, 201, &post("/nodes", &json!({"id": "ORDER#1", "attributes": {"total": 12.5}}))).await;
+    let created =
+        expect(&serving, 201, &post("/nodes", &json!({"id": "ORDER#1", "attributes": {"total": 12.5}}))).await;
     assert_eq!(created.header("location"), Some("/nodes/ORDER~231"));
     let etag = created.header("etag").unwrap().to_owned();
     let node = created.json();
@@ -25,13 +28,15 @@ pub(crate) async fn a_node_is_created_read_replaced_patched_moved_and_deleted(wa
     let moved = body_of(&serving, 200, &patch("/nodes/ORDER~231", &json!({"parent": "shop"}))).await;
     assert_eq!((&moved["parent"], &moved["attributes"]), (&json!("shop"), &json!({"total": 12.5})));
     assert_eq!(moved["created_at"], node["created_at"]);
-    let replaced = put("/nodes/ORDER~231", &json!({"parent": "shop", "segment": "first", "attributes": {"paid": true}}));
+    let replaced =
+        put("/nodes/ORDER~231", &json!({"parent": "shop", "segment": "first", "attributes": {"paid": true}}));
     let replaced = body_of(&serving, 200, &waiting(replaced)).await;
     assert_eq!((&replaced["segment"], &replaced["attributes"]), (&json!("first"), &json!({"paid": true})));
     assert_eq!(replaced["created_at"], node["created_at"]);
     assert_eq!(ids(&read(&serving, "/nodes/shop/children").await), ["ORDER#1"]);
 
-    let root = body_of(&serving, 200, &waiting(patch("/nodes/ORDER~231", &json!({"parent": null, "segment": null})))).await;
+    let root =
+        body_of(&serving, 200, &waiting(patch("/nodes/ORDER~231", &json!({"parent": null, "segment": null})))).await;
     assert!(root.get("parent").is_none() && root.get("segment").is_none());
     assert_eq!(ids(&read(&serving, "/nodes/shop/children").await), [""; 0]);
     assert_eq!(ids(&read(&serving, "/roots").await), ["ORDER#1", "shop"]);
@@ -56,11 +61,13 @@ pub(crate) async fn a_node_without_an_id_gets_one(way: Way) {
 
 pub(crate) async fn a_patch_leaves_what_it_does_not_name_as_it_is(way: Way) {
     let serving = start(way).await;
-    let attributes = json!({"name": "V", "sizes": {"width": 1, "depth": {"upper": 2, "lower": 3}}, "gone": 1, "list": [1, null]});
+    let attributes =
+        json!({"name": "V", "sizes": {"width": 1, "depth": {"upper": 2, "lower": 3}}, "gone": 1, "list": [1, null]});
     expect(&serving, 201, &post("/nodes", &json!({"id": "V", "attributes": attributes}))).await;
     let change = json!({"attributes": {"sizes": {"depth": {"lower": null, "middle": 4}}, "gone": null, "never": null, "new": ""}});
     let patched = body_of(&serving, 200, &patch("/nodes/V", &change)).await;
-    let wanted = json!({"name": "V", "sizes": {"width": 1, "depth": {"upper": 2, "middle": 4}}, "list": [1, null], "new": ""});
+    let wanted =
+        json!({"name": "V", "sizes": {"width": 1, "depth": {"upper": 2, "middle": 4}}, "list": [1, null], "new": ""});
     assert_eq!(patched["attributes"], wanted);
     assert_eq!(read(&serving, "/nodes/V").await, patched);
     expect(&serving, 404, &patch("/nodes/nobody", &change)).await;

@@ -24,7 +24,11 @@ async fn pages(serving: &sapwood_tests::serving::Serving, target: &str, limit: u
 
 pub(crate) async fn every_read_of_a_tree(way: Way) {
     let serving = start(way).await;
-    tree(&serving, &[("D", None), ("V", Some("D")), ("S", Some("D")), ("d", Some("V")), ("e", Some("V")), ("f", Some("d"))]).await;
+    tree(
+        &serving,
+        &[("D", None), ("V", Some("D")), ("S", Some("D")), ("d", Some("V")), ("e", Some("V")), ("f", Some("d"))],
+    )
+    .await;
     tree(&serving, &[("E", None)]).await;
     assert_eq!(ids(&read(&serving, "/roots").await), ["D", "E"]);
     assert_eq!(ids(&read(&serving, "/nodes/D/children").await), ["S", "V"]);
@@ -81,9 +85,14 @@ pub(crate) async fn every_read_by_path(way: Way) {
         post("/nodes", &json!({"id": id, "parent": parent, "segment": segment, "attributes": {"name": segment}}))
     };
     expect(&serving, 201, &post("/nodes", &json!({"id": "USA"}))).await;
-    for (id, parent, segment) in
-        [("ne", "USA", "NE"), ("omaha", "ne", "OMAHA"), ("omaha2", "ne", "OMAHA2"), ("a", "omaha", "68118"), ("b", "omaha", "68154"), ("c", "omaha", "68200")]
-    {
+    for (id, parent, segment) in [
+        ("ne", "USA", "NE"),
+        ("omaha", "ne", "OMAHA"),
+        ("omaha2", "ne", "OMAHA2"),
+        ("a", "omaha", "68118"),
+        ("b", "omaha", "68154"),
+        ("c", "omaha", "68200"),
+    ] {
         expect(&serving, 201, &place(id, Some(parent), segment)).await;
     }
     serving.running.settle().await;
@@ -96,7 +105,10 @@ pub(crate) async fn every_read_by_path(way: Way) {
     };
     let under = read(&serving, "/paths/USA/NE/OMAHA").await;
     assert_eq!(paths(&under), ["NE/OMAHA", "NE/OMAHA/68118", "NE/OMAHA/68154", "NE/OMAHA/68200"]);
-    assert_eq!((&under["items"][0]["id"], &under["items"][0]["depth"], &under["items"][0]["parent"]), (&json!("omaha"), &json!(2), &json!("ne")));
+    assert_eq!(
+        (&under["items"][0]["id"], &under["items"][0]["depth"], &under["items"][0]["parent"]),
+        (&json!("omaha"), &json!(2), &json!("ne"))
+    );
     let range = read(&serving, "/paths/USA/NE/OMAHA?from=68100&to=68199").await;
     assert_eq!(paths(&range), ["NE/OMAHA/68118", "NE/OMAHA/68154"]);
     assert_eq!(paths(&read(&serving, "/paths/USA/NE?max_depth=1").await), ["NE", "NE/OMAHA", "NE/OMAHA2"]);
@@ -126,7 +138,10 @@ pub(crate) async fn lists_go_on_with_their_cursor_and_no_other(way: Way) {
         let mut altered = cursor.clone().into_bytes();
         altered[position] = if altered[position] == b'A' { b'B' } else { b'A' };
         let altered = String::from_utf8(altered).unwrap();
-        assert_eq!(refused(&serving, 400, &get(&format!("/nodes/top/children?cursor={altered}"))).await.0, "bad-cursor");
+        assert_eq!(
+            refused(&serving, 400, &get(&format!("/nodes/top/children?cursor={altered}"))).await.0,
+            "bad-cursor"
+        );
     }
     let named = read(&serving, "/nodes/top/children?limit=1&fields=name,other").await;
     assert_eq!(named["items"][0], json!({"id": "n00", "parent": "top", "depth": 1, "attributes": {}}));
@@ -134,7 +149,18 @@ pub(crate) async fn lists_go_on_with_their_cursor_and_no_other(way: Way) {
 
 pub(crate) async fn what_is_not_there_is_not_found(way: Way) {
     let serving = start(way).await;
-    for target in ["", "/ancestors", "/tree", "/count", "/latest", "/revisions", "/fanout", "/latest/x", "/revisions/x", "/revisions/x/1"] {
+    for target in [
+        "",
+        "/ancestors",
+        "/tree",
+        "/count",
+        "/latest",
+        "/revisions",
+        "/fanout",
+        "/latest/x",
+        "/revisions/x",
+        "/revisions/x/1",
+    ] {
         let (kind, _) = refused(&serving, 404, &get(&format!("/nodes/nobody{target}"))).await;
         assert_eq!(kind, "not-found", "{target}");
     }

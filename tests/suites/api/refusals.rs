@@ -32,7 +32,12 @@ pub(crate) async fn every_refusal_has_its_status_and_says_where(way: Way) {
         (400, "bad-json", Some("id"), patch("/nodes/a", &json!({"id": "b"}))),
         (400, "bad-json", Some("parent"), put("/nodes/a", &json!({"attributes": {}}))),
         (400, "bad-json", Some("operations"), post("/batch", &json!({"operations": []}))),
-        (400, "bad-json", Some("operations"), post("/batch", &json!({"operations": vec![json!({"delete": {"id": "x"}}); 101]}))),
+        (
+            400,
+            "bad-json",
+            Some("operations"),
+            post("/batch", &json!({"operations": vec![json!({"delete": {"id": "x"}}); 101]})),
+        ),
         (400, "bad-parameter", Some("revisions"), delete("/nodes/a?revisions=all")),
         (400, "bad-header", Some("if-match"), delete("/nodes/a").header("if-match", "no quotes")),
         (400, "bad-header", Some("prefer"), delete("/nodes/c").header("prefer", "wait=soon")),

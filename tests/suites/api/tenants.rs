@@ -22,11 +22,15 @@ pub(crate) async fn nothing_in_a_request_reaches_another_tenant(way: Way) {
 
     let disguises = ["top", "TENANT~23acme~23top", "acme~23top", "..~2Facme~2Ftop", "~23top"];
     for id in disguises {
-        for below in ["", "/tree", "/ancestors", "/revisions", "/revisions/Audit/1", "/latest/Audit", "/fanout", "/count"] {
+        for below in
+            ["", "/tree", "/ancestors", "/revisions", "/revisions/Audit/1", "/latest/Audit", "/fanout", "/count"]
+        {
             let answered = other.send(&get(&format!("/nodes/{id}{below}"))).await;
             assert_eq!(answered.status, 404, "{id}{below}");
         }
-        for asked in [delete(&format!("/nodes/{id}?children=delete")), patch(&format!("/nodes/{id}"), &json!({"parent": null}))] {
+        for asked in
+            [delete(&format!("/nodes/{id}?children=delete")), patch(&format!("/nodes/{id}"), &json!({"parent": null}))]
+        {
             assert_eq!(other.send(&asked).await.status, 404, "{id}");
         }
         let answered = other.send(&get(&format!("/nodes/{id}/children"))).await;

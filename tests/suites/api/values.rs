@@ -60,9 +60,17 @@ pub(crate) async fn what_foreign_clients_wrote_is_shown_and_kept(way: Way) {
     }
     let text = String::from_utf8(expect(&serving, 200, &get("/nodes/n")).await.body).unwrap();
     assert!(text.contains("12345678901234567890123456789012345678"), "{text}");
-    let again = Asked::new("POST", "/nodes")
-        .header("content-type", "application/json")
-        .bytes(text.replace("\"id\":\"n\"", "\"id\":\"copy\"").split(",\"created_").next().unwrap().split(",\"updated_").next().unwrap().to_owned() + "}");
+    let again = Asked::new("POST", "/nodes").header("content-type", "application/json").bytes(
+        text.replace("\"id\":\"n\"", "\"id\":\"copy\"")
+            .split(",\"created_")
+            .next()
+            .unwrap()
+            .split(",\"updated_")
+            .next()
+            .unwrap()
+            .to_owned()
+            + "}",
+    );
     let copy = body_of(&serving, 201, &again).await;
     assert_eq!(copy["attributes"], patched["attributes"]);
 }
@@ -88,7 +96,9 @@ pub(crate) async fn numbers_keep_their_digits(way: Way) {
         assert!(body.contains(&format!("\"n\":[{shown}")), "{sent}: {body}");
         let _: Value = answered.json();
     }
-    for bad in ["123456789012345678901234567890123456789", "1e126", "1E-131", "0.123456789012345678901234567890123456789"] {
+    for bad in
+        ["123456789012345678901234567890123456789", "1e126", "1E-131", "0.123456789012345678901234567890123456789"]
+    {
         let (_, field) = refused(&serving, 422, &create(bad)).await;
         assert!(field.unwrap().starts_with("attributes.deep"), "{bad}");
     }

@@ -68,15 +68,26 @@ impl Say {
                 _ => print(&format!("! {pk} | {sk}: {reason}")),
             }
         }
-        let Counts { requests, retries, read_units, write_units, rounds, rows_put, rows_deleted, touches, copies } =
-            report.counts;
+        let Counts {
+            requests,
+            retries,
+            read_units,
+            write_units,
+            rounds,
+            rows_put,
+            rows_deleted,
+            touches,
+            copies,
+            released,
+            removed,
+        } = report.counts;
         if matches!(self, Self::Machines) {
             print(
                 &json!({
                     "event": "fan-out", "records": items.len(), "items": items, "failed": report.failed.len(),
                     "requests": requests, "retries": retries, "read_units": read_units, "write_units": write_units,
                     "rounds": rounds, "rows_put": rows_put, "rows_deleted": rows_deleted, "touches": touches,
-                    "copies": copies, "milliseconds": u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
+                    "copies": copies, "released": released, "removed": removed, "milliseconds": u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
                 })
                 .to_string(),
             );
@@ -89,6 +100,8 @@ impl Say {
                 (rows_deleted, "row deleted", "rows deleted"),
                 (touches, "child touched", "children touched"),
                 (copies, "copy written", "copies written"),
+                (released, "child released", "children released"),
+                (removed, "record removed", "records removed"),
                 (report.failed.len() as u64, "item to be tried again", "items to be tried again"),
             ];
             let did = did.iter().filter(|(n, ..)| *n > 0);
