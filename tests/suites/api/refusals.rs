@@ -67,7 +67,7 @@ pub(crate) async fn every_refusal_has_its_status_and_says_where(way: Way) {
         (422, "bad-key", Some("id"), post("/nodes", &json!({"id": ""}))),
         (422, "bad-key", Some("id"), post("/nodes", &json!({"id": long}))),
         (422, "bad-key", Some("segment"), post("/nodes", &json!({"segment": ""}))),
-        (422, "bad-value", Some("attributes.s"), post("/nodes", &attributes(json!({"s": {"$set": []}})))),
+        (422, "bad-value", Some("attributes.s.$set"), post("/nodes", &attributes(json!({"s": {"$set": []}})))),
         (422, "item-too-large", None, post("/nodes", &attributes(json!({"x": "x".repeat(410_000)})))),
     ];
     for (status, kind, field, asked) in cases {

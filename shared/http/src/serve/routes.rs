@@ -6,6 +6,8 @@ use std::sync::{Arc, OnceLock};
 
 use axum::Router;
 use axum::extract::{MatchedPath, Request};
+use axum::http::Uri;
+use axum::http::header::ALLOW;
 use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse, Response};
 use tower::util::BoxCloneSyncService;
@@ -14,6 +16,7 @@ use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::compression::CompressionLayer;
 use tower_http::compression::predicate::SizeAbove;
 
+use super::allowed::allowed;
 use crate::problem::{Kind, Problem};
 
 /// Answers below this aren't compressed: they fit a packet anyhow.
@@ -50,13 +53,21 @@ async fn keep_route(request: Request, next: Next) -> Response {
     next.run(request).await
 }
 
-async fn not_found() -> Problem {
-    Problem::new(Kind::NotFound, "no call has this path; `/openapi.json` lists them")
+async fn not_found(uri: Uri) -> Problem {
+    match allowed(uri.path()) {
+        // The other function's.
+        Some(_) => not_allowed(uri).await,
+        None => Problem::new(Kind::NotFound, "no call has this path; `/openapi.json` lists them"),
+    }
 }
 
-/// The router adds which methods there are.
-async fn not_allowed() -> Problem {
-    Problem::new(Kind::MethodNotAllowed, "use one of the methods in the header `Allow`")
+/// For a path that the contract doesn't know the router adds which methods there are.
+async fn not_allowed(uri: Uri) -> Problem {
+    let problem = Problem::new(Kind::MethodNotAllowed, "use one of the methods in the header `Allow`");
+    match allowed(uri.path()) {
+        Some(methods) => problem.header(ALLOW, methods),
+        None => problem,
+    }
 }
 
 /// What it panicked with may hold anything, so it isn't repeated.

@@ -90,7 +90,7 @@ async fn a_method_that_a_path_does_not_take_is_told_those_it_takes() {
     let answered = answer(Sent::new("PUT", "/nodes/V")).await;
     let mut allowed: Vec<&str> = answered.header("allow").split(", ").collect();
     allowed.sort_unstable();
-    assert_eq!(allowed, ["DELETE", "GET", "HEAD", "OPTIONS", "PATCH"]);
+    assert_eq!(allowed, ["DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "PUT"]);
 }
 
 #[tokio::test]
