@@ -147,7 +147,8 @@ pub(crate) async fn handle<C: Call, T: Table + 'static>(
     let table = state.table(deadline);
     let session = Session::new(&table, &deadline, &shared.settings.schema);
     let at = At { session: &session, shared, caller, preconditions, key, wait, deadline };
-    let answered = call.answer(&at).await;
+    // Boxed: one within the other, these futures would be deeper than the compiler looks.
+    let answered = Box::pin(call.answer(&at)).await;
     let mut response = answered.unwrap_or_else(IntoResponse::into_response);
     response.extensions_mut().insert(session.usage());
     response

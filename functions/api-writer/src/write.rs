@@ -50,7 +50,8 @@ impl Write {
         let is_plain = preconditions.if_match.is_none() && preconditions.if_none_match.is_none();
         let precondition = if is_plain { Precondition::None } else { Precondition::Holds(&holds) };
         let request = Request { stamp, precondition, also };
-        let done = self.done(writer, &request).await.map_err(|error| match error {
+        // Boxed, as the call is: the SDK's own futures are deep.
+        let done = Box::pin(self.done(writer, &request)).await.map_err(|error| match error {
             WriteError::PreconditionFailed => failed_precondition(preconditions),
             error => refused(error),
         })?;

@@ -13,6 +13,8 @@ mod record;
 mod remove;
 mod request;
 mod revision;
+#[cfg(test)]
+mod tests;
 mod way;
 
 pub use content::{Change, Content, Patch};
