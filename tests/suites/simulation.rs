@@ -70,6 +70,11 @@ fn nodes_removed_by_the_api_take_with_them_what_they_should_and_nothing_else() {
 }
 
 #[test]
+fn adopted_nodes_never_come_to_be_above_those_who_adopt_them() {
+    schedules(&Profile::new(Writers::Adoptions), 4_000);
+}
+
+#[test]
 fn nodes_removed_while_other_clients_write_end_right() {
     schedules(&Profile::new(Writers::MixedRemovals), 8_000);
 }

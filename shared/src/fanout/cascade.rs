@@ -6,7 +6,7 @@ use super::Fanout;
 use super::removal::{Removal, Slice};
 use super::store::{Failure, Store};
 use crate::keys::{Id, ItemKey, NodeRef, Schema, SortKey};
-use crate::model::{Cursor, Position, TOUCHED, key_of, orphan_row_child, orphan_row_parent, text, touch_value};
+use crate::model::{Cursor, Item, Position, TOUCHED, key_of, orphan_row_child, orphan_row_parent, text, touch_value};
 use crate::plan::{Cascade, Rule};
 use crate::table::{Condition, Page, Patience, Query, Reading, Table};
 
@@ -106,29 +106,35 @@ impl<T: Table, P: Patience> Down<'_, '_, T, P> {
     /// Goes on with a node that was being removed before this change or after it; what doesn't fit a slice is for a cursor.
     async fn remove(&self, node: &NodeRef, cascade: &Cascade) -> Result<(), Failure> {
         match self.remove_slice(node, Position::Releasing, None, cascade).await? {
-            None => Ok(()),
-            Some(cursor) => self.start(node, &cursor).await,
+            Ended::Nothing => Ok(()),
+            Ended::On(cursor) => self.start(node, &cursor).await,
+            Ended::Finish(item) => self.removal().finish(node, &item).await,
         }
     }
 
-    /// A slice of that. Returns the cursor to go on from.
+    fn removal(&self) -> Removal<'_, '_, T, P> {
+        Removal { store: self.store, fanout: self.fanout }
+    }
+
+    /// A slice of that.
     async fn remove_slice(
         &self,
         node: &NodeRef,
         position: Position,
         after: Option<String>,
         cascade: &Cascade,
-    ) -> Result<Option<Cursor>, Failure> {
-        let removal = Removal { store: self.store, fanout: self.fanout };
-        let on = match removal.slice(node, position, after, cascade.touches).await? {
+    ) -> Result<Ended, Failure> {
+        let on = match self.removal().slice(node, position, after, cascade.touches).await? {
             Slice::Done => None,
             Slice::Touch { children, next } => {
                 self.touch_all(node, children, cascade).await?;
                 next.map(|after| (Position::Releasing, after))
             }
             Slice::On { position, after } => Some((position, after)),
+            Slice::Finish(item) => return Ok(Ended::Finish(item)),
         };
-        Ok(on.map(|(position, after)| Cursor { sequence: cascade.sequence.clone(), after: Some(after), position }))
+        let cursor = |(position, after)| Cursor { sequence: cascade.sequence.clone(), after: Some(after), position };
+        Ok(on.map_or(Ended::Nothing, |on| Ended::On(cursor(on))))
     }
 
     async fn carry_on(&self, cursors: BTreeSet<NodeRef>) -> Vec<ItemKey> {
@@ -153,7 +159,7 @@ impl<T: Table, P: Patience> Down<'_, '_, T, P> {
         let on = if cursor.position == Position::Touching {
             let page = self.store.query(&self.children(node, cursor.after.clone())).await?;
             self.touch_page(node, &page, &cascade).await?;
-            page.next.map(|next| Cursor { after: Some(next), ..cursor.clone() })
+            page.next.map_or(Ended::Nothing, |next| Ended::On(Cursor { after: Some(next), ..cursor.clone() }))
         } else {
             self.remove_slice(node, cursor.position, cursor.after.clone(), &cascade).await?
         };
@@ -164,10 +170,18 @@ impl<T: Table, P: Patience> Down<'_, '_, T, P> {
         };
         // Where the condition fails a newer change has taken the cursor over.
         match on {
-            Some(on) => {
+            Ended::On(on) => {
                 self.store.put(&key, &on.item(node, schema), &mine).await.or_else(unless_refused)?;
             }
-            None => {
+            Ended::Finish(item) if self.fanout.rules.keeps(Rule::FinishFirst) => {
+                self.removal().finish(node, &item).await?;
+                self.store.delete(&key, &mine).await.or_else(unless_refused)?;
+            }
+            Ended::Finish(item) => {
+                self.store.delete(&key, &mine).await.or_else(unless_refused)?;
+                self.removal().finish(node, &item).await?;
+            }
+            Ended::Nothing => {
                 self.store.delete(&key, &mine).await.or_else(unless_refused)?;
             }
         }
@@ -210,6 +224,14 @@ impl<T: Table, P: Patience> Down<'_, '_, T, P> {
         let touched = self.store.set(&key, TOUCHED, &value, &Condition::Exists).await;
         touched.or_else(unless_refused).map(|_| ()).map_err(|_| node.clone())
     }
+}
+
+/// What a slice leaves to be done.
+enum Ended {
+    Nothing,
+    On(Cursor),
+    /// A node being removed, whose base record was this, is to be deleted.
+    Finish(Item),
 }
 
 /// What a look into the register of orphans came to.

@@ -7,7 +7,7 @@ use super::Fanout;
 use super::release::{Child, Releasing};
 use super::store::{Failure, Store};
 use crate::keys::{Id, ItemKey, NodeRef};
-use crate::model::{BaseNode, Departure, Leaving, Stored};
+use crate::model::{BaseNode, Departure, Stored};
 use crate::plan::{Rule, Rules};
 use crate::table::{Patience, Table};
 
@@ -15,7 +15,7 @@ use crate::table::{Patience, Table};
 #[derive(Default)]
 pub(super) struct Late {
     /// By a parent that is being removed.
-    leaving: BTreeMap<NodeRef, (Leaving, BTreeSet<Id>)>,
+    leaving: BTreeMap<NodeRef, (Departure, BTreeSet<Id>)>,
     /// Those whose parent has been removed.
     left: Vec<Left>,
 }
@@ -39,9 +39,9 @@ impl Late {
     ) {
         match stored {
             Stored::Lineage(lineage) if rules.keeps(Rule::ReleaseLate) => {
-                if let Some(Departure { leaving, .. }) = &lineage.leaving {
-                    let (_, ids) =
-                        self.leaving.entry(parent.clone()).or_insert_with(|| (leaving.clone(), BTreeSet::new()));
+                if let Some(departure) = &lineage.leaving {
+                    let new = || (departure.clone(), BTreeSet::new());
+                    let (_, ids) = self.leaving.entry(parent.clone()).or_insert_with(new);
                     ids.insert(node.id.clone());
                 }
             }
@@ -61,8 +61,8 @@ impl Late {
     ) -> BTreeSet<NodeRef> {
         let releasing = Releasing { store, fanout };
         let mut failed = BTreeSet::new();
-        for (parent, (leaving, ids)) in self.leaving {
-            if releasing.release(&parent, &leaving, ids.clone()).await.is_err() {
+        for (parent, (departure, ids)) in self.leaving {
+            if releasing.release(&parent, &departure, ids.clone()).await.is_err() {
                 failed.extend(ids.into_iter().map(|id| parent.sibling(id)));
             }
         }

@@ -9,8 +9,7 @@ use super::adopt::{Adopted, adopt};
 use super::store::{Failure, Store};
 use crate::keys::{Id, ItemKey, NodeRef, Schema};
 use crate::model::{
-    BaseNode, CREATED_AT, Departure, Item, LEAVING, Leaving, REVISION, Stored, TOUCHED, UNDER, UPDATED_AT, item_bytes,
-    text,
+    BaseNode, CREATED_AT, Departure, Item, LEAVING, REVISION, Stored, TOUCHED, UNDER, UPDATED_AT, item_bytes, text,
 };
 use crate::plan::{Release, Rule, is_held};
 use crate::table::{Action, Condition, Patience, TRANSACTION_ACTIONS_MAX, Table, Transacted, Update};
@@ -46,7 +45,7 @@ impl<T: Table, P: Patience> Releasing<'_, '_, T, P> {
     pub(super) async fn release(
         &self,
         node: &NodeRef,
-        leaving: &Leaving,
+        known: &Departure,
         mut children: BTreeSet<Id>,
     ) -> Result<bool, Failure> {
         for _ in 0..self.fanout.limits.rounds_max {
@@ -55,10 +54,8 @@ impl<T: Table, P: Patience> Releasing<'_, '_, T, P> {
                 return Ok(true);
             }
             let (item, departure) = match self.leaving(node).await? {
-                Some((item, departure)) if departure.leaving == *leaving => (item, departure),
-                _ if !self.fanout.rules.keeps(Rule::ReleaseRecheck) => {
-                    (Item::new(), Departure { leaving: leaving.clone(), heir: None })
-                }
+                Some((item, departure)) if departure.leaving == known.leaving => (item, departure),
+                _ if !self.fanout.rules.keeps(Rule::ReleaseRecheck) => (Item::new(), known.clone()),
                 _ => return Ok(false),
             };
             children = self.release_held(node, &item, &departure, held).await?;
@@ -119,10 +116,8 @@ impl<T: Table, P: Patience> Releasing<'_, '_, T, P> {
         children: &[Child],
     ) -> Result<Vec<Id>, Failure> {
         let schema = self.schema();
-        let unchanged =
-            [LEAVING, &schema.names().parent, UNDER].map(|name| Condition::is(name, item.get(name).cloned()));
         let key = schema.node_key(node);
-        let mut actions = vec![Action::Check { key: key.clone(), condition: Condition::All(unchanged.to_vec()) }];
+        let mut actions = vec![Action::Check { key: key.clone(), condition: unchanged(item, schema) }];
         actions.extend(children.iter().map(|child| Action::Update {
             key: schema.node_key(&child.node),
             update: update(&Release::of(&child.node.id, departure), schema),
@@ -243,8 +238,14 @@ fn chunks(children: Vec<Child>, parent_bytes: usize) -> Vec<Vec<Child>> {
 }
 
 /// What a base record says of its node's removal.
-fn departure(item: &Item, node: &NodeRef, schema: &Schema) -> Option<Departure> {
+pub(super) fn departure(item: &Item, node: &NodeRef, schema: &Schema) -> Option<Departure> {
     Departure::of(node, &BaseNode::read(item.clone(), node, schema).ok()?)
+}
+
+/// That a node is still being removed, by the same operation and below the same parent.
+pub(super) fn unchanged(item: &Item, schema: &Schema) -> Condition {
+    let names = [LEAVING, &schema.names().parent, UNDER];
+    Condition::All(names.map(|name| Condition::is(name, item.get(name).cloned())).to_vec())
 }
 
 /// A release as a change of the child's base record.
@@ -268,10 +269,11 @@ fn update(release: &Release, schema: &Schema) -> Update {
     update
 }
 
-/// That an item is still as it was read. A base record that the API has written is known by its revision number; of any
-/// other, every attribute is compared.
+/// That an item is still as it was read. A base record that the API has written is known by its revision number, and by
+/// where it is; of any other, every attribute is compared.
 pub(super) fn as_read(item: &Item, schema: &Schema) -> Condition {
-    let of_ours = [&schema.names().parent, UNDER, LEAVING, TOUCHED];
+    let names = schema.names();
+    let of_ours = [&names.parent, &names.segment, UNDER, LEAVING, TOUCHED];
     let is = |name: &str| Condition::is(name, item.get(name).cloned());
     let mut conditions: Vec<Condition> =
         std::iter::once(Condition::Exists).chain(of_ours.into_iter().map(is)).collect();

@@ -4,10 +4,10 @@
 use std::collections::BTreeSet;
 
 use super::Fanout;
-use super::release::{Releasing, as_read};
+use super::release::{Releasing, as_read, departure, unchanged};
 use super::store::{Failure, Store};
 use crate::keys::{Id, NodeRef, Schema, SortKey};
-use crate::model::{Item, LEAVING, Leaving, Position, Stored, key_of};
+use crate::model::{Departure, Item, Leaving, Position, Stored, key_of};
 use crate::plan::Rule;
 use crate::table::{Condition, Page, Patience, Query, Reading, Table};
 
@@ -25,6 +25,8 @@ pub(super) enum Slice {
     Touch { children: BTreeSet<Id>, next: Option<String> },
     /// There is more to do.
     On { position: Position, after: String },
+    /// Nothing more is to be done but to [`Removal::finish`], with this base record as it was read.
+    Finish(Item),
 }
 
 impl<T: Table, P: Patience> Removal<'_, '_, T, P> {
@@ -44,12 +46,12 @@ impl<T: Table, P: Patience> Removal<'_, '_, T, P> {
         mut after: Option<String>,
         touches: bool,
     ) -> Result<Slice, Failure> {
-        let Some((item, leaving)) = self.present(node).await? else {
+        let Some((item, departure)) = self.present(node).await? else {
             return self.left(node, position, after, touches).await;
         };
         if position != Position::Revisions {
             let page = self.store.query(&self.children(node, after.clone())).await?;
-            if !self.releasing().release(node, &leaving, self.ids(&page)).await? {
+            if !self.releasing().release(node, &departure, self.ids(&page)).await? {
                 return self.left(node, position, after, touches).await;
             }
             if let Some(after) = page.next {
@@ -60,13 +62,12 @@ impl<T: Table, P: Patience> Removal<'_, '_, T, P> {
             }
             after = None;
         }
-        if leaving.revisions
-            && let Some(after) = self.delete_revisions(node, &leaving, after).await?
+        if departure.leaving.revisions
+            && let Some(after) = self.delete_revisions(node, &departure.leaving, after).await?
         {
             return Ok(Slice::On { position: Position::Revisions, after });
         }
-        self.finish(node, &item).await?;
-        Ok(Slice::Done)
+        Ok(Slice::Finish(item))
     }
 
     /// The children that are still there of a node that isn't being removed, or isn't there.
@@ -85,21 +86,20 @@ impl<T: Table, P: Patience> Removal<'_, '_, T, P> {
         Ok(Slice::Touch { children: held.into_iter().map(|child| child.node.id).collect(), next: page.next })
     }
 
-    /// The node's base record and its mark, where its lineage says the same. Only then is every child either found by its
-    /// row from here on, or finds the lineage itself.
-    async fn present(&self, node: &NodeRef) -> Result<Option<(Item, Leaving)>, Failure> {
+    /// The node's base record and what it says of the removal, where its lineage says the same. Only then is every child
+    /// either found by its row from here on, or finds the lineage itself.
+    async fn present(&self, node: &NodeRef) -> Result<Option<(Item, Departure)>, Failure> {
         let (key, lineage) = (self.schema().node_key(node), self.schema().lineage_key(node));
         let read = self.store.get_many(BTreeSet::from([key.clone(), lineage.clone()]), self.schema()).await;
         let item = read.item(&key)?.cloned().unwrap_or_default();
+        let by_base = self.fanout.rules.keeps(Rule::ReleasePresent);
         let said = match Stored::read(read.item(&lineage)?, self.schema()) {
             Stored::Lineage(lineage) => lineage.leaving,
-            Stored::Tombstone(departure) if !self.fanout.rules.keeps(Rule::ReleasePresent) => Some(departure),
+            Stored::Tombstone(departure) if !by_base => Some(departure),
             _ => None,
         };
-        let present = said.map(|departure| departure.leaving).filter(|leaving| {
-            Leaving::read(&item).as_ref() == Some(leaving) || !self.fanout.rules.keeps(Rule::ReleasePresent)
-        });
-        Ok(present.map(|leaving| (item, leaving)))
+        let is_so = |said: &Departure| departure(&item, node, self.schema()).as_ref() == Some(said) || !by_base;
+        Ok(said.filter(is_so).map(|said| (item, said)))
     }
 
     fn children(&self, node: &NodeRef, after: Option<String>) -> Query {
@@ -156,10 +156,10 @@ impl<T: Table, P: Patience> Removal<'_, '_, T, P> {
         }
     }
 
-    /// Deletes the node, if it is still being removed by this operation.
-    async fn finish(&self, node: &NodeRef, item: &Item) -> Result<(), Failure> {
+    /// Deletes the node, if it is still being removed by this operation, and below the parent that its lineage names.
+    pub(super) async fn finish(&self, node: &NodeRef, item: &Item) -> Result<(), Failure> {
         let mine = if self.fanout.rules.keeps(Rule::FinishCondition) {
-            Condition::is(LEAVING, item.get(LEAVING).cloned())
+            unchanged(item, self.schema())
         } else {
             Condition::Always
         };

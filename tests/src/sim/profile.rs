@@ -45,11 +45,13 @@ pub enum Writers {
     Removals,
     /// The same, with other clients among them.
     MixedRemovals,
+    /// A node removed whose children are adopted, while the one to adopt them is moved below them.
+    Adoptions,
 }
 
 impl Writers {
     pub(super) fn removes(self) -> bool {
-        matches!(self, Self::Removals | Self::MixedRemovals)
+        matches!(self, Self::Removals | Self::MixedRemovals | Self::Adoptions)
     }
 }
 

@@ -110,7 +110,7 @@ pub fn run(seed: u64, profile: &Profile) -> Result<Run, Fault> {
         history: Vec::new(),
         running: BTreeMap::new(),
         requests: BTreeMap::new(),
-        witness: profile.writers.removes().then(|| Witness::new(profile.writers == Writers::Removals)),
+        witness: profile.writers.removes().then(|| Witness::new(profile.writers != Writers::MixedRemovals)),
         actor: Actor::Client,
         invocations: 0,
         crashes_left,

@@ -68,8 +68,10 @@ fn mark(item: &Item, name: &str) -> Option<Mark> {
 }
 
 impl Node {
+    /// Its parent; a record that can't be understood has none.
     fn parent(&self) -> Option<String> {
-        text(&self.item, "parent")
+        let is_odd = |name: &str| self.item.contains_key(name) && text(&self.item, name).is_none();
+        text(&self.item, "parent").filter(|_| !is_odd("segment"))
     }
 
     fn mark(&self) -> Option<Mark> {
@@ -175,7 +177,7 @@ impl Witness {
                 return Err(format!("{id} was marked {marked:?}, for no reason: {:?}", old.reasons));
             }
         }
-        let parent = text(new, "parent");
+        let parent = Node { item: new.clone(), reasons: BTreeSet::new() }.parent();
         if parent != old.parent() { self.check_release(id, old, parent) } else { Ok(()) }
     }
 

@@ -6,7 +6,7 @@ use rand::RngExt;
 use rand::rngs::SmallRng;
 use rand::seq::IndexedRandom;
 use sapwood::keys::ItemKey;
-use sapwood::model::{AttributeValue, Item};
+use sapwood::model::{AttributeValue, Item, Mode};
 
 use super::profile::Writers;
 use super::requests::{self, Asked};
@@ -122,6 +122,7 @@ pub(super) fn script(rng: &mut SmallRng, writers: Writers, writes_max: usize) ->
         Writers::Revisions => revisions(rng, writes_max),
         Writers::Removals => removals(rng, writes_max, false),
         Writers::MixedRemovals => removals(rng, writes_max, true),
+        Writers::Adoptions => adoptions(rng, writes_max),
         Writers::Any | Writers::Nodes | Writers::Moves => {
             // Segments so long that two fit a key and three don't.
             let long = rng.random_ratio(1, 10);
@@ -291,6 +292,27 @@ fn removals(rng: &mut SmallRng, writes_max: usize, mixed: bool) -> Script {
         _ => BaseWrite::Ask(requests::any(rng, &mut known, n + 100)),
     });
     Script { rest: rest.collect(), settled }
+}
+
+/// `n` below `p` is removed, its children go to `p`, and `p` goes below them.
+fn adoptions(rng: &mut SmallRng, writes_max: usize) -> Script {
+    let make =
+        |id: &str, parent: Option<&str>| BaseWrite::Make { id: id.to_owned(), parent: parent.map(str::to_owned) };
+    let mut settled = vec![make("p", None), make("n", Some("p"))];
+    settled.extend(["c", "d"].into_iter().filter(|_| rng.random_bool(0.5)).map(|id| make(id, Some("n"))));
+    let children = ["made1", "made2", "c", "d"];
+    let child = |rng: &mut SmallRng| (*children.choose(rng).unwrap()).to_owned();
+    let move_to = |id: String, parent: String| Asked::Move { id, parent: Some(parent) };
+    let create =
+        |id: &str, parent: &str, made| Asked::Create { id: id.to_owned(), parent: Some(parent.to_owned()), made };
+    let mut rest =
+        vec![create("made1", "n", true), Asked::Delete { id: "n".to_owned(), mode: Mode::Adopt, revisions: false }];
+    rest.extend((0..rng.random_range(1..=writes_max.clamp(1, 6))).map(|n| match n {
+        1 if rng.random_bool(0.5) => create("made2", "n", true),
+        3 if rng.random_bool(0.5) => create("n", &child(rng), false),
+        _ => move_to("p".to_owned(), child(rng)),
+    }));
+    Script { settled, rest: rest.into_iter().map(BaseWrite::Ask).collect() }
 }
 
 fn revised(rng: &mut SmallRng, ids: &[&str], text: u32) -> BaseWrite {
