@@ -6,17 +6,18 @@ use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn};
 use utoipa::openapi::schema::{Object, ObjectBuilder, Type};
 use utoipa::openapi::{Deprecated, Required};
 
-/// A character in a segment other than `.`: one that stands for itself, or the bytes of one in UTF-8, each `~XX`.
-const CHARACTER: &str = "(?:[A-Za-z0-9_-]|~[0-7][0-9A-F]|~(?:C[2-9A-F]|D[0-9A-F])~[89AB][0-9A-F]\
-    |~(?:E0~[AB]|E[1-9A-CEF]~[89AB]|ED~[89])[0-9A-F]~[89AB][0-9A-F]\
-    |~(?:F0~[9AB]|F[1-3]~[89AB]|F4~8)[0-9A-F](?:~[89AB][0-9A-F]){2})";
+/// A character in a segment other than `.`: one that stands for itself (percent-encoded, where it must be: a document says what a
+/// parameter is, not how it is sent), or the bytes of one in UTF-8, each `~XX`.
+const CHARACTER: &str = "(?:[^~.]|~[0-7][0-9A-Fa-f]|~(?:[Cc][2-9A-Fa-f]|[Dd][0-9A-Fa-f])~[89ABab][0-9A-Fa-f]\
+    |~(?:[Ee]0~[ABab]|[Ee][1-9A-Ca-cEeFf]~[89ABab]|[Ee][Dd]~[89])[0-9A-Fa-f]~[89ABab][0-9A-Fa-f]\
+    |~(?:[Ff]0~[9ABab]|[Ff][1-3]~[89ABab]|[Ff]4~8)[0-9A-Fa-f](?:~[89ABab][0-9A-Fa-f]){2})";
 
 /// A segment of a path: characters and dots, but not the dot segments `.` and `..`.
 fn segment_pattern() -> String {
     format!("^(?:\\.*{CHARACTER}(?:{CHARACTER}|\\.)*|\\.{{3,}})$")
 }
 
-const WRITING: &str = "Letters, digits, `-`, `_` and `.` stand for themselves; every other byte of its UTF-8 is written `~XX` with two hexadecimal digits, and so is a `.` that would be a dot segment (`ORDER#98765` is `ORDER~2398765`, `..` is `~2E~2E`).";
+const WRITING: &str = "Letters, digits, `-`, `_` and `.` stand for themselves; every other byte of its UTF-8 is written `~XX` with two hexadecimal digits, and so is a `.` that would be a dot segment (`ORDER#98765` is `ORDER~2398765`, `..` is `~2E~2E`). Percent-encoding works as well where it isn't undone on the way, as API Gateway does.";
 
 fn text() -> ObjectBuilder {
     ObjectBuilder::new().schema_type(Type::String)
