@@ -71,7 +71,7 @@ pub(super) fn also_key(number: usize) -> ItemKey {
 
 /// Whether something is put besides.
 pub(super) fn has_also(number: usize) -> bool {
-    number % 3 == 0
+    number.is_multiple_of(3)
 }
 
 pub(super) fn token(number: usize) -> String {
