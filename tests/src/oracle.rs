@@ -89,14 +89,12 @@ impl Oracle {
             }
         }
         let keys: BTreeSet<_> = wanted.keys().chain(contents.keys()).collect();
-        let differences = keys
-            .into_iter()
-            .filter_map(|key| match (wanted.get(key), contents.get(key)) {
-                (Some(_), None) => Some(format!("missing {} | {}", key.0, key.1)),
-                (None, Some(_)) => Some(format!("left over {} | {}", key.0, key.1)),
-                (Some(w), Some(c)) if w != c => Some(format!("wrong {} | {}: wanted {w:?}, found {c:?}", key.0, key.1)),
-                _ => None,
-            });
+        let differences = keys.into_iter().filter_map(|key| match (wanted.get(key), contents.get(key)) {
+            (Some(_), None) => Some(format!("missing {} | {}", key.0, key.1)),
+            (None, Some(_)) => Some(format!("left over {} | {}", key.0, key.1)),
+            (Some(w), Some(c)) if w != c => Some(format!("wrong {} | {}: wanted {w:?}, found {c:?}", key.0, key.1)),
+            _ => None,
+        });
         marked.into_iter().chain(differences).collect()
     }
 

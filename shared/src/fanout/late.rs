@@ -29,7 +29,14 @@ struct Left {
 impl Late {
     /// Takes up a node, if what stands in the place of its parent's lineage asks for it. Where that is a tombstone, only
     /// one that the API has put under that parent: another client's waits for its parent, as orphans do.
-    pub(super) fn consider(&mut self, node: &NodeRef, base: &BaseNode, parent: &NodeRef, stored: &Stored, rules: Rules) {
+    pub(super) fn consider(
+        &mut self,
+        node: &NodeRef,
+        base: &BaseNode,
+        parent: &NodeRef,
+        stored: &Stored,
+        rules: Rules,
+    ) {
         match stored {
             Stored::Lineage(lineage) if rules.keeps(Rule::ReleaseLate) => {
                 if let Some(departure) = &lineage.leaving {

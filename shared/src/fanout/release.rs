@@ -9,8 +9,7 @@ use super::adopt::{Adopted, adopt};
 use super::store::{Failure, Store};
 use crate::keys::{Id, ItemKey, NodeRef, Schema};
 use crate::model::{
-    BaseNode, CREATED_AT, Departure, Item, LEAVING, REVISION, Stored, TOUCHED, UNDER,
-    UPDATED_AT, item_bytes, text,
+    BaseNode, CREATED_AT, Departure, Item, LEAVING, REVISION, Stored, TOUCHED, UNDER, UPDATED_AT, item_bytes, text,
 };
 use crate::plan::{Release, Rule, is_held};
 use crate::table::{Action, Condition, Patience, TRANSACTION_ACTIONS_MAX, Table, Transacted, Update};
@@ -93,8 +92,7 @@ impl<T: Table, P: Patience> Releasing<'_, '_, T, P> {
     ) -> Result<BTreeSet<Id>, Failure> {
         let adopts = |child: &Child| matches!(Release::of(&child.node.id, departure), Release::Under { .. });
         let together = self.fanout.rules.keeps(Rule::AdoptTogether);
-        let (adopted, others): (Vec<Child>, Vec<Child>) =
-            held.into_iter().partition(|child| together && adopts(child));
+        let (adopted, others): (Vec<Child>, Vec<Child>) = held.into_iter().partition(|child| together && adopts(child));
         let releases = others.iter().map(|child| self.change(child, Release::of(&child.node.id, departure))).collect();
         let mut changed = BTreeSet::new();
         for (child, result) in others.iter().zip(self.store.all_in_order(releases).await) {
@@ -240,12 +238,12 @@ fn chunks(children: Vec<Child>, parent_bytes: usize) -> Vec<Vec<Child>> {
 }
 
 /// What a base record says of its node's removal.
-pub(super) fn departure(item: &Item, node: &NodeRef, schema: &Schema) -> Option<Departure> {
+fn departure(item: &Item, node: &NodeRef, schema: &Schema) -> Option<Departure> {
     Departure::of(node, &BaseNode::read(item.clone(), node, schema).ok()?)
 }
 
 /// That a node is still being removed, by the same operation and below the same parent.
-pub(super) fn unchanged(item: &Item, schema: &Schema) -> Condition {
+fn unchanged(item: &Item, schema: &Schema) -> Condition {
     let names = [LEAVING, &schema.names().parent, UNDER];
     Condition::All(names.map(|name| Condition::is(name, item.get(name).cloned())).to_vec())
 }
@@ -277,7 +275,8 @@ pub(super) fn as_read(item: &Item, schema: &Schema) -> Condition {
     let names = schema.names();
     let of_ours = [&names.parent, &names.segment, UNDER, LEAVING, TOUCHED];
     let is = |name: &str| Condition::is(name, item.get(name).cloned());
-    let mut conditions: Vec<Condition> = std::iter::once(Condition::Exists).chain(of_ours.into_iter().map(is)).collect();
+    let mut conditions: Vec<Condition> =
+        std::iter::once(Condition::Exists).chain(of_ours.into_iter().map(is)).collect();
     if item.contains_key(REVISION) {
         conditions.extend([REVISION, CREATED_AT, UPDATED_AT].into_iter().map(is));
     } else {

@@ -110,7 +110,7 @@ pub fn run(seed: u64, profile: &Profile) -> Result<Run, Fault> {
         history: Vec::new(),
         running: BTreeMap::new(),
         requests: BTreeMap::new(),
-        witness: profile.writers.removes().then(|| Witness::new(profile.writers != Writers::MixedRemovals)),
+        witness: profile.writers.removes().then(|| Witness::new(profile.writers.are_the_api())),
         actor: Actor::Client,
         invocations: 0,
         crashes_left,
@@ -118,6 +118,9 @@ pub fn run(seed: u64, profile: &Profile) -> Result<Run, Fault> {
         lanes,
         begun: false,
     };
+    if matches!(profile.writers, Writers::Adoptions | Writers::Returns) {
+        world.calls.lock().unwrap().stall_steps_max = 300;
+    }
     let fault = |what: Vec<String>| Fault { seed, what };
     let mut steps = 0;
     for write in script.settled {
@@ -180,7 +183,9 @@ impl World<'_> {
             match self.roll(100) {
                 0..=3 if !rest.is_empty() => self.write(rest.pop_front().unwrap()),
                 4..=14 if can_start => self.start(),
-                15 if self.begun && self.crashes_left > 0 && self.running.len() + self.requests.len() > 0 => self.crash(),
+                15 if self.begun && self.crashes_left > 0 && self.running.len() + self.requests.len() > 0 => {
+                    self.crash()
+                }
                 16 if self.begun && self.late_left > 0 && !self.history.is_empty() => self.redeliver(),
                 _ if waiting > 0 => {
                     let invocation = self.calls.lock().unwrap().step();
