@@ -80,6 +80,11 @@ fn nodes_removed_while_other_clients_write_end_right() {
 }
 
 #[test]
+fn removals_that_another_client_takes_back_end_right() {
+    schedules(&Profile::new(Writers::Returns), 4_000);
+}
+
+#[test]
 fn the_same_seed_twice_gives_the_same_run() {
     let all = [Writers::Any, Writers::Moves, Writers::Revisions, Writers::Readers, Writers::Removals];
     for writers in all {

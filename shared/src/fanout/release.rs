@@ -238,12 +238,12 @@ fn chunks(children: Vec<Child>, parent_bytes: usize) -> Vec<Vec<Child>> {
 }
 
 /// What a base record says of its node's removal.
-pub(super) fn departure(item: &Item, node: &NodeRef, schema: &Schema) -> Option<Departure> {
+fn departure(item: &Item, node: &NodeRef, schema: &Schema) -> Option<Departure> {
     Departure::of(node, &BaseNode::read(item.clone(), node, schema).ok()?)
 }
 
 /// That a node is still being removed, by the same operation and below the same parent.
-pub(super) fn unchanged(item: &Item, schema: &Schema) -> Condition {
+fn unchanged(item: &Item, schema: &Schema) -> Condition {
     let names = [LEAVING, &schema.names().parent, UNDER];
     Condition::All(names.map(|name| Condition::is(name, item.get(name).cloned())).to_vec())
 }

@@ -4,10 +4,10 @@
 use std::collections::BTreeSet;
 
 use super::Fanout;
-use super::release::{Releasing, as_read, departure, unchanged};
+use super::release::{Releasing, as_read};
 use super::store::{Failure, Store};
 use crate::keys::{Id, NodeRef, Schema, SortKey};
-use crate::model::{Departure, Item, Leaving, Position, Stored, key_of};
+use crate::model::{Departure, Item, LEAVING, Leaving, Position, Stored, key_of};
 use crate::plan::Rule;
 use crate::table::{Condition, Page, Patience, Query, Reading, Table};
 
@@ -98,7 +98,8 @@ impl<T: Table, P: Patience> Removal<'_, '_, T, P> {
             Stored::Tombstone(departure) if !by_base => Some(departure),
             _ => None,
         };
-        let is_so = |said: &Departure| departure(&item, node, self.schema()).as_ref() == Some(said) || !by_base;
+        // Its parent doesn't count: another client may change it there and back, and nothing would say so.
+        let is_so = |said: &Departure| Leaving::read(&item).as_ref() == Some(&said.leaving) || !by_base;
         Ok(said.filter(is_so).map(|said| (item, said)))
     }
 
@@ -156,10 +157,10 @@ impl<T: Table, P: Patience> Removal<'_, '_, T, P> {
         }
     }
 
-    /// Deletes the node, if it is still being removed by this operation, and below the parent that its lineage names.
+    /// Deletes the node, if it is still being removed by this operation.
     pub(super) async fn finish(&self, node: &NodeRef, item: &Item) -> Result<(), Failure> {
         let mine = if self.fanout.rules.keeps(Rule::FinishCondition) {
-            unchanged(item, self.schema())
+            Condition::is(LEAVING, item.get(LEAVING).cloned())
         } else {
             Condition::Always
         };

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Rule, Rules};
 use crate::keys::{Id, ItemKey, NodeRef, SortKey, Version};
-use crate::model::{BaseNode, Departure, Item, Latest, Settings, Stored, is_return, is_touch};
+use crate::model::{BaseNode, Item, Latest, Leaving, Settings, Stored, is_return, is_touch};
 
 /// What happened to an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -197,7 +197,7 @@ impl Batch {
 struct Handed {
     /// Where the node stands: ancestors and path. None without a lineage, or where a tombstone stands.
     placed: Option<(Vec<Id>, Vec<String>)>,
-    leaving: Option<Departure>,
+    leaving: Option<Leaving>,
     malformed: bool,
     tombstone: bool,
 }
@@ -207,7 +207,7 @@ impl Handed {
         match Stored::read(item, &settings.schema) {
             Stored::Lineage(lineage) => Self {
                 placed: Some((lineage.placement.ancestors, lineage.placement.path)),
-                leaving: lineage.leaving,
+                leaving: lineage.leaving.map(|departure| departure.leaving),
                 ..Self::default()
             },
             Stored::Absent => Self::default(),

@@ -9,5 +9,6 @@
 mod drawing;
 mod orphans_and_cycles;
 mod placing;
+mod removing;
 mod switches;
 mod unsettled;

@@ -59,6 +59,8 @@ pub(super) struct Calls {
     pub(super) failure_percent: u32,
     /// The share of answers after which an invocation stalls, in a hundred.
     pub(super) stall_percent: u32,
+    /// How many steps it stalls at most.
+    pub(super) stall_steps_max: u32,
     /// Invocations that stall, and for how many more steps: what others do in the meantime is what races are made of.
     stalled: BTreeMap<u64, u32>,
     waiting: BTreeMap<u64, Call>,
@@ -78,6 +80,7 @@ impl Calls {
             failures_left,
             failure_percent,
             stall_percent,
+            stall_steps_max: 60,
             stalled: BTreeMap::new(),
             waiting: BTreeMap::new(),
             answers: BTreeMap::new(),
@@ -115,7 +118,7 @@ impl Calls {
         let mut call = self.waiting.remove(&id).unwrap();
         let invocation = call.invocation;
         if self.rng.random_ratio(self.stall_percent, 100) {
-            let steps = self.rng.random_range(2..60);
+            let steps = self.rng.random_range(2..self.stall_steps_max);
             self.stalled.insert(invocation, steps);
         }
         self.mark(id);

@@ -47,11 +47,18 @@ pub enum Writers {
     MixedRemovals,
     /// A node removed whose children are adopted, while the one to adopt them is moved below them.
     Adoptions,
+    /// Nodes removed with their revisions, and put again or spared by other clients meanwhile.
+    Returns,
 }
 
 impl Writers {
+    /// Whether nobody but the API writes.
+    pub(super) fn are_the_api(self) -> bool {
+        matches!(self, Self::Removals | Self::Adoptions)
+    }
+
     pub(super) fn removes(self) -> bool {
-        matches!(self, Self::Removals | Self::MixedRemovals | Self::Adoptions)
+        matches!(self, Self::Removals | Self::MixedRemovals | Self::Adoptions | Self::Returns)
     }
 }
 

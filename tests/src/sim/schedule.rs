@@ -110,7 +110,7 @@ pub fn run(seed: u64, profile: &Profile) -> Result<Run, Fault> {
         history: Vec::new(),
         running: BTreeMap::new(),
         requests: BTreeMap::new(),
-        witness: profile.writers.removes().then(|| Witness::new(profile.writers != Writers::MixedRemovals)),
+        witness: profile.writers.removes().then(|| Witness::new(profile.writers.are_the_api())),
         actor: Actor::Client,
         invocations: 0,
         crashes_left,
@@ -118,6 +118,9 @@ pub fn run(seed: u64, profile: &Profile) -> Result<Run, Fault> {
         lanes,
         begun: false,
     };
+    if matches!(profile.writers, Writers::Adoptions | Writers::Returns) {
+        world.calls.lock().unwrap().stall_steps_max = 300;
+    }
     let fault = |what: Vec<String>| Fault { seed, what };
     let mut steps = 0;
     for write in script.settled {

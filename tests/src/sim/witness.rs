@@ -101,19 +101,6 @@ impl Witness {
     /// A change, and who made it.
     pub(super) fn see(&mut self, change: &Change, actor: Actor) -> Result<(), String> {
         let (pk, sk) = (change.key.pk.as_str(), change.key.sk.as_str());
-        if std::env::var("TRACE").is_ok() {
-            // TRACE
-            let show = |i: &Option<Item>| {
-                i.as_ref().map_or("-".into(), |i| {
-                    i.iter()
-                        .filter(|(n, _)| !["PK", "SK"].contains(&n.as_str()))
-                        .map(|(n, v)| format!("{n}={}", format!("{v:?}").replace("S(\"", "").replace("\")", "")))
-                        .collect::<Vec<_>>()
-                        .join(" ")
-                })
-            }; // TRACE
-            eprintln!("{actor:?} {} {pk} {sk}: {}", &change.sequence[18..], show(&change.new)); // TRACE
-        } // TRACE
         if let Some(child) = sk.strip_prefix("NODE#0001#") {
             let row = (pk.to_owned(), child.to_owned());
             if change.new.is_some() {
@@ -191,28 +178,43 @@ impl Witness {
             None if by("adopt") => {
                 // A root, because there is nobody to adopt it, or that would make a cycle.
                 let there = heirs.iter().find(|heir| self.nodes.contains_key(*heir));
-                match there.filter(|heir| self.strict && !self.is_below(heir, id) && !self.again.contains(*heir)) {
+                match there.filter(|heir| {
+                    self.strict
+                        && !self.is_below(heir, id)
+                        && !self.again.contains(*heir)
+                        && !self.again.contains(&from)
+                }) {
                     Some(heir) => Err(format!("{id} became a root, and {heir} should have adopted it")),
                     None => Ok(()),
                 }
             }
             Some(parent) if by("adopt") => {
-                let waits = !self.strict || self.nodes.contains_key(&parent) || self.nodes.contains_key(&from);
-                if heirs.contains(&parent) && waits { Ok(()) } else { Err(format!("{parent} adopted {id}")) }
+                let waits = self.nodes.contains_key(&parent) || self.nodes.contains_key(&from);
+                // Where other clients move nodes that are being removed, what a tombstone says can be old.
+                if (heirs.contains(&parent) && waits) || !self.strict {
+                    Ok(())
+                } else {
+                    Err(format!("{parent} adopted {id}"))
+                }
             }
             parent => Err(format!("{id} was put under {parent:?}, for no reason: {:?}", old.reasons)),
         }
     }
 
-    /// Those who may adopt a child of this node: its parent; where that is gone as well, the parent's.
+    /// Those who may adopt a child of this node: its parent; where that is gone as well, the parent's. One that has been
+    /// created anew counts for what it was before as well.
     fn heirs(&self, node: &str) -> Vec<String> {
-        let mut heirs = Vec::new();
-        let mut next = self.parent_of(node);
-        while let Some(heir) = next
-            && !heirs.contains(&heir)
-        {
-            next = if self.nodes.contains_key(&heir) { None } else { self.parent_of(&heir) };
-            heirs.push(heir);
+        let mut heirs: Vec<String> = Vec::new();
+        let mut next = vec![node.to_owned()];
+        while let Some(at) = next.pop() {
+            let was = self.gone.get(&at).and_then(|gone| gone.parent.clone());
+            let is = self.nodes.get(&at).and_then(Node::parent);
+            for heir in is.into_iter().chain(was).filter(|heir| !heirs.contains(heir)).collect::<Vec<_>>() {
+                if self.gone.contains_key(&heir) {
+                    next.push(heir.clone());
+                }
+                heirs.push(heir);
+            }
         }
         heirs
     }
@@ -247,7 +249,7 @@ impl Witness {
         match &change.new {
             Some(item) => {
                 self.nodes.insert(id.to_owned(), Node { item: item.clone(), reasons: BTreeSet::new() });
-                if self.gone.remove(id).is_some() {
+                if self.gone.contains_key(id) {
                     self.again.insert(id.to_owned());
                 }
             }

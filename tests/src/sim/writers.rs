@@ -123,6 +123,7 @@ pub(super) fn script(rng: &mut SmallRng, writers: Writers, writes_max: usize) ->
         Writers::Removals => removals(rng, writes_max, false),
         Writers::MixedRemovals => removals(rng, writes_max, true),
         Writers::Adoptions => adoptions(rng, writes_max),
+        Writers::Returns => returns(rng, writes_max),
         Writers::Any | Writers::Nodes | Writers::Moves => {
             // Segments so long that two fit a key and three don't.
             let long = rng.random_ratio(1, 10);
@@ -298,21 +299,44 @@ fn removals(rng: &mut SmallRng, writes_max: usize, mixed: bool) -> Script {
 fn adoptions(rng: &mut SmallRng, writes_max: usize) -> Script {
     let make =
         |id: &str, parent: Option<&str>| BaseWrite::Make { id: id.to_owned(), parent: parent.map(str::to_owned) };
-    let mut settled = vec![make("p", None), make("n", Some("p"))];
-    settled.extend(["c", "d"].into_iter().filter(|_| rng.random_bool(0.5)).map(|id| make(id, Some("n"))));
-    let children = ["made1", "made2", "c", "d"];
-    let child = |rng: &mut SmallRng| (*children.choose(rng).unwrap()).to_owned();
-    let move_to = |id: String, parent: String| Asked::Move { id, parent: Some(parent) };
+    let settled = vec![make("p", None), make("n", Some("p"))];
+    let move_to = |id: &str, parent: &str| Asked::Move { id: id.to_owned(), parent: Some(parent.to_owned()) };
     let create =
         |id: &str, parent: &str, made| Asked::Create { id: id.to_owned(), parent: Some(parent.to_owned()), made };
-    let mut rest =
-        vec![create("made1", "n", true), Asked::Delete { id: "n".to_owned(), mode: Mode::Adopt, revisions: false }];
-    rest.extend((0..rng.random_range(1..=writes_max.clamp(1, 6))).map(|n| match n {
-        1 if rng.random_bool(0.5) => create("made2", "n", true),
-        3 if rng.random_bool(0.5) => create("n", &child(rng), false),
-        _ => move_to("p".to_owned(), child(rng)),
+    let delete = Asked::Delete { id: "n".to_owned(), mode: Mode::Adopt, revisions: false };
+    let mut rest = vec![create("made1", "n", true), delete];
+    rest.extend((0..rng.random_range(2..=writes_max.clamp(2, 6))).map(|_| match rng.random_range(0..8) {
+        0 => create("made2", "n", true),
+        1 => create("n", "made1", false),
+        2 => move_to("p", "made2"),
+        _ => move_to("p", "made1"),
     }));
     Script { settled, rest: rest.into_iter().map(BaseWrite::Ask).collect() }
+}
+
+/// `a` and `b` below it are removed with their revisions, while another client writes them, or takes the removal back.
+fn returns(rng: &mut SmallRng, writes_max: usize) -> Script {
+    let make =
+        |id: &str, parent: Option<&str>| BaseWrite::Make { id: id.to_owned(), parent: parent.map(str::to_owned) };
+    let mut settled = vec![make("a", None), make("b", Some("a"))];
+    settled.extend((0..rng.random_range(1..4_u32)).map(|text| revised(rng, &IDS[..2], text)));
+    let rest = (0..rng.random_range(2..=writes_max.max(2))).map(|n| {
+        let (n, id) = (u32::try_from(n).unwrap(), (*["a", "b"].choose(rng).unwrap()).to_owned());
+        match rng.random_range(0..10) {
+            0..=2 => {
+                let mode = *[Mode::Delete, Mode::Adopt, Mode::Detach].choose(rng).unwrap();
+                BaseWrite::Ask(Asked::Delete { id, mode, revisions: true })
+            }
+            3 => {
+                let parent = (id == "b").then(|| s("a"));
+                BaseWrite::Put { id, parent, segment: None, name: n }
+            }
+            4 | 5 => BaseWrite::Set { id, attribute: "_leaving", value: None },
+            6 | 7 => BaseWrite::Set { id, attribute: "name", value: Some(AttributeValue::N(n.to_string())) },
+            _ => revised(rng, &IDS[..2], n),
+        }
+    });
+    Script { rest: rest.collect(), settled }
 }
 
 fn revised(rng: &mut SmallRng, ids: &[&str], text: u32) -> BaseWrite {

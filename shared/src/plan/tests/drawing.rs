@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use crate::keys::{Id, ItemKey, NodeRef, Schema, Tenant};
-use crate::model::{AttributeValue, BaseNode, Item, Lineage, Placement, Settings, Stored, key_of, text};
+use crate::model::{
+    AttributeValue, BaseNode, Item, LEAVING, Leaving, Lineage, Mode, Placement, Settings, Stored, key_of, text,
+};
 use crate::plan::{PlaceInput, PlacePlan, Rules, Settle, place, placement};
 
 /// A drawn tree: the base records and the lineages of a table.
@@ -127,6 +129,11 @@ impl<'a> Tree<'a> {
             ["delete", _] => {
                 self.bases.remove(&node);
             }
+            ["mark", _, mode] => {
+                let mode = Mode::parse(mode).unwrap();
+                let leaving = Leaving { mode, operation: "op".to_owned(), revisions: false, expires: 7 };
+                self.bases.get_mut(&node).unwrap().insert(LEAVING.to_owned(), leaving.value());
+            }
             // A record that says nothing new: delivered twice, or of an attribute that no row carries.
             ["write" | "touch", _] => {}
             _ => panic!("{change}?"),
@@ -139,17 +146,16 @@ impl<'a> Tree<'a> {
             base: base.as_ref(),
             stored: &stored,
             parent: parent.as_ref(),
-            only_touched: words[0] == "touch",
+            only_touched: ["touch", "mark"].contains(&words[0]),
         };
         let plan = place(&input, self.settings, Rules::default());
-        match &plan.placed {
-            Some(placement) => {
-                let lineage = Lineage { placement: placement.clone(), ..Lineage::default() };
-                self.lineages.insert(node, Stored::Lineage(lineage));
+        let schema = &self.settings.schema;
+        match (&plan.settle, &plan.intent) {
+            (Settle::Delete, _) => drop(self.lineages.remove(&node)),
+            (Settle::Write(item), _) | (Settle::Keep, Some(item)) => {
+                self.lineages.insert(node, Stored::read(Some(item), schema));
             }
-            None => {
-                self.lineages.remove(&node);
-            }
+            (Settle::Keep, None) => {}
         }
         plan
     }
@@ -190,8 +196,21 @@ fn written(plan: &PlacePlan, schema: &Schema) -> Vec<String> {
     lines
 }
 
-/// A lineage as an item: `V > D, path V/d`; `nowhere` where it names no row.
+/// A lineage as an item: `V > D, path V/d`; `nowhere` where it names no row; or a tombstone.
 fn lineage(item: &Item, schema: &Schema) -> String {
+    let leaving = match Stored::read(Some(item), schema) {
+        Stored::Lineage(lineage) => lineage.leaving,
+        Stored::Tombstone(departure) => Some(departure),
+        other => panic!("{other:?}"),
+    };
+    let leaving = leaving.map(|departure| {
+        let heir = departure.heir.map(|heir| format!(" to {}{}", heir.id, if heir.seen { ", seen there" } else { "" }));
+        format!("leaving {}{}", departure.leaving.mode.as_str(), heir.unwrap_or_default())
+    });
+    if item.contains_key("gone") {
+        assert!(!item.contains_key("ancestors"));
+        return format!("tombstone, {}, until {}", leaving.unwrap(), plain(&item["_expires"]));
+    }
     let texts = |name: &str, between: &str| match &item[name] {
         AttributeValue::L(list) => list.iter().map(plain).collect::<Vec<_>>().join(between),
         other => panic!("{name} is {other:?}"),
@@ -211,6 +230,7 @@ fn lineage(item: &Item, schema: &Schema) -> String {
         let keys: Vec<String> = keys.map(|ItemKey { pk, sk }| format!("{pk} {sk}")).collect();
         line += &format!(", retracting {}", keys.join(" + "));
     }
+    line += &leaving.map(|leaving| format!(", {leaving}")).unwrap_or_default();
     if line.is_empty() { "nowhere".to_owned() } else { line.trim_start_matches(", ").to_owned() }
 }
 
@@ -218,6 +238,7 @@ fn lineage(item: &Item, schema: &Schema) -> String {
 fn attributes(item: &Item, schema: &Schema) -> String {
     let names = schema.names();
     let own = [names.partition_key.as_str(), &names.sort_key, "_id", "_depth", "_parent"];
+    assert!(!item.contains_key(LEAVING), "a row says that its node is being removed");
     let others = item.iter().filter(|(name, _)| !own.contains(&name.as_str()) && *name != &names.parent);
     others.map(|(name, value)| format!(" {name}={}", plain(value))).collect()
 }
@@ -225,6 +246,7 @@ fn attributes(item: &Item, schema: &Schema) -> String {
 fn plain(value: &AttributeValue) -> String {
     match value {
         AttributeValue::S(text) => text.clone(),
+        AttributeValue::N(digits) => digits.clone(),
         AttributeValue::Bool(flag) => flag.to_string(),
         other => format!("{other:?}"),
     }
