@@ -20,7 +20,6 @@ mod way;
 pub use content::{Change, Content, Patch};
 pub use error::WriteError;
 pub use idempotency::{Begun, Claim, Idempotency, StoredAnswer};
-pub use node::Adopted;
 pub use operation::{Operation, Progress};
 pub use remove::Children;
 pub use request::{Also, Done, Precondition, Request, Stamp, Written};

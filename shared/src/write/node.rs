@@ -5,21 +5,12 @@ use std::collections::BTreeMap;
 
 use super::climb::Climb;
 use super::content::{Content, Patch};
-use super::record::{Draft, anew, patched, relocated};
-use super::way::{Leavings, Rung, Ways};
+use super::record::{Draft, anew, patched};
+use super::way::{Rung, Ways};
 use super::{Done, Request, WriteError, Writer, Written};
 use crate::keys::{DEPTH_MAX, Id, ItemKey, NodeRef, SortKey};
 use crate::model::{BaseNode, Item, LEAVING, Stored, key_of, text};
 use crate::table::{Action, Patience, Query, Reading, TRANSACTION_ACTIONS_MAX, Table, TableError, Transacted};
-
-/// What became of a node that was to go from one parent to another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Adopted {
-    /// It is under the new one.
-    Moved,
-    /// It wasn't under the old one any more, or is gone.
-    Elsewhere,
-}
 
 /// What is asked for.
 enum Wanted<'a> {
@@ -101,41 +92,6 @@ impl<T: Table, P: Patience> Writer<'_, T, P> {
     pub async fn patch(&self, node: &NodeRef, patch: &Patch, request: &Request<'_>) -> Result<Written, WriteError> {
         patch.check(self.session.schema())?;
         self.save(node, &Wanted::Patch(patch), request).await
-    }
-
-    /// Puts a node that is under `from` under `to`, and changes nothing else of it: how the stream hands on the children of
-    /// a node that is being removed. Nodes that are being removed may lie on the ways.
-    ///
-    /// # Errors
-    /// [`WriteError::Cycle`], [`WriteError::Circle`], [`WriteError::ParentMissing`], [`WriteError::ParentUnreadable`] and
-    /// [`WriteError::TooDeep`]: it can't be under `to`. [`WriteError::Contended`] and [`WriteError::Table`]: try again.
-    pub async fn adopt(&self, node: &NodeRef, from: &Id, to: &Id) -> Result<Adopted, WriteError> {
-        let schema = self.session.schema();
-        if node.id == *to {
-            return Err(WriteError::Cycle { node: node.id.clone(), parent: to.clone() });
-        }
-        let mut attempt = 0;
-        loop {
-            let look = self.look(node, true, Some(to)).await?;
-            let Some(item) = &look.node else { return Ok(Adopted::Elsewhere) };
-            let link = item.get(&schema.names().parent);
-            if link == Some(&text(to.as_str())) {
-                return Ok(Adopted::Moved);
-            }
-            if link != Some(&text(from.as_str())) {
-                return Ok(Adopted::Elsewhere);
-            }
-            self.usable_parent(node, to, &look)?;
-            let draft = relocated(schema.node_key(node), Some(to), item, schema);
-            let mut actions = vec![draft.action()];
-            actions.extend(self.way_checks(node, to, &look, Leavings::Allow, 1).await?);
-            if self.session.transact(&actions).await? == Transacted::Done {
-                return Ok(Adopted::Moved);
-            }
-            if !self.again(&mut attempt).await {
-                return Err(WriteError::Contended);
-            }
-        }
     }
 
     async fn save(&self, node: &NodeRef, wanted: &Wanted<'_>, request: &Request<'_>) -> Result<Written, WriteError> {
@@ -243,7 +199,7 @@ impl<T: Table, P: Patience> Writer<'_, T, P> {
                 }
                 let Some(above) = depth(&rung, &look.parent_lineage) else {
                     // Its own place isn't known yet, so the way is read; nothing has to hold of it.
-                    self.way_checks(node, parent, look, Leavings::Refuse, taken).await?;
+                    self.way_checks(node, parent, look, taken).await?;
                     return Ok(Vec::new());
                 };
                 let depth = above + 1;
@@ -251,7 +207,7 @@ impl<T: Table, P: Patience> Writer<'_, T, P> {
             }
             None | Some(false) => {}
         }
-        self.way_checks(node, parent, look, Leavings::Refuse, taken).await
+        self.way_checks(node, parent, look, taken).await
     }
 
     /// Reads both ways up, and says what must hold of them.
@@ -260,7 +216,6 @@ impl<T: Table, P: Patience> Writer<'_, T, P> {
         node: &NodeRef,
         parent: &Id,
         look: &Look,
-        leavings: Leavings,
         taken: usize,
     ) -> Result<Vec<Action>, WriteError> {
         let schema = self.session.schema();
@@ -271,11 +226,11 @@ impl<T: Table, P: Patience> Writer<'_, T, P> {
         let ways = self.climb(&mut climb, node, &[&node.id, parent]).await?;
         let [own, target] = &ways[..] else { return Ok(Vec::new()) };
         let own = look.node.is_some().then_some(own);
-        let ways = Ways { node: &node.id, own, target, height: look.height, leavings };
+        let ways = Ways { node: &node.id, own, target, height: look.height };
         let checks = ways.checks(TRANSACTION_ACTIONS_MAX.saturating_sub(taken), self.rules)?;
         let action = |rung: &Rung| Action::Check {
             key: schema.node_key(&node.sibling(rung.node.clone())),
-            condition: rung.condition(schema, leavings),
+            condition: rung.condition(schema),
         };
         Ok(checks.into_iter().map(action).collect())
     }

@@ -2,7 +2,7 @@
 
 use super::content::{Change, Content, Patch};
 use super::{Stamp, WriteError};
-use crate::keys::{Id, ItemKey, Schema};
+use crate::keys::{ItemKey, Schema};
 use crate::model::{
     AttributeValue, CREATED_AT, CREATED_BY, ITEM_BYTES_MAX, Item, LEAVING, REVISION, TOUCHED, UNDER, UPDATED_AT,
     UPDATED_BY, item_bytes, number, text, with_key,
@@ -111,19 +111,6 @@ pub(super) fn patched(
     };
     let condition = all(still(Some(before), strict, schema), read);
     Some(Draft { key, item: update.of(before.clone()), update: Some(update), condition })
-}
-
-/// A record under another parent, with nothing else changed: what the stream does.
-pub(super) fn relocated(key: ItemKey, parent: Option<&Id>, before: &Item, schema: &Schema) -> Draft {
-    let name = &schema.names().parent;
-    let value = parent.map(|id| text(id.as_str()));
-    let names = [name.clone(), UNDER.to_owned()];
-    let update = match value {
-        Some(value) => Update { set: names.into_iter().map(|n| (n, value.clone())).collect(), ..Update::default() },
-        None => Update { remove: names.into_iter().collect(), ..Update::default() },
-    };
-    let condition = Condition::All(vec![Condition::Exists, Condition::is(name, before.get(name).cloned())]);
-    Draft { key, item: update.of(before.clone()), update: Some(update), condition }
 }
 
 /// Ours of every record that the API writes.

@@ -1,4 +1,4 @@
-//! Ways up, and what a move must check of them. Pure: see `ARCHITECTURE.md`, "How a move stays free of cycles".
+//! Ways up, and what a move must check of them. Pure: see `ARCHITECTURE.md`, "The HTTP API".
 
 use std::collections::BTreeMap;
 
@@ -37,26 +37,17 @@ impl Rung {
     }
 
     /// That the way still goes through here as it was read.
-    pub(super) fn condition(&self, schema: &Schema, leaving: Leavings) -> Condition {
+    pub(super) fn condition(&self, schema: &Schema) -> Condition {
         if !self.there {
             return Condition::Absent;
         }
-        let mut conditions = vec![Condition::is(&schema.names().parent, self.link.clone())];
+        let mut conditions =
+            vec![Condition::is(&schema.names().parent, self.link.clone()), Condition::is(LEAVING, None)];
         if self.link.is_none() {
             conditions.push(Condition::Exists);
         }
-        if leaving == Leavings::Refuse {
-            conditions.push(Condition::is(LEAVING, None));
-        }
         Condition::All(conditions)
     }
-}
-
-/// Whether a way may go through nodes that are being removed: the stream's moves come from there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Leavings {
-    Refuse,
-    Allow,
 }
 
 /// A way up, from a node to where it ends.
@@ -126,13 +117,12 @@ pub(super) struct Ways<'a> {
     pub(super) target: &'a Way,
     /// How many levels there are below the node.
     pub(super) height: usize,
-    pub(super) leavings: Leavings,
 }
 
 impl<'a> Ways<'a> {
     /// What has to hold besides, when the node is moved: at most `room` checks.
     pub(super) fn checks(&self, room: usize, rules: Rules) -> Result<Vec<&'a Rung>, WriteError> {
-        let Self { node, own, target, height, leavings } = *self;
+        let Self { node, own, target, height } = *self;
         let Some(parent) = target.rungs.first() else { return Ok(Vec::new()) };
         if target.position(node).is_some() {
             return Err(WriteError::Cycle { node: node.clone(), parent: parent.node.clone() });
@@ -149,7 +139,7 @@ impl<'a> Ways<'a> {
         }
         let above = own.map_or(&[][..], |own| &own.rungs[1..]);
         let mut both = above.iter().chain(&target.rungs);
-        if let Some(rung) = both.find(|rung| leavings == Leavings::Refuse && rung.leaving) {
+        if let Some(rung) = both.find(|rung| rung.leaving) {
             return Err(WriteError::Leaving(rung.node.clone()));
         }
         if !rules.keeps(Rule::WayChecks) {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use sapwood::model::text;
 use sapwood::plan::Rules;
 use sapwood::table::{Action, Session};
-use sapwood::write::{Adopted, Limits, Request, WriteError, Writer};
+use sapwood::write::{Limits, Request, WriteError, Writer};
 
 use crate::stand::{Patient, Stand, Took, id, moved, n, node, run, under};
 
@@ -215,25 +215,6 @@ fn a_node_on_either_way_that_is_being_removed_refuses_the_move() {
     }
     assert!(matches!(stand.patch("n", &moved(Some("q"))), Err(WriteError::Leaving(of)) if of == id("n1")));
     assert!(matches!(stand.patch("q", &moved(Some("p"))), Err(WriteError::Leaving(of)) if of == id("p1")));
-}
-
-#[test]
-fn adopting_changes_the_parent_alone_and_only_from_the_one_that_is_left() {
-    let stand = Stand::default();
-    stand.tree(&[("r", ""), ("p", "r"), ("c", "p"), ("d", "c")]);
-    let adopt = |of: &str, from: &str, to: &str| {
-        stand.write(async |writer, _| writer.adopt(&node(of), &id(from), &id(to)).await)
-    };
-    let before = stand.base("c").unwrap();
-    assert_eq!(adopt("c", "p", "r").unwrap(), Adopted::Moved);
-    let mut wanted = before;
-    wanted.extend([("parent".to_owned(), text("r")), ("_under".to_owned(), text("r"))]);
-    assert_eq!(stand.base("c"), Some(wanted));
-    assert_eq!(adopt("c", "p", "r").unwrap(), Adopted::Moved, "once more");
-    assert_eq!(adopt("d", "p", "r").unwrap(), Adopted::Elsewhere);
-    assert_eq!(adopt("nobody", "p", "r").unwrap(), Adopted::Elsewhere);
-    assert!(matches!(adopt("c", "r", "d"), Err(WriteError::Cycle { .. })));
-    assert!(matches!(adopt("c", "r", "nowhere"), Err(WriteError::ParentMissing(_))));
 }
 
 #[test]

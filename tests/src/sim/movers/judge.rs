@@ -128,14 +128,7 @@ impl Judge {
         }
         let parent = string(new, "parent");
         if old.is_some_and(|old| old.get("_write") == new.get("_write")) {
-            let old = old.unwrap();
-            let adopts = |operation: &Operation| {
-                matches!(operation, Operation::Adopt { id: of, from, to }
-                    if of == id && string(old, "parent").as_ref() == Some(from) && parent.as_ref() == Some(to))
-            };
-            let is_rest_kept = others(old, &["parent", "_under"]) == others(new, &["parent", "_under"]);
-            let is_adopted = is_rest_kept && self.operations.iter().any(adopts);
-            return if is_adopted { Ok(()) } else { Err("nobody adopts it") };
+            return Err("nobody writes it");
         }
         let number = self.number(new).ok_or("nobody writes it")?;
         *self.applied.entry(number).or_default() += 1;
@@ -154,7 +147,7 @@ impl Judge {
                 let name = if *is_named { name } else { string(old, NAME) };
                 of == id && parent == wanted && string(new, NAME) == name
             }
-            Operation::Delete { .. } | Operation::Adopt { .. } | Operation::Append { .. } => false,
+            Operation::Delete { .. } | Operation::Append { .. } => false,
         };
         if is_right { Ok(()) } else { Err("not what was asked for") }
     }
@@ -186,7 +179,6 @@ impl Judge {
                     }
                     true
                 }
-                Answer::Adopted => continue,
                 Answer::Refused(error) => {
                     let is_known = !matches!(error, WriteError::Table(_));
                     if self.is_certain && is_known && applied > 0 {

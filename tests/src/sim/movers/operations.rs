@@ -33,11 +33,6 @@ pub(super) enum Operation {
     Delete {
         id: String,
     },
-    Adopt {
-        id: String,
-        from: String,
-        to: String,
-    },
     Append {
         id: String,
     },
@@ -48,8 +43,6 @@ pub(super) enum Operation {
 pub(super) enum Answer {
     Written(Written),
     Deleted,
-    /// Nothing that the judge could hold it to: it may have been elsewhere.
-    Adopted,
     Refused(WriteError),
 }
 
@@ -131,8 +124,7 @@ fn any(rng: &mut SmallRng, names: &mut Vec<String>, number: usize, deletes: bool
         }
         3 | 4 => Operation::Replace { id, parent },
         5 | 6 if deletes => Operation::Delete { id },
-        7 => Operation::Adopt { id, from: names.choose(rng).unwrap().clone(), to: other },
-        8 => Operation::Patch { id, parent: None, name: true },
+        7 | 8 => Operation::Patch { id, parent: None, name: true },
         9 => Operation::Append { id: names[0].clone() },
         _ => Operation::Patch { id, parent: Some(parent), name: rng.random_bool(0.5) },
     }
@@ -188,12 +180,6 @@ impl Operation {
                 writer.patch(&node(of), &patch, &request).await
             }
             Self::Append { id } => writer.append(&node(id), "Audit", &content(&None).attributes, &request).await,
-            Self::Adopt { id: of, from, to } => {
-                return match writer.adopt(&node(of), &id(from), &id(to)).await {
-                    Ok(_) => Answer::Adopted,
-                    Err(error) => Answer::Refused(error),
-                };
-            }
             Self::Delete { id } => {
                 return match writer.delete(&node(id), Children::Restrict, false, "none", &request).await {
                     Ok(_) => Answer::Deleted,
