@@ -177,5 +177,7 @@ pub fn total(reports: &[Report]) -> Counts {
         rows_deleted: sum.rows_deleted + counts.rows_deleted,
         touches: sum.touches + counts.touches,
         copies: sum.copies + counts.copies,
+        released: sum.released + counts.released,
+        removed: sum.removed + counts.removed,
     })
 }
