@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use sapwood::fanout::{Counts, Fanout};
 use sapwood::keys::{ItemKey, Schema};
-use sapwood::model::Item;
+use sapwood::model::{Item, LEAVING, Leaving, Mode};
 use sapwood::plan::Change;
 use sapwood::table::{
     Action, Condition, Deadline, DynamoTable, Found, Page, Query, Reading, Reply, Table, TableError, Transacted,
@@ -80,6 +80,76 @@ async fn a_move_costs_its_rows_and_three_units_a_node() {
     println!("move of 41 nodes: {counts:?}");
     assert_eq!(counts.touches, 40);
     assert!(counts.write_units <= (counts.rows_put + counts.rows_deleted + 3 * 41) as f64, "{counts:?}");
+    running.stop().await;
+}
+
+/// Marks a node as the API does.
+async fn mark(running: &Running, id: &str, mode: Mode) {
+    let leaving = Leaving { mode, operation: "op".to_owned(), revisions: false, expires: 2_000_000_000 };
+    let key = ItemKey::new(id, "NODE");
+    let table = DynamoTable::local(&running.url(), TABLE, Schema::default());
+    let marked = table.set(&key, LEAVING, &leaving.value(), &Condition::Exists).await.unwrap();
+    assert!(marked.value);
+}
+
+/// A root with 8 nodes below it, each with 4 below that: 41 nodes under `top`, which is under `n3`.
+async fn bush(running: &Running) -> Vec<String> {
+    chain(running, 4).await;
+    let mut nodes = vec![node("top", Some("n3"), "top")];
+    for n in 0..40 {
+        let parent = if n < 8 { "top".to_owned() } else { format!("s{}", n % 8) };
+        nodes.push(node(&format!("s{n}"), Some(&parent), "s"));
+    }
+    put_all(&running.client, TABLE, nodes).await;
+    running.settle().await;
+    running.take();
+    (0..40).map(|n| format!("s{n}")).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_subtree_deleted_costs_its_rows_and_four_units_a_node() {
+    let running = Running::start(&[]).await;
+    let below = bush(&running).await;
+    mark(&running, "top", Mode::Delete).await;
+    let counts = counted(&running).await;
+    println!("41 nodes deleted: {counts:?}");
+    assert_eq!((counts.released, counts.removed, counts.rows_put, counts.touches), (40, 41, 0, 0));
+    // The mark (the first one is the API's), the lineage that says so, the node, and its tombstone.
+    assert_eq!(counts.write_units, counts.rows_deleted as f64 + 40.0 + 3.0 * 41.0);
+    let contents = running.contents().await;
+    for id in below.iter().chain([&"top".to_owned()]) {
+        let left: Vec<_> = contents.keys().filter(|(pk, _)| pk == id).map(|(_, sk)| sk.as_str()).collect();
+        assert_eq!(left, ["LINEAGE"], "{id}");
+    }
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn adopted_children_cost_a_transaction_and_then_a_move() {
+    let running = Running::start(&[]).await;
+    bush(&running).await;
+    mark(&running, "top", Mode::Adopt).await;
+    let counts = counted(&running).await;
+    println!("8 children of one adopted, 32 nodes below them: {counts:?}");
+    assert_eq!((counts.released, counts.removed, counts.touches), (8, 1, 32));
+    // A transaction costs twice: 8 children and a look at their parent. The others are touched. Then each of the 40 has its
+    // rows put and deleted, and its lineage written twice; the node itself goes with lineage and tombstone.
+    let rows = (counts.rows_put + counts.rows_deleted) as f64;
+    assert!(counts.write_units <= rows + 2.0 * 9.0 + 32.0 + 2.0 * 40.0 + 3.0, "{counts:?}");
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tombstone_that_expires_costs_a_record_and_no_request() {
+    let running = Running::start(&[]).await;
+    bush(&running).await;
+    mark(&running, "top", Mode::Delete).await;
+    running.settle().await;
+    running.take();
+    let expired = ["top", "s0", "s39"].map(|id| (id.to_owned(), "LINEAGE".to_owned()));
+    client::delete_all(&running.client, TABLE, expired.to_vec()).await;
+    let counts = counted(&running).await;
+    assert_eq!((counts.requests, counts.write_units), (0, 0.0), "{counts:?}");
     running.stop().await;
 }
 

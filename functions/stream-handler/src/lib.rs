@@ -117,6 +117,8 @@ fn log(request_id: &str, records: usize, report: &Report) {
         rows_deleted = counts.rows_deleted,
         touches = counts.touches,
         copies = counts.copies,
+        released = counts.released,
+        removed = counts.removed,
         "batch"
     );
 }

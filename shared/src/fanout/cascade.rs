@@ -85,7 +85,8 @@ impl<T: Table, P: Patience> Down<'_, '_, T, P> {
     /// Touches a node's children, if they fit a slice; else starts a cursor, whose own record goes on.
     async fn touch_children(&self, node: &NodeRef, cascade: &Cascade) -> Result<(), Failure> {
         if cascade.removal {
-            return self.remove(node, cascade).await;
+            // Boxed, or the handler's future would be deeper than the compiler goes.
+            return Box::pin(self.remove(node, cascade)).await;
         }
         let page = self.store.query(&self.children(node, None)).await?;
         if page.next.is_none() {
@@ -161,7 +162,7 @@ impl<T: Table, P: Patience> Down<'_, '_, T, P> {
             self.touch_page(node, &page, &cascade).await?;
             page.next.map_or(Ended::Nothing, |next| Ended::On(Cursor { after: Some(next), ..cursor.clone() }))
         } else {
-            self.remove_slice(node, cursor.position, cursor.after.clone(), &cascade).await?
+            Box::pin(self.remove_slice(node, cursor.position, cursor.after.clone(), &cascade)).await?
         };
         let mine = if self.fanout.rules.keeps(Rule::CursorCondition) {
             Condition::Is { name: Cursor::SEQUENCE.into(), value: Some(text(&cursor.sequence)) }

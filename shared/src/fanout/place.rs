@@ -294,7 +294,7 @@ impl<T: Table, P: Patience> Round<'_, '_, T, P> {
                 again.insert(one.node.clone(), placing);
             }
         }
-        self.failed.extend(late.release(self.store, self.fanout).await);
+        self.failed.extend(Box::pin(late.release(self.store, self.fanout)).await);
         again
     }
 }

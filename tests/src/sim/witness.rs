@@ -281,9 +281,9 @@ impl Witness {
         let returned = change.new.is_some() && (old.is_none() || (before.is_some() && marked.is_none()));
         let deleted = change.new.is_none() && actor != Actor::Handler;
         if actor == Actor::Client {
-            self.shown.values_mut().for_each(|shown| {
+            for shown in self.shown.values_mut() {
                 shown.remove(id);
-            });
+            }
         }
         self.forget(|witness, member| {
             (returned && witness.is_below(member, id)) || (deleted && member != id && witness.is_below(member, id))
