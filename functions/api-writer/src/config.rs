@@ -1,7 +1,6 @@
 //! What the function is told by its environment.
 
 use sapwood::model::{Settings, VariableError};
-use sapwood_http::caller::Authority;
 use sapwood_http::serve::Options;
 
 /// What the function has to know.
@@ -21,15 +20,12 @@ pub struct Config {
 pub type ConfigError = VariableError;
 
 impl Config {
-    /// Reads the variables of [`Settings::read`], and:
+    /// Reads the variables of [`Settings::read`] and [`Options::read`], and:
     ///
     /// | variable | value |
     /// |---|---|
     /// | `TABLE_NAME` | the name of the table |
     /// | `REVISIONS_MUTABLE` | `on`: revisions may be amended and removed; `off`, the default: audits are kept |
-    /// | `TENANT_CLAIM` | the authorizer's claim that names the tenant; set exactly where `TENANTS` is `on` |
-    /// | `CORS_ORIGINS` | origins with commas between, or `*`; none: CORS is off |
-    /// | `BASE_PATH` | what a custom domain's mapping puts in front of every path |
     ///
     /// # Errors
     /// [`ConfigError`] for the first one that is missing or wrong.
@@ -46,25 +42,7 @@ impl Config {
             }
         };
         let settings = Settings::read(&lookup)?;
-        let tenant_claim = given("TENANT_CLAIM");
-        match (&tenant_claim, settings.schema.has_tenants()) {
-            (None, true) => {
-                let expected = "the claim of the authorizer that names the tenant, since TENANTS is `on`";
-                return Err(ConfigError::Missing { name: "TENANT_CLAIM", expected });
-            }
-            (Some(claim), false) => {
-                let (value, expected) = (claim.clone(), "nothing, or TENANTS to `on`");
-                return Err(ConfigError::Wrong { name: "TENANT_CLAIM", value, expected });
-            }
-            _ => {}
-        }
-        let origins = given("CORS_ORIGINS").unwrap_or_default();
-        let origins = origins.split(',').map(str::trim).filter(|origin| !origin.is_empty());
-        let options = Options {
-            cors_origins: origins.map(str::to_owned).collect(),
-            authority: Authority { tenant_claim },
-            base_path: given("BASE_PATH").unwrap_or_default(),
-        };
+        let options = Options::read(&lookup, &settings)?;
         Ok(Self { table_name, settings, revisions_mutable, options })
     }
 }

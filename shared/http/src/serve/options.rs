@@ -1,5 +1,7 @@
 //! What a deployment chooses.
 
+use sapwood::model::{Settings, VariableError};
+
 use crate::caller::Authority;
 
 /// What a deployment chooses.
@@ -11,4 +13,39 @@ pub struct Options {
     pub authority: Authority,
     /// What a custom domain's mapping puts in front of every path, such as `/trees`; empty for none. A stage needs no saying.
     pub base_path: String,
+}
+
+impl Options {
+    /// Reads these variables:
+    ///
+    /// | variable | value |
+    /// |---|---|
+    /// | `TENANT_CLAIM` | the authorizer's claim that names the tenant; set exactly where `TENANTS` is `on` |
+    /// | `CORS_ORIGINS` | origins with commas between, or `*`; none: CORS is off |
+    /// | `BASE_PATH` | what a custom domain's mapping puts in front of every path |
+    ///
+    /// # Errors
+    /// [`VariableError`] where the claim is missing or has no meaning.
+    pub fn read(lookup: impl Fn(&str) -> Option<String>, settings: &Settings) -> Result<Self, VariableError> {
+        let given = |name: &str| lookup(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty());
+        let tenant_claim = given("TENANT_CLAIM");
+        match (&tenant_claim, settings.schema.has_tenants()) {
+            (None, true) => {
+                let expected = "the claim of the authorizer that names the tenant, since TENANTS is `on`";
+                return Err(VariableError::Missing { name: "TENANT_CLAIM", expected });
+            }
+            (Some(claim), false) => {
+                let (value, expected) = (claim.clone(), "nothing, or TENANTS to `on`");
+                return Err(VariableError::Wrong { name: "TENANT_CLAIM", value, expected });
+            }
+            _ => {}
+        }
+        let origins = given("CORS_ORIGINS").unwrap_or_default();
+        let origins = origins.split(',').map(str::trim).filter(|origin| !origin.is_empty());
+        Ok(Self {
+            cors_origins: origins.map(str::to_owned).collect(),
+            authority: Authority { tenant_claim },
+            base_path: given("BASE_PATH").unwrap_or_default(),
+        })
+    }
 }
