@@ -8,6 +8,7 @@ pub mod client;
 pub mod conformance;
 pub mod dynamodb_local;
 pub mod faults;
+pub mod forest;
 pub mod memory;
 pub mod oracle;
 pub mod running;
