@@ -16,3 +16,4 @@ pub mod serving;
 pub mod sim;
 pub mod stand;
 pub mod unfinished;
+pub mod waves;

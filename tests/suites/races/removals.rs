@@ -79,9 +79,14 @@ async fn one(serving: &Arc<Serving>, chance: &mut SmallRng, run: u64, mode: &str
         Comes::New(target) => post("/nodes", &json!({"id": name("new"), "parent": name(target)})),
         Comes::Out => moved(&name("b"), Some(&name("outside"))),
     };
-    let after = if chance.random() { chance.random_range(0..12) } else { chance.random_range(0..60) };
+    // Some come first, most into the removal as it goes down.
+    let (before, after) = match chance.random_range(0..3) {
+        0 => (chance.random_range(5..30), 0),
+        1 => (chance.random_range(0..8), chance.random_range(0..8)),
+        _ => (0, chance.random_range(0..60)),
+    };
     let removal = Asked::new("DELETE", format!("/nodes/{}?children={mode}", name("gone")));
-    let mut answers = at_once(serving, vec![(0, removal), (after, asked)]).await;
+    let mut answers = at_once(serving, vec![(before, removal), (after, asked)]).await;
     assert_eq!(answers[0].status, 202, "run {run}: {:?}", said(&answers));
     let answered = answers.remove(1);
     // Refused where the place is being removed or gone; a node that is being removed itself, or gone, can't go out.
