@@ -1,19 +1,15 @@
 //! What the fan-out costs, counted: requests and write units as the engine reports them, on the real handler.
 #![allow(missing_docs, clippy::disallowed_methods, clippy::unwrap_used, clippy::panic, clippy::cast_precision_loss)]
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-
 use sapwood::fanout::{Counts, Fanout};
 use sapwood::keys::{ItemKey, Schema};
-use sapwood::model::{Item, LEAVING, Leaving, Mode};
+use sapwood::model::{LEAVING, Leaving, Mode};
 use sapwood::plan::Change;
-use sapwood::table::{
-    Action, Condition, Deadline, DynamoTable, Found, Page, Query, Reading, Reply, Table, TableError, Transacted,
-    Update, Write,
-};
+use sapwood::table::{Deadline, DynamoTable};
 use sapwood_tests::client::{self, node, put, put_all};
 use sapwood_tests::oracle::Oracle;
 use sapwood_tests::running::{Running, TABLE, total};
+use sapwood_tests::waves::Waves;
 
 /// A chain of so many nodes, settled.
 async fn chain(running: &Running, length: usize) {
@@ -198,50 +194,6 @@ async fn an_import_of_10_000_nodes_costs_next_to_nothing_but_its_rows() {
     running.stop().await;
 }
 
-/// Counts how often nothing was under way and then something was: the round trips that follow one another.
-struct Waves<T> {
-    table: T,
-    under_way: AtomicUsize,
-    waves: AtomicUsize,
-}
-
-impl<T> Waves<T> {
-    async fn count<V>(&self, request: impl Future<Output = V>) -> V {
-        if self.under_way.fetch_add(1, Ordering::SeqCst) == 0 {
-            self.waves.fetch_add(1, Ordering::SeqCst);
-        }
-        let answer = request.await;
-        self.under_way.fetch_sub(1, Ordering::SeqCst);
-        answer
-    }
-}
-
-impl<T: Table> Table for Waves<T> {
-    async fn read_many(&self, keys: &[ItemKey], reading: &Reading) -> Result<Reply<Found>, TableError> {
-        self.count(self.table.read_many(keys, reading)).await
-    }
-    async fn write_many(&self, writes: &[Write]) -> Result<Reply<Vec<Write>>, TableError> {
-        self.count(self.table.write_many(writes)).await
-    }
-    async fn put(&self, item: &Item, condition: &Condition) -> Result<Reply<bool>, TableError> {
-        self.count(self.table.put(item, condition)).await
-    }
-    async fn delete(&self, key: &ItemKey, condition: &Condition) -> Result<Reply<bool>, TableError> {
-        self.count(self.table.delete(key, condition)).await
-    }
-    async fn update(&self, key: &ItemKey, update: &Update, condition: &Condition) -> Result<Reply<bool>, TableError> {
-        self.count(self.table.update(key, update, condition)).await
-    }
-
-    async fn transact(&self, actions: &[Action]) -> Result<Reply<Transacted>, TableError> {
-        self.count(self.table.transact(actions)).await
-    }
-
-    async fn query(&self, query: &Query) -> Result<Reply<Page>, TableError> {
-        self.count(self.table.query(query)).await
-    }
-}
-
 fn records(event: &str) -> Vec<Change> {
     let event: serde_json::Value = serde_json::from_str(event).unwrap();
     let records = event["Records"].as_array().unwrap().iter();
@@ -262,12 +214,13 @@ async fn a_create_takes_four_round_trips_at_any_depth() {
         let key = ItemKey::new("new", "NODE");
         let change = events.iter().flat_map(|event| records(event)).find(|change| change.key == key).unwrap();
         let table = DynamoTable::local(&running.url(), TABLE, Schema::default());
-        let table = Waves { table, under_way: AtomicUsize::new(0), waves: AtomicUsize::new(0) };
+        let table = Waves::new(table);
         let deadline = Deadline(tokio::time::Instant::now() + std::time::Duration::from_secs(30));
         let report = Fanout::default().run(&table, &deadline, &[change]).await;
-        println!("create at depth {depth}: {} round trips, {:?}", table.waves.load(Ordering::SeqCst), report.counts);
+        let waves = table.take().waves;
+        println!("create at depth {depth}: {waves} round trips, {:?}", report.counts);
         assert_eq!(report.counts.rows_put as usize, depth + 1);
-        assert!(table.waves.load(Ordering::SeqCst) <= 4);
+        assert!(waves <= 4);
         running.stop().await;
     }
 }

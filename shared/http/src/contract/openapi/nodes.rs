@@ -1,7 +1,7 @@
 //! The calls that write nodes.
 
 use super::params::{Idempotency, OfNode, OfOperation, Preconditions, Prefer, Removal};
-use super::problems::{OfAppend, OfChange, OfDelete, OfList, OfPut};
+use super::problems::{OfChange, OfDelete, OfList, OfPut};
 use crate::contract::{Batch, BatchResults, CreateNode, NodeBody, OperationBody, PatchNode, ReplaceNode};
 
 /// Create a node
@@ -109,7 +109,8 @@ fn get_operation() {}
 ///
 /// They are done in order, each on its own: one that fails stops none of the others, and a child may follow its parent. An
 /// operation whose values can't be kept fails alone; a batch that isn't of this shape fails as a whole, before it begins.
-/// Costs what its operations cost.
+/// A batch has no state of its own to compare, so one with `If-Match` or `If-None-Match` is refused (412). Costs what its
+/// operations cost.
 #[utoipa::path(
     post, path = "/batch", tag = "Write",
     params(Idempotency),
@@ -126,7 +127,7 @@ fn get_operation() {}
                 {"status": 201, "location": "/nodes/REGION~23EU", "body": {"id": "REGION#EU", "attributes": {"name": "Europe"}}},
                 {"status": 422, "problem": {"type": "urn:sapwood:problem:parent-missing", "title": "The parent doesn't exist", "status": 422, "detail": "create the parent first", "field": "parent"}},
             ]})),
-        OfAppend,
+        OfPut,
     )
 )]
 fn batch() {}

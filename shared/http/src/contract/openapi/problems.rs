@@ -83,18 +83,18 @@ macro_rules! problem_sets {
 problem_sets! {
     /// A list.
     OfList = [400, 403, 404, 422, 500, 503];
+    /// A list that no key is asked for.
+    OfRoots = [400, 403, 404, 500, 503];
     /// A list that there always is, be it empty.
     OfAnyList = [400, 403, 422, 500, 503];
     /// One thing that has an entity tag.
     OfThing = [304, 400, 403, 404, 422, 500, 503];
-    /// A write of what needn't be there.
+    /// A write of what needn't be there, or a batch.
     OfPut = [400, 403, 409, 412, 413, 415, 422, 500, 503];
     /// A write of what must be there.
     OfChange = [400, 403, 404, 409, 412, 413, 415, 422, 500, 503];
     /// A removal.
     OfDelete = [400, 403, 404, 409, 412, 422, 500, 503];
-    /// A batch, or a revision that is appended.
-    OfAppend = [400, 403, 409, 413, 415, 422, 500, 503];
     /// What needs no table.
     OfService = [400, 500];
 }

@@ -3,7 +3,7 @@
 use super::params::{
     Continued, Fields, IdPrefix, Known, MaxDepth, NextSegments, OfNode, OfPath, OfRoot, Paging, Strongly, Window,
 };
-use super::problems::{OfAnyList, OfList, OfThing};
+use super::problems::{OfAnyList, OfList, OfRoots, OfThing};
 use crate::contract::{
     AncestorBody, CountBody, DescendantBody, FanoutBody, NodeBody, Page, PathBody, RootBody, TreeBody,
 };
@@ -17,7 +17,7 @@ use crate::contract::{
     params(Paging, Fields, Strongly),
     responses(
         (status = 200, description = "A page of roots.", body = Page<RootBody>, example = json!({"items": [{"id": "REGION#EU", "attributes": {"name": "Europe"}}]})),
-        OfList,
+        OfRoots,
     )
 )]
 fn list_roots() {}

@@ -4,7 +4,7 @@ use super::params::{
     Fields, Idempotency, Known, OfNode, OfRevision, OfTopic, Order, Paging, Preconditions, Prefer, Strongly,
     TopicPrefix,
 };
-use super::problems::{OfAppend, OfChange, OfDelete, OfList, OfThing};
+use super::problems::{OfChange, OfDelete, OfList, OfPut, OfThing};
 use crate::contract::{CreateRevision, LatestBody, Page, RevisionBody};
 
 /// Append a revision
@@ -13,7 +13,7 @@ use crate::contract::{CreateRevision, LatestBody, Page, RevisionBody};
 /// 1 write unit per KB; the stream then writes the `v0_` copy.
 #[utoipa::path(
     post, path = "/nodes/{id}/revisions/{topic}", tag = "Write",
-    params(OfTopic, Prefer, Idempotency),
+    params(OfTopic, Preconditions, Prefer, Idempotency),
     request_body(content = CreateRevision, example = json!({"attributes": {"by": "anna", "result": "passed"}})),
     responses(
         (status = 201, description = "It is appended.", body = RevisionBody,
@@ -21,7 +21,7 @@ use crate::contract::{CreateRevision, LatestBody, Page, RevisionBody};
             example = json!({"id": "CUSTOMER#7", "topic": "Audit", "version": 3, "attributes": {"by": "anna", "result": "passed"}, "created_at": "2026-02-03T04:05:06.789Z", "created_by": "anna", "updated_at": "2026-02-03T04:05:06.789Z", "updated_by": "anna"})),
         (status = 202, description = "It is appended, and isn't copied yet after the wait.", body = RevisionBody,
             headers(("Location" = String, description = "Where it is."), ("ETag" = String, description = "Its entity tag."), ("Preference-Applied" = String, description = "The wait that was kept."))),
-        OfAppend,
+        OfPut,
     )
 )]
 fn append_revision() {}

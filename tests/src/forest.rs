@@ -1,0 +1,103 @@
+//! The trees that base records make, looked at on their own: cycles, orphans, marks left behind.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rand::SeedableRng;
+use rand::rngs::SmallRng;
+use serde_dynamo::AttributeValue::S;
+
+use crate::oracle::{Contents, Item};
+
+/// The nodes of a table by id.
+#[derive(Clone, Debug, Default)]
+pub struct Forest(pub BTreeMap<String, Item>);
+
+impl Forest {
+    /// Those of this table.
+    #[must_use]
+    pub fn of(contents: &Contents) -> Self {
+        let nodes = contents.iter().filter(|((_, sk), _)| sk == "NODE");
+        Self(nodes.map(|((pk, _), item)| (pk.clone(), item.clone())).collect())
+    }
+
+    /// Whether a node is there.
+    #[must_use]
+    pub fn has(&self, id: &str) -> bool {
+        self.0.contains_key(id)
+    }
+
+    /// A node's parent.
+    #[must_use]
+    pub fn parent(&self, id: &str) -> Option<&str> {
+        match self.0.get(id)?.get("parent") {
+            Some(S(parent)) => Some(parent),
+            _ => None,
+        }
+    }
+
+    /// The nodes whose way up comes back to where it was.
+    #[must_use]
+    pub fn in_cycles(&self) -> BTreeSet<&str> {
+        let ends = |id: &str| {
+            let mut at = Some(id);
+            (0..=self.0.len()).any(|_| {
+                at = at.and_then(|id| self.parent(id));
+                at.is_none()
+            })
+        };
+        self.0.keys().map(String::as_str).filter(|id| !ends(id)).collect()
+    }
+
+    /// The nodes whose parent isn't there.
+    #[must_use]
+    pub fn orphans(&self) -> BTreeSet<&str> {
+        let is_orphan = |id: &&str| self.parent(id).is_some_and(|parent| !self.has(parent));
+        self.0.keys().map(String::as_str).filter(is_orphan).collect()
+    }
+
+    /// The nodes that are marked as being removed.
+    #[must_use]
+    pub fn marked(&self) -> BTreeSet<&str> {
+        self.0.iter().filter(|(_, item)| item.contains_key("_leaving")).map(|(id, _)| id.as_str()).collect()
+    }
+
+    /// Panics where a node is in a cycle or an orphan, or still marked.
+    pub fn assert_whole(&self) {
+        assert_eq!(self.in_cycles(), BTreeSet::new(), "in cycles");
+        assert_eq!(self.orphans(), BTreeSet::new(), "orphans");
+        assert_eq!(self.marked(), BTreeSet::new(), "still being removed");
+    }
+}
+
+/// A number that the environment may say.
+#[must_use]
+pub fn number(variable: &str, otherwise: u64) -> u64 {
+    std::env::var(variable).ok().map_or(otherwise, |value| value.parse().unwrap())
+}
+
+/// Chance, from a seed that the environment may say and that is printed.
+#[must_use]
+pub fn chance(variable: &str) -> SmallRng {
+    let any = std::time::UNIX_EPOCH.elapsed().unwrap().subsec_nanos();
+    let seed = number(variable, any.into());
+    println!("{variable}={seed}");
+    SmallRng::seed_from_u64(seed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn forest(nodes: &[(&str, Option<&str>)]) -> Forest {
+        let item = |parent: &Option<&str>| parent.iter().map(|id| ("parent".to_owned(), S((*id).to_owned()))).collect();
+        Forest(nodes.iter().map(|(id, parent)| ((*id).to_owned(), item(parent))).collect())
+    }
+
+    #[test]
+    fn a_cycle_what_hangs_below_it_and_an_orphan_are_found() {
+        let found = forest(&[("a", Some("b")), ("b", Some("a")), ("c", Some("b")), ("d", None), ("e", Some("x"))]);
+        assert_eq!(found.in_cycles(), BTreeSet::from(["a", "b", "c"]));
+        assert_eq!(found.orphans(), BTreeSet::from(["e"]));
+        forest(&[("a", None), ("b", Some("a")), ("c", Some("b"))]).assert_whole();
+    }
+}
