@@ -5,7 +5,7 @@ use sapwood::fanout::{Counts, Fanout};
 use sapwood::keys::{ItemKey, Schema};
 use sapwood::model::{LEAVING, Leaving, Mode};
 use sapwood::plan::Change;
-use sapwood::table::{Deadline, DynamoTable};
+use sapwood::table::{Condition, Deadline, DynamoTable, Table};
 use sapwood_tests::client::{self, node, put, put_all};
 use sapwood_tests::oracle::Oracle;
 use sapwood_tests::running::{Running, TABLE, total};
