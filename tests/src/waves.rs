@@ -2,6 +2,7 @@
 //! its transactions hold.
 
 use std::collections::BTreeMap;
+use std::pin::Pin;
 use std::sync::Mutex;
 
 use sapwood::keys::ItemKey;
@@ -40,7 +41,8 @@ impl<T> Waves<T> {
         std::mem::take(&mut *self.seen.lock().unwrap())
     }
 
-    async fn count<V>(&self, name: &'static str, request: impl Future<Output = V>) -> V {
+    /// Boxed: the SDK's own futures are deep.
+    async fn count<V>(&self, name: &'static str, request: Pin<Box<dyn Future<Output = V> + Send + '_>>) -> V {
         {
             let mut seen = self.seen.lock().unwrap();
             seen.waves += usize::from(seen.under_way == 0);
@@ -55,31 +57,31 @@ impl<T> Waves<T> {
 
 impl<T: Table> Table for Waves<T> {
     async fn read_many(&self, keys: &[ItemKey], reading: &Reading) -> Result<Reply<Found>, TableError> {
-        self.count("BatchGetItem", self.table.read_many(keys, reading)).await
+        self.count("BatchGetItem", Box::pin(self.table.read_many(keys, reading))).await
     }
 
     async fn write_many(&self, writes: &[Write]) -> Result<Reply<Vec<Write>>, TableError> {
-        self.count("BatchWriteItem", self.table.write_many(writes)).await
+        self.count("BatchWriteItem", Box::pin(self.table.write_many(writes))).await
     }
 
     async fn put(&self, item: &Item, condition: &Condition) -> Result<Reply<bool>, TableError> {
-        self.count("PutItem", self.table.put(item, condition)).await
+        self.count("PutItem", Box::pin(self.table.put(item, condition))).await
     }
 
     async fn delete(&self, key: &ItemKey, condition: &Condition) -> Result<Reply<bool>, TableError> {
-        self.count("DeleteItem", self.table.delete(key, condition)).await
+        self.count("DeleteItem", Box::pin(self.table.delete(key, condition))).await
     }
 
     async fn update(&self, key: &ItemKey, update: &Update, condition: &Condition) -> Result<Reply<bool>, TableError> {
-        self.count("UpdateItem", self.table.update(key, update, condition)).await
+        self.count("UpdateItem", Box::pin(self.table.update(key, update, condition))).await
     }
 
     async fn transact(&self, actions: &[Action]) -> Result<Reply<Transacted>, TableError> {
         self.seen.lock().unwrap().transactions.push(actions.to_vec());
-        self.count("TransactWriteItems", self.table.transact(actions)).await
+        self.count("TransactWriteItems", Box::pin(self.table.transact(actions))).await
     }
 
     async fn query(&self, query: &Query) -> Result<Reply<Page>, TableError> {
-        self.count("Query", self.table.query(query)).await
+        self.count("Query", Box::pin(self.table.query(query))).await
     }
 }
