@@ -116,6 +116,7 @@ mutants! {
     an_adopter_that_is_gone_itself_leaves_a_child_behind: removals(Rule::AdoptOnwards), recorded 3265, schedules 100_000;
     a_node_deleted_before_its_last_child_is_released_leaves_it_behind: mixed(Rule::FinishLast), recorded 171, schedules 100_000;
     a_node_deleted_whatever_became_of_it_is_missed: removals(Rule::FinishCondition), recorded 47032, schedules 100_000;
+    a_cursor_that_goes_on_for_another_operation_forgets_what_came_in_since: returns(Rule::CursorOperation), recorded 21987, schedules 100_000;
     a_cursor_that_goes_before_its_node_leaves_the_node: removals(Rule::FinishFirst), recorded 273, schedules 100_000;
     without_a_tombstone_a_late_child_is_an_orphan: removals(Rule::Tombstone), recorded 50, schedules 100_000;
     a_tombstone_for_everybody_removes_another_clients_orphans: mixed(Rule::TombstoneUnder), recorded 17, schedules 100_000;

@@ -106,7 +106,7 @@ impl<T: Table, P: Patience> Down<'_, '_, T, P> {
 
     /// Goes on with a node that was being removed before this change or after it; what doesn't fit a slice is for a cursor.
     async fn remove(&self, node: &NodeRef, cascade: &Cascade) -> Result<(), Failure> {
-        match self.remove_slice(node, Position::Releasing, None, cascade).await? {
+        match self.remove_slice(node, None, None, cascade).await? {
             Ended::Nothing => Ok(()),
             Ended::On(cursor) => self.start(node, &cursor).await,
             Ended::Finish(item) => self.removal().finish(node, &item).await,
@@ -121,15 +121,15 @@ impl<T: Table, P: Patience> Down<'_, '_, T, P> {
     async fn remove_slice(
         &self,
         node: &NodeRef,
-        position: Position,
+        from: Option<&Position>,
         after: Option<String>,
         cascade: &Cascade,
     ) -> Result<Ended, Failure> {
-        let on = match self.removal().slice(node, position, after, cascade.touches).await? {
+        let on = match self.removal().slice(node, from, after, cascade.touches).await? {
             Slice::Done => None,
             Slice::Touch { children, next } => {
                 self.touch_all(node, children, cascade).await?;
-                next.map(|after| (Position::Releasing, after))
+                next.map(|after| (Position::Left, after))
             }
             Slice::On { position, after } => Some((position, after)),
             Slice::Finish(item) => return Ok(Ended::Finish(item)),
@@ -162,7 +162,7 @@ impl<T: Table, P: Patience> Down<'_, '_, T, P> {
             self.touch_page(node, &page, &cascade).await?;
             page.next.map_or(Ended::Nothing, |next| Ended::On(Cursor { after: Some(next), ..cursor.clone() }))
         } else {
-            Box::pin(self.remove_slice(node, cursor.position, cursor.after.clone(), &cascade)).await?
+            Box::pin(self.remove_slice(node, Some(&cursor.position), cursor.after.clone(), &cascade)).await?
         };
         let mine = if self.fanout.rules.keeps(Rule::CursorCondition) {
             Condition::Is { name: Cursor::SEQUENCE.into(), value: Some(text(&cursor.sequence)) }

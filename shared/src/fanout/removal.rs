@@ -38,47 +38,54 @@ impl<T: Table, P: Patience> Removal<'_, '_, T, P> {
         Releasing { store: self.store, fanout: self.fanout }
     }
 
-    /// Does one slice, whatever the record said: by what the node's base record and its lineage say now.
+    /// Does one slice, whatever the record said: by what the node's base record and its lineage say now. `from` is where a
+    /// cursor stands; without one this is the first slice.
     pub(super) async fn slice(
         &self,
         node: &NodeRef,
-        position: Position,
+        from: Option<&Position>,
         mut after: Option<String>,
         touches: bool,
     ) -> Result<Slice, Failure> {
-        let Some((item, departure)) = self.present(node).await? else {
-            return self.left(node, position, after, touches).await;
+        // What another operation has done counts for nothing: its children may have come in since.
+        let goes_on = |operation: &String| match from {
+            Some(Position::Releasing(own) | Position::Revisions(own)) => {
+                own == operation || !self.fanout.rules.keeps(Rule::CursorOperation)
+            }
+            Some(Position::Left | Position::Touching) => false,
+            None => true,
         };
-        if position != Position::Revisions {
+        let releases = !matches!(from, Some(Position::Revisions(_)));
+        let touches = touches && releases;
+        let present = self.present(node).await?.filter(|(_, departure)| goes_on(&departure.leaving.operation));
+        let Some((item, departure)) = present else {
+            return self.left(node, after, touches).await;
+        };
+        let operation = || departure.leaving.operation.clone();
+        if releases {
             let page = self.store.query(&self.children(node, after.clone())).await?;
             if !self.releasing().release(node, &departure, self.ids(&page)).await? {
-                return self.left(node, position, after, touches).await;
+                return self.left(node, after, touches).await;
             }
             if let Some(after) = page.next {
                 if !self.fanout.rules.keeps(Rule::FinishLast) {
                     self.finish(node, &item).await?;
                 }
-                return Ok(Slice::On { position: Position::Releasing, after });
+                return Ok(Slice::On { position: Position::Releasing(operation()), after });
             }
             after = None;
         }
         if departure.leaving.revisions
             && let Some(after) = self.delete_revisions(node, &departure.leaving, after).await?
         {
-            return Ok(Slice::On { position: Position::Revisions, after });
+            return Ok(Slice::On { position: Position::Revisions(operation()), after });
         }
         Ok(Slice::Finish(item))
     }
 
     /// The children that are still there of a node that isn't being removed, or isn't there.
-    async fn left(
-        &self,
-        node: &NodeRef,
-        position: Position,
-        after: Option<String>,
-        touches: bool,
-    ) -> Result<Slice, Failure> {
-        if position == Position::Revisions || !touches {
+    async fn left(&self, node: &NodeRef, after: Option<String>, touches: bool) -> Result<Slice, Failure> {
+        if !touches {
             return Ok(Slice::Done);
         }
         let page = self.store.query(&self.children(node, after)).await?;

@@ -16,20 +16,23 @@ pub struct Cursor {
 }
 
 /// What a cursor's slices are for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Position {
     /// Children are touched.
     Touching,
-    /// The node is, or was, being removed: its children are released, or touched if they are still there after it.
-    Releasing,
-    /// The node is being removed, and its revisions with it.
-    Revisions,
+    /// The node was being removed and isn't any more, or is gone: children that are still there are touched.
+    Left,
+    /// The node is being removed by this operation: its children are released. Another operation begins anew.
+    Releasing(String),
+    /// The same, with its children released: its revisions are deleted.
+    Revisions(String),
 }
 
 impl Cursor {
     /// The attribute that holds the sequence number.
     pub const SEQUENCE: &str = "sequence";
     const AFTER: &str = "after";
+    const LEFT: &str = "left";
     const RELEASING: &str = "releasing";
     const REVISIONS: &str = "revisions";
 
@@ -41,12 +44,13 @@ impl Cursor {
         if let Some(after) = &self.after {
             item.insert(Self::AFTER.into(), text(after));
         }
-        let mark = match self.position {
+        let mark = match &self.position {
             Position::Touching => None,
-            Position::Releasing => Some(Self::RELEASING),
-            Position::Revisions => Some(Self::REVISIONS),
+            Position::Left => Some((Self::LEFT, AttributeValue::Bool(true))),
+            Position::Releasing(operation) => Some((Self::RELEASING, text(operation))),
+            Position::Revisions(operation) => Some((Self::REVISIONS, text(operation))),
         };
-        item.extend(mark.map(|name| (name.to_owned(), AttributeValue::Bool(true))));
+        item.extend(mark.map(|(name, value)| (name.to_owned(), value)));
         item
     }
 
@@ -57,10 +61,12 @@ impl Cursor {
             None => None,
             Some(_) => Some(text_of(item, Self::AFTER)?.to_owned()),
         };
-        let position = match (item.contains_key(Self::RELEASING), item.contains_key(Self::REVISIONS)) {
-            (false, false) => Position::Touching,
-            (true, false) => Position::Releasing,
-            (_, true) => Position::Revisions,
+        let operation = |name| text_of(item, name).map(str::to_owned);
+        let position = match (operation(Self::REVISIONS), operation(Self::RELEASING)) {
+            (Some(operation), _) => Position::Revisions(operation),
+            (None, Some(operation)) => Position::Releasing(operation),
+            (None, None) if item.contains_key(Self::LEFT) => Position::Left,
+            (None, None) => Position::Touching,
         };
         Some(Self { sequence: text_of(item, Self::SEQUENCE)?.to_owned(), after, position })
     }

@@ -65,6 +65,8 @@ pub enum Rule {
     FinishLast,
     /// It is deleted only while it is being removed by this operation.
     FinishCondition,
+    /// A cursor goes on with the removal of its own operation only.
+    CursorOperation,
     /// A cursor goes after the node, not before.
     FinishFirst,
     /// A removed node's lineage gives way to a tombstone.
