@@ -9,7 +9,7 @@
 //! - [`plan`]: what has to be written, given what was read. Pure and synchronous.
 //! - [`table`]: the [`Table`](table::Table) that plans run on; DynamoDB's is behind the feature `dynamodb`.
 //! - [`query`]: the reads of the HTTP API, and their cursors.
-//! - [`write`]: the writes of the HTTP API: base records, and moves that never make a cycle.
+//! - [`mod@write`]: the writes of the HTTP API: base records, and moves that never make a cycle.
 //! - [`fanout`]: runs plans on a table, a batch of stream records at a time.
 //!
 //! `ARCHITECTURE.md` in the repository has the protocol with the reason for each step.

@@ -117,7 +117,8 @@ async fn under_load_nothing_fails_and_nothing_is_lost() {
     assert_eq!(answers.values().sum::<usize>() as u64, load.requests);
     let done: usize = answers.iter().filter(|((_, status), _)| *status < 300).map(|(_, count)| count).sum();
     assert!(done as u64 > load.requests / 2, "{done} were done");
-    let wrong = load.record.lock().unwrap().wrong(&load.serving.running.contents().await);
+    let contents = load.serving.running.contents().await;
+    let wrong = load.record.lock().unwrap().wrong(&contents);
     assert!(wrong.is_empty(), "{} wrong: {:#?}", wrong.len(), &wrong[..wrong.len().min(10)]);
     load.serving.running.assert_right(&Oracle::default()).await;
 }
