@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-use api_reader::{Config, State, router};
+use api_reader::{Config, Shared, State, router};
 use sapwood::table::DynamoTable;
 use sapwood_http::{log, serve};
 
@@ -14,6 +14,7 @@ async fn main() -> Result<(), Box<dyn Error + Send + Sync>> {
         Config::read(|name| std::env::var(name).ok()).inspect_err(|error| tracing::error!(%error, "settings"))?;
     let aws = aws_config::load_from_env().await;
     let table = DynamoTable::new(&aws, config.table_name, config.settings.schema.clone());
-    let state = State::new(move |deadline| table.until(deadline), config.settings, config.cursors);
-    serve::run_lambda(router(state), config.options).await
+    let Config { settings, cursors, options, .. } = config;
+    let state = State::new(move |deadline| table.until(deadline), Shared { settings, cursors });
+    serve::run_lambda(router(state), options).await
 }

@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-use api_writer::{Config, Source, State, router};
+use api_writer::{Config, Shared, Source, State, router};
 use sapwood::table::DynamoTable;
 use sapwood_http::{log, serve};
 
@@ -14,7 +14,8 @@ async fn main() -> Result<(), Box<dyn Error + Send + Sync>> {
         Config::read(|name| std::env::var(name).ok()).inspect_err(|error| tracing::error!(%error, "settings"))?;
     let aws = aws_config::load_from_env().await;
     let table = DynamoTable::new(&aws, config.table_name, config.settings.schema.clone());
-    let tables = move |deadline| table.until(deadline);
-    let state = State::new(tables, config.settings, config.revisions_mutable, Source::system());
-    serve::run_lambda(router(state), config.options).await
+    let Config { settings, revisions_mutable, options, .. } = config;
+    let shared = Shared { settings, revisions_mutable, source: Source::system() };
+    let state = State::new(move |deadline| table.until(deadline), shared);
+    serve::run_lambda(router(state), options).await
 }

@@ -14,3 +14,4 @@ pub mod parameters;
 pub mod path;
 pub mod problem;
 pub mod serve;
+pub mod state;
