@@ -149,7 +149,12 @@ fn is_for_writer(asked: &Asked) -> bool {
 
 /// Sends an event to a function.
 pub async fn through_gateway(function: &Lambda, event: &Value) -> Answered {
-    let response = answer(function, &event.to_string()).await.unwrap();
+    answered_to(&answer(function, &event.to_string()).await.unwrap())
+}
+
+/// What a function's answer comes to for the client.
+#[must_use]
+pub fn answered_to(response: &Value) -> Answered {
     let headers = response["headers"].as_object().into_iter().flatten();
     let body = response["body"].as_str().unwrap_or_default();
     Answered {

@@ -12,6 +12,7 @@ pub mod forest;
 pub mod memory;
 pub mod oracle;
 pub mod running;
+pub mod runtime_api;
 pub mod serving;
 pub mod sim;
 pub mod stand;

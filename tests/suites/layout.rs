@@ -152,8 +152,9 @@ fn wrong_directions(packages: &[Package]) -> Vec<String> {
             let allowed: &[&str] = match kind(&package.directory).as_str() {
                 "shared" if package.directory == "shared" => &[],
                 "shared" => &["shared"],
-                "functions" => &["shared"],
                 // A suite that starts a binary has to be of that binary's package: cargo tells no other where it is.
+                "functions" if for_tests => &["shared", "tests"],
+                "functions" => &["shared"],
                 "infra" if for_tests => &["shared", "functions", "infra", "tests"],
                 "infra" | "tests" => &["shared", "functions", "infra"],
                 _ => panic!("{} is no part of the layout", package.directory),
@@ -175,7 +176,10 @@ fn a_dependency_between_functions_or_upwards_is_found_however_it_is_written() {
     let packages = [
         package("shared", "[package]\nname = \"sapwood\"\n[dev-dependencies]\nwriter = { path = \"..\" }"),
         package("functions/writer", "[package]\nname = \"writer\"\n[dependencies]\nsapwood.workspace = true"),
-        package("functions/reader", "[package]\nname = \"reader\"\n[dependencies.writer]\nworkspace = true"),
+        package(
+            "functions/reader",
+            "[package]\nname = \"reader\"\n[dependencies.writer]\nworkspace = true\n[dev-dependencies]\nthe-tests = \"1\"",
+        ),
         package(
             "functions/third",
             "[package]\nname = \"third\"\n[target.'cfg(unix)'.build-dependencies]\nreader = \"1\"\n[lints]\nwriter = 1",
@@ -186,6 +190,7 @@ fn a_dependency_between_functions_or_upwards_is_found_however_it_is_written() {
             "[package]\nname = \"a\"\n[dev-dependencies]\nthe-tests = \"1\"\n[dependencies]\nb.path = \"\"",
         ),
         package("infra/b", "[package]\nname = \"b\"\n[dependencies]\nthe-tests.workspace = true"),
+        package("functions/fourth", "[package]\nname = \"fourth\"\n[dependencies]\nthe-tests.workspace = true"),
     ];
     assert_eq!(
         wrong_directions(&packages),
@@ -193,7 +198,8 @@ fn a_dependency_between_functions_or_upwards_is_found_however_it_is_written() {
             "shared depends on functions/writer",
             "functions/reader depends on functions/writer",
             "functions/third depends on functions/reader",
-            "infra/b depends on tests"
+            "infra/b depends on tests",
+            "functions/fourth depends on tests"
         ]
     );
 }

@@ -15,8 +15,9 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use lambda_http::Error;
 use lambda_http::aws_lambda_events::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpResponse};
-use lambda_http::lambda_runtime::{self, Context, LambdaEvent, service_fn};
+use lambda_http::lambda_runtime::{self, Context, Diagnostic, LambdaEvent, service_fn};
 use sapwood::table::Deadline;
+use serde_json::value::RawValue;
 use tokio::time::Instant;
 
 use super::Options;
@@ -34,10 +35,38 @@ const LEFT_FOR_THE_ANSWER: Duration = Duration::from_secs(1);
 /// What the runtime gives up on.
 pub async fn run_lambda(router: Router, options: Options) -> Result<(), Error> {
     let lambda = &lambda_service(router, options);
-    lambda_runtime::run(service_fn(|event: LambdaEvent<ApiGatewayV2httpRequest>| async move {
-        Ok::<_, Error>(lambda.handle(event.payload, &event.context).await)
+    lambda_runtime::run(service_fn(|event: LambdaEvent<Box<RawValue>>| async move {
+        let request = request(event.payload.get())?;
+        Ok::<_, NoRequest>(lambda.handle(request, &event.context).await)
     }))
     .await
+}
+
+/// An event that isn't an HTTP request as API Gateway or a function URL sends it. The invocation fails, the process goes on.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "this is no request of an HTTP API or a function URL in payload format 2.0 (look at `{at}`); REST APIs, load balancers and \
+     event sources can't invoke this function"
+)]
+pub struct NoRequest {
+    /// Where in the event it was noticed; never what stands there.
+    at: String,
+}
+
+impl From<NoRequest> for Diagnostic {
+    fn from(error: NoRequest) -> Self {
+        Self { error_type: "NoRequest".to_owned(), error_message: error.to_string() }
+    }
+}
+
+fn request(event: &str) -> Result<ApiGatewayV2httpRequest, NoRequest> {
+    let request: ApiGatewayV2httpRequest =
+        serde_path_to_error::deserialize(&mut serde_json::Deserializer::from_str(event))
+            .map_err(|error| NoRequest { at: error.path().to_string() })?;
+    match request.raw_path {
+        Some(_) => Ok(request),
+        None => Err(NoRequest { at: "rawPath".to_owned() }),
+    }
 }
 
 /// A router as it is served under Lambda.
@@ -49,15 +78,16 @@ pub fn lambda_service(router: Router, options: Options) -> Lambda {
 /// Answers an event given as JSON as the function would, with the whole of an invocation's time: for tests without a runtime.
 ///
 /// # Errors
-/// For what is no event of API Gateway's; the runtime fails such an invocation.
+/// [`NoRequest`]; the runtime fails such an invocation.
 #[allow(clippy::disallowed_methods, reason = "an invocation ends at a moment of the clock")]
-pub async fn answer(lambda: &Lambda, event: &str) -> Result<serde_json::Value, serde_json::Error> {
+pub async fn answer(lambda: &Lambda, event: &str) -> Result<serde_json::Value, Error> {
+    let request = request(event)?;
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let end = now + REQUEST_TIME_MAX + LEFT_FOR_THE_ANSWER;
     let mut context = Context::default();
     context.request_id = "test".to_owned();
     context.deadline = u64::try_from(end.as_millis()).unwrap_or(u64::MAX);
-    serde_json::to_value(lambda.handle(serde_json::from_str(event)?, &context).await)
+    Ok(serde_json::to_value(lambda.handle(request, &context).await)?)
 }
 
 /// A router as it is served under Lambda.

@@ -20,6 +20,6 @@ mod target;
 mod tests;
 
 pub use answer::{Api, REQUEST_TIME_MAX, service};
-pub use lambda::{Lambda, answer, lambda_service, run_lambda};
+pub use lambda::{Lambda, NoRequest, answer, lambda_service, run_lambda};
 pub use local::serve_local;
 pub use options::Options;

@@ -1,0 +1,242 @@
+//! Functions as Lambda runs them: the binary, on a stand-in for Lambda's runtime API ([AWS: the API][aws]).
+//!
+//! Only a package's own tests are told where its binary is, so each function's package has a suite that uses this.
+//!
+//! [aws]: https://docs.aws.amazon.com/lambda/latest/dg/runtimes-api.html
+
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use sapwood_local::template::Template;
+use serde_json::Value;
+use tempfile::NamedTempFile;
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Mutex as AsyncMutex, mpsc, watch};
+use tokio::time::timeout;
+
+use crate::running::{TABLE, TEMPLATE};
+
+/// How long anything may take before a test gives up.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// What an invocation came to: the answer, or the error that the function reported.
+pub type Outcome = Result<Value, Value>;
+
+/// A function's process. It is killed when this is dropped.
+pub struct Function {
+    process: Child,
+    log: NamedTempFile,
+    api: RuntimeApi,
+}
+
+impl Function {
+    /// Starts a binary with Lambda's environment and these variables.
+    pub async fn start<'a>(binary: impl AsRef<Path>, variables: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
+        let api = RuntimeApi::start().await;
+        let log = NamedTempFile::new().unwrap();
+        // One place to write at for both.
+        let output = log.reopen().unwrap();
+        let process = Command::new(binary.as_ref())
+            .env_clear()
+            .envs([("AWS_LAMBDA_RUNTIME_API", api.address.as_str()), ("AWS_LAMBDA_FUNCTION_NAME", "function")])
+            .envs([("AWS_LAMBDA_FUNCTION_VERSION", "1"), ("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", "512")])
+            .envs([("AWS_REGION", "eu-central-1"), ("AWS_ACCESS_KEY_ID", "local"), ("AWS_SECRET_ACCESS_KEY", "local")])
+            .envs(variables)
+            .stdout(output.try_clone().unwrap())
+            .stderr(output)
+            .spawn()
+            .unwrap();
+        Self { process, log, api }
+    }
+
+    /// Waits until the function asks for its first event: it is initialised.
+    pub async fn ready(&mut self) {
+        let asked = timeout(PATIENCE, self.api.asked.wait_for(|asked| *asked)).await;
+        assert!(asked.is_ok_and(|asked| asked.is_ok()), "it never asked for an event: {}", self.log());
+    }
+
+    /// Invokes it with an event and the time that the template gives.
+    pub async fn invoke(&mut self, event: &str) -> Outcome {
+        self.invoke_within(Duration::from_secs(29), event).await
+    }
+
+    /// Invokes it with an event and this much time.
+    pub async fn invoke_within(&mut self, time: Duration, event: &str) -> Outcome {
+        self.api.events.send((event.to_owned(), time)).unwrap();
+        match timeout(PATIENCE, self.api.outcomes.recv()).await {
+            Ok(Some(outcome)) => outcome,
+            _ => panic!("no answer: {}", self.log()),
+        }
+    }
+
+    /// Waits for the process to end by itself, and says how.
+    pub async fn ended(&mut self) -> ExitStatus {
+        let begun = Instant::now();
+        loop {
+            if let Some(status) = self.process.try_wait().unwrap() {
+                return status;
+            }
+            assert!(begun.elapsed() < PATIENCE, "it goes on: {}", self.log());
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    }
+
+    /// Whether it has asked for an event.
+    #[must_use]
+    pub fn has_asked(&self) -> bool {
+        *self.api.asked.borrow()
+    }
+
+    /// What it reported instead of asking for events.
+    #[must_use]
+    pub fn init_error(&self) -> Option<Value> {
+        self.api.init_error.lock().unwrap().clone()
+    }
+
+    /// All that it has written to its standard output and error so far.
+    #[must_use]
+    pub fn log(&self) -> String {
+        let mut text = String::new();
+        self.log.reopen().unwrap().read_to_string(&mut text).unwrap();
+        text
+    }
+
+    /// The most memory that it has had, in KiB.
+    #[must_use]
+    pub fn peak_memory_kib(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.id())).unwrap();
+        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("Linux says it");
+        peak.trim().trim_end_matches("kB").trim().parse().unwrap()
+    }
+}
+
+impl Drop for Function {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// The environment that template.yaml gives a function, by its logical id, with the `DynamoDB` at `url`.
+#[must_use]
+pub fn environment(function: &str, url: &str) -> BTreeMap<String, String> {
+    let template = Template::parse_with(TEMPLATE, &BTreeMap::new()).unwrap();
+    let given = BTreeMap::from([("CURSOR_KEY".to_owned(), "a key for tests, of no secrecy".to_owned())]);
+    let mut variables = template.environment_of(function, TABLE, &given).unwrap();
+    variables.insert("AWS_ENDPOINT_URL_DYNAMODB".to_owned(), url.to_owned());
+    variables
+}
+
+/// The environment as [`Function::start`] takes it.
+pub fn pairs(variables: &BTreeMap<String, String>) -> impl Iterator<Item = (&str, &str)> {
+    variables.iter().map(|(name, value)| (name.as_str(), value.as_str()))
+}
+
+/// What stands in for Lambda.
+struct RuntimeApi {
+    address: String,
+    events: mpsc::UnboundedSender<(String, Duration)>,
+    outcomes: mpsc::UnboundedReceiver<Outcome>,
+    asked: watch::Receiver<bool>,
+    init_error: Arc<Mutex<Option<Value>>>,
+}
+
+/// The other end of it, which its connections share.
+struct Lambda {
+    events: AsyncMutex<mpsc::UnboundedReceiver<(String, Duration)>>,
+    outcomes: mpsc::UnboundedSender<Outcome>,
+    asked: watch::Sender<bool>,
+    init_error: Arc<Mutex<Option<Value>>>,
+}
+
+impl RuntimeApi {
+    async fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let (events, to_hand_out) = mpsc::unbounded_channel();
+        let (answered, outcomes) = mpsc::unbounded_channel();
+        let (asks, asked) = watch::channel(false);
+        let init_error = Arc::default();
+        let lambda = Arc::new(Lambda {
+            events: AsyncMutex::new(to_hand_out),
+            outcomes: answered,
+            asked: asks,
+            init_error: Arc::clone(&init_error),
+        });
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                tokio::spawn(Arc::clone(&lambda).connection(stream));
+            }
+        });
+        Self { address, events, outcomes, asked, init_error }
+    }
+}
+
+impl Lambda {
+    async fn connection(self: Arc<Self>, mut stream: TcpStream) {
+        // As a benchmark has it, too: no answer waits for more to send.
+        stream.set_nodelay(true).unwrap();
+        let (read, mut write) = stream.split();
+        let mut read = BufReader::new(read);
+        let mut count = 0;
+        while let Some((line, body)) = request(&mut read).await {
+            let body = || serde_json::from_slice(&body).unwrap_or(Value::Null);
+            let answer = if line.contains("/invocation/next") {
+                self.asked.send_replace(true);
+                let Some((event, time)) = self.events.lock().await.recv().await else { return };
+                count += 1;
+                invocation(count, &event, time)
+            } else {
+                if line.contains("/init/error") {
+                    *self.init_error.lock().unwrap() = Some(body());
+                } else {
+                    let outcome = if line.contains("/response") { Ok(body()) } else { Err(body()) };
+                    // Nobody is left to hear it once a test is over.
+                    let _ = self.outcomes.send(outcome);
+                }
+                "HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n".to_owned()
+            };
+            if write.write_all(answer.as_bytes()).await.is_err() {
+                return;
+            }
+        }
+    }
+}
+
+fn invocation(number: usize, event: &str, time: Duration) -> String {
+    let deadline = SystemTime::now().duration_since(UNIX_EPOCH).unwrap() + time;
+    format!(
+        "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nLambda-Runtime-Aws-Request-Id: request-{number}\r\n\
+         Lambda-Runtime-Deadline-Ms: {}\r\n\
+         Lambda-Runtime-Invoked-Function-Arn: arn:aws:lambda:eu-central-1:123456789012:function:function\r\n\
+         Lambda-Runtime-Trace-Id: Root=1-67409f2e-0a1b2c3d4e5f60718293a4b5;Parent=53995c3f42cd8ad8;Sampled=0\r\n\
+         Content-Length: {}\r\n\r\n{event}",
+        deadline.as_millis(),
+        event.len()
+    )
+}
+
+/// Reads one request: its first line and its body.
+async fn request(read: &mut (impl AsyncBufReadExt + Unpin)) -> Option<(String, Vec<u8>)> {
+    let mut first = String::new();
+    read.read_line(&mut first).await.ok().filter(|read| *read > 0)?;
+    let mut length = 0;
+    loop {
+        let mut header = String::new();
+        read.read_line(&mut header).await.ok().filter(|read| *read > 0)?;
+        match header.trim().to_lowercase().split_once(':') {
+            None => break,
+            Some(("content-length", value)) => length = value.trim().parse().ok()?,
+            Some(("transfer-encoding", _)) => panic!("the runtime sends chunks, which this doesn't read"),
+            Some(_) => {}
+        }
+    }
+    let mut body = vec![0; length];
+    read.read_exact(&mut body).await.ok()?;
+    Some((first, body))
+}
