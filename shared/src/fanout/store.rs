@@ -135,11 +135,12 @@ impl<'a, T: Table, P: Patience> Store<'a, T, P> {
         read
     }
 
+    // Requests are boxed: that of an SDK is large, and all that awaits it would be as large.
     async fn get_chunk(&self, mut keys: Vec<ItemKey>, schema: &Schema) -> Read {
         let mut read = Read::default();
         let mut attempt = 0;
         while !keys.is_empty() {
-            let again = match self.answer(attempt, self.table.get_many(&keys).await) {
+            let again = match self.answer(attempt, Box::pin(self.table.get_many(&keys)).await) {
                 Ok(Found { items, unprocessed }) => {
                     if unprocessed.len() < keys.len() {
                         attempt = 0;
@@ -175,7 +176,7 @@ impl<'a, T: Table, P: Patience> Store<'a, T, P> {
         while let Some(mut writes) = batches.pop() {
             let mut attempt = 0;
             while !writes.is_empty() {
-                let again = match self.answer(attempt, self.table.write_many(&writes).await) {
+                let again = match self.answer(attempt, Box::pin(self.table.write_many(&writes)).await) {
                     Ok(unprocessed) => {
                         if unprocessed.len() < writes.len() {
                             attempt = 0;
@@ -251,7 +252,7 @@ impl<'a, T: Table, P: Patience> Store<'a, T, P> {
     {
         let mut attempt = 0;
         loop {
-            match self.answer(attempt, request().await) {
+            match self.answer(attempt, Box::pin(request()).await) {
                 Ok(value) => return Ok(value),
                 Err(error) if error.kind == ErrorKind::Refuse => {
                     self.note(key, format!("the table refuses this request: {error}"));

@@ -132,7 +132,8 @@ impl<'a, T: Table, P: Patience> Session<'a, T, P> {
     {
         let mut attempt = 0;
         loop {
-            let answer = request().await;
+            // Boxed: the request of an SDK is large, and all that awaits it would be as large.
+            let answer = Box::pin(request()).await;
             self.count(attempt, answer.as_ref().ok());
             match answer {
                 Ok(reply) => return Ok(reply.value),
