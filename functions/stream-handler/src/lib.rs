@@ -15,6 +15,7 @@ use sapwood::table::{Deadline, DynamoTable};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use tracing::{info, warn};
+use uuid::Uuid;
 
 pub use config::{Config, ConfigError};
 pub use record::decode;
@@ -77,7 +78,8 @@ impl Handler {
             }
         }
         let table = self.table.until(deadline);
-        let mut report = self.fanout.run(&table, &deadline, &changes).await;
+        let name = Uuid::new_v4().to_string();
+        let mut report = self.fanout.run(&table, &deadline, &name, &changes).await;
         problems.append(&mut report.problems);
         report.problems = problems;
         log(request_id, event.records.len(), &report);

@@ -262,7 +262,7 @@ impl<T: Table, P: Patience> Round<'_, '_, T, P> {
     }
 
     /// Reads the parents again. Returns the nodes whose parent isn't any more where their plan took it to be. Those whose
-    /// parent is being removed, or has been, are released.
+    /// parent has been removed are released.
     async fn confirm(
         &mut self,
         planned: &[Planned],

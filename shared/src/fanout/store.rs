@@ -1,6 +1,7 @@
 //! Requests on a table: cut to size, several in flight, tried again for as long as there is time, and counted.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use futures::stream::{self, StreamExt};
@@ -72,6 +73,8 @@ pub(super) struct Store<'a, T, P> {
     table: &'a T,
     patience: &'a P,
     limits: Limits,
+    run: &'a str,
+    names: AtomicU64,
     counts: Mutex<Counts>,
     problems: Mutex<Vec<Problem>>,
 }
@@ -81,8 +84,14 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl<'a, T: Table, P: Patience> Store<'a, T, P> {
-    pub(super) fn new(table: &'a T, patience: &'a P, limits: Limits) -> Self {
-        Self { table, patience, limits, counts: Mutex::default(), problems: Mutex::default() }
+    pub(super) fn new(table: &'a T, patience: &'a P, limits: Limits, run: &'a str) -> Self {
+        let (names, counts, problems) = (AtomicU64::new(0), Mutex::default(), Mutex::default());
+        Self { table, patience, limits, run, names, counts, problems }
+    }
+
+    /// A name that nothing else has had, as long as no two runs have the same.
+    pub(super) fn name(&self) -> String {
+        format!("{}-{}", self.run, self.names.fetch_add(1, Ordering::Relaxed))
     }
 
     pub(super) fn finish(self) -> (Counts, Vec<Problem>) {
@@ -230,9 +239,18 @@ impl<'a, T: Table, P: Patience> Store<'a, T, P> {
         self.persist(key, || self.table.set(key, attribute, value, condition)).await
     }
 
-    /// Changes attributes; whether the condition held.
-    pub(super) async fn update(&self, key: &ItemKey, update: &Update, condition: &Condition) -> Result<bool, Failure> {
-        self.persist(key, || self.table.update(key, update, condition)).await
+    /// Changes attributes, as each attempt asks anew; whether the condition held.
+    pub(super) async fn update(
+        &self,
+        key: &ItemKey,
+        update: impl Fn() -> Update,
+        condition: &Condition,
+    ) -> Result<bool, Failure> {
+        let attempt = || {
+            let update = update();
+            async move { self.table.update(key, &update, condition).await }
+        };
+        self.persist(key, attempt).await
     }
 
     /// Runs a transaction, which is about the item of this key.
