@@ -170,6 +170,7 @@ pub fn total(reports: &[Report]) -> Counts {
     reports.iter().fold(Counts::default(), |sum, Report { counts, .. }| Counts {
         requests: sum.requests + counts.requests,
         retries: sum.retries + counts.retries,
+        conflicts: sum.conflicts + counts.conflicts,
         read_units: sum.read_units + counts.read_units,
         write_units: sum.write_units + counts.write_units,
         rounds: sum.rounds + counts.rounds,
