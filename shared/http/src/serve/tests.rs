@@ -2,9 +2,12 @@
 
 mod alike;
 mod client;
+mod figures;
 mod gateway;
 mod lines;
 
+use std::io::Write;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use axum::extract::{RawQuery, Request};
@@ -22,6 +25,27 @@ use crate::caller::{Authority, Caller};
 use crate::parameters::{NoParameters, Parameters};
 use crate::path::{IdPath, PathParams};
 use crate::problem::Problem;
+
+/// What is written.
+#[derive(Clone, Default)]
+struct Lines(Arc<Mutex<Vec<u8>>>);
+
+impl Lines {
+    fn text(&self) -> String {
+        String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
+    }
+}
+
+impl Write for Lines {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
 
 /// Says back what it understood.
 async fn node(IdPath(id): IdPath, RawQuery(query): RawQuery) -> Json<Value> {
