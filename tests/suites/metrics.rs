@@ -42,7 +42,7 @@ fn now() -> u64 {
 
 /// The rows of a table: what the handler puts besides lineages.
 fn rows(contents: &Contents) -> BTreeSet<(String, String)> {
-    let is_row = |sk: &str| ["NODE#", "PATH#", "ROOT#"].iter().any(|prefix| sk.starts_with(prefix));
+    let is_row = |sk: &str| ["NODE#", "PATH#", "ROOT#", "ORPHAN#"].iter().any(|prefix| sk.starts_with(prefix));
     contents.keys().filter(|(_, sk)| is_row(sk)).cloned().collect()
 }
 

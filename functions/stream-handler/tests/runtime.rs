@@ -127,4 +127,54 @@ fn without_a_table_name_it_ends_and_says_why() {
     assert!(!output.status.success());
     let said = String::from_utf8(output.stdout).unwrap();
     assert!(said.contains("TABLE_NAME isn't set"), "{said}");
+    // One line, which Lambda takes for an error.
+    let line: serde_json::Value = serde_json::from_str(&said).unwrap();
+    assert!(line["level"] == "ERROR" && line["timestamp"].is_string(), "{said}");
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), "");
+}
+
+/// Hands this event out, and returns what is on standard output afterwards.
+fn output_of(event: &str, variables: &[(&str, &str)]) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let api = listener.local_addr().unwrap().to_string();
+    let variables = [&[("TABLE_NAME", "things")], variables].concat();
+    let mut running = Running(function(&api, &variables).spawn().unwrap());
+    assert_eq!(serve(&listener, &[event.to_owned()]).len(), 1);
+    running.0.kill().unwrap();
+    let mut output = String::new();
+    running.0.stdout.take().unwrap().read_to_string(&mut output).unwrap();
+    output
+}
+
+#[test]
+fn with_a_namespace_each_batch_is_a_bare_line_of_figures_as_well() {
+    let output = output_of(r#"{"Records":[17]}"#, &[("METRICS_NAMESPACE", "Trees")]);
+    let lines: Vec<serde_json::Value> = output.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let figures: Vec<_> = lines.iter().filter(|line| line.get("_aws").is_some()).collect();
+    let [line] = figures[..] else { panic!("{output}") };
+    assert_eq!(line["_aws"]["CloudWatchMetrics"][0]["Namespace"], "Trees");
+    assert_eq!(line["FunctionName"], "stream-handler");
+    assert_eq!((&line["Records"], &line["BadRecords"]), (&1.into(), &1.into()));
+    assert!(line.get("level").is_none() && line.get("message").is_none());
+}
+
+#[test]
+fn without_a_namespace_there_are_no_figures() {
+    for variables in [&[][..], &[("METRICS_NAMESPACE", "")]] {
+        let output = output_of(r#"{"Records":[17]}"#, variables);
+        assert!(output.contains("\"batch\"") && !output.contains("_aws"), "{output}");
+    }
+}
+
+#[test]
+fn it_lives_on_when_nobody_reads_what_it_writes() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let api = listener.local_addr().unwrap().to_string();
+    let variables = [("TABLE_NAME", "things"), ("METRICS_NAMESPACE", "Trees")];
+    let mut running = Running(function(&api, &variables).spawn().unwrap());
+    drop((running.0.stdout.take(), running.0.stderr.take()));
+    let answers = serve(&listener, &[r#"{"Records":[17]}"#.to_owned(), r#"{"Records":[]}"#.to_owned()]);
+    for (_, answer) in answers {
+        assert_eq!(answer, r#"{"batchItemFailures":[]}"#);
+    }
 }
