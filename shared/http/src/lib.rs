@@ -9,7 +9,6 @@ pub mod caller;
 pub mod contract;
 pub mod headers;
 pub mod json;
-pub mod log;
 pub mod parameters;
 pub mod path;
 pub mod problem;

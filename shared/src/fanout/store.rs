@@ -22,6 +22,9 @@ pub struct Counts {
     pub requests: u64,
     /// Of them: tried again.
     pub retries: u64,
+    /// Of all: those that a transaction under way kept from an item. Not counted is what BatchWriteItem leaves unprocessed, since
+    /// it doesn't say why.
+    pub conflicts: u64,
     /// Read capacity units.
     pub read_units: f64,
     /// Write capacity units.
@@ -101,7 +104,12 @@ impl<'a, T: Table, P: Patience> Store<'a, T, P> {
 
     /// Notes what is wrong; what a later round finds once more is noted once.
     pub(super) fn note(&self, key: &ItemKey, reason: impl Into<String>) {
-        self.note_all(vec![Problem { key: key.clone(), reason: reason.into() }]);
+        self.note_all(vec![Problem { key: key.clone(), reason: reason.into(), unreadable: false }]);
+    }
+
+    /// Notes a base record that can't be read.
+    pub(super) fn note_unreadable(&self, key: &ItemKey, reason: impl Into<String>) {
+        self.note_all(vec![Problem { key: key.clone(), reason: reason.into(), unreadable: true }]);
     }
 
     pub(super) fn note_all(&self, problems: Vec<Problem>) {
@@ -298,6 +306,7 @@ impl<'a, T: Table, P: Patience> Store<'a, T, P> {
         let mut counts = lock(&self.counts);
         counts.requests += 1;
         counts.retries += u64::from(attempt > 0);
+        counts.conflicts += u64::from(result.as_ref().is_err_and(TableError::is_conflict));
         result.map(|Reply { value, read_units, write_units }| {
             counts.read_units += read_units;
             counts.write_units += write_units;
