@@ -7,6 +7,13 @@ import unittest
 SUITES = ("linting", "permissions", "filtering", "building", "deployment")
 
 
+class InOrder(unittest.TestLoader):
+    """Tests in the order in which they are written: a deployment is a story."""
+
+    def getTestCaseNames(self, case):
+        return [name for name in vars(case) if name.startswith("test")]
+
+
 class Result(unittest.TestResult):
     """A line for each test, as cargo has it."""
 
@@ -36,8 +43,7 @@ class Result(unittest.TestResult):
 
 
 def main(names):
-    loader, result = unittest.TestLoader(), Result()
-    loader.sortTestMethodsUsing = None
+    loader, result = InOrder(), Result()
     for name in names or SUITES:
         print(f"\n{name}", flush=True)
         loader.loadTestsFromName(name).run(result)

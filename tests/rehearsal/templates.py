@@ -3,6 +3,7 @@
 import copy
 import json
 import logging
+import platform
 import subprocess
 import sys
 import tempfile
@@ -18,6 +19,8 @@ ROOT = Path(__file__).resolve().parents[2]
 TEMPLATE = ROOT / "template.yaml"
 NESTED = sorted((ROOT / "infra").glob("*.yaml"))
 REGION = "eu-central-1"
+# Functions that are run here are built for here.
+ARCHITECTURE = {"aarch64": "arm64", "arm64": "arm64"}.get(platform.machine(), "x86_64")
 
 # What takes every condition's other side: a table that is there already, a key, tracing, tokens, gradual deployments.
 EVERYTHING = {
