@@ -120,6 +120,11 @@ impl Running {
         Self { engine, mapping, proxy, heard, path_rows, handler, client }
     }
 
+    /// Another proxy before the engine.
+    pub async fn another_proxy(&self) -> Proxy {
+        Proxy::start(self.engine.address()).await
+    }
+
     /// Where the engine listens.
     #[must_use]
     pub fn url(&self) -> String {

@@ -30,13 +30,21 @@ impl Serving {
     /// A stack with parameters of the template set, and callers with these claims.
     pub async fn start(way: Way, parameters: &[(&str, &str)], claims: &[(&str, &str)]) -> Self {
         let running = Running::start(parameters).await;
-        let api = api(&running.url(), way, parameters, claims).await;
+        let url = running.url();
+        let api = api([&url, &url], way, parameters, claims).await;
+        Self { running, api }
+    }
+
+    /// An API whose functions reach the table of a running stack each by a way of its own, the reader first.
+    pub async fn through(running: Running, urls: [&str; 2], parameters: &[(&str, &str)]) -> Self {
+        let api = api(urls, Way::Http, parameters, &[]).await;
         Self { running, api }
     }
 
     /// The API of the same table for callers with other claims.
     pub async fn for_others(&self, way: Way, parameters: &[(&str, &str)], claims: &[(&str, &str)]) -> Api {
-        api(&self.running.url(), way, parameters, claims).await
+        let url = self.running.url();
+        api([&url, &url], way, parameters, claims).await
     }
 
     /// Sends a request.
@@ -45,8 +53,8 @@ impl Serving {
     }
 }
 
-/// The functions as the template configures them, on the engine at `url`.
-async fn api(url: &str, way: Way, parameters: &[(&str, &str)], claims: &[(&str, &str)]) -> Api {
+/// The functions as the template configures them, on the engine at these URLs, the reader's first.
+async fn api(urls: [&str; 2], way: Way, parameters: &[(&str, &str)], claims: &[(&str, &str)]) -> Api {
     let parameters: BTreeMap<String, String> =
         parameters.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
     let template = Template::parse_with(TEMPLATE, &parameters).unwrap();
@@ -56,9 +64,8 @@ async fn api(url: &str, way: Way, parameters: &[(&str, &str)], claims: &[(&str, 
     let reader = api_reader::Config::read(|name| of_reader.get(name).cloned()).unwrap();
     let writer = api_writer::Config::read(|name| of_writer.get(name).cloned()).unwrap();
     let options = reader.options.clone();
-    let table = DynamoTable::local(url, TABLE, reader.settings.schema.clone());
+    let [table, of_writer] = urls.map(|url| DynamoTable::local(url, TABLE, reader.settings.schema.clone()));
     let reader = {
-        let table = table.clone();
         let shared = api_reader::Shared { settings: reader.settings, cursors: reader.cursors };
         api_reader::router(api_reader::State::new(move |deadline| table.until(deadline), shared))
     };
@@ -68,7 +75,7 @@ async fn api(url: &str, way: Way, parameters: &[(&str, &str)], claims: &[(&str, 
             revisions_mutable: writer.revisions_mutable,
             source: api_writer::Source::system(),
         };
-        api_writer::router(api_writer::State::new(move |deadline| table.until(deadline), shared))
+        api_writer::router(api_writer::State::new(move |deadline| of_writer.until(deadline), shared))
     };
     let claims: Claims = claims.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
     match way {

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
-use sapwood::keys::{DEPTH_MAX, Id, Schema, SortKey, Version};
+use sapwood::keys::{DEPTH_MAX, Id, Names, Schema, SortKey, Version};
 use sapwood_local::filter::Filter;
 use sapwood_local::template::Template;
 use serde_json::{Value, json};
@@ -17,7 +17,12 @@ use serde_json::{Value, json};
 const TEMPLATE: &str = include_str!("../../template.yaml");
 
 fn patterns() -> Vec<String> {
-    Template::parse(TEMPLATE).unwrap().event_source().filter_patterns.clone()
+    patterns_with(&[])
+}
+
+fn patterns_with(parameters: &[(&str, &str)]) -> Vec<String> {
+    let parameters = parameters.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    Template::parse_with(TEMPLATE, &parameters).unwrap().event_source().filter_patterns.clone()
 }
 
 fn filter() -> Filter {
@@ -36,17 +41,33 @@ fn passes(filter: &Filter, sk: &str) -> bool {
 
 #[test]
 fn the_templates_pattern_is_the_schemas() {
-    let patterns = patterns();
+    assert_is_of(&patterns(), &Schema::default());
+}
+
+#[test]
+fn the_pattern_follows_the_names_of_the_sort_key_and_of_nodes() {
+    let names = Names { sort_key: "range.key-1".to_owned(), node: "METADATA".to_owned(), ..Names::default() };
+    let patterns = patterns_with(&[("SortKey", "range.key-1"), ("NodeSortKey", "METADATA")]);
+    assert_is_of(&patterns, &Schema::new(names, false).unwrap());
+}
+
+#[test]
+fn the_longest_names_leave_the_pattern_short_enough() {
+    let name = "n".repeat(255);
+    assert!(patterns_with(&[("SortKey", &name), ("NodeSortKey", &name)])[0].chars().count() <= 4_096);
+}
+
+fn assert_is_of(patterns: &[String], schema: &Schema) {
     assert_eq!(patterns.len(), 1, "one pattern, so that its alternatives are in one place");
     let pattern: Value = serde_json::from_str(&patterns[0]).unwrap();
-    let schema = Schema::default();
+    let sort_key = schema.names().sort_key.as_str();
     let exact = schema.filter_exact().into_iter().map(Value::from);
     let prefixes = schema.filter_prefixes().into_iter().map(|prefix| json!({ "prefix": prefix }));
     let wanted: BTreeSet<String> = exact.chain(prefixes).map(|alternative| alternative.to_string()).collect();
-    let found = pattern.pointer("/dynamodb/Keys/SK/S").and_then(Value::as_array).unwrap();
+    let found = pattern["dynamodb"]["Keys"][sort_key]["S"].as_array().unwrap();
     assert_eq!(found.iter().map(Value::to_string).collect::<BTreeSet<_>>(), wanted);
     assert_eq!(found.len(), wanted.len(), "none twice");
-    assert_eq!(pattern, json!({"dynamodb": {"Keys": {"SK": {"S": found}}}}), "and nothing else");
+    assert_eq!(pattern, json!({"dynamodb": {"Keys": {sort_key: {"S": found}}}}), "and nothing else");
     // AWS: "Filter criteria": 4,096 characters.
     assert!(patterns[0].chars().count() <= 4_096);
 }

@@ -33,7 +33,7 @@ Resources:
       TimeToLiveSpecification: !If [HasTtl, {AttributeName: !Ref Ttl, Enabled: true}, !Ref AWS::NoValue]
   Other:
     Type: AWS::Serverless::Function
-    Properties: {Events: {Api: {Type: HttpApi}}}
+    Properties: {Runtime: provided.al2023}
   Follower:
     Type: AWS::Serverless::Function
     Properties:
@@ -43,14 +43,14 @@ Resources:
           WHO: !Sub 'follower of ${Ttl}, ${!not}'
           NAMES: !Join [';', !Ref Names]
           WHICH: !If [HasFewNames, few, many]
-      Events:
-        Changes:
-          Type: DynamoDB
-          Properties:
-            Stream: !GetAtt Things.StreamArn
-            StartingPosition: LATEST
-            BatchSize: !Ref Size
-            ParallelizationFactor: !Ref Factor
+  Changes:
+    Type: AWS::Lambda::EventSourceMapping
+    Properties:
+      FunctionName: !Ref Follower
+      EventSourceArn: !GetAtt Things.StreamArn
+      StartingPosition: LATEST
+      BatchSize: !Ref Size
+      ParallelizationFactor: !Ref Factor
 ";
 
 fn small(parameters: &[(&str, &str)]) -> Result<Template, TemplateError> {
@@ -94,11 +94,18 @@ fn the_projects_template_has_its_environment() {
     let environment = Template::parse_with(OWN, &BTreeMap::from(given)).unwrap().environment("things").unwrap();
     let expected = [
         ("COPIED_ATTRIBUTES", "all"),
+        ("METRICS_NAMESPACE", "Sapwood"),
         ("NEVER_COPIED", "expires,GSI1PK"),
+        ("NODE_SORT_KEY", "NODE"),
+        ("PARENT_ATTRIBUTE", "parent"),
+        ("PARTITION_KEY", "PK"),
         ("PATH_ROWS", "off"),
         ("ROOT_ROWS", "on"),
+        ("SEGMENT_ATTRIBUTE", "segment"),
+        ("SORT_KEY", "SK"),
         ("TABLE_NAME", "things"),
         ("TENANTS", "off"),
+        ("TTL_ATTRIBUTE", "_expires"),
     ];
     assert_eq!(environment, BTreeMap::from(expected.map(|(name, value)| (name.to_owned(), value.to_owned()))));
 }
@@ -180,7 +187,7 @@ fn conditions_and_functions_of_parameters_are_computed() {
 
 #[test]
 fn an_error_names_the_property() {
-    let property = "Resources.Follower.Properties.Events.Changes.Properties.";
+    let property = "Resources.Changes.Properties.";
     match small(&[]) {
         Err(TemplateError::Unresolved { property: named, reference }) => {
             assert_eq!(named, format!("{property}BatchSize"));
@@ -224,11 +231,45 @@ fn what_is_not_done_here_is_refused() {
 }
 
 #[test]
-fn a_template_needs_one_event_source() {
-    let without = SMALL.replace("Type: DynamoDB\n", "Type: Schedule\n");
-    assert!(matches!(Template::parse(&without), Err(TemplateError::EventSources { found: 0 })));
+fn a_template_needs_one_event_source_mapping() {
+    let without = SMALL.replace("Type: AWS::Lambda::EventSourceMapping", "Type: AWS::Lambda::EventInvokeConfig");
+    assert!(matches!(Template::parse(&without), Err(TemplateError::EventSourceMappings { found: 0 })));
     assert!(matches!(Template::parse("a: [b"), Err(TemplateError::Yaml(_))));
-    assert!(matches!(Template::parse("just text"), Err(TemplateError::EventSources { found: 0 })));
+    assert!(matches!(Template::parse("just text"), Err(TemplateError::EventSourceMappings { found: 0 })));
+}
+
+#[test]
+fn a_mapping_names_its_function_by_name_by_arn_or_by_alias() {
+    for name in ["!Ref Follower", "!GetAtt Follower.Arn", "!Ref Follower.Alias"] {
+        let changed = SMALL.replace("FunctionName: !Ref Follower", &format!("FunctionName: {name}"));
+        let given = BTreeMap::from([("Size".to_owned(), "1".to_owned())]);
+        let template = Template::parse_with(&changed, &given).unwrap();
+        assert_eq!(template.environment("t").unwrap()["LEVEL"], "info", "{name}");
+    }
+    let changed = SMALL.replace("FunctionName: !Ref Follower", "FunctionName: follower");
+    let given = BTreeMap::from([("Size".to_owned(), "1".to_owned())]);
+    assert!(matches!(Template::parse_with(&changed, &given), Err(TemplateError::Wrong { property, .. })
+        if property == "Resources.Changes.Properties.FunctionName"));
+}
+
+#[test]
+fn other_names_of_keys_reach_the_table_the_filter_and_the_functions() {
+    let given = [("PartitionKey", "pk"), ("SortKey", "sk"), ("NodeSortKey", "METADATA"), ("TtlAttribute", "ttl")];
+    let given = given.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let template = Template::parse_with(OWN, &BTreeMap::from(given)).unwrap();
+    let key: Vec<&str> = template.table().key.iter().map(|attribute| attribute.name.as_str()).collect();
+    assert_eq!(key, ["pk", "sk"]);
+    assert_eq!(template.table().ttl_attribute.as_deref(), Some("ttl"));
+    let filter = Filter::new(&template.event_source().filter_patterns).unwrap();
+    let record = |sort_key: &str| json!({"dynamodb": {"Keys": {"pk": {"S": "V"}, "sk": {"S": sort_key}}}});
+    assert!(["METADATA", "LINEAGE", "v001_x"].iter().all(|sort_key| filter.passes(&record(sort_key))));
+    assert!(["NODE", "METADATA#0001#x", "v0_x"].iter().all(|sort_key| !filter.passes(&record(sort_key))));
+    for function in ["StreamHandler", "ApiReader", "ApiWriter"] {
+        let unknown = BTreeMap::from([("CURSOR_KEY".to_owned(), String::new())]);
+        let environment = template.environment_of(function, "t", &unknown).unwrap();
+        let names = ["PARTITION_KEY", "SORT_KEY", "NODE_SORT_KEY", "TTL_ATTRIBUTE"].map(|name| &environment[name]);
+        assert_eq!(names, ["pk", "sk", "METADATA", "ttl"], "{function}");
+    }
 }
 
 #[test]

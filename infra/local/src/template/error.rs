@@ -46,9 +46,9 @@ pub enum TemplateError {
         /// The name given.
         name: String,
     },
-    /// There must be one function with one `DynamoDB` event.
-    #[error("the template has {found} events of type DynamoDB, exactly one is expected")]
-    EventSources {
+    /// There must be one event source mapping.
+    #[error("the template has {found} resources of type AWS::Lambda::EventSourceMapping, exactly one is expected")]
+    EventSourceMappings {
         /// How many there are.
         found: usize,
     },

@@ -1,4 +1,4 @@
-//! What a SAM template says about one table, the function on its stream, and the event source between them.
+//! What a SAM template says about one table, the function on its stream, and the event source mapping between them.
 //!
 //! The template is the only place where any of this is written: a setting changed there is changed on this machine too.
 //! Parameters have their defaults, or the values given; conditions, `!If`, `!Sub` and `!Join` on them are computed.
@@ -50,7 +50,12 @@ impl Template {
         let scope = Scope::of(&document, parameters)?;
         let resolve = |path: &Path, value: &Value| scope.resolve(path, value).map(Option::unwrap_or_default);
 
-        let (function_id, event_name) = only_event_source(&document)?;
+        let mapping_id = only_mapping(&document)?;
+        let mapping_path = Path::of(&["Resources", &mapping_id, "Properties"]);
+        let mapping_value = resolve(&mapping_path, &document["Resources"][&mapping_id]["Properties"])?;
+        let mapping = Property { path: mapping_path, value: &mapping_value };
+        let function_id = function_of(&mapping.require("FunctionName")?)?;
+        let table_id = table_of(&mapping.require("EventSourceArn")?)?;
         let function_path = Path::of(&["Resources", &function_id, "Properties"]);
         let function_value = resolve(&function_path, &document["Resources"][&function_id]["Properties"])?;
         let function = Property { path: function_path, value: &function_value };
@@ -58,8 +63,6 @@ impl Template {
         let globals_value = resolve(&globals_path, &document["Globals"]["Function"])?;
         let globals = Property { path: globals_path, value: &globals_value };
 
-        let event = function.require("Events")?.require(&event_name)?.require("Properties")?;
-        let table_id = table_of(&event.require("Stream")?)?;
         let table_path = Path::of(&["Resources", &table_id, "Properties"]);
         let table_value = resolve(&table_path, &document["Resources"][&table_id]["Properties"])?;
         if table_value.is_null() {
@@ -86,7 +89,7 @@ impl Template {
         Ok(Template {
             table: TableDefinition::of(&Property { path: table_path, value: &table_value })?,
             table_id,
-            event_source: EventSource::of(&event)?,
+            event_source: EventSource::of(&mapping)?,
             timeout: Duration::from_secs(timeout.unsigned_abs()),
             function_id,
             environments,
@@ -142,27 +145,31 @@ impl Template {
 
 /// The logical ids of all functions.
 fn functions(document: &Value) -> Vec<String> {
-    let resources = document.get("Resources").and_then(Value::as_object).into_iter().flatten();
-    let is_function =
-        |resource: &Value| resource.get("Type").and_then(Value::as_str) == Some("AWS::Serverless::Function");
-    resources.filter(|(_, resource)| is_function(resource)).map(|(id, _)| id.clone()).collect()
+    of_type(document, "AWS::Serverless::Function")
 }
 
-/// The function that has the document's one event of type DynamoDB, and the event's name.
-fn only_event_source(document: &Value) -> Result<(String, String), TemplateError> {
-    let mut found = Vec::new();
-    let resources = document.get("Resources").and_then(Value::as_object);
-    for (id, resource) in resources.into_iter().flatten() {
-        let events = resource.pointer("/Properties/Events").and_then(Value::as_object);
-        for (name, event) in events.into_iter().flatten() {
-            if event.get("Type").and_then(Value::as_str) == Some("DynamoDB") {
-                found.push((id.clone(), name.clone()));
-            }
-        }
-    }
-    match <[_; 1]>::try_from(found) {
+/// The logical id of the document's one event source mapping.
+fn only_mapping(document: &Value) -> Result<String, TemplateError> {
+    match <[_; 1]>::try_from(of_type(document, "AWS::Lambda::EventSourceMapping")) {
         Ok([only]) => Ok(only),
-        Err(found) => Err(TemplateError::EventSources { found: found.len() }),
+        Err(found) => Err(TemplateError::EventSourceMappings { found: found.len() }),
+    }
+}
+
+fn of_type(document: &Value, wanted: &str) -> Vec<String> {
+    let resources = document.get("Resources").and_then(Value::as_object).into_iter().flatten();
+    let is_wanted = |resource: &Value| resource.get("Type").and_then(Value::as_str) == Some(wanted);
+    resources.filter(|(_, resource)| is_wanted(resource)).map(|(id, _)| id.clone()).collect()
+}
+
+/// By the function itself, or an alias of it as SAM names it.
+fn function_of(name: &Property<'_>) -> Result<String, TemplateError> {
+    match intrinsic(name.value) {
+        Some(("Ref", Value::String(function))) => Ok(function.trim_end_matches(".Alias").to_owned()),
+        Some(("Fn::GetAtt", Value::Array(parts))) if parts.len() == 2 && parts[1] == "Arn" => {
+            Property { path: name.path.clone(), value: &parts[0] }.text()
+        }
+        _ => Err(TemplateError::wrong(&name.path, "!Ref or !GetAtt of a function", name.value)),
     }
 }
 

@@ -25,7 +25,7 @@ pub struct KeyAttribute {
 
 /// What is read here, and what changes nothing that a program on one machine could see. Anything else (an index, say) would
 /// be missing without a word, so it is refused.
-const KNOWN: [&str; 14] = [
+const KNOWN: [&str; 15] = [
     "TableName",
     "BillingMode",
     "AttributeDefinitions",
@@ -39,6 +39,7 @@ const KNOWN: [&str; 14] = [
     "Tags",
     "ContributorInsightsSpecification",
     "OnDemandThroughput",
+    "WarmThroughput",
     "ProvisionedThroughput",
 ];
 

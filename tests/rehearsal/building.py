@@ -1,0 +1,47 @@
+"""`sam build` of all functions, in release, for this machine's processor; and what comes of it."""
+
+import os
+import subprocess
+import sys
+import time
+import unittest
+import zipfile
+from io import BytesIO
+from pathlib import Path
+
+from emulator import BUILT
+from templates import ARCHITECTURE, ROOT
+
+ZIPPED_MAX = 10_000_000
+FUNCTIONS = ("StreamHandler", "ApiReader", "ApiWriter")
+
+
+class Building(unittest.TestCase):
+    def test_sam_builds_all_functions(self):
+        tools = Path(sys.executable).parent
+        # cargo-lambda finds zig as the module of an active environment.
+        own = {"PATH": f"{tools}:{os.environ['PATH']}", "VIRTUAL_ENV": str(tools.parent), "SAM_CLI_TELEMETRY": "0"}
+        began = time.monotonic()
+        command = [tools / "sam", "build", "--config-env", "dev", "--parameter-overrides", f"Architecture={ARCHITECTURE}"]
+        done = subprocess.run(command, cwd=ROOT, env=os.environ | own, capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        print(f"sam build: {time.monotonic() - began:.0f} s")
+
+    def test_no_function_is_larger_than_ten_megabytes_zipped(self):
+        for function in FUNCTIONS:
+            directory = BUILT.parent / function
+            self.assertEqual([path.name for path in directory.iterdir()], ["bootstrap"])
+            bootstrap = (directory / "bootstrap").read_bytes()
+            packed = BytesIO()
+            with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+                archive.writestr("bootstrap", bootstrap)
+            zipped = len(packed.getvalue())
+            print(f"{function}: {len(bootstrap) / 1e6:.2f} MB, zipped {zipped / 1e6:.2f} MB")
+            self.assertLessEqual(zipped, ZIPPED_MAX, function)
+
+    def test_the_processor_is_the_one_that_was_asked_for(self):
+        for function in FUNCTIONS:
+            head = (BUILT.parent / function / "bootstrap").read_bytes()[:20]
+            # ELF, 64 bits, little end first; and the machine.
+            machine = {"x86_64": 62, "arm64": 183}[ARCHITECTURE]
+            self.assertEqual((head[:6], head[18]), (b"\x7fELF\x02\x01", machine), function)

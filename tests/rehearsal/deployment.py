@@ -1,0 +1,353 @@
+"""A deployment on one machine's AWS, from the first `sam deploy` to the removal of everything.
+
+What ministack doesn't do isn't shown here: it enforces no permissions, and its mapping knows no failures, retries or destinations.
+"""
+
+import json
+import os
+import time
+import unittest
+import urllib.error
+import urllib.request
+
+from emulator import Emulator
+from oracle import Oracle
+from templates import ROOT
+
+EVENTS = ROOT / "tests" / "events" / "api"
+WAIT = float(os.environ.get("REHEARSAL_WAIT", 120))
+
+
+class Table:
+    """A table as a foreign client sees it."""
+
+    def __init__(self, emulator, name, oracle):
+        self.client, self.name, self.oracle = emulator.client("dynamodb"), name, oracle
+        self.written = {}
+
+    def put(self, pk, sk, **attributes):
+        names = {self.oracle.partition_key: {"S": pk}, self.oracle.sort_key: {"S": sk}}
+        item = names | {name: value if isinstance(value, dict) else {"S": value} for name, value in attributes.items()}
+        self.client.put_item(TableName=self.name, Item=item)
+        self.written[pk, sk] = item
+
+    def node(self, id, parent=None, **attributes):
+        self.put(id, self.oracle.node, **({self.oracle.parent: parent} if parent else {}), **attributes)
+
+    def set(self, id, name, value):
+        key = {self.oracle.partition_key: {"S": id}, self.oracle.sort_key: {"S": self.oracle.node}}
+        given = {"ExpressionAttributeNames": {"#n": name}, "ExpressionAttributeValues": {":v": {"S": value}}}
+        self.client.update_item(TableName=self.name, Key=key, UpdateExpression="SET #n = :v", **given)
+        self.written[id, self.oracle.node][name] = {"S": value}
+
+    def delete(self, pk, sk):
+        self.client.delete_item(TableName=self.name, Key={self.oracle.partition_key: {"S": pk}, self.oracle.sort_key: {"S": sk}})
+        del self.written[pk, sk]
+
+    def items(self):
+        pages = self.client.get_paginator("scan").paginate(TableName=self.name, ConsistentRead=True)
+        items = [item for page in pages for item in page["Items"]]
+        return {(item[self.oracle.partition_key]["S"], item[self.oracle.sort_key]["S"]): item for item in items}
+
+    def differences(self):
+        """Between what there is and what there must be, the base records as they were written included."""
+        found = self.items()
+        base = self.oracle.base_of(found)
+        wanted = self.oracle.table(base)
+        different = [key for key in wanted.keys() | found.keys() if wanted.get(key) != found.get(key)]
+        lines = [f"{key}: wanted {wanted.get(key)}, found {found.get(key)}" for key in sorted(different)]
+        own = {key: {name: value for name, value in item.items() if not name.startswith("_")} for key, item in base.items()}
+        if own != self.written:
+            lines.append(f"base records: {sorted(key for key in own.keys() | self.written.keys() if own.get(key) != self.written.get(key))}")
+        return lines
+
+    def settle(self, case, differences=None):
+        """Waits until the table is as it must be."""
+        until = time.monotonic() + WAIT
+        while found := (differences or self.differences)():
+            if time.monotonic() > until:
+                case.fail(f"{len(found)} differences after {WAIT:.0f} s:\n" + "\n".join(found[:10]))
+            time.sleep(0.5)
+
+
+def plant(table):
+    """Trees of four levels, siblings of one name, an orphan, a cycle, histories, and what is none of Sapwood's business."""
+    table.node("D", name="Drive D", secret="1")
+    table.node("W", name="Drive W")
+    table.node("d", parent="V", name="Folder d")
+    table.node("V", parent="D", name="Folder V", size={"N": "12"}, tags={"L": [{"S": "a"}, {"BOOL": True}]})
+    for number in range(12):
+        table.node(f"f{number:02}", parent="d", name=f"File {number}")
+    table.node("ORDER#98765", parent="d", total={"N": "12.5"})
+    table.node("n1", parent="V", segment="NE")
+    table.node("n2", parent="V", segment="NE")
+    table.node("under n2", parent="n2", segment="50% # $")
+    table.node("orphan", parent="nobody")
+    table.node("c1", parent="c2")
+    table.node("c2", parent="c1")
+    for version, auditor in (("v001", "Rick"), ("v002", "Padma"), ("v003", "Ada")):
+        table.put("eq", f"{version}_Audit", auditor=auditor)
+    table.put("eq", "v001_Audit#wheel-2", auditor="Rick")
+    table.put("eq", "va1000_Log", line="a thousand")
+    table.put("eq", "v999_Log", line="one less")
+    table.put("eq", "vacation", days={"N": "3"})
+    table.put("CUSTOMER#1", "ORDER#1", total={"N": "1"})
+
+
+class Deployment(unittest.TestCase):
+    maxDiff = None
+
+    @classmethod
+    def setUpClass(cls):
+        cls.emulator = Emulator(os.environ["MINISTACK_PYTHON"])
+        cls.addClassCleanup(cls.emulator.stop)
+
+    def client(self, service):
+        return self.emulator.client(service)
+
+    def test_a_combination_that_makes_no_sense_is_refused(self):
+        with self.assertRaisesRegex(RuntimeError, "JwtIssuer is needed"):
+            self.emulator.deploy("refused", ApiAuthorization="JWT")
+
+    def test_the_built_template_is_deployed(self):
+        began = time.monotonic()
+        said = self.emulator.deploy("rehearsal", Alarms="on", Dashboard="on", DeletionProtection="on")
+        self.assertIn("Successfully created/updated stack", said)
+        print(f"sam deploy: {time.monotonic() - began:.0f} s")
+        type(self).outputs = self.emulator.outputs("rehearsal")
+        type(self).table = Table(self.emulator, self.outputs["TableName"], Oracle())
+
+    def test_everything_is_there(self):
+        table = self.client("dynamodb").describe_table(TableName=self.outputs["TableName"])["Table"]
+        self.assertTrue(table["DeletionProtectionEnabled"])
+        self.assertEqual(table["StreamSpecification"], {"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"})
+        self.assertNotIn("GlobalSecondaryIndexes", table)
+        alarms = self.client("cloudwatch").describe_alarms()["MetricAlarms"]
+        self.assertEqual(len(alarms), 18)
+        self.assertEqual(len(self.client("cloudwatch").list_dashboards()["DashboardEntries"]), 1)
+        json.loads(self.dashboard())
+        routes = self.client("apigatewayv2").get_routes(ApiId=self.outputs["ApiId"])["Items"]
+        self.assertEqual({route["AuthorizationType"] for route in routes}, {"AWS_IAM"})
+        self.assertEqual(len(routes), 9)
+
+    def dashboard(self):
+        client = self.client("cloudwatch")
+        name = client.list_dashboards()["DashboardEntries"][0]["DashboardName"]
+        return client.get_dashboard(DashboardName=name)["DashboardBody"]
+
+    def test_the_same_again_changes_nothing(self):
+        said = self.emulator.deploy("rehearsal", Alarms="on", Dashboard="on", DeletionProtection="on")
+        self.assertIn("No changes to deploy", said)
+
+    def test_base_records_of_a_foreign_client_fan_out(self):
+        plant(self.table)
+        self.table.settle(self)
+
+    def test_renames_moves_deletions_and_revisions_do(self):
+        table = self.table
+        table.set("V", "name", "Folder V, renamed")
+        table.set("n1", "segment", "OMAHA")
+        table.set("d", "parent", "W")
+        table.set("c1", "parent", "W")
+        table.delete("f03", "NODE")
+        table.delete("n2", "NODE")
+        table.node("nobody", parent="D", name="somebody now")
+        table.delete("eq", "v003_Audit")
+        table.put("eq", "v002_Audit#wheel-2", auditor="Grace")
+        table.delete("eq", "v001_Audit#wheel-2")
+        table.settle(self)
+
+    def test_no_derived_row_ever_reached_the_handler(self):
+        """Every record of the stream that the filter lets through was handled once, and nothing else was."""
+        invoked, handled = self.quiet()
+        wanted = [record["dynamodb"]["Keys"]["SK"]["S"] for record in self.stream()]
+        passing = [key for key in wanted if key in ("NODE", "LINEAGE", "CASCADE") or key.startswith(("v00", "v9", "va"))]
+        print(f"{len(wanted)} records, {len(passing)} of them pass the filter, {invoked} invocations with {handled} records")
+        self.assertGreater(len(wanted) - len(passing), 50)
+        self.assertEqual(handled, len(passing))
+        self.assertLessEqual(invoked, len(passing))
+        time.sleep(5)
+        self.assertEqual(self.invocations(), (invoked, handled), "the handler must come to rest")
+
+    def quiet(self):
+        """The invocations, once there are no more."""
+        seen, since = None, time.monotonic()
+        while time.monotonic() - since < 3:
+            if (now := self.invocations()) != seen:
+                seen, since = now, time.monotonic()
+            time.sleep(0.5)
+        return seen
+
+    def invocations(self):
+        """How often the handler was invoked, and with how many records, by its logs."""
+        pages = self.client("logs").get_paginator("filter_log_events").paginate(logGroupName=self.outputs["StreamHandlerLogGroup"])
+        lines = [event["message"] for page in pages for event in page["events"]]
+        batches = [json.loads(line) for line in lines if line.startswith("{") and '"message":"batch"' in line]
+        return sum(line.startswith("START ") for line in lines), sum(batch["records"] for batch in batches)
+
+    def stream(self):
+        client, records = self.client("dynamodbstreams"), []
+        arn = self.outputs["TableStreamArn"]
+        for shard in client.describe_stream(StreamArn=arn)["StreamDescription"]["Shards"]:
+            asked = {"StreamArn": arn, "ShardId": shard["ShardId"], "ShardIteratorType": "TRIM_HORIZON"}
+            iterator = client.get_shard_iterator(**asked)["ShardIterator"]
+            while iterator:
+                page = client.get_records(ShardIterator=iterator)
+                if not page["Records"]:
+                    break
+                records += page["Records"]
+                iterator = page.get("NextShardIterator")
+        return records
+
+    def test_a_changed_parameter_is_an_update_in_place(self):
+        same = {"Alarms": "on", "Dashboard": "on", "DeletionProtection": "on"}
+        said = self.emulator.deploy("rehearsal", **same, NeverCopied="secret", BatchSize="50")
+        self.assertIn("Successfully created/updated stack", said)
+        self.assertEqual(self.emulator.outputs("rehearsal"), self.outputs)
+        uuid = self.outputs["EventSourceMappingId"]
+        self.assertEqual(self.client("lambda").get_event_source_mapping(UUID=uuid)["BatchSize"], 50)
+        # It takes effect as nodes are written.
+        self.table.oracle.never_copied = frozenset({"secret"})
+        for key, name in (("D", "Drive D, renamed"), ("W", "Drive W, renamed")):
+            self.table.set(key, "name", name)
+        self.table.settle(self)
+        self.assertIn("secret", self.table.items()["D", "NODE"])
+        self.assertNotIn("secret", self.table.items()["ROOTS", "ROOT#D"])
+
+    def test_the_api_answers_events_of_api_gateway(self):
+        wanted = {
+            "create-node": 201,
+            "get-node": 200,
+            "create-node-base64": 201,
+            "create-node-of-a-tenant": 409,
+            "move-node": 422,
+            "get-node-of-every-kind-of-byte": 404,
+            "list-descendants": 404,
+            "list-descendants-by-prefix": 200,
+            "append-revision": 201,
+            "decoded-number-sign": 400,
+            "decoded-question-mark": 400,
+            "decoded-space": 400,
+            "decoded-tree": 400,
+            "decoded-dots": 400,
+            "decoded-slash": 405,
+            "stray-percent": 400,
+            "delete-subtree": 202,
+        }
+        self.assertEqual(set(wanted), {path.stem for path in EVENTS.glob("*.json")})
+        found = {name: self.send(name)["statusCode"] for name in wanted}
+        self.assertEqual(found, wanted)
+
+    def send(self, name):
+        event = (EVENTS / f"{name}.json").read_text()
+        reads = json.loads(event)["requestContext"]["http"]["method"] in ("GET", "HEAD")
+        function = self.outputs["ApiReaderName" if reads else "ApiWriterName"]
+        answer = self.client("lambda").invoke(FunctionName=function, Payload=event)
+        self.assertNotIn("FunctionError", answer)
+        return json.loads(answer["Payload"].read())
+
+    def test_the_routes_lead_to_the_functions(self):
+        self.assertEqual(self.ask("PUT", "/nodes/by-route", {"parent": "W"}, {"content-type": "application/json"})[0], 201)
+        status, node = self.ask("GET", "/nodes/by-route")
+        self.assertEqual((status, node["parent"]), (200, "W"))
+        self.assertEqual(self.ask("HEAD", "/nodes/by-route")[0], 200)
+        patch = {"content-type": "application/merge-patch+json"}
+        self.assertEqual(self.ask("PATCH", "/nodes/by-route", {"attributes": {"a": 1}}, patch)[0], 200)
+        self.assertEqual(self.ask("GET", "/operations/00000000-0000-4000-8000-000000000000")[0], 404)
+        self.assertEqual(self.ask("DELETE", "/nodes/by-route")[0], 204)
+        self.assertEqual(self.ask("GET", "/nodes/by-route")[0], 404)
+
+    def ask(self, method, path, body=None, headers=()):
+        url = f"{self.emulator.url}/_aws/execute-api/{self.outputs['ApiId']}/$default{path}"
+        data = json.dumps(body).encode() if body is not None else None
+        request = urllib.request.Request(url, data=data, method=method, headers=dict(headers))
+        try:
+            with urllib.request.urlopen(request, timeout=60) as answer:
+                status, text = answer.status, answer.read()
+        except urllib.error.HTTPError as error:
+            status, text = error.code, error.read()
+        return status, json.loads(text) if text else None
+
+    def test_what_the_api_wrote_fans_out_too(self):
+        """The rows of all nodes, whoever wrote them. Lineages are left out: those of removed nodes stay for a while."""
+        def differences():
+            found = self.table.items()
+            wanted = self.table.oracle.table(self.table.oracle.base_of(found))
+            keys = {key for key in wanted.keys() | found.keys() if key[1] not in ("LINEAGE", "CASCADE")}
+            return [f"{key}: wanted {wanted.get(key)}, found {found.get(key)}" for key in keys if wanted.get(key) != found.get(key)]
+
+        self.table.settle(self, differences)
+
+    def test_a_second_stack_on_a_table_that_is_there_already(self):
+        """With names of its own, beside the first stack and without touching it."""
+        names = {"AttributeName": "pk", "AttributeType": "S"}, {"AttributeName": "sk", "AttributeType": "S"}
+        made = self.client("dynamodb").create_table(
+            TableName="orders",
+            BillingMode="PAY_PER_REQUEST",
+            AttributeDefinitions=names,
+            KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}, {"AttributeName": "sk", "KeyType": "RANGE"}],
+            StreamSpecification={"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"},
+        )["TableDescription"]
+        before = self.client("dynamodb").list_tables()["TableNames"]
+        existing = {"ExistingTableName": "orders", "ExistingTableStreamArn": made["LatestStreamArn"]}
+        keys = {"PartitionKey": "pk", "SortKey": "sk", "NodeSortKey": "METADATA"}
+        attributes = {"ParentAttribute": "up", "SegmentAttribute": "label"}
+        self.emulator.deploy("existing", **existing, **keys, **attributes, Alarms="on", Dashboard="on")
+        self.assertEqual(self.client("dynamodb").list_tables()["TableNames"], before, "no table is made")
+        outputs = self.emulator.outputs("existing")
+        self.assertEqual((outputs["TableName"], outputs["TableStreamArn"]), ("orders", made["LatestStreamArn"]))
+        shared = {name for name in outputs if outputs[name] == self.outputs[name]}
+        self.assertEqual(shared, set(), "nothing belongs to both")
+        oracle = Oracle(partition_key="pk", sort_key="sk", node="METADATA", parent="up", segment="label")
+        table = Table(self.emulator, "orders", oracle)
+        table.node("D", name="Drive D")
+        table.node("V", parent="D", label="Vee", segment="a user's own here")
+        table.node("d", parent="V")
+        table.put("d", "NODE", parent="D", note="nobody's node here")
+        table.put("d", "v001_Audit", auditor="Rick")
+        table.settle(self)
+        table.set("V", "up", "d")
+        table.set("d", "up", "D")
+        table.settle(self)
+
+    def test_a_stack_that_goes_leaves_the_table_and_what_is_in_it(self):
+        self.client("s3").put_object(Bucket=self.outputs["FailedRecordsBucket"], Key="a/failed/batch", Body=b"{}")
+        before = self.table.items()
+        for stack in ("existing", "rehearsal"):
+            code, said = self.emulator.sam("delete", "--stack-name", stack, "--no-prompts", "--region", self.emulator.session.region_name)
+            self.assertEqual(code, 0, said)
+        self.assertEqual(self.table.items(), before)
+        self.assertIn("orders", self.client("dynamodb").list_tables()["TableNames"])
+        self.assertEqual(len(self.client("s3").list_objects_v2(Bucket=self.outputs["FailedRecordsBucket"])["Contents"]), 1)
+        self.assertEqual(self.left("rehearsal") | self.left("existing"), {self.outputs["TableName"], *self.buckets()})
+
+    def test_the_documented_way_removes_the_rest(self):
+        """docs/deploying.md, "Removing everything"."""
+        dynamodb, s3 = self.client("dynamodb"), self.client("s3")
+        with self.assertRaises(dynamodb.exceptions.ClientError):
+            dynamodb.delete_table(TableName=self.outputs["TableName"])
+        dynamodb.update_table(TableName=self.outputs["TableName"], DeletionProtectionEnabled=False)
+        dynamodb.delete_table(TableName=self.outputs["TableName"])
+        for bucket in self.buckets():
+            for item in s3.list_objects_v2(Bucket=bucket).get("Contents", []):
+                s3.delete_object(Bucket=bucket, Key=item["Key"])
+            s3.delete_bucket(Bucket=bucket)
+        self.assertEqual(self.left("rehearsal") | self.left("existing"), set())
+
+    def buckets(self):
+        names = [bucket["Name"] for bucket in self.client("s3").list_buckets()["Buckets"]]
+        return [name for name in names if name.startswith(("rehearsal-", "existing-"))]
+
+    def left(self, stack):
+        """What there is of a stack, by name, of every kind that it has."""
+        names = set(self.client("dynamodb").list_tables()["TableNames"])
+        names |= {function["FunctionName"] for function in self.client("lambda").list_functions()["Functions"]}
+        names |= {bucket["Name"] for bucket in self.client("s3").list_buckets()["Buckets"]}
+        names |= {role["RoleName"] for role in self.client("iam").list_roles()["Roles"]}
+        names |= {alarm["AlarmName"] for alarm in self.client("cloudwatch").describe_alarms()["MetricAlarms"]}
+        names |= {entry["DashboardName"] for entry in self.client("cloudwatch").list_dashboards()["DashboardEntries"]}
+        names |= {api["Name"] for api in self.client("apigatewayv2").get_apis()["Items"]}
+        names |= {secret["Name"] for secret in self.client("secretsmanager").list_secrets()["SecretList"]}
+        groups = self.client("logs").describe_log_groups()["logGroups"]
+        names |= {group["logGroupName"].removeprefix("/aws/cloudformation/") for group in groups}
+        return {name for name in names if name == stack or name.startswith((f"{stack}-", f"{stack}/"))}

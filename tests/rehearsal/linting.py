@@ -1,0 +1,58 @@
+"""`sam validate --lint`, and cfn-lint on what SAM makes of the template: misspelt properties are caught."""
+
+import subprocess
+import sys
+import unittest
+from pathlib import Path
+
+from templates import EVERYTHING, NESTED, REGION, ROOT, cfn_lint, lint, translated, written
+
+# W2001: SAM has used these parameters up. W1030: every parameter's default is tried wherever it could be used, whatever the
+# conditions say.
+USED_UP = ("W2001", "W1030")
+
+
+class Linting(unittest.TestCase):
+    maxDiff = None
+
+    def test_sam_finds_nothing_in_the_template(self):
+        sam = Path(sys.executable).with_name("sam")
+        done = subprocess.run([sam, "validate", "--lint", "--region", REGION], cwd=ROOT, capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    def test_sam_is_content_with_both_configurations(self):
+        sam = Path(sys.executable).with_name("sam")
+        for name in ("dev", "prod"):
+            command = [sam, "validate", "--config-env", name, "--region", REGION]
+            done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    def test_cfn_lint_finds_nothing_in_the_translation(self):
+        self.assertEqual(lint(translated(), USED_UP), [])
+
+    def test_cfn_lint_finds_nothing_in_the_translation_with_everything_switched_on(self):
+        # W1001: SAM has made the deployments unconditional, their role's condition is still there.
+        self.assertEqual(lint(translated(EVERYTHING), (*USED_UP, "W1001")), [])
+
+    def test_cfn_lint_finds_nothing_in_the_nested_stacks(self):
+        self.assertGreaterEqual(len(NESTED), 3)
+        self.assertEqual(cfn_lint(*NESTED), [])
+
+    def test_misspelt_properties_are_found_in_the_translation(self):
+        misspelt = {
+            "ParalelizationFactor": ("TableChanges",),
+            "OnFailures": ("TableChanges", "DestinationConfig"),
+            "Filter": ("TableChanges", "FilterCriteria"),
+            "DeletionProtection": ("Table",),
+            "ThrottlingRate": ("ApiStage", "DefaultRouteSettings"),
+            "LogLevel": ("StreamHandler", "LoggingConfig"),
+        }
+        template = written()
+        for name, (resource, *steps) in misspelt.items():
+            place = template["Resources"][resource]["Properties"]
+            for step in steps:
+                place = place[step]
+            place[name] = "1"
+        findings = lint(translated(template=template), USED_UP)
+        missed = [name for name in misspelt if not any(f"'{name}'" in finding for finding in findings)]
+        self.assertEqual(missed, [], "\n".join(findings))

@@ -1,0 +1,97 @@
+"""What a table must hold, computed from its base records alone, the naive way, with nothing of the product.
+
+Items are as DynamoDB spells them, `{"name": {"S": "Folder V"}}`; a table is a dictionary of them by partition key and sort key.
+"""
+
+import re
+from dataclasses import dataclass, field
+
+
+@dataclass
+class Oracle:
+    partition_key: str = "PK"
+    sort_key: str = "SK"
+    node: str = "NODE"
+    parent: str = "parent"
+    segment: str = "segment"
+    never_copied: frozenset = field(default_factory=frozenset)
+
+    def is_derived(self, pk, sk):
+        rows = rf"({re.escape(self.node)}#\d{{4}}#|PATH#|ROOT#|ORPHAN#|v0_)"
+        return sk in ("LINEAGE", "CASCADE") or re.match(rows, sk) is not None
+
+    def base_of(self, table):
+        return {key: item for key, item in table.items() if not self.is_derived(*key)}
+
+    def table(self, base):
+        """Base records, and all that is derived from them."""
+        self.nodes = {pk: item for (pk, sk), item in base.items() if sk == self.node}
+        table = dict(base)
+        for id, item in self.nodes.items():
+            for pk, sk, row in self.rows(id, item):
+                table[pk, sk] = {self.partition_key: {"S": pk}, self.sort_key: {"S": sk}} | row
+        for (pk, sk), row in self.latest(base).items():
+            table[pk, sk] = {self.partition_key: {"S": pk}, self.sort_key: {"S": sk}} | row
+        return table
+
+    def rows(self, id, item):
+        copies = self.copies(item)
+        ancestors = self.ancestors(id)
+        parent = self.parent_of(id)
+        path = [self.segment_of(each) for each in [*ancestors[::-1][1:], id]] if ancestors else []
+        orphan = parent is not None and parent not in self.nodes
+        lineage = {"ancestors": texts(ancestors), "path": texts(path), "root": {"BOOL": parent is None}}
+        yield id, "LINEAGE", lineage | ({"orphan": {"BOOL": True}} if orphan else {})
+        if parent is None:
+            yield "ROOTS", f"ROOT#{id}", {"_id": {"S": id}} | copies
+        if orphan:
+            yield f"ORPHANS#{fnv(parent) % 16:x}", f"ORPHAN#{id}", {"_id": {"S": id}, "_parent": {"S": parent}}
+        for depth, ancestor in enumerate(ancestors, 1):
+            own = {"_id": {"S": id}, "_depth": {"N": str(depth)}, "_parent": {"S": parent}}
+            yield ancestor, f"{self.node}#{depth:04}#{id}", own | copies
+        if ancestors:
+            suffix = f"!{encoded(id)}" if self.segment_of(id) != id else ""
+            own = {"_id": {"S": id}, "_depth": {"N": str(len(ancestors))}, "_parent": {"S": parent}}
+            yield ancestors[-1], "PATH#" + "#".join(map(encoded, path)) + suffix, own | copies
+
+    def latest(self, base):
+        newest = {}
+        for (pk, sk), item in base.items():
+            if found := re.fullmatch(r"v(\d{3}|a[1-9]\d{3}|b[1-9]\d{4}|c[1-9]\d{5})_(.*)", sk, re.DOTALL):
+                version = int(found[1].lstrip("abc"))
+                if version > newest.get((pk, f"v0_{found[2]}"), (0,))[0]:
+                    newest[pk, f"v0_{found[2]}"] = (version, item)
+        return {key: {"_version": {"N": str(version)}} | self.copies(item) for key, (version, item) in newest.items()}
+
+    def parent_of(self, id):
+        return self.nodes[id].get(self.parent, {}).get("S") if id in self.nodes else None
+
+    def ancestors(self, id):
+        """Nearest first, at most 98, cut where they come back to where they have been."""
+        ancestors, at = [], self.parent_of(id)
+        while at is not None and at != id and at not in ancestors and len(ancestors) < 98:
+            ancestors.append(at)
+            at = self.parent_of(at)
+        return ancestors
+
+    def segment_of(self, id):
+        return self.nodes.get(id, {}).get(self.segment, {}).get("S", id)
+
+    def copies(self, item):
+        keys = {self.partition_key, self.sort_key} | self.never_copied
+        return {name: value for name, value in item.items() if name not in keys and not name.startswith("_")}
+
+
+def texts(list):
+    return {"L": [{"S": text} for text in list]}
+
+
+def encoded(segment):
+    return "".join(f"%{ord(c):02X}" if ord(c) <= 0x25 else c for c in segment)
+
+
+def fnv(text):
+    hash = 0x811C9DC5
+    for byte in text.encode():
+        hash = (hash ^ byte) * 0x01000193 % 2**32
+    return hash

@@ -1,0 +1,90 @@
+"""Least privilege: every action and resource of every role, and who may do what with the functions and the bucket."""
+
+import unittest
+
+from templates import EVERYTHING, ROOT, Standing, spelt, translated
+
+LISTED = ROOT / "tests" / "rehearsal" / "permissions.txt"
+
+
+def as_list(value):
+    return value if isinstance(value, list) else [value]
+
+
+def lines_of(document, who):
+    """A line for each action on each resource."""
+    for statement in document["Statement"]:
+        known = {"Sid", "Effect", "Action", "Resource", "Condition", "Principal"}
+        assert set(statement) <= known, f"{who}: {set(statement) - known} is nothing that is understood here"
+        for action in as_list(statement["Action"]):
+            for resource in as_list(statement.get("Resource", "this")):
+                line = f"{who} {statement['Effect'].lower()}s {action} on {spelt(resource)}"
+                if "Principal" in statement:
+                    principals = statement["Principal"]
+                    line += f" to {principals if isinstance(principals, str) else ' '.join(principals.values())}"
+                for operator, tests in statement.get("Condition", {}).items():
+                    for key, values in tests.items():
+                        line += f" if {operator} {key} {' '.join(map(spelt, as_list(values)))}"
+                yield line
+
+
+def granted(template, parameters):
+    standing = Standing(template, parameters)
+    lines = []
+    for id, resource in standing.resources.items():
+        kind, properties = resource["Type"], resource.get("Properties", {})
+        if kind == "AWS::IAM::Role":
+            lines += lines_of(properties["AssumeRolePolicyDocument"], id)
+            lines += (f"{id} has {arn}" for arn in properties.get("ManagedPolicyArns", []))
+            for policy in properties.get("Policies", []):
+                lines += lines_of(policy["PolicyDocument"], id)
+        elif kind == "AWS::S3::BucketPolicy":
+            lines += lines_of(properties["PolicyDocument"], id)
+        elif kind == "AWS::Lambda::Permission":
+            source = spelt(properties["SourceArn"])
+            to = f"{properties['Principal']} if from {source}"
+            lines.append(f"{id} allows {properties['Action']} on {spelt(properties['FunctionName'])} to {to}")
+        elif kind.startswith("AWS::IAM::") or kind.endswith(("Policy", "Permission")):
+            lines.append(f"{id} is a {kind}, which nobody has looked at")
+        elif kind == "AWS::Lambda::Function":
+            lines.append(f"{id} acts as {spelt(properties['Role'])}")
+    return sorted(lines)
+
+
+def listed():
+    """The sections of the list, by their title."""
+    sections, lines = {}, []
+    for line in LISTED.read_text().splitlines():
+        if line.startswith("["):
+            lines = sections[line.strip("[]")] = []
+        elif line and not line.startswith("#"):
+            lines.append(line)
+    return sections
+
+
+class Permissions(unittest.TestCase):
+    maxDiff = None
+
+    def test_by_default_the_roles_may_do_what_is_listed_and_nothing_else(self):
+        self.assertEqual(granted(translated(), {}), listed()["by default"])
+
+    def test_with_everything_switched_on_the_roles_may_do_what_is_listed_and_nothing_else(self):
+        self.assertEqual(granted(translated(EVERYTHING), EVERYTHING), listed()["with everything switched on"])
+
+    def test_one_action_more_is_noticed(self):
+        for id, action in (("ApiReaderRole", "dynamodb:Scan"), ("StreamHandlerRole", "dynamodb:DeleteTable")):
+            template = translated()
+            statement = template["Resources"][id]["Properties"]["Policies"][0]["PolicyDocument"]["Statement"][0]
+            statement["Action"].append(action)
+            self.assertNotEqual(granted(template, {}), listed()["by default"])
+
+    def test_one_resource_more_is_noticed(self):
+        template = translated()
+        statement = template["Resources"]["ApiWriterRole"]["Properties"]["Policies"][0]["PolicyDocument"]["Statement"][0]
+        statement["Resource"] = [statement["Resource"], "*"]
+        self.assertNotEqual(granted(template, {}), listed()["by default"])
+
+    def test_a_role_of_sams_own_making_is_noticed(self):
+        template = translated()
+        template["Resources"]["Other"] = {"Type": "AWS::IAM::ManagedPolicy", "Properties": {}}
+        self.assertNotEqual(granted(template, {}), listed()["by default"])
