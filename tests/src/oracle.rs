@@ -115,7 +115,8 @@ impl Oracle {
             && matches!(leaving.get("mode"), Some(S(mode)) if ["delete", "adopt", "detach"].contains(&mode.as_str()))
             && matches!(leaving.get("operation"), Some(S(_)))
             && matches!(leaving.get("revisions"), Some(Bool(_)))
-            && leaving.len() == 4 + heir
+            && leaving.get("mark").is_none_or(|mark| matches!(mark, S(_)))
+            && leaving.len() == 4 + heir + usize::from(leaving.contains_key("mark"))
     }
 
     fn split<'a>(&self, pk: &'a str) -> Option<Place<'a>> {

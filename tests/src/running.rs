@@ -12,6 +12,7 @@ use sapwood_local::endpoint::Endpoint;
 use sapwood_local::engine::{Data, Engine};
 use sapwood_local::mapping::{Function, Mapping, Settings};
 use sapwood_local::template::Template;
+use sapwood_telemetry::metrics::Metrics;
 use stream_handler::{Config, Handler, response};
 
 use crate::client;
@@ -68,7 +69,12 @@ impl Running {
 
     /// The same, with these items in the table before its stream is first read: then every batch is full.
     pub async fn start_after(parameters: &[(&str, &str)], items: Vec<HashMap<String, AttributeValue>>) -> Self {
-        Self::start_with(parameters, items, Limits::default(), None).await
+        Self::start_with(parameters, items, Limits::default(), None, Metrics::default()).await
+    }
+
+    /// A stack whose handler's figures go there.
+    pub async fn start_measured(metrics: Metrics) -> Self {
+        Self::start_with(&[], Vec::new(), Limits::default(), None, metrics).await
     }
 
     /// A stack with these limits whose handler reaches the engine through a proxy that follows this policy; nobody else
@@ -77,7 +83,7 @@ impl Running {
         limits: Limits,
         policy: impl Fn(&Call) -> Option<Fault> + Send + Sync + 'static,
     ) -> Self {
-        Self::start_with(&[], Vec::new(), limits, Some(Box::new(policy))).await
+        Self::start_with(&[], Vec::new(), limits, Some(Box::new(policy)), Metrics::default()).await
     }
 
     async fn start_with(
@@ -85,6 +91,7 @@ impl Running {
         items: Vec<HashMap<String, AttributeValue>>,
         limits: Limits,
         policy: Option<Policy>,
+        metrics: Metrics,
     ) -> Self {
         let parameters: BTreeMap<String, String> =
             parameters.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
@@ -103,7 +110,8 @@ impl Running {
         }
         let url = proxy.as_ref().map_or_else(|| engine.url(), Proxy::url);
         let table = DynamoTable::local(&url, TABLE, config.settings.schema.clone());
-        let handler = Handler::new(Fanout { settings: config.settings, limits, ..Fanout::default() }, table);
+        let fanout = Fanout { settings: config.settings, limits, ..Fanout::default() };
+        let handler = Handler::new(fanout, table).measured(metrics);
         let heard = Arc::new(Mutex::new(Heard::default()));
         let function = Listening { handler: handler.clone(), heard: Arc::clone(&heard) };
         let client = client::client(&engine.url());
@@ -170,6 +178,7 @@ pub fn total(reports: &[Report]) -> Counts {
     reports.iter().fold(Counts::default(), |sum, Report { counts, .. }| Counts {
         requests: sum.requests + counts.requests,
         retries: sum.retries + counts.retries,
+        conflicts: sum.conflicts + counts.conflicts,
         read_units: sum.read_units + counts.read_units,
         write_units: sum.write_units + counts.write_units,
         rounds: sum.rounds + counts.rounds,

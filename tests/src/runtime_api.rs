@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -37,18 +37,37 @@ pub struct Function {
 impl Function {
     /// Starts a binary with Lambda's environment and these variables.
     pub async fn start<'a>(binary: impl AsRef<Path>, variables: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
-        let api = RuntimeApi::start().await;
         let log = NamedTempFile::new().unwrap();
         // One place to write at for both.
         let output = log.reopen().unwrap();
+        Self::start_writing(binary, variables, output.try_clone().unwrap(), output, log).await
+    }
+
+    /// The same, with nobody at the other end of its standard output and error.
+    pub async fn start_unheard<'a>(
+        binary: impl AsRef<Path>,
+        variables: impl IntoIterator<Item = (&'a str, &'a str)>,
+    ) -> Self {
+        let [output, error] = [(); 2].map(|()| std::io::pipe().unwrap().1);
+        Self::start_writing(binary, variables, output, error, NamedTempFile::new().unwrap()).await
+    }
+
+    async fn start_writing<'a>(
+        binary: impl AsRef<Path>,
+        variables: impl IntoIterator<Item = (&'a str, &'a str)>,
+        output: impl Into<Stdio>,
+        error: impl Into<Stdio>,
+        log: NamedTempFile,
+    ) -> Self {
+        let api = RuntimeApi::start().await;
         let process = Command::new(binary.as_ref())
             .env_clear()
             .envs([("AWS_LAMBDA_RUNTIME_API", api.address.as_str()), ("AWS_LAMBDA_FUNCTION_NAME", "function")])
             .envs([("AWS_LAMBDA_FUNCTION_VERSION", "1"), ("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", "512")])
             .envs([("AWS_REGION", "eu-central-1"), ("AWS_ACCESS_KEY_ID", "local"), ("AWS_SECRET_ACCESS_KEY", "local")])
             .envs(variables)
-            .stdout(output.try_clone().unwrap())
-            .stderr(output)
+            .stdout(output)
+            .stderr(error)
             .spawn()
             .unwrap();
         Self { process, log, api }

@@ -59,15 +59,16 @@ async fn api(url: &str, way: Way, parameters: &[(&str, &str)], claims: &[(&str, 
     let table = DynamoTable::local(url, TABLE, reader.settings.schema.clone());
     let reader = {
         let table = table.clone();
-        api_reader::router(api_reader::State::new(
-            move |deadline| table.until(deadline),
-            reader.settings,
-            reader.cursors,
-        ))
+        let shared = api_reader::Shared { settings: reader.settings, cursors: reader.cursors };
+        api_reader::router(api_reader::State::new(move |deadline| table.until(deadline), shared))
     };
     let writer = {
-        let (tables, source) = (move |deadline| table.until(deadline), api_writer::Source::system());
-        api_writer::router(api_writer::State::new(tables, writer.settings, writer.revisions_mutable, source))
+        let shared = api_writer::Shared {
+            settings: writer.settings,
+            revisions_mutable: writer.revisions_mutable,
+            source: api_writer::Source::system(),
+        };
+        api_writer::router(api_writer::State::new(move |deadline| table.until(deadline), shared))
     };
     let claims: Claims = claims.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
     match way {

@@ -164,7 +164,8 @@ impl Stand {
     /// # Panics
     /// Where a record fails.
     pub fn deliver(&mut self, batch: &[Change]) {
-        let report = at_once(self.fanout.run(&self.table, &Impatient, batch));
+        let name = self.delivered.to_string();
+        let report = at_once(self.fanout.run(&self.table, &Impatient, &name, batch));
         assert_eq!(report.failed, Vec::<String>::new(), "records failed: {:?}", report.problems);
         self.delivered += batch.len();
         self.problems.extend(report.problems);

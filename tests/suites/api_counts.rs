@@ -42,7 +42,7 @@ impl Cost {
     }
 
     fn say(&self, what: &str) {
-        let Usage { calls, retries, read_units, write_units } = self.usage;
+        let Usage { calls, retries, read_units, write_units, .. } = self.usage;
         let actions: Vec<usize> = self.seen.transactions.iter().map(Vec::len).collect();
         println!(
             "{what}: {calls} calls {:?}, {} round trips, {retries} retries, {read_units} read units, {write_units} write units, \

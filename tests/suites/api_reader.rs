@@ -39,7 +39,8 @@ async fn send(stand: &Stand, tenant: Option<&str>, target: &str, headers: &[(&st
 async fn send_raw(stand: &Stand, tenant: Option<&str>, target: &str, headers: &[(&str, &str)]) -> (Parts, Vec<u8>) {
     let table = stand.table().clone();
     let cursors = CursorKey::new(b"the secret of these tests").unwrap();
-    let state = api_reader::State::new(move |_| table.clone(), stand.settings().clone(), cursors);
+    let shared = api_reader::Shared { settings: stand.settings().clone(), cursors };
+    let state = api_reader::State::new(move |_| table.clone(), shared);
     let mut request = Request::builder().uri(target);
     for (name, value) in headers {
         request = request.header(*name, *value);

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use api_writer::{Moment, Source, State, router};
+use api_writer::{Moment, Shared, Source, State, router};
 use axum::body::Body;
 use axum::http::{Request, Response};
 use http_body_util::BodyExt;
@@ -59,8 +59,12 @@ impl Api {
     async fn send_as(&self, caller: Caller, call: &str, headers: &[(&str, &str)], body: impl Into<Body>) -> Answer {
         let (method, target) = call.split_once(' ').unwrap();
         let table = self.stand.table().clone();
-        let settings = self.stand.settings().clone();
-        let state = State::new(move |_| table.clone(), settings, self.revisions_mutable, self.source());
+        let shared = Shared {
+            settings: self.stand.settings().clone(),
+            revisions_mutable: self.revisions_mutable,
+            source: self.source(),
+        };
+        let state = State::new(move |_| table.clone(), shared);
         let mut request = Request::builder().method(method).uri(target);
         for (name, value) in headers {
             request = request.header(*name, *value);

@@ -81,7 +81,7 @@ async fn a_move_costs_its_rows_and_three_units_a_node() {
 
 /// Marks a node as the API does.
 async fn mark(running: &Running, id: &str, mode: Mode) {
-    let leaving = Leaving { mode, operation: "op".to_owned(), revisions: false, expires: 2_000_000_000 };
+    let leaving = Leaving { mode, operation: "op".to_owned(), revisions: false, expires: 2_000_000_000, mark: None };
     let key = ItemKey::new(id, "NODE");
     let table = DynamoTable::local(&running.url(), TABLE, Schema::default());
     let marked = table.set(&key, LEAVING, &leaving.value(), &Condition::Exists).await.unwrap();
@@ -197,7 +197,7 @@ async fn an_import_of_10_000_nodes_costs_next_to_nothing_but_its_rows() {
 fn records(event: &str) -> Vec<Change> {
     let event: serde_json::Value = serde_json::from_str(event).unwrap();
     let records = event["Records"].as_array().unwrap().iter();
-    records.map(|record| stream_handler::decode(&record.to_string(), &Schema::default()).unwrap()).collect()
+    records.map(|record| stream_handler::decode(&record.to_string(), &Schema::default()).unwrap().change).collect()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -216,7 +216,7 @@ async fn a_create_takes_four_round_trips_at_any_depth() {
         let table = DynamoTable::local(&running.url(), TABLE, Schema::default());
         let table = Waves::new(table);
         let deadline = Deadline(tokio::time::Instant::now() + std::time::Duration::from_secs(30));
-        let report = Fanout::default().run(&table, &deadline, &[change]).await;
+        let report = Fanout::default().run(&table, &deadline, "test", &[change]).await;
         let waves = table.take().waves;
         println!("create at depth {depth}: {waves} round trips, {:?}", report.counts);
         assert_eq!(report.counts.rows_put as usize, depth + 1);

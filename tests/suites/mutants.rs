@@ -106,22 +106,22 @@ mutants! {
     confirming_without_whether_the_parent_is_there_forgets_orphans: any(Rule::ConfirmPresence), recorded 235, schedules 100_000;
     without_the_register_orphans_stay_where_they_are: any(Rule::OrphanRow), recorded 0, schedules 20_000;
     a_removed_node_whose_children_nobody_releases_never_goes: removals(Rule::ReleaseChildren), recorded 1, schedules 20_000;
-    // To come back: `mixed(Rule::ReleaseLate)`. Its seed (18423) was found before the API's writes changed, and has to be found anew.
     releasing_by_the_lineage_alone_removes_what_was_created_anew: removals(Rule::ReleasePresent), recorded 80, schedules 100_000;
     releasing_without_a_second_look_at_the_node_removes_what_was_created_anew: removals(Rule::ReleaseRecheck), recorded 29870, schedules 100_000;
     releasing_whoever_is_there_removes_who_has_moved_away: removals(Rule::ReleaseCondition), recorded 3334, schedules 100_000;
-    a_child_that_changed_while_it_was_released_is_forgotten: mixed(Rule::ReleaseAgain), recorded 52512, schedules 100_000;
+    a_child_that_changed_while_it_was_released_is_forgotten: mixed(Rule::ReleaseAgain), recorded 1002457, schedules 100_000;
     adopting_without_a_look_at_the_old_parent_ends_wrong: adoptions(Rule::AdoptTogether), recorded 56291, schedules 100_000;
     adopting_without_the_way_up_makes_cycles: adoptions(Rule::AdoptWay), recorded 5891, schedules 100_000;
     an_adopter_that_is_gone_itself_leaves_a_child_behind: removals(Rule::AdoptOnwards), recorded 3265, schedules 100_000;
     a_node_deleted_before_its_last_child_is_released_leaves_it_behind: mixed(Rule::FinishLast), recorded 171, schedules 100_000;
     a_node_deleted_whatever_became_of_it_is_missed: removals(Rule::FinishCondition), recorded 47032, schedules 100_000;
-    a_cursor_that_goes_on_for_another_operation_forgets_what_came_in_since: returns(Rule::CursorOperation), recorded 21987, schedules 100_000;
+    a_mark_given_again_that_is_taken_for_the_first_leaves_its_node: returns(Rule::MarkedAgain), recorded 31098, schedules 100_000;
+    a_cursor_that_goes_on_for_another_mark_forgets_what_came_in_since: returns(Rule::CursorMark), recorded 21987, schedules 100_000;
     a_cursor_that_goes_before_its_node_leaves_the_node: removals(Rule::FinishFirst), recorded 273, schedules 100_000;
     without_a_tombstone_a_late_child_is_an_orphan: removals(Rule::Tombstone), recorded 50, schedules 100_000;
     a_tombstone_for_everybody_removes_another_clients_orphans: mixed(Rule::TombstoneUnder), recorded 17, schedules 100_000;
     a_tombstone_beside_its_node_removes_what_was_created_anew: removals(Rule::TombstoneGone), recorded 23081, schedules 100_000;
-    children_left_when_another_client_deletes_the_node_are_forgotten: mixed(Rule::TouchLeft), recorded 90, schedules 100_000;
+    children_left_when_another_client_deletes_the_node_are_forgotten: mixed(Rule::TouchLeft), recorded 155, schedules 100_000;
     a_node_that_stays_after_all_has_old_rows: returns(Rule::ReturnPuts), recorded 195, schedules 100_000;
     a_revision_deleted_whatever_it_is_was_not_asked_for: returns(Rule::RevisionCondition), recorded 3375, schedules 100_000;
     ancestors_not_cut_in_a_cycle_include_the_node_itself: any(Rule::CutCycle), recorded 0, schedules 20_000;

@@ -14,4 +14,4 @@ mod state;
 
 pub use config::{Config, ConfigError};
 pub use routes::router;
-pub use state::State;
+pub use state::{Shared, State};

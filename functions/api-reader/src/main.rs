@@ -1,19 +1,26 @@
 //! The Lambda function: reads the environment, makes one client for the life of the process, and waits for requests.
 
 use std::error::Error;
+use std::process::ExitCode;
 
-use api_reader::{Config, State, router};
+use api_reader::{Config, Shared, State, router};
 use sapwood::table::DynamoTable;
-use sapwood_http::{log, serve};
+use sapwood_http::serve;
+use sapwood_telemetry::log;
 
 #[tokio::main(flavor = "current_thread")]
 #[allow(clippy::disallowed_methods, reason = "the environment is read here and nowhere else")]
-async fn main() -> Result<(), Box<dyn Error + Send + Sync>> {
+async fn main() -> ExitCode {
     log::init(std::env::var("AWS_LAMBDA_LOG_LEVEL").ok().as_deref());
-    let config =
-        Config::read(|name| std::env::var(name).ok()).inspect_err(|error| tracing::error!(%error, "settings"))?;
+    log::ended(run().await)
+}
+
+#[allow(clippy::disallowed_methods, reason = "the environment is read here and nowhere else")]
+async fn run() -> Result<(), Box<dyn Error + Send + Sync>> {
+    let config = Config::read(|name| std::env::var(name).ok())?;
     let aws = aws_config::load_from_env().await;
     let table = DynamoTable::new(&aws, config.table_name, config.settings.schema.clone());
-    let state = State::new(move |deadline| table.until(deadline), config.settings, config.cursors);
-    serve::run_lambda(router(state), config.options).await
+    let Config { settings, cursors, options, .. } = config;
+    let state = State::new(move |deadline| table.until(deadline), Shared { settings, cursors });
+    serve::run_lambda(router(state), options).await
 }

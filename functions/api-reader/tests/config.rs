@@ -44,3 +44,12 @@ fn origins_are_a_list() {
     assert_eq!(config.options.cors_origins, ["https://a.example", "https://b.example"]);
     assert_eq!(config.options.base_path, "/trees");
 }
+
+#[test]
+fn figures_are_written_where_there_is_a_namespace_and_a_function() {
+    let with =
+        |more: &[(&str, &str)]| read(&[&[LEAST[0], LEAST[1]][..], more].concat()).unwrap().options.metrics.is_on();
+    let (namespace, function) = (("METRICS_NAMESPACE", "Sapwood"), ("AWS_LAMBDA_FUNCTION_NAME", "f"));
+    assert!(with(&[namespace, function]));
+    assert!(!with(&[]) && !with(&[namespace]) && !with(&[function]) && !with(&[("METRICS_NAMESPACE", ""), function]));
+}

@@ -19,4 +19,4 @@ mod write;
 pub use config::{Config, ConfigError};
 pub use routes::router;
 pub use source::{Moment, Source};
-pub use state::State;
+pub use state::{Shared, State};

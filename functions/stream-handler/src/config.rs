@@ -1,21 +1,24 @@
 //! What the function is told by its environment.
 
 use sapwood::model::{Settings, VariableError};
+use sapwood_telemetry::metrics::Metrics;
 
 /// What the function has to know.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Config {
     /// The table's name.
     pub table_name: String,
     /// How it is kept.
     pub settings: Settings,
+    /// Where its figures go.
+    pub metrics: Metrics,
 }
 
 /// A variable that is missing or wrong.
 pub type ConfigError = VariableError;
 
 impl Config {
-    /// Reads `TABLE_NAME` and the variables of [`Settings::read`].
+    /// Reads `TABLE_NAME` and the variables of [`Settings::read`] and [`Metrics::read`].
     ///
     /// # Errors
     /// [`ConfigError`] for the first one that is missing or wrong.
@@ -23,6 +26,6 @@ impl Config {
         let table_name = lookup("TABLE_NAME")
             .filter(|name| !name.trim().is_empty())
             .ok_or(ConfigError::Missing { name: "TABLE_NAME", expected: "the name of the table" })?;
-        Ok(Self { table_name, settings: Settings::read(lookup)? })
+        Ok(Self { table_name, settings: Settings::read(&lookup)?, metrics: Metrics::read(lookup) })
     }
 }

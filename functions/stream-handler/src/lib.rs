@@ -4,6 +4,7 @@
 //! (`ReportBatchItemFailures`). No record makes it panic, and none that can't be understood blocks the shard.
 
 mod config;
+mod figures;
 mod record;
 
 use std::time::Duration;
@@ -12,12 +13,14 @@ use aws_lambda_events::event::streams::{DynamoDbBatchItemFailure, DynamoDbEventR
 use sapwood::fanout::{Fanout, Report};
 use sapwood::plan::Problem;
 use sapwood::table::{Deadline, DynamoTable};
+use sapwood_telemetry::metrics::Metrics;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use tracing::{info, warn};
+use uuid::Uuid;
 
 pub use config::{Config, ConfigError};
-pub use record::decode;
+pub use record::{Record, decode};
 
 /// What is kept back of an invocation's time: nothing is started in it, so that an answer still gets out.
 const RESERVED: Duration = Duration::from_millis(500);
@@ -27,6 +30,7 @@ const RESERVED: Duration = Duration::from_millis(500);
 pub struct Handler {
     fanout: Fanout,
     table: DynamoTable,
+    metrics: Metrics,
 }
 
 #[derive(Deserialize)]
@@ -44,7 +48,13 @@ impl Handler {
     /// A handler of this table.
     #[must_use]
     pub fn new(fanout: Fanout, table: DynamoTable) -> Self {
-        Self { fanout, table }
+        Self { fanout, table, metrics: Metrics::default() }
+    }
+
+    /// The same, with a line of figures for every batch.
+    #[must_use]
+    pub fn measured(self, metrics: Metrics) -> Self {
+        Self { metrics, ..self }
     }
 
     /// Handles one event, as JSON, in at most `left`.
@@ -69,18 +79,23 @@ impl Handler {
         #[allow(clippy::disallowed_methods, reason = "the time that is left is counted from here")]
         let deadline = Deadline(tokio::time::Instant::now() + left.saturating_sub(RESERVED));
         let schema = &self.fanout.settings.schema;
-        let (mut changes, mut problems) = (Vec::new(), Vec::new());
+        let (mut changes, mut written_at, mut problems) = (Vec::new(), Vec::new(), Vec::new());
         for record in &event.records {
             match decode(record.get(), schema) {
-                Ok(change) => changes.push(change),
+                Ok(record) => {
+                    changes.push(record.change);
+                    written_at.extend(record.written_at);
+                }
                 Err(problem) => problems.push(problem),
             }
         }
         let table = self.table.until(deadline);
-        let mut report = self.fanout.run(&table, &deadline, &changes).await;
+        let name = Uuid::new_v4().to_string();
+        let mut report = self.fanout.run(&table, &deadline, &name, &changes).await;
         problems.append(&mut report.problems);
         report.problems = problems;
         log(request_id, event.records.len(), &report);
+        self.metrics.write(|now| figures::of(event.records.len(), &written_at, &report, now));
         Ok(report)
     }
 }
@@ -99,7 +114,7 @@ pub fn response(report: &Report) -> DynamoDbEventResponse {
 
 /// One line for each thing that no retry can mend, and one for the batch. Keys are named, attributes never are.
 fn log(request_id: &str, records: usize, report: &Report) {
-    for Problem { key, reason } in &report.problems {
+    for Problem { key, reason, .. } in &report.problems {
         warn!(request_id, pk = key.pk, sk = key.sk, reason, "bad record");
     }
     let counts = &report.counts;
@@ -110,6 +125,7 @@ fn log(request_id: &str, records: usize, report: &Report) {
         bad = report.problems.len(),
         requests = counts.requests,
         retries = counts.retries,
+        conflicts = counts.conflicts,
         read_units = counts.read_units,
         write_units = counts.write_units,
         rounds = counts.rounds,

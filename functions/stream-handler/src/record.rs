@@ -1,5 +1,7 @@
 //! Decoding one record of a stream.
 
+use std::time::Duration;
+
 use aws_lambda_events::event::dynamodb::EventRecord;
 use sapwood::keys::{ItemKey, Schema};
 use sapwood::model::{Item, key_of, sort_sets};
@@ -7,6 +9,15 @@ use sapwood::plan::{Change, Event, Problem};
 use serde::Deserialize;
 use serde_dynamo::AttributeValue;
 use serde_json::value::RawValue;
+
+/// One record, decoded.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Record {
+    /// What it says.
+    pub change: Change,
+    /// When the item was written, in milliseconds since 1970; the stream knows it to the second.
+    pub written_at: Option<u64>,
+}
 
 /// The least that a record must say: which item, and where in the stream. A record whose images can't be decoded is
 /// handled by that alone, since the fan-out looks at the present state anyway.
@@ -24,42 +35,56 @@ struct LeastChange {
     keys: std::collections::BTreeMap<String, AttributeValue>,
     #[serde(rename = "SequenceNumber")]
     sequence_number: String,
+    // Whatever it is.
+    #[serde(default, rename = "ApproximateCreationDateTime")]
+    written_at: serde_json::Value,
 }
 
 /// Decodes one record from its JSON.
 ///
 /// # Errors
 /// A [`Problem`] where it doesn't even say which item it is about.
-pub fn decode(json: &str, schema: &Schema) -> Result<Change, Problem> {
-    if let Some(change) = serde_json::from_str(json).ok().and_then(|record| whole(record, schema)) {
-        return Ok(change);
+pub fn decode(json: &str, schema: &Schema) -> Result<Record, Problem> {
+    if let Some(record) = serde_json::from_str(json).ok().and_then(|record| whole(record, schema)) {
+        return Ok(record);
     }
     let least = serde_json::from_str::<Least<'_>>(json).ok().and_then(|Least { event_name, dynamodb }| {
-        Some(Change {
+        let change = Change {
             key: key_of(&dynamodb.keys, schema)?,
             // Reported as failed, an empty one would fail the whole batch.
             sequence: Some(dynamodb.sequence_number).filter(|sequence| !sequence.is_empty())?,
             event: event(event_name.map_or("", |name| name.get().trim_matches('"'))),
             old: None,
             new: None,
-        })
+        };
+        Some(Record { change, written_at: milliseconds(&dynamodb.written_at) })
     });
     least.ok_or_else(|| Problem {
         key: ItemKey::new("", ""),
         reason: "this record names no item: it has no `Keys` with the table's key attributes as text, or no `SequenceNumber`"
             .to_owned(),
+        unreadable: true,
     })
 }
 
-fn whole(record: EventRecord, schema: &Schema) -> Option<Change> {
+fn whole(record: EventRecord, schema: &Schema) -> Option<Record> {
     let change = record.change;
-    Some(Change {
+    // A record without a time has that of 1970.
+    let written_at = u64::try_from(change.approximate_creation_date_time.timestamp_millis()).ok().filter(|at| *at > 0);
+    let change = Change {
         key: key_of(&item(change.keys)?, schema)?,
         sequence: change.sequence_number.filter(|sequence| !sequence.is_empty())?,
         event: event(&record.event_name),
         old: item(change.old_image),
         new: item(change.new_image),
-    })
+    };
+    Some(Record { change, written_at })
+}
+
+/// Of a number of seconds, if it is one.
+fn milliseconds(seconds: &serde_json::Value) -> Option<u64> {
+    let seconds = seconds.as_f64().filter(|seconds| *seconds > 0.0)?;
+    Duration::try_from_secs_f64(seconds).ok()?.as_millis().try_into().ok()
 }
 
 /// An image; none where it is missing, which can't be told from an empty one.

@@ -231,7 +231,7 @@ fn sequence(record: &Value) -> String {
 }
 
 fn decoded(record: &Value) -> Option<Change> {
-    decode(&text_of(record), &Schema::default()).ok()
+    decode(&text_of(record), &Schema::default()).ok().map(|record| record.change)
 }
 
 /// A handler whose table nobody serves: whatever asks for something fails.

@@ -18,6 +18,16 @@ fn a_table_name_is_enough() {
 }
 
 #[test]
+fn figures_are_written_where_there_is_a_namespace_and_a_function() {
+    let (table, namespace) = (("TABLE_NAME", "things"), ("METRICS_NAMESPACE", "Sapwood"));
+    let function = ("AWS_LAMBDA_FUNCTION_NAME", "f");
+    assert!(read(&[table, namespace, function]).unwrap().metrics.is_on());
+    for off in [vec![table, function], vec![table, namespace], vec![table, ("METRICS_NAMESPACE", ""), function]] {
+        assert!(!read(&off).unwrap().metrics.is_on(), "{off:?}");
+    }
+}
+
+#[test]
 fn every_setting_is_read() {
     let config = read(&[
         ("TABLE_NAME", "things"),

@@ -45,6 +45,47 @@ async fn with_settings_that_are_missing_or_wrong_it_ends_and_says_what_to_set() 
     ] {
         let mut function = Function::start(BINARY, variables).await;
         assert!(!function.ended().await.success());
-        assert!(!function.has_asked() && function.log().contains(said), "{}", function.log());
+        let log = function.log();
+        assert!(!function.has_asked() && log.contains(said), "{log}");
+        // One line, which Lambda takes for an error.
+        let line: serde_json::Value = serde_json::from_str(&log).unwrap();
+        assert!(line["level"] == "ERROR" && line["timestamp"].is_string(), "{log}");
+    }
+}
+
+/// What it wrote about a batch of one record that nobody can read.
+async fn log_of(variables: &[(&str, &str)]) -> String {
+    let variables = [&[("TABLE_NAME", "things")], variables].concat();
+    let mut function = Function::start(BINARY, variables).await;
+    function.invoke(r#"{"Records":[17]}"#).await.unwrap();
+    function.log()
+}
+
+#[tokio::test]
+async fn with_a_namespace_each_batch_is_a_bare_line_of_figures_as_well() {
+    let log = log_of(&[("METRICS_NAMESPACE", "Trees")]).await;
+    let lines: Vec<serde_json::Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let figures: Vec<_> = lines.iter().filter(|line| line.get("_aws").is_some()).collect();
+    let [line] = figures[..] else { panic!("{log}") };
+    assert_eq!(line["_aws"]["CloudWatchMetrics"][0]["Namespace"], "Trees");
+    assert_eq!(line["FunctionName"], "function");
+    assert_eq!((&line["Records"], &line["BadRecords"]), (&1.into(), &1.into()));
+    assert!(line.get("level").is_none() && line.get("message").is_none());
+}
+
+#[tokio::test]
+async fn without_a_namespace_there_are_no_figures() {
+    for variables in [&[][..], &[("METRICS_NAMESPACE", "")]] {
+        let log = log_of(variables).await;
+        assert!(log.contains("\"batch\"") && !log.contains("_aws"), "{log}");
+    }
+}
+
+#[tokio::test]
+async fn it_lives_on_when_nobody_reads_what_it_writes() {
+    let variables = [("TABLE_NAME", "things"), ("METRICS_NAMESPACE", "Trees")];
+    let mut function = Function::start_unheard(BINARY, variables).await;
+    for event in [r#"{"Records":[17]}"#, r#"{"Records":[]}"#] {
+        assert_eq!(function.invoke(event).await, Ok(json!({"batchItemFailures": []})));
     }
 }

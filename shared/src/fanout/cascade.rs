@@ -221,9 +221,10 @@ impl<T: Table, P: Patience> Down<'_, '_, T, P> {
     async fn touch(&self, node: &NodeRef, child: Id, cascade: &Cascade) -> Result<(), NodeRef> {
         let key = self.schema().node_key(&node.sibling(child));
         let value = touch_value(&cascade.sequence, node);
-        self.store.count(|counts| counts.touches += 1);
         let touched = self.store.set(&key, TOUCHED, &value, &Condition::Exists).await;
-        touched.or_else(unless_refused).map(|_| ()).map_err(|_| node.clone())
+        let touched = touched.or_else(unless_refused).map_err(|_| node.clone())?;
+        self.store.count(|counts| counts.touches += u64::from(touched));
+        Ok(())
     }
 }
 

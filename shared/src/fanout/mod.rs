@@ -73,9 +73,10 @@ pub struct Report {
 
 impl Fanout {
     /// Brings the derived rows up to date with the items that a batch of records is about. Safe to repeat, with any
-    /// records, at any time, as long as no two batches with records of one item run at once.
-    pub async fn run<T: Table, P: Patience>(&self, table: &T, patience: &P, changes: &[Change]) -> Report {
-        let store = Store::new(table, patience, self.limits);
+    /// records, at any time, as long as no two batches with records of one item run at once. `name` is one that no other
+    /// run has, not even of the same records.
+    pub async fn run<T: Table, P: Patience>(&self, table: &T, patience: &P, name: &str, changes: &[Change]) -> Report {
+        let store = Store::new(table, patience, self.limits, name);
         let Batch { items, placings, cascades, cursors, latests, problems } =
             Batch::of(changes, &self.settings, self.rules);
         store.note_all(problems);

@@ -122,7 +122,7 @@ impl<T: Table, P: Patience> Round<'_, '_, T, P> {
         match BaseNode::read(item.clone(), node, self.schema()) {
             Ok(base) => Ok(Some(base)),
             Err(unreadable) => {
-                self.store.note(&key, format!("this base record counts as not there: {unreadable}"));
+                self.store.note_unreadable(&key, format!("this base record counts as not there: {unreadable}"));
                 Ok(None)
             }
         }
@@ -236,25 +236,28 @@ impl<T: Table, P: Patience> Round<'_, '_, T, P> {
         let mut writes = Vec::new();
         for (position, one) in planned.iter_mut().enumerate().filter(|(_, p)| p.stopped.is_none()) {
             for write in writes_of(one) {
-                owners.insert(write.key().clone(), position);
+                owners.insert(write.key().clone(), (position, matches!(write, Write::Put { .. })));
                 writes.push(write);
             }
         }
         if writes.is_empty() {
             return;
         }
+        let failed = self.store.write_many(writes).await;
         if step == Step::Rows {
-            let puts = writes.iter().filter(|write| matches!(write, Write::Put { .. })).count() as u64;
-            let deletes = writes.len() as u64 - puts;
+            let done = |put: bool| {
+                owners.iter().filter(|(key, (_, is_put))| *is_put == put && !failed.contains_key(key)).count() as u64
+            };
+            let (puts, deletes) = (done(true), done(false));
             self.store.count(|counts| {
                 counts.rows_put += puts;
                 counts.rows_deleted += deletes;
             });
         }
-        for (key, failure) in self.store.write_many(writes).await {
+        for (key, failure) in failed {
             // A row that the table refuses is left out, and the rest goes on; without its lineage a node can't.
             if (failure == Failure::Again || step == Step::Intent)
-                && let Some(one) = owners.get(&key).and_then(|&position| planned.get_mut(position))
+                && let Some(one) = owners.get(&key).and_then(|&(position, _)| planned.get_mut(position))
             {
                 one.stopped = Some(failure);
             }
@@ -262,7 +265,7 @@ impl<T: Table, P: Patience> Round<'_, '_, T, P> {
     }
 
     /// Reads the parents again. Returns the nodes whose parent isn't any more where their plan took it to be. Those whose
-    /// parent is being removed, or has been, are released.
+    /// parent has been removed are released.
     async fn confirm(
         &mut self,
         planned: &[Planned],

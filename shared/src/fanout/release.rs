@@ -1,6 +1,6 @@
 //! Releasing the children of a node that is being removed, or has been: each is marked, adopted or made a root.
 //!
-//! The cascade does it for the children it finds, and the placing of a node for one that came in too late to be found.
+//! The cascade does it for the children it finds, and the placing of a node for one that comes in after its parent is gone.
 
 use std::collections::BTreeSet;
 
@@ -38,7 +38,7 @@ impl<T: Table, P: Patience> Releasing<'_, '_, T, P> {
     }
 
     /// Releases these children of a node that is being removed; those that aren't its children any more stay as they are.
-    /// False: it isn't being removed by this operation any more.
+    /// False: it hasn't this mark any more.
     ///
     /// The children are read, then the node, then each child is changed on the condition that it is as it was read: so
     /// at the moment of the look at the node it was its child, and the node on its way out.
@@ -146,7 +146,15 @@ impl<T: Table, P: Patience> Releasing<'_, '_, T, P> {
     /// Changes a child as its release has it; false where it has changed meanwhile.
     async fn change(&self, child: &Child, release: Release) -> Result<bool, Failure> {
         let key = self.schema().node_key(&child.node);
-        match self.store.update(&key, &update(&release, self.schema()), &self.as_read(child)).await {
+        // A mark for each attempt: one whose answer was lost may have been carried out, and taken back since.
+        let marks = self.fanout.rules.keeps(Rule::MarkedAgain);
+        let update = || match &release {
+            Release::Leave(leaving) if marks => {
+                update(&Release::Leave(leaving.marked(self.store.name())), self.schema())
+            }
+            release => update(release, self.schema()),
+        };
+        match self.store.update(&key, update, &self.as_read(child)).await {
             Ok(held) => {
                 self.store.count(|counts| counts.released += u64::from(held));
                 Ok(held)

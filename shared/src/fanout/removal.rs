@@ -47,21 +47,21 @@ impl<T: Table, P: Patience> Removal<'_, '_, T, P> {
         mut after: Option<String>,
         touches: bool,
     ) -> Result<Slice, Failure> {
-        // What another operation has done counts for nothing: its children may have come in since.
-        let goes_on = |operation: &String| match from {
+        // What was done by another mark counts for nothing: children may have come in since.
+        let goes_on = |mark: &str| match from {
             Some(Position::Releasing(own) | Position::Revisions(own)) => {
-                own == operation || !self.fanout.rules.keeps(Rule::CursorOperation)
+                own == mark || !self.fanout.rules.keeps(Rule::CursorMark)
             }
             Some(Position::Left | Position::Touching) => false,
             None => true,
         };
         let releases = !matches!(from, Some(Position::Revisions(_)));
         let touches = touches && releases;
-        let present = self.present(node).await?.filter(|(_, departure)| goes_on(&departure.leaving.operation));
+        let present = self.present(node).await?.filter(|(_, departure)| goes_on(departure.leaving.name()));
         let Some((item, departure)) = present else {
             return self.left(node, after, touches).await;
         };
-        let operation = || departure.leaving.operation.clone();
+        let mark = || departure.leaving.name().to_owned();
         if releases {
             let page = self.store.query(&self.children(node, after.clone())).await?;
             if !self.releasing().release(node, &departure, self.ids(&page)).await? {
@@ -71,14 +71,14 @@ impl<T: Table, P: Patience> Removal<'_, '_, T, P> {
                 if !self.fanout.rules.keeps(Rule::FinishLast) {
                     self.finish(node, &item).await?;
                 }
-                return Ok(Slice::On { position: Position::Releasing(operation()), after });
+                return Ok(Slice::On { position: Position::Releasing(mark()), after });
             }
             after = None;
         }
         if departure.leaving.revisions
             && let Some(after) = self.delete_revisions(node, &departure.leaving, after).await?
         {
-            return Ok(Slice::On { position: Position::Revisions(operation()), after });
+            return Ok(Slice::On { position: Position::Revisions(mark()), after });
         }
         Ok(Slice::Finish(item))
     }
@@ -93,8 +93,8 @@ impl<T: Table, P: Patience> Removal<'_, '_, T, P> {
         Ok(Slice::Touch { children: held.into_iter().map(|child| child.node.id).collect(), next: page.next })
     }
 
-    /// The node's base record and what it says of the removal, where its lineage says the same. Only then is every child
-    /// either found by its row from here on, or finds the lineage itself.
+    /// The node's base record and what it says of the removal, where its lineage says the same. Only then does it leave a
+    /// tombstone, for the children that come in too late to be found by their rows.
     async fn present(&self, node: &NodeRef) -> Result<Option<(Item, Departure)>, Failure> {
         let (key, lineage) = (self.schema().node_key(node), self.schema().lineage_key(node));
         let read = self.store.get_many(BTreeSet::from([key.clone(), lineage.clone()]), self.schema()).await;
@@ -164,7 +164,7 @@ impl<T: Table, P: Patience> Removal<'_, '_, T, P> {
         }
     }
 
-    /// Deletes the node, if it is still being removed by this operation.
+    /// Deletes the node, if it still has this mark.
     pub(super) async fn finish(&self, node: &NodeRef, item: &Item) -> Result<(), Failure> {
         let mine = if self.fanout.rules.keeps(Rule::FinishCondition) {
             Condition::is(LEAVING, item.get(LEAVING).cloned())

@@ -1,6 +1,7 @@
 //! Requests on a table: cut to size, several in flight, tried again for as long as there is time, and counted.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use futures::stream::{self, StreamExt};
@@ -21,6 +22,9 @@ pub struct Counts {
     pub requests: u64,
     /// Of them: tried again.
     pub retries: u64,
+    /// Of all: those that a transaction under way kept from an item. Not counted is what BatchWriteItem leaves unprocessed, since
+    /// it doesn't say why.
+    pub conflicts: u64,
     /// Read capacity units.
     pub read_units: f64,
     /// Write capacity units.
@@ -72,6 +76,8 @@ pub(super) struct Store<'a, T, P> {
     table: &'a T,
     patience: &'a P,
     limits: Limits,
+    run: &'a str,
+    names: AtomicU64,
     counts: Mutex<Counts>,
     problems: Mutex<Vec<Problem>>,
 }
@@ -81,8 +87,14 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl<'a, T: Table, P: Patience> Store<'a, T, P> {
-    pub(super) fn new(table: &'a T, patience: &'a P, limits: Limits) -> Self {
-        Self { table, patience, limits, counts: Mutex::default(), problems: Mutex::default() }
+    pub(super) fn new(table: &'a T, patience: &'a P, limits: Limits, run: &'a str) -> Self {
+        let (names, counts, problems) = (AtomicU64::new(0), Mutex::default(), Mutex::default());
+        Self { table, patience, limits, run, names, counts, problems }
+    }
+
+    /// A name that nothing else has had, as long as no two runs have the same.
+    pub(super) fn name(&self) -> String {
+        format!("{}-{}", self.run, self.names.fetch_add(1, Ordering::Relaxed))
     }
 
     pub(super) fn finish(self) -> (Counts, Vec<Problem>) {
@@ -92,7 +104,12 @@ impl<'a, T: Table, P: Patience> Store<'a, T, P> {
 
     /// Notes what is wrong; what a later round finds once more is noted once.
     pub(super) fn note(&self, key: &ItemKey, reason: impl Into<String>) {
-        self.note_all(vec![Problem { key: key.clone(), reason: reason.into() }]);
+        self.note_all(vec![Problem { key: key.clone(), reason: reason.into(), unreadable: false }]);
+    }
+
+    /// Notes a base record that can't be read.
+    pub(super) fn note_unreadable(&self, key: &ItemKey, reason: impl Into<String>) {
+        self.note_all(vec![Problem { key: key.clone(), reason: reason.into(), unreadable: true }]);
     }
 
     pub(super) fn note_all(&self, problems: Vec<Problem>) {
@@ -135,11 +152,12 @@ impl<'a, T: Table, P: Patience> Store<'a, T, P> {
         read
     }
 
+    // Requests are boxed: that of an SDK is large, and all that awaits it would be as large.
     async fn get_chunk(&self, mut keys: Vec<ItemKey>, schema: &Schema) -> Read {
         let mut read = Read::default();
         let mut attempt = 0;
         while !keys.is_empty() {
-            let again = match self.answer(attempt, self.table.get_many(&keys).await) {
+            let again = match self.answer(attempt, Box::pin(self.table.get_many(&keys)).await) {
                 Ok(Found { items, unprocessed }) => {
                     if unprocessed.len() < keys.len() {
                         attempt = 0;
@@ -175,7 +193,7 @@ impl<'a, T: Table, P: Patience> Store<'a, T, P> {
         while let Some(mut writes) = batches.pop() {
             let mut attempt = 0;
             while !writes.is_empty() {
-                let again = match self.answer(attempt, self.table.write_many(&writes).await) {
+                let again = match self.answer(attempt, Box::pin(self.table.write_many(&writes)).await) {
                     Ok(unprocessed) => {
                         if unprocessed.len() < writes.len() {
                             attempt = 0;
@@ -229,9 +247,18 @@ impl<'a, T: Table, P: Patience> Store<'a, T, P> {
         self.persist(key, || self.table.set(key, attribute, value, condition)).await
     }
 
-    /// Changes attributes; whether the condition held.
-    pub(super) async fn update(&self, key: &ItemKey, update: &Update, condition: &Condition) -> Result<bool, Failure> {
-        self.persist(key, || self.table.update(key, update, condition)).await
+    /// Changes attributes, as each attempt asks anew; whether the condition held.
+    pub(super) async fn update(
+        &self,
+        key: &ItemKey,
+        update: impl Fn() -> Update,
+        condition: &Condition,
+    ) -> Result<bool, Failure> {
+        let attempt = || {
+            let update = update();
+            async move { self.table.update(key, &update, condition).await }
+        };
+        self.persist(key, attempt).await
     }
 
     /// Runs a transaction, which is about the item of this key.
@@ -251,7 +278,7 @@ impl<'a, T: Table, P: Patience> Store<'a, T, P> {
     {
         let mut attempt = 0;
         loop {
-            match self.answer(attempt, request().await) {
+            match self.answer(attempt, Box::pin(request()).await) {
                 Ok(value) => return Ok(value),
                 Err(error) if error.kind == ErrorKind::Refuse => {
                     self.note(key, format!("the table refuses this request: {error}"));
@@ -279,6 +306,7 @@ impl<'a, T: Table, P: Patience> Store<'a, T, P> {
         let mut counts = lock(&self.counts);
         counts.requests += 1;
         counts.retries += u64::from(attempt > 0);
+        counts.conflicts += u64::from(result.as_ref().is_err_and(TableError::is_conflict));
         result.map(|Reply { value, read_units, write_units }| {
             counts.read_units += read_units;
             counts.write_units += write_units;

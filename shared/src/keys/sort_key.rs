@@ -235,31 +235,36 @@ pub(super) fn level_range(node: &str, depth: usize, id_prefix: &str) -> Result<S
 /// The nodes at a path, whether their segment is explicit or not, and all that is below them.
 pub(super) fn path_range(segments: &[String]) -> Result<SortRange, KeyError> {
     let from = write_path(segments, None)?;
-    let to = format!("{from}{PAST_SEPARATOR}");
-    bounded("the sort key", &to, SORT_KEY_BYTES_MAX)?;
+    bounded("the sort key", &from, SORT_KEY_BYTES_MAX)?;
+    let to = through(&from, PAST_SEPARATOR);
     Ok(SortRange { from, to })
 }
 
 /// The nodes at a path, and nothing below them.
 pub(super) fn path_alone(segments: &[String]) -> Result<SortRange, KeyError> {
     let from = write_path(segments, None)?;
-    let to = format!("{from}{PAST_EXPLICIT}");
-    bounded("the sort key", &to, SORT_KEY_BYTES_MAX)?;
+    bounded("the sort key", &from, SORT_KEY_BYTES_MAX)?;
+    let to = through(&from, PAST_EXPLICIT);
     Ok(SortRange { from, to })
+}
+
+/// The end of the keys that begin with a path, up to a character past those that may follow it. Where no key is longer than
+/// the path, nothing follows it.
+fn through(path: &str, past: char) -> String {
+    if path.len() < SORT_KEY_BYTES_MAX { format!("{path}{past}") } else { path.to_owned() }
 }
 
 /// What is below the nodes at a path, where the next segment is from one text to another, both included.
 pub(super) fn path_between(above: &[String], from: Option<&str>, to: Option<&str>) -> Result<SortRange, KeyError> {
-    let through = |next: &str| -> Result<String, KeyError> {
+    let path_to = |next: &str| -> Result<String, KeyError> {
         write_path(&above.iter().cloned().chain([next.to_owned()]).collect::<Vec<_>>(), None)
     };
     let below = if above.is_empty() { PATH.to_owned() } else { format!("{}#", write_path(above, None)?) };
-    let past = |prefix: &str| format!("{prefix}{PAST_SEPARATOR}");
     let to = match to {
-        Some(next) => past(&through(next)?),
-        None => past(&below[..below.len() - 1]),
+        Some(next) => through(&path_to(next)?, PAST_SEPARATOR),
+        None => through(&below[..below.len() - 1], PAST_SEPARATOR),
     };
-    let from = from.map_or(Ok(below), through)?;
+    let from = from.map_or(Ok(below), path_to)?;
     bounded("the sort key", &from, SORT_KEY_BYTES_MAX)?;
     bounded("the sort key", &to, SORT_KEY_BYTES_MAX)?;
     Ok(SortRange { from, to })

@@ -550,6 +550,23 @@ fn a_longer_node_name_leaves_less_for_the_id_and_the_key_says_so() {
 }
 
 #[test]
+fn the_longest_path_has_a_range_of_its_own_and_one_byte_more_has_none() {
+    let schema = Schema::default();
+    let path = |bytes: usize| vec!["x".repeat(1_014), "y".repeat(bytes)];
+    let sk = schema.sort_key(&SortKey::Path { segments: path(4), id: None }).unwrap();
+    assert_eq!(sk.len(), SORT_KEY_BYTES_MAX);
+    let alone = SortRange { from: sk.clone(), to: sk.clone() };
+    assert_eq!(schema.path_range(&path(4)), Ok(alone.clone()));
+    assert_eq!(schema.path_alone(&path(4)), Ok(alone));
+    let between = schema.path_between(&path(4)[..1], None, Some("yyyy")).unwrap();
+    assert!(contains(&between, &sk));
+    let too_long = KeyError::TooLong { part: "the sort key", bytes: 1_025, limit: 1_024 };
+    assert_eq!(schema.path_range(&path(5)), Err(too_long.clone()));
+    assert_eq!(schema.path_alone(&path(5)), Err(too_long.clone()));
+    assert_eq!(schema.path_between(&path(4)[..1], None, Some("yyyyy")), Err(too_long));
+}
+
+#[test]
 fn the_longest_tenant_and_id_fit_a_partition_key_and_one_byte_more_is_no_tenant() {
     let limit = PARTITION_KEY_BYTES_MAX - ID_BYTES_MAX - "TENANT##".len();
     let tenant = Tenant::new("t".repeat(limit)).unwrap();

@@ -22,7 +22,7 @@ pub enum Position {
     Touching,
     /// The node was being removed and isn't any more, or is gone: children that are still there are touched.
     Left,
-    /// The node is being removed by this operation: its children are released. Another operation begins anew.
+    /// The node is being removed, by the mark of this name: its children are released. Another mark begins anew.
     Releasing(String),
     /// The same, with its children released: its revisions are deleted.
     Revisions(String),
@@ -44,13 +44,13 @@ impl Cursor {
         if let Some(after) = &self.after {
             item.insert(Self::AFTER.into(), text(after));
         }
-        let mark = match &self.position {
+        let said = match &self.position {
             Position::Touching => None,
             Position::Left => Some((Self::LEFT, AttributeValue::Bool(true))),
-            Position::Releasing(operation) => Some((Self::RELEASING, text(operation))),
-            Position::Revisions(operation) => Some((Self::REVISIONS, text(operation))),
+            Position::Releasing(mark) => Some((Self::RELEASING, text(mark))),
+            Position::Revisions(mark) => Some((Self::REVISIONS, text(mark))),
         };
-        item.extend(mark.map(|(name, value)| (name.to_owned(), value)));
+        item.extend(said.map(|(name, value)| (name.to_owned(), value)));
         item
     }
 
@@ -61,10 +61,10 @@ impl Cursor {
             None => None,
             Some(_) => Some(text_of(item, Self::AFTER)?.to_owned()),
         };
-        let operation = |name| text_of(item, name).map(str::to_owned);
-        let position = match (operation(Self::REVISIONS), operation(Self::RELEASING)) {
-            (Some(operation), _) => Position::Revisions(operation),
-            (None, Some(operation)) => Position::Releasing(operation),
+        let mark = |name| text_of(item, name).map(str::to_owned);
+        let position = match (mark(Self::REVISIONS), mark(Self::RELEASING)) {
+            (Some(mark), _) => Position::Revisions(mark),
+            (None, Some(mark)) => Position::Releasing(mark),
             (None, None) if item.contains_key(Self::LEFT) => Position::Left,
             (None, None) => Position::Touching,
         };

@@ -64,12 +64,16 @@ pub struct Leaving {
     pub revisions: bool,
     /// When what is left of it may be forgotten: seconds since 1970.
     pub expires: u64,
+    /// Which mark this is, where the stream has given it to a child: no two have the same, so that one which another
+    /// client has taken back is told from the next. The API gives one mark for each operation.
+    pub mark: Option<String>,
 }
 
 const MODE: &str = "mode";
 const OPERATION: &str = "operation";
 const REVISIONS: &str = "revisions";
 const UNTIL: &str = "expires";
+const MARK: &str = "mark";
 
 impl Leaving {
     /// As an attribute's value.
@@ -81,7 +85,8 @@ impl Leaving {
             (REVISIONS, AttributeValue::Bool(self.revisions)),
             (UNTIL, AttributeValue::N(self.expires.to_string())),
         ];
-        AttributeValue::M(attributes.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
+        let mark = self.mark.iter().map(|mark| (MARK, AttributeValue::S(mark.clone())));
+        AttributeValue::M(attributes.into_iter().chain(mark).map(|(name, value)| (name.to_owned(), value)).collect())
     }
 
     /// Reads it off a base record. `None` where it isn't there, or nobody of ours has written it.
@@ -102,6 +107,22 @@ impl Leaving {
             operation: text_of(&map, OPERATION)?.to_owned(),
             revisions: *revisions,
             expires: expires.parse().ok()?,
+            mark: match map.get(MARK) {
+                None => None,
+                Some(_) => Some(text_of(&map, MARK)?.to_owned()),
+            },
         })
+    }
+
+    /// The same removal, as the mark of another node.
+    #[must_use]
+    pub fn marked(&self, mark: String) -> Self {
+        Self { mark: Some(mark), ..self.clone() }
+    }
+
+    /// What this mark is known by: no other node, and no other time, has the same together with the node's id.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.mark.as_deref().unwrap_or(&self.operation)
     }
 }

@@ -39,6 +39,8 @@ pub struct Problem {
     pub key: ItemKey,
     /// What is wrong and what to do.
     pub reason: String,
+    /// Whether it is that a base record can't be read: it is skipped, or counts as not there.
+    pub unreadable: bool,
 }
 
 /// A node to be placed.
@@ -90,7 +92,8 @@ impl Batch {
             let node = match settings.schema.parse_partition(&change.key.pk) {
                 Ok(node) => node,
                 Err(error) => {
-                    batch.problems.push(Problem { key: change.key.clone(), reason: error.to_string() });
+                    let unreadable = matches!(sort_key, SortKey::Node | SortKey::Revision { .. });
+                    batch.problems.push(Problem { key: change.key.clone(), reason: error.to_string(), unreadable });
                     continue;
                 }
             };
@@ -143,7 +146,7 @@ impl Batch {
         let (old, new) = (Handed::read(change.old.as_ref(), settings), Handed::read(change.new.as_ref(), settings));
         if new.malformed {
             let reason = "this lineage is not the handler's; it counts as not there until its node is written again";
-            self.problems.push(Problem { key: change.key.clone(), reason: reason.to_owned() });
+            self.problems.push(Problem { key: change.key.clone(), reason: reason.to_owned(), unreadable: false });
         }
         // A record without images tells nothing: then it is taken for any change.
         let imaged = change.old.is_some() || change.new.is_some();

@@ -45,8 +45,6 @@ pub enum Rule {
     FailFirstRecord,
     /// A lineage that says its node is being removed releases the node's children.
     ReleaseChildren,
-    /// A node placed below a parent that is being removed is released as well.
-    ReleaseLate,
     /// Children are released, and the node deleted, only while its base record and its lineage both say so.
     ReleasePresent,
     /// The node is looked at again after its children were read.
@@ -65,8 +63,10 @@ pub enum Rule {
     FinishLast,
     /// It is deleted only while it is being removed by this operation.
     FinishCondition,
-    /// A cursor goes on with the removal of its own operation only.
-    CursorOperation,
+    /// Each mark that a child is given is one of its own, not that of the operation.
+    MarkedAgain,
+    /// A cursor goes on with the removal that its own mark stands for only.
+    CursorMark,
     /// A cursor goes after the node, not before.
     FinishFirst,
     /// A removed node's lineage gives way to a tombstone.

@@ -165,10 +165,10 @@ fn table_error<E: ProvideErrorMetadata>(kind: Kind, error: &SdkError<E>) -> Tabl
     };
     let code = failed.err().code().unwrap_or("an error without a code");
     match code {
+        "TransactionConflictException" => TableError::conflict(code),
         "ProvisionedThroughputExceededException"
         | "ThrottlingException"
         | "RequestLimitExceeded"
-        | "TransactionConflictException"
         | "TransactionInProgressException"
         | "ReplicatedWriteConflictException"
         | "InternalServerError"
@@ -289,6 +289,9 @@ fn failed_conditions(error: &SdkError<TransactWriteItemsError>) -> Option<Vec<us
     Some(failed.map(|(position, _)| position).collect())
 }
 
+/// A transaction cancelled for an item that another one holds.
+const CONFLICT: &str = "TransactionConflict";
+
 /// A transaction cancelled for another reason than a condition.
 fn cancelled(error: &SdkError<TransactWriteItemsError>) -> Option<TableError> {
     let TransactWriteItemsError::TransactionCanceledException(cancelled) = error.as_service_error()? else {
@@ -298,7 +301,8 @@ fn cancelled(error: &SdkError<TransactWriteItemsError>) -> Option<TableError> {
     let refused = ["ValidationError", "ItemCollectionSizeLimitExceeded"].into_iter().find(|code| codes.contains(code));
     Some(match refused {
         Some(code) => TableError::new(ErrorKind::Refuse, code),
-        // TransactionConflict, ThrottlingError, ProvisionedThroughputExceeded.
+        None if codes.contains(&CONFLICT) => TableError::conflict(CONFLICT),
+        // ThrottlingError, ProvisionedThroughputExceeded.
         None => {
             TableError::new(ErrorKind::Retry, codes.into_iter().find(|code| *code != "None").unwrap_or("cancelled"))
         }

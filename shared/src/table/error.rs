@@ -21,11 +21,23 @@ pub struct TableError {
     /// What to do about it.
     pub kind: ErrorKind,
     message: String,
+    conflict: bool,
 }
 
 impl TableError {
     /// An error with a message for the log.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into() }
+        Self { kind, message: message.into(), conflict: false }
+    }
+
+    /// A transaction under way holds an item of the request: to be tried again.
+    pub fn conflict(message: impl Into<String>) -> Self {
+        Self { kind: ErrorKind::Retry, message: message.into(), conflict: true }
+    }
+
+    /// Whether it is a [`TableError::conflict`].
+    #[must_use]
+    pub fn is_conflict(&self) -> bool {
+        self.conflict
     }
 }

@@ -17,6 +17,9 @@ pub struct Usage {
     pub calls: u64,
     /// Of them: tried again.
     pub retries: u64,
+    /// Of all: those that a transaction under way kept from an item. Not counted is what BatchWriteItem leaves unprocessed, since
+    /// it doesn't say why.
+    pub conflicts: u64,
     /// Read capacity units.
     pub read_units: f64,
     /// Write capacity units.
@@ -132,8 +135,9 @@ impl<'a, T: Table, P: Patience> Session<'a, T, P> {
     {
         let mut attempt = 0;
         loop {
-            let answer = request().await;
-            self.count(attempt, answer.as_ref().ok());
+            // Boxed: the request of an SDK is large, and all that awaits it would be as large.
+            let answer = Box::pin(request()).await;
+            self.count(attempt, &answer);
             match answer {
                 Ok(reply) => return Ok(reply.value),
                 Err(error) if error.kind != ErrorKind::Retry || !self.patience.wait(attempt).await => {
@@ -144,11 +148,16 @@ impl<'a, T: Table, P: Patience> Session<'a, T, P> {
         }
     }
 
-    fn count<V>(&self, attempt: u32, reply: Option<&Reply<V>>) {
+    fn count<V>(&self, attempt: u32, answer: &Result<Reply<V>, TableError>) {
         let mut usage = self.usage.lock().unwrap_or_else(PoisonError::into_inner);
         usage.calls += 1;
         usage.retries += u64::from(attempt > 0);
-        usage.read_units += reply.map_or(0.0, |reply| reply.read_units);
-        usage.write_units += reply.map_or(0.0, |reply| reply.write_units);
+        match answer {
+            Ok(reply) => {
+                usage.read_units += reply.read_units;
+                usage.write_units += reply.write_units;
+            }
+            Err(error) => usage.conflicts += u64::from(error.is_conflict()),
+        }
     }
 }

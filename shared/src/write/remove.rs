@@ -110,7 +110,7 @@ impl<T: Table, P: Patience> Writer<'_, T, P> {
     ) -> (Done, Vec<Action>) {
         let schema = self.session.schema();
         let expires = stamp.seconds + OPERATION_SECONDS;
-        let leaving = Leaving { mode, operation: operation.to_owned(), revisions, expires };
+        let leaving = Leaving { mode, operation: operation.to_owned(), revisions, expires, mark: None };
         let key = schema.operation_key(node.tenant.as_ref(), operation);
         let item = operation_item(&key, &node.id, &leaving, stamp, self.settings);
         let actions = vec![

@@ -254,7 +254,7 @@ impl World<'_> {
         let (fanout, calls, changes) = (self.fanout.clone(), Arc::clone(&self.calls), records.clone());
         let future = Box::pin(async move {
             let table = SimTable { calls: Arc::clone(&calls), invocation: id };
-            fanout.run(&table, &SimPatience(calls), &changes).await
+            fanout.run(&table, &SimPatience(calls), &id.to_string(), &changes).await
         });
         self.running.insert(id, Invocation { future, records });
         self.poll(id);

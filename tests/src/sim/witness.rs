@@ -23,7 +23,8 @@ type Mark = (String, String, bool);
 #[derive(Clone, Debug)]
 struct Node {
     item: Item,
-    /// The marks that its parent has had since this record last changed: the operations that may release it.
+    /// The marks that its parent has had since this record last changed in a way that shows: the operations that may
+    /// release it.
     reasons: BTreeSet<Mark>,
 }
 
@@ -65,6 +66,13 @@ fn mark(item: &Item, name: &str) -> Option<Mark> {
     let Some(AttributeValue::M(map)) = item.get(name) else { return None };
     let map: Item = map.clone().into_iter().collect();
     Some((text(&map, "operation")?, text(&map, "mode")?, map.get("revisions") == Some(&AttributeValue::Bool(true))))
+}
+
+/// Whether one record passes for the other: one that the API has written is known by its revision number and by where it is,
+/// so that another client's change of its own attributes doesn't show.
+fn is_same(old: &Item, new: &Item) -> bool {
+    let shown = ["parent", "segment", "_under", "_leaving", "_touched", "_rev", "_created_at", "_updated_at"];
+    old.contains_key("_rev") && shown.iter().all(|name| old.get(*name) == new.get(*name))
 }
 
 impl Node {
@@ -248,7 +256,9 @@ impl Witness {
         let old = self.nodes.get(id).cloned();
         match &change.new {
             Some(item) => {
-                self.nodes.insert(id.to_owned(), Node { item: item.clone(), reasons: BTreeSet::new() });
+                let same = old.as_ref().filter(|old| is_same(&old.item, item));
+                let reasons = same.map(|old| old.reasons.clone()).unwrap_or_default();
+                self.nodes.insert(id.to_owned(), Node { item: item.clone(), reasons });
                 if self.gone.contains_key(id) {
                     self.again.insert(id.to_owned());
                 }

@@ -87,6 +87,11 @@ pub(crate) async fn a_repeated_request_with_a_key_is_answered_alike_and_done_onc
     };
     // The draft's strings have no spaces in ours.
     assert_eq!(refused(&serving, 400, &append("Rick")).await.1.as_deref(), Some("idempotency-key"));
+    // Two lines are no key, also where API Gateway has made one of them.
+    let twice = append("Rick").header("idempotency-key", "\"key-2\"");
+    assert_eq!(refused(&serving, 400, &twice).await.1.as_deref(), Some("idempotency-key"));
+    let twice = post("/nodes", &json!({})).header("idempotency-key", "a").header("idempotency-key", "b");
+    assert_eq!(refused(&serving, 400, &twice).await.1.as_deref(), Some("idempotency-key"));
     let append = |by: &str| {
         post("/nodes/eq/revisions/Audit", &json!({"attributes": {"by": by}})).header("idempotency-key", "\"key-1\"")
     };

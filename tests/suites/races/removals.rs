@@ -53,6 +53,8 @@ struct Came {
 /// Removes `gone` in each run while something comes in, at some moment of the removal.
 async fn remove(race: &mut Race, mode: &str) -> BTreeMap<u64, Came> {
     let mut came = BTreeMap::new();
+    // A child of another client's that is placed after the removal looked for it waits for its parent, as orphans do.
+    race.foreign_unplaced = false;
     race.run(tree, async |serving, chance, run| {
         let answered = one(serving, chance, run, mode).await;
         came.insert(run, answered);

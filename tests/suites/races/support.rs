@@ -19,6 +19,8 @@ pub(crate) struct Race {
     pub(crate) serving: Arc<Serving>,
     pub(crate) chance: SmallRng,
     pub(crate) runs: u64,
+    /// Whether other clients' trees may still be being placed as a run begins.
+    pub(crate) foreign_unplaced: bool,
 }
 
 /// Who made the trees.
@@ -42,7 +44,7 @@ impl Race {
     /// A stack; `share`: how many of so many runs this kind has.
     pub(crate) async fn start(share: u64) -> Self {
         let serving = Arc::new(Serving::start(Way::Http, &[], &[]).await);
-        Self { serving, chance: chance("RACE_SEED"), runs: number("RACE_RUNS", 50) / share }
+        Self { serving, chance: chance("RACE_SEED"), runs: number("RACE_RUNS", 50) / share, foreign_unplaced: true }
     }
 
     /// Makes these nodes as the API leaves them, or a foreign writer: at once, since 200 runs are to be quick.
@@ -70,7 +72,11 @@ impl Race {
     {
         let (rested, step) = (self.runs / 2, 10);
         let of = |from: u64, to: u64, writer: Writer| -> Vec<Node> {
-            (from..to).filter(|run| Writer::of(*run) == writer).flat_map(&tree).collect()
+            let writer_of = |run: u64| match run < rested || self.foreign_unplaced {
+                true => Writer::of(run),
+                false => Writer::Api,
+            };
+            (from..to).filter(|run| writer_of(*run) == writer).flat_map(&tree).collect()
         };
         for number in 0..self.runs {
             let planted = match number {

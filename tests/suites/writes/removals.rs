@@ -41,8 +41,13 @@ fn a_removal_of_more_marks_the_node_and_leaves_an_operation() {
     let done = delete(&stand, "a", Children::Release(Mode::Delete), true).1.unwrap();
     assert_eq!(done, Done::Leaving { operation: "operation 1".to_owned() });
     let leaving = Leaving::read(&stand.base("a").unwrap()).unwrap();
-    let wanted =
-        Leaving { mode: Mode::Delete, operation: "operation 1".to_owned(), revisions: true, expires: 1_604_800 };
+    let wanted = Leaving {
+        mode: Mode::Delete,
+        operation: "operation 1".to_owned(),
+        revisions: true,
+        expires: 1_604_800,
+        mark: None,
+    };
     assert_eq!(leaving, wanted);
     let item = stand.item("OPERATION#operation 1", "OPERATION").unwrap();
     assert_eq!((&item["_node"], &item["_created_by"], &item["_expires"]), (&text("a"), &text("anna"), &n(1_604_800)));

@@ -47,9 +47,14 @@ impl Http {
             let table = table.clone();
             move |deadline| table.until(deadline)
         };
-        let reads = api_reader::State::new(tables(table), reader.settings, reader.cursors);
-        let source = api_writer::Source::system();
-        let writes = api_writer::State::new(tables(table), writer.settings, writer.revisions_mutable, source);
+        let reads = api_reader::Shared { settings: reader.settings, cursors: reader.cursors };
+        let reads = api_reader::State::new(tables(table), reads);
+        let writes = api_writer::Shared {
+            settings: writer.settings,
+            revisions_mutable: writer.revisions_mutable,
+            source: api_writer::Source::system(),
+        };
+        let writes = api_writer::State::new(tables(table), writes);
         let router = api_reader::router(reads).merge(api_writer::router(writes));
         let failed = |source| DevError::Http { address, source };
         let listener = TcpListener::bind(address).await.map_err(failed)?;

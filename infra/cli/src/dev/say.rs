@@ -75,6 +75,7 @@ impl Say {
         let Counts {
             requests,
             retries,
+            conflicts,
             read_units,
             write_units,
             rounds,
@@ -89,7 +90,7 @@ impl Say {
             print(
                 &json!({
                     "event": "fan-out", "records": items.len(), "items": items, "failed": report.failed.len(),
-                    "requests": requests, "retries": retries, "read_units": read_units, "write_units": write_units,
+                    "requests": requests, "retries": retries, "conflicts": conflicts, "read_units": read_units, "write_units": write_units,
                     "rounds": rounds, "rows_put": rows_put, "rows_deleted": rows_deleted, "touches": touches,
                     "copies": copies, "released": released, "removed": removed, "milliseconds": u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
                 })

@@ -31,6 +31,10 @@ impl IdempotencyKey {
         let text = value.to_str().map_err(|_| bad("it takes visible ASCII characters"))?.trim();
         let key = match text.starts_with('"') {
             true => unquote(text).ok_or_else(|| bad("its quotes don't match; in quotes, write \\\" and \\\\"))?,
+            // API Gateway joins several lines of a header by commas: a comma is read as that, on any server.
+            false if text.contains(',') => {
+                return Err(bad("it is given more than once; write a key with a comma in quotes"));
+            }
             false => text.to_owned(),
         };
         match key.len() {

@@ -113,9 +113,12 @@ fn an_idempotency_key_is_a_quoted_string_or_the_same_without_quotes() {
     let key = |value: &str| IdempotencyKey::read(&headers(&[("idempotency-key", value)]));
     assert_eq!(key("\"8e03978e-40d5\"").unwrap(), key("8e03978e-40d5").unwrap());
     assert_eq!(key("\"a\\\"b\\\\\"").unwrap().0.unwrap(), "a\"b\\");
+    assert_eq!(key("\"a,b\"").unwrap().0.unwrap(), "a,b");
     assert_eq!(key(&"k".repeat(255)).unwrap().0.unwrap().len(), 255);
     assert_eq!(IdempotencyKey::read(&headers(&[])).unwrap().0, None);
-    for value in ["", "\"\"", "\"a", "\"", "\"a\"b\"", "\"a\\b\"", "a b", "é", "\"a b\"", &"k".repeat(256)] {
+    for value in
+        ["", "\"\"", "\"a", "\"", "\"a\"b\"", "\"a\\b\"", "a b", "é", "\"a b\"", "a,b", "\"a\",\"b\"", &"k".repeat(256)]
+    {
         let problem = key(value).unwrap_err();
         assert_eq!((problem.kind(), problem.field()), (Kind::BadHeader, Some("idempotency-key")), "{value}");
     }

@@ -20,6 +20,7 @@ use tower::ServiceExt;
 
 use super::Options;
 use super::cors::Cors;
+use super::figures;
 use super::routes::{Route, Routes, routes};
 use super::target::target;
 use crate::body::read_whole;
@@ -92,7 +93,10 @@ impl Api {
             cors.apply(response.headers_mut());
         }
         join_vary(response.headers_mut());
-        log(&method, &id, &route, &response, began.elapsed());
+        let took = began.elapsed();
+        let usage = response.extensions().get().copied().unwrap_or_default();
+        log(&method, &id, &route, response.status(), &usage, took);
+        self.options.metrics.write(|_| figures::of(response.status(), &usage, took));
         response
     }
 
@@ -168,18 +172,18 @@ fn join_vary(headers: &mut HeaderMap) {
 }
 
 /// One line a request, and nothing in it that a user chose: no path, no id, no query.
-fn log(method: &Method, id: &str, route: &Route, response: &Response, took: Duration) {
-    let usage = response.extensions().get().copied().unwrap_or(Usage::default());
+fn log(method: &Method, id: &str, route: &Route, status: StatusCode, usage: &Usage, took: Duration) {
     // A method can be any word.
     let known = [Method::GET, Method::HEAD, Method::POST, Method::PUT, Method::PATCH, Method::DELETE, Method::OPTIONS];
     tracing::info!(
         request_id = id,
         method = known.iter().find(|known| *known == method).map_or("other", Method::as_str),
         route = route.as_str(),
-        status = response.status().as_u16(),
+        status = status.as_u16(),
         ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
         calls = usage.calls,
         retries = usage.retries,
+        conflicts = usage.conflicts,
         read_units = usage.read_units,
         write_units = usage.write_units,
         "request"

@@ -1,6 +1,7 @@
 //! What a deployment chooses.
 
 use sapwood::model::{Settings, VariableError};
+use sapwood_telemetry::metrics::Metrics;
 
 use crate::caller::Authority;
 
@@ -13,10 +14,12 @@ pub struct Options {
     pub authority: Authority,
     /// What a custom domain's mapping puts in front of every path, such as `/trees`; empty for none. A stage needs no saying.
     pub base_path: String,
+    /// Where the figures of each request go.
+    pub metrics: Metrics,
 }
 
 impl Options {
-    /// Reads these variables:
+    /// Reads the variables of [`Metrics::read`], and:
     ///
     /// | variable | value |
     /// |---|---|
@@ -46,6 +49,7 @@ impl Options {
             cors_origins: origins.map(str::to_owned).collect(),
             authority: Authority { tenant_claim },
             base_path: given("BASE_PATH").unwrap_or_default(),
+            metrics: Metrics::read(&lookup),
         })
     }
 }

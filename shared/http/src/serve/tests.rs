@@ -2,9 +2,12 @@
 
 mod alike;
 mod client;
+mod figures;
 mod gateway;
 mod lines;
 
+use std::io::Write;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use axum::extract::{RawQuery, Request};
@@ -22,6 +25,27 @@ use crate::caller::{Authority, Caller};
 use crate::parameters::{NoParameters, Parameters};
 use crate::path::{IdPath, PathParams};
 use crate::problem::Problem;
+
+/// What is written.
+#[derive(Clone, Default)]
+struct Lines(Arc<Mutex<Vec<u8>>>);
+
+impl Lines {
+    fn text(&self) -> String {
+        String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
+    }
+}
+
+impl Write for Lines {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
 
 /// Says back what it understood.
 async fn node(IdPath(id): IdPath, RawQuery(query): RawQuery) -> Json<Value> {
@@ -50,7 +74,7 @@ async fn cached() -> Response {
 async fn made(Extension(Deadline(end)): Extension<Deadline>, JsonBody(body): JsonBody<Value>) -> Response {
     let left = end.duration_since(tokio::time::Instant::now());
     assert!(left > Duration::from_secs(20) && left <= super::REQUEST_TIME_MAX);
-    let usage = Usage { calls: 2, retries: 1, read_units: 1.0, write_units: 1.5 };
+    let usage = Usage { calls: 2, retries: 1, conflicts: 1, read_units: 1.0, write_units: 1.5 };
     (StatusCode::CREATED, [(LOCATION, "/nodes/ORDER~2398765")], Extension(usage), Json(body)).into_response()
 }
 

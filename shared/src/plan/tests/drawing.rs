@@ -131,7 +131,7 @@ impl<'a> Tree<'a> {
             }
             ["mark", _, mode] => {
                 let mode = Mode::parse(mode).unwrap();
-                let leaving = Leaving { mode, operation: "op".to_owned(), revisions: false, expires: 7 };
+                let leaving = Leaving { mode, operation: "op".to_owned(), revisions: false, expires: 7, mark: None };
                 self.bases.get_mut(&node).unwrap().insert(LEAVING.to_owned(), leaving.value());
             }
             // A record that says nothing new: delivered twice, or of an attribute that no row carries.

@@ -110,7 +110,7 @@ fn a_node_marked_before_it_was_placed_is_placed_for_its_children_to_find_it() {
 }
 
 fn leaving(mode: Mode) -> Leaving {
-    Leaving { mode, operation: "op".to_owned(), revisions: false, expires: 7 }
+    Leaving { mode, operation: "op".to_owned(), revisions: false, expires: 7, mark: None }
 }
 
 fn id(text: &str) -> Id {

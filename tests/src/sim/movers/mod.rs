@@ -202,7 +202,7 @@ impl World {
         self.spawn(records, async move {
             let table = SimTable { calls: Arc::clone(&calls), invocation: id };
             let fanout = Fanout { settings: Settings::default(), ..Fanout::default() };
-            Ended::Fanout(fanout.run(&table, &SimPatience(calls), &changes).await)
+            Ended::Fanout(fanout.run(&table, &SimPatience(calls), &id.to_string(), &changes).await)
         });
     }
 

@@ -1,24 +1,9 @@
 //! What is logged of a request.
 
-use std::io::Write;
-use std::sync::{Arc, Mutex};
+use sapwood_telemetry::log;
 
 use super::client::{Sent, by_event};
 use super::*;
-
-#[derive(Clone, Default)]
-struct Lines(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Lines {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
 
 async fn logged(sent: Sent) -> (Value, String) {
     let (text, line) = lines_of(by_event(options(), &sent.event())).await;
@@ -29,11 +14,10 @@ async fn logged(sent: Sent) -> (Value, String) {
 async fn lines_of<T>(answered: impl Future<Output = T>) -> (String, Value) {
     let lines = Lines::default();
     let writer = lines.clone();
-    let subscriber = tracing_subscriber::fmt().json().flatten_event(true).with_writer(move || writer.clone()).finish();
-    let guard = tracing::subscriber::set_default(subscriber);
+    let guard = tracing::subscriber::set_default(log::subscriber(None, move || writer.clone()));
     answered.await;
     drop(guard);
-    let text = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
+    let text = lines.text();
     let line = text.lines().find(|line| line.contains("\"message\":\"request\"")).unwrap();
     let line = serde_json::from_str(line).unwrap();
     (text, line)
@@ -48,6 +32,7 @@ async fn a_request_is_one_line_with_its_route_and_what_it_took() {
         ("status", json!(201)),
         ("calls", json!(2)),
         ("retries", json!(1)),
+        ("conflicts", json!(1)),
         ("read_units", json!(1.0)),
         ("write_units", json!(1.5)),
         ("request_id", json!("test")),
@@ -55,7 +40,7 @@ async fn a_request_is_one_line_with_its_route_and_what_it_took() {
     ] {
         assert_eq!(line[name], value, "{name}");
     }
-    assert!(line["ms"].is_u64());
+    assert!(line["ms"].is_u64() && line["timestamp"].is_string());
     assert_eq!(text.lines().count(), 1);
 }
 

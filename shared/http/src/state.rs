@@ -1,0 +1,41 @@
+//! What the calls of a function share.
+
+use std::fmt;
+use std::sync::Arc;
+
+use sapwood::table::Deadline;
+
+/// A table for the time of one request, and what is the same for every request.
+pub struct State<T, S> {
+    tables: Arc<dyn Fn(Deadline) -> T + Send + Sync>,
+    shared: Arc<S>,
+}
+
+impl<T, S> State<T, S> {
+    /// Of a table, as it is to be until a deadline.
+    pub fn new(tables: impl Fn(Deadline) -> T + Send + Sync + 'static, shared: S) -> Self {
+        Self { tables: Arc::new(tables), shared: Arc::new(shared) }
+    }
+
+    /// The table, until a deadline.
+    pub fn table(&self, deadline: Deadline) -> T {
+        (self.tables)(deadline)
+    }
+
+    /// What is the same for every request.
+    pub fn shared(&self) -> &S {
+        &self.shared
+    }
+}
+
+impl<T, S> Clone for State<T, S> {
+    fn clone(&self) -> Self {
+        Self { tables: self.tables.clone(), shared: self.shared.clone() }
+    }
+}
+
+impl<T, S: fmt::Debug> fmt::Debug for State<T, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("State").field("shared", &self.shared).finish_non_exhaustive()
+    }
+}

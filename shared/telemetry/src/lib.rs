@@ -1,0 +1,7 @@
+//! What a function says of itself: lines for the log, and figures for CloudWatch.
+//!
+//! Both go to standard output, and both are JSON: a line of the [`log`] has a time and a level, a line of [`metrics`] has neither
+//! and says in `_aws` what CloudWatch is to take from it.
+
+pub mod log;
+pub mod metrics;

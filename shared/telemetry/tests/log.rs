@@ -1,0 +1,108 @@
+//! What a line of the log looks like, as Lambda reads it.
+#![allow(missing_docs, clippy::unwrap_used, clippy::panic)]
+
+use std::io::Write;
+use std::sync::{Arc, Mutex};
+
+use sapwood_telemetry::log;
+use serde_json::Value;
+
+#[derive(Clone, Default)]
+struct Lines(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Lines {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// All that is logged meanwhile on this thread.
+fn logged(level: Option<&str>, run: impl FnOnce()) -> Vec<Value> {
+    let lines = Lines::default();
+    let writer = lines.clone();
+    tracing::subscriber::with_default(log::subscriber(level, move || writer.clone()), run);
+    let text = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// As RFC 3339 has it: `2026-01-02T03:04:05.678901Z`.
+fn is_time(text: &str) -> bool {
+    let like = "dddd-dd-ddTdd:dd:dd.ddddddZ";
+    text.len() == like.len()
+        && text.bytes().zip(like.bytes()).all(|(b, like)| if like == b'd' { b.is_ascii_digit() } else { b == like })
+}
+
+fn assert_line(line: &Value, level: &str) {
+    assert_eq!(line["level"], level);
+    assert!(is_time(line["timestamp"].as_str().unwrap()), "{line}");
+}
+
+#[test]
+fn a_line_has_its_time_and_its_level() {
+    let lines = logged(Some("TRACE"), || {
+        tracing::error!("e");
+        tracing::warn!("w");
+        tracing::info!("i");
+        tracing::debug!("d");
+        tracing::trace!("t");
+    });
+    assert_eq!(lines.len(), 5);
+    for (line, level) in lines.iter().zip(["ERROR", "WARN", "INFO", "DEBUG", "TRACE"]) {
+        assert_line(line, level);
+    }
+}
+
+#[test]
+fn nothing_below_lambdas_level_is_written() {
+    for (level, count) in [
+        (None, 3),
+        (Some(""), 3),
+        (Some("loud"), 3),
+        (Some("off"), 3),
+        (Some("INFO"), 3),
+        (Some("WARN"), 2),
+        (Some("ERROR"), 1),
+        (Some("FATAL"), 1),
+        (Some("DEBUG"), 4),
+    ] {
+        let lines = logged(level, || {
+            tracing::error!("e");
+            tracing::warn!("w");
+            tracing::info!("i");
+            tracing::debug!("d");
+        });
+        assert_eq!(lines.len(), count, "{level:?}");
+    }
+}
+
+#[test]
+fn what_ends_a_function_is_a_line_of_the_log() {
+    let lines = logged(None, || {
+        assert_eq!(format!("{:?}", log::ended(Ok::<_, String>(()))), format!("{:?}", std::process::ExitCode::SUCCESS));
+        let failed = log::ended(Err("TABLE_NAME isn't set"));
+        assert_eq!(format!("{failed:?}"), format!("{:?}", std::process::ExitCode::FAILURE));
+    });
+    let [line] = &lines[..] else { panic!("{lines:?}") };
+    assert_line(line, "ERROR");
+    assert_eq!(line["error"], "TABLE_NAME isn't set");
+}
+
+#[test]
+fn a_panic_is_one_line_that_says_where_it_was_and_not_what_it_said() {
+    // For the other tests of this process as well; none of them panics unless it fails, and then there is no test.
+    let usual = std::panic::take_hook();
+    std::panic::set_hook(Box::new(log::panicked));
+    let lines =
+        logged(Some("ERROR"), || assert!(std::panic::catch_unwind(|| panic!("a secret,\non two lines")).is_err()));
+    std::panic::set_hook(usual);
+    let [line] = &lines[..] else { panic!("{lines:?}") };
+    assert_line(line, "ERROR");
+    assert_eq!(line["message"], "panic");
+    assert!(line["place"].as_str().unwrap().contains("tests/log.rs:"), "{line}");
+    assert!(!line.to_string().contains("secret"), "{line}");
+}

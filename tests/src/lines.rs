@@ -1,0 +1,27 @@
+//! An output that keeps what is written.
+
+use std::io::{Result, Write};
+use std::sync::{Arc, Mutex};
+
+/// What was written. Clones share it.
+#[derive(Clone, Debug, Default)]
+pub struct Lines(Arc<Mutex<Vec<u8>>>);
+
+impl Lines {
+    /// What was written since this was last asked.
+    #[must_use]
+    pub fn take(&self) -> String {
+        String::from_utf8(std::mem::take(&mut *self.0.lock().unwrap())).unwrap()
+    }
+}
+
+impl Write for Lines {
+    fn write(&mut self, bytes: &[u8]) -> Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        Ok(())
+    }
+}
