@@ -202,3 +202,14 @@ fn the_demo_ends_by_itself_and_shows_what_it_says() {
     assert!(!after("After, all below V:").contains("Folder e"));
     assert!(after("After audit 3:").contains("v0_Audit    Lin"));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_its_handler_the_stream_is_left_to_another() {
+    let sapwood = Sapwood::start(&["--no-handler"]);
+    put(&sapwood.client, TABLE, node("root", None, "root")).await;
+    put(&sapwood.client, TABLE, node("leaf", Some("root"), "leaf")).await;
+    // As long as one would have needed many times over.
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    assert_eq!(contents(&sapwood.client, TABLE, ["PK", "SK"]).await.len(), 2);
+    assert_eq!(sapwood.interrupt(), 0);
+}

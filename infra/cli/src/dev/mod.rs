@@ -52,6 +52,9 @@ pub(crate) struct Arguments {
     /// Set a parameter of the template, such as ParallelizationFactor=10 or PathRows=off; can be repeated.
     #[arg(long = "parameter", value_name = "NAME=VALUE", value_parser = parameter)]
     parameters: Vec<(String, String)>,
+    /// Leave the stream to a handler of yours, one that runs under cargo lambda for instance: rows follow when that is invoked.
+    #[arg(long, conflicts_with = "demo")]
+    no_handler: bool,
     /// Show what happens to a folder tree and an audit log, then end.
     #[arg(long)]
     demo: bool,
@@ -77,10 +80,10 @@ const ANY_ADDRESS: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::I
 pub(crate) async fn run(arguments: Arguments) -> Result<(), DevError> {
     let say = Arc::new(Say::new(&arguments));
     let stack = Stack::start(&arguments, &say).await?;
-    let ended = if arguments.demo {
+    let ended = if let (true, Some(mapping)) = (arguments.demo, &stack.mapping) {
         // Ctrl-C ends a demo too.
         tokio::select! {
-            ended = demo::run(&stack.table, &stack.mapping) => ended,
+            ended = demo::run(&stack.table, mapping) => ended,
             stopped = stop_signal() => stopped,
         }
     } else {
@@ -94,7 +97,8 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), DevError> {
 /// What runs.
 struct Stack {
     engine: Option<Engine>,
-    mapping: Mapping,
+    /// What reads the stream, unless that is left to others.
+    mapping: Option<Mapping>,
     http: Option<Http>,
     table: DynamoTable,
     schema: Schema,
@@ -129,7 +133,8 @@ impl Stack {
         }
         settings.position_file = data.position_file();
         settings.failures_file = data.failures_file();
-        let mapping = Mapping::start(settings, HandlerFunction::new(handler, Arc::clone(say)))?;
+        let function = HandlerFunction::new(handler, Arc::clone(say));
+        let mapping = if arguments.no_handler { None } else { Some(Mapping::start(settings, function)?) };
         let http = match arguments.http {
             Some(address) => {
                 let claims = arguments.claims.iter().cloned().collect();
@@ -144,7 +149,9 @@ impl Stack {
         if let Some(http) = self.http {
             http.stop().await;
         }
-        self.mapping.stop().await?;
+        if let Some(mapping) = self.mapping {
+            mapping.stop().await?;
+        }
         if let Some(engine) = self.engine {
             engine.stop().await?;
         }

@@ -50,6 +50,10 @@ impl Say {
                     (Some(path), None) => format!("kept in {}", path.display()),
                     (None, None) => "in memory: gone when this ends".to_owned(),
                 };
+                let kept = match arguments.no_handler {
+                    true => format!("{kept}\n  stream    left to a handler of yours: no rows without it"),
+                    false => kept,
+                };
                 print(&greeting(url, http.map(String::as_str), table, &kept, &stack.schema));
             }
         }
