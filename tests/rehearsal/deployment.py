@@ -1,6 +1,7 @@
 """A deployment on one machine's AWS, from the first `sam deploy` to the removal of everything.
 
-What ministack doesn't do isn't shown here: it enforces no permissions, and its mapping knows no failures, retries or destinations.
+What ministack doesn't do isn't shown here: it enforces no permissions, and its mapping knows no failed records or destinations. Its API
+wants a signature without looking at it.
 """
 
 import json
@@ -10,9 +11,13 @@ import unittest
 import urllib.error
 import urllib.request
 
+from botocore.auth import SigV4Auth
+from botocore.awsrequest import AWSRequest
+
 from emulator import Emulator
+from filtering import WANTED
 from oracle import Oracle
-from templates import ROOT
+from templates import REGION, ROOT
 
 EVENTS = ROOT / "tests" / "events" / "api"
 WAIT = float(os.environ.get("REHEARSAL_WAIT", 120))
@@ -78,7 +83,7 @@ def plant(table):
     table.node("V", parent="D", name="Folder V", size={"N": "12"}, tags={"L": [{"S": "a"}, {"BOOL": True}]})
     for number in range(12):
         table.node(f"f{number:02}", parent="d", name=f"File {number}")
-    table.node("ORDER#98765", parent="d", total={"N": "12.5"})
+    table.node("ORDER#1234", parent="d", total={"N": "12.5"})
     table.node("n1", parent="V", segment="NE")
     table.node("n2", parent="V", segment="NE")
     table.node("under n2", parent="n2", segment="50% # $")
@@ -94,8 +99,15 @@ def plant(table):
     table.put("CUSTOMER#1", "ORDER#1", total={"N": "1"})
 
 
+def passes(sort_key, node):
+    """Whether the filter is to let a record of this sort key through, where nodes have that one."""
+    return sort_key == node or sort_key != "NODE" and WANTED.fullmatch(sort_key) is not None
+
+
 class Deployment(unittest.TestCase):
     maxDiff = None
+    # The sort key of nodes, by the name of the sort key's attribute: each stack has another.
+    node_of = {"SK": "NODE", "sk": "METADATA"}
 
     @classmethod
     def setUpClass(cls):
@@ -159,45 +171,42 @@ class Deployment(unittest.TestCase):
 
     def test_no_derived_row_ever_reached_the_handler(self):
         """Every record of the stream that the filter lets through was handled once, and nothing else was."""
-        invoked, handled = self.quiet()
-        wanted = [record["dynamodb"]["Keys"]["SK"]["S"] for record in self.stream()]
-        passing = [key for key in wanted if key in ("NODE", "LINEAGE", "CASCADE") or key.startswith(("v00", "v9", "va"))]
-        print(f"{len(wanted)} records, {len(passing)} of them pass the filter, {invoked} invocations with {handled} records")
-        self.assertGreater(len(wanted) - len(passing), 50)
-        self.assertEqual(handled, len(passing))
-        self.assertLessEqual(invoked, len(passing))
+        invoked, handled = self.quiet(self.outputs)
+        changed, passing = self.changes(self.outputs, "SK")
+        print(f"{changed} records, {passing} of them pass the filter, {invoked} invocations with {handled} records")
+        self.assertGreater(changed - passing, 50)
+        self.assertEqual(handled, passing)
+        self.assertLessEqual(invoked, passing)
         time.sleep(5)
-        self.assertEqual(self.invocations(), (invoked, handled), "the handler must come to rest")
+        self.assertEqual(self.invocations(self.outputs), (invoked, handled), "the handler must come to rest")
 
-    def quiet(self):
+    def quiet(self, outputs):
         """The invocations, once there are no more."""
         seen, since = None, time.monotonic()
         while time.monotonic() - since < 3:
-            if (now := self.invocations()) != seen:
+            if (now := self.invocations(outputs)) != seen:
                 seen, since = now, time.monotonic()
             time.sleep(0.5)
         return seen
 
-    def invocations(self):
+    def invocations(self, outputs):
         """How often the handler was invoked, and with how many records, by its logs."""
-        pages = self.client("logs").get_paginator("filter_log_events").paginate(logGroupName=self.outputs["StreamHandlerLogGroup"])
+        pages = self.client("logs").get_paginator("filter_log_events").paginate(logGroupName=outputs["StreamHandlerLogGroup"])
         lines = [event["message"] for page in pages for event in page["events"]]
         batches = [json.loads(line) for line in lines if line.startswith("{") and '"message":"batch"' in line]
         return sum(line.startswith("START ") for line in lines), sum(batch["records"] for batch in batches)
 
-    def stream(self):
-        client, records = self.client("dynamodbstreams"), []
-        arn = self.outputs["TableStreamArn"]
+    def changes(self, outputs, sort_key):
+        """How many records the stream has, and how many of them are to pass the filter."""
+        client, keys = self.client("dynamodbstreams"), []
+        arn = outputs["TableStreamArn"]
         for shard in client.describe_stream(StreamArn=arn)["StreamDescription"]["Shards"]:
             asked = {"StreamArn": arn, "ShardId": shard["ShardId"], "ShardIteratorType": "TRIM_HORIZON"}
             iterator = client.get_shard_iterator(**asked)["ShardIterator"]
-            while iterator:
-                page = client.get_records(ShardIterator=iterator)
-                if not page["Records"]:
-                    break
-                records += page["Records"]
+            while iterator and (page := client.get_records(ShardIterator=iterator))["Records"]:
+                keys += [record["dynamodb"]["Keys"][sort_key]["S"] for record in page["Records"]]
                 iterator = page.get("NextShardIterator")
-        return records
+        return len(keys), sum(passes(key, self.node_of[sort_key]) for key in keys)
 
     def test_a_changed_parameter_is_an_update_in_place(self):
         same = {"Alarms": "on", "Dashboard": "on", "DeletionProtection": "on"}
@@ -206,6 +215,8 @@ class Deployment(unittest.TestCase):
         self.assertEqual(self.emulator.outputs("rehearsal"), self.outputs)
         uuid = self.outputs["EventSourceMappingId"]
         self.assertEqual(self.client("lambda").get_event_source_mapping(UUID=uuid)["BatchSize"], 50)
+        # ministack 1.5.33 keeps the numbers of an updated mapping as texts, and then stumbles over them.
+        self.client("lambda").update_event_source_mapping(UUID=uuid, BatchSize=50)
         # It takes effect as nodes are written.
         self.table.oracle.never_copied = frozenset({"secret"})
         for key, name in (("D", "Drive D, renamed"), ("W", "Drive W, renamed")):
@@ -222,7 +233,7 @@ class Deployment(unittest.TestCase):
             "create-node-of-a-tenant": 409,
             "move-node": 422,
             "get-node-of-every-kind-of-byte": 404,
-            "list-descendants": 404,
+            "list-descendants": 200,
             "list-descendants-by-prefix": 200,
             "append-revision": 201,
             "decoded-number-sign": 400,
@@ -230,7 +241,7 @@ class Deployment(unittest.TestCase):
             "decoded-space": 400,
             "decoded-tree": 400,
             "decoded-dots": 400,
-            "decoded-slash": 405,
+            "decoded-slash": 404,
             "stray-percent": 400,
             "delete-subtree": 202,
         }
@@ -247,20 +258,28 @@ class Deployment(unittest.TestCase):
         return json.loads(answer["Payload"].read())
 
     def test_the_routes_lead_to_the_functions(self):
-        self.assertEqual(self.ask("PUT", "/nodes/by-route", {"parent": "W"}, {"content-type": "application/json"})[0], 201)
+        self.assertEqual(self.ask("PUT", "/nodes/by-route", {"parent": "W"})[0], 201)
         status, node = self.ask("GET", "/nodes/by-route")
         self.assertEqual((status, node["parent"]), (200, "W"))
         self.assertEqual(self.ask("HEAD", "/nodes/by-route")[0], 200)
-        patch = {"content-type": "application/merge-patch+json"}
-        self.assertEqual(self.ask("PATCH", "/nodes/by-route", {"attributes": {"a": 1}}, patch)[0], 200)
+        self.assertEqual(self.ask("PATCH", "/nodes/by-route", {"attributes": {"a": 1}})[0], 200)
+        self.assertEqual(self.ask("POST", "/batch", {"operations": [{"put": {"id": "by-batch", "parent": "W"}}]})[0], 200)
         self.assertEqual(self.ask("GET", "/operations/00000000-0000-4000-8000-000000000000")[0], 404)
         self.assertEqual(self.ask("DELETE", "/nodes/by-route")[0], 204)
         self.assertEqual(self.ask("GET", "/nodes/by-route")[0], 404)
 
-    def ask(self, method, path, body=None, headers=()):
+    def test_the_api_is_closed(self):
+        for method in ("GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"):
+            self.assertEqual(self.ask(method, "/nodes/W", signed=False)[0], 403, method)
+
+    def ask(self, method, path, body=None, signed=True):
         url = f"{self.emulator.url}/_aws/execute-api/{self.outputs['ApiId']}/$default{path}"
         data = json.dumps(body).encode() if body is not None else None
-        request = urllib.request.Request(url, data=data, method=method, headers=dict(headers))
+        kind = "application/merge-patch+json" if method == "PATCH" else "application/json"
+        asked = AWSRequest(method, url, {"content-type": kind} if data else {}, data)
+        if signed:
+            SigV4Auth(self.emulator.session.get_credentials(), "execute-api", REGION).add_auth(asked)
+        request = urllib.request.Request(url, data=data, method=method, headers=dict(asked.headers))
         try:
             with urllib.request.urlopen(request, timeout=60) as answer:
                 status, text = answer.status, answer.read()
@@ -309,13 +328,27 @@ class Deployment(unittest.TestCase):
         table.set("V", "up", "d")
         table.set("d", "up", "D")
         table.settle(self)
+        self.assertEqual(self.quiet(outputs)[1], self.changes(outputs, "sk")[1])
+        type(self).existing = table, outputs
+
+    def test_a_filter_that_let_rows_through_would_be_noticed(self):
+        """By the counts that the tests above rely on."""
+        table, outputs = self.existing
+        everything = {"Filters": [{"Pattern": json.dumps({"dynamodb": {"Keys": {"sk": {"S": [{"prefix": ""}]}}}})}]}
+        mapping = self.client("lambda")
+        mapping.update_event_source_mapping(UUID=outputs["EventSourceMappingId"], FilterCriteria=everything)
+        table.node("another", parent="d")
+        table.settle(self)
+        self.assertGreater(self.quiet(outputs)[1], self.changes(outputs, "sk")[1])
 
     def test_a_stack_that_goes_leaves_the_table_and_what_is_in_it(self):
         self.client("s3").put_object(Bucket=self.outputs["FailedRecordsBucket"], Key="a/failed/batch", Body=b"{}")
         before = self.table.items()
+        # What `sam delete` does, but for what it uploaded: it can't read the addresses of an emulator's S3.
+        cloudformation = self.client("cloudformation")
         for stack in ("existing", "rehearsal"):
-            code, said = self.emulator.sam("delete", "--stack-name", stack, "--no-prompts", "--region", self.emulator.session.region_name)
-            self.assertEqual(code, 0, said)
+            cloudformation.delete_stack(StackName=stack)
+            cloudformation.get_waiter("stack_delete_complete").wait(StackName=stack, WaiterConfig={"Delay": 1, "MaxAttempts": 300})
         self.assertEqual(self.table.items(), before)
         self.assertIn("orders", self.client("dynamodb").list_tables()["TableNames"])
         self.assertEqual(len(self.client("s3").list_objects_v2(Bucket=self.outputs["FailedRecordsBucket"])["Contents"]), 1)
