@@ -92,6 +92,7 @@ jq -sc '[.[].payload | if type == "string" then fromjson else . end | .Records[]
       "$(jq -r .node <<<"$names")") node "$key" "$shown" ;;
       LINEAGE) lineage "$key" "$shown" ;;
       CASCADE) cursor "$key" "$shown" ;;
-      *) revision "$key" "$shown" ;;
+      v000_*) echo "not ours     $shown" ;;
+      *) if [[ $sk =~ ^v([0-9]{3}|a[1-9][0-9]{3}|b[1-9][0-9]{4}|c[1-9][0-9]{5})_ ]]; then revision "$key" "$shown"; else echo "not ours     $shown"; fi ;;
     esac
   done
