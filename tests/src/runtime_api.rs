@@ -86,7 +86,17 @@ impl Function {
 
     /// Invokes it with an event and this much time.
     pub async fn invoke_within(&mut self, time: Duration, event: &str) -> Outcome {
-        self.api.events.send((event.to_owned(), time)).unwrap();
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+        self.invoke_until(now + time, event).await
+    }
+
+    /// Invokes it as cargo lambda does, which says to every function that its time was over ten minutes after 1970.
+    pub async fn invoke_as_cargo_lambda(&mut self, event: &str) -> Outcome {
+        self.invoke_until(Duration::from_secs(600), event).await
+    }
+
+    async fn invoke_until(&mut self, deadline: Duration, event: &str) -> Outcome {
+        self.api.events.send((event.to_owned(), deadline)).unwrap();
         match timeout(PATIENCE, self.api.outcomes.recv()).await {
             Ok(Some(outcome)) => outcome,
             _ => panic!("no answer: {}", self.log()),
@@ -207,9 +217,9 @@ impl Lambda {
             let body = || serde_json::from_slice(&body).unwrap_or(Value::Null);
             let answer = if line.contains("/invocation/next") {
                 self.asked.send_replace(true);
-                let Some((event, time)) = self.events.lock().await.recv().await else { return };
+                let Some((event, deadline)) = self.events.lock().await.recv().await else { return };
                 count += 1;
-                invocation(count, &event, time)
+                invocation(count, &event, deadline)
             } else {
                 if line.contains("/init/error") {
                     *self.init_error.lock().unwrap() = Some(body());
@@ -227,8 +237,8 @@ impl Lambda {
     }
 }
 
-fn invocation(number: usize, event: &str, time: Duration) -> String {
-    let deadline = SystemTime::now().duration_since(UNIX_EPOCH).unwrap() + time;
+/// An invocation that ends so long after 1970.
+fn invocation(number: usize, event: &str, deadline: Duration) -> String {
     format!(
         "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nLambda-Runtime-Aws-Request-Id: request-{number}\r\n\
          Lambda-Runtime-Deadline-Ms: {}\r\n\

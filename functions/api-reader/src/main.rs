@@ -20,6 +20,7 @@ async fn run() -> Result<(), Box<dyn Error + Send + Sync>> {
     let config = Config::read(|name| std::env::var(name).ok())?;
     let aws = aws_config::load_from_env().await;
     let table = DynamoTable::new(&aws, config.table_name, config.settings.schema.clone());
+    table.connect().await;
     let Config { settings, cursors, options, .. } = config;
     let state = State::new(move |deadline| table.until(deadline), Shared { settings, cursors });
     serve::run_lambda(router(state), options).await

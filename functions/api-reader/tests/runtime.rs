@@ -55,6 +55,8 @@ async fn it_answers_api_gateways_events_from_the_table_one_after_the_other() {
     let mut other = Function::start(BINARY, pairs(&environment("ApiReader", &stack.url()))).await;
     assert_eq!(ids(get(&mut other, &format!("/nodes/shop/descendants?cursor={cursor}")).await), ["line", strange]);
 
+    let local = function.invoke_as_cargo_lambda(&recorded("get-node").to_string()).await.unwrap();
+    assert_eq!(answered_to(&local).status, 200);
     let missing = get(&mut function, "/nodes/nobody").await;
     assert_eq!((missing.status, missing.header("content-type")), (404, Some("application/problem+json")));
     assert_eq!(get(&mut function, "/health").await.status, 200);

@@ -20,6 +20,7 @@ async fn run() -> Result<(), Box<dyn Error + Send + Sync>> {
     let config = Config::read(|name| std::env::var(name).ok())?;
     let aws = aws_config::load_from_env().await;
     let table = DynamoTable::new(&aws, config.table_name, config.settings.schema.clone());
+    table.connect().await;
     let Config { settings, revisions_mutable, options, .. } = config;
     let shared = Shared { settings, revisions_mutable, source: Source::system() };
     let state = State::new(move |deadline| table.until(deadline), shared);

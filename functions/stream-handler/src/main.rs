@@ -1,7 +1,7 @@
 //! The Lambda function: reads the environment, makes one client for the life of the process, and waits for events.
 
 use std::process::ExitCode;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use lambda_runtime::{Error, LambdaEvent, service_fn};
 use sapwood::fanout::Fanout;
@@ -9,6 +9,9 @@ use sapwood::table::DynamoTable;
 use sapwood_telemetry::log;
 use serde_json::value::RawValue;
 use stream_handler::{Config, Handler};
+
+/// The time of an invocation whose deadline says nothing: what the template gives.
+const TIME_WHERE_NONE_IS_SAID: Duration = Duration::from_secs(60);
 
 #[tokio::main(flavor = "current_thread")]
 #[allow(clippy::disallowed_methods, reason = "the environment is read here and nowhere else")]
@@ -22,10 +25,12 @@ async fn run() -> Result<(), Error> {
     let config = Config::read(|name| std::env::var(name).ok())?;
     let aws = aws_config::load_from_env().await;
     let table = DynamoTable::new(&aws, config.table_name, config.settings.schema.clone());
+    table.connect().await;
     let fanout = Fanout { settings: config.settings, ..Fanout::default() };
     let handler = &Handler::new(fanout, table).measured(config.metrics);
     lambda_runtime::run(service_fn(|event: LambdaEvent<Box<RawValue>>| async move {
-        let left = event.context.deadline().duration_since(SystemTime::now()).unwrap_or_default();
+        // Over before it came: Lambda would have ended the process. cargo lambda says ten minutes after 1970 to all.
+        let left = event.context.deadline().duration_since(SystemTime::now()).unwrap_or(TIME_WHERE_NONE_IS_SAID);
         handler.handle(event.payload.get(), &event.context.request_id, left).await.map_err(Error::from)
     }))
     .await

@@ -3,7 +3,8 @@
 
 use std::time::Duration;
 
-use sapwood_tests::runtime_api::Function;
+use sapwood_tests::running::Running;
+use sapwood_tests::runtime_api::{Function, environment, pairs};
 use serde_json::json;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_stream-handler");
@@ -34,6 +35,15 @@ async fn it_answers_events_one_after_the_other_and_lives_on() {
     assert!(batch["timestamp"].is_string() && batch["requests"].as_u64().unwrap() > 0);
     let bad = log.lines().filter(|line| line.contains("bad record") && line.contains("request-2"));
     assert_eq!(bad.count(), 2, "{log}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn it_has_time_where_the_deadline_is_cargo_lambdas() {
+    let stack = Running::start(&[]).await;
+    let mut function = Function::start(BINARY, pairs(&environment("StreamHandler", &stack.url()))).await;
+    let event = include_str!("../../../tests/events/insert.json");
+    assert_eq!(function.invoke_as_cargo_lambda(event).await, Ok(json!({"batchItemFailures": []})));
+    stack.stop().await;
 }
 
 #[tokio::test]

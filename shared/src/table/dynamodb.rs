@@ -23,6 +23,9 @@ use crate::model::{AttributeValue, Item, key_of};
 /// Longest that one request may take. Below it lies the time that an invocation has left.
 const CALL_TIME_MAX: Duration = Duration::from_secs(5);
 
+/// Longest that [`DynamoTable::connect`] may take: a function has ten seconds to start.
+const CONNECT_TIME_MAX: Duration = Duration::from_secs(1);
+
 /// A table of DynamoDB, over its SDK. Cheap to clone: clones share one client.
 #[derive(Clone, Debug)]
 pub struct DynamoTable {
@@ -54,6 +57,16 @@ impl DynamoTable {
     fn of(config: aws_sdk_dynamodb::config::Builder, name: String, schema: Schema) -> Self {
         let client = Client::from_conf(config.retry_config(RetryConfig::disabled()).build());
         Self { client, name, schema, deadline: None }
+    }
+
+    /// Reads an item that isn't there (half a read unit), whatever comes of it. The SDK does a lot only when it is first asked: it
+    /// loads credentials and root certificates, looks up the endpoint, opens a connection. Done while a function starts, no caller
+    /// waits for that, and Lambda gives it a whole processor, which it doesn't for an invocation of a small function.
+    pub async fn connect(&self) {
+        let nothing = self.schema.operation_key(None, "nothing");
+        let reading = Reading { strong: false, attributes: None };
+        // What is wrong here will be wrong, and said, when it matters.
+        drop(tokio::time::timeout(CONNECT_TIME_MAX, self.read_many(&[nothing], &reading)).await);
     }
 
     /// The same table for one invocation: no request outlives the deadline.

@@ -29,6 +29,9 @@ use crate::problem::{Kind, Problem};
 /// What is left of an invocation to write the answer and the log.
 const LEFT_FOR_THE_ANSWER: Duration = Duration::from_secs(1);
 
+/// The time of a request where the event's deadline says nothing.
+const TIME_WHERE_NONE_IS_SAID: Duration = REQUEST_TIME_MAX.saturating_add(LEFT_FOR_THE_ANSWER);
+
 /// Waits for events and answers them, for the life of the process.
 ///
 /// # Errors
@@ -99,7 +102,8 @@ impl Lambda {
     #[allow(clippy::disallowed_methods, reason = "an invocation ends at a moment of the clock")]
     pub async fn handle(&self, event: ApiGatewayV2httpRequest, context: &Context) -> ApiGatewayV2httpResponse {
         let arrived = self.arrived(&event);
-        let left = context.deadline().duration_since(SystemTime::now()).unwrap_or_default();
+        // Over before it came: Lambda would have ended the process. cargo lambda says ten minutes after 1970 to all.
+        let left = context.deadline().duration_since(SystemTime::now()).unwrap_or(TIME_WHERE_NONE_IS_SAID);
         let deadline = Deadline(Instant::now() + left.saturating_sub(LEFT_FOR_THE_ANSWER).min(REQUEST_TIME_MAX));
         let claims = event.request_context.authorizer.as_ref().map(claims_of).unwrap_or_default();
         let known = Known(self.0.options().authority.caller(&claims, "anonymous"));
