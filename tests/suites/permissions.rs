@@ -100,7 +100,7 @@ async fn remove_everything(serving: &Serving) {
     ask(serving, 204, Asked::new("DELETE", "/nodes/g")).await;
     for (id, children) in [("e", "adopt"), ("b", "detach"), ("top", "delete&revisions=delete")] {
         serving.running.settle().await;
-        let accepted = ask(serving, 202, Asked::new("DELETE", &format!("/nodes/{id}?children={children}"))).await;
+        let accepted = ask(serving, 202, Asked::new("DELETE", format!("/nodes/{id}?children={children}"))).await;
         ask(serving, 200, Asked::new("GET", accepted.header("location").unwrap())).await;
     }
     serving.running.settle().await;

@@ -22,18 +22,18 @@ Resources:
     Type: AWS::Serverless::Function
     Properties:
       Timeout: 30
-      Events:
-        Changes:
-          Type: DynamoDB
-          Properties:
-            Stream: !GetAtt Things.StreamArn
-            StartingPosition: TRIM_HORIZON
-            BatchSize: 10
-            FunctionResponseTypes: [ReportBatchItemFailures]
-            BisectBatchOnFunctionError: true
-            MaximumRetryAttempts: 2
-            DestinationConfig: {OnFailure: {Type: S3, Destination: a-bucket}}
-            FilterCriteria: {Filters: [{Pattern: '{"dynamodb":{"Keys":{"SK":{"S":[{"prefix":"base"}]}}}}'}]}
+  Changes:
+    Type: AWS::Lambda::EventSourceMapping
+    Properties:
+      FunctionName: !Ref Follower
+      EventSourceArn: !GetAtt Things.StreamArn
+      StartingPosition: TRIM_HORIZON
+      BatchSize: 10
+      FunctionResponseTypes: [ReportBatchItemFailures]
+      BisectBatchOnFunctionError: true
+      MaximumRetryAttempts: 2
+      DestinationConfig: {OnFailure: {Destination: a-bucket}}
+      FilterCriteria: {Filters: [{Pattern: '{"dynamodb":{"Keys":{"SK":{"S":[{"prefix":"base"}]}}}}'}]}
 "#;
 
 pub(crate) fn template() -> Template {
