@@ -1,6 +1,7 @@
 //! The real handler behind the real event source mapping, on the embedded engine, in this process.
 
 use std::collections::{BTreeMap, HashMap};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
@@ -13,7 +14,9 @@ use sapwood_local::engine::{Data, Engine};
 use sapwood_local::mapping::{Function, Mapping, Settings};
 use sapwood_local::template::Template;
 use sapwood_telemetry::metrics::Metrics;
+use serde_json::Value;
 use stream_handler::{Config, Handler, response};
+use tempfile::TempDir;
 
 use crate::client;
 use crate::faults::{Call, Fault, Policy, Proxy};
@@ -23,6 +26,8 @@ use crate::oracle::{Contents, Oracle};
 pub const TEMPLATE: &str = include_str!("../../template.yaml");
 /// The table's name.
 pub const TABLE: &str = "sapwood";
+/// The file of what was given up.
+const FAILURES: &str = "failed-records.jsonl";
 
 /// A running stack.
 pub struct Running {
@@ -31,6 +36,7 @@ pub struct Running {
     proxy: Option<Proxy>,
     heard: Arc<Mutex<Heard>>,
     path_rows: bool,
+    failures: TempDir,
     /// The handler that is invoked.
     pub handler: Handler,
     /// A foreign client of the engine.
@@ -50,7 +56,7 @@ struct Listening {
 }
 
 impl Function for Listening {
-    async fn invoke(&self, event: String, deadline: Instant) -> Result<serde_json::Value, String> {
+    async fn invoke(&self, event: String, deadline: Instant) -> Result<Value, String> {
         let left = deadline.saturating_duration_since(Instant::now());
         let report = self.handler.run(&event, "test", left).await.map_err(|error| error.to_string())?;
         let answer = serde_json::to_value(response(&report)).map_err(|error| error.to_string())?;
@@ -86,6 +92,11 @@ impl Running {
         Self::start_with(&[], Vec::new(), limits, Some(Box::new(policy)), Metrics::default()).await
     }
 
+    /// The same, without a policy at first, with parameters of the template set.
+    pub async fn start_proxied(parameters: &[(&str, &str)], limits: Limits) -> Self {
+        Self::start_with(parameters, Vec::new(), limits, Some(Box::new(|_| None)), Metrics::default()).await
+    }
+
     async fn start_with(
         parameters: &[(&str, &str)],
         items: Vec<HashMap<String, AttributeValue>>,
@@ -116,8 +127,11 @@ impl Running {
         let function = Listening { handler: handler.clone(), heard: Arc::clone(&heard) };
         let client = client::client(&engine.url());
         client::put_all(&client, TABLE, items).await;
-        let mapping = Mapping::start(Settings::new(&endpoint, &stream, &template), function).unwrap();
-        Self { engine, mapping, proxy, heard, path_rows, handler, client }
+        let failures = tempfile::tempdir().unwrap();
+        let failures_file = Some(failures.path().join(FAILURES));
+        let settings = Settings { failures_file, ..Settings::new(&endpoint, &stream, &template) };
+        let mapping = Mapping::start(settings, function).unwrap();
+        Self { engine, mapping, proxy, heard, path_rows, failures, handler, client }
     }
 
     /// Another proxy before the engine.
@@ -152,6 +166,19 @@ impl Running {
     pub fn take(&self) -> (Vec<String>, Vec<Report>) {
         let heard = std::mem::take(&mut *self.heard.lock().unwrap());
         (heard.events, heard.reports)
+    }
+
+    /// Where what the mapping gave up is kept: a JSON document a line, as the bucket of failed records has them.
+    #[must_use]
+    pub fn failures_file(&self) -> PathBuf {
+        self.failures.path().join(FAILURES)
+    }
+
+    /// What the mapping has given up.
+    #[must_use]
+    pub fn given_up(&self) -> Vec<Value> {
+        let lines = std::fs::read_to_string(self.failures_file()).unwrap_or_default();
+        lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
     /// The whole table.
