@@ -3,7 +3,6 @@
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::disallowed_methods)]
 
 use std::collections::BTreeSet;
-use std::ffi::OsString;
 use std::path::Path;
 use std::process::Command;
 
@@ -160,7 +159,7 @@ async fn lose_a_record_of_every_kind(running: &Running) -> BTreeSet<(String, Str
 
 /// A program of the search path, as the shell finds it.
 fn is_there(program: &str) -> bool {
-    let path = std::env::var_os("PATH").unwrap_or_else(OsString::new);
+    let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path).any(|directory| directory.join(program).is_file())
 }
 
