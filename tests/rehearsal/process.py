@@ -11,11 +11,12 @@ from pathlib import Path
 
 
 class Process:
-    """Runs from when it is made until it is stopped, with all that it has started: it has a session of its own."""
+    """Runs from when it is made until it is stopped, with all that it has started."""
 
     def __init__(self, command, directory, environment):
         self.log = tempfile.NamedTemporaryFile(prefix="rehearsal-")
         self.command = " ".join(map(str, command))
+        # Ctrl-C is ours alone, who end it in order: it isn't in our session.
         own = {"stdin": subprocess.DEVNULL, "stdout": self.log, "stderr": self.log, "start_new_session": True}
         self.process = subprocess.Popen(command, cwd=directory, env=environment, **own)
         atexit.register(self.stop)
@@ -33,40 +34,39 @@ class Process:
         return given
 
     def stop(self):
-        session = self.process.pid
-        if self.process.poll() is None:
-            self.process.terminate()
-            try:
-                self.process.wait(20)
-            except subprocess.TimeoutExpired:
-                pass
-        while members := members_of(session):
-            for member in members:
-                kill(member)
-            time.sleep(0.05)
+        # By their parents: cargo lambda gives each function a session of its own.
+        family = family_of(self.process.pid) if self.process.poll() is None else []
+        self.process.terminate()
+        try:
+            self.process.wait(20)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
         self.process.wait()
+        for member in family:
+            end(member)
         self.log.close()
         atexit.unregister(self.stop)
 
 
-def kill(process):
+def family_of(process):
+    """All that it has started, and what these have."""
+    parents = {}
+    for file in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            parents[int(file.parent.name)] = int(file.read_text(errors="replace").rpartition(")")[2].split()[1])
+        except OSError:
+            continue
+    family = [process]
+    for member in family:
+        family += [child for child, parent in parents.items() if parent == member]
+    return family[1:]
+
+
+def end(process):
     try:
         os.kill(process, signal.SIGKILL)
     except ProcessLookupError:
         pass
-
-
-def members_of(session):
-    """The processes of a session that haven't ended, whatever their groups."""
-    members = []
-    for file in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            state, _parent, _group, its_session = file.read_text(errors="replace").rpartition(")")[2].split()[:4]
-        except OSError:
-            continue
-        if int(its_session) == session and state != "Z":
-            members.append(int(file.parent.name))
-    return members
 
 
 def free_port():
