@@ -84,7 +84,8 @@ class Invoking(unittest.TestCase):
         client = boto3.client("dynamodb", "us-east-1", endpoint_url=url, aws_access_key_id="local", aws_secret_access_key="local")
         cls.table = Table(client, "sapwood", Oracle())
         cls.port = free_port()
-        watch = ["cargo", "lambda", "watch", "--invoke-port", str(cls.port), "--env-file", cls.settings(url)]
+        cls.at = ("--invoke-address", "127.0.0.1", "--invoke-port", str(cls.port))
+        watch = ["cargo", "lambda", "watch", *cls.at, "--env-file", cls.settings(url)]
         cls.watch = cls.start(watch, environment)
         cls.watch.wait_until(cls.listens)
 
@@ -155,7 +156,7 @@ class Invoking(unittest.TestCase):
         return answer["statusCode"], json.loads(base64.b64decode(text) if answer["isBase64Encoded"] else text)
 
     def invoke(self, function, *data):
-        command = ["cargo", "lambda", "invoke", "--invoke-port", str(self.port), function, *data]
+        command = ["cargo", "lambda", "invoke", *self.at, function, *data]
         try:
             done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
         except subprocess.TimeoutExpired:

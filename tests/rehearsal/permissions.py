@@ -2,7 +2,9 @@
 
 import unittest
 
-from templates import EVERYTHING, ROOT, Standing, spelt, translated
+from samcli.yamlhelper import yaml_parse
+
+from templates import EVERYTHING, NESTED, ROOT, Standing, spelt, translated
 
 LISTED = ROOT / "tests" / "rehearsal" / "permissions.txt"
 
@@ -71,12 +73,17 @@ class Permissions(unittest.TestCase):
     def test_with_everything_switched_on_the_roles_may_do_what_is_listed_and_nothing_else(self):
         self.assertEqual(granted(translated(EVERYTHING), EVERYTHING), listed()["with everything switched on"])
 
+    def test_the_nested_stacks_watch_and_grant_nothing(self):
+        resources = [resource for file in NESTED for resource in yaml_parse(file.read_text())["Resources"].values()]
+        self.assertEqual({resource["Type"].split("::")[1] for resource in resources}, {"CloudWatch"})
+
     def test_one_action_more_is_noticed(self):
         for id, action in (("ApiReaderRole", "dynamodb:Scan"), ("StreamHandlerRole", "dynamodb:DeleteTable")):
-            template = translated()
-            statement = template["Resources"][id]["Properties"]["Policies"][0]["PolicyDocument"]["Statement"][0]
-            statement["Action"].append(action)
-            self.assertNotEqual(granted(template, {}), listed()["by default"])
+            with self.subTest(id):
+                template = translated()
+                statement = template["Resources"][id]["Properties"]["Policies"][0]["PolicyDocument"]["Statement"][0]
+                statement["Action"].append(action)
+                self.assertNotEqual(granted(template, {}), listed()["by default"])
 
     def test_one_resource_more_is_noticed(self):
         template = translated()
