@@ -59,7 +59,8 @@ class Emulator:
         parameters = {"AwsEndpointUrl": self.url, "Architecture": ARCHITECTURE} | parameters
         overrides = [f"{name}={value}" for name, value in parameters.items()]
         given = ["--template-file", BUILT, "--stack-name", stack, "--no-confirm-changeset", "--no-progressbar"]
-        code, said = self.sam("deploy", "--config-file", ROOT / "samconfig.toml", "--config-env", "dev", *given, "--parameter-overrides", *overrides)
+        configuration = ["--config-file", ROOT / "samconfig.toml", "--config-env", "dev"]
+        code, said = self.sam("deploy", *configuration, *given, "--parameter-overrides", *overrides)
         if code != 0:
             raise RuntimeError(f"sam deploy ended with {code}:\n{said}\n{self.process.said()[-4000:]}")
         return said
