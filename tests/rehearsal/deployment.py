@@ -17,62 +17,11 @@ from botocore.awsrequest import AWSRequest
 from emulator import Emulator
 from filtering import WANTED
 from oracle import Oracle
+from table import Table
 from templates import REGION, ROOT
 
 EVENTS = ROOT / "tests" / "events" / "api"
-WAIT = float(os.environ.get("REHEARSAL_WAIT", 120))
-
-
-class Table:
-    """A table as a foreign client sees it."""
-
-    def __init__(self, emulator, name, oracle):
-        self.client, self.name, self.oracle = emulator.client("dynamodb"), name, oracle
-        self.written = {}
-
-    def put(self, pk, sk, **attributes):
-        names = {self.oracle.partition_key: {"S": pk}, self.oracle.sort_key: {"S": sk}}
-        item = names | {name: value if isinstance(value, dict) else {"S": value} for name, value in attributes.items()}
-        self.client.put_item(TableName=self.name, Item=item)
-        self.written[pk, sk] = item
-
-    def node(self, id, parent=None, **attributes):
-        self.put(id, self.oracle.node, **({self.oracle.parent: parent} if parent else {}), **attributes)
-
-    def set(self, id, name, value):
-        key = {self.oracle.partition_key: {"S": id}, self.oracle.sort_key: {"S": self.oracle.node}}
-        given = {"ExpressionAttributeNames": {"#n": name}, "ExpressionAttributeValues": {":v": {"S": value}}}
-        self.client.update_item(TableName=self.name, Key=key, UpdateExpression="SET #n = :v", **given)
-        self.written[id, self.oracle.node][name] = {"S": value}
-
-    def delete(self, pk, sk):
-        self.client.delete_item(TableName=self.name, Key={self.oracle.partition_key: {"S": pk}, self.oracle.sort_key: {"S": sk}})
-        del self.written[pk, sk]
-
-    def items(self):
-        pages = self.client.get_paginator("scan").paginate(TableName=self.name, ConsistentRead=True)
-        items = [item for page in pages for item in page["Items"]]
-        return {(item[self.oracle.partition_key]["S"], item[self.oracle.sort_key]["S"]): item for item in items}
-
-    def differences(self):
-        """Between what there is and what there must be, the base records as they were written included."""
-        found = self.items()
-        base = self.oracle.base_of(found)
-        wanted = self.oracle.table(base)
-        different = [key for key in wanted.keys() | found.keys() if wanted.get(key) != found.get(key)]
-        lines = [f"{key}: wanted {wanted.get(key)}, found {found.get(key)}" for key in sorted(different)]
-        own = {key: {name: value for name, value in item.items() if not name.startswith("_")} for key, item in base.items()}
-        if own != self.written:
-            lines.append(f"base records: {sorted(key for key in own.keys() | self.written.keys() if own.get(key) != self.written.get(key))}")
-        return lines
-
-    def settle(self, case, differences=None):
-        """Waits until the table is as it must be."""
-        until = time.monotonic() + WAIT
-        while found := (differences or self.differences)():
-            if time.monotonic() > until:
-                case.fail(f"{len(found)} differences after {WAIT:.0f} s:\n" + "\n".join(found[:10]))
-            time.sleep(0.5)
+SWITCHES = {"Alarms": "on", "Dashboard": "on", "DeletionProtection": "on"}
 
 
 def plant(table):
@@ -123,11 +72,11 @@ class Deployment(unittest.TestCase):
 
     def test_the_built_template_is_deployed(self):
         began = time.monotonic()
-        said = self.emulator.deploy("rehearsal", Alarms="on", Dashboard="on", DeletionProtection="on")
+        said = self.emulator.deploy("rehearsal", **SWITCHES)
         self.assertIn("Successfully created/updated stack", said)
         print(f"sam deploy: {time.monotonic() - began:.0f} s")
         type(self).outputs = self.emulator.outputs("rehearsal")
-        type(self).table = Table(self.emulator, self.outputs["TableName"], Oracle())
+        type(self).table = Table(self.client("dynamodb"), self.outputs["TableName"], Oracle())
 
     def test_everything_is_there(self):
         table = self.client("dynamodb").describe_table(TableName=self.outputs["TableName"])["Table"]
@@ -148,7 +97,7 @@ class Deployment(unittest.TestCase):
         return client.get_dashboard(DashboardName=name)["DashboardBody"]
 
     def test_the_same_again_changes_nothing(self):
-        said = self.emulator.deploy("rehearsal", Alarms="on", Dashboard="on", DeletionProtection="on")
+        said = self.emulator.deploy("rehearsal", **SWITCHES)
         self.assertIn("No changes to deploy", said)
 
     def test_base_records_of_a_foreign_client_fan_out(self):
@@ -209,8 +158,7 @@ class Deployment(unittest.TestCase):
         return len(keys), sum(passes(key, self.node_of[sort_key]) for key in keys)
 
     def test_a_changed_parameter_is_an_update_in_place(self):
-        same = {"Alarms": "on", "Dashboard": "on", "DeletionProtection": "on"}
-        said = self.emulator.deploy("rehearsal", **same, NeverCopied="secret", BatchSize="50")
+        said = self.emulator.deploy("rehearsal", **SWITCHES, NeverCopied="secret", BatchSize="50")
         self.assertIn("Successfully created/updated stack", said)
         self.assertEqual(self.emulator.outputs("rehearsal"), self.outputs)
         uuid = self.outputs["EventSourceMappingId"]
@@ -288,14 +236,8 @@ class Deployment(unittest.TestCase):
         return status, json.loads(text) if text else None
 
     def test_what_the_api_wrote_fans_out_too(self):
-        """The rows of all nodes, whoever wrote them. Lineages are left out: those of removed nodes stay for a while."""
-        def differences():
-            found = self.table.items()
-            wanted = self.table.oracle.table(self.table.oracle.base_of(found))
-            keys = {key for key in wanted.keys() | found.keys() if key[1] not in ("LINEAGE", "CASCADE")}
-            return [f"{key}: wanted {wanted.get(key)}, found {found.get(key)}" for key in keys if wanted.get(key) != found.get(key)]
-
-        self.table.settle(self, differences)
+        """And what it removed is gone."""
+        self.table.settle(self, self.table.wrong_rows)
 
     def test_a_second_stack_on_a_table_that_is_there_already(self):
         """With names of its own, beside the first stack and without touching it."""
@@ -318,7 +260,7 @@ class Deployment(unittest.TestCase):
         shared = {name for name in outputs if outputs[name] == self.outputs[name]}
         self.assertEqual(shared, set(), "nothing belongs to both")
         oracle = Oracle(partition_key="pk", sort_key="sk", node="METADATA", parent="up", segment="label")
-        table = Table(self.emulator, "orders", oracle)
+        table = Table(self.client("dynamodb"), "orders", oracle)
         table.node("D", name="Drive D")
         table.node("V", parent="D", label="Vee", segment="a user's own here")
         table.node("d", parent="V")

@@ -1,6 +1,7 @@
 """What a table must hold, computed from its base records alone, the naive way, with nothing of the product.
 
-Items are as DynamoDB spells them, `{"name": {"S": "Folder V"}}`; a table is a dictionary of them by partition key and sort key.
+Items are as DynamoDB spells them, `{"name": {"S": "Folder V"}}`; a table is a dictionary of them by partition key and sort key. What is too
+large for DynamoDB is left out of account.
 """
 
 import re
@@ -16,16 +17,34 @@ class Oracle:
     segment: str = "segment"
     never_copied: frozenset = field(default_factory=frozenset)
 
-    def is_derived(self, pk, sk):
-        rows = rf"({re.escape(self.node)}#\d{{4}}#|PATH#|ROOT#|ORPHAN#|v0_)"
-        return sk in ("LINEAGE", "CASCADE") or re.match(rows, sk) is not None
+    def differences(self, found):
+        """What differs between a table and what its base records call for, a line each."""
+        base = self.base_of(found)
+        wanted = self.table(base)
+        wanted |= {key: item for key, item in found.items() if key not in wanted and self.is_tombstone(key[1], item)}
+        lines = [f"{pk} is still being removed" for (pk, _), item in base.items() if "operation" in item.get("_leaving", {}).get("M", {})]
+        lines += [f"missing {key}" for key in wanted.keys() - found.keys()]
+        lines += [f"left over {key}: {found[key]}" for key in found.keys() - wanted.keys()]
+        both = wanted.keys() & found.keys()
+        lines += [f"wrong {key}: wanted {wanted[key]}, found {found[key]}" for key in both if wanted[key] != found[key]]
+        return sorted(lines)
 
     def base_of(self, table):
         return {key: item for key, item in table.items() if not self.is_derived(*key)}
 
+    def is_derived(self, pk, sk):
+        register = pk == "ROOTS" and sk.startswith("ROOT#") or pk.startswith("ORPHANS#") and sk.startswith("ORPHAN#")
+        rows = rf"({re.escape(self.node)}#[0-9]{{4}}#|PATH#|v0_)"
+        return register or sk in ("LINEAGE", "CASCADE") or re.match(rows, sk) is not None
+
+    def is_tombstone(self, sk, item):
+        """What a node that the API removed leaves in the place of its lineage, for a while."""
+        names = {self.partition_key, self.sort_key, "gone", "leaving", "_expires"}
+        return sk == "LINEAGE" and item.keys() == names and item["gone"] == {"BOOL": True}
+
     def table(self, base):
         """Base records, and all that is derived from them."""
-        self.nodes = {pk: item for (pk, sk), item in base.items() if sk == self.node}
+        self.nodes = {pk: item for (pk, sk), item in base.items() if sk == self.node and self.is_node(item)}
         table = dict(base)
         for id, item in self.nodes.items():
             for pk, sk, row in self.rows(id, item):
@@ -33,6 +52,11 @@ class Oracle:
         for (pk, sk), row in self.latest(base).items():
             table[pk, sk] = {self.partition_key: {"S": pk}, self.sort_key: {"S": sk}} | row
         return table
+
+    def is_node(self, item):
+        """Whoever says something that can't be understood counts as not there."""
+        said = [item[name] for name in (self.parent, self.segment) if name in item]
+        return all(value.get("S") for value in said)
 
     def rows(self, id, item):
         copies = self.copies(item)
@@ -57,7 +81,7 @@ class Oracle:
     def latest(self, base):
         newest = {}
         for (pk, sk), item in base.items():
-            if found := re.fullmatch(r"v(\d{3}|a[1-9]\d{3}|b[1-9]\d{4}|c[1-9]\d{5})_(.*)", sk, re.DOTALL):
+            if found := re.fullmatch(r"v([0-9]{3}|a[1-9][0-9]{3}|b[1-9][0-9]{4}|c[1-9][0-9]{5})_(.*)", sk, re.DOTALL):
                 version = int(found[1].lstrip("abc"))
                 if version > newest.get((pk, f"v0_{found[2]}"), (0,))[0]:
                     newest[pk, f"v0_{found[2]}"] = (version, item)

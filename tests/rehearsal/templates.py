@@ -5,7 +5,6 @@ import json
 import logging
 import platform
 import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
@@ -60,11 +59,12 @@ def translated(parameters=None, template=None):
 def cfn_lint(*files, ignored=()):
     """What cfn-lint says of templates, a line for each finding."""
     checks = ["--ignore-checks", *ignored] if ignored else []
-    command = [Path(sys.executable).with_name("cfn-lint"), "--format", "parseable", "--regions", REGION, *checks, "--", *files]
+    command = ["cfn-lint", "--format", "parseable", "--regions", REGION, *checks, "--", *files]
     done = subprocess.run(command, capture_output=True, text=True)
     findings = done.stdout.splitlines()
-    # It ends with 0 where it has found nothing, and says nothing where it didn't look.
-    if (done.returncode == 0) != (findings == []) or done.stderr:
+    # It ends with the sum of what it found: 2 for errors, 4 for warnings, 8 for remarks. All else is a crash, and so is E0002, of a rule.
+    crashed = done.returncode not in range(0, 16, 2) or "E0002" in done.stdout or done.stderr
+    if crashed or (done.returncode == 0) != (findings == []):
         raise RuntimeError(f"cfn-lint ended with {done.returncode}: {done.stderr}{done.stdout}")
     return findings
 
