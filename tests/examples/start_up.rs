@@ -30,7 +30,9 @@ struct Measured {
 #[derive(Clone, Copy)]
 struct Run {
     ready: Duration,
+    ready_processor: Duration,
     answered: Duration,
+    answered_processor: Duration,
     peak_kib: u64,
 }
 
@@ -77,9 +79,15 @@ async fn start(function: &Measured, url: &str) -> Run {
     let begun = Instant::now();
     let mut process = Function::start(&function.binary, pairs(&variables)).await;
     process.ready().await;
-    let ready = begun.elapsed();
+    let (ready, ready_processor) = (begun.elapsed(), process.processor_time());
     process.invoke(&function.event).await.unwrap();
-    Run { ready, answered: begun.elapsed(), peak_kib: process.peak_memory_kib() }
+    Run {
+        ready,
+        ready_processor,
+        answered: begun.elapsed(),
+        answered_processor: process.processor_time(),
+        peak_kib: process.peak_memory_kib(),
+    }
 }
 
 fn median<T: Ord + Copy>(function: &Measured, of: impl Fn(&Run) -> T) -> T {
@@ -89,19 +97,21 @@ fn median<T: Ord + Copy>(function: &Measured, of: impl Fn(&Run) -> T) -> T {
 }
 
 fn say(all: &[Measured]) {
-    let [of_ready, of_answered] = [|run: &Run| run.ready, |run: &Run| run.answered].map(|of| median(&all[0], of));
-    println!("| function | asks for work | first answer | peak memory, MiB | binary, MB |");
-    println!("|---|---|---|---|---|");
+    println!("| function | asks for work | processor | first answer | processor | peak memory, MiB | binary, MB |");
+    println!("|---|---|---|---|---|---|---|");
+    let empty = &all[0];
     for function in all {
-        let (ready, answered) = (median(function, |run| run.ready), median(function, |run| run.answered));
-        let ratio = |of: Duration, to: Duration| of.as_secs_f64() / to.as_secs_f64();
+        let cell = |of: fn(&Run) -> Duration| {
+            let [own, empties] = [function, empty].map(|function| median(function, of).as_secs_f64());
+            format!("{:.1} ms, {:.2} ×", own * 1e3, own / empties)
+        };
         println!(
-            "| {} | {:.1} ms, {:.2} × | {:.1} ms, {:.2} × | {:.1} | {:.2} |",
+            "| {} | {} | {} | {} | {} | {:.1} | {:.2} |",
             function.name,
-            ready.as_secs_f64() * 1e3,
-            ratio(ready, of_ready),
-            answered.as_secs_f64() * 1e3,
-            ratio(answered, of_answered),
+            cell(|run| run.ready),
+            cell(|run| run.ready_processor),
+            cell(|run| run.answered),
+            cell(|run| run.answered_processor),
             median(function, |run| run.peak_kib) as f64 / 1024.0,
             std::fs::metadata(&function.binary).unwrap().len() as f64 / 1e6,
         );

@@ -9,6 +9,7 @@ pub mod conformance;
 pub mod dynamodb_local;
 pub mod faults;
 pub mod forest;
+pub mod https;
 pub mod lines;
 pub mod memory;
 pub mod oracle;

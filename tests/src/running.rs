@@ -1,6 +1,7 @@
 //! The real handler behind the real event source mapping, on the embedded engine, in this process.
 
 use std::collections::{BTreeMap, HashMap};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
@@ -137,6 +138,12 @@ impl Running {
     /// Another proxy before the engine.
     pub async fn another_proxy(&self) -> Proxy {
         Proxy::start(self.engine.address()).await
+    }
+
+    /// The engine's address.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.engine.address()
     }
 
     /// Where the engine listens.

@@ -135,6 +135,17 @@ impl Function {
         text
     }
 
+    /// The processor time that it has had.
+    #[must_use]
+    pub fn processor_time(&self) -> Duration {
+        let threads = std::fs::read_dir(format!("/proc/{}/task", self.process.id())).unwrap();
+        let nanoseconds = threads.map(|thread| {
+            let said = std::fs::read_to_string(thread.unwrap().path().join("schedstat")).unwrap();
+            said.split(' ').next().unwrap().parse::<u64>().unwrap()
+        });
+        Duration::from_nanos(nanoseconds.sum())
+    }
+
     /// The most memory that it has had, in KiB.
     #[must_use]
     pub fn peak_memory_kib(&self) -> u64 {

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use sapwood_tests::https::Https;
 use sapwood_tests::running::Running;
 use sapwood_tests::runtime_api::{Function, environment, pairs};
 use serde_json::json;
@@ -43,6 +44,22 @@ async fn it_has_time_where_the_deadline_is_cargo_lambdas() {
     let mut function = Function::start(BINARY, pairs(&environment("StreamHandler", &stack.url()))).await;
     let event = include_str!("../../../tests/events/insert.json");
     assert_eq!(function.invoke_as_cargo_lambda(event).await, Ok(json!({"batchItemFailures": []})));
+    stack.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_endpoint_is_trusted_whose_root_the_system_trusts_and_no_other() {
+    let stack = Running::start(&[]).await;
+    let https = Https::start(stack.address()).await;
+    let event = include_str!("../../../tests/events/insert.json");
+    let mut variables = environment("StreamHandler", &https.url());
+    let mut stranger = Function::start(BINARY, pairs(&variables)).await;
+    let answer = stranger.invoke_within(Duration::from_millis(1_500), event).await.unwrap();
+    assert_ne!(answer["batchItemFailures"], json!([]));
+    // Where the system's roots are; Amazon's aren't among them.
+    variables.insert("SSL_CERT_FILE".to_owned(), https.root().to_str().unwrap().to_owned());
+    let mut function = Function::start(BINARY, pairs(&variables)).await;
+    assert_eq!(function.invoke(event).await, Ok(json!({"batchItemFailures": []})));
     stack.stop().await;
 }
 

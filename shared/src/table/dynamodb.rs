@@ -13,6 +13,7 @@ use aws_sdk_dynamodb::types::{
     PutRequest, ReturnConsumedCapacity, TransactWriteItem, Update as SdkUpdate, WriteRequest,
 };
 
+use super::https;
 use super::{
     Action, Condition, Deadline, ErrorKind, Found, Page, Query, Reading, Reply, Table, TableError, Transacted, Update,
     Write,
@@ -55,7 +56,8 @@ impl DynamoTable {
     }
 
     fn of(config: aws_sdk_dynamodb::config::Builder, name: String, schema: Schema) -> Self {
-        let client = Client::from_conf(config.retry_config(RetryConfig::disabled()).build());
+        let config = config.retry_config(RetryConfig::disabled()).http_client(https::client());
+        let client = Client::from_conf(config.build());
         Self { client, name, schema, deadline: None }
     }
 

@@ -6,6 +6,8 @@ mod deadline;
 #[cfg(feature = "dynamodb")]
 mod dynamodb;
 mod error;
+#[cfg(feature = "dynamodb")]
+mod https;
 mod session;
 mod transaction;
 
