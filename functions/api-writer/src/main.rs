@@ -4,7 +4,7 @@ use std::error::Error;
 use std::process::ExitCode;
 
 use api_writer::{Config, Shared, Source, State, router};
-use sapwood::table::DynamoTable;
+use sapwood::table::{DynamoTable, https_client};
 use sapwood_http::serve;
 use sapwood_telemetry::log;
 
@@ -18,7 +18,7 @@ async fn main() -> ExitCode {
 #[allow(clippy::disallowed_methods, reason = "the environment is read here and nowhere else")]
 async fn run() -> Result<(), Box<dyn Error + Send + Sync>> {
     let config = Config::read(|name| std::env::var(name).ok())?;
-    let aws = aws_config::load_from_env().await;
+    let aws = aws_config::from_env().http_client(https_client()).load().await;
     let table = DynamoTable::new(&aws, config.table_name, config.settings.schema.clone());
     table.connect().await;
     let Config { settings, revisions_mutable, options, .. } = config;

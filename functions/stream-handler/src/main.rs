@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use lambda_runtime::{Error, LambdaEvent, service_fn};
 use sapwood::fanout::Fanout;
-use sapwood::table::DynamoTable;
+use sapwood::table::{DynamoTable, https_client};
 use sapwood_telemetry::log;
 use serde_json::value::RawValue;
 use stream_handler::{Config, Handler};
@@ -23,7 +23,7 @@ async fn main() -> ExitCode {
 #[allow(clippy::disallowed_methods, reason = "the environment is read here and nowhere else; an invocation has an end")]
 async fn run() -> Result<(), Error> {
     let config = Config::read(|name| std::env::var(name).ok())?;
-    let aws = aws_config::load_from_env().await;
+    let aws = aws_config::from_env().http_client(https_client()).load().await;
     let table = DynamoTable::new(&aws, config.table_name, config.settings.schema.clone());
     table.connect().await;
     let fanout = Fanout { settings: config.settings, ..Fanout::default() };

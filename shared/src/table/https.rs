@@ -24,7 +24,8 @@ use aws_smithy_runtime_api::shared::IntoShared;
 const AMAZONS_ROOTS: &[u8] = include_bytes!("amazon-roots.pem");
 
 /// A client that trusts Amazon's roots and the system's.
-pub(super) fn client() -> SharedHttpClient {
+#[must_use]
+pub fn https_client() -> SharedHttpClient {
     let system = Builder::new().tls_provider(Provider::Rustls(CryptoMode::AwsLc)).build_https();
     let roots = TrustStore::empty().with_pem_certificate(AMAZONS_ROOTS);
     match TlsContext::builder().with_trust_store(roots).build() {

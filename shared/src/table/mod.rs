@@ -20,6 +20,8 @@ pub use deadline::Deadline;
 #[cfg(feature = "dynamodb")]
 pub use dynamodb::DynamoTable;
 pub use error::{ErrorKind, TableError};
+#[cfg(feature = "dynamodb")]
+pub use https::https_client;
 pub use session::{Session, Usage};
 pub use transaction::{Action, TRANSACTION_ACTIONS_MAX, Transacted};
 
