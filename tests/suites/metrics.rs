@@ -114,6 +114,25 @@ async fn what_is_counted_is_what_was_done() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn dashboard_and_alarms_look_at_figures_that_there_are() {
+    let lines = Lines::default();
+    let running = start(&lines).await;
+    put(&running.client, TABLE, node("n", None, "a name")).await;
+    running.settle().await;
+    let figures = Figures::take(&lines);
+    let dashboard = include_str!("../../infra/dashboard.yaml").lines();
+    let own = dashboard.filter(|line| line.contains(r#"["${MetricsNamespace}""#) && line.contains("${StreamHandler}"));
+    let shown: Vec<&str> = own.map(|line| line.split('"').nth(3).unwrap()).collect();
+    let alarms = include_str!("../../infra/alarms.yaml").split("Namespace: !Ref MetricsNamespace").skip(1);
+    let alarms: Vec<&str> = alarms.map(|rest| rest.trim_start().lines().next().unwrap()).collect();
+    assert!(shown.len() > 10 && alarms.len() > 1, "{shown:?} {alarms:?}");
+    for name in shown.into_iter().chain(alarms.iter().map(|line| line.strip_prefix("MetricName: ").unwrap())) {
+        assert!(figures.0.iter().all(|line| line.get(name).is_some()), "{name} is none of the handler's figures");
+    }
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn every_batch_is_a_line_with_its_records_units_and_lag() {
     let lines = Lines::default();
     let running = start(&lines).await;

@@ -2,7 +2,7 @@
 
 use sapwood_telemetry::metrics::Metrics;
 
-use super::client::{Sent, Server, by_event};
+use super::client::{Sent, Server, by_event, ending_soon};
 use super::*;
 use crate::caller::Claims;
 
@@ -44,6 +44,18 @@ async fn a_request_is_one_line_of_figures() {
 }
 
 #[tokio::test]
+async fn the_dashboard_shows_figures_that_there_are() {
+    let lines = Lines::default();
+    by_event(measured(&lines), &Sent::new("GET", "/nodes/n").event()).await;
+    let [line] = &parsed(&lines)[..] else { panic!("{}", lines.text()) };
+    let dashboard = include_str!("../../../../../infra/dashboard.yaml").lines();
+    let own = dashboard.filter(|line| line.contains(r#"["${MetricsNamespace}""#) && line.contains("${Api"));
+    let shown: Vec<&str> = own.map(|line| line.split('"').nth(3).unwrap()).collect();
+    assert!(shown.len() > 5, "{shown:?}");
+    assert!(shown.iter().all(|name| line.get(name).is_some()), "{shown:?}");
+}
+
+#[tokio::test]
 async fn every_request_counts_whatever_it_is_answered() {
     for (method, target, server_errors) in [
         ("GET", "/nodes/n", 0),
@@ -65,9 +77,7 @@ async fn every_request_counts_whatever_it_is_answered() {
 async fn an_answer_that_is_not_to_be_had_now_is_an_error_of_the_server_and_unavailable() {
     let lines = Lines::default();
     let event = serde_json::from_value(Sent::new("GET", "/slow").event()).unwrap();
-    // An invocation whose time is over.
-    let context = lambda_http::Context::default();
-    super::super::lambda_service(router(), measured(&lines)).handle(event, &context).await;
+    super::super::lambda_service(router(), measured(&lines)).handle(event, &ending_soon()).await;
     let [line] = &parsed(&lines)[..] else { panic!("{}", lines.text()) };
     assert_eq!((&line["Requests"], &line["ServerErrors"], &line["Unavailable"]), (&json!(1), &json!(1), &json!(1)));
 }

@@ -2,7 +2,7 @@
 
 use std::time::SystemTime;
 
-use super::client::{Sent, Server, by_event};
+use super::client::{Sent, Server, by_event, ending_soon};
 use super::*;
 use crate::caller::Claims;
 
@@ -85,9 +85,7 @@ async fn odd_events_are_answered_and_break_nothing() {
 #[tokio::test]
 async fn a_request_that_takes_too_long_is_answered_before_the_invocation_ends() {
     let event = Sent::new("GET", "/slow").event().to_string();
-    let mut context = lambda_http::Context::default();
-    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
-    context.deadline = u64::try_from(now.as_millis()).unwrap() + 1_100;
+    let context = ending_soon();
     let lambda = super::super::lambda_service(router(), options());
     let answered = lambda.handle(serde_json::from_str(&event).unwrap(), &context).await;
     assert!(SystemTime::now() < context.deadline());

@@ -2,7 +2,7 @@
 
 use sapwood_telemetry::log;
 
-use super::client::{Sent, by_event};
+use super::client::{Sent, by_event, ending_soon};
 use super::*;
 
 async fn logged(sent: Sent) -> (Value, String) {
@@ -64,8 +64,6 @@ async fn no_line_holds_what_a_user_chose() {
 async fn a_request_that_takes_too_long_is_logged_with_its_route() {
     let event = serde_json::from_value(Sent::new("GET", "/slow").event()).unwrap();
     let lambda = super::super::lambda_service(router(), options());
-    // An invocation whose time is over.
-    let context = lambda_http::Context::default();
-    let (_, line) = lines_of(lambda.handle(event, &context)).await;
+    let (_, line) = lines_of(lambda.handle(event, &ending_soon())).await;
     assert_eq!((&line["route"], &line["status"]), (&json!("/slow"), &json!(503)));
 }
