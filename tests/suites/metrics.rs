@@ -26,14 +26,10 @@ async fn start(lines: &Lines) -> Running {
 
 /// A proxy before its engine, and a handler that goes through it.
 async fn through_a_proxy(running: &Running, metrics: Metrics) -> (Proxy, Handler) {
-    let proxy = proxy(running).await;
+    let proxy = running.another_proxy().await;
     let table = DynamoTable::local(&proxy.url(), TABLE, Schema::default());
     let handler = Handler::new(Fanout::default(), table).measured(metrics);
     (proxy, handler)
-}
-
-async fn proxy(running: &Running) -> Proxy {
-    Proxy::start(running.url().trim_start_matches("http://").parse().unwrap()).await
 }
 
 fn now() -> u64 {
@@ -252,7 +248,7 @@ async fn transaction_conflicts_are_counted_by_the_handler_and_tried_again() {
 async fn a_session_counts_conflicts_and_takes_nothing_else_for_one() {
     let running = Running::start(&[]).await;
     put(&running.client, TABLE, node("n", None, "a name")).await;
-    let proxy = proxy(&running).await;
+    let proxy = running.another_proxy().await;
     let (schema, deadline) = (Schema::default(), Deadline(tokio::time::Instant::now() + Duration::from_secs(20)));
     let table = DynamoTable::local(&proxy.url(), TABLE, schema.clone());
     let key = ItemKey::new("n", "NODE");

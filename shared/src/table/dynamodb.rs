@@ -62,8 +62,8 @@ impl DynamoTable {
     }
 
     /// Reads an item that isn't there (half a read unit), whatever comes of it. The SDK does a lot only when it is first asked: it
-    /// loads credentials and root certificates, looks up the endpoint, opens a connection. Done while a function starts, no caller
-    /// waits for that, and Lambda gives it a whole processor, which it doesn't for an invocation of a small function.
+    /// loads credentials and root certificates, looks up the endpoint, opens a connection. Done while a function starts, no event
+    /// waits for that.
     pub async fn connect(&self) {
         let nothing = self.schema.operation_key(None, "nothing");
         let reading = Reading { strong: false, attributes: None };

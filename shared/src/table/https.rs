@@ -26,12 +26,13 @@ const AMAZONS_ROOTS: &[u8] = include_bytes!("amazon-roots.pem");
 /// A client that trusts Amazon's roots and the system's.
 #[must_use]
 pub fn https_client() -> SharedHttpClient {
-    let system = Builder::new().tls_provider(Provider::Rustls(CryptoMode::AwsLc)).build_https();
+    let https = || Builder::new().tls_provider(Provider::Rustls(CryptoMode::AwsLc));
+    let system = https().build_https();
     let roots = TrustStore::empty().with_pem_certificate(AMAZONS_ROOTS);
     match TlsContext::builder().with_trust_store(roots).build() {
         Ok(context) => {
-            let amazon = Builder::new().tls_provider(Provider::Rustls(CryptoMode::AwsLc)).tls_context(context);
-            Https { amazon: amazon.build_https(), system, by_system: Arc::default() }.into_shared()
+            let amazon = https().tls_context(context).build_https();
+            Https { amazon, system, by_system: Arc::default() }.into_shared()
         }
         // It can't fail as it is used here; if it does there is no need to be quick.
         Err(_) => system,
