@@ -79,12 +79,12 @@ node() {
   touch_item "$1" && echo "touched      $2" && return
   local lineage
   lineage=$(item "$(neighbour "$1" LINEAGE)")
-  if [[ $(jq '. == null or has("gone")' <<<"$lineage") == true ]]; then echo "nothing left $2"; return; fi
+  if [[ $(jq '. == null or has("deleted")' <<<"$lineage") == true ]]; then echo "nothing left $2"; return; fi
   # It stood where its lineage says, and was being removed if that says so.
   put_and_delete "$1" "$(with "$1" '
     (if .ancestors.L[0] then {($n.parent): .ancestors.L[0]} else {} end)
     + (if .path.L[-1] and .path.L[-1] != $k[$n.pk] then {($n.segment): .path.L[-1]} else {} end)
-    + (if .leaving then {"_leaving": {M: (.leaving.M | del(.to, .seen))}} else {} end)' <<<"$lineage")"
+    + (if .deleting then {"_deleting": {M: (.deleting.M | del(.heir, .heir_seen))}} else {} end)' <<<"$lineage")"
   echo "deleted anew $2"
 }
 
@@ -107,7 +107,7 @@ lineage() {
   now=$(item "$1")
   write put-item "$(with "$(neighbour "$1" CASCADE)" '{TableName: $t,
     Item: ($k + {sequence: {S: (("0" * (40 - ($m | length))) + $m)}}
-      + (if .leaving and (has("gone") | not) then {releasing: .leaving.M.operation} else {} end))}' <<<"$now")"
+      + (if .deleting and (has("deleted") | not) then {children: .deleting.M.operation} else {} end))}' <<<"$now")"
   echo "handed down  $2"
 }
 

@@ -57,7 +57,7 @@ REQUESTS = [
     ("decoded-tree", 400, lambda body, at: "~" in body["detail"]),
     ("decoded-dots", 400, lambda body, at: "~" in body["detail"]),
     ("stray-percent", 400, lambda body, at: "~" in body["detail"]),
-    ("delete-subtree", 202, lambda body, at: "_leaving" in at[ORDER]),
+    ("delete-subtree", 202, lambda body, at: "_deleting" in at[ORDER]),
 ]
 
 

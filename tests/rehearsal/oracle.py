@@ -22,7 +22,7 @@ class Oracle:
         base = self.base_of(found)
         wanted = self.table(base)
         wanted |= {key: item for key, item in found.items() if key not in wanted and self.is_tombstone(key[1], item)}
-        lines = [f"{pk} is still being removed" for (pk, _), item in base.items() if "operation" in item.get("_leaving", {}).get("M", {})]
+        lines = [f"{pk} is still being deleted" for (pk, _), item in base.items() if "operation" in item.get("_deleting", {}).get("M", {})]
         lines += [f"missing {key}" for key in wanted.keys() - found.keys()]
         lines += [f"left over {key}: {found[key]}" for key in found.keys() - wanted.keys()]
         both = wanted.keys() & found.keys()
@@ -39,8 +39,8 @@ class Oracle:
 
     def is_tombstone(self, sk, item):
         """What a node that the API removed leaves in the place of its lineage, for a while."""
-        names = {self.partition_key, self.sort_key, "gone", "leaving", "_expires"}
-        return sk == "LINEAGE" and item.keys() == names and item["gone"] == {"BOOL": True}
+        names = {self.partition_key, self.sort_key, "deleted", "deleting", "_expires"}
+        return sk == "LINEAGE" and item.keys() == names and item["deleted"] == {"BOOL": True}
 
     def table(self, base):
         """Base records, and all that is derived from them."""

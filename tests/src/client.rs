@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::{BehaviorVersion, Credentials, Region};
 use aws_sdk_dynamodb::types::{AttributeValue as Sdk, DeleteRequest, PutRequest, WriteRequest};
-use sapwood::model::sort_sets;
+use sapwood_core::model::sort_sets;
 use serde_dynamo::AttributeValue;
 
 use crate::oracle::{Contents, Item};

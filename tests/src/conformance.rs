@@ -6,13 +6,13 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use aws_sdk_dynamodbstreams::Client;
 use aws_sdk_dynamodbstreams::config::{BehaviorVersion, Credentials, Region};
 use aws_sdk_dynamodbstreams::types::{self, AttributeValue as Sdk, OperationType, ShardIteratorType};
-use sapwood::keys::Schema;
-use sapwood::model::{AttributeValue, Item, key_of, sort_sets};
-use sapwood::plan::{Change, Event};
-use sapwood::table::{DynamoTable, Table};
+use sapwood_core::keys::Schema;
+use sapwood_core::model::{AttributeValue, Item, key_of, sort_sets};
+use sapwood_core::plan::{Event, StreamRecord};
 use sapwood_local::endpoint::Endpoint;
 use sapwood_local::engine::{Data, Engine};
 use sapwood_local::template::Template;
+use sapwood_table::{DynamoTable, Table};
 
 use crate::dynamodb_local::DynamoDbLocal;
 use crate::memory::MemoryTable;
@@ -37,7 +37,7 @@ pub trait Subject {
     fn table(&self) -> &Self::Table;
 
     /// Everything that its stream has, from the beginning.
-    fn changes(&self) -> impl Future<Output = Vec<Change>> + Send;
+    fn changes(&self) -> impl Future<Output = Vec<StreamRecord>> + Send;
 
     /// What stands behind it.
     fn kind(&self) -> Kind;
@@ -61,7 +61,7 @@ impl Subject for Simulated {
         &self.0
     }
 
-    async fn changes(&self) -> Vec<Change> {
+    async fn changes(&self) -> Vec<StreamRecord> {
         self.0.0.lock().unwrap().stream.clone()
     }
 
@@ -122,7 +122,7 @@ impl Subject for OnEngine {
         &self.table
     }
 
-    async fn changes(&self) -> Vec<Change> {
+    async fn changes(&self) -> Vec<StreamRecord> {
         let described = self.streams.describe_stream().stream_arn(&self.arn).send().await.unwrap();
         let shards = described.stream_description.and_then(|stream| stream.shards).unwrap();
         let mut changes = Vec::new();
@@ -149,9 +149,9 @@ impl Subject for OnEngine {
     }
 }
 
-fn change(record: types::Record) -> Change {
+fn change(record: types::Record) -> StreamRecord {
     let stream_record = record.dynamodb.unwrap();
-    Change {
+    StreamRecord {
         key: key_of(&image(stream_record.keys.unwrap()), &Schema::default()).unwrap(),
         sequence: stream_record.sequence_number.unwrap(),
         event: match record.event_name.unwrap() {

@@ -55,17 +55,17 @@ impl Forest {
         self.0.keys().map(String::as_str).filter(is_orphan).collect()
     }
 
-    /// The nodes that are marked as being removed.
+    /// The nodes that are marked as being deleted.
     #[must_use]
     pub fn marked(&self) -> BTreeSet<&str> {
-        self.0.iter().filter(|(_, item)| item.contains_key("_leaving")).map(|(id, _)| id.as_str()).collect()
+        self.0.iter().filter(|(_, item)| item.contains_key("_deleting")).map(|(id, _)| id.as_str()).collect()
     }
 
     /// Panics where a node is in a cycle or an orphan, or still marked.
     pub fn assert_whole(&self) {
         assert_eq!(self.in_cycles(), BTreeSet::new(), "in cycles");
         assert_eq!(self.orphans(), BTreeSet::new(), "orphans");
-        assert_eq!(self.marked(), BTreeSet::new(), "still being removed");
+        assert_eq!(self.marked(), BTreeSet::new(), "still being deleted");
     }
 }
 

@@ -6,10 +6,10 @@ mod values;
 
 use std::collections::BTreeMap;
 
-use sapwood::keys::{ItemKey, PARTITION_KEY_BYTES_MAX, SORT_KEY_BYTES_MAX, Schema};
-use sapwood::model::{ITEM_BYTES_MAX, Item, item_bytes, key_of};
-use sapwood::plan::{Change, Event};
-use sapwood::table::{ErrorKind, Page, Query, TableError};
+use sapwood_core::keys::{ItemKey, PARTITION_KEY_BYTES_MAX, SORT_KEY_BYTES_MAX, Schema};
+use sapwood_core::model::{ITEM_BYTES_MAX, Item, item_bytes, key_of};
+use sapwood_core::plan::{Event, StreamRecord};
+use sapwood_table::{ErrorKind, Page, Query, TableError};
 
 use crate::oracle::Contents;
 
@@ -20,7 +20,7 @@ pub use table::MemoryTable;
 pub struct Memory {
     items: BTreeMap<ItemKey, Item>,
     /// Records of changes not yet taken, in order.
-    pub stream: Vec<Change>,
+    pub stream: Vec<StreamRecord>,
     changes: u64,
 }
 
@@ -46,7 +46,7 @@ impl Memory {
         };
         self.changes += 1;
         let sequence = format!("{}", 100_000_000_000_000_000_000_u128 + u128::from(self.changes));
-        self.stream.push(Change { key: key.clone(), sequence, event, old, new: item });
+        self.stream.push(StreamRecord { key: key.clone(), sequence, event, old, new: item });
     }
 
     /// A page, as Query answers it.

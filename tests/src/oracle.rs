@@ -79,9 +79,9 @@ impl Oracle {
     #[must_use]
     pub fn differences(&self, contents: &Contents) -> Vec<String> {
         let mut wanted = self.table(contents);
-        let is_marked = |item: &Item| matches!(item.get("_leaving"), Some(M(map)) if map.contains_key("operation"));
+        let is_marked = |item: &Item| matches!(item.get("_deleting"), Some(M(map)) if map.contains_key("operation"));
         let marked = contents.iter().filter(|((_, sk), item)| sk == self.names[4] && is_marked(item));
-        let marked: Vec<String> = marked.map(|((pk, _), _)| format!("{pk} is still being removed")).collect();
+        let marked: Vec<String> = marked.map(|((pk, _), _)| format!("{pk} is still being deleted")).collect();
         // What is left of a removed node for a while, where none stands in its place.
         for (key, item) in contents {
             if key.1 == "LINEAGE" && !wanted.contains_key(key) && self.is_tombstone(item) {
@@ -100,23 +100,23 @@ impl Oracle {
 
     /// Exactly what a removed node leaves in the place of its lineage.
     fn is_tombstone(&self, item: &Item) -> bool {
-        let Some(M(leaving)) = item.get("leaving") else { return false };
-        let Some(N(expires)) = leaving.get("expires") else { return false };
+        let Some(M(deleting)) = item.get("deleting") else { return false };
+        let Some(N(expires)) = deleting.get("expires") else { return false };
         let names: BTreeSet<&str> = item.keys().map(String::as_str).collect();
-        let own = BTreeSet::from([self.names[0], self.names[1], "gone", "leaving", "_expires"]);
-        let heir = match (leaving.get("to"), leaving.get("seen")) {
+        let own = BTreeSet::from([self.names[0], self.names[1], "deleted", "deleting", "_expires"]);
+        let heir = match (deleting.get("heir"), deleting.get("heir_seen")) {
             (None, None) => 0,
             (Some(S(_)), Some(Bool(_))) => 2,
             _ => return false,
         };
         names == own
-            && item.get("gone") == Some(&Bool(true))
+            && item.get("deleted") == Some(&Bool(true))
             && item.get("_expires") == Some(&N(expires.clone()))
-            && matches!(leaving.get("mode"), Some(S(mode)) if ["delete", "adopt", "detach"].contains(&mode.as_str()))
-            && matches!(leaving.get("operation"), Some(S(_)))
-            && matches!(leaving.get("revisions"), Some(Bool(_)))
-            && leaving.get("mark").is_none_or(|mark| matches!(mark, S(_)))
-            && leaving.len() == 4 + heir + usize::from(leaving.contains_key("mark"))
+            && matches!(deleting.get("mode"), Some(S(mode)) if ["delete", "adopt", "detach"].contains(&mode.as_str()))
+            && matches!(deleting.get("operation"), Some(S(_)))
+            && matches!(deleting.get("revisions"), Some(Bool(_)))
+            && deleting.get("mark").is_none_or(|mark| matches!(mark, S(_)))
+            && deleting.len() == 4 + heir + usize::from(deleting.contains_key("mark"))
     }
 
     fn split<'a>(&self, pk: &'a str) -> Option<Place<'a>> {

@@ -8,12 +8,12 @@ use std::time::Instant;
 
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::types::AttributeValue;
-use sapwood::fanout::{Counts, Fanout, Limits, Report};
-use sapwood::table::DynamoTable;
+use sapwood_engine::fanout::{Counts, Fanout, Limits, Report};
 use sapwood_local::endpoint::Endpoint;
 use sapwood_local::engine::{Data, Engine};
 use sapwood_local::mapping::{Function, Mapping, Settings};
 use sapwood_local::template::Template;
+use sapwood_table::DynamoTable;
 use sapwood_telemetry::metrics::Metrics;
 use serde_json::Value;
 use stream_handler::{Config, Handler, response};

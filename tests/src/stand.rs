@@ -6,11 +6,11 @@
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
-use sapwood::fanout::{Fanout, Limits};
-use sapwood::keys::{ItemKey, Names, Schema};
-use sapwood::model::{AttributeValue, Item, Settings, text};
-use sapwood::plan::{Change, Event, Problem};
-use sapwood::table::{Condition, Patience, Table};
+use sapwood_core::keys::{ItemKey, Names, Schema};
+use sapwood_core::model::{AttributeValue, Item, Settings, text};
+use sapwood_core::plan::{Event, Problem, StreamRecord};
+use sapwood_engine::fanout::{Fanout, Limits};
+use sapwood_table::{Condition, RetryPolicy, Table};
 
 use crate::memory::MemoryTable;
 use crate::oracle::Oracle;
@@ -31,7 +31,7 @@ pub struct Stand {
     /// What the fan-out has found that no retry can mend, since the beginning.
     pub problems: Vec<Problem>,
     /// Every record of the stream so far, those the filter holds back as well.
-    pub records: Vec<Change>,
+    pub records: Vec<StreamRecord>,
     /// Of them: those that passed the filter.
     pub delivered: usize,
     batches_max: usize,
@@ -144,7 +144,7 @@ impl Stand {
     /// Where the table doesn't come to rest, a record fails, the table differs from what its base records call for,
     /// or planning once more would write something.
     pub fn settle(&mut self) {
-        let mut queue: Vec<Change> = Vec::new();
+        let mut queue: Vec<StreamRecord> = Vec::new();
         for _ in 0..self.batches_max {
             let new = std::mem::take(&mut self.table.0.lock().unwrap().stream);
             queue.extend(new.iter().filter(|change| self.passes_filter(&change.key.sk)).cloned());
@@ -153,7 +153,7 @@ impl Stand {
                 self.assert_right();
                 return;
             }
-            let batch: Vec<Change> = queue.drain(..queue.len().min(BATCH_RECORDS_MAX)).collect();
+            let batch: Vec<StreamRecord> = queue.drain(..queue.len().min(BATCH_RECORDS_MAX)).collect();
             self.deliver(&batch);
         }
         panic!("the table hasn't come to rest after {} batches", self.batches_max);
@@ -163,7 +163,7 @@ impl Stand {
     ///
     /// # Panics
     /// Where a record fails.
-    pub fn deliver(&mut self, batch: &[Change]) {
+    pub fn deliver(&mut self, batch: &[StreamRecord]) {
         let name = self.delivered.to_string();
         let report = at_once(self.fanout.run(&self.table, &Impatient, &name, batch));
         assert_eq!(report.failed, Vec::<String>::new(), "records failed: {:?}", report.problems);
@@ -273,7 +273,7 @@ pub fn text_at<'a>(item: &'a Item, name: &str) -> &'a str {
 
 /// Whatever event the records of an item name, in their order.
 #[must_use]
-pub fn events_of(records: &[Change], pk: &str, sk: &str) -> Vec<Event> {
+pub fn events_of(records: &[StreamRecord], pk: &str, sk: &str) -> Vec<Event> {
     records.iter().filter(|record| record.key == ItemKey::new(pk, sk)).map(|record| record.event).collect()
 }
 
@@ -281,7 +281,7 @@ pub fn events_of(records: &[Change], pk: &str, sk: &str) -> Vec<Event> {
 #[derive(Clone, Copy, Debug)]
 pub struct Impatient;
 
-impl Patience for Impatient {
+impl RetryPolicy for Impatient {
     async fn wait(&self, _attempt: u32) -> bool {
         false
     }

@@ -1,8 +1,8 @@
 //! Planning once more after all is done: it must find nothing to do.
 
-use sapwood::keys::{Id, NodeRef};
-use sapwood::model::{BaseNode, Settings, Stored};
-use sapwood::plan::{PlaceInput, Rules, place};
+use sapwood_core::keys::{Id, NodeRef};
+use sapwood_core::model::{BaseNode, Settings, Stored};
+use sapwood_core::plan::{PlaceInput, Rules, place};
 
 use crate::oracle::Contents;
 
@@ -10,7 +10,7 @@ use crate::oracle::Contents;
 #[must_use]
 pub fn unfinished(contents: &Contents, settings: &Settings) -> Vec<String> {
     let schema = &settings.schema;
-    let item = |key: sapwood::keys::ItemKey| contents.get(&(key.pk, key.sk));
+    let item = |key: sapwood_core::keys::ItemKey| contents.get(&(key.pk, key.sk));
     let lineage = |node: &NodeRef| Stored::read(item(schema.lineage_key(node)), schema);
     let mut partitions: Vec<&String> = contents.keys().map(|(pk, _)| pk).collect();
     partitions.dedup();

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use std::pin::Pin;
 use std::sync::Mutex;
 
-use sapwood::keys::ItemKey;
-use sapwood::model::Item;
-use sapwood::table::{
-    Action, Condition, Found, Page, Query, Reading, Reply, Table, TableError, Transacted, Update, Write,
+use sapwood_core::keys::ItemKey;
+use sapwood_core::model::Item;
+use sapwood_table::{
+    Action, Condition, Found, Page, Query, ReadOptions, Reply, Table, TableError, Transacted, Update, Write,
 };
 
 /// What was seen so far.
@@ -58,7 +58,7 @@ impl<T> Waves<T> {
 }
 
 impl<T: Table> Table for Waves<T> {
-    async fn read_many(&self, keys: &[ItemKey], reading: &Reading) -> Result<Reply<Found>, TableError> {
+    async fn read_many(&self, keys: &[ItemKey], reading: &ReadOptions) -> Result<Reply<Found>, TableError> {
         self.count("BatchGetItem", Box::pin(self.table.read_many(keys, reading))).await
     }
 

@@ -6,11 +6,11 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use futures::future::join_all;
-use sapwood::keys::{Id, NodeRef, Schema, Version};
-use sapwood::model::{Latest, Settings, text};
-use sapwood::query::{Bounds, Order, Reader, Want, Window, Within};
-use sapwood::table::{Action, Deadline, DynamoTable, Session, Usage};
-use sapwood::write::{Content, Patch, Request, Stamp, WriteError, Writer};
+use sapwood_core::keys::{Id, NodeRef, Schema, Version};
+use sapwood_core::model::{Latest, Settings, text};
+use sapwood_engine::query::{Bounds, Order, Reader, Want, Window, Within};
+use sapwood_engine::write::{Content, Patch, Request, Stamp, WriteError, Writer};
+use sapwood_table::{Action, Deadline, DynamoTable, Session, Usage};
 use sapwood_tests::client::{self, node, put_all};
 use sapwood_tests::oracle::Oracle;
 use sapwood_tests::running::{Running, TABLE};

@@ -8,8 +8,8 @@ use api_writer::{Moment, Shared, Source, State, router};
 use axum::body::Body;
 use axum::http::{Request, Response};
 use http_body_util::BodyExt;
-use sapwood::keys::{Names, Schema, Tenant};
-use sapwood::model::{Settings, text};
+use sapwood_core::keys::{Names, Schema, Tenant};
+use sapwood_core::model::{Settings, text};
 use sapwood_http::caller::Caller;
 use sapwood_http::serve::{Options, service};
 use sapwood_tests::oracle::Oracle;
@@ -131,7 +131,7 @@ async fn numbers_keep_38_digits() {
     assert_eq!(answer.status, 201);
     let stored = api.stand.table().0.lock().unwrap().contents();
     let item = &stored[&("a".to_owned(), "NODE".to_owned())];
-    assert_eq!(item["n"], sapwood::model::AttributeValue::N(digits.to_owned()));
+    assert_eq!(item["n"], sapwood_core::model::AttributeValue::N(digits.to_owned()));
 }
 
 #[tokio::test]
@@ -335,10 +335,10 @@ async fn a_batch_with_a_key_is_done_once_even_where_it_was_cut_in_the_middle() {
     // As if the function had died before it could keep the answer as a whole.
     let memory = api.stand.table().0.clone();
     let whole = memory.lock().unwrap().contents().into_iter().find(|((pk, _), item)| {
-        pk.starts_with("IDEMPOTENCY#") && matches!(item.get("_answer"), Some(sapwood::model::AttributeValue::B(answer)) if answer.starts_with(b"{\"results\""))
+        pk.starts_with("IDEMPOTENCY#") && matches!(item.get("_answer"), Some(sapwood_core::model::AttributeValue::B(answer)) if answer.starts_with(b"{\"results\""))
     });
     let ((pk, sk), _) = whole.unwrap();
-    memory.lock().unwrap().write(&sapwood::keys::ItemKey::new(pk, sk), None);
+    memory.lock().unwrap().write(&sapwood_core::keys::ItemKey::new(pk, sk), None);
     let again = api.send("POST /batch", &key, &body).await;
     assert_eq!((again.status, &again.body), (200, &first.body));
     assert_eq!(api.send("POST /batch", &key, &body).await.body, first.body);

@@ -238,7 +238,7 @@ async fn attributes_named_like_ours_stay_the_users_own() {
     for name in ["_id", "_depth", "_parent", "_truncated", "_version", "_rev", "_touched"] {
         named.insert(name.to_owned(), s("mine"));
     }
-    for name in ["id", "depth", "version", "ancestors", "retracting"] {
+    for name in ["id", "depth", "version", "ancestors", "stale_rows"] {
         named.insert(name.to_owned(), s("mine too"));
     }
     put(&running.client, TABLE, named).await;

@@ -6,12 +6,13 @@ use std::pin::pin;
 use std::sync::Mutex;
 use std::task::{Context, Poll, Waker};
 
-use sapwood::fanout::Fanout;
-use sapwood::keys::{ItemKey, Schema};
-use sapwood::model::{AttributeValue, Item, LEAVING, Leaving, Mode, UNDER, text};
-use sapwood::plan::{Rule, Rules};
-use sapwood::table::{
-    Action, Condition, Found, Page, Patience, Query, Reading, Reply, Table, TableError, Transacted, Update, Write,
+use sapwood_core::keys::{ItemKey, Schema};
+use sapwood_core::model::{AttributeValue, DELETING, DeletionMark, DeletionMode, Item, UNDER, text};
+use sapwood_core::plan::{Rule, Rules};
+use sapwood_engine::fanout::Fanout;
+use sapwood_table::{
+    Action, Condition, Found, Page, Query, ReadOptions, Reply, RetryPolicy, Table, TableError, Transacted, Update,
+    Write,
 };
 use sapwood_tests::memory::{Memory, MemoryTable};
 
@@ -38,7 +39,7 @@ impl Between {
 }
 
 impl Table for Between {
-    async fn read_many(&self, keys: &[ItemKey], reading: &Reading) -> Result<Reply<Found>, TableError> {
+    async fn read_many(&self, keys: &[ItemKey], reading: &ReadOptions) -> Result<Reply<Found>, TableError> {
         self.table.read_many(keys, reading).await
     }
 
@@ -76,7 +77,7 @@ impl Table for Between {
 
 struct Never;
 
-impl Patience for Never {
+impl RetryPolicy for Never {
     async fn wait(&self, _attempt: u32) -> bool {
         false
     }
@@ -93,9 +94,9 @@ fn base(id: &str, parent: Option<&str>) -> Item {
     item
 }
 
-fn leaving(mut item: Item, mode: Mode) -> Item {
-    let leaving = Leaving { mode, operation: "o".to_owned(), revisions: false, expires: 7, mark: None };
-    item.insert(LEAVING.to_owned(), leaving.value());
+fn deleting(mut item: Item, mode: DeletionMode) -> Item {
+    let deleting = DeletionMark { mode, operation: "o".to_owned(), revisions: false, expires: 7, mark: None };
+    item.insert(DELETING.to_owned(), deleting.value());
     item
 }
 
@@ -119,7 +120,12 @@ fn come_to_rest(table: &Between, rules: Rules) {
 }
 
 /// Where a removal of `n` ends, when somebody does this before the request named: a base record's parent, by id.
-fn ends(rules: Rules, mode: Mode, before: (&str, bool), deed: impl FnOnce(&mut Memory) + Send + 'static) -> Memory {
+fn ends(
+    rules: Rules,
+    mode: DeletionMode,
+    before: (&str, bool),
+    deed: impl FnOnce(&mut Memory) + Send + 'static,
+) -> Memory {
     let (before, is_write) = before;
     let table = MemoryTable(Default::default(), Schema::default());
     let table = Between { table, before: node(before), is_write, deed: Mutex::default() };
@@ -129,7 +135,7 @@ fn ends(rules: Rules, mode: Mode, before: (&str, bool), deed: impl FnOnce(&mut M
     }
     come_to_rest(&table, Rules::default());
     *table.deed.lock().unwrap() = Some(Box::new(deed));
-    write("n", leaving(base("n", Some("p")), mode));
+    write("n", deleting(base("n", Some("p")), mode));
     come_to_rest(&table, rules);
     assert!(table.deed.lock().unwrap().is_none(), "nobody asked");
     table.table.0.lock().unwrap().clone()
@@ -146,7 +152,7 @@ fn parent(memory: &Memory, id: &str) -> Option<String> {
 fn a_child_isnt_adopted_by_a_parent_that_has_gone_below_it() {
     // A delete that a crashed run had sent comes late; then nothing stands between p and c, and p goes below c.
     let ends = |rules| {
-        let ended = ends(rules, Mode::Adopt, ("c", true), |memory| {
+        let ended = ends(rules, DeletionMode::Adopt, ("c", true), |memory| {
             memory.write(&node("n"), None);
             memory.write(&node("p"), Some(base("p", Some("c"))));
         });
@@ -160,11 +166,11 @@ fn a_child_isnt_adopted_by_a_parent_that_has_gone_below_it() {
 #[test]
 fn the_children_of_a_node_that_was_spared_meanwhile_stay() {
     let ends = |rules| {
-        let ended = ends(rules, Mode::Delete, ("n", false), |memory| {
+        let ended = ends(rules, DeletionMode::Delete, ("n", false), |memory| {
             memory.write(&node("n"), Some(base("n", Some("p"))));
         });
         (ended.get(&node("n")).is_some(), ended.get(&node("c")).is_some())
     };
     assert_eq!(ends(Rules::default()), (true, true));
-    assert_eq!(ends(Rules::without(Rule::ReleaseRecheck)), (true, false), "c is gone");
+    assert_eq!(ends(Rules::without(Rule::DeletionRecheck)), (true, false), "c is gone");
 }

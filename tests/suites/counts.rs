@@ -1,11 +1,11 @@
 //! What the fan-out costs, counted: requests and write units as the engine reports them, on the real handler.
 #![allow(missing_docs, clippy::disallowed_methods, clippy::unwrap_used, clippy::panic, clippy::cast_precision_loss)]
 
-use sapwood::fanout::{Counts, Fanout};
-use sapwood::keys::{ItemKey, Schema};
-use sapwood::model::{LEAVING, Leaving, Mode};
-use sapwood::plan::Change;
-use sapwood::table::{Condition, Deadline, DynamoTable, Table};
+use sapwood_core::keys::{ItemKey, Schema};
+use sapwood_core::model::{DELETING, DeletionMark, DeletionMode};
+use sapwood_core::plan::StreamRecord;
+use sapwood_engine::fanout::{Counts, Fanout};
+use sapwood_table::{Condition, Deadline, DynamoTable, Table};
 use sapwood_tests::client::{self, node, put, put_all};
 use sapwood_tests::oracle::Oracle;
 use sapwood_tests::running::{Running, TABLE, total};
@@ -80,11 +80,12 @@ async fn a_move_costs_its_rows_and_three_units_a_node() {
 }
 
 /// Marks a node as the API does.
-async fn mark(running: &Running, id: &str, mode: Mode) {
-    let leaving = Leaving { mode, operation: "op".to_owned(), revisions: false, expires: 2_000_000_000, mark: None };
+async fn mark(running: &Running, id: &str, mode: DeletionMode) {
+    let deleting =
+        DeletionMark { mode, operation: "op".to_owned(), revisions: false, expires: 2_000_000_000, mark: None };
     let key = ItemKey::new(id, "NODE");
     let table = DynamoTable::local(&running.url(), TABLE, Schema::default());
-    let marked = table.set(&key, LEAVING, &leaving.value(), &Condition::Exists).await.unwrap();
+    let marked = table.set(&key, DELETING, &deleting.value(), &Condition::Exists).await.unwrap();
     assert!(marked.value);
 }
 
@@ -106,7 +107,7 @@ async fn bush(running: &Running) -> Vec<String> {
 async fn a_subtree_deleted_costs_its_rows_and_four_units_a_node() {
     let running = Running::start(&[]).await;
     let below = bush(&running).await;
-    mark(&running, "top", Mode::Delete).await;
+    mark(&running, "top", DeletionMode::Delete).await;
     let counts = counted(&running).await;
     println!("41 nodes deleted: {counts:?}");
     assert_eq!((counts.released, counts.removed, counts.rows_put, counts.touches), (40, 41, 0, 0));
@@ -124,7 +125,7 @@ async fn a_subtree_deleted_costs_its_rows_and_four_units_a_node() {
 async fn adopted_children_cost_a_transaction_and_then_a_move() {
     let running = Running::start(&[]).await;
     bush(&running).await;
-    mark(&running, "top", Mode::Adopt).await;
+    mark(&running, "top", DeletionMode::Adopt).await;
     let counts = counted(&running).await;
     println!("8 children of one adopted, 32 nodes below them: {counts:?}");
     assert_eq!((counts.released, counts.removed, counts.touches), (8, 1, 32));
@@ -139,7 +140,7 @@ async fn adopted_children_cost_a_transaction_and_then_a_move() {
 async fn a_tombstone_that_expires_costs_a_record_and_no_request() {
     let running = Running::start(&[]).await;
     bush(&running).await;
-    mark(&running, "top", Mode::Delete).await;
+    mark(&running, "top", DeletionMode::Delete).await;
     running.settle().await;
     running.take();
     let expired = ["top", "s0", "s39"].map(|id| (id.to_owned(), "LINEAGE".to_owned()));
@@ -194,7 +195,7 @@ async fn an_import_of_10_000_nodes_costs_next_to_nothing_but_its_rows() {
     running.stop().await;
 }
 
-fn records(event: &str) -> Vec<Change> {
+fn records(event: &str) -> Vec<StreamRecord> {
     let event: serde_json::Value = serde_json::from_str(event).unwrap();
     let records = event["Records"].as_array().unwrap().iter();
     records.map(|record| stream_handler::decode(&record.to_string(), &Schema::default()).unwrap().change).collect()

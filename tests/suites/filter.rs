@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
-use sapwood::keys::{DEPTH_MAX, Id, Names, Schema, SortKey, Version};
+use sapwood_core::keys::{DEPTH_MAX, Id, Names, Schema, SortKey, Version};
 use sapwood_local::filter::Filter;
 use sapwood_local::template::Template;
 use serde_json::{Value, json};

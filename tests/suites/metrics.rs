@@ -6,10 +6,10 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use aws_sdk_dynamodb::types::AttributeValue;
-use sapwood::fanout::Fanout;
-use sapwood::keys::{ItemKey, Schema};
-use sapwood::model::text;
-use sapwood::table::{Action, Condition, Deadline, DynamoTable, Session, Update};
+use sapwood_core::keys::{ItemKey, Schema};
+use sapwood_core::model::text;
+use sapwood_engine::fanout::Fanout;
+use sapwood_table::{Action, Condition, Deadline, DynamoTable, Session, Update};
 use sapwood_telemetry::metrics::Metrics;
 use sapwood_tests::client::{self, item, node, put, s};
 use sapwood_tests::faults::{Call, Fault, Proxy};

@@ -5,7 +5,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use sapwood::plan::Rule;
+use sapwood_core::plan::Rule;
 use sapwood_tests::sim::{Fault, MoverProfile, run_movers};
 
 fn number(name: &str) -> Option<u64> {
@@ -77,10 +77,10 @@ fn makes_a_cycle(rule: Rule, recorded: u64) {
 
 #[test]
 fn without_any_checks_two_moves_make_a_cycle() {
-    makes_a_cycle(Rule::WayChecks, 42);
+    makes_a_cycle(Rule::AncestorPathChecks, 42);
 }
 
 #[test]
 fn without_the_way_of_the_moved_node_three_moves_make_a_cycle() {
-    makes_a_cycle(Rule::WayOfMoved, 51_745);
+    makes_a_cycle(Rule::OwnAncestorPath, 51_745);
 }

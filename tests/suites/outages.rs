@@ -8,7 +8,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use aws_sdk_dynamodb::types::AttributeValue;
-use sapwood::fanout::Limits;
+use sapwood_engine::fanout::Limits;
 use sapwood_tests::client::{delete_all, item, node, put, put_all, s};
 use sapwood_tests::faults::{Call, Fault};
 use sapwood_tests::oracle::Oracle;

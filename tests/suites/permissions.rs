@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
-use sapwood::fanout::Limits;
+use sapwood_engine::fanout::Limits;
 use sapwood_tests::api::{Answered, Asked};
 use sapwood_tests::client;
 use sapwood_tests::faults::{Call, Fault};
@@ -15,7 +15,7 @@ use sapwood_tests::serving::Serving;
 use serde_json::{Value, json};
 
 const LISTED: &str = include_str!("../rehearsal/permissions.txt");
-const SDK: &str = include_str!("../../shared/src/table/dynamodb.rs");
+const SDK: &str = include_str!("../../shared/table/src/dynamodb.rs");
 
 /// What a role may do to the table.
 fn listed(role: &str) -> BTreeSet<String> {

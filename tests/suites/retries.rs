@@ -8,12 +8,12 @@ use std::time::{Duration, Instant};
 
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::types::AttributeValue;
-use sapwood::fanout::{Fanout, Limits, Report};
-use sapwood::keys::ItemKey;
-use sapwood::table::DynamoTable;
+use sapwood_core::keys::ItemKey;
+use sapwood_engine::fanout::{Fanout, Limits, Report};
 use sapwood_local::endpoint::Endpoint;
 use sapwood_local::engine::{Data, Engine};
 use sapwood_local::template::Template;
+use sapwood_table::DynamoTable;
 use sapwood_tests::client::{self, delete_all, item, node, put, put_all, s};
 use sapwood_tests::faults::{Call, Fault, OPERATIONS, Proxy};
 use sapwood_tests::oracle::{Contents, Oracle};

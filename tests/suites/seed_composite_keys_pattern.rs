@@ -6,8 +6,8 @@
 
 use std::collections::BTreeSet;
 
-use sapwood::composite_key;
-use sapwood::keys::composite::{CompositeKey, Error, Format, Part, Utc};
+use sapwood_keys::composite_key;
+use sapwood_keys::{CompositeKey, Error, Format, Part, Utc};
 
 const PK: Format = Format::PARTITION_KEY;
 const SK: Format = Format::SORT_KEY;

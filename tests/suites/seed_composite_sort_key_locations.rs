@@ -4,9 +4,9 @@
 
 use std::ops::RangeInclusive;
 
-use sapwood::composite_key;
-use sapwood::keys::composite::{CompositeKey, Error, Format};
-use sapwood::model::{AttributeValue, text};
+use sapwood_core::model::{AttributeValue, text};
+use sapwood_keys::composite_key;
+use sapwood_keys::{CompositeKey, Error, Format};
 use sapwood_tests::stand::{Stand, text_at};
 
 /// The document's four stores: country, state, city, zip code, street address, square feet.

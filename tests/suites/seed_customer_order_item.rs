@@ -3,7 +3,7 @@
 //! `METADATA`, where an order and an item are entities of their own and the document's last question has an answer.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use sapwood::model::{AttributeValue, Item, text};
+use sapwood_core::model::{AttributeValue, Item, text};
 
 fn decimal(digits: &str) -> AttributeValue {
     AttributeValue::N(digits.to_owned())
@@ -45,8 +45,8 @@ fn assert_carries(item: &Item, attributes: &[(&str, AttributeValue)]) {
 
 /// The document's layout: everything of a customer in one partition, under sort keys of the owner's own.
 mod in_one_partition {
-    use sapwood::composite_key;
-    use sapwood::keys::composite::{CompositeKey, Format};
+    use sapwood_keys::composite_key;
+    use sapwood_keys::{CompositeKey, Format};
     use sapwood_tests::stand::Stand;
 
     use super::*;

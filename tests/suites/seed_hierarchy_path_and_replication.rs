@@ -7,8 +7,8 @@
 
 use std::collections::BTreeSet;
 
-use sapwood::model::text;
-use sapwood::plan::Event;
+use sapwood_core::model::text;
+use sapwood_core::plan::Event;
 use sapwood_tests::stand::{Stand, events_of, text_at};
 
 /// "Example data", as it is drawn.
@@ -231,7 +231,7 @@ fn hierarchy_replication_pattern_the_whole_printed_table_is_in_the_ancestor_rows
             depth => {
                 ancestor_rows += 1;
                 let row = stand.get(ancestor, &format!("NODE#{depth:04}#{id}")).expect("an ancestor row");
-                assert_eq!((text_at(&row, "_id"), &row["_depth"]), (id, &sapwood::model::number(depth)));
+                assert_eq!((text_at(&row, "_id"), &row["_depth"]), (id, &sapwood_core::model::number(depth)));
                 Some(row)
             }
         };
@@ -294,7 +294,7 @@ fn hierarchy_replication_pattern_starting_at_depth_2_skips_a_level() {
 
 #[test]
 fn hierarchy_replication_pattern_the_ranges_spelt_here_are_those_the_schema_makes() {
-    let schema = sapwood::keys::Schema::default();
+    let schema = sapwood_core::keys::Schema::default();
     for (from, to, spelt) in
         [(0, 1, ("NODE", "NODE#0001$")), (1, 2, ("NODE#0001#", "NODE#0002$")), (2, 98, ("NODE#0002#", "NODE#0098$"))]
     {

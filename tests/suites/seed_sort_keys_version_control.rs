@@ -4,10 +4,10 @@
 //! The document has "the application layer" write the copy. Here it writes revisions alone, and the stream copies.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use sapwood::composite_key;
-use sapwood::keys::composite::CompositeKey;
-use sapwood::model::{AttributeValue, number, text};
-use sapwood::plan::{Change, Event};
+use sapwood_core::model::{AttributeValue, number, text};
+use sapwood_core::plan::{Event, StreamRecord};
+use sapwood_keys::CompositeKey;
+use sapwood_keys::composite_key;
 use sapwood_tests::stand::{Stand, text_at};
 
 composite_key! {
@@ -246,15 +246,15 @@ fn version_control_audits_written_out_of_order_leave_the_highest_copied() {
 #[test]
 fn version_control_records_delivered_again_in_the_wrong_order_change_nothing() {
     let mut stand = audited();
-    let records: Vec<Change> = stand.records.iter().filter(|r| !r.key.sk.starts_with("v0_")).cloned().collect();
+    let records: Vec<StreamRecord> = stand.records.iter().filter(|r| !r.key.sk.starts_with("v0_")).cloned().collect();
     for record in records.into_iter().rev() {
         stand.deliver(&[record]);
     }
     stand.settle();
     assert_eq!(newest(&stand, "Audit"), Some((number(3), "passed".to_owned())));
     // A removal that comes late, of a revision which is there again.
-    let key = sapwood::keys::ItemKey::new(EQUIPMENT, "v003_Audit");
-    let late = Change { key, sequence: "1".to_owned(), event: Event::Remove, old: None, new: None };
+    let key = sapwood_core::keys::ItemKey::new(EQUIPMENT, "v003_Audit");
+    let late = StreamRecord { key, sequence: "1".to_owned(), event: Event::Remove, old: None, new: None };
     stand.deliver(&[late]);
     stand.settle();
     assert_eq!(newest(&stand, "Audit"), Some((number(3), "passed".to_owned())));

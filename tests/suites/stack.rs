@@ -58,7 +58,7 @@ impl Sapwood {
 
     /// Waits until the table is right, and sees that it stays so.
     async fn becomes_right(&self) {
-        let patience = Duration::from_secs(180);
+        let retry_policy = Duration::from_secs(180);
         let begun = Instant::now();
         loop {
             let differences = self.differences().await;
@@ -66,8 +66,8 @@ impl Sapwood {
                 break;
             }
             assert!(
-                begun.elapsed() < patience,
-                "after {patience:?} still {} differences: {:?}",
+                begun.elapsed() < retry_policy,
+                "after {retry_policy:?} still {} differences: {:?}",
                 differences.len(),
                 &differences[..differences.len().min(5)]
             );

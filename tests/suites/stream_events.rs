@@ -8,13 +8,13 @@ use std::time::Duration;
 
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::types::AttributeValue;
-use sapwood::fanout::Fanout;
-use sapwood::model::Settings;
-use sapwood::table::DynamoTable;
+use sapwood_core::model::Settings;
+use sapwood_engine::fanout::Fanout;
 use sapwood_local::endpoint::Endpoint;
 use sapwood_local::engine::{Data, Engine};
 use sapwood_local::filter::Filter;
 use sapwood_local::template::Template;
+use sapwood_table::DynamoTable;
 use sapwood_tests::client::{client, contents, delete_all, put};
 use sapwood_tests::oracle::{Contents, Oracle};
 use sapwood_tests::running::{TABLE, TEMPLATE};

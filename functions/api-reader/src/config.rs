@@ -1,7 +1,7 @@
 //! What the function is told by its environment.
 
-use sapwood::model::{Settings, VariableError};
-use sapwood::query::cursor::CursorKey;
+use sapwood_core::model::{Settings, VariableError};
+use sapwood_http::cursor::CursorKey;
 use sapwood_http::serve::Options;
 
 /// What the function has to know.

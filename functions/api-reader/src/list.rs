@@ -1,9 +1,9 @@
 //! What all lists take, and how their pages are answered.
 
 use axum::response::Response;
-use sapwood::query::cursor::Scope;
-use sapwood::query::{Bounds, Fields, Page, Want};
+use sapwood_engine::query::{Bounds, Fields, Page, Want};
 use sapwood_http::contract;
+use sapwood_http::cursor::Scope;
 use sapwood_http::problem::{Kind, Problem};
 use serde::Serialize;
 

@@ -1,6 +1,6 @@
 //! What the core's errors are to a client.
 
-use sapwood::query::ReadError;
+use sapwood_engine::query::ReadError;
 use sapwood_http::problem::{Kind, Problem};
 
 /// The problem that a read ended with.

@@ -2,7 +2,7 @@
 
 use axum::Router;
 use axum::routing::{MethodRouter, get};
-use sapwood::table::Table;
+use sapwood_table::Table;
 
 use crate::call::{Call, handle};
 use crate::calls::{

@@ -1,7 +1,7 @@
 //! What the calls share.
 
-use sapwood::model::Settings;
-use sapwood::query::cursor::CursorKey;
+use sapwood_core::model::Settings;
+use sapwood_http::cursor::CursorKey;
 
 /// A table for the time of one request, and what is the same for every request.
 pub type State<T> = sapwood_http::state::State<T, Shared>;

@@ -3,7 +3,7 @@
 use axum::http::header::{CONTENT_TYPE, ETAG, LOCATION};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
-use sapwood::write::StoredAnswer;
+use sapwood_engine::write::StoredAnswer;
 use sapwood_http::contract::{BatchBody, BatchResult, NodeBody, OperationBody, RevisionBody};
 use sapwood_http::problem::Problem;
 use serde::{Deserialize, Serialize};

@@ -1,6 +1,6 @@
 //! What the function is told by its environment.
 
-use sapwood::model::{Settings, VariableError};
+use sapwood_core::model::{Settings, VariableError};
 use sapwood_http::serve::Options;
 
 /// What the function has to know.

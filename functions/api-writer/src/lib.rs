@@ -1,6 +1,6 @@
 //! The HTTP function that writes base records: nodes, revisions, batches of them.
 //!
-//! A request is read into a write, which a [`Writer`](sapwood::write::Writer) of the core carries out, and
+//! A request is read into a write, which a [`Writer`](sapwood_engine::write::Writer) of the core carries out, and
 //! what it has done becomes an answer. A batch is a list of them. A router for all calls is made by
 //! [`router`]; what every answer has in common is around it, in `sapwood_http::serve`.
 

@@ -2,11 +2,11 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use sapwood::table::{Action, ErrorKind, Patience, Table};
-use sapwood::write::{Begun, Claim, Done, Idempotency, Stamp, StoredAnswer, WriteError, Writer};
+use sapwood_engine::write::{Begun, Claim, Done, Idempotency, Stamp, StoredAnswer, WriteError, Writer};
 use sapwood_http::caller::Caller;
 use sapwood_http::headers::Preconditions;
 use sapwood_http::problem::{Kind, Problem};
+use sapwood_table::{Action, ErrorKind, RetryPolicy, Table};
 use sha2::{Digest, Sha256};
 
 use crate::answer::Answer;
@@ -47,7 +47,7 @@ pub(crate) enum Once {
 }
 
 /// Begins the work on a request with a key.
-pub(crate) async fn begin<T: Table, P: Patience>(
+pub(crate) async fn begin<T: Table, P: RetryPolicy>(
     writer: &Writer<'_, T, P>,
     key: &Idempotency,
     stamp: &Stamp,
@@ -59,7 +59,7 @@ pub(crate) async fn begin<T: Table, P: Patience>(
 }
 
 /// Does a write, once if it has a key.
-pub(crate) async fn carry_out<T: Table, P: Patience>(
+pub(crate) async fn carry_out<T: Table, P: RetryPolicy>(
     writer: &Writer<'_, T, P>,
     write: &Write,
     stamp: &Stamp,
@@ -87,14 +87,14 @@ pub(crate) async fn carry_out<T: Table, P: Patience>(
 }
 
 /// Gives a claim back where nothing was done for certain, so that the same request may come again.
-async fn give_back<T: Table, P: Patience>(writer: &Writer<'_, T, P>, claim: &Claim, problem: &Problem) {
+async fn give_back<T: Table, P: RetryPolicy>(writer: &Writer<'_, T, P>, claim: &Claim, problem: &Problem) {
     if !matches!(problem.kind(), Kind::Unavailable | Kind::Internal | Kind::InProgress) {
         release(writer, claim).await;
     }
 }
 
 /// Gives a claim back.
-pub(crate) async fn release<T: Table, P: Patience>(writer: &Writer<'_, T, P>, claim: &Claim) {
+pub(crate) async fn release<T: Table, P: RetryPolicy>(writer: &Writer<'_, T, P>, claim: &Claim) {
     // Where this fails as well, the claim runs out by itself.
     if let Err(error) = writer.release(claim).await
         && error.kind == ErrorKind::GiveUp
@@ -104,7 +104,7 @@ pub(crate) async fn release<T: Table, P: Patience>(writer: &Writer<'_, T, P>, cl
 }
 
 /// Keeps the answer to a request of which each part was done on its own.
-pub(crate) async fn keep<T: Table, P: Patience>(
+pub(crate) async fn keep<T: Table, P: RetryPolicy>(
     writer: &Writer<'_, T, P>,
     claim: &Claim,
     answer: &StoredAnswer,

@@ -1,6 +1,6 @@
 //! What the core's errors, and bodies that don't fit, are to a client.
 
-use sapwood::write::WriteError;
+use sapwood_engine::write::WriteError;
 use sapwood_http::contract;
 use sapwood_http::json::{Fault, JsonError};
 use sapwood_http::problem::{Kind, Problem};
@@ -16,7 +16,7 @@ pub(crate) fn refused(error: WriteError) -> Problem {
         WriteError::ParentMissing(_) | WriteError::ParentUnreadable { .. } => (Kind::ParentMissing, Some("parent")),
         WriteError::Cycle { .. } | WriteError::Circle(_) => (Kind::Cycle, Some("parent")),
         WriteError::TooDeep { .. } => (Kind::TooDeep, Some("parent")),
-        WriteError::Leaving(_) => (Kind::Leaving, None),
+        WriteError::BeingDeleted(_) => (Kind::Deleting, None),
         WriteError::HasChildren => (Kind::HasChildren, Some("children")),
         WriteError::PreconditionFailed => (Kind::PreconditionFailed, None),
         WriteError::ReservedName(_) => (Kind::ReservedName, Some("attributes")),

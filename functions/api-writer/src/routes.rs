@@ -2,7 +2,7 @@
 
 use axum::Router;
 use axum::routing::{delete, get, patch, post, put};
-use sapwood::table::Table;
+use sapwood_table::Table;
 
 use crate::call::handle;
 use crate::calls::{

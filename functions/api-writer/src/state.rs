@@ -1,6 +1,6 @@
 //! What the calls share.
 
-use sapwood::model::Settings;
+use sapwood_core::model::Settings;
 
 use crate::source::Source;
 

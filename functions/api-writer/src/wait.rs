@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use sapwood::model::Settings;
-use sapwood::query::Reader;
-use sapwood::table::{Deadline, Session, Table};
+use sapwood_core::model::Settings;
+use sapwood_engine::query::Reader;
 use sapwood_http::headers::Wait;
+use sapwood_table::{Deadline, Session, Table};
 
 use crate::write::Derived;
 

@@ -1,15 +1,17 @@
 //! One write: what it is, how it is carried out, and what it is answered.
 
 use axum::http::StatusCode;
-use sapwood::keys::{Id, NodeRef, Version};
-use sapwood::model::{Item, Latest, Settings};
-use sapwood::table::{Patience, Table};
-use sapwood::write::{Also, Change, Children, Content, Done, Patch, Precondition, Request, Stamp, WriteError, Writer};
+use sapwood_core::keys::{Id, NodeRef, Version};
+use sapwood_core::model::{Item, Latest, Settings};
+use sapwood_engine::write::{
+    Also, Children, Content, Done, Patch, Precondition, Request, Stamp, ValueChange, WriteError, Writer,
+};
 use sapwood_http::contract::{self, NodeBody, OperationBody, OperationStatus, RevisionBody};
 use sapwood_http::headers::{Etag, Preconditions, etag};
 use sapwood_http::json::{self, MergePatch};
 use sapwood_http::path::encode_segment;
 use sapwood_http::problem::{Kind, Problem};
+use sapwood_table::{RetryPolicy, Table};
 
 use crate::answer::{Answer, Body};
 use crate::problem::refused;
@@ -35,7 +37,7 @@ pub(crate) enum Derived {
 
 impl Write {
     /// Does it, and says what it is answered. `kept` makes of that what is done besides, in the same transaction.
-    pub(crate) async fn carry_out<T: Table, P: Patience>(
+    pub(crate) async fn carry_out<T: Table, P: RetryPolicy>(
         &self,
         writer: &Writer<'_, T, P>,
         stamp: &Stamp,
@@ -58,7 +60,7 @@ impl Write {
         self.answer(&done, stamp, settings)
     }
 
-    async fn done<T: Table, P: Patience>(
+    async fn done<T: Table, P: RetryPolicy>(
         &self,
         writer: &Writer<'_, T, P>,
         request: &Request<'_>,
@@ -88,7 +90,7 @@ impl Write {
     pub(crate) fn answer(&self, done: &Done, stamp: &Stamp, settings: &Settings) -> Result<Answer, Problem> {
         match done {
             Done::Deleted => Ok(Answer::empty(StatusCode::NO_CONTENT)),
-            Done::Leaving { operation } => Ok(self.begun(operation, stamp)),
+            Done::Deleting { operation } => Ok(self.begun(operation, stamp)),
             Done::Written(written) => {
                 let body = self.body(&written.item, written.version, settings)?;
                 let (etag, place) = match &body {
@@ -184,12 +186,12 @@ pub(crate) fn patch(node: contract::PatchNode) -> Patch {
     Patch { parent: node.parent, segment: node.segment, clear: false, attributes: changes(node.attributes) }
 }
 
-fn change(change: json::Change) -> Change {
+fn change(change: json::Change) -> ValueChange {
     match change {
-        json::Change::Remove => Change::Remove,
-        json::Change::Set(value) => Change::Set(value),
+        json::Change::Remove => ValueChange::Remove,
+        json::Change::Set(value) => ValueChange::Set(value),
         json::Change::Merge(MergePatch(changes)) => {
-            Change::Merge(changes.into_iter().map(|(name, of)| (name, self::change(of))).collect())
+            ValueChange::Merge(changes.into_iter().map(|(name, of)| (name, self::change(of))).collect())
         }
     }
 }

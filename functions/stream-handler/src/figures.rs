@@ -1,6 +1,6 @@
 //! The figures of one batch.
 
-use sapwood::fanout::Report;
+use sapwood_engine::fanout::Report;
 use sapwood_telemetry::metrics::Metric;
 
 /// What CloudWatch is told of a batch of so many records, which were written at these times and have been handled now.

@@ -10,9 +10,9 @@ mod record;
 use std::time::Duration;
 
 use aws_lambda_events::event::streams::{DynamoDbBatchItemFailure, DynamoDbEventResponse};
-use sapwood::fanout::{Fanout, Report};
-use sapwood::plan::Problem;
-use sapwood::table::{Deadline, DynamoTable};
+use sapwood_core::plan::Problem;
+use sapwood_engine::fanout::{Fanout, Report};
+use sapwood_table::{Deadline, DynamoTable};
 use sapwood_telemetry::metrics::Metrics;
 use serde::Deserialize;
 use serde_json::value::RawValue;

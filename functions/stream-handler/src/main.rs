@@ -4,8 +4,8 @@ use std::process::ExitCode;
 use std::time::{Duration, SystemTime};
 
 use lambda_runtime::{Error, LambdaEvent, service_fn};
-use sapwood::fanout::Fanout;
-use sapwood::table::{DynamoTable, https_client};
+use sapwood_engine::fanout::Fanout;
+use sapwood_table::{DynamoTable, https_client};
 use sapwood_telemetry::log;
 use serde_json::value::RawValue;
 use stream_handler::{Config, Handler};

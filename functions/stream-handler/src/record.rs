@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use aws_lambda_events::event::dynamodb::EventRecord;
-use sapwood::keys::{ItemKey, Schema};
-use sapwood::model::{Item, key_of, sort_sets};
-use sapwood::plan::{Change, Event, Problem};
+use sapwood_core::keys::{ItemKey, Schema};
+use sapwood_core::model::{Item, key_of, sort_sets};
+use sapwood_core::plan::{Event, Problem, StreamRecord};
 use serde::Deserialize;
 use serde_dynamo::AttributeValue;
 use serde_json::value::RawValue;
@@ -14,7 +14,7 @@ use serde_json::value::RawValue;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Record {
     /// What it says.
-    pub change: Change,
+    pub change: StreamRecord,
     /// When the item was written, in milliseconds since 1970; the stream knows it to the second.
     pub written_at: Option<u64>,
 }
@@ -50,7 +50,7 @@ pub fn decode(json: &str, schema: &Schema) -> Result<Record, Problem> {
         return Ok(record);
     }
     let least = serde_json::from_str::<Least<'_>>(json).ok().and_then(|Least { event_name, dynamodb }| {
-        let change = Change {
+        let change = StreamRecord {
             key: key_of(&dynamodb.keys, schema)?,
             // Reported as failed, an empty one would fail the whole batch.
             sequence: Some(dynamodb.sequence_number).filter(|sequence| !sequence.is_empty())?,
@@ -72,7 +72,7 @@ fn whole(record: EventRecord, schema: &Schema) -> Option<Record> {
     let change = record.change;
     // A record without a time has that of 1970.
     let written_at = u64::try_from(change.approximate_creation_date_time.timestamp_millis()).ok().filter(|at| *at > 0);
-    let change = Change {
+    let change = StreamRecord {
         key: key_of(&item(change.keys)?, schema)?,
         sequence: change.sequence_number.filter(|sequence| !sequence.is_empty())?,
         event: event(&record.event_name),

@@ -11,11 +11,11 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
-use sapwood::fanout::{Fanout, Report};
-use sapwood::keys::{ItemKey, Schema};
-use sapwood::model::{AttributeValue, is_touch};
-use sapwood::plan::{Change, Event};
-use sapwood::table::DynamoTable;
+use sapwood_core::keys::{ItemKey, Schema};
+use sapwood_core::model::{AttributeValue, is_touch};
+use sapwood_core::plan::{Event, StreamRecord};
+use sapwood_engine::fanout::{Fanout, Report};
+use sapwood_table::DynamoTable;
 use serde_json::{Value, json};
 use stream_handler::{Handler, decode};
 
@@ -230,7 +230,7 @@ fn sequence(record: &Value) -> String {
     text(record, "/dynamodb/SequenceNumber")
 }
 
-fn decoded(record: &Value) -> Option<Change> {
+fn decoded(record: &Value) -> Option<StreamRecord> {
     decode(&text_of(record), &Schema::default()).ok().map(|record| record.change)
 }
 
@@ -268,7 +268,7 @@ impl Stage {
 }
 
 /// The first record of each item, in no order.
-fn firsts<'a>(changes: impl IntoIterator<Item = &'a Change>) -> BTreeSet<String> {
+fn firsts<'a>(changes: impl IntoIterator<Item = &'a StreamRecord>) -> BTreeSet<String> {
     let mut firsts = BTreeMap::new();
     for change in changes {
         firsts.entry(&change.key).or_insert(&change.sequence);
@@ -341,7 +341,7 @@ fn odd_records_change_nothing_for_their_neighbours() {
     let odd = vec((any::<Index>(), spoilt("odd-")), 1..4);
     proptest!(cases(300), |(records in records, odd in odd)| {
         let alone: Vec<String> = records.iter().map(text_of).collect();
-        let good: Vec<Change> = records.iter().map(|record| decoded(record).unwrap()).collect();
+        let good: Vec<StreamRecord> = records.iter().map(|record| decoded(record).unwrap()).collect();
         prop_assert_eq!(set(&run(&stage, &alone).failed), firsts(&good));
 
         let mut together = records;
@@ -349,7 +349,7 @@ fn odd_records_change_nothing_for_their_neighbours() {
             together.insert(position.index(together.len() + 1), record);
         }
         let report = run(&stage, &together.iter().map(text_of).collect::<Vec<_>>());
-        let changes: Vec<Option<Change>> = together.iter().map(decoded).collect();
+        let changes: Vec<Option<StreamRecord>> = together.iter().map(decoded).collect();
         let unreadable = changes.iter().filter(|change| change.is_none()).count();
         prop_assert!(report.problems.len() >= unreadable);
         let failed = set(&report.failed);

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use sapwood::model::{Copied, Settings};
+use sapwood_core::model::{Copied, Settings};
 use stream_handler::Config;
 
 fn read(variables: &[(&str, &str)]) -> Result<Config, String> {

@@ -7,6 +7,7 @@
 pub mod body;
 pub mod caller;
 pub mod contract;
+pub mod cursor;
 pub mod headers;
 pub mod json;
 pub mod parameters;

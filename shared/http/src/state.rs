@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use sapwood::table::Deadline;
+use sapwood_table::Deadline;
 
 /// A table for the time of one request, and what is the same for every request.
 pub struct State<T, S> {

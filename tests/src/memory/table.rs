@@ -1,10 +1,10 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
-use sapwood::keys::{ItemKey, Schema};
-use sapwood::model::{Item, item_bytes, key_of, text};
-use sapwood::table::{
-    Action, BATCH_GET_KEYS_MAX, BATCH_WRITE_ITEMS_MAX, Condition, ErrorKind, Found, Page, Query, Reading, Reply,
+use sapwood_core::keys::{ItemKey, Schema};
+use sapwood_core::model::{Item, item_bytes, key_of, text};
+use sapwood_table::{
+    Action, BATCH_GET_KEYS_MAX, BATCH_WRITE_ITEMS_MAX, Condition, ErrorKind, Found, Page, Query, ReadOptions, Reply,
     TRANSACTION_ACTIONS_MAX, Table, TableError, Transacted, Update, Write,
 };
 
@@ -57,7 +57,7 @@ fn stored_update(update: &Update, schema: &Schema) -> Result<Update, TableError>
 }
 
 /// What a read returns of an item.
-fn projected(item: &Item, reading: &Reading, schema: &Schema) -> Item {
+fn projected(item: &Item, reading: &ReadOptions, schema: &Schema) -> Item {
     let names = schema.names();
     let keys = [&names.partition_key, &names.sort_key];
     let wanted = |name: &String| {
@@ -97,7 +97,7 @@ impl MemoryTable {
 }
 
 impl Table for MemoryTable {
-    async fn read_many(&self, keys: &[ItemKey], reading: &Reading) -> Result<Reply<Found>, TableError> {
+    async fn read_many(&self, keys: &[ItemKey], reading: &ReadOptions) -> Result<Reply<Found>, TableError> {
         if keys.is_empty() || keys.len() > BATCH_GET_KEYS_MAX || !are_distinct(keys.iter()) {
             return Err(senseless("number of keys"));
         }

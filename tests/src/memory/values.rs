@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use sapwood::model::{Item, sort_sets};
-use sapwood::table::Condition;
+use sapwood_core::model::{Item, sort_sets};
+use sapwood_table::Condition;
 use serde_dynamo::AttributeValue;
 
 /// Lists and maps inside one another.
@@ -25,7 +25,7 @@ pub(super) fn condition(wanted: &Condition) -> Result<Condition, &'static str> {
     let stored = |value: &AttributeValue| stored_value(value, NESTED_MAX);
     Ok(match wanted {
         Condition::Is { name, value: Some(value) } => Condition::is(name, Some(stored(value)?)),
-        Condition::Below { name, value } => Condition::Below { name: name.clone(), value: stored(value)? },
+        Condition::LessThan { name, value } => Condition::LessThan { name: name.clone(), value: stored(value)? },
         Condition::AtMost { name, value } => Condition::AtMost { name: name.clone(), value: stored(value)? },
         Condition::All(conditions) => Condition::All(conditions.iter().map(self::condition).collect::<Result<_, _>>()?),
         condition => condition.clone(),

@@ -8,11 +8,11 @@ use std::task::{Context, Poll, Waker};
 
 use rand::RngExt;
 use rand::rngs::SmallRng;
-use sapwood::keys::ItemKey;
-use sapwood::model::{Item, text};
-use sapwood::table::{
-    Action, Condition, ErrorKind, Found, Page, Patience, Query, Reading, Reply, Table, TableError, Transacted, Update,
-    Write,
+use sapwood_core::keys::ItemKey;
+use sapwood_core::model::{Item, text};
+use sapwood_table::{
+    Action, Condition, ErrorKind, Found, Page, Query, ReadOptions, Reply, RetryPolicy, Table, TableError, Transacted,
+    Update, Write,
 };
 
 use crate::memory::{Memory, default_key};
@@ -361,7 +361,7 @@ fn reply<T>(value: T) -> Result<Reply<T>, TableError> {
 }
 
 impl Table for SimTable {
-    async fn read_many(&self, keys: &[ItemKey], _reading: &Reading) -> Result<Reply<Found>, TableError> {
+    async fn read_many(&self, keys: &[ItemKey], _reading: &ReadOptions) -> Result<Reply<Found>, TableError> {
         match self.ask(Ask::Get(keys.to_vec())).await {
             Answer::Found(found) => reply(found),
             Answer::Failed(error) => Err(error),
@@ -407,9 +407,9 @@ impl Table for SimTable {
 }
 
 /// Gives up at random.
-pub(super) struct SimPatience(pub(super) Shared);
+pub(super) struct SimRetryPolicy(pub(super) Shared);
 
-impl Patience for SimPatience {
+impl RetryPolicy for SimRetryPolicy {
     async fn wait(&self, _attempt: u32) -> bool {
         self.0.lock().unwrap().rng.random_bool(0.6)
     }

@@ -1,6 +1,6 @@
 //! What a run is made of, apart from its seed.
 
-use sapwood::plan::{Rule, Rules};
+use sapwood_core::plan::{Rule, Rules};
 
 /// A kind of run.
 #[derive(Clone, Debug)]

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use rand::RngExt;
 use rand::rngs::SmallRng;
 use rand::seq::IndexedRandom;
-use sapwood::keys::{Id, NodeRef};
-use sapwood::model::{AttributeValue, Item, Mode, Settings};
-use sapwood::table::Session;
-use sapwood::write::{Change, Children, Content, Limits, Patch, Request, Stamp, Writer};
+use sapwood_core::keys::{Id, NodeRef};
+use sapwood_core::model::{AttributeValue, DeletionMode, Item, Settings};
+use sapwood_engine::write::{Children, Content, Limits, Patch, Request, Stamp, ValueChange, Writer};
+use sapwood_table::Session;
 
-use super::calls::{Shared, SimPatience, SimTable};
+use super::calls::{Shared, SimRetryPolicy, SimTable};
 
 /// One request.
 #[derive(Clone, Debug)]
@@ -23,7 +23,7 @@ pub(super) enum Asked {
     /// Change an attribute.
     Rename { id: String, name: u32 },
     /// Delete a node.
-    Delete { id: String, mode: Mode, revisions: bool },
+    Delete { id: String, mode: DeletionMode, revisions: bool },
 }
 
 fn node(id: &str) -> NodeRef {
@@ -40,10 +40,10 @@ pub(super) fn request(
 ) -> Pin<Box<dyn Future<Output = ()> + Send>> {
     Box::pin(async move {
         let table = SimTable { calls: Arc::clone(&calls), invocation: number };
-        let patience = SimPatience(calls);
-        let session = Session::new(&table, &patience, &settings.schema);
+        let retry_policy = SimRetryPolicy(calls);
+        let session = Session::new(&table, &retry_policy, &settings.schema);
         let limits = Limits { attempts_max: 8, ..Limits::default() };
-        let writer = Writer::new(&session, &settings).with(limits, sapwood::plan::Rules::default());
+        let writer = Writer::new(&session, &settings).with(limits, sapwood_core::plan::Rules::default());
         let stamp = Stamp {
             at: format!("2026-01-01T00:00:{number:06}Z"),
             seconds: 1_000,
@@ -64,7 +64,7 @@ pub(super) fn request(
                 writer.patch(&node(own), &patch, &request).await.map(|_| ())
             }
             Asked::Rename { id: own, name: new } => {
-                let attributes = [("name".to_owned(), Change::Set(name(*new)))].into();
+                let attributes = [("name".to_owned(), ValueChange::Set(name(*new)))].into();
                 let patch = Patch { attributes, ..Patch::default() };
                 writer.patch(&node(own), &patch, &request).await.map(|_| ())
             }
@@ -84,7 +84,15 @@ pub(super) fn any(rng: &mut SmallRng, ids: &mut Vec<String>, number: u32) -> Ask
     let parent = Some(other).filter(|_| rng.random_ratio(9, 10));
     match rng.random_range(0..16) {
         0..=5 => {
-            let mode = *[Mode::Delete, Mode::Delete, Mode::Adopt, Mode::Adopt, Mode::Detach].choose(rng).unwrap();
+            let mode = *[
+                DeletionMode::Delete,
+                DeletionMode::Delete,
+                DeletionMode::Adopt,
+                DeletionMode::Adopt,
+                DeletionMode::Detach,
+            ]
+            .choose(rng)
+            .unwrap();
             Asked::Delete { id, mode, revisions: rng.random_ratio(1, 3) }
         }
         6..=8 => {

@@ -8,12 +8,12 @@ use std::task::{Context, Poll, Waker};
 
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
-use sapwood::fanout::{Fanout, Limits, Report};
-use sapwood::keys::Schema;
-use sapwood::model::{Settings, is_touch};
-use sapwood::plan::Change;
+use sapwood_core::keys::Schema;
+use sapwood_core::model::{Settings, is_touch};
+use sapwood_core::plan::StreamRecord;
+use sapwood_engine::fanout::{Fanout, Limits, Report};
 
-use super::calls::{Calls, Shared, SimPatience, SimTable};
+use super::calls::{Calls, Shared, SimRetryPolicy, SimTable};
 use super::profile::{Profile, Writers};
 use super::requests::request;
 use super::witness::{Actor, Witness};
@@ -49,7 +49,7 @@ type Running = Pin<Box<dyn Future<Output = Report> + Send>>;
 
 struct Invocation {
     future: Running,
-    records: Vec<Change>,
+    records: Vec<StreamRecord>,
 }
 
 struct World<'a> {
@@ -57,9 +57,9 @@ struct World<'a> {
     calls: Shared,
     fanout: Fanout,
     /// Records to be delivered, in the stream's order.
-    queue: Vec<Change>,
+    queue: Vec<StreamRecord>,
     /// Records that have been delivered and done.
-    history: Vec<Change>,
+    history: Vec<StreamRecord>,
     running: BTreeMap<u64, Invocation>,
     /// Requests to the API under way.
     requests: BTreeMap<u64, Pin<Box<dyn Future<Output = ()> + Send>>>,
@@ -223,7 +223,7 @@ impl World<'_> {
     }
 
     /// What the order of records holds for: the item, unless touches are kept apart.
-    fn item_of(&self, change: &Change) -> (String, String, bool) {
+    fn item_of(&self, change: &StreamRecord) -> (String, String, bool) {
         let apart = self.profile.touches_apart && is_touch(change.old.as_ref(), change.new.as_ref());
         (change.key.pk.clone(), change.key.sk.clone(), apart)
     }
@@ -254,7 +254,7 @@ impl World<'_> {
         let (fanout, calls, changes) = (self.fanout.clone(), Arc::clone(&self.calls), records.clone());
         let future = Box::pin(async move {
             let table = SimTable { calls: Arc::clone(&calls), invocation: id };
-            fanout.run(&table, &SimPatience(calls), &id.to_string(), &changes).await
+            fanout.run(&table, &SimRetryPolicy(calls), &id.to_string(), &changes).await
         });
         self.running.insert(id, Invocation { future, records });
         self.poll(id);
@@ -278,7 +278,7 @@ impl World<'_> {
         }
     }
 
-    fn requeue(&mut self, records: &[Change]) {
+    fn requeue(&mut self, records: &[StreamRecord]) {
         self.queue.extend_from_slice(records);
         self.queue.sort_by(|a, b| a.sequence.cmp(&b.sequence));
         self.queue.dedup_by(|a, b| a.sequence == b.sequence);
@@ -304,7 +304,7 @@ impl World<'_> {
         self.late_left -= 1;
         let from = self.roll(self.history.len());
         let count = if self.roll(2) == 0 { 1 } else { self.roll(4) + 1 };
-        let records: Vec<Change> = self.history.iter().skip(from).take(count).cloned().collect();
+        let records: Vec<StreamRecord> = self.history.iter().skip(from).take(count).cloned().collect();
         self.requeue(&records);
     }
 
@@ -318,13 +318,13 @@ impl World<'_> {
 
     fn below_top(&self) -> BTreeSet<String> {
         let calls = self.calls.lock().unwrap();
-        let query = sapwood::table::Query {
+        let query = sapwood_table::Query {
             pk: "top".to_owned(),
             range: Schema::default().depth_range(1, 98),
             after: None,
             limit: usize::MAX,
             descending: false,
-            reading: sapwood::table::Reading::default(),
+            reading: sapwood_table::ReadOptions::default(),
         };
         let page = calls.memory.query(&query);
         page.items.iter().filter_map(|row| row.get("_id")).map(|id| format!("{id:?}")).collect()

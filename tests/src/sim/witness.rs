@@ -3,8 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use sapwood::model::{AttributeValue, Item};
-use sapwood::plan::Change;
+use sapwood_core::model::{AttributeValue, Item};
+use sapwood_core::plan::StreamRecord;
 
 /// Who made a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,7 +71,7 @@ fn mark(item: &Item, name: &str) -> Option<Mark> {
 /// Whether one record passes for the other: one that the API has written is known by its revision number and by where it is,
 /// so that another client's change of its own attributes doesn't show.
 fn is_same(old: &Item, new: &Item) -> bool {
-    let shown = ["parent", "segment", "_under", "_leaving", "_touched", "_rev", "_created_at", "_updated_at"];
+    let shown = ["parent", "segment", "_under", "_deleting", "_touched", "_rev", "_created_at", "_updated_at"];
     old.contains_key("_rev") && shown.iter().all(|name| old.get(*name) == new.get(*name))
 }
 
@@ -83,7 +83,7 @@ impl Node {
     }
 
     fn mark(&self) -> Option<Mark> {
-        mark(&self.item, "_leaving")
+        mark(&self.item, "_deleting")
     }
 
     fn is_under(&self, parent: &str) -> bool {
@@ -107,7 +107,7 @@ impl Witness {
     }
 
     /// A change, and who made it.
-    pub(super) fn see(&mut self, change: &Change, actor: Actor) -> Result<(), String> {
+    pub(super) fn see(&mut self, change: &StreamRecord, actor: Actor) -> Result<(), String> {
         let (pk, sk) = (change.key.pk.as_str(), change.key.sk.as_str());
         if let Some(child) = sk.strip_prefix("NODE#0001#") {
             let row = (pk.to_owned(), child.to_owned());
@@ -117,7 +117,7 @@ impl Witness {
                 self.rows.remove(&row)
             };
         } else if sk == "LINEAGE" {
-            let said = |item: &Option<Item>| item.as_ref().and_then(|item| mark(item, "leaving"));
+            let said = |item: &Option<Item>| item.as_ref().and_then(|item| mark(item, "deleting"));
             if said(&change.new).is_some() && said(&change.old) != said(&change.new) {
                 let shown = self.rows.iter().filter(|(parent, _)| parent == pk).map(|(_, child)| child.clone());
                 self.shown.insert(pk.to_owned(), shown.collect());
@@ -142,7 +142,7 @@ impl Witness {
     }
 
     /// Whether the handler may do this.
-    fn check(&self, id: &str, change: &Change, actor: Actor) -> Result<(), String> {
+    fn check(&self, id: &str, change: &StreamRecord, actor: Actor) -> Result<(), String> {
         if actor != Actor::Handler {
             return Ok(());
         }
@@ -155,7 +155,7 @@ impl Witness {
                 _ => Ok(()),
             };
         };
-        let ours = ["_touched", "_leaving", "parent", "_under"];
+        let ours = ["_touched", "_deleting", "parent", "_under"];
         let others = |item: &Item| {
             item.iter()
                 .filter(|(n, _)| !ours.contains(&n.as_str()))
@@ -165,7 +165,7 @@ impl Witness {
         if others(new) != others(&old.item) {
             return Err(format!("the handler changed attributes of {id}"));
         }
-        let marked = mark(new, "_leaving");
+        let marked = mark(new, "_deleting");
         if marked != old.mark() {
             let because = marked.as_ref().is_some_and(|mark| mark.1 == "delete" && old.reasons.contains(mark));
             if !because {
@@ -198,7 +198,7 @@ impl Witness {
             }
             Some(parent) if by("adopt") => {
                 let waits = self.nodes.contains_key(&parent) || self.nodes.contains_key(&from);
-                // Where other clients move nodes that are being removed, what a tombstone says can be old.
+                // Where other clients move nodes that are being deleted, what a tombstone says can be old.
                 if (heirs.contains(&parent) && waits) || !self.strict {
                     Ok(())
                 } else {
@@ -252,7 +252,7 @@ impl Witness {
         id == above || self.way(id).iter().any(|at| at == above)
     }
 
-    fn take(&mut self, id: &str, change: &Change, actor: Actor) {
+    fn take(&mut self, id: &str, change: &StreamRecord, actor: Actor) {
         let old = self.nodes.get(id).cloned();
         match &change.new {
             Some(item) => {

@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use rand::RngExt;
 use rand::rngs::SmallRng;
 use rand::seq::IndexedRandom;
-use sapwood::keys::ItemKey;
-use sapwood::model::{AttributeValue, Item, Mode};
+use sapwood_core::keys::ItemKey;
+use sapwood_core::model::{AttributeValue, DeletionMode, Item};
 
 use super::profile::Writers;
 use super::requests::{self, Asked};
@@ -303,7 +303,7 @@ fn adoptions(rng: &mut SmallRng, writes_max: usize) -> Script {
     let move_to = |id: &str, parent: &str| Asked::Move { id: id.to_owned(), parent: Some(parent.to_owned()) };
     let create =
         |id: &str, parent: &str, made| Asked::Create { id: id.to_owned(), parent: Some(parent.to_owned()), made };
-    let delete = Asked::Delete { id: "n".to_owned(), mode: Mode::Adopt, revisions: false };
+    let delete = Asked::Delete { id: "n".to_owned(), mode: DeletionMode::Adopt, revisions: false };
     let mut rest = vec![create("made1", "n", true), delete];
     rest.extend((0..rng.random_range(2..=writes_max.clamp(2, 6))).map(|_| match rng.random_range(0..8) {
         0 => create("made2", "n", true),
@@ -324,14 +324,14 @@ fn returns(rng: &mut SmallRng, writes_max: usize) -> Script {
         let (n, id) = (u32::try_from(n).unwrap(), (*["a", "b"].choose(rng).unwrap()).to_owned());
         match rng.random_range(0..10) {
             0..=2 => {
-                let mode = *[Mode::Delete, Mode::Adopt, Mode::Detach].choose(rng).unwrap();
+                let mode = *[DeletionMode::Delete, DeletionMode::Adopt, DeletionMode::Detach].choose(rng).unwrap();
                 BaseWrite::Ask(Asked::Delete { id, mode, revisions: true })
             }
             3 => {
                 let parent = (id == "b").then(|| s("a"));
                 BaseWrite::Put { id, parent, segment: None, name: n }
             }
-            4 | 5 => BaseWrite::Set { id, attribute: "_leaving", value: None },
+            4 | 5 => BaseWrite::Set { id, attribute: "_deleting", value: None },
             6 | 7 => BaseWrite::Set { id, attribute: "name", value: Some(AttributeValue::N(n.to_string())) },
             _ => revised(rng, &IDS[..2], n),
         }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use axum::http::Method;
-use sapwood::fanout::Limits;
+use sapwood_engine::fanout::Limits;
 use sapwood_http::contract::{Route, routes};
 use sapwood_tests::api::{Answered, Api, Asked};
 use sapwood_tests::faults::Fault;

@@ -1,8 +1,8 @@
 //! Requests of many items.
 
-use sapwood::keys::ItemKey;
-use sapwood::model::{Item, text};
-use sapwood::table::{BATCH_GET_KEYS_MAX, BATCH_WRITE_ITEMS_MAX, Condition, ErrorKind, Found, Table, Write};
+use sapwood_core::keys::ItemKey;
+use sapwood_core::model::{Item, text};
+use sapwood_table::{BATCH_GET_KEYS_MAX, BATCH_WRITE_ITEMS_MAX, Condition, ErrorKind, Found, Table, Write};
 use sapwood_tests::conformance::{Kind, Subject};
 
 use crate::support::{get, item, key, n, put, put_all, put_one, query};

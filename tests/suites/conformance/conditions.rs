@@ -1,7 +1,7 @@
 //! Conditional writes: what the rules of the fan-out that name a condition stand on.
 
-use sapwood::model::{AttributeValue, Item, text};
-use sapwood::table::{Condition, Table};
+use sapwood_core::model::{AttributeValue, Item, text};
+use sapwood_table::{Condition, Table};
 use sapwood_tests::conformance::Subject;
 
 use crate::support::{get, item, key, n, put_all};
@@ -16,7 +16,7 @@ fn states() -> Vec<Option<Option<AttributeValue>>> {
 /// Each condition and whether it holds (`x`) of each state, in their order.
 fn conditions() -> Vec<(Condition, &'static str)> {
     let is = |value| Condition::Is { name: "a".into(), value };
-    let below = |value| Condition::Below { name: "a".into(), value };
+    let below = |value| Condition::LessThan { name: "a".into(), value };
     let at_most = |value| Condition::AtMost { name: "a".into(), value };
     vec![
         //                      no item, no `a` | m a z "" | 5 4 6 10 -7 | true null [m]
@@ -102,7 +102,7 @@ pub(crate) async fn a_set_leaves_the_other_attributes_alone_and_makes_an_item_wh
     assert!(table.set(&key, "_touched", &once, &Condition::Always).await.unwrap().value);
     assert_eq!(get(table, &key).await, Some(item(&key, [("_touched", once.clone())])));
     // The attribute that is set is the one that the condition is about.
-    let newer = Condition::Below { name: "_touched".into(), value: n("2") };
+    let newer = Condition::LessThan { name: "_touched".into(), value: n("2") };
     assert!(table.set(&key, "_touched", &text("2"), &newer).await.unwrap().value);
     assert!(table.set(&key, "a name: with#anything.in/it", &once, &newer).await.unwrap().value);
     let whole = item(&key, [("_touched", text("2")), ("a name: with#anything.in/it", once)]);

@@ -1,7 +1,7 @@
 //! Ranges of a partition.
 
-use sapwood::model::text;
-use sapwood::table::{ErrorKind, Query, Table};
+use sapwood_core::model::text;
+use sapwood_table::{ErrorKind, Query, Table};
 use sapwood_tests::conformance::{Kind, Subject};
 
 use crate::support::{item, key, put_all, put_one, query, sort_keys};

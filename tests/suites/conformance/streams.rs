@@ -1,9 +1,9 @@
 //! Records of changes.
 
-use sapwood::keys::ItemKey;
-use sapwood::model::{AttributeValue, Item, text};
-use sapwood::plan::{Change, Event};
-use sapwood::table::{Condition, Table, Write};
+use sapwood_core::keys::ItemKey;
+use sapwood_core::model::{AttributeValue, Item, text};
+use sapwood_core::plan::{Event, StreamRecord};
+use sapwood_table::{Condition, Table, Write};
 use sapwood_tests::conformance::{Kind, Subject};
 
 use crate::support::{item, key, n, put, put_one};
@@ -11,7 +11,7 @@ use crate::support::{item, key, n, put, put_one};
 /// What is asked of a record; its sequence number is looked at apart.
 type Seen = (Event, Option<Item>, Option<Item>);
 
-fn of(changes: &[Change], key: &ItemKey) -> Vec<Seen> {
+fn of(changes: &[StreamRecord], key: &ItemKey) -> Vec<Seen> {
     let own = changes.iter().filter(|change| change.key == *key);
     own.map(|change| (change.event, change.old.clone(), change.new.clone())).collect()
 }

@@ -1,8 +1,8 @@
 //! Short ways to say what the cases write.
 
-use sapwood::keys::{ItemKey, SortRange};
-use sapwood::model::{AttributeValue, Item, text};
-use sapwood::table::{BATCH_WRITE_ITEMS_MAX, Condition, Query, Reading, Table, Write};
+use sapwood_core::keys::{ItemKey, SortRange};
+use sapwood_core::model::{AttributeValue, Item, text};
+use sapwood_table::{BATCH_WRITE_ITEMS_MAX, Condition, Query, ReadOptions, Table, Write};
 
 pub(crate) fn key(pk: &str, sk: &str) -> ItemKey {
     ItemKey::new(pk, sk)
@@ -47,7 +47,7 @@ pub(crate) async fn put_all(table: &impl Table, items: impl IntoIterator<Item = 
 /// A query of a partition from one sort key to another.
 pub(crate) fn query(pk: &str, from: &str, to: &str) -> Query {
     let range = SortRange { from: from.to_owned(), to: to.to_owned() };
-    Query { pk: pk.to_owned(), range, after: None, limit: 1_000, descending: false, reading: Reading::default() }
+    Query { pk: pk.to_owned(), range, after: None, limit: 1_000, descending: false, reading: ReadOptions::default() }
 }
 
 /// The sort keys of items.

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use sapwood::keys::ItemKey;
-use sapwood::model::{Item, text};
-use sapwood::table::{
-    Action, Condition, ErrorKind, Query, Reading, TRANSACTION_ACTIONS_MAX, Table, Transacted, Update,
+use sapwood_core::keys::ItemKey;
+use sapwood_core::model::{Item, text};
+use sapwood_table::{
+    Action, Condition, ErrorKind, Query, ReadOptions, TRANSACTION_ACTIONS_MAX, Table, Transacted, Update,
 };
 use sapwood_tests::conformance::{Kind, Subject};
 
@@ -37,7 +37,7 @@ pub(crate) async fn a_transaction_does_all_of_its_actions<S: Subject>(subject: &
             condition: Condition::All(vec![
                 Condition::Exists,
                 Condition::is("parent", Some(text("p"))),
-                Condition::is("_leaving", None),
+                Condition::is("_deleting", None),
             ]),
         },
         Action::Update { key: made.clone(), update, condition: Condition::Absent },
@@ -82,7 +82,7 @@ pub(crate) async fn a_transaction_of_which_a_condition_fails_does_nothing_and_sa
     let fails = [check(&there, both(Condition::is("b", Some(n("1")))))];
     assert_eq!(table.transact(&fails).await.unwrap().value, Transacted::Failed(vec![0]));
     let or_inside = Condition::All(vec![
-        Condition::Below { name: "never".into(), value: n("1") },
+        Condition::LessThan { name: "never".into(), value: n("1") },
         Condition::is("a", Some(n("2"))),
     ]);
     assert_eq!(table.transact(&[check(&there, or_inside)]).await.unwrap().value, Transacted::Failed(vec![0]));
@@ -124,7 +124,7 @@ pub(crate) async fn a_read_of_some_attributes_returns_them_and_the_key<S: Subjec
     let [first, second] = ["1", "2"].map(|sk| key("p", sk));
     put_one(table, &item(&first, [("a", n("1")), ("a.b", n("2")), ("c", n("3"))])).await;
     put_one(table, &item(&second, [("c", n("4"))])).await;
-    let some = |strong| Reading {
+    let some = |strong| ReadOptions {
         strong,
         attributes: Some(["a", "a.b", "never", "SK"].map(str::to_owned).into_iter().collect()),
     };
@@ -142,7 +142,7 @@ pub(crate) async fn an_eventual_read_costs_half_of_a_strong_one<S: Subject>(subj
     let table = subject.table();
     let key = key("p", "s");
     put_one(table, &item(&key, [])).await;
-    let eventual = Reading { strong: false, attributes: None };
+    let eventual = ReadOptions { strong: false, attributes: None };
     let of_keys = table.read_many(std::slice::from_ref(&key), &eventual).await.unwrap();
     let of_range = table.query(&Query { reading: eventual, ..query("p", "a", "z") }).await.unwrap();
     assert_eq!((of_keys.value.items.len(), of_range.value.items.len()), (1, 1));

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use sapwood::model::{AttributeValue, text};
-use sapwood::table::{Condition, ErrorKind, Table};
+use sapwood_core::model::{AttributeValue, text};
+use sapwood_table::{Condition, ErrorKind, Table};
 use sapwood_tests::conformance::Subject;
 
 use crate::support::{get, item, key, n, put, put_one};

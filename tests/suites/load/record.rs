@@ -67,7 +67,7 @@ impl Record {
         let unknown = forest.0.keys().filter(|id| !self.nodes.contains_key(*id));
         wrong.extend(unknown.map(|id| format!("{id} is there, and nobody was told")));
         wrong.extend(forest.in_cycles().iter().map(|id| format!("{id} is in a cycle")));
-        wrong.extend(forest.marked().iter().map(|id| format!("{id} is still being removed")));
+        wrong.extend(forest.marked().iter().map(|id| format!("{id} is still being deleted")));
         for id in forest.orphans() {
             let parent = forest.parent(id).unwrap_or_default();
             let was_deleted = |done: &Done| done.what == What::Deleted;

@@ -1,8 +1,8 @@
 //! Revisions: of all topics, of one, one of them, and the copies of the newest.
 
-use sapwood::keys::Version;
-use sapwood::model::{Latest, text};
-use sapwood::query::{Order, ReadError, Revision, Want};
+use sapwood_core::keys::Version;
+use sapwood_core::model::{Latest, text};
+use sapwood_engine::query::{Order, ReadError, Revision, Want};
 use sapwood_tests::stand::Stand;
 
 use crate::support::*;
@@ -16,9 +16,9 @@ fn drawn(found: &[Revision]) -> Vec<String> {
 }
 
 fn key(version: u32, topic: &str) -> String {
-    let schema = sapwood::keys::Schema::default();
+    let schema = sapwood_core::keys::Schema::default();
     let version = Version::new(version.into()).unwrap();
-    schema.sort_key(&sapwood::keys::SortKey::Revision { version, topic: topic.to_owned() }).unwrap()
+    schema.sort_key(&sapwood_core::keys::SortKey::Revision { version, topic: topic.to_owned() }).unwrap()
 }
 
 /// An id with these revisions, and a node if asked for.

@@ -1,7 +1,7 @@
 //! One node, all trees, the way up, and what is below by depth.
 
-use sapwood::model::{AttributeValue, Copied, Settings, text};
-use sapwood::query::{Fields, ReadError, Window};
+use sapwood_core::model::{AttributeValue, Copied, Settings, text};
+use sapwood_engine::query::{Fields, ReadError, Window};
 use sapwood_tests::oracle::Oracle;
 use sapwood_tests::stand::Stand;
 
@@ -67,7 +67,7 @@ fn lists_of_rows_that_are_switched_off_say_so() {
 fn ancestors_are_nearest_first_and_have_attributes_where_some_are_asked_for() {
     let stand = small();
     let (page, usage) = counted(&stand, async |r| r.ancestors(&node("Y"), &want()).await.unwrap());
-    let of = |page: &sapwood::query::Page<sapwood::query::Ancestor>| -> Vec<(String, usize)> {
+    let of = |page: &sapwood_engine::query::Page<sapwood_engine::query::Ancestor>| -> Vec<(String, usize)> {
         page.items.iter().map(|ancestor| (ancestor.id.to_string(), ancestor.depth)).collect()
     };
     let way = [("X".to_owned(), 1), ("V".to_owned(), 2), ("D".to_owned(), 3)];
@@ -205,10 +205,10 @@ fn fields_are_those_named_and_reserved_names_are_none() {
 #[test]
 fn rows_of_others_are_passed_over() {
     let mut stand = small();
-    stand.table().0.lock().unwrap().write(&sapwood::keys::ItemKey::new("D", "NODE#0001#"), None);
+    stand.table().0.lock().unwrap().write(&sapwood_core::keys::ItemKey::new("D", "NODE#0001#"), None);
     for sk in ["NODE#0001#", "NODE#0002#", "NODE#001#a", "NODE#0001", "NODE#0001#Va/x"] {
         let item = [("PK".to_owned(), text("D")), ("SK".to_owned(), text(sk)), ("x".to_owned(), number(1))].into();
-        stand.table().0.lock().unwrap().write(&sapwood::keys::ItemKey::new("D", sk), Some(item));
+        stand.table().0.lock().unwrap().write(&sapwood_core::keys::ItemKey::new("D", sk), Some(item));
     }
     let window = Window::new(0, None, None).unwrap();
     let whole = read(&stand, async |r| r.descendants(&node("D"), &window, &want()).await.unwrap()).items;

@@ -1,7 +1,7 @@
 //! Pages: by items, by DynamoDB's megabyte, by the answer's bytes.
 
-use sapwood::model::{AttributeValue, text};
-use sapwood::query::{Bounds, Fields, ReadError, Want, Window, weight};
+use sapwood_core::model::{AttributeValue, text};
+use sapwood_engine::query::{Bounds, Fields, ReadError, Want, Window, weight};
 use sapwood_tests::stand::Stand;
 
 use crate::support::*;
@@ -106,7 +106,7 @@ fn a_position_that_the_list_does_not_have_is_refused_before_the_table_is_asked()
     }
     let want = Want { after: Some("x".to_owned()), ..Want::default() };
     assert!(matches!(read(&stand, async |r| r.ancestors(&node("D"), &want).await), Err(ReadError::Position)));
-    let latest = sapwood::model::Latest { node: node("D"), topic: "Audit".to_owned() };
+    let latest = sapwood_core::model::Latest { node: node("D"), topic: "Audit".to_owned() };
     for position in ["", "x", "n-1", "rNODE", "r", "é"] {
         let want = Want { after: Some(position.to_owned()), ..Want::default() };
         let page = read(&stand, async |r| r.topic(&latest, Default::default(), &want).await);

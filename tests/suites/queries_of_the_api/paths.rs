@@ -1,7 +1,7 @@
 //! Subtrees by path, as in the seed composite-sort-key-locations.
 
-use sapwood::model::text;
-use sapwood::query::{AtPath, ReadError, Within};
+use sapwood_core::model::text;
+use sapwood_engine::query::{AtPath, ReadError, Within};
 use sapwood_tests::stand::Stand;
 
 use crate::support::*;

@@ -1,8 +1,8 @@
 //! What the fan-out has still to do.
 
-use sapwood::keys::Version;
-use sapwood::model::{Latest, Settings, text};
-use sapwood::query::Status;
+use sapwood_core::keys::Version;
+use sapwood_core::model::{Latest, Settings, text};
+use sapwood_engine::query::Status;
 use sapwood_tests::oracle::Oracle;
 use sapwood_tests::stand::Stand;
 

@@ -1,9 +1,9 @@
 //! A stand to read from, and pages put together again.
 
-use sapwood::keys::{Id, NodeRef, Tenant};
-use sapwood::model::{AttributeValue, Settings, text};
-use sapwood::query::{Below, Bounds, Fields, Page, ReadError, Reader, Want};
-use sapwood::table::{Session, Usage};
+use sapwood_core::keys::{Id, NodeRef, Tenant};
+use sapwood_core::model::{AttributeValue, Settings, text};
+use sapwood_engine::query::{Below, Bounds, Fields, Page, ReadError, Reader, Want};
+use sapwood_table::{Session, Usage};
 use sapwood_tests::memory::MemoryTable;
 use sapwood_tests::oracle::Oracle;
 use sapwood_tests::stand::{Impatient, Stand, at_once};
@@ -81,10 +81,10 @@ pub(crate) fn small() -> Stand {
 
 /// A table with tenants.
 pub(crate) fn with_tenants() -> Stand {
-    let schema = sapwood::keys::Schema::new(sapwood::keys::Names::default(), true).unwrap();
+    let schema = sapwood_core::keys::Schema::new(sapwood_core::keys::Names::default(), true).unwrap();
     Stand::new(Settings { schema, ..Settings::default() }, Oracle { tenants: true, ..Oracle::default() })
 }
 
 pub(crate) fn number(value: usize) -> AttributeValue {
-    sapwood::model::number(value)
+    sapwood_core::model::number(value)
 }

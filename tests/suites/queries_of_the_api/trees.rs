@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use sapwood::model::text;
-use sapwood::query::{Bounds, Tree, Want};
+use sapwood_core::model::text;
+use sapwood_engine::query::{Bounds, Tree, Want};
 use sapwood_tests::stand::Stand;
 
 use crate::support::*;
@@ -67,7 +67,7 @@ fn a_tree_of_98_levels_is_nested() {
     let way = read(&stand, async |r| r.ancestors(&node("n98"), &want()).await.unwrap());
     assert_eq!(way.items.len(), 98);
     let path: Vec<String> = (1..=98).map(|n| format!("n{n}")).collect();
-    let within = sapwood::query::Within::new(path, None, None, None).unwrap();
+    let within = sapwood_engine::query::Within::new(path, None, None, None).unwrap();
     let at = read(&stand, async |r| r.paths(&node("n0"), &within, &want()).await.unwrap());
     assert_eq!(at.items[0].id.as_str(), "n98");
     assert!(read(&stand, async |r| r.status(&node("n98")).await.unwrap()).is_up_to_date());

@@ -1,4 +1,4 @@
-//! Moves and creates into a node that is being removed, and out of it.
+//! Moves and creates into a node that is being deleted, and out of it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -91,7 +91,7 @@ async fn one(serving: &Arc<Serving>, chance: &mut SmallRng, run: u64, mode: &str
     let mut answers = at_once(serving, vec![(before, removal), (after, asked)]).await;
     assert_eq!(answers[0].status, 202, "run {run}: {:?}", said(&answers));
     let answered = answers.remove(1);
-    // Refused where the place is being removed or gone; a node that is being removed itself, or gone, can't go out.
+    // Refused where the place is being deleted or gone; a node that is being deleted itself, or gone, can't go out.
     let allowed: &[u16] = if comes == Comes::Out { &[200, 404, 409] } else { &[200, 201, 409, 422] };
     assert!(allowed.contains(&answered.status), "run {run} {comes:?}: {:?}", said(&[answered]));
     Came { comes, answered }

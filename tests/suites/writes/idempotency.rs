@@ -1,7 +1,7 @@
 //! `Idempotency-Key`: done once, answered the same.
 
-use sapwood::table::Action;
-use sapwood::write::{Begun, Claim, Done, Idempotency, Request, Stamp, StoredAnswer, WriteError};
+use sapwood_engine::write::{Begun, Claim, Done, Idempotency, Request, Stamp, StoredAnswer, WriteError};
+use sapwood_table::Action;
 
 use crate::stand::{Stand, node, under};
 

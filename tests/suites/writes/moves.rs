@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use sapwood::model::text;
-use sapwood::plan::Rules;
-use sapwood::table::{Action, Session};
-use sapwood::write::{Limits, Request, WriteError, Writer};
+use sapwood_core::model::text;
+use sapwood_core::plan::Rules;
+use sapwood_engine::write::{Limits, Request, WriteError, Writer};
+use sapwood_table::{Action, Session};
 
 use crate::stand::{Patient, Stand, Took, id, moved, n, node, run, under};
 
@@ -210,11 +210,11 @@ fn a_node_on_either_way_that_is_being_removed_refuses_the_move() {
     stand.tree(&[("r", ""), ("n1", "r"), ("n", "n1"), ("p1", "r"), ("p", "p1"), ("q", "r")]);
     for of in ["n1", "p1"] {
         let mut item = stand.base(of).unwrap();
-        item.insert("_leaving".to_owned(), text("soon"));
-        stand.memory().lock().unwrap().write(&sapwood::keys::ItemKey::new(of, "NODE"), Some(item));
+        item.insert("_deleting".to_owned(), text("soon"));
+        stand.memory().lock().unwrap().write(&sapwood_core::keys::ItemKey::new(of, "NODE"), Some(item));
     }
-    assert!(matches!(stand.patch("n", &moved(Some("q"))), Err(WriteError::Leaving(of)) if of == id("n1")));
-    assert!(matches!(stand.patch("q", &moved(Some("p"))), Err(WriteError::Leaving(of)) if of == id("p1")));
+    assert!(matches!(stand.patch("n", &moved(Some("q"))), Err(WriteError::BeingDeleted(of)) if of == id("n1")));
+    assert!(matches!(stand.patch("q", &moved(Some("p"))), Err(WriteError::BeingDeleted(of)) if of == id("p1")));
 }
 
 #[test]

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use sapwood::model::{AttributeValue, Item, number, text};
-use sapwood::write::{Change, Content, Patch, Precondition, Request, WriteError};
+use sapwood_core::model::{AttributeValue, Item, number, text};
+use sapwood_engine::write::{Content, Patch, Precondition, Request, ValueChange, WriteError};
 
 use crate::stand::{Stand, Took, changed, id, moved, n, node, under};
 
@@ -57,15 +57,15 @@ fn a_parent_must_be_there_readable_and_staying() {
     let stand = Stand::default();
     stand.tree(&[("a", "")]);
     stand.foreign("odd", &[("parent", n(1))]);
-    stand.foreign("going", &[("_leaving", text("soon"))]);
+    stand.foreign("going", &[("_deleting", text("soon"))]);
     let create = |parent| stand.create("b", &under(Some(parent), &[])).unwrap_err();
     assert!(matches!(create("nowhere"), WriteError::ParentMissing(parent) if parent == id("nowhere")));
     assert!(matches!(create("odd"), WriteError::ParentUnreadable { id: parent, .. } if parent == id("odd")));
-    assert!(matches!(create("going"), WriteError::Leaving(parent) if parent == id("going")));
+    assert!(matches!(create("going"), WriteError::BeingDeleted(parent) if parent == id("going")));
     assert!(matches!(create("b"), WriteError::Cycle { .. }));
     assert!(matches!(stand.patch("a", &moved(Some("nowhere"))), Err(WriteError::ParentMissing(_))));
-    assert!(matches!(stand.patch("a", &moved(Some("going"))), Err(WriteError::Leaving(_))));
-    assert!(matches!(stand.patch("going", &moved(Some("a"))), Err(WriteError::Leaving(_))));
+    assert!(matches!(stand.patch("a", &moved(Some("going"))), Err(WriteError::BeingDeleted(_))));
+    assert!(matches!(stand.patch("going", &moved(Some("a"))), Err(WriteError::BeingDeleted(_))));
     assert!(matches!(stand.patch("nowhere", &moved(Some("a"))), Err(WriteError::NotFound)));
 }
 
@@ -75,7 +75,7 @@ fn names_that_are_the_tables_are_refused_by_name() {
     for name in ["_rev", "_x", "PK", "SK", "parent", "segment"] {
         let content = under(None, &[(name, n(1))]);
         assert!(matches!(stand.create("a", &content), Err(WriteError::ReservedName(found)) if found == name));
-        let patch = changed(&[(name, Change::Remove)]);
+        let patch = changed(&[(name, ValueChange::Remove)]);
         assert!(matches!(stand.patch("a", &patch), Err(WriteError::ReservedName(found)) if found == name));
     }
     assert_eq!(stand.base("a"), None);
@@ -87,7 +87,7 @@ fn an_item_over_its_limit_is_refused_with_its_size() {
     let large = |bytes: usize| under(None, &[("text", text("x".repeat(bytes)))]);
     assert!(matches!(stand.create("a", &large(410_000)), Err(WriteError::TooLarge { bytes, .. }) if bytes > 410_000));
     stand.create("a", &large(400_000)).unwrap();
-    let more = changed(&[("more", Change::Set(text("x".repeat(10_000))))]);
+    let more = changed(&[("more", ValueChange::Set(text("x".repeat(10_000))))]);
     assert!(matches!(stand.patch("a", &more), Err(WriteError::TooLarge { .. })));
 }
 
@@ -115,13 +115,13 @@ fn a_patch_merges_maps_and_leaves_the_rest_as_it_is() {
     let digits = AttributeValue::N("12345678901234567890123456789012345678".into());
     let size = map(&[("w", n(1)), ("h", n(2)), ("deep", map(&[("x", n(3))]))]);
     stand.foreign("a", &[("set", set.clone()), ("digits", digits.clone()), ("size", size), ("gone", n(1))]);
-    let inner = Change::Merge(BTreeMap::from([
-        ("h".to_owned(), Change::Remove),
-        ("d".to_owned(), Change::Set(n(4))),
-        ("deep".to_owned(), Change::Merge(BTreeMap::from([("y".to_owned(), Change::Set(n(5)))]))),
+    let inner = ValueChange::Merge(BTreeMap::from([
+        ("h".to_owned(), ValueChange::Remove),
+        ("d".to_owned(), ValueChange::Set(n(4))),
+        ("deep".to_owned(), ValueChange::Merge(BTreeMap::from([("y".to_owned(), ValueChange::Set(n(5)))]))),
     ]));
-    let over_text = Change::Merge(BTreeMap::from([("k".to_owned(), Change::Remove)]));
-    let patch = changed(&[("size", inner), ("gone", Change::Remove), ("new", over_text)]);
+    let over_text = ValueChange::Merge(BTreeMap::from([("k".to_owned(), ValueChange::Remove)]));
+    let patch = changed(&[("size", inner), ("gone", ValueChange::Remove), ("new", over_text)]);
     let (took, written) =
         stand.counted(async |writer, stamp| writer.patch(&node("a"), &patch, &Request::new(stamp)).await);
     assert_eq!(took, Took { round_trips: 2, reads: 1, writes: 1 });
@@ -137,7 +137,7 @@ fn a_patch_can_take_all_attributes_away_and_none_of_ours() {
     let stand = Stand::default();
     stand.tree(&[("p", "")]);
     stand.create("a", &under(Some("p"), &[("x", n(1)), ("y", n(2))])).unwrap();
-    let patch = Patch { clear: true, ..changed(&[("y", Change::Set(n(3)))]) };
+    let patch = Patch { clear: true, ..changed(&[("y", ValueChange::Set(n(3)))]) };
     let item = stand.patch("a", &patch).unwrap().item;
     assert_eq!((item.get("x"), item.get("y"), item.get("parent")), (None, Some(&n(3)), Some(&text("p"))));
 }
@@ -147,7 +147,7 @@ fn a_patch_that_changes_nothing_writes_nothing() {
     let stand = Stand::default();
     stand.create("a", &under(None, &[("x", n(1))])).unwrap();
     let before = stand.base("a");
-    let patch = Patch { parent: Some(None), ..changed(&[("x", Change::Set(n(1))), ("y", Change::Remove)]) };
+    let patch = Patch { parent: Some(None), ..changed(&[("x", ValueChange::Set(n(1))), ("y", ValueChange::Remove)]) };
     let (took, written) =
         stand.counted(async |writer, stamp| writer.patch(&node("a"), &patch, &Request::new(stamp)).await);
     assert_eq!(took, Took { round_trips: 1, reads: 1, writes: 0 });
@@ -182,7 +182,7 @@ fn a_foreign_writers_change_in_between_is_seen_and_looked_at_again() {
         let result = stand.write(async |writer, stamp| {
             let precondition = if strict { Precondition::Matches(&is_one) } else { Precondition::None };
             let request = Request { precondition, ..Request::new(stamp) };
-            let patch = changed(&[("y", Change::Set(n(2)))]);
+            let patch = changed(&[("y", ValueChange::Set(n(2)))]);
             let of = node("a");
             let mut write = std::pin::pin!(writer.patch(&of, &patch, &request));
             // The second poll sends the write.

@@ -1,7 +1,7 @@
 //! Nodes deleted at once, or marked for the stream.
 
-use sapwood::model::{Leaving, Mode, text};
-use sapwood::write::{Children, Done, Progress, Request, WriteError};
+use sapwood_core::model::{DeletionMark, DeletionMode, text};
+use sapwood_engine::write::{Children, Done, Progress, Request, WriteError};
 
 use crate::stand::{Stand, Took, id, n, node, under};
 
@@ -38,27 +38,27 @@ fn a_removal_of_more_marks_the_node_and_leaves_an_operation() {
     let stand = Stand::default();
     stand.tree(&[("a", ""), ("b", "a")]);
     stand.place_all();
-    let done = delete(&stand, "a", Children::Release(Mode::Delete), true).1.unwrap();
-    assert_eq!(done, Done::Leaving { operation: "operation 1".to_owned() });
-    let leaving = Leaving::read(&stand.base("a").unwrap()).unwrap();
-    let wanted = Leaving {
-        mode: Mode::Delete,
+    let done = delete(&stand, "a", Children::Release(DeletionMode::Delete), true).1.unwrap();
+    assert_eq!(done, Done::Deleting { operation: "operation 1".to_owned() });
+    let deleting = DeletionMark::read(&stand.base("a").unwrap()).unwrap();
+    let wanted = DeletionMark {
+        mode: DeletionMode::Delete,
         operation: "operation 1".to_owned(),
         revisions: true,
         expires: 1_604_800,
         mark: None,
     };
-    assert_eq!(leaving, wanted);
+    assert_eq!(deleting, wanted);
     let item = stand.item("OPERATION#operation 1", "OPERATION").unwrap();
     assert_eq!((&item["_node"], &item["_created_by"], &item["_expires"]), (&text("a"), &text("anna"), &n(1_604_800)));
     for result in [
-        delete(&stand, "a", Children::Release(Mode::Adopt), false).1.map(drop),
+        delete(&stand, "a", Children::Release(DeletionMode::Adopt), false).1.map(drop),
         delete(&stand, "a", Children::Restrict, false).1.map(drop),
         stand.patch("a", &crate::stand::moved(None)).map(drop),
         stand.replace("a", &under(None, &[])).map(drop),
         stand.create("c", &under(Some("a"), &[])).map(drop),
     ] {
-        assert!(matches!(result, Err(WriteError::Leaving(of)) if of == id("a")));
+        assert!(matches!(result, Err(WriteError::BeingDeleted(of)) if of == id("a")));
     }
 }
 
@@ -67,8 +67,8 @@ fn revisions_that_go_as_well_are_the_streams_work_even_without_children() {
     let stand = Stand::default();
     stand.tree(&[("a", "")]);
     let done = delete(&stand, "a", Children::Restrict, true).1.unwrap();
-    assert!(matches!(done, Done::Leaving { .. }));
-    assert_eq!(Leaving::read(&stand.base("a").unwrap()).unwrap().mode, Mode::Detach);
+    assert!(matches!(done, Done::Deleting { .. }));
+    assert_eq!(DeletionMark::read(&stand.base("a").unwrap()).unwrap().mode, DeletionMode::Detach);
 }
 
 #[test]
@@ -81,9 +81,10 @@ fn an_operation_runs_until_nothing_of_it_is_left() {
         found.unwrap().map(|operation| (operation.node, operation.mode, operation.progress))
     };
     assert_eq!(progress(), None);
-    delete(&stand, "a", Children::Release(Mode::Delete), false).1.unwrap();
-    assert_eq!(progress(), Some((id("a"), Mode::Delete, Progress::Running)));
-    let remove = |pk: &str, sk: &str| stand.memory().lock().unwrap().write(&sapwood::keys::ItemKey::new(pk, sk), None);
+    delete(&stand, "a", Children::Release(DeletionMode::Delete), false).1.unwrap();
+    assert_eq!(progress(), Some((id("a"), DeletionMode::Delete, Progress::Running)));
+    let remove =
+        |pk: &str, sk: &str| stand.memory().lock().unwrap().write(&sapwood_core::keys::ItemKey::new(pk, sk), None);
     remove("a", "NODE");
     assert_eq!(progress().unwrap().2, Progress::Done, "b is there and not marked: it has moved in since");
     remove("b", "NODE");

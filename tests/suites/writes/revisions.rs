@@ -1,10 +1,10 @@
 //! Revisions appended, amended and removed.
 
 use futures::future::join_all;
-use sapwood::keys::{ItemKey, Version};
-use sapwood::model::{AttributeValue, Item, text};
-use sapwood::table::Session;
-use sapwood::write::{Precondition, Request, WriteError, Writer};
+use sapwood_core::keys::{ItemKey, Version};
+use sapwood_core::model::{AttributeValue, Item, text};
+use sapwood_engine::write::{Precondition, Request, WriteError, Writer};
+use sapwood_table::Session;
 
 use crate::stand::{Patient, Stand, Took, n, node, run};
 

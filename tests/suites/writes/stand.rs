@@ -6,13 +6,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 
-use sapwood::keys::{Id, ItemKey, NodeRef, Schema};
-use sapwood::model::{AttributeValue, Item, Lineage, Placement, Settings, number, text};
-use sapwood::table::{
-    Action, Condition, Found, Page, Patience, Query, Reading, Reply, Session, Table, TableError, Transacted, Update,
-    Write,
+use sapwood_core::keys::{Id, ItemKey, NodeRef, Schema};
+use sapwood_core::model::{AttributeValue, Item, Lineage, Placement, Settings, number, text};
+use sapwood_engine::write::{Content, Patch, Request, Stamp, ValueChange, WriteError, Writer, Written};
+use sapwood_table::{
+    Action, Condition, Found, Page, Query, ReadOptions, Reply, RetryPolicy, Session, Table, TableError, Transacted,
+    Update, Write,
 };
-use sapwood::write::{Change, Content, Patch, Request, Stamp, WriteError, Writer, Written};
 use sapwood_tests::memory::MemoryTable;
 
 /// A table whose requests are answered at the next poll, so that the polls of a future are its round trips.
@@ -47,7 +47,7 @@ impl Counted {
 }
 
 impl Table for Counted {
-    async fn read_many(&self, keys: &[ItemKey], reading: &Reading) -> Result<Reply<Found>, TableError> {
+    async fn read_many(&self, keys: &[ItemKey], reading: &ReadOptions) -> Result<Reply<Found>, TableError> {
         self.read().await;
         self.table.read_many(keys, reading).await
     }
@@ -87,7 +87,7 @@ impl Table for Counted {
 /// Always tries again, at once.
 pub(crate) struct Patient;
 
-impl Patience for Patient {
+impl RetryPolicy for Patient {
     async fn wait(&self, _attempt: u32) -> bool {
         true
     }
@@ -137,7 +137,7 @@ pub(crate) fn moved(parent: Option<&str>) -> Patch {
     Patch { parent: Some(parent.map(id)), ..Patch::default() }
 }
 
-pub(crate) fn changed(changes: &[(&str, Change)]) -> Patch {
+pub(crate) fn changed(changes: &[(&str, ValueChange)]) -> Patch {
     let attributes = changes.iter().map(|(name, change)| ((*name).to_owned(), change.clone())).collect();
     Patch { attributes, ..Patch::default() }
 }

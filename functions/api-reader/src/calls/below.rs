@@ -1,13 +1,13 @@
 //! All trees, and what is below a node by depth.
 
 use axum::response::Response;
-use sapwood::keys::{ID_BYTES_MAX, NodeRef, Tenant};
-use sapwood::query::cursor::Scope;
-use sapwood::query::{Below, Reader, Window};
-use sapwood::table::{Deadline, Table};
+use sapwood_core::keys::{ID_BYTES_MAX, NodeRef, Tenant};
+use sapwood_engine::query::{Below, Reader, Window};
 use sapwood_http::contract::{CountBody, DescendantBody, RootBody};
+use sapwood_http::cursor::Scope;
 use sapwood_http::json::Attributes;
 use sapwood_http::problem::Problem;
+use sapwood_table::{Deadline, Table};
 
 use crate::call::{Asked, Call, json};
 use crate::list::List;
@@ -112,7 +112,7 @@ impl Call for Count {
 }
 
 /// Deepest that there is.
-const DEEPEST: u64 = sapwood::keys::DEPTH_MAX as u64;
+const DEEPEST: u64 = sapwood_core::keys::DEPTH_MAX as u64;
 
 /// Reads `min_depth` and `max_depth`.
 fn depths(asked: &mut Asked<'_>) -> Result<(usize, Option<usize>), Problem> {

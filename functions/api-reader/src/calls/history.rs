@@ -1,15 +1,15 @@
 //! Revisions, and the copies of the newest.
 
 use axum::response::Response;
-use sapwood::keys::{NodeRef, Version};
-use sapwood::model::Latest;
-use sapwood::query::cursor::Scope;
-use sapwood::query::{Fields, Order, Reader, Revision, Want};
-use sapwood::table::{Deadline, Table};
+use sapwood_core::keys::{NodeRef, Version};
+use sapwood_core::model::Latest;
+use sapwood_engine::query::{Fields, Order, Reader, Revision, Want};
 use sapwood_http::contract::{LatestBody, RevisionBody, TOPIC_BYTES_MAX};
+use sapwood_http::cursor::Scope;
 use sapwood_http::headers::Preconditions;
 use sapwood_http::json::Attributes;
 use sapwood_http::problem::Problem;
+use sapwood_table::{Deadline, Table};
 
 use crate::call::{Asked, Call, json, tagged};
 use crate::list::{List, fields};

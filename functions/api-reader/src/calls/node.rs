@@ -1,14 +1,14 @@
 //! One node: itself, its way up, and how far its rows are.
 
 use axum::response::Response;
-use sapwood::keys::NodeRef;
-use sapwood::query::cursor::Scope;
-use sapwood::query::{Fields, Reader};
-use sapwood::table::{Deadline, Table};
+use sapwood_core::keys::NodeRef;
+use sapwood_engine::query::{Fields, Reader};
 use sapwood_http::contract::{AncestorBody, FanoutBody, NodeBody};
+use sapwood_http::cursor::Scope;
 use sapwood_http::headers::Preconditions;
 use sapwood_http::json::Attributes;
 use sapwood_http::problem::{Kind, Problem};
+use sapwood_table::{Deadline, Table};
 
 use crate::call::{Asked, Call, json, tagged};
 use crate::list::{List, fields};

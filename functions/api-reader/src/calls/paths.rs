@@ -1,13 +1,13 @@
 //! Subtrees by path.
 
 use axum::response::Response;
-use sapwood::keys::NodeRef;
-use sapwood::query::cursor::Scope;
-use sapwood::query::{Reader, Within};
-use sapwood::table::{Deadline, Table};
+use sapwood_core::keys::NodeRef;
+use sapwood_engine::query::{Reader, Within};
 use sapwood_http::contract::PathBody;
+use sapwood_http::cursor::Scope;
 use sapwood_http::json::Attributes;
 use sapwood_http::problem::Problem;
+use sapwood_table::{Deadline, Table};
 
 use super::below::max_depth;
 use crate::call::{Asked, Call};

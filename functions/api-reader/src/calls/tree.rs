@@ -1,13 +1,13 @@
 //! A node with all that is below it, nested.
 
 use axum::response::Response;
-use sapwood::keys::NodeRef;
-use sapwood::query::cursor::Scope;
-use sapwood::query::{self, Below, Reader};
-use sapwood::table::{Deadline, Table};
+use sapwood_core::keys::NodeRef;
+use sapwood_engine::query::{self, Below, Reader};
 use sapwood_http::contract::{TreeBody, TreeNode};
+use sapwood_http::cursor::Scope;
 use sapwood_http::json::Attributes;
 use sapwood_http::problem::Problem;
+use sapwood_table::{Deadline, Table};
 
 use super::below::max_depth;
 use crate::call::{Asked, Call, json};
@@ -25,7 +25,7 @@ pub(crate) struct Tree {
 impl Call for Tree {
     fn read(asked: &mut Asked<'_>) -> Result<Self, Problem> {
         let (node, max_depth) = (asked.node("id")?, max_depth(asked)?);
-        let deepest = max_depth.unwrap_or(sapwood::keys::DEPTH_MAX).min(sapwood::keys::DEPTH_MAX);
+        let deepest = max_depth.unwrap_or(sapwood_core::keys::DEPTH_MAX).min(sapwood_core::keys::DEPTH_MAX);
         let scope = Scope::new("tree", node.tenant.as_ref()).text(node.id.as_str()).number(deepest);
         Ok(Self { list: List::bounded(asked, scope, query::Tree::BOUNDS)?, node, max_depth })
     }

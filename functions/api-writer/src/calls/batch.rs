@@ -1,14 +1,14 @@
 //! Batches: writes in order, each on its own.
 
 use axum::response::Response;
-use sapwood::keys::{Id, NodeRef, Schema};
-use sapwood::model::Latest;
-use sapwood::table::Table;
-use sapwood::write::StoredAnswer;
+use sapwood_core::keys::{Id, NodeRef, Schema};
+use sapwood_core::model::Latest;
+use sapwood_engine::write::StoredAnswer;
 use sapwood_http::contract::{self, BatchOperation, BatchResult, BatchResults, ReplaceNode};
 use sapwood_http::headers::Preconditions;
 use sapwood_http::json::JsonError;
 use sapwood_http::problem::{Kind, Problem};
+use sapwood_table::Table;
 
 use super::mutable_revisions;
 use crate::answer::{failed, json};

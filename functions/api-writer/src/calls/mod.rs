@@ -11,8 +11,8 @@ pub(crate) use operation::OperationOf;
 pub(crate) use revisions::{AmendRevision, AppendRevision, RemoveRevision};
 
 use axum::response::Response;
-use sapwood::table::Table;
 use sapwood_http::problem::{Kind, Problem};
+use sapwood_table::Table;
 
 use crate::call::At;
 use crate::once::carry_out;

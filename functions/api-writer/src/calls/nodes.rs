@@ -1,10 +1,10 @@
 //! Nodes.
 
 use axum::response::Response;
-use sapwood::keys::{Id, NodeRef};
-use sapwood::table::Table;
+use sapwood_core::keys::{Id, NodeRef};
 use sapwood_http::contract;
 use sapwood_http::problem::Problem;
+use sapwood_table::Table;
 
 use super::{mutable_revisions, one};
 use crate::call::{Asked, At, Call};

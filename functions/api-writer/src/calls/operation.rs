@@ -1,11 +1,11 @@
 //! How far an operation is.
 
 use axum::response::Response;
-use sapwood::model::Mode;
-use sapwood::table::Table;
-use sapwood::write::{Progress, WriteError};
+use sapwood_core::model::DeletionMode;
+use sapwood_engine::write::{Progress, WriteError};
 use sapwood_http::contract::{Children, OperationBody, OperationStatus};
 use sapwood_http::problem::Problem;
+use sapwood_table::Table;
 
 use crate::answer::json;
 use crate::call::{Asked, At, Call};
@@ -31,9 +31,9 @@ impl Call for OperationOf {
                 Progress::Done => OperationStatus::Done,
             },
             mode: match operation.mode {
-                Mode::Delete => Children::Delete,
-                Mode::Adopt => Children::Adopt,
-                Mode::Detach => Children::Detach,
+                DeletionMode::Delete => Children::Delete,
+                DeletionMode::Adopt => Children::Adopt,
+                DeletionMode::Detach => Children::Detach,
             },
             node: operation.node.as_str().to_owned(),
             created_at: operation.created_at,

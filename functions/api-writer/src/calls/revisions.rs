@@ -1,9 +1,9 @@
 //! Revisions.
 
 use axum::response::Response;
-use sapwood::table::Table;
 use sapwood_http::contract::CreateRevision;
 use sapwood_http::problem::Problem;
+use sapwood_table::Table;
 
 use super::{mutable_revisions, one};
 use crate::call::{Asked, At, Call};

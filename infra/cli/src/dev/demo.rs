@@ -2,10 +2,10 @@
 
 use std::io::Write;
 
-use sapwood::keys::{ItemKey, Schema, SortKey, SortRange, Version};
-use sapwood::model::{AttributeValue, Item, key_of, text};
-use sapwood::table::{Condition, DynamoTable, Query, Reading, Table};
+use sapwood_core::keys::{ItemKey, Schema, SortKey, SortRange, Version};
+use sapwood_core::model::{AttributeValue, Item, key_of, text};
 use sapwood_local::mapping::Mapping;
+use sapwood_table::{Condition, DynamoTable, Query, ReadOptions, Table};
 
 use super::error::DevError;
 
@@ -133,7 +133,7 @@ impl Demo<'_> {
             after: None,
             limit: 100,
             descending: false,
-            reading: Reading::default(),
+            reading: ReadOptions::default(),
         };
         let mut lines = vec![["PK", "SK", ""].map(str::to_owned)];
         loop {

@@ -49,7 +49,7 @@ pub(crate) enum DevError {
     },
     /// The demo can't read or write.
     #[error("the demo can't go on: {0}")]
-    Demo(#[from] sapwood::table::TableError),
+    Demo(#[from] sapwood_table::TableError),
     /// Signals can't be waited for.
     #[error("can't wait for Ctrl-C: {0}")]
     Signal(io::Error),

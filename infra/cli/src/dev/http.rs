@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
-use sapwood::table::DynamoTable;
 use sapwood_http::caller::Claims;
 use sapwood_http::serve::serve_local;
 use sapwood_local::template::Template;
+use sapwood_table::DynamoTable;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;

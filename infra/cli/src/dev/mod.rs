@@ -11,13 +11,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
-use sapwood::fanout::Fanout;
-use sapwood::keys::Schema;
-use sapwood::table::DynamoTable;
+use sapwood_core::keys::Schema;
+use sapwood_engine::fanout::Fanout;
 use sapwood_local::endpoint::Endpoint;
 use sapwood_local::engine::{Data, Engine};
 use sapwood_local::mapping::{Mapping, Settings};
 use sapwood_local::template::Template;
+use sapwood_table::DynamoTable;
 use stream_handler::{Config, Handler};
 
 use error::DevError;

@@ -4,8 +4,8 @@ use std::io::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
-use sapwood::fanout::{Counts, Report};
-use sapwood::keys::{DEPTH_MAX, Names, Schema, SortRange};
+use sapwood_core::keys::{DEPTH_MAX, Names, Schema, SortRange};
+use sapwood_engine::fanout::{Counts, Report};
 use sapwood_local::mapping::{Observation, Observer};
 use serde::Deserialize;
 use serde_json::json;

@@ -7,7 +7,7 @@ mod tests;
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 pub use claims::{Claims, claims_of};
-use sapwood::keys::Tenant;
+use sapwood_core::keys::Tenant;
 
 use crate::problem::{Kind, Problem};
 

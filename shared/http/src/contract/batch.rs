@@ -1,6 +1,6 @@
 //! Batches: operations in order, each on its own.
 
-use sapwood::keys::{Id, KeyError};
+use sapwood_core::keys::{Id, KeyError};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;

@@ -1,7 +1,7 @@
 //! Nodes.
 
-use sapwood::keys::{Id, KeyError, SEGMENT_BYTES_MAX};
-use sapwood::model::{AttributeValue, CREATED_AT, CREATED_BY, Item, Settings, UPDATED_AT, UPDATED_BY};
+use sapwood_core::keys::{Id, KeyError, SEGMENT_BYTES_MAX};
+use sapwood_core::model::{AttributeValue, CREATED_AT, CREATED_BY, Item, Settings, UPDATED_AT, UPDATED_BY};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use utoipa::ToSchema;

@@ -1,6 +1,6 @@
 //! Removals that the stream finishes.
 
-use sapwood::model::Mode;
+use sapwood_core::model::DeletionMode;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
@@ -30,12 +30,12 @@ impl Children {
 
     /// What the stream is to do with them; nothing where there must be none.
     #[must_use]
-    pub fn mode(self) -> Option<Mode> {
+    pub fn mode(self) -> Option<DeletionMode> {
         match self {
             Self::Restrict => None,
-            Self::Delete => Some(Mode::Delete),
-            Self::Adopt => Some(Mode::Adopt),
-            Self::Detach => Some(Mode::Detach),
+            Self::Delete => Some(DeletionMode::Delete),
+            Self::Adopt => Some(DeletionMode::Adopt),
+            Self::Detach => Some(DeletionMode::Detach),
         }
     }
 }

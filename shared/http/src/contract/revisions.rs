@@ -1,7 +1,7 @@
 //! Revisions.
 
-use sapwood::keys::{Id, KeyError, Schema, SortKey, Version};
-use sapwood::model::{CREATED_AT, CREATED_BY, Item, Settings, UPDATED_AT, UPDATED_BY};
+use sapwood_core::keys::{Id, KeyError, Schema, SortKey, Version};
+use sapwood_core::model::{CREATED_AT, CREATED_BY, Item, Settings, UPDATED_AT, UPDATED_BY};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use utoipa::ToSchema;

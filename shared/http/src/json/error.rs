@@ -1,6 +1,6 @@
 //! Why JSON can't be taken.
 
-use sapwood::keys::KeyError;
+use sapwood_core::keys::KeyError;
 use thiserror::Error;
 
 /// What kind of mistake a [`JsonError`] is about: each has its own problem.

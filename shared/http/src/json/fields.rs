@@ -1,6 +1,6 @@
 //! Bodies: objects of known fields.
 
-use sapwood::keys::Id;
+use sapwood_core::keys::Id;
 use serde_json::value::RawValue;
 
 use super::read::{Members, members, string};

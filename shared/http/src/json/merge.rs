@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use sapwood::keys::Schema;
-use sapwood::model::{AttributeValue, Item};
+use sapwood_core::keys::Schema;
+use sapwood_core::model::{AttributeValue, Item};
 use serde_json::value::RawValue;
 
 use super::names::{self, Record};

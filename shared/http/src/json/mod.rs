@@ -29,8 +29,8 @@ pub use merge::{Change, MergePatch};
 use names::Record;
 pub use place::Place;
 pub(crate) use read::list;
-use sapwood::keys::Schema;
-use sapwood::model::Item;
+use sapwood_core::keys::Schema;
+use sapwood_core::model::Item;
 
 /// The attributes of a node or a revision that are its user's own.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -1,6 +1,6 @@
 //! Names of attributes that aren't the user's to give.
 
-use sapwood::keys::Schema;
+use sapwood_core::keys::Schema;
 
 use super::{JsonError, Place};
 

@@ -4,7 +4,7 @@ mod merging;
 mod reading;
 mod round_trips;
 
-use sapwood::model::AttributeValue;
+use sapwood_core::model::AttributeValue;
 use serde_json::value::RawValue;
 
 use super::{Attributes, Fault, JsonError, read};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use axum::extract::{FromRequestParts, RawPathParams};
 use axum::http::request::Parts;
-use sapwood::keys::{Id, Version};
+use sapwood_core::keys::{Id, Version};
 
 use super::decode_segment;
 use crate::problem::{Kind, Problem};

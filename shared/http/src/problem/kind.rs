@@ -29,8 +29,8 @@ pub enum Kind {
     HasChildren,
     /// The move would make a node its own ancestor.
     Cycle,
-    /// The node, or one above it, is being removed.
-    Leaving,
+    /// The node, or one above it, is being deleted.
+    Deleting,
     /// Others kept changing the same nodes.
     Contended,
     /// A request with this idempotency key is still running.
@@ -76,7 +76,7 @@ impl Kind {
         Self::Exists,
         Self::HasChildren,
         Self::Cycle,
-        Self::Leaving,
+        Self::Deleting,
         Self::Contended,
         Self::InProgress,
         Self::PreconditionFailed,
@@ -103,7 +103,7 @@ impl Kind {
             Self::Forbidden | Self::RevisionsKept => StatusCode::FORBIDDEN,
             Self::NotFound => StatusCode::NOT_FOUND,
             Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
-            Self::Exists | Self::HasChildren | Self::Cycle | Self::Leaving | Self::Contended | Self::InProgress => {
+            Self::Exists | Self::HasChildren | Self::Cycle | Self::Deleting | Self::Contended | Self::InProgress => {
                 StatusCode::CONFLICT
             }
             Self::PreconditionFailed => StatusCode::PRECONDITION_FAILED,
@@ -153,7 +153,7 @@ impl Kind {
             Self::Exists => ("exists", "It exists already"),
             Self::HasChildren => ("has-children", "The node has children"),
             Self::Cycle => ("cycle", "A node can't be below itself"),
-            Self::Leaving => ("leaving", "The node is being removed"),
+            Self::Deleting => ("deleting", "The node is being deleted"),
             Self::Contended => ("contended", "Others change the same nodes"),
             Self::InProgress => ("in-progress", "The first request with this key is still running"),
             Self::PreconditionFailed => ("precondition-failed", "A precondition doesn't hold"),

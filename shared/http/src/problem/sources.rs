@@ -1,7 +1,7 @@
 //! Problems made of the core's errors.
 
-use sapwood::keys::KeyError;
-use sapwood::table::{ErrorKind, TableError};
+use sapwood_core::keys::KeyError;
+use sapwood_table::{ErrorKind, TableError};
 
 use super::{Kind, Problem};
 

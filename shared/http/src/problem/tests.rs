@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use axum::body::to_bytes;
 use axum::http::header::ALLOW;
-use sapwood::keys::{Id, Tenant};
-use sapwood::table::{ErrorKind, TableError};
+use sapwood_core::keys::{Id, Tenant};
+use sapwood_table::{ErrorKind, TableError};
 use serde_json::{Value, json};
 
 use super::*;
@@ -65,7 +65,7 @@ fn a_key_that_cannot_be_built_says_which_part_and_why() {
     assert_eq!(problem.kind(), Kind::BadKey);
     assert!(problem.detail().contains("1014"), "{problem}");
     assert_eq!(Problem::from(Tenant::new("a#b").unwrap_err()).kind(), Kind::BadKey);
-    let settings = sapwood::keys::KeyError::Tenancy { tenants: true };
+    let settings = sapwood_core::keys::KeyError::Tenancy { tenants: true };
     assert_eq!(Problem::from(settings).kind(), Kind::Internal);
 }
 

@@ -14,7 +14,7 @@ use axum::http::header::{
 };
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
-use sapwood::table::{Deadline, Usage};
+use sapwood_table::{Deadline, Usage};
 use tokio::time::Instant;
 use tower::ServiceExt;
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use axum::http::StatusCode;
-use sapwood::table::Usage;
+use sapwood_table::Usage;
 use sapwood_telemetry::metrics::Metric;
 
 /// What CloudWatch is told of a request that was answered so.

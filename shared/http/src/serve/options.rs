@@ -1,6 +1,6 @@
 //! What a deployment chooses.
 
-use sapwood::model::{Settings, VariableError};
+use sapwood_core::model::{Settings, VariableError};
 use sapwood_telemetry::metrics::Metrics;
 
 use crate::caller::Authority;

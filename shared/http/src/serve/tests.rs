@@ -16,7 +16,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Extension, Json, Router};
-use sapwood::table::{Deadline, Usage};
+use sapwood_table::{Deadline, Usage};
 use serde_json::{Value, json};
 
 use super::Options;

@@ -3,9 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use sapwood::model::{AttributeValue, Item};
-use sapwood::plan::Change;
-use sapwood::write::WriteError;
+use sapwood_core::model::{AttributeValue, Item};
+use sapwood_core::plan::StreamRecord;
+use sapwood_engine::write::WriteError;
 
 use super::operations::{Answer, NAME, Operation, also_key, has_also, token};
 use crate::oracle::Contents;
@@ -65,7 +65,7 @@ impl Judge {
     }
 
     /// What is wrong with a change.
-    pub(super) fn look(&mut self, change: &Change) -> Vec<String> {
+    pub(super) fn look(&mut self, change: &StreamRecord) -> Vec<String> {
         let mut what = Vec::new();
         if change.key.sk.starts_with("v00") && self.has_begun {
             what.extend(self.appended(change));
@@ -99,7 +99,7 @@ impl Judge {
         (way.len() > 99).then(|| format!("too deep: {way:?}"))
     }
 
-    fn appended(&mut self, change: &Change) -> Option<String> {
+    fn appended(&mut self, change: &StreamRecord) -> Option<String> {
         let (None, Some(new)) = (&change.old, &change.new) else {
             return Some(format!("a revision changed: {change:?}"));
         };

@@ -11,11 +11,11 @@ use std::task::{Context, Poll, Waker};
 
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
-use sapwood::fanout::{Fanout, Report};
-use sapwood::model::Settings;
-use sapwood::plan::{Change, Rule, Rules};
+use sapwood_core::model::Settings;
+use sapwood_core::plan::{Rule, Rules, StreamRecord};
+use sapwood_engine::fanout::{Fanout, Report};
 
-use super::calls::{Calls, Shared, SimPatience, SimTable};
+use super::calls::{Calls, Shared, SimRetryPolicy, SimTable};
 use super::schedule::{Fault, Run, passes_filter};
 use crate::oracle::Oracle;
 use judge::Judge;
@@ -60,13 +60,13 @@ enum Ended {
 
 struct Task {
     future: Pin<Box<dyn Future<Output = Ended> + Send>>,
-    records: Vec<Change>,
+    records: Vec<StreamRecord>,
 }
 
 struct World {
     calls: Shared,
     rules: Rules,
-    queue: Vec<Change>,
+    queue: Vec<StreamRecord>,
     tasks: BTreeMap<u64, Task>,
     next: u64,
     lanes: usize,
@@ -160,7 +160,7 @@ impl World {
     /// Takes what the table's stream has, and looks at each base record that has changed.
     fn take_records(&mut self) -> Result<(), Vec<String>> {
         let mut calls = self.calls.lock().unwrap();
-        let records: Vec<Change> = calls.memory.stream.drain(..).collect();
+        let records: Vec<StreamRecord> = calls.memory.stream.drain(..).collect();
         let mut what = Vec::new();
         for record in &records {
             what.extend(self.judge.look(record));
@@ -177,13 +177,13 @@ impl World {
         let id = self.next;
         self.spawn(Vec::new(), async move {
             let table = SimTable { calls: Arc::clone(&calls), invocation: id };
-            Ended::Operation(number, operation.run(number, &table, &SimPatience(calls), rules).await)
+            Ended::Operation(number, operation.run(number, &table, &SimRetryPolicy(calls), rules).await)
         });
     }
 
     fn fan_out(&mut self) {
         let size = self.roll(6) + 1;
-        let item = |change: &Change| change.key.clone();
+        let item = |change: &StreamRecord| change.key.clone();
         let mut blocked: BTreeSet<_> = self.tasks.values().flat_map(|task| &task.records).map(item).collect();
         let (mut records, mut left) = (Vec::new(), Vec::new());
         for change in std::mem::take(&mut self.queue) {
@@ -202,11 +202,11 @@ impl World {
         self.spawn(records, async move {
             let table = SimTable { calls: Arc::clone(&calls), invocation: id };
             let fanout = Fanout { settings: Settings::default(), ..Fanout::default() };
-            Ended::Fanout(fanout.run(&table, &SimPatience(calls), &id.to_string(), &changes).await)
+            Ended::Fanout(fanout.run(&table, &SimRetryPolicy(calls), &id.to_string(), &changes).await)
         });
     }
 
-    fn spawn(&mut self, records: Vec<Change>, future: impl Future<Output = Ended> + Send + 'static) {
+    fn spawn(&mut self, records: Vec<StreamRecord>, future: impl Future<Output = Ended> + Send + 'static) {
         let id = self.next;
         self.next += 1;
         self.tasks.insert(id, Task { future: Box::pin(future), records });
@@ -227,7 +227,7 @@ impl World {
         }
     }
 
-    fn requeue(&mut self, records: &[Change]) {
+    fn requeue(&mut self, records: &[StreamRecord]) {
         self.queue.extend_from_slice(records);
         self.queue.sort_by(|a, b| a.sequence.cmp(&b.sequence));
     }

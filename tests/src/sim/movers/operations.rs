@@ -3,11 +3,13 @@
 use rand::RngExt;
 use rand::rngs::SmallRng;
 use rand::seq::IndexedRandom;
-use sapwood::keys::{Id, ItemKey, NodeRef, Schema};
-use sapwood::model::{AttributeValue, Item, Settings, text};
-use sapwood::plan::Rules;
-use sapwood::table::{Action, Condition, Patience, Session, Table};
-use sapwood::write::{Change, Children, Content, Done, Limits, Patch, Request, Stamp, WriteError, Writer, Written};
+use sapwood_core::keys::{Id, ItemKey, NodeRef, Schema};
+use sapwood_core::model::{AttributeValue, Item, Settings, text};
+use sapwood_core::plan::Rules;
+use sapwood_engine::write::{
+    Children, Content, Done, Limits, Patch, Request, Stamp, ValueChange, WriteError, Writer, Written,
+};
+use sapwood_table::{Action, Condition, RetryPolicy, Session, Table};
 
 use super::MoverProfile;
 use crate::memory::default_key;
@@ -139,15 +141,15 @@ fn id(text: &str) -> Id {
 }
 
 impl Operation {
-    pub(super) async fn run<T: Table, P: Patience>(
+    pub(super) async fn run<T: Table, P: RetryPolicy>(
         &self,
         number: usize,
         table: &T,
-        patience: &P,
+        retry_policy: &P,
         rules: Rules,
     ) -> Answer {
         let settings = Settings::default();
-        let session = Session::new(table, patience, &settings.schema);
+        let session = Session::new(table, retry_policy, &settings.schema);
         let limits = Limits { attempts_max: 12, revision_page_items_max: 2, ..Limits::default() };
         let writer = Writer::new(&session, &settings).with(limits, rules);
         let at = format!("2026-01-01T00:00:00.{number:03}Z");
@@ -175,7 +177,7 @@ impl Operation {
             Self::Patch { id: of, parent, name: is_named } => {
                 let mut patch = Patch { parent: parent.clone().map(|p| p.as_deref().map(id)), ..Patch::default() };
                 if *is_named {
-                    patch.attributes.insert(NAME.to_owned(), Change::Set(name));
+                    patch.attributes.insert(NAME.to_owned(), ValueChange::Set(name));
                 }
                 writer.patch(&node(of), &patch, &request).await
             }

@@ -76,7 +76,7 @@ fn patch_node() {}
 ///
 /// Without children it is gone at once: 1 read unit and 1 write unit per KB. With `children=delete`, `adopt` or `detach`, or
 /// `revisions=delete`, the answer is an operation that the stream carries out, level by level: 2 write units to begin,
-/// then those of each node that is removed or moved and of its rows. The node counts as being removed from then on (409).
+/// then those of each node that is removed or moved and of its rows. The node counts as being deleted from then on (409).
 #[utoipa::path(
     delete, path = "/nodes/{id}", tag = "Write",
     params(OfNode, Removal, Preconditions),

@@ -23,7 +23,7 @@ const PROBLEMS: [(u16, &str, &str); 12] = [
     (
         409,
         "Conflict",
-        "What is there is against it: it exists already, it has children, a node would come to be below itself, the node is being removed, others change the same nodes at the same moment, or the first request with this `Idempotency-Key` is still running. `type` says which.",
+        "What is there is against it: it exists already, it has children, a node would come to be below itself, the node is being deleted, others change the same nodes at the same moment, or the first request with this `Idempotency-Key` is still running. `type` says which.",
     ),
     (412, "PreconditionFailed", "`If-Match` or `If-None-Match` doesn't hold: read again."),
     (413, "BodyTooLarge", "The body has over 1 MB (1,048,576 bytes)."),

@@ -1,5 +1,5 @@
-use sapwood::keys::{Id, Version};
-use sapwood::model::{AttributeValue, Item, Settings};
+use sapwood_core::keys::{Id, Version};
+use sapwood_core::model::{AttributeValue, Item, Settings};
 use serde_json::json;
 
 use crate::contract::{BatchBody, BatchResult, BatchResults, DescendantBody, NodeBody, RevisionBody, TreeNode};

@@ -1,5 +1,5 @@
-use sapwood::keys::Schema;
-use sapwood::model::AttributeValue;
+use sapwood_core::keys::Schema;
+use sapwood_core::model::AttributeValue;
 use serde_json::json;
 
 use crate::contract::{

@@ -1,6 +1,6 @@
 use std::collections::BTreeSet;
 
-use sapwood::keys::{DEPTH_MAX, ID_BYTES_MAX, Version};
+use sapwood_core::keys::{DEPTH_MAX, ID_BYTES_MAX, Version};
 use serde_json::{Value, json};
 
 use crate::contract::openapi::{document, members};

@@ -1,4 +1,4 @@
-use sapwood::model::{AttributeValue, Item};
+use sapwood_core::model::{AttributeValue, Item};
 use serde_json::{Value, json};
 
 use crate::json::{Attributes, MergePatch, read};

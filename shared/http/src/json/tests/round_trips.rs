@@ -2,7 +2,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use proptest::collection::{btree_map, btree_set, hash_map, vec};
 use proptest::prelude::*;
-use sapwood::model::AttributeValue;
+use sapwood_core::model::AttributeValue;
 
 use super::{attributes, n, value, written};
 use crate::json::number::spelt;

@@ -1,0 +1,73 @@
+//! How far the touching, or the removing, of a wide node's children is.
+
+use super::item::{AttributeValue, Item, text, text_of, with_key};
+use crate::keys::{NodeRef, Schema};
+
+/// A node's cascade cursor, the item `CASCADE`. It is there while the children of a wide node are being touched, a
+/// slice at a time, each slice set off by the cursor's own stream record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cursor {
+    /// The sequence number of the lineage's change, padded to 40 digits. A newer change takes the cursor over.
+    pub sequence: String,
+    /// The sort key of the last row or revision that was dealt with; none before the first slice.
+    pub after: Option<String>,
+    /// What the slices are for.
+    pub position: Position,
+}
+
+/// What a cursor's slices are for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Position {
+    /// Children are touched.
+    Touching,
+    /// The node was being deleted and isn't any more, or is gone: children that are still there are touched.
+    Remaining,
+    /// The node is being deleted, by the mark of this name: its children are released. Another mark begins anew.
+    Children(String),
+    /// The same, with its children released: its revisions are deleted.
+    Revisions(String),
+}
+
+impl Cursor {
+    /// The attribute that holds the sequence number.
+    pub const SEQUENCE: &str = "sequence";
+    const AFTER: &str = "after";
+    const REMAINING: &str = "remaining";
+    const CHILDREN: &str = "children";
+    const REVISIONS: &str = "revisions";
+
+    /// As an item.
+    #[must_use]
+    pub fn item(&self, node: &NodeRef, schema: &Schema) -> Item {
+        let mut item = with_key(&schema.cascade_key(node), schema);
+        item.insert(Self::SEQUENCE.into(), text(&self.sequence));
+        if let Some(after) = &self.after {
+            item.insert(Self::AFTER.into(), text(after));
+        }
+        let said = match &self.position {
+            Position::Touching => None,
+            Position::Remaining => Some((Self::REMAINING, AttributeValue::Bool(true))),
+            Position::Children(mark) => Some((Self::CHILDREN, text(mark))),
+            Position::Revisions(mark) => Some((Self::REVISIONS, text(mark))),
+        };
+        item.extend(said.map(|(name, value)| (name.to_owned(), value)));
+        item
+    }
+
+    /// Reads one. `None` for an item that no handler has written.
+    #[must_use]
+    pub fn read(item: &Item) -> Option<Self> {
+        let after = match item.get(Self::AFTER) {
+            None => None,
+            Some(_) => Some(text_of(item, Self::AFTER)?.to_owned()),
+        };
+        let mark = |name| text_of(item, name).map(str::to_owned);
+        let position = match (mark(Self::REVISIONS), mark(Self::CHILDREN)) {
+            (Some(mark), _) => Position::Revisions(mark),
+            (None, Some(mark)) => Position::Children(mark),
+            (None, None) if item.contains_key(Self::REMAINING) => Position::Remaining,
+            (None, None) => Position::Touching,
+        };
+        Some(Self { sequence: text_of(item, Self::SEQUENCE)?.to_owned(), after, position })
+    }
+}

@@ -1,0 +1,94 @@
+//! Items as DynamoDB knows them.
+
+use std::collections::BTreeMap;
+
+pub use serde_dynamo::AttributeValue;
+
+use crate::keys::{ItemKey, Schema};
+
+/// An item: its attributes by name. Sets are kept sorted by whoever reads them from a table, so that equal items
+/// compare equal.
+pub type Item = BTreeMap<String, AttributeValue>;
+
+/// Largest item, in bytes as DynamoDB counts them: 400 KB ([AWS: constraints][aws]).
+///
+/// [aws]: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html
+pub const ITEM_BYTES_MAX: usize = 400 * 1_024;
+
+/// A text attribute.
+pub fn text(value: impl Into<String>) -> AttributeValue {
+    AttributeValue::S(value.into())
+}
+
+/// A whole number as an attribute.
+pub fn number(value: usize) -> AttributeValue {
+    AttributeValue::N(value.to_string())
+}
+
+/// The key of an item, if both its key attributes are there and are text.
+#[must_use]
+pub fn key_of(item: &Item, schema: &Schema) -> Option<ItemKey> {
+    let names = schema.names();
+    Some(ItemKey {
+        pk: text_of(item, &names.partition_key)?.to_owned(),
+        sk: text_of(item, &names.sort_key)?.to_owned(),
+    })
+}
+
+#[must_use]
+/// An item with only its key attributes.
+pub fn with_key(key: &ItemKey, schema: &Schema) -> Item {
+    let names = schema.names();
+    Item::from([(names.partition_key.clone(), text(&key.pk)), (names.sort_key.clone(), text(&key.sk))])
+}
+
+/// The value of a text attribute. `None` where it is missing or of another type.
+#[must_use]
+pub fn text_of<'a>(item: &'a Item, name: &str) -> Option<&'a str> {
+    match item.get(name) {
+        Some(AttributeValue::S(value)) => Some(value),
+        _ => None,
+    }
+}
+
+/// The size of an item in bytes, as DynamoDB counts it against 400 KB and its capacity units: names and values in
+/// UTF-8, numbers at about half a byte a digit, 3 bytes for each list or map and 1 for each of its values
+/// ([AWS: item sizes][aws]). Numbers are rounded up, so this is never less than what DynamoDB counts.
+///
+/// [aws]: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/CapacityUnitCalculations.html
+#[must_use]
+pub fn item_bytes(item: &Item) -> usize {
+    item.iter().map(|(name, value)| name.len() + value_bytes(value)).sum()
+}
+
+fn value_bytes(value: &AttributeValue) -> usize {
+    match value {
+        AttributeValue::S(text) => text.len(),
+        AttributeValue::N(digits) => number_bytes(digits),
+        AttributeValue::B(bytes) => bytes.len(),
+        AttributeValue::Bool(_) | AttributeValue::Null(_) => 1,
+        AttributeValue::Ss(set) => set.iter().map(String::len).sum(),
+        AttributeValue::Ns(set) => set.iter().map(|n| number_bytes(n)).sum(),
+        AttributeValue::Bs(set) => set.iter().map(Vec::len).sum(),
+        AttributeValue::L(list) => 3 + list.iter().map(|v| 1 + value_bytes(v)).sum::<usize>(),
+        AttributeValue::M(map) => 3 + map.iter().map(|(name, v)| 1 + name.len() + value_bytes(v)).sum::<usize>(),
+    }
+}
+
+/// A byte for the exponent, one for each two significant digits, perhaps one more for where the point falls between them,
+/// and one for a minus sign. Zeros before and after the significant digits take no room.
+fn number_bytes(text: &str) -> usize {
+    let digits = text.trim_start_matches(['-', '0', '.']).trim_end_matches(['0', '.']);
+    digits.len().div_ceil(2) + 2 + usize::from(text.starts_with('-'))
+}
+
+/// Sorts the sets in a value: DynamoDB keeps no order in them, and equal items must compare equal.
+pub fn sort_sets(value: &mut AttributeValue) {
+    match value {
+        AttributeValue::Ss(set) | AttributeValue::Ns(set) => set.sort(),
+        AttributeValue::Bs(set) => set.sort(),
+        AttributeValue::L(list) => list.iter_mut().for_each(sort_sets),
+        AttributeValue::M(map) => map.values_mut().for_each(sort_sets),
+        _ => {}
+    }
+}

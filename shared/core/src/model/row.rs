@@ -1,0 +1,115 @@
+//! Derived rows of a node.
+
+use super::item::{ITEM_BYTES_MAX, Item, item_bytes, number, text, text_of, with_key};
+use super::{BaseNode, Placement, Settings};
+use crate::keys::{Id, ItemKey, NodeRef, Schema, SortKey};
+
+const ID: &str = "_id";
+const DEPTH: &str = "_depth";
+const PARENT: &str = "_parent";
+const TRUNCATED: &str = "_truncated";
+
+/// One row that a placement names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// Its key.
+    pub key: ItemKey,
+    kind: Kind,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Kind {
+    /// An ancestor row or a path row, this many levels below the node whose partition it is in.
+    Descendant {
+        depth: usize,
+    },
+    Root,
+    Orphan,
+}
+
+/// The rows that a placement names: what is in the table for a node is always among these and what its lineage is
+/// stale_rows. A row whose key is impossible for its size is left out; the rest doesn't suffer.
+#[must_use]
+pub fn rows(placement: &Placement, node: &NodeRef, schema: &Schema) -> Vec<Row> {
+    let Placement { ancestors, root, orphan, .. } = placement;
+    let mut rows = Vec::with_capacity(ancestors.len() + 2);
+    let mut add = |pk: String, sort_key: &SortKey, kind| {
+        if let Ok(sk) = schema.sort_key(sort_key) {
+            rows.push(Row { key: ItemKey { pk, sk }, kind });
+        }
+    };
+    for (position, ancestor) in ancestors.iter().enumerate() {
+        let depth = position + 1;
+        let pk = schema.partition(&node.sibling(ancestor.clone()));
+        add(pk, &SortKey::Ancestor { depth, id: node.id.clone() }, Kind::Descendant { depth });
+    }
+    if let (Some(farthest), Some(path)) = (ancestors.last(), placement.path_key(node)) {
+        let pk = schema.partition(&node.sibling(farthest.clone()));
+        add(pk, &path, Kind::Descendant { depth: ancestors.len() });
+    }
+    if *root {
+        add(schema.roots_partition(node.tenant.as_ref()), &SortKey::Root(node.id.clone()), Kind::Root);
+    }
+    if let (true, Some(parent)) = (*orphan, ancestors.first()) {
+        let pk = schema.orphans_partition(&node.sibling(parent.clone()));
+        add(pk, &SortKey::Orphan(node.id.clone()), Kind::Orphan);
+    }
+    rows
+}
+
+impl Row {
+    /// The row as an item. Where it would pass 400 KB it is written without its copies, and says so.
+    #[must_use]
+    pub fn item(&self, node: &NodeRef, base: &BaseNode, settings: &Settings) -> Item {
+        let mut own = with_key(&self.key, &settings.schema);
+        own.insert(ID.into(), text(node.id.as_str()));
+        if let Kind::Descendant { depth } = self.kind {
+            own.insert(DEPTH.into(), number(depth));
+        }
+        if let (Kind::Descendant { .. } | Kind::Orphan, Some(parent)) = (&self.kind, &base.parent) {
+            own.insert(PARENT.into(), text(parent.as_str()));
+        }
+        match self.kind {
+            Kind::Orphan => own,
+            Kind::Descendant { .. } | Kind::Root => with_copies(own, &base.item, settings),
+        }
+    }
+}
+
+/// `own` with the attributes copied from `base`; without them, and marked, where both together pass 400 KB.
+pub(super) fn with_copies(mut own: Item, base: &Item, settings: &Settings) -> Item {
+    let copies = settings.copies(base);
+    if item_bytes(&own) + item_bytes(&copies) > ITEM_BYTES_MAX {
+        own.insert(TRUNCATED.into(), super::AttributeValue::Bool(true));
+    } else {
+        own.extend(copies);
+    }
+    own
+}
+
+/// The attributes of a row that [`row_parent`] and [`is_truncated`] are read from: to be asked for with any projection.
+pub const ROW_ATTRIBUTES: [&str; 2] = [PARENT, TRUNCATED];
+
+/// The parent of the node that an ancestor row or a path row is about.
+#[must_use]
+pub fn row_parent(row: &Item) -> Option<Id> {
+    text_of(row, PARENT).and_then(|id| Id::new(id).ok())
+}
+
+/// Whether a row, or a `v0_` copy, had no room for the attributes that it should carry.
+#[must_use]
+pub fn is_truncated(row: &Item) -> bool {
+    row.get(TRUNCATED) == Some(&super::AttributeValue::Bool(true))
+}
+
+/// The parent that an orphan's row waits for.
+#[must_use]
+pub fn orphan_row_parent(row: &Item) -> Option<&str> {
+    text_of(row, PARENT)
+}
+
+/// The node that an orphan's row is about.
+#[must_use]
+pub fn orphan_row_child(row: &Item) -> Option<Id> {
+    text_of(row, ID).and_then(|id| Id::new(id).ok())
+}

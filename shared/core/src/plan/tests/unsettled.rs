@@ -1,0 +1,164 @@
+//! What an invocation that died, or a touch, has left to do.
+
+use super::drawing::check;
+
+#[test]
+fn a_lineage_marked_rows_pending_puts_all_rows_even_for_a_touch() {
+    check(
+        "
+        D
+          V
+            d name=Folder rows_pending
+        ",
+        "touch d; touch d",
+        "
+        put V NODE#0001#d name=Folder
+        put D NODE#0002#d name=Folder
+        put D PATH#V#d name=Folder
+        settle V > D, path V/d
+        nothing
+        ",
+    );
+}
+
+#[test]
+fn an_rows_pending_mark_survives_a_second_move_by_touch() {
+    check(
+        "
+        D
+          III
+          V
+            d rows_pending
+        ",
+        "move V under III; touch d",
+        "
+        intent III > D, path III/V, stale_rows D NODE#0001#V + D PATH#V
+        put III NODE#0001#V
+        put D NODE#0002#V
+        put D PATH#III#V
+        delete D NODE#0001#V
+        delete D PATH#V
+        settle III > D, path III/V
+
+        intent V > III > D, path III/V/d, rows_pending, stale_rows D NODE#0002#d + D PATH#V#d
+        put V NODE#0001#d
+        put III NODE#0002#d
+        put D NODE#0003#d
+        put D PATH#III#V#d
+        delete D NODE#0002#d
+        delete D PATH#V#d
+        settle V > III > D, path III/V/d
+        ",
+    );
+}
+
+#[test]
+fn rows_that_an_earlier_placement_left_are_still_taken_away() {
+    check(
+        "
+        D
+          V
+            d stale_rows:III|NODE#0001#d stale_rows:D|PATH#III#d
+        ",
+        "touch d; touch d",
+        "
+        intent V > D, path V/d, rows_pending, stale_rows D PATH#III#d + III NODE#0001#d
+        put V NODE#0001#d
+        put D NODE#0002#d
+        put D PATH#V#d
+        delete D PATH#III#d
+        delete III NODE#0001#d
+        settle V > D, path V/d
+        nothing
+        ",
+    );
+}
+
+#[test]
+fn a_row_being_taken_away_that_is_wanted_again_is_put_and_not_deleted() {
+    check(
+        "
+        D
+          III
+          V
+            d stale_rows:III|NODE#0001#d
+        ",
+        "move d under III",
+        "
+        intent III > D, path III/d, stale_rows D PATH#V#d + V NODE#0001#d
+        put III NODE#0001#d
+        put D NODE#0002#d
+        put D PATH#III#d
+        delete D PATH#V#d
+        delete V NODE#0001#d
+        settle III > D, path III/d
+        ",
+    );
+}
+
+#[test]
+fn a_node_deleted_in_the_middle_of_a_move_loses_the_rows_of_both_places() {
+    check(
+        "
+        D
+          V
+            d stale_rows:III|NODE#0001#d
+        ",
+        "delete d",
+        "
+        delete D NODE#0002#d
+        delete D PATH#V#d
+        delete III NODE#0001#d
+        delete V NODE#0001#d
+        delete the lineage
+        ",
+    );
+}
+
+#[test]
+fn a_lineage_that_no_handler_wrote_is_written_anew() {
+    check(
+        "
+        D
+          V malformed
+        ",
+        "touch V",
+        "
+        intent D, path V, rows_pending
+        put D NODE#0001#V
+        put D PATH#V
+        settle D, path V
+        ",
+    );
+    check(
+        "
+        D
+          V malformed
+        ",
+        "delete V",
+        "delete the lineage",
+    );
+}
+
+#[test]
+fn an_rows_pending_mark_survives_a_users_own_move() {
+    // Should this invocation die after the intent, a touch may be what comes next: it has to put all rows.
+    check(
+        "
+        D
+          III
+          V
+            d rows_pending
+        ",
+        "move d under III",
+        "
+        intent III > D, path III/d, rows_pending, stale_rows D PATH#V#d + V NODE#0001#d
+        put III NODE#0001#d
+        put D NODE#0002#d
+        put D PATH#III#d
+        delete D PATH#V#d
+        delete V NODE#0001#d
+        settle III > D, path III/d
+        ",
+    );
+}

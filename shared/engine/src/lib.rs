@@ -1,0 +1,5 @@
+//! Runs the plans of `sapwood-core` on a table: the fan-out of stream records, and the reads and writes of the HTTP API.
+
+pub mod fanout;
+pub mod query;
+pub mod write;

@@ -1,0 +1,80 @@
+//! The way up.
+
+use std::collections::BTreeSet;
+
+use super::page::{Filling, entry_weight};
+use super::{Page, ReadError, Reader, Want};
+use sapwood_core::keys::{Id, ItemKey, NodeRef};
+use sapwood_core::model::{BaseNode, Item, Stored};
+use sapwood_table::{ReadOptions, RetryPolicy, Table};
+
+/// A node above another.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ancestor {
+    /// Its id.
+    pub id: Id,
+    /// How far above: 1 is the parent.
+    pub depth: usize,
+    /// Those of its attributes that were asked for; none where none were, or where it isn't there.
+    pub attributes: Option<Item>,
+}
+
+impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
+    /// A node's ancestors, nearest first, as its lineage names them. Their attributes cost a read each: they are read only
+    /// where some are asked for by name.
+    ///
+    /// # Errors
+    /// [`ReadError::Absent`], [`ReadError::Unreadable`], [`ReadError::Position`].
+    pub async fn ancestors(&self, node: &NodeRef, want: &Want) -> Result<Page<Ancestor>, ReadError> {
+        let schema = self.session.schema();
+        let [base, lineage] = [schema.node_key(node), schema.lineage_key(node)];
+        let reading = ReadOptions { strong: want.strong, attributes: None };
+        let mut read = self.session.get_many(&[base.clone(), lineage.clone()], &reading).await?;
+        self.base(node, read.remove(&base))?;
+        let stored = Stored::read(read.get(&lineage), schema);
+        let ancestors = stored.lineage().map(|lineage| lineage.placement.ancestors.clone()).unwrap_or_default();
+        let passed: usize = match &want.after {
+            None => 0,
+            Some(depth) => depth.parse().map_err(|_| ReadError::Position)?,
+        };
+        let depths = (passed + 1..).zip(ancestors.into_iter().skip(passed));
+        let shown: Vec<(usize, Id)> = depths.take(want.bounds.items_max + 1).collect();
+
+        let attributes = self.attributes_of(node, &shown, want).await?;
+        let mut filling = Filling::new(want.bounds);
+        for ((depth, id), (key, item)) in shown.into_iter().zip(attributes) {
+            let bytes = entry_weight(&key, item.as_ref().unwrap_or(&Item::new()));
+            let attributes = item.map(|item| want.fields.of_node(&item, schema));
+            if !filling.add(Ancestor { id, depth, attributes }, depth.to_string(), bytes) {
+                return Ok(filling.followed());
+            }
+        }
+        Ok(filling.last())
+    }
+
+    /// The base records of ancestors, in their order.
+    async fn attributes_of(
+        &self,
+        node: &NodeRef,
+        ancestors: &[(usize, Id)],
+        want: &Want,
+    ) -> Result<Vec<(ItemKey, Option<Item>)>, ReadError> {
+        let schema = self.session.schema();
+        let of = |id: &Id| node.sibling(id.clone());
+        let keys: Vec<ItemKey> = ancestors.iter().map(|(_, id)| schema.node_key(&of(id))).collect();
+        if want.fields.names().is_none() {
+            return Ok(keys.into_iter().map(|key| (key, None)).collect());
+        }
+        let placing = self.placing_attributes();
+        let reading = want.fields.reading(want.strong, placing.iter().map(String::as_str), schema);
+        // BatchGetItem takes distinct keys, whatever a lineage names.
+        let distinct: Vec<ItemKey> = keys.iter().collect::<BTreeSet<_>>().into_iter().cloned().collect();
+        let read = self.session.get_many(&distinct, &reading).await?;
+        let readable = |(key, (_, id)): (ItemKey, &(usize, Id))| {
+            let item = read.get(&key).filter(|item| BaseNode::read((*item).clone(), &of(id), schema).is_ok());
+            let item = item.cloned();
+            (key, item)
+        };
+        Ok(keys.into_iter().zip(ancestors).map(readable).collect())
+    }
+}

@@ -1,0 +1,90 @@
+//! Which attributes of the user's own an answer shows.
+
+use std::collections::BTreeSet;
+
+use super::ReadError;
+use sapwood_core::keys::Schema;
+use sapwood_core::model::Item;
+use sapwood_table::ReadOptions;
+
+/// Most names, so that an expression of them keeps within DynamoDB's 4 KB.
+const NAMES_MAX: usize = 100;
+
+/// Longest name that an expression can have ([AWS: constraints][aws]).
+///
+/// [aws]: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html
+const NAME_BYTES_MAX: usize = 255;
+
+/// Which attributes of the user's own an answer shows: all of them, or those of these names. Key attributes and names that
+/// begin with `_` are never among them, a node's `parent` and `segment` neither: an answer has them elsewhere.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Fields(Option<BTreeSet<String>>);
+
+impl Fields {
+    /// All of them.
+    #[must_use]
+    pub fn all() -> Self {
+        Self(None)
+    }
+
+    /// Those of these names.
+    ///
+    /// # Errors
+    /// [`ReadError::Parameter`] for more than 100 names, or one that is empty or longer than 255 bytes.
+    pub fn only(names: impl IntoIterator<Item = String>) -> Result<Self, ReadError> {
+        let names: BTreeSet<String> = names.into_iter().collect();
+        let refuse = |reason| Err(ReadError::Parameter { parameter: "fields", reason });
+        if names.len() > NAMES_MAX {
+            return refuse("name at most 100 attributes");
+        }
+        if names.iter().any(String::is_empty) {
+            return refuse("write the names of attributes with commas between, and nothing else");
+        }
+        if names.iter().any(|name| name.len() > NAME_BYTES_MAX) {
+            return refuse("an attribute's name has at most 255 bytes here");
+        }
+        Ok(Self(Some(names)))
+    }
+
+    /// The names, in their order; none where all attributes are shown.
+    pub fn names(&self) -> Option<impl Iterator<Item = &str>> {
+        self.0.as_ref().map(|names| names.iter().map(String::as_str))
+    }
+
+    /// ReadOptions these, and what the answer itself is made of.
+    pub(super) fn reading<'a>(
+        &self,
+        strong: bool,
+        own: impl IntoIterator<Item = &'a str>,
+        schema: &Schema,
+    ) -> ReadOptions {
+        let shown = |names: &BTreeSet<String>| {
+            let users = names.iter().filter(|name| !is_reserved(name, schema)).cloned();
+            users.chain(own.into_iter().map(str::to_owned)).collect()
+        };
+        ReadOptions { strong, attributes: self.0.as_ref().map(shown) }
+    }
+
+    /// These of a node's own attributes.
+    #[must_use]
+    pub fn of_node(&self, item: &Item, schema: &Schema) -> Item {
+        let names = schema.names();
+        let mut attributes = self.of_revision(item, schema);
+        attributes.remove(&names.parent);
+        attributes.remove(&names.segment);
+        attributes
+    }
+
+    /// These of a revision's own attributes: to it, `parent` is a name like any other.
+    #[must_use]
+    pub fn of_revision(&self, item: &Item, schema: &Schema) -> Item {
+        let shown =
+            |name: &String| !is_reserved(name, schema) && self.0.as_ref().is_none_or(|names| names.contains(name));
+        item.iter().filter(|(name, _)| shown(name)).map(|(name, value)| (name.clone(), value.clone())).collect()
+    }
+}
+
+fn is_reserved(name: &str, schema: &Schema) -> bool {
+    let names = schema.names();
+    name.starts_with('_') || name == names.partition_key || name == names.sort_key
+}

@@ -1,0 +1,53 @@
+//! The reads of the HTTP API, and their cursors.
+//!
+//! A [`Reader`] answers one request. Lists come in pages: a page ends where its [`Bounds`] or a page of DynamoDB's does, and
+//! names the [position](Page::next) to go on after, which `sapwood-http` seals for a client. A position is named only where
+//! something follows, so that no client ever gets an empty page for it, unless the rest was deleted meanwhile.
+//!
+//! Lists are what the derived rows say. Rows that can't be read (somebody else's, whatever they are) are passed over.
+
+mod ancestors;
+mod below;
+mod chain;
+mod error;
+mod fields;
+mod node;
+mod page;
+mod path;
+mod revisions;
+mod roots;
+mod status;
+mod topic;
+mod tree;
+mod weight;
+
+pub use ancestors::Ancestor;
+pub use below::{Below, Window};
+pub use error::ReadError;
+pub use fields::Fields;
+pub use node::Stamps;
+pub use page::{Bounds, Page, Want};
+pub use path::{AtPath, Within};
+pub use revisions::{Order, Revision};
+pub use roots::Root;
+pub use status::Status;
+pub use tree::Tree;
+pub use weight::weight;
+
+use sapwood_core::model::Settings;
+use sapwood_table::{RetryPolicy, Session, Table};
+
+/// What reads: a session on a table, and how that is kept.
+#[derive(Debug)]
+pub struct Reader<'a, T, P> {
+    session: &'a Session<'a, T, P>,
+    settings: &'a Settings,
+}
+
+impl<'a, T: Table, P: RetryPolicy> Reader<'a, T, P> {
+    /// A reader of this table.
+    #[must_use]
+    pub fn new(session: &'a Session<'a, T, P>, settings: &'a Settings) -> Self {
+        Self { session, settings }
+    }
+}

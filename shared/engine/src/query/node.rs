@@ -1,0 +1,66 @@
+//! One node, and who wrote it.
+
+use std::collections::BTreeSet;
+
+use super::{ReadError, Reader};
+use sapwood_core::keys::NodeRef;
+use sapwood_core::model::{AttributeValue, BaseNode, CREATED_AT, CREATED_BY, Item, UPDATED_AT, UPDATED_BY};
+use sapwood_table::{ReadOptions, RetryPolicy, Table};
+
+/// Who had the API write a base record, and when; nothing where another client has written it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Stamps {
+    /// When it was made.
+    pub created_at: Option<String>,
+    /// Who had it made.
+    pub created_by: Option<String>,
+    /// When it was last written.
+    pub updated_at: Option<String>,
+    /// Who had it written last.
+    pub updated_by: Option<String>,
+}
+
+/// The attributes that [`Stamps`] are read from.
+pub(super) const STAMPS: [&str; 4] = [CREATED_AT, CREATED_BY, UPDATED_AT, UPDATED_BY];
+
+impl Stamps {
+    pub(super) fn read(item: &Item) -> Self {
+        let [created_at, created_by, updated_at, updated_by] = STAMPS.map(|name| match item.get(name) {
+            Some(AttributeValue::S(text)) => Some(text.clone()),
+            _ => None,
+        });
+        Self { created_at, created_by, updated_at, updated_by }
+    }
+}
+
+impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
+    /// A node's base record, whole.
+    ///
+    /// # Errors
+    /// [`ReadError::Absent`] and [`ReadError::Unreadable`]; [`ReadError::Table`] as everywhere.
+    pub async fn node(&self, node: &NodeRef, strong: bool) -> Result<BaseNode, ReadError> {
+        let reading = ReadOptions { strong, attributes: None };
+        let item = self.session.get(&self.session.schema().node_key(node), &reading).await?;
+        self.base(node, item)
+    }
+
+    /// The base record in an item.
+    pub(super) fn base(&self, node: &NodeRef, item: Option<Item>) -> Result<BaseNode, ReadError> {
+        let item = item.ok_or(ReadError::Absent { what: "node" })?;
+        BaseNode::read(item, node, self.session.schema()).map_err(ReadError::Unreadable)
+    }
+
+    /// Nothing, where there is such a node; for lists that turned out empty.
+    pub(super) async fn check_node(&self, node: &NodeRef, strong: bool) -> Result<(), ReadError> {
+        let schema = self.session.schema();
+        let reading = ReadOptions { strong, attributes: Some(self.placing_attributes()) };
+        let item = self.session.get(&schema.node_key(node), &reading).await?;
+        self.base(node, item).map(drop)
+    }
+
+    /// The attributes that say where a node belongs.
+    pub(super) fn placing_attributes(&self) -> BTreeSet<String> {
+        let names = self.session.schema().names();
+        [names.parent.clone(), names.segment.clone()].into()
+    }
+}

@@ -1,0 +1,130 @@
+//! What is at a path below a root, and below that.
+
+use super::page::{Listing, PassedOver};
+use super::{Page, ReadError, Reader, Want};
+use sapwood_core::keys::{Id, KeyError, NodeRef, SortKey, SortRange};
+use sapwood_core::model::{Item, ROW_ATTRIBUTES, is_truncated, row_parent};
+use sapwood_table::{RetryPolicy, Table};
+
+/// A node at a path.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AtPath {
+    /// Its id.
+    pub id: Id,
+    /// Its parent.
+    pub parent: Option<Id>,
+    /// Its path: the segments below the root, its own last.
+    pub path: Vec<String>,
+    /// Those of its attributes that rows carry.
+    pub attributes: Item,
+    /// Whether its row had no room for them.
+    pub truncated: bool,
+}
+
+/// Which paths below a root are wanted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Within {
+    segments: Vec<String>,
+    max_depth: Option<usize>,
+    from: Option<String>,
+    to: Option<String>,
+}
+
+impl Within {
+    /// The nodes at a path (several, where explicit segments are the same), each followed by what is below it, to
+    /// `max_depth` levels below; without segments, all that is below the root. With `from` or `to` only what is below that
+    /// path, where the next segment lies between the two, both included, in the order of their bytes.
+    ///
+    /// # Errors
+    /// [`ReadError::Parameter`] where that can't be.
+    pub fn new(
+        segments: Vec<String>,
+        max_depth: Option<usize>,
+        from: Option<String>,
+        to: Option<String>,
+    ) -> Result<Self, ReadError> {
+        let refuse = |parameter, reason| Err(ReadError::Parameter { parameter, reason });
+        let has_range = from.is_some() || to.is_some();
+        if max_depth == Some(0) && (has_range || segments.is_empty()) {
+            return refuse("max_depth", "what is asked for is below that path: say 1 or more");
+        }
+        if let (Some(from), Some(to)) = (&from, &to)
+            && from > to
+        {
+            return refuse("to", "say a segment that doesn't sort before `from`");
+        }
+        Ok(Self { segments, max_depth, from, to })
+    }
+
+    /// The path.
+    #[must_use]
+    pub fn segments(&self) -> &[String] {
+        &self.segments
+    }
+
+    /// How many levels below it.
+    #[must_use]
+    pub fn max_depth(&self) -> Option<usize> {
+        self.max_depth
+    }
+
+    /// The first next segment, and the last.
+    #[must_use]
+    pub fn bounds(&self) -> (Option<&str>, Option<&str>) {
+        (self.from.as_deref(), self.to.as_deref())
+    }
+}
+
+impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
+    /// What is at a path below a root and below that, each node followed by what is below it. `root` is the farthest
+    /// ancestor that a path counts from: a node without a parent, or one that isn't there and that orphans wait for.
+    ///
+    /// # Errors
+    /// [`ReadError::Absent`] where nothing is found, nor a node of the root's id; [`ReadError::Key`] for a path that no node
+    /// can have; [`ReadError::SwitchedOff`], [`ReadError::Position`].
+    pub async fn paths(&self, root: &NodeRef, within: &Within, want: &Want) -> Result<Page<AtPath>, ReadError> {
+        if !self.settings.path_rows {
+            return Err(ReadError::SwitchedOff { what: "path", variable: "PATH_ROWS" });
+        }
+        let schema = self.session.schema();
+        let segments_max = within.max_depth.map(|depth| within.segments.len().saturating_add(depth));
+        let listing = Listing {
+            pk: schema.partition(root),
+            range: self.path_range(within)?,
+            passed_over: segments_max.map_or(PassedOver::Nothing, PassedOver::Deeper),
+            descending: false,
+            across_pages: false,
+            own: ROW_ATTRIBUTES.into(),
+        };
+        let page = self
+            .list(&listing, want, |key, item| {
+                let SortKey::Path { segments, id } = schema.parse_sort_key(&key.sk)? else { return None };
+                if segments_max.is_some_and(|max| segments.len() > max) {
+                    return None;
+                }
+                let id = id.or_else(|| Id::new(segments.last()?).ok())?;
+                let attributes = want.fields.of_node(item, schema);
+                let parent = row_parent(item);
+                Some(AtPath { id, parent, path: segments, attributes, truncated: is_truncated(item) })
+            })
+            .await?;
+        if page.items.is_empty() && want.after.is_none() {
+            self.check_node(root, want.strong).await?;
+        }
+        Ok(page)
+    }
+
+    fn path_range(&self, within: &Within) -> Result<SortRange, ReadError> {
+        let schema = self.session.schema();
+        let Within { segments, max_depth, from, to } = within;
+        let at = |parameter| move |source: KeyError| ReadError::Key { parameter, source };
+        if from.is_some() || to.is_some() || segments.is_empty() {
+            let parameter = if from.is_some() { "from" } else { "to" };
+            schema.path_between(segments, from.as_deref(), to.as_deref()).map_err(at(parameter))
+        } else if *max_depth == Some(0) {
+            schema.path_alone(segments).map_err(at("path"))
+        } else {
+            schema.path_range(segments).map_err(at("path"))
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! Revisions, and the copies of the newest.
+
+use std::collections::BTreeSet;
+
+use super::node::STAMPS;
+use super::page::{Listing, PassedOver};
+use super::{Page, ReadError, Reader, Stamps, Want};
+use sapwood_core::keys::{ItemKey, KeyError, NodeRef, SortKey, Version};
+use sapwood_core::model::{AttributeValue, Item, Latest, VERSION, is_truncated};
+use sapwood_table::{Query, ReadOptions, RetryPolicy, Table};
+
+/// A revision, or the copy of a topic's newest.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Revision {
+    /// Its topic.
+    pub topic: String,
+    /// Its number.
+    pub version: Version,
+    /// The user's own attributes.
+    pub attributes: Item,
+    /// Who wrote it, and when. A copy doesn't say.
+    pub stamps: Stamps,
+    /// Whether it is a copy that had no room for the attributes.
+    pub truncated: bool,
+}
+
+/// Which end of a history comes first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Order {
+    /// The newest.
+    #[default]
+    Descending,
+    /// The oldest.
+    Ascending,
+}
+
+impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
+    /// The newest revisions of the topics that begin so, by topic: their copies.
+    ///
+    /// # Errors
+    /// [`ReadError::Absent`] where there is neither the node nor any revision of it; [`ReadError::Key`] for a prefix that no
+    /// topic can have; [`ReadError::Position`].
+    pub async fn latest_of_all(
+        &self,
+        node: &NodeRef,
+        topic_prefix: &str,
+        want: &Want,
+    ) -> Result<Page<Revision>, ReadError> {
+        let schema = self.session.schema();
+        let range =
+            schema.latest_range(topic_prefix).map_err(|source| ReadError::Key { parameter: "topic_prefix", source })?;
+        let listing = self.revision_listing(node, range, PassedOver::Nothing, Order::Ascending);
+        let page = self.list(&listing, want, |key, item| self.copy(want, key, item)).await?;
+        self.check_versions(node, &page, want).await?;
+        Ok(page)
+    }
+
+    /// The newest revision of one topic: its copy.
+    ///
+    /// # Errors
+    /// [`ReadError::Absent`]; [`ReadError::Key`] for an impossible topic.
+    pub async fn latest(&self, latest: &Latest, want: &Want) -> Result<Revision, ReadError> {
+        let key = latest.key(self.settings).map_err(topic_at_fault)?;
+        let item = self.session.get(&key, &self.revision_reading(want)).await?;
+        item.and_then(|item| self.copy(want, &key, &item)).ok_or(ReadError::Absent { what: "topic" })
+    }
+
+    /// The revisions of all topics: by version, and those of one version by topic.
+    ///
+    /// # Errors
+    /// [`ReadError::Absent`] where there is neither the node nor any revision of it; [`ReadError::Position`].
+    pub async fn revisions(&self, node: &NodeRef, order: Order, want: &Want) -> Result<Page<Revision>, ReadError> {
+        let listing = self.history(node, order)?;
+        let page = self.list(&listing, want, |key, item| self.own_revision(want, key, item)).await?;
+        self.check_versions(node, &page, want).await?;
+        Ok(page)
+    }
+
+    /// One revision.
+    ///
+    /// # Errors
+    /// [`ReadError::Absent`]; [`ReadError::Key`] for an impossible topic.
+    pub async fn revision(&self, latest: &Latest, version: Version, want: &Want) -> Result<Revision, ReadError> {
+        let key = latest.revision_key(version, self.settings).map_err(topic_at_fault)?;
+        let item = self.session.get(&key, &self.revision_reading(want)).await?;
+        item.and_then(|item| self.own_revision(want, &key, &item)).ok_or(ReadError::Absent { what: "revision" })
+    }
+
+    /// All revisions of a node. The copies in between are passed over.
+    pub(super) fn history(&self, node: &NodeRef, order: Order) -> Result<Listing<'static>, ReadError> {
+        let schema = self.session.schema();
+        let copies = schema.latest_range("").map_err(topic_at_fault)?;
+        Ok(self.revision_listing(node, schema.revision_range(), PassedOver::Range(copies), order))
+    }
+
+    fn revision_listing(
+        &self,
+        node: &NodeRef,
+        range: sapwood_core::keys::SortRange,
+        passed_over: PassedOver,
+        order: Order,
+    ) -> Listing<'static> {
+        let pk = self.session.schema().partition(node);
+        Listing {
+            pk,
+            range,
+            passed_over,
+            descending: order == Order::Descending,
+            across_pages: false,
+            own: revision_own().collect(),
+        }
+    }
+
+    pub(super) fn revision_reading(&self, want: &Want) -> ReadOptions {
+        want.fields.reading(want.strong, revision_own(), self.session.schema())
+    }
+
+    fn copy(&self, want: &Want, key: &ItemKey, item: &Item) -> Option<Revision> {
+        let SortKey::Latest { topic } = self.session.schema().parse_sort_key(&key.sk)? else { return None };
+        Some(self.shown(want, topic, copied_version(item)?, item))
+    }
+
+    pub(super) fn own_revision(&self, want: &Want, key: &ItemKey, item: &Item) -> Option<Revision> {
+        let SortKey::Revision { version, topic } = self.session.schema().parse_sort_key(&key.sk)? else { return None };
+        Some(self.shown(want, topic, version, item))
+    }
+
+    fn shown(&self, want: &Want, topic: String, version: Version, item: &Item) -> Revision {
+        let attributes = want.fields.of_revision(item, self.session.schema());
+        Revision { topic, version, attributes, stamps: Stamps::read(item), truncated: is_truncated(item) }
+    }
+
+    /// Nothing, where a list is not empty, or there is such a node, or any revision of it: revisions need no node.
+    pub(super) async fn check_versions<R>(&self, node: &NodeRef, page: &Page<R>, want: &Want) -> Result<(), ReadError> {
+        if !page.items.is_empty() || want.after.is_some() {
+            return Ok(());
+        }
+        match self.check_node(node, want.strong).await {
+            Err(ReadError::Absent { .. }) => {}
+            found => return found,
+        }
+        let schema = self.session.schema();
+        let query = Query {
+            pk: schema.partition(node),
+            range: schema.revision_range(),
+            after: None,
+            limit: 1,
+            descending: false,
+            reading: ReadOptions { strong: want.strong, attributes: Some(BTreeSet::new()) },
+        };
+        match self.session.query(&query).await?.items.is_empty() {
+            true => Err(ReadError::Absent { what: "node, nor any revision of it" }),
+            false => Ok(()),
+        }
+    }
+}
+
+/// The attributes that the answer itself is made of.
+fn revision_own() -> impl Iterator<Item = &'static str> {
+    STAMPS.into_iter().chain([VERSION]).chain(sapwood_core::model::ROW_ATTRIBUTES)
+}
+
+pub(super) fn topic_at_fault(source: KeyError) -> ReadError {
+    ReadError::Key { parameter: "topic", source }
+}
+
+/// Which revision a copy is of.
+pub(super) fn copied_version(copy: &Item) -> Option<Version> {
+    match Latest::version_of(copy)? {
+        AttributeValue::N(number) => Version::new(number.parse().ok()?).ok(),
+        _ => None,
+    }
+}

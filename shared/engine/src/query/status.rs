@@ -1,0 +1,144 @@
+//! Whether what is derived says what the base record says.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Order, ReadError, Reader, Want};
+use sapwood_core::keys::{ItemKey, NodeRef, Version};
+use sapwood_core::model::{BaseNode, Item, Latest, Lineage, Placement, Row, Stored, rows};
+use sapwood_core::plan::{Rules, placement};
+use sapwood_table::{ReadOptions, RetryPolicy, Table, TableError};
+
+/// What the fan-out has still to do for a node, or for a topic of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Status {
+    /// Whether the node is there. What isn't there is up to date when nothing is left of it.
+    pub is_there: bool,
+    /// How many ancestors it has, by the base records above it.
+    pub ancestors: usize,
+    /// Rows (and the lineage, or a topic's copy) that should be there and aren't.
+    pub missing: usize,
+    /// Rows (and the lineage, or a topic's copy) that are there and shouldn't be, or say something else.
+    pub stale: usize,
+}
+
+impl Status {
+    /// Whether there is nothing left to do.
+    #[must_use]
+    pub fn is_up_to_date(&self) -> bool {
+        self.missing + self.stale == 0
+    }
+}
+
+impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
+    /// What the fan-out has still to do for a node, its own rows alone: three round trips at most where the nodes above it
+    /// are where its lineage has them. All is read strongly.
+    ///
+    /// # Errors
+    /// [`ReadError::Table`] and no other: a node that isn't there has a status.
+    pub async fn status(&self, node: &NodeRef) -> Result<Status, ReadError> {
+        let schema = self.session.schema();
+        let [base_key, lineage_key] = [schema.node_key(node), schema.lineage_key(node)];
+        let mut read = self.session.get_many(&[base_key.clone(), lineage_key.clone()], &ReadOptions::default()).await?;
+        let stored = Stored::read(read.get(&lineage_key), schema);
+        let base = read.remove(&base_key).and_then(|item| BaseNode::read(item, node, schema).ok());
+        let wanted = match &base {
+            None => None,
+            Some(base) => {
+                let parent = self.chain(node, base, &stored).await?.parent();
+                Some(placement(node, base, parent.as_ref(), self.settings, Rules::default()))
+            }
+        };
+        let mut status = self.rows_status(node, base.as_ref(), wanted.as_ref(), stored.lineage()).await?;
+        match (&wanted, &stored) {
+            (Some(_), Stored::Absent | Stored::Malformed) => status.missing += 1,
+            (Some(wanted), Stored::Lineage(lineage)) if lineage.placement != *wanted || !lineage.is_settled() => {
+                status.stale += 1;
+            }
+            // One that names no row says nothing any more: it is about to go, or to expire.
+            (None, Stored::Lineage(lineage)) if !names_nothing(lineage) => status.stale += 1,
+            _ => {}
+        }
+        Ok(status)
+    }
+
+    async fn rows_status(
+        &self,
+        node: &NodeRef,
+        base: Option<&BaseNode>,
+        wanted: Option<&Placement>,
+        lineage: Option<&Lineage>,
+    ) -> Result<Status, TableError> {
+        let schema = self.session.schema();
+        let named = |placement: &Placement| rows(placement, node, schema);
+        let wanted_rows: BTreeMap<ItemKey, Row> =
+            wanted.map(named).unwrap_or_default().into_iter().map(|row| (row.key.clone(), row)).collect();
+        let mut keys: BTreeSet<ItemKey> = wanted_rows.keys().cloned().collect();
+        if let Some(lineage) = lineage {
+            keys.extend(named(&lineage.placement).into_iter().map(|row| row.key));
+            keys.extend(lineage.stale_rows.iter().cloned());
+        }
+        let keys: Vec<ItemKey> = keys.into_iter().collect();
+        let read = self.session.get_many(&keys, &ReadOptions::default()).await?;
+        let ancestors = wanted.map_or(0, |wanted| wanted.ancestors.len());
+        let mut status = Status { is_there: base.is_some(), ancestors, ..Status::default() };
+        for key in &keys {
+            let want = wanted_rows.get(key).zip(base).map(|(row, base)| row.item(node, base, self.settings));
+            status.compare(want.as_ref(), read.get(key));
+        }
+        Ok(status)
+    }
+
+    /// What the fan-out has still to do for a topic after a write of one of its revisions: its copy is that of the newest
+    /// revision. Two reads and one round trip where that revision is there; where it was deleted the newest is looked for.
+    ///
+    /// # Errors
+    /// [`ReadError::Key`] for an impossible topic.
+    pub async fn latest_status(&self, latest: &Latest, written: Version) -> Result<Status, ReadError> {
+        let at_fault = super::revisions::topic_at_fault;
+        let copy_key = latest.key(self.settings).map_err(at_fault)?;
+        let key = latest.revision_key(written, self.settings).map_err(at_fault)?;
+        let mut read = self.session.get_many(&[copy_key.clone(), key.clone()], &ReadOptions::default()).await?;
+        let copy = read.remove(&copy_key);
+        let copied = copy.as_ref().and_then(super::revisions::copied_version);
+        let mut status = Status { is_there: copy.is_some(), ..Status::default() };
+        if let Some(revision) = read.remove(&key) {
+            if copied.is_none_or(|copied| copied <= written) {
+                let want = Latest::copy(&copy_key, written, &revision, self.settings);
+                status.compare(Some(&want), copy.as_ref());
+            }
+            return Ok(status);
+        }
+        let bounds = super::Bounds::items(1);
+        let want = Want { strong: true, bounds, ..Want::default() };
+        let newest = match self.topic(latest, Order::Descending, &want).await {
+            Ok(page) => page.items.into_iter().next().map(|revision| revision.version),
+            Err(ReadError::Absent { .. }) => None,
+            Err(error) => return Err(error),
+        };
+        let revision = match newest {
+            None => None,
+            Some(version) => {
+                let key = latest.revision_key(version, self.settings).map_err(at_fault)?;
+                let revision = self.session.get(&key, &ReadOptions::default()).await?;
+                revision.map(|revision| Latest::copy(&copy_key, version, &revision, self.settings))
+            }
+        };
+        status.compare(revision.as_ref(), copy.as_ref());
+        Ok(status)
+    }
+}
+
+impl Status {
+    fn compare(&mut self, want: Option<&Item>, found: Option<&Item>) {
+        match (want, found) {
+            (Some(_), None) => self.missing += 1,
+            (None, Some(_)) => self.stale += 1,
+            (Some(want), Some(found)) if want != found => self.stale += 1,
+            _ => {}
+        }
+    }
+}
+
+fn names_nothing(lineage: &Lineage) -> bool {
+    lineage.placement == Placement::default() && lineage.is_settled()
+}

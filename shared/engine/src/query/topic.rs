@@ -1,0 +1,222 @@
+//! The history of one topic.
+//!
+//! The keys of a history begin with the version, so that the revisions of one topic lie among those of all others. Where
+//! the topic has a fair share of what is read they are picked out of the node's history, by Query; where it has less,
+//! they are read by their numbers, [`NUMBERS_MAX`] at a time, beginning with the version that the topic's copy names. Numbers that
+//! aren't there (gaps are allowed) lead back to the history. A page begins in the way that the one before ended in.
+
+use std::collections::BTreeMap;
+
+use super::page::{Filling, Listing, entry_weight};
+use super::revisions::{copied_version, topic_at_fault};
+use super::{Order, Page, ReadError, Reader, Revision, Want};
+use sapwood_core::keys::{ItemKey, SortKey, Version};
+use sapwood_core::model::{Item, Latest, key_of};
+use sapwood_table::{BATCH_GET_KEYS_MAX, RetryPolicy, Table};
+
+/// Fewest and most numbers that are read at once.
+const NUMBERS_MIN: usize = 10;
+const NUMBERS_MAX: usize = BATCH_GET_KEYS_MAX;
+
+/// Fewest rows of a history that are read at once: enough to tell a topic's share.
+const ROWS_MIN: usize = 100;
+
+/// One row in so many must be the topic's: where it is fewer, reading it by number (half a unit each) takes fewer units.
+const SHARE: usize = 8;
+
+/// Where the reading of a topic stands, and in which way it goes on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Standing {
+    /// In the node's history, after this sort key.
+    Rows(Option<String>),
+    /// At this number, which is the next to be read.
+    Number(u32),
+}
+
+impl Standing {
+    fn read(position: &str) -> Option<Self> {
+        match position.split_at_checked(1)? {
+            ("r", after) => Some(Self::Rows(Some(after.to_owned()))),
+            ("n", number) => number.parse().ok().map(Self::Number),
+            _ => None,
+        }
+    }
+
+    fn text(&self) -> String {
+        match self {
+            Self::Rows(after) => format!("r{}", after.as_deref().unwrap_or_default()),
+            Self::Number(number) => format!("n{number}"),
+        }
+    }
+}
+
+/// One topic that is being read.
+struct Reading<'q> {
+    latest: &'q Latest,
+    order: Order,
+    want: &'q Want,
+    history: Listing<'static>,
+    filling: Filling<Revision>,
+    is_full: bool,
+}
+
+impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
+    /// The revisions of one topic, by version. One that was appended a moment ago, and isn't copied yet, can be missing
+    /// where its number is over 100 past the copy's.
+    ///
+    /// # Errors
+    /// [`ReadError::Absent`] where there is neither the node nor any revision of it; [`ReadError::Key`] for an impossible
+    /// topic; [`ReadError::Position`].
+    pub async fn topic(&self, latest: &Latest, order: Order, want: &Want) -> Result<Page<Revision>, ReadError> {
+        latest.key(self.settings).map_err(topic_at_fault)?;
+        let history = self.history(&latest.node, order)?;
+        let mut standing = match &want.after {
+            None => Some(Standing::Rows(None)),
+            Some(position) => Some(Standing::read(position).ok_or(ReadError::Position)?),
+        };
+        if let Some(Standing::Rows(Some(after))) = &standing
+            && !history.holds(after)
+        {
+            return Err(ReadError::Position);
+        }
+        let filling = Filling::new(want.bounds);
+        let mut reading = Reading { latest, order, want, history, filling, is_full: false };
+        while let Some(at) = standing {
+            standing = match at {
+                Standing::Rows(after) => self.read_rows(&mut reading, after).await?,
+                Standing::Number(number) => self.read_numbers(&mut reading, number).await?,
+            };
+            if reading.is_full {
+                return Ok(reading.filling.followed());
+            }
+        }
+        let page = reading.filling.last();
+        self.check_versions(&latest.node, &page, want).await?;
+        Ok(page)
+    }
+
+    /// Reads a page of the node's history. Returns how to go on.
+    async fn read_rows(&self, reading: &mut Reading<'_>, after: Option<String>) -> Result<Option<Standing>, ReadError> {
+        let schema = self.session.schema();
+        let limit = reading.filling.missing().max(ROWS_MIN);
+        let page = self.session.query(&reading.history.query(after, limit, reading.want, schema)).await?;
+        let (mut revisions, mut ours) = (0, 0);
+        for item in &page.items {
+            let Some(key) = key_of(item, schema) else { continue };
+            let Some(revision) = self.own_revision(reading.want, &key, item) else { continue };
+            revisions += 1;
+            if revision.topic == reading.latest.topic {
+                ours += 1;
+                reading.add(revision, &Standing::Rows(Some(key.sk.clone())), &key, item);
+            }
+        }
+        let Some(next) = page.next else { return Ok(None) };
+        // Copies say nothing of a topic's share.
+        if !reading.is_full
+            && ours * SHARE < revisions
+            && let Some(number) = reading.number_after(&next, schema)
+        {
+            return Ok(Some(Standing::Number(self.number_to_begin_at(reading, number).await?)));
+        }
+        Ok(Some(Standing::Rows(Some(reading.history.past(next, schema)))))
+    }
+
+    /// From the newest end: the number to begin at, which is `at` at the most. Numbers past the copy's that are there
+    /// already count, as long as they come within a hundred of one another.
+    async fn number_to_begin_at(&self, reading: &Reading<'_>, at: u32) -> Result<u32, ReadError> {
+        if reading.order == Order::Ascending {
+            return Ok(at);
+        }
+        let mut top = self.copied_number(reading).await?;
+        while top < at {
+            let found = self.read_batch(reading, top + 1, top.saturating_add(NUMBERS_MAX as u32).min(at)).await?;
+            match found.keys().next_back() {
+                Some(newest) => top = newest.number(),
+                None => break,
+            }
+        }
+        Ok(at.min(top))
+    }
+
+    /// The number that the topic's copy names; 0 where there is none.
+    async fn copied_number(&self, reading: &Reading<'_>) -> Result<u32, ReadError> {
+        let key = reading.latest.key(self.settings).map_err(topic_at_fault)?;
+        let copy = self.session.get(&key, &self.revision_reading(reading.want)).await?;
+        Ok(copy.as_ref().and_then(copied_version).map_or(0, Version::number))
+    }
+
+    /// Reads the next numbers. Returns how to go on.
+    async fn read_numbers(&self, reading: &mut Reading<'_>, number: u32) -> Result<Option<Standing>, ReadError> {
+        let count = reading.filling.missing().clamp(NUMBERS_MIN, NUMBERS_MAX) as u32;
+        let (low, high) = match reading.order {
+            Order::Descending => (number.saturating_sub(count - 1).max(1), number),
+            Order::Ascending => (number, number.saturating_add(count - 1).min(Version::MAX)),
+        };
+        if low > high || number == 0 {
+            return Ok(None);
+        }
+        let found = self.read_batch(reading, low, high).await?;
+        let is_empty = found.is_empty();
+        let mut found: Vec<(Version, (ItemKey, Item))> = found.into_iter().collect();
+        if reading.order == Order::Descending {
+            found.reverse();
+        }
+        for (version, (key, item)) in found {
+            let Some(revision) = self.own_revision(reading.want, &key, &item) else { continue };
+            reading.add(revision, &Standing::Number(reading.following(version.number())), &key, &item);
+        }
+        let last = if reading.order == Order::Descending { low } else { high };
+        if !is_empty {
+            return Ok(Some(Standing::Number(reading.following(last))));
+        }
+        if reading.order == Order::Ascending && number > self.copied_number(reading).await? {
+            return Ok(None);
+        }
+        // A gap: the history leads to what is past it.
+        let edge = Version::new(last.into()).ok().and_then(|v| reading.latest.revision_key(v, self.settings).ok());
+        Ok(edge.map(|key| Standing::Rows(Some(key.sk))))
+    }
+
+    /// The revisions of these numbers that are there.
+    async fn read_batch(
+        &self,
+        reading: &Reading<'_>,
+        low: u32,
+        high: u32,
+    ) -> Result<BTreeMap<Version, (ItemKey, Item)>, ReadError> {
+        let versions = (low..=high).filter_map(|number| Version::new(number.into()).ok());
+        let keys = versions.map(|version| Ok((reading.latest.revision_key(version, self.settings)?, version)));
+        // A topic of the longest name has no number of more digits.
+        let keys: BTreeMap<ItemKey, Version> = keys.filter_map(Result::<_, sapwood_core::keys::KeyError>::ok).collect();
+        let wanted: Vec<ItemKey> = keys.keys().cloned().collect();
+        let found = self.session.get_many(&wanted, &self.revision_reading(reading.want)).await?;
+        Ok(found.into_iter().filter_map(|(key, item)| Some((*keys.get(&key)?, (key, item)))).collect())
+    }
+}
+
+impl Reading<'_> {
+    fn add(&mut self, revision: Revision, after: &Standing, key: &ItemKey, item: &Item) {
+        self.is_full = self.is_full || !self.filling.add(revision, after.text(), entry_weight(key, item));
+    }
+
+    fn following(&self, number: u32) -> u32 {
+        match self.order {
+            Order::Descending => number.saturating_sub(1),
+            Order::Ascending => number.saturating_add(1),
+        }
+    }
+
+    /// The topic's next number after a row of the history.
+    fn number_after(&self, sk: &str, schema: &sapwood_core::keys::Schema) -> Option<u32> {
+        match schema.parse_sort_key(sk)? {
+            SortKey::Revision { version, topic } => {
+                let is_to_come = match self.order {
+                    Order::Descending => self.latest.topic < topic,
+                    Order::Ascending => self.latest.topic > topic,
+                };
+                Some(if is_to_come { version.number() } else { self.following(version.number()) })
+            }
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! What a part of a typed key can be.
+
+use std::borrow::Cow;
+
+use super::Error;
+
+/// A value that can be a part of a [`CompositeKey`](super::CompositeKey).
+///
+/// `decode` accepts exactly the texts that `encode` makes. Where keys shall sort as
+/// values do, texts must: numbers and times have a fixed width for that. Separators
+/// are no concern of a part; the key's [`Format`](super::Format) refuses or escapes them.
+///
+/// Numbers below zero are not among the parts here ([`Padded`](super::Padded) is
+/// unsigned). With an offset they keep their order too:
+///
+/// ```
+/// use std::borrow::Cow;
+/// use sapwood_keys::{Error, Padded, Part};
+///
+/// /// Degrees, from -1000.
+/// #[derive(Debug, PartialEq)]
+/// struct Celsius(i64);
+///
+/// impl Part for Celsius {
+///     fn encode(&self) -> Result<Cow<'_, str>, Error> {
+///         let offset = u64::try_from(self.0 + 1000)
+///             .map_err(|_| Error::value(self.0.to_string(), "-1000 or warmer"))?;
+///         Ok(Cow::Owned(Padded::<4>(offset).encode()?.into_owned()))
+///     }
+///     fn decode(text: &str) -> Result<Self, Error> {
+///         Padded::<4>::decode(text).map(|offset| Self(offset.0 as i64 - 1000))
+///     }
+/// }
+/// assert_eq!(Celsius(-5).encode()?, "0995");
+/// assert_eq!(Celsius::decode("0995")?, Celsius(-5));
+/// # Ok::<(), Error>(())
+/// ```
+pub trait Part: Sized {
+    /// The value as text.
+    ///
+    /// # Errors
+    /// [`Error::value`] for a value that has no text, or none that keeps order.
+    fn encode(&self) -> Result<Cow<'_, str>, Error>;
+
+    /// The value of a text.
+    ///
+    /// # Errors
+    /// [`Error::value`] for a text that `encode` doesn't make.
+    fn decode(text: &str) -> Result<Self, Error>;
+}
+
+/// Any text, the empty one included, as it is.
+impl Part for String {
+    fn encode(&self) -> Result<Cow<'_, str>, Error> {
+        Ok(Cow::Borrowed(self))
+    }
+
+    fn decode(text: &str) -> Result<Self, Error> {
+        Ok(text.to_owned())
+    }
+}
+
+/// What may be given for a part of type `T`, where it is only written: a `T`, a `&T`, or
+/// for `String` a `&str`.
+pub trait AsPart<T> {
+    /// As [`Part::encode`].
+    ///
+    /// # Errors
+    /// As [`Part::encode`].
+    fn as_part(&self) -> Result<Cow<'_, str>, Error>;
+}
+
+impl<T: Part> AsPart<T> for T {
+    fn as_part(&self) -> Result<Cow<'_, str>, Error> {
+        self.encode()
+    }
+}
+
+impl<T: Part> AsPart<T> for &T {
+    fn as_part(&self) -> Result<Cow<'_, str>, Error> {
+        self.encode()
+    }
+}
+
+impl AsPart<String> for &str {
+    fn as_part(&self) -> Result<Cow<'_, str>, Error> {
+        Ok(Cow::Borrowed(self))
+    }
+}

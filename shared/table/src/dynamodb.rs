@@ -1,0 +1,508 @@
+//! DynamoDB itself: the only file of this crate that names its SDK.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::config::retry::RetryConfig;
+use aws_sdk_dynamodb::config::{BehaviorVersion, Credentials, Region};
+use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
+use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
+use aws_sdk_dynamodb::types::{
+    AttributeValue as SdkValue, ConditionCheck, ConsumedCapacity, Delete, DeleteRequest, KeysAndAttributes, Put,
+    PutRequest, ReturnConsumedCapacity, TransactWriteItem, Update as SdkUpdate, WriteRequest,
+};
+
+use super::https::https_client;
+use super::{
+    Action, Condition, Deadline, ErrorKind, Found, Page, Query, ReadOptions, Reply, Table, TableError, Transacted,
+    Update, Write,
+};
+use sapwood_core::keys::{ItemKey, Schema};
+use sapwood_core::model::{AttributeValue, Item, key_of};
+
+/// Longest that one request may take. Below it lies the time that an invocation has left.
+const CALL_TIME_MAX: Duration = Duration::from_secs(5);
+
+/// Longest that [`DynamoTable::connect`] may take: a function has ten seconds to start.
+const CONNECT_TIME_MAX: Duration = Duration::from_secs(1);
+
+/// A table of DynamoDB, over its SDK. Cheap to clone: clones share one client.
+#[derive(Clone, Debug)]
+pub struct DynamoTable {
+    client: Client,
+    name: String,
+    schema: Schema,
+    deadline: Option<Deadline>,
+}
+
+impl DynamoTable {
+    /// The table of this name. The SDK's own retries are off: the fan-out tries again itself, in the time it has, and
+    /// counts it. A configuration with [`https_client`] is ready sooner.
+    #[must_use]
+    pub fn new(config: &aws_types::SdkConfig, name: impl Into<String>, schema: Schema) -> Self {
+        Self::of(aws_sdk_dynamodb::config::Builder::from(config), name.into(), schema)
+    }
+
+    /// A table on an endpoint that checks no credentials: a `DynamoDB` on one machine.
+    #[must_use]
+    pub fn local(url: &str, name: impl Into<String>, schema: Schema) -> Self {
+        let config = aws_sdk_dynamodb::Config::builder()
+            .behavior_version(BehaviorVersion::latest())
+            .endpoint_url(url)
+            .http_client(https_client())
+            .region(Region::new("local"))
+            .credentials_provider(Credentials::new("local", "local", None, None, "a local endpoint"));
+        Self::of(config, name.into(), schema)
+    }
+
+    fn of(config: aws_sdk_dynamodb::config::Builder, name: String, schema: Schema) -> Self {
+        let client = Client::from_conf(config.retry_config(RetryConfig::disabled()).build());
+        Self { client, name, schema, deadline: None }
+    }
+
+    /// Reads an item that isn't there (half a read unit), whatever comes of it. The SDK does a lot only when it is first asked: it
+    /// loads credentials and root certificates, looks up the endpoint, opens a connection. Done while a function starts, no event
+    /// waits for that.
+    pub async fn connect(&self) {
+        let nothing = self.schema.operation_key(None, "nothing");
+        let reading = ReadOptions { strong: false, attributes: None };
+        // What is wrong here will be wrong, and said, when it matters.
+        drop(tokio::time::timeout(CONNECT_TIME_MAX, self.read_many(&[nothing], &reading)).await);
+    }
+
+    /// The same table for one invocation: no request outlives the deadline.
+    #[must_use]
+    pub fn until(&self, deadline: Deadline) -> Self {
+        Self { deadline: Some(deadline), ..self.clone() }
+    }
+
+    fn key(&self, key: &ItemKey) -> HashMap<String, SdkValue> {
+        let names = self.schema.names();
+        HashMap::from([
+            (names.partition_key.clone(), SdkValue::S(key.pk.clone())),
+            (names.sort_key.clone(), SdkValue::S(key.sk.clone())),
+        ])
+    }
+
+    fn found_key(&self, key: HashMap<String, SdkValue>) -> Option<ItemKey> {
+        key_of(&from_sdk(key), &self.schema)
+    }
+
+    fn request(&self, write: &Write) -> Result<WriteRequest, TableError> {
+        let request = WriteRequest::builder();
+        let built = match write {
+            Write::Put { item, .. } => {
+                PutRequest::builder().set_item(Some(to_sdk(item))).build().map(|put| request.put_request(put))
+            }
+            Write::Delete(key) => DeleteRequest::builder()
+                .set_key(Some(self.key(key)))
+                .build()
+                .map(|delete| request.delete_request(delete)),
+        };
+        built.map(|request| request.build()).map_err(|_| give_up("a request can't be built"))
+    }
+
+    fn write(&self, request: WriteRequest) -> Option<Write> {
+        if let Some(put) = request.put_request {
+            let item = from_sdk(put.item);
+            return Some(Write::Put { key: key_of(&item, &self.schema)?, item });
+        }
+        self.found_key(request.delete_request?.key).map(Write::Delete)
+    }
+
+    /// Sends a request, within the time there is.
+    async fn send<T, E>(
+        &self,
+        kind: Kind,
+        request: impl Future<Output = Result<T, SdkError<E>>>,
+    ) -> Result<T, TableError>
+    where
+        E: ProvideErrorMetadata,
+    {
+        let limit = self.deadline.map_or(CALL_TIME_MAX, |deadline| deadline.left().min(CALL_TIME_MAX));
+        if limit.is_zero() {
+            return Err(TableError::new(ErrorKind::Retry, "no time left"));
+        }
+        match tokio::time::timeout(limit, request).await {
+            Err(_) => Err(TableError::new(ErrorKind::Retry, "no answer in time")),
+            Ok(Ok(output)) => Ok(output),
+            Ok(Err(error)) => Err(table_error(kind, &error)),
+        }
+    }
+
+    /// The same for a write with a condition: false where it doesn't hold.
+    async fn send_if<T, E>(
+        &self,
+        request: impl Future<Output = Result<T, SdkError<E>>>,
+        capacity: impl Fn(&T) -> Option<&ConsumedCapacity>,
+    ) -> Result<Reply<bool>, TableError>
+    where
+        E: ProvideErrorMetadata,
+    {
+        let request = async {
+            match request.await {
+                Ok(output) => Ok(Some(output)),
+                Err(SdkError::ServiceError(failed))
+                    if failed.err().code() == Some("ConditionalCheckFailedException") =>
+                {
+                    Ok(None)
+                }
+                Err(error) => Err(error),
+            }
+        };
+        let output = self.send(Kind::Write, request).await?;
+        Ok(Reply {
+            value: output.is_some(),
+            read_units: 0.0,
+            // A failed condition costs as much as the write would, but isn't reported: at least one unit.
+            write_units: output.as_ref().map_or(1.0, |output| units(capacity(output))),
+        })
+    }
+}
+
+/// What a request does: a refused read can't be blamed on the item.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Read,
+    Write,
+}
+
+fn give_up(message: &str) -> TableError {
+    TableError::new(ErrorKind::GiveUp, message)
+}
+
+fn table_error<E: ProvideErrorMetadata>(kind: Kind, error: &SdkError<E>) -> TableError {
+    let failed = match error {
+        SdkError::ServiceError(failed) => failed,
+        SdkError::ConstructionFailure(_) => return give_up("a request can't be built: is the region set?"),
+        _ => return TableError::new(ErrorKind::Retry, "no connection to DynamoDB"),
+    };
+    let code = failed.err().code().unwrap_or("an error without a code");
+    match code {
+        "TransactionConflictException" => TableError::conflict(code),
+        "ProvisionedThroughputExceededException"
+        | "ThrottlingException"
+        | "RequestLimitExceeded"
+        | "TransactionInProgressException"
+        | "ReplicatedWriteConflictException"
+        | "InternalServerError"
+        | "ServiceUnavailable"
+        | "RequestTimeout" => TableError::new(ErrorKind::Retry, code),
+        _ if failed.raw().status().is_server_error() => TableError::new(ErrorKind::Retry, code),
+        // Its message can quote the item.
+        "ValidationException" | "ItemCollectionSizeLimitExceededException" if kind == Kind::Write => {
+            TableError::new(ErrorKind::Refuse, code)
+        }
+        _ => give_up(&format!("{code}: {}", failed.err().message().unwrap_or_default())),
+    }
+}
+
+/// The expressions of one request, and the names and values that they refer to.
+#[derive(Default)]
+struct Expressions {
+    names: HashMap<String, String>,
+    values: HashMap<String, SdkValue>,
+}
+
+impl Expressions {
+    fn name(&mut self, name: &str) -> String {
+        let placeholder = format!("#n{}", self.names.len());
+        self.names.insert(placeholder.clone(), name.to_owned());
+        placeholder
+    }
+
+    fn value(&mut self, value: SdkValue) -> String {
+        let placeholder = format!(":v{}", self.values.len());
+        self.values.insert(placeholder.clone(), value);
+        placeholder
+    }
+
+    fn condition(&mut self, condition: &Condition, partition_key: &str) -> Option<String> {
+        Some(match condition {
+            Condition::Always => return None,
+            Condition::Exists => format!("attribute_exists({})", self.name(partition_key)),
+            Condition::Absent => format!("attribute_not_exists({})", self.name(partition_key)),
+            Condition::Is { name, value: None } => format!("attribute_not_exists({})", self.name(name)),
+            Condition::Is { name, value: Some(value) } => {
+                format!("{} = {}", self.name(name), self.value(sdk_value(value.clone())))
+            }
+            Condition::LessThan { name, value } | Condition::AtMost { name, value } => {
+                let than = if matches!(condition, Condition::LessThan { .. }) { "<" } else { "<=" };
+                let kind = if matches!(value, AttributeValue::N(_)) { "N" } else { "S" };
+                let (name, kind) = (self.name(name), self.value(SdkValue::S(kind.to_owned())));
+                let value = self.value(sdk_value(value.clone()));
+                format!("attribute_not_exists({name}) OR NOT attribute_type({name}, {kind}) OR {name} {than} {value}")
+            }
+            Condition::All(conditions) => {
+                let all: Vec<String> = conditions.iter().filter_map(|one| self.condition(one, partition_key)).collect();
+                if all.is_empty() {
+                    return None;
+                }
+                all.iter().map(|one| format!("({one})")).collect::<Vec<_>>().join(" AND ")
+            }
+        })
+    }
+
+    fn update(&mut self, update: &Update) -> Option<String> {
+        let set = update
+            .set
+            .iter()
+            .map(|(name, value)| format!("{} = {}", self.name(name), self.value(sdk_value(value.clone()))));
+        let set: Vec<String> = set.collect();
+        let remove: Vec<String> = update.remove.iter().map(|name| self.name(name)).collect();
+        let clauses = [("SET", set), ("REMOVE", remove)].into_iter().filter(|(_, parts)| !parts.is_empty());
+        let clauses: Vec<String> = clauses.map(|(verb, parts)| format!("{verb} {}", parts.join(", "))).collect();
+        (!clauses.is_empty()).then(|| clauses.join(" "))
+    }
+
+    /// The key attributes come always: without them a key can't be read off an item.
+    fn projection(&mut self, reading: &ReadOptions, schema: &Schema) -> Option<String> {
+        let keys = [&schema.names().partition_key, &schema.names().sort_key];
+        let wanted = reading.attributes.as_ref()?.iter().filter(|name| !keys.contains(name));
+        Some(keys.into_iter().chain(wanted).map(|name| self.name(name)).collect::<Vec<_>>().join(", "))
+    }
+
+    fn names(&self) -> Option<HashMap<String, String>> {
+        (!self.names.is_empty()).then(|| self.names.clone())
+    }
+
+    fn values(&self) -> Option<HashMap<String, SdkValue>> {
+        (!self.values.is_empty()).then(|| self.values.clone())
+    }
+}
+
+fn units(capacity: Option<&ConsumedCapacity>) -> f64 {
+    capacity.and_then(ConsumedCapacity::capacity_units).unwrap_or_default()
+}
+
+fn sdk_value(value: AttributeValue) -> SdkValue {
+    value.into()
+}
+
+fn to_sdk(item: &Item) -> HashMap<String, SdkValue> {
+    item.iter().map(|(name, value)| (name.clone(), sdk_value(value.clone()))).collect()
+}
+
+fn from_sdk(item: HashMap<String, SdkValue>) -> Item {
+    item.into_iter().map(|(name, value)| (name, AttributeValue::from(value))).map(sorted).collect()
+}
+
+/// With its sets sorted: DynamoDB keeps no order in them, and equal items must compare equal.
+fn sorted((name, mut value): (String, AttributeValue)) -> (String, AttributeValue) {
+    sapwood_core::model::sort_sets(&mut value);
+    (name, value)
+}
+
+/// What a cancelled transaction came to: which conditions didn't hold; none where it was cancelled for another reason.
+fn failed_conditions(error: &SdkError<TransactWriteItemsError>) -> Option<Vec<usize>> {
+    let TransactWriteItemsError::TransactionCanceledException(cancelled) = error.as_service_error()? else {
+        return None;
+    };
+    let codes = cancelled.cancellation_reasons().iter().map(|reason| reason.code());
+    let failed = codes.enumerate().filter(|(_, code)| *code == Some("ConditionalCheckFailed"));
+    Some(failed.map(|(position, _)| position).collect())
+}
+
+/// A transaction cancelled for an item that another one holds.
+const CONFLICT: &str = "TransactionConflict";
+
+/// A transaction cancelled for another reason than a condition.
+fn cancelled(error: &SdkError<TransactWriteItemsError>) -> Option<TableError> {
+    let TransactWriteItemsError::TransactionCanceledException(cancelled) = error.as_service_error()? else {
+        return None;
+    };
+    let codes: Vec<&str> = cancelled.cancellation_reasons().iter().filter_map(|reason| reason.code()).collect();
+    let refused = ["ValidationError", "ItemCollectionSizeLimitExceeded"].into_iter().find(|code| codes.contains(code));
+    Some(match refused {
+        Some(code) => TableError::new(ErrorKind::Refuse, code),
+        None if codes.contains(&CONFLICT) => TableError::conflict(CONFLICT),
+        // ThrottlingError, ProvisionedThroughputExceeded.
+        None => {
+            TableError::new(ErrorKind::Retry, codes.into_iter().find(|code| *code != "None").unwrap_or("cancelled"))
+        }
+    })
+}
+
+impl DynamoTable {
+    fn action(&self, action: &Action) -> Result<TransactWriteItem, TableError> {
+        let mut expressions = Expressions::default();
+        let condition = expressions.condition(action.condition(), &self.schema.names().partition_key);
+        let item = TransactWriteItem::builder();
+        let built = match action {
+            Action::Put { item: put, .. } => Put::builder()
+                .table_name(&self.name)
+                .set_item(Some(to_sdk(put)))
+                .set_condition_expression(condition)
+                .set_expression_attribute_names(expressions.names())
+                .set_expression_attribute_values(expressions.values())
+                .build()
+                .map(|put| item.put(put)),
+            Action::Update { key, update, .. } => SdkUpdate::builder()
+                .table_name(&self.name)
+                .set_key(Some(self.key(key)))
+                .set_update_expression(expressions.update(update))
+                .set_condition_expression(condition)
+                .set_expression_attribute_names(expressions.names())
+                .set_expression_attribute_values(expressions.values())
+                .build()
+                .map(|update| item.update(update)),
+            Action::Delete { key, .. } => Delete::builder()
+                .table_name(&self.name)
+                .set_key(Some(self.key(key)))
+                .set_condition_expression(condition)
+                .set_expression_attribute_names(expressions.names())
+                .set_expression_attribute_values(expressions.values())
+                .build()
+                .map(|delete| item.delete(delete)),
+            Action::Check { key, .. } => ConditionCheck::builder()
+                .table_name(&self.name)
+                .set_key(Some(self.key(key)))
+                .set_condition_expression(condition)
+                .set_expression_attribute_names(expressions.names())
+                .set_expression_attribute_values(expressions.values())
+                .build()
+                .map(|check| item.condition_check(check)),
+        };
+        built.map(|item| item.build()).map_err(|_| give_up("a request can't be built"))
+    }
+}
+
+impl Table for DynamoTable {
+    async fn read_many(&self, keys: &[ItemKey], reading: &ReadOptions) -> Result<Reply<Found>, TableError> {
+        let mut expressions = Expressions::default();
+        let keys = KeysAndAttributes::builder()
+            .set_keys(Some(keys.iter().map(|key| self.key(key)).collect()))
+            .consistent_read(reading.strong)
+            .set_projection_expression(expressions.projection(reading, &self.schema))
+            .set_expression_attribute_names(expressions.names())
+            .build()
+            .map_err(|_| give_up("a request can't be built"))?;
+        let request = self
+            .client
+            .batch_get_item()
+            .request_items(&self.name, keys)
+            .return_consumed_capacity(ReturnConsumedCapacity::Total);
+        let output = self.send(Kind::Read, request.send()).await?;
+        let read_units = output.consumed_capacity().iter().map(|capacity| units(Some(capacity))).sum();
+        let items = output.responses.unwrap_or_default().into_values().flatten().map(from_sdk).collect();
+        let unprocessed = output.unprocessed_keys.unwrap_or_default().into_values().flat_map(|left| left.keys);
+        let unprocessed = unprocessed.filter_map(|key| self.found_key(key)).collect();
+        Ok(Reply { value: Found { items, unprocessed }, read_units, write_units: 0.0 })
+    }
+
+    async fn write_many(&self, writes: &[Write]) -> Result<Reply<Vec<Write>>, TableError> {
+        let requests: Vec<WriteRequest> = writes.iter().map(|write| self.request(write)).collect::<Result<_, _>>()?;
+        let request = self
+            .client
+            .batch_write_item()
+            .request_items(&self.name, requests)
+            .return_consumed_capacity(ReturnConsumedCapacity::Total);
+        let output = self.send(Kind::Write, request.send()).await?;
+        let write_units = output.consumed_capacity().iter().map(|capacity| units(Some(capacity))).sum();
+        let left = output.unprocessed_items.unwrap_or_default().into_values().flatten();
+        Ok(Reply { value: left.filter_map(|request| self.write(request)).collect(), read_units: 0.0, write_units })
+    }
+
+    async fn put(&self, item: &Item, condition: &Condition) -> Result<Reply<bool>, TableError> {
+        let mut expressions = Expressions::default();
+        let condition = expressions.condition(condition, &self.schema.names().partition_key);
+        let request = self
+            .client
+            .put_item()
+            .table_name(&self.name)
+            .set_item(Some(to_sdk(item)))
+            .set_condition_expression(condition)
+            .set_expression_attribute_names(expressions.names())
+            .set_expression_attribute_values(expressions.values())
+            .return_consumed_capacity(ReturnConsumedCapacity::Total);
+        self.send_if(request.send(), |output| output.consumed_capacity()).await
+    }
+
+    async fn delete(&self, key: &ItemKey, condition: &Condition) -> Result<Reply<bool>, TableError> {
+        let mut expressions = Expressions::default();
+        let condition = expressions.condition(condition, &self.schema.names().partition_key);
+        let request = self
+            .client
+            .delete_item()
+            .table_name(&self.name)
+            .set_key(Some(self.key(key)))
+            .set_condition_expression(condition)
+            .set_expression_attribute_names(expressions.names())
+            .set_expression_attribute_values(expressions.values())
+            .return_consumed_capacity(ReturnConsumedCapacity::Total);
+        self.send_if(request.send(), |output| output.consumed_capacity()).await
+    }
+
+    async fn update(&self, key: &ItemKey, update: &Update, condition: &Condition) -> Result<Reply<bool>, TableError> {
+        let mut expressions = Expressions::default();
+        let condition = expressions.condition(condition, &self.schema.names().partition_key);
+        let request = self
+            .client
+            .update_item()
+            .table_name(&self.name)
+            .set_key(Some(self.key(key)))
+            .set_update_expression(expressions.update(update))
+            .set_condition_expression(condition)
+            .set_expression_attribute_names(expressions.names())
+            .set_expression_attribute_values(expressions.values())
+            .return_consumed_capacity(ReturnConsumedCapacity::Total);
+        self.send_if(request.send(), |output| output.consumed_capacity()).await
+    }
+
+    async fn transact(&self, actions: &[Action]) -> Result<Reply<Transacted>, TableError> {
+        let actions = actions.iter().map(|action| self.action(action)).collect::<Result<_, _>>()?;
+        let request = self
+            .client
+            .transact_write_items()
+            .set_transact_items(Some(actions))
+            .return_consumed_capacity(ReturnConsumedCapacity::Total);
+        let request = async {
+            match request.send().await {
+                Ok(output) => Ok(Ok(output)),
+                Err(error) => match (failed_conditions(&error), cancelled(&error)) {
+                    (Some(failed), _) if !failed.is_empty() => Ok(Err(Ok(failed))),
+                    (_, Some(cancelled)) => Ok(Err(Err(cancelled))),
+                    _ => Err(error),
+                },
+            }
+        };
+        match self.send(Kind::Write, request).await? {
+            Ok(output) => {
+                let write_units = output.consumed_capacity().iter().map(|capacity| units(Some(capacity))).sum();
+                Ok(Reply { value: Transacted::Done, read_units: 0.0, write_units })
+            }
+            Err(Ok(failed)) => Ok(Reply { value: Transacted::Failed(failed), read_units: 0.0, write_units: 1.0 }),
+            Err(Err(error)) => Err(error),
+        }
+    }
+
+    async fn query(&self, query: &Query) -> Result<Reply<Page>, TableError> {
+        let Query { pk, range, after, limit, descending, reading } = query;
+        let names = self.schema.names();
+        let mut expressions = Expressions::default();
+        let projection = expressions.projection(reading, &self.schema);
+        let (partition_key, sort_key) = (expressions.name(&names.partition_key), expressions.name(&names.sort_key));
+        let [pk_value, from, to] =
+            [pk, &range.from, &range.to].map(|text| expressions.value(SdkValue::S(text.clone())));
+        let start = after.as_ref().map(|sk| self.key(&ItemKey::new(pk, sk)));
+        let request = self
+            .client
+            .query()
+            .table_name(&self.name)
+            .consistent_read(reading.strong)
+            .key_condition_expression(format!("{partition_key} = {pk_value} AND {sort_key} BETWEEN {from} AND {to}"))
+            .set_projection_expression(projection)
+            .set_expression_attribute_names(expressions.names())
+            .set_expression_attribute_values(expressions.values())
+            .set_exclusive_start_key(start)
+            .limit(i32::try_from(*limit).unwrap_or(i32::MAX))
+            .scan_index_forward(!descending)
+            .return_consumed_capacity(ReturnConsumedCapacity::Total);
+        let output = self.send(Kind::Read, request.send()).await?;
+        let read_units = units(output.consumed_capacity());
+        let next = output.last_evaluated_key.and_then(|key| self.found_key(key)).map(|key| key.sk);
+        let items = output.items.unwrap_or_default().into_iter().map(from_sdk).collect();
+        Ok(Reply { value: Page { items, next }, read_units, write_units: 0.0 })
+    }
+}
