@@ -1,14 +1,13 @@
 //! What is read from a template: the project's own, and small ones.
-#![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use sapwood_local::filter::Filter;
-use sapwood_local::template::{StartingPosition, Template, TemplateError};
+use crate::filter::Filter;
+use crate::template::{StartingPosition, Template, TemplateError};
 use serde_json::json;
 
-const OWN: &str = include_str!("../../../template.yaml");
+const OWN: &str = include_str!("../../../../template.yaml");
 
 const SMALL: &str = r"
 Parameters:

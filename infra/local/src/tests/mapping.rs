@@ -1,17 +1,14 @@
 //! The event source mapping, with functions that fail on purpose.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::expect_used, missing_docs)]
-
-mod support;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use sapwood_local::engine::Data;
-use sapwood_local::mapping::{GivenUp, Mapping, MappingError, Observation, Outcome, Settings, Stopped};
+use super::support::{Does, Log, Stage, failures, put, put_item, records, settle, start_observed};
+use crate::engine::Data;
+use crate::mapping::{GivenUp, Mapping, MappingError, Observation, Outcome, Settings, Stopped};
 use serde_json::{Value, json};
-use support::{Does, Log, Stage, failures, put, put_item, records, settle, start_observed};
 use tokio::sync::Semaphore;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -419,7 +416,7 @@ async fn an_endpoint_that_goes_away_is_trouble_and_no_end() {
     while !observed.lock().unwrap().iter().any(|o| matches!(o, Observation::Trouble { .. })) {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
-    let engine = sapwood_local::engine::Engine::start(address, &data).unwrap();
+    let engine = crate::engine::Engine::start(address, &data).unwrap();
     put(&stage.endpoint, "a", "base", 1).await;
     settle(&mapping).await;
     assert_eq!(log.numbers(), [1]);
