@@ -56,7 +56,7 @@ const SDK: [&str; 2] = ["aws_sdk_dynamodb", "aws_sdk_dynamodbstreams"];
 const READ_THE_ENVIRONMENT: [&str; 4] = ["load_from_env", "load_defaults", "from_env", "defaults_with_env"];
 
 /// Sort keys and partition keys as a whole, and how others begin or contain them.
-const WHOLE_KEYS: [&str; 7] = ["NODE", "LINEAGE", "CASCADE", "METADATA", "ROOTS", "ORPHANS", "OPERATION"];
+const WHOLE_KEYS: [&str; 8] = ["NODE", "LINEAGE", "CASCADE", "METADATA", "ROOTS", "ORPHANS", "OPERATION", "DELETED"];
 const PARTS_OF_KEYS: [&str; 10] =
     ["NODE#", "PATH#", "ROOT#", "ORPHAN#", "ORPHANS#", "OPERATION#", "IDEMPOTENCY#", "TENANT#", "METADATA#", "v0_"];
 

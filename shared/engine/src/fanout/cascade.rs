@@ -153,9 +153,12 @@ impl<T: Table, P: RetryPolicy> Down<'_, '_, T, P> {
         let key = schema.cascade_key(node);
         let read = self.store.get_many(BTreeSet::from([key.clone()]), schema).await;
         let Some(item) = read.item(&key)? else { return Ok(()) };
-        let Some(cursor) = Cursor::read(item) else {
-            self.store.note(&key, "this cursor is not the handler's; delete it");
-            return Ok(());
+        let cursor = match Cursor::read(item) {
+            Ok(cursor) => cursor,
+            Err(error) => {
+                self.store.note(&key, &error.to_string());
+                return Ok(());
+            }
         };
         let sequence = cursor.sequence.clone();
         let cascade = Cascade { sequence, only_inserted: false, touches: true, removal: false };
