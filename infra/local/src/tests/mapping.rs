@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::support::{Does, Log, Stage, failures, put, put_item, records, settle, start_observed};
 use crate::engine::Data;
-use crate::mapping::{GivenUp, Mapping, MappingError, Observation, Outcome, Settings, Stopped};
+use crate::mapping::{DiscardReason, Mapping, MappingError, Observation, Outcome, Settings, Stopped};
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
@@ -204,8 +204,8 @@ async fn one_poisonous_record(fail: fn() -> Result<Value, String>) {
     assert_eq!(payload.iter().map(|seen| seen.n).collect::<Vec<_>>(), [13]);
     assert_eq!(kept[0]["DDBStreamBatchInfo"]["startSequenceNumber"], payload[0].sequence_number);
     let given_up: Vec<Observation> =
-        observed.lock().unwrap().iter().filter(|o| matches!(o, Observation::GivenUp { .. })).cloned().collect();
-    assert!(matches!(&given_up[..], [Observation::GivenUp { reason: GivenUp::RetriesExhausted, keys, .. }]
+        observed.lock().unwrap().iter().filter(|o| matches!(o, Observation::Discarded { .. })).cloned().collect();
+    assert!(matches!(&given_up[..], [Observation::Discarded { reason: DiscardReason::RetriesExhausted, keys, .. }]
         if keys.contains("item-13")));
 }
 
@@ -339,7 +339,7 @@ async fn a_killed_process_has_skipped_nothing() {
     settings.source.parallelization_factor = 4;
     settings.source.batch_size_max = 1;
     settings.pace.save_every = Duration::from_millis(1);
-    // Some lanes go on while the one that gets the record 7 is stuck in it.
+    // Some workers go on while the one that gets the record 7 is stuck in it.
     let gate = Arc::new(Semaphore::new(0));
     let log = Log::default();
     let function = {

@@ -13,22 +13,22 @@ use serde_json::json;
 use super::{Arguments, Stack};
 
 /// Prints for people, for machines, or not at all.
-pub(super) enum Say {
-    People,
-    Machines,
-    Nobody,
+pub(super) enum Output {
+    Text,
+    Json,
+    Quiet,
 }
 
 /// How many items of a batch a line names.
 const NAMED_MAX: usize = 3;
 
-impl Say {
+impl Output {
     pub(super) fn new(arguments: &Arguments) -> Self {
         // The demo tells its own story.
         match arguments {
-            Arguments { quiet: true, .. } | Arguments { demo: true, .. } => Self::Nobody,
-            Arguments { json: true, .. } => Self::Machines,
-            _ => Self::People,
+            Arguments { quiet: true, .. } | Arguments { demo: true, .. } => Self::Quiet,
+            Arguments { json: true, .. } => Self::Json,
+            _ => Self::Text,
         }
     }
 
@@ -36,15 +36,15 @@ impl Say {
         let (table, url) = (&arguments.table, &stack.url);
         let http = stack.http.as_ref().map(|http| &http.url);
         match self {
-            Self::Nobody => {}
-            Self::Machines => {
+            Self::Quiet => {}
+            Self::Json => {
                 let mut listening = json!({"event": "listening", "dynamodb": url, "table": table});
                 if let Some(http) = http {
                     listening["http"] = json!(http);
                 }
                 print(&listening.to_string());
             }
-            Self::People => {
+            Self::Text => {
                 let kept = match (&arguments.data, &arguments.endpoint) {
                     (_, Some(_)) => "kept there".to_owned(),
                     (Some(path), None) => format!("kept in {}", path.display()),
@@ -61,14 +61,14 @@ impl Say {
 
     /// One line for a batch that did something, and one for each thing that is wrong in it.
     pub(super) fn fan_out(&self, event: &str, report: &Report, took: Duration) {
-        if matches!(self, Self::Nobody) {
+        if matches!(self, Self::Quiet) {
             return;
         }
         let items = items(event);
         for problem in &report.problems {
             let (pk, sk, reason) = (&problem.key.pk, &problem.key.sk, &problem.reason);
             match self {
-                Self::Machines => print(&json!({"event": "problem", "pk": pk, "sk": sk, "reason": reason}).to_string()),
+                Self::Json => print(&json!({"event": "problem", "pk": pk, "sk": sk, "reason": reason}).to_string()),
                 _ => print(&format!("! {pk} | {sk}: {reason}")),
             }
         }
@@ -86,7 +86,7 @@ impl Say {
             released,
             removed,
         } = report.counts;
-        if matches!(self, Self::Machines) {
+        if matches!(self, Self::Json) {
             print(
                 &json!({
                     "event": "fan-out", "records": items.len(), "items": items, "failed": report.failed.len(),
@@ -122,21 +122,21 @@ impl Say {
 
     /// Told by the mapping of what the handler doesn't see.
     pub(super) fn observer(self: &Arc<Self>) -> Observer {
-        let say = Arc::clone(self);
+        let output = Arc::clone(self);
         Arc::new(move |observation| match observation {
-            Observation::GivenUp { sequence_number, keys, reason, .. } => {
+            Observation::Discarded { sequence_number, keys, reason, .. } => {
                 let reason = format!("{reason:?}");
-                say.trouble("given up", &format!("record {sequence_number} of {keys}: {reason}"));
+                output.trouble("discarded", &format!("record {sequence_number} of {keys}: {reason}"));
             }
-            Observation::Trouble { reason } => say.trouble("trouble", reason),
+            Observation::Trouble { reason } => output.trouble("trouble", reason),
             _ => {}
         })
     }
 
     fn trouble(&self, event: &str, reason: &str) {
         match self {
-            Self::Machines => print(&json!({"event": event, "reason": reason}).to_string()),
-            Self::People | Self::Nobody => eprintln!("sapwood: {event}: {reason}"),
+            Self::Json => print(&json!({"event": event, "reason": reason}).to_string()),
+            Self::Text | Self::Quiet => eprintln!("sapwood: {event}: {reason}"),
         }
     }
 }
@@ -185,10 +185,10 @@ fn items(event: &str) -> Vec<String> {
     }
     #[derive(Deserialize)]
     struct Record {
-        dynamodb: Change,
+        dynamodb: Keyed,
     }
     #[derive(Deserialize)]
-    struct Change {
+    struct Keyed {
         #[serde(rename = "Keys")]
         keys: std::collections::BTreeMap<String, serde_json::Value>,
     }
