@@ -12,6 +12,7 @@ mod row;
 mod settings;
 #[cfg(test)]
 mod tests;
+mod unchanged;
 mod variables;
 
 pub use cursor::{Cursor, CursorError, Position};
@@ -27,4 +28,5 @@ pub use own::{
 };
 pub use row::{ROW_ATTRIBUTES, Row, is_truncated, orphan_row_child, orphan_row_parent, row_parent, rows};
 pub use settings::{Copied, Settings};
+pub use unchanged::{COMPARED_ATTRIBUTES_MAX, TooManyAttributes, unchanged};
 pub use variables::VariableError;
