@@ -41,7 +41,7 @@ async fn it_answers_events_one_after_the_other_and_lives_on() {
 async fn it_has_time_where_the_deadline_is_cargo_lambdas() {
     let stack = Running::start(&[]).await;
     let mut function = Function::start(BINARY, pairs(&environment("StreamHandler", &stack.url()))).await;
-    let event = include_str!("../../../tests/events/insert.json");
+    let event = include_str!("../../../../tests/events/insert.json");
     assert_eq!(function.invoke_as_cargo_lambda(event).await, Ok(json!({"batchItemFailures": []})));
     stack.stop().await;
 }
@@ -50,7 +50,7 @@ async fn it_has_time_where_the_deadline_is_cargo_lambdas() {
 async fn an_endpoint_is_trusted_whose_root_the_system_trusts_and_no_other() {
     let stack = Running::start(&[]).await;
     let https = Https::start(stack.address()).await;
-    let event = include_str!("../../../tests/events/insert.json");
+    let event = include_str!("../../../../tests/events/insert.json");
     let mut variables = environment("StreamHandler", &https.url());
     let mut stranger = Function::start(BINARY, pairs(&variables)).await;
     let answer = stranger.invoke_within(Duration::from_millis(1_500), event).await.unwrap();
