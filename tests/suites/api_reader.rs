@@ -174,7 +174,7 @@ async fn every_call_answers_as_the_contract_says() {
         let answer = get(&stand, target).await;
         assert_eq!((answer.status, &answer.body), (StatusCode::OK, &wanted), "{target}");
         let usage: &Usage = answer.response.extensions().get().unwrap();
-        assert_eq!(usage.calls, calls, "{target}");
+        assert_eq!(usage.requests, calls, "{target}");
         assert_eq!(answer.response.headers()["content-type"], "application/json");
     }
     assert_eq!(body(&stand, "/health").await["status"], "ok");

@@ -3,7 +3,7 @@
 use sapwood_core::keys::{Id, NodeRef, Tenant};
 use sapwood_core::model::{AttributeValue, Settings, text};
 use sapwood_engine::query::{Below, Bounds, Fields, Page, ReadError, Reader, Want};
-use sapwood_table::{Session, Usage};
+use sapwood_table::{Client, Usage};
 use sapwood_tests::memory::MemoryTable;
 use sapwood_tests::oracle::Oracle;
 use sapwood_tests::stand::{Impatient, Stand, at_once};
@@ -21,7 +21,7 @@ pub(crate) fn read_with<R>(
     settings: &Settings,
     read: impl AsyncFnOnce(&TestReader<'_>) -> R,
 ) -> (R, Usage) {
-    let session = Session::new(stand.table(), &Impatient, stand.schema());
+    let session = Client::new(stand.table(), &Impatient, stand.schema());
     let reader = Reader::new(&session, settings);
     let answer = at_once(read(&reader));
     (answer, session.usage())

@@ -10,7 +10,7 @@ use sapwood_core::keys::{Id, ItemKey, NodeRef, Schema};
 use sapwood_core::model::{AttributeValue, Item, Lineage, Placement, Settings, number, text};
 use sapwood_engine::write::{Content, Patch, Request, Stamp, ValueChange, WriteError, Writer, Written};
 use sapwood_table::{
-    Action, Condition, Found, Page, Query, ReadOptions, Reply, RetryPolicy, Session, Table, TableError, Transacted,
+    Action, Client, Condition, Found, Page, Query, ReadOptions, Reply, RetryPolicy, Table, TableError, Transacted,
     Update, Write,
 };
 use sapwood_tests::memory::MemoryTable;
@@ -155,7 +155,7 @@ impl Stand {
 
     /// Runs something with a writer; what it took, too.
     pub(crate) fn counted<R>(&self, call: impl AsyncFnOnce(&Writes<'_>, &Stamp) -> R) -> (Took, R) {
-        let session = Session::new(&self.table, &Patient, &self.settings.schema);
+        let session = Client::new(&self.table, &Patient, &self.settings.schema);
         let writer = Writer::new(&session, &self.settings);
         let stamp = self.stamp();
         let count = |counter: &AtomicUsize| counter.load(Ordering::Relaxed);

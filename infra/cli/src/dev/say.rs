@@ -5,8 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sapwood_core::keys::{DEPTH_MAX, Names, Schema, SortRange};
+use sapwood_core::plan::Tally;
 use sapwood_engine::fanout::{Counts, Report};
 use sapwood_local::mapping::{Observation, Observer};
+use sapwood_table::Usage;
 use serde::Deserialize;
 use serde_json::json;
 
@@ -72,27 +74,16 @@ impl Say {
                 _ => print(&format!("! {pk} | {sk}: {reason}")),
             }
         }
-        let Counts {
-            requests,
-            retries,
-            conflicts,
-            read_units,
-            write_units,
-            rounds,
-            rows_put,
-            rows_deleted,
-            touches,
-            copies,
-            released,
-            removed,
-        } = report.counts;
+        let Counts { usage, tally } = report.counts;
+        let Usage { requests, retries, conflicts, read_units, write_units } = usage;
+        let Tally { rounds, rows_put, rows_deleted, touches, copies, child_actions, nodes_deleted } = tally;
         if matches!(self, Self::Machines) {
             print(
                 &json!({
                     "event": "fan-out", "records": items.len(), "items": items, "failed": report.failed.len(),
                     "requests": requests, "retries": retries, "conflicts": conflicts, "read_units": read_units, "write_units": write_units,
                     "rounds": rounds, "rows_put": rows_put, "rows_deleted": rows_deleted, "touches": touches,
-                    "copies": copies, "released": released, "removed": removed, "milliseconds": u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
+                    "copies": copies, "child_actions": child_actions, "nodes_deleted": nodes_deleted, "milliseconds": u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
                 })
                 .to_string(),
             );
@@ -105,8 +96,8 @@ impl Say {
                 (rows_deleted, "row deleted", "rows deleted"),
                 (touches, "child touched", "children touched"),
                 (copies, "copy written", "copies written"),
-                (released, "child released", "children released"),
-                (removed, "record removed", "records removed"),
+                (child_actions, "child of a deleted node changed", "children of deleted nodes changed"),
+                (nodes_deleted, "node deleted", "nodes deleted"),
                 (report.failed.len() as u64, "item to be tried again", "items to be tried again"),
             ];
             let did = did.iter().filter(|(n, ..)| *n > 0);

@@ -9,6 +9,7 @@ mod node;
 mod own;
 mod row;
 mod settings;
+mod unchanged;
 mod variables;
 
 pub use cursor::{Cursor, Position};
@@ -24,4 +25,5 @@ pub use own::{
 };
 pub use row::{ROW_ATTRIBUTES, Row, is_truncated, orphan_row_child, orphan_row_parent, row_parent, rows};
 pub use settings::{Copied, Settings};
+pub use unchanged::{COMPARED_ATTRIBUTES_MAX, TooManyAttributes, unchanged};
 pub use variables::VariableError;

@@ -54,15 +54,38 @@ pub struct Placing {
 
 /// A lineage whose change is handed down.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Cascade {
+pub struct LineageChange {
     /// The newest such change's sequence number, padded to 40 digits.
     pub sequence: String,
-    /// Whether it wasn't there before: then only orphans can have missed it, and they are registered.
-    pub only_inserted: bool,
-    /// Whether where the node stands changed, and not only that it is being deleted.
-    pub touches: bool,
-    /// Whether the node was being deleted before or after: what is to be done then is for the present state to say.
-    pub removal: bool,
+    /// Whom the change concerns.
+    pub kind: HandDown,
+}
+
+/// Whom the change of a lineage concerns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HandDown {
+    /// The lineage wasn't there before: only orphans can have missed it, and they are registered.
+    ToOrphans,
+    /// The node's place changed: its children are touched.
+    ToChildren,
+    /// The node was being deleted before or after: what is to be done then is for the present state to say.
+    Deletion {
+        /// True if the node's place changed as well: children that are still there are touched.
+        touches: bool,
+    },
+}
+
+impl HandDown {
+    /// Several changes of one lineage in one batch, as one.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::ToOrphans, Self::ToOrphans) => Self::ToOrphans,
+            (Self::Deletion { touches: false }, Self::Deletion { touches: false }) => Self::Deletion { touches: false },
+            (Self::Deletion { .. }, _) | (_, Self::Deletion { .. }) => Self::Deletion { touches: true },
+            _ => Self::ToChildren,
+        }
+    }
 }
 
 /// What a batch of records asks for: several records of one item ask once.
@@ -73,7 +96,7 @@ pub struct Batch {
     /// Nodes to place.
     pub placings: BTreeMap<NodeRef, Placing>,
     /// Lineages to hand down.
-    pub cascades: BTreeMap<NodeRef, Cascade>,
+    pub cascades: BTreeMap<NodeRef, LineageChange>,
     /// Cursors to carry on.
     pub cursors: BTreeSet<NodeRef>,
     /// Topics to copy the newest revision of, with the revisions that the records are about.
@@ -161,18 +184,20 @@ impl Batch {
         }
         // A tombstone before it is as good as nothing: its children are orphans.
         let inserted = change.event == Event::Insert || old.tombstone;
-        let only_inserted = inserted && !removal;
+        let kind = match (removal, inserted) {
+            (true, _) => HandDown::Deletion { touches },
+            (false, true) => HandDown::ToOrphans,
+            (false, false) => HandDown::ToChildren,
+        };
         let sequence = format!("{:0>40}", change.sequence);
         match self.cascades.get_mut(&node) {
             None => {
-                self.cascades.insert(node, Cascade { sequence, only_inserted, touches, removal });
+                self.cascades.insert(node, LineageChange { sequence, kind });
             }
-            Some(cascade) => {
-                cascade.only_inserted &= only_inserted;
-                cascade.touches |= touches;
-                cascade.removal |= removal;
+            Some(known) => {
+                known.kind = known.kind.and(kind);
                 if rules.keeps(Rule::NewestSequence) {
-                    cascade.sequence = sequence.max(std::mem::take(&mut cascade.sequence));
+                    known.sequence = sequence.max(std::mem::take(&mut known.sequence));
                 }
             }
         }
