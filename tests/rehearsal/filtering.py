@@ -1,6 +1,6 @@
 """The event source mapping's filter, as the template has it, against ministack's matcher and a regular expression.
 
-`tests/suites/filter.rs` does the same with the matcher of the local stack, and keys made by the product itself.
+`tests/pure/filter.rs` does the same with the matcher of the local stack, and keys made by the product itself.
 """
 
 import json
