@@ -106,7 +106,7 @@ lineage() {
   local now
   now=$(item "$1")
   write put-item "$(with "$(neighbour "$1" CASCADE)" '{TableName: $t,
-    Item: ($k + {sequence: {S: (("0" * (40 - ($m | length))) + $m)}}
+    Item: ($k + {format: {N: "1"}, sequence: {S: (("0" * (40 - ($m | length))) + $m)}}
       + (if .deleting and (has("deleted") | not) then {children: .deleting.M.operation} else {} end))}' <<<"$now")"
   echo "cascaded      $2"
 }

@@ -142,6 +142,7 @@ impl Batch {
                 | SortKey::Root(_)
                 | SortKey::Orphan(_)
                 | SortKey::Operation
+                | SortKey::Deleted
                 | SortKey::Idempotency { .. }
                 | SortKey::Latest { .. } => {}
             }
@@ -238,7 +239,7 @@ impl Handed {
                 deleting: lineage.deleting.map(|deletion| deletion.mark),
                 ..Self::default()
             },
-            Stored::Absent => Self::default(),
+            Stored::Absent | Stored::Newer(_) => Self::default(),
             Stored::Malformed => Self { malformed: true, ..Self::default() },
             Stored::Tombstone(_) => Self { tombstone: true, ..Self::default() },
         }

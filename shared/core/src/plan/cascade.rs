@@ -94,10 +94,13 @@ impl<'a> Cascade<'a> {
 
     fn go_on(&mut self, item: Option<&Item>) -> Result<Step<()>, Failure> {
         let Some(item) = item else { return Ok(Step::Done(())) };
-        let Some(cursor) = Cursor::read(item) else {
-            let reason = "this cursor is not the handler's; delete it".to_owned();
-            self.report.problems.push(Problem { key: self.cursor_key(), reason, unreadable: false });
-            return Ok(Step::Done(()));
+        let cursor = match Cursor::read(item) {
+            Ok(cursor) => cursor,
+            Err(error) => {
+                let reason = error.to_string();
+                self.report.problems.push(Problem { key: self.cursor_key(), reason, unreadable: false });
+                return Ok(Step::Done(()));
+            }
         };
         self.cause = Cause::Continued(cursor.clone());
         if cursor.position == Position::Touching {

@@ -50,7 +50,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         };
         let mut status = self.rows_status(node, base.as_ref(), wanted.as_ref(), stored.lineage()).await?;
         match (&wanted, &stored) {
-            (Some(_), Stored::Absent | Stored::Malformed) => status.missing += 1,
+            (Some(_), Stored::Absent | Stored::Malformed | Stored::Newer(_)) => status.missing += 1,
             (Some(wanted), Stored::Lineage(lineage)) if lineage.placement != *wanted || !lineage.is_settled() => {
                 status.stale += 1;
             }
