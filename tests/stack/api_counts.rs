@@ -9,7 +9,7 @@ use sapwood_core::keys::{Id, NodeRef, Schema, Version};
 use sapwood_core::model::{Latest, Settings, text};
 use sapwood_engine::query::{Bounds, Order, Reader, Want, Window, Within};
 use sapwood_engine::write::{Content, Patch, Request, Stamp, WriteError, Writer};
-use sapwood_table::{Action, Deadline, DynamoTable, Client, Usage};
+use sapwood_table::{Action, Client, Deadline, DynamoTable, Usage};
 use sapwood_tests::client::{self, node, put_all};
 use sapwood_tests::oracle::Oracle;
 use sapwood_tests::round_trips::{Counted, RoundTrips};

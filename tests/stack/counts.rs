@@ -74,7 +74,10 @@ async fn a_move_costs_its_rows_and_three_units_a_node() {
     let counts = counted(&running).await;
     println!("move of 41 nodes: {counts:?}");
     assert_eq!(counts.tally.touches, 40);
-    assert!(counts.usage.write_units <= (counts.tally.rows_put + counts.tally.rows_deleted + 3 * 41) as f64, "{counts:?}");
+    assert!(
+        counts.usage.write_units <= (counts.tally.rows_put + counts.tally.rows_deleted + 3 * 41) as f64,
+        "{counts:?}"
+    );
     running.stop().await;
 }
 
@@ -109,7 +112,10 @@ async fn a_subtree_deleted_costs_its_rows_and_four_units_a_node() {
     mark(&running, "top", DeletionMode::Delete).await;
     let counts = counted(&running).await;
     println!("41 nodes deleted: {counts:?}");
-    assert_eq!((counts.tally.child_actions, counts.tally.nodes_deleted, counts.tally.rows_put, counts.tally.touches), (40, 41, 0, 0));
+    assert_eq!(
+        (counts.tally.child_actions, counts.tally.nodes_deleted, counts.tally.rows_put, counts.tally.touches),
+        (40, 41, 0, 0)
+    );
     // The mark (the first one is the API's), the lineage that says so, the node, and its tombstone.
     assert_eq!(counts.usage.write_units, counts.tally.rows_deleted as f64 + 40.0 + 3.0 * 41.0);
     let contents = running.contents().await;

@@ -8,7 +8,7 @@ use std::task::{Context, Poll, Waker};
 use sapwood_core::keys::{Id, ItemKey, NodeRef, Schema};
 use sapwood_core::model::{AttributeValue, Item, Lineage, Placement, Settings, number, text};
 use sapwood_engine::write::{Content, Patch, Request, Stamp, ValueChange, WriteError, Writer, Written};
-use sapwood_table::{Action, RetryPolicy, Client};
+use sapwood_table::{Action, Client, RetryPolicy};
 use sapwood_tests::intercept::Intercept;
 use sapwood_tests::memory::MemoryTable;
 use sapwood_tests::round_trips::RoundTrips;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Rule, Rules};
 use crate::keys::{Id, ItemKey, NodeRef, SortKey, Version};
-use crate::model::{BaseNode, DeletionMark, Item, Latest, Settings, Stored, is_touch, is_undelete};
+use crate::model::{BaseNode, DeletionMark, Item, Latest, NewerFormat, Settings, Stored, is_touch, is_undelete};
 
 /// What happened to an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,7 +101,9 @@ pub struct Batch {
     pub cursors: BTreeSet<NodeRef>,
     /// Topics to copy the newest revision of, with the revisions that the records are about.
     pub latests: BTreeMap<Latest, BTreeSet<Version>>,
-    /// Records that ask for nothing because their key is impossible.
+    /// Items that a newer version of the handler has written: their records are left to that version.
+    pub newer: BTreeSet<ItemKey>,
+    /// Records that ask for nothing, and why.
     pub problems: Vec<Problem>,
 }
 
@@ -168,6 +170,11 @@ impl Batch {
 
     fn add_cascade(&mut self, node: NodeRef, change: &StreamRecord, settings: &Settings, rules: Rules) {
         let (old, new) = (Handed::read(change.old.as_ref(), settings), Handed::read(change.new.as_ref(), settings));
+        if let Some(newer) = old.newer.or(new.newer) {
+            self.newer.insert(change.key.clone());
+            self.problems.push(Problem { key: change.key.clone(), reason: newer.to_string(), unreadable: false });
+            return;
+        }
         if new.malformed {
             let reason = "this lineage is not the handler's; it counts as not there until its node is written again";
             self.problems.push(Problem { key: change.key.clone(), reason: reason.to_owned(), unreadable: false });
@@ -228,6 +235,7 @@ struct Handed {
     placed: Option<(Vec<Id>, Vec<String>)>,
     deleting: Option<DeletionMark>,
     malformed: bool,
+    newer: Option<NewerFormat>,
     tombstone: bool,
 }
 
@@ -239,7 +247,8 @@ impl Handed {
                 deleting: lineage.deleting.map(|deletion| deletion.mark),
                 ..Self::default()
             },
-            Stored::Absent | Stored::Newer(_) => Self::default(),
+            Stored::Absent => Self::default(),
+            Stored::Newer(format) => Self { newer: Some(NewerFormat { format }), ..Self::default() },
             Stored::Malformed => Self { malformed: true, ..Self::default() },
             Stored::Tombstone(_) => Self { tombstone: true, ..Self::default() },
         }

@@ -7,7 +7,9 @@ use super::deletion::{DeletionSlice, Slice, children_of, children_query, delete_
 use super::step::{Facts, Failure, Need, Plan, PlanReport, Step, Task, count_held};
 use super::{Context, HandDown, Problem, Rule};
 use crate::keys::{Id, ItemKey, NodeRef};
-use crate::model::{Cursor, Item, Position, TOUCHED, orphan_row_child, orphan_row_parent, text, touch_value};
+use crate::model::{
+    Cursor, CursorError, Item, Position, TOUCHED, orphan_row_child, orphan_row_parent, text, touch_value,
+};
 use crate::request::{Action, Condition, Page, Query, ReadOptions, Update};
 
 /// What a stream record of a lineage or of a cursor asks for: the children of one node, or a slice of them.
@@ -99,7 +101,7 @@ impl<'a> Cascade<'a> {
             Err(error) => {
                 let reason = error.to_string();
                 self.report.problems.push(Problem { key: self.cursor_key(), reason, unreadable: false });
-                return Ok(Step::Done(()));
+                return if let CursorError::Newer(_) = error { Err(Failure::Again) } else { Ok(Step::Done(())) };
             }
         };
         self.cause = Cause::Continued(cursor.clone());

@@ -154,6 +154,7 @@ impl<'a> DeletionSlice<'a> {
         let said = match stored {
             Stored::Lineage(lineage) => lineage.deleting,
             Stored::Tombstone(deletion) if !by_base => Some(deletion),
+            Stored::Newer(_) => return Err(Failure::Again),
             _ => None,
         };
         // The parent doesn't count: another client may change it there and back, and nothing would say so.

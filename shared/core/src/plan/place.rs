@@ -88,10 +88,6 @@ pub fn placement(
 #[must_use]
 pub fn place(input: &PlaceInput<'_>, settings: &Settings, rules: Rules) -> PlacePlan {
     let PlaceInput { node, base, stored, parent, only_touched } = *input;
-    // What a newer version of the handler has written stays as it is.
-    if stored.check_format().is_err() {
-        return PlacePlan::default();
-    }
     let named = |placement: &Placement| rows(placement, node, &settings.schema);
     let standing: Vec<ItemKey> =
         stored.lineage().map(|l| named(&l.placement).into_iter().map(|row| row.key).collect()).unwrap_or_default();

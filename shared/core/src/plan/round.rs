@@ -220,8 +220,15 @@ impl<'a> Round<'a> {
         }
     }
 
-    fn stored(&self, node: &NodeRef) -> Result<Stored, Failure> {
-        Ok(Stored::read(self.read.item(&self.lineage_key(node))?, self.context.schema()))
+    /// What stands in the place of a node's lineage. What a newer version of the handler has written is left to that version.
+    fn stored(&mut self, node: &NodeRef) -> Result<Stored, Failure> {
+        let key = self.lineage_key(node);
+        let stored = Stored::read(self.read.item(&key)?, self.context.schema());
+        if let Err(newer) = stored.check_format() {
+            self.note(key, newer.to_string(), false);
+            return Err(Failure::Again);
+        }
+        Ok(stored)
     }
 
     /// The next step that has something to write; then the parents are confirmed.
@@ -319,7 +326,7 @@ impl<'a> Round<'a> {
         let rules = self.context.rules;
         let (mut again, mut failed, mut stragglers) = (BTreeMap::new(), BTreeSet::new(), Vec::new());
         for (one, parent, base) in self.confirmed() {
-            let Ok(now) = self.stored(&parent.node) else {
+            let Ok(now) = self.confirmed_lineage(&parent.node) else {
                 failed.insert(one.node.clone());
                 continue;
             };
@@ -344,6 +351,10 @@ impl<'a> Round<'a> {
         self.state = State::ReadingStragglersParents;
         let schema = self.context.schema();
         Need::keys(self.stragglers.iter().map(|(_, parent, _)| schema.node_key(parent))).into()
+    }
+
+    fn confirmed_lineage(&self, parent: &NodeRef) -> Result<Stored, Failure> {
+        Ok(Stored::read(self.read.item(&self.lineage_key(parent))?, self.context.schema()))
     }
 
     /// What a child's placement depends on: whether its parent has a lineage, and what that says.

@@ -87,7 +87,8 @@ impl<'a> Straggler<'a> {
         let onward = match stored {
             Stored::Tombstone(deletion) => Some(deletion),
             Stored::Lineage(lineage) => lineage.deleting,
-            _ => None,
+            Stored::Newer(_) => return Err(Failure::Again),
+            Stored::Absent | Stored::Malformed => None,
         };
         match onward.filter(|_| onwards) {
             Some(deletion) => {

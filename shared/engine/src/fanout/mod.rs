@@ -69,7 +69,7 @@ impl Fanout {
         let context = Context { settings: &self.settings, limits: self.limits, rules: self.rules };
         let client = Client::new(table, retry_policy, context.schema()).named(name, self.limits.requests_in_flight_max);
         let executor = Executor::new(&client);
-        let Batch { items, placings, cascades, cursors, latests, problems } =
+        let Batch { items, placings, cascades, cursors, latests, newer, problems } =
             Batch::of(records, &self.settings, self.rules);
         executor.note(problems);
         let run = Run { context, executor };
@@ -81,7 +81,7 @@ impl Fanout {
         );
         let schema = context.schema();
         let failed: BTreeSet<ItemKey> =
-            unplaced.iter().map(|node| schema.node_key(node)).chain(uncascaded).chain(uncopied).collect();
+            unplaced.iter().map(|node| schema.node_key(node)).chain(uncascaded).chain(uncopied).chain(newer).collect();
         let failed = items.into_iter().filter(|(key, _)| failed.contains(key)).map(|(_, sequence)| sequence).collect();
         let (tally, problems) = run.executor.finish();
         Report { failed, problems, counts: Counts { usage: client.usage(), tally } }
