@@ -101,13 +101,14 @@ revision() {
   fi
 }
 
-# Puts a cursor, whose record makes the handler do from the start what the lineage's change asked for.
+# Puts a cursor, whose record makes the handler do from the start what the lineage's change asked for. The cursor of a deletion names the node's
+# mark; another name would stop it.
 lineage() {
   local now
   now=$(item "$1")
   write put-item "$(with "$(neighbour "$1" CASCADE)" '{TableName: $t,
     Item: ($k + {format: {N: "1"}, sequence: {S: (("0" * (40 - ($m | length))) + $m)}}
-      + (if .deleting and (has("deleted") | not) then {children: .deleting.M.operation} else {} end))}' <<<"$now")"
+      + (if .deleting and (has("deleted") | not) then {children: (.deleting.M.mark // .deleting.M.operation)} else {} end))}' <<<"$now")"
   echo "cascaded      $2"
 }
 
