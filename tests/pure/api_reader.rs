@@ -173,7 +173,7 @@ async fn every_call_answers_as_the_contract_says() {
         let answer = get(&fixture, target).await;
         assert_eq!((answer.status, &answer.body), (StatusCode::OK, &wanted), "{target}");
         let usage: &Usage = answer.response.extensions().get().unwrap();
-        assert_eq!(usage.calls, calls, "{target}");
+        assert_eq!(usage.requests, calls, "{target}");
         assert_eq!(answer.response.headers()["content-type"], "application/json");
     }
     assert_eq!(body(&fixture, "/health").await["status"], "ok");

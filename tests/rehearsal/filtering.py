@@ -32,6 +32,7 @@ KINDS = {
     "v0_Audit": False,
     "v0_001": False,
     "OPERATION": False,
+    "DELETED": False,
     "IDEMPOTENCY#0001": False,
     "vacation": False,
     "METADATA": False,

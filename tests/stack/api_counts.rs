@@ -9,7 +9,7 @@ use sapwood_core::keys::{Id, NodeRef, Schema, Version};
 use sapwood_core::model::{Latest, Settings, text};
 use sapwood_engine::query::{Bounds, Order, Reader, Want, Window, Within};
 use sapwood_engine::write::{Content, Patch, Request, Stamp, WriteError, Writer};
-use sapwood_table::{Action, Deadline, DynamoTable, Session, Usage};
+use sapwood_table::{Action, Client, Deadline, DynamoTable, Usage};
 use sapwood_tests::client::{self, node, put_all};
 use sapwood_tests::oracle::Oracle;
 use sapwood_tests::round_trips::{Counted, RoundTrips};
@@ -41,7 +41,7 @@ impl Cost {
     }
 
     fn say(&self, what: &str) {
-        let Usage { calls, retries, read_units, write_units, .. } = self.usage;
+        let Usage { requests: calls, retries, read_units, write_units, .. } = self.usage;
         let actions: Vec<usize> = self.counted.transactions.iter().map(Vec::len).collect();
         println!(
             "{what}: {calls} calls {:?}, {} round trips, {retries} retries, {read_units} read units, {write_units} write units, \
@@ -80,7 +80,7 @@ macro_rules! counted {
         let settings = settings();
         let table = RoundTrips::of(DynamoTable::local(&$running.url(), TABLE, Schema::default()));
         let deadline = Deadline(tokio::time::Instant::now() + Duration::from_secs(30));
-        let session = Session::new(&table, &deadline, &settings.schema);
+        let session = Client::new(&table, &deadline, &settings.schema);
         let $does = $of::new(&session, &settings);
         let done = Box::pin($done).await;
         (done, Cost { counted: table.observer.take(), usage: session.usage() })
@@ -123,16 +123,16 @@ async fn a_create_costs_two_round_trips_and_one_write_unit_at_any_depth() {
     let running = stack("off", nodes).await;
     let cost = create(&running, "made-root", true, None).await;
     cost.say("create of a root, an id of the API");
-    assert_eq!((cost.counted.round_trips, cost.usage.calls, cost.usage.write_units), (1, 1, 1.0));
+    assert_eq!((cost.counted.round_trips, cost.usage.requests, cost.usage.write_units), (1, 1, 1.0));
     for depth in [1, 30, 97] {
         let parent = above('x', depth);
         let made = create(&running, &format!("made-{depth}"), true, Some(&parent)).await;
         made.say(&format!("create at depth {depth}, an id of the API"));
-        assert_eq!((made.counted.round_trips, made.usage.calls, made.usage.write_units), (2, 2, 1.0));
+        assert_eq!((made.counted.round_trips, made.usage.requests, made.usage.write_units), (2, 2, 1.0));
         let own = create(&running, &format!("own-{depth}"), false, Some(&parent)).await;
         own.say(&format!("create at depth {depth}, an id of the caller's"));
-        assert_eq!((own.counted.round_trips, own.usage.calls, own.usage.write_units), (2, 3, 1.0));
-        assert_eq!(own.usage.calls, made.usage.calls + 1);
+        assert_eq!((own.counted.round_trips, own.usage.requests, own.usage.write_units), (2, 3, 1.0));
+        assert_eq!(own.usage.requests, made.usage.requests + 1);
         assert!(made.counted.transactions.is_empty() && own.counted.transactions.is_empty());
     }
     running.stop().await;
@@ -252,7 +252,7 @@ async fn a_list_is_one_query_for_each_megabyte() {
         let (page, cost) = counted!(running, Reader, |reader| reader.descendants(&at("big"), &window, &want));
         let page = page.unwrap();
         cost.say(&format!("a page with {} of 900 children, {bytes} bytes", page.items.len()));
-        assert!(!page.items.is_empty() && cost.calls("Query") as u64 == cost.usage.calls);
+        assert!(!page.items.is_empty() && cost.calls("Query") as u64 == cost.usage.requests);
         found += page.items.len();
         queries += cost.calls("Query");
         units += cost.usage.read_units;
@@ -268,7 +268,7 @@ async fn a_list_is_one_query_for_each_megabyte() {
     let (count, cost) = counted!(running, Reader, |reader| reader.count(&at("big"), &window, false));
     cost.say("their count");
     assert_eq!(count.unwrap(), 900);
-    assert!(cost.calls("Query") <= pages && cost.usage.calls as usize == cost.calls("Query"));
+    assert!(cost.calls("Query") <= pages && cost.usage.requests as usize == cost.calls("Query"));
     running.stop().await;
 }
 
@@ -283,11 +283,11 @@ async fn each_read_is_one_request_whatever_the_window() {
     let want = Want::default();
     let one_query = |what: &str, cost: &Cost| {
         cost.say(what);
-        assert_eq!((cost.usage.calls, cost.calls("Query"), cost.usage.write_units), (1, 1, 0.0), "{what}");
+        assert_eq!((cost.usage.requests, cost.calls("Query"), cost.usage.write_units), (1, 1, 0.0), "{what}");
     };
     let one_get = |what: &str, cost: &Cost| {
         cost.say(what);
-        assert_eq!((cost.usage.calls, cost.calls("BatchGetItem"), cost.usage.write_units), (1, 1, 0.0), "{what}");
+        assert_eq!((cost.usage.requests, cost.calls("BatchGetItem"), cost.usage.write_units), (1, 1, 0.0), "{what}");
     };
     for (min, max, found) in [(0, None, 13), (1, Some(1), 1), (2, Some(5), 4), (3, None, 10), (12, Some(98), 1)] {
         let window = Window::new(min, max, None).unwrap();

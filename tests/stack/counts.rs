@@ -39,10 +39,10 @@ async fn a_create_costs_a_lineage_and_a_row_for_each_ancestor() {
     for depth in [1, 4, 9] {
         let counts = counts_of_a_create(depth, "off").await;
         println!("create at depth {depth}, no path rows: {counts:?}");
-        assert_eq!(counts.write_units, (1 + depth) as f64);
+        assert_eq!(counts.usage.write_units, (1 + depth) as f64);
         let counts = counts_of_a_create(depth, "on").await;
         println!("create at depth {depth}: {counts:?}");
-        assert_eq!(counts.write_units, (1 + depth + 1) as f64);
+        assert_eq!(counts.usage.write_units, (1 + depth + 1) as f64);
     }
 }
 
@@ -53,8 +53,8 @@ async fn a_rename_costs_a_row_for_each_ancestor_and_leaves_descendants_alone() {
     put(&running.client, TABLE, node("n5", Some("n4"), "another name")).await;
     let counts = counted(&running).await;
     println!("rename at depth 5: {counts:?}");
-    assert_eq!(counts.write_units, 5.0 + 1.0);
-    assert_eq!((counts.rows_put, counts.rows_deleted, counts.touches), (6, 0, 0));
+    assert_eq!(counts.usage.write_units, 5.0 + 1.0);
+    assert_eq!((counts.tally.rows_put, counts.tally.rows_deleted, counts.tally.touches), (6, 0, 0));
     running.stop().await;
 }
 
@@ -73,8 +73,11 @@ async fn a_move_costs_its_rows_and_three_units_a_node() {
     put(&running.client, TABLE, node("top", Some("y"), "top")).await;
     let counts = counted(&running).await;
     println!("move of 41 nodes: {counts:?}");
-    assert_eq!(counts.touches, 40);
-    assert!(counts.write_units <= (counts.rows_put + counts.rows_deleted + 3 * 41) as f64, "{counts:?}");
+    assert_eq!(counts.tally.touches, 40);
+    assert!(
+        counts.usage.write_units <= (counts.tally.rows_put + counts.tally.rows_deleted + 3 * 41) as f64,
+        "{counts:?}"
+    );
     running.stop().await;
 }
 
@@ -109,9 +112,12 @@ async fn a_subtree_deleted_costs_its_rows_and_four_units_a_node() {
     mark(&running, "top", DeletionMode::Delete).await;
     let counts = counted(&running).await;
     println!("41 nodes deleted: {counts:?}");
-    assert_eq!((counts.released, counts.removed, counts.rows_put, counts.touches), (40, 41, 0, 0));
+    assert_eq!(
+        (counts.tally.child_actions, counts.tally.nodes_deleted, counts.tally.rows_put, counts.tally.touches),
+        (40, 41, 0, 0)
+    );
     // The mark (the first one is the API's), the lineage that says so, the node, and its tombstone.
-    assert_eq!(counts.write_units, counts.rows_deleted as f64 + 40.0 + 3.0 * 41.0);
+    assert_eq!(counts.usage.write_units, counts.tally.rows_deleted as f64 + 40.0 + 3.0 * 41.0);
     let contents = running.contents().await;
     for id in below.iter().chain([&"top".to_owned()]) {
         let left: Vec<_> = contents.keys().filter(|(pk, _)| pk == id).map(|(_, sk)| sk.as_str()).collect();
@@ -127,11 +133,11 @@ async fn adopted_children_cost_a_transaction_and_then_a_move() {
     mark(&running, "top", DeletionMode::Adopt).await;
     let counts = counted(&running).await;
     println!("8 children of one adopted, 32 nodes below them: {counts:?}");
-    assert_eq!((counts.released, counts.removed, counts.touches), (8, 1, 32));
+    assert_eq!((counts.tally.child_actions, counts.tally.nodes_deleted, counts.tally.touches), (8, 1, 32));
     // A transaction costs twice: 8 children and a look at their parent. The others are touched. Then each of the 40 has its
     // rows put and deleted, and its lineage written twice; the node itself goes with lineage and tombstone.
-    let rows = (counts.rows_put + counts.rows_deleted) as f64;
-    assert!(counts.write_units <= rows + 2.0 * 9.0 + 32.0 + 2.0 * 40.0 + 3.0, "{counts:?}");
+    let rows = (counts.tally.rows_put + counts.tally.rows_deleted) as f64;
+    assert!(counts.usage.write_units <= rows + 2.0 * 9.0 + 32.0 + 2.0 * 40.0 + 3.0, "{counts:?}");
     running.stop().await;
 }
 
@@ -145,7 +151,7 @@ async fn a_tombstone_that_expires_costs_a_record_and_no_request() {
     let expired = ["top", "s0", "s39"].map(|id| (id.to_owned(), "LINEAGE".to_owned()));
     client::delete_all(&running.client, TABLE, expired.to_vec()).await;
     let counts = counted(&running).await;
-    assert_eq!((counts.requests, counts.write_units), (0, 0.0), "{counts:?}");
+    assert_eq!((counts.usage.requests, counts.usage.write_units), (0, 0.0), "{counts:?}");
     running.stop().await;
 }
 
@@ -182,14 +188,14 @@ async fn an_import_of_10_000_nodes_costs_next_to_nothing_but_its_rows() {
     let contents = running.contents().await;
     let rows = contents.len() - 2 * NODES;
     let ideal = contents.len() as f64;
-    let (units, requests) = (NODES as f64 + counts.write_units, counts.requests as f64 / NODES as f64);
+    let (units, requests) = (NODES as f64 + counts.usage.write_units, counts.usage.requests as f64 / NODES as f64);
     println!(
         "import: {rows} rows, {:.4} of the ideal write units, {requests:.3} requests a node, {counts:?}",
         units / ideal
     );
     assert!(units <= 1.02 * ideal, "{units} write units for {ideal} items");
     assert!(requests <= 0.6, "{requests} requests a node");
-    assert!(counts.touches < NODES as u64 / 100, "{} touches", counts.touches);
+    assert!(counts.tally.touches < NODES as u64 / 100, "{} touches", counts.tally.touches);
     running.assert_right(&Oracle::default()).await;
     running.stop().await;
 }
@@ -219,7 +225,7 @@ async fn a_create_takes_four_round_trips_at_any_depth() {
         let report = Fanout::default().run(&table, &deadline, "test", &[change]).await;
         let round_trips = table.observer.take().round_trips;
         println!("create at depth {depth}: {round_trips} round trips, {:?}", report.counts);
-        assert_eq!(report.counts.rows_put as usize, depth + 1);
+        assert_eq!(report.counts.tally.rows_put as usize, depth + 1);
         assert!(round_trips <= 4);
         running.stop().await;
     }

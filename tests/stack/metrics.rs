@@ -8,7 +8,7 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use sapwood_core::keys::{ItemKey, Schema};
 use sapwood_core::model::text;
 use sapwood_engine::fanout::Fanout;
-use sapwood_table::{Action, Condition, Deadline, DynamoTable, Session, Update};
+use sapwood_table::{Action, Client, Condition, Deadline, DynamoTable, Update};
 use sapwood_telemetry::metrics::Metrics;
 use sapwood_tests::client::{self, item, node, put, s};
 use sapwood_tests::faults::{Call, Fault, Proxy};
@@ -165,11 +165,11 @@ async fn every_batch_is_a_line_with_its_records_units_and_lag() {
                 written,
                 [
                     json!(records.len()),
-                    json!(counts.rounds),
-                    json!(counts.retries),
-                    json!(counts.conflicts),
-                    json!(counts.read_units),
-                    json!(counts.write_units),
+                    json!(counts.tally.rounds),
+                    json!(counts.usage.retries),
+                    json!(counts.usage.conflicts),
+                    json!(counts.usage.read_units),
+                    json!(counts.usage.write_units),
                     json!(report.failed.len()),
                 ]
             ])
@@ -264,13 +264,13 @@ async fn a_session_counts_conflicts_and_takes_nothing_else_for_one() {
     ] {
         let said = format!("{fault:?}");
         proxy.follow(move |call: &Call| (call.nth == 0).then(|| fault.clone()));
-        let session = Session::new(&table, &deadline, &schema);
+        let session = Client::new(&table, &deadline, &schema);
         session.transact(&actions).await.unwrap();
         let usage = session.usage();
-        assert_eq!((usage.calls, usage.retries, usage.conflicts), (2, 1, conflicts), "{said}");
+        assert_eq!((usage.requests, usage.retries, usage.conflicts), (2, 1, conflicts), "{said}");
     }
     proxy.follow(|call: &Call| (call.nth == 0).then(|| Fault::error(400, CONFLICT)));
-    let session = Session::new(&table, &deadline, &schema);
+    let session = Client::new(&table, &deadline, &schema);
     assert!(session.update(&key, &update, &Condition::Exists).await.unwrap());
     assert_eq!((session.usage().retries, session.usage().conflicts), (1, 1));
     running.stop().await;

@@ -91,7 +91,7 @@ async fn assert_only_delayed(operations: &[&'static str], fault: Fault) {
     let counts = total(&reports);
     let faults: usize = operations.iter().map(|operation| proxy.faults(operation)).sum();
     println!("{fault:?}: {faults} faults, {counts:?}");
-    assert_eq!(counts.retries, faults as u64, "{fault:?}");
+    assert_eq!(counts.usage.retries, faults as u64, "{fault:?}");
     running.stop().await;
 }
 
@@ -156,7 +156,7 @@ async fn batches_done_by_halves_come_to_their_end() {
     }
     let proxy = running.proxy().unwrap();
     let faults = proxy.faults("BatchGetItem") + proxy.faults("BatchWriteItem");
-    assert_eq!(total(&reports).retries, faults as u64);
+    assert_eq!(total(&reports).usage.retries, faults as u64);
     running.stop().await;
 }
 
@@ -316,7 +316,7 @@ async fn a_table_that_always_throttles_fails_every_item_in_time() {
     let (report, took) = bench.deliver(left).await;
     assert!(took < left, "{took:?}");
     assert_eq!(bench.failed(&report), bench.all());
-    assert!(report.counts.retries > 0);
+    assert!(report.counts.usage.retries > 0);
     assert_eq!(report.problems, Vec::new());
     tokio::time::sleep(2 * ON_ITS_WAY_MAX).await;
     let last = bench.proxy.seen().iter().map(|seen| seen.at.duration_since(began)).max().unwrap();
@@ -366,7 +366,7 @@ async fn a_permission_that_is_missing_fails_what_needs_it_at_once_and_says_so() 
         bench.proxy.follow(move |call| (call.operation == operation).then(|| Fault::error(400, denied)));
         let (report, took) = bench.deliver(PLENTY).await;
         assert!(took < Duration::from_secs(5), "{operation}: {took:?}");
-        assert_eq!(report.counts.retries, 0, "{operation}");
+        assert_eq!(report.counts.usage.retries, 0, "{operation}");
         assert_eq!(bench.failed(&report), bench.items(|key| depends_on(operation, key)), "{operation}");
         let reasons: Vec<&String> = report.problems.iter().map(|problem| &problem.reason).collect();
         assert!(!reasons.is_empty(), "{operation}");
@@ -402,7 +402,7 @@ async fn one_item_of_a_batch_of_25_that_is_refused_is_left_out_alone() {
     let (report, _) = bench.deliver(PLENTY).await;
     assert_eq!(largest.load(Ordering::SeqCst), 25);
     assert_eq!(report.failed, Vec::<String>::new());
-    assert_eq!(report.counts.retries, 0);
+    assert_eq!(report.counts.usage.retries, 0);
     let [problem] = report.problems.as_slice() else { panic!("{:?}", report.problems) };
     assert_eq!(problem.key, ItemKey::new("root", "NODE#0002#n07"));
     assert!(problem.reason.contains("ValidationException"), "{}", problem.reason);
@@ -436,7 +436,7 @@ async fn a_copy_and_a_touch_that_are_refused_are_problems_and_hold_nothing_up() 
     let expected: Vec<ItemKey> = refuse.iter().map(|(pk, sk)| ItemKey::new(*pk, *sk)).collect();
     assert_eq!(keys, expected.iter().collect());
     assert_eq!(report.failed, Vec::<String>::new());
-    assert_eq!(report.counts.retries, 0);
+    assert_eq!(report.counts.usage.retries, 0);
     bench.assert_mended().await;
     bench.stop().await;
 }
@@ -462,7 +462,7 @@ async fn a_request_without_an_answer_is_tried_again_after_a_while() {
     let (report, took) = bench.deliver(PLENTY).await;
     assert!(took > Duration::from_secs(5) && took < Duration::from_secs(10), "{took:?}");
     assert_eq!((report.failed, report.problems), (Vec::new(), Vec::new()));
-    assert_eq!(report.counts.retries, 1);
+    assert_eq!(report.counts.usage.retries, 1);
     assert_eq!(bench.differences().await, Vec::<String>::new());
     bench.stop().await;
 }

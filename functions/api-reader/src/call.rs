@@ -12,7 +12,7 @@ use sapwood_http::headers::{Preconditions, etag};
 use sapwood_http::parameters::Parameters;
 use sapwood_http::path::PathParams;
 use sapwood_http::problem::{Kind, Problem};
-use sapwood_table::{Deadline, Session, Table};
+use sapwood_table::{Client, Deadline, Table};
 use serde::Serialize;
 
 use crate::state::{Shared, State};
@@ -92,7 +92,7 @@ pub(crate) async fn handle<C: Call, T: Table + 'static>(
     };
     let shared = state.shared();
     let table = state.table(deadline);
-    let session = Session::new(&table, &deadline, &shared.settings.schema);
+    let session = Client::new(&table, &deadline, &shared.settings.schema);
     let answered = call.answer(&Reader::new(&session, &shared.settings), shared).await;
     let mut response = answered.unwrap_or_else(IntoResponse::into_response);
     response.extensions_mut().insert(session.usage());

@@ -16,7 +16,7 @@ use sapwood_http::json::{self, FromJson};
 use sapwood_http::parameters::Parameters;
 use sapwood_http::path::PathParams;
 use sapwood_http::problem::{Kind, Problem};
-use sapwood_table::{Deadline, Session, Table};
+use sapwood_table::{Client, Deadline, Table};
 
 use crate::once::idempotency;
 use crate::problem::unfit;
@@ -47,7 +47,7 @@ pub(crate) struct Asked<'a> {
 
 /// Where and for whom a call is answered.
 pub(crate) struct At<'a, T> {
-    pub(crate) session: &'a Session<'a, T, Deadline>,
+    pub(crate) session: &'a Client<'a, T, Deadline>,
     pub(crate) shared: &'a Shared,
     pub(crate) caller: Caller,
     pub(crate) preconditions: Preconditions,
@@ -145,7 +145,7 @@ pub(crate) async fn handle<C: Call, T: Table + 'static>(
         Err(problem) => return problem.into_response(),
     };
     let table = state.table(deadline);
-    let session = Session::new(&table, &deadline, &shared.settings.schema);
+    let session = Client::new(&table, &deadline, &shared.settings.schema);
     let at = At { session: &session, shared, caller, preconditions, key, wait, deadline };
     // Boxed: one within the other, these futures would be deeper than the compiler looks.
     let answered = Box::pin(call.answer(&at)).await;

@@ -53,7 +53,7 @@ fn the_history_of_all_topics_is_one_query_and_has_no_copies() {
         for order in ORDERS {
             let (page, usage) = counted(&fixture, async |r| r.revisions(&node("D"), order, &want()).await.unwrap());
             assert_eq!(drawn(&page.items), wanted(&revisions, None, order));
-            assert_eq!((usage.calls, page.next), (1, None));
+            assert_eq!((usage.requests, page.next), (1, None));
             for limit in 1..=13 {
                 let paged =
                     all_pages(limit, |want| read(&fixture, async |r| r.revisions(&node("D"), order, want).await));
@@ -73,7 +73,7 @@ fn a_page_that_ends_among_many_copies_jumps_over_them() {
         for limit in [1, 3, 100, 402] {
             let paged = all_pages(limit, |want| {
                 let (page, usage) = counted(&fixture, async |r| r.revisions(&node("D"), order, want).await);
-                assert!(usage.calls <= 2, "{} calls", usage.calls);
+                assert!(usage.requests <= 2, "{} calls", usage.requests);
                 page
             });
             assert_eq!(drawn(&paged), wanted(&revisions, None, order));
@@ -89,7 +89,7 @@ fn one_topic_among_few_is_one_query() {
         let audit = topic("D", "Audit");
         let (page, usage) = counted(&fixture, async |r| r.topic(&audit, order, &want()).await.unwrap());
         assert_eq!(drawn(&page.items), wanted(&revisions, Some("Audit"), order));
-        assert_eq!((usage.calls, page.next), (1, None));
+        assert_eq!((usage.requests, page.next), (1, None));
         for limit in 1..=21 {
             let paged = all_pages(limit, |want| read(&fixture, async |r| r.topic(&audit, order, want).await));
             assert_eq!(paged, page.items, "{order:?} by {limit}");
@@ -113,8 +113,8 @@ fn one_topic_among_many_is_read_by_its_numbers() {
             let topic = topic("D", name);
             let (page, usage) = counted(&fixture, async |r| r.topic(&topic, order, &want()).await.unwrap());
             assert_eq!(drawn(&page.items), wanted(&revisions, Some(name), order), "{name} {order:?}");
-            println!("{name} {order:?}: {} calls for {}", usage.calls, page.items.len());
-            assert!(usage.calls <= 12, "{name} {order:?}: {} calls", usage.calls);
+            println!("{name} {order:?}: {} calls for {}", usage.requests, page.items.len());
+            assert!(usage.requests <= 12, "{name} {order:?}: {} calls", usage.requests);
             for limit in [1, 2, 3, 10, 99, 150] {
                 let paged = all_pages(limit, |want| read(&fixture, async |r| r.topic(&topic, order, want).await));
                 assert_eq!(paged, page.items, "{name} {order:?} by {limit}");
@@ -145,10 +145,10 @@ fn one_revision_and_its_copy_are_one_read_each() {
     let audit = topic("D", "Audit");
     let version = |number| Version::new(number).unwrap();
     let (one, usage) = counted(&fixture, async |r| r.revision(&audit, version(1), &want()).await.unwrap());
-    assert_eq!((drawn(std::slice::from_ref(&one)), usage.calls), (vec!["1_Audit".to_owned()], 1));
+    assert_eq!((drawn(std::slice::from_ref(&one)), usage.requests), (vec!["1_Audit".to_owned()], 1));
     assert_eq!(one.attributes["parent"], number(1), "to a revision, parent is a name like any other");
     let (newest, usage) = counted(&fixture, async |r| r.latest(&audit, &fields(&["of"])).await.unwrap());
-    assert_eq!((drawn(std::slice::from_ref(&newest)), usage.calls), (vec!["2_Audit".to_owned()], 1));
+    assert_eq!((drawn(std::slice::from_ref(&newest)), usage.requests), (vec!["2_Audit".to_owned()], 1));
     assert!(newest.attributes.keys().eq(["of"]));
     let absent = read(&fixture, async |r| r.revision(&audit, version(3), &want()).await);
     assert!(matches!(absent, Err(ReadError::Absent { what: "revision" })));
@@ -188,7 +188,7 @@ fn the_newest_of_all_topics_is_one_query_by_the_beginning_of_their_names() {
     ] {
         let (page, usage) = counted(&fixture, async |r| r.latest_of_all(&node("D"), prefix, &want()).await.unwrap());
         assert_eq!(drawn(&page.items).join(" "), found);
-        assert_eq!(usage.calls, if found.is_empty() { 3 } else { 1 });
+        assert_eq!(usage.requests, if found.is_empty() { 3 } else { 1 });
         for limit in 1..=5 {
             let list = |want: &Want| read(&fixture, async |r| r.latest_of_all(&node("D"), prefix, want).await);
             assert_eq!(all_pages(limit, list), page.items);

@@ -21,7 +21,7 @@ fn a_node_is_its_base_record_without_what_is_ours() {
         assert_eq!(found.segment.as_deref(), Some("s"));
         let shown = Fields::all().of_node(&found.item, fixture.schema());
         assert_eq!(shown, [("name".to_owned(), text("A")), ("id".to_owned(), number(7))].into());
-        assert_eq!(usage.calls, 1);
+        assert_eq!(usage.requests, 1);
     }
 }
 
@@ -49,7 +49,7 @@ fn all_trees_are_listed_by_id_with_their_attributes() {
     let (page, usage) = counted(&fixture, async |r| r.roots(None, &want()).await.unwrap());
     assert_eq!(page.items.iter().map(|root| root.id.as_str()).collect::<Vec<_>>(), ["A", "D", "ROOTS"]);
     assert_eq!(page.items[1].attributes["name"], text("Folder D"));
-    assert_eq!((page.next, usage.calls), (None, 1));
+    assert_eq!((page.next, usage.requests), (None, 1));
     for limit in 1..=4 {
         let paged = all_pages(limit, |want| read(&fixture, async |r| r.roots(None, want).await));
         assert_eq!(paged, page.items);
@@ -76,11 +76,11 @@ fn ancestors_are_nearest_first_and_have_attributes_where_some_are_asked_for() {
     let way = [("X".to_owned(), 1), ("V".to_owned(), 2), ("D".to_owned(), 3)];
     assert_eq!(of(&page), way);
     assert!(page.items.iter().all(|ancestor| ancestor.attributes.is_none()));
-    assert_eq!((usage.calls, page.next), (1, None));
+    assert_eq!((usage.requests, page.next), (1, None));
     let (page, usage) = counted(&fixture, async |r| r.ancestors(&node("Y"), &fields(&["name", "no"])).await.unwrap());
     assert_eq!(of(&page), way);
     assert_eq!(page.items[2].attributes, Some([("name".to_owned(), text("Folder D"))].into()));
-    assert_eq!(usage.calls, 2);
+    assert_eq!(usage.requests, 2);
     for limit in 1..=4 {
         let paged = all_pages(limit, |want| read(&fixture, async |r| r.ancestors(&node("Y"), want).await));
         assert_eq!(paged.iter().map(|a| (a.id.to_string(), a.depth)).collect::<Vec<_>>(), way);
@@ -115,10 +115,10 @@ fn any_depth_window_is_one_query() {
         let window = Window::new(min, max, None).unwrap();
         let (page, usage) = counted(&fixture, async |r| r.descendants(&node("D"), &window, &want()).await.unwrap());
         assert_eq!(ids(&page.items).join(" "), wanted, "{min} to {max:?}");
-        assert_eq!((usage.calls, page.next), (1, None));
+        assert_eq!((usage.requests, page.next), (1, None));
         let (count, usage) = counted(&fixture, async |r| r.count(&node("D"), &window, true).await.unwrap());
         assert_eq!(count, page.items.len());
-        assert_eq!(usage.calls, 1 + u64::from(count == 0));
+        assert_eq!(usage.requests, 1 + u64::from(count == 0));
     }
     let window = Window::new(0, None, None).unwrap();
     let page = read(&fixture, async |r| r.descendants(&node("D"), &window, &want()).await.unwrap());
@@ -157,7 +157,7 @@ fn a_type_is_a_query_by_the_beginning_of_composite_ids() {
         let mut wanted: Vec<&str> = below.into_iter().filter(|id| id.starts_with(prefix)).collect();
         wanted.sort_unstable();
         assert_eq!(ids(&page.items), wanted, "{prefix}");
-        assert_eq!(usage.calls, 1);
+        assert_eq!(usage.requests, 1);
         assert_eq!(read(&fixture, async |r| r.count(&node("CUSTOMER#1"), &window, false).await.unwrap()), wanted.len());
         let page = |want: &_| read(&fixture, async |r| r.descendants(&node("CUSTOMER#1"), &window, want).await);
         assert_eq!(ids(&all_pages(2, page)), wanted);

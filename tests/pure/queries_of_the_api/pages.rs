@@ -25,7 +25,7 @@ fn pages_of_any_size_are_the_whole_list_in_as_many_queries_as_pages() {
         let queries = std::cell::Cell::new(0);
         let all = all_pages(limit, |want| {
             let (page, usage) = counted(&fixture, async |r| r.descendants(&node("D"), &children, want).await);
-            queries.set(queries.get() + usage.calls);
+            queries.set(queries.get() + usage.requests);
             page
         });
         assert_eq!(all.len(), 3_000);
@@ -53,7 +53,7 @@ fn a_page_ends_with_dynamodbs_and_the_next_one_has_the_rest() {
         let calls = std::cell::Cell::new((0, 0));
         let all = all_pages(1_000, |want| {
             let (page, usage) = counted(&fixture, async |r| r.descendants(&node("D"), &Window::children(), want).await);
-            calls.set((calls.get().0 + 1, calls.get().1 + usage.calls));
+            calls.set((calls.get().0 + 1, calls.get().1 + usage.requests));
             page
         });
         assert_eq!(all.len(), children);
@@ -102,7 +102,7 @@ fn a_position_that_the_list_does_not_have_is_refused_before_the_table_is_asked()
         let window = Window::children();
         let (page, usage) = counted(&fixture, async |r| r.descendants(&node("D"), &window, &want).await);
         assert!(matches!(page, Err(ReadError::Position)), "{position}: {page:?}");
-        assert_eq!(usage.calls, 0);
+        assert_eq!(usage.requests, 0);
     }
     let want = Want { after: Some("x".to_owned()), ..Want::default() };
     assert!(matches!(read(&fixture, async |r| r.ancestors(&node("D"), &want).await), Err(ReadError::Position)));

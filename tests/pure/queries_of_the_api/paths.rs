@@ -71,7 +71,7 @@ fn a_path_is_one_query_at_any_level() {
         let asked = within(path, max_depth, from, to);
         let (page, usage) = counted(&fixture, async |r| r.paths(&node("USA"), &asked, &want()).await.unwrap());
         assert_eq!(drawn(&page.items).join(" "), wanted, "{asked:?}");
-        assert_eq!(usage.calls, 1 + u64::from(wanted.is_empty()), "{asked:?}");
+        assert_eq!(usage.requests, 1 + u64::from(wanted.is_empty()), "{asked:?}");
         for limit in 1..=6 {
             let paged = all_pages(limit, |want| read(&fixture, async |r| r.paths(&node("USA"), &asked, want).await));
             assert_eq!(paged, page.items, "{asked:?} by {limit}");
@@ -109,7 +109,7 @@ fn what_is_too_deep_is_jumped_over_not_read() {
     for limit in [1, 2, 3, 100] {
         let paged = all_pages(limit, |want| {
             let (page, usage) = counted(&fixture, async |r| r.paths(&node("D"), &asked, want).await);
-            assert!(usage.calls <= 4, "{} calls", usage.calls);
+            assert!(usage.requests <= 4, "{} calls", usage.requests);
             page
         });
         assert_eq!(drawn(&paged), ["a", "b", "c"]);

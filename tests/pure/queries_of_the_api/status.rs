@@ -25,7 +25,7 @@ fn what_is_settled_is_up_to_date_in_three_round_trips() {
     for (id, ancestors) in [("D", 0), ("V", 1), ("W", 1), ("X", 2), ("Y", 3), ("Z", 2)] {
         let (status, usage) = counted(&fixture, async |r| r.status(&node(id)).await.unwrap());
         assert_eq!(status, Status { is_there: true, ancestors, missing: 0, stale: 0 }, "{id}");
-        assert!(usage.calls <= 3, "{id}: {}", usage.calls);
+        assert!(usage.requests <= 3, "{id}: {}", usage.requests);
     }
     let nothing = of(&fixture, "nothing");
     assert!(nothing.is_up_to_date() && !nothing.is_there);
@@ -89,12 +89,12 @@ fn orphans_cycles_and_deep_nodes_come_to_be_up_to_date() {
     assert_all_up_to_date(&fixture, &ids);
     assert_eq!(["a", "hangs", "self", "on-self", "n105"].map(|id| of(&fixture, id).ancestors), [2, 3, 0, 1, 98]);
     let (_, usage) = counted(&fixture, async |r| r.status(&node("n105")).await.unwrap());
-    assert!(usage.calls <= 4, "{}", usage.calls);
+    assert!(usage.requests <= 4, "{}", usage.requests);
     // Where the lineage tells the way wrong it takes a step for each place where it does, no more.
     fixture.put_node("n50", Some("n20"), &[]);
     let (status, usage) = counted(&fixture, async |r| r.status(&node("n105")).await.unwrap());
     assert!(status.ancestors == 76 && !status.is_up_to_date(), "{status:?}");
-    assert!(usage.calls <= 6, "{}", usage.calls);
+    assert!(usage.requests <= 6, "{}", usage.requests);
     fixture.settle();
     assert_all_up_to_date(&fixture, &ids);
 }

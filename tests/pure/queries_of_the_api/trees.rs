@@ -48,7 +48,7 @@ fn a_tree_is_nested_by_one_query() {
     {
         let (tree, usage) = counted(&fixture, async |r| r.tree(&node("D"), max_depth, &bounded(5_000)).await.unwrap());
         assert_eq!(drawn(&tree), wanted);
-        assert_eq!((usage.calls, tree.next), (1, None));
+        assert_eq!((usage.requests, tree.next), (1, None));
     }
     assert_eq!(drawn(&read(&fixture, async |r| r.tree(&node("V"), None, &bounded(5_000)).await.unwrap())), "V(X(Y))");
 }
@@ -62,7 +62,7 @@ fn a_tree_of_98_levels_is_nested() {
     }
     fixture.settle();
     let (tree, usage) = counted(&fixture, async |r| r.tree(&node("n0"), None, &bounded(5_000)).await.unwrap());
-    assert_eq!((tree.nodes.len(), tree.tops.len(), usage.calls), (99, 1, 1));
+    assert_eq!((tree.nodes.len(), tree.tops.len(), usage.requests), (99, 1, 1));
     assert_eq!(drawn(&tree).matches('(').count(), 98);
     let way = read(&fixture, async |r| r.ancestors(&node("n98"), &want()).await.unwrap());
     assert_eq!(way.items.len(), 98);
@@ -108,7 +108,7 @@ fn a_wide_tree_is_cut_at_its_bounds_whatever_dynamodbs_pages_are() {
     fixture.settle();
     let (tree, usage) = counted(&fixture, async |r| r.tree(&node("D"), None, &bounded(5_000)).await.unwrap());
     assert!((160..=166).contains(&tree.nodes.len()), "5 MB of 30 KB: {}", tree.nodes.len());
-    assert_eq!(usage.calls, 5, "one Query for each megabyte");
+    assert_eq!(usage.requests, 5, "one Query for each megabyte");
     let rest = Want { after: tree.next, ..bounded(5_000) };
     let rest = read(&fixture, async |r| r.tree(&node("D"), None, &rest).await.unwrap());
     let all: BTreeSet<_> = tree.nodes.iter().chain(&rest.nodes).map(|below| &below.id).collect();

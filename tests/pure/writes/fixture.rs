@@ -8,7 +8,7 @@ use std::task::{Context, Poll, Waker};
 use sapwood_core::keys::{Id, ItemKey, NodeRef, Schema};
 use sapwood_core::model::{AttributeValue, Item, Lineage, Placement, Settings, number, text};
 use sapwood_engine::write::{Content, Patch, Request, Stamp, ValueChange, WriteError, Writer, Written};
-use sapwood_table::{Action, RetryPolicy, Session};
+use sapwood_table::{Action, Client, RetryPolicy};
 use sapwood_tests::intercept::Intercept;
 use sapwood_tests::memory::MemoryTable;
 use sapwood_tests::round_trips::RoundTrips;
@@ -88,7 +88,7 @@ impl Fixture {
 
     /// Runs something with a writer; what it took, too.
     pub(crate) fn counted<R>(&self, call: impl AsyncFnOnce(&Writes<'_>, &Stamp) -> R) -> (Took, R) {
-        let session = Session::new(&self.table, &Patient, &self.settings.schema);
+        let session = Client::new(&self.table, &Patient, &self.settings.schema);
         let writer = Writer::new(&session, &self.settings);
         let stamp = self.stamp();
         let (round_trips, result) = run(call(&writer, &stamp));

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use sapwood_core::model::text;
 use sapwood_core::plan::Rules;
 use sapwood_engine::write::{Limits, Request, WriteError, Writer};
-use sapwood_table::{Action, Session};
+use sapwood_table::{Action, Client};
 
 use super::fixture::{Fixture, Patient, Took, id, moved, n, node, run, under};
 
@@ -221,7 +221,7 @@ fn a_node_on_either_way_that_is_being_removed_refuses_the_move() {
 fn races_that_are_lost_again_and_again_come_to_an_end() {
     let fixture = Fixture::default();
     fixture.tree(&[("a", ""), ("b", "")]);
-    let session = Session::new(&fixture.table, &Patient, &fixture.settings.schema);
+    let session = Client::new(&fixture.table, &Patient, &fixture.settings.schema);
     let limits = Limits { attempts_max: 3, ..Limits::default() };
     let writer = Writer::new(&session, &fixture.settings).with(limits, Rules::default());
     let stamp = fixture.stamp();

@@ -4,7 +4,7 @@ use futures::future::join_all;
 use sapwood_core::keys::{ItemKey, Version};
 use sapwood_core::model::{AttributeValue, Item, text};
 use sapwood_engine::write::{Precondition, Request, WriteError, Writer};
-use sapwood_table::Session;
+use sapwood_table::Client;
 
 use super::fixture::{Fixture, Patient, Took, n, node, run};
 
@@ -37,7 +37,7 @@ fn an_append_takes_two_round_trips_and_one_write() {
 #[test]
 fn fifty_appends_at_the_same_time_give_fifty_consecutive_revisions() {
     let fixture = Fixture::default();
-    let session = Session::new(&fixture.table, &Patient, &fixture.settings.schema);
+    let session = Client::new(&fixture.table, &Patient, &fixture.settings.schema);
     let writer = Writer::new(&session, &fixture.settings);
     let stamps: Vec<_> = (0..50).map(|_| fixture.stamp()).collect();
     let (of, same) = (node("a"), attributes(1));

@@ -145,14 +145,14 @@ fn good(pk: &'static str) -> impl Strategy<Value = Value> {
         more.as_object_mut().unwrap().extend(touched.map(|value| ("_touched".to_owned(), json!({"S": value}))));
         more
     };
-    let lineage = json!({"ancestors": {"L": [{"S": "a"}]}, "path": {"L": [{"S": "x"}]}});
+    let lineage = json!({"format": {"N": "1"}, "ancestors": {"L": [{"S": "a"}]}, "path": {"L": [{"S": "x"}]}});
     let kinds = prop_oneof![
         Just(("NODE", "INSERT", None, Some(node(None, "a")))),
         Just(("NODE", "MODIFY", Some(node(None, "a")), Some(node(Some("1#a"), "a")))),
         Just(("NODE", "MODIFY", Some(node(Some("1#a"), "a")), Some(node(Some("1#a"), "b")))),
         Just(("NODE", "REMOVE", Some(node(None, "a")), None)),
         Just(("LINEAGE", "INSERT", None, Some(lineage))),
-        Just(("CASCADE", "INSERT", None, Some(json!({"sequence": {"S": "1"}})))),
+        Just(("CASCADE", "INSERT", None, Some(json!({"format": {"N": "1"}, "sequence": {"S": "1"}})))),
         select(vec!["v001_Audit", "v002_Audit", "va1000_Bill"]).prop_map(|sk| (
             sk,
             "INSERT",

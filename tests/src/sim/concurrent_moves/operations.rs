@@ -9,7 +9,7 @@ use sapwood_core::plan::Rules;
 use sapwood_engine::write::{
     Children, Content, Done, Limits, Patch, Request, Stamp, ValueChange, WriteError, Writer, Written,
 };
-use sapwood_table::{Action, Condition, RetryPolicy, Session, Table};
+use sapwood_table::{Action, Client, Condition, RetryPolicy, Table};
 
 use super::MoveProfile;
 use crate::memory::default_key;
@@ -149,7 +149,7 @@ impl Operation {
         rules: Rules,
     ) -> Answer {
         let settings = Settings::default();
-        let session = Session::new(table, retry_policy, &settings.schema);
+        let session = Client::new(table, retry_policy, &settings.schema);
         let limits = Limits { attempts_max: 12, revision_page_items_max: 2, ..Limits::default() };
         let writer = Writer::new(&session, &settings).with(limits, rules);
         let at = format!("2026-01-01T00:00:00.{number:03}Z");

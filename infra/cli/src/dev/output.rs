@@ -5,30 +5,32 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sapwood_core::keys::{DEPTH_MAX, Names, Schema, SortRange};
+use sapwood_core::plan::Tally;
 use sapwood_engine::fanout::{Counts, Report};
 use sapwood_local::mapping::{Observation, Observer};
+use sapwood_table::Usage;
 use serde::Deserialize;
 use serde_json::json;
 
 use super::{Arguments, Stack};
 
 /// Prints for people, for machines, or not at all.
-pub(super) enum Say {
-    People,
-    Machines,
-    Nobody,
+pub(super) enum Output {
+    Text,
+    Json,
+    Quiet,
 }
 
 /// How many items of a batch a line names.
 const NAMED_MAX: usize = 3;
 
-impl Say {
+impl Output {
     pub(super) fn new(arguments: &Arguments) -> Self {
         // The demo tells its own story.
         match arguments {
-            Arguments { quiet: true, .. } | Arguments { demo: true, .. } => Self::Nobody,
-            Arguments { json: true, .. } => Self::Machines,
-            _ => Self::People,
+            Arguments { quiet: true, .. } | Arguments { demo: true, .. } => Self::Quiet,
+            Arguments { json: true, .. } => Self::Json,
+            _ => Self::Text,
         }
     }
 
@@ -36,15 +38,15 @@ impl Say {
         let (table, url) = (&arguments.table, &stack.url);
         let http = stack.http.as_ref().map(|http| &http.url);
         match self {
-            Self::Nobody => {}
-            Self::Machines => {
+            Self::Quiet => {}
+            Self::Json => {
                 let mut listening = json!({"event": "listening", "dynamodb": url, "table": table});
                 if let Some(http) = http {
                     listening["http"] = json!(http);
                 }
                 print(&listening.to_string());
             }
-            Self::People => {
+            Self::Text => {
                 let kept = match (&arguments.data, &arguments.endpoint) {
                     (_, Some(_)) => "kept there".to_owned(),
                     (Some(path), None) => format!("kept in {}", path.display()),
@@ -61,38 +63,27 @@ impl Say {
 
     /// One line for a batch that did something, and one for each thing that is wrong in it.
     pub(super) fn fan_out(&self, event: &str, report: &Report, took: Duration) {
-        if matches!(self, Self::Nobody) {
+        if matches!(self, Self::Quiet) {
             return;
         }
         let items = items(event);
         for problem in &report.problems {
             let (pk, sk, reason) = (&problem.key.pk, &problem.key.sk, &problem.reason);
             match self {
-                Self::Machines => print(&json!({"event": "problem", "pk": pk, "sk": sk, "reason": reason}).to_string()),
+                Self::Json => print(&json!({"event": "problem", "pk": pk, "sk": sk, "reason": reason}).to_string()),
                 _ => print(&format!("! {pk} | {sk}: {reason}")),
             }
         }
-        let Counts {
-            requests,
-            retries,
-            conflicts,
-            read_units,
-            write_units,
-            rounds,
-            rows_put,
-            rows_deleted,
-            touches,
-            copies,
-            released,
-            removed,
-        } = report.counts;
-        if matches!(self, Self::Machines) {
+        let Counts { usage, tally } = report.counts;
+        let Usage { requests, retries, conflicts, read_units, write_units } = usage;
+        let Tally { rounds, rows_put, rows_deleted, touches, copies, child_actions, nodes_deleted } = tally;
+        if matches!(self, Self::Json) {
             print(
                 &json!({
                     "event": "fan-out", "records": items.len(), "items": items, "failed": report.failed.len(),
                     "requests": requests, "retries": retries, "conflicts": conflicts, "read_units": read_units, "write_units": write_units,
                     "rounds": rounds, "rows_put": rows_put, "rows_deleted": rows_deleted, "touches": touches,
-                    "copies": copies, "released": released, "removed": removed, "milliseconds": u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
+                    "copies": copies, "child_actions": child_actions, "nodes_deleted": nodes_deleted, "milliseconds": u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
                 })
                 .to_string(),
             );
@@ -105,8 +96,8 @@ impl Say {
                 (rows_deleted, "row deleted", "rows deleted"),
                 (touches, "child touched", "children touched"),
                 (copies, "copy written", "copies written"),
-                (released, "child released", "children released"),
-                (removed, "record removed", "records removed"),
+                (child_actions, "child of a deleted node changed", "children of deleted nodes changed"),
+                (nodes_deleted, "node deleted", "nodes deleted"),
                 (report.failed.len() as u64, "item to be tried again", "items to be tried again"),
             ];
             let did = did.iter().filter(|(n, ..)| *n > 0);
@@ -122,21 +113,21 @@ impl Say {
 
     /// Told by the mapping of what the handler doesn't see.
     pub(super) fn observer(self: &Arc<Self>) -> Observer {
-        let say = Arc::clone(self);
+        let output = Arc::clone(self);
         Arc::new(move |observation| match observation {
-            Observation::GivenUp { sequence_number, keys, reason, .. } => {
+            Observation::Discarded { sequence_number, keys, reason, .. } => {
                 let reason = format!("{reason:?}");
-                say.trouble("given up", &format!("record {sequence_number} of {keys}: {reason}"));
+                output.trouble("discarded", &format!("record {sequence_number} of {keys}: {reason}"));
             }
-            Observation::Trouble { reason } => say.trouble("trouble", reason),
+            Observation::Trouble { reason } => output.trouble("trouble", reason),
             _ => {}
         })
     }
 
     fn trouble(&self, event: &str, reason: &str) {
         match self {
-            Self::Machines => print(&json!({"event": event, "reason": reason}).to_string()),
-            Self::People | Self::Nobody => eprintln!("sapwood: {event}: {reason}"),
+            Self::Json => print(&json!({"event": event, "reason": reason}).to_string()),
+            Self::Text | Self::Quiet => eprintln!("sapwood: {event}: {reason}"),
         }
     }
 }
@@ -185,10 +176,10 @@ fn items(event: &str) -> Vec<String> {
     }
     #[derive(Deserialize)]
     struct Record {
-        dynamodb: Change,
+        dynamodb: Keyed,
     }
     #[derive(Deserialize)]
-    struct Change {
+    struct Keyed {
         #[serde(rename = "Keys")]
         keys: std::collections::BTreeMap<String, serde_json::Value>,
     }

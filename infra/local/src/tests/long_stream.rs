@@ -1,13 +1,10 @@
-//! A benchmark, run by hand: `cargo test --release -p sapwood-local --test long_stream -- --ignored --nocapture`.
-#![allow(clippy::unwrap_used, clippy::disallowed_methods, missing_docs)]
-
-mod support;
+//! A benchmark, run by hand: `cargo test --release -p sapwood-local long_stream -- --ignored --nocapture`.
 
 use std::time::{Duration, Instant};
 
-use sapwood_local::engine::Data;
-use sapwood_local::mapping::{Mapping, Settings};
-use support::{Log, Stage, settle};
+use super::support::{Log, Stage, settle};
+use crate::engine::Data;
+use crate::mapping::{Mapping, Settings};
 
 const PUTS: u64 = 20_000;
 const PART: u64 = 2_000;

@@ -4,28 +4,28 @@ use std::time::{Duration, Instant, SystemTime};
 
 use tokio::sync::mpsc;
 
-use super::batch::{self, Delivery, Piece, Verdict};
+use super::batch::{self, Batch, Delivery, Verdict};
 use super::context::Context;
 use super::destination::FailedBatch;
-use super::{Function, GivenUp, Observation, Outcome, invocation};
+use super::{DiscardReason, Function, Observation, Outcome, invocation};
 
 /// Lambda's limit for an event.
 const EVENT_BYTES_MAX: usize = 6 * 1024 * 1024;
 
 /// One of the concurrent lanes of a shard: one invocation at a time, in the shard's order. All records of an item take the
 /// same lane.
-pub(super) struct Lane<F> {
+pub(super) struct Worker<F> {
     pub(super) context: Arc<Context<F>>,
     pub(super) shard: Arc<str>,
     pub(super) queue: mpsc::UnboundedReceiver<Vec<Delivery>>,
     pub(super) waiting: VecDeque<Delivery>,
 }
 
-impl<F: Function> Lane<F> {
+impl<F: Function> Worker<F> {
     /// Handles records until the queue is closed and empty, or the mapping is stopped.
     pub(super) async fn run(mut self) {
-        while let Some(batch) = self.next_batch().await {
-            if self.handle(batch).await.is_none() {
+        while let Some(deliveries) = self.next_batch().await {
+            if self.handle(deliveries).await.is_none() {
                 return;
             }
         }
@@ -69,31 +69,31 @@ impl<F: Function> Lane<F> {
     }
 
     /// None: the mapping was stopped, and not all is handled.
-    async fn handle(&self, batch: Vec<Delivery>) -> Option<()> {
-        let mut pieces = vec![Piece { deliveries: batch, failures: 0 }];
+    async fn handle(&self, deliveries: Vec<Delivery>) -> Option<()> {
+        let mut batches = vec![Batch { deliveries, failures: 0 }];
         let mut failures_in_a_row = 0;
-        while let Some(mut piece) = pieces.pop() {
-            self.give_up_old(&mut piece).await;
-            if piece.deliveries.is_empty() {
+        while let Some(mut batch) = batches.pop() {
+            self.discard_old(&mut batch).await;
+            if batch.deliveries.is_empty() {
                 continue;
             }
             if self.context.is_stopped() {
                 return None;
             }
-            let verdict = self.invoke(&piece.deliveries).await;
-            let invocations = piece.failures.saturating_add(1);
-            let next = batch::next(piece, &verdict, &self.context.settings.source);
+            let verdict = self.invoke(&batch.deliveries).await;
+            let invocations = batch.failures.saturating_add(1);
+            let next = batch::next(batch, &verdict, &self.context.settings.source);
             failures_in_a_row = match (next.handled.is_empty(), next.again.is_empty()) {
                 (true, _) => failures_in_a_row + 1,
                 (false, false) => 1,
                 (false, true) => 0,
             };
             self.handled(&next.handled);
-            self.give_up(next.given_up, GivenUp::RetriesExhausted, invocations).await;
+            self.discard(next.discarded, DiscardReason::RetriesExhausted, invocations).await;
             if !next.again.is_empty() && self.context.pause(self.backoff(failures_in_a_row)).await.is_none() {
                 return None;
             }
-            pieces.extend(next.again.into_iter().rev());
+            batches.extend(next.again.into_iter().rev());
         }
         Some(())
     }
@@ -117,7 +117,7 @@ impl<F: Function> Lane<F> {
     }
 
     /// Records come in order of age, so the old ones are the first ones.
-    async fn give_up_old(&self, piece: &mut Piece) {
+    async fn discard_old(&self, batch: &mut Batch) {
         let Some(age_max) = self.context.settings.source.record_age_max else { return };
         let now = SystemTime::now();
         let is_old = |delivery: &Delivery| {
@@ -126,18 +126,18 @@ impl<F: Function> Lane<F> {
             let since = delivery.created.max(self.context.started);
             now.duration_since(since).is_ok_and(|age| age > age_max)
         };
-        let young = piece.deliveries.iter().position(|delivery| !is_old(delivery)).unwrap_or(piece.deliveries.len());
-        let rest = piece.deliveries.split_off(young);
-        let old = std::mem::replace(&mut piece.deliveries, rest);
-        self.give_up(old, GivenUp::TooOld, piece.failures).await;
+        let young = batch.deliveries.iter().position(|delivery| !is_old(delivery)).unwrap_or(batch.deliveries.len());
+        let rest = batch.deliveries.split_off(young);
+        let old = std::mem::replace(&mut batch.deliveries, rest);
+        self.discard(old, DiscardReason::TooOld, batch.failures).await;
     }
 
-    async fn give_up(&self, deliveries: Vec<Delivery>, reason: GivenUp, invocations: u32) {
+    async fn discard(&self, deliveries: Vec<Delivery>, reason: DiscardReason, invocations: u32) {
         let (Some(first), Some(last)) = (deliveries.first(), deliveries.last()) else { return };
         let (first, last) = (&first.sequence_number, &last.sequence_number);
         tracing::error!(shard = %self.shard, first, last, reason = reason.condition(), "records given up");
         for delivery in &deliveries {
-            self.context.observe(|| Observation::GivenUp {
+            self.context.observe(|| Observation::Discarded {
                 shard: self.shard.to_string(),
                 sequence_number: delivery.sequence_number.clone(),
                 keys: delivery.keys.clone(),
@@ -155,7 +155,7 @@ impl<F: Function> Lane<F> {
                 invocations,
             };
             if let Some(destination) = &context.destination
-                && let Err(error) = destination.keep(batch)
+                && let Err(error) = destination.write(batch)
             {
                 // As in Lambda: a destination that can't be reached doesn't hold the shard up.
                 context.trouble(format!("failed records could not be kept: {error}"));

@@ -1,14 +1,11 @@
 //! The embedded engine and its table.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::expect_used, missing_docs)]
-
-mod support;
 
 use std::net::TcpListener;
 
-use sapwood_local::endpoint::{Endpoint, TableError};
-use sapwood_local::engine::{Data, Engine, EngineError};
-use sapwood_local::template::TableDefinition;
-use support::{Stage, template};
+use super::support::{Stage, template};
+use crate::endpoint::{Endpoint, TableError};
+use crate::engine::{Data, Engine, EngineError};
+use crate::template::TableDefinition;
 
 fn anywhere() -> std::net::SocketAddr {
     "127.0.0.1:0".parse().unwrap()

@@ -1,14 +1,13 @@
 //! What is read from a template: the project's own, and small ones.
-#![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use sapwood_local::filter::Filter;
-use sapwood_local::template::{StartingPosition, Template, TemplateError};
+use crate::filter::Filter;
+use crate::template::{StartingPosition, Template, TemplateError};
 use serde_json::json;
 
-const OWN: &str = include_str!("../../../template.yaml");
+const OWN: &str = include_str!("../../../../template.yaml");
 
 const SMALL: &str = r"
 Parameters:
@@ -147,6 +146,10 @@ fn the_projects_filter_keeps_derived_rows_and_strangers_out() {
         "v",
         "LINEAGES",
         "CASCADE#",
+        "OPERATION",
+        "DELETED",
+        "IDEMPOTENCY#0000",
+        "ORPHAN#x",
         "node",
         "V001_x",
         "vd100000_x",

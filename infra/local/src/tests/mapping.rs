@@ -1,17 +1,14 @@
 //! The event source mapping, with functions that fail on purpose.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::expect_used, missing_docs)]
-
-mod support;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use sapwood_local::engine::Data;
-use sapwood_local::mapping::{GivenUp, Mapping, MappingError, Observation, Outcome, Settings, Stopped};
+use super::support::{Does, Log, Stage, failures, put, put_item, records, settle, start_observed};
+use crate::engine::Data;
+use crate::mapping::{DiscardReason, Mapping, MappingError, Observation, Outcome, Settings, Stopped};
 use serde_json::{Value, json};
-use support::{Does, Log, Stage, failures, put, put_item, records, settle, start_observed};
 use tokio::sync::Semaphore;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -207,8 +204,8 @@ async fn one_poisonous_record(fail: fn() -> Result<Value, String>) {
     assert_eq!(payload.iter().map(|seen| seen.n).collect::<Vec<_>>(), [13]);
     assert_eq!(kept[0]["DDBStreamBatchInfo"]["startSequenceNumber"], payload[0].sequence_number);
     let given_up: Vec<Observation> =
-        observed.lock().unwrap().iter().filter(|o| matches!(o, Observation::GivenUp { .. })).cloned().collect();
-    assert!(matches!(&given_up[..], [Observation::GivenUp { reason: GivenUp::RetriesExhausted, keys, .. }]
+        observed.lock().unwrap().iter().filter(|o| matches!(o, Observation::Discarded { .. })).cloned().collect();
+    assert!(matches!(&given_up[..], [Observation::Discarded { reason: DiscardReason::RetriesExhausted, keys, .. }]
         if keys.contains("item-13")));
 }
 
@@ -342,7 +339,7 @@ async fn a_killed_process_has_skipped_nothing() {
     settings.source.parallelization_factor = 4;
     settings.source.batch_size_max = 1;
     settings.pace.save_every = Duration::from_millis(1);
-    // Some lanes go on while the one that gets the record 7 is stuck in it.
+    // Some workers go on while the one that gets the record 7 is stuck in it.
     let gate = Arc::new(Semaphore::new(0));
     let log = Log::default();
     let function = {
@@ -419,7 +416,7 @@ async fn an_endpoint_that_goes_away_is_trouble_and_no_end() {
     while !observed.lock().unwrap().iter().any(|o| matches!(o, Observation::Trouble { .. })) {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
-    let engine = sapwood_local::engine::Engine::start(address, &data).unwrap();
+    let engine = crate::engine::Engine::start(address, &data).unwrap();
     put(&stage.endpoint, "a", "base", 1).await;
     settle(&mapping).await;
     assert_eq!(log.numbers(), [1]);

@@ -1,13 +1,12 @@
 //! A table on an embedded engine, a mapping on its stream, and a function that does what a test tells it to.
-#![allow(dead_code, reason = "every test file uses some of it")]
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use sapwood_local::endpoint::{Endpoint, TableStream};
-use sapwood_local::engine::{Data, Engine};
-use sapwood_local::mapping::{Function, Mapping, Observation, Pace, Settings};
-use sapwood_local::template::Template;
+use crate::endpoint::{Endpoint, TableStream};
+use crate::engine::{Data, Engine};
+use crate::mapping::{Function, Mapping, Observation, Pace, Settings};
+use crate::template::Template;
 use serde_json::{Value, json};
 
 const TEMPLATE: &str = r#"

@@ -1,7 +1,6 @@
 //! Filter patterns, as Lambda understands them.
-#![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
-use sapwood_local::filter::{Filter, FilterError};
+use crate::filter::{Filter, FilterError};
 use serde_json::{Value, json};
 
 #[track_caller]
