@@ -10,7 +10,8 @@ use super::step::{Facts, Failure, Need, Outcome, Plan, PlanReport, Read, Step, T
 use super::{Context, Problem, Rule};
 use crate::keys::{Id, ItemKey, NodeRef, SortKey, SortRange};
 use crate::model::{
-    BaseNode, DELETING, Deletion, DeletionMark, Item, Position, Stored, UNDER, item_bytes, key_of, unchanged,
+    BaseNode, DELETING, Deletion, DeletionMark, Item, NewerFormat, Position, Stored, UNDER, item_bytes, key_of,
+    unchanged,
 };
 use crate::request::{Action, Condition, Page, Query, ReadOptions, TRANSACTION_ACTIONS_MAX};
 
@@ -146,7 +147,7 @@ impl<'a> DeletionSlice<'a> {
 
     /// The deletion that the node's base record and its lineage agree on. Only a lineage that says so leaves a tombstone, for the
     /// children that arrive too late to be found by their rows.
-    fn present(&self, read: &Read) -> Result<Option<Present>, Failure> {
+    fn present(&mut self, read: &Read) -> Result<Option<Present>, Failure> {
         let schema = self.context.schema();
         let by_base = self.context.rules.keeps(Rule::DeletionPresent);
         let item = read.item(&self.node_key())?.cloned().unwrap_or_default();
@@ -154,7 +155,11 @@ impl<'a> DeletionSlice<'a> {
         let said = match stored {
             Stored::Lineage(lineage) => lineage.deleting,
             Stored::Tombstone(deletion) if !by_base => Some(deletion),
-            Stored::Newer(_) => return Err(Failure::Again),
+            Stored::Newer(format) => {
+                let (key, reason) = (schema.lineage_key(&self.node), NewerFormat { format }.to_string());
+                self.report.problems.push(Problem { key, reason, unreadable: false });
+                return Err(Failure::Again);
+            }
             _ => None,
         };
         // The parent doesn't count: another client may change it there and back, and nothing would say so.

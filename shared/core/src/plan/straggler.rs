@@ -6,7 +6,7 @@ use super::child_action::{Child, ChildAction};
 use super::step::{Facts, Failure, Need, Outcome, Plan, PlanReport, Read, Step, Task};
 use super::{Context, Problem, Rule};
 use crate::keys::{DEPTH_MAX, Id, NodeRef};
-use crate::model::{BaseNode, Deletion, Stored};
+use crate::model::{BaseNode, Deletion, NewerFormat, Stored};
 use crate::request::Action;
 
 /// A straggler acts on itself. Where it is to be adopted by a node that was deleted as well, that node's tombstone decides; where
@@ -87,7 +87,11 @@ impl<'a> Straggler<'a> {
         let onward = match stored {
             Stored::Tombstone(deletion) => Some(deletion),
             Stored::Lineage(lineage) => lineage.deleting,
-            Stored::Newer(_) => return Err(Failure::Again),
+            Stored::Newer(format) => {
+                let (key, reason) = (schema.lineage_key(&heir), NewerFormat { format }.to_string());
+                self.report.problems.push(Problem { key, reason, unreadable: false });
+                return Err(Failure::Again);
+            }
             Stored::Absent | Stored::Malformed => None,
         };
         match onward.filter(|_| onwards) {
