@@ -1,18 +1,17 @@
 #!/usr/bin/env bash
 # shellcheck disable=SC2016    # $t and its like are jq's
-# Has the items handled again that are named by records which the stream handler's event source gave up.
+# Makes the stream handler look again at the items of records that its event source gave up.
 #
 #   docs/runbooks/redrive.sh TABLE PATH...
 #
 # Each PATH is a file, or a directory of files, as Lambda puts them into the bucket of failed records: JSON objects with a
-# `payload`, which is the event or its text. All are read before anything is written. A line for each item says what was done.
+# `payload`, which is the event or its text. The script reads all of them before it writes anything, and prints a line for each item.
 #
-# The environment says where the table is (AWS_REGION, AWS_PROFILE, AWS_ENDPOINT_URL_DYNAMODB …) and how it is kept, where that
-# isn't as usual: PARTITION_KEY, SORT_KEY, NODE_SORT_KEY, PARENT_ATTRIBUTE, SEGMENT_ATTRIBUTE, as the functions have them.
+# The environment says where the table is (AWS_REGION, AWS_PROFILE, AWS_ENDPOINT_URL_DYNAMODB …). If the table has other names than usual,
+# it also has PARTITION_KEY, SORT_KEY, NODE_SORT_KEY, PARENT_ATTRIBUTE and SEGMENT_ATTRIBUTE, with the functions' values.
 #
-# Needs bash, jq 1.6 and the AWS CLI, 1 or 2; GetItem, UpdateItem, PutItem and DeleteItem on the table. It may be repeated, and
-# run while others write. No record is replayed: it is old and alone. Why each kind of item is treated as it is:
-# failed-records.md.
+# The script needs bash, jq 1.6, the AWS CLI 1 or 2, and GetItem, UpdateItem, PutItem and DeleteItem on the table. It can be repeated, and run
+# while others write. It replays no record, because a record is old and alone. failed-records.md has the reasons for each kind of item.
 set -euo pipefail
 
 if [ $# -lt 2 ]; then
@@ -23,30 +22,30 @@ table=$1
 shift
 names=$(jq -nc --arg pk "${PARTITION_KEY:-PK}" --arg sk "${SORT_KEY:-SK}" --arg node "${NODE_SORT_KEY:-NODE}" \
   --arg parent "${PARENT_ATTRIBUTE:-parent}" --arg segment "${SEGMENT_ATTRIBUTE:-segment}" '$ARGS.named')
-# 19 digits: another number each time, and below any sequence number of a stream, which has 21 or more.
+# The mark has 19 digits: it differs each time, and is below any sequence number of a stream, which has 21 digits or more.
 mark=$(date -u +%s)$(printf %09d $(((RANDOM * 32768 + RANDOM) % 1000000000)))
 
-# jq with all that there is to know: $t, the table; $n, the names; $m, the mark; $k, the key of the item in question.
+# Runs jq with the variables $t (the table), $n (the names), $m (the mark) and $k (the item's key).
 with() { # KEY JQ_ARGUMENTS...
   local key=$1
   shift
   jq -c --arg t "$table" --arg m "$mark" --argjson n "$names" --argjson k "$key" "$@"
 }
 
-# A write. Fails where its condition does; any other error ends all.
+# Makes a write. Returns 1 if its condition fails; any other error ends the script.
 write() { # OPERATION INPUT
   local said pause
   for pause in 1 2 4 8 0; do
     said=$(aws dynamodb "$1" --cli-input-json "$2" 2>&1 >/dev/null) && return 0
     [[ $said == *ConditionalCheckFailed* ]] && return 1
-    [[ $said == *TransactionConflict* && $pause != 0 ]] || break    # the CLI tries throttled requests again, and not these
+    [[ $said == *TransactionConflict* && $pause != 0 ]] || break    # the CLI retries throttled requests, but not these
     sleep "$pause"
   done
   echo "$said" >&2
   exit 1
 }
 
-# An item, strongly read; null where it isn't there.
+# Reads an item strongly. Prints null if it doesn't exist.
 item() { # KEY
   local asked found
   asked=$(with "$1" -n '{TableName: $t, Key: $k, ConsistentRead: true}')
@@ -54,17 +53,17 @@ item() { # KEY
   jq -c '.Item' <<<"${found:-null}"
 }
 
-# Changes an item that is there, in an attribute that no row carries. `_touched` wouldn't do: for that one the handler leaves rows
-# as they are.
+# Sets an attribute that no row carries, on an item that exists. `_touched` wouldn't do: if only that changes, the handler leaves rows as they
+# are.
 touch_item() { # KEY
   write update-item "$(with "$1" -n '{TableName: $t, Key: $k,
     UpdateExpression: "SET #mark = :mark", ConditionExpression: "attribute_exists(#pk)",
     ExpressionAttributeNames: {"#mark": "_redriven", "#pk": $n.pk}, ExpressionAttributeValues: {":mark": {S: $m}}}')"
 }
 
-# Puts an item back that is gone, and deletes it again: that makes the record which was lost.
+# Puts back an item that is gone, and deletes it again. The deletion makes the record that was lost.
 put_and_delete() { # KEY ATTRIBUTES
-  trap '' INT TERM    # not in between
+  trap '' INT TERM    # no signal may stop the script between the two
   if write put-item "$(with "$1" --argjson i "$2" -n '{TableName: $t, Item: ($i + $k + {"_redriven": {S: $m}}),
       ConditionExpression: "attribute_not_exists(#pk)", ExpressionAttributeNames: {"#pk": $n.pk}}')"; then
     write delete-item "$(with "$1" -n '{TableName: $t, Key: $k, ConditionExpression: "#mark = :mark",
@@ -73,14 +72,15 @@ put_and_delete() { # KEY ATTRIBUTES
   trap - INT TERM
 }
 
-neighbour() { with "$1" --arg sk "$2" -n '$k + {($n.sk): {S: $sk}}'; }    # the key of another item of this partition
+# Prints the key of another item of the same partition.
+neighbour() { with "$1" --arg sk "$2" -n '$k + {($n.sk): {S: $sk}}'; }
 
 node() {
   touch_item "$1" && echo "touched      $2" && return
   local lineage
   lineage=$(item "$(neighbour "$1" LINEAGE)")
   if [[ $(jq '. == null or has("deleted")' <<<"$lineage") == true ]]; then echo "nothing left $2"; return; fi
-  # It stood where its lineage says, and was being removed if that says so.
+  # The lineage says where the node stood, and whether it was being deleted.
   put_and_delete "$1" "$(with "$1" '
     (if .ancestors.L[0] then {($n.parent): .ancestors.L[0]} else {} end)
     + (if .path.L[-1] and .path.L[-1] != $k[$n.pk] then {($n.segment): .path.L[-1]} else {} end)
@@ -101,12 +101,12 @@ revision() {
   fi
 }
 
-# What a lineage's change asked for is done from the start by a cursor, whose own record the handler carries on.
+# Puts a cursor, whose record makes the handler do from the start what the lineage's change asked for.
 lineage() {
   local now
   now=$(item "$1")
   write put-item "$(with "$(neighbour "$1" CASCADE)" '{TableName: $t,
-    Item: ($k + {sequence: {S: (("0" * (40 - ($m | length))) + $m)}}
+    Item: ($k + {format: {N: "1"}, sequence: {S: (("0" * (40 - ($m | length))) + $m)}}
       + (if .deleting and (has("deleted") | not) then {children: .deleting.M.operation} else {} end))}' <<<"$now")"
   echo "handed down  $2"
 }
@@ -120,7 +120,7 @@ find "$@" -type f -exec jq -cS 'try (.payload | if type == "string" then fromjso
   LC_ALL=C sort -u >"$keys"
 unread=$(jq -r strings "$keys")
 if [ -n "$unread" ]; then
-  printf 'what is no object of the bucket of failed records:\n%s\n' "$unread" >&2
+  printf 'not an object of the bucket of failed records:\n%s\n' "$unread" >&2
   exit 1
 fi
 

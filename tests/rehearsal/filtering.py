@@ -1,6 +1,6 @@
 """The event source mapping's filter, as the template has it, against ministack's matcher and a regular expression.
 
-`tests/suites/filter.rs` does the same with the matcher of the local stack, and keys made by the product itself.
+`tests/pure/filter.rs` does the same with the matcher of the local stack, and keys made by the product itself.
 """
 
 import json
@@ -32,6 +32,7 @@ KINDS = {
     "v0_Audit": False,
     "v0_001": False,
     "OPERATION": False,
+    "DELETED": False,
     "IDEMPOTENCY#0001": False,
     "vacation": False,
     "METADATA": False,

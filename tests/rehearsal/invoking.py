@@ -19,7 +19,7 @@ from templates import ROOT
 
 EVENTS = ROOT / "tests" / "events"
 # The story, and whether the table is right after each: a move is passed on by the records that the handler itself sets off.
-# `tests/suites/stream_events.rs` tells it, too.
+# `tests/stack/stream_events.rs` tells it, too.
 STORY = {
     "insert": True,
     "rename": True,

@@ -39,7 +39,7 @@ class Oracle:
 
     def is_tombstone(self, sk, item):
         """What a node that the API removed leaves in the place of its lineage, for a while."""
-        names = {self.partition_key, self.sort_key, "deleted", "deleting", "_expires"}
+        names = {self.partition_key, self.sort_key, "format", "deleted", "deleting", "_expires"}
         return sk == "LINEAGE" and item.keys() == names and item["deleted"] == {"BOOL": True}
 
     def table(self, base):
@@ -64,7 +64,7 @@ class Oracle:
         parent = self.parent_of(id)
         path = [self.segment_of(each) for each in [*ancestors[::-1][1:], id]] if ancestors else []
         orphan = parent is not None and parent not in self.nodes
-        lineage = {"ancestors": texts(ancestors), "path": texts(path), "root": {"BOOL": parent is None}}
+        lineage = {"format": {"N": "1"}, "ancestors": texts(ancestors), "path": texts(path), "root": {"BOOL": parent is None}}
         yield id, "LINEAGE", lineage | ({"orphan": {"BOOL": True}} if orphan else {})
         if parent is None:
             yield "ROOTS", f"ROOT#{id}", {"_id": {"S": id}} | copies

@@ -83,21 +83,3 @@ pub fn chance(variable: &str) -> SmallRng {
     println!("{variable}={seed}");
     SmallRng::seed_from_u64(seed)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn forest(nodes: &[(&str, Option<&str>)]) -> Forest {
-        let item = |parent: &Option<&str>| parent.iter().map(|id| ("parent".to_owned(), S((*id).to_owned()))).collect();
-        Forest(nodes.iter().map(|(id, parent)| ((*id).to_owned(), item(parent))).collect())
-    }
-
-    #[test]
-    fn a_cycle_what_hangs_below_it_and_an_orphan_are_found() {
-        let found = forest(&[("a", Some("b")), ("b", Some("a")), ("c", Some("b")), ("d", None), ("e", Some("x"))]);
-        assert_eq!(found.in_cycles(), BTreeSet::from(["a", "b", "c"]));
-        assert_eq!(found.orphans(), BTreeSet::from(["e"]));
-        forest(&[("a", None), ("b", Some("a")), ("c", Some("b"))]).assert_whole();
-    }
-}

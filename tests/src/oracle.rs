@@ -103,13 +103,14 @@ impl Oracle {
         let Some(M(deleting)) = item.get("deleting") else { return false };
         let Some(N(expires)) = deleting.get("expires") else { return false };
         let names: BTreeSet<&str> = item.keys().map(String::as_str).collect();
-        let own = BTreeSet::from([self.names[0], self.names[1], "deleted", "deleting", "_expires"]);
+        let own = BTreeSet::from([self.names[0], self.names[1], "format", "deleted", "deleting", "_expires"]);
         let heir = match (deleting.get("heir"), deleting.get("heir_seen")) {
             (None, None) => 0,
             (Some(S(_)), Some(Bool(_))) => 2,
             _ => return false,
         };
         names == own
+            && item.get("format") == Some(&N("1".to_owned()))
             && item.get("deleted") == Some(&Bool(true))
             && item.get("_expires") == Some(&N(expires.clone()))
             && matches!(deleting.get("mode"), Some(S(mode)) if ["delete", "adopt", "detach"].contains(&mode.as_str()))
@@ -199,6 +200,7 @@ impl Oracle {
         };
         let texts = |list: &mut dyn Iterator<Item = String>| L(list.map(S).collect());
         let mut lineage = vec![
+            ("format", N("1".to_owned())),
             ("ancestors", texts(&mut ancestors.iter().map(|a| (*a).to_owned()))),
             ("path", texts(&mut path.iter().cloned())),
             ("root", Bool(root)),

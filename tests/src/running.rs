@@ -214,18 +214,9 @@ impl Running {
 /// What reports come to, together.
 #[must_use]
 pub fn total(reports: &[Report]) -> Counts {
-    reports.iter().fold(Counts::default(), |sum, Report { counts, .. }| Counts {
-        requests: sum.requests + counts.requests,
-        retries: sum.retries + counts.retries,
-        conflicts: sum.conflicts + counts.conflicts,
-        read_units: sum.read_units + counts.read_units,
-        write_units: sum.write_units + counts.write_units,
-        rounds: sum.rounds + counts.rounds,
-        rows_put: sum.rows_put + counts.rows_put,
-        rows_deleted: sum.rows_deleted + counts.rows_deleted,
-        touches: sum.touches + counts.touches,
-        copies: sum.copies + counts.copies,
-        released: sum.released + counts.released,
-        removed: sum.removed + counts.removed,
-    })
+    let mut sum = Counts::default();
+    for report in reports {
+        sum += report.counts;
+    }
+    sum
 }

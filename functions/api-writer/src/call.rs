@@ -10,7 +10,7 @@ use sapwood_http::call::{self, handler};
 use sapwood_http::caller::Caller;
 use sapwood_http::headers::{IdempotencyKey, Preconditions, Wait};
 use sapwood_http::problem::Problem;
-use sapwood_table::{Deadline, Session, Table};
+use sapwood_table::{Client, Deadline, Table};
 
 use crate::once::idempotency;
 use crate::state::{Shared, State};
@@ -39,7 +39,7 @@ pub(crate) trait Call: Sized + Send + 'static {
 
 /// Where and for whom a call is answered.
 pub(crate) struct At<'a, T> {
-    pub(crate) session: &'a Session<'a, T, Deadline>,
+    pub(crate) session: &'a Client<'a, T, Deadline>,
     pub(crate) shared: &'a Shared,
     pub(crate) caller: Caller,
     pub(crate) preconditions: Preconditions,
@@ -92,7 +92,7 @@ impl<C: Call> call::Call<Shared> for Conditioned<C> {
 
     async fn answer<T: Table>(self, at: &call::At<'_, T, Shared>) -> Result<Response, Problem> {
         let Self { call, caller, preconditions, key, wait } = self;
-        let call::At { session, shared, deadline } = *at;
+        let call::At { client: session, shared, deadline } = *at;
         call.answer(&At { session, shared, caller, preconditions, key, wait, deadline }).await
     }
 }

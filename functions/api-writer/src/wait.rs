@@ -5,7 +5,7 @@ use std::time::Duration;
 use sapwood_core::model::Settings;
 use sapwood_engine::query::Reader;
 use sapwood_http::headers::Wait;
-use sapwood_table::{Deadline, Session, Table};
+use sapwood_table::{Client, Deadline, Table};
 
 use crate::write::Derived;
 
@@ -18,7 +18,7 @@ const RESERVED: Duration = Duration::from_millis(1_500);
 
 /// Whether everything is derived before the time is up. A look that fails is as good as one too early: the write is done.
 pub(crate) async fn until_derived<T: Table>(
-    session: &Session<'_, T, Deadline>,
+    session: &Client<'_, T, Deadline>,
     settings: &Settings,
     deadline: Deadline,
     wait: Wait,

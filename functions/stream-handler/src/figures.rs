@@ -11,15 +11,15 @@ pub(crate) fn of(records: usize, written_at: &[u64], report: &Report, now: u64) 
     let lags = written_at.iter().map(|at| now.saturating_sub(*at)).collect();
     vec![
         Metric::count("Records", records as u64),
-        Metric::count("Rounds", counts.rounds),
-        Metric::count("RowsPut", counts.rows_put),
-        Metric::count("RowsDeleted", counts.rows_deleted),
-        Metric::count("Touches", counts.touches),
-        Metric::count("Retries", counts.retries),
-        Metric::count("Conflicts", counts.conflicts),
+        Metric::count("Rounds", counts.tally.rounds),
+        Metric::count("RowsPut", counts.tally.rows_put),
+        Metric::count("RowsDeleted", counts.tally.rows_deleted),
+        Metric::count("Touches", counts.tally.touches),
+        Metric::count("Retries", counts.usage.retries),
+        Metric::count("Conflicts", counts.usage.conflicts),
         Metric::times("Lag", lags),
-        Metric::amount("ReadUnits", counts.read_units),
-        Metric::amount("WriteUnits", counts.write_units),
+        Metric::amount("ReadUnits", counts.usage.read_units),
+        Metric::amount("WriteUnits", counts.usage.write_units),
         Metric::count("BadRecords", unreadable as u64),
         Metric::count("Failures", report.failed.len() as u64),
     ]

@@ -29,3 +29,5 @@ pub mod template;
 
 mod record;
 mod stream;
+#[cfg(test)]
+mod tests;

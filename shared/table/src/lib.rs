@@ -1,13 +1,14 @@
-//! The DynamoDB table that plans run on: the [`Table`] trait, one [`Client`](Session) that retries and counts, and DynamoDB
+//! The DynamoDB table that plans run on: the [`Table`] trait, one [`Client`] that retries and counts, and DynamoDB
 //! itself ([`DynamoTable`]), the only file of the workspace's product that names its SDK.
 
+mod client;
 mod deadline;
 mod dynamodb;
 mod https;
-mod session;
 
 use std::future::Future;
 
+pub use client::{Client, Items, RetryPolicy, Usage};
 pub use deadline::Deadline;
 pub use dynamodb::DynamoTable;
 pub use https::https_client;
@@ -15,7 +16,6 @@ pub use sapwood_core::request::{
     Action, Condition, ErrorKind, Page, Query, ReadOptions, TRANSACTION_ACTIONS_MAX, TableError, Transacted, Update,
     Write,
 };
-pub use session::{Session, Usage};
 
 use sapwood_core::keys::ItemKey;
 use sapwood_core::model::{AttributeValue, Item};
@@ -96,17 +96,18 @@ pub struct Reply<T> {
     pub write_units: f64,
 }
 
-/// The answer of [`Table::get_many`].
+impl<T> Reply<T> {
+    /// The same reply with another answer.
+    pub fn map<V>(self, of: impl FnOnce(T) -> V) -> Reply<V> {
+        Reply { value: of(self.value), read_units: self.read_units, write_units: self.write_units }
+    }
+}
+
+/// The answer of [`Table::read_many`].
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Found {
     /// The items that are there, in no order.
     pub items: Vec<Item>,
     /// The keys that weren't looked up: ask again.
     pub unprocessed: Vec<ItemKey>,
-}
-
-/// How long to go on trying.
-pub trait RetryPolicy: Send + Sync {
-    /// Waits before trying again, the longer the higher `attempt` (from 0). False: no time is left, give up now.
-    fn wait(&self, attempt: u32) -> impl Future<Output = bool> + Send;
 }

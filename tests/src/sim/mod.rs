@@ -4,13 +4,13 @@
 //! Everything that happens comes from the seed: the same seed twice gives the same run, call by call.
 
 mod calls;
-mod movers;
+mod concurrent_moves;
 mod profile;
 mod requests;
 mod schedule;
 mod witness;
 mod writers;
 
-pub use movers::{MoverProfile, run_movers};
+pub use concurrent_moves::{MoveProfile, run_moves};
 pub use profile::{Profile, Writers};
 pub use schedule::{Fault, Run, run};

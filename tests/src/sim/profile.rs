@@ -42,9 +42,9 @@ pub enum Writers {
     Readers,
     /// Nodes removed with their children deleted, adopted or detached, while others are created below and moved: all by
     /// the API's own writes.
-    Removals,
+    Deletions,
     /// The same, with other clients among them.
-    MixedRemovals,
+    MixedDeletions,
     /// A node removed whose children are adopted, while the one to adopt them is moved below them.
     Adoptions,
     /// Nodes removed with their revisions, and put again or spared by other clients meanwhile.
@@ -54,11 +54,11 @@ pub enum Writers {
 impl Writers {
     /// Whether nobody but the API writes.
     pub(super) fn are_the_api(self) -> bool {
-        matches!(self, Self::Removals | Self::Adoptions)
+        matches!(self, Self::Deletions | Self::Adoptions)
     }
 
     pub(super) fn removes(self) -> bool {
-        matches!(self, Self::Removals | Self::MixedRemovals | Self::Adoptions | Self::Returns)
+        matches!(self, Self::Deletions | Self::MixedDeletions | Self::Adoptions | Self::Returns)
     }
 }
 

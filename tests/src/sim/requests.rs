@@ -9,7 +9,7 @@ use rand::seq::IndexedRandom;
 use sapwood_core::keys::{Id, NodeRef};
 use sapwood_core::model::{AttributeValue, DeletionMode, Item, Settings};
 use sapwood_engine::write::{Children, Content, Limits, Patch, Request, Stamp, ValueChange, Writer};
-use sapwood_table::Session;
+use sapwood_table::Client;
 
 use super::calls::{Shared, SimRetryPolicy, SimTable};
 
@@ -41,7 +41,7 @@ pub(super) fn request(
     Box::pin(async move {
         let table = SimTable { calls: Arc::clone(&calls), invocation: number };
         let retry_policy = SimRetryPolicy(calls);
-        let session = Session::new(&table, &retry_policy, &settings.schema);
+        let session = Client::new(&table, &retry_policy, &settings.schema);
         let limits = Limits { attempts_max: 8, ..Limits::default() };
         let writer = Writer::new(&session, &settings).with(limits, sapwood_core::plan::Rules::default());
         let stamp = Stamp {

@@ -71,7 +71,7 @@ struct World<'a> {
     crashes_left: usize,
     late_left: usize,
     /// Most invocations at a time.
-    lanes: usize,
+    workers: usize,
     /// Faults are injected from here on only: what is there before has settled.
     begun: bool,
 }
@@ -101,7 +101,7 @@ pub fn run(seed: u64, profile: &Profile) -> Result<Run, Fault> {
     let stall_percent = [0, 5, 15][rng.random_range(0..3)];
     let crashes_left = if rng.random_bool(0.5) { profile.crashes_max } else { 0 };
     let late_left = if rng.random_bool(0.5) { profile.late_max } else { 0 };
-    let lanes = rng.random_range(1..=5);
+    let workers = rng.random_range(1..=5);
     let mut world = World {
         profile,
         calls: Arc::new(Mutex::new(Calls::new(rng, 0, failure_percent, stall_percent))),
@@ -115,7 +115,7 @@ pub fn run(seed: u64, profile: &Profile) -> Result<Run, Fault> {
         invocations: 0,
         crashes_left,
         late_left,
-        lanes,
+        workers,
         begun: false,
     };
     if matches!(profile.writers, Writers::Adoptions | Writers::Returns) {
@@ -179,7 +179,7 @@ impl World<'_> {
             if rest.is_empty() && self.queue.is_empty() && self.running.is_empty() && self.requests.is_empty() {
                 return Ok(());
             }
-            let can_start = !self.queue.is_empty() && self.running.len() < self.lanes;
+            let can_start = !self.queue.is_empty() && self.running.len() < self.workers;
             match self.roll(100) {
                 0..=3 if !rest.is_empty() => self.write(rest.pop_front().unwrap()),
                 4..=14 if can_start => self.start(),

@@ -120,8 +120,8 @@ pub(super) fn script(rng: &mut SmallRng, writers: Writers, writes_max: usize) ->
         Writers::Readers => readers(rng, writes_max),
         Writers::Flips => flips(rng, writes_max),
         Writers::Revisions => revisions(rng, writes_max),
-        Writers::Removals => removals(rng, writes_max, false),
-        Writers::MixedRemovals => removals(rng, writes_max, true),
+        Writers::Deletions => deletions(rng, writes_max, false),
+        Writers::MixedDeletions => deletions(rng, writes_max, true),
         Writers::Adoptions => adoptions(rng, writes_max),
         Writers::Returns => returns(rng, writes_max),
         Writers::Any | Writers::Nodes | Writers::Moves => {
@@ -272,7 +272,7 @@ fn readers(rng: &mut SmallRng, writes_max: usize) -> Script {
 }
 
 /// A tree with some revisions, and requests on it; with `mixed`, other clients write as well, from the beginning.
-fn removals(rng: &mut SmallRng, writes_max: usize, mixed: bool) -> Script {
+fn deletions(rng: &mut SmallRng, writes_max: usize, mixed: bool) -> Script {
     let ids = &IDS[..rng.random_range(3..=IDS.len())];
     let mut settled = tree(rng, ids);
     for write in &mut settled {
@@ -314,7 +314,7 @@ fn adoptions(rng: &mut SmallRng, writes_max: usize) -> Script {
     Script { settled, rest: rest.into_iter().map(BaseWrite::Ask).collect() }
 }
 
-/// `a` and `b` below it are removed with their revisions, while another client writes them, or takes the removal back.
+/// `a` and `b` below it are removed with their revisions, while another client writes them, or takes the deletion back.
 fn returns(rng: &mut SmallRng, writes_max: usize) -> Script {
     let make =
         |id: &str, parent: Option<&str>| BaseWrite::Make { id: id.to_owned(), parent: parent.map(str::to_owned) };

@@ -45,8 +45,8 @@ struct Demo<'a> {
 
 impl Demo<'_> {
     async fn tell(&self) -> Result<(), DevError> {
-        say("Sapwood: base records in, derived rows right.\n")?;
-        say("1. Fifteen plain base records are written, as any client would: an id, a parent, a name.")?;
+        print("Sapwood: base records in, derived rows right.\n")?;
+        print("1. Fifteen plain base records are written, as any client would: an id, a parent, a name.")?;
         for (id, parent, name) in FOLDERS {
             self.put_folder(id, parent, name).await?;
         }
@@ -58,41 +58,43 @@ impl Demo<'_> {
         )
         .await?;
 
-        say("\n2. One Query answers any depth window.")?;
+        print("\n2. One Query answers any depth window.")?;
         self.show("Directly below V", "V", Part::Depths(1, 1)).await?;
         self.show("D and two levels below it", "D", Part::Depths(0, 2)).await?;
         self.show("Below D, skipping a level", "D", Part::Depths(2, 98)).await?;
         self.show("Below D, the subtree at path V, in pre-order", "D", Part::Path("V")).await?;
 
-        say("\n3. Folder d is renamed. Its record is written; its rows follow.")?;
+        print("\n3. Folder d is renamed. Its record is written; its rows follow.")?;
         self.show("Before, directly below V", "V", Part::Depths(1, 1)).await?;
         self.put_folder("d", Some("V"), "Holiday pictures").await?;
         self.mapping.settled().await?;
         self.show("After, directly below V", "V", Part::Depths(1, 1)).await?;
 
-        say("\n4. V moves under III: one attribute of one record; a whole subtree follows.")?;
+        print("\n4. V moves under III: one attribute of one record; a whole subtree follows.")?;
         self.show("Before, all below III", "III", Part::Depths(1, 98)).await?;
         self.put_folder("V", Some("III"), "Folder V").await?;
         self.mapping.settled().await?;
         self.show("After, all below III", "III", Part::Depths(1, 98)).await?;
 
-        say("\n5. Folder e is deleted.")?;
+        print("\n5. Folder e is deleted.")?;
         self.show("Before, all below V", "V", Part::Depths(1, 98)).await?;
         self.table.delete(&self.node_key("e"), &Condition::Always).await?;
         self.mapping.settled().await?;
         self.show("After, all below V", "V", Part::Depths(1, 98)).await?;
 
-        say("\n6. A machine is audited three times. `v0_` is always a copy of the newest revision.")?;
+        print("\n6. A machine is audited three times. `v0_` is always a copy of the newest revision.")?;
         for (number, auditor) in [(1, "Rick"), (2, "Padma"), (3, "Lin")] {
             self.put_audit(number, auditor).await?;
             self.mapping.settled().await?;
             self.show(&format!("After audit {number}"), "Equipment_1", Part::Audits).await?;
         }
 
-        say("\nThat was the real stream handler, on an embedded DynamoDB. Try next:\n\
+        print(
+            "\nThat was the real stream handler, on an embedded DynamoDB. Try next:\n\
              \n  cargo run -- dev                run it, and write to it with the aws CLI, boto3 or any SDK\n  \
              cargo run -- dev --data DIR     the same, and keep the data\n  \
-             cargo test --workspace          see it hold under crashes, duplicates and concurrent moves\n")
+             cargo test --workspace          see it hold under crashes, duplicates and concurrent moves\n",
+        )
     }
 
     fn node_key(&self, id: &str) -> ItemKey {
@@ -147,11 +149,11 @@ impl Demo<'_> {
                 None => break,
             }
         }
-        say(&format!("\n   {title}:"))?;
+        print(&format!("\n   {title}:"))?;
         let width = |column: usize| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0);
         let (first, second) = (width(0), width(1));
         for [pk, sk, rest] in &lines {
-            say(format!("     {pk:first$}  {sk:second$}  {rest}").trim_end())?;
+            print(format!("     {pk:first$}  {sk:second$}  {rest}").trim_end())?;
         }
         Ok(())
     }
@@ -184,6 +186,6 @@ fn plain(value: Option<&AttributeValue>) -> &str {
     }
 }
 
-fn say(line: &str) -> Result<(), DevError> {
+fn print(line: &str) -> Result<(), DevError> {
     writeln!(std::io::stdout().lock(), "{line}").map_err(DevError::Print)
 }

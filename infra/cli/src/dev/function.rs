@@ -7,17 +7,17 @@ use std::time::Instant;
 use sapwood_local::mapping::Function;
 use stream_handler::{Handler, response};
 
-use super::say::Say;
+use super::output::Output;
 
 pub(super) struct HandlerFunction {
     handler: Handler,
-    say: Arc<Say>,
+    output: Arc<Output>,
     invocations: AtomicU64,
 }
 
 impl HandlerFunction {
-    pub(super) fn new(handler: Handler, say: Arc<Say>) -> Self {
-        Self { handler, say, invocations: AtomicU64::new(0) }
+    pub(super) fn new(handler: Handler, output: Arc<Output>) -> Self {
+        Self { handler, output, invocations: AtomicU64::new(0) }
     }
 }
 
@@ -28,7 +28,7 @@ impl Function for HandlerFunction {
         let request_id = format!("local-{}", self.invocations.fetch_add(1, Ordering::Relaxed) + 1);
         let report = self.handler.run(&event, &request_id, deadline.saturating_duration_since(begun)).await;
         let report = report.map_err(|error| error.to_string())?;
-        self.say.fan_out(&event, &report, begun.elapsed());
+        self.output.fan_out(&event, &report, begun.elapsed());
         serde_json::to_value(response(&report)).map_err(|error| error.to_string())
     }
 }

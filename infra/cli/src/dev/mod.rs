@@ -4,7 +4,7 @@ mod demo;
 mod error;
 mod function;
 mod http;
-mod say;
+mod output;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -23,7 +23,7 @@ use stream_handler::{Config, Handler};
 use error::DevError;
 use function::HandlerFunction;
 use http::Http;
-use say::Say;
+use output::Output;
 
 /// The template that is deployed is the one that is run here.
 const TEMPLATE: &str = include_str!("../../../../template.yaml");
@@ -61,7 +61,7 @@ pub(crate) struct Arguments {
     /// One JSON object a line, for machines.
     #[arg(long, conflicts_with = "quiet")]
     json: bool,
-    /// Say nothing but errors.
+    /// Output nothing but errors.
     #[arg(long)]
     quiet: bool,
 }
@@ -78,8 +78,8 @@ const ANY_ADDRESS: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::I
 
 /// Runs until Ctrl-C, or until the demo is over.
 pub(crate) async fn run(arguments: Arguments) -> Result<(), DevError> {
-    let say = Arc::new(Say::new(&arguments));
-    let stack = Stack::start(&arguments, &say).await?;
+    let output = Arc::new(Output::new(&arguments));
+    let stack = Stack::start(&arguments, &output).await?;
     let ended = if let (true, Some(mapping)) = (arguments.demo, &stack.mapping) {
         // Ctrl-C ends a demo too.
         tokio::select! {
@@ -87,7 +87,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), DevError> {
             stopped = stop_signal() => stopped,
         }
     } else {
-        say.listening(&stack, &arguments);
+        output.listening(&stack, &arguments);
         stop_signal().await
     };
     stack.stop().await?;
@@ -106,7 +106,7 @@ struct Stack {
 }
 
 impl Stack {
-    async fn start(arguments: &Arguments, say: &Arc<Say>) -> Result<Self, DevError> {
+    async fn start(arguments: &Arguments, output: &Arc<Output>) -> Result<Self, DevError> {
         let template = Template::parse_with(TEMPLATE, &arguments.parameters.iter().cloned().collect())?;
         let variables = template.environment(&arguments.table)?;
         let config = Config::read(|name| variables.get(name).cloned())?;
@@ -126,14 +126,14 @@ impl Stack {
         let table = DynamoTable::local(&url, config.table_name, schema.clone());
         let handler = Handler::new(Fanout { settings: config.settings, ..Fanout::default() }, table.clone());
         let mut settings = Settings::new(&endpoint, &stream, &template);
-        settings.observer = Some(say.observer());
+        settings.observer = Some(output.observer());
         // An engine has made its directory itself.
         if let (None, Data::Directory(path)) = (&engine, &data) {
             std::fs::create_dir_all(path).map_err(|source| DevError::Directory { path: path.clone(), source })?;
         }
         settings.position_file = data.position_file();
         settings.failures_file = data.failures_file();
-        let function = HandlerFunction::new(handler, Arc::clone(say));
+        let function = HandlerFunction::new(handler, Arc::clone(output));
         let mapping = if arguments.no_handler { None } else { Some(Mapping::start(settings, function)?) };
         let http = match arguments.http {
             Some(address) => {

@@ -21,7 +21,7 @@ pub(super) struct Delivery {
 
 /// Records that are handed to the function together.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Piece {
+pub(super) struct Batch {
     pub(super) deliveries: Vec<Delivery>,
     /// How often it failed as it is. Splitting a batch doesn't count.
     pub(super) failures: u32,
@@ -36,12 +36,12 @@ pub(super) enum Verdict {
     Failed(String),
 }
 
-/// What becomes of a piece.
+/// What becomes of a batch.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Next {
     pub(super) handled: Vec<Delivery>,
-    pub(super) again: Vec<Piece>,
-    pub(super) given_up: Vec<Delivery>,
+    pub(super) again: Vec<Batch>,
+    pub(super) discarded: Vec<Delivery>,
 }
 
 /// Reads an answer.
@@ -78,13 +78,13 @@ pub(super) fn judge(answer: Result<Value, String>, deliveries: &[Delivery], repo
     checkpoint.map_or(Verdict::Handled, Verdict::FailedFrom)
 }
 
-/// Decides what becomes of a piece.
+/// Decides what becomes of a batch.
 ///
 /// With bisecting, a batch that failed is halved, and a partly handled one is cut at its checkpoint; neither uses up a
 /// retry. (AWS doesn't say what cutting means when the first record is the checkpoint. Here such a batch is halved too, so
 /// that one bad record is alone in the end either way.) What can't be cut any more is tried again as it is.
-pub(super) fn next(piece: Piece, verdict: &Verdict, source: &EventSource) -> Next {
-    let Piece { mut deliveries, failures } = piece;
+pub(super) fn next(batch: Batch, verdict: &Verdict, source: &EventSource) -> Next {
+    let Batch { mut deliveries, failures } = batch;
     let handled_count = match verdict {
         Verdict::Handled => deliveries.len(),
         Verdict::FailedFrom(place) => (*place).min(deliveries.len()),
@@ -96,19 +96,19 @@ pub(super) fn next(piece: Piece, verdict: &Verdict, source: &EventSource) -> Nex
         return next;
     }
     if source.bisects_on_error && handled_count > 0 {
-        next.again.push(Piece { deliveries: rest, failures: 0 });
+        next.again.push(Batch { deliveries: rest, failures: 0 });
         return next;
     }
     if source.bisects_on_error && rest.len() > 1 {
         let second = rest.split_off(rest.len() / 2);
-        next.again.extend([rest, second].map(|deliveries| Piece { deliveries, failures }));
+        next.again.extend([rest, second].map(|deliveries| Batch { deliveries, failures }));
         return next;
     }
     // A checkpoint that has moved is another record's failure.
     let failures = if handled_count > 0 { 1 } else { failures.saturating_add(1) };
     match source.retries_max {
-        Some(max) if failures > max => next.given_up = rest,
-        _ => next.again.push(Piece { deliveries: rest, failures }),
+        Some(max) if failures > max => next.discarded = rest,
+        _ => next.again.push(Batch { deliveries: rest, failures }),
     }
     next
 }
@@ -131,8 +131,8 @@ mod tests {
         numbers.iter().map(delivery).collect()
     }
 
-    fn piece(numbers: &[u64], failures: u32) -> Piece {
-        Piece { deliveries: deliveries(numbers), failures }
+    fn batch(numbers: &[u64], failures: u32) -> Batch {
+        Batch { deliveries: deliveries(numbers), failures }
     }
 
     fn source(bisects_on_error: bool, retries_max: Option<u32>) -> EventSource {
@@ -182,35 +182,35 @@ mod tests {
 
     #[test]
     fn a_failed_batch_is_halved_without_using_up_a_retry() {
-        let next = next(piece(&[1, 2, 3], 0), &Verdict::Failed(String::new()), &source(true, Some(0)));
-        assert_eq!(next.again, [piece(&[1], 0), piece(&[2, 3], 0)]);
-        assert!(next.given_up.is_empty());
+        let next = next(batch(&[1, 2, 3], 0), &Verdict::Failed(String::new()), &source(true, Some(0)));
+        assert_eq!(next.again, [batch(&[1], 0), batch(&[2, 3], 0)]);
+        assert!(next.discarded.is_empty());
     }
 
     #[test]
-    fn a_single_record_is_given_up_after_its_retries() {
+    fn a_single_record_is_discarded_after_its_retries() {
         let failed = Verdict::Failed(String::new());
-        assert_eq!(next(piece(&[1], 1), &failed, &source(true, Some(2))).again, [piece(&[1], 2)]);
-        assert_eq!(next(piece(&[1], 2), &failed, &source(true, Some(2))).given_up, deliveries(&[1]));
-        assert_eq!(next(piece(&[1], 999), &failed, &source(true, None)).again, [piece(&[1], 1000)]);
+        assert_eq!(next(batch(&[1], 1), &failed, &source(true, Some(2))).again, [batch(&[1], 2)]);
+        assert_eq!(next(batch(&[1], 2), &failed, &source(true, Some(2))).discarded, deliveries(&[1]));
+        assert_eq!(next(batch(&[1], 999), &failed, &source(true, None)).again, [batch(&[1], 1000)]);
     }
 
     #[test]
     fn a_partly_handled_batch_goes_on_at_its_checkpoint() {
-        let next = next(piece(&[1, 2, 3], 2), &Verdict::FailedFrom(1), &source(false, Some(2)));
+        let next = next(batch(&[1, 2, 3], 2), &Verdict::FailedFrom(1), &source(false, Some(2)));
         assert_eq!(next.handled, deliveries(&[1]));
-        assert_eq!(next.again, [piece(&[2, 3], 1)]);
+        assert_eq!(next.again, [batch(&[2, 3], 1)]);
     }
 
     #[test]
     fn a_checkpoint_at_the_first_record_halves_the_batch_too() {
-        let next = next(piece(&[1, 2], 0), &Verdict::FailedFrom(0), &source(true, Some(0)));
-        assert_eq!(next.again, [piece(&[1], 0), piece(&[2], 0)]);
+        let next = next(batch(&[1, 2], 0), &Verdict::FailedFrom(0), &source(true, Some(0)));
+        assert_eq!(next.again, [batch(&[1], 0), batch(&[2], 0)]);
     }
 
     #[test]
-    fn without_bisecting_a_batch_is_given_up_whole() {
-        let next = next(piece(&[1, 2], 1), &Verdict::Failed(String::new()), &source(false, Some(1)));
-        assert_eq!(next.given_up, deliveries(&[1, 2]));
+    fn without_bisecting_a_batch_is_discarded_whole() {
+        let next = next(batch(&[1, 2], 1), &Verdict::Failed(String::new()), &source(false, Some(1)));
+        assert_eq!(next.discarded, deliveries(&[1, 2]));
     }
 }

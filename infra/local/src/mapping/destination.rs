@@ -8,7 +8,7 @@ use std::time::SystemTime;
 
 use serde_json::{Value, json};
 
-use super::GivenUp;
+use super::DiscardReason;
 use super::batch::Delivery;
 
 /// The file of failed records.
@@ -25,7 +25,7 @@ pub(super) struct FailedBatch<'a> {
     pub(super) shard: &'a str,
     pub(super) deliveries: &'a [Delivery],
     pub(super) event: String,
-    pub(super) reason: GivenUp,
+    pub(super) reason: DiscardReason,
     pub(super) invocations: u32,
 }
 
@@ -35,7 +35,7 @@ impl Destination {
     }
 
     /// Adds a line. It is on the disk when this returns.
-    pub(super) fn keep(&self, batch: FailedBatch<'_>) -> io::Result<()> {
+    pub(super) fn write(&self, batch: FailedBatch<'_>) -> io::Result<()> {
         // One line at a time, and a number for each.
         let mut count = self.count.lock().unwrap_or_else(PoisonError::into_inner);
         *count += 1;

@@ -7,7 +7,7 @@
 //! destination. The position is never past a record that isn't handled, so whatever happens each is handled at least once.
 //!
 //! What differs:
-//! - Lanes are chosen by item, not by partition key: order per item is all a function may rely on.
+//! - Workers are chosen by item, not by partition key: order per item is all a function may rely on.
 //! - A record's age doesn't grow while no mapping runs.
 //! - The stream is polled more often, and records of writes that changed nothing, which dynoxide makes, are left out.
 //! - Starting at LATEST, a position is kept from the first record on: what is written while the mapping is off before there
@@ -18,13 +18,13 @@ mod context;
 mod destination;
 mod function;
 mod invocation;
-mod lane;
 mod observation;
 mod position;
 mod progress;
 mod reader;
 mod settings;
 mod shards;
+mod worker;
 
 use std::io;
 use std::path::PathBuf;
@@ -38,7 +38,7 @@ use crate::filter::{Filter, FilterError};
 use crate::stream::Stream;
 
 pub use self::function::Function;
-pub use self::observation::{GivenUp, Observation, Outcome};
+pub use self::observation::{DiscardReason, Observation, Outcome};
 pub use self::progress::Stopped;
 pub use self::settings::{Observer, Pace, Settings};
 

@@ -16,7 +16,7 @@ pub enum Observation {
         duration: Duration,
     },
     /// A record was given up, and went to the failure destination if there is one.
-    GivenUp {
+    Discarded {
         /// The shard.
         shard: String,
         /// The record's sequence number.
@@ -24,7 +24,7 @@ pub enum Observation {
         /// The item's keys, as JSON.
         keys: String,
         /// Why.
-        reason: GivenUp,
+        reason: DiscardReason,
     },
     /// The stream can't be read, or a file not be written. It is tried again.
     Trouble {
@@ -52,19 +52,19 @@ pub enum Outcome {
 
 /// Why a record was given up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum GivenUp {
+pub enum DiscardReason {
     /// It was tried as often as the mapping allows.
     RetriesExhausted,
     /// It became too old.
     TooOld,
 }
 
-impl GivenUp {
+impl DiscardReason {
     /// Lambda's word for it.
     pub(super) fn condition(self) -> &'static str {
         match self {
-            GivenUp::RetriesExhausted => "RetryAttemptsExhausted",
-            GivenUp::TooOld => "RecordAgeExceeded",
+            DiscardReason::RetriesExhausted => "RetryAttemptsExhausted",
+            DiscardReason::TooOld => "RecordAgeExceeded",
         }
     }
 }

@@ -60,7 +60,7 @@ enum Phase {
     /// Its parent isn't done.
     #[default]
     Waiting,
-    ReadOptions,
+    Reading,
     /// Closed, and all its records are handled: since when.
     Ended(u64),
 }
@@ -110,9 +110,7 @@ impl Progress {
     pub(super) fn look(&self, shards: &[Shard], began: u64) -> Vec<(String, Option<String>)> {
         let mut state = self.lock();
         // A shard that the stream has forgotten matters only while it is read.
-        state
-            .shards
-            .retain(|id, shard| shard.phase == Phase::ReadOptions || shards.iter().any(|listed| listed.id == *id));
+        state.shards.retain(|id, shard| shard.phase == Phase::Reading || shards.iter().any(|listed| listed.id == *id));
         for shard in shards {
             state.shards.entry(shard.id.clone()).or_default();
         }
@@ -124,7 +122,7 @@ impl Progress {
                 && own.phase == Phase::Waiting
                 && parent_is_done
             {
-                own.phase = Phase::ReadOptions;
+                own.phase = Phase::Reading;
                 ready.push((shard.id.clone(), own.after.clone()));
             }
         }
@@ -282,7 +280,7 @@ impl State {
         self.looked > 0
             && self.shards.values().all(|shard| match shard.phase {
                 Phase::Waiting => false,
-                Phase::ReadOptions => shard.drained > tick,
+                Phase::Reading => shard.drained > tick,
                 // Its children were looked for since.
                 Phase::Ended(when) => self.looked > when,
             })

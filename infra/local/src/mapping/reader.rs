@@ -13,14 +13,14 @@ use crate::stream::{From, Page, StreamError};
 use super::Function;
 use super::batch::Delivery;
 use super::context::Context;
-use super::lane::Lane;
+use super::worker::Worker;
 
 /// The reader of a shard.
 pub(super) struct Reader<F> {
     context: Arc<Context<F>>,
     shard: Arc<str>,
     from: From,
-    lanes: Vec<mpsc::UnboundedSender<Vec<Delivery>>>,
+    workers: Vec<mpsc::UnboundedSender<Vec<Delivery>>>,
 }
 
 /// What a reader does after a read.
@@ -34,20 +34,20 @@ enum Then {
 
 impl<F: Function> Reader<F> {
     pub(super) fn new(context: Arc<Context<F>>, shard: &str, from: From) -> Self {
-        Reader { context, shard: Arc::from(shard), from, lanes: Vec::new() }
+        Reader { context, shard: Arc::from(shard), from, workers: Vec::new() }
     }
 
     /// Reads the shard, and returns when it is closed and all its records are handled, or the mapping is stopped.
     pub(super) async fn run(mut self) {
         let mut handling = JoinSet::new();
         for _ in 0..self.context.settings.source.parallelization_factor {
-            let (lane, queue) = mpsc::unbounded_channel();
-            self.lanes.push(lane);
+            let (worker, queue) = mpsc::unbounded_channel();
+            self.workers.push(worker);
             let (context, shard) = (Arc::clone(&self.context), Arc::clone(&self.shard));
-            handling.spawn(Lane { context, shard, queue, waiting: VecDeque::new() }.run());
+            handling.spawn(Worker { context, shard, queue, waiting: VecDeque::new() }.run());
         }
         let is_closed = self.read_all().await.is_some();
-        self.lanes.clear();
+        self.workers.clear();
         while handling.join_next().await.is_some() {}
         if is_closed && !self.context.is_stopped() {
             self.context.progress.ended(&self.shard);
@@ -131,7 +131,7 @@ impl<F: Function> Reader<F> {
         Then::StartOver
     }
 
-    /// Hands records to their lanes, those that are wanted.
+    /// Hands records to their workers, those that are wanted.
     fn take(&mut self, records: Vec<Record>) {
         let Some(last) = records.last() else { return };
         self.from = From::After(last.sequence_number.clone());
@@ -141,13 +141,13 @@ impl<F: Function> Reader<F> {
         let read = records.iter().zip(&wanted).map(|(record, &wanted)| (record.sequence_number.clone(), wanted));
         let numbers = context.progress.admit(&self.shard, read.collect());
 
-        let mut sorted: Vec<Vec<Delivery>> = self.lanes.iter().map(|_| Vec::new()).collect();
+        let mut sorted: Vec<Vec<Delivery>> = self.workers.iter().map(|_| Vec::new()).collect();
         let wanted = records.into_iter().zip(wanted).filter_map(|(record, wanted)| wanted.then_some(record));
         for (record, number) in wanted.zip(numbers) {
             let keys = record.item();
             // By item: Lambda takes the partition key, but order per item is all that is promised to the function.
-            let lane = lane_of(&keys, sorted.len());
-            sorted[lane].push(Delivery {
+            let worker = worker_of(&keys, sorted.len());
+            sorted[worker].push(Delivery {
                 number,
                 keys,
                 text: record.event.to_string(),
@@ -155,18 +155,18 @@ impl<F: Function> Reader<F> {
                 created: record.created,
             });
         }
-        for (lane, deliveries) in self.lanes.iter().zip(sorted) {
+        for (worker, deliveries) in self.workers.iter().zip(sorted) {
             if !deliveries.is_empty() {
-                // A lane that is gone was stopped; what it had comes again after the restart.
-                let _ = lane.send(deliveries);
+                // A worker that is gone was stopped; what it had comes again after the restart.
+                let _ = worker.send(deliveries);
             }
         }
     }
 }
 
-fn lane_of(keys: &str, lanes: usize) -> usize {
+fn worker_of(keys: &str, workers: usize) -> usize {
     let mut hasher = DefaultHasher::new();
     keys.hash(&mut hasher);
-    // The remainder is less than `lanes`.
-    usize::try_from(hasher.finish() % lanes.max(1) as u64).unwrap_or_default()
+    // The remainder is less than `workers`.
+    usize::try_from(hasher.finish() % workers.max(1) as u64).unwrap_or_default()
 }

@@ -2,6 +2,8 @@
 
 use thiserror::Error;
 
+use super::SEGMENT_BYTES_MAX;
+
 /// Why a key of the table can't be built. A key is never cut to fit.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
@@ -61,6 +63,14 @@ pub enum KeyError {
         /// Why not.
         reason: &'static str,
     },
+}
+
+/// Checks that a text can be a segment of a path: 1 to [`SEGMENT_BYTES_MAX`] bytes of any characters.
+///
+/// # Errors
+/// [`KeyError::Empty`] or [`KeyError::TooLong`].
+pub fn check_segment(segment: &str) -> Result<(), KeyError> {
+    bounded("the segment", segment, SEGMENT_BYTES_MAX)
 }
 
 /// `text` unless it is empty or longer than `limit` bytes.

@@ -11,7 +11,7 @@ mod sort_key;
 mod tests;
 mod version;
 
-pub use error::KeyError;
+pub use error::{KeyError, check_segment};
 pub use id::{Id, NodeRef, Tenant};
 pub use item_key::ItemKey;
 pub use sapwood_keys::{PARTITION_KEY_BYTES_MAX, SORT_KEY_BYTES_MAX};

@@ -194,7 +194,7 @@ impl Schema {
     /// The key of the record that the API has deleted a node, in the node's own partition.
     #[must_use]
     pub fn deleted_key(&self, node: &NodeRef) -> ItemKey {
-        self.fixed(node, &SortKey::Operation)
+        self.fixed(node, &SortKey::Deleted)
     }
 
     /// The key of an operation of the API.

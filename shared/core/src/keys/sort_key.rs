@@ -1,7 +1,7 @@
 //! The sort keys of the table, one variant for each kind of item.
 
-use super::error::{KeyError, bounded};
-use super::{DEPTH_MAX, Id, SEGMENT_BYTES_MAX, SORT_KEY_BYTES_MAX, Version};
+use super::error::{KeyError, bounded, check_segment};
+use super::{DEPTH_MAX, Id, SORT_KEY_BYTES_MAX, Version};
 use sapwood_keys::Format;
 
 /// What an item is, as its sort key says. Written and read by [`Schema::sort_key`](super::Schema::sort_key) and
@@ -35,6 +35,8 @@ pub enum SortKey {
     Cascade,
     /// `OPERATION`: an operation of the API, in a partition of its own.
     Operation,
+    /// `DELETED`: that the API has deleted the node of this partition.
+    Deleted,
     /// `IDEMPOTENCY#0000`: what a request with an `Idempotency-Key` was answered, in a partition of its own; a long answer
     /// has several parts.
     Idempotency {
@@ -81,6 +83,7 @@ const ORPHAN: &str = "ORPHAN#";
 const LINEAGE: &str = "LINEAGE";
 const CASCADE: &str = "CASCADE";
 const OPERATION: &str = "OPERATION";
+const DELETED: &str = "DELETED";
 const IDEMPOTENCY: &str = "IDEMPOTENCY#";
 const LATEST: &str = "v0_";
 
@@ -100,7 +103,7 @@ pub(super) fn exact_triggers(node: &str) -> Vec<String> {
 
 /// Whether a node's sort key of this name keeps clear of every other kind's.
 pub(super) fn check_node_name(name: &str) -> Result<(), &'static str> {
-    let reserved = [LINEAGE, CASCADE, OPERATION, "PATH", "ROOT", "ORPHAN", "IDEMPOTENCY"];
+    let reserved = [LINEAGE, CASCADE, OPERATION, DELETED, "PATH", "ROOT", "ORPHAN", "IDEMPOTENCY"];
     if name.is_empty() {
         Err("it is empty")
     } else if name.contains(['#', PAST_SEPARATOR]) {
@@ -131,6 +134,7 @@ pub(super) fn write(key: &SortKey, node: &str) -> Result<String, KeyError> {
         SortKey::Lineage => LINEAGE.to_owned(),
         SortKey::Cascade => CASCADE.to_owned(),
         SortKey::Operation => OPERATION.to_owned(),
+        SortKey::Deleted => DELETED.to_owned(),
         SortKey::Idempotency { part } => format!("{IDEMPOTENCY}{part:04}"),
         SortKey::Revision { version, topic } => format!("{}_{topic}", version.prefix()),
         SortKey::Latest { topic } => format!("{LATEST}{topic}"),
@@ -145,7 +149,7 @@ fn write_path(segments: &[String], id: Option<&Id>) -> Result<String, KeyError> 
     }
     let mut key = PATH.to_owned();
     for (position, segment) in segments.iter().enumerate() {
-        bounded("the segment", segment, SEGMENT_BYTES_MAX)?;
+        check_segment(segment)?;
         if position > 0 {
             key.push('#');
         }
@@ -166,6 +170,7 @@ pub(super) fn parse(text: &str, node: &str) -> Option<SortKey> {
         LINEAGE => return Some(SortKey::Lineage),
         CASCADE => return Some(SortKey::Cascade),
         OPERATION => return Some(SortKey::Operation),
+        DELETED => return Some(SortKey::Deleted),
         _ => {}
     }
     // What merely begins with the node's name may be of another kind: it can be as short as `v`.
@@ -216,7 +221,7 @@ fn parse_path(rest: &str) -> Option<SortKey> {
     };
     let segments = parents.into_iter().flat_map(|p| p.split('#')).chain([last]);
     let segments: Vec<String> = segments
-        .map(|segment| decode(segment).filter(|s| (1..=SEGMENT_BYTES_MAX).contains(&s.len())))
+        .map(|segment| decode(segment).filter(|segment| check_segment(segment).is_ok()))
         .collect::<Option<_>>()?;
     Some(SortKey::Path { segments, id })
 }

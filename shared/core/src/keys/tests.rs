@@ -16,7 +16,7 @@ fn text() -> impl Strategy<Value = String> {
     prop_oneof![
         3 => "[ -&A-Ca-c0-2_~é]{1,6}",
         2 => select(vec![
-            "NODE", "NODE#0001#", "LINEAGE", "CASCADE", "PATH#", "ROOT#", "ROOTS", "ORPHAN#", "ORPHANS#1", "TENANT#a#",
+            "NODE", "NODE#0001#", "LINEAGE", "CASCADE", "OPERATION", "DELETED", "PATH#", "ROOT#", "ROOTS", "ORPHAN#", "ORPHANS#1", "TENANT#a#",
             "v0_", "v001_", "v000_", "va1000_", "vacation", "OMAHA", "OMAHA2", "#", "$", "!", "%", "%23", "\0", "\u{10FFFF}",
         ]).prop_map(str::to_owned),
         1 => any::<String>().prop_filter("not empty", |text| !text.is_empty()),
@@ -59,6 +59,7 @@ fn sort_key() -> impl Strategy<Value = SortKey> {
         Just(SortKey::Lineage),
         Just(SortKey::Cascade),
         Just(SortKey::Operation),
+        Just(SortKey::Deleted),
         (0..10_000_usize).prop_map(|part| SortKey::Idempotency { part }),
         ancestor(),
         path(),
@@ -83,7 +84,7 @@ fn other_names() -> Schema {
 fn schema() -> impl Strategy<Value = Schema> {
     let like_another_kind = select(vec![
         "v", "v0", "va", "vacation", "vd1", "P", "PA", "PATHS", "R", "ROO", "ROOTS", "O", "ORPHANS", "L", "LINEAGES",
-        "C", "CASCADE!", "_", "0", "é",
+        "C", "CASCADE!", "DELETE", "D", "_", "0", "é",
     ]);
     let any_name = prop_oneof![like_another_kind.prop_map(str::to_owned), text(), "[A-Zv][A-Za-c0]{0,5}",];
     prop_oneof![
@@ -311,6 +312,7 @@ proptest! {
             | SortKey::Lineage
             | SortKey::Cascade
             | SortKey::Operation
+            | SortKey::Deleted
             | SortKey::Idempotency { .. }) => key,
         };
         match schema.sort_key(&key) {
@@ -612,9 +614,24 @@ fn a_part_out_of_range_is_refused_by_name() {
 
 #[test]
 fn a_name_that_another_kind_of_item_has_is_refused() {
-    for name in
-        ["", "LINEAGE", "CASCADE", "PATH", "ROOT", "ORPHAN", "A#B", "A$", "v0_", "v0_x", "v001_x", "v1", "va1", "vc9x"]
-    {
+    for name in [
+        "",
+        "LINEAGE",
+        "CASCADE",
+        "OPERATION",
+        "DELETED",
+        "PATH",
+        "ROOT",
+        "ORPHAN",
+        "A#B",
+        "A$",
+        "v0_",
+        "v0_x",
+        "v001_x",
+        "v1",
+        "va1",
+        "vc9x",
+    ] {
         assert!(matches!(schema_of(name), Err(KeyError::Name { role: "node's sort key", .. })), "{name}");
     }
     for (attribute, reason) in [

@@ -1,5 +1,8 @@
 //! How far the touching, or the removing, of a wide node's children is.
 
+use thiserror::Error;
+
+use super::format::{self, NewerFormat};
 use super::item::{AttributeValue, Item, text, text_of, with_key};
 use crate::keys::{NodeRef, Schema};
 
@@ -28,6 +31,17 @@ pub enum Position {
     Revisions(String),
 }
 
+/// Why an item isn't a cursor that the handler can follow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum CursorError {
+    /// No handler has written the item.
+    #[error("this cursor is not the handler's; delete it")]
+    Malformed,
+    /// A newer version of the handler has written it.
+    #[error(transparent)]
+    Newer(#[from] NewerFormat),
+}
+
 impl Cursor {
     /// The attribute that holds the sequence number.
     pub const SEQUENCE: &str = "sequence";
@@ -36,10 +50,16 @@ impl Cursor {
     const CHILDREN: &str = "children";
     const REVISIONS: &str = "revisions";
 
-    /// As an item.
+    /// The item of a node's cursor, for example while the revisions of a node that is being deleted are deleted:
+    ///
+    /// ```json
+    /// {"PK": "V", "SK": "CASCADE", "format": 1, "sequence": "0000000000000000000000000000000000012345",
+    ///  "after": "v003_Audit", "revisions": "5a1c7ab2-…"}
+    /// ```
     #[must_use]
     pub fn item(&self, node: &NodeRef, schema: &Schema) -> Item {
         let mut item = with_key(&schema.cascade_key(node), schema);
+        format::mark(&mut item);
         item.insert(Self::SEQUENCE.into(), text(&self.sequence));
         if let Some(after) = &self.after {
             item.insert(Self::AFTER.into(), text(after));
@@ -54,9 +74,18 @@ impl Cursor {
         item
     }
 
-    /// Reads one. `None` for an item that no handler has written.
-    #[must_use]
-    pub fn read(item: &Item) -> Option<Self> {
+    /// Reads a cursor's item.
+    ///
+    /// # Errors
+    /// [`CursorError`] where no handler, or a newer one, has written the item.
+    pub fn read(item: &Item) -> Result<Self, CursorError> {
+        if !format::is_known(item)? {
+            return Err(CursorError::Malformed);
+        }
+        Self::parse(item).ok_or(CursorError::Malformed)
+    }
+
+    fn parse(item: &Item) -> Option<Self> {
         let after = match item.get(Self::AFTER) {
             None => None,
             Some(_) => Some(text_of(item, Self::AFTER)?.to_owned()),

@@ -1,9 +1,9 @@
 //! What a lineage says of a node that is being deleted, or has been.
 
-use super::BaseNode;
 use super::item::{AttributeValue, Item, text, text_of, with_key};
 use super::own::DeletionMark;
 use super::settings::Settings;
+use super::{BaseNode, format};
 use crate::keys::{Id, NodeRef};
 
 const DELETED: &str = "deleted";
@@ -43,6 +43,7 @@ impl Deletion {
     #[must_use]
     pub fn tombstone(&self, node: &NodeRef, settings: &Settings) -> Item {
         let mut item = with_key(&settings.schema.lineage_key(node), &settings.schema);
+        format::mark(&mut item);
         item.insert(DELETED.into(), AttributeValue::Bool(true));
         self.write(&mut item);
         item.insert(settings.expires().into(), AttributeValue::N(self.mark.expires.to_string()));

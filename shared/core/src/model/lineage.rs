@@ -1,6 +1,7 @@
 //! Where a node stands: the one item that names every row that describes it.
 
 use super::Deletion;
+use super::format::{self, NewerFormat};
 use super::item::{AttributeValue, Item, text, text_of, with_key};
 use crate::keys::{Id, ItemKey, NodeRef, Schema, SortKey};
 
@@ -56,6 +57,8 @@ pub enum Stored {
     Absent,
     /// An item that no handler has written.
     Malformed,
+    /// An item of this format, which a newer version of the handler has written.
+    Newer(u64),
     /// A lineage.
     Lineage(Lineage),
     /// A tombstone: the node has been removed. For placing its children that is no lineage at all.
@@ -66,12 +69,24 @@ impl Stored {
     /// Reads what stands there.
     #[must_use]
     pub fn read(item: Option<&Item>, schema: &Schema) -> Self {
-        match item {
-            None => Self::Absent,
-            Some(item) if Deletion::is_tombstone(item) => {
-                Deletion::read(item).flatten().map_or(Self::Malformed, Self::Tombstone)
-            }
-            Some(item) => Lineage::read(item, schema).map_or(Self::Malformed, Self::Lineage),
+        let Some(item) = item else { return Self::Absent };
+        let read = match format::is_known(item) {
+            Err(NewerFormat { format }) => return Self::Newer(format),
+            Ok(false) => None,
+            Ok(true) if Deletion::is_tombstone(item) => Deletion::read(item).flatten().map(Self::Tombstone),
+            Ok(true) => Lineage::read(item, schema).map(Self::Lineage),
+        };
+        read.unwrap_or(Self::Malformed)
+    }
+
+    /// Checks that this version of the handler may act on the item and replace it.
+    ///
+    /// # Errors
+    /// [`NewerFormat`] where a newer version has written it.
+    pub fn check_format(&self) -> Result<(), NewerFormat> {
+        match self {
+            Self::Newer(format) => Err(NewerFormat { format: *format }),
+            Self::Absent | Self::Malformed | Self::Lineage(_) | Self::Tombstone(_) => Ok(()),
         }
     }
 
@@ -80,7 +95,7 @@ impl Stored {
     pub fn lineage(&self) -> Option<&Lineage> {
         match self {
             Self::Lineage(lineage) => Some(lineage),
-            Self::Absent | Self::Malformed | Self::Tombstone(_) => None,
+            Self::Absent | Self::Malformed | Self::Newer(_) | Self::Tombstone(_) => None,
         }
     }
 }
@@ -91,6 +106,7 @@ impl Lineage {
     pub fn item(&self, node: &NodeRef, schema: &Schema) -> Item {
         let Placement { ancestors, path, root, orphan } = &self.placement;
         let mut item = with_key(&schema.lineage_key(node), schema);
+        format::mark(&mut item);
         item.insert(ANCESTORS.into(), AttributeValue::L(ancestors.iter().map(|id| text(id.as_str())).collect()));
         item.insert(PATH.into(), AttributeValue::L(path.iter().map(text).collect()));
         item.insert(ROOT.into(), AttributeValue::Bool(*root));

@@ -2,6 +2,7 @@
 
 mod cursor;
 mod deletion;
+mod format;
 mod item;
 mod latest;
 mod lineage;
@@ -9,19 +10,23 @@ mod node;
 mod own;
 mod row;
 mod settings;
+#[cfg(test)]
+mod tests;
+mod unchanged;
 mod variables;
 
-pub use cursor::{Cursor, Position};
+pub use cursor::{Cursor, CursorError, Position};
 pub use deletion::{Deletion, Heir};
+pub use format::{FORMAT, FORMAT_ATTRIBUTE, NewerFormat};
 pub use item::{AttributeValue, ITEM_BYTES_MAX, Item, item_bytes, key_of, number, sort_sets, text, text_of, with_key};
-
 pub use latest::{Latest, VERSION};
 pub use lineage::{Lineage, Placement, Stored};
 pub use node::{BaseNode, TOUCHED, Unreadable, is_touch, is_undelete, touch_value};
 pub use own::{
     CREATED_AT, CREATED_BY, DELETING, DeletionMark, DeletionMode, EXPIRES, REVISION, UNDER, UPDATED_AT, UPDATED_BY,
-    WRITE,
+    WRITE, is_reserved,
 };
 pub use row::{ROW_ATTRIBUTES, Row, is_truncated, orphan_row_child, orphan_row_parent, row_parent, rows};
 pub use settings::{Copied, Settings};
+pub use unchanged::{COMPARED_ATTRIBUTES_MAX, TooManyAttributes, unchanged};
 pub use variables::VariableError;

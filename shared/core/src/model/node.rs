@@ -5,7 +5,7 @@ use thiserror::Error;
 use super::Item;
 use super::item::{AttributeValue, text, text_of};
 use super::own::{DELETING, DeletionMark, UNDER};
-use crate::keys::{Id, KeyError, NodeRef, SEGMENT_BYTES_MAX, Schema};
+use crate::keys::{Id, KeyError, NodeRef, Schema, check_segment};
 
 /// The attribute that the handler writes into a base record to have it placed again.
 pub const TOUCHED: &str = "_touched";
@@ -66,16 +66,7 @@ impl BaseNode {
         };
         let segment = optional_text(item, &names.segment, "segment")?;
         if let Some(segment) = segment {
-            let problem = match segment.len() {
-                0 => Some(KeyError::Empty { part: "the segment" }),
-                bytes if bytes > SEGMENT_BYTES_MAX => {
-                    Some(KeyError::TooLong { part: "the segment", bytes, limit: SEGMENT_BYTES_MAX })
-                }
-                _ => None,
-            };
-            if let Some(source) = problem {
-                return Err(Unreadable::Key { role: "segment", source });
-            }
+            check_segment(segment).map_err(|source| Unreadable::Key { role: "segment", source })?;
         }
         // A segment equal to the id counts as none: the path in a lineage couldn't tell the two apart.
         let segment = segment.filter(|segment| *segment != node.id.as_str()).map(str::to_owned);

@@ -2,6 +2,7 @@
 
 use super::Item;
 use super::item::{AttributeValue, text_of};
+use crate::keys::Schema;
 
 /// How often the API has written this record. Writes are conditional on it.
 pub const REVISION: &str = "_rev";
@@ -23,6 +24,13 @@ pub const DELETING: &str = "_deleting";
 /// When DynamoDB may delete an item of ours (idempotency, operations, tombstones), where the table's TTL attribute has no
 /// other name: seconds since 1970.
 pub const EXPIRES: &str = "_expires";
+
+/// Returns true if no client can give an attribute this name: it begins with `_`, or it is a key attribute's.
+#[must_use]
+pub fn is_reserved(name: &str, schema: &Schema) -> bool {
+    let names = schema.names();
+    name.starts_with('_') || name == names.partition_key || name == names.sort_key
+}
 
 /// What becomes of the children of a node that is being deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

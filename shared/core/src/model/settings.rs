@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{EXPIRES, Item};
+use super::{EXPIRES, Item, is_reserved};
 use crate::keys::Schema;
 
 /// Which attributes of a base record its rows carry, as a secondary index's projection would have it.
@@ -67,16 +67,13 @@ impl Settings {
     }
 
     fn is_copied(&self, name: &str) -> bool {
-        let names = self.schema.names();
         let chosen = match &self.copied {
             Copied::All => true,
             Copied::None => false,
             Copied::Only(list) => list.contains(name),
         };
         chosen
-            && !name.starts_with('_')
-            && name != names.partition_key
-            && name != names.sort_key
+            && !is_reserved(name, &self.schema)
             && self.ttl.as_deref() != Some(name)
             && !self.never_copied.contains(name)
     }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Rule, Rules};
 use crate::keys::{Id, ItemKey, NodeRef, SortKey, Version};
-use crate::model::{BaseNode, DeletionMark, Item, Latest, Settings, Stored, is_touch, is_undelete};
+use crate::model::{BaseNode, DeletionMark, Item, Latest, NewerFormat, Settings, Stored, is_touch, is_undelete};
 
 /// What happened to an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,15 +54,38 @@ pub struct Placing {
 
 /// A lineage whose change is handed down.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Cascade {
+pub struct LineageChange {
     /// The newest such change's sequence number, padded to 40 digits.
     pub sequence: String,
-    /// Whether it wasn't there before: then only orphans can have missed it, and they are registered.
-    pub only_inserted: bool,
-    /// Whether where the node stands changed, and not only that it is being deleted.
-    pub touches: bool,
-    /// Whether the node was being deleted before or after: what is to be done then is for the present state to say.
-    pub removal: bool,
+    /// Whom the change concerns.
+    pub kind: HandDown,
+}
+
+/// Whom the change of a lineage concerns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HandDown {
+    /// The lineage wasn't there before: only orphans can have missed it, and they are registered.
+    ToOrphans,
+    /// The node's place changed: its children are touched.
+    ToChildren,
+    /// The node was being deleted before or after: what is to be done then is for the present state to say.
+    Deletion {
+        /// True if the node's place changed as well: children that are still there are touched.
+        touches: bool,
+    },
+}
+
+impl HandDown {
+    /// Several changes of one lineage in one batch, as one.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::ToOrphans, Self::ToOrphans) => Self::ToOrphans,
+            (Self::Deletion { touches: false }, Self::Deletion { touches: false }) => Self::Deletion { touches: false },
+            (Self::Deletion { .. }, _) | (_, Self::Deletion { .. }) => Self::Deletion { touches: true },
+            _ => Self::ToChildren,
+        }
+    }
 }
 
 /// What a batch of records asks for: several records of one item ask once.
@@ -73,12 +96,14 @@ pub struct Batch {
     /// Nodes to place.
     pub placings: BTreeMap<NodeRef, Placing>,
     /// Lineages to hand down.
-    pub cascades: BTreeMap<NodeRef, Cascade>,
+    pub cascades: BTreeMap<NodeRef, LineageChange>,
     /// Cursors to carry on.
     pub cursors: BTreeSet<NodeRef>,
     /// Topics to copy the newest revision of, with the revisions that the records are about.
     pub latests: BTreeMap<Latest, BTreeSet<Version>>,
-    /// Records that ask for nothing because their key is impossible.
+    /// Items that a newer version of the handler has written: their records are left to that version.
+    pub newer: BTreeSet<ItemKey>,
+    /// Records that ask for nothing, and why.
     pub problems: Vec<Problem>,
 }
 
@@ -119,6 +144,7 @@ impl Batch {
                 | SortKey::Root(_)
                 | SortKey::Orphan(_)
                 | SortKey::Operation
+                | SortKey::Deleted
                 | SortKey::Idempotency { .. }
                 | SortKey::Latest { .. } => {}
             }
@@ -144,6 +170,11 @@ impl Batch {
 
     fn add_cascade(&mut self, node: NodeRef, change: &StreamRecord, settings: &Settings, rules: Rules) {
         let (old, new) = (Handed::read(change.old.as_ref(), settings), Handed::read(change.new.as_ref(), settings));
+        if let Some(newer) = old.newer.or(new.newer) {
+            self.newer.insert(change.key.clone());
+            self.problems.push(Problem { key: change.key.clone(), reason: newer.to_string(), unreadable: false });
+            return;
+        }
         if new.malformed {
             let reason = "this lineage is not the handler's; it counts as not there until its node is written again";
             self.problems.push(Problem { key: change.key.clone(), reason: reason.to_owned(), unreadable: false });
@@ -161,18 +192,20 @@ impl Batch {
         }
         // A tombstone before it is as good as nothing: its children are orphans.
         let inserted = change.event == Event::Insert || old.tombstone;
-        let only_inserted = inserted && !removal;
+        let kind = match (removal, inserted) {
+            (true, _) => HandDown::Deletion { touches },
+            (false, true) => HandDown::ToOrphans,
+            (false, false) => HandDown::ToChildren,
+        };
         let sequence = format!("{:0>40}", change.sequence);
         match self.cascades.get_mut(&node) {
             None => {
-                self.cascades.insert(node, Cascade { sequence, only_inserted, touches, removal });
+                self.cascades.insert(node, LineageChange { sequence, kind });
             }
-            Some(cascade) => {
-                cascade.only_inserted &= only_inserted;
-                cascade.touches |= touches;
-                cascade.removal |= removal;
+            Some(known) => {
+                known.kind = known.kind.and(kind);
                 if rules.keeps(Rule::NewestSequence) {
-                    cascade.sequence = sequence.max(std::mem::take(&mut cascade.sequence));
+                    known.sequence = sequence.max(std::mem::take(&mut known.sequence));
                 }
             }
         }
@@ -202,6 +235,7 @@ struct Handed {
     placed: Option<(Vec<Id>, Vec<String>)>,
     deleting: Option<DeletionMark>,
     malformed: bool,
+    newer: Option<NewerFormat>,
     tombstone: bool,
 }
 
@@ -214,6 +248,7 @@ impl Handed {
                 ..Self::default()
             },
             Stored::Absent => Self::default(),
+            Stored::Newer(format) => Self { newer: Some(NewerFormat { format }), ..Self::default() },
             Stored::Malformed => Self { malformed: true, ..Self::default() },
             Stored::Tombstone(_) => Self { tombstone: true, ..Self::default() },
         }

@@ -1,13 +1,40 @@
-//! What has to be written, given what was read. Pure and synchronous: no table, no clock, no randomness.
+//! Plans: what has to be read and written, decided without a table, a clock or randomness.
+//!
+//! Small decisions are functions ([`Batch::of`], [`place`]). What takes several requests is a state machine ([`Plan`]): it asks for
+//! what it has to know, says what is to be written, and is told what came of it.
+//!
+//! | plan | what sets it off | what it does |
+//! |---|---|---|
+//! | [`Round`] | records of nodes | brings their rows where they belong |
+//! | [`Straggler`] | a node that arrives after its parent was deleted | what the parent's deletion would have done with it |
+//! | [`Cascade`] | a record of a lineage, or of a cursor | touches the node's children, or runs a slice of its deletion |
+//! | [`DeletionSlice`] | a cascade of a node that is being deleted | acts on children, deletes revisions |
+//! | [`TouchOrphans`] | new lineages | touches the orphans that wait for them |
+//! | [`CopyHighest`], [`CopyNewest`] | records of revisions | keep `v0_` copies |
 
+pub mod ancestry;
 mod batch;
+mod cascade;
 mod child_action;
+mod context;
+mod deletion;
+mod latest;
 mod place;
+mod round;
 mod rules;
+pub mod step;
+mod straggler;
 #[cfg(test)]
 mod tests;
 
-pub use batch::{Batch, Cascade, Event, Placing, Problem, StreamRecord};
-pub use child_action::{ChildAction, is_held};
+pub use batch::{Batch, Event, HandDown, LineageChange, Placing, Problem, StreamRecord};
+pub use cascade::{Cascade, Orphans, TouchOrphans};
+pub use child_action::{Child, ChildAction};
+pub use context::{Context, Limits, Tally};
+pub use deletion::{DeletionSlice, Slice};
+pub use latest::{Copied, CopyHighest, CopyNewest};
 pub use place::{PlaceInput, PlacePlan, Settle, place, placement};
+pub use round::{Round, RoundEnd};
 pub use rules::{Rule, Rules};
+pub use step::{Facts, Failure, Need, Outcome, Plan, PlanReport, Read, Step, Task};
+pub use straggler::Straggler;

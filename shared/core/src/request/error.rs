@@ -15,7 +15,7 @@ pub enum ErrorKind {
 }
 
 /// A request that failed. Neither the text nor the source holds attributes of items.
-#[derive(Debug, Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{message}")]
 pub struct TableError {
     /// What to do about it.

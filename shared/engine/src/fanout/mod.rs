@@ -1,52 +1,20 @@
-//! Runs plans on a table: a batch of stream records in, derived rows right, or the records to deliver again.
+//! The fan-out: a batch of stream records in, derived rows right, or the records to deliver again. Plans decide; this module runs
+//! them.
 
-mod adopt;
-mod cascade;
-mod late;
-mod latest;
-mod place;
-mod release;
-mod removal;
-mod store;
+mod executor;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use sapwood_core::keys::ItemKey;
-use sapwood_core::model::Settings;
-use sapwood_core::plan::{Batch, Problem, Rules, StreamRecord};
-use sapwood_table::{RetryPolicy, Table};
-use store::Store;
+use sapwood_core::keys::{ItemKey, NodeRef, Version};
+use sapwood_core::model::{Latest, Settings};
+pub use sapwood_core::plan::Limits;
+use sapwood_core::plan::{
+    Batch, Cascade, Context, Copied, CopyHighest, CopyNewest, HandDown, LineageChange, Orphans, Placing, Plan, Problem,
+    Round, RoundEnd, Rules, StreamRecord, Tally, TouchOrphans,
+};
+use sapwood_table::{Client, RetryPolicy, Table, Usage};
 
-pub use store::Counts;
-
-/// Every bound of the fan-out in one place.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// Children touched by one invocation for one node; a wider node is done in slices.
-    pub touch_slice_items_max: usize,
-    /// Entries read of one partition of the register of orphans; where there are more, the nodes' own collections are
-    /// read instead.
-    pub orphan_page_items_max: usize,
-    /// Items read at a time in looking for the newest revision of a topic.
-    pub revision_page_items_max: usize,
-    /// Requests of one kind at a time.
-    pub requests_in_flight_max: usize,
-    /// How often nodes are placed anew within one invocation because their parents moved meanwhile; after that their
-    /// records are delivered again.
-    pub rounds_max: usize,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            touch_slice_items_max: 200,
-            orphan_page_items_max: 200,
-            revision_page_items_max: 100,
-            requests_in_flight_max: 8,
-            rounds_max: 20,
-        }
-    }
-}
+use executor::Executor;
 
 /// The fan-out of one table.
 #[derive(Clone, Debug, Default)]
@@ -55,48 +23,168 @@ pub struct Fanout {
     pub settings: Settings,
     /// The bounds.
     pub limits: Limits,
-    /// The rules of the protocol; all of them.
+    /// The rules of the protocol; all of them, outside of tests.
     pub rules: Rules,
 }
 
 /// What became of a batch.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Report {
-    /// The sequence numbers, as they came, of the records to deliver again: for each item that failed, its first. Empty:
-    /// all is done.
+    /// The sequence numbers, as they came, of the records to deliver again: for each item that failed, its first. Empty: all is
+    /// done.
     pub failed: Vec<String>,
     /// What couldn't be done and won't be by trying again; each for the log.
     pub problems: Vec<Problem>,
-    /// What was done.
+    /// What was done, and what it took.
     pub counts: Counts,
 }
 
+/// What a batch, or several, came to.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Counts {
+    /// What the requests took.
+    pub usage: Usage,
+    /// What was done.
+    pub tally: Tally,
+}
+
+impl std::ops::AddAssign for Counts {
+    fn add_assign(&mut self, other: Self) {
+        self.usage += other.usage;
+        self.tally += other.tally;
+    }
+}
+
 impl Fanout {
-    /// Brings the derived rows up to date with the items that a batch of records is about. Safe to repeat, with any
-    /// records, at any time, as long as no two batches with records of one item run at once. `name` is one that no other
-    /// run has, not even of the same records.
+    /// Brings the derived rows up to date with the items that a batch of records is about. Safe to repeat, with any records, at any
+    /// time, as long as no two batches with records of one item run at once. `name` is one that no other run has, not even of the
+    /// same records.
     pub async fn run<T: Table, P: RetryPolicy>(
         &self,
         table: &T,
         retry_policy: &P,
         name: &str,
-        changes: &[StreamRecord],
+        records: &[StreamRecord],
     ) -> Report {
-        let store = Store::new(table, retry_policy, self.limits, name);
-        let Batch { items, placings, cascades, cursors, latests, problems } =
-            Batch::of(changes, &self.settings, self.rules);
-        store.note_all(problems);
-        let schema = &self.settings.schema;
+        let context = Context { settings: &self.settings, limits: self.limits, rules: self.rules };
+        let client = Client::new(table, retry_policy, context.schema()).named(name, self.limits.requests_in_flight_max);
+        let executor = Executor::new(&client);
+        let Batch { items, placings, cascades, cursors, latests, newer, problems } =
+            Batch::of(records, &self.settings, self.rules);
+        executor.note(problems);
+        let run = Run { context, executor };
         // Boxed: nested in one another they would be larger than the compiler cares to lay out.
         let (unplaced, uncascaded, uncopied) = futures::join!(
-            Box::pin(place::run(&store, self, placings)),
-            Box::pin(cascade::run(&store, self, cascades, cursors)),
-            Box::pin(latest::run(&store, self, latests)),
+            Box::pin(run.place(placings)),
+            Box::pin(run.cascade(cascades, cursors)),
+            Box::pin(run.copy(latests)),
         );
+        let schema = context.schema();
         let failed: BTreeSet<ItemKey> =
-            unplaced.iter().map(|node| schema.node_key(node)).chain(uncascaded).chain(uncopied).collect();
+            unplaced.iter().map(|node| schema.node_key(node)).chain(uncascaded).chain(uncopied).chain(newer).collect();
         let failed = items.into_iter().filter(|(key, _)| failed.contains(key)).map(|(_, sequence)| sequence).collect();
-        let (counts, problems) = store.finish();
-        Report { failed, problems, counts }
+        let (tally, problems) = run.executor.finish();
+        Report { failed, problems, counts: Counts { usage: client.usage(), tally } }
+    }
+}
+
+/// One run: what it is given, and what runs its plans.
+struct Run<'a, T, P> {
+    context: Context<'a>,
+    executor: Executor<'a, T, P>,
+}
+
+impl<'a, T: Table, P: RetryPolicy> Run<'a, T, P> {
+    /// Places nodes, round by round. Returns the nodes whose records have to be delivered again.
+    async fn place(&self, mut placings: BTreeMap<NodeRef, Placing>) -> BTreeSet<NodeRef> {
+        let mut failed = BTreeSet::new();
+        for _ in 0..self.context.limits.rounds_max {
+            if placings.is_empty() {
+                return failed;
+            }
+            let nodes: Vec<NodeRef> = placings.keys().cloned().collect();
+            let Ok(end) = self.executor.run(Round::new(self.context, placings)).await else {
+                failed.extend(nodes);
+                return failed;
+            };
+            let RoundEnd { again, failed: unplaced, stragglers } = end;
+            failed.extend(unplaced);
+            for (node, straggler) in stragglers {
+                if self.executor.run(straggler).await.is_err() {
+                    failed.insert(node);
+                }
+            }
+            placings = again;
+        }
+        // Not at rest after so many rounds: somebody keeps moving what is above.
+        failed.extend(placings.into_keys());
+        failed
+    }
+
+    /// Hands lineages down and carries cursors on. Returns the items whose records have to be delivered again.
+    async fn cascade(&self, changes: BTreeMap<NodeRef, LineageChange>, cursors: BTreeSet<NodeRef>) -> Vec<ItemKey> {
+        let schema = self.context.schema();
+        let carry_on = async {
+            let keys = cursors.iter().map(|node| schema.cascade_key(node)).collect();
+            let slices = cursors.iter().map(|node| Cascade::of_cursor(self.context, node.clone())).collect();
+            self.run_all(keys, slices).await
+        };
+        let (handed_down, carried_on) = futures::join!(self.hand_down(changes), carry_on);
+        handed_down.into_iter().chain(carried_on).collect()
+    }
+
+    async fn hand_down(&self, changes: BTreeMap<NodeRef, LineageChange>) -> Vec<ItemKey> {
+        let (context, schema) = (self.context, self.context.schema());
+        let mut by_partition: BTreeMap<String, BTreeMap<NodeRef, String>> = BTreeMap::new();
+        let mut cascades = BTreeMap::new();
+        for (node, LineageChange { sequence, kind }) in changes {
+            if kind == HandDown::ToOrphans {
+                by_partition.entry(schema.orphans_partition(&node)).or_default().insert(node, sequence);
+            } else {
+                cascades.insert(node.clone(), Cascade::of_lineage(context, node, sequence, kind));
+            }
+        }
+        let mut failed = BTreeSet::new();
+        let looks = by_partition.into_iter().map(|(partition, nodes)| async {
+            let all: BTreeSet<NodeRef> = nodes.keys().cloned().collect();
+            let look = self.executor.run(TouchOrphans::new(context, partition, nodes)).await;
+            look.unwrap_or(Orphans { failed: all, ..Orphans::default() })
+        });
+        for orphans in self.executor.all(looks.collect()).await {
+            failed.extend(orphans.failed);
+            for (node, sequence) in orphans.unknown {
+                cascades.insert(node.clone(), Cascade::of_lineage(context, node, sequence, HandDown::ToChildren));
+            }
+        }
+        let keys = cascades.keys().map(|node| schema.lineage_key(node)).collect();
+        let cut = self.run_all(keys, cascades.into_values().collect()).await;
+        failed.iter().map(|node| schema.lineage_key(node)).chain(cut).collect()
+    }
+
+    /// Runs plans, each for the item of the same position. Returns the items whose plans failed.
+    async fn run_all(&self, keys: Vec<ItemKey>, plans: Vec<impl Plan<Done = ()> + Send>) -> Vec<ItemKey> {
+        // Boxed, as above.
+        let runs = plans.into_iter().map(|plan| Box::pin(self.executor.run(plan))).collect();
+        let results = self.executor.all(runs).await;
+        keys.into_iter().zip(results).filter(|(_, result)| result.is_err()).map(|(key, _)| key).collect()
+    }
+
+    /// Copies the newest revision of each topic. Returns the revisions whose records have to be delivered again.
+    async fn copy(&self, topics: BTreeMap<Latest, BTreeSet<Version>>) -> Vec<ItemKey> {
+        let settings = self.context.settings;
+        let revisions = |(latest, versions): (&Latest, &BTreeSet<Version>)| {
+            versions.iter().filter_map(|version| latest.revision_key(*version, settings).ok()).collect::<Vec<_>>()
+        };
+        let copied = self.executor.run(CopyHighest::new(self.context, &topics)).await;
+        let copied = copied.unwrap_or_else(|_| vec![Copied::Failed; topics.len()]);
+        let settle = topics.keys().zip(copied).map(|(latest, copied)| async move {
+            match copied {
+                Copied::Done => true,
+                Copied::LookForNewest => self.executor.run(CopyNewest::new(self.context, latest.clone())).await.is_ok(),
+                Copied::Failed => false,
+            }
+        });
+        let settled = self.executor.all(settle.collect()).await;
+        topics.iter().zip(settled).filter(|(_, settled)| !settled).flat_map(|(topic, _)| revisions(topic)).collect()
     }
 }

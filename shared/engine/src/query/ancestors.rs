@@ -26,10 +26,10 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
     /// # Errors
     /// [`ReadError::Absent`], [`ReadError::Unreadable`], [`ReadError::Position`].
     pub async fn ancestors(&self, node: &NodeRef, want: &Want) -> Result<Page<Ancestor>, ReadError> {
-        let schema = self.session.schema();
+        let schema = self.client.schema();
         let [base, lineage] = [schema.node_key(node), schema.lineage_key(node)];
         let reading = ReadOptions { strong: want.strong, attributes: None };
-        let mut read = self.session.get_many(&[base.clone(), lineage.clone()], &reading).await?;
+        let mut read = self.client.get_all(&[base.clone(), lineage.clone()], &reading).await?;
         self.base(node, read.remove(&base))?;
         let stored = Stored::read(read.get(&lineage), schema);
         let ancestors = stored.lineage().map(|lineage| lineage.placement.ancestors.clone()).unwrap_or_default();
@@ -59,7 +59,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         ancestors: &[(usize, Id)],
         want: &Want,
     ) -> Result<Vec<(ItemKey, Option<Item>)>, ReadError> {
-        let schema = self.session.schema();
+        let schema = self.client.schema();
         let of = |id: &Id| node.sibling(id.clone());
         let keys: Vec<ItemKey> = ancestors.iter().map(|(_, id)| schema.node_key(&of(id))).collect();
         if want.fields.names().is_none() {
@@ -69,7 +69,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         let reading = want.fields.reading(want.strong, placing.iter().map(String::as_str), schema);
         // BatchGetItem takes distinct keys, whatever a lineage names.
         let distinct: Vec<ItemKey> = keys.iter().collect::<BTreeSet<_>>().into_iter().cloned().collect();
-        let read = self.session.get_many(&distinct, &reading).await?;
+        let read = self.client.get_all(&distinct, &reading).await?;
         let readable = |(key, (_, id)): (ItemKey, &(usize, Id))| {
             let item = read.get(&key).filter(|item| BaseNode::read((*item).clone(), &of(id), schema).is_ok());
             let item = item.cloned();

@@ -91,7 +91,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
     /// # Errors
     /// [`ReadError::Absent`] where there is neither the node nor anything below it; [`ReadError::Key`] as above.
     pub async fn count(&self, node: &NodeRef, window: &Window, strong: bool) -> Result<usize, ReadError> {
-        let schema = self.session.schema();
+        let schema = self.client.schema();
         let mut query = Query {
             pk: schema.partition(node),
             range: self.depth_range(window)?,
@@ -104,7 +104,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         let mut count = 0;
         let want = Want::default();
         loop {
-            let page = self.session.query(&query).await?;
+            let page = self.client.query(&query).await?;
             let is_row = |item: &Item| {
                 sapwood_core::model::key_of(item, schema).and_then(|key| self.below(node, &want, &key, item)).is_some()
             };
@@ -121,7 +121,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
     }
 
     pub(super) fn depth_range(&self, window: &Window) -> Result<SortRange, ReadError> {
-        let schema = self.session.schema();
+        let schema = self.client.schema();
         match &window.id_prefix {
             None => Ok(schema.depth_range(window.min, window.max)),
             Some(prefix) => schema
@@ -131,7 +131,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
     }
 
     pub(super) fn depth_listing(&self, node: &NodeRef, range: SortRange) -> Listing<'_> {
-        let schema = self.session.schema();
+        let schema = self.client.schema();
         let names = schema.names();
         let own = ROW_ATTRIBUTES.into_iter().chain([names.parent.as_str(), names.segment.as_str()]).collect();
         Listing {
@@ -146,7 +146,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
 
     /// What a row of the node's collection, or its base record, says.
     pub(super) fn below(&self, node: &NodeRef, want: &Want, key: &ItemKey, item: &Item) -> Option<Below> {
-        let schema = self.session.schema();
+        let schema = self.client.schema();
         let (id, depth, parent) = match schema.parse_sort_key(&key.sk)? {
             SortKey::Node => (node.id.clone(), 0, BaseNode::read(item.clone(), node, schema).ok()?.parent),
             SortKey::Ancestor { depth: 1, id } => (id, 1, Some(node.id.clone())),

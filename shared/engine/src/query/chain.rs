@@ -68,13 +68,13 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         ids: &BTreeSet<Id>,
         lineage_of: Option<&NodeRef>,
     ) -> Result<(BTreeMap<Id, Option<BaseNode>>, Stored), TableError> {
-        let schema = self.session.schema();
+        let schema = self.client.schema();
         let key = |id: &Id| schema.node_key(&node.sibling(id.clone()));
         let lineage_key = lineage_of.map(|of| schema.lineage_key(of));
         let keys: Vec<ItemKey> = ids.iter().map(key).chain(lineage_key.clone()).collect();
         // A lineage is read whole; a single record can be.
         let attributes = lineage_key.is_none().then(|| self.placing_attributes());
-        let mut read = self.session.get_many(&keys, &ReadOptions { strong: true, attributes }).await?;
+        let mut read = self.client.get_all(&keys, &ReadOptions { strong: true, attributes }).await?;
         let stored = Stored::read(lineage_key.and_then(|key| read.remove(&key)).as_ref(), schema);
         let base = |id: &Id, item| BaseNode::read(item, &node.sibling(id.clone()), schema).ok();
         let bases = ids.iter().map(|id| (id.clone(), read.remove(&key(id)).and_then(|item| base(id, item)))).collect();

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::ReadError;
 use sapwood_core::keys::Schema;
-use sapwood_core::model::Item;
+use sapwood_core::model::{Item, is_reserved};
 use sapwood_table::ReadOptions;
 
 /// Most names, so that an expression of them keeps within DynamoDB's 4 KB.
@@ -82,9 +82,4 @@ impl Fields {
             |name: &String| !is_reserved(name, schema) && self.0.as_ref().is_none_or(|names| names.contains(name));
         item.iter().filter(|(name, _)| shown(name)).map(|(name, value)| (name.clone(), value.clone())).collect()
     }
-}
-
-fn is_reserved(name: &str, schema: &Schema) -> bool {
-    let names = schema.names();
-    name.starts_with('_') || name == names.partition_key || name == names.sort_key
 }

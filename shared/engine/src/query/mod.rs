@@ -35,19 +35,19 @@ pub use tree::Tree;
 pub use weight::weight;
 
 use sapwood_core::model::Settings;
-use sapwood_table::{RetryPolicy, Session, Table};
+use sapwood_table::{Client, RetryPolicy, Table};
 
-/// What reads: a session on a table, and how that is kept.
+/// What reads: a client on a table, and how that is kept.
 #[derive(Debug)]
 pub struct Reader<'a, T, P> {
-    session: &'a Session<'a, T, P>,
+    client: &'a Client<'a, T, P>,
     settings: &'a Settings,
 }
 
 impl<'a, T: Table, P: RetryPolicy> Reader<'a, T, P> {
     /// A reader of this table.
     #[must_use]
-    pub fn new(session: &'a Session<'a, T, P>, settings: &'a Settings) -> Self {
-        Self { session, settings }
+    pub fn new(client: &'a Client<'a, T, P>, settings: &'a Settings) -> Self {
+        Self { client, settings }
     }
 }

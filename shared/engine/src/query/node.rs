@@ -40,27 +40,27 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
     /// [`ReadError::Absent`] and [`ReadError::Unreadable`]; [`ReadError::Table`] as everywhere.
     pub async fn node(&self, node: &NodeRef, strong: bool) -> Result<BaseNode, ReadError> {
         let reading = ReadOptions { strong, attributes: None };
-        let item = self.session.get(&self.session.schema().node_key(node), &reading).await?;
+        let item = self.client.get(&self.client.schema().node_key(node), &reading).await?;
         self.base(node, item)
     }
 
     /// The base record in an item.
     pub(super) fn base(&self, node: &NodeRef, item: Option<Item>) -> Result<BaseNode, ReadError> {
         let item = item.ok_or(ReadError::Absent { what: "node" })?;
-        BaseNode::read(item, node, self.session.schema()).map_err(ReadError::Unreadable)
+        BaseNode::read(item, node, self.client.schema()).map_err(ReadError::Unreadable)
     }
 
     /// Nothing, where there is such a node; for lists that turned out empty.
     pub(super) async fn check_node(&self, node: &NodeRef, strong: bool) -> Result<(), ReadError> {
-        let schema = self.session.schema();
+        let schema = self.client.schema();
         let reading = ReadOptions { strong, attributes: Some(self.placing_attributes()) };
-        let item = self.session.get(&schema.node_key(node), &reading).await?;
+        let item = self.client.get(&schema.node_key(node), &reading).await?;
         self.base(node, item).map(drop)
     }
 
     /// The attributes that say where a node belongs.
     pub(super) fn placing_attributes(&self) -> BTreeSet<String> {
-        let names = self.session.schema().names();
+        let names = self.client.schema().names();
         [names.parent.clone(), names.segment.clone()].into()
     }
 }

@@ -195,7 +195,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         want: &Want,
         read: impl Fn(&ItemKey, &Item) -> Option<R>,
     ) -> Result<Page<R>, ReadError> {
-        let schema = self.session.schema();
+        let schema = self.client.schema();
         let mut after = want.after.clone();
         if after.as_ref().is_some_and(|after| !listing.holds(after)) {
             return Err(ReadError::Position);
@@ -203,7 +203,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         let mut filling = Filling::new(want.bounds);
         loop {
             let limit = listing.limit(filling.missing());
-            let page = self.session.query(&listing.query(after, limit, want, schema)).await?;
+            let page = self.client.query(&listing.query(after, limit, want, schema)).await?;
             let found = page.items.len();
             for item in &page.items {
                 let Some(key) = key_of(item, schema) else { continue };

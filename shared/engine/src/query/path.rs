@@ -86,7 +86,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         if !self.settings.path_rows {
             return Err(ReadError::SwitchedOff { what: "path", variable: "PATH_ROWS" });
         }
-        let schema = self.session.schema();
+        let schema = self.client.schema();
         let segments_max = within.max_depth.map(|depth| within.segments.len().saturating_add(depth));
         let listing = Listing {
             pk: schema.partition(root),
@@ -115,7 +115,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
     }
 
     fn path_range(&self, within: &Within) -> Result<SortRange, ReadError> {
-        let schema = self.session.schema();
+        let schema = self.client.schema();
         let Within { segments, max_depth, from, to } = within;
         let at = |parameter| move |source: KeyError| ReadError::Key { parameter, source };
         if from.is_some() || to.is_some() || segments.is_empty() {

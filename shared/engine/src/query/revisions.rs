@@ -46,7 +46,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         topic_prefix: &str,
         want: &Want,
     ) -> Result<Page<Revision>, ReadError> {
-        let schema = self.session.schema();
+        let schema = self.client.schema();
         let range =
             schema.latest_range(topic_prefix).map_err(|source| ReadError::Key { parameter: "topic_prefix", source })?;
         let listing = self.revision_listing(node, range, PassedOver::Nothing, Order::Ascending);
@@ -61,7 +61,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
     /// [`ReadError::Absent`]; [`ReadError::Key`] for an impossible topic.
     pub async fn latest(&self, latest: &Latest, want: &Want) -> Result<Revision, ReadError> {
         let key = latest.key(self.settings).map_err(topic_at_fault)?;
-        let item = self.session.get(&key, &self.revision_reading(want)).await?;
+        let item = self.client.get(&key, &self.revision_reading(want)).await?;
         item.and_then(|item| self.copy(want, &key, &item)).ok_or(ReadError::Absent { what: "topic" })
     }
 
@@ -82,13 +82,13 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
     /// [`ReadError::Absent`]; [`ReadError::Key`] for an impossible topic.
     pub async fn revision(&self, latest: &Latest, version: Version, want: &Want) -> Result<Revision, ReadError> {
         let key = latest.revision_key(version, self.settings).map_err(topic_at_fault)?;
-        let item = self.session.get(&key, &self.revision_reading(want)).await?;
+        let item = self.client.get(&key, &self.revision_reading(want)).await?;
         item.and_then(|item| self.own_revision(want, &key, &item)).ok_or(ReadError::Absent { what: "revision" })
     }
 
     /// All revisions of a node. The copies in between are passed over.
     pub(super) fn history(&self, node: &NodeRef, order: Order) -> Result<Listing<'static>, ReadError> {
-        let schema = self.session.schema();
+        let schema = self.client.schema();
         let copies = schema.latest_range("").map_err(topic_at_fault)?;
         Ok(self.revision_listing(node, schema.revision_range(), PassedOver::Range(copies), order))
     }
@@ -100,7 +100,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         passed_over: PassedOver,
         order: Order,
     ) -> Listing<'static> {
-        let pk = self.session.schema().partition(node);
+        let pk = self.client.schema().partition(node);
         Listing {
             pk,
             range,
@@ -112,21 +112,21 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
     }
 
     pub(super) fn revision_reading(&self, want: &Want) -> ReadOptions {
-        want.fields.reading(want.strong, revision_own(), self.session.schema())
+        want.fields.reading(want.strong, revision_own(), self.client.schema())
     }
 
     fn copy(&self, want: &Want, key: &ItemKey, item: &Item) -> Option<Revision> {
-        let SortKey::Latest { topic } = self.session.schema().parse_sort_key(&key.sk)? else { return None };
+        let SortKey::Latest { topic } = self.client.schema().parse_sort_key(&key.sk)? else { return None };
         Some(self.shown(want, topic, copied_version(item)?, item))
     }
 
     pub(super) fn own_revision(&self, want: &Want, key: &ItemKey, item: &Item) -> Option<Revision> {
-        let SortKey::Revision { version, topic } = self.session.schema().parse_sort_key(&key.sk)? else { return None };
+        let SortKey::Revision { version, topic } = self.client.schema().parse_sort_key(&key.sk)? else { return None };
         Some(self.shown(want, topic, version, item))
     }
 
     fn shown(&self, want: &Want, topic: String, version: Version, item: &Item) -> Revision {
-        let attributes = want.fields.of_revision(item, self.session.schema());
+        let attributes = want.fields.of_revision(item, self.client.schema());
         Revision { topic, version, attributes, stamps: Stamps::read(item), truncated: is_truncated(item) }
     }
 
@@ -139,7 +139,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
             Err(ReadError::Absent { .. }) => {}
             found => return found,
         }
-        let schema = self.session.schema();
+        let schema = self.client.schema();
         let query = Query {
             pk: schema.partition(node),
             range: schema.revision_range(),
@@ -148,7 +148,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
             descending: false,
             reading: ReadOptions { strong: want.strong, attributes: Some(BTreeSet::new()) },
         };
-        match self.session.query(&query).await?.items.is_empty() {
+        match self.client.query(&query).await?.items.is_empty() {
             true => Err(ReadError::Absent { what: "node, nor any revision of it" }),
             false => Ok(()),
         }

@@ -26,7 +26,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         if !self.settings.root_rows {
             return Err(ReadError::SwitchedOff { what: "root", variable: "ROOT_ROWS" });
         }
-        let schema = self.session.schema();
+        let schema = self.client.schema();
         let listing = Listing {
             pk: schema.roots_partition(tenant),
             range: schema.root_range(),

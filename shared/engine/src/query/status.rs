@@ -36,9 +36,9 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
     /// # Errors
     /// [`ReadError::Table`] and no other: a node that isn't there has a status.
     pub async fn status(&self, node: &NodeRef) -> Result<Status, ReadError> {
-        let schema = self.session.schema();
+        let schema = self.client.schema();
         let [base_key, lineage_key] = [schema.node_key(node), schema.lineage_key(node)];
-        let mut read = self.session.get_many(&[base_key.clone(), lineage_key.clone()], &ReadOptions::default()).await?;
+        let mut read = self.client.get_all(&[base_key.clone(), lineage_key.clone()], &ReadOptions::default()).await?;
         let stored = Stored::read(read.get(&lineage_key), schema);
         let base = read.remove(&base_key).and_then(|item| BaseNode::read(item, node, schema).ok());
         let wanted = match &base {
@@ -50,7 +50,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         };
         let mut status = self.rows_status(node, base.as_ref(), wanted.as_ref(), stored.lineage()).await?;
         match (&wanted, &stored) {
-            (Some(_), Stored::Absent | Stored::Malformed) => status.missing += 1,
+            (Some(_), Stored::Absent | Stored::Malformed | Stored::Newer(_)) => status.missing += 1,
             (Some(wanted), Stored::Lineage(lineage)) if lineage.placement != *wanted || !lineage.is_settled() => {
                 status.stale += 1;
             }
@@ -68,7 +68,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         wanted: Option<&Placement>,
         lineage: Option<&Lineage>,
     ) -> Result<Status, TableError> {
-        let schema = self.session.schema();
+        let schema = self.client.schema();
         let named = |placement: &Placement| rows(placement, node, schema);
         let wanted_rows: BTreeMap<ItemKey, Row> =
             wanted.map(named).unwrap_or_default().into_iter().map(|row| (row.key.clone(), row)).collect();
@@ -78,7 +78,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
             keys.extend(lineage.stale_rows.iter().cloned());
         }
         let keys: Vec<ItemKey> = keys.into_iter().collect();
-        let read = self.session.get_many(&keys, &ReadOptions::default()).await?;
+        let read = self.client.get_all(&keys, &ReadOptions::default()).await?;
         let ancestors = wanted.map_or(0, |wanted| wanted.ancestors.len());
         let mut status = Status { is_there: base.is_some(), ancestors, ..Status::default() };
         for key in &keys {
@@ -97,7 +97,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         let at_fault = super::revisions::topic_at_fault;
         let copy_key = latest.key(self.settings).map_err(at_fault)?;
         let key = latest.revision_key(written, self.settings).map_err(at_fault)?;
-        let mut read = self.session.get_many(&[copy_key.clone(), key.clone()], &ReadOptions::default()).await?;
+        let mut read = self.client.get_all(&[copy_key.clone(), key.clone()], &ReadOptions::default()).await?;
         let copy = read.remove(&copy_key);
         let copied = copy.as_ref().and_then(super::revisions::copied_version);
         let mut status = Status { is_there: copy.is_some(), ..Status::default() };
@@ -119,7 +119,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
             None => None,
             Some(version) => {
                 let key = latest.revision_key(version, self.settings).map_err(at_fault)?;
-                let revision = self.session.get(&key, &ReadOptions::default()).await?;
+                let revision = self.client.get(&key, &ReadOptions::default()).await?;
                 revision.map(|revision| Latest::copy(&copy_key, version, &revision, self.settings))
             }
         };

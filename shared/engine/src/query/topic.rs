@@ -97,9 +97,9 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
 
     /// Reads a page of the node's history. Returns how to go on.
     async fn read_rows(&self, reading: &mut Reading<'_>, after: Option<String>) -> Result<Option<Standing>, ReadError> {
-        let schema = self.session.schema();
+        let schema = self.client.schema();
         let limit = reading.filling.missing().max(ROWS_MIN);
-        let page = self.session.query(&reading.history.query(after, limit, reading.want, schema)).await?;
+        let page = self.client.query(&reading.history.query(after, limit, reading.want, schema)).await?;
         let (mut revisions, mut ours) = (0, 0);
         for item in &page.items {
             let Some(key) = key_of(item, schema) else { continue };
@@ -141,7 +141,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
     /// The number that the topic's copy names; 0 where there is none.
     async fn copied_number(&self, reading: &Reading<'_>) -> Result<u32, ReadError> {
         let key = reading.latest.key(self.settings).map_err(topic_at_fault)?;
-        let copy = self.session.get(&key, &self.revision_reading(reading.want)).await?;
+        let copy = self.client.get(&key, &self.revision_reading(reading.want)).await?;
         Ok(copy.as_ref().and_then(copied_version).map_or(0, Version::number))
     }
 
@@ -189,7 +189,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         // A topic of the longest name has no number of more digits.
         let keys: BTreeMap<ItemKey, Version> = keys.filter_map(Result::<_, sapwood_core::keys::KeyError>::ok).collect();
         let wanted: Vec<ItemKey> = keys.keys().cloned().collect();
-        let found = self.session.get_many(&wanted, &self.revision_reading(reading.want)).await?;
+        let found = self.client.get_all(&wanted, &self.revision_reading(reading.want)).await?;
         Ok(found.into_iter().filter_map(|(key, item)| Some((*keys.get(&key)?, (key, item)))).collect())
     }
 }

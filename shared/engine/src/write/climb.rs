@@ -44,7 +44,7 @@ impl<T: Table, P: RetryPolicy> Writer<'_, T, P> {
         tenant_of: &NodeRef,
         from: &[&Id],
     ) -> Result<Vec<Way>, TableError> {
-        let schema = self.session.schema();
+        let schema = self.client.schema();
         loop {
             let ways: Vec<Result<Way, Id>> = from.iter().map(|id| climb.known.climb(id)).collect();
             let unknown: BTreeSet<Id> = ways.iter().filter_map(|way| way.as_ref().err().cloned()).collect();
@@ -81,7 +81,7 @@ impl<T: Table, P: RetryPolicy> Writer<'_, T, P> {
         keys: Vec<ItemKey>,
         reading: &ReadOptions,
     ) -> Result<BTreeMap<ItemKey, Item>, TableError> {
-        let chunks = keys.chunks(BATCH_GET_KEYS_MAX).map(|chunk| self.session.get_many(chunk, reading));
+        let chunks = keys.chunks(BATCH_GET_KEYS_MAX).map(|chunk| self.client.get_all(chunk, reading));
         Ok(try_join_all(chunks).await?.into_iter().flatten().collect())
     }
 }

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::WriteError;
-use sapwood_core::keys::{Id, KeyError, SEGMENT_BYTES_MAX, Schema};
-use sapwood_core::model::{AttributeValue, Item};
+use sapwood_core::keys::{Id, Schema, check_segment};
+use sapwood_core::model::{AttributeValue, Item, is_reserved};
 
 /// All that a caller says of a node.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -43,14 +43,14 @@ pub enum ValueChange {
 
 impl Content {
     pub(super) fn check(&self, schema: &Schema) -> Result<(), WriteError> {
-        check_segment(self.segment.as_deref())?;
+        self.segment.iter().try_for_each(|segment| check_segment(segment))?;
         check_names(self.attributes.keys(), is_free, schema)
     }
 }
 
 impl Patch {
     pub(super) fn check(&self, schema: &Schema) -> Result<(), WriteError> {
-        check_segment(self.segment.as_ref().and_then(Option::as_deref))?;
+        self.segment.iter().flatten().try_for_each(|segment| check_segment(segment))?;
         check_names(self.attributes.keys(), is_free, schema)
     }
 
@@ -91,21 +91,15 @@ impl ValueChange {
     }
 }
 
-/// Whether an attribute of this name can be a caller's, in a node.
+/// Returns true if a caller can give a node an attribute of this name.
 fn is_free(name: &str, schema: &Schema) -> bool {
     let names = schema.names();
-    is_free_in_revisions(name, schema) && *name != names.parent && *name != names.segment
+    !is_reserved(name, schema) && *name != names.parent && *name != names.segment
 }
 
-/// The same in a revision, whose `parent` is a name like any other.
-fn is_free_in_revisions(name: &str, schema: &Schema) -> bool {
-    let names = schema.names();
-    !name.starts_with('_') && *name != names.partition_key && *name != names.sort_key
-}
-
-/// That a revision can have these attributes.
+/// Checks that a revision can have these attributes. A revision's `parent` is a name like any other.
 pub(super) fn check_revision(attributes: &Item, schema: &Schema) -> Result<(), WriteError> {
-    check_names(attributes.keys(), is_free_in_revisions, schema)
+    check_names(attributes.keys(), |name, schema| !is_reserved(name, schema), schema)
 }
 
 fn check_names<'a>(
@@ -114,14 +108,4 @@ fn check_names<'a>(
     schema: &Schema,
 ) -> Result<(), WriteError> {
     names.find(|name| !is_free(name, schema)).map_or(Ok(()), |name| Err(WriteError::ReservedName(name.clone())))
-}
-
-fn check_segment(segment: Option<&str>) -> Result<(), KeyError> {
-    match segment.map(str::len) {
-        Some(0) => Err(KeyError::Empty { part: "the segment" }),
-        Some(bytes) if bytes > SEGMENT_BYTES_MAX => {
-            Err(KeyError::TooLong { part: "the segment", bytes, limit: SEGMENT_BYTES_MAX })
-        }
-        _ => Ok(()),
-    }
 }

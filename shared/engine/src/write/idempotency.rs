@@ -60,11 +60,11 @@ impl<T: Table, P: RetryPolicy> Writer<'_, T, P> {
     /// # Errors
     /// [`WriteError::InProgress`], [`WriteError::IdempotencyMismatch`].
     pub async fn begin(&self, key: &Idempotency, stamp: &Stamp) -> Result<Begun, WriteError> {
-        let schema = self.session.schema();
+        let schema = self.client.schema();
         let record_key = schema.idempotency_key(key.tenant.as_ref(), &key.hash, 0);
         let mut attempt = 0;
         loop {
-            let record = self.session.get(&record_key, &ReadOptions::default()).await?;
+            let record = self.client.get(&record_key, &ReadOptions::default()).await?;
             let condition = match &record {
                 None => Condition::Absent,
                 // Ours, written by a try whose answer was lost.
@@ -88,7 +88,7 @@ impl<T: Table, P: RetryPolicy> Writer<'_, T, P> {
             let claim = claim(key, stamp);
             let mut item = claim.record(&record_key, self.settings.expires(), schema);
             item.insert(LEASE.to_owned(), seconds(stamp.seconds + LEASE_SECONDS));
-            if self.session.put(&item, &condition).await? {
+            if self.client.put(&item, &condition).await? {
                 return Ok(Begun::Claimed(claim));
             }
             if !self.again(&mut attempt).await {
@@ -101,7 +101,7 @@ impl<T: Table, P: RetryPolicy> Writer<'_, T, P> {
     /// over, because this one took too long.
     #[must_use]
     pub fn completion(&self, claim: &Claim, answer: &StoredAnswer) -> Vec<Action> {
-        let schema = self.session.schema();
+        let schema = self.client.schema();
         let parts: Vec<&[u8]> = answer.0.chunks(PART_BYTES).collect();
         let key = |part| schema.idempotency_key(claim.key.tenant.as_ref(), &claim.key.hash, part);
         let expires = self.settings.expires();
@@ -127,7 +127,7 @@ impl<T: Table, P: RetryPolicy> Writer<'_, T, P> {
     /// # Errors
     /// [`TableError`] where the table fails.
     pub async fn complete(&self, claim: &Claim, answer: &StoredAnswer) -> Result<(), TableError> {
-        self.session.transact(&self.completion(claim, answer)).await.map(|_| ())
+        self.client.transact(&self.completion(claim, answer)).await.map(|_| ())
     }
 
     /// Gives a claim back: nothing was done, and the same request may come again.
@@ -135,14 +135,14 @@ impl<T: Table, P: RetryPolicy> Writer<'_, T, P> {
     /// # Errors
     /// [`TableError`] where the table fails.
     pub async fn release(&self, claim: &Claim) -> Result<(), TableError> {
-        let key = self.session.schema().idempotency_key(claim.key.tenant.as_ref(), &claim.key.hash, 0);
+        let key = self.client.schema().idempotency_key(claim.key.tenant.as_ref(), &claim.key.hash, 0);
         let condition =
             Condition::All(vec![Condition::is(CLAIM, Some(text(&claim.token))), Condition::is(PARTS, None)]);
-        self.session.delete(&key, &condition).await.map(|_| ())
+        self.client.delete(&key, &condition).await.map(|_| ())
     }
 
     async fn stored_answer(&self, key: &Idempotency, first: &Item) -> Result<StoredAnswer, WriteError> {
-        let schema = self.session.schema();
+        let schema = self.client.schema();
         let mut answer = bytes(first);
         let parts = usize::try_from(number(first, PARTS)).unwrap_or_default();
         let keys: Vec<ItemKey> =

@@ -26,7 +26,7 @@ pub use request::{Also, Done, Precondition, Request, Stamp, Written};
 
 use sapwood_core::model::Settings;
 use sapwood_core::plan::Rules;
-use sapwood_table::{RetryPolicy, Session, Table};
+use sapwood_table::{Client, RetryPolicy, Table};
 
 /// Every bound of the writes in one place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,19 +45,19 @@ impl Default for Limits {
     }
 }
 
-/// Writes base records of one table, in one session.
+/// Writes base records of one table, in one client.
 #[derive(Debug)]
 pub struct Writer<'a, T, P> {
-    session: &'a Session<'a, T, P>,
+    client: &'a Client<'a, T, P>,
     settings: &'a Settings,
     limits: Limits,
     rules: Rules,
 }
 
 impl<'a, T: Table, P: RetryPolicy> Writer<'a, T, P> {
-    /// A writer on a session.
-    pub fn new(session: &'a Session<'a, T, P>, settings: &'a Settings) -> Self {
-        Self { session, settings, limits: Limits::default(), rules: Rules::default() }
+    /// A writer on a client.
+    pub fn new(client: &'a Client<'a, T, P>, settings: &'a Settings) -> Self {
+        Self { client, settings, limits: Limits::default(), rules: Rules::default() }
     }
 
     /// The same with other bounds, or other rules.
@@ -69,6 +69,6 @@ impl<'a, T: Table, P: RetryPolicy> Writer<'a, T, P> {
     /// Waits before a race is run again. False: it was the last time.
     async fn again(&self, attempt: &mut u32) -> bool {
         *attempt += 1;
-        *attempt < self.limits.attempts_max && self.session.wait((*attempt - 1).min(self.limits.wait_step_max)).await
+        *attempt < self.limits.attempts_max && self.client.wait((*attempt - 1).min(self.limits.wait_step_max)).await
     }
 }

@@ -67,7 +67,7 @@ impl<T: Table, P: RetryPolicy> Writer<'_, T, P> {
         content: &Content,
         request: &Request<'_>,
     ) -> Result<Written, WriteError> {
-        content.check(self.session.schema())?;
+        content.check(self.client.schema())?;
         self.save(node, &Wanted::Create { content, is_made_id }, request).await
     }
 
@@ -81,7 +81,7 @@ impl<T: Table, P: RetryPolicy> Writer<'_, T, P> {
         content: &Content,
         request: &Request<'_>,
     ) -> Result<Written, WriteError> {
-        content.check(self.session.schema())?;
+        content.check(self.client.schema())?;
         self.save(node, &Wanted::Replace(content), request).await
     }
 
@@ -90,7 +90,7 @@ impl<T: Table, P: RetryPolicy> Writer<'_, T, P> {
     /// # Errors
     /// [`WriteError::NotFound`], and those that a parent or the content can have.
     pub async fn patch(&self, node: &NodeRef, patch: &Patch, request: &Request<'_>) -> Result<Written, WriteError> {
-        patch.check(self.session.schema())?;
+        patch.check(self.client.schema())?;
         self.save(node, &Wanted::Patch(patch), request).await
     }
 
@@ -108,7 +108,7 @@ impl<T: Table, P: RetryPolicy> Writer<'_, T, P> {
             if !self.again(&mut attempt).await {
                 // The last try may have been done, its answer lost, and found its own write in the way.
                 let reading = ReadOptions::default();
-                let item = self.session.get(&self.session.schema().node_key(node), &reading).await?;
+                let item = self.client.get(&self.client.schema().node_key(node), &reading).await?;
                 let ours = tried.written.take().zip(item).filter(|(_, item)| request.stamp.made(Some(item)));
                 return ours.map(|(written, item)| Written { item, ..written }).ok_or(WriteError::Contended);
             }
@@ -124,7 +124,7 @@ impl<T: Table, P: RetryPolicy> Writer<'_, T, P> {
         tried: &mut Tried,
         is_first: bool,
     ) -> Result<Option<Written>, WriteError> {
-        let schema = self.session.schema();
+        let schema = self.client.schema();
         let look = self.look(node, !(is_first && wanted.is_made_id()), wanted.parent()).await?;
         let before = look.node.as_ref();
         if !is_first && request.stamp.made(before) {
@@ -137,7 +137,7 @@ impl<T: Table, P: RetryPolicy> Writer<'_, T, P> {
             let Some(item) = look.node else { return Err(WriteError::NotFound) };
             let written = Written { key: schema.node_key(node), item, created: false, version: None };
             let also = request.also(&Done::Written(written.clone()));
-            let is_done = also.is_empty() || self.session.transact(&also).await? == Transacted::Done;
+            let is_done = also.is_empty() || self.client.transact(&also).await? == Transacted::Done;
             return if is_done { Ok(Some(written)) } else { Err(WriteError::InProgress) };
         };
         let draft = draft.check()?;
@@ -158,7 +158,7 @@ impl<T: Table, P: RetryPolicy> Writer<'_, T, P> {
         request: &Request<'_>,
         before: Option<&Item>,
     ) -> Result<Option<Draft>, WriteError> {
-        let schema = self.session.schema();
+        let schema = self.client.schema();
         let (key, strict) = (schema.node_key(node), request.precondition.is_strict());
         if before.is_none() && matches!(wanted, Wanted::Patch(_)) {
             return Err(WriteError::NotFound);
@@ -187,7 +187,7 @@ impl<T: Table, P: RetryPolicy> Writer<'_, T, P> {
         look: &Look,
         taken: usize,
     ) -> Result<Vec<Action>, WriteError> {
-        let schema = self.session.schema();
+        let schema = self.client.schema();
         let Some(parent) = parent else { return Ok(Vec::new()) };
         let rung = self.usable_parent(node, parent, look)?;
         let stays = look.node.as_ref().map(|item| item.get(&schema.names().parent) == Some(&text(parent.as_str())));
@@ -218,7 +218,7 @@ impl<T: Table, P: RetryPolicy> Writer<'_, T, P> {
         look: &Look,
         taken: usize,
     ) -> Result<Vec<Action>, WriteError> {
-        let schema = self.session.schema();
+        let schema = self.client.schema();
         let mut climb = Climb::default();
         climb.add(Rung::read(node, look.node.as_ref(), schema), Some(&look.node_lineage));
         let target = node.sibling(parent.clone());
@@ -237,7 +237,7 @@ impl<T: Table, P: RetryPolicy> Writer<'_, T, P> {
 
     /// The parent as a rung, if something can be put under it.
     fn usable_parent(&self, node: &NodeRef, parent: &Id, look: &Look) -> Result<Rung, WriteError> {
-        let (schema, target) = (self.session.schema(), node.sibling(parent.clone()));
+        let (schema, target) = (self.client.schema(), node.sibling(parent.clone()));
         let Some(item) = &look.parent else { return Err(WriteError::ParentMissing(parent.clone())) };
         if let Err(source) = BaseNode::read(item.clone(), &target, schema) {
             return Err(WriteError::ParentUnreadable { id: parent.clone(), source });
@@ -255,15 +255,15 @@ impl<T: Table, P: RetryPolicy> Writer<'_, T, P> {
     ) -> Result<bool, TableError> {
         if checks.is_empty() && also.is_empty() {
             return match &draft.update {
-                Some(update) => self.session.update(&draft.key, update, &draft.condition).await,
-                None => self.session.put(&draft.item, &draft.condition).await,
+                Some(update) => self.client.update(&draft.key, update, &draft.condition).await,
+                None => self.client.put(&draft.item, &draft.condition).await,
             };
         }
         let mut actions = vec![draft.action()];
         actions.extend(checks);
         let ours = actions.len();
         actions.extend(also);
-        match self.session.transact(&actions).await? {
+        match self.client.transact(&actions).await? {
             Transacted::Done => Ok(true),
             Transacted::Failed(positions) => {
                 tried.also_failed = positions.iter().any(|position| *position >= ours);
@@ -274,7 +274,7 @@ impl<T: Table, P: RetryPolicy> Writer<'_, T, P> {
 
     /// Reads the node, where it can be there, and the parent, in one round trip.
     async fn look(&self, node: &NodeRef, with_node: bool, parent: Option<&Id>) -> Result<Look, TableError> {
-        let schema = self.session.schema();
+        let schema = self.client.schema();
         let parent = parent.map(|id| node.sibling(id.clone()));
         let deleted_key = schema.deleted_key(node);
         let mut keys: Vec<ItemKey> = Vec::new();
@@ -306,7 +306,7 @@ impl<T: Table, P: RetryPolicy> Writer<'_, T, P> {
 
     /// How many levels there are below a node, as its rows say.
     async fn deepest(&self, node: &NodeRef) -> Result<usize, TableError> {
-        let schema = self.session.schema();
+        let schema = self.client.schema();
         let query = Query {
             pk: schema.partition(node),
             range: schema.depth_range(1, DEPTH_MAX),
@@ -315,7 +315,7 @@ impl<T: Table, P: RetryPolicy> Writer<'_, T, P> {
             descending: true,
             reading: ReadOptions { strong: true, attributes: Some([].into()) },
         };
-        let page = self.session.query(&query).await?;
+        let page = self.client.query(&query).await?;
         let sort_key = page.items.first().and_then(|row| key_of(row, schema)).map(|key| schema.parse_sort_key(&key.sk));
         Ok(match sort_key.flatten() {
             Some(SortKey::Ancestor { depth, .. }) => depth,

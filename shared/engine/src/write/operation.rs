@@ -75,8 +75,8 @@ impl<T: Table, P: RetryPolicy> Writer<'_, T, P> {
     /// [`TableError`] where the table fails.
     pub async fn operation(&self, tenant: Option<&Tenant>, operation: &str) -> Result<Option<Operation>, TableError> {
         let reading = ReadOptions::default();
-        let key = self.session.schema().operation_key(tenant, operation);
-        let item = self.session.get(&key, &reading).await?;
+        let key = self.client.schema().operation_key(tenant, operation);
+        let item = self.client.get(&key, &reading).await?;
         let Some(mut found) = item.and_then(|item| read(&item, Progress::Done)) else { return Ok(None) };
         let node = NodeRef { tenant: tenant.cloned(), id: found.node.clone() };
         if self.carries(std::slice::from_ref(&node), operation).await?.contains(&Some(true))
@@ -89,7 +89,7 @@ impl<T: Table, P: RetryPolicy> Writer<'_, T, P> {
 
     /// For each node whether it is being deleted by this operation; `None` where it isn't there.
     async fn carries(&self, nodes: &[NodeRef], operation: &str) -> Result<Vec<Option<bool>>, TableError> {
-        let schema = self.session.schema();
+        let schema = self.client.schema();
         let keys: Vec<ItemKey> = nodes.iter().map(|node| schema.node_key(node)).collect();
         let items = self.read(keys.clone(), &ReadOptions::default()).await?;
         let is_ours = |item: &Item| DeletionMark::read(item).is_some_and(|deleting| deleting.operation == operation);
@@ -98,7 +98,7 @@ impl<T: Table, P: RetryPolicy> Writer<'_, T, P> {
 
     /// Whether rows are left of nodes that this operation removes, or has removed.
     async fn has_rows_of(&self, node: &NodeRef, operation: &str) -> Result<bool, TableError> {
-        let schema = self.session.schema();
+        let schema = self.client.schema();
         let query = Query {
             pk: schema.partition(node),
             range: schema.depth_range(1, sapwood_core::keys::DEPTH_MAX),
@@ -107,7 +107,7 @@ impl<T: Table, P: RetryPolicy> Writer<'_, T, P> {
             descending: false,
             reading: ReadOptions { strong: true, attributes: Some([].into()) },
         };
-        let page = self.session.query(&query).await?;
+        let page = self.client.query(&query).await?;
         let below = |row: &Item| match schema.parse_sort_key(&key_of(row, schema)?.sk)? {
             SortKey::Ancestor { id, .. } => Some(node.sibling(id)),
             _ => None,

@@ -63,7 +63,7 @@ impl<T: Table, P: RetryPolicy> Writer<'_, T, P> {
             if also_failed {
                 return Err(WriteError::InProgress);
             }
-            let condition = still(Some(&before), request.precondition.is_strict(), self.session.schema());
+            let condition = still(Some(&before), request.precondition.is_strict(), self.client.schema());
             let (done, mut actions) = match (children, revisions) {
                 (Children::Restrict, false) => (Done::Deleted, self.gone(node, condition, request.stamp)),
                 // It has no children; one that comes in at this moment becomes a root.
@@ -74,7 +74,7 @@ impl<T: Table, P: RetryPolicy> Writer<'_, T, P> {
             };
             let ours = actions.len();
             actions.extend(request.also(&done));
-            match self.session.transact(&actions).await? {
+            match self.client.transact(&actions).await? {
                 Transacted::Done => return Ok(done),
                 Transacted::Failed(positions) => also_failed = positions.iter().any(|position| *position >= ours),
             }
@@ -87,7 +87,7 @@ impl<T: Table, P: RetryPolicy> Writer<'_, T, P> {
     /// Deletes the record, and leaves one that says so. It makes a node of this id that is put again a move: a child may
     /// have come in whose rows aren't there yet, and nothing but its rows would show it.
     fn gone(&self, node: &NodeRef, condition: Condition, stamp: &Stamp) -> Vec<Action> {
-        let schema = self.session.schema();
+        let schema = self.client.schema();
         let key = schema.deleted_key(node);
         let mut item = with_key(&key, schema);
         stamp.mark(&mut item);
@@ -108,7 +108,7 @@ impl<T: Table, P: RetryPolicy> Writer<'_, T, P> {
         condition: Condition,
         stamp: &Stamp,
     ) -> (Done, Vec<Action>) {
-        let schema = self.session.schema();
+        let schema = self.client.schema();
         let expires = stamp.seconds + OPERATION_SECONDS;
         let deleting = DeletionMark { mode, operation: operation.to_owned(), revisions, expires, mark: None };
         let key = schema.operation_key(node.tenant.as_ref(), operation);
@@ -126,7 +126,7 @@ impl<T: Table, P: RetryPolicy> Writer<'_, T, P> {
         node: &NodeRef,
         children: Children,
     ) -> Result<(Option<Item>, Option<Item>, bool), TableError> {
-        let schema = self.session.schema();
+        let schema = self.client.schema();
         let (node_key, deleted_key) = (schema.node_key(node), schema.deleted_key(node));
         let query = Query {
             pk: schema.partition(node),
@@ -139,7 +139,7 @@ impl<T: Table, P: RetryPolicy> Writer<'_, T, P> {
         let any_child = async {
             match children {
                 Children::Restrict => {
-                    Ok(self.session.query(&query).await?.items.iter().any(|row| key_of(row, schema).is_some()))
+                    Ok(self.client.query(&query).await?.items.iter().any(|row| key_of(row, schema).is_some()))
                 }
                 Children::Release(_) => Ok(false),
             }

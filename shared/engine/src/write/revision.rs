@@ -25,7 +25,7 @@ impl<T: Table, P: RetryPolicy> Writer<'_, T, P> {
         attributes: &Item,
         request: &Request<'_>,
     ) -> Result<Written, WriteError> {
-        let schema = self.session.schema();
+        let schema = self.client.schema();
         check_revision(attributes, schema)?;
         let latest = Latest { node: node.clone(), topic: topic.to_owned() };
         // The longest that any version makes it: an append must not fail for its number alone.
@@ -38,7 +38,7 @@ impl<T: Table, P: RetryPolicy> Writer<'_, T, P> {
         let mut tried: Option<Written> = None;
         loop {
             if let Some(written) = tried.take()
-                && request.stamp.made(self.session.get(&written.key, &ReadOptions::default()).await?.as_ref())
+                && request.stamp.made(self.client.get(&written.key, &ReadOptions::default()).await?.as_ref())
             {
                 return Ok(written);
             }
@@ -75,7 +75,7 @@ impl<T: Table, P: RetryPolicy> Writer<'_, T, P> {
         attributes: &Item,
         request: &Request<'_>,
     ) -> Result<Written, WriteError> {
-        let schema = self.session.schema();
+        let schema = self.client.schema();
         check_revision(attributes, schema)?;
         let key = schema.item_key(node, &SortKey::Revision { version, topic: topic.to_owned() })?;
         let change = |before: &Item| {
@@ -103,7 +103,7 @@ impl<T: Table, P: RetryPolicy> Writer<'_, T, P> {
         version: Version,
         request: &Request<'_>,
     ) -> Result<(), WriteError> {
-        let schema = self.session.schema();
+        let schema = self.client.schema();
         let key = schema.item_key(node, &SortKey::Revision { version, topic: topic.to_owned() })?;
         let change = |before: &Item| {
             let condition = still(Some(before), request.precondition.is_strict(), schema);
@@ -122,7 +122,7 @@ impl<T: Table, P: RetryPolicy> Writer<'_, T, P> {
         let mut tried: Option<Done> = None;
         let mut also_failed = false;
         loop {
-            let before = self.session.get(key, &ReadOptions::default()).await?;
+            let before = self.client.get(key, &ReadOptions::default()).await?;
             match &tried {
                 Some(Done::Written(_)) if request.stamp.made(before.as_ref()) => {
                     return Ok(tried.unwrap_or(Done::Deleted));
@@ -155,14 +155,14 @@ impl<T: Table, P: RetryPolicy> Writer<'_, T, P> {
     async fn write_revision(&self, action: Action, also: Vec<Action>) -> Result<(bool, bool), TableError> {
         if !also.is_empty() {
             let actions: Vec<Action> = std::iter::once(action).chain(also).collect();
-            return Ok(match self.session.transact(&actions).await? {
+            return Ok(match self.client.transact(&actions).await? {
                 Transacted::Done => (true, false),
                 Transacted::Failed(positions) => (false, positions.iter().any(|position| *position > 0)),
             });
         }
         let held = match &action {
-            Action::Put { item, condition, .. } => self.session.put(item, condition).await?,
-            Action::Delete { key, condition } => self.session.delete(key, condition).await?,
+            Action::Put { item, condition, .. } => self.client.put(item, condition).await?,
+            Action::Delete { key, condition } => self.client.delete(key, condition).await?,
             Action::Update { .. } | Action::Check { .. } => false,
         };
         Ok((held, false))
@@ -170,7 +170,7 @@ impl<T: Table, P: RetryPolicy> Writer<'_, T, P> {
 
     async fn own(&self, tried: Option<&Written>) -> Result<Option<Item>, TableError> {
         match tried {
-            Some(written) => self.session.get(&written.key, &ReadOptions::default()).await,
+            Some(written) => self.client.get(&written.key, &ReadOptions::default()).await,
             None => Ok(None),
         }
     }
@@ -178,7 +178,7 @@ impl<T: Table, P: RetryPolicy> Writer<'_, T, P> {
     /// The number of the topic's newest revision, 0 where there is none. Keys begin with the version, so the page at the
     /// high end shows it where an id has few topics; where it has many, the copy of the newest says where to look on.
     async fn newest(&self, latest: &Latest) -> Result<u64, WriteError> {
-        let schema = self.session.schema();
+        let schema = self.client.schema();
         let query = Query {
             pk: schema.partition(&latest.node),
             range: schema.revision_range(),
@@ -189,7 +189,7 @@ impl<T: Table, P: RetryPolicy> Writer<'_, T, P> {
         };
         let copy_key = latest.key(self.settings)?;
         let reading = ReadOptions::default();
-        let (page, copy) = futures::try_join!(self.session.query(&query), self.session.get(&copy_key, &reading))?;
+        let (page, copy) = futures::try_join!(self.client.query(&query), self.client.get(&copy_key, &reading))?;
         let mut lowest = u64::from(Version::MAX);
         for item in &page.items {
             let sort_key = key_of(item, schema).and_then(|key| schema.parse_sort_key(&key.sk));

@@ -1,6 +1,6 @@
 //! Nodes.
 
-use sapwood_core::keys::{Id, KeyError, SEGMENT_BYTES_MAX};
+use sapwood_core::keys::{Id, check_segment};
 use sapwood_core::model::{AttributeValue, CREATED_AT, CREATED_BY, Item, Settings, UPDATED_AT, UPDATED_BY};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -179,12 +179,9 @@ impl FromJson for PatchNode {
 /// A segment that a key can hold.
 fn segment(raw: &RawValue, at: &Place<'_>) -> Result<String, JsonError> {
     let segment = json::text(raw, at)?;
-    let part = "the segment";
-    let refuse = |source| Err(JsonError::Key { path: at.to_string(), source });
-    match segment.len() {
-        0 => refuse(KeyError::Empty { part }),
-        bytes if bytes > SEGMENT_BYTES_MAX => refuse(KeyError::TooLong { part, bytes, limit: SEGMENT_BYTES_MAX }),
-        _ => Ok(segment),
+    match check_segment(&segment) {
+        Ok(()) => Ok(segment),
+        Err(source) => Err(JsonError::Key { path: at.to_string(), source }),
     }
 }
 

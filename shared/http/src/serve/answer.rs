@@ -181,7 +181,7 @@ fn log(method: &Method, id: &str, route: &Route, status: StatusCode, usage: &Usa
         route = route.as_str(),
         status = status.as_u16(),
         ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
-        calls = usage.calls,
+        calls = usage.requests,
         retries = usage.retries,
         conflicts = usage.conflicts,
         read_units = usage.read_units,

@@ -74,7 +74,7 @@ async fn cached() -> Response {
 async fn made(Extension(Deadline(end)): Extension<Deadline>, JsonBody(body): JsonBody<Value>) -> Response {
     let left = end.duration_since(tokio::time::Instant::now());
     assert!(left > Duration::from_secs(20) && left <= super::REQUEST_TIME_MAX);
-    let usage = Usage { calls: 2, retries: 1, conflicts: 1, read_units: 1.0, write_units: 1.5 };
+    let usage = Usage { requests: 2, retries: 1, conflicts: 1, read_units: 1.0, write_units: 1.5 };
     (StatusCode::CREATED, [(LOCATION, "/nodes/ORDER~2398765")], Extension(usage), Json(body)).into_response()
 }
 

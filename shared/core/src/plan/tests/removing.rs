@@ -5,7 +5,7 @@ use crate::keys::{Id, NodeRef};
 use crate::model::{
     AttributeValue, BaseNode, Deletion, DeletionMark, DeletionMode, Heir, Item, Settings, is_touch, is_undelete, text,
 };
-use crate::plan::{Batch, ChildAction, Event, Rules, StreamRecord, is_held};
+use crate::plan::{Batch, Child, ChildAction, Event, HandDown, Rules, StreamRecord};
 
 #[test]
 fn a_marked_node_says_so_in_its_lineage_and_no_row_is_put() {
@@ -140,10 +140,13 @@ fn base(attributes: &[(&str, AttributeValue)]) -> BaseNode {
 #[test]
 fn only_a_child_that_is_not_being_removed_itself_is_held() {
     let node = NodeRef::from(id("n"));
-    assert!(is_held(&base(&[("parent", text("n"))]), &node));
-    assert!(!is_held(&base(&[("parent", text("m"))]), &node));
-    assert!(!is_held(&base(&[]), &node));
-    assert!(!is_held(&base(&[("parent", text("n")), ("_deleting", deleting(DeletionMode::Adopt).value())]), &node));
+    let is_child = |attributes: &[(&str, AttributeValue)]| {
+        Child { node: NodeRef::from(id("c")), base: base(attributes) }.is_child_of(&node)
+    };
+    assert!(is_child(&[("parent", text("n"))]));
+    assert!(!is_child(&[("parent", text("m"))]));
+    assert!(!is_child(&[]));
+    assert!(!is_child(&[("parent", text("n")), ("_deleting", deleting(DeletionMode::Adopt).value())]));
 }
 
 #[test]
@@ -166,7 +169,7 @@ fn a_mark_is_a_touch_and_taking_it_back_is_more_than_one() {
     assert!(!is_touch(Some(&plain), Some(&renamed)) && !is_touch(Some(&plain), Some(&plain)));
 }
 
-/// What the records of V's lineage ask for: `none`, or which flags of a cascade.
+/// What the records of V's lineage ask for: `none`, or whom they concern.
 fn cascade(changes: &[(Option<&Item>, Option<&Item>)]) -> String {
     let settings = Settings::default();
     let node = NodeRef::from(id("V"));
@@ -187,8 +190,13 @@ fn cascade(changes: &[(Option<&Item>, Option<&Item>)]) -> String {
         .collect();
     let batch = Batch::of(&changes, &settings, Rules::default());
     let Some(cascade) = batch.cascades.get(&node) else { return "none".to_owned() };
-    let flags = [("inserted", cascade.only_inserted), ("touches", cascade.touches), ("removal", cascade.removal)];
-    flags.iter().filter(|(_, is_set)| *is_set).map(|(name, _)| *name).collect::<Vec<_>>().join(" ")
+    match cascade.kind {
+        HandDown::ToOrphans => "to orphans",
+        HandDown::ToChildren => "to children",
+        HandDown::Deletion { touches: false } => "deletion",
+        HandDown::Deletion { touches: true } => "deletion, touches",
+    }
+    .to_owned()
 }
 
 #[test]
@@ -202,12 +210,12 @@ fn a_cascade_knows_a_removal_by_its_record_and_leaves_tombstones_that_expire_alo
     .item(&NodeRef::from(id("V")), &settings.schema);
     let deleting = tree.happens("mark V delete").intent.unwrap();
     let crate::plan::Settle::Write(gone) = tree.happens("delete V").settle else { panic!("no tombstone") };
-    assert_eq!(cascade(&[(Some(&alive), Some(&deleting))]), "removal");
-    assert_eq!(cascade(&[(Some(&deleting), Some(&gone))]), "touches removal");
+    assert_eq!(cascade(&[(Some(&alive), Some(&deleting))]), "deletion");
+    assert_eq!(cascade(&[(Some(&deleting), Some(&gone))]), "deletion, touches");
     assert_eq!(cascade(&[(Some(&gone), None)]), "none");
-    assert_eq!(cascade(&[(Some(&gone), Some(&alive))]), "inserted touches");
-    assert_eq!(cascade(&[(None, Some(&alive))]), "inserted touches");
-    assert_eq!(cascade(&[(None, Some(&deleting))]), "touches removal");
+    assert_eq!(cascade(&[(Some(&gone), Some(&alive))]), "to orphans");
+    assert_eq!(cascade(&[(None, Some(&alive))]), "to orphans");
+    assert_eq!(cascade(&[(None, Some(&deleting))]), "deletion, touches");
     assert_eq!(cascade(&[(Some(&deleting), Some(&alive))]), "none");
-    assert_eq!(cascade(&[(Some(&deleting), Some(&gone)), (Some(&gone), Some(&alive))]), "touches removal");
+    assert_eq!(cascade(&[(Some(&deleting), Some(&gone)), (Some(&gone), Some(&alive))]), "deletion, touches");
 }

@@ -1,0 +1,54 @@
+//! What the function's environment may say.
+
+use api_reader::{Config, ConfigError};
+
+fn read(variables: &[(&str, &str)]) -> Result<Config, ConfigError> {
+    Config::read(|name| variables.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned()))
+}
+
+const LEAST: [(&str, &str); 2] = [("TABLE_NAME", "trees"), ("CURSOR_KEY", "a secret of enough bytes")];
+
+#[test]
+fn a_table_and_a_secret_are_enough() {
+    let config = read(&LEAST).unwrap();
+    assert_eq!(config.table_name, "trees");
+    assert!(config.options.cors_origins.is_empty() && config.options.authority.tenant_claim.is_none());
+    for (missing, given) in [(LEAST[0], LEAST[1]), (LEAST[1], LEAST[0])] {
+        let error = read(&[given]).unwrap_err().to_string();
+        assert!(error.contains(missing.0), "{error}");
+    }
+}
+
+#[test]
+fn a_secret_that_is_too_short_is_refused_and_not_shown() {
+    let error = read(&[("TABLE_NAME", "trees"), ("CURSOR_KEY", "hunter2")]).unwrap_err().to_string();
+    assert!(error.contains("CURSOR_KEY") && !error.contains("hunter2"), "{error}");
+    assert!(!format!("{:?}", read(&LEAST).unwrap()).contains("a secret"));
+}
+
+#[test]
+fn tenants_and_the_claim_that_names_them_go_together() {
+    let with = |more: &[(&str, &str)]| read(&[&LEAST[..], more].concat());
+    assert!(with(&[("TENANTS", "on")]).is_err());
+    assert!(with(&[("TENANT_CLAIM", "custom:tenant")]).is_err());
+    let config = with(&[("TENANTS", "on"), ("TENANT_CLAIM", "custom:tenant")]).unwrap();
+    assert_eq!(config.options.authority.tenant_claim.as_deref(), Some("custom:tenant"));
+    assert!(config.settings.schema.has_tenants());
+}
+
+#[test]
+fn origins_are_a_list() {
+    let origins = ("CORS_ORIGINS", " https://a.example , https://b.example,");
+    let config = read(&[LEAST[0], LEAST[1], origins, ("BASE_PATH", "/trees")]).unwrap();
+    assert_eq!(config.options.cors_origins, ["https://a.example", "https://b.example"]);
+    assert_eq!(config.options.base_path, "/trees");
+}
+
+#[test]
+fn figures_are_written_where_there_is_a_namespace_and_a_function() {
+    let with =
+        |more: &[(&str, &str)]| read(&[&[LEAST[0], LEAST[1]][..], more].concat()).unwrap().options.metrics.is_on();
+    let (namespace, function) = (("METRICS_NAMESPACE", "Sapwood"), ("AWS_LAMBDA_FUNCTION_NAME", "f"));
+    assert!(with(&[namespace, function]));
+    assert!(!with(&[]) && !with(&[namespace]) && !with(&[function]) && !with(&[("METRICS_NAMESPACE", ""), function]));
+}

@@ -1,0 +1,71 @@
+//! What the function says of its environment.
+
+use std::collections::BTreeSet;
+
+use sapwood_core::model::{Copied, Settings};
+use stream_handler::Config;
+
+fn read(variables: &[(&str, &str)]) -> Result<Config, String> {
+    let lookup = |name: &str| variables.iter().find(|(n, _)| *n == name).map(|(_, value)| (*value).to_owned());
+    Config::read(lookup).map_err(|error| error.to_string())
+}
+
+#[test]
+fn a_table_name_is_enough() {
+    let config = read(&[("TABLE_NAME", "things")]).unwrap();
+    assert_eq!((config.table_name.as_str(), config.settings), ("things", Settings::default()));
+}
+
+#[test]
+fn figures_are_written_where_there_is_a_namespace_and_a_function() {
+    let (table, namespace) = (("TABLE_NAME", "things"), ("METRICS_NAMESPACE", "Sapwood"));
+    let function = ("AWS_LAMBDA_FUNCTION_NAME", "f");
+    assert!(read(&[table, namespace, function]).unwrap().metrics.is_on());
+    for off in [vec![table, function], vec![table, namespace], vec![table, ("METRICS_NAMESPACE", ""), function]] {
+        assert!(!read(&off).unwrap().metrics.is_on(), "{off:?}");
+    }
+}
+
+#[test]
+fn every_setting_is_read() {
+    let config = read(&[
+        ("TABLE_NAME", "things"),
+        ("PATH_ROWS", "off"),
+        ("ROOT_ROWS", " off "),
+        ("TENANTS", "on"),
+        ("COPIED_ATTRIBUTES", "name, size,"),
+        ("NEVER_COPIED", "GSI1PK,GSI1SK"),
+        ("TTL_ATTRIBUTE", "expires"),
+        ("PARTITION_KEY", "pk"),
+        ("SORT_KEY", "sk"),
+        ("PARENT_ATTRIBUTE", "up"),
+        ("SEGMENT_ATTRIBUTE", "part"),
+        ("NODE_SORT_KEY", "METADATA"),
+    ]);
+    let settings = config.unwrap().settings;
+    let set = |names: [&str; 2]| BTreeSet::from(names.map(str::to_owned));
+    assert!(!settings.path_rows && !settings.root_rows && settings.schema.has_tenants());
+    assert_eq!(settings.copied, Copied::Only(set(["name", "size"])));
+    assert_eq!(settings.never_copied, set(["GSI1PK", "GSI1SK"]));
+    assert_eq!(settings.ttl.as_deref(), Some("expires"));
+    let names = settings.schema.names();
+    let names = [&names.partition_key, &names.sort_key, &names.parent, &names.segment, &names.node];
+    assert_eq!(names, ["pk", "sk", "up", "part", "METADATA"]);
+}
+
+#[test]
+fn what_is_missing_or_wrong_is_named_with_what_it_should_be() {
+    let table = ("TABLE_NAME", "things");
+    for (variables, said) in [
+        (vec![], "TABLE_NAME isn't set; set it to the name of the table"),
+        (vec![("TABLE_NAME", " ")], "TABLE_NAME isn't set; set it to the name of the table"),
+        (vec![table, ("PATH_ROWS", "yes")], "PATH_ROWS is `yes`; set it to `on` or `off`"),
+        (vec![table, ("SORT_KEY", "PK")], "`PK` can't be the name of the sort key: another attribute has it"),
+        (
+            vec![table, ("NODE_SORT_KEY", "LINEAGE")],
+            "`LINEAGE` can't be the name of the node's sort key: another kind of item has it",
+        ),
+    ] {
+        assert_eq!(read(&variables).unwrap_err(), said);
+    }
+}

@@ -1,0 +1,189 @@
+//! What `sapwood dev` prints.
+
+use std::io::Write;
+use std::sync::Arc;
+use std::time::Duration;
+
+use sapwood_core::keys::{DEPTH_MAX, Names, Schema, SortRange};
+use sapwood_core::plan::Tally;
+use sapwood_engine::fanout::{Counts, Report};
+use sapwood_local::mapping::{Observation, Observer};
+use sapwood_table::Usage;
+use serde::Deserialize;
+use serde_json::json;
+
+use super::{Arguments, Stack};
+
+/// Prints for people, for machines, or not at all.
+pub(super) enum Output {
+    Text,
+    Json,
+    Quiet,
+}
+
+/// How many items of a batch a line names.
+const NAMED_MAX: usize = 3;
+
+impl Output {
+    pub(super) fn new(arguments: &Arguments) -> Self {
+        // The demo tells its own story.
+        match arguments {
+            Arguments { quiet: true, .. } | Arguments { demo: true, .. } => Self::Quiet,
+            Arguments { json: true, .. } => Self::Json,
+            _ => Self::Text,
+        }
+    }
+
+    pub(super) fn listening(&self, stack: &Stack, arguments: &Arguments) {
+        let (table, url) = (&arguments.table, &stack.url);
+        let http = stack.http.as_ref().map(|http| &http.url);
+        match self {
+            Self::Quiet => {}
+            Self::Json => {
+                let mut listening = json!({"event": "listening", "dynamodb": url, "table": table});
+                if let Some(http) = http {
+                    listening["http"] = json!(http);
+                }
+                print(&listening.to_string());
+            }
+            Self::Text => {
+                let kept = match (&arguments.data, &arguments.endpoint) {
+                    (_, Some(_)) => "kept there".to_owned(),
+                    (Some(path), None) => format!("kept in {}", path.display()),
+                    (None, None) => "in memory: gone when this ends".to_owned(),
+                };
+                let kept = match arguments.no_handler {
+                    true => format!("{kept}\n  stream    left to a handler of yours: no rows without it"),
+                    false => kept,
+                };
+                print(&greeting(url, http.map(String::as_str), table, &kept, &stack.schema));
+            }
+        }
+    }
+
+    /// One line for a batch that did something, and one for each thing that is wrong in it.
+    pub(super) fn fan_out(&self, event: &str, report: &Report, took: Duration) {
+        if matches!(self, Self::Quiet) {
+            return;
+        }
+        let items = items(event);
+        for problem in &report.problems {
+            let (pk, sk, reason) = (&problem.key.pk, &problem.key.sk, &problem.reason);
+            match self {
+                Self::Json => print(&json!({"event": "problem", "pk": pk, "sk": sk, "reason": reason}).to_string()),
+                _ => print(&format!("! {pk} | {sk}: {reason}")),
+            }
+        }
+        let Counts { usage, tally } = report.counts;
+        let Usage { requests, retries, conflicts, read_units, write_units } = usage;
+        let Tally { rounds, rows_put, rows_deleted, touches, copies, child_actions, nodes_deleted } = tally;
+        if matches!(self, Self::Json) {
+            print(
+                &json!({
+                    "event": "fan-out", "records": items.len(), "items": items, "failed": report.failed.len(),
+                    "requests": requests, "retries": retries, "conflicts": conflicts, "read_units": read_units, "write_units": write_units,
+                    "rounds": rounds, "rows_put": rows_put, "rows_deleted": rows_deleted, "touches": touches,
+                    "copies": copies, "child_actions": child_actions, "nodes_deleted": nodes_deleted, "milliseconds": u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
+                })
+                .to_string(),
+            );
+        } else if write_units > 0.0 || !report.failed.is_empty() {
+            let named = items.iter().take(NAMED_MAX).map(String::as_str).collect::<Vec<_>>().join(", ");
+            let more = items.len().saturating_sub(NAMED_MAX);
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            let did = [
+                (rows_put, "row put", "rows put"),
+                (rows_deleted, "row deleted", "rows deleted"),
+                (touches, "child touched", "children touched"),
+                (copies, "copy written", "copies written"),
+                (child_actions, "child of a deleted node changed", "children of deleted nodes changed"),
+                (nodes_deleted, "node deleted", "nodes deleted"),
+                (report.failed.len() as u64, "item to be tried again", "items to be tried again"),
+            ];
+            let did = did.iter().filter(|(n, ..)| *n > 0);
+            let did: Vec<String> =
+                did.map(|(n, one, many)| format!("{n} {}", if *n == 1 { one } else { many })).collect();
+            let did = if did.is_empty() { "settled".to_owned() } else { did.join(", ") };
+            print(&format!(
+                "{named}{more}: {did}  ({requests} requests, {write_units} write units, {} ms)",
+                took.as_millis()
+            ));
+        }
+    }
+
+    /// Told by the mapping of what the handler doesn't see.
+    pub(super) fn observer(self: &Arc<Self>) -> Observer {
+        let output = Arc::clone(self);
+        Arc::new(move |observation| match observation {
+            Observation::Discarded { sequence_number, keys, reason, .. } => {
+                let reason = format!("{reason:?}");
+                output.trouble("discarded", &format!("record {sequence_number} of {keys}: {reason}"));
+            }
+            Observation::Trouble { reason } => output.trouble("trouble", reason),
+            _ => {}
+        })
+    }
+
+    fn trouble(&self, event: &str, reason: &str) {
+        match self {
+            Self::Json => print(&json!({"event": event, "reason": reason}).to_string()),
+            Self::Text | Self::Quiet => eprintln!("sapwood: {event}: {reason}"),
+        }
+    }
+}
+
+/// What runs, and how to write and read a first record in it.
+fn greeting(url: &str, http: Option<&str>, table: &str, kept: &str, schema: &Schema) -> String {
+    let Names { partition_key, sort_key, parent, node, .. } = schema.names();
+    let SortRange { from, to } = schema.depth_range(1, DEPTH_MAX);
+    let text = |text: &str| json!({ "S": text });
+    let folder = |id: &str, above: Option<&str>, name: &str| {
+        let mut item = json!({ partition_key: text(id), sort_key: text(node), "name": text(name) });
+        if let Some(above) = above {
+            item[parent] = text(above);
+        }
+        item
+    };
+    let (first, second) = (folder("V", None, "Folder V"), folder("d", Some("V"), "Folder d"));
+    let values = json!({ ":v": text("V"), ":from": text(&from), ":to": text(&to) });
+    let aws = |call: &str| format!("aws dynamodb {call} --endpoint-url {url} --table-name {table}");
+    let http = http.map(|url| format!("  HTTP API  {url}, its reference is {url}/docs\n")).unwrap_or_default();
+    format!(
+        "Sapwood is running. Ctrl-C ends it.\n\
+         \n  DynamoDB  {url}\n  table     {table}, {kept}\n{http}\
+         \nWrite a first record, with any client:\n\
+         \n  export AWS_ACCESS_KEY_ID=local AWS_SECRET_ACCESS_KEY=local AWS_DEFAULT_REGION=us-east-1\
+         \n  {put} --item '{first}'\n  {put} --item '{second}'\n\
+         \nand ask for all that is below it:\n\
+         \n  {query} \\\n    --key-condition-expression '{partition_key} = :v AND {sort_key} BETWEEN :from AND :to' \\\
+         \n    --expression-attribute-values '{values}'\n",
+        put = aws("put-item"),
+        query = aws("query"),
+    )
+}
+
+/// Prints a line; whoever closes our output doesn't end the stack.
+fn print(line: &str) {
+    let _ = writeln!(std::io::stdout().lock(), "{line}");
+}
+
+/// The items of a batch, by key.
+fn items(event: &str) -> Vec<String> {
+    #[derive(Deserialize)]
+    struct Batch {
+        #[serde(rename = "Records")]
+        records: Vec<Record>,
+    }
+    #[derive(Deserialize)]
+    struct Record {
+        dynamodb: Keyed,
+    }
+    #[derive(Deserialize)]
+    struct Keyed {
+        #[serde(rename = "Keys")]
+        keys: std::collections::BTreeMap<String, serde_json::Value>,
+    }
+    let records = serde_json::from_str::<Batch>(event).map(|batch| batch.records).unwrap_or_default();
+    let text = |key: &serde_json::Value| key.get("S").and_then(|s| s.as_str()).unwrap_or("?").to_owned();
+    records.iter().map(|r| r.dynamodb.keys.values().map(text).collect::<Vec<_>>().join(" ")).collect()
+}

@@ -1,0 +1,127 @@
+//! The embedded engine and its table.
+
+use std::net::TcpListener;
+
+use super::support::{Stage, template};
+use crate::endpoint::{Endpoint, TableError};
+use crate::engine::{Data, Engine, EngineError};
+use crate::template::TableDefinition;
+
+fn anywhere() -> std::net::SocketAddr {
+    "127.0.0.1:0".parse().unwrap()
+}
+
+#[test]
+fn only_loopback_addresses_are_listened_on() {
+    for address in ["0.0.0.0:0", "192.168.1.1:0", "[::]:0"] {
+        let error = Engine::start(address.parse().unwrap(), &Data::Memory).unwrap_err();
+        assert!(matches!(error, EngineError::NotLoopback(_)), "{error}");
+    }
+}
+
+#[test]
+fn a_port_in_use_is_named() {
+    let other = TcpListener::bind(anywhere()).unwrap();
+    let address = other.local_addr().unwrap();
+    let error = Engine::start(address, &Data::Memory).unwrap_err();
+    assert!(matches!(error, EngineError::PortInUse(in_use) if in_use == address), "{error}");
+}
+
+#[test]
+fn a_data_directory_belongs_to_one_engine_at_a_time() {
+    let directory = tempfile::tempdir().unwrap();
+    let data = Data::Directory(directory.path().join("made/on/the/way"));
+    let first = Engine::start(anywhere(), &data).unwrap();
+    let error = Engine::start(anywhere(), &data).unwrap_err();
+    assert!(matches!(error, EngineError::DirectoryInUse { .. }), "{error}");
+    drop(first);
+    Engine::start(anywhere(), &data).unwrap();
+}
+
+#[test]
+fn a_file_that_is_no_database_is_named_and_left_alone() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("dynamodb.sqlite");
+    std::fs::write(&file, "not a database, but longer than a header would be: ".repeat(50)).unwrap();
+    let before = std::fs::read(&file).unwrap();
+    let error = Engine::start(anywhere(), &Data::Directory(directory.path().to_owned())).unwrap_err();
+    assert!(matches!(&error, EngineError::Unreadable { path, .. } if *path == file), "{error}");
+    assert_eq!(std::fs::read(&file).unwrap(), before);
+}
+
+#[test]
+fn a_directory_that_is_a_file_is_named() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let error = Engine::start(anywhere(), &Data::Directory(file.path().to_owned())).unwrap_err();
+    assert!(matches!(error, EngineError::Directory { .. }), "{error}");
+}
+
+#[tokio::test]
+async fn items_outlive_the_engine_in_a_directory() {
+    let directory = tempfile::tempdir().unwrap();
+    let data = Data::Directory(directory.path().to_owned());
+    let stage = Stage::on(&data).await;
+    stage.put("a", "base", 7).await;
+    let arn = stage.stream.arn.clone();
+    stage.engine.stop().await.unwrap();
+
+    let stage = Stage::on(&data).await;
+    assert_eq!(stage.stream.arn, arn);
+    let scanned = stage.endpoint.client().scan().table_name("things").send().await.unwrap();
+    assert_eq!(scanned.count, 1);
+    stage.engine.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn engines_in_memory_share_nothing() {
+    let (one, other) = (Stage::new().await, Stage::new().await);
+    one.put("a", "base", 7).await;
+    let scanned = other.endpoint.client().scan().table_name("things").send().await.unwrap();
+    assert_eq!(scanned.count, 0);
+}
+
+#[tokio::test]
+async fn a_stopped_engine_answers_no_more() {
+    let stage = Stage::new().await;
+    let address = stage.engine.address();
+    stage.engine.stop().await.unwrap();
+    assert!(std::net::TcpStream::connect(address).is_err());
+}
+
+#[tokio::test]
+async fn a_table_that_exists_is_taken_as_it_is() {
+    let stage = Stage::new().await;
+    let again = stage.endpoint.ensure_table("things", template().table()).await.unwrap();
+    assert_eq!(again, stage.stream);
+}
+
+#[tokio::test]
+async fn a_table_with_other_keys_is_refused() {
+    let stage = Stage::new().await;
+    let mut wanted = template().table().clone();
+    wanted.key[1].name = "sort".to_owned();
+    match stage.endpoint.ensure_table("things", &wanted).await {
+        Err(TableError::Keys { found, wanted, .. }) => {
+            assert_eq!(found, "PK (HASH, S) and SK (RANGE, S)");
+            assert_eq!(wanted, "PK (HASH, S) and sort (RANGE, S)");
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn a_table_with_another_stream_is_refused_with_what_to_do() {
+    let stage = Stage::new().await;
+    let wanted = TableDefinition { stream_view_type: Some("KEYS_ONLY".to_owned()), ..template().table().clone() };
+    let error = stage.endpoint.ensure_table("things", &wanted).await.unwrap_err();
+    assert!(matches!(error, TableError::Stream { .. }));
+    assert!(error.to_string().contains("aws dynamodb update-table --table-name things"), "{error}");
+}
+
+#[tokio::test]
+async fn an_endpoint_where_nobody_answers_is_named() {
+    let unused = TcpListener::bind(anywhere()).unwrap().local_addr().unwrap();
+    let endpoint = Endpoint::new(format!("http://{unused}"));
+    let error = endpoint.ensure_table("things", template().table()).await.unwrap_err();
+    assert!(matches!(&error, TableError::Unreachable { url, .. } if url.contains(&unused.to_string())), "{error}");
+}

@@ -1,0 +1,203 @@
+//! The way from a node up to its root, told by base records. Lineages only guess it, so that all of it can be read at once.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::step::{Failure, Need, Read};
+use crate::keys::{DEPTH_MAX, Id, NodeRef, Schema};
+use crate::model::{AttributeValue, BaseNode, DELETING, Item, Stored};
+use crate::request::{Condition, ReadOptions};
+
+/// Most edges of a path: one node more than there are levels in a tree.
+const EDGES_MAX: usize = DEPTH_MAX + 1;
+
+/// What a base record says of the way up: whose child its node is.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Edge {
+    /// The node.
+    pub node: Id,
+    /// True if the node has a base record.
+    pub exists: bool,
+    /// The parent attribute, whatever was written there.
+    pub parent_value: Option<AttributeValue>,
+    /// The parent, where the attribute is an id.
+    pub parent: Option<Id>,
+    /// What the node is called inside a path; `None` where there is no record, or it can't be understood.
+    pub segment: Option<String>,
+    /// True while the node is being deleted.
+    pub deleting: bool,
+}
+
+impl Edge {
+    /// The edge that begins at a node, by its base record.
+    #[must_use]
+    pub fn read(node: &NodeRef, item: Option<&Item>, schema: &Schema) -> Self {
+        let parent_value = item.and_then(|item| item.get(&schema.names().parent)).cloned();
+        // A parent that can't be understood is none: nobody follows it.
+        let only_parent = parent_value.iter().map(|value| (schema.names().parent.clone(), value.clone())).collect();
+        let parent = BaseNode::read(only_parent, node, schema).ok().and_then(|base| base.parent);
+        let base = item.and_then(|item| BaseNode::read(item.clone(), node, schema).ok());
+        Self {
+            node: node.id.clone(),
+            exists: item.is_some(),
+            parent_value,
+            parent,
+            segment: base.map(|base| base.name(node).to_owned()),
+            deleting: item.is_some_and(|item| item.contains_key(DELETING)),
+        }
+    }
+
+    /// The condition that the node is still the child of this parent, or still isn't there.
+    #[must_use]
+    pub fn same_parent(&self, schema: &Schema) -> Condition {
+        if !self.exists {
+            return Condition::Absent;
+        }
+        Condition::All(vec![Condition::Exists, Condition::is(&schema.names().parent, self.parent_value.clone())])
+    }
+
+    /// The same, and that the node isn't being deleted.
+    #[must_use]
+    pub fn same_parent_and_kept(&self, schema: &Schema) -> Condition {
+        match self.same_parent(schema) {
+            Condition::All(mut conditions) => {
+                conditions.push(Condition::is(DELETING, None));
+                Condition::All(conditions)
+            }
+            condition => condition,
+        }
+    }
+}
+
+/// The edges from a node up to where its way ends: its own, its parent's, and so on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AncestorPath {
+    /// The edges, nearest first.
+    pub edges: Vec<Edge>,
+    /// How the path ends.
+    pub end: PathEnd,
+}
+
+/// How an ancestor path ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PathEnd {
+    /// At a root, at a node that isn't there, or at one whose parent can't be understood.
+    Root,
+    /// It comes back to itself.
+    Circle,
+    /// It is longer than a tree is deep.
+    TooLong,
+}
+
+impl AncestorPath {
+    /// The position of a node on the path: 0 is where it begins.
+    #[must_use]
+    pub fn position(&self, node: &Id) -> Option<usize> {
+        self.edges.iter().position(|edge| edge.node == *node)
+    }
+}
+
+/// What is known of the nodes of one tenant: their edges, and what lineages guess.
+#[derive(Clone, Debug, Default)]
+pub struct Ancestry {
+    edges: BTreeMap<Id, Edge>,
+    guesses: Vec<Vec<Id>>,
+}
+
+impl Ancestry {
+    /// Adds an edge, and the lineage of its node if that was read.
+    pub fn add(&mut self, edge: Edge, lineage: Option<&Stored>) {
+        if let Some(stored) = lineage {
+            let above = stored.lineage().map_or(&[][..], |lineage| &lineage.placement.ancestors);
+            self.guesses.push(std::iter::once(edge.node.clone()).chain(above.iter().cloned()).collect());
+        }
+        self.edges.insert(edge.node.clone(), edge);
+    }
+
+    /// The path up from a node; or the first node on it whose edge isn't known.
+    ///
+    /// # Errors
+    /// That node's id.
+    pub fn resolve(&self, from: &Id) -> Result<AncestorPath, Id> {
+        let mut edges: Vec<Edge> = Vec::new();
+        let mut next = Some(from);
+        while let Some(node) = next {
+            if edges.iter().any(|edge| edge.node == *node) {
+                return Ok(AncestorPath { edges, end: PathEnd::Circle });
+            }
+            if edges.len() == EDGES_MAX {
+                return Ok(AncestorPath { edges, end: PathEnd::TooLong });
+            }
+            let edge = self.edges.get(node).ok_or_else(|| node.clone())?;
+            edges.push(edge.clone());
+            next = edge.parent.as_ref();
+        }
+        Ok(AncestorPath { edges, end: PathEnd::Root })
+    }
+
+    /// What to read before the paths up from these nodes can be resolved: the rest of a guess at once, or a node that no guess
+    /// names, together with its lineage. `None`: all is known.
+    #[must_use]
+    pub fn missing(&self, from: &[&Id]) -> Option<Missing> {
+        let mut missing = Missing::default();
+        for unknown in from.iter().filter_map(|id| self.resolve(id).err()) {
+            let guess =
+                self.guesses.iter().find_map(|guess| Some(&guess[guess.iter().position(|id| *id == unknown)?..]));
+            match guess {
+                Some(guess) => {
+                    missing.nodes.extend(guess.iter().filter(|id| !self.edges.contains_key(*id)).cloned());
+                }
+                None => {
+                    missing.nodes.insert(unknown.clone());
+                    missing.lineages.insert(unknown);
+                }
+            }
+        }
+        (!missing.nodes.is_empty()).then_some(missing)
+    }
+}
+
+/// The nodes whose base records, and those whose lineages, an [`Ancestry`] lacks.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Missing {
+    nodes: BTreeSet<Id>,
+    lineages: BTreeSet<Id>,
+}
+
+impl Missing {
+    /// What to read, strongly. `relative` is a node of the same tenant.
+    #[must_use]
+    pub fn need(&self, relative: &NodeRef, schema: &Schema) -> Need {
+        let node_key = |id: &Id| schema.node_key(&relative.sibling(id.clone()));
+        let lineage_key = |id: &Id| schema.lineage_key(&relative.sibling(id.clone()));
+        let keys = self.nodes.iter().map(node_key).chain(self.lineages.iter().map(lineage_key));
+        // A lineage is needed whole, and is small.
+        let names = schema.names();
+        let attributes = [names.parent.clone(), names.segment.clone(), DELETING.to_owned()].into();
+        let attributes = self.lineages.is_empty().then_some(attributes);
+        Need { options: ReadOptions { strong: true, attributes }, ..Need::keys(keys) }
+    }
+
+    /// Adds what was read to what is known.
+    ///
+    /// # Errors
+    /// [`Failure::Again`] where a key couldn't be read.
+    pub fn learn(
+        self,
+        read: &Read,
+        relative: &NodeRef,
+        schema: &Schema,
+        ancestry: &mut Ancestry,
+    ) -> Result<(), Failure> {
+        for id in self.nodes {
+            let node = relative.sibling(id);
+            let edge = Edge::read(&node, read.item(&schema.node_key(&node))?, schema);
+            if self.lineages.contains(&node.id) {
+                let stored = Stored::read(read.item(&schema.lineage_key(&node))?, schema);
+                ancestry.add(edge, Some(&stored));
+            } else {
+                ancestry.add(edge, None);
+            }
+        }
+        Ok(())
+    }
+}

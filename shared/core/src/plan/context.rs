@@ -1,0 +1,84 @@
+//! What every plan of the fan-out is given, and what it counts.
+
+use super::Rules;
+use crate::keys::Schema;
+use crate::model::Settings;
+
+/// Every bound of the fan-out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Children touched by one invocation for one node; a wider node is done in slices.
+    pub touch_slice_items_max: usize,
+    /// Entries read of one partition of the register of orphans. Where there are more, the nodes' own collections are read
+    /// instead.
+    pub orphan_page_items_max: usize,
+    /// Items read at a time in looking for the newest revision of a topic.
+    pub revision_page_items_max: usize,
+    /// Requests of one kind at a time.
+    pub requests_in_flight_max: usize,
+    /// How often a plan looks again within one invocation because something changed meanwhile; after that the record is
+    /// delivered again.
+    pub rounds_max: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            touch_slice_items_max: 200,
+            orphan_page_items_max: 200,
+            revision_page_items_max: 100,
+            requests_in_flight_max: 8,
+            rounds_max: 20,
+        }
+    }
+}
+
+/// How the table is kept, within which bounds, and by which rules.
+#[derive(Clone, Copy, Debug)]
+pub struct Context<'a> {
+    /// How the table is kept.
+    pub settings: &'a Settings,
+    /// The bounds.
+    pub limits: Limits,
+    /// The rules of the protocol.
+    pub rules: Rules,
+}
+
+impl<'a> Context<'a> {
+    /// How the keys are spelt.
+    #[must_use]
+    pub fn schema(&self) -> &'a Schema {
+        &self.settings.schema
+    }
+}
+
+/// What plans have done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Rounds in which nodes were placed.
+    pub rounds: u64,
+    /// Rows put, lineages and copies not counted.
+    pub rows_put: u64,
+    /// Rows deleted.
+    pub rows_deleted: u64,
+    /// Children touched.
+    pub touches: u64,
+    /// `v0_` copies written or deleted.
+    pub copies: u64,
+    /// Children of deleted nodes that were marked, adopted or detached.
+    pub child_actions: u64,
+    /// Nodes that the handler has deleted.
+    pub nodes_deleted: u64,
+}
+
+impl std::ops::AddAssign for Tally {
+    fn add_assign(&mut self, other: Self) {
+        self.rounds += other.rounds;
+        self.rows_put += other.rows_put;
+        self.rows_deleted += other.rows_deleted;
+        self.touches += other.touches;
+        self.copies += other.copies;
+        self.child_actions += other.child_actions;
+        self.nodes_deleted += other.nodes_deleted;
+    }
+}

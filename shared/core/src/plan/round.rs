@@ -1,0 +1,452 @@
+//! A round of placings: it reads, plans and writes for all nodes of a batch at once, each node's own steps in their order. Nodes
+//! whose parents moved meanwhile go into the next round.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::child_action::Child;
+use super::step::{Facts, Failure, Need, Plan, PlanReport, Read, Step};
+use super::{Context, PlaceInput, PlacePlan, Placing, Problem, Rule, Settle, Straggler, place};
+use crate::keys::{DEPTH_MAX, Id, ItemKey, NodeRef};
+use crate::model::{BaseNode, Deletion, Placement, Stored, key_of};
+use crate::request::Write;
+
+/// One round.
+#[derive(Debug)]
+pub struct Round<'a> {
+    context: Context<'a>,
+    placings: BTreeMap<NodeRef, Placing>,
+    /// The base records of the nodes; `None` where there is none, or it can't be understood.
+    bases: BTreeMap<NodeRef, Option<BaseNode>>,
+    read: Read,
+    planned: Vec<Planned>,
+    /// Which node each write of the step under way is for, and whether it puts.
+    owners: BTreeMap<ItemKey, (usize, bool)>,
+    stragglers: Vec<(Child, NodeRef, Deletion)>,
+    end: RoundEnd<'a>,
+    state: State,
+    report: PlanReport,
+}
+
+/// What a round comes to.
+#[derive(Debug, Default)]
+pub struct RoundEnd<'a> {
+    /// Nodes to place again: their parents aren't any more where their plans took them to be.
+    pub again: BTreeMap<NodeRef, Placing>,
+    /// Nodes whose records have to be delivered again.
+    pub failed: BTreeSet<NodeRef>,
+    /// Nodes whose parents have been deleted, each with what it does about that.
+    pub stragglers: Vec<(NodeRef, Straggler<'a>)>,
+}
+
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum State {
+    #[default]
+    Begin,
+    /// The nodes, their lineages and their likely parents' are read.
+    ReadingNodes,
+    /// The lineages of parents that the records didn't tell are read.
+    ReadingParents,
+    /// A step of all nodes that are still going is written.
+    Writing(Writing),
+    /// The parents' lineages are read again.
+    Confirming,
+    /// The base records of the stragglers' parents are read.
+    ReadingStragglersParents,
+}
+
+/// The steps of a placing, in their order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Writing {
+    Intent,
+    FirstRows,
+    SecondRows,
+    Settle,
+}
+
+/// A node with its plan.
+#[derive(Debug)]
+struct Planned {
+    node: NodeRef,
+    placing: Placing,
+    parent: Option<Parent>,
+    plan: PlacePlan,
+    /// How a step failed, if one did: the later ones are left out.
+    stopped: Option<Failure>,
+}
+
+/// The parent that a plan was made for.
+#[derive(Debug)]
+struct Parent {
+    node: NodeRef,
+    /// Where it stood, as the plan used it.
+    used: Option<Placement>,
+    /// Where it stood, as it was read.
+    read: Option<Placement>,
+}
+
+impl<'a> Round<'a> {
+    /// A round of these nodes.
+    #[must_use]
+    pub fn new(context: Context<'a>, placings: BTreeMap<NodeRef, Placing>) -> Self {
+        let mut report = PlanReport::default();
+        report.tally.rounds = 1;
+        Self {
+            context,
+            placings,
+            bases: BTreeMap::new(),
+            read: Read::default(),
+            planned: Vec::new(),
+            owners: BTreeMap::new(),
+            stragglers: Vec::new(),
+            end: RoundEnd::default(),
+            state: State::Begin,
+            report,
+        }
+    }
+
+    fn lineage_key(&self, node: &NodeRef) -> ItemKey {
+        self.context.schema().lineage_key(node)
+    }
+
+    fn note(&mut self, key: ItemKey, reason: impl Into<String>, unreadable: bool) {
+        self.report.problems.push(Problem { key, reason: reason.into(), unreadable });
+    }
+
+    /// Each node, its lineage, and its parent's: at once, where the record told the parent right.
+    fn nodes(&self) -> BTreeSet<ItemKey> {
+        let schema = self.context.schema();
+        let mut keys = BTreeSet::new();
+        for (node, placing) in &self.placings {
+            keys.insert(schema.node_key(node));
+            keys.insert(schema.lineage_key(node));
+            keys.extend(placing.likely_parent.iter().map(|p| schema.lineage_key(&node.sibling(p.clone()))));
+        }
+        keys
+    }
+
+    /// Takes the nodes' base records. Returns the lineages of parents that weren't read with them.
+    fn take_nodes(&mut self, read: Read) -> BTreeSet<ItemKey> {
+        self.read = read;
+        let asked = self.nodes();
+        for node in self.placings.keys().cloned().collect::<Vec<_>>() {
+            match self.base(&node) {
+                Ok(base) => _ = self.bases.insert(node, base),
+                Err(_) => _ = self.end.failed.insert(node),
+            }
+        }
+        let parents = self.bases.iter().filter_map(|(node, base)| Some(node.sibling(base.as_ref()?.parent.clone()?)));
+        parents.map(|parent| self.lineage_key(&parent)).filter(|key| !asked.contains(key)).collect()
+    }
+
+    /// A node's base record; `None` where there is none, or it can't be understood.
+    fn base(&mut self, node: &NodeRef) -> Result<Option<BaseNode>, Failure> {
+        let schema = self.context.schema();
+        let key = schema.node_key(node);
+        let Some(item) = self.read.item(&key)? else { return Ok(None) };
+        match BaseNode::read(item.clone(), node, schema) {
+            Ok(base) => Ok(Some(base)),
+            Err(unreadable) => {
+                self.note(key, format!("this base record counts as not there: {unreadable}"), true);
+                Ok(None)
+            }
+        }
+    }
+
+    /// Plans every node that was read, parents before children, so that a child uses its parent's planned lineage.
+    fn plan(&mut self) {
+        let parents: BTreeMap<NodeRef, Option<NodeRef>> = self
+            .bases
+            .iter()
+            .map(|(node, base)| (node.clone(), base.as_ref().and_then(|b| b.parent.clone()).map(|id| node.sibling(id))))
+            .collect();
+        let mut placed: BTreeMap<NodeRef, Option<Placement>> = BTreeMap::new();
+        for node in parents_first(&parents) {
+            match self.plan_one(node, parents.get(node).and_then(Option::as_ref), &placed) {
+                Ok(one) => {
+                    placed.insert(node.clone(), one.plan.placed.clone());
+                    self.planned.push(one);
+                }
+                Err(_) => _ = self.end.failed.insert(node.clone()),
+            }
+        }
+    }
+
+    fn plan_one(
+        &mut self,
+        node: &NodeRef,
+        parent: Option<&NodeRef>,
+        placed: &BTreeMap<NodeRef, Option<Placement>>,
+    ) -> Result<Planned, Failure> {
+        let placing = self.placings.get(node).cloned().unwrap_or_default();
+        let base = self.bases.get(node).cloned().flatten();
+        let stored = self.stored(node)?;
+        let parent = match parent.filter(|parent| *parent != node) {
+            None => None,
+            Some(parent) => {
+                let read = self.stored(parent)?.lineage().map(|lineage| lineage.placement.clone());
+                let used = placed.get(parent).cloned().unwrap_or_else(|| read.clone());
+                Some(Parent { node: parent.clone(), used, read })
+            }
+        };
+        let input = PlaceInput {
+            node,
+            base: base.as_ref(),
+            stored: &stored,
+            parent: parent.as_ref().and_then(|p| p.used.as_ref()),
+            only_touched: placing.only_touched,
+        };
+        let plan = place(&input, self.context.settings, self.context.rules);
+        if let (Some(base), Some(placement)) = (&base, &plan.placed) {
+            self.note_impossible(node, base, placement, parent.as_ref().and_then(|p| p.used.as_ref()));
+        }
+        Ok(Planned { node: node.clone(), placing, parent, plan, stopped: None })
+    }
+
+    /// Notes which rows a node doesn't have, and why.
+    fn note_impossible(&mut self, node: &NodeRef, base: &BaseNode, placement: &Placement, parent: Option<&Placement>) {
+        let schema = self.context.schema();
+        let key = schema.node_key(node);
+        if base.parent.as_ref() == Some(&node.id) {
+            self.note(key.clone(), "the node is its own parent; it has no ancestors until it gets another", false);
+        } else if parent.is_some_and(|p| p.ancestors.contains(&node.id)) {
+            let reason = "the node is below itself; give one of the nodes on the way another parent";
+            self.note(key.clone(), reason, false);
+        } else if parent.is_some_and(|p| p.ancestors.len() == DEPTH_MAX) {
+            let reason = "the node is deeper than 98 levels; it has rows under its nearest 98 ancestors only";
+            self.note(key.clone(), reason, false);
+        }
+        if let Some(Err(error)) = placement.path_key(node).map(|path| schema.sort_key(&path)) {
+            self.note(key, format!("the node has no path row: {error}"), false);
+        }
+    }
+
+    /// What stands in the place of a node's lineage. What a newer version of the handler has written is left to that version.
+    fn stored(&mut self, node: &NodeRef) -> Result<Stored, Failure> {
+        let key = self.lineage_key(node);
+        let stored = Stored::read(self.read.item(&key)?, self.context.schema());
+        if let Err(newer) = stored.check_format() {
+            self.note(key, newer.to_string(), false);
+            return Err(Failure::Again);
+        }
+        Ok(stored)
+    }
+
+    /// The next step that has something to write; then the parents are confirmed.
+    fn write_from(&mut self, mut step: Writing) -> Step<RoundEnd<'a>> {
+        loop {
+            let writes = self.writes(step);
+            if !writes.is_empty() {
+                self.state = State::Writing(step);
+                return Step::Write(writes);
+            }
+            match step.next() {
+                Some(next) => step = next,
+                None => return self.confirm(),
+            }
+        }
+    }
+
+    fn writes(&mut self, step: Writing) -> Vec<Write> {
+        let puts = (step == Writing::FirstRows) == self.context.rules.keeps(Rule::PutFirst);
+        let schema = self.context.schema();
+        self.owners.clear();
+        let mut writes = Vec::new();
+        for (position, one) in self.planned.iter_mut().enumerate().filter(|(_, one)| one.stopped.is_none()) {
+            let lineage = schema.lineage_key(&one.node);
+            let of_one: Vec<Write> = match step {
+                Writing::Intent => {
+                    one.plan.intent.take().map(|item| Write::Put { key: lineage, item }).into_iter().collect()
+                }
+                Writing::FirstRows | Writing::SecondRows if puts => std::mem::take(&mut one.plan.puts)
+                    .into_iter()
+                    .filter_map(|item| Some(Write::Put { key: key_of(&item, schema)?, item }))
+                    .collect(),
+                Writing::FirstRows | Writing::SecondRows => {
+                    std::mem::take(&mut one.plan.deletes).into_iter().map(Write::Delete).collect()
+                }
+                Writing::Settle => match std::mem::take(&mut one.plan.settle) {
+                    Settle::Keep => Vec::new(),
+                    Settle::Write(item) => vec![Write::Put { key: lineage, item }],
+                    Settle::Delete => vec![Write::Delete(lineage)],
+                },
+            };
+            for write in of_one {
+                self.owners.insert(write.key().clone(), (position, matches!(write, Write::Put { .. })));
+                writes.push(write);
+            }
+        }
+        writes
+    }
+
+    fn written(&mut self, step: Writing, failed: BTreeMap<ItemKey, Failure>) -> Step<RoundEnd<'a>> {
+        if matches!(step, Writing::FirstRows | Writing::SecondRows) {
+            for (_, is_put) in self.owners.iter().filter(|(key, _)| !failed.contains_key(key)).map(|(_, owner)| owner) {
+                let tally = &mut self.report.tally;
+                *(if *is_put { &mut tally.rows_put } else { &mut tally.rows_deleted }) += 1;
+            }
+        }
+        for (key, failure) in failed {
+            // A row that the table refuses is left out, and the rest goes on; without its lineage a node can't.
+            if (failure == Failure::Again || step == Writing::Intent)
+                && let Some(one) = self.owners.get(&key).and_then(|&(position, _)| self.planned.get_mut(position))
+            {
+                one.stopped = Some(failure);
+            }
+        }
+        match step.next() {
+            Some(next) => self.write_from(next),
+            None => self.confirm(),
+        }
+    }
+
+    /// Reads the parents again. A node that is being deleted stays where it stands, wherever its parent is.
+    fn confirm(&mut self) -> Step<RoundEnd<'a>> {
+        let again = self.planned.iter().filter(|one| one.stopped == Some(Failure::Again));
+        self.end.failed.extend(again.map(|one| one.node.clone()));
+        if !self.context.rules.keeps(Rule::Confirm) {
+            return self.finish();
+        }
+        let keys: BTreeSet<ItemKey> = self.confirmed().map(|(_, parent, _)| self.lineage_key(&parent.node)).collect();
+        self.state = State::Confirming;
+        Need::keys(keys).into()
+    }
+
+    fn confirmed(&self) -> impl Iterator<Item = (&Planned, &Parent, &BaseNode)> {
+        let placed = self.planned.iter().filter(|one| one.stopped.is_none() && one.plan.placed.is_some());
+        placed.filter_map(|one| {
+            let base = self.bases.get(&one.node)?.as_ref().filter(|base| base.deleting.is_none())?;
+            Some((one, one.parent.as_ref()?, base))
+        })
+    }
+
+    /// Nodes whose parents aren't any more where their plans took them to be are placed again. A node whose parent has been deleted
+    /// is a straggler, if the API has put it under that parent; another client's waits for its parent, as orphans do.
+    fn confirm_with(&mut self, read: Read) -> Step<RoundEnd<'a>> {
+        self.read = read;
+        let rules = self.context.rules;
+        let (mut again, mut failed, mut stragglers) = (BTreeMap::new(), BTreeSet::new(), Vec::new());
+        for (one, parent, base) in self.confirmed() {
+            let Ok(now) = self.confirmed_lineage(&parent.node) else {
+                failed.insert(one.node.clone());
+                continue;
+            };
+            let used = if rules.keeps(Rule::ConfirmAgainstUsed) { &parent.used } else { &parent.read };
+            let placed = now.lineage().map(|lineage| &lineage.placement);
+            if self.seen_by_children(used.as_ref()) != self.seen_by_children(placed) {
+                let placing = Placing { likely_parent: Some(parent.node.id.clone()), ..one.placing.clone() };
+                again.insert(one.node.clone(), placing);
+            } else if let Stored::Tombstone(deletion) = now
+                && (base.is_under(&parent.node.id) || !rules.keeps(Rule::TombstoneUnder))
+            {
+                let child = Child { node: one.node.clone(), base: base.clone() };
+                stragglers.push((child, parent.node.clone(), deletion));
+            }
+        }
+        self.end.again = again;
+        self.end.failed.extend(failed);
+        self.stragglers = stragglers;
+        if self.stragglers.is_empty() {
+            return self.finish();
+        }
+        self.state = State::ReadingStragglersParents;
+        let schema = self.context.schema();
+        Need::keys(self.stragglers.iter().map(|(_, parent, _)| schema.node_key(parent))).into()
+    }
+
+    fn confirmed_lineage(&self, parent: &NodeRef) -> Result<Stored, Failure> {
+        Ok(Stored::read(self.read.item(&self.lineage_key(parent))?, self.context.schema()))
+    }
+
+    /// What a child's placement depends on: whether its parent has a lineage, and what that says.
+    fn seen_by_children<'p>(&self, parent: Option<&'p Placement>) -> (bool, &'p [Id], &'p [String]) {
+        let rules = self.context.rules;
+        let counts_path = self.context.settings.path_rows && rules.keeps(Rule::ConfirmPath);
+        (
+            parent.is_some() && rules.keeps(Rule::ConfirmPresence),
+            parent.map_or(&[], |p| &p.ancestors),
+            parent.filter(|_| counts_path).map_or(&[], |p| &p.path),
+        )
+    }
+
+    /// A parent that is there again has a lineage on its way, and that touches its orphans.
+    fn take_stragglers(&mut self, read: &Read) -> Step<RoundEnd<'a>> {
+        for (child, parent, deletion) in std::mem::take(&mut self.stragglers) {
+            match read.item(&self.context.schema().node_key(&parent)) {
+                Ok(Some(_)) if self.context.rules.keeps(Rule::TombstoneGone) => {}
+                Ok(_) => {
+                    let node = child.node.clone();
+                    self.end.stragglers.push((node, Straggler::new(self.context, child, deletion)));
+                }
+                Err(_) => _ = self.end.failed.insert(child.node),
+            }
+        }
+        self.finish()
+    }
+
+    fn finish(&mut self) -> Step<RoundEnd<'a>> {
+        Step::Done(std::mem::take(&mut self.end))
+    }
+}
+
+impl Writing {
+    fn next(self) -> Option<Self> {
+        match self {
+            Self::Intent => Some(Self::FirstRows),
+            Self::FirstRows => Some(Self::SecondRows),
+            Self::SecondRows => Some(Self::Settle),
+            Self::Settle => None,
+        }
+    }
+}
+
+impl<'a> Plan for Round<'a> {
+    type Done = RoundEnd<'a>;
+
+    fn next(&mut self, facts: Facts) -> Result<Step<RoundEnd<'a>>, Failure> {
+        match std::mem::take(&mut self.state) {
+            State::Begin => {
+                self.state = State::ReadingNodes;
+                Ok(Need::keys(self.nodes()).into())
+            }
+            State::ReadingNodes => {
+                let parents = self.take_nodes(facts.read()?);
+                if !parents.is_empty() {
+                    self.state = State::ReadingParents;
+                    return Ok(Need::keys(parents).into());
+                }
+                self.plan();
+                Ok(self.write_from(Writing::Intent))
+            }
+            State::ReadingParents => {
+                self.read.extend(facts.read()?);
+                self.plan();
+                Ok(self.write_from(Writing::Intent))
+            }
+            State::Writing(step) => Ok(self.written(step, facts.written()?)),
+            State::Confirming => Ok(self.confirm_with(facts.read()?)),
+            State::ReadingStragglersParents => Ok(self.take_stragglers(&facts.read()?)),
+        }
+    }
+
+    fn take_report(&mut self) -> PlanReport {
+        std::mem::take(&mut self.report)
+    }
+}
+
+/// The nodes, each after its parent where that is among them; a cycle is opened somewhere.
+fn parents_first(parents: &BTreeMap<NodeRef, Option<NodeRef>>) -> Vec<&NodeRef> {
+    let mut seen = BTreeSet::new();
+    let mut order = Vec::with_capacity(parents.len());
+    for node in parents.keys() {
+        let mut way_up = Vec::new();
+        let mut next = Some(node);
+        while let Some(at) = next
+            && seen.insert(at)
+        {
+            way_up.push(at);
+            next = parents.get(at).and_then(|parent| parents.get_key_value(parent.as_ref()?)).map(|(key, _)| key);
+        }
+        order.extend(way_up.into_iter().rev());
+    }
+    order
+}

@@ -1,0 +1,393 @@
+//! The writing function as a client sees it: every call, its answers and its errors, served as it is under Lambda and locally.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use api_writer::{Moment, Shared, Source, State, router};
+use axum::body::Body;
+use axum::http::{Request, Response};
+use http_body_util::BodyExt;
+use sapwood_core::keys::{Names, Schema, Tenant};
+use sapwood_core::model::{Settings, text};
+use sapwood_http::caller::Caller;
+use sapwood_http::serve::{Options, service};
+use sapwood_tests::fixture::Fixture;
+use sapwood_tests::oracle::Oracle;
+use serde_json::{Value, json};
+use tower::ServiceExt;
+
+struct Answer {
+    status: u16,
+    head: Response<()>,
+    body: Value,
+}
+
+impl Answer {
+    fn header(&self, name: &str) -> &str {
+        self.head.headers().get(name).map_or("", |value| value.to_str().unwrap())
+    }
+
+    /// The last word of a problem's type.
+    fn problem(&self) -> (u16, &str) {
+        (self.status, self.body["type"].as_str().and_then(|kind| kind.rsplit(':').next()).unwrap_or(""))
+    }
+}
+
+/// A fixture, and a source of times and names that never says the same twice.
+struct Api {
+    fixture: Fixture,
+    revisions_mutable: bool,
+    ticks: Arc<AtomicU64>,
+}
+
+impl Api {
+    fn new() -> Self {
+        Self { fixture: Fixture::default(), revisions_mutable: false, ticks: Arc::default() }
+    }
+
+    fn source(&self) -> Source {
+        let (now, name) = (self.ticks.clone(), self.ticks.clone());
+        let tick = |ticks: &AtomicU64| ticks.fetch_add(1, Ordering::Relaxed);
+        let at = move || {
+            let tick = tick(&now);
+            Moment { at: format!("2026-01-01T00:00:00.{tick:03}Z"), seconds: 1_000_000 + tick }
+        };
+        Source::new(at, move || format!("made-{}", tick(&name)))
+    }
+
+    async fn send_as(&self, caller: Caller, call: &str, headers: &[(&str, &str)], body: impl Into<Body>) -> Answer {
+        let (method, target) = call.split_once(' ').unwrap();
+        let table = self.fixture.table().clone();
+        let shared = Shared {
+            settings: self.fixture.settings().clone(),
+            revisions_mutable: self.revisions_mutable,
+            source: self.source(),
+        };
+        let state = State::new(move |_| table.clone(), shared);
+        let mut request = Request::builder().method(method).uri(target);
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let mut request = request.body(body.into()).unwrap();
+        request.extensions_mut().insert(caller);
+        let response = service(router(state), Options::default()).oneshot(request).await.unwrap();
+        let (parts, body) = response.into_parts();
+        let bytes = body.collect().await.unwrap().to_bytes();
+        let body = if bytes.is_empty() { Value::Null } else { serde_json::from_slice(&bytes).unwrap() };
+        Answer { status: parts.status.as_u16(), head: Response::from_parts(parts, ()), body }
+    }
+
+    async fn send(&self, call: &str, headers: &[(&str, &str)], body: &Value) -> Answer {
+        let media = if call.starts_with("PATCH") { "application/merge-patch+json" } else { "application/json" };
+        let mut all = vec![("content-type", media)];
+        all.extend(headers);
+        let body = if body.is_null() { Body::empty() } else { Body::from(body.to_string()) };
+        self.send_as(Caller { name: "anna".to_owned(), tenant: None }, call, &all, body).await
+    }
+
+    /// Sends something that must come out so.
+    async fn ok(&self, status: u16, call: &str, body: Value) -> Answer {
+        let answer = self.send(call, &[], &body).await;
+        assert_eq!(answer.status, status, "{call}: {}", answer.body);
+        answer
+    }
+}
+
+#[tokio::test]
+async fn a_node_is_created_replaced_patched_moved_and_deleted() {
+    let api = Api::new();
+    let created = api.ok(201, "POST /nodes", json!({ "id": "C#7", "attributes": { "name": "seven" } })).await;
+    assert_eq!(created.header("location"), "/nodes/C~237");
+    assert_eq!(created.body["id"], "C#7");
+    assert_eq!(created.body["created_by"], "anna");
+    let made = api.ok(201, "POST /nodes", json!({ "parent": "C#7", "segment": "first" })).await;
+    let id = made.body["id"].as_str().unwrap().to_owned();
+    assert!(id.starts_with("made-"));
+    assert_eq!(made.header("location"), format!("/nodes/{id}"));
+    assert_eq!((&made.body["parent"], &made.body["segment"]), (&json!("C#7"), &json!("first")));
+    let put = json!({ "parent": null, "attributes": { "digits": 1, "set": { "$set": ["a"] } } });
+    assert_eq!(api.ok(201, "PUT /nodes/x", put.clone()).await.header("location"), "/nodes/x");
+    let replaced = api.ok(200, "PUT /nodes/x", put).await;
+    assert_eq!(replaced.header("location"), "");
+    let patch = json!({ "parent": "C#7", "attributes": { "digits": null, "more": [null, { "a": 1 }] } });
+    let patched = api.ok(200, "PATCH /nodes/x", patch).await;
+    assert_eq!(patched.body["attributes"], json!({ "set": { "$set": ["a"] }, "more": [null, { "a": 1 }] }));
+    assert_ne!(patched.header("etag"), replaced.header("etag"));
+    let rooted = api.ok(200, "PATCH /nodes/x", json!({ "parent": null })).await;
+    assert_eq!(rooted.body.get("parent"), None);
+    let deleted = api.ok(204, "DELETE /nodes/x", Value::Null).await;
+    assert_eq!(deleted.body, Value::Null);
+    assert_eq!(api.send("DELETE /nodes/x", &[], &Value::Null).await.problem(), (404, "not-found"));
+}
+
+#[tokio::test]
+async fn numbers_keep_38_digits() {
+    let api = Api::new();
+    let digits = "12345678901234567890.123456789012345678";
+    let body = format!("{{\"parent\":null,\"attributes\":{{\"n\":{digits}}}}}");
+    let caller = Caller { name: "anna".to_owned(), tenant: None };
+    let answer = api.send_as(caller, "PUT /nodes/a", &[("content-type", "application/json")], body).await;
+    assert_eq!(answer.status, 201);
+    let stored = api.fixture.table().0.lock().unwrap().contents();
+    let item = &stored[&("a".to_owned(), "NODE".to_owned())];
+    assert_eq!(item["n"], sapwood_core::model::AttributeValue::N(digits.to_owned()));
+}
+
+#[tokio::test]
+async fn what_is_refused_says_why() {
+    let mut api = Api::new();
+    api.ok(201, "POST /nodes", json!({ "id": "a" })).await;
+    api.ok(201, "POST /nodes", json!({ "id": "b", "parent": "a" })).await;
+    api.fixture.settle();
+    let long = "x".repeat(1_015);
+    for (call, body, wanted, field) in [
+        ("POST /nodes", json!({ "id": "a" }), (409, "exists"), "id"),
+        ("POST /nodes", json!({ "parent": "nowhere" }), (422, "parent-missing"), "parent"),
+        ("POST /nodes", json!({ "id": "" }), (422, "bad-key"), "id"),
+        ("POST /nodes", json!({ "id": long }), (422, "bad-key"), "id"),
+        ("POST /nodes", json!({ "id": 1 }), (400, "bad-json"), "id"),
+        ("POST /nodes", json!({ "what": 1 }), (400, "bad-json"), "what"),
+        ("POST /nodes", json!({ "attributes": { "_rev": 1 } }), (422, "reserved-name"), "attributes._rev"),
+        ("POST /nodes", json!({ "attributes": { "PK": 1 } }), (422, "reserved-name"), "attributes.PK"),
+        ("POST /nodes", json!({ "attributes": { "t": "x".repeat(420_000) } }), (422, "item-too-large"), "attributes"),
+        ("POST /nodes", json!({ "attributes": { "s": { "$set": [] } } }), (422, "bad-value"), "attributes.s.$set"),
+        ("POST /nodes", json!({ "attributes": { "t": "x".repeat(1_100_000) } }), (413, "body-too-large"), ""),
+        ("PUT /nodes/c", json!({ "attributes": {} }), (400, "bad-json"), "parent"),
+        ("PATCH /nodes/a", json!({ "id": "c" }), (400, "bad-json"), "id"),
+        ("PATCH /nodes/a", json!({ "parent": "b" }), (409, "cycle"), "parent"),
+        ("PATCH /nodes/a", json!({ "parent": "a" }), (409, "cycle"), "parent"),
+        ("PATCH /nodes/nowhere", json!({}), (404, "not-found"), ""),
+        ("DELETE /nodes/a", Value::Null, (409, "has-children"), "children"),
+        ("DELETE /nodes/a?children=kill", Value::Null, (400, "bad-parameter"), "children"),
+        ("DELETE /nodes/a?child=1", Value::Null, (400, "bad-parameter"), "child"),
+        ("DELETE /nodes/a?revisions=delete", Value::Null, (403, "revisions-kept"), "revisions"),
+        ("PUT /nodes/a/revisions/T/1", json!({ "attributes": {} }), (403, "revisions-kept"), ""),
+        ("DELETE /nodes/a/revisions/T/1", Value::Null, (403, "revisions-kept"), ""),
+        ("DELETE /nodes/a/revisions/T/0", Value::Null, (404, "not-found"), "version"),
+        ("POST /nodes/a/revisions/T", json!({}), (400, "bad-json"), "attributes"),
+        ("POST /batch", json!({ "operations": [] }), (400, "bad-json"), "operations"),
+        ("GET /operations/none", Value::Null, (404, "not-found"), ""),
+        ("POST /nodes/a", json!({}), (405, "method-not-allowed"), ""),
+    ] {
+        let answer = api.send(call, &[], &body).await;
+        assert_eq!(answer.problem(), wanted, "{call} {}", answer.body["detail"]);
+        assert_eq!(answer.body["field"].as_str().unwrap_or(""), field, "{call}: {}", answer.body["detail"]);
+        assert_eq!(answer.header("content-type"), "application/problem+json");
+    }
+    let caller = || Caller { name: "anna".to_owned(), tenant: None };
+    for (call, media, body, status) in [
+        ("PATCH /nodes/a", "application/json", "{}", 415),
+        ("POST /nodes", "text/plain", "{}", 415),
+        ("POST /nodes", "application/json", "{", 400),
+        ("POST /nodes", "application/json", "", 400),
+    ] {
+        assert_eq!(
+            api.send_as(caller(), call, &[("content-type", media)], body).await.status,
+            status,
+            "{call} {media}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn preconditions_hold_on_every_write() {
+    let mut api = Api::new();
+    api.revisions_mutable = true;
+    let first = api.ok(201, "PUT /nodes/a", json!({ "parent": null, "attributes": { "n": 1 } })).await;
+    let tag = first.header("etag").to_owned();
+    let revision = api.ok(201, "POST /nodes/a/revisions/T", json!({ "attributes": {} })).await;
+    let revision_tag = revision.header("etag").to_owned();
+    let put = json!({ "parent": null });
+    for (call, body, name, value) in [
+        ("PUT /nodes/a", put.clone(), "if-none-match", "*"),
+        ("PUT /nodes/a", put.clone(), "if-match", "\"other\""),
+        ("PUT /nodes/b", put.clone(), "if-match", "*"),
+        ("POST /nodes", json!({}), "if-match", "*"),
+        ("POST /nodes", json!({ "id": "a" }), "if-none-match", "*"),
+        ("PATCH /nodes/a", json!({}), "if-match", "\"other\""),
+        ("DELETE /nodes/a", Value::Null, "if-match", "\"other\""),
+        ("POST /nodes/a/revisions/T", json!({ "attributes": {} }), "if-match", "*"),
+        ("PUT /nodes/a/revisions/T/1", json!({ "attributes": {} }), "if-match", "\"other\""),
+        ("DELETE /nodes/a/revisions/T/1", Value::Null, "if-none-match", "*"),
+    ] {
+        let answer = api.send(call, &[(name, value)], &body).await;
+        assert_eq!(answer.problem(), (412, "precondition-failed"), "{call} {name}: {}", answer.body);
+        assert_eq!(answer.body["field"], name, "{call}");
+    }
+    let changed = api.send("PATCH /nodes/a", &[("if-match", &tag)], &json!({ "attributes": { "n": 2 } })).await;
+    assert_eq!(changed.status, 200);
+    assert_eq!(api.send("DELETE /nodes/a", &[("if-match", &tag)], &Value::Null).await.status, 412);
+    assert_eq!(api.send("PUT /nodes/b", &[("if-none-match", "*")], &put).await.status, 201);
+    let amend = json!({ "attributes": { "m": 1 } });
+    assert_eq!(api.send("PUT /nodes/a/revisions/T/1", &[("if-match", &revision_tag)], &amend).await.status, 200);
+    let now = changed.header("etag");
+    assert_eq!(api.send("DELETE /nodes/a", &[("if-match", now)], &Value::Null).await.status, 204);
+}
+
+#[tokio::test]
+async fn revisions_are_appended_and_changed_where_that_is_allowed() {
+    let mut api = Api::new();
+    let call = "POST /nodes/ORDER~231/revisions/Audit~23wheel-2";
+    let first = api.ok(201, call, json!({ "attributes": { "parent": "any name" } })).await;
+    assert_eq!(first.header("location"), "/nodes/ORDER~231/revisions/Audit~23wheel-2/1");
+    assert_eq!((&first.body["version"], &first.body["topic"]), (&json!(1), &json!("Audit#wheel-2")));
+    assert_eq!(api.ok(201, call, json!({ "attributes": {} })).await.body["version"], 2);
+    api.revisions_mutable = true;
+    let one = "/nodes/ORDER~231/revisions/Audit~23wheel-2/1";
+    let amended = api.ok(200, &format!("PUT {one}"), json!({ "attributes": { "n": 1 } })).await;
+    assert_eq!(amended.body["created_at"], first.body["created_at"]);
+    api.ok(204, &format!("DELETE {one}"), Value::Null).await;
+    api.ok(404, &format!("DELETE {one}"), Value::Null).await;
+    api.ok(404, &format!("PUT {one}"), json!({ "attributes": {} })).await;
+}
+
+#[tokio::test]
+async fn a_batch_is_done_in_order_each_on_its_own() {
+    let mut api = Api::new();
+    api.revisions_mutable = true;
+    let operations = json!({ "operations": [
+        { "put": { "id": "p", "parent": null } },
+        { "put": { "id": "c", "parent": "p", "attributes": { "n": 1 } } },
+        { "put": { "parent": "c" } },
+        { "put": { "id": "lost", "parent": "nowhere" } },
+        { "patch": { "id": "c", "attributes": { "n": 2 } } },
+        { "put": { "id": "odd", "parent": null, "attributes": { "_x": 1 } } },
+        { "revision": { "id": "c", "topic": "T", "attributes": {} } },
+        { "delete": { "id": "p", "children": "delete", "revisions": "delete" } },
+        { "put": { "id": "p", "parent": null } },
+        { "delete": { "id": "nobody" } },
+    ] });
+    let results = api.ok(200, "POST /batch", operations).await.body;
+    let statuses: Vec<u64> =
+        results["results"].as_array().unwrap().iter().map(|result| result["status"].as_u64().unwrap()).collect();
+    assert_eq!(statuses, [201, 201, 201, 422, 200, 422, 201, 202, 409, 404]);
+    let result = |at: usize| &results["results"][at];
+    assert_eq!(result(1)["location"], "/nodes/c");
+    assert!(result(1)["etag"].is_string());
+    assert_eq!(result(4)["body"]["attributes"]["n"], 2);
+    assert_eq!(result(6)["body"]["version"], 1);
+    assert_eq!(result(5)["problem"]["field"], "attributes._x");
+    assert_eq!(result(3)["problem"]["status"], 422);
+    assert!(result(7)["location"].as_str().unwrap().starts_with("/operations/made-"));
+}
+
+#[tokio::test]
+async fn a_deletion_of_a_subtree_answers_with_an_operation_that_can_be_asked() {
+    let mut api = Api::new();
+    api.ok(201, "POST /nodes", json!({ "id": "a" })).await;
+    api.ok(201, "POST /nodes", json!({ "id": "b", "parent": "a" })).await;
+    api.fixture.settle();
+    let begun = api.ok(202, "DELETE /nodes/a?children=delete", Value::Null).await;
+    let place = begun.header("location").to_owned();
+    assert_eq!(
+        (&begun.body["status"], &begun.body["mode"], &begun.body["node"]),
+        (&json!("running"), &json!("delete"), &json!("a"))
+    );
+    let asked = api.ok(200, &format!("GET {place}"), Value::Null).await;
+    assert_eq!(asked.body, begun.body);
+    api.ok(409, "PATCH /nodes/a", json!({ "attributes": { "n": 1 } })).await;
+    api.ok(409, "POST /nodes", json!({ "parent": "a" })).await;
+}
+
+#[tokio::test]
+async fn the_same_key_and_body_give_the_same_answer_and_do_it_once() {
+    let api = Api::new();
+    let key = [("idempotency-key", "one")];
+    let body = json!({ "attributes": { "n": 1 } });
+    let first = api.send("POST /nodes", &key, &body).await;
+    assert_eq!(first.status, 201);
+    let again = api.send("POST /nodes", &key, &body).await;
+    assert_eq!((again.status, &again.body), (201, &first.body));
+    for name in ["location", "etag"] {
+        assert_eq!(again.header(name), first.header(name));
+    }
+    let other = api.send("POST /nodes", &key, &json!({})).await;
+    assert_eq!(other.problem(), (422, "idempotency-mismatch"));
+    let elsewhere = api.send("POST /nodes/a/revisions/T", &key, &body).await;
+    assert_eq!(elsewhere.problem(), (422, "idempotency-mismatch"));
+    let caller = Caller { name: "bert".to_owned(), tenant: None };
+    let headers = [("content-type", "application/json"), key[0]];
+    let his = api.send_as(caller, "POST /nodes", &headers, body.to_string()).await;
+    assert_eq!(his.status, 201);
+    assert_ne!(his.body["id"], first.body["id"], "another caller's key");
+    let key = [("idempotency-key", "two")];
+    for _ in 0..2 {
+        let revision = api.send("POST /nodes/a/revisions/T", &key, &body).await;
+        assert_eq!((revision.status, &revision.body["version"]), (201, &json!(1)));
+    }
+    // What was refused may come again with the same key.
+    let key = [("idempotency-key", "three")];
+    let orphan = json!({ "id": "c", "parent": "p" });
+    assert_eq!(api.send("POST /nodes", &key, &orphan).await.status, 422);
+    api.ok(201, "POST /nodes", json!({ "id": "p" })).await;
+    assert_eq!(api.send("POST /nodes", &key, &orphan).await.status, 201);
+}
+
+#[tokio::test]
+async fn a_batch_with_a_key_is_done_once_even_where_it_was_cut_in_the_middle() {
+    let api = Api::new();
+    let key = [("idempotency-key", "one")];
+    let revision = json!({ "revision": { "id": "a", "topic": "T", "attributes": {} } });
+    let body = json!({ "operations": [revision, revision, { "put": { "parent": null } }] });
+    let first = api.send("POST /batch", &key, &body).await;
+    assert_eq!(first.status, 200);
+    // As if the function had died before it could keep the answer as a whole.
+    let memory = api.fixture.table().0.clone();
+    let whole = memory.lock().unwrap().contents().into_iter().find(|((pk, _), item)| {
+        pk.starts_with("IDEMPOTENCY#") && matches!(item.get("_answer"), Some(sapwood_core::model::AttributeValue::B(answer)) if answer.starts_with(b"{\"results\""))
+    });
+    let ((pk, sk), _) = whole.unwrap();
+    memory.lock().unwrap().write(&sapwood_core::keys::ItemKey::new(pk, sk), None);
+    let again = api.send("POST /batch", &key, &body).await;
+    assert_eq!((again.status, &again.body), (200, &first.body));
+    assert_eq!(api.send("POST /batch", &key, &body).await.body, first.body);
+    assert_eq!(api.ok(201, "POST /nodes/a/revisions/T", json!({ "attributes": {} })).await.body["version"], 3);
+}
+
+#[tokio::test]
+async fn an_answer_is_held_until_the_rows_are_right_or_the_time_is_up() {
+    let mut api = Api::new();
+    let wait = [("prefer", "wait=1")];
+    let early = api.send("PUT /nodes/a", &wait, &json!({ "parent": null })).await;
+    assert_eq!((early.status, early.header("preference-applied")), (202, "wait=1"));
+    assert_eq!(early.body["id"], "a");
+    assert_eq!(api.ok(200, "PATCH /nodes/a", json!({})).await.header("preference-applied"), "");
+    api.fixture.settle();
+    let same = api.send("PATCH /nodes/a", &wait, &json!({})).await;
+    assert_eq!((same.status, same.header("preference-applied")), (200, "wait=1"));
+    let late = api.send("POST /nodes/a/revisions/T", &wait, &json!({ "attributes": {} })).await;
+    assert_eq!(late.status, 202);
+    let batch = json!({ "operations": [{ "patch": { "id": "a" } }] });
+    assert_eq!(api.send("POST /batch", &wait, &batch).await.status, 200);
+}
+
+#[tokio::test]
+async fn a_tenant_reaches_nothing_of_another() {
+    let settings = Settings { schema: Schema::new(Names::default(), true).unwrap(), ..Settings::default() };
+    let api = Api {
+        fixture: Fixture::new(settings, Oracle { tenants: true, ..Oracle::default() }),
+        revisions_mutable: true,
+        ticks: Arc::default(),
+    };
+    let send = async |tenant: &str, call: &str, headers: &[(&str, &str)], body: Value| {
+        let caller = Caller { name: "anna".to_owned(), tenant: Some(Tenant::new(tenant).unwrap()) };
+        let media = if call.starts_with("PATCH") { "application/merge-patch+json" } else { "application/json" };
+        let mut all = vec![("content-type", media)];
+        all.extend(headers);
+        api.send_as(caller, call, &all, if body.is_null() { String::new() } else { body.to_string() }).await.status
+    };
+    let key = [("idempotency-key", "one")];
+    assert_eq!(send("x", "POST /nodes", &key, json!({ "id": "a" })).await, 201);
+    assert_eq!(send("y", "POST /nodes", &key, json!({ "id": "b" })).await, 201, "a key of another tenant's");
+    assert_eq!(send("y", "PATCH /nodes/a", &[], json!({})).await, 404);
+    assert_eq!(send("y", "DELETE /nodes/a", &[], Value::Null).await, 404);
+    for parent in ["a", "TENANT#x#a"] {
+        assert_eq!(send("y", "POST /nodes", &[], json!({ "parent": parent })).await, 422);
+        let batch = json!({ "operations": [{ "put": { "id": "c", "parent": parent } }] });
+        assert_eq!(send("y", "POST /batch", &[], batch).await, 200);
+    }
+    let contents = api.fixture.table().0.lock().unwrap().contents();
+    let bases: Vec<&str> = contents.keys().filter(|(_, sk)| sk == "NODE").map(|(pk, _)| pk.as_str()).collect();
+    assert_eq!(bases, ["TENANT#x#a", "TENANT#y#b"]);
+    assert_eq!(contents[&("TENANT#x#a".to_owned(), "NODE".to_owned())]["_created_by"], text("anna"));
+}

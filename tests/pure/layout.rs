@@ -1,0 +1,203 @@
+//! What the compiler and clippy can't hold of the layout (CONTRIBUTING.md), read off the files: manifests, and where a key may
+//! be spelt. The walls between crates are their manifests; `clippy.toml` lists what only the edges may call.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The crates from the bottom up. A crate depends on those of the rows above its own, and on none beside it.
+const LAYERS: [&[&str]; 8] = [
+    &["sapwood-keys", "sapwood-telemetry"],
+    &["sapwood-core"],
+    &["sapwood-table"],
+    &["sapwood-engine", "sapwood-local"],
+    &["sapwood-http"],
+    &["api-reader", "api-writer", "stream-handler"],
+    &["sapwood-tests"],
+    &["sapwood-cli"],
+];
+
+/// All that the pure crates depend on. A runtime, an SDK or a source of randomness would have to be added here.
+const PURE: [(&str, &[&str]); 2] =
+    [("sapwood-keys", &["jiff", "thiserror"]), ("sapwood-core", &["sapwood-keys", "serde_dynamo", "thiserror"])];
+
+/// Sort keys and partition keys as a whole, and how others begin or contain them.
+const WHOLE_KEYS: [&str; 7] = ["NODE", "LINEAGE", "CASCADE", "METADATA", "ROOTS", "ORPHANS", "OPERATION"];
+const PARTS_OF_KEYS: [&str; 10] =
+    ["NODE#", "PATH#", "ROOT#", "ORPHAN#", "ORPHANS#", "OPERATION#", "IDEMPOTENCY#", "TENANT#", "METADATA#", "v0_"];
+
+/// The only home of keys.
+const KEYS: &str = "shared/core/src/keys/";
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+fn read(path: impl AsRef<Path>) -> String {
+    let path = root().join(path);
+    fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// The directories of the workspace's crates.
+fn members() -> Vec<String> {
+    let manifest = read("Cargo.toml");
+    let members = manifest.split_once("members = [").unwrap().1.split_once(']').unwrap().0;
+    members.split(',').map(|member| member.trim().trim_matches('"').to_owned()).filter(|m| !m.is_empty()).collect()
+}
+
+/// Every Rust file below a directory, by its path from the workspace, with its text.
+fn sources(directory: &str) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    let mut left = vec![root().join(directory)];
+    while let Some(path) = left.pop() {
+        if path.is_dir() {
+            left.extend(fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            let name = path.strip_prefix(root()).unwrap().to_str().unwrap().to_owned();
+            found.push((name, fs::read_to_string(&path).unwrap()));
+        }
+    }
+    assert!(!found.is_empty(), "{directory} has no Rust files");
+    found.sort();
+    found
+}
+
+/// The files that are shipped, up to their unit tests.
+fn product() -> Vec<(String, String)> {
+    let crates = members().into_iter().filter(|directory| !directory.starts_with("tests"));
+    let files = crates.flat_map(|directory| sources(&format!("{directory}/src")));
+    let shipped = files.filter(|(path, _)| !path.contains("/tests/") && !path.ends_with("/tests.rs"));
+    shipped.map(|(path, text)| (path, text.split("#[cfg(test)]\nmod tests {").next().unwrap().to_owned())).collect()
+}
+
+fn none(broken: Vec<String>) {
+    assert!(broken.is_empty(), "\n{}", broken.join("\n"));
+}
+
+/// The lines of a section of a manifest.
+fn section<'a>(manifest: &'a str, name: &str) -> impl Iterator<Item = &'a str> {
+    let lines = manifest.lines().skip_while(move |line| *line != format!("[{name}]"));
+    lines.skip(1).take_while(|line| !line.starts_with('['))
+}
+
+/// What a crate depends on, tests aside. Manifests here have one section of them, a line each.
+fn dependencies(manifest: &str) -> BTreeSet<&str> {
+    section(manifest, "dependencies")
+        .filter_map(|line| line.split(['.', ' ']).next().filter(|n| !n.is_empty()))
+        .collect()
+}
+
+fn name(manifest: &str) -> &str {
+    section(manifest, "package").find_map(|line| line.strip_prefix("name = ")).unwrap().trim_matches('"')
+}
+
+/// Dependencies on crates of ours that aren't below.
+fn wrong_directions(manifest: &str) -> Vec<String> {
+    let layer_of: BTreeMap<&str, usize> =
+        LAYERS.iter().enumerate().flat_map(|(layer, names)| names.iter().map(move |name| (*name, layer))).collect();
+    let own = name(manifest);
+    let Some(layer) = layer_of.get(own) else { return vec![format!("{own}: say in LAYERS where it belongs")] };
+    let above = |dependency: &&str| layer_of.get(dependency).is_some_and(|other| other >= layer);
+    dependencies(manifest).into_iter().filter(above).map(|other| format!("{own} depends on {other}")).collect()
+}
+
+#[test]
+fn crates_depend_on_those_below_them_and_functions_not_on_one_another() {
+    let bad = "[package]\nname = \"api-reader\"\n\n[dependencies]\napi-writer.workspace = true\nserde = \"1\"\n";
+    assert_eq!(wrong_directions(bad), ["api-reader depends on api-writer"]);
+    let manifests = members().into_iter().filter(|directory| !directory.starts_with("tests/"));
+    none(manifests.flat_map(|directory| wrong_directions(&read(format!("{directory}/Cargo.toml")))).collect());
+}
+
+#[test]
+fn the_pure_crates_are_synchronous_and_have_no_runtime_sdk_clock_or_randomness() {
+    for (crate_name, allowed) in PURE {
+        let directory = crate_name.replacen("sapwood-", "shared/", 1);
+        assert_eq!(dependencies(&read(format!("{directory}/Cargo.toml"))), allowed.iter().copied().collect());
+        // Clippy holds the clock and the environment of the standard library, unless it is told not to.
+        let impure = ["async ", ".await", "Instant", "SystemTime", "std::env", "allow(clippy::disallowed_methods"];
+        let code = |text: &str| -> String {
+            text.lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n")
+        };
+        let named = sources(&format!("{directory}/src")).into_iter().flat_map(|(path, text)| {
+            let code = code(&text);
+            let named = impure.into_iter().filter(move |word| code.contains(word));
+            named.map(move |word| format!("{path} names {word}"))
+        });
+        none(named.collect());
+    }
+}
+
+#[test]
+fn every_crate_is_a_member_and_inherits_the_workspaces_lints() {
+    let members = members();
+    for kind in ["shared", "functions", "infra", "tests"] {
+        for entry in fs::read_dir(root().join(kind)).unwrap().map(|entry| entry.unwrap().path()) {
+            let directory = format!("{kind}/{}", entry.file_name().unwrap().to_str().unwrap());
+            assert!(!entry.join("Cargo.toml").is_file() || members.contains(&directory), "{directory} is no member");
+        }
+    }
+    for member in members {
+        let manifest = read(format!("{member}/Cargo.toml"));
+        assert_eq!(section(&manifest, "lints").next(), Some("workspace = true"), "{member}");
+    }
+}
+
+#[test]
+fn a_library_whose_tests_are_switched_off_has_none() {
+    for member in members() {
+        let manifest = read(format!("{member}/Cargo.toml"));
+        let is_off = |what: &str| section(&manifest, "lib").any(|line| line == format!("{what} = false"));
+        let (no_tests, no_doctests) = (is_off("test"), is_off("doctest"));
+        for (path, text) in sources(&format!("{member}/src")) {
+            assert!(!no_tests || !(text.contains("#[test]") || text.contains("#[tokio::test")), "{path} has a test");
+            let fences = text.lines().filter(|line| matches!(line.trim(), "/// ```" | "//! ```"));
+            assert!(!no_doctests || fences.count() == 0, "{path} has a doctest");
+        }
+    }
+}
+
+#[test]
+fn the_sdk_is_named_in_one_file_of_the_product_and_in_those_that_run_an_engine() {
+    let names_it = product().into_iter().filter(|(_, text)| text.contains("aws_sdk_dynamodb"));
+    let files: Vec<String> = names_it.map(|(path, _)| path).collect();
+    assert_eq!(files, ["shared/table/src/dynamodb.rs", "infra/local/src/endpoint.rs", "infra/local/src/stream.rs"]);
+}
+
+/// Literals of one line that spell a key, or a part of one. What is between backticks is text for a reader.
+fn spelt_keys(text: &str) -> Vec<&str> {
+    let is_key = |literal: &str| {
+        let quoted_for_readers = literal.split('`').skip(1).step_by(2).map(str::len).sum::<usize>() > 0;
+        let whole = literal.split(['"', '\\']).any(|word| WHOLE_KEYS.contains(&word));
+        !quoted_for_readers && (whole || PARTS_OF_KEYS.iter().any(|part| literal.contains(part)))
+    };
+    let code = text.lines().filter(|line| !line.trim_start().starts_with("//"));
+    code.filter(|line| {
+        let line = line.split(" // ").next().unwrap().replace("\\\"", "\\").replace("'\"'", "");
+        line.split('"').skip(1).step_by(2).any(is_key)
+    })
+    .collect()
+}
+
+#[test]
+fn no_key_is_spelt_outside_of_keys() {
+    for bad in [
+        "let sk = \"NODE\";",
+        "format!(\"PATH#{segment}\")",
+        "let copy = r#\"v0_Audit\"#;",
+        "let bytes = b\"LINEAGE\";",
+        "let pk = format!(\"TENANT#{tenant}#ROOTS\");",
+        "\"aws … {\\\"S\\\": \\\"NODE\\\"}\"",
+    ] {
+        assert_eq!(spelt_keys(bad), [bad]);
+    }
+    assert_eq!(
+        spelt_keys("say(\"`v0_` is the newest\")\n// \"NODE\"\nlet a = (\"NODE_SORT_KEY\", '\"', \"the node\");"),
+        [""; 0]
+    );
+    let spelt = product().into_iter().filter(|(path, _)| !path.starts_with(KEYS)).flat_map(|(path, text)| {
+        let lines: Vec<String> = spelt_keys(&text).into_iter().map(|line| format!("{path}: {}", line.trim())).collect();
+        lines
+    });
+    none(spelt.collect());
+}

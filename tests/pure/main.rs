@@ -1,0 +1,19 @@
+//! The suites that run on the simulated table alone, or on nothing but text.
+#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::disallowed_methods)]
+
+mod api_reader;
+mod api_writer;
+mod filter;
+mod fixtures;
+mod interleavings;
+mod layout;
+mod moves;
+mod mutants;
+mod queries_of_the_api;
+mod seed_composite_keys_pattern;
+mod seed_composite_sort_key_locations;
+mod seed_customer_order_item;
+mod seed_hierarchy_path_and_replication;
+mod seed_sort_keys_version_control;
+mod simulation;
+mod writes;

@@ -1,0 +1,11 @@
+//! The reads of the HTTP API, on rows that the real fan-out has written: what each answers, how it is paged, and how many
+//! requests it takes.
+
+mod support;
+
+mod histories;
+mod lists;
+mod pages;
+mod paths;
+mod status;
+mod trees;

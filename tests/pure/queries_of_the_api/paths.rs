@@ -1,0 +1,150 @@
+//! Subtrees by path, as in the seed composite-sort-key-locations.
+
+use sapwood_core::model::text;
+use sapwood_engine::query::{AtPath, ReadError, Within};
+use sapwood_tests::fixture::Fixture;
+
+use super::support::*;
+
+fn within(path: &str, max_depth: Option<usize>, from: Option<&str>, to: Option<&str>) -> Within {
+    let segments = path.split('/').filter(|segment| !segment.is_empty()).map(str::to_owned).collect();
+    Within::new(segments, max_depth, from.map(str::to_owned), to.map(str::to_owned)).unwrap()
+}
+
+fn drawn(found: &[AtPath]) -> Vec<String> {
+    found.iter().map(|at| at.path.join("/")).collect()
+}
+
+/// USA over states over cities over zip codes, by explicit segments, and shops with ids alone.
+fn locations() -> Fixture {
+    let mut fixture = Fixture::default();
+    fixture.put_node("USA", None, &[]);
+    let mut add = |id: &str, parent: &str, segment: &str| {
+        fixture.put_node(id, Some(parent), &[("segment", text(segment)), ("name", text(segment))]);
+    };
+    add("ne", "USA", "NE");
+    add("omaha", "ne", "OMAHA");
+    add("omaha2", "ne", "OMAHA2");
+    add("odd", "ne", "OMAHA#2!");
+    for zip in ["68099", "68100", "68118", "68199", "681990", "68200"] {
+        add(&format!("z{zip}"), "omaha", zip);
+    }
+    add("z1", "omaha2", "68118");
+    add("ny", "USA", "NY");
+    fixture.put_node("shop-1", Some("z68118"), &[]);
+    fixture.put_node("shop-2", Some("z68199"), &[]);
+    // Two of one name, each with something below.
+    fixture.put_node("twin-a", Some("ny"), &[("segment", text("TWIN"))]);
+    fixture.put_node("twin-b", Some("ny"), &[("segment", text("TWIN"))]);
+    fixture.put_node("below-a", Some("twin-a"), &[]);
+    fixture.put_node("below-b", Some("twin-b"), &[]);
+    fixture.settle();
+    fixture
+}
+
+#[test]
+fn a_path_is_one_query_at_any_level() {
+    let fixture = locations();
+    for (path, max_depth, from, to, wanted) in [
+        ("NY", None, None, None, "NY NY/TWIN NY/TWIN NY/TWIN/below-a NY/TWIN/below-b"),
+        ("NY/TWIN", Some(0), None, None, "NY/TWIN NY/TWIN"),
+        ("NE/OMAHA", Some(0), None, None, "NE/OMAHA"),
+        ("NE/OMAHA2", None, None, None, "NE/OMAHA2 NE/OMAHA2/68118"),
+        ("NE/OMAHA#2!", None, None, None, "NE/OMAHA#2!"),
+        ("NE/OMAHA", None, Some("68199"), None, "NE/OMAHA/68199 NE/OMAHA/68199/shop-2 NE/OMAHA/681990 NE/OMAHA/68200"),
+        ("NE/OMAHA", None, None, Some("68100"), "NE/OMAHA/68099 NE/OMAHA/68100"),
+        (
+            "NE/OMAHA",
+            None,
+            Some("68100"),
+            Some("68199"),
+            "NE/OMAHA/68100 NE/OMAHA/68118 NE/OMAHA/68118/shop-1 NE/OMAHA/68199 NE/OMAHA/68199/shop-2",
+        ),
+        ("NE/OMAHA", Some(1), Some("68100"), Some("68199"), "NE/OMAHA/68100 NE/OMAHA/68118 NE/OMAHA/68199"),
+        ("NE/OMAHA", None, Some("7"), Some("8"), ""),
+        ("NE/OMAHA/68118/shop-1", None, None, None, "NE/OMAHA/68118/shop-1"),
+        ("", Some(1), None, None, "NE NY"),
+        ("", Some(1), Some("NF"), None, "NY"),
+        ("NO", None, None, None, ""),
+        ("OMAHA", None, None, None, ""),
+    ] {
+        let asked = within(path, max_depth, from, to);
+        let (page, usage) = counted(&fixture, async |r| r.paths(&node("USA"), &asked, &want()).await.unwrap());
+        assert_eq!(drawn(&page.items).join(" "), wanted, "{asked:?}");
+        assert_eq!(usage.requests, 1 + u64::from(wanted.is_empty()), "{asked:?}");
+        for limit in 1..=6 {
+            let paged = all_pages(limit, |want| read(&fixture, async |r| r.paths(&node("USA"), &asked, want).await));
+            assert_eq!(paged, page.items, "{asked:?} by {limit}");
+        }
+    }
+    let all = read(&fixture, async |r| r.paths(&node("USA"), &within("", None, None, None), &want()).await.unwrap());
+    assert_eq!(all.items.len(), fixture.query_begins_with("USA", "PATH#").len());
+}
+
+#[test]
+fn a_node_at_a_path_says_who_it_is() {
+    let fixture = locations();
+    let asked = within("NE/OMAHA/68118", None, None, None);
+    let page = read(&fixture, async |r| r.paths(&node("USA"), &asked, &fields(&["name"])).await.unwrap());
+    let said: Vec<_> = page
+        .items
+        .iter()
+        .map(|at| (at.id.as_str(), at.parent.as_ref().unwrap().as_str(), at.attributes.len()))
+        .collect();
+    assert_eq!(said, [("z68118", "omaha", 1), ("shop-1", "z68118", 0)]);
+}
+
+#[test]
+fn what_is_too_deep_is_jumped_over_not_read() {
+    let mut fixture = Fixture::default();
+    fixture.put_node("D", None, &[]);
+    for top in ["a", "b", "c"] {
+        fixture.put_node(top, Some("D"), &[]);
+        for n in 0..2_500 {
+            fixture.put_node(&format!("{top}{n:04}"), Some(top), &[]);
+        }
+    }
+    fixture.settle();
+    let asked = within("", Some(1), None, None);
+    for limit in [1, 2, 3, 100] {
+        let paged = all_pages(limit, |want| {
+            let (page, usage) = counted(&fixture, async |r| r.paths(&node("D"), &asked, want).await);
+            assert!(usage.requests <= 4, "{} calls", usage.requests);
+            page
+        });
+        assert_eq!(drawn(&paged), ["a", "b", "c"]);
+    }
+}
+
+#[test]
+fn a_path_below_an_id_that_is_not_there_is_absent_unless_orphans_hang_there() {
+    let mut fixture = locations();
+    fixture.put_node("orphan", Some("gone"), &[]);
+    fixture.settle();
+    let at = |root: &str, path: &str| {
+        read(&fixture, async |r| r.paths(&node(root), &within(path, None, None, None), &want()).await)
+    };
+    assert!(matches!(at("nothing", "NE"), Err(ReadError::Absent { .. })));
+    assert_eq!(drawn(&at("gone", "orphan").unwrap().items), ["orphan"]);
+    assert!(at("gone", "other").is_err());
+    assert_eq!(at("USA", "other").unwrap().items, []);
+}
+
+#[test]
+fn paths_that_make_no_sense_are_refused_by_the_parameter() {
+    let refused = |path: &[&str], max_depth, from: Option<&str>, to: Option<&str>| {
+        let segments = path.iter().map(|&segment| segment.to_owned()).collect();
+        match Within::new(segments, max_depth, from.map(str::to_owned), to.map(str::to_owned)) {
+            Err(ReadError::Parameter { parameter, .. }) => parameter,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(refused(&["NE"], None, Some("b"), Some("a")), "to");
+    assert_eq!(refused(&["NE"], Some(0), Some("a"), None), "max_depth");
+    assert_eq!(refused(&[], Some(0), None, None), "max_depth");
+    let fixture = locations();
+    let at = |within: &Within| read(&fixture, async |r| r.paths(&node("USA"), within, &want()).await);
+    let long = Within::new(vec!["#".repeat(500)], None, None, None).unwrap();
+    assert!(matches!(at(&long), Err(ReadError::Key { parameter: "path", .. })));
+    assert!(matches!(at(&within("NE", None, Some(""), None)), Err(ReadError::Key { parameter: "from", .. })));
+}

@@ -1,0 +1,181 @@
+//! A table that counts requests and round trips, and the calls that the tests make.
+
+use std::future::Future;
+use std::pin::pin;
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Waker};
+
+use sapwood_core::keys::{Id, ItemKey, NodeRef, Schema};
+use sapwood_core::model::{AttributeValue, Item, Lineage, Placement, Settings, number, text};
+use sapwood_engine::write::{Content, Patch, Request, Stamp, ValueChange, WriteError, Writer, Written};
+use sapwood_table::{Action, Client, RetryPolicy};
+use sapwood_tests::intercept::Intercept;
+use sapwood_tests::memory::MemoryTable;
+use sapwood_tests::round_trips::RoundTrips;
+
+/// A table whose requests are answered at the next poll, so that the polls of a future are its round trips.
+pub(crate) type CountedTable = Intercept<MemoryTable, RoundTrips>;
+
+/// Always tries again, at once.
+pub(crate) struct Patient;
+
+impl RetryPolicy for Patient {
+    async fn wait(&self, _attempt: u32) -> bool {
+        true
+    }
+}
+
+/// What a call took.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Took {
+    pub(crate) round_trips: usize,
+    pub(crate) reads: usize,
+    pub(crate) writes: usize,
+}
+
+/// Runs a future to its end; how often it was polled before.
+pub(crate) fn run<F: Future>(future: F) -> (usize, F::Output) {
+    let mut future = pin!(future);
+    let mut context = Context::from_waker(Waker::noop());
+    for polls in 0..100_000 {
+        if let Poll::Ready(output) = future.as_mut().poll(&mut context) {
+            return (polls, output);
+        }
+    }
+    panic!("it doesn't end");
+}
+
+#[derive(Default)]
+pub(crate) struct Fixture {
+    pub(crate) table: CountedTable,
+    pub(crate) settings: Settings,
+    pub(crate) transactions: Mutex<Vec<Vec<Action>>>,
+    next: Mutex<u64>,
+}
+
+pub(crate) fn id(text: &str) -> Id {
+    Id::new(text).unwrap()
+}
+
+pub(crate) fn node(text: &str) -> NodeRef {
+    id(text).into()
+}
+
+pub(crate) fn under(parent: Option<&str>, attributes: &[(&str, AttributeValue)]) -> Content {
+    let attributes = attributes.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
+    Content { parent: parent.map(id), segment: None, attributes }
+}
+
+pub(crate) fn moved(parent: Option<&str>) -> Patch {
+    Patch { parent: Some(parent.map(id)), ..Patch::default() }
+}
+
+pub(crate) fn changed(changes: &[(&str, ValueChange)]) -> Patch {
+    let attributes = changes.iter().map(|(name, change)| ((*name).to_owned(), change.clone())).collect();
+    Patch { attributes, ..Patch::default() }
+}
+
+pub(crate) type Writes<'a> = Writer<'a, CountedTable, Patient>;
+
+impl Fixture {
+    /// A stamp that no other has.
+    pub(crate) fn stamp(&self) -> Stamp {
+        let mut next = self.next.lock().unwrap();
+        *next += 1;
+        let at = format!("2026-01-01T00:00:00.{:03}Z", *next % 1_000);
+        Stamp { at, seconds: 1_000_000, by: "anna".to_owned(), token: format!("write {next}") }
+    }
+
+    /// Runs something with a writer; what it took, too.
+    pub(crate) fn counted<R>(&self, call: impl AsyncFnOnce(&Writes<'_>, &Stamp) -> R) -> (Took, R) {
+        let session = Client::new(&self.table, &Patient, &self.settings.schema);
+        let writer = Writer::new(&session, &self.settings);
+        let stamp = self.stamp();
+        let (round_trips, result) = run(call(&writer, &stamp));
+        let counted = self.table.observer.take();
+        let took = Took { round_trips, reads: counted.reads, writes: counted.writes() };
+        self.transactions.lock().unwrap().extend(counted.transactions);
+        (took, result)
+    }
+
+    pub(crate) fn write<R>(&self, call: impl AsyncFnOnce(&Writes<'_>, &Stamp) -> R) -> R {
+        self.counted(call).1
+    }
+
+    pub(crate) fn create(&self, of: &str, content: &Content) -> Result<Written, WriteError> {
+        self.write(async |writer, stamp| writer.create(&node(of), false, content, &Request::new(stamp)).await)
+    }
+
+    pub(crate) fn replace(&self, of: &str, content: &Content) -> Result<Written, WriteError> {
+        self.write(async |writer, stamp| writer.replace(&node(of), content, &Request::new(stamp)).await)
+    }
+
+    pub(crate) fn patch(&self, of: &str, patch: &Patch) -> Result<Written, WriteError> {
+        self.write(async |writer, stamp| writer.patch(&node(of), patch, &Request::new(stamp)).await)
+    }
+
+    /// Puts a tree of nodes by the API, parents first: `("b", "a")` is b under a, `("a", "")` a root.
+    pub(crate) fn tree(&self, nodes: &[(&str, &str)]) {
+        for (of, parent) in nodes {
+            self.create(of, &under(Some(*parent).filter(|parent| !parent.is_empty()), &[])).unwrap();
+        }
+    }
+
+    /// What another client writes.
+    pub(crate) fn foreign(&self, of: &str, attributes: &[(&str, AttributeValue)]) {
+        let key = Schema::default().node_key(&node(of));
+        let mut item = bare(&key);
+        item.extend(attributes.iter().map(|(name, value)| ((*name).to_owned(), value.clone())));
+        self.memory().lock().unwrap().write(&key, Some(item));
+    }
+
+    /// What the stream does: each node gets its lineage, and a row under each of its ancestors.
+    pub(crate) fn place_all(&self) {
+        let mut memory = self.memory().lock().unwrap();
+        let contents = memory.contents();
+        let parent = |of: &str| match contents.get(&(of.to_owned(), "NODE".to_owned()))?.get("parent")? {
+            AttributeValue::S(parent) => Some(parent.clone()),
+            _ => None,
+        };
+        for (of, _) in contents.keys().filter(|(_, sk)| sk == "NODE") {
+            let mut ancestors: Vec<Id> = Vec::new();
+            let mut next = parent(of);
+            while let Some(above) = next.filter(|above| above != of && !ancestors.contains(&id(above))) {
+                next = parent(&above);
+                ancestors.push(id(&above));
+            }
+            for (position, ancestor) in ancestors.iter().take(98).enumerate() {
+                let key = ItemKey::new(ancestor.as_str(), format!("NODE#{:04}#{of}", position + 1));
+                memory.write(&key, Some(bare(&key)));
+            }
+            let placement = Placement { root: ancestors.is_empty(), ancestors, ..Placement::default() };
+            let lineage = Lineage { placement, ..Lineage::default() };
+            let key = Schema::default().lineage_key(&node(of));
+            memory.write(&key, Some(lineage.item(&node(of), &Schema::default())));
+        }
+    }
+
+    pub(crate) fn item(&self, pk: &str, sk: &str) -> Option<Item> {
+        self.memory().lock().unwrap().get(&ItemKey::new(pk, sk)).cloned()
+    }
+
+    pub(crate) fn base(&self, of: &str) -> Option<Item> {
+        self.item(of, "NODE")
+    }
+
+    pub(crate) fn parent(&self, of: &str) -> Option<AttributeValue> {
+        self.base(of).unwrap().get("parent").cloned()
+    }
+
+    pub(crate) fn memory(&self) -> &Arc<Mutex<sapwood_tests::memory::Memory>> {
+        &self.table.table.0
+    }
+}
+
+fn bare(key: &ItemKey) -> Item {
+    Item::from([("PK".to_owned(), text(&key.pk)), ("SK".to_owned(), text(&key.sk))])
+}
+
+pub(crate) fn n(value: usize) -> AttributeValue {
+    number(value)
+}

@@ -1,0 +1,108 @@
+//! A table between a test and another table: it tells an observer of every request.
+
+use std::pin::Pin;
+
+use sapwood_core::keys::ItemKey;
+use sapwood_core::model::Item;
+use sapwood_table::{
+    Action, Condition, Found, Page, Query, ReadOptions, Reply, Table, TableError, Transacted, Update, Write,
+};
+
+/// A request to a table, as its observer sees it.
+#[derive(Clone, Copy, Debug)]
+pub enum Request<'a> {
+    /// BatchGetItem of these keys.
+    BatchGet(&'a [ItemKey]),
+    /// BatchWriteItem.
+    BatchWrite(&'a [Write]),
+    /// PutItem.
+    Put(&'a Item),
+    /// DeleteItem.
+    Delete(&'a ItemKey),
+    /// UpdateItem.
+    Update(&'a ItemKey),
+    /// TransactWriteItems.
+    Transact(&'a [Action]),
+    /// Query, one page.
+    Query(&'a Query),
+}
+
+impl Request<'_> {
+    /// The request's name in DynamoDB's API.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::BatchGet(_) => "BatchGetItem",
+            Self::BatchWrite(_) => "BatchWriteItem",
+            Self::Put(_) => "PutItem",
+            Self::Delete(_) => "DeleteItem",
+            Self::Update(_) => "UpdateItem",
+            Self::Transact(_) => "TransactWriteItems",
+            Self::Query(_) => "Query",
+        }
+    }
+
+    /// True for a request that only reads.
+    #[must_use]
+    pub fn is_read(&self) -> bool {
+        matches!(self, Self::BatchGet(_) | Self::Query(_))
+    }
+}
+
+/// What is done at each request.
+pub trait Observer: Send + Sync {
+    /// Called before the request is sent, which waits for it.
+    fn before(&self, request: &Request<'_>) -> impl Future<Output = ()> + Send;
+
+    /// Called after the request was answered.
+    fn after(&self, _request: &Request<'_>) {}
+}
+
+/// A table whose requests are observed.
+#[derive(Debug, Default)]
+pub struct Intercept<T, O> {
+    /// The table that answers.
+    pub table: T,
+    /// Who observes.
+    pub observer: O,
+}
+
+impl<T: Table, O: Observer> Intercept<T, O> {
+    /// The answer is boxed: the futures of the SDK are large.
+    async fn observed<V>(&self, request: Request<'_>, answer: Pin<Box<dyn Future<Output = V> + Send + '_>>) -> V {
+        self.observer.before(&request).await;
+        let answer = answer.await;
+        self.observer.after(&request);
+        answer
+    }
+}
+
+impl<T: Table, O: Observer> Table for Intercept<T, O> {
+    async fn read_many(&self, keys: &[ItemKey], options: &ReadOptions) -> Result<Reply<Found>, TableError> {
+        self.observed(Request::BatchGet(keys), Box::pin(self.table.read_many(keys, options))).await
+    }
+
+    async fn write_many(&self, writes: &[Write]) -> Result<Reply<Vec<Write>>, TableError> {
+        self.observed(Request::BatchWrite(writes), Box::pin(self.table.write_many(writes))).await
+    }
+
+    async fn put(&self, item: &Item, condition: &Condition) -> Result<Reply<bool>, TableError> {
+        self.observed(Request::Put(item), Box::pin(self.table.put(item, condition))).await
+    }
+
+    async fn delete(&self, key: &ItemKey, condition: &Condition) -> Result<Reply<bool>, TableError> {
+        self.observed(Request::Delete(key), Box::pin(self.table.delete(key, condition))).await
+    }
+
+    async fn update(&self, key: &ItemKey, update: &Update, condition: &Condition) -> Result<Reply<bool>, TableError> {
+        self.observed(Request::Update(key), Box::pin(self.table.update(key, update, condition))).await
+    }
+
+    async fn transact(&self, actions: &[Action]) -> Result<Reply<Transacted>, TableError> {
+        self.observed(Request::Transact(actions), Box::pin(self.table.transact(actions))).await
+    }
+
+    async fn query(&self, query: &Query) -> Result<Reply<Page>, TableError> {
+        self.observed(Request::Query(query), Box::pin(self.table.query(query))).await
+    }
+}

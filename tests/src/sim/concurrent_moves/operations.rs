@@ -1,0 +1,194 @@
+//! What the writers are asked for.
+
+use rand::RngExt;
+use rand::rngs::SmallRng;
+use rand::seq::IndexedRandom;
+use sapwood_core::keys::{Id, ItemKey, NodeRef, Schema};
+use sapwood_core::model::{AttributeValue, Item, Settings, text};
+use sapwood_core::plan::Rules;
+use sapwood_engine::write::{
+    Children, Content, Done, Limits, Patch, Request, Stamp, ValueChange, WriteError, Writer, Written,
+};
+use sapwood_table::{Action, Client, Condition, RetryPolicy, Table};
+
+use super::MoveProfile;
+use crate::memory::default_key;
+
+/// One operation.
+#[derive(Clone, Debug)]
+pub(super) enum Operation {
+    Create {
+        id: String,
+        is_made_id: bool,
+        parent: Option<String>,
+    },
+    Replace {
+        id: String,
+        parent: Option<String>,
+    },
+    /// A new parent, none, or the one there is; and perhaps another name.
+    Patch {
+        id: String,
+        parent: Option<Option<String>>,
+        name: bool,
+    },
+    Delete {
+        id: String,
+    },
+    Append {
+        id: String,
+    },
+}
+
+/// What it was answered.
+#[derive(Debug)]
+pub(super) enum Answer {
+    Written(Written),
+    Deleted,
+    Refused(WriteError),
+}
+
+/// What is there before, and what is asked for then.
+pub(super) struct Operations {
+    pub(super) before: Vec<(ItemKey, Item)>,
+    pub(super) operations: Vec<Operation>,
+}
+
+/// The attribute that every write changes.
+pub(super) const NAME: &str = "name";
+
+const IDS: [&str; 8] = ["a", "b", "c", "d", "e", "f", "g", "h"];
+
+/// The item that is put besides the operation of this number.
+pub(super) fn also_key(number: usize) -> ItemKey {
+    ItemKey::new("besides", format!("{number}"))
+}
+
+/// Whether something is put besides.
+pub(super) fn has_also(number: usize) -> bool {
+    number.is_multiple_of(3)
+}
+
+pub(super) fn token(number: usize) -> String {
+    format!("write {number}")
+}
+
+pub(super) fn operations(rng: &mut SmallRng, profile: &MoveProfile) -> Operations {
+    let ids = &IDS[..rng.random_range(3..=IDS.len())];
+    // Deep trees make more of a race than flat ones.
+    let is_deep = profile.moves_alone || rng.random_bool(0.6);
+    let there = if profile.moves_alone { ids.len() } else { rng.random_range(2..=ids.len()) };
+    let mut before = Vec::new();
+    for (position, id) in ids[..there].iter().enumerate() {
+        let above = if is_deep { position.saturating_sub(2)..position } else { 0..position };
+        let parent = ids[above].choose(rng).filter(|_| rng.random_ratio(9, 10));
+        before.push(record(id, parent.copied(), rng.random_bool(0.8)));
+    }
+    let deletes = rng.random_bool(0.5);
+    let count = rng.random_range(2..=profile.operations_max.max(2));
+    let mut names: Vec<String> = ids.iter().map(|id| (*id).to_owned()).collect();
+    let mut operations = Vec::new();
+    for number in 0..count {
+        let operation = if profile.moves_alone { a_move(rng, &names) } else { any(rng, &mut names, number, deletes) };
+        operations.push(operation);
+    }
+    Operations { before, operations }
+}
+
+/// A node as the API has written it, or as another client has.
+fn record(id: &str, parent: Option<&str>, is_ours: bool) -> (ItemKey, Item) {
+    let key = Schema::default().node_key(&node(id));
+    let mut item = Item::from([("PK".to_owned(), text(&key.pk)), ("SK".to_owned(), text(&key.sk))]);
+    item.insert(NAME.to_owned(), text("before"));
+    item.extend(parent.map(|parent| ("parent".to_owned(), text(parent))));
+    if is_ours {
+        item.insert("_rev".to_owned(), AttributeValue::N("1".to_owned()));
+        item.extend(parent.map(|parent| ("_under".to_owned(), text(parent))));
+    }
+    (default_key(&item).unwrap(), item)
+}
+
+fn a_move(rng: &mut SmallRng, names: &[String]) -> Operation {
+    let id = names.choose(rng).unwrap().clone();
+    Operation::Patch { id, parent: Some(names.choose(rng).cloned()), name: false }
+}
+
+fn any(rng: &mut SmallRng, names: &mut Vec<String>, number: usize, deletes: bool) -> Operation {
+    let id = names.choose(rng).unwrap().clone();
+    let other = names.choose(rng).unwrap().clone();
+    let parent = rng.random_ratio(9, 10).then(|| other.clone());
+    match rng.random_range(0..20) {
+        0 | 1 => Operation::Create { id, is_made_id: false, parent },
+        2 => {
+            let id = format!("made {number}");
+            names.push(id.clone());
+            Operation::Create { id, is_made_id: true, parent }
+        }
+        3 | 4 => Operation::Replace { id, parent },
+        5 | 6 if deletes => Operation::Delete { id },
+        7 | 8 => Operation::Patch { id, parent: None, name: true },
+        9 => Operation::Append { id: names[0].clone() },
+        _ => Operation::Patch { id, parent: Some(parent), name: rng.random_bool(0.5) },
+    }
+}
+
+fn node(id: &str) -> NodeRef {
+    Id::new(id).unwrap().into()
+}
+
+fn id(text: &str) -> Id {
+    Id::new(text).unwrap()
+}
+
+impl Operation {
+    pub(super) async fn run<T: Table, P: RetryPolicy>(
+        &self,
+        number: usize,
+        table: &T,
+        retry_policy: &P,
+        rules: Rules,
+    ) -> Answer {
+        let settings = Settings::default();
+        let session = Client::new(table, retry_policy, &settings.schema);
+        let limits = Limits { attempts_max: 12, revision_page_items_max: 2, ..Limits::default() };
+        let writer = Writer::new(&session, &settings).with(limits, rules);
+        let at = format!("2026-01-01T00:00:00.{number:03}Z");
+        let stamp = Stamp { at, seconds: 0, by: "simulation".to_owned(), token: token(number) };
+        let also = |_: &Done| {
+            let key = also_key(number);
+            let item = Item::from([("PK".to_owned(), text(&key.pk)), ("SK".to_owned(), text(&key.sk))]);
+            vec![Action::Put { key, item, condition: Condition::Absent }]
+        };
+        let mut request = Request::new(&stamp);
+        if has_also(number) {
+            request.also = Some(&also);
+        }
+        let name = text(token(number));
+        let content = |parent: &Option<String>| Content {
+            parent: parent.as_deref().map(id),
+            segment: None,
+            attributes: Item::from([(NAME.to_owned(), name.clone())]),
+        };
+        let written = match self {
+            Self::Create { id, is_made_id, parent } => {
+                writer.create(&node(id), *is_made_id, &content(parent), &request).await
+            }
+            Self::Replace { id, parent } => writer.replace(&node(id), &content(parent), &request).await,
+            Self::Patch { id: of, parent, name: is_named } => {
+                let mut patch = Patch { parent: parent.clone().map(|p| p.as_deref().map(id)), ..Patch::default() };
+                if *is_named {
+                    patch.attributes.insert(NAME.to_owned(), ValueChange::Set(name));
+                }
+                writer.patch(&node(of), &patch, &request).await
+            }
+            Self::Append { id } => writer.append(&node(id), "Audit", &content(&None).attributes, &request).await,
+            Self::Delete { id } => {
+                return match writer.delete(&node(id), Children::Restrict, false, "none", &request).await {
+                    Ok(_) => Answer::Deleted,
+                    Err(error) => Answer::Refused(error),
+                };
+            }
+        };
+        written.map_or_else(Answer::Refused, Answer::Written)
+    }
+}

@@ -1,0 +1,82 @@
+//! The contract of the HTTP API (docs/api.md, `/openapi.json`), call by call, over a port of this machine and as API Gateway
+//! hands requests to the functions. Both must be answered alike.
+
+mod deletes;
+mod events;
+mod headers;
+mod nodes;
+mod reads;
+mod refusals;
+mod revisions;
+mod support;
+mod tenants;
+mod values;
+
+/// Each case by each way to the API.
+macro_rules! by_every_way {
+    ($($file:ident { $($case:ident)* })*) => {
+        mod over_http {
+            $($(#[tokio::test(flavor = "multi_thread")]
+            async fn $case() {
+                super::$file::$case(sapwood_tests::serving::Way::Http).await;
+            })*)*
+        }
+
+        mod through_api_gateway {
+            $($(#[tokio::test(flavor = "multi_thread")]
+            async fn $case() {
+                super::$file::$case(sapwood_tests::serving::Way::Gateway).await;
+            })*)*
+        }
+    };
+}
+
+by_every_way! {
+    nodes {
+        a_node_is_created_read_replaced_patched_moved_and_deleted
+        a_node_without_an_id_gets_one
+        a_patch_leaves_what_it_does_not_name_as_it_is
+        a_write_that_waits_is_answered_when_its_rows_are_right
+        a_batch_is_done_in_order_each_on_its_own
+    }
+    deletes {
+        a_node_with_children_is_not_deleted_unless_it_is_said_what_becomes_of_them
+        a_subtree_is_deleted_by_an_operation
+        children_are_adopted
+        children_are_detached
+        revisions_stay_unless_they_are_to_go
+    }
+    revisions {
+        revisions_are_numbered_read_and_kept
+        a_deployment_may_allow_to_amend_and_remove_revisions
+        fifty_appends_at_once_give_fifty_consecutive_revisions
+        a_repeated_request_with_a_key_is_answered_alike_and_done_once
+    }
+    reads {
+        every_read_of_a_tree
+        every_read_by_path
+        lists_go_on_with_their_cursor_and_no_other
+        what_is_not_there_is_not_found
+    }
+    headers {
+        a_write_keeps_to_its_precondition
+        head_options_gzip_and_caching
+        the_reference_and_the_document_are_served
+    }
+    values {
+        any_json_comes_back_as_it_was_sent
+        what_foreign_clients_wrote_is_shown_and_kept
+        numbers_keep_their_digits
+    }
+    refusals {
+        every_refusal_has_its_status_and_says_where
+        no_answer_repeats_what_others_wrote
+    }
+    tenants {
+        nothing_in_a_request_reaches_another_tenant
+        a_caller_without_a_tenant_is_refused
+    }
+    events {
+        ids_of_every_kind_of_byte_are_reached_as_they_are_written
+    }
+}

@@ -1,0 +1,116 @@
+//! Creating, replacing, patching and moving nodes, one by one and in batches.
+
+use sapwood_tests::oracle::Oracle;
+use sapwood_tests::serving::Way;
+use serde_json::json;
+
+use super::support::{
+    delete, expect, get, ids, json as body_of, patch, post, put, read, refused, start, tree, waiting,
+};
+
+pub(crate) async fn a_node_is_created_read_replaced_patched_moved_and_deleted(way: Way) {
+    let serving = start(way).await;
+    let created =
+        expect(&serving, 201, &post("/nodes", &json!({"id": "ORDER#1", "attributes": {"total": 12.5}}))).await;
+    assert_eq!(created.header("location"), Some("/nodes/ORDER~231"));
+    let etag = created.header("etag").unwrap().to_owned();
+    let node = created.json();
+    assert_eq!((&node["id"], &node["attributes"]), (&json!("ORDER#1"), &json!({"total": 12.5})));
+    assert!(node.get("parent").is_none());
+    for own in ["created_at", "created_by", "updated_at", "updated_by"] {
+        assert!(node[own].is_string(), "{own}");
+    }
+    let again = expect(&serving, 200, &get("/nodes/ORDER~231")).await;
+    assert_eq!((again.json(), again.header("etag")), (node.clone(), Some(etag.as_str())));
+    assert_eq!(refused(&serving, 409, &post("/nodes", &json!({"id": "ORDER#1"}))).await.0, "exists");
+
+    expect(&serving, 201, &put("/nodes/shop", &json!({"parent": null}))).await;
+    let moved = body_of(&serving, 200, &patch("/nodes/ORDER~231", &json!({"parent": "shop"}))).await;
+    assert_eq!((&moved["parent"], &moved["attributes"]), (&json!("shop"), &json!({"total": 12.5})));
+    assert_eq!(moved["created_at"], node["created_at"]);
+    let replaced =
+        put("/nodes/ORDER~231", &json!({"parent": "shop", "segment": "first", "attributes": {"paid": true}}));
+    let replaced = body_of(&serving, 200, &waiting(replaced)).await;
+    assert_eq!((&replaced["segment"], &replaced["attributes"]), (&json!("first"), &json!({"paid": true})));
+    assert_eq!(replaced["created_at"], node["created_at"]);
+    assert_eq!(ids(&read(&serving, "/nodes/shop/children").await), ["ORDER#1"]);
+
+    let root =
+        body_of(&serving, 200, &waiting(patch("/nodes/ORDER~231", &json!({"parent": null, "segment": null})))).await;
+    assert!(root.get("parent").is_none() && root.get("segment").is_none());
+    assert_eq!(ids(&read(&serving, "/nodes/shop/children").await), [""; 0]);
+    assert_eq!(ids(&read(&serving, "/roots").await), ["ORDER#1", "shop"]);
+
+    expect(&serving, 204, &delete("/nodes/ORDER~231")).await;
+    expect(&serving, 404, &get("/nodes/ORDER~231")).await;
+    expect(&serving, 404, &delete("/nodes/ORDER~231")).await;
+    serving.running.settle().await;
+    serving.running.assert_right(&Oracle::default()).await;
+}
+
+pub(crate) async fn a_node_without_an_id_gets_one(way: Way) {
+    let serving = start(way).await;
+    let created = expect(&serving, 201, &post("/nodes", &json!({}))).await;
+    let id = created.json()["id"].as_str().unwrap().to_owned();
+    assert_eq!(id.len(), 36);
+    assert_eq!(created.header("location"), Some(format!("/nodes/{id}").as_str()));
+    let child = body_of(&serving, 201, &post("/nodes", &json!({"parent": id, "attributes": {}}))).await;
+    assert_eq!(child["parent"], id.as_str());
+    assert_ne!(child["id"], id.as_str());
+}
+
+pub(crate) async fn a_patch_leaves_what_it_does_not_name_as_it_is(way: Way) {
+    let serving = start(way).await;
+    let attributes =
+        json!({"name": "V", "sizes": {"width": 1, "depth": {"upper": 2, "lower": 3}}, "gone": 1, "list": [1, null]});
+    expect(&serving, 201, &post("/nodes", &json!({"id": "V", "attributes": attributes}))).await;
+    let change = json!({"attributes": {"sizes": {"depth": {"lower": null, "middle": 4}}, "gone": null, "never": null, "new": ""}});
+    let patched = body_of(&serving, 200, &patch("/nodes/V", &change)).await;
+    let wanted =
+        json!({"name": "V", "sizes": {"width": 1, "depth": {"upper": 2, "middle": 4}}, "list": [1, null], "new": ""});
+    assert_eq!(patched["attributes"], wanted);
+    assert_eq!(read(&serving, "/nodes/V").await, patched);
+    expect(&serving, 404, &patch("/nodes/nobody", &change)).await;
+}
+
+pub(crate) async fn a_write_that_waits_is_answered_when_its_rows_are_right(way: Way) {
+    let serving = start(way).await;
+    tree(&serving, &[("a", None), ("b", Some("a")), ("c", Some("b")), ("x", None)]).await;
+    for round in 0..5 {
+        let parent = if round % 2 == 0 { "x" } else { "a" };
+        let asked = waiting(patch("/nodes/b", &json!({"parent": parent})));
+        let answered = expect(&serving, 200, &asked).await;
+        assert!(answered.header("preference-applied").unwrap().starts_with("wait"), "{answered:?}");
+        assert_eq!(ids(&read(&serving, &format!("/nodes/{parent}/children?consistent=true")).await), ["b"]);
+        let status = read(&serving, "/nodes/b/fanout").await;
+        assert_eq!(status, json!({"up_to_date": true, "ancestors": 1, "missing": 0, "stale": 0}));
+    }
+    serving.running.settle().await;
+    assert_eq!(read(&serving, "/nodes/c/fanout").await["up_to_date"], true);
+}
+
+pub(crate) async fn a_batch_is_done_in_order_each_on_its_own(way: Way) {
+    let serving = start(way).await;
+    let batch = json!({"operations": [
+        {"put": {"id": "top", "parent": null}},
+        {"put": {"id": "below", "parent": "top", "attributes": {"n": 1}}},
+        {"put": {"id": "lost", "parent": "nobody"}},
+        {"patch": {"id": "below", "attributes": {"n": 2}}},
+        {"patch": {"id": "top", "parent": "below"}},
+        {"put": {"parent": "below"}},
+        {"revision": {"id": "below", "topic": "Audit", "attributes": {"by": "Rick"}}},
+        {"delete": {"id": "nobody"}},
+        {"put": {"id": "_", "parent": null, "attributes": {"_rev": 1}}},
+    ]});
+    let results = body_of(&serving, 200, &waiting(post("/batch", &batch))).await;
+    let results = results["results"].as_array().unwrap();
+    let statuses: Vec<u64> = results.iter().map(|result| result["status"].as_u64().unwrap()).collect();
+    assert_eq!(statuses, [201, 201, 422, 200, 409, 201, 201, 404, 422]);
+    assert_eq!(results[3]["body"]["attributes"], json!({"n": 2}));
+    assert_eq!(results[6]["body"]["version"], 1);
+    assert!(results[4]["problem"]["type"].as_str().unwrap().ends_with("cycle"));
+    assert!(results[8]["problem"]["detail"].as_str().unwrap().contains("_rev"));
+    serving.running.settle().await;
+    serving.running.assert_right(&Oracle::default()).await;
+    assert_eq!(read(&serving, "/nodes/top/count").await, json!({"count": 2}));
+}

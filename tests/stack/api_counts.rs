@@ -1,0 +1,341 @@
+//! What the API's writes and reads cost, counted: requests, round trips that follow one another, and capacity units as the
+//! engine reports them.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use futures::future::join_all;
+use sapwood_core::keys::{Id, NodeRef, Schema, Version};
+use sapwood_core::model::{Latest, Settings, text};
+use sapwood_engine::query::{Bounds, Order, Reader, Want, Window, Within};
+use sapwood_engine::write::{Content, Patch, Request, Stamp, WriteError, Writer};
+use sapwood_table::{Action, Client, Deadline, DynamoTable, Usage};
+use sapwood_tests::client::{self, node, put_all};
+use sapwood_tests::oracle::Oracle;
+use sapwood_tests::round_trips::{Counted, RoundTrips};
+use sapwood_tests::running::{Running, TABLE};
+
+type Nodes<'a> = &'a [(&'a str, Option<&'a str>)];
+
+/// A stack with these nodes at rest.
+async fn stack(path_rows: &str, nodes: impl IntoIterator<Item = (String, Option<String>)>) -> Running {
+    let items = nodes.into_iter().map(|(id, parent)| node(&id, parent.as_deref(), "a name"));
+    let running = Running::start_after(&[("PathRows", path_rows)], items.collect()).await;
+    running.settle().await;
+    running
+}
+
+fn named(nodes: Nodes<'_>) -> Vec<(String, Option<String>)> {
+    nodes.iter().map(|(id, parent)| ((*id).to_owned(), parent.map(str::to_owned))).collect()
+}
+
+/// What one request came to.
+struct Cost {
+    counted: Counted,
+    usage: Usage,
+}
+
+impl Cost {
+    fn calls(&self, name: &str) -> usize {
+        self.counted.requests.get(name).copied().unwrap_or_default()
+    }
+
+    fn say(&self, what: &str) {
+        let Usage { requests: calls, retries, read_units, write_units, .. } = self.usage;
+        let actions: Vec<usize> = self.counted.transactions.iter().map(Vec::len).collect();
+        println!(
+            "{what}: {calls} calls {:?}, {} round trips, {retries} retries, {read_units} read units, {write_units} write units, \
+             transactions of {actions:?}",
+            self.counted.requests, self.counted.round_trips,
+        );
+    }
+
+    /// The keys of its only transaction.
+    fn keys(&self) -> BTreeSet<String> {
+        let [actions] = &self.counted.transactions[..] else { panic!("{:?}", self.counted.transactions) };
+        actions.iter().map(|action| action.key().pk.clone()).collect()
+    }
+}
+
+fn id(id: &str) -> Id {
+    Id::new(id).unwrap()
+}
+
+fn at(name: &str) -> NodeRef {
+    id(name).into()
+}
+
+fn stamp(token: &str) -> Stamp {
+    Stamp { at: "2026-01-01T00:00:00.000Z".to_owned(), seconds: 1_767_225_600, by: "anna".into(), token: token.into() }
+}
+
+/// The settings that the reads and writes of a test have.
+fn settings() -> Settings {
+    Settings::default()
+}
+
+/// Counts what is done on the table in one session.
+macro_rules! counted {
+    ($running:expr, $of:ident, |$does:ident| $done:expr) => {{
+        let settings = settings();
+        let table = RoundTrips::of(DynamoTable::local(&$running.url(), TABLE, Schema::default()));
+        let deadline = Deadline(tokio::time::Instant::now() + Duration::from_secs(30));
+        let session = Client::new(&table, &deadline, &settings.schema);
+        let $does = $of::new(&session, &settings);
+        let done = Box::pin($done).await;
+        (done, Cost { counted: table.observer.take(), usage: session.usage() })
+    }};
+}
+
+fn under(parent: Option<&str>) -> Content {
+    Content { parent: parent.map(id), attributes: [("name".to_owned(), text("new"))].into(), ..Content::default() }
+}
+
+async fn create(running: &Running, name: &str, is_made_id: bool, parent: Option<&str>) -> Cost {
+    let stamp = stamp(name);
+    let request = Request::new(&stamp);
+    let content = under(parent);
+    let (written, cost) = counted!(running, Writer, |writer| writer.create(&at(name), is_made_id, &content, &request));
+    assert!(written.unwrap().created);
+    cost
+}
+
+async fn mv(running: &Running, name: &str, parent: &str) -> (Result<(), WriteError>, Cost) {
+    let stamp = stamp(&format!("{name} to {parent}"));
+    let request = Request::new(&stamp);
+    let patch = Patch { parent: Some(Some(id(parent))), ..Patch::default() };
+    let (written, cost) = counted!(running, Writer, |writer| writer.patch(&at(name), &patch, &request));
+    (written.map(|_| ()), cost)
+}
+
+/// A spine of so many nodes below `r`, called by a letter.
+fn spine(letter: char, length: usize) -> impl Iterator<Item = (String, Option<String>)> {
+    (1..=length).map(move |n| (format!("{letter}{n}"), Some(above(letter, n))))
+}
+
+fn above(letter: char, depth: usize) -> String {
+    if depth == 1 { "r".to_owned() } else { format!("{letter}{}", depth - 1) }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_create_costs_two_round_trips_and_one_write_unit_at_any_depth() {
+    let nodes = named(&[("r", None)]).into_iter().chain(spine('x', 97));
+    let running = stack("off", nodes).await;
+    let cost = create(&running, "made-root", true, None).await;
+    cost.say("create of a root, an id of the API");
+    assert_eq!((cost.counted.round_trips, cost.usage.requests, cost.usage.write_units), (1, 1, 1.0));
+    for depth in [1, 30, 97] {
+        let parent = above('x', depth);
+        let made = create(&running, &format!("made-{depth}"), true, Some(&parent)).await;
+        made.say(&format!("create at depth {depth}, an id of the API"));
+        assert_eq!((made.counted.round_trips, made.usage.requests, made.usage.write_units), (2, 2, 1.0));
+        let own = create(&running, &format!("own-{depth}"), false, Some(&parent)).await;
+        own.say(&format!("create at depth {depth}, an id of the caller's"));
+        assert_eq!((own.counted.round_trips, own.usage.requests, own.usage.write_units), (2, 3, 1.0));
+        assert_eq!(own.usage.requests, made.usage.requests + 1);
+        assert!(made.counted.transactions.is_empty() && own.counted.transactions.is_empty());
+    }
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_move_takes_three_round_trips_and_fits_a_transaction_at_any_depth() {
+    let leaves = [30, 50, 51, 97, 98].map(|depth| (format!("leaf{depth}"), Some(above('x', depth))));
+    let nodes = named(&[("r", None), ("s", None), ("leaf1", Some("r"))]);
+    let running = stack("off", nodes.into_iter().chain(spine('x', 97)).chain(spine('y', 97)).chain(leaves)).await;
+    // Below the lowest common ancestor, r, each way has one node less than the depth. Where that is over 100 with the move
+    // itself, it is the way of the new parent, r included.
+    for (depth, to, actions) in [
+        (1, "s", 2),
+        (30, "y29", 1 + 29 + 29),
+        (50, "y49", 1 + 49 + 49),
+        (51, "y50", 1 + 51),
+        (97, "y96", 1 + 97),
+        (98, "y97", 1 + 98),
+    ] {
+        let (done, cost) = mv(&running, &format!("leaf{depth}"), to).await;
+        done.unwrap();
+        cost.say(&format!("move at depth {depth} to depth {depth}"));
+        assert!(cost.counted.round_trips <= 3, "{} round trips", cost.counted.round_trips);
+        assert_eq!(cost.usage.retries, 0);
+        let [transaction] = &cost.counted.transactions[..] else { panic!("one transaction") };
+        assert_eq!(transaction.len(), actions);
+        assert!(actions <= 100);
+        assert_eq!(cost.keys().len(), actions, "the items are distinct");
+        let checks = transaction.iter().filter(|action| matches!(action, Action::Check { .. })).count();
+        assert_eq!(checks, actions - 1);
+        assert_eq!(cost.keys().contains("r"), depth > 50, "r is checked only where the ways are too long");
+    }
+    // And down again by one level more than there is.
+    let (refused, cost) = mv(&running, "leaf1", "leaf98").await;
+    cost.say("move past depth 98");
+    assert!(matches!(refused, Err(WriteError::TooDeep { .. })), "{refused:?}");
+    running.settle().await;
+    running.assert_right(&Oracle { path_rows: false, ..Oracle::default() }).await;
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn moves_in_different_branches_share_no_item() {
+    let branches = (0..8).flat_map(|branch| {
+        let name = move |what: &str| format!("{what}{branch}");
+        let below = |what: &str, parent: &str| (name(what), Some(name(parent)));
+        [(name("top"), Some("r".to_owned())), below("from", "top"), below("to", "top"), below("moved", "from")]
+    });
+    let running = stack("off", named(&[("r", None)]).into_iter().chain(branches)).await;
+    let mut seen = BTreeSet::new();
+    let moves = (0..8).map(|branch| {
+        let (running, moved, to) = (&running, format!("moved{branch}"), format!("to{branch}"));
+        async move { mv(running, &moved, &to).await }
+    });
+    for (done, cost) in join_all(moves).await {
+        done.unwrap();
+        cost.say("one of eight moves at the same time");
+        let keys = cost.keys();
+        assert_eq!(keys.len(), 3, "the node and both parents: {keys:?}");
+        assert_eq!((cost.usage.retries, cost.counted.round_trips <= 3), (0, true), "they meet nowhere");
+        for key in keys {
+            assert!(!key.starts_with("top") && key != "r", "{key} is at or above the lowest common ancestor");
+            assert!(seen.insert(key.clone()), "{key} is in two transactions");
+        }
+    }
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_append_takes_two_round_trips_and_one_write_unit() {
+    let running = stack("on", named(&[("n", None)])).await;
+    for number in 1..=30 {
+        let stamp = stamp(&format!("append {number}"));
+        let request = Request::new(&stamp);
+        let attributes = [("number".to_owned(), text(number.to_string()))].into();
+        let topic = if number % 10 == 0 { "Inspection" } else { "Audit" };
+        let (written, cost) = counted!(running, Writer, |writer| writer.append(&at("n"), topic, &attributes, &request));
+        let version = written.unwrap().version.unwrap();
+        let rounds = if number == 30 { 3 } else { 2 };
+        if [1, 2, 29, 30].contains(&number) || cost.counted.round_trips > rounds {
+            cost.say(&format!("append of {topic} {}", version.number()));
+        }
+        assert_eq!(version.number() as usize, if number % 10 == 0 { number / 10 } else { number - number / 10 });
+        // Inspection is so far behind after 30 that it is on no first page any more.
+        assert!(cost.counted.round_trips <= rounds, "append {number}: {} round trips", cost.counted.round_trips);
+        assert_eq!((cost.usage.write_units, cost.calls("PutItem"), cost.usage.retries), (1.0, 1, 0));
+    }
+    running.stop().await;
+}
+
+const MEGABYTE: usize = 1 << 20;
+
+/// The bytes of the rows below an id, by their texts.
+async fn bytes_below(running: &Running, pk: &str) -> usize {
+    let contents = running.contents().await;
+    let rows = contents.iter().filter(|((of, sk), _)| of == pk && sk.starts_with("NODE"));
+    let weight = |value: &serde_dynamo::AttributeValue| match value {
+        serde_dynamo::AttributeValue::S(text) => text.len(),
+        _ => 3,
+    };
+    rows.map(|(_, item)| item.iter().map(|(name, value)| name.len() + weight(value)).sum::<usize>()).sum()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_list_is_one_query_for_each_megabyte() {
+    let mut items = vec![node("big", None, "big")];
+    items.extend((0..900).map(|n| node(&format!("leaf{n:04}"), Some("big"), &"x".repeat(3_500))));
+    let running = Running::start_after(&[("PathRows", "off")], items).await;
+    running.settle().await;
+    let bytes = bytes_below(&running, "big").await;
+    let pages = bytes.div_ceil(MEGABYTE);
+    let mut want = Want { bounds: Bounds::items(1_000), ..Want::default() };
+    let window = Window::children();
+    let (mut found, mut queries, mut units) = (0, 0, 0.0);
+    loop {
+        let (page, cost) = counted!(running, Reader, |reader| reader.descendants(&at("big"), &window, &want));
+        let page = page.unwrap();
+        cost.say(&format!("a page with {} of 900 children, {bytes} bytes", page.items.len()));
+        assert!(!page.items.is_empty() && cost.calls("Query") as u64 == cost.usage.requests);
+        found += page.items.len();
+        queries += cost.calls("Query");
+        units += cost.usage.read_units;
+        want.after = page.next;
+        if want.after.is_none() {
+            break;
+        }
+    }
+    assert_eq!(found, 900);
+    assert!(queries <= pages, "{queries} for {pages} megabytes");
+    let least = bytes.div_ceil(8 * 1024) as f64;
+    assert!(units <= least + pages as f64, "{units} read units, {least}");
+    let (count, cost) = counted!(running, Reader, |reader| reader.count(&at("big"), &window, false));
+    cost.say("their count");
+    assert_eq!(count.unwrap(), 900);
+    assert!(cost.calls("Query") <= pages && cost.usage.requests as usize == cost.calls("Query"));
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_read_is_one_request_whatever_the_window() {
+    let nodes = named(&[("r", None), ("x1", Some("r"))]).into_iter().chain(spine('x', 12).skip(1));
+    let running = stack("on", nodes).await;
+    let revisions =
+        (1..=20).map(|n| client::item([("PK", client::s("x1")), ("SK", client::s(format!("v{n:03}_Audit")))]));
+    put_all(&running.client, TABLE, revisions.collect()).await;
+    running.settle().await;
+    let want = Want::default();
+    let one_query = |what: &str, cost: &Cost| {
+        cost.say(what);
+        assert_eq!((cost.usage.requests, cost.calls("Query"), cost.usage.write_units), (1, 1, 0.0), "{what}");
+    };
+    let one_get = |what: &str, cost: &Cost| {
+        cost.say(what);
+        assert_eq!((cost.usage.requests, cost.calls("BatchGetItem"), cost.usage.write_units), (1, 1, 0.0), "{what}");
+    };
+    for (min, max, found) in [(0, None, 13), (1, Some(1), 1), (2, Some(5), 4), (3, None, 10), (12, Some(98), 1)] {
+        let window = Window::new(min, max, None).unwrap();
+        let (page, cost) = counted!(running, Reader, |reader| reader.descendants(&at("r"), &window, &want));
+        assert_eq!(page.unwrap().items.len(), found, "{window:?}");
+        one_query(&format!("descendants {min} to {max:?}"), &cost);
+        let (count, cost) = counted!(running, Reader, |reader| reader.count(&at("r"), &window, false));
+        assert_eq!(count.unwrap(), found);
+        one_query(&format!("count {min} to {max:?}"), &cost);
+    }
+    let (page, cost) = counted!(running, Reader, |reader| reader.tree(&at("r"), None, &want));
+    page.unwrap();
+    one_query("tree", &cost);
+    let (page, cost) = counted!(running, Reader, |reader| reader.roots(None, &want));
+    assert_eq!(page.unwrap().items.len(), 1);
+    one_query("roots", &cost);
+    for (segments, from, found) in [(vec![], None, 12), (vec!["x1", "x2"], None, 11), (vec!["x1"], Some("x2"), 11)] {
+        let segments = segments.into_iter().map(str::to_owned).collect();
+        let within = Within::new(segments, None, from.map(str::to_owned), None).unwrap();
+        let (page, cost) = counted!(running, Reader, |reader| reader.paths(&at("r"), &within, &want));
+        assert_eq!(page.unwrap().items.len(), found, "{within:?}");
+        one_query(&format!("paths {within:?}"), &cost);
+    }
+    let (page, cost) = counted!(running, Reader, |reader| reader.latest_of_all(&at("x1"), "", &want));
+    assert_eq!(page.unwrap().items.len(), 1);
+    one_query("latest of all topics", &cost);
+    let latest = Latest { node: at("x1"), topic: "Audit".to_owned() };
+    for order in [Order::Descending, Order::Ascending] {
+        let (page, cost) = counted!(running, Reader, |reader| reader.revisions(&at("x1"), order, &want));
+        assert_eq!(page.unwrap().items.len(), 20);
+        one_query(&format!("revisions {order:?}"), &cost);
+        let (page, cost) = counted!(running, Reader, |reader| reader.topic(&latest, order, &want));
+        assert_eq!(page.unwrap().items.len(), 20);
+        one_query(&format!("revisions of a topic {order:?}"), &cost);
+    }
+    let (found, cost) = counted!(running, Reader, |reader| reader.latest(&latest, &want));
+    assert_eq!(found.unwrap().version.number(), 20);
+    one_get("latest of a topic", &cost);
+    let third = Version::new(3).unwrap();
+    let (found, cost) = counted!(running, Reader, |reader| reader.revision(&latest, third, &want));
+    found.unwrap();
+    one_get("a revision", &cost);
+    let (found, cost) = counted!(running, Reader, |reader| reader.node(&at("x12"), true));
+    found.unwrap();
+    one_get("a node, strongly", &cost);
+    let (page, cost) = counted!(running, Reader, |reader| reader.ancestors(&at("x12"), &want));
+    assert_eq!(page.unwrap().items.len(), 12);
+    cost.say("12 ancestors");
+    assert!(cost.counted.round_trips <= 2 && cost.calls("Query") == 0);
+    running.stop().await;
+}

@@ -1,0 +1,91 @@
+//! What the fan-out takes DynamoDB to do, tried on every engine there is.
+//!
+//! The simulation says something about DynamoDB as far as its table behaves like DynamoDB, and `sapwood dev` as far as the
+//! embedded engine does. Amazon's own DynamoDB Local is the judge; its tests are ignored where it isn't installed.
+
+mod batches;
+mod conditions;
+mod limits;
+mod queries;
+mod streams;
+mod support;
+mod transactions;
+mod values;
+
+/// Each case on each engine.
+macro_rules! on_every_engine {
+    ($($file:ident { $($case:ident)* })*) => {
+        mod simulated {
+            $($(#[tokio::test]
+            async fn $case() {
+                super::$file::$case(&sapwood_tests::conformance::Simulated::new().await).await;
+            })*)*
+        }
+
+        mod embedded {
+            $($(#[tokio::test]
+            async fn $case() {
+                super::$file::$case(&sapwood_tests::conformance::OnEngine::embedded().await).await;
+            })*)*
+        }
+
+        mod dynamodb_local {
+            $($(#[tokio::test]
+            #[ignore = "needs DynamoDB Local: .ci/dynamodb-local"]
+            async fn $case() {
+                super::$file::$case(&sapwood_tests::conformance::OnEngine::dynamodb_local().await).await;
+            })*)*
+        }
+    };
+}
+
+on_every_engine! {
+    conditions {
+        a_put_is_done_where_its_condition_holds
+        a_delete_is_done_where_its_condition_holds
+        a_set_is_done_where_its_condition_holds
+        a_set_leaves_the_other_attributes_alone_and_makes_an_item_where_none_is
+    }
+    batches {
+        a_batch_get_finds_what_is_there_and_leaves_out_what_is_not
+        a_batch_get_that_is_empty_too_long_or_names_a_key_twice_is_no_fault_of_an_item
+        a_batch_get_of_more_than_16_megabytes_leaves_some_keys_for_the_next
+        a_batch_write_puts_and_deletes_25_items
+        a_batch_write_that_is_empty_too_long_or_names_a_key_twice_is_refused
+        a_batch_write_with_one_impossible_item_is_refused_whole
+        requests_say_what_they_consumed
+    }
+    limits {
+        keys_at_their_limits_are_accepted_and_beyond_them_refused
+        no_item_that_is_counted_as_fitting_is_refused
+        an_item_over_400_kilobytes_is_refused_however_it_is_written
+    }
+    values {
+        every_type_of_value_comes_back_as_it_was_written
+        sets_come_back_sorted
+        numbers_come_back_in_one_spelling
+        values_that_dynamodb_has_not_are_refused
+        keys_that_look_alike_are_different_keys
+    }
+    queries {
+        a_query_answers_in_the_order_of_bytes
+        a_query_has_both_ends_of_its_range_and_no_other_partition
+        a_query_goes_on_after_any_sort_key_in_both_directions
+        a_query_says_where_to_go_on_as_soon_as_its_limit_is_reached
+        a_page_ends_at_a_megabyte
+        a_query_that_makes_no_sense_is_no_fault_of_an_item
+    }
+    transactions {
+        a_transaction_does_all_of_its_actions
+        a_transaction_of_which_a_condition_fails_does_nothing_and_says_which
+        a_transaction_has_up_to_100_actions_on_distinct_items
+        a_transaction_with_one_impossible_item_is_refused_whole
+        a_read_of_some_attributes_returns_them_and_the_key
+        an_eventual_read_costs_half_of_a_strong_one
+    }
+    streams {
+        every_change_makes_a_record_with_both_images_in_the_order_of_its_item
+        a_write_that_changes_nothing_makes_no_record
+        a_condition_that_fails_makes_no_record
+    }
+}

@@ -1,0 +1,232 @@
+//! What the fan-out costs, counted: requests and write units as the engine reports them, on the real handler.
+
+use sapwood_core::keys::{ItemKey, Schema};
+use sapwood_core::model::{DELETING, DeletionMark, DeletionMode};
+use sapwood_core::plan::StreamRecord;
+use sapwood_engine::fanout::{Counts, Fanout};
+use sapwood_table::{Condition, Deadline, DynamoTable, Table};
+use sapwood_tests::client::{self, node, put, put_all};
+use sapwood_tests::oracle::Oracle;
+use sapwood_tests::round_trips::RoundTrips;
+use sapwood_tests::running::{Running, TABLE, total};
+
+/// A chain of so many nodes, settled.
+async fn chain(running: &Running, length: usize) {
+    let nodes =
+        (0..length).map(|n| node(&format!("n{n}"), n.checked_sub(1).map(|p| format!("n{p}")).as_deref(), "a name"));
+    put_all(&running.client, TABLE, nodes.collect()).await;
+    running.settle().await;
+    running.take();
+}
+
+async fn counted(running: &Running) -> Counts {
+    running.settle().await;
+    running.assert_right(&Oracle { path_rows: running.has_path_rows(), ..Oracle::default() }).await;
+    total(&running.take().1)
+}
+
+async fn counts_of_a_create(depth: usize, path_rows: &str) -> Counts {
+    let running = Running::start(&[("PathRows", path_rows)]).await;
+    chain(&running, depth).await;
+    put(&running.client, TABLE, node("new", Some(&format!("n{}", depth - 1)), "a name")).await;
+    let counts = counted(&running).await;
+    running.stop().await;
+    counts
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_create_costs_a_lineage_and_a_row_for_each_ancestor() {
+    for depth in [1, 4, 9] {
+        let counts = counts_of_a_create(depth, "off").await;
+        println!("create at depth {depth}, no path rows: {counts:?}");
+        assert_eq!(counts.usage.write_units, (1 + depth) as f64);
+        let counts = counts_of_a_create(depth, "on").await;
+        println!("create at depth {depth}: {counts:?}");
+        assert_eq!(counts.usage.write_units, (1 + depth + 1) as f64);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rename_costs_a_row_for_each_ancestor_and_leaves_descendants_alone() {
+    let running = Running::start(&[]).await;
+    chain(&running, 12).await;
+    put(&running.client, TABLE, node("n5", Some("n4"), "another name")).await;
+    let counts = counted(&running).await;
+    println!("rename at depth 5: {counts:?}");
+    assert_eq!(counts.usage.write_units, 5.0 + 1.0);
+    assert_eq!((counts.tally.rows_put, counts.tally.rows_deleted, counts.tally.touches), (6, 0, 0));
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_move_costs_its_rows_and_three_units_a_node() {
+    let running = Running::start(&[]).await;
+    chain(&running, 4).await;
+    let mut nodes = vec![node("x", None, "x"), node("y", Some("x"), "y"), node("top", Some("n3"), "top")];
+    for n in 0..40 {
+        let parent = if n < 8 { "top".to_owned() } else { format!("s{}", n % 8) };
+        nodes.push(node(&format!("s{n}"), Some(&parent), "s"));
+    }
+    put_all(&running.client, TABLE, nodes).await;
+    running.settle().await;
+    running.take();
+    put(&running.client, TABLE, node("top", Some("y"), "top")).await;
+    let counts = counted(&running).await;
+    println!("move of 41 nodes: {counts:?}");
+    assert_eq!(counts.tally.touches, 40);
+    assert!(
+        counts.usage.write_units <= (counts.tally.rows_put + counts.tally.rows_deleted + 3 * 41) as f64,
+        "{counts:?}"
+    );
+    running.stop().await;
+}
+
+/// Marks a node as the API does.
+async fn mark(running: &Running, id: &str, mode: DeletionMode) {
+    let deleting =
+        DeletionMark { mode, operation: "op".to_owned(), revisions: false, expires: 2_000_000_000, mark: None };
+    let key = ItemKey::new(id, "NODE");
+    let table = DynamoTable::local(&running.url(), TABLE, Schema::default());
+    let marked = table.set(&key, DELETING, &deleting.value(), &Condition::Exists).await.unwrap();
+    assert!(marked.value);
+}
+
+/// A root with 8 nodes below it, each with 4 below that: 41 nodes under `top`, which is under `n3`.
+async fn bush(running: &Running) -> Vec<String> {
+    chain(running, 4).await;
+    let mut nodes = vec![node("top", Some("n3"), "top")];
+    for n in 0..40 {
+        let parent = if n < 8 { "top".to_owned() } else { format!("s{}", n % 8) };
+        nodes.push(node(&format!("s{n}"), Some(&parent), "s"));
+    }
+    put_all(&running.client, TABLE, nodes).await;
+    running.settle().await;
+    running.take();
+    (0..40).map(|n| format!("s{n}")).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_subtree_deleted_costs_its_rows_and_four_units_a_node() {
+    let running = Running::start(&[]).await;
+    let below = bush(&running).await;
+    mark(&running, "top", DeletionMode::Delete).await;
+    let counts = counted(&running).await;
+    println!("41 nodes deleted: {counts:?}");
+    assert_eq!(
+        (counts.tally.child_actions, counts.tally.nodes_deleted, counts.tally.rows_put, counts.tally.touches),
+        (40, 41, 0, 0)
+    );
+    // The mark (the first one is the API's), the lineage that says so, the node, and its tombstone.
+    assert_eq!(counts.usage.write_units, counts.tally.rows_deleted as f64 + 40.0 + 3.0 * 41.0);
+    let contents = running.contents().await;
+    for id in below.iter().chain([&"top".to_owned()]) {
+        let left: Vec<_> = contents.keys().filter(|(pk, _)| pk == id).map(|(_, sk)| sk.as_str()).collect();
+        assert_eq!(left, ["LINEAGE"], "{id}");
+    }
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn adopted_children_cost_a_transaction_and_then_a_move() {
+    let running = Running::start(&[]).await;
+    bush(&running).await;
+    mark(&running, "top", DeletionMode::Adopt).await;
+    let counts = counted(&running).await;
+    println!("8 children of one adopted, 32 nodes below them: {counts:?}");
+    assert_eq!((counts.tally.child_actions, counts.tally.nodes_deleted, counts.tally.touches), (8, 1, 32));
+    // A transaction costs twice: 8 children and a look at their parent. The others are touched. Then each of the 40 has its
+    // rows put and deleted, and its lineage written twice; the node itself goes with lineage and tombstone.
+    let rows = (counts.tally.rows_put + counts.tally.rows_deleted) as f64;
+    assert!(counts.usage.write_units <= rows + 2.0 * 9.0 + 32.0 + 2.0 * 40.0 + 3.0, "{counts:?}");
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tombstone_that_expires_costs_a_record_and_no_request() {
+    let running = Running::start(&[]).await;
+    bush(&running).await;
+    mark(&running, "top", DeletionMode::Delete).await;
+    running.settle().await;
+    running.take();
+    let expired = ["top", "s0", "s39"].map(|id| (id.to_owned(), "LINEAGE".to_owned()));
+    client::delete_all(&running.client, TABLE, expired.to_vec()).await;
+    let counts = counted(&running).await;
+    assert_eq!((counts.usage.requests, counts.usage.write_units), (0, 0.0), "{counts:?}");
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_redelivery_of_all_that_was_handled_changes_nothing() {
+    let running = Running::start(&[]).await;
+    chain(&running, 6).await;
+    put_all(&running.client, TABLE, (0..30).map(|n| node(&format!("leaf{n}"), Some("n5"), "leaf")).collect()).await;
+    put(&running.client, TABLE, client::item([("PK", client::s("n1")), ("SK", client::s("v001_Audit"))])).await;
+    put(&running.client, TABLE, node("n3", Some("n0"), "moved")).await;
+    running.settle().await;
+    let (events, _) = running.take();
+    let before = running.contents().await;
+    for event in &events {
+        let report = running.handler.run(event, "again", std::time::Duration::from_secs(30)).await.unwrap();
+        assert_eq!(report.failed, Vec::<String>::new());
+    }
+    running.settle().await;
+    let (late, _) = running.take();
+    assert_eq!(late, Vec::<String>::new(), "a record of a redelivery reached the handler");
+    assert_eq!(running.contents().await, before);
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_import_of_10_000_nodes_costs_next_to_nothing_but_its_rows() {
+    const NODES: usize = 10_000;
+    let nodes: Vec<_> = (0..NODES)
+        .map(|n| node(&format!("n{n:05}"), n.checked_sub(1).map(|n| format!("n{:05}", n / 6)).as_deref(), "a name"))
+        .collect();
+    let running = Running::start_after(&[("ParallelizationFactor", "1")], nodes).await;
+    running.settle().await;
+    let counts = total(&running.take().1);
+    let contents = running.contents().await;
+    let rows = contents.len() - 2 * NODES;
+    let ideal = contents.len() as f64;
+    let (units, requests) = (NODES as f64 + counts.usage.write_units, counts.usage.requests as f64 / NODES as f64);
+    println!(
+        "import: {rows} rows, {:.4} of the ideal write units, {requests:.3} requests a node, {counts:?}",
+        units / ideal
+    );
+    assert!(units <= 1.02 * ideal, "{units} write units for {ideal} items");
+    assert!(requests <= 0.6, "{requests} requests a node");
+    assert!(counts.tally.touches < NODES as u64 / 100, "{} touches", counts.tally.touches);
+    running.assert_right(&Oracle::default()).await;
+    running.stop().await;
+}
+
+fn records(event: &str) -> Vec<StreamRecord> {
+    let event: serde_json::Value = serde_json::from_str(event).unwrap();
+    let records = event["Records"].as_array().unwrap().iter();
+    records.map(|record| stream_handler::decode(&record.to_string(), &Schema::default()).unwrap().change).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_create_takes_four_round_trips_at_any_depth() {
+    for depth in [1, 30, 98] {
+        let running = Running::start(&[]).await;
+        chain(&running, depth).await;
+        put(&running.client, TABLE, node("new", Some(&format!("n{}", depth - 1)), "a name")).await;
+        running.settle().await;
+        let (events, _) = running.take();
+        // The node's own record is handled once more, as if nothing had been.
+        let lineage = ("new".to_owned(), "LINEAGE".to_owned());
+        client::delete_all(&running.client, TABLE, vec![lineage]).await;
+        let key = ItemKey::new("new", "NODE");
+        let change = events.iter().flat_map(|event| records(event)).find(|change| change.key == key).unwrap();
+        let table = DynamoTable::local(&running.url(), TABLE, Schema::default());
+        let table = RoundTrips::of(table);
+        let deadline = Deadline(tokio::time::Instant::now() + std::time::Duration::from_secs(30));
+        let report = Fanout::default().run(&table, &deadline, "test", &[change]).await;
+        let round_trips = table.observer.take().round_trips;
+        println!("create at depth {depth}: {round_trips} round trips, {:?}", report.counts);
+        assert_eq!(report.counts.tally.rows_put as usize, depth + 1);
+        assert!(round_trips <= 4);
+        running.stop().await;
+    }
+}

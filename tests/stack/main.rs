@@ -1,0 +1,16 @@
+//! The suites that need a running stack: an engine, HTTP, proxies or processes.
+#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::disallowed_methods)]
+
+mod api;
+mod api_counts;
+mod api_fuzz;
+mod api_load;
+mod api_races;
+mod bad_input;
+mod conformance;
+mod counts;
+mod metrics;
+mod outages;
+mod permissions;
+mod retries;
+mod stream_events;

@@ -1,0 +1,212 @@
+//! When it isn't the record that is wrong: an outage, a permission that is missing, a fault of ours. What passes only delays; what
+//! stays ends beside the shard, alone, with all that is needed to have its item handled again.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use aws_sdk_dynamodb::types::AttributeValue;
+use sapwood_engine::fanout::Limits;
+use sapwood_tests::client::{delete_all, item, node, put, put_all, s};
+use sapwood_tests::faults::{Call, Fault};
+use sapwood_tests::oracle::Oracle;
+use sapwood_tests::running::{Running, TABLE};
+use serde_json::Value;
+
+/// Children touched at a time: more of them take a cursor.
+const SLICE: usize = 5;
+
+fn limits() -> Limits {
+    Limits { touch_slice_items_max: SLICE, ..Limits::default() }
+}
+
+fn denied() -> Fault {
+    Fault::error(400, "com.amazon.coral.service#AccessDeniedException")
+}
+
+/// Whether a request names one of these as an id, a key or a value; rows of others in a key of their own don't count.
+fn names(call: &Call, ids: &[&str]) -> bool {
+    let body = call.body.to_string();
+    ids.iter().any(|id| body.contains(&format!("\"{id}\"")))
+}
+
+/// The items of the records that were given up, and their documents.
+fn given_up(running: &Running) -> (BTreeSet<(String, String)>, Vec<Value>) {
+    let documents = running.given_up();
+    let records = documents.iter().flat_map(records);
+    let key = |record: &Value, name: &str| record["dynamodb"]["Keys"][name]["S"].as_str().unwrap().to_owned();
+    (records.map(|record| (key(&record, "PK"), key(&record, "SK"))).collect(), documents)
+}
+
+fn records(document: &Value) -> Vec<Value> {
+    let event: Value = serde_json::from_str(document["payload"].as_str().unwrap()).unwrap();
+    event["Records"].as_array().unwrap().clone()
+}
+
+fn items(keys: &[(&str, &str)]) -> BTreeSet<(String, String)> {
+    keys.iter().map(|(pk, sk)| ((*pk).to_owned(), (*sk).to_owned())).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_outage_only_delays_however_often_the_handler_fails_in_it() {
+    let running = Running::start_proxied(&[], limits()).await;
+    // Each of an operation's first calls: batches fail as a whole, many times over, in every part of their work.
+    running.proxy().unwrap().follow(|call| (call.nth < 6).then(denied));
+    let mut nodes =
+        vec![node("root", None, "root"), node("wide", Some("root"), "wide"), node("to", Some("root"), "to")];
+    nodes.extend((0..=2 * SLICE).map(|n| node(&format!("w{n}"), Some("wide"), "w")));
+    put_all(&running.client, TABLE, nodes).await;
+    running.settle().await;
+    put(&running.client, TABLE, node("wide", Some("to"), "moved")).await;
+    put(&running.client, TABLE, item([("PK", s("root")), ("SK", s("v001_Audit"))])).await;
+    delete_all(&running.client, TABLE, vec![("w0".to_owned(), "NODE".to_owned())]).await;
+    running.settle().await;
+    running.assert_right(&Oracle::default()).await;
+    let failed = running.take().1.iter().filter(|report| !report.failed.is_empty()).count();
+    assert!(failed > 6, "{failed} batches failed");
+    assert_eq!(running.given_up(), Vec::<Value>::new());
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_record_that_always_fails_is_given_up_alone_and_touching_its_item_redrives_it() {
+    let running = Running::start_proxied(&[("MaximumRetryAttempts", "2")], limits()).await;
+    let client = &running.client;
+    put_all(
+        client,
+        TABLE,
+        vec![node("root", None, "root"), node("to", None, "to"), node("poison", Some("root"), "old")],
+    )
+    .await;
+    running.settle().await;
+    running.proxy().unwrap().follow(|call| names(call, &["poison"]).then(denied));
+
+    // A move and a rename; neighbours in the same batches, and others after them in the same shard.
+    let neighbours = |from: usize| (from..from + 40).map(|n| node(&format!("n{n}"), Some("root"), "n"));
+    let mut nodes: Vec<_> = neighbours(0).collect();
+    nodes.insert(20, node("poison", Some("to"), "new"));
+    put_all(client, TABLE, nodes).await;
+    running.settle().await;
+    put_all(client, TABLE, neighbours(40).collect()).await;
+    running.settle().await;
+
+    let (keys, documents) = given_up(&running);
+    assert_eq!(keys, items(&[("poison", "NODE")]));
+    let [document] = &documents[..] else { panic!("{documents:#?}") };
+    assert_eq!(document["requestContext"]["condition"], "RetryAttemptsExhausted");
+    assert_eq!(document["DDBStreamBatchInfo"]["batchSize"], 1);
+    let [record] = &records(document)[..] else { panic!("{document:#?}") };
+    let images = ["OldImage", "NewImage"].map(|image| &record["dynamodb"][image]);
+    assert_eq!(images.map(|image| &image["name"]["S"]), ["old", "new"]);
+    assert_eq!(images.map(|image| &image["parent"]["S"]), ["root", "to"]);
+    let contents = running.contents().await;
+    let wrong = Oracle::default().differences(&contents);
+    assert!(!wrong.is_empty() && wrong.iter().all(|line| line.contains("poison")), "{wrong:#?}");
+    assert!((0..80).all(|n| contents.contains_key(&("root".to_owned(), format!("NODE#0001#n{n}")))));
+
+    // Mended, and touched: with an attribute of any name that rows don't carry.
+    running.proxy().unwrap().follow(|_| None);
+    for (pk, sk) in keys {
+        let update = client.update_item().table_name(TABLE).key("PK", s(pk)).key("SK", s(sk));
+        let update =
+            update.update_expression("SET #redriven = :now").expression_attribute_names("#redriven", "_redriven");
+        update.expression_attribute_values(":now", AttributeValue::N("1".to_owned())).send().await.unwrap();
+    }
+    running.settle().await;
+    running.assert_right(&Oracle::default()).await;
+    running.stop().await;
+}
+
+/// Everything whose record can be lost, and the items of those records.
+async fn lose_a_record_of_every_kind(running: &Running) -> BTreeSet<(String, String)> {
+    let client = &running.client;
+    let mut nodes = vec![node("root", None, "root"), node("to", None, "to")];
+    for id in ["renamed", "moved", "deleted # ü '\"", "sub", "wide"] {
+        nodes.push(node(id, Some("root"), "old"));
+    }
+    let mut named = node("named", Some("root"), "old");
+    named.insert("segment".to_owned(), s("a name"));
+    nodes.push(named);
+    nodes.push(node("below", Some("sub"), "below"));
+    nodes.extend((0..=2 * SLICE).map(|n| node(&format!("w{n}"), Some("wide"), "w")));
+    put_all(client, TABLE, nodes).await;
+    for (pk, sk) in [("eq", "v001_Audit"), ("eq", "v002_Audit"), ("eq", "v001_Log"), ("eq", "va1000_Log")] {
+        put(client, TABLE, item([("PK", s(pk)), ("SK", s(sk)), ("text", s(sk))])).await;
+    }
+    running.settle().await;
+    running.assert_right(&Oracle::default()).await;
+
+    let poison = ["renamed", "moved", "deleted # ü '\\\"", "named", "eq"];
+    // Children are looked for by a lineage's record, and where they are many by that of a cursor, once there is one.
+    let has_cursor = AtomicBool::new(false);
+    running.proxy().unwrap().follow(move |call| {
+        if call.operation == "PutItem" && names(call, &["CASCADE"]) {
+            has_cursor.store(true, Ordering::Relaxed);
+        }
+        let looks_below = |id| call.operation == "Query" && names(call, &[id]);
+        let loses_cursor = has_cursor.load(Ordering::Relaxed) && looks_below("wide");
+        (names(call, &poison) || looks_below("sub") || loses_cursor).then(denied)
+    });
+    put(client, TABLE, node("renamed", Some("root"), "new")).await;
+    for id in ["moved", "sub", "wide"] {
+        put(client, TABLE, node(id, Some("to"), "new")).await;
+    }
+    let gone = [("deleted # ü '\"", "NODE"), ("named", "NODE"), ("eq", "v002_Audit")];
+    delete_all(client, TABLE, gone.iter().map(|(pk, sk)| ((*pk).to_owned(), (*sk).to_owned())).collect()).await;
+    put(client, TABLE, item([("PK", s("eq")), ("SK", s("va1000_Log")), ("text", s("amended"))])).await;
+    running.settle().await;
+    running.proxy().unwrap().follow(|_| None);
+    given_up(running).0
+}
+
+/// A program of the search path, as the shell finds it.
+fn is_there(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|directory| directory.join(program).is_file())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs jq and the AWS CLI: .ci/redrive installs them and runs this"]
+async fn the_runbooks_script_redrives_what_was_given_up() {
+    for program in ["bash", "jq", "aws"] {
+        assert!(is_there(program), "{program} is needed");
+    }
+    let running = Running::start_proxied(&[("MaximumRetryAttempts", "1")], limits()).await;
+    let lost = lose_a_record_of_every_kind(&running).await;
+    println!("given up: {lost:#?}");
+    let expected = items(&[
+        ("deleted # ü '\"", "NODE"),
+        ("eq", "v002_Audit"),
+        ("eq", "va1000_Log"),
+        ("moved", "NODE"),
+        ("named", "NODE"),
+        ("renamed", "NODE"),
+        ("sub", "LINEAGE"),
+        ("wide", "CASCADE"),
+    ]);
+    assert_eq!(lost, expected);
+    let wrong = Oracle::default().differences(&running.contents().await);
+    assert!(wrong.len() > 20, "{wrong:#?}");
+
+    // Twice: the second finds nothing wrong, and does no harm.
+    for _ in 0..2 {
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/runbooks/redrive.sh");
+        let keys =
+            [("AWS_ACCESS_KEY_ID", "local"), ("AWS_SECRET_ACCESS_KEY", "local"), ("AWS_DEFAULT_REGION", "us-east-1")];
+        let output = Command::new("bash")
+            .arg(script)
+            .arg(TABLE)
+            .arg(running.failures_file())
+            .env("AWS_ENDPOINT_URL", running.url())
+            .envs(keys)
+            .output()
+            .unwrap();
+        print!("{}", String::from_utf8_lossy(&output.stdout));
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        assert_eq!(String::from_utf8_lossy(&output.stdout).lines().count(), expected.len());
+        running.settle().await;
+        running.assert_right(&Oracle::default()).await;
+    }
+    running.stop().await;
+}

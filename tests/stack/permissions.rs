@@ -1,0 +1,167 @@
+//! Least privilege, seen from the code: each function calls what its role allows, nothing else, and all of it.
+//!
+//! What the roles allow is in `tests/rehearsal/permissions.txt`, which the rehearsal holds against the translated template.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
+
+use sapwood_engine::fanout::Limits;
+use sapwood_tests::api::{Answered, Asked};
+use sapwood_tests::client;
+use sapwood_tests::faults::{Call, Fault};
+use sapwood_tests::running::{Running, TABLE};
+use sapwood_tests::serving::Serving;
+use serde_json::{Value, json};
+
+const LISTED: &str = include_str!("../rehearsal/permissions.txt");
+const SDK: &str = include_str!("../../shared/table/src/dynamodb.rs");
+
+/// What a role may do to the table.
+fn listed(role: &str) -> BTreeSet<String> {
+    let (_, by_default) = LISTED.split_once("[by default]").unwrap();
+    let (by_default, _) = by_default.split_once("\n[").unwrap();
+    let to_the_table = by_default.lines().filter_map(|line| line.strip_suffix(" on Table.Arn"));
+    let prefix = format!("{role} allows dynamodb:");
+    to_the_table.filter_map(|line| line.strip_prefix(prefix.as_str())).map(str::to_owned).collect()
+}
+
+/// The actions that were needed for the calls of one function.
+#[derive(Clone, Default)]
+struct Needed(Arc<Mutex<BTreeSet<String>>>);
+
+impl Needed {
+    fn recorder(&self) -> impl Fn(&Call) -> Option<Fault> + Send + Sync + 'static {
+        let needed = Arc::clone(&self.0);
+        move |call| {
+            needed.lock().unwrap().extend(needed_for(&call.operation, &call.body));
+            None
+        }
+    }
+
+    fn so_far(&self) -> BTreeSet<String> {
+        self.0.lock().unwrap().clone()
+    }
+}
+
+/// A transaction has no action of its own: it needs those of its parts.
+fn needed_for(operation: &str, body: &Value) -> Vec<String> {
+    let part_name = |part: &Value| format!("{}Item", part.as_object().unwrap().keys().next().unwrap());
+    match operation {
+        "TransactWriteItems" => body["TransactItems"].as_array().unwrap().iter().map(part_name).collect(),
+        other => vec![other.to_owned()],
+    }
+}
+
+async fn ask(serving: &Serving, status: u16, asked: Asked) -> Answered {
+    let answered = serving.send(&asked).await;
+    let body = String::from_utf8_lossy(&answered.body);
+    assert_eq!(answered.status, status, "{} {}: {body}", asked.method, asked.target);
+    answered
+}
+
+async fn create(serving: &Serving, id: &str, parent: Option<&str>) {
+    ask(serving, 201, Asked::new("POST", "/nodes").json(&json!({"id": id, "parent": parent}))).await;
+}
+
+async fn read_everything(serving: &Serving) {
+    let node = ["", "/ancestors", "/children", "/descendants", "/tree", "/count", "/latest", "/revisions", "/fanout"];
+    let topic = ["/latest/Audit", "/revisions/Audit", "/revisions/Audit/1"];
+    let of_a_node = node.into_iter().chain(topic).map(|what| format!("/nodes/a{what}"));
+    let others = ["/roots", "/paths/top", "/paths/top/a", "/health", "/openapi.json", "/docs"].map(str::to_owned);
+    for target in of_a_node.chain(others) {
+        ask(serving, 200, Asked::new("GET", &target)).await;
+    }
+}
+
+async fn write_everything(serving: &Serving) {
+    let waiting = |asked: Asked| asked.header("prefer", "wait=20");
+    create(serving, "top", None).await;
+    create(serving, "a", Some("top")).await;
+    create(serving, "b", Some("a")).await;
+    for id in ["c", "d", "e"] {
+        create(serving, id, Some("b")).await;
+    }
+    serving.running.settle().await;
+    let moved = Asked::new("PATCH", "/nodes/b").json(&json!({"parent": "top"})).header("idempotency-key", "once");
+    ask(serving, 200, waiting(moved)).await;
+    ask(serving, 200, Asked::new("PUT", "/nodes/e").json(&json!({"parent": "b", "attributes": {"name": "e"}}))).await;
+    let batch = json!({"operations": [{"put": {"id": "f", "parent": "e"}}, {"put": {"id": "g", "parent": "f"}}]});
+    ask(serving, 200, Asked::new("POST", "/batch").json(&batch)).await;
+    for _ in 0..3 {
+        let revision = json!({"attributes": {"auditor": "Rick"}});
+        ask(serving, 201, waiting(Asked::new("POST", "/nodes/a/revisions/Audit").json(&revision))).await;
+    }
+    ask(serving, 200, Asked::new("PUT", "/nodes/a/revisions/Audit/1").json(&json!({"attributes": {}}))).await;
+    ask(serving, 204, waiting(Asked::new("DELETE", "/nodes/a/revisions/Audit/3"))).await;
+}
+
+async fn remove_everything(serving: &Serving) {
+    ask(serving, 204, Asked::new("DELETE", "/nodes/g")).await;
+    for (id, children) in [("e", "adopt"), ("b", "detach"), ("top", "delete&revisions=delete")] {
+        serving.running.settle().await;
+        let accepted = ask(serving, 202, Asked::new("DELETE", format!("/nodes/{id}?children={children}"))).await;
+        ask(serving, 200, Asked::new("GET", accepted.header("location").unwrap())).await;
+    }
+    serving.running.settle().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_function_calls_what_its_role_allows_and_nothing_else() {
+    let [by_handler, by_reader, by_writer] = <[Needed; 3]>::default();
+    // Small slices, so that cursors are written too.
+    let limits = Limits { touch_slice_items_max: 1, ..Limits::default() };
+    let running = Running::start_through(limits, by_handler.recorder()).await;
+    let [of_reader, of_writer] = [running.another_proxy().await, running.another_proxy().await];
+    of_reader.follow(by_reader.recorder());
+    of_writer.follow(by_writer.recorder());
+    let urls = [of_reader.url(), of_writer.url()];
+    let serving = Serving::through(running, urls.each_ref().map(String::as_str), &[("RevisionsMutable", "on")]).await;
+
+    write_everything(&serving).await;
+    serving.running.settle().await;
+    read_everything(&serving).await;
+    // Nodes of another client's, and those that it takes away.
+    client::put_all(&serving.running.client, TABLE, vec![client::node("z", Some("top"), "z")]).await;
+    remove_everything(&serving).await;
+
+    assert_eq!(by_handler.so_far(), listed("StreamHandlerRole"), "the stream handler's");
+    assert_eq!(by_reader.so_far(), listed("ApiReaderRole"), "the reader's");
+    assert_eq!(by_writer.so_far(), listed("ApiWriterRole"), "the writer's");
+}
+
+/// What wasn't met above could only be one of these: the SDK is named in one file (`layout` holds that), and this is all that it asks for.
+#[test]
+fn the_code_knows_no_operation_that_no_role_allows() {
+    let operations = [
+        ("get_item", "GetItem"),
+        ("batch_get_item", "BatchGetItem"),
+        ("query", "Query"),
+        ("scan", "Scan"),
+        ("put_item", "PutItem"),
+        ("update_item", "UpdateItem"),
+        ("delete_item", "DeleteItem"),
+        ("batch_write_item", "BatchWriteItem"),
+        ("transact_write_items", "ConditionCheckItem"),
+        ("transact_get_items", "GetItem"),
+        ("execute_statement", "PartiQLSelect"),
+        ("batch_execute_statement", "PartiQLSelect"),
+        ("describe_table", "DescribeTable"),
+        ("delete_table", "DeleteTable"),
+    ];
+    let called: BTreeSet<String> = operations
+        .iter()
+        .filter(|(method, _)| SDK.contains(&format!(".{method}()")))
+        .map(|(_, action)| (*action).to_owned())
+        .collect();
+    assert_eq!(called, listed("StreamHandlerRole"));
+    // Each call of the SDK is one of those: none has a name that isn't in the list.
+    let sent = SDK.matches(".send()").count();
+    let known: usize = operations.iter().map(|(method, _)| SDK.matches(&format!(".{method}()")).count()).sum();
+    assert_eq!(sent, known, "a call in shared/src/table/dynamodb.rs that this test doesn't know");
+}
+
+#[test]
+fn a_transaction_needs_the_actions_of_its_parts() {
+    let body = json!({"TransactItems": [{"Update": {}}, {"ConditionCheck": {}}, {"Put": {}}]});
+    assert_eq!(needed_for("TransactWriteItems", &body), ["UpdateItem", "ConditionCheckItem", "PutItem"]);
+}
