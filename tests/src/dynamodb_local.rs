@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 /// What has to be run first.
-const INSTALL: &str = ".ci/dynamodb-local";
+const INSTALL: &str = ".ci/tools dynamodb-local";
 
 /// On a busy machine it takes its time.
 const READY_WITHIN: Duration = Duration::from_secs(90);
@@ -30,7 +30,7 @@ impl DynamoDbLocal {
         SHARED.get_or_init(Self::start)
     }
 
-    /// Starts one from where `.ci/dynamodb-local` installs it.
+    /// Starts one from where `.ci/tools dynamodb-local` installs it.
     #[must_use]
     pub fn start() -> Self {
         let directory = directory();
