@@ -2,8 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rand::SeedableRng;
-use rand::rngs::SmallRng;
 use serde_dynamo::AttributeValue::S;
 
 use crate::oracle::{Contents, Item};
@@ -67,19 +65,4 @@ impl Forest {
         assert_eq!(self.orphans(), BTreeSet::new(), "orphans");
         assert_eq!(self.marked(), BTreeSet::new(), "still being deleted");
     }
-}
-
-/// A number that the environment may say.
-#[must_use]
-pub fn number(variable: &str, otherwise: u64) -> u64 {
-    std::env::var(variable).ok().map_or(otherwise, |value| value.parse().unwrap())
-}
-
-/// Chance, from a seed that the environment may say and that is printed.
-#[must_use]
-pub fn chance(variable: &str) -> SmallRng {
-    let any = std::time::UNIX_EPOCH.elapsed().unwrap().subsec_nanos();
-    let seed = number(variable, any.into());
-    println!("{variable}={seed}");
-    SmallRng::seed_from_u64(seed)
 }

@@ -18,6 +18,7 @@ pub mod oracle;
 pub mod round_trips;
 pub mod running;
 pub mod runtime_api;
+pub mod seeds;
 pub mod serving;
 pub mod sim;
 pub mod unfinished;

@@ -8,9 +8,11 @@ mod concurrent_moves;
 mod profile;
 mod requests;
 mod schedule;
+mod search;
 mod witness;
 mod writers;
 
 pub use concurrent_moves::{MoveProfile, run_moves};
 pub use profile::{Profile, Writers};
 pub use schedule::{Fault, Run, run};
+pub use search::{search, shown};

@@ -10,7 +10,8 @@ use super::step::{Facts, Failure, Need, Outcome, Plan, PlanReport, Read, Step, T
 use super::{Context, Problem, Rule};
 use crate::keys::{Id, ItemKey, NodeRef, SortKey, SortRange};
 use crate::model::{
-    BaseNode, DELETING, Deletion, DeletionMark, Item, Position, Stored, UNDER, item_bytes, key_of, unchanged,
+    BaseNode, DELETING, Deletion, DeletionMark, Item, NewerFormat, Position, Stored, UNDER, item_bytes, key_of,
+    unchanged,
 };
 use crate::request::{Action, Condition, Page, Query, ReadOptions, TRANSACTION_ACTIONS_MAX};
 
@@ -153,7 +154,7 @@ impl<'a> DeletionSlice<'a> {
 
     /// Returns the deletion that the node's base record and lineage agree on. The base record alone isn't enough: only a lineage
     /// that names the deletion gives way to a tombstone, which stragglers need.
-    fn present(&self, read: &Read) -> Result<Option<Present>, Failure> {
+    fn present(&mut self, read: &Read) -> Result<Option<Present>, Failure> {
         let schema = self.context.schema();
         let by_base = self.context.rules.keeps(Rule::DeletionPresent);
         let item = read.item(&self.node_key())?.cloned().unwrap_or_default();
@@ -161,7 +162,11 @@ impl<'a> DeletionSlice<'a> {
         let deletion = match stored {
             Stored::Lineage(lineage) => lineage.deleting,
             Stored::Tombstone(deletion) if !by_base => Some(deletion),
-            Stored::Newer(_) => return Err(Failure::Again),
+            Stored::Newer(format) => {
+                let (key, reason) = (schema.lineage_key(&self.node), NewerFormat { format }.to_string());
+                self.report.problems.push(Problem { key, reason, unreadable: false });
+                return Err(Failure::Again);
+            }
             _ => None,
         };
         // The heirs aren't compared: another client may change the parent there and back, and no record would say so.

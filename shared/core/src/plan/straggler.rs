@@ -4,9 +4,9 @@
 use super::ancestry::{AncestorPath, Ancestry, Edge, Missing, PathEnd};
 use super::child_action::{Child, ChildAction};
 use super::step::{Facts, Failure, Need, Outcome, Plan, PlanReport, Read, Step, Task};
-use super::{Context, Rule};
+use super::{Context, Problem, Rule};
 use crate::keys::{DEPTH_MAX, Id, NodeRef};
-use crate::model::{BaseNode, Deletion, Stored, TooManyAttributes};
+use crate::model::{BaseNode, Deletion, NewerFormat, Stored, TooManyAttributes};
 use crate::request::Action;
 
 /// The plan by which a straggler acts on itself. If its heir was deleted as well, the heir's tombstone decides. If there is no
@@ -86,7 +86,11 @@ impl<'a> Straggler<'a> {
         let next = match stored {
             Stored::Tombstone(deletion) => Some(deletion),
             Stored::Lineage(lineage) => lineage.deleting,
-            Stored::Newer(_) => return Err(Failure::Again),
+            Stored::Newer(format) => {
+                let (key, reason) = (schema.lineage_key(&heir), NewerFormat { format }.to_string());
+                self.report.problems.push(Problem { key, reason, unreadable: false });
+                return Err(Failure::Again);
+            }
             Stored::Absent | Stored::Malformed => None,
         };
         match next.filter(|_| onwards) {
