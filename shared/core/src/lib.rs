@@ -17,9 +17,10 @@
 //! 2. Each piece of work is a [`plan::Plan`], a state machine without I/O. Its `next` takes facts and returns a [`plan::Step`]:
 //!    what it needs to read, what to write and on which conditions, or that it is done. The executor in `sapwood-engine` reads
 //!    and writes, and returns the answers as the next facts.
-//! 3. [`plan::Round`] places `V`. It reads `V`, the lineage of `V` and the lineage of its parent `D`. [`plan::place`](fn@plan::place) decides
-//!    where `V` belongs and which rows follow ([`model::rows`]). The round writes the lineage of `V`, then puts and deletes rows,
-//!    then reads the lineage of `D` again. If that has changed meanwhile, `V` goes into another round.
+//! 3. [`plan::Round`] places `V`. It reads `V`, the lineage of `V` and the lineage of its parent `D`.
+//!    [`plan::place`](fn@plan::place) decides where `V` belongs and which rows follow ([`model::rows`]). The round writes the
+//!    lineage of `V`, then puts and deletes rows, then reads the lineage of `D` again. If that has changed meanwhile, `V` goes into
+//!    another round.
 //! 4. The lineage of `V` makes a stream record as well. If `V` has moved, [`plan::Cascade`] touches the children of `V`, and the
 //!    record of each touch has that child placed. If `V` is new, [`plan::TouchOrphans`] touches only the children that were
 //!    waiting for it. If `V` is being deleted, [`plan::DeletionSlice`] acts on its children. So a change is handed down one level
