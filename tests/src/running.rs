@@ -79,7 +79,7 @@ impl Running {
         Self::start_with(parameters, items, Limits::default(), None, Metrics::default()).await
     }
 
-    /// A stack whose handler's figures go there.
+    /// A stack whose handler's metrics go there.
     pub async fn start_measured(metrics: Metrics) -> Self {
         Self::start_with(&[], Vec::new(), Limits::default(), None, metrics).await
     }

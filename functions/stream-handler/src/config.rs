@@ -10,7 +10,7 @@ pub struct Config {
     pub table_name: String,
     /// How it is kept.
     pub settings: Settings,
-    /// Where its figures go.
+    /// Where its metrics go.
     pub metrics: Metrics,
 }
 

@@ -4,7 +4,7 @@
 //! (`ReportBatchItemFailures`). No record makes it panic, and none that can't be understood blocks the shard.
 
 mod config;
-mod figures;
+mod metrics;
 mod record;
 
 use std::time::Duration;
@@ -51,7 +51,7 @@ impl Handler {
         Self { fanout, table, metrics: Metrics::default() }
     }
 
-    /// The same, with a line of figures for every batch.
+    /// The same, with a line of metrics for every batch.
     #[must_use]
     pub fn measured(self, metrics: Metrics) -> Self {
         Self { metrics, ..self }
@@ -95,7 +95,7 @@ impl Handler {
         problems.append(&mut report.problems);
         report.problems = problems;
         log(request_id, event.records.len(), &report);
-        self.metrics.write(|now| figures::of(event.records.len(), &written_at, &report, now));
+        self.metrics.write(|now| metrics::of(event.records.len(), &written_at, &report, now));
         Ok(report)
     }
 }

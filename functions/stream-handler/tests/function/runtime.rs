@@ -88,11 +88,11 @@ async fn log_of(variables: &[(&str, &str)]) -> String {
 }
 
 #[tokio::test]
-async fn with_a_namespace_each_batch_is_a_bare_line_of_figures_as_well() {
+async fn with_a_namespace_each_batch_is_a_bare_line_of_metrics_as_well() {
     let log = log_of(&[("METRICS_NAMESPACE", "Trees")]).await;
     let lines: Vec<serde_json::Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let figures: Vec<_> = lines.iter().filter(|line| line.get("_aws").is_some()).collect();
-    let [line] = figures[..] else { panic!("{log}") };
+    let metrics: Vec<_> = lines.iter().filter(|line| line.get("_aws").is_some()).collect();
+    let [line] = metrics[..] else { panic!("{log}") };
     assert_eq!(line["_aws"]["CloudWatchMetrics"][0]["Namespace"], "Trees");
     assert_eq!(line["FunctionName"], "function");
     assert_eq!((&line["Records"], &line["BadRecords"]), (&1.into(), &1.into()));
@@ -100,7 +100,7 @@ async fn with_a_namespace_each_batch_is_a_bare_line_of_figures_as_well() {
 }
 
 #[tokio::test]
-async fn without_a_namespace_there_are_no_figures() {
+async fn without_a_namespace_there_are_no_metrics() {
     for variables in [&[][..], &[("METRICS_NAMESPACE", "")]] {
         let log = log_of(variables).await;
         assert!(log.contains("\"batch\"") && !log.contains("_aws"), "{log}");

@@ -1,4 +1,4 @@
-//! The figures of one batch.
+//! The metrics of one batch.
 
 use sapwood_engine::fanout::Report;
 use sapwood_telemetry::metrics::Metric;
