@@ -28,7 +28,7 @@
 //!
 //! # Requests over HTTP
 //!
-//! [`query`] answers reads from rows and base records. [`write`] changes base records and never rows: the stream brings the rows
+//! [`query`] answers reads from rows and base records. [`mod@write`] changes base records and never rows: the stream brings the rows
 //! up to date.
 
 pub mod fanout;
