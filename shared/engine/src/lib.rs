@@ -2,4 +2,5 @@
 
 pub mod fanout;
 pub mod query;
+mod run;
 pub mod write;

@@ -11,6 +11,7 @@
 //! | [`DeletionSlice`] | a cascade of a node that is being deleted | acts on children, deletes revisions |
 //! | [`TouchOrphans`] | new lineages | touches the orphans that wait for them |
 //! | [`CopyHighest`], [`CopyNewest`] | records of revisions | keep `v0_` copies |
+//! | [`Newest`] | an append | finds the newest revision of a topic |
 
 pub mod ancestry;
 mod batch;
@@ -19,6 +20,7 @@ mod child_action;
 mod context;
 mod deletion;
 mod latest;
+pub mod newest;
 mod place;
 mod round;
 mod rules;
@@ -33,6 +35,7 @@ pub use child_action::{Child, ChildAction};
 pub use context::{Context, Limits, Tally};
 pub use deletion::{DeletionSlice, Slice};
 pub use latest::{Copied, CopyHighest, CopyNewest};
+pub use newest::Newest;
 pub use place::{PlaceInput, PlacePlan, Settle, place, placement};
 pub use round::{Round, RoundEnd};
 pub use rules::{Rule, Rules};

@@ -8,7 +8,6 @@
 
 mod ancestors;
 mod below;
-mod chain;
 mod error;
 mod fields;
 mod node;
