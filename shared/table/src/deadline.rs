@@ -1,4 +1,4 @@
-//! How long an invocation may go on trying.
+//! The deadline of an invocation, as a retry policy.
 
 use std::time::Duration;
 
@@ -6,17 +6,17 @@ use tokio::time::Instant;
 
 use super::RetryPolicy;
 
-/// The moment after which nothing is started any more.
+/// The moment after which no request is sent any more.
 #[derive(Clone, Copy, Debug)]
 pub struct Deadline(pub Instant);
 
-/// First and longest wait: full jitter below `first * 2^attempt`, capped
+/// The first and the longest wait before another attempt: a random time (full jitter) below `first * 2^attempt`, capped
 /// ([AWS: exponential backoff and jitter](https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/)).
 const FIRST_WAIT: Duration = Duration::from_millis(25);
 const LONGEST_WAIT: Duration = Duration::from_secs(2);
 
 impl Deadline {
-    /// What is left until then.
+    /// The time that is left.
     #[must_use]
     #[allow(clippy::disallowed_methods, reason = "a deadline is a moment of the clock; nothing pure knows it")]
     pub fn left(self) -> Duration {

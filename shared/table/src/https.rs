@@ -1,10 +1,10 @@
-//! The way to the table's endpoint, ready soon.
+//! HTTPS to the table's endpoint, ready soon after a function starts.
 //!
-//! ReadOptions the 140 or so roots of a system takes a function that starts three times as long as all else that it does
-//! (docs/performance.md). The endpoints of AWS have their certificates under Amazon's own five
-//! ([AWS](https://www.amazontrust.com/repository/)), so these are tried first. Where they don't do (an endpoint of somebody else's, a
-//! proxy that looks into connections, a root that AWS may have one day), the system's are read after all: nothing is refused that the
-//! system trusts.
+//! A system has some 140 root certificates. Reading them takes three times as long as everything else that a starting function does
+//! (docs/performance.md). The endpoints of AWS have their certificates under Amazon's own five roots
+//! ([AWS](https://www.amazontrust.com/repository/)), so the client tries these first. Where a certificate isn't under them (another
+//! endpoint, a proxy that inspects connections, a new root), the client reads the system's roots and tries again. So it refuses
+//! nothing that the system trusts.
 
 use std::error::Error;
 use std::io;
@@ -23,7 +23,7 @@ use aws_smithy_runtime_api::shared::IntoShared;
 
 const AMAZONS_ROOTS: &[u8] = include_bytes!("amazon-roots.pem");
 
-/// A client that trusts Amazon's roots and the system's.
+/// Returns an HTTPS client that trusts Amazon's roots and the system's.
 #[must_use]
 pub fn https_client() -> SharedHttpClient {
     let https = || Builder::new().tls_provider(Provider::Rustls(CryptoMode::AwsLc));
@@ -34,7 +34,7 @@ pub fn https_client() -> SharedHttpClient {
             let amazon = https().tls_context(context).build_https();
             Https { amazon, system, by_system: Arc::default() }.into_shared()
         }
-        // It can't fail as it is used here; if it does there is no need to be quick.
+        // The certificates are compiled in, so this doesn't happen. If it does, a slow start is better than none.
         Err(_) => system,
     }
 }
@@ -43,7 +43,7 @@ pub fn https_client() -> SharedHttpClient {
 struct Https {
     amazon: SharedHttpClient,
     system: SharedHttpClient,
-    /// Whether the system's roots have been needed: then they are asked at once.
+    /// True once the system's roots were needed. From then on they are used at once.
     by_system: Arc<AtomicBool>,
 }
 
@@ -66,7 +66,7 @@ impl HttpClient for Https {
 #[derive(Debug)]
 struct Connector {
     amazon: SharedHttpConnector,
-    // A connector of it reads the roots when it is made, so it is made when it is needed.
+    // A connector reads the system's roots when it is made, so it is made only when it is needed.
     system: SharedHttpClient,
     by_system: Arc<AtomicBool>,
     settings: HttpConnectorSettings,
@@ -81,7 +81,7 @@ impl HttpConnector for Connector {
         let (settings, components) = (self.settings.clone(), self.components.clone());
         HttpConnectorFuture::new(async move {
             match first.await {
-                // The connection was refused by us, so nothing of the request has been sent.
+                // We refused the connection, so nothing of the request has been sent.
                 Err(error) if is_about_the_certificate(&error) => {
                     by_system.store(true, Ordering::Relaxed);
                     system.http_connector(&settings, &components).call(again).await
@@ -96,7 +96,7 @@ fn is_about_the_certificate(error: &(dyn Error + 'static)) -> bool {
     if matches!(error.downcast_ref(), Some(rustls::Error::InvalidCertificate(_))) {
         return true;
     }
-    // An `io::Error` that is made of another has that one's source for its own, and so leaves it out.
+    // An `io::Error` made of another error names that error's source as its own, and skips the error itself.
     let within = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
     let within = within.map(|within| within as &(dyn Error + 'static)).or_else(|| error.source());
     within.is_some_and(is_about_the_certificate)

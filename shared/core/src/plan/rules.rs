@@ -1,21 +1,21 @@
-//! The rules of the protocol that can be broken on purpose, to see that the simulation finds it.
+//! The rules of the protocol. A test breaks one on purpose, and the simulation must find a fault.
 
-/// A rule of the fan-out protocol. ARCHITECTURE.md has the reason for each. The code asks
-/// [`Rules::keeps`] at the one place where a rule acts; outside of tests the answer is always yes.
+/// A rule of the protocol. `docs/protocol.md` has the reason for each. The plans ask [`Rules::keeps`] where a rule acts; outside of
+/// tests the answer is always yes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Rule {
-    /// After its rows are written a node's parent is read again.
+    /// After the rows of a node are written, its parent is read again.
     Confirm,
-    /// The parent is compared with what the plan used, planned or read, not with what was read.
+    /// The parent read again is compared with what the plan used (planned or read), not with what was read first.
     ConfirmAgainstUsed,
-    /// The path counts in that comparison, not the ancestors alone.
+    /// That comparison includes the path, not the ancestors alone.
     ConfirmPath,
-    /// So does whether the parent is there at all.
+    /// That comparison includes whether the parent has a lineage at all.
     ConfirmPresence,
     /// The lineage is written before the rows that it names.
     Intent,
-    /// Rows that an earlier placement was still stale_rows stay named.
+    /// Rows that an earlier placement still had to delete stay named in the lineage.
     KeepStaleRows,
     /// Rows are put before others are deleted.
     PutFirst,
@@ -31,59 +31,59 @@ pub enum Rule {
     CascadeAnyChange,
     /// Children are touched with the newest change's sequence number.
     NewestSequence,
-    /// A cursor is advanced and deleted only while it is still this change's.
+    /// A cursor is moved on or deleted only while it is still this change's.
     CursorCondition,
-    /// A node whose parent has no lineage stands in the register of orphans.
+    /// A node whose parent has no lineage has a row in the register of orphans.
     OrphanRow,
-    /// "Touches only" means every record of the node in the batch.
+    /// "Only touched" means that every record of the node in the batch is a touch.
     AllTouches,
     /// A copy is put only over an older one.
     LatestCondition,
-    /// What a copy was made of is looked at again.
+    /// The revision that was copied is read again after the copy is put.
     LatestSecondLook,
     /// A failed item fails its first record in the batch.
     FailFirstRecord,
-    /// A lineage that says its node is being deleted releases the node's children.
+    /// A lineage that says its node is being deleted sets off the actions on the children.
     ChildActions,
-    /// Children are released, and the node deleted, only while its base record and its lineage both say so.
+    /// The handler acts on children, and deletes the node, only while base record and lineage both say that it is being deleted.
     DeletionPresent,
-    /// The node is looked at again after its children were read.
+    /// The node is read again after its children were read.
     DeletionRecheck,
-    /// A child is released only if it is as it was read.
+    /// A child is changed only if it is as it was read.
     ChildCondition,
     /// A child that changed meanwhile is looked at again.
     ChildAgain,
-    /// A child is adopted together with a check of the parent that it goes from.
+    /// A child is adopted in one transaction with a check of the parent that it leaves.
     AdoptTogether,
-    /// A child whose parent is gone is adopted together with a check of the whole way up.
+    /// A straggler is adopted in one transaction with a check of every edge up to the root.
     AdoptAncestorPath,
-    /// Where the one who should adopt has been removed as well, that decides.
+    /// Where the adopting node has been deleted as well, its own tombstone decides.
     AdoptOnwards,
-    /// A node being deleted is deleted after its last child is released.
+    /// The node is deleted after the action on its last child.
     FinishLast,
-    /// It is deleted only while it is being deleted by this operation.
+    /// The node is deleted only while it has the mark that was read.
     FinishCondition,
-    /// Each mark that a child is given is one of its own, not that of the operation.
+    /// Each mark that a child is given has a name of its own, not the operation's.
     FreshMark,
-    /// A cursor goes on with the removal that its own mark stands for only.
+    /// A cursor goes on only with the deletion of the mark that it names.
     CursorMark,
-    /// A cursor goes after the node, not before.
+    /// The node is deleted before its cursor.
     FinishFirst,
-    /// A removed node's lineage gives way to a tombstone.
+    /// A tombstone takes the place of a deleted node's lineage.
     Tombstone,
-    /// A tombstone releases only children that the API has put under the node.
+    /// A tombstone concerns only children that the API has put under the node.
     TombstoneUnder,
-    /// A tombstone counts only while its node isn't there.
+    /// A tombstone counts only while its node has no base record.
     TombstoneGone,
-    /// A lineage that gives way to a tombstone touches the children that are still there.
+    /// When a tombstone takes the place of a lineage, the children that are still there are touched.
     TouchRemaining,
-    /// A node that isn't removed after all has all its rows put.
+    /// When another client takes a mark back, all of the node's rows are put.
     UndeletePuts,
     /// A revision is deleted only if it is as it was read.
     RevisionCondition,
-    /// A move checks the way of the moved node, not that of its new parent alone.
+    /// A move checks the ancestor path of the moved node, not that of its new parent alone.
     OwnAncestorPath,
-    /// A move checks the ways it has read at all.
+    /// A move checks the ancestor paths that it has read.
     AncestorPathChecks,
 }
 

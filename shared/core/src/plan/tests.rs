@@ -10,5 +10,6 @@ mod drawing;
 mod orphans_and_cycles;
 mod placing;
 mod removing;
+mod steps;
 mod switches;
 mod unsettled;
