@@ -2,12 +2,13 @@
 
 use axum::response::Response;
 use sapwood_engine::query::{Bounds, Fields, Page, Want};
+use sapwood_http::call::json_response;
 use sapwood_http::contract;
 use sapwood_http::cursor::Scope;
 use sapwood_http::problem::{Kind, Problem};
 use serde::Serialize;
 
-use crate::call::{Asked, json};
+use crate::call::Asked;
 use crate::problem::refused;
 use crate::state::Shared;
 
@@ -53,7 +54,7 @@ impl List {
         body: impl Fn(R) -> B,
     ) -> Result<Response, Problem> {
         let cursor = self.cursor(shared, page.next.as_deref());
-        json(&contract::Page { items: page.items.into_iter().map(body).collect(), cursor })
+        json_response(&contract::Page { items: page.items.into_iter().map(body).collect(), cursor })
     }
 }
 

@@ -1,40 +1,50 @@
-//! Which call answers which path.
+//! Which call serves which operation.
 
 use axum::Router;
-use axum::routing::{MethodRouter, get};
+use axum::routing::{MethodFilter, MethodRouter, on};
+use sapwood_http::call;
+use sapwood_http::contract::{Function, ReaderCall};
 use sapwood_table::Table;
 
-use crate::call::{Call, handle};
 use crate::calls::{
     Ancestors, Children, Count, Descendants, FanoutOf, LatestOfAll, LatestOfOne, Node, Paths, PathsOfRoot,
     RevisionOfOne, Revisions, Roots, Topic, Tree, docs, document, health,
 };
-use crate::state::State;
+use crate::state::{Shared, State};
 
-/// The router of the reads. It is to be served by `sapwood_http::serve`, which says who calls and until when.
+/// The router of the operations that this function serves. [`sapwood_http::serve`] must serve it: that says who calls, and until
+/// when.
 pub fn router<T: Table + 'static>(state: State<T>) -> Router {
-    Router::new()
-        .route("/roots", call::<Roots, T>())
-        .route("/nodes/{id}", call::<Node, T>())
-        .route("/nodes/{id}/ancestors", call::<Ancestors, T>())
-        .route("/nodes/{id}/children", call::<Children, T>())
-        .route("/nodes/{id}/descendants", call::<Descendants, T>())
-        .route("/nodes/{id}/tree", call::<Tree, T>())
-        .route("/nodes/{id}/count", call::<Count, T>())
-        .route("/nodes/{id}/latest", call::<LatestOfAll, T>())
-        .route("/nodes/{id}/latest/{topic}", call::<LatestOfOne, T>())
-        .route("/nodes/{id}/revisions", call::<Revisions, T>())
-        .route("/nodes/{id}/revisions/{topic}", call::<Topic, T>())
-        .route("/nodes/{id}/revisions/{topic}/{version}", call::<RevisionOfOne, T>())
-        .route("/nodes/{id}/fanout", call::<FanoutOf, T>())
-        .route("/paths/{root}", call::<PathsOfRoot, T>())
-        .route("/paths/{root}/{*segments}", call::<Paths, T>())
-        .route("/health", get(health))
-        .route("/openapi.json", get(document))
-        .route("/docs", get(docs))
-        .with_state(state)
+    let handler = |function, method| match function {
+        Function::Reader(call) => Some(handler(call, method)),
+        Function::Writer(_) => None,
+    };
+    call::router(handler).with_state(state)
 }
 
-fn call<C: Call + 'static, T: Table + 'static>() -> MethodRouter<State<T>> {
-    get(handle::<C, T>)
+fn handler<T: Table + 'static>(call: ReaderCall, method: MethodFilter) -> MethodRouter<State<T>> {
+    match call {
+        ReaderCall::ListRoots => handle::<Roots, T>(method),
+        ReaderCall::GetNode => handle::<Node, T>(method),
+        ReaderCall::ListAncestors => handle::<Ancestors, T>(method),
+        ReaderCall::ListChildren => handle::<Children, T>(method),
+        ReaderCall::ListDescendants => handle::<Descendants, T>(method),
+        ReaderCall::GetTree => handle::<Tree, T>(method),
+        ReaderCall::CountDescendants => handle::<Count, T>(method),
+        ReaderCall::ListRootPaths => handle::<PathsOfRoot, T>(method),
+        ReaderCall::ListPaths => handle::<Paths, T>(method),
+        ReaderCall::GetFanout => handle::<FanoutOf, T>(method),
+        ReaderCall::ListLatest => handle::<LatestOfAll, T>(method),
+        ReaderCall::GetLatest => handle::<LatestOfOne, T>(method),
+        ReaderCall::ListRevisions => handle::<Revisions, T>(method),
+        ReaderCall::ListTopic => handle::<Topic, T>(method),
+        ReaderCall::GetRevision => handle::<RevisionOfOne, T>(method),
+        ReaderCall::GetOpenapi => on(method, document),
+        ReaderCall::GetDocs => on(method, docs),
+        ReaderCall::GetHealth => on(method, health),
+    }
+}
+
+fn handle<C: call::Call<Shared>, T: Table + 'static>(method: MethodFilter) -> MethodRouter<State<T>> {
+    call::handler::<C, T, Shared>(method)
 }

@@ -8,8 +8,6 @@ use sapwood_http::contract::{BatchBody, BatchResult, NodeBody, OperationBody, Re
 use sapwood_http::problem::Problem;
 use serde::{Deserialize, Serialize};
 
-use crate::problem::inside;
-
 /// What a write is answered.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Answer {
@@ -79,7 +77,7 @@ impl Answer {
 
 /// A problem as one result of a batch.
 pub(crate) fn failed(problem: &Problem) -> BatchResult {
-    let problem = inside(problem);
+    let problem = problem.body();
     BatchResult { status: problem.status, body: None, problem: Some(problem), location: None, etag: None }
 }
 

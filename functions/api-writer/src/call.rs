@@ -1,48 +1,40 @@
-//! One call: from a request to its answer.
+//! A call that writes: what its request says of how it is to be done, and where it is answered.
 
-use axum::body::Bytes;
-use axum::extract::{FromRequestParts, Request};
+use axum::http::Method;
 use axum::http::header::HeaderName;
-use axum::http::request::Parts;
-use axum::http::{HeaderMap, Method};
-use axum::response::{IntoResponse, Response};
-use sapwood_core::keys::NodeRef;
-use sapwood_core::model::Latest;
+use axum::response::Response;
+use axum::routing::{MethodFilter, MethodRouter};
+use sapwood_core::model::{Latest, Settings};
 use sapwood_engine::write::{Idempotency, Stamp, Writer};
-use sapwood_http::body::read_whole;
+use sapwood_http::call::{self, handler};
 use sapwood_http::caller::Caller;
-use sapwood_http::headers::{IdempotencyKey, Preconditions, Wait, demand_json, demand_merge_patch};
-use sapwood_http::json::{self, FromJson};
-use sapwood_http::parameters::Parameters;
-use sapwood_http::path::PathParams;
-use sapwood_http::problem::{Kind, Problem};
+use sapwood_http::headers::{IdempotencyKey, Preconditions, Wait};
+use sapwood_http::problem::Problem;
 use sapwood_table::{Client, Deadline, Table};
 
 use crate::once::idempotency;
-use crate::problem::unfit;
 use crate::state::{Shared, State};
 use crate::wait::until_derived;
 use crate::write::Derived;
 
 const PREFERENCE_APPLIED: HeaderName = HeaderName::from_static("preference-applied");
 
+/// What a request says.
+pub(crate) type Asked<'a> = call::Asked<'a, Shared>;
+
+impl call::Shared for Shared {
+    fn settings(&self) -> &Settings {
+        &self.settings
+    }
+}
+
 /// A call of the contract: what is asked for, and how that is answered.
-pub(crate) trait Call: Sized + Send {
+pub(crate) trait Call: Sized + Send + 'static {
     /// Reads a request. Parameters that it doesn't take are refused after it.
     fn read(asked: &mut Asked<'_>) -> Result<Self, Problem>;
 
     /// Answers it.
     fn answer<T: Table>(self, at: &At<'_, T>) -> impl Future<Output = Result<Response, Problem>> + Send;
-}
-
-/// What a request says.
-pub(crate) struct Asked<'a> {
-    pub(crate) caller: Caller,
-    pub(crate) path: PathParams,
-    pub(crate) parameters: Parameters,
-    pub(crate) shared: &'a Shared,
-    headers: HeaderMap,
-    body: Bytes,
 }
 
 /// Where and for whom a call is answered.
@@ -54,40 +46,6 @@ pub(crate) struct At<'a, T> {
     pub(crate) key: Option<Idempotency>,
     wait: Wait,
     deadline: Deadline,
-}
-
-impl Asked<'_> {
-    /// The node of a part of the path: the caller's tenant's, whatever it is called.
-    pub(crate) fn node(&self, name: &'static str) -> Result<NodeRef, Problem> {
-        Ok(NodeRef { tenant: self.caller.tenant.clone(), id: self.path.id(name)? })
-    }
-
-    /// The topic that the path names.
-    pub(crate) fn topic(&self) -> Result<Latest, Problem> {
-        let topic = Latest { node: self.node("id")?, topic: self.path.text("topic")? };
-        sapwood_http::contract::check_topic(&topic.topic, &self.shared.settings.schema)
-            .map_err(|error| Problem::from(error).at("topic"))?;
-        Ok(topic)
-    }
-
-    /// The body.
-    pub(crate) fn body<B: FromJson>(&self) -> Result<B, Problem> {
-        demand_json(&self.headers)?;
-        self.json()
-    }
-
-    /// The body of a PATCH.
-    pub(crate) fn merge_patch<B: FromJson>(&self) -> Result<B, Problem> {
-        demand_merge_patch(&self.headers)?;
-        self.json()
-    }
-
-    fn json<B: FromJson>(&self) -> Result<B, Problem> {
-        if self.body.is_empty() {
-            return Err(Problem::new(Kind::BadJson, "the body is empty; this call takes JSON"));
-        }
-        json::read(&self.body).map_err(unfit)
-    }
 }
 
 impl<'a, T: Table> At<'a, T> {
@@ -116,56 +74,47 @@ impl<'a, T: Table> At<'a, T> {
     }
 }
 
+/// A call, with what its request says of how it is to be done.
+struct Conditioned<C> {
+    call: C,
+    caller: Caller,
+    preconditions: Preconditions,
+    key: Option<Idempotency>,
+    wait: Wait,
+}
+
+impl<C: Call> call::Call<Shared> for Conditioned<C> {
+    fn read(asked: &mut Asked<'_>) -> Result<Self, Problem> {
+        let (key, wait) = (key(asked)?, Wait::read(&asked.parts.headers)?);
+        let call = C::read(asked)?;
+        Ok(Self { call, caller: asked.caller.clone(), preconditions: asked.preconditions.clone(), key, wait })
+    }
+
+    async fn answer<T: Table>(self, at: &call::At<'_, T, Shared>) -> Result<Response, Problem> {
+        let Self { call, caller, preconditions, key, wait } = self;
+        let call::At { session, shared, deadline } = *at;
+        call.answer(&At { session, shared, caller, preconditions, key, wait, deadline }).await
+    }
+}
+
 /// The handler of a call.
-pub(crate) async fn handle<C: Call, T: Table + 'static>(
-    axum::extract::State(state): axum::extract::State<State<T>>,
-    request: Request,
-) -> Response {
-    let shared = state.shared();
-    let (mut parts, body) = request.into_parts();
-    let read = async {
-        let caller = Caller::from_request_parts(&mut parts, &()).await?;
-        if caller.tenant.is_some() != shared.settings.schema.has_tenants() {
-            tracing::error!("who says which tenant a caller belongs to, and the table's settings, don't fit together");
-            return Err(Problem::internal());
-        }
-        let body = read_whole(body).await?;
-        let key = key(&caller, &parts, &body)?;
-        let deadline = deadline(&parts)?;
-        let (preconditions, wait) = (Preconditions::read(&parts.headers)?, Wait::read(&parts.headers)?);
-        let path = PathParams::from_request_parts(&mut parts, &()).await?;
-        let parameters = Parameters::from_request_parts(&mut parts, &()).await?;
-        let mut asked = Asked { caller, path, parameters, shared, headers: parts.headers, body };
-        let call = C::read(&mut asked)?;
-        asked.parameters.end()?;
-        Ok::<_, Problem>((call, asked.caller, preconditions, wait, key, deadline))
-    };
-    let (call, caller, preconditions, wait, key, deadline) = match read.await {
-        Ok(read) => read,
-        Err(problem) => return problem.into_response(),
-    };
-    let table = state.table(deadline);
-    let session = Client::new(&table, &deadline, &shared.settings.schema);
-    let at = At { session: &session, shared, caller, preconditions, key, wait, deadline };
-    // Boxed: one within the other, these futures would be deeper than the compiler looks.
-    let answered = Box::pin(call.answer(&at)).await;
-    let mut response = answered.unwrap_or_else(IntoResponse::into_response);
-    response.extensions_mut().insert(session.usage());
-    response
+pub(crate) fn handle<C: Call, T: Table + 'static>(method: MethodFilter) -> MethodRouter<State<T>> {
+    handler::<Conditioned<C>, T, Shared>(method)
+}
+
+/// The topic that the path names, which must have room for the highest version.
+pub(crate) fn topic(asked: &Asked<'_>) -> Result<Latest, Problem> {
+    let topic = asked.topic()?;
+    sapwood_http::contract::check_topic(&topic.topic, &asked.shared.settings.schema)
+        .map_err(|error| Problem::from(error).at("topic"))?;
+    Ok(topic)
 }
 
 /// The `Idempotency-Key` of a POST; other methods are idempotent by themselves.
-fn key(caller: &Caller, parts: &Parts, body: &[u8]) -> Result<Option<Idempotency>, Problem> {
-    let IdempotencyKey(key) = IdempotencyKey::read(&parts.headers)?;
-    let target = parts.uri.path();
+fn key(asked: &Asked<'_>) -> Result<Option<Idempotency>, Problem> {
+    let IdempotencyKey(key) = IdempotencyKey::read(&asked.parts.headers)?;
+    let (method, target) = (&asked.parts.method, asked.parts.uri.path());
     Ok(key
-        .filter(|_| parts.method == Method::POST)
-        .map(|key| idempotency(caller, &key, &[parts.method.as_str().as_bytes(), target.as_bytes(), body])))
-}
-
-fn deadline(parts: &Parts) -> Result<Deadline, Problem> {
-    parts.extensions.get().copied().ok_or_else(|| {
-        tracing::error!("the router is served without anybody saying until when");
-        Problem::internal()
-    })
+        .filter(|_| method == Method::POST)
+        .map(|key| idempotency(&asked.caller, &key, &[method.as_str().as_bytes(), target.as_bytes(), &asked.body])))
 }

@@ -1,8 +1,7 @@
 //! What the core's errors, and bodies that don't fit, are to a client.
 
 use sapwood_engine::write::WriteError;
-use sapwood_http::contract;
-use sapwood_http::json::{Fault, JsonError};
+use sapwood_http::json::JsonError;
 use sapwood_http::problem::{Kind, Problem};
 
 /// The problem that a write ended with.
@@ -32,32 +31,7 @@ pub(crate) fn refused(error: WriteError) -> Problem {
     }
 }
 
-/// Longest path to a field that is repeated in a problem.
-const FIELD_CHARS_MAX: usize = 200;
-
 /// The problem with a body.
 pub(crate) fn unfit(error: JsonError) -> Problem {
-    let kind = match error.fault() {
-        Fault::Malformed => Kind::BadJson,
-        Fault::Value => Kind::BadValue,
-        Fault::Reserved => Kind::ReservedName,
-        Fault::Key => Kind::BadKey,
-    };
-    let problem = Problem::new(kind, error.to_string());
-    match error.path() {
-        "" => problem,
-        path => problem.at(path.chars().take(FIELD_CHARS_MAX).collect::<String>()),
-    }
-}
-
-/// A problem inside of an answer.
-pub(crate) fn inside(problem: &Problem) -> contract::ProblemBody {
-    let body = problem.body();
-    contract::ProblemBody {
-        kind: body.kind,
-        title: body.title,
-        status: body.status,
-        detail: body.detail,
-        field: body.field,
-    }
+    error.into()
 }

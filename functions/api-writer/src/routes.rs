@@ -1,7 +1,9 @@
-//! Which call answers which path.
+//! Which call serves which operation.
 
 use axum::Router;
-use axum::routing::{delete, get, patch, post, put};
+use axum::routing::{MethodFilter, MethodRouter};
+use sapwood_http::call;
+use sapwood_http::contract::{Function, WriterCall};
 use sapwood_table::Table;
 
 use crate::call::handle;
@@ -10,18 +12,26 @@ use crate::calls::{
 };
 use crate::state::State;
 
-/// The router of the writes. It is to be served by `sapwood_http::serve`, which says who calls and until when; merged
-/// with the reads' router, both have the same paths and other methods.
+/// The router of the operations that this function serves. It is to be served by `sapwood_http::serve`, which says who calls and
+/// until when; merged with the reads' router, both have the same paths and other methods.
 pub fn router<T: Table + 'static>(state: State<T>) -> Router {
-    let revision = put(handle::<AmendRevision, T>).merge(delete(handle::<RemoveRevision, T>));
-    let node =
-        put(handle::<ReplaceNode, T>).merge(patch(handle::<PatchNode, T>)).merge(delete(handle::<DeleteNode, T>));
-    Router::new()
-        .route("/nodes", post(handle::<CreateNode, T>))
-        .route("/nodes/{id}", node)
-        .route("/nodes/{id}/revisions/{topic}", post(handle::<AppendRevision, T>))
-        .route("/nodes/{id}/revisions/{topic}/{version}", revision)
-        .route("/operations/{id}", get(handle::<OperationOf, T>))
-        .route("/batch", post(handle::<Batch, T>))
-        .with_state(state)
+    let handler = |function, method| match function {
+        Function::Writer(call) => Some(handler(call, method)),
+        Function::Reader(_) => None,
+    };
+    call::router(handler).with_state(state)
+}
+
+fn handler<T: Table + 'static>(call: WriterCall, method: MethodFilter) -> MethodRouter<State<T>> {
+    match call {
+        WriterCall::CreateNode => handle::<CreateNode, T>(method),
+        WriterCall::PutNode => handle::<ReplaceNode, T>(method),
+        WriterCall::PatchNode => handle::<PatchNode, T>(method),
+        WriterCall::DeleteNode => handle::<DeleteNode, T>(method),
+        WriterCall::GetOperation => handle::<OperationOf, T>(method),
+        WriterCall::Batch => handle::<Batch, T>(method),
+        WriterCall::AppendRevision => handle::<AppendRevision, T>(method),
+        WriterCall::AmendRevision => handle::<AmendRevision, T>(method),
+        WriterCall::RemoveRevision => handle::<RemoveRevision, T>(method),
+    }
 }

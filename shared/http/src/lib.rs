@@ -5,6 +5,7 @@
 //! runs under Lambda and on a local port, so that both answer alike.
 
 pub mod body;
+pub mod call;
 pub mod caller;
 pub mod contract;
 pub mod cursor;

@@ -2,7 +2,7 @@
 
 use rand::RngExt;
 use rand::rngs::SmallRng;
-use sapwood_http::contract::Route;
+use sapwood_http::contract::Operation;
 use sapwood_tests::api::Asked;
 
 use super::bodies::body;
@@ -49,16 +49,17 @@ fn in_query(text: &str) -> String {
 }
 
 /// A request: what is to be sent, with `{etag}`, `{cursor}` and `{operation}` where each way has its own.
-pub(crate) fn request(rng: &mut SmallRng, routes: &[Route]) -> Asked {
-    let (writes, reads): (Vec<&Route>, Vec<&Route>) = routes.iter().partition(|route| route.method != "GET");
+pub(crate) fn request(rng: &mut SmallRng, operations: &[&'static Operation]) -> Asked {
+    let (writes, reads): (Vec<&Operation>, Vec<&Operation>) =
+        operations.iter().partition(|operation| operation.method != "GET");
     let among = if rng.random_bool(0.5) { writes } else { reads };
-    let route = among[rng.random_range(0..among.len())];
+    let operation = among[rng.random_range(0..among.len())];
     let method = match rng.random_range(0..20) {
         0 => pick(rng, &["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "BREW", "get", "TRACE", "X-!"]),
-        1 if route.method == "GET" => "HEAD",
-        _ => &route.method,
+        1 if operation.method == "GET" => "HEAD",
+        _ => operation.method.as_str(),
     };
-    let mut path = path(rng, &route.path);
+    let mut path = path(rng, operation.path);
     if rng.random_ratio(1, 12) {
         path = broken(rng, path);
     }
@@ -100,7 +101,7 @@ pub(crate) fn request(rng: &mut SmallRng, routes: &[Route]) -> Asked {
             asked = asked.header("content-type", kind);
         }
         if rng.random_ratio(40, 41) {
-            asked = asked.bytes(body(rng, method, &route.path));
+            asked = asked.bytes(body(rng, method, operation.path));
         }
     }
     asked

@@ -3,7 +3,7 @@
 use std::io::Read;
 
 use axum::http::Uri;
-use sapwood_http::contract::{Route, openapi, routes};
+use sapwood_http::contract::{Operation, openapi, operations};
 use sapwood_tests::api::{Answered, Asked};
 use serde_json::Value;
 
@@ -14,7 +14,7 @@ pub(crate) const SECRET: &str = "hunter2";
 
 pub(crate) struct Judge {
     document: Value,
-    pub(crate) routes: Vec<Route>,
+    pub(crate) operations: Vec<&'static Operation>,
 }
 
 /// What a request is, as far as the ways differ in what they can carry.
@@ -38,7 +38,7 @@ pub(crate) fn carried(asked: &Asked) -> Carried {
 
 impl Judge {
     pub(crate) fn new() -> Self {
-        Self { document: serde_json::from_str(&openapi()).unwrap(), routes: routes() }
+        Self { document: serde_json::from_str(&openapi()).unwrap(), operations: operations().collect() }
     }
 
     /// The contract's template of a path that needs no putting right.
@@ -53,12 +53,12 @@ impl Judge {
             more && segments.iter().all(|segment| !segment.is_empty())
                 && wanted.iter().zip(&segments).all(|(wanted, segment)| wanted.starts_with('{') || wanted == segment)
         };
-        self.routes.iter().map(|route| route.path.as_str()).find(|template| fits(template))
+        self.operations.iter().map(|operation| operation.path).find(|template| fits(template))
     }
 
-    fn call(&self, method: &str, template: &str) -> Option<&Route> {
+    fn call(&self, method: &str, template: &str) -> Option<&'static Operation> {
         let method = if method == "HEAD" { "GET" } else { method };
-        self.routes.iter().find(|route| route.method == method && route.path == template)
+        self.operations.iter().copied().find(|operation| operation.method == method && operation.path == template)
     }
 
     /// What is wrong with an answer.
@@ -85,8 +85,8 @@ impl Judge {
             _ if asked.method == "OPTIONS" && matches!(status, 204 | 400 | 404 | 413) => {}
             _ if asked.method == "OPTIONS" => faults.push(format!("{status} for OPTIONS")),
             (Some(_), _) if status == 413 && is_large(asked) => {}
-            (Some(call), _) if !call.statuses.contains(&status) => {
-                faults.push(format!("{} {} lists {:?}, and not {status}", call.method, call.path, call.statuses));
+            (Some(call), _) if !call.statuses().contains(&status) => {
+                faults.push(format!("{} {} lists {:?}, and not {status}", call.method, call.path, call.statuses()));
             }
             (None, Some(_)) if !matches!(status, 400 | 405 | 413) => {
                 faults.push(format!("{status} for a method that isn't there"))
@@ -135,9 +135,9 @@ impl Judge {
         }
     }
 
-    fn success(&self, call: &Route, answered: &Answered, body: &[u8], faults: &mut Vec<String>) {
-        let response =
-            &self.document["paths"][&call.path][call.method.to_lowercase()]["responses"][answered.status.to_string()];
+    fn success(&self, call: &Operation, answered: &Answered, body: &[u8], faults: &mut Vec<String>) {
+        let response = &self.document["paths"][call.path][call.method.as_str().to_lowercase()]["responses"]
+            [answered.status.to_string()];
         for (name, _) in response["headers"].as_object().into_iter().flatten() {
             if name != "Preference-Applied" && answered.header(&name.to_lowercase()).is_none() {
                 faults.push(format!("no {name}"));

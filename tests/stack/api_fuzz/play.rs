@@ -122,7 +122,7 @@ async fn no_request_is_answered_otherwise_than_the_contract_says() {
     let mut statuses = std::collections::BTreeMap::<u16, usize>::new();
     let (mut is_settled, mut settled) = (false, 0);
     for number in 0..count {
-        let mut asked = request(&mut rng, &judge.routes);
+        let mut asked = request(&mut rng, &judge.operations);
         let Carried { over_http, alike } = carried(&asked);
         if !alike {
             asked = harmless(asked);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use axum::http::Method;
 use sapwood_engine::fanout::Limits;
-use sapwood_http::contract::{Route, routes};
+use sapwood_http::contract::{Operation, operations};
 use sapwood_tests::api::{Answered, Api, Asked};
 use sapwood_tests::faults::Fault;
 use sapwood_tests::running::Running;
@@ -42,15 +42,15 @@ const OUTRUN: &str =
     "409 takes others who change this revision between each read and write of several tries: the suite writes has them";
 
 /// The request that a case is made of: a node of its own (`c7`) with a child (`c7k`, segment `k`) and a revision (`t/1`).
-struct Case<'a> {
-    route: &'a Route,
+struct Case {
+    operation: &'static Operation,
     status: u16,
     node: String,
 }
 
-impl Case<'_> {
+impl Case {
     fn target(&self, id: &str, version: &str) -> String {
-        let path = &self.route.path;
+        let path = self.operation.path;
         // Operations have names of their own.
         let id = if path.starts_with("/operations") && id == self.node { "{operation}" } else { id };
         path.replace("{id}", id)
@@ -65,7 +65,7 @@ impl Case<'_> {
     }
 
     fn asked(&self, target: &str) -> Asked {
-        Asked::new(&self.route.method, target)
+        Asked::new(self.operation.method.as_str(), target)
     }
 
     /// The call with a body that it takes.
@@ -78,7 +78,7 @@ impl Case<'_> {
     }
 
     fn body(&self) -> Option<Value> {
-        match (self.route.method.as_str(), self.route.path.as_str()) {
+        match (self.operation.method.as_str(), self.operation.path) {
             ("GET" | "DELETE", _) => None,
             (_, "/batch") => Some(json!({"operations": [{"patch": {"id": self.node, "attributes": {"x": 1}}}]})),
             (_, path) if path.contains("/revisions/") => Some(json!({"attributes": {"x": 1}})),
@@ -93,7 +93,7 @@ impl Case<'_> {
     }
 
     fn provoked(&self) -> Option<Provoked> {
-        let (method, path) = (self.route.method.as_str(), self.route.path.as_str());
+        let (method, path) = (self.operation.method.as_str(), self.operation.path);
         let plain = self.plain();
         let is_revision = path.contains("/revisions/");
         Some(match (self.status, method) {
@@ -183,10 +183,10 @@ async fn one_of_many(api: &Api, asked: &Asked, status: u16) -> Answered {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_status_code_that_the_document_lists_happens() {
-    let routes = routes();
-    let every = routes.iter().flat_map(|route| route.statuses.iter().map(move |status| (route, *status)));
-    let cases: Vec<Case<'_>> =
-        every.enumerate().map(|(number, (route, status))| Case { route, status, node: format!("c{number}") }).collect();
+    let every =
+        operations().flat_map(|operation| operation.statuses().into_iter().map(move |status| (operation, status)));
+    let case = |(number, (operation, status))| Case { operation, status, node: format!("c{number}") };
+    let cases: Vec<Case> = every.enumerate().map(case).collect();
     assert!(cases.len() > 150, "{}", cases.len());
     let nodes: Vec<String> = cases.iter().map(|case| case.node.clone()).collect();
     let open = Serving::start(Way::Http, &[("RevisionsMutable", "on")], &[]).await;
@@ -214,7 +214,7 @@ async fn every_status_code_that_the_document_lists_happens() {
     ]);
     let mut wrong = Vec::new();
     for case in &cases {
-        let name = format!("{} {} {}", case.route.method, case.route.path, case.status);
+        let name = format!("{} {} {}", case.operation.method, case.operation.path, case.status);
         let own = |mut asked: Asked| {
             asked.target = asked.target.replace("{operation}", &operation);
             asked
@@ -245,11 +245,10 @@ async fn every_status_code_that_the_document_lists_happens() {
 #[tokio::test(flavor = "multi_thread")]
 async fn every_path_of_the_document_refuses_the_methods_that_it_does_not_list() {
     let serving = Serving::start(Way::Http, &[], &[]).await;
-    let routes = routes();
-    for route in &routes {
-        let target = route.path.replace("{path}", "k").replace(['{', '}'], "").replace("version", "1");
+    for operation in operations() {
+        let target = operation.path.replace("{path}", "k").replace(['{', '}'], "").replace("version", "1");
         let listed: Vec<&str> =
-            routes.iter().filter(|other| other.path == route.path).map(|other| other.method.as_str()).collect();
+            operations().filter(|other| other.path == operation.path).map(|other| other.method.as_str()).collect();
         for method in [Method::GET, Method::POST, Method::PUT, Method::PATCH, Method::DELETE] {
             let status = serving.send(&Asked::new(method.as_str(), &target)).await.status;
             assert_eq!(status == 405, !listed.contains(&method.as_str()), "{method} {target}: {status}");

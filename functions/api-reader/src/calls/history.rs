@@ -3,15 +3,16 @@
 use axum::response::Response;
 use sapwood_core::keys::{NodeRef, Version};
 use sapwood_core::model::Latest;
-use sapwood_engine::query::{Fields, Order, Reader, Revision, Want};
+use sapwood_engine::query::{Fields, Order, Revision, Want};
+use sapwood_http::call::{Call, json_response};
 use sapwood_http::contract::{LatestBody, RevisionBody, TOPIC_BYTES_MAX};
 use sapwood_http::cursor::Scope;
 use sapwood_http::headers::Preconditions;
 use sapwood_http::json::Attributes;
 use sapwood_http::problem::Problem;
-use sapwood_table::{Deadline, Table};
+use sapwood_table::Table;
 
-use crate::call::{Asked, Call, json, tagged};
+use crate::call::{Asked, At, reader, tagged};
 use crate::list::{List, fields};
 use crate::problem::refused;
 use crate::state::Shared;
@@ -23,7 +24,7 @@ pub(crate) struct LatestOfAll {
     list: List,
 }
 
-impl Call for LatestOfAll {
+impl Call<Shared> for LatestOfAll {
     fn read(asked: &mut Asked<'_>) -> Result<Self, Problem> {
         let node = asked.node("id")?;
         let topic_prefix = asked.prefix("topic_prefix", TOPIC_BYTES_MAX)?.unwrap_or_default();
@@ -31,9 +32,9 @@ impl Call for LatestOfAll {
         Ok(Self { list: List::read(asked, scope)?, node, topic_prefix })
     }
 
-    async fn answer<T: Table>(self, reader: &Reader<'_, T, Deadline>, shared: &Shared) -> Result<Response, Problem> {
-        let page = reader.latest_of_all(&self.node, &self.topic_prefix, &self.list.want).await.map_err(refused)?;
-        self.list.answer(shared, page, copy)
+    async fn answer<T: Table>(self, at: &At<'_, T>) -> Result<Response, Problem> {
+        let page = reader(at).latest_of_all(&self.node, &self.topic_prefix, &self.list.want).await.map_err(refused)?;
+        self.list.answer(at.shared, page, copy)
     }
 }
 
@@ -43,13 +44,13 @@ pub(crate) struct LatestOfOne {
     want: Want,
 }
 
-impl Call for LatestOfOne {
+impl Call<Shared> for LatestOfOne {
     fn read(asked: &mut Asked<'_>) -> Result<Self, Problem> {
         Ok(Self { topic: asked.topic()?, want: want(asked)? })
     }
 
-    async fn answer<T: Table>(self, reader: &Reader<'_, T, Deadline>, _: &Shared) -> Result<Response, Problem> {
-        json(&copy(reader.latest(&self.topic, &self.want).await.map_err(refused)?))
+    async fn answer<T: Table>(self, at: &At<'_, T>) -> Result<Response, Problem> {
+        json_response(&copy(reader(at).latest(&self.topic, &self.want).await.map_err(refused)?))
     }
 }
 
@@ -60,16 +61,16 @@ pub(crate) struct Revisions {
     list: List,
 }
 
-impl Call for Revisions {
+impl Call<Shared> for Revisions {
     fn read(asked: &mut Asked<'_>) -> Result<Self, Problem> {
         let (node, order) = (asked.node("id")?, order(asked)?);
         let scope = Scope::new("revisions", node.tenant.as_ref()).text(node.id.as_str()).text(word(order));
         Ok(Self { list: List::read(asked, scope)?, node, order })
     }
 
-    async fn answer<T: Table>(self, reader: &Reader<'_, T, Deadline>, shared: &Shared) -> Result<Response, Problem> {
-        let page = reader.revisions(&self.node, self.order, &self.list.want).await.map_err(refused)?;
-        self.list.answer(shared, page, |found| revision(&self.node, found))
+    async fn answer<T: Table>(self, at: &At<'_, T>) -> Result<Response, Problem> {
+        let page = reader(at).revisions(&self.node, self.order, &self.list.want).await.map_err(refused)?;
+        self.list.answer(at.shared, page, |found| revision(&self.node, found))
     }
 }
 
@@ -80,7 +81,7 @@ pub(crate) struct Topic {
     list: List,
 }
 
-impl Call for Topic {
+impl Call<Shared> for Topic {
     fn read(asked: &mut Asked<'_>) -> Result<Self, Problem> {
         let (topic, order) = (asked.topic()?, order(asked)?);
         let scope = Scope::new("topic", topic.node.tenant.as_ref()).text(topic.node.id.as_str());
@@ -88,9 +89,9 @@ impl Call for Topic {
         Ok(Self { list: List::read(asked, scope)?, topic, order })
     }
 
-    async fn answer<T: Table>(self, reader: &Reader<'_, T, Deadline>, shared: &Shared) -> Result<Response, Problem> {
-        let page = reader.topic(&self.topic, self.order, &self.list.want).await.map_err(refused)?;
-        self.list.answer(shared, page, |found| revision(&self.topic.node, found))
+    async fn answer<T: Table>(self, at: &At<'_, T>) -> Result<Response, Problem> {
+        let page = reader(at).topic(&self.topic, self.order, &self.list.want).await.map_err(refused)?;
+        self.list.answer(at.shared, page, |found| revision(&self.topic.node, found))
     }
 }
 
@@ -103,19 +104,19 @@ pub(crate) struct RevisionOfOne {
     preconditions: Preconditions,
 }
 
-impl Call for RevisionOfOne {
+impl Call<Shared> for RevisionOfOne {
     fn read(asked: &mut Asked<'_>) -> Result<Self, Problem> {
         let (topic, version) = (asked.topic()?, asked.path.version("version")?);
         let (strong, fields) = (asked.strong()?, fields(asked)?);
         Ok(Self { topic, version, strong, fields, preconditions: asked.preconditions.clone() })
     }
 
-    async fn answer<T: Table>(self, reader: &Reader<'_, T, Deadline>, shared: &Shared) -> Result<Response, Problem> {
+    async fn answer<T: Table>(self, at: &At<'_, T>) -> Result<Response, Problem> {
         let want = Want { strong: self.strong, ..Want::default() };
-        let found = reader.revision(&self.topic, self.version, &want).await.map_err(refused)?;
+        let found = reader(at).revision(&self.topic, self.version, &want).await.map_err(refused)?;
         let whole = revision(&self.topic.node, found);
         tagged(&self.preconditions, whole, |whole| {
-            let shown = self.fields.of_revision(&whole.attributes.0, &shared.settings.schema);
+            let shown = self.fields.of_revision(&whole.attributes.0, &at.shared.settings.schema);
             RevisionBody { attributes: Attributes(shown), ..whole }
         })
     }

@@ -2,15 +2,16 @@
 
 use axum::response::Response;
 use sapwood_core::keys::NodeRef;
-use sapwood_engine::query::{Fields, Reader};
+use sapwood_engine::query::Fields;
+use sapwood_http::call::{Call, json_response};
 use sapwood_http::contract::{AncestorBody, FanoutBody, NodeBody};
 use sapwood_http::cursor::Scope;
 use sapwood_http::headers::Preconditions;
 use sapwood_http::json::Attributes;
 use sapwood_http::problem::{Kind, Problem};
-use sapwood_table::{Deadline, Table};
+use sapwood_table::Table;
 
-use crate::call::{Asked, Call, json, tagged};
+use crate::call::{Asked, At, reader, tagged};
 use crate::list::{List, fields};
 use crate::problem::refused;
 use crate::state::Shared;
@@ -23,17 +24,17 @@ pub(crate) struct Node {
     preconditions: Preconditions,
 }
 
-impl Call for Node {
+impl Call<Shared> for Node {
     fn read(asked: &mut Asked<'_>) -> Result<Self, Problem> {
         let (strong, fields) = (asked.strong()?, fields(asked)?);
         Ok(Self { node: asked.node("id")?, strong, fields, preconditions: asked.preconditions.clone() })
     }
 
-    async fn answer<T: Table>(self, reader: &Reader<'_, T, Deadline>, shared: &Shared) -> Result<Response, Problem> {
-        let base = reader.node(&self.node, self.strong).await.map_err(refused)?;
-        let whole = NodeBody::of(&self.node.id, &base.item, &shared.settings);
+    async fn answer<T: Table>(self, at: &At<'_, T>) -> Result<Response, Problem> {
+        let base = reader(at).node(&self.node, self.strong).await.map_err(refused)?;
+        let whole = NodeBody::of(&self.node.id, &base.item, &at.shared.settings);
         tagged(&self.preconditions, whole, |whole| {
-            let shown = self.fields.of_node(&base.item, &shared.settings.schema);
+            let shown = self.fields.of_node(&base.item, &at.shared.settings.schema);
             NodeBody { attributes: Attributes(shown), ..whole }
         })
     }
@@ -45,16 +46,16 @@ pub(crate) struct Ancestors {
     list: List,
 }
 
-impl Call for Ancestors {
+impl Call<Shared> for Ancestors {
     fn read(asked: &mut Asked<'_>) -> Result<Self, Problem> {
         let node = asked.node("id")?;
         let scope = Scope::new("ancestors", node.tenant.as_ref()).text(node.id.as_str());
         Ok(Self { list: List::read(asked, scope)?, node })
     }
 
-    async fn answer<T: Table>(self, reader: &Reader<'_, T, Deadline>, shared: &Shared) -> Result<Response, Problem> {
-        let page = reader.ancestors(&self.node, &self.list.want).await.map_err(refused)?;
-        self.list.answer(shared, page, |ancestor| AncestorBody {
+    async fn answer<T: Table>(self, at: &At<'_, T>) -> Result<Response, Problem> {
+        let page = reader(at).ancestors(&self.node, &self.list.want).await.map_err(refused)?;
+        self.list.answer(at.shared, page, |ancestor| AncestorBody {
             id: ancestor.id.to_string(),
             depth: ancestor.depth,
             attributes: ancestor.attributes.map(Attributes),
@@ -65,18 +66,18 @@ impl Call for Ancestors {
 /// `GET /nodes/{id}/fanout`
 pub(crate) struct FanoutOf(NodeRef);
 
-impl Call for FanoutOf {
+impl Call<Shared> for FanoutOf {
     fn read(asked: &mut Asked<'_>) -> Result<Self, Problem> {
         asked.node("id").map(Self)
     }
 
-    async fn answer<T: Table>(self, reader: &Reader<'_, T, Deadline>, _: &Shared) -> Result<Response, Problem> {
-        let status = reader.status(&self.0).await.map_err(refused)?;
+    async fn answer<T: Table>(self, at: &At<'_, T>) -> Result<Response, Problem> {
+        let status = reader(at).status(&self.0).await.map_err(refused)?;
         // What is left of a node that is gone is still to be asked for.
         if !status.is_there && status.is_up_to_date() {
             return Err(Problem::new(Kind::NotFound, "there is no such node, nor any row of it"));
         }
-        json(&FanoutBody {
+        json_response(&FanoutBody {
             up_to_date: status.is_up_to_date(),
             ancestors: status.ancestors,
             missing: status.missing,

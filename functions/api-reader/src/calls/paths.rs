@@ -2,15 +2,16 @@
 
 use axum::response::Response;
 use sapwood_core::keys::NodeRef;
-use sapwood_engine::query::{Reader, Within};
+use sapwood_engine::query::Within;
+use sapwood_http::call::Call;
 use sapwood_http::contract::PathBody;
 use sapwood_http::cursor::Scope;
 use sapwood_http::json::Attributes;
 use sapwood_http::problem::Problem;
-use sapwood_table::{Deadline, Table};
+use sapwood_table::Table;
 
-use super::below::max_depth;
-use crate::call::{Asked, Call};
+use super::descendants::max_depth;
+use crate::call::{Asked, At, reader};
 use crate::list::List;
 use crate::problem::refused;
 use crate::state::Shared;
@@ -22,15 +23,15 @@ pub(crate) struct Paths {
     list: List,
 }
 
-impl Call for Paths {
+impl Call<Shared> for Paths {
     fn read(asked: &mut Asked<'_>) -> Result<Self, Problem> {
-        let segments = asked.path.segments("segments")?;
+        let segments = asked.path.segments("path")?;
         Self::below(asked, segments)
     }
 
-    async fn answer<T: Table>(self, reader: &Reader<'_, T, Deadline>, shared: &Shared) -> Result<Response, Problem> {
-        let page = reader.paths(&self.root, &self.within, &self.list.want).await.map_err(refused)?;
-        self.list.answer(shared, page, |at| PathBody {
+    async fn answer<T: Table>(self, at: &At<'_, T>) -> Result<Response, Problem> {
+        let page = reader(at).paths(&self.root, &self.within, &self.list.want).await.map_err(refused)?;
+        self.list.answer(at.shared, page, |at| PathBody {
             id: at.id.to_string(),
             parent: at.parent.map(|parent| parent.to_string()),
             depth: at.path.len(),
@@ -44,13 +45,13 @@ impl Call for Paths {
 /// `GET /paths/{root}`
 pub(crate) struct PathsOfRoot(Paths);
 
-impl Call for PathsOfRoot {
+impl Call<Shared> for PathsOfRoot {
     fn read(asked: &mut Asked<'_>) -> Result<Self, Problem> {
         Paths::below(asked, Vec::new()).map(Self)
     }
 
-    async fn answer<T: Table>(self, reader: &Reader<'_, T, Deadline>, shared: &Shared) -> Result<Response, Problem> {
-        self.0.answer(reader, shared).await
+    async fn answer<T: Table>(self, at: &At<'_, T>) -> Result<Response, Problem> {
+        self.0.answer(at).await
     }
 }
 

@@ -2,15 +2,16 @@
 
 use axum::response::Response;
 use sapwood_core::keys::NodeRef;
-use sapwood_engine::query::{self, Below, Reader};
+use sapwood_engine::query::{self, Below};
+use sapwood_http::call::{Call, json_response};
 use sapwood_http::contract::{TreeBody, TreeNode};
 use sapwood_http::cursor::Scope;
 use sapwood_http::json::Attributes;
 use sapwood_http::problem::Problem;
-use sapwood_table::{Deadline, Table};
+use sapwood_table::Table;
 
-use super::below::max_depth;
-use crate::call::{Asked, Call, json};
+use super::descendants::max_depth;
+use crate::call::{Asked, At, reader};
 use crate::list::List;
 use crate::problem::refused;
 use crate::state::Shared;
@@ -22,7 +23,7 @@ pub(crate) struct Tree {
     list: List,
 }
 
-impl Call for Tree {
+impl Call<Shared> for Tree {
     fn read(asked: &mut Asked<'_>) -> Result<Self, Problem> {
         let (node, max_depth) = (asked.node("id")?, max_depth(asked)?);
         let deepest = max_depth.unwrap_or(sapwood_core::keys::DEPTH_MAX).min(sapwood_core::keys::DEPTH_MAX);
@@ -33,14 +34,14 @@ impl Call for Tree {
     /// The node with what is below it. Where the answer goes on after a cut it is named and no more, and the children of nodes
     /// that came before stand right below it, each with its `parent` and `depth`; so do, on any page, nodes whose parent is just
     /// being moved.
-    async fn answer<T: Table>(self, reader: &Reader<'_, T, Deadline>, shared: &Shared) -> Result<Response, Problem> {
-        let mut tree = reader.tree(&self.node, self.max_depth, &self.list.want).await.map_err(refused)?;
-        let cursor = self.list.cursor(shared, tree.next.as_deref());
+    async fn answer<T: Table>(self, at: &At<'_, T>) -> Result<Response, Problem> {
+        let mut tree = reader(at).tree(&self.node, self.max_depth, &self.list.want).await.map_err(refused)?;
+        let cursor = self.list.cursor(at.shared, tree.next.as_deref());
         // Rows are ordered by depth: the node itself is the first, or on an earlier page.
         let own = tree.nodes.first_mut().filter(|first| first.depth == 0);
         let own = own.map(|own| (own.parent.take(), std::mem::take(&mut own.attributes)));
         let (parent, attributes) = own.map_or((None, None), |(parent, attributes)| (parent, Some(attributes)));
-        json(&TreeBody {
+        json_response(&TreeBody {
             id: self.node.id.to_string(),
             parent: parent.map(|parent| parent.to_string()),
             depth: 0,

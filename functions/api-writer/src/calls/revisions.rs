@@ -6,7 +6,7 @@ use sapwood_http::problem::Problem;
 use sapwood_table::Table;
 
 use super::{mutable_revisions, one};
-use crate::call::{Asked, At, Call};
+use crate::call::{Asked, At, Call, topic};
 use crate::problem::unfit;
 use crate::write::Write;
 
@@ -15,7 +15,7 @@ pub(crate) struct AppendRevision(Write);
 
 impl Call for AppendRevision {
     fn read(asked: &mut Asked<'_>) -> Result<Self, Problem> {
-        let topic = asked.topic()?;
+        let topic = topic(asked)?;
         let body: CreateRevision = asked.body()?;
         body.attributes.check_revision(&asked.shared.settings.schema).map_err(unfit)?;
         Ok(Self(Write::Append { topic, attributes: body.attributes.0 }))
@@ -31,7 +31,7 @@ pub(crate) struct AmendRevision(Write);
 
 impl Call for AmendRevision {
     fn read(asked: &mut Asked<'_>) -> Result<Self, Problem> {
-        let (topic, version) = (asked.topic()?, asked.path.version("version")?);
+        let (topic, version) = (topic(asked)?, asked.path.version("version")?);
         mutable_revisions(asked.shared)?;
         let body: CreateRevision = asked.body()?;
         body.attributes.check_revision(&asked.shared.settings.schema).map_err(unfit)?;
@@ -48,7 +48,7 @@ pub(crate) struct RemoveRevision(Write);
 
 impl Call for RemoveRevision {
     fn read(asked: &mut Asked<'_>) -> Result<Self, Problem> {
-        let (topic, version) = (asked.topic()?, asked.path.version("version")?);
+        let (topic, version) = (topic(asked)?, asked.path.version("version")?);
         mutable_revisions(asked.shared)?;
         Ok(Self(Write::Remove { topic, version }))
     }

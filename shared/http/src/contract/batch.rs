@@ -3,10 +3,12 @@
 use sapwood_core::keys::{Id, KeyError};
 use serde::Serialize;
 use serde_json::value::RawValue;
-use utoipa::ToSchema;
+use utoipa::openapi::schema::{AdditionalProperties, AnyOfBuilder, Type};
+use utoipa::openapi::{ObjectBuilder, Ref, RefOr, Schema};
+use utoipa::{PartialSchema, ToSchema};
 
+use super::attributes::WrittenAttributes;
 use super::revisions::{self, TOPIC_BYTES_MAX};
-use super::schemas::WrittenAttributes;
 use super::{Children, NodeBody, OperationBody, PatchNode, ProblemBody, ReplaceNode, RevisionBody, Revisions};
 use crate::json::{self, Attributes, Fault, Fields, FromJson, JsonError, Place};
 
@@ -238,3 +240,97 @@ fn topic(raw: &RawValue, at: &Place<'_>) -> Result<String, JsonError> {
 }
 
 json::through_raw_json!(Batch, BatchOperation);
+
+type Named = (String, RefOr<Schema>);
+
+/// A schema with an id among its properties.
+fn with_id(body: RefOr<Schema>, description: &str, is_required: bool) -> RefOr<Schema> {
+    let RefOr::T(Schema::Object(mut object)) = body else { return body };
+    let id = ObjectBuilder::new()
+        .schema_type(Type::String)
+        .min_length(Some(1))
+        .max_length(Some(1_014))
+        .description(Some(if is_required { "The node's id." } else { "Its id. Without one it gets a UUID." }));
+    object.properties.insert("id".to_owned(), id.into());
+    object.required.extend(is_required.then(|| "id".to_owned()));
+    object.description = Some(description.to_owned());
+    Schema::Object(object).into()
+}
+
+impl PartialSchema for PutOperation {
+    fn schema() -> RefOr<Schema> {
+        let description = "A node to create or replace, as `PUT /nodes/{id}` does; without an id it is created.";
+        with_id(ReplaceNode::schema(), description, false)
+    }
+}
+
+impl ToSchema for PutOperation {
+    fn schemas(schemas: &mut Vec<Named>) {
+        ReplaceNode::schemas(schemas);
+    }
+}
+
+impl PartialSchema for PatchOperation {
+    fn schema() -> RefOr<Schema> {
+        with_id(PatchNode::schema(), "A merge patch of a node, as `PATCH /nodes/{id}` does.", true)
+    }
+}
+
+impl ToSchema for PatchOperation {
+    fn schemas(schemas: &mut Vec<Named>) {
+        PatchNode::schemas(schemas);
+    }
+}
+
+fn add<T: ToSchema>(schemas: &mut Vec<Named>) {
+    schemas.push((T::name().into_owned(), T::schema()));
+    T::schemas(schemas);
+}
+
+fn reference<T: ToSchema>() -> Ref {
+    Ref::from_schema_name(T::name())
+}
+
+impl PartialSchema for BatchOperation {
+    fn schema() -> RefOr<Schema> {
+        ObjectBuilder::new()
+            .schema_type(Type::Object)
+            .description(Some("One operation: an object with one field, which says what is done."))
+            .property("put", reference::<PutOperation>())
+            .property("patch", reference::<PatchOperation>())
+            .property("delete", reference::<DeleteOperation>())
+            .property("revision", reference::<RevisionOperation>())
+            .min_properties(Some(1))
+            .max_properties(Some(1))
+            .additional_properties(Some(AdditionalProperties::<Schema>::FreeForm(false)))
+            .into()
+    }
+}
+
+impl ToSchema for BatchOperation {
+    fn schemas(schemas: &mut Vec<Named>) {
+        add::<PutOperation>(schemas);
+        add::<PatchOperation>(schemas);
+        add::<DeleteOperation>(schemas);
+        add::<RevisionOperation>(schemas);
+    }
+}
+
+impl PartialSchema for BatchBody {
+    fn schema() -> RefOr<Schema> {
+        AnyOfBuilder::new()
+            .description(Some("The node or revision that was written, or the removal that was begun."))
+            .item(reference::<NodeBody>())
+            .item(reference::<RevisionBody>())
+            .item(reference::<OperationBody>())
+            .into()
+    }
+}
+
+impl ToSchema for BatchBody {
+    fn schemas(schemas: &mut Vec<Named>) {
+        add::<NodeBody>(schemas);
+        add::<RevisionBody>(schemas);
+        add::<OperationBody>(schemas);
+    }
+}

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
-use super::schemas::WrittenAttributes;
+use super::attributes::WrittenAttributes;
 use crate::json::{self, Attributes, Fields, FromJson, JsonError, MergePatch, Place};
 
 /// A node.

@@ -1,19 +1,50 @@
 //! What the reads answer.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
+use utoipa::openapi::schema::{ArrayBuilder, Type};
+use utoipa::openapi::{ObjectBuilder, Ref, RefOr, Schema};
+use utoipa::{PartialSchema, ToSchema};
 
 use crate::json::Attributes;
 
 /// A page of a list.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Page<T> {
     /// What is on it.
     pub items: Vec<T>,
     /// Where the next page begins: give it back as `cursor`. Absent on the last page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
     pub cursor: Option<String>,
+}
+
+// utoipa's derive would write out the schema of the items in place of a reference to it.
+impl<T: ToSchema> PartialSchema for Page<T> {
+    fn schema() -> RefOr<Schema> {
+        let items = ArrayBuilder::new().items(Ref::from_schema_name(T::name())).description(Some("What is on it."));
+        let cursor = ObjectBuilder::new()
+            .schema_type(Type::String)
+            .description(Some("Where the next page begins: give it back as `cursor`. Absent on the last page."));
+        ObjectBuilder::new()
+            .schema_type(Type::Object)
+            .description(Some("A page of a list."))
+            .property("items", items)
+            .property("cursor", cursor)
+            .required("items")
+            .into()
+    }
+}
+
+impl<T: ToSchema> ToSchema for Page<T> {
+    fn name() -> Cow<'static, str> {
+        format!("Page_{}", T::name()).into()
+    }
+
+    fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
+        schemas.push((T::name().into_owned(), T::schema()));
+        T::schemas(schemas);
+    }
 }
 
 /// A root.

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
+use super::attributes::WrittenAttributes;
 use super::nodes::text;
-use super::schemas::WrittenAttributes;
 use crate::json::{self, Attributes, Fields, FromJson, JsonError, Place};
 
 /// Longest topic in bytes: what a sort key leaves beside the highest version, so that no history ever comes to an end

@@ -4,6 +4,26 @@ use sapwood_core::keys::KeyError;
 use sapwood_table::{ErrorKind, TableError};
 
 use super::{Kind, Problem};
+use crate::json::{Fault, JsonError};
+
+/// Longest path to a field, in characters, that a problem repeats.
+const FIELD_CHARS_MAX: usize = 200;
+
+impl From<JsonError> for Problem {
+    fn from(error: JsonError) -> Self {
+        let kind = match error.fault() {
+            Fault::Malformed => Kind::BadJson,
+            Fault::Value => Kind::BadValue,
+            Fault::Reserved => Kind::ReservedName,
+            Fault::Key => Kind::BadKey,
+        };
+        let problem = Self::new(kind, error.to_string());
+        match error.path() {
+            "" => problem,
+            path => problem.at(path.chars().take(FIELD_CHARS_MAX).collect::<String>()),
+        }
+    }
+}
 
 impl From<TableError> for Problem {
     /// The error's own text is the table's: it is logged and goes no further.

@@ -1,4 +1,8 @@
 //! Served on a port of this machine.
+//!
+//! A `#` in the target of a request begins a fragment (RFC 3986, 3.5), which isn't for servers. Browsers and curl don't send it, and
+//! hyper drops it: `GET /nodes/ORDER#98765` is answered with the node `ORDER`. API Gateway hands a decoded `#` on, so under Lambda
+//! such a path is refused. `~23` is `#` on both.
 
 use std::convert::Infallible;
 use std::io;
@@ -9,8 +13,6 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::Request;
-use axum::http::HeaderValue;
-use axum::http::header::CONNECTION;
 use axum::response::Response;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -21,9 +23,7 @@ use tower::Service;
 
 use super::Options;
 use super::answer::{Api, RequestId, service};
-use super::connection::{Fragments, Watched};
 use crate::caller::{Claims, Known};
-use crate::problem::{Kind, Problem};
 
 /// How long a client may take to send the head of a request, or stay silent between two.
 const HEAD_TIME_MAX: Duration = Duration::from_secs(30);
@@ -78,12 +78,11 @@ struct Local {
 
 impl Local {
     async fn connection(self, stream: TcpStream, mut stopped: watch::Receiver<()>) {
-        let fragments = Fragments::default();
-        let answer = hyper::service::service_fn(|request| self.clone().answer(request, fragments.seen()));
+        let answer = hyper::service::service_fn(|request| self.clone().answer(request));
         let serving = http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(HEAD_TIME_MAX)
-            .serve_connection(TokioIo::new(Watched::new(stream, fragments.clone())), answer);
+            .serve_connection(TokioIo::new(stream), answer);
         let mut serving = std::pin::pin!(serving);
         // How a connection ends is the client's affair: most just close it.
         tokio::select! {
@@ -93,18 +92,11 @@ impl Local {
         drop(serving.await);
     }
 
-    async fn answer(mut self, request: hyper::Request<Incoming>, cut: bool) -> Result<Response, Infallible> {
+    async fn answer(mut self, request: hyper::Request<Incoming>) -> Result<Response, Infallible> {
         let mut request: Request = request.map(Body::new);
         let number = self.count.fetch_add(1, Ordering::Relaxed) + 1;
         request.extensions_mut().insert(RequestId(format!("local-{number}")));
         request.extensions_mut().insert(self.known.clone());
-        if !cut {
-            return self.api.call(request).await;
-        }
-        let detail =
-            "a `#` begins a fragment, which isn't for servers; write it ~23 in a path and %23 in a query string";
-        let mut response = self.api.respond(Err(Problem::new(Kind::BadPath, detail)), request).await;
-        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
-        Ok(response)
+        self.api.call(request).await
     }
 }

@@ -7,9 +7,7 @@
 //! A function's router has its routes and handlers only: no fallback, no layer. What no route answers, what panics, what every
 //! answer carries and what is logged is done here, around it.
 
-mod allowed;
 mod answer;
-mod connection;
 mod cors;
 mod figures;
 mod lambda;

@@ -1,22 +1,24 @@
-//! The router of a function, and what stands right around it.
+//! A function's router, with answers to what it has no handler for, to panics, and with compression.
 
 use std::any::Any;
+use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::sync::{Arc, OnceLock};
 
 use axum::Router;
 use axum::extract::{MatchedPath, Request};
-use axum::http::Uri;
 use axum::http::header::ALLOW;
+use axum::http::{HeaderValue, Method};
 use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse, Response};
+use axum::routing::MethodRouter;
 use tower::util::BoxCloneSyncService;
 use tower::{Layer, ServiceExt};
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::compression::CompressionLayer;
 use tower_http::compression::predicate::SizeAbove;
 
-use super::allowed::allowed;
+use crate::contract::operations;
 use crate::problem::{Kind, Problem};
 
 /// Answers below this aren't compressed: they fit a packet anyhow.
@@ -37,7 +39,10 @@ impl Route {
 }
 
 pub(super) fn routes(router: Router) -> Routes {
-    let router = router.method_not_allowed_fallback(not_allowed).layer(from_fn(keep_route)).fallback(not_found);
+    // API Gateway hands each method to one function, which must answer for the other function's operations as well.
+    let all_paths =
+        operations().fold(router, |router, operation| router.route(&operation.route(), MethodRouter::new()));
+    let router = all_paths.method_not_allowed_fallback(not_allowed).layer(from_fn(keep_route)).fallback(not_found);
     let caught = CatchPanicLayer::custom(panicked).layer(router);
     let compression = CompressionLayer::new().gzip(true).compress_when(SizeAbove::new(COMPRESSED_BYTES_MIN));
     let answer = compression.layer(caught);
@@ -53,21 +58,29 @@ async fn keep_route(request: Request, next: Next) -> Response {
     next.run(request).await
 }
 
-async fn not_found(uri: Uri) -> Problem {
-    match allowed(uri.path()) {
-        // The other function's.
-        Some(_) => not_allowed(uri).await,
-        None => Problem::new(Kind::NotFound, "no call has this path; `/openapi.json` lists them"),
+async fn not_found() -> Problem {
+    Problem::new(Kind::NotFound, "no call has this path; `/openapi.json` lists them")
+}
+
+async fn not_allowed(route: MatchedPath) -> Problem {
+    let problem = Problem::new(Kind::MethodNotAllowed, "use one of the methods in the header `Allow`");
+    match allowed(route.as_str()) {
+        Some(methods) => problem.header(ALLOW, methods),
+        // A route that isn't in the contract: the router itself adds the methods that it has.
+        None => problem,
     }
 }
 
-/// For a path that the contract doesn't know the router adds which methods there are.
-async fn not_allowed(uri: Uri) -> Problem {
-    let problem = Problem::new(Kind::MethodNotAllowed, "use one of the methods in the header `Allow`");
-    match allowed(uri.path()) {
-        Some(methods) => problem.header(ALLOW, methods),
-        None => problem,
+/// The methods of a route as the header `Allow` lists them, whichever function serves them. `None` for a route that isn't in the
+/// contract.
+fn allowed(route: &str) -> Option<HeaderValue> {
+    let mut methods: BTreeSet<&str> = BTreeSet::new();
+    for operation in operations().filter(|operation| operation.route() == route) {
+        methods.insert(operation.method.as_str());
+        methods.extend((operation.method == Method::GET).then_some("HEAD"));
     }
+    let methods = methods.into_iter().collect::<Vec<_>>().join(", ");
+    HeaderValue::try_from(methods).ok().filter(|methods| !methods.is_empty())
 }
 
 /// What it panicked with may hold anything, so it isn't repeated.

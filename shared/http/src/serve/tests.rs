@@ -60,7 +60,7 @@ async fn latest(params: PathParams, mut parameters: Parameters) -> Result<Json<V
 }
 
 async fn subtree(params: PathParams, _: NoParameters) -> Result<Json<Value>, Problem> {
-    Ok(Json(json!({"root": params.text("root")?, "segments": params.segments("segments")?})))
+    Ok(Json(json!({"root": params.text("root")?, "segments": params.segments("path")?})))
 }
 
 async fn long() -> String {
@@ -99,7 +99,7 @@ fn router() -> Router {
         .route("/nodes", post(made))
         .route("/nodes/{id}", get(node).delete(node).patch(patched))
         .route("/nodes/{id}/revisions/{topic}/{version}", get(latest))
-        .route("/paths/{root}/{*segments}", get(subtree))
+        .route("/paths/{root}/{*path}", get(subtree))
         .route("/long", get(long))
         .route("/cached", get(cached))
         .route("/whoami", get(whoami))

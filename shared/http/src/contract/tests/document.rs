@@ -3,9 +3,9 @@ use std::collections::BTreeSet;
 use sapwood_core::keys::{DEPTH_MAX, ID_BYTES_MAX, Version};
 use serde_json::{Value, json};
 
-use crate::contract::openapi::{document, members};
+use crate::contract::openapi::document;
 use crate::contract::{
-    Batch, CreateNode, CreateRevision, OPERATIONS_MAX, PatchNode, ReplaceNode, TOPIC_BYTES_MAX, openapi, routes,
+    Batch, CreateNode, CreateRevision, OPERATIONS_MAX, PatchNode, ReplaceNode, TOPIC_BYTES_MAX, openapi, operations,
 };
 use crate::json::read;
 
@@ -42,28 +42,60 @@ const CALLS: [(&str, &str, &[u16]); 27] = [
 
 #[test]
 fn the_document_has_the_calls_of_the_contract_and_no_others() {
-    let routes: BTreeSet<_> = routes()
-        .into_iter()
-        .map(|route| (route.method, route.path, route.statuses.into_iter().filter(|&status| status < 400).collect()))
-        .collect();
+    let document = document();
+    let mut found: BTreeSet<(String, String, Vec<u16>)> = BTreeSet::new();
+    for (path, methods) in members(&document["paths"]) {
+        for (method, operation) in members(methods) {
+            let statuses = members(&operation["responses"]).map(|(status, _)| status.parse().unwrap());
+            let statuses = statuses.filter(|&status: &u16| status < 400).collect();
+            found.insert((method.to_uppercase(), path.clone(), statuses));
+        }
+    }
     let calls: BTreeSet<(String, String, Vec<u16>)> = CALLS
         .iter()
         .map(|(method, path, statuses)| (method.to_string(), path.to_string(), statuses.to_vec()))
         .collect();
-    assert_eq!(routes, calls);
+    assert_eq!(found, calls);
+}
+
+#[test]
+fn every_call_of_a_function_serves_one_operation() {
+    let mut functions = Vec::new();
+    for operation in operations() {
+        assert!(!functions.contains(&operation.function), "{} is served twice", operation.id);
+        functions.push(operation.function);
+    }
+    // As many as there are variants: the routers' matches have them all.
+    assert_eq!(functions.len(), 27);
+}
+
+#[test]
+fn an_operation_has_the_statuses_of_the_document() {
+    let document = document();
+    for operation in operations() {
+        let described = &document["paths"][operation.path][operation.method.as_str().to_lowercase()];
+        let statuses: Vec<u16> = members(&described["responses"]).map(|(status, _)| status.parse().unwrap()).collect();
+        assert_eq!(operation.statuses(), statuses, "{}", operation.id);
+    }
 }
 
 #[test]
 fn every_call_can_fail_as_its_kind_does() {
-    for route in routes() {
-        let has = |status| route.statuses.contains(&status);
-        let is_service = ["/openapi.json", "/docs", "/health"].contains(&route.path.as_str());
-        assert!(has(400) && has(500), "{route:?}");
-        assert_eq!(has(403) && has(503), !is_service, "{route:?}");
-        let has_body = ["POST", "PUT", "PATCH"].contains(&route.method.as_str());
-        assert_eq!((has(413), has(415)), (has_body, has_body), "{route:?}");
-        assert_eq!(has(409), route.method != "GET", "{route:?}");
+    for operation in operations() {
+        let statuses = operation.statuses();
+        let has = |status| statuses.contains(&status);
+        let is_service = ["/openapi.json", "/docs", "/health"].contains(&operation.path);
+        assert!(has(400) && has(500), "{operation:?}");
+        assert_eq!(has(403) && has(503), !is_service, "{operation:?}");
+        let has_body = ["POST", "PUT", "PATCH"].contains(&operation.method.as_str());
+        assert_eq!((has(413), has(415)), (has_body, has_body), "{operation:?}");
+        assert_eq!(has(409), operation.method != "GET", "{operation:?}");
     }
+}
+
+/// The members of an object; none of what is no object.
+fn members(value: &Value) -> impl Iterator<Item = (&String, &Value)> {
+    value.as_object().into_iter().flatten()
 }
 
 /// Every value in a document, the outermost first.

@@ -91,6 +91,19 @@ async fn a_method_that_a_path_does_not_take_is_told_those_it_takes() {
     let mut allowed: Vec<&str> = answered.header("allow").split(", ").collect();
     allowed.sort_unstable();
     assert_eq!(allowed, ["DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "PUT"]);
+    // This router has no handler for these paths.
+    for (method, target, allowed) in [
+        ("POST", "/paths/a/b/c/d", "GET, HEAD, OPTIONS"),
+        ("DELETE", "/nodes/a/revisions/t", "GET, HEAD, POST, OPTIONS"),
+        ("GET", "/batch", "POST, OPTIONS"),
+    ] {
+        let answered = answer(Sent::new(method, target)).await;
+        assert_eq!(
+            (answered.problem().as_str(), answered.header("allow")),
+            ("method-not-allowed", allowed),
+            "{target}"
+        );
+    }
 }
 
 #[tokio::test]

@@ -2,14 +2,15 @@
 
 use axum::response::Response;
 use sapwood_core::keys::{ID_BYTES_MAX, NodeRef, Tenant};
-use sapwood_engine::query::{Below, Reader, Window};
+use sapwood_engine::query::{Below, Window};
+use sapwood_http::call::{Call, json_response};
 use sapwood_http::contract::{CountBody, DescendantBody, RootBody};
 use sapwood_http::cursor::Scope;
 use sapwood_http::json::Attributes;
 use sapwood_http::problem::Problem;
-use sapwood_table::{Deadline, Table};
+use sapwood_table::Table;
 
-use crate::call::{Asked, Call, json};
+use crate::call::{Asked, At, reader};
 use crate::list::List;
 use crate::problem::refused;
 use crate::state::Shared;
@@ -20,15 +21,15 @@ pub(crate) struct Roots {
     list: List,
 }
 
-impl Call for Roots {
+impl Call<Shared> for Roots {
     fn read(asked: &mut Asked<'_>) -> Result<Self, Problem> {
         let tenant = asked.caller.tenant.clone();
         Ok(Self { list: List::read(asked, Scope::new("roots", tenant.as_ref()))?, tenant })
     }
 
-    async fn answer<T: Table>(self, reader: &Reader<'_, T, Deadline>, shared: &Shared) -> Result<Response, Problem> {
-        let page = reader.roots(self.tenant.as_ref(), &self.list.want).await.map_err(refused)?;
-        self.list.answer(shared, page, |root| RootBody {
+    async fn answer<T: Table>(self, at: &At<'_, T>) -> Result<Response, Problem> {
+        let page = reader(at).roots(self.tenant.as_ref(), &self.list.want).await.map_err(refused)?;
+        self.list.answer(at.shared, page, |root| RootBody {
             id: root.id.to_string(),
             attributes: Attributes(root.attributes),
             truncated: root.truncated,
@@ -39,13 +40,13 @@ impl Call for Roots {
 /// `GET /nodes/{id}/children`
 pub(crate) struct Children(Descendants);
 
-impl Call for Children {
+impl Call<Shared> for Children {
     fn read(asked: &mut Asked<'_>) -> Result<Self, Problem> {
         Descendants::of(asked, "children", Window::children()).map(Self)
     }
 
-    async fn answer<T: Table>(self, reader: &Reader<'_, T, Deadline>, shared: &Shared) -> Result<Response, Problem> {
-        self.0.answer(reader, shared).await
+    async fn answer<T: Table>(self, at: &At<'_, T>) -> Result<Response, Problem> {
+        self.0.answer(at).await
     }
 }
 
@@ -68,16 +69,16 @@ impl Descendants {
     }
 }
 
-impl Call for Descendants {
+impl Call<Shared> for Descendants {
     fn read(asked: &mut Asked<'_>) -> Result<Self, Problem> {
         let (min, max) = depths(asked)?;
         let prefix = asked.prefix("id_prefix", ID_BYTES_MAX)?;
         Self::of(asked, "descendants", Window::new(min, max, prefix).map_err(refused)?)
     }
 
-    async fn answer<T: Table>(self, reader: &Reader<'_, T, Deadline>, shared: &Shared) -> Result<Response, Problem> {
-        let page = reader.descendants(&self.node, &self.window, &self.list.want).await.map_err(refused)?;
-        self.list.answer(shared, page, descendant)
+    async fn answer<T: Table>(self, at: &At<'_, T>) -> Result<Response, Problem> {
+        let page = reader(at).descendants(&self.node, &self.window, &self.list.want).await.map_err(refused)?;
+        self.list.answer(at.shared, page, descendant)
     }
 }
 
@@ -98,16 +99,16 @@ pub(crate) struct Count {
     strong: bool,
 }
 
-impl Call for Count {
+impl Call<Shared> for Count {
     fn read(asked: &mut Asked<'_>) -> Result<Self, Problem> {
         let (min, max) = depths(asked)?;
         let strong = asked.strong()?;
         Ok(Self { node: asked.node("id")?, window: Window::new(min, max, None).map_err(refused)?, strong })
     }
 
-    async fn answer<T: Table>(self, reader: &Reader<'_, T, Deadline>, _: &Shared) -> Result<Response, Problem> {
-        let count = reader.count(&self.node, &self.window, self.strong).await.map_err(refused)?;
-        json(&CountBody { count: count as u64 })
+    async fn answer<T: Table>(self, at: &At<'_, T>) -> Result<Response, Problem> {
+        let count = reader(at).count(&self.node, &self.window, self.strong).await.map_err(refused)?;
+        json_response(&CountBody { count: count as u64 })
     }
 }
 

@@ -1,11 +1,10 @@
-//! Removals that the stream finishes.
+//! Deletions: what becomes of children and revisions, and the operations that the stream carries out.
 
 use sapwood_core::model::DeletionMode;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
-use super::schemas::RemovalMode;
 use crate::json::{self, FromJson, JsonError, Place};
 
 /// What becomes of the children of a node that is deleted.
@@ -81,6 +80,16 @@ fn word<T: Copy>(
     let said = json::text(raw, at)?;
     let found = words.iter().find(|(word, _)| *word == said);
     found.map(|(_, value)| *value).ok_or_else(|| JsonError::Type { path: at.to_string(), wanted })
+}
+
+/// What becomes of children where the stream removes a node: never `restrict`.
+#[derive(ToSchema)]
+#[schema(rename_all = "lowercase")]
+#[allow(dead_code, reason = "its schema alone is used")]
+enum RemovalMode {
+    Delete,
+    Adopt,
+    Detach,
 }
 
 /// A removal that the stream carries out.

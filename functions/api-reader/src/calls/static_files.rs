@@ -1,31 +1,30 @@
-//! What needs no table.
+//! The calls that read no table: what they answer is the same for everybody until the next release.
 
 use axum::http::HeaderValue;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
+use sapwood_http::call::json_response;
 use sapwood_http::contract::{HealthBody, HealthStatus, docs_html, openapi};
 use sapwood_http::parameters::NoParameters;
 use sapwood_http::problem::Problem;
 
-use crate::call::json;
-
 /// `GET /health`
 pub(crate) async fn health(_: NoParameters) -> Result<Response, Problem> {
-    json(&HealthBody { status: HealthStatus::Ok, version: env!("CARGO_PKG_VERSION").to_owned() })
+    json_response(&HealthBody { status: HealthStatus::Ok, version: env!("CARGO_PKG_VERSION").to_owned() })
 }
 
 /// `GET /openapi.json`
 pub(crate) async fn document(_: NoParameters) -> Response {
-    paper("application/json", openapi())
+    static_file("application/json", openapi())
 }
 
 /// `GET /docs`
 pub(crate) async fn docs(_: NoParameters) -> Response {
-    paper("text/html; charset=utf-8", docs_html())
+    static_file("text/html; charset=utf-8", docs_html())
 }
 
-/// The same for everybody until the next release.
-fn paper(media_type: &'static str, text: String) -> Response {
+/// Clients may keep a static file for five minutes.
+fn static_file(media_type: &'static str, content: impl IntoResponse) -> Response {
     let headers = [(CONTENT_TYPE, media_type), (CACHE_CONTROL, "public, max-age=300")];
-    (headers.map(|(name, value)| (name, HeaderValue::from_static(value))), text).into_response()
+    (headers.map(|(name, value)| (name, HeaderValue::from_static(value))), content).into_response()
 }

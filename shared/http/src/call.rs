@@ -1,0 +1,205 @@
+//! One call of the contract: from a request to its answer, and the router of a function's calls.
+
+use axum::body::Bytes;
+use axum::extract::{self, FromRequestParts, Request};
+use axum::http::header::{CONTENT_TYPE, HeaderValue};
+use axum::http::request::Parts;
+use axum::response::{IntoResponse, Response};
+use axum::routing::{MethodFilter, MethodRouter, on};
+use axum::{Extension, Router};
+use sapwood_core::keys::NodeRef;
+use sapwood_core::model::{Latest, Settings};
+use sapwood_table::{Client, Deadline, Table};
+use serde::Serialize;
+
+use crate::body::read_whole;
+use crate::caller::Caller;
+use crate::contract::{Function, operations};
+use crate::headers::{Preconditions, demand_json, demand_merge_patch};
+use crate::json::{self, FromJson};
+use crate::parameters::Parameters;
+use crate::path::PathParams;
+use crate::problem::{Kind, Problem};
+use crate::state::State;
+
+/// What a function's calls share.
+pub trait Shared: Send + Sync + 'static {
+    /// How the table is kept.
+    fn settings(&self) -> &Settings;
+}
+
+/// A call of the contract: what a request asks for, and how that is answered.
+pub trait Call<S: Shared>: Sized + Send + 'static {
+    /// Reads a request. Parameters that the call doesn't read are refused afterwards.
+    ///
+    /// # Errors
+    /// The [`Problem`] that the request is answered with.
+    fn read(asked: &mut Asked<'_, S>) -> Result<Self, Problem>;
+
+    /// Answers the request.
+    fn answer<T: Table>(self, at: &At<'_, T, S>) -> impl Future<Output = Result<Response, Problem>> + Send;
+}
+
+/// What a request says.
+#[derive(Debug)]
+pub struct Asked<'a, S> {
+    /// Who sends the request.
+    pub caller: Caller,
+    /// The parameters of the path.
+    pub path: PathParams,
+    /// The parameters of the query string that haven't been read yet.
+    pub parameters: Parameters,
+    /// The headers `If-Match` and `If-None-Match`.
+    pub preconditions: Preconditions,
+    /// What the function's calls share.
+    pub shared: &'a S,
+    /// The method, the headers and the path, as the router saw them.
+    pub parts: &'a Parts,
+    /// The body's bytes; empty for a request without a body.
+    pub body: Bytes,
+}
+
+/// Where a call is answered.
+#[derive(Debug)]
+pub struct At<'a, T, S> {
+    /// The table, until the request's deadline.
+    pub session: &'a Client<'a, T, Deadline>,
+    /// What the function's calls share.
+    pub shared: &'a S,
+    /// The moment after which the request starts no call to the table.
+    pub deadline: Deadline,
+}
+
+impl<S: Shared> Asked<'_, S> {
+    /// The node that a parameter of the path names, in the caller's tenant.
+    ///
+    /// # Errors
+    /// Those of [`PathParams::id`].
+    pub fn node(&self, name: &'static str) -> Result<NodeRef, Problem> {
+        Ok(NodeRef { tenant: self.caller.tenant.clone(), id: self.path.id(name)? })
+    }
+
+    /// The topic that the path names with `{id}` and `{topic}`.
+    ///
+    /// # Errors
+    /// Those of [`PathParams::id`] and [`PathParams::text`].
+    pub fn topic(&self) -> Result<Latest, Problem> {
+        Ok(Latest { node: self.node("id")?, topic: self.path.text("topic")? })
+    }
+
+    /// The parameter that the ids or topics of a list begin with; `None` for all of them.
+    ///
+    /// # Errors
+    /// [`Kind::BadParameter`] for an empty prefix, or one of more than `bytes_max` bytes.
+    pub fn prefix(&mut self, name: &'static str, bytes_max: usize) -> Result<Option<String>, Problem> {
+        let prefix = self.parameters.text(name);
+        if prefix.as_ref().is_some_and(|prefix| prefix.is_empty() || prefix.len() > bytes_max) {
+            let detail = format!("it takes 1 to {bytes_max} bytes; leave it out for all of them");
+            return Err(Problem::new(Kind::BadParameter, detail).at(name));
+        }
+        Ok(prefix)
+    }
+
+    /// The parameter `consistent`: true for strongly consistent reads. The default is false.
+    ///
+    /// # Errors
+    /// [`Kind::BadParameter`] for anything but `true` and `false`.
+    pub fn strong(&mut self) -> Result<bool, Problem> {
+        Ok(self.parameters.flag("consistent")?.unwrap_or(false))
+    }
+
+    /// The body of a POST or PUT.
+    ///
+    /// # Errors
+    /// [`Kind::UnsupportedMediaType`]; [`Kind::BadJson`] for an empty body, and the problems that [`JsonError`](json::JsonError)
+    /// stands for.
+    pub fn body<B: FromJson>(&self) -> Result<B, Problem> {
+        demand_json(&self.parts.headers)?;
+        self.json()
+    }
+
+    /// The body of a PATCH.
+    ///
+    /// # Errors
+    /// Those of [`Asked::body`].
+    pub fn merge_patch<B: FromJson>(&self) -> Result<B, Problem> {
+        demand_merge_patch(&self.parts.headers)?;
+        self.json()
+    }
+
+    fn json<B: FromJson>(&self) -> Result<B, Problem> {
+        if self.body.is_empty() {
+            return Err(Problem::new(Kind::BadJson, "the body is empty; this call takes JSON"));
+        }
+        Ok(json::read(&self.body)?)
+    }
+}
+
+/// A router of the operations that a function serves. `handler` returns the handler of a call on a method, or `None` where another
+/// function serves it. The router is to be served by [`serve`](crate::serve), which says who calls and until when.
+pub fn router<S: Clone + Send + Sync + 'static>(
+    handler: impl Fn(Function, MethodFilter) -> Option<MethodRouter<S>>,
+) -> Router<S> {
+    operations().fold(Router::new(), |router, operation| {
+        let method = MethodFilter::try_from(operation.method.clone()).ok();
+        match method.and_then(|method| handler(operation.function, method)) {
+            Some(handler) => router.route(&operation.route(), handler),
+            None => router,
+        }
+    })
+}
+
+/// The handler of a call.
+pub fn handler<C: Call<S>, T: Table + 'static, S: Shared>(method: MethodFilter) -> MethodRouter<State<T, S>> {
+    on(method, handle::<C, T, S>)
+}
+
+async fn handle<C: Call<S>, T: Table + 'static, S: Shared>(
+    extract::State(state): extract::State<State<T, S>>,
+    request: Request,
+) -> Response {
+    let shared = state.shared();
+    let (call, deadline) = match read::<C, S>(shared, request).await {
+        Ok(read) => read,
+        Err(problem) => return problem.into_response(),
+    };
+    let table = state.table(deadline);
+    let session = Client::new(&table, &deadline, &shared.settings().schema);
+    // Boxed, since nested futures of this depth are more than the compiler follows.
+    let answered = Box::pin(call.answer(&At { session: &session, shared, deadline })).await;
+    (Extension(session.usage()), answered.unwrap_or_else(IntoResponse::into_response)).into_response()
+}
+
+async fn read<C: Call<S>, S: Shared>(shared: &S, request: Request) -> Result<(C, Deadline), Problem> {
+    let (mut parts, body) = request.into_parts();
+    let caller = Caller::from_request_parts(&mut parts, &()).await?;
+    if caller.tenant.is_some() != shared.settings().schema.has_tenants() {
+        tracing::error!("who says which tenant a caller belongs to, and the table's settings, don't fit together");
+        return Err(Problem::internal());
+    }
+    let body = read_whole(body).await?;
+    let path = PathParams::from_request_parts(&mut parts, &()).await?;
+    let parameters = Parameters::from_request_parts(&mut parts, &()).await?;
+    let preconditions = Preconditions::read(&parts.headers)?;
+    let deadline = parts.extensions.get().copied().ok_or_else(|| {
+        tracing::error!("the router is served without anybody saying until when");
+        Problem::internal()
+    })?;
+    let mut asked = Asked { caller, path, parameters, preconditions, shared, parts: &parts, body };
+    let call = C::read(&mut asked)?;
+    asked.parameters.end()?;
+    Ok((call, deadline))
+}
+
+/// An answer of 200 in JSON.
+///
+/// # Errors
+/// [`Kind::Internal`] for what can't be written as JSON, such as a number attribute that is no number. No client of DynamoDB
+/// can write one.
+pub fn json_response(body: &impl Serialize) -> Result<Response, Problem> {
+    let written = serde_json::to_vec(body).map_err(|error| {
+        tracing::error!(category = ?error.classify(), "an answer can't be written as JSON");
+        Problem::internal()
+    })?;
+    Ok(([(CONTENT_TYPE, HeaderValue::from_static("application/json"))], written).into_response())
+}

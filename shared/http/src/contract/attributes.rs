@@ -1,0 +1,58 @@
+//! The schemas of attributes, which utoipa can't derive.
+
+use std::borrow::Cow;
+
+use utoipa::openapi::schema::{AdditionalProperties, Type};
+use utoipa::openapi::{ObjectBuilder, RefOr, Schema};
+use utoipa::{PartialSchema, ToSchema};
+
+use crate::json::{Attributes, MergePatch};
+
+/// Attributes as they are sent.
+pub(super) struct WrittenAttributes;
+
+const FORMS: &str = "Any JSON. Numbers have up to 38 significant digits, so read them as decimals where that counts. A set is `{\"$set\": [...]}` (of strings, of numbers or of binary), binary is `{\"$binary\": \"<base64>\"}`, and a map whose only key begins with `$` stands in `{\"$map\": {...}}`.";
+
+const NAMES: &str = "A name that begins with `_` is refused, and so are the names of the table's keys (`PK` and `SK` by default) and, on a node, of its parent and segment (`parent` and `segment` by default). Lists and maps are nested up to 31 levels; all together has at most 400 KB.";
+
+fn attributes(description: String) -> ObjectBuilder {
+    ObjectBuilder::new()
+        .schema_type(Type::Object)
+        .description(Some(description))
+        .additional_properties(Some(AdditionalProperties::<Schema>::FreeForm(true)))
+        .examples([serde_json::json!({"name": "Wheel", "price": 12.5, "tags": {"$set": ["new", "red"]}})])
+}
+
+fn with_names(object: ObjectBuilder) -> RefOr<Schema> {
+    let name = ObjectBuilder::new().schema_type(Type::String).min_length(Some(1)).pattern(Some("^[^_]"));
+    object.property_names(Some(Schema::from(name))).into()
+}
+
+impl PartialSchema for Attributes {
+    fn schema() -> RefOr<Schema> {
+        attributes(FORMS.to_owned()).into()
+    }
+}
+
+impl ToSchema for Attributes {}
+
+impl PartialSchema for WrittenAttributes {
+    fn schema() -> RefOr<Schema> {
+        with_names(attributes(format!("{FORMS} {NAMES}")))
+    }
+}
+
+impl ToSchema for WrittenAttributes {}
+
+impl PartialSchema for MergePatch {
+    fn schema() -> RefOr<Schema> {
+        let rules = "As RFC 7396 has it: null removes, an object merges into the map that is there, anything else takes the place of what is there. Within a list null is null.";
+        with_names(attributes(format!("{rules} {FORMS} {NAMES}")))
+    }
+}
+
+impl ToSchema for MergePatch {
+    fn name() -> Cow<'static, str> {
+        "AttributesPatch".into()
+    }
+}

@@ -1,0 +1,272 @@
+//! The operations of the API: the one table that the functions' routers, the answers to a method that a path doesn't take, and
+//! the OpenAPI document are made of.
+//!
+//! To add a call, add a variant to [`ReaderCall`] or [`WriterCall`] and its [`Operation`] to a table below. The function's
+//! `routes.rs` then fails to compile until the call has a handler.
+
+mod nodes;
+mod parameters;
+pub(super) mod problems;
+mod reads;
+mod revisions;
+mod service;
+
+use std::collections::BTreeMap;
+
+use axum::http::Method;
+use serde_json::{Map, Value, json};
+use utoipa::ToSchema;
+
+/// The schemas that operations refer to, by name.
+pub(super) type Schemas = BTreeMap<String, Value>;
+
+/// One operation of the API: a method on a path, what it takes and what it answers.
+#[derive(Clone, Debug)]
+pub struct Operation {
+    /// The `operationId` of the OpenAPI document, such as `get_node`.
+    pub id: &'static str,
+    /// The method. `GET` stands for `HEAD` as well.
+    pub method: Method,
+    /// The path with its parameters in braces, such as `/nodes/{id}`. The parameter `{path}` stands for one segment or more.
+    pub path: &'static str,
+    /// The function that serves the operation.
+    pub function: Function,
+    pub(super) tag: Tag,
+    pub(super) summary: &'static str,
+    pub(super) description: &'static str,
+    /// Each makes one parameter object of the document.
+    pub(super) parameters: &'static [fn() -> Value],
+    pub(super) body: Option<Body>,
+    pub(super) answers: &'static [Answer],
+    /// The status codes of the problems that the operation can answer with.
+    pub(super) problems: &'static [u16],
+}
+
+/// A function, and the call of it that serves an operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Function {
+    /// The function `api-reader`.
+    Reader(ReaderCall),
+    /// The function `api-writer`.
+    Writer(WriterCall),
+}
+
+/// The calls that the function `api-reader` serves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the operations say what each does")]
+pub enum ReaderCall {
+    ListRoots,
+    GetNode,
+    ListAncestors,
+    ListChildren,
+    ListDescendants,
+    GetTree,
+    CountDescendants,
+    ListRootPaths,
+    ListPaths,
+    GetFanout,
+    ListLatest,
+    GetLatest,
+    ListRevisions,
+    ListTopic,
+    GetRevision,
+    GetOpenapi,
+    GetDocs,
+    GetHealth,
+}
+
+/// The calls that the function `api-writer` serves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the operations say what each does")]
+pub enum WriterCall {
+    CreateNode,
+    PutNode,
+    PatchNode,
+    DeleteNode,
+    GetOperation,
+    Batch,
+    AppendRevision,
+    AmendRevision,
+    RemoveRevision,
+}
+
+/// The groups of the OpenAPI document.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Tag {
+    Write,
+    Read,
+    Service,
+}
+
+/// The body that an operation takes.
+#[derive(Clone, Debug)]
+pub(super) struct Body {
+    media_type: &'static str,
+    schema: fn(&mut Schemas) -> Value,
+    /// The members `example` or `examples` of the document's media type object.
+    examples: fn() -> Value,
+}
+
+/// What an operation answers when all is well.
+#[derive(Clone, Debug)]
+pub(super) struct Answer {
+    status: u16,
+    description: &'static str,
+    headers: &'static [Header],
+    /// The media type and the schema of the body.
+    content: Option<(&'static str, fn(&mut Schemas) -> Value)>,
+    example: Option<fn() -> Value>,
+}
+
+/// A header of an answer.
+#[derive(Clone, Debug)]
+pub(super) struct Header {
+    name: &'static str,
+    description: &'static str,
+}
+
+const LOCATION: Header = Header { name: "Location", description: "Where it is." };
+const OPERATION_LOCATION: Header = Header { name: "Location", description: "Where to ask how far it is." };
+const ETAG: Header = Header { name: "ETag", description: "Its entity tag." };
+const PREFERENCE_APPLIED: Header = Header { name: "Preference-Applied", description: "The wait that was kept." };
+
+/// All operations of the API.
+pub fn operations() -> impl Iterator<Item = &'static Operation> + Clone {
+    let tables: [&'static [Operation]; 4] =
+        [&nodes::OPERATIONS, &revisions::OPERATIONS, &reads::OPERATIONS, &service::OPERATIONS];
+    tables.into_iter().flatten()
+}
+
+impl Operation {
+    /// The status codes that the operation can answer with, in ascending order.
+    #[must_use]
+    pub fn statuses(&self) -> Vec<u16> {
+        let answers = self.answers.iter().map(|answer| answer.status);
+        let mut statuses: Vec<u16> = answers.chain(self.problems.iter().copied()).collect();
+        statuses.sort_unstable();
+        statuses
+    }
+
+    /// The path as `axum` writes it: `{path}` takes all segments that are left.
+    #[must_use]
+    pub fn route(&self) -> String {
+        self.path.replace("{path}", "{*path}")
+    }
+
+    /// The operation object of the OpenAPI document. Adds the schemas that it refers to.
+    pub(super) fn document(&self, schemas: &mut Schemas) -> Value {
+        let answers = self.answers.iter().map(|answer| (answer.status.to_string(), answer.document(schemas)));
+        let mut responses: Map<String, Value> = answers.collect();
+        responses.extend(problems::references(self.problems));
+        let mut operation = json!({
+            "operationId": self.id,
+            "tags": [self.tag.name()],
+            "summary": self.summary,
+            "responses": responses,
+        });
+        if !self.description.is_empty() {
+            operation["description"] = self.description.into();
+        }
+        if !self.parameters.is_empty() {
+            operation["parameters"] = self.parameters.iter().map(|parameter| parameter()).collect();
+        }
+        if let Some(body) = &self.body {
+            operation["requestBody"] = body.document(schemas);
+        }
+        operation
+    }
+}
+
+impl Tag {
+    pub(super) const ALL: [Self; 3] = [Self::Write, Self::Read, Self::Service];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Write => "Write",
+            Self::Read => "Read",
+            Self::Service => "Service",
+        }
+    }
+
+    pub(super) fn document(self) -> Value {
+        let description = match self {
+            Self::Write => "Calls of the writer: they write base records; the stream does the rest.",
+            Self::Read => "Calls of the reader.",
+            Self::Service => "Calls about the API itself.",
+        };
+        json!({"name": self.name(), "description": description})
+    }
+}
+
+impl Body {
+    const fn json<T: ToSchema>(examples: fn() -> Value) -> Self {
+        Self { media_type: "application/json", schema: reference::<T>, examples }
+    }
+
+    const fn merge_patch<T: ToSchema>(examples: fn() -> Value) -> Self {
+        Self { media_type: "application/merge-patch+json", schema: reference::<T>, examples }
+    }
+
+    fn document(&self, schemas: &mut Schemas) -> Value {
+        let mut content = (self.examples)();
+        content["schema"] = (self.schema)(schemas);
+        json!({"required": true, "content": {self.media_type: content}})
+    }
+}
+
+impl Answer {
+    const fn empty(status: u16, description: &'static str) -> Self {
+        Self { status, description, headers: &[], content: None, example: None }
+    }
+
+    const fn json<T: ToSchema>(status: u16, description: &'static str) -> Self {
+        Self { content: Some(("application/json", reference::<T>)), ..Self::empty(status, description) }
+    }
+
+    /// An answer of 200 with a JSON object of any shape.
+    const fn object(description: &'static str) -> Self {
+        let schema = |_: &mut Schemas| json!({"type": "object"});
+        Self { content: Some(("application/json", schema)), ..Self::empty(200, description) }
+    }
+
+    /// An answer of 200 with an HTML page.
+    const fn page(description: &'static str) -> Self {
+        let schema = |_: &mut Schemas| json!({"type": "string"});
+        Self { content: Some(("text/html", schema)), ..Self::empty(200, description) }
+    }
+
+    const fn headers(self, headers: &'static [Header]) -> Self {
+        Self { headers, ..self }
+    }
+
+    const fn example(self, example: fn() -> Value) -> Self {
+        Self { example: Some(example), ..self }
+    }
+
+    fn document(&self, schemas: &mut Schemas) -> Value {
+        let mut response = json!({"description": self.description});
+        for Header { name, description } in self.headers {
+            response["headers"][name] = json!({"description": description, "schema": {"type": "string"}});
+        }
+        if let Some((media_type, schema)) = self.content {
+            response["content"][media_type]["schema"] = schema(schemas);
+            if let Some(example) = self.example {
+                response["content"][media_type]["example"] = example();
+            }
+        }
+        response
+    }
+}
+
+/// The reference to a type's schema. Adds the schema itself, and those that it refers to.
+pub(super) fn reference<T: ToSchema>(schemas: &mut Schemas) -> Value {
+    let name = T::name().into_owned();
+    if !schemas.contains_key(&name) {
+        let mut found = vec![(name.clone(), T::schema())];
+        T::schemas(&mut found);
+        // A schema is made of text and numbers alone, so it is JSON.
+        schemas
+            .extend(found.into_iter().map(|(name, schema)| (name, serde_json::to_value(schema).unwrap_or_default())));
+    }
+    json!({"$ref": format!("#/components/schemas/{name}")})
+}

@@ -1,0 +1,185 @@
+//! The parameters of operations, as parameter objects of the OpenAPI document: each is described once.
+
+use sapwood_core::keys::{DEPTH_MAX, ID_BYTES_MAX, SEGMENT_BYTES_MAX, Version};
+use serde_json::{Value, json};
+
+use crate::contract::TOPIC_BYTES_MAX;
+
+/// A character in a segment other than `.`: one that stands for itself (percent-encoded, where it must be: a document says what a
+/// parameter is, not how it is sent), or the bytes of one in UTF-8, each `~XX`.
+const CHARACTER: &str = "(?:[^~.]|~[0-7][0-9A-Fa-f]|~(?:[Cc][2-9A-Fa-f]|[Dd][0-9A-Fa-f])~[89ABab][0-9A-Fa-f]\
+    |~(?:[Ee]0~[ABab]|[Ee][1-9A-Ca-cEeFf]~[89ABab]|[Ee][Dd]~[89])[0-9A-Fa-f]~[89ABab][0-9A-Fa-f]\
+    |~(?:[Ff]0~[9ABab]|[Ff][1-3]~[89ABab]|[Ff]4~8)[0-9A-Fa-f](?:~[89ABab][0-9A-Fa-f]){2})";
+
+const WRITING: &str = "Letters, digits, `-`, `_` and `.` stand for themselves; every other byte of its UTF-8 is written `~XX` \
+    with two hexadecimal digits, and so is a `.` that would be a dot segment (`ORDER#98765` is `ORDER~2398765`, `..` is \
+    `~2E~2E`). Percent-encoding works as well where it isn't undone on the way, as API Gateway does.";
+
+/// A segment of the path, of characters and dots, but not the dot segments `.` and `..`. More than `bytes_max` bytes are
+/// refused with 422 all the same: a schema can't count them.
+fn segment(name: &str, description: &str, bytes_max: usize, example: &str) -> Value {
+    let pattern = format!("^(?:\\.*{CHARACTER}(?:{CHARACTER}|\\.)*|\\.{{3,}})$");
+    let schema = json!({"type": "string", "minLength": 1, "maxLength": 3 * bytes_max, "pattern": pattern});
+    let description = format!("{description} At most {bytes_max} bytes. {WRITING}");
+    json!({"in": "path", "name": name, "required": true, "description": description, "schema": schema, "example": example})
+}
+
+fn query(name: &str, description: &str, schema: Value) -> Value {
+    json!({"in": "query", "name": name, "required": false, "description": description, "schema": schema})
+}
+
+/// A parameter that takes one of these words. The first is the default.
+fn words(name: &str, description: &str, words: &[&str]) -> Value {
+    query(name, description, json!({"type": "string", "enum": words, "default": words.first()}))
+}
+
+fn text(name: &str, description: &str, bytes_max: usize) -> Value {
+    query(name, description, json!({"type": "string", "minLength": 1, "maxLength": bytes_max}))
+}
+
+fn header(name: &str, description: &str, pattern: &str, example: &str) -> Value {
+    let schema = json!({"type": "string", "pattern": pattern});
+    json!({
+        "in": "header", "name": name, "required": false, "description": description, "schema": schema, "example": example,
+    })
+}
+
+pub(super) fn id() -> Value {
+    segment("id", "The node's id.", ID_BYTES_MAX, "CUSTOMER~237")
+}
+
+pub(super) fn topic() -> Value {
+    segment("topic", "The topic.", TOPIC_BYTES_MAX, "Audit")
+}
+
+pub(super) fn version() -> Value {
+    let description =
+        "The revision's number, in digits without zeros in front. Anything else is a revision that isn't there.";
+    let schema = json!({"type": "integer", "minimum": 1, "maximum": Version::MAX});
+    json!({"in": "path", "name": "version", "required": true, "description": description, "schema": schema, "example": 3})
+}
+
+/// The `{id}` of `/operations/{id}`.
+pub(super) fn operation() -> Value {
+    segment("id", "The operation's id.", ID_BYTES_MAX, "4f1f0a34-92c5-4a4f-a90b-0f6d6f1f5d52")
+}
+
+pub(super) fn root() -> Value {
+    segment("root", "The root's id.", ID_BYTES_MAX, "USA")
+}
+
+pub(super) fn path() -> Value {
+    let description = "The segments from below the root. Here stands one; each further one follows after a further `/`, which \
+        OpenAPI has no way to say (`/paths/USA/NE/OMAHA`). A `/` within a segment is `~2F`.";
+    segment("path", description, SEGMENT_BYTES_MAX, "NE")
+}
+
+pub(super) fn consistent() -> Value {
+    let description = "Whether to read strongly: twice the read units. Derived rows can still lag behind their base records; \
+        `Prefer: wait` on the write is for that.";
+    query("consistent", description, json!({"type": "boolean", "default": false}))
+}
+
+pub(super) fn fields() -> Value {
+    let description = "The attributes to answer with, with commas between their names: up to 100, each of up to 255 bytes. \
+        Without it all of them. A name with a comma in it can't be said.";
+    let pattern = "^[^,]{1,255}(?:,[^,]{1,255}){0,99}$";
+    query("fields", description, json!({"type": "string", "minLength": 1, "pattern": pattern}))
+}
+
+pub(super) fn limit() -> Value {
+    let schema = json!({"type": "integer", "minimum": 1, "maximum": 1_000, "default": 100});
+    query("limit", "The most items on a page. A page also ends at 4 MB.", schema)
+}
+
+pub(super) fn cursor() -> Value {
+    let description = "The `cursor` of the page before. It is bound to this query, but not to `limit`.";
+    query("cursor", description, json!({"type": "string", "minLength": 1}))
+}
+
+pub(super) fn min_depth() -> Value {
+    let schema = json!({"type": "integer", "minimum": 0, "maximum": DEPTH_MAX, "default": 1});
+    query("min_depth", "The first level; 0 is the node itself.", schema)
+}
+
+/// The `max_depth` that goes with `min_depth`.
+pub(super) fn max_depth_of_window() -> Value {
+    last_level("The last level, not less than `min_depth`. Without it all of them.")
+}
+
+pub(super) fn max_depth() -> Value {
+    last_level("How many levels below. Without it all of them.")
+}
+
+fn last_level(description: &str) -> Value {
+    query("max_depth", description, json!({"type": "integer", "minimum": 0, "maximum": DEPTH_MAX}))
+}
+
+pub(super) fn id_prefix() -> Value {
+    let description =
+        "How the ids begin, such as `ORDER#`. Takes one level: `min_depth` and `max_depth` the same, 1 or more.";
+    text("id_prefix", description, ID_BYTES_MAX)
+}
+
+pub(super) fn from() -> Value {
+    let description = "The first of the next segments (the first zip code, say), in the order of their bytes. With it, what is \
+        at the path itself is left out.";
+    text("from", description, SEGMENT_BYTES_MAX)
+}
+
+pub(super) fn to() -> Value {
+    text("to", "The last of the next segments, itself included.", SEGMENT_BYTES_MAX)
+}
+
+pub(super) fn order() -> Value {
+    words("order", "Whether the newest version comes first or the oldest.", &["desc", "asc"])
+}
+
+pub(super) fn topic_prefix() -> Value {
+    text("topic_prefix", "How the topics begin, such as `Audit#`.", TOPIC_BYTES_MAX)
+}
+
+pub(super) fn children() -> Value {
+    let description = "What becomes of the node's children: with `restrict` it isn't deleted if it has any, with `delete` they \
+        and all below them are deleted, with `adopt` they go to its parent, with `detach` they become roots.";
+    words("children", description, &["restrict", "delete", "adopt", "detach"])
+}
+
+pub(super) fn revisions() -> Value {
+    words("revisions", "What becomes of the node's revisions.", &["keep", "delete"])
+}
+
+/// Entity tags in quotes, or `*`.
+const ENTITY_TAGS: &str = r#"^(?:\*|(?:W/)?"[!#-~]*"(?:, ?(?:W/)?"[!#-~]*")*)$"#;
+
+const AN_ENTITY_TAG: &str = "\"n0bY6ZyJHlVYBv8TQ2r6Yw\"";
+
+pub(super) fn if_match() -> Value {
+    let description = "The entity tag that was read, or `*`: what is there must be that.";
+    header("If-Match", description, ENTITY_TAGS, AN_ENTITY_TAG)
+}
+
+/// The `If-None-Match` of a write.
+pub(super) fn if_none_match() -> Value {
+    let description = "`*`: nothing must be there. Or entity tags: what is there must be none of them.";
+    header("If-None-Match", description, ENTITY_TAGS, "*")
+}
+
+/// The `If-None-Match` of a read.
+pub(super) fn known() -> Value {
+    let description = "The entity tags that are known: 304 where it is one of them still.";
+    header("If-None-Match", description, ENTITY_TAGS, AN_ENTITY_TAG)
+}
+
+pub(super) fn prefer() -> Value {
+    let description = "`wait=5`: holds the answer for up to so many seconds (at most 20) until the derived rows of what was \
+        written are right; 202 where that takes longer. Other preferences are ignored.";
+    header("Prefer", description, "^[ -~]*$", "wait=5")
+}
+
+pub(super) fn idempotency_key() -> Value {
+    let description = "A name of the client's own for this request, of 1 to 255 visible ASCII characters, in quotes or not. The \
+        same key and body give the same answer for 24 hours; another body 422, one that is still running 409.";
+    let pattern = r#"^(?:[!#-~][!-~]{0,254}|"(?:[!#-\[\]-~]|\\["\\]){1,255}")$"#;
+    header("Idempotency-Key", description, pattern, "8e03978e-40d5-43dd-bc93-6894a57f9324")
+}

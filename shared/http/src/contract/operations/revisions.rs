@@ -1,0 +1,215 @@
+//! The operations on revisions.
+
+use axum::http::Method;
+use serde_json::json;
+
+use super::Function::{Reader, Writer};
+use super::{Answer, Body, ETAG, LOCATION, Operation, PREFERENCE_APPLIED, ReaderCall, Tag, WriterCall};
+use super::{parameters, problems};
+use crate::contract::{CreateRevision, LatestBody, Page, RevisionBody};
+
+pub(super) static OPERATIONS: [Operation; 8] = [
+    Operation {
+        id: "append_revision",
+        method: Method::POST,
+        path: "/nodes/{id}/revisions/{topic}",
+        function: Writer(WriterCall::AppendRevision),
+        tag: Tag::Write,
+        summary: "Append a revision",
+        description: "It gets the next number of its topic; there needn't be a node of this id. Costs 1 read unit \
+            (the newest revision) and 1 write unit per KB; the stream then writes the `v0_` copy.",
+        parameters: &[
+            parameters::id,
+            parameters::topic,
+            parameters::if_match,
+            parameters::if_none_match,
+            parameters::prefer,
+            parameters::idempotency_key,
+        ],
+        body: Some(Body::json::<CreateRevision>(|| {
+            json!({
+                "example": {"attributes": {"by": "anna", "result": "passed"}},
+            })
+        })),
+        answers: &[
+            Answer::json::<RevisionBody>(201, "It is appended.")
+                .headers(&[LOCATION, ETAG, PREFERENCE_APPLIED])
+                .example(|| {
+                    json!({
+                        "id": "CUSTOMER#7", "topic": "Audit", "version": 3,
+                        "attributes": {"by": "anna", "result": "passed"}, "created_at": "2026-02-03T04:05:06.789Z",
+                        "created_by": "anna", "updated_at": "2026-02-03T04:05:06.789Z", "updated_by": "anna",
+                    })
+                }),
+            Answer::json::<RevisionBody>(202, "It is appended, and isn't copied yet after the wait.").headers(&[
+                LOCATION,
+                ETAG,
+                PREFERENCE_APPLIED,
+            ]),
+        ],
+        problems: problems::PUT,
+    },
+    Operation {
+        id: "amend_revision",
+        method: Method::PUT,
+        path: "/nodes/{id}/revisions/{topic}/{version}",
+        function: Writer(WriterCall::AmendRevision),
+        tag: Tag::Write,
+        summary: "Amend a revision",
+        description: "Refused (403) unless the deployment allows it (`REVISIONS_MUTABLE`): audits are kept. Costs 1 \
+            read unit and 1 write unit per KB.",
+        parameters: &[
+            parameters::id,
+            parameters::topic,
+            parameters::version,
+            parameters::if_match,
+            parameters::if_none_match,
+            parameters::prefer,
+        ],
+        body: Some(Body::json::<CreateRevision>(|| {
+            json!({
+                "example": {"attributes": {"by": "anna", "result": "failed"}},
+            })
+        })),
+        answers: &[
+            Answer::json::<RevisionBody>(200, "It is amended.").headers(&[ETAG, PREFERENCE_APPLIED]),
+            Answer::json::<RevisionBody>(202, "It is amended, and isn't copied yet after the wait.")
+                .headers(&[ETAG, PREFERENCE_APPLIED]),
+        ],
+        problems: problems::CHANGE,
+    },
+    Operation {
+        id: "remove_revision",
+        method: Method::DELETE,
+        path: "/nodes/{id}/revisions/{topic}/{version}",
+        function: Writer(WriterCall::RemoveRevision),
+        tag: Tag::Write,
+        summary: "Remove a revision",
+        description: "Refused (403) unless the deployment allows it (`REVISIONS_MUTABLE`). Costs 1 read unit and 1 \
+            write unit per KB; the stream then copies the newest one that is left.",
+        parameters: &[
+            parameters::id,
+            parameters::topic,
+            parameters::version,
+            parameters::if_match,
+            parameters::if_none_match,
+        ],
+        body: None,
+        answers: &[Answer::empty(204, "It is removed.")],
+        problems: problems::DELETE,
+    },
+    Operation {
+        id: "list_latest",
+        method: Method::GET,
+        path: "/nodes/{id}/latest",
+        function: Reader(ReaderCall::ListLatest),
+        tag: Tag::Read,
+        summary: "The newest revision of every topic",
+        description: "By topic, as the stream has copied them. Half a read unit per 4 KB.",
+        parameters: &[
+            parameters::id,
+            parameters::topic_prefix,
+            parameters::limit,
+            parameters::cursor,
+            parameters::fields,
+            parameters::consistent,
+        ],
+        body: None,
+        answers: &[Answer::json::<Page<LatestBody>>(200, "A page of them.").example(|| {
+            json!({
+                "items": [{"topic": "Audit", "version": 3, "attributes": {"by": "anna"}}],
+            })
+        })],
+        problems: problems::LIST,
+    },
+    Operation {
+        id: "get_latest",
+        method: Method::GET,
+        path: "/nodes/{id}/latest/{topic}",
+        function: Reader(ReaderCall::GetLatest),
+        tag: Tag::Read,
+        summary: "The newest revision of a topic",
+        description: "As the stream has copied it. Half a read unit per 4 KB.",
+        parameters: &[parameters::id, parameters::topic, parameters::fields, parameters::consistent],
+        body: None,
+        answers: &[Answer::json::<LatestBody>(200, "Its copy.").example(|| {
+            json!({
+                "topic": "Audit", "version": 3, "attributes": {"by": "anna"},
+            })
+        })],
+        problems: problems::LIST,
+    },
+    Operation {
+        id: "list_revisions",
+        method: Method::GET,
+        path: "/nodes/{id}/revisions",
+        function: Reader(ReaderCall::ListRevisions),
+        tag: Tag::Read,
+        summary: "The history of all topics",
+        description: "By version, then topic. One Query, half a read unit per 4 KB.",
+        parameters: &[
+            parameters::id,
+            parameters::order,
+            parameters::limit,
+            parameters::cursor,
+            parameters::fields,
+            parameters::consistent,
+        ],
+        body: None,
+        answers: &[Answer::json::<Page<RevisionBody>>(200, "A page of revisions.")],
+        problems: problems::LIST,
+    },
+    Operation {
+        id: "list_topic",
+        method: Method::GET,
+        path: "/nodes/{id}/revisions/{topic}",
+        function: Reader(ReaderCall::ListTopic),
+        tag: Tag::Read,
+        summary: "The history of a topic",
+        description: "By version. One Query with few topics; with many, the revisions are read by number, 100 a \
+            call. Half a read unit per 4 KB, at least half a unit per revision.",
+        parameters: &[
+            parameters::id,
+            parameters::topic,
+            parameters::order,
+            parameters::limit,
+            parameters::cursor,
+            parameters::fields,
+            parameters::consistent,
+        ],
+        body: None,
+        answers: &[Answer::json::<Page<RevisionBody>>(200, "A page of revisions.").example(|| {
+            json!({
+                "items": [{"id": "CUSTOMER#7", "topic": "Audit", "version": 3, "attributes": {"by": "anna"}}],
+                "cursor": "AYz5",
+            })
+        })],
+        problems: problems::LIST,
+    },
+    Operation {
+        id: "get_revision",
+        method: Method::GET,
+        path: "/nodes/{id}/revisions/{topic}/{version}",
+        function: Reader(ReaderCall::GetRevision),
+        tag: Tag::Read,
+        summary: "One revision",
+        description: "Half a read unit per 4 KB.",
+        parameters: &[
+            parameters::id,
+            parameters::topic,
+            parameters::version,
+            parameters::fields,
+            parameters::consistent,
+            parameters::known,
+        ],
+        body: None,
+        answers: &[Answer::json::<RevisionBody>(200, "The revision.").headers(&[ETAG]).example(|| {
+            json!({
+                "id": "CUSTOMER#7", "topic": "Audit", "version": 3, "attributes": {"by": "anna"},
+                "created_at": "2026-02-03T04:05:06.789Z", "created_by": "anna",
+                "updated_at": "2026-02-03T04:05:06.789Z", "updated_by": "anna",
+            })
+        })],
+        problems: problems::THING,
+    },
+];
