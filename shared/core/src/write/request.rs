@@ -80,10 +80,10 @@ impl Preconditions {
     /// # Errors
     /// [`Refusal::PreconditionFailed`] with the first that doesn't hold.
     pub fn check(&self, now: Option<&ETag>) -> Result<(), Refusal> {
-        if self.if_match.as_ref().is_some_and(|wanted| !wanted.name(now)) {
+        if self.if_match.as_ref().is_some_and(|wanted| !wanted.include(now)) {
             return Err(Refusal::PreconditionFailed(Precondition::IfMatch));
         }
-        if self.if_none_match.as_ref().is_some_and(|unwanted| unwanted.name(now)) {
+        if self.if_none_match.as_ref().is_some_and(|unwanted| unwanted.include(now)) {
             return Err(Refusal::PreconditionFailed(Precondition::IfNoneMatch));
         }
         Ok(())
@@ -100,7 +100,7 @@ impl Preconditions {
 impl Tags {
     /// True if this is one of the tags.
     #[must_use]
-    pub fn name(&self, now: Option<&ETag>) -> bool {
+    pub fn include(&self, now: Option<&ETag>) -> bool {
         match (self, now) {
             (_, None) => false,
             (Self::Any, Some(_)) => true,
