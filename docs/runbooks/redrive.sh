@@ -76,42 +76,43 @@ put_and_delete() { # KEY ATTRIBUTES
 neighbour() { with "$1" --arg sk "$2" -n '$k + {($n.sk): {S: $sk}}'; }
 
 node() {
-  touch_item "$1" && echo "touched      $2" && return
+  touch_item "$1" && echo "touched       $2" && return
   local lineage
   lineage=$(item "$(neighbour "$1" LINEAGE)")
-  if [[ $(jq '. == null or has("deleted")' <<<"$lineage") == true ]]; then echo "nothing left $2"; return; fi
+  if [[ $(jq '. == null or has("deleted")' <<<"$lineage") == true ]]; then echo "nothing left  $2"; return; fi
   # The lineage says where the node stood, and whether it was being deleted.
   put_and_delete "$1" "$(with "$1" '
     (if .ancestors.L[0] then {($n.parent): .ancestors.L[0]} else {} end)
     + (if .path.L[-1] and .path.L[-1] != $k[$n.pk] then {($n.segment): .path.L[-1]} else {} end)
     + (if .deleting then {"_deleting": {M: (.deleting.M | del(.heir, .heir_seen))}} else {} end)' <<<"$lineage")"
-  echo "deleted anew $2"
+  echo "deleted again $2"
 }
 
 revision() {
-  touch_item "$1" && echo "touched      $2" && return
+  touch_item "$1" && echo "touched       $2" && return
   local copy version
   copy=$(item "$(with "$1" -n '$k + {($n.sk): {S: ($k[$n.sk].S | sub("^v[abc]?[0-9]+_"; "v0_"))}}')")
   version=$(with "$1" -nr '$k[$n.sk].S | capture("^v[abc]?(?<k>[0-9]+)_").k | tonumber')
   if [[ $(jq -r '._version.N' <<<"$copy") == "$version" ]]; then
     put_and_delete "$1" '{}'
-    echo "deleted anew $2"
+    echo "deleted again $2"
   else
-    echo "nothing left $2"
+    echo "nothing left  $2"
   fi
 }
 
-# Puts a cursor, whose record makes the handler do from the start what the lineage's change asked for.
+# Puts a cursor, whose record makes the handler do from the start what the lineage's change asked for. The cursor of a deletion names the node's
+# mark; another name would stop it.
 lineage() {
   local now
   now=$(item "$1")
   write put-item "$(with "$(neighbour "$1" CASCADE)" '{TableName: $t,
     Item: ($k + {format: {N: "1"}, sequence: {S: (("0" * (40 - ($m | length))) + $m)}}
-      + (if .deleting and (has("deleted") | not) then {children: .deleting.M.operation} else {} end))}' <<<"$now")"
-  echo "handed down  $2"
+      + (if .deleting and (has("deleted") | not) then {children: (.deleting.M.mark // .deleting.M.operation)} else {} end))}' <<<"$now")"
+  echo "cascaded      $2"
 }
 
-cursor() { if touch_item "$1"; then echo "touched      $2"; else echo "nothing left $2"; fi; }
+cursor() { if touch_item "$1"; then echo "touched       $2"; else echo "nothing left  $2"; fi; }
 
 keys=$(mktemp)
 trap 'rm -f "$keys"' EXIT
@@ -135,7 +136,7 @@ while read -r key <&3; do
       if [[ $sk =~ ^v([0-9]{3}|a[1-9][0-9]{3}|b[1-9][0-9]{4}|c[1-9][0-9]{5})_ && $sk != v000_* ]]; then
         revision "$key" "$shown"
       else
-        echo "not ours     $shown"
+        echo "not ours      $shown"
       fi
       ;;
   esac

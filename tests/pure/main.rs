@@ -9,6 +9,7 @@ mod interleavings;
 mod layout;
 mod moves;
 mod mutants;
+mod newer_format;
 mod queries_of_the_api;
 mod seed_composite_keys_pattern;
 mod seed_composite_sort_key_locations;

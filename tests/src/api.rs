@@ -1,5 +1,5 @@
-//! Clients of the HTTP API: over a port of this machine, and as API Gateway hands requests to the functions. Both must be
-//! answered alike, so suites are run through each.
+//! Clients of the HTTP API: one over a local port, and one that hands requests to the functions as API Gateway does. Both must
+//! get the same answers, so suites run through each.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -19,7 +19,7 @@ use tokio::sync::oneshot;
 pub struct Asked {
     /// The method.
     pub method: String,
-    /// The path and the query string, as they are written on the wire.
+    /// The path and the query string as they are on the wire.
     pub target: String,
     /// The headers.
     pub headers: Vec<(String, String)>,
@@ -27,39 +27,39 @@ pub struct Asked {
     pub body: Option<Vec<u8>>,
 }
 
-/// What it was answered.
+/// The answer to a request.
 #[derive(Clone, Debug)]
 pub struct Answered {
     /// The status code.
     pub status: u16,
-    /// The headers, their names in lower case.
+    /// The headers, with their names in lower case.
     pub headers: BTreeMap<String, String>,
     /// The body.
     pub body: Vec<u8>,
 }
 
 impl Asked {
-    /// A request without a body.
+    /// Makes a request without a body.
     #[must_use]
     pub fn new(method: &str, target: impl Into<String>) -> Self {
         Self { method: method.to_owned(), target: target.into(), headers: Vec::new(), body: None }
     }
 
-    /// With a header.
+    /// Adds a header.
     #[must_use]
     pub fn header(mut self, name: &str, value: &str) -> Self {
         self.headers.push((name.to_owned(), value.to_owned()));
         self
     }
 
-    /// With a JSON body, of the media type that its method calls for.
+    /// Adds a JSON body with the media type that the method calls for.
     #[must_use]
     pub fn json(self, body: &Value) -> Self {
         let kind = if self.method == "PATCH" { "application/merge-patch+json" } else { "application/json" };
         self.header("content-type", kind).bytes(body.to_string())
     }
 
-    /// With a body of any bytes.
+    /// Adds a body of any bytes.
     #[must_use]
     pub fn bytes(mut self, body: impl Into<Vec<u8>>) -> Self {
         self.body = Some(body.into());
@@ -68,46 +68,46 @@ impl Asked {
 }
 
 impl Answered {
-    /// The body as JSON.
+    /// Returns the body as JSON.
     ///
     /// # Panics
-    /// Where it is none.
+    /// If the body isn't JSON.
     #[must_use]
     pub fn json(&self) -> Value {
         serde_json::from_slice(&self.body)
             .unwrap_or_else(|error| panic!("{error}: {} {}", self.status, String::from_utf8_lossy(&self.body)))
     }
 
-    /// A header.
+    /// Returns a header.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name).map(String::as_str)
     }
 }
 
-/// A way to the API.
+/// A client of the API.
 #[derive(Debug)]
 pub enum Api {
-    /// A port of this machine.
+    /// The API listens on a local port.
     Http {
-        /// Where it listens.
+        /// The address that it listens on.
         address: SocketAddr,
-        /// Dropped, it stops.
+        /// Dropping this stops it.
         _stop: oneshot::Sender<()>,
     },
-    /// The functions behind API Gateway: which of them a request reaches, template.yaml says.
+    /// The functions are behind API Gateway, which routes requests as template.yaml says.
     Gateway {
-        /// The one that reads.
+        /// The function that reads.
         reader: Box<Lambda>,
-        /// The one that writes.
+        /// The function that writes.
         writer: Box<Lambda>,
-        /// What the authorizer says of every caller.
+        /// The claims of every caller, from the authorizer.
         claims: Claims,
     },
 }
 
 impl Api {
-    /// Both routers on one port.
+    /// Serves both routers on one local port.
     pub async fn http(reader: Router, writer: Router, options: Options, claims: Claims) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -119,7 +119,7 @@ impl Api {
         Self::Http { address, _stop: stop }
     }
 
-    /// Each router in a function of its own.
+    /// Puts each router into a function of its own.
     #[must_use]
     pub fn gateway(reader: Router, writer: Router, options: &Options, claims: Claims) -> Self {
         let lambda = |router| Box::new(lambda_service(router, options.clone()));
@@ -132,7 +132,7 @@ impl Api {
             Self::Http { address, .. } => over_http(*address, asked).await,
             Self::Gateway { reader, writer, claims } => {
                 let Some(event) = event(asked, claims) else {
-                    // The gateway answers a `%25` itself.
+                    // The gateway answers a path with `%25` itself.
                     return Answered { status: 400, headers: BTreeMap::new(), body: Vec::new() };
                 };
                 let function = if is_for_writer(asked) { writer } else { reader };
@@ -142,7 +142,7 @@ impl Api {
     }
 }
 
-/// By method and path, as the events of the two functions in the template have it.
+/// True if a request goes to the writer, by method and path, as the template has it.
 fn is_for_writer(asked: &Asked) -> bool {
     matches!(asked.method.as_str(), "POST" | "PUT" | "PATCH" | "DELETE") || asked.target.starts_with("/operations/")
 }
@@ -152,7 +152,7 @@ pub async fn through_gateway(function: &Lambda, event: &Value) -> Answered {
     answered_to(&answer(function, &event.to_string()).await.unwrap())
 }
 
-/// What a function's answer comes to for the client.
+/// Returns what a client gets of a function's answer.
 #[must_use]
 pub fn answered_to(response: &Value) -> Answered {
     let headers = response["headers"].as_object().into_iter().flatten();
@@ -167,7 +167,7 @@ pub fn answered_to(response: &Value) -> Answered {
     }
 }
 
-/// The event that API Gateway's HTTP API makes of a request (payload 2.0). None where it answers 400 itself.
+/// Returns the event that API Gateway's HTTP API makes of a request (payload 2.0); `None` if the gateway answers 400 itself.
 #[must_use]
 pub fn event(asked: &Asked, claims: &Claims) -> Option<Value> {
     let (path, query) = asked.target.split_once('?').unwrap_or((&asked.target, ""));
@@ -212,7 +212,7 @@ pub fn event(asked: &Asked, claims: &Claims) -> Option<Value> {
     Some(event)
 }
 
-/// What becomes of a path on its way through the gateway: decoded, `..` as it is, cut at nothing.
+/// Decodes a path as the gateway does. It keeps `..` and cuts nothing. Returns `None` for what the gateway refuses.
 fn as_the_gateway_decodes(path: &str) -> Option<String> {
     let mut bytes = Vec::new();
     let mut rest = path.as_bytes();
@@ -237,7 +237,7 @@ fn as_the_gateway_decodes(path: &str) -> Option<String> {
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Over a connection of its own, byte by byte as it is asked: a library would put right what is to be tested.
+/// Sends a request over a connection of its own, exactly as the test wrote it. A library would correct what is to be tested.
 async fn over_http(address: SocketAddr, asked: &Asked) -> Answered {
     let mut request = format!("{} {} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n", asked.method, asked.target);
     for (name, value) in &asked.headers {
@@ -250,7 +250,7 @@ async fn over_http(address: SocketAddr, asked: &Asked) -> Answered {
     bytes.extend(b"\r\n");
     bytes.extend(asked.body.iter().flatten());
     let mut stream = TcpStream::connect(address).await.unwrap();
-    // A server that has seen enough may answer, and close, before it has read all.
+    // A server may answer, and close the connection, before it has read everything.
     let _ = stream.write_all(&bytes).await;
     let mut raw = Vec::new();
     let _ = stream.read_to_end(&mut raw).await;

@@ -1,4 +1,4 @@
-//! A foreign client: the AWS SDK, as any user would have it.
+//! A client that isn't ours: the AWS SDK as any user has it.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use serde_dynamo::AttributeValue;
 
 use crate::oracle::{Contents, Item};
 
-/// A client of the DynamoDB at `url`.
+/// Makes a client of the DynamoDB at `url`.
 #[must_use]
 pub fn client(url: &str) -> Client {
     let config = aws_sdk_dynamodb::Config::builder()
@@ -22,19 +22,19 @@ pub fn client(url: &str) -> Client {
     Client::from_conf(config)
 }
 
-/// A text attribute.
+/// Makes a text attribute.
 #[must_use]
 pub fn s(text: impl Into<String>) -> Sdk {
     Sdk::S(text.into())
 }
 
-/// An item of these attributes.
+/// Makes an item of these attributes.
 #[must_use]
 pub fn item<const N: usize>(attributes: [(&str, Sdk); N]) -> HashMap<String, Sdk> {
     attributes.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
-/// A node's base record with one attribute of its own.
+/// Makes a node's base record with an attribute `name`.
 #[must_use]
 pub fn node(id: &str, parent: Option<&str>, name: &str) -> HashMap<String, Sdk> {
     let mut item = item([("PK", s(id)), ("SK", s("NODE")), ("name", s(name))]);
@@ -77,7 +77,7 @@ async fn write(client: &Client, table: &str, mut requests: Vec<WriteRequest>) {
     }
 }
 
-/// The whole table, strongly read.
+/// Reads the whole table, strongly consistent.
 pub async fn contents(client: &Client, table: &str, keys: [&str; 2]) -> Contents {
     let mut contents = Contents::new();
     let mut start = None;

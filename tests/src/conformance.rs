@@ -1,4 +1,4 @@
-//! The tables that the conformance suite is about, and their streams.
+//! The tables that the conformance suite tests, with their streams.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -17,14 +17,14 @@ use sapwood_table::{DynamoTable, Table};
 use crate::dynamodb_local::DynamoDbLocal;
 use crate::memory::MemoryTable;
 
-/// What stands behind a table. Where two differ, DynamoDB Local is right.
+/// The engine of a table. If two engines differ, DynamoDB Local is right.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Our own, that the simulation runs on.
+    /// The table in memory that the simulation uses.
     Simulated,
-    /// The embedded engine, that `sapwood dev` runs on.
+    /// The embedded engine that `sapwood dev` uses.
     Embedded,
-    /// Amazon's own.
+    /// Amazon's DynamoDB Local.
     DynamoDbLocal,
 }
 
@@ -36,10 +36,10 @@ pub trait Subject {
     /// The table.
     fn table(&self) -> &Self::Table;
 
-    /// Everything that its stream has, from the beginning.
+    /// Returns every record of the table's stream, from the beginning.
     fn changes(&self) -> impl Future<Output = Vec<StreamRecord>> + Send;
 
-    /// What stands behind it.
+    /// The engine of the table.
     fn kind(&self) -> Kind;
 }
 
@@ -48,7 +48,7 @@ pub trait Subject {
 pub struct Simulated(MemoryTable);
 
 impl Simulated {
-    /// An empty one.
+    /// Makes an empty table.
     pub async fn new() -> Self {
         Self::default()
     }
@@ -77,19 +77,19 @@ pub struct OnEngine {
     streams: Client,
     arn: String,
     kind: Kind,
-    /// Kept for as long as the table is.
+    /// The engine has to live as long as the table.
     _engine: Option<Engine>,
 }
 
 impl OnEngine {
-    /// A table on an embedded engine of its own.
+    /// Makes a table on an embedded engine of its own.
     pub async fn embedded() -> Self {
         let engine = Engine::start("127.0.0.1:0".parse().unwrap(), &Data::Memory).unwrap();
         let url = engine.url();
         Self::on(&url, Kind::Embedded, Some(engine)).await
     }
 
-    /// A table on the DynamoDB Local that all share.
+    /// Makes a table on the DynamoDB Local that all tests share.
     pub async fn dynamodb_local() -> Self {
         Self::on(&DynamoDbLocal::shared().url(), Kind::DynamoDbLocal, None).await
     }

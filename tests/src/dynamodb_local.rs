@@ -7,16 +7,16 @@ use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-/// What has to be run first.
+/// The script that installs DynamoDB Local.
 const INSTALL: &str = ".ci/dynamodb-local";
 
-/// On a busy machine it takes its time.
+/// Longest time until DynamoDB Local listens. A busy machine needs most of it.
 const READY_WITHIN: Duration = Duration::from_secs(90);
 
-/// Stops Java when its input ends, that is, when this process drops the guard or ends, however it does.
+/// A shell script that stops Java when the script's input ends. That happens when the test drops the guard, or its process ends.
 const UNTIL_INPUT_ENDS: &str = r#""$@" </dev/null & read -r _; kill $!; wait $!"#;
 
-/// A running DynamoDB Local, everything in memory. Dropping it stops it.
+/// A running DynamoDB Local that keeps its tables in memory. Dropping it stops it.
 #[derive(Debug)]
 pub struct DynamoDbLocal {
     shell: Child,
@@ -24,13 +24,13 @@ pub struct DynamoDbLocal {
 }
 
 impl DynamoDbLocal {
-    /// The one that the tests of this process share: it takes seconds and 200 MB to start.
+    /// Returns the DynamoDB Local that the tests of this process share, because one takes seconds to start, and 200 MB.
     pub fn shared() -> &'static Self {
         static SHARED: OnceLock<DynamoDbLocal> = OnceLock::new();
         SHARED.get_or_init(Self::start)
     }
 
-    /// Starts one from where `.ci/dynamodb-local` installs it.
+    /// Starts DynamoDB Local from where `.ci/dynamodb-local` installs it.
     #[must_use]
     pub fn start() -> Self {
         let directory = directory();
@@ -39,10 +39,10 @@ impl DynamoDbLocal {
         };
         let installed = std::fs::read_dir(&directory).is_ok_and(has_jars);
         assert!(installed, "DynamoDB Local isn't in {}: run {INSTALL}", directory.display());
-        // Between here and Java's own listening the port may be taken by somebody else: then another one.
+        // Another process may take the port before Java listens on it. Another port is then tried.
         (0..3)
             .find_map(|_| Self::start_in(&directory).ok())
-            .unwrap_or_else(|| panic!("DynamoDB Local doesn't start: run {INSTALL}, and look whether java is there"))
+            .unwrap_or_else(|| panic!("DynamoDB Local doesn't start: run {INSTALL}, and check that java is installed"))
     }
 
     fn start_in(directory: &Path) -> io::Result<Self> {
@@ -69,7 +69,7 @@ impl DynamoDbLocal {
         Ok(local)
     }
 
-    /// Where it listens, as a URL.
+    /// The URL of DynamoDB Local.
     #[must_use]
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
@@ -83,7 +83,7 @@ impl Drop for DynamoDbLocal {
     }
 }
 
-#[allow(clippy::disallowed_methods, reason = "a suite may be told where it is")]
+#[allow(clippy::disallowed_methods, reason = "the environment may say where DynamoDB Local is")]
 fn directory() -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let told = std::env::var_os("SAPWOOD_DYNAMODB_LOCAL").filter(|told| !told.is_empty());

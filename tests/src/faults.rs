@@ -1,4 +1,4 @@
-//! A proxy before a DynamoDB on HTTP/1.1 that answers, cuts and stalls requests as a policy says, and keeps a log.
+//! A proxy in front of a DynamoDB engine, on HTTP/1.1. It answers, cuts and stalls requests as a policy says, and keeps a log.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -14,19 +14,19 @@ use tokio::task::{JoinHandle, JoinSet};
 /// The operations that a fan-out uses.
 pub const OPERATIONS: [&str; 6] = ["BatchGetItem", "BatchWriteItem", "PutItem", "UpdateItem", "DeleteItem", "Query"];
 
-/// A request that has come in.
+/// A request that the proxy received.
 #[derive(Debug)]
 pub struct Call {
-    /// Such as `PutItem`.
+    /// The operation, such as `PutItem`.
     pub operation: String,
-    /// Which one of its operation this is, from 0, since the policy was set.
+    /// The number of requests of this operation before this one since the policy was set.
     pub nth: usize,
-    /// What is asked.
+    /// The body of the request.
     pub body: Value,
 }
 
 impl Call {
-    /// How many keys or writes a batch has.
+    /// The number of keys or writes in a batch.
     #[must_use]
     pub fn batch_len(&self) -> usize {
         let tables = self.body["RequestItems"].as_object();
@@ -34,27 +34,28 @@ impl Call {
     }
 }
 
-/// What to do with a request instead of handing it on.
+/// What the proxy does with a request instead of passing it on.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Fault {
-    /// Answer it with this status and body.
+    /// The proxy answers with this status and body.
     Answer(u16, String),
-    /// Cut the connection; the engine never hears of it.
+    /// The proxy cuts the connection. The engine doesn't get the request.
     CutBefore,
-    /// Have it done and cut the connection without an answer.
+    /// The engine carries out the request, and the proxy cuts the connection without an answer.
     CutAfter,
-    /// Have it done and cut the connection in the middle of the answer.
+    /// The engine carries out the request, and the proxy cuts the connection in the middle of the answer.
     CutWithin,
-    /// Answer a batch with everything in it unprocessed.
+    /// The proxy answers that everything in the batch is unprocessed.
     Unprocessed,
-    /// Have the first half of a batch done, and answer with the rest unprocessed.
+    /// The engine carries out the first half of the batch, and the proxy answers that the rest is unprocessed.
     Half,
-    /// Keep it so long, then cut the connection.
+    /// The proxy waits for this time, then cuts the connection.
     Stall(Duration),
 }
 
 impl Fault {
-    /// An error of `DynamoDB`, with its full name as in `com.amazonaws.dynamodb.v20120810#InternalServerError`.
+    /// The fault that answers with an error of `DynamoDB`, by its full name, such as
+    /// `com.amazonaws.dynamodb.v20120810#InternalServerError`.
     #[must_use]
     pub fn error(status: u16, name: &str) -> Self {
         Self::Answer(status, json!({ "__type": name, "message": "a fault, on purpose" }).to_string())
@@ -64,15 +65,15 @@ impl Fault {
 /// A line of the log.
 #[derive(Clone, Debug)]
 pub struct Seen {
-    /// Such as `PutItem`.
+    /// The operation, such as `PutItem`.
     pub operation: String,
-    /// When it had come in.
+    /// The time at which the request had come in.
     pub at: Instant,
-    /// Whether a fault was made of it.
+    /// True if the policy had a fault for the request.
     pub faulted: bool,
 }
 
-/// Decides about each request.
+/// A policy returns the fault of a request, or `None` to pass it on.
 pub type Policy = Box<dyn Fn(&Call) -> Option<Fault> + Send + Sync>;
 
 #[derive(Default)]
@@ -90,7 +91,7 @@ pub struct Proxy {
 }
 
 impl Proxy {
-    /// A proxy before the engine at this address; without a policy it hands everything on.
+    /// Starts a proxy in front of the engine at this address. It passes everything on until it has a policy.
     pub async fn start(engine: SocketAddr) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -99,7 +100,7 @@ impl Proxy {
         let task = tokio::spawn(async move {
             let mut connections = JoinSet::new();
             while let Ok((client, _)) = listener.accept().await {
-                // A connection that breaks is what this is for.
+                // Errors of a connection are ignored, because broken connections are what the proxy is for.
                 connections.spawn(serve(client, engine, Arc::clone(&shared)));
                 while connections.try_join_next().is_some() {}
             }
@@ -107,30 +108,30 @@ impl Proxy {
         Self { address, state, task }
     }
 
-    /// Where it listens.
+    /// The URL of the proxy.
     #[must_use]
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// Follows this policy from now on. Calls are counted anew, and the log is empty.
+    /// Follows this policy from now on. The counts begin again, and the log is empty.
     pub fn follow(&self, policy: impl Fn(&Call) -> Option<Fault> + Send + Sync + 'static) {
         *self.state.lock().unwrap() = State { policy: Some(Box::new(policy)), ..State::default() };
     }
 
-    /// The log since the policy was set.
+    /// Returns the log since the policy was set.
     #[must_use]
     pub fn seen(&self) -> Vec<Seen> {
         self.state.lock().unwrap().seen.clone()
     }
 
-    /// How many requests of an operation have come in since the policy was set.
+    /// Returns the number of requests of an operation since the policy was set.
     #[must_use]
     pub fn count(&self, operation: &str) -> usize {
         self.state.lock().unwrap().counts.get(operation).copied().unwrap_or_default()
     }
 
-    /// How many of them a fault was made of.
+    /// Returns the number of an operation's requests that had a fault since the policy was set.
     #[must_use]
     pub fn faults(&self, operation: &str) -> usize {
         let state = self.state.lock().unwrap();
@@ -164,7 +165,8 @@ struct Message {
 }
 
 impl Message {
-    /// The next one of a connection; none where it has ended. `buffer` holds what was read and not yet used.
+    /// Reads the next message of a connection; `None` if the connection has ended. `buffer` holds bytes that were read and not
+    /// yet used.
     async fn read(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> io::Result<Option<Self>> {
         const END: &[u8] = b"\r\n\r\n";
         let end = loop {
@@ -177,7 +179,7 @@ impl Message {
         };
         let head = String::from_utf8_lossy(&buffer[..end]).into_owned();
         let mut message = Self { head, body: Vec::new() };
-        assert!(message.header("transfer-encoding").is_none(), "chunks aren't understood: {}", message.head);
+        assert!(message.header("transfer-encoding").is_none(), "the proxy can't read chunks: {}", message.head);
         let length: usize = message.header("content-length").map_or(0, |length| length.parse().unwrap());
         while buffer.len() < end + length {
             if stream.read_buf(buffer).await? == 0 {
@@ -202,7 +204,7 @@ impl Message {
         Self { head, body }
     }
 
-    /// The same request with another body.
+    /// Returns the request with another body.
     fn with_body(&self, body: &Value) -> Self {
         let body = body.to_string().into_bytes();
         let lines = self.head.trim_end().lines();
@@ -216,7 +218,7 @@ impl Message {
     }
 }
 
-/// One connection of a client, request by request, until one of the two hangs up.
+/// Serves one connection of a client, request by request, until one side closes it.
 async fn serve(mut client: TcpStream, engine: SocketAddr, state: Arc<Mutex<State>>) -> io::Result<()> {
     client.set_nodelay(true)?;
     let mut engine = Upstream { address: engine, stream: None };
@@ -254,7 +256,7 @@ async fn serve(mut client: TcpStream, engine: SocketAddr, state: Arc<Mutex<State
     Ok(())
 }
 
-/// The connection to the engine, made when it is first needed.
+/// The connection to the engine. It is made when it is first needed.
 struct Upstream {
     address: SocketAddr,
     stream: Option<TcpStream>,
@@ -273,7 +275,7 @@ impl Upstream {
     }
 }
 
-/// A table's part of a batch: its writes, or its keys.
+/// Returns the writes or the keys of one table's part of a batch.
 fn list(part: &Value) -> Option<&Vec<Value>> {
     part.as_array().or_else(|| part["Keys"].as_array())
 }
@@ -295,7 +297,8 @@ fn unprocessed(mut call: Call) -> Message {
     Message::answer(200, answer.to_string().into_bytes())
 }
 
-/// A batch cut in two: the request for its first half, and the rest as the answer names it. A batch of one is first half.
+/// Cuts a batch in two. Returns the request for the first half, and the rest as an answer names it. A batch of one has only a
+/// first half.
 fn halves(body: &Value) -> (Value, Value) {
     let (mut first, mut rest) = (body.clone(), json!({}));
     for (table, part) in body["RequestItems"].as_object().unwrap() {

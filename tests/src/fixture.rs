@@ -1,7 +1,7 @@
-//! A small deployment: a table in memory, the real fan-out on its stream, and the oracle as the judge.
+//! A small deployment: a table in memory, the real fan-out on its stream, and the oracle as its judge.
 //!
-//! A suite writes base records as any client would, lets the table [settle](Fixture::settle), and asks it Queries whose
-//! sort keys are spelt as in the documents that the suite is about.
+//! A suite writes base records as any client would, lets the table [settle](Fixture::settle), and queries it with sort keys that
+//! are spelt as in the seed document that the suite is about.
 
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
@@ -16,25 +16,25 @@ use crate::memory::MemoryTable;
 use crate::oracle::Oracle;
 use crate::unfinished::unfinished;
 
-/// How many batches a table may take to come to rest. Trees here have a few hundred nodes at most.
+/// Most batches until a table has to be at rest. Trees here have at most a few hundred nodes.
 const BATCHES_MAX: usize = 2_000;
 
-/// Most records in a batch, as the template has it.
+/// Most records in a batch, as in template.yaml.
 const BATCH_RECORDS_MAX: usize = 100;
 
-/// A table, the fan-out of its stream, and what judges the two.
+/// A table, the fan-out of its stream, and the oracle.
 #[derive(Clone, Debug)]
 pub struct Fixture {
     table: MemoryTable,
     fanout: Fanout,
     oracle: Oracle,
-    /// What the fan-out has found that no retry can mend, since the beginning.
+    /// Every fault so far that no retry can mend.
     pub problems: Vec<Problem>,
-    /// Every record of the stream so far, those the filter holds back as well.
+    /// Every record of the stream so far, with those that the filter holds back.
     pub records: Vec<StreamRecord>,
-    /// Of them: those that passed the filter.
+    /// The number of records that were delivered to the fan-out.
     pub delivered: usize,
-    /// How many batches the table may take to come to rest.
+    /// Most batches until the table has to be at rest.
     pub batches_max: usize,
 }
 
@@ -45,7 +45,7 @@ impl Default for Fixture {
 }
 
 impl Fixture {
-    /// A table kept by these settings, which the oracle is told once more in its own words.
+    /// Makes a table with these settings. The oracle has its own settings, which have to say the same.
     #[must_use]
     pub fn new(settings: Settings, oracle: Oracle) -> Self {
         let table = MemoryTable(std::sync::Arc::default(), settings.schema.clone());
@@ -60,7 +60,7 @@ impl Fixture {
         }
     }
 
-    /// A table as many are: key attributes `pk` and `sk`, an entity's own attributes under `METADATA`.
+    /// Makes a table with the common names `pk` and `sk` for its key attributes, and `METADATA` for the sort key of a node.
     #[must_use]
     pub fn of_metadata() -> Self {
         let [partition_key, sort_key, node] = ["pk", "sk", "METADATA"].map(str::to_owned);
@@ -72,7 +72,7 @@ impl Fixture {
         )
     }
 
-    /// The same with other bounds, so that a small tree meets them.
+    /// Sets other bounds, so that a small tree meets them.
     #[must_use]
     pub fn limited(mut self, limits: Limits) -> Self {
         self.fanout.limits = limits;
@@ -85,13 +85,13 @@ impl Fixture {
         &self.table
     }
 
-    /// How the table is kept.
+    /// The settings of the table.
     #[must_use]
     pub fn settings(&self) -> &Settings {
         &self.fanout.settings
     }
 
-    /// How the keys are spelt.
+    /// The schema of the table's keys.
     #[must_use]
     pub fn schema(&self) -> &Schema {
         &self.fanout.settings.schema
@@ -105,7 +105,7 @@ impl Fixture {
         self.put_item(&attributes.chain(keys).collect());
     }
 
-    /// Through the table's own PutItem, so that it comes back as DynamoDB would have it (25.00 as 25).
+    /// Puts an item with the table's PutItem, which stores it as DynamoDB does (25.00 as 25).
     fn put_item(&self, item: &Item) {
         at_once(self.table.put(item, &Condition::Always)).expect("DynamoDB would refuse this item");
     }
@@ -118,7 +118,8 @@ impl Fixture {
         self.put(id, &names.node, &attributes);
     }
 
-    /// Sets an attribute of an item that is there, or removes it, and leaves the others as they are (UpdateItem).
+    /// Sets an attribute of an existing item, or removes it with `None`, and leaves the other attributes as they are
+    /// (UpdateItem).
     pub fn update(&mut self, pk: &str, sk: &str, attribute: &str, value: Option<AttributeValue>) {
         let mut item = self.get(pk, sk).expect("there is such an item");
         match value {
@@ -139,16 +140,16 @@ impl Fixture {
         self.delete(id, &sk);
     }
 
-    /// Delivers the stream until nothing of it is left, and holds the whole table against the oracle.
+    /// Delivers the stream until nothing of it is left, and compares the whole table with the oracle's.
     ///
     /// # Panics
-    /// Where the table doesn't come to rest, a record fails, the table differs from what its base records call for,
-    /// or planning once more would write something.
+    /// If the table doesn't come to rest, a record fails, the table differs from what its base records call for, or planning
+    /// again would write something.
     pub fn settle(&mut self) {
         let mut queue: Vec<StreamRecord> = Vec::new();
         for _ in 0..self.batches_max {
             let new = std::mem::take(&mut self.table.0.lock().unwrap().stream);
-            queue.extend(new.iter().filter(|change| self.passes_filter(&change.key.sk)).cloned());
+            queue.extend(new.iter().filter(|record| self.passes_filter(&record.key.sk)).cloned());
             self.records.extend(new);
             if queue.is_empty() {
                 self.assert_right();
@@ -160,19 +161,19 @@ impl Fixture {
         panic!("the table hasn't come to rest after {} batches", self.batches_max);
     }
 
-    /// Hands one batch to the fan-out, whatever its records are: [`settle`](Fixture::settle) for the usual way.
+    /// Runs the fan-out on one batch of any records. Most tests call [`settle`](Fixture::settle) instead.
     ///
     /// # Panics
-    /// Where a record fails.
+    /// If a record fails.
     pub fn deliver(&mut self, batch: &[StreamRecord]) {
         let name = self.delivered.to_string();
-        let report = at_once(self.fanout.run(&self.table, &Impatient, &name, batch));
+        let report = at_once(self.fanout.run(&self.table, &NoRetries, &name, batch));
         assert_eq!(report.failed, Vec::<String>::new(), "records failed: {:?}", report.problems);
         self.delivered += batch.len();
         self.problems.extend(report.problems);
     }
 
-    /// True for a sort key whose records the event source mapping hands to the function.
+    /// True if the event source mapping delivers records of this sort key.
     #[must_use]
     pub fn passes_filter(&self, sk: &str) -> bool {
         let schema = self.schema();
@@ -185,51 +186,52 @@ impl Fixture {
         let differences = self.oracle.differences(&memory.contents());
         assert!(differences.is_empty(), "the table differs from the oracle's:\n{}", differences.join("\n"));
         let unfinished = unfinished(&memory.contents(), &self.fanout.settings);
-        assert!(unfinished.is_empty(), "planning again gives something for {}", unfinished.join(", "));
+        assert!(unfinished.is_empty(), "planning again finds something to do for {}", unfinished.join(", "));
     }
 
-    /// An item (GetItem).
+    /// Returns an item (GetItem).
     #[must_use]
     pub fn get(&self, pk: &str, sk: &str) -> Option<Item> {
         self.table.0.lock().unwrap().get(&ItemKey::new(pk, sk)).cloned()
     }
 
-    /// `PK = pk` alone: an item collection in the order of its sort keys.
+    /// Queries `PK = pk`: a whole item collection, in the order of its sort keys.
     #[must_use]
     pub fn query(&self, pk: &str) -> Vec<Item> {
         self.select(pk, |_| true)
     }
 
-    /// `PK = pk AND SK BETWEEN from AND to`.
+    /// Queries `PK = pk AND SK BETWEEN from AND to`.
     ///
     /// # Panics
-    /// Where `from` is past `to`, which DynamoDB refuses.
+    /// If `from` is past `to`, which DynamoDB refuses.
     #[must_use]
     pub fn query_between(&self, pk: &str, from: &str, to: &str) -> Vec<Item> {
         assert!(from <= to, "BETWEEN {from} AND {to} is no range");
         self.select(pk, |sk| (from..=to).contains(&sk))
     }
 
-    /// `PK = pk AND begins_with(SK, prefix)`.
+    /// Queries `PK = pk AND begins_with(SK, prefix)`.
     ///
     /// # Panics
-    /// Where the prefix is empty, which DynamoDB refuses.
+    /// If the prefix is empty, which DynamoDB refuses.
     #[must_use]
     pub fn query_begins_with(&self, pk: &str, prefix: &str) -> Vec<Item> {
         assert!(!prefix.is_empty(), "begins_with wants text");
         self.select(pk, |sk| sk.starts_with(prefix))
     }
 
-    /// Strings compare by their bytes in Rust as in DynamoDB.
+    /// Returns the items of a partition whose sort keys are in a range. Rust compares strings by their bytes, as DynamoDB does.
     fn select(&self, pk: &str, is_in: impl Fn(&str) -> bool) -> Vec<Item> {
         let contents = self.table.0.lock().unwrap().contents();
         contents.into_iter().filter(|((p, sk), _)| p == pk && is_in(sk)).map(|(_, item)| item).collect()
     }
 
-    /// The nodes that these items are about, in their order: a row says whose it is, any other item by its partition.
+    /// Returns the nodes that these items are about, in their order. A row names its node in `_id`, any other item in its
+    /// partition key.
     ///
     /// # Panics
-    /// Where an item says neither.
+    /// If an item has neither.
     #[must_use]
     pub fn ids(&self, items: &[Item]) -> Vec<String> {
         let partition_key = &self.schema().names().partition_key;
@@ -240,32 +242,32 @@ impl Fixture {
         items.iter().map(id).collect()
     }
 
-    /// The sort keys of these items, in their order.
+    /// Returns the sort keys of these items, in their order.
     ///
     /// # Panics
-    /// Where an item has none.
+    /// If an item has none.
     #[must_use]
     pub fn sort_keys(&self, items: &[Item]) -> Vec<String> {
         items.iter().map(|item| text_at(item, &self.schema().names().sort_key).to_owned()).collect()
     }
 
-    /// How many items the table holds.
+    /// The number of items in the table.
     #[must_use]
     pub fn len(&self) -> usize {
         self.table.0.lock().unwrap().contents().len()
     }
 
-    /// Whether the table holds nothing.
+    /// True if the table is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 }
 
-/// The text of an attribute.
+/// Returns the text of an attribute.
 ///
 /// # Panics
-/// Where the item has no such text.
+/// If the item has no such text.
 #[must_use]
 pub fn text_at<'a>(item: &'a Item, name: &str) -> &'a str {
     match item.get(name) {
@@ -274,28 +276,28 @@ pub fn text_at<'a>(item: &'a Item, name: &str) -> &'a str {
     }
 }
 
-/// Whatever event the records of an item name, in their order.
+/// Returns the events of an item's records, in their order.
 #[must_use]
 pub fn events_of(records: &[StreamRecord], pk: &str, sk: &str) -> Vec<Event> {
     records.iter().filter(|record| record.key == ItemKey::new(pk, sk)).map(|record| record.event).collect()
 }
 
-/// Gives up at the first failure: this table has none.
+/// A retry policy that gives up at the first failure. Tables in memory have none.
 #[derive(Clone, Copy, Debug)]
-pub struct Impatient;
+pub struct NoRetries;
 
-impl RetryPolicy for Impatient {
+impl RetryPolicy for NoRetries {
     async fn wait(&self, _attempt: u32) -> bool {
         false
     }
 }
 
-/// Runs a future whose every call is answered at once.
+/// Runs a future whose calls are all answered at once.
 pub fn at_once<F: Future>(future: F) -> F::Output {
     let mut future = pin!(future);
     let mut context = Context::from_waker(Waker::noop());
     loop {
-        // What is pending has only given way: nobody else is to answer.
+        // A pending future has only yielded. It waits for nobody, so it is polled again.
         if let Poll::Ready(output) = future.as_mut().poll(&mut context) {
             return output;
         }

@@ -1,9 +1,7 @@
-//! The trees that base records make, looked at on their own: cycles, orphans, marks left behind.
+//! The trees that base records make, without their rows: finds cycles, orphans, and marks that were left behind.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rand::SeedableRng;
-use rand::rngs::SmallRng;
 use serde_dynamo::AttributeValue::S;
 
 use crate::oracle::{Contents, Item};
@@ -13,14 +11,14 @@ use crate::oracle::{Contents, Item};
 pub struct Forest(pub BTreeMap<String, Item>);
 
 impl Forest {
-    /// Those of this table.
+    /// Returns the nodes of a table.
     #[must_use]
     pub fn of(contents: &Contents) -> Self {
         let nodes = contents.iter().filter(|((_, sk), _)| sk == "NODE");
         Self(nodes.map(|((pk, _), item)| (pk.clone(), item.clone())).collect())
     }
 
-    /// Whether a node is there.
+    /// True if the node exists.
     #[must_use]
     pub fn has(&self, id: &str) -> bool {
         self.0.contains_key(id)
@@ -35,7 +33,7 @@ impl Forest {
         }
     }
 
-    /// The nodes whose way up comes back to where it was.
+    /// The nodes whose ancestor path comes back to one of its nodes.
     #[must_use]
     pub fn in_cycles(&self) -> BTreeSet<&str> {
         let ends = |id: &str| {
@@ -48,38 +46,23 @@ impl Forest {
         self.0.keys().map(String::as_str).filter(|id| !ends(id)).collect()
     }
 
-    /// The nodes whose parent isn't there.
+    /// The nodes whose parent doesn't exist.
     #[must_use]
     pub fn orphans(&self) -> BTreeSet<&str> {
         let is_orphan = |id: &&str| self.parent(id).is_some_and(|parent| !self.has(parent));
         self.0.keys().map(String::as_str).filter(is_orphan).collect()
     }
 
-    /// The nodes that are marked as being deleted.
+    /// The nodes that are being deleted.
     #[must_use]
     pub fn marked(&self) -> BTreeSet<&str> {
         self.0.iter().filter(|(_, item)| item.contains_key("_deleting")).map(|(id, _)| id.as_str()).collect()
     }
 
-    /// Panics where a node is in a cycle or an orphan, or still marked.
+    /// Panics if a node is in a cycle, is an orphan, or is still being deleted.
     pub fn assert_whole(&self) {
         assert_eq!(self.in_cycles(), BTreeSet::new(), "in cycles");
         assert_eq!(self.orphans(), BTreeSet::new(), "orphans");
         assert_eq!(self.marked(), BTreeSet::new(), "still being deleted");
     }
-}
-
-/// A number that the environment may say.
-#[must_use]
-pub fn number(variable: &str, otherwise: u64) -> u64 {
-    std::env::var(variable).ok().map_or(otherwise, |value| value.parse().unwrap())
-}
-
-/// Chance, from a seed that the environment may say and that is printed.
-#[must_use]
-pub fn chance(variable: &str) -> SmallRng {
-    let any = std::time::UNIX_EPOCH.elapsed().unwrap().subsec_nanos();
-    let seed = number(variable, any.into());
-    println!("{variable}={seed}");
-    SmallRng::seed_from_u64(seed)
 }

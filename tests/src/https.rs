@@ -1,4 +1,4 @@
-//! HTTPS before an engine, with a certificate of an authority that nobody else knows.
+//! An HTTPS endpoint in front of an engine, with a certificate of an authority that nobody else knows.
 
 use std::io::Write;
 use std::net::SocketAddr;
@@ -14,7 +14,7 @@ use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::crypto::aws_lc_rs;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
-/// An endpoint that takes off the TLS and hands on the rest. Dropping it ends it.
+/// An endpoint that ends TLS and passes the bytes on. Dropping it stops it.
 pub struct Https {
     port: u16,
     root: NamedTempFile,
@@ -22,7 +22,7 @@ pub struct Https {
 }
 
 impl Https {
-    /// Starts one before the engine at this address.
+    /// Starts an endpoint in front of the engine at this address.
     pub async fn start(engine: SocketAddr) -> Self {
         let (root, certificate, key) = authority();
         let provider = Arc::new(aws_lc_rs::default_provider());
@@ -35,7 +35,7 @@ impl Https {
             while let Ok((client, _)) = listener.accept().await {
                 let acceptor = acceptor.clone();
                 tokio::spawn(async move {
-                    // Who doesn't trust the certificate goes away.
+                    // A client that doesn't trust the certificate closes the connection.
                     let Ok(mut client) = acceptor.accept(client).await else { return };
                     let mut engine = TcpStream::connect(engine).await.unwrap();
                     let _ = tokio::io::copy_bidirectional(&mut client, &mut engine).await;
@@ -45,13 +45,13 @@ impl Https {
         Self { port, root, task }
     }
 
-    /// Where it listens.
+    /// The URL of the endpoint.
     #[must_use]
     pub fn url(&self) -> String {
         format!("https://localhost:{}", self.port)
     }
 
-    /// A file with the authority's certificate: what to trust.
+    /// The file with the authority's certificate, which a client has to trust.
     #[must_use]
     pub fn root(&self) -> &Path {
         self.root.path()
@@ -64,7 +64,7 @@ impl Drop for Https {
     }
 }
 
-/// A new authority's root, and a certificate of it for this machine.
+/// Makes a new authority. Returns its root, and a certificate for `localhost` with its key.
 fn authority() -> (NamedTempFile, CertificateDer<'static>, PrivateKeyDer<'static>) {
     let mut params = CertificateParams::default();
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);

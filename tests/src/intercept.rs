@@ -1,4 +1,4 @@
-//! A table between a test and another table: it tells an observer of every request.
+//! A table in front of another table. It tells an observer of every request.
 
 use std::pin::Pin;
 
@@ -49,12 +49,12 @@ impl Request<'_> {
     }
 }
 
-/// What is done at each request.
+/// An observer of requests.
 pub trait Observer: Send + Sync {
-    /// Called before the request is sent, which waits for it.
+    /// Is called before a request is sent. The request waits for the observer.
     fn before(&self, request: &Request<'_>) -> impl Future<Output = ()> + Send;
 
-    /// Called after the request was answered.
+    /// Is called after the request was answered.
     fn after(&self, _request: &Request<'_>) {}
 }
 
@@ -63,12 +63,12 @@ pub trait Observer: Send + Sync {
 pub struct Intercept<T, O> {
     /// The table that answers.
     pub table: T,
-    /// Who observes.
+    /// The observer.
     pub observer: O,
 }
 
 impl<T: Table, O: Observer> Intercept<T, O> {
-    /// The answer is boxed: the futures of the SDK are large.
+    /// The answer is boxed, because the futures of the SDK are large.
     async fn observed<V>(&self, request: Request<'_>, answer: Pin<Box<dyn Future<Output = V> + Send + '_>>) -> V {
         self.observer.before(&request).await;
         let answer = answer.await;

@@ -1,4 +1,4 @@
-//! What the suites stand on: a simulated table, a deterministic scheduler for the real fan-out, and an oracle that
+//! What the suites share: a simulated table, a deterministic scheduler for the real fan-out, running stacks, and an oracle that
 //! shares no code with the product.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that can't go on should say so")]
 #![allow(clippy::disallowed_methods, reason = "tests of what runs in real time need a clock")]
@@ -18,6 +18,7 @@ pub mod oracle;
 pub mod round_trips;
 pub mod running;
 pub mod runtime_api;
+pub mod seeds;
 pub mod serving;
 pub mod sim;
 pub mod unfinished;

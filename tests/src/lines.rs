@@ -3,12 +3,12 @@
 use std::io::{Result, Write};
 use std::sync::{Arc, Mutex};
 
-/// What was written. Clones share it.
+/// The lines that were written. Clones share them.
 #[derive(Clone, Debug, Default)]
 pub struct Lines(Arc<Mutex<Vec<u8>>>);
 
 impl Lines {
-    /// What was written since this was last asked.
+    /// Takes what was written since this was last called.
     #[must_use]
     pub fn take(&self) -> String {
         String::from_utf8(std::mem::take(&mut *self.0.lock().unwrap())).unwrap()

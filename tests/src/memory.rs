@@ -1,5 +1,4 @@
-//! A table in memory, with a stream: simple enough to be right, and held to DynamoDB's behaviour by the conformance
-//! suite.
+//! A table in memory, with a stream. It is simple, and the conformance suite holds it to DynamoDB's behaviour.
 
 mod table;
 mod values;
@@ -15,23 +14,23 @@ use crate::oracle::Contents;
 
 pub use table::MemoryTable;
 
-/// Items, and the stream of their changes.
+/// The items, and the stream of their changes.
 #[derive(Clone, Debug, Default)]
 pub struct Memory {
     items: BTreeMap<ItemKey, Item>,
-    /// Records of changes not yet taken, in order.
+    /// The records that nobody has taken yet, in order.
     pub stream: Vec<StreamRecord>,
     changes: u64,
 }
 
 impl Memory {
-    /// The item of a key.
+    /// Returns the item of a key.
     #[must_use]
     pub fn get(&self, key: &ItemKey) -> Option<&Item> {
         self.items.get(key)
     }
 
-    /// Puts or, with none, deletes an item. A write that changes nothing makes no record.
+    /// Puts an item, or deletes it with `None`. A write that changes nothing makes no record.
     pub fn write(&mut self, key: &ItemKey, item: Option<Item>) {
         let old = match &item {
             Some(item) => self.items.insert(key.clone(), item.clone()),
@@ -49,7 +48,7 @@ impl Memory {
         self.stream.push(StreamRecord { key: key.clone(), sequence, event, old, new: item });
     }
 
-    /// A page, as Query answers it.
+    /// Returns a page, as Query does.
     #[must_use]
     pub fn query(&self, query: &Query) -> Page {
         let Query { pk, range, after, limit, descending, .. } = query;
@@ -65,22 +64,22 @@ impl Memory {
         } else {
             inside.take(*limit).collect()
         };
-        // DynamoDB says where to go on as soon as the limit is reached, even where nothing follows. (It may leave that out
-        // where the last item ends the range; DynamoDB Local does.)
+        // DynamoDB returns the key of the last item as soon as the limit is reached, even if nothing follows. (It may leave the
+        // key out if the last item ends the range. DynamoDB Local does.)
         let next = if found.len() == *limit { found.last().map(|(key, _)| key.sk.clone()) } else { None };
         Page { items: found.drain(..).map(|(_, item)| item.clone()).collect(), next }
     }
 
-    /// The whole table, for the oracle.
+    /// Returns the whole table, for the oracle.
     #[must_use]
     pub fn contents(&self) -> Contents {
         self.items.iter().map(|(key, item)| ((key.pk.clone(), key.sk.clone()), item.clone())).collect()
     }
 
-    /// What DynamoDB refuses.
+    /// Checks an item as DynamoDB does.
     ///
     /// # Errors
-    /// [`ErrorKind::Refuse`] for a key or an item over its limit, or a key without text.
+    /// [`ErrorKind::Refuse`] for a key or an item over its limit, and for an empty key.
     pub fn check(item: &Item, key: &ItemKey) -> Result<(), TableError> {
         if !is_possible(key) {
             return Err(TableError::new(ErrorKind::Refuse, "ValidationException: key size"));
@@ -92,12 +91,12 @@ impl Memory {
     }
 }
 
-/// Whether both parts of a key have a possible size.
+/// True if both parts of a key have a size that DynamoDB takes.
 fn is_possible(key: &ItemKey) -> bool {
     (1..=PARTITION_KEY_BYTES_MAX).contains(&key.pk.len()) && (1..=SORT_KEY_BYTES_MAX).contains(&key.sk.len())
 }
 
-/// The key of an item under the default schema.
+/// Returns the key of an item under the default schema.
 #[must_use]
 pub fn default_key(item: &Item) -> Option<ItemKey> {
     key_of(item, &Schema::default())

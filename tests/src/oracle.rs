@@ -1,7 +1,7 @@
-//! What a table must hold, computed from its base records alone.
+//! The oracle computes what a table must hold from its base records alone.
 //!
-//! This is the judge, so it shares no code with what it judges: keys are spelt out here once more, and each node's
-//! place is found by walking up from it, the naive way.
+//! It shares no code with the product that it judges. It spells the keys itself, and finds each node's placement in the naive
+//! way, by walking up from the node.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,18 +12,18 @@ pub type Item = BTreeMap<String, AttributeValue>;
 /// A table: its items by partition key and sort key.
 pub type Contents = BTreeMap<(String, String), Item>;
 
-/// How the table is kept, said independently of the product's settings.
+/// The settings of a table, independent of the product's.
 #[derive(Clone, Debug)]
 pub struct Oracle {
-    /// Names of the key attributes, of `parent` and of `segment`, and the node's sort key.
+    /// The names of the two key attributes, of `parent` and of `segment`, and the node's sort key.
     pub names: [&'static str; 5],
-    /// Whether there are path rows.
+    /// True if there are path rows.
     pub path_rows: bool,
-    /// Whether there are root rows.
+    /// True if there are root rows.
     pub root_rows: bool,
-    /// Whether partition keys carry a tenant.
+    /// True if partition keys begin with a tenant.
     pub tenants: bool,
-    /// Attributes that rows carry; none: all.
+    /// The attributes that rows copy; `None` for all.
     pub copied: Option<Vec<&'static str>>,
 }
 
@@ -45,11 +45,11 @@ struct Node<'a> {
     item: &'a Item,
 }
 
-/// A tenant (empty where there are none) and an id.
+/// A tenant and an id. The tenant is empty in a table without tenants.
 type Place<'a> = (&'a str, &'a str);
 
 impl Oracle {
-    /// Whether an item is a base record, or somebody else's, rather than derived.
+    /// True if an item is a base record, or belongs to another application. Derived items are neither.
     #[must_use]
     pub fn is_base(&self, pk: &str, sk: &str) -> bool {
         let node = self.names[4];
@@ -61,7 +61,7 @@ impl Oracle {
         !(below || register || sk == "LINEAGE" || sk == "CASCADE" || sk.starts_with("PATH#") || sk.starts_with("v0_"))
     }
 
-    /// The whole table that these base records call for. Derived items among them are left out of account.
+    /// Returns the whole table that these base records call for. Derived items among the contents are ignored.
     #[must_use]
     pub fn table(&self, contents: &Contents) -> Contents {
         let base: Contents =
@@ -75,14 +75,14 @@ impl Oracle {
         table
     }
 
-    /// What differs between a table and what it must hold, a line each.
+    /// Returns the differences between a table and what it must hold, one a line.
     #[must_use]
     pub fn differences(&self, contents: &Contents) -> Vec<String> {
         let mut wanted = self.table(contents);
         let is_marked = |item: &Item| matches!(item.get("_deleting"), Some(M(map)) if map.contains_key("operation"));
         let marked = contents.iter().filter(|((_, sk), item)| sk == self.names[4] && is_marked(item));
         let marked: Vec<String> = marked.map(|((pk, _), _)| format!("{pk} is still being deleted")).collect();
-        // What is left of a removed node for a while, where none stands in its place.
+        // A tombstone is allowed wherever no lineage has to be.
         for (key, item) in contents {
             if key.1 == "LINEAGE" && !wanted.contains_key(key) && self.is_tombstone(item) {
                 wanted.insert(key.clone(), item.clone());
@@ -98,7 +98,7 @@ impl Oracle {
         marked.into_iter().chain(differences).collect()
     }
 
-    /// Exactly what a removed node leaves in the place of its lineage.
+    /// True if an item is exactly what a deleted node leaves in the place of its lineage.
     fn is_tombstone(&self, item: &Item) -> bool {
         let Some(M(deleting)) = item.get("deleting") else { return false };
         let Some(N(expires)) = deleting.get("expires") else { return false };
@@ -276,7 +276,7 @@ impl Oracle {
     }
 }
 
-/// `v003_Audit`, `va1000_Audit`: version and topic.
+/// Returns version and topic of a sort key such as `v003_Audit` or `va1000_Audit`.
 fn revision(sk: &str) -> Option<(u32, &str)> {
     let (version, topic) = sk.split_once('_')?;
     let digits = version.strip_prefix('v')?;
@@ -298,7 +298,7 @@ fn revision(sk: &str) -> Option<(u32, &str)> {
     canonical.then_some((number, topic))
 }
 
-/// The size of an item whose weight is in its texts: that is all that is ever made so large here.
+/// Returns the size of an item in bytes. Only texts are measured exactly, because only texts are large here.
 fn bytes(item: &Item) -> usize {
     let value = |value: &AttributeValue| match value {
         S(text) => text.len(),

@@ -1,5 +1,5 @@
-//! Counts how a call of ours uses its table: round trips that follow one another, requests by their kind, and what its
-//! transactions hold.
+//! Counts how a call uses its table: the round trips that follow one another, the requests by their kinds, and the actions of its
+//! transactions.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -8,14 +8,14 @@ use sapwood_table::Action;
 
 use crate::intercept::{Intercept, Observer, Request};
 
-/// What was counted so far.
+/// What was counted.
 #[derive(Clone, Debug, Default)]
 pub struct Counted {
-    /// How often nothing was under way and then something was: the round trips that follow one another.
+    /// The number of round trips that follow one another. A round trip begins with a request while no other is under way.
     pub round_trips: usize,
-    /// Requests by their names.
+    /// The number of requests by their names.
     pub requests: BTreeMap<&'static str, usize>,
-    /// Requests that only read.
+    /// The number of requests that only read.
     pub reads: usize,
     /// The actions of each transaction.
     pub transactions: Vec<Vec<Action>>,
@@ -23,7 +23,7 @@ pub struct Counted {
 }
 
 impl Counted {
-    /// Requests that write.
+    /// The number of requests that write.
     #[must_use]
     pub fn writes(&self) -> usize {
         self.requests.values().sum::<usize>() - self.reads
@@ -35,12 +35,12 @@ impl Counted {
 pub struct RoundTrips(Mutex<Counted>);
 
 impl RoundTrips {
-    /// A table whose requests are counted.
+    /// Returns a table whose requests are counted.
     pub fn of<T>(table: T) -> Intercept<T, Self> {
         Intercept { table, observer: Self::default() }
     }
 
-    /// What was counted since this was last asked.
+    /// Takes what was counted since this was last called.
     pub fn take(&self) -> Counted {
         std::mem::take(&mut *self.0.lock().unwrap())
     }
@@ -58,7 +58,7 @@ impl Observer for RoundTrips {
                 counted.transactions.push(actions.to_vec());
             }
         }
-        // Whoever asks for several things at once begins all of them before the first is answered, however fast that is.
+        // A caller that sends several requests at once has to begin all of them before the first is answered.
         tokio::task::yield_now().await;
     }
 

@@ -1,4 +1,4 @@
-//! The real handler behind the real event source mapping, on the embedded engine, in this process.
+//! The real stream handler behind the real event source mapping, on the embedded engine, in the test's process.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
@@ -23,11 +23,11 @@ use crate::client;
 use crate::faults::{Call, Fault, Policy, Proxy};
 use crate::oracle::{Contents, Oracle};
 
-/// The template that is deployed.
+/// The deployed template.
 pub const TEMPLATE: &str = include_str!("../../template.yaml");
 /// The table's name.
 pub const TABLE: &str = "sapwood";
-/// The file of what was given up.
+/// The file of the records that the mapping gave up.
 const FAILURES: &str = "failed-records.jsonl";
 
 /// A running stack.
@@ -35,57 +35,56 @@ pub struct Running {
     engine: Engine,
     mapping: Mapping,
     proxy: Option<Proxy>,
-    heard: Arc<Mutex<Heard>>,
+    invocations: Arc<Mutex<Invocations>>,
     path_rows: bool,
     failures: TempDir,
-    /// The handler that is invoked.
+    /// The handler that the mapping invokes.
     pub handler: Handler,
-    /// A foreign client of the engine.
+    /// A client of the engine that isn't ours.
     pub client: Client,
 }
 
-/// What was invoked and what came of it.
+/// The events of the invocations, and their reports.
 #[derive(Default)]
-struct Heard {
+struct Invocations {
     events: Vec<String>,
     reports: Vec<Report>,
 }
 
-struct Listening {
+struct Recording {
     handler: Handler,
-    heard: Arc<Mutex<Heard>>,
+    invocations: Arc<Mutex<Invocations>>,
 }
 
-impl Function for Listening {
+impl Function for Recording {
     async fn invoke(&self, event: String, deadline: Instant) -> Result<Value, String> {
         let left = deadline.saturating_duration_since(Instant::now());
         let report = self.handler.run(&event, "test", left).await.map_err(|error| error.to_string())?;
         let answer = serde_json::to_value(response(&report)).map_err(|error| error.to_string())?;
-        let mut heard = self.heard.lock().unwrap();
-        heard.events.push(event);
-        heard.reports.push(report);
+        let mut invocations = self.invocations.lock().unwrap();
+        invocations.events.push(event);
+        invocations.reports.push(report);
         Ok(answer)
     }
 }
 
 impl Running {
-    /// A stack in memory, with parameters of the template set.
+    /// Starts a stack in memory, with these parameters of the template.
     pub async fn start(parameters: &[(&str, &str)]) -> Self {
         Self::start_after(parameters, Vec::new()).await
     }
 
-    /// The same, with these items in the table before its stream is first read: then every batch is full.
+    /// Starts a stack with these items in the table before the mapping first reads the stream, so that every batch is full.
     pub async fn start_after(parameters: &[(&str, &str)], items: Vec<HashMap<String, AttributeValue>>) -> Self {
         Self::start_with(parameters, items, Limits::default(), None, Metrics::default()).await
     }
 
-    /// A stack whose handler's figures go there.
+    /// Starts a stack whose handler writes these metrics.
     pub async fn start_measured(metrics: Metrics) -> Self {
         Self::start_with(&[], Vec::new(), Limits::default(), None, metrics).await
     }
 
-    /// A stack with these limits whose handler reaches the engine through a proxy that follows this policy; nobody else
-    /// does.
+    /// Starts a stack with these limits. Only its handler reaches the engine through a proxy, which follows this policy.
     pub async fn start_through(
         limits: Limits,
         policy: impl Fn(&Call) -> Option<Fault> + Send + Sync + 'static,
@@ -93,7 +92,8 @@ impl Running {
         Self::start_with(&[], Vec::new(), limits, Some(Box::new(policy)), Metrics::default()).await
     }
 
-    /// The same, without a policy at first, with parameters of the template set.
+    /// Starts a stack with these parameters of the template and these limits. Only its handler reaches the engine through a
+    /// proxy, which has no policy at first.
     pub async fn start_proxied(parameters: &[(&str, &str)], limits: Limits) -> Self {
         Self::start_with(parameters, Vec::new(), limits, Some(Box::new(|_| None)), Metrics::default()).await
     }
@@ -124,18 +124,18 @@ impl Running {
         let table = DynamoTable::local(&url, TABLE, config.settings.schema.clone());
         let fanout = Fanout { settings: config.settings, limits, ..Fanout::default() };
         let handler = Handler::new(fanout, table).measured(metrics);
-        let heard = Arc::new(Mutex::new(Heard::default()));
-        let function = Listening { handler: handler.clone(), heard: Arc::clone(&heard) };
+        let invocations = Arc::new(Mutex::new(Invocations::default()));
+        let function = Recording { handler: handler.clone(), invocations: Arc::clone(&invocations) };
         let client = client::client(&engine.url());
         client::put_all(&client, TABLE, items).await;
         let failures = tempfile::tempdir().unwrap();
         let failures_file = Some(failures.path().join(FAILURES));
         let settings = Settings { failures_file, ..Settings::new(&endpoint, &stream, &template) };
         let mapping = Mapping::start(settings, function).unwrap();
-        Self { engine, mapping, proxy, heard, path_rows, failures, handler, client }
+        Self { engine, mapping, proxy, invocations, path_rows, failures, handler, client }
     }
 
-    /// Another proxy before the engine.
+    /// Starts another proxy in front of the engine.
     pub async fn another_proxy(&self) -> Proxy {
         Proxy::start(self.engine.address()).await
     }
@@ -146,54 +146,54 @@ impl Running {
         self.engine.address()
     }
 
-    /// Where the engine listens.
+    /// The URL of the engine.
     #[must_use]
     pub fn url(&self) -> String {
         self.engine.url()
     }
 
-    /// The proxy between the handler and the engine, where there is one.
+    /// The proxy between the handler and the engine, if there is one.
     #[must_use]
     pub fn proxy(&self) -> Option<&Proxy> {
         self.proxy.as_ref()
     }
 
-    /// Whether the template switches path rows on.
+    /// True if the stack has path rows.
     #[must_use]
     pub fn has_path_rows(&self) -> bool {
         self.path_rows
     }
 
-    /// Waits until everything that was written is handled, and whatever that wrote.
+    /// Waits until everything that was written is handled, and what the handler wrote as well.
     pub async fn settle(&self) {
         self.mapping.settled().await.unwrap();
     }
 
-    /// The events and reports since this was last asked.
+    /// Takes the events and reports since this was last called.
     pub fn take(&self) -> (Vec<String>, Vec<Report>) {
-        let heard = std::mem::take(&mut *self.heard.lock().unwrap());
-        (heard.events, heard.reports)
+        let invocations = std::mem::take(&mut *self.invocations.lock().unwrap());
+        (invocations.events, invocations.reports)
     }
 
-    /// Where what the mapping gave up is kept: a JSON document a line, as the bucket of failed records has them.
+    /// The file of the records that the mapping gave up. Each line is a JSON document, as in the bucket of failed records.
     #[must_use]
     pub fn failures_file(&self) -> PathBuf {
         self.failures.path().join(FAILURES)
     }
 
-    /// What the mapping has given up.
+    /// Returns the records that the mapping gave up.
     #[must_use]
     pub fn given_up(&self) -> Vec<Value> {
         let lines = std::fs::read_to_string(self.failures_file()).unwrap_or_default();
         lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
-    /// The whole table.
+    /// Reads the whole table.
     pub async fn contents(&self) -> Contents {
         client::contents(&self.client, TABLE, ["PK", "SK"]).await
     }
 
-    /// Panics unless the table is what its base records call for.
+    /// Panics if the table isn't what its base records call for.
     pub async fn assert_right(&self, oracle: &Oracle) {
         let differences = oracle.differences(&self.contents().await);
         assert!(
@@ -204,14 +204,14 @@ impl Running {
         );
     }
 
-    /// Ends it.
+    /// Stops the stack.
     pub async fn stop(self) {
         self.mapping.stop().await.unwrap();
         self.engine.stop().await.unwrap();
     }
 }
 
-/// What reports come to, together.
+/// Adds up the counts of reports.
 #[must_use]
 pub fn total(reports: &[Report]) -> Counts {
     let mut sum = Counts::default();

@@ -1,6 +1,6 @@
-//! Functions as Lambda runs them: the binary, on a stand-in for Lambda's runtime API ([AWS: the API][aws]).
+//! Runs a function as Lambda does: its binary, on a stand-in for Lambda's runtime API ([AWS: the API][aws]).
 //!
-//! Only a package's own tests are told where its binary is, so each function's package has a suite that uses this.
+//! Cargo tells only a package's own tests where its binary is, so each function's package has a suite that uses this.
 //!
 //! [aws]: https://docs.aws.amazon.com/lambda/latest/dg/runtimes-api.html
 
@@ -21,13 +21,13 @@ use tokio::time::timeout;
 
 use crate::running::{TABLE, TEMPLATE};
 
-/// How long anything may take before a test gives up.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// Longest time that a test waits for anything.
+const WAIT_MAX: Duration = Duration::from_secs(30);
 
-/// What an invocation came to: the answer, or the error that the function reported.
+/// The outcome of an invocation: the answer, or the error that the function reported.
 pub type Outcome = Result<Value, Value>;
 
-/// A function's process. It is killed when this is dropped.
+/// A function's process. Dropping it kills the process.
 pub struct Function {
     process: Child,
     log: NamedTempFile,
@@ -38,12 +38,12 @@ impl Function {
     /// Starts a binary with Lambda's environment and these variables.
     pub async fn start<'a>(binary: impl AsRef<Path>, variables: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
         let log = NamedTempFile::new().unwrap();
-        // One place to write at for both.
+        // Both outputs share one position in the file.
         let output = log.reopen().unwrap();
         Self::start_writing(binary, variables, output.try_clone().unwrap(), output, log).await
     }
 
-    /// The same, with nobody at the other end of its standard output and error.
+    /// Starts a binary like [`Function::start`]. Nobody reads its standard output and error.
     pub async fn start_unheard<'a>(
         binary: impl AsRef<Path>,
         variables: impl IntoIterator<Item = (&'a str, &'a str)>,
@@ -73,61 +73,61 @@ impl Function {
         Self { process, log, api }
     }
 
-    /// Waits until the function asks for its first event: it is initialised.
+    /// Waits until the function has started and asks for its first event.
     pub async fn ready(&mut self) {
-        let asked = timeout(PATIENCE, self.api.asked.wait_for(|asked| *asked)).await;
-        assert!(asked.is_ok_and(|asked| asked.is_ok()), "it never asked for an event: {}", self.log());
+        let asked = timeout(WAIT_MAX, self.api.asked.wait_for(|asked| *asked)).await;
+        assert!(asked.is_ok_and(|asked| asked.is_ok()), "the function never asked for an event: {}", self.log());
     }
 
-    /// Invokes it with an event and the time that the template gives.
+    /// Invokes the function with an event and the time of an API function in the template.
     pub async fn invoke(&mut self, event: &str) -> Outcome {
         self.invoke_within(Duration::from_secs(29), event).await
     }
 
-    /// Invokes it with an event and this much time.
+    /// Invokes the function with an event and this time.
     pub async fn invoke_within(&mut self, time: Duration, event: &str) -> Outcome {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
         self.invoke_until(now + time, event).await
     }
 
-    /// Invokes it as cargo lambda does, which says to every function that its time was over ten minutes after 1970.
+    /// Invokes the function as cargo lambda does, whose deadline is ten minutes after the beginning of 1970.
     pub async fn invoke_as_cargo_lambda(&mut self, event: &str) -> Outcome {
         self.invoke_until(Duration::from_secs(600), event).await
     }
 
     async fn invoke_until(&mut self, deadline: Duration, event: &str) -> Outcome {
         self.api.events.send((event.to_owned(), deadline)).unwrap();
-        match timeout(PATIENCE, self.api.outcomes.recv()).await {
+        match timeout(WAIT_MAX, self.api.outcomes.recv()).await {
             Ok(Some(outcome)) => outcome,
             _ => panic!("no answer: {}", self.log()),
         }
     }
 
-    /// Waits for the process to end by itself, and says how.
+    /// Waits for the process to end by itself. Returns how it ended.
     pub async fn ended(&mut self) -> ExitStatus {
         let begun = Instant::now();
         loop {
             if let Some(status) = self.process.try_wait().unwrap() {
                 return status;
             }
-            assert!(begun.elapsed() < PATIENCE, "it goes on: {}", self.log());
+            assert!(begun.elapsed() < WAIT_MAX, "the function doesn't end: {}", self.log());
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     }
 
-    /// Whether it has asked for an event.
+    /// True if the function has asked for an event.
     #[must_use]
     pub fn has_asked(&self) -> bool {
         *self.api.asked.borrow()
     }
 
-    /// What it reported instead of asking for events.
+    /// The error that the function reported instead of asking for events.
     #[must_use]
     pub fn init_error(&self) -> Option<Value> {
         self.api.init_error.lock().unwrap().clone()
     }
 
-    /// All that it has written to its standard output and error so far.
+    /// Returns what the function has written to its standard output and error so far.
     #[must_use]
     pub fn log(&self) -> String {
         let mut text = String::new();
@@ -135,22 +135,22 @@ impl Function {
         text
     }
 
-    /// The processor time that it has had.
+    /// Returns the processor time that the function has used.
     #[must_use]
     pub fn processor_time(&self) -> Duration {
         let threads = std::fs::read_dir(format!("/proc/{}/task", self.process.id())).unwrap();
         let nanoseconds = threads.map(|thread| {
-            let said = std::fs::read_to_string(thread.unwrap().path().join("schedstat")).unwrap();
-            said.split(' ').next().unwrap().parse::<u64>().unwrap()
+            let schedstat = std::fs::read_to_string(thread.unwrap().path().join("schedstat")).unwrap();
+            schedstat.split(' ').next().unwrap().parse::<u64>().unwrap()
         });
         Duration::from_nanos(nanoseconds.sum())
     }
 
-    /// The most memory that it has had, in KiB.
+    /// Returns the most memory that the function has used, in KiB.
     #[must_use]
     pub fn peak_memory_kib(&self) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.id())).unwrap();
-        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("Linux says it");
+        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("Linux has this line");
         peak.trim().trim_end_matches("kB").trim().parse().unwrap()
     }
 }
@@ -162,7 +162,7 @@ impl Drop for Function {
     }
 }
 
-/// The environment that template.yaml gives a function, by its logical id, with the `DynamoDB` at `url`.
+/// Returns the environment that template.yaml gives a function, by its logical id, with the DynamoDB at `url`.
 #[must_use]
 pub fn environment(function: &str, url: &str) -> BTreeMap<String, String> {
     let template = Template::parse_with(TEMPLATE, &BTreeMap::new()).unwrap();
@@ -172,12 +172,12 @@ pub fn environment(function: &str, url: &str) -> BTreeMap<String, String> {
     variables
 }
 
-/// The environment as [`Function::start`] takes it.
+/// Returns an environment as [`Function::start`] takes it.
 pub fn pairs(variables: &BTreeMap<String, String>) -> impl Iterator<Item = (&str, &str)> {
     variables.iter().map(|(name, value)| (name.as_str(), value.as_str()))
 }
 
-/// What stands in for Lambda.
+/// The test's end of the stand-in for Lambda.
 struct RuntimeApi {
     address: String,
     events: mpsc::UnboundedSender<(String, Duration)>,
@@ -186,7 +186,7 @@ struct RuntimeApi {
     init_error: Arc<Mutex<Option<Value>>>,
 }
 
-/// The other end of it, which its connections share.
+/// The function's end of the stand-in. Its connections share it.
 struct Lambda {
     events: AsyncMutex<mpsc::UnboundedReceiver<(String, Duration)>>,
     outcomes: mpsc::UnboundedSender<Outcome>,
@@ -219,7 +219,7 @@ impl RuntimeApi {
 
 impl Lambda {
     async fn connection(self: Arc<Self>, mut stream: TcpStream) {
-        // As a benchmark has it, too: no answer waits for more to send.
+        // An answer is sent at once, without waiting for more bytes, so that benchmarks measure the function.
         stream.set_nodelay(true).unwrap();
         let (read, mut write) = stream.split();
         let mut read = BufReader::new(read);
@@ -236,7 +236,7 @@ impl Lambda {
                     *self.init_error.lock().unwrap() = Some(body());
                 } else {
                     let outcome = if line.contains("/response") { Ok(body()) } else { Err(body()) };
-                    // Nobody is left to hear it once a test is over.
+                    // Sending fails once the test is over. Nobody needs the outcome then.
                     let _ = self.outcomes.send(outcome);
                 }
                 "HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n".to_owned()
@@ -248,7 +248,7 @@ impl Lambda {
     }
 }
 
-/// An invocation that ends so long after 1970.
+/// Makes the answer that gives a function its next event. The deadline counts from the beginning of 1970.
 fn invocation(number: usize, event: &str, deadline: Duration) -> String {
     format!(
         "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nLambda-Runtime-Aws-Request-Id: request-{number}\r\n\
@@ -272,7 +272,7 @@ async fn request(read: &mut (impl AsyncBufReadExt + Unpin)) -> Option<(String, V
         match header.trim().to_lowercase().split_once(':') {
             None => break,
             Some(("content-length", value)) => length = value.trim().parse().ok()?,
-            Some(("transfer-encoding", _)) => panic!("the runtime sends chunks, which this doesn't read"),
+            Some(("transfer-encoding", _)) => panic!("the runtime sends chunks, which the stand-in can't read"),
             Some(_) => {}
         }
     }

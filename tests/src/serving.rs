@@ -1,4 +1,4 @@
-//! The whole stack in this process: the engine, the stream handler behind its mapping, and both HTTP functions.
+//! The whole stack in the test's process: the engine, the stream handler behind its mapping, and both HTTP functions.
 
 use std::collections::BTreeMap;
 
@@ -12,22 +12,22 @@ use crate::running::{Running, TABLE, TEMPLATE};
 /// How requests reach the functions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
-    /// Over a port of this machine.
+    /// Requests go over a local port.
     Http,
-    /// As events of API Gateway.
+    /// Requests are events of API Gateway.
     Gateway,
 }
 
 /// A running stack with its API.
 pub struct Serving {
-    /// What runs behind it.
+    /// The engine, and the stream handler.
     pub running: Running,
-    /// The way to it.
+    /// A client of the API.
     pub api: Api,
 }
 
 impl Serving {
-    /// A stack with parameters of the template set, and callers with these claims.
+    /// Starts a stack with these parameters of the template. Its callers have these claims.
     pub async fn start(way: Way, parameters: &[(&str, &str)], claims: &[(&str, &str)]) -> Self {
         let running = Running::start(parameters).await;
         let url = running.url();
@@ -35,13 +35,13 @@ impl Serving {
         Self { running, api }
     }
 
-    /// An API whose functions reach the table of a running stack each by a way of its own, the reader first.
+    /// Starts the API of a running stack. Its two functions reach the table at these URLs, the reader's first.
     pub async fn through(running: Running, urls: [&str; 2], parameters: &[(&str, &str)]) -> Self {
         let api = api(urls, Way::Http, parameters, &[]).await;
         Self { running, api }
     }
 
-    /// The API of the same table for callers with other claims.
+    /// Starts another API of the same table, for callers with these claims.
     pub async fn for_others(&self, way: Way, parameters: &[(&str, &str)], claims: &[(&str, &str)]) -> Api {
         let url = self.running.url();
         api([&url, &url], way, parameters, claims).await
@@ -53,7 +53,7 @@ impl Serving {
     }
 }
 
-/// The functions as the template configures them, on the engine at these URLs, the reader's first.
+/// Starts the two functions as the template configures them, on the engine at these URLs, the reader's first.
 async fn api(urls: [&str; 2], way: Way, parameters: &[(&str, &str)], claims: &[(&str, &str)]) -> Api {
     let parameters: BTreeMap<String, String> =
         parameters.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();

@@ -1,4 +1,4 @@
-//! Planning once more after all is done: it must find nothing to do.
+//! Plans every node again after a table has settled. No plan may find anything to do.
 
 use sapwood_core::keys::{Id, NodeRef};
 use sapwood_core::model::{BaseNode, Settings, Stored};
@@ -6,7 +6,7 @@ use sapwood_core::plan::{PlaceInput, Rules, place};
 
 use crate::oracle::Contents;
 
-/// The partitions of nodes for which there is still something to do.
+/// Returns the partitions of the nodes whose plans aren't empty.
 #[must_use]
 pub fn unfinished(contents: &Contents, settings: &Settings) -> Vec<String> {
     let schema = &settings.schema;

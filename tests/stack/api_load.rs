@@ -17,8 +17,8 @@ use rand::{RngExt, SeedableRng};
 use record::{Done, Manner, Record, What};
 use requests::{Tree, draw, keep};
 use sapwood_tests::api::Asked;
-use sapwood_tests::forest::{chance, number};
 use sapwood_tests::oracle::Oracle;
+use sapwood_tests::seeds::{chance, number};
 use sapwood_tests::serving::{Serving, Way};
 use serde_json::json;
 
@@ -90,7 +90,7 @@ async fn under_load_nothing_fails_and_nothing_is_lost() {
     let mut chance = chance("LOAD_SEED");
     let load = Arc::new(Load {
         serving: Serving::start(Way::Http, &[], &[]).await,
-        requests: number("LOAD_REQUESTS", 4_000),
+        requests: number("LOAD_REQUESTS").unwrap_or(4_000),
         sent: AtomicU64::new(0),
         moments: AtomicU64::new(1),
         trees: (0..TREES).map(|at| Mutex::new(Tree { manner: manner(at), ids: Vec::new() })).collect(),

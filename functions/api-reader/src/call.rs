@@ -28,7 +28,7 @@ impl call::Shared for Shared {
 
 /// Reads for one call.
 pub(crate) fn reader<'a, T: Table>(at: &At<'a, T>) -> Reader<'a, T, Deadline> {
-    Reader::new(at.session, &at.shared.settings)
+    Reader::new(at.client, &at.shared.settings)
 }
 
 /// Returns an answer with the entity tag of what was read, which writes are compared with, and with what `shown` makes of it. A

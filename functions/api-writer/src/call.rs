@@ -43,7 +43,7 @@ pub(crate) trait Call: Sized + Send + 'static {
 
 /// Where and for whom a call is answered.
 pub(crate) struct At<'a, T> {
-    pub(crate) session: &'a Client<'a, T, Deadline>,
+    pub(crate) client: &'a Client<'a, T, Deadline>,
     pub(crate) shared: &'a Shared,
     pub(crate) caller: Caller,
     pub(crate) preconditions: Preconditions,
@@ -54,7 +54,7 @@ pub(crate) struct At<'a, T> {
 
 impl<'a, T: Table> At<'a, T> {
     pub(crate) fn writer(&self) -> Writer<'a, T, Deadline> {
-        Writer::new(self.session, &self.shared.settings)
+        Writer::new(self.client, &self.shared.settings)
     }
 
     /// A stamp for one write.
@@ -78,7 +78,7 @@ impl<'a, T: Table> At<'a, T> {
 
     /// Returns true if all of this is derived within the time that the client waits, or if it doesn't wait.
     pub(crate) async fn wait(&self, derived: &[Derived]) -> bool {
-        until_derived(self.session, &self.shared.settings, self.deadline, self.wait, derived).await
+        until_derived(self.client, &self.shared.settings, self.deadline, self.wait, derived).await
     }
 
     /// Says in an answer that it was held.
@@ -108,8 +108,8 @@ impl<C: Call> call::Call<Shared> for Conditioned<C> {
 
     async fn answer<T: Table>(self, at: &call::At<'_, T, Shared>) -> Result<Response, Problem> {
         let Self { call, caller, preconditions, key, wait } = self;
-        let call::At { session, shared, deadline } = *at;
-        call.answer(&At { session, shared, caller, preconditions, key, wait, deadline }).await
+        let call::At { client, shared, deadline } = *at;
+        call.answer(&At { client, shared, caller, preconditions, key, wait, deadline }).await
     }
 }
 

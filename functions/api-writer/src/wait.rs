@@ -43,7 +43,7 @@ impl Derived {
 
 /// Returns true if everything is derived before the time is up. A look that fails is as good as one too early: the write is done.
 pub(crate) async fn until_derived<T: Table>(
-    session: &Client<'_, T, Deadline>,
+    client: &Client<'_, T, Deadline>,
     settings: &Settings,
     deadline: Deadline,
     wait: Wait,
@@ -52,7 +52,7 @@ pub(crate) async fn until_derived<T: Table>(
     let Some(longest) = wait.duration() else { return true };
     // The time of the request counts as well; both are measured by its deadline, which is all the clock that is known here.
     let end = deadline.left().saturating_sub(longest).max(RESERVED);
-    let reader = Reader::new(session, settings);
+    let reader = Reader::new(client, settings);
     let mut pause = FIRST_PAUSE;
     for of in derived {
         loop {

@@ -1,16 +1,16 @@
-//! What the function is told by its environment.
+//! The settings of the function, read from its environment.
 
 use sapwood_core::model::{Settings, VariableError};
 use sapwood_telemetry::metrics::Metrics;
 
-/// What the function has to know.
+/// The settings of the function.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// The table's name.
     pub table_name: String,
-    /// How it is kept.
+    /// The settings of the table.
     pub settings: Settings,
-    /// Where its figures go.
+    /// Where the function writes its metrics.
     pub metrics: Metrics,
 }
 
@@ -21,7 +21,7 @@ impl Config {
     /// Reads `TABLE_NAME` and the variables of [`Settings::read`] and [`Metrics::read`].
     ///
     /// # Errors
-    /// [`ConfigError`] for the first one that is missing or wrong.
+    /// [`ConfigError`] for the first variable that is missing or wrong.
     pub fn read(lookup: impl Fn(&str) -> Option<String>) -> Result<Self, ConfigError> {
         let table_name = lookup("TABLE_NAME")
             .filter(|name| !name.trim().is_empty())

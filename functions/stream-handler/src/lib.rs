@@ -1,10 +1,10 @@
-//! The stream function: records of base items in, derived rows right.
+//! The stream handler: it brings derived rows up to date with the base records that a stream reports.
 //!
-//! A batch of records is decoded one by one, handed to the fan-out, and answered with the records to deliver again
-//! (`ReportBatchItemFailures`). No record makes it panic, and none that can't be understood blocks the shard.
+//! The handler decodes the records of a batch one by one, runs the fan-out, and answers with the records to deliver again
+//! (`ReportBatchItemFailures`). No record makes it panic, and a record that can't be understood doesn't block its shard.
 
 mod config;
-mod figures;
+mod metrics;
 mod record;
 
 use std::time::Duration;
@@ -20,12 +20,12 @@ use tracing::{info, warn};
 use uuid::Uuid;
 
 pub use config::{Config, ConfigError};
-pub use record::{Record, decode};
+pub use record::{Decoded, decode};
 
-/// What is kept back of an invocation's time: nothing is started in it, so that an answer still gets out.
+/// The time at the end of an invocation in which no request is sent, so that the answer gets out in time. It is a choice.
 const RESERVED: Duration = Duration::from_millis(500);
 
-/// The function, made once for the life of the process.
+/// The stream handler. The process makes one and keeps it.
 #[derive(Clone, Debug)]
 pub struct Handler {
     fanout: Fanout,
@@ -39,28 +39,28 @@ struct StreamEvent<'a> {
     records: Vec<&'a RawValue>,
 }
 
-/// An event that isn't one of DynamoDB Streams. The whole batch comes again.
+/// The error of an event that isn't one of DynamoDB Streams. Lambda delivers it again.
 #[derive(Debug, thiserror::Error)]
-#[error("this is no event of DynamoDB Streams: it has no list `Records`")]
+#[error("this isn't an event of DynamoDB Streams: it has no list `Records`")]
 pub struct NoStreamEvent;
 
 impl Handler {
-    /// A handler of this table.
+    /// Makes a handler of this table. It writes no metrics.
     #[must_use]
     pub fn new(fanout: Fanout, table: DynamoTable) -> Self {
         Self { fanout, table, metrics: Metrics::default() }
     }
 
-    /// The same, with a line of figures for every batch.
+    /// Has the handler write a line of metrics for each batch.
     #[must_use]
     pub fn measured(self, metrics: Metrics) -> Self {
         Self { metrics, ..self }
     }
 
-    /// Handles one event, as JSON, in at most `left`.
+    /// Handles one event, given as JSON, within the time that is left. Returns the answer for Lambda.
     ///
     /// # Errors
-    /// [`NoStreamEvent`]; a record that can't be decoded is no error.
+    /// [`NoStreamEvent`]. A record that can't be decoded is no error.
     pub async fn handle(
         &self,
         event: &str,
@@ -70,37 +70,37 @@ impl Handler {
         Ok(response(&self.run(event, request_id, left).await?))
     }
 
-    /// The same, with all that is to be said of it.
+    /// Like [`Handler::handle`], but returns the report from which [`response`] makes the answer.
     ///
     /// # Errors
-    /// As [`Handler::handle`].
+    /// See [`Handler::handle`].
     pub async fn run(&self, event: &str, request_id: &str, left: Duration) -> Result<Report, NoStreamEvent> {
         let event: StreamEvent<'_> = serde_json::from_str(event).map_err(|_| NoStreamEvent)?;
-        #[allow(clippy::disallowed_methods, reason = "the time that is left is counted from here")]
+        #[allow(clippy::disallowed_methods, reason = "the deadline is a moment of the clock")]
         let deadline = Deadline(tokio::time::Instant::now() + left.saturating_sub(RESERVED));
         let schema = &self.fanout.settings.schema;
-        let (mut changes, mut written_at, mut problems) = (Vec::new(), Vec::new(), Vec::new());
-        for record in &event.records {
-            match decode(record.get(), schema) {
-                Ok(record) => {
-                    changes.push(record.change);
-                    written_at.extend(record.written_at);
+        let (mut records, mut written_at, mut problems) = (Vec::new(), Vec::new(), Vec::new());
+        for raw in &event.records {
+            match decode(raw.get(), schema) {
+                Ok(decoded) => {
+                    records.push(decoded.record);
+                    written_at.extend(decoded.written_at);
                 }
                 Err(problem) => problems.push(problem),
             }
         }
         let table = self.table.until(deadline);
         let name = Uuid::new_v4().to_string();
-        let mut report = self.fanout.run(&table, &deadline, &name, &changes).await;
+        let mut report = self.fanout.run(&table, &deadline, &name, &records).await;
         problems.append(&mut report.problems);
         report.problems = problems;
         log(request_id, event.records.len(), &report);
-        self.metrics.write(|now| figures::of(event.records.len(), &written_at, &report, now));
+        self.metrics.write(|now| metrics::of(event.records.len(), &written_at, &report, now));
         Ok(report)
     }
 }
 
-/// What Lambda is answered: the records to deliver again.
+/// Returns the answer for Lambda, which names the records to deliver again.
 #[must_use]
 pub fn response(report: &Report) -> DynamoDbEventResponse {
     let mut response = DynamoDbEventResponse::default();
@@ -112,7 +112,7 @@ pub fn response(report: &Report) -> DynamoDbEventResponse {
     response
 }
 
-/// One line for each thing that no retry can mend, and one for the batch. Keys are named, attributes never are.
+/// Logs a line for each fault that no retry can mend, and a line for the batch. The lines name keys, never attributes.
 fn log(request_id: &str, records: usize, report: &Report) {
     for Problem { key, reason, .. } in &report.problems {
         warn!(request_id, pk = key.pk, sk = key.sk, reason, "bad record");

@@ -1,4 +1,4 @@
-//! The Lambda function: reads the environment, makes one client for the life of the process, and waits for events.
+//! The Lambda function. It reads the environment, makes one handler for the life of the process, and handles events.
 
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime};
@@ -10,8 +10,8 @@ use sapwood_telemetry::log;
 use serde_json::value::RawValue;
 use stream_handler::{Config, Handler};
 
-/// The time of an invocation whose deadline says nothing: what the template gives.
-const TIME_WHERE_NONE_IS_SAID: Duration = Duration::from_secs(60);
+/// The time of an invocation whose deadline has already passed: the function's `Timeout` in template.yaml.
+const DEFAULT_TIME: Duration = Duration::from_secs(60);
 
 #[tokio::main(flavor = "current_thread")]
 #[allow(clippy::disallowed_methods, reason = "the environment is read here and nowhere else")]
@@ -29,8 +29,8 @@ async fn run() -> Result<(), Error> {
     let fanout = Fanout { settings: config.settings, ..Fanout::default() };
     let handler = &Handler::new(fanout, table).measured(config.metrics);
     lambda_runtime::run(service_fn(|event: LambdaEvent<Box<RawValue>>| async move {
-        // Over before it came: Lambda would have ended the process. cargo lambda says ten minutes after 1970 to all.
-        let left = event.context.deadline().duration_since(SystemTime::now()).unwrap_or(TIME_WHERE_NONE_IS_SAID);
+        // If the deadline has already passed, the event is cargo lambda's: it sends a deadline in the year 1970.
+        let left = event.context.deadline().duration_since(SystemTime::now()).unwrap_or(DEFAULT_TIME);
         handler.handle(event.payload.get(), &event.context.request_id, left).await.map_err(Error::from)
     }))
     .await

@@ -1,4 +1,4 @@
-//! Decoding one record of a stream.
+//! Decodes the records of a stream, each by itself.
 
 use std::time::Duration;
 
@@ -10,20 +10,20 @@ use serde::Deserialize;
 use serde_dynamo::AttributeValue;
 use serde_json::value::RawValue;
 
-/// One record, decoded.
+/// A decoded record.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Record {
-    /// What it says.
-    pub change: StreamRecord,
-    /// When the item was written, in milliseconds since 1970; the stream knows it to the second.
+pub struct Decoded {
+    /// The record.
+    pub record: StreamRecord,
+    /// The time at which the item was written, in milliseconds since 1970. The stream gives whole seconds.
     pub written_at: Option<u64>,
 }
 
-/// The least that a record must say: which item, and where in the stream. A record whose images can't be decoded is
-/// handled by that alone, since the fan-out looks at the present state anyway.
+/// The least that a record must have: the key of its item, and its sequence number. They are enough for a record whose images
+/// can't be decoded, because the fan-out looks at the present state and not at the event.
 #[derive(Deserialize)]
 struct Least<'a> {
-    // Raw: not even a name that is no text keeps the item from being handled.
+    // The name is raw, so that even a name that isn't text doesn't keep the item from being handled.
     #[serde(default, borrow, rename = "eventName")]
     event_name: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -36,7 +36,7 @@ struct LeastChange<'a> {
     keys: std::collections::BTreeMap<String, AttributeValue>,
     #[serde(rename = "SequenceNumber")]
     sequence_number: String,
-    // Raw, too: it is wanted for a figure, and nothing that stands there keeps the item from being handled.
+    // The time is raw for the same reason. Only a metric needs it.
     #[serde(default, borrow, rename = "ApproximateCreationDateTime")]
     written_at: Option<&'a RawValue>,
 }
@@ -44,21 +44,21 @@ struct LeastChange<'a> {
 /// Decodes one record from its JSON.
 ///
 /// # Errors
-/// A [`Problem`] where it doesn't even say which item it is about.
-pub fn decode(json: &str, schema: &Schema) -> Result<Record, Problem> {
+/// A [`Problem`] if the record doesn't name its item, or has no sequence number.
+pub fn decode(json: &str, schema: &Schema) -> Result<Decoded, Problem> {
     if let Some(record) = serde_json::from_str(json).ok().and_then(|record| whole(record, schema)) {
         return Ok(record);
     }
     let least = serde_json::from_str::<Least<'_>>(json).ok().and_then(|Least { event_name, dynamodb }| {
-        let change = StreamRecord {
+        let record = StreamRecord {
             key: key_of(&dynamodb.keys, schema)?,
-            // Reported as failed, an empty one would fail the whole batch.
+            // An empty sequence number, reported as failed, would fail the whole batch.
             sequence: Some(dynamodb.sequence_number).filter(|sequence| !sequence.is_empty())?,
             event: event(event_name.map_or("", |name| name.get().trim_matches('"'))),
             old: None,
             new: None,
         };
-        Some(Record { change, written_at: dynamodb.written_at.and_then(milliseconds) })
+        Some(Decoded { record, written_at: dynamodb.written_at.and_then(milliseconds) })
     });
     least.ok_or_else(|| Problem {
         key: ItemKey::new("", ""),
@@ -68,34 +68,34 @@ pub fn decode(json: &str, schema: &Schema) -> Result<Record, Problem> {
     })
 }
 
-fn whole(record: EventRecord, schema: &Schema) -> Option<Record> {
+fn whole(record: EventRecord, schema: &Schema) -> Option<Decoded> {
     let change = record.change;
-    // A record without a time has that of 1970.
+    // `EventRecord` gives a record without a time the first moment of 1970.
     let written_at = u64::try_from(change.approximate_creation_date_time.timestamp_millis()).ok().filter(|at| *at > 0);
-    let change = StreamRecord {
+    let record = StreamRecord {
         key: key_of(&item(change.keys)?, schema)?,
         sequence: change.sequence_number.filter(|sequence| !sequence.is_empty())?,
         event: event(&record.event_name),
         old: item(change.old_image),
         new: item(change.new_image),
     };
-    Some(Record { change, written_at })
+    Some(Decoded { record, written_at })
 }
 
-/// Of a number of seconds, if it is one.
+/// Returns the milliseconds of a positive number of seconds.
 fn milliseconds(seconds: &RawValue) -> Option<u64> {
     let seconds = seconds.get().parse::<f64>().ok().filter(|seconds| *seconds > 0.0)?;
     Duration::try_from_secs_f64(seconds).ok()?.as_millis().try_into().ok()
 }
 
-/// An image; none where it is missing, which can't be told from an empty one.
+/// Returns an image with its sets sorted; `None` if the record has no such image, which looks like an empty one.
 fn item(image: serde_dynamo::Item) -> Option<Item> {
     let mut item: Item = image.into_inner().into_iter().collect();
     item.values_mut().for_each(sort_sets);
     (!item.is_empty()).then_some(item)
 }
 
-/// A name that isn't known counts as a change: that asks for the most.
+/// An unknown name counts as `Modify`, because no work is left out for it.
 fn event(name: &str) -> Event {
     match name {
         "INSERT" => Event::Insert,

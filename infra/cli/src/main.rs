@@ -1,4 +1,4 @@
-//! `sapwood`: the table and its stream handler on one machine.
+//! The command-line tool `sapwood`.
 
 mod dev;
 
@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-/// Hierarchies and version history in one DynamoDB table, kept right by its stream.
+/// Hierarchies and version history in one DynamoDB table, kept correct by its stream.
 #[derive(Parser)]
 #[command(name = "sapwood", version, arg_required_else_help = true)]
 struct Arguments {

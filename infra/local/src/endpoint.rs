@@ -1,6 +1,6 @@
-//! A `DynamoDB` endpoint, embedded or any other that is no AWS, and the table on it.
+//! A local `DynamoDB` endpoint, embedded or not, and the table on it.
 //!
-//! One of the two files that name the SDK.
+//! Only this file and `stream.rs` name the SDK.
 
 use std::time::Duration;
 
@@ -16,14 +16,16 @@ use aws_sdk_dynamodb::types::{
 
 use crate::template::{KeyAttribute, TableDefinition};
 
-/// Local engines check neither region nor credentials, but the SDK wants some (and DynamoDB Local, unless it runs with
-/// `-sharedDb`, keeps a database for each pair).
+/// The region and the credentials. Local engines check neither, but the SDK needs some. DynamoDB Local keeps a database for
+/// each pair unless it runs with `-sharedDb`.
 const ANYTHING: &str = "local";
 
+/// How long a new table may take to become active.
 const READY_WITHIN: Duration = Duration::from_secs(30);
+/// The pause between two looks whether it is.
 const READY_POLL: Duration = Duration::from_millis(50);
 
-/// An endpoint that speaks `DynamoDB`'s API and checks no credentials.
+/// An endpoint that serves `DynamoDB`'s API and doesn't check credentials.
 #[derive(Debug, Clone)]
 pub struct Endpoint {
     url: String,
@@ -35,32 +37,32 @@ pub struct Endpoint {
 pub struct TableStream {
     /// The table's name.
     pub table_name: String,
-    /// The stream's ARN: another one once the table is made anew.
+    /// The stream's ARN. A table that is created again has another one.
     pub arn: String,
 }
 
-/// Why the table isn't there as the template wants it.
+/// Why the table can't be used, or can't be created.
 #[derive(Debug, thiserror::Error)]
 pub enum TableError {
-    /// Nobody answers.
+    /// No server answers.
     #[error("no DynamoDB answers at {url}: {reason}")]
     Unreachable {
         /// The endpoint.
         url: String,
-        /// What the SDK says.
+        /// The SDK's error.
         reason: String,
     },
-    /// A table of the name exists with other keys; keys can't be changed.
+    /// The table exists with other keys, which can't be changed.
     #[error("the table {table} exists with the keys {found}, the template has {wanted}: use another name or delete it")]
     Keys {
         /// The table.
         table: String,
-        /// Its keys.
+        /// The table's keys.
         found: String,
-        /// The template's.
+        /// The template's keys.
         wanted: String,
     },
-    /// The table exists, but not with the template's stream.
+    /// The table exists without the template's stream.
     #[error(
         "the table {table} has {found}, the template has a stream of {wanted}: run `aws dynamodb update-table --table-name \
          {table} --stream-specification StreamEnabled=true,StreamViewType={wanted} --endpoint-url {url}` (a stream of \
@@ -71,28 +73,28 @@ pub enum TableError {
         table: String,
         /// The endpoint.
         url: String,
-        /// What it has.
+        /// The table's stream.
         found: String,
         /// The template's view type.
         wanted: String,
     },
-    /// The template gives the table no stream, so there is nothing to map.
+    /// The template gives the table no stream.
     #[error("the template gives the table no StreamSpecification")]
     NoStreamWanted,
-    /// The endpoint refuses a request.
+    /// The endpoint rejects a request.
     #[error("the endpoint refuses to {what} the table {table}: {reason}")]
     Refused {
-        /// What it was asked for.
+        /// The request, as a verb.
         what: &'static str,
         /// The table.
         table: String,
-        /// What it says.
+        /// The endpoint's error.
         reason: String,
     },
 }
 
 impl Endpoint {
-    /// An endpoint by its URL.
+    /// Makes an endpoint of its URL.
     pub fn new(url: impl Into<String>) -> Self {
         let url = url.into();
         let config = aws_sdk_dynamodb::Config::builder()
@@ -104,18 +106,18 @@ impl Endpoint {
         Endpoint { url, client: Client::from_conf(config) }
     }
 
-    /// Its URL.
+    /// Returns the endpoint's URL.
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// A client for it.
+    /// Returns a client for the endpoint.
     pub fn client(&self) -> &Client {
         &self.client
     }
 
-    /// Makes the table as the template defines it. One that exists is left as it is, provided that its keys and its stream
-    /// are the template's.
+    /// Creates the table as the template defines it. A table that exists is used as it is, if its keys and its stream are the
+    /// template's.
     pub async fn ensure_table(&self, name: &str, wanted: &TableDefinition) -> Result<TableStream, TableError> {
         let Some(view_type) = &wanted.stream_view_type else { return Err(TableError::NoStreamWanted) };
         let found = match self.describe(name).await? {
@@ -167,7 +169,7 @@ impl Endpoint {
         }
         match request.send().await {
             Ok(_) => Ok(()),
-            // Somebody else was faster; what they made is checked like any table that exists.
+            // Another process has created it. It is checked like any existing table.
             Err(error) if error.as_service_error().is_some_and(CreateTableError::is_resource_in_use_exception) => {
                 Ok(())
             }
@@ -217,7 +219,8 @@ impl Endpoint {
         }
     }
 
-    /// Engines refuse what is enabled already, and one without a time to live still serves everything else.
+    /// Enables TTL. An error is only logged: engines refuse what is enabled already, and an engine without TTL still serves
+    /// everything else.
     async fn expire_by(&self, name: &str, attribute: &str) {
         let Ok(ttl) = TimeToLiveSpecification::builder().enabled(true).attribute_name(attribute).build() else {
             return;

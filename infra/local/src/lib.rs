@@ -1,8 +1,10 @@
 //! DynamoDB and Lambda's event source mapping on one machine, as a SAM template configures them.
 //!
-//! [`template`] reads what the template says; [`engine`] runs an embedded DynamoDB on a loopback address; [`endpoint`] makes
-//! the table there, or on any other endpoint; [`mapping`] reads the table's stream, drops what [`filter`] keeps out, and
-//! invokes a [`mapping::Function`] in process, with Lambda's rules for order, batches, failures and retries.
+//! - [`template`] reads the template.
+//! - [`engine`] runs an embedded DynamoDB on a loopback address.
+//! - [`endpoint`] creates the table there, or on any other endpoint.
+//! - [`mapping`] reads the table's stream, drops the records that [`filter`] rejects, and invokes a [`mapping::Function`] in
+//!   this process, with Lambda's rules for order, batches, failures and retries.
 //!
 //! ```no_run
 //! # async fn run(text: &str, function: impl sapwood_local::mapping::Function) -> Result<(), Box<dyn std::error::Error>> {
@@ -19,7 +21,7 @@
 //! engine.stop().await?;
 //! # Ok(()) }
 //! ```
-#![allow(clippy::disallowed_methods, reason = "this crate stands in for AWS: clocks and timers are its business")]
+#![allow(clippy::disallowed_methods, reason = "this crate stands in for AWS, so it needs clocks and timers")]
 
 pub mod endpoint;
 pub mod engine;

@@ -1,4 +1,4 @@
-//! A change record of a stream, free of any SDK.
+//! Change records of a stream, without types of the SDK.
 
 use std::time::SystemTime;
 
@@ -7,23 +7,21 @@ use serde_json::Value;
 /// One change record.
 #[derive(Debug, Clone)]
 pub(crate) struct Record {
-    /// As Lambda hands it to a function.
+    /// The record as a function gets it from Lambda.
     pub(crate) event: Value,
-    /// Its place in the shard.
+    /// The record's position in the shard.
     pub(crate) sequence_number: String,
-    /// When the change was made.
+    /// The time of the change.
     pub(crate) created: SystemTime,
 }
 
 impl Record {
-    /// The item that changed: its keys, as text that is the same for the same item.
+    /// Returns the key attributes of the changed item as text, which is the same in all records of the item.
     pub(crate) fn item(&self) -> String {
         self.event["dynamodb"]["Keys"].to_string()
     }
 
-    /// Whether the record tells of a write that changed nothing.
-    ///
-    /// AWS and DynamoDB Local make no record then; dynoxide does.
+    /// Returns true if the write changed nothing. Only dynoxide makes a record of such a write; AWS and DynamoDB Local don't.
     pub(crate) fn changes_nothing(&self) -> bool {
         let images = &self.event["dynamodb"];
         match (images.get("OldImage"), images.get("NewImage")) {
@@ -33,14 +31,14 @@ impl Record {
     }
 }
 
-/// Whether two values in DynamoDB's JSON are equal. Sets have no order.
+/// Returns true if two values in DynamoDB's JSON are equal. Sets have no order.
 fn same_value(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Object(a), Value::Object(b)) => {
             a.len() == b.len()
                 && a.iter().all(|(name, a)| {
                     b.get(name).is_some_and(|b| match (name.as_str(), a, b) {
-                        // An attribute may be called SS too, but its value is no list then.
+                        // An attribute can have the name SS too, but its value is never a list.
                         ("SS" | "NS" | "BS", Value::Array(a), Value::Array(b)) => same_set(a, b),
                         _ => same_value(a, b),
                     })

@@ -1,6 +1,6 @@
-//! A table's stream: its shards and their records, as Lambda would hand them on.
+//! A table's stream: its shards, and their records as Lambda delivers them.
 //!
-//! One of the two files that name the SDK.
+//! Only this file and `endpoint.rs` name the SDK.
 
 use std::collections::HashMap;
 use std::time::{Duration, SystemTime};
@@ -15,6 +15,7 @@ use serde_json::{Map, Value, json};
 
 use crate::record::Record;
 
+/// The region and the credentials. Local engines check neither, but the SDK needs some.
 const ANYTHING: &str = "local";
 
 /// A table's stream.
@@ -31,7 +32,7 @@ pub(crate) struct Shard {
     pub(crate) parent: Option<String>,
 }
 
-/// Where in a shard to read on.
+/// The position in a shard from which to read.
 #[derive(Debug, Clone)]
 pub(crate) enum From {
     Oldest,
@@ -39,24 +40,24 @@ pub(crate) enum From {
     After(String),
 }
 
-/// What one read of a shard gave.
+/// The result of one read of a shard.
 #[derive(Debug)]
 pub(crate) struct Page {
     pub(crate) records: Vec<Record>,
-    /// None: the shard is closed, and this was its end.
+    /// The iterator of the next read. None: the shard is closed, and this was its end.
     pub(crate) next: Option<String>,
 }
 
 /// Why a stream can't be read.
 #[derive(Debug, Clone, thiserror::Error)]
 pub(crate) enum StreamError {
-    /// Iterators live for some minutes only: a new one is needed.
+    /// The iterator is older than some minutes. A new one is needed.
     #[error("the iterator has expired")]
     Expired,
-    /// The records asked for are no longer kept.
+    /// The stream no longer has the records.
     #[error("the records have been trimmed")]
     Trimmed,
-    /// Anything else; it may pass.
+    /// Any other error. It may be temporary.
     #[error("{0}")]
     Other(String),
 }
@@ -76,7 +77,7 @@ impl Stream {
         &self.arn
     }
 
-    /// All shards that the stream has, closed ones too.
+    /// Returns all shards of the stream, closed ones too.
     pub(crate) async fn shards(&self) -> Result<Vec<Shard>, StreamError> {
         let mut shards = Vec::new();
         let mut last = None;
@@ -96,7 +97,7 @@ impl Stream {
         }
     }
 
-    /// An iterator; none where the shard has nothing more.
+    /// Returns an iterator, or `None` if the shard has no more records.
     pub(crate) async fn iterator(&self, shard: &str, from: &From) -> Result<Option<String>, StreamError> {
         let request = self.client.get_shard_iterator().stream_arn(&self.arn).shard_id(shard);
         let request = match from {
@@ -141,7 +142,7 @@ impl Stream {
             "eventSourceARN": self.arn,
         });
         if let Some(who) = record.user_identity {
-            // The time to live is the only one that is ever named.
+            // DynamoDB names an identity only for deletions by TTL.
             event["userIdentity"] = json!({
                 "type": who.r#type.unwrap_or_else(|| "Service".to_owned()),
                 "principalId": who.principal_id.unwrap_or_else(|| "dynamodb.amazonaws.com".to_owned()),
@@ -156,7 +157,7 @@ fn item(attributes: HashMap<String, AttributeValue>) -> Value {
     attributes.into_iter().map(|(name, value)| (name, attribute(value))).collect()
 }
 
-/// DynamoDB's JSON, as in Lambda's events.
+/// Returns an attribute value in DynamoDB's JSON, as in Lambda's events.
 fn attribute(value: AttributeValue) -> Value {
     match value {
         AttributeValue::S(text) => json!({ "S": text }),
@@ -169,7 +170,7 @@ fn attribute(value: AttributeValue) -> Value {
         AttributeValue::Ns(numbers) => json!({ "NS": numbers }),
         AttributeValue::B(bytes) => json!({ "B": BASE64.encode(bytes.as_ref()) }),
         AttributeValue::Bs(all) => json!({ "BS": all.iter().map(|b| BASE64.encode(b.as_ref())).collect::<Vec<_>>() }),
-        // A type that DynamoDB doesn't have yet.
+        // Any type that a newer DynamoDB may have.
         _ => json!({ "NULL": true }),
     }
 }

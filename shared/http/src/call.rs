@@ -63,8 +63,8 @@ pub struct Asked<'a, S> {
 /// Where a call is answered.
 #[derive(Debug)]
 pub struct At<'a, T, S> {
-    /// The table, until the request's deadline.
-    pub session: &'a Client<'a, T, Deadline>,
+    /// The client of the table, until the request's deadline.
+    pub client: &'a Client<'a, T, Deadline>,
     /// What the function's calls share.
     pub shared: &'a S,
     /// The moment after which the request starts no call to the table.
@@ -165,10 +165,10 @@ async fn handle<C: Call<S>, T: Table + 'static, S: Shared>(
         Err(problem) => return problem.into_response(),
     };
     let table = state.table(deadline);
-    let session = Client::new(&table, &deadline, &shared.settings().schema);
+    let client = Client::new(&table, &deadline, &shared.settings().schema);
     // Boxed, since nested futures of this depth are more than the compiler follows.
-    let answered = Box::pin(call.answer(&At { session: &session, shared, deadline })).await;
-    (Extension(session.usage()), answered.unwrap_or_else(IntoResponse::into_response)).into_response()
+    let answered = Box::pin(call.answer(&At { client: &client, shared, deadline })).await;
+    (Extension(client.usage()), answered.unwrap_or_else(IntoResponse::into_response)).into_response()
 }
 
 async fn read<C: Call<S>, S: Shared>(shared: &S, request: Request) -> Result<(C, Deadline), Problem> {

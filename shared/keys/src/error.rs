@@ -1,4 +1,4 @@
-//! Why a key was not built, or not understood.
+//! Errors of building and parsing keys.
 
 use std::fmt;
 
@@ -20,26 +20,24 @@ impl fmt::Display for Place {
     }
 }
 
-/// Why a key was not built, or not understood. Trying again doesn't help: the message
-/// says what would.
+/// Why a key can't be built or parsed. A retry doesn't help; the message says what does.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// The [`Format`](super::Format) can't do what was asked, whatever the parts are.
-    #[error("the separator {separator:?} won't do: {why}")]
+    /// The [`Format`](super::Format) can't do this with any parts.
+    #[error("the separator {separator:?} can't be used: {why}")]
     Format {
         /// The format's separator.
         separator: String,
-        /// What is wrong with it, and what would be right.
+        /// What is wrong with the separator, and what would be right.
         why: &'static str,
     },
 
-    /// The key or prefix would be empty, which DynamoDB refuses: minimum 1 byte (AWS,
-    /// "Quotas in Amazon DynamoDB").
+    /// The key or prefix would be empty. DynamoDB wants at least 1 byte (AWS, "Quotas in Amazon DynamoDB").
     #[error("a key has at least 1 byte: give it a part that is not empty")]
     Empty,
 
-    /// A part has the separator in it, or ends with the beginning of a separator of
-    /// several characters, so that the key would come apart elsewhere.
+    /// A part contains the separator, or ends with the beginning of a separator of several characters. The key would come
+    /// apart at another place.
     #[error(
         "{part} would be split by the separator {separator:?}: \
          change the part, choose another separator, or a format that escapes"
@@ -51,52 +49,51 @@ pub enum Error {
         separator: String,
     },
 
-    /// A part is no value of the kind that belongs there.
+    /// A part isn't a value of the expected type.
     #[error("{part} is {found:?}, but must be {expected}")]
     Value {
         /// The part at fault.
         part: Place,
-        /// What it is.
+        /// The part's value.
         found: String,
-        /// What belongs there.
+        /// What the part must be.
         expected: String,
     },
 
-    /// A key has more or fewer parts than its kind.
+    /// A key has more or fewer parts than keys of its kind have.
     #[error("the key has {found} parts, but must have {expected}")]
     Count {
-        /// How many parts it has.
+        /// How many parts the key has.
         found: usize,
         /// How many it must have.
         expected: usize,
     },
 
-    /// The key or prefix is over the format's limit. It is not cut: two keys could
-    /// become one.
+    /// The key or prefix is over the format's limit. It is never cut, because two keys could become one.
     #[error(
         "the key has {bytes} bytes, over the limit of {bytes_max}: \
          shorten {longest}, the longest with {longest_bytes} bytes"
     )]
     TooLong {
-        /// Its length in UTF-8 bytes, escapes and separators included.
+        /// The key's length in UTF-8 bytes, escapes and separators included.
         bytes: usize,
-        /// The limit in bytes.
+        /// The format's limit in bytes.
         bytes_max: usize,
         /// The longest part.
         longest: Place,
-        /// Its length in bytes, escapes included.
+        /// The longest part's length in bytes, escapes included.
         longest_bytes: usize,
     },
 }
 
 impl Error {
-    /// An [`Error::Value`] for a [`Part`](super::Part) to return; which part it is gets
-    /// filled in by the key it belongs to.
+    /// Returns an [`Error::Value`] for an implementation of [`Part`](super::Part). The key that the part belongs to fills
+    /// in which part it is.
     pub fn value(found: impl Into<String>, expected: impl Into<String>) -> Self {
         Self::Value { part: Place::default(), found: found.into(), expected: expected.into() }
     }
 
-    /// The part that the error is about, if it is about one.
+    /// Returns the part that the error is about, if it is about one.
     pub fn place(&self) -> Option<Place> {
         match self {
             Self::Separator { part, .. } | Self::Value { part, .. } => Some(*part),
@@ -105,7 +102,7 @@ impl Error {
         }
     }
 
-    /// The same error, about the part at `place`.
+    /// Returns the error with `place` as the part that it is about.
     pub(super) fn at(mut self, place: Place) -> Self {
         if let Self::Separator { part, .. } | Self::Value { part, .. } | Self::TooLong { longest: part, .. } = &mut self
         {

@@ -1,4 +1,4 @@
-//! How parts become a key, and a key its parts.
+//! Formats: how parts are joined to a key, and a key is split into its parts.
 
 use std::borrow::Cow;
 use std::ops::RangeInclusive;
@@ -6,11 +6,10 @@ use std::ops::RangeInclusive;
 use super::{Error, Place};
 use crate::{PARTITION_KEY_BYTES_MAX, SORT_KEY_BYTES_MAX};
 
-/// How parts become a key: a separator, what becomes of it inside a part, and a limit.
+/// How parts are joined to a key: a separator, what happens to a separator inside a part, and a limit in bytes.
 ///
-/// [`Format::SORT_KEY`] and [`Format::PARTITION_KEY`] separate by `#` and refuse a part
-/// with a `#` in it (the seed `composite-keys-pattern.txt`, "Separator conflicts"). The
-/// other methods vary that:
+/// [`Format::SORT_KEY`] and [`Format::PARTITION_KEY`] separate by `#` and refuse a part that contains `#`. Other formats are
+/// made from these two:
 ///
 /// ```
 /// use sapwood_keys::Format;
@@ -26,15 +25,14 @@ use crate::{PARTITION_KEY_BYTES_MAX, SORT_KEY_BYTES_MAX};
 /// ```
 ///
 /// # Order
-/// Keys are compared byte by byte, the lists of their parts part by part. The two agree
-/// - **for any text**, if the format [keeps order](Format::keeps_order): it escapes, and
-///   its separator begins with a character below `%` (such as `#`, `!`, `$`, a space).
-///   Then everything up to `%` is escaped, and what is left sorts after the separator;
-/// - with a format that refuses, among parts whose bytes are all greater than the
-///   separator's first: with `#` letters, digits, `-_.:/|` are, but a space, `!` and `"`
-///   are not (`A B#x` sorts before `A#x`);
-/// - with any separator, among keys of as many parts, if those are
-///   [`Padded`](super::Padded), [`Utc`](super::Utc) or dates, whose width is fixed.
+/// DynamoDB compares keys byte by byte. That is the order of the lists of their parts
+/// - **for any text**, if the format [keeps order](Format::keeps_order): it escapes, and its separator begins with a character
+///   below `%` (such as `#`, `!`, `$` or a space). Then everything up to `%` is escaped, and all other characters sort after
+///   the separator;
+/// - with a format that refuses separators, if all bytes of the parts are greater than the separator's first byte. With `#`,
+///   letters, digits and `-_.:/|` are; a space, `!` and `"` are not (`A B#x` sorts before `A#x`);
+/// - with any separator, among keys of equally many parts that are [`Padded`](super::Padded), [`Utc`](super::Utc) or dates,
+///   whose width is fixed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Format<'s> {
     separator: &'s str,
@@ -43,45 +41,44 @@ pub struct Format<'s> {
 }
 
 impl Format<'static> {
-    /// Partition keys: `#`, refused inside a part, at most [`PARTITION_KEY_BYTES_MAX`].
+    /// The format of partition keys: separated by `#`, which parts can't contain, and at most [`PARTITION_KEY_BYTES_MAX`].
     pub const PARTITION_KEY: Self = Self { separator: "#", escapes: false, bytes_max: PARTITION_KEY_BYTES_MAX };
 
-    /// Sort keys: `#`, refused inside a part, at most [`SORT_KEY_BYTES_MAX`].
+    /// The format of sort keys: separated by `#`, which parts can't contain, and at most [`SORT_KEY_BYTES_MAX`].
     pub const SORT_KEY: Self = Self { bytes_max: SORT_KEY_BYTES_MAX, ..Self::PARTITION_KEY };
 }
 
 impl<'s> Format<'s> {
-    /// The same with another separator: one character or several, but not none; whoever
-    /// uses a format without one gets an [`Error::Format`].
+    /// Returns this format with another separator, of one or several characters. A format with an empty separator returns
+    /// [`Error::Format`] from every method.
     pub const fn separated_by<'t>(self, separator: &'t str) -> Format<'t> {
         Format { separator, escapes: self.escapes, bytes_max: self.bytes_max }
     }
 
-    /// The same, but any text can be a part: what can't stand in a part is written `%XX`,
-    /// byte by byte.
+    /// Returns this format with escapes, so that any text can be a part. Some characters are written as `%XX`, byte by byte:
+    /// `%` itself and, to [keep order](Format#order), every character below it. Where the separator isn't below `%`, the
+    /// separator's first character is escaped instead.
     ///
-    /// That is `%` itself and, to [keep order](Format#order), every character below it;
-    /// where the separator is not below `%`, the separator's first character instead.
-    /// A separator that begins with `%`, `0`–`9` or `A`–`F` is an [`Error::Format`].
+    /// With a separator that begins with `%`, `0`–`9` or `A`–`F`, every method returns [`Error::Format`].
     pub const fn escaping(self) -> Self {
         Self { escapes: true, ..self }
     }
 
-    /// The same with another limit, in bytes: for a key that becomes a part of a longer one.
+    /// Returns this format with another limit in bytes, for keys that become a part of a longer one.
     pub const fn limited_to(self, bytes_max: usize) -> Self {
         Self { bytes_max, ..self }
     }
 
-    /// Whether keys sort as the lists of their parts do, [whatever the text](Format#order).
+    /// Returns true if keys sort as the lists of their parts do, for [any text](Format#order).
     pub fn keeps_order(&self) -> bool {
         self.escapes && self.separator.chars().next().is_some_and(|c| c < '%')
     }
 
-    /// The key of these parts.
+    /// Builds the key of these parts.
     ///
     /// # Errors
-    /// [`Error::Separator`] for a part that would be split (unless the format escapes),
-    /// [`Error::TooLong`] over the limit, [`Error::Empty`] for a key of no bytes.
+    /// [`Error::Separator`] for a part that would be split (unless the format escapes), [`Error::TooLong`] for a key over the
+    /// limit, [`Error::Empty`] for a key of no bytes, and [`Error::Format`] for a separator that can't be used.
     ///
     /// ```
     /// use sapwood_keys::{Error, Format};
@@ -95,7 +92,7 @@ impl<'s> Format<'s> {
         self.join(parts, "")
     }
 
-    /// The key of one entity: its kind and its id, as in `ORDER#98765`.
+    /// Builds the key of one entity from its kind and its id, as in `ORDER#98765`.
     ///
     /// # Errors
     /// As [`Format::build`].
@@ -103,11 +100,11 @@ impl<'s> Format<'s> {
         self.build(&[kind, id])
     }
 
-    /// The parts of a key: the inverse of [`Format::build`].
+    /// Splits a key into its parts: the inverse of [`Format::build`].
     ///
     /// # Errors
-    /// For a key that `build` doesn't make: as there, and [`Error::Value`] for a part that
-    /// is not escaped as this format does it.
+    /// The errors of [`Format::build`] for a key that it can't make, and [`Error::Value`] for a part that isn't escaped as
+    /// this format escapes it.
     pub fn parse<'k>(&self, key: &'k str) -> Result<Vec<Cow<'k, str>>, Error> {
         self.check()?;
         let parts = key
@@ -119,7 +116,7 @@ impl<'s> Format<'s> {
         Ok(parts)
     }
 
-    /// The parts of a key that has `N` of them, to be taken apart by a pattern.
+    /// Splits a key into exactly `N` parts, for a pattern to take apart.
     ///
     /// # Errors
     /// As [`Format::parse`], and [`Error::Count`] for any other number of parts.
@@ -135,12 +132,10 @@ impl<'s> Format<'s> {
         self.parse(key)?.try_into().map_err(|parts: Vec<_>| Error::Count { found: parts.len(), expected: N })
     }
 
-    /// The prefix of all keys that begin with these parts and have more: for
-    /// `begins_with`. It ends with the separator.
+    /// Builds the prefix of all keys that begin with these parts and have more, for `begins_with`. It ends with the separator.
     ///
     /// # Errors
-    /// As [`Format::build`]; without any part [`Error::Empty`] (a Query without a
-    /// condition on the sort key does that).
+    /// As [`Format::build`]. Without any part it is [`Error::Empty`]: leave out the condition on the sort key instead.
     ///
     /// ```
     /// use sapwood_keys::Format;
@@ -152,8 +147,8 @@ impl<'s> Format<'s> {
         self.join(parts, self.separator)
     }
 
-    /// The prefix of all keys that begin with these parts, of which the last may go on:
-    /// for `begins_with` within a part, such as the month of a time.
+    /// Builds the prefix of all keys that begin with these parts, the last of which may continue: for `begins_with` within a
+    /// part, such as the month of a time.
     ///
     /// # Errors
     /// As [`Format::prefix`].
@@ -169,17 +164,15 @@ impl<'s> Format<'s> {
         self.join(parts, "")
     }
 
-    /// The bounds of all keys that begin with `parents` and then have a part from `from`
-    /// to `to`, both included, with whatever is below them: for `BETWEEN`.
+    /// Builds the bounds, for `BETWEEN`, of all keys that begin with `parents` and go on with a part from `from` to `to`, both
+    /// included, and of all keys below those.
     ///
-    /// With the same part twice that is one key and all below it, without the siblings
-    /// that merely begin alike.
+    /// With `from` equal to `to` the range is one key and all keys below it, without siblings that only begin alike. The
+    /// upper bound is one byte longer than the key of `to`.
     ///
     /// # Errors
-    /// As [`Format::build`]; [`Error::Format`] unless the format
-    /// [keeps order](Format::keeps_order), since other keys would lie between;
-    /// [`Error::Value`] if `from` sorts after `to`. The upper bound has one byte more
-    /// than the key of `to`.
+    /// As [`Format::build`]; [`Error::Format`] unless the format [keeps order](Format::keeps_order), since other keys would
+    /// lie between; [`Error::Value`] if `from` sorts after `to`.
     ///
     /// ```
     /// use sapwood_keys::Format;
@@ -191,22 +184,22 @@ impl<'s> Format<'s> {
     pub fn between<P: AsRef<str>>(&self, parents: &[P], from: &str, to: &str) -> Result<RangeInclusive<String>, Error> {
         let first = self.separator.bytes().next().filter(|_| self.keeps_order());
         let Some(first) = first else {
-            return Err(self.won_t_do("ranges need a format that escapes, and one below `%`"));
+            return Err(self.unusable("ranges need a format that escapes, with a separator below `%`"));
         };
         if from > to {
             let place = Place { index: parents.len(), field: None };
             return Err(Error::value(from, format!("at most {to:?}, the upper bound")).at(place));
         }
         let parents = parents.iter().map(AsRef::as_ref);
-        // Below the separator's successor is all that continues with the separator, and
-        // nothing else: other characters down there are escaped.
+        // Every key that continues with the separator sorts below the separator's successor, and no other key does: the
+        // other characters below it are escaped.
         let successor = char::from(first + 1).to_string();
         let from = self.join(parents.clone().chain([from]), "")?;
         let to = self.join(parents.chain([to]), &successor)?;
         Ok(from..=to)
     }
 
-    /// A part as it stands in a key, between separators.
+    /// Returns a part as it is written between separators.
     pub fn escape_part<'p>(&self, part: &'p str) -> Cow<'p, str> {
         if !part.contains(|c| self.is_escaped(c)) {
             return Cow::Borrowed(part);
@@ -223,10 +216,10 @@ impl<'s> Format<'s> {
         Cow::Owned(text)
     }
 
-    /// The part that stands in a key as `text`: the inverse of [`Format::escape_part`].
+    /// Returns the part that is written as `text`: the inverse of [`Format::escape_part`].
     ///
     /// # Errors
-    /// [`Error::Value`] for a text that this format doesn't write.
+    /// [`Error::Value`] for a text that [`Format::escape_part`] never returns.
     pub fn unescape_part<'k>(&self, text: &'k str) -> Result<Cow<'k, str>, Error> {
         let part = if self.escapes && text.contains('%') {
             percent_decode(text).map(Cow::Owned)
@@ -245,7 +238,7 @@ impl<'s> Format<'s> {
         self.escapes && (c == '%' || by_separator())
     }
 
-    /// The parts with separators between them, and `end` after the last.
+    /// Joins the parts with separators between them, and `end` after the last.
     fn join<P: AsRef<str>>(&self, parts: impl IntoIterator<Item = P>, end: &str) -> Result<String, Error> {
         self.check()?;
         let mut key = String::new();
@@ -278,20 +271,20 @@ impl<'s> Format<'s> {
 
     fn check(&self) -> Result<(), Error> {
         match self.separator.chars().next() {
-            None => Err(self.won_t_do("it is empty")),
+            None => Err(self.unusable("it is empty")),
             Some('%' | '0'..='9' | 'A'..='F') if self.escapes => {
-                Err(self.won_t_do("escapes begin with `%` and have `0`-`9` and `A`-`F` in them"))
+                Err(self.unusable("escapes begin with `%` and have `0`-`9` and `A`-`F` in them"))
             }
             Some(_) => Ok(()),
         }
     }
 
-    fn won_t_do(&self, why: &'static str) -> Error {
+    fn unusable(&self, why: &'static str) -> Error {
         Error::Format { separator: self.separator.to_owned(), why }
     }
 }
 
-/// `%XX` as bytes; the caller checks that this was the one way to write it.
+/// Replaces each `%XX` with its byte. The caller checks that the text was written in the one right way.
 fn percent_decode(text: &str) -> Option<String> {
     let mut pieces = text.split('%');
     let mut bytes = pieces.next()?.as_bytes().to_vec();

@@ -1,14 +1,13 @@
-//! Numbers that sort as numbers.
+//! Numbers whose texts sort as the numbers do.
 
 use std::borrow::Cow;
 
 use super::{Error, Part};
 
-/// A number of `DIGITS` digits with zeros in front (`00042`), so that byte order is the
-/// order of numbers. `DIGITS` is 1 to 20, checked when compiled; 20 hold every `u64`.
+/// A number of `DIGITS` digits with zeros in front (`00042`), so that byte order is number order. `DIGITS` is 1 to 20, which
+/// the compiler checks; 20 digits hold every `u64`.
 ///
-/// A number of more digits is an [`Error::Value`]. There are none below zero; see
-/// [`Part`] for how to have them.
+/// A number of more digits is an [`Error::Value`]. The number can't be negative; [`Part`] shows a type that can.
 ///
 /// ```
 /// use sapwood_keys::{Padded, Part};

@@ -1,4 +1,4 @@
-//! What a part of a typed key can be.
+//! The types that a part of a declared key can have.
 
 use std::borrow::Cow;
 
@@ -6,18 +6,17 @@ use super::Error;
 
 /// A value that can be a part of a [`CompositeKey`](super::CompositeKey).
 ///
-/// `decode` accepts exactly the texts that `encode` makes. Where keys shall sort as
-/// values do, texts must: numbers and times have a fixed width for that. Separators
-/// are no concern of a part; the key's [`Format`](super::Format) refuses or escapes them.
+/// `decode` accepts exactly the texts that `encode` returns. For keys to sort as values do, the texts must: that is why
+/// numbers and times have a fixed width. A part needn't care about separators; the key's [`Format`](super::Format) refuses or
+/// escapes them.
 ///
-/// Numbers below zero are not among the parts here ([`Padded`](super::Padded) is
-/// unsigned). With an offset they keep their order too:
+/// [`Padded`](super::Padded) is unsigned. With an offset, negative numbers keep their order too:
 ///
 /// ```
 /// use std::borrow::Cow;
 /// use sapwood_keys::{Error, Padded, Part};
 ///
-/// /// Degrees, from -1000.
+/// /// Degrees Celsius, from -1000.
 /// #[derive(Debug, PartialEq)]
 /// struct Celsius(i64);
 ///
@@ -36,20 +35,20 @@ use super::Error;
 /// # Ok::<(), Error>(())
 /// ```
 pub trait Part: Sized {
-    /// The value as text.
+    /// Returns the value as text.
     ///
     /// # Errors
-    /// [`Error::value`] for a value that has no text, or none that keeps order.
+    /// [`Error::value`] for a value that has no text, or no text that keeps order.
     fn encode(&self) -> Result<Cow<'_, str>, Error>;
 
-    /// The value of a text.
+    /// Returns the value of a text.
     ///
     /// # Errors
-    /// [`Error::value`] for a text that `encode` doesn't make.
+    /// [`Error::value`] for a text that `encode` never returns.
     fn decode(text: &str) -> Result<Self, Error>;
 }
 
-/// Any text, the empty one included, as it is.
+/// Any text, as it is. It may be empty.
 impl Part for String {
     fn encode(&self) -> Result<Cow<'_, str>, Error> {
         Ok(Cow::Borrowed(self))
@@ -60,10 +59,9 @@ impl Part for String {
     }
 }
 
-/// What may be given for a part of type `T`, where it is only written: a `T`, a `&T`, or
-/// for `String` a `&str`.
+/// A value that can be passed for a part of type `T` which is only written: a `T`, a `&T`, or a `&str` for a `String`.
 pub trait AsPart<T> {
-    /// As [`Part::encode`].
+    /// Returns the value as [`Part::encode`] does.
     ///
     /// # Errors
     /// As [`Part::encode`].

@@ -1,3 +1,4 @@
+//! The guarantees of the crate, for any text in any part.
 #![allow(clippy::unwrap_used)]
 
 use std::borrow::Cow;
@@ -22,11 +23,11 @@ composite_key! {
 }
 
 composite_key! {
-    /// A literal at either end, and values that are no text.
+    /// A key with a literal at either end, and values that aren't text.
     #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
     struct ReadingKey(ESCAPED) {
         "SENSOR",
-        /// Which.
+        /// The sensor's name.
         sensor: String,
         "AT",
         day: Date,
@@ -64,7 +65,7 @@ fn a_part_that_ends_with_the_beginning_of_a_long_separator_is_refused() {
 #[test]
 fn a_key_of_exactly_the_limit_is_built_and_one_byte_more_is_refused_whole() {
     for (format, bytes_max) in [(Format::PARTITION_KEY, 2048), (Format::SORT_KEY, 1024)] {
-        // Two bytes a character: the limit is in bytes.
+        // `é` has two bytes: the limit is in bytes.
         let fits = "é".repeat(bytes_max / 2 - 1);
         assert_eq!(format.build(&["K", &fits]).unwrap().len(), bytes_max);
         let longest = place(1, None);
@@ -125,7 +126,7 @@ fn only_the_one_way_to_write_a_part_is_parsed() {
         let error = ESCAPED.parse(&format!("A#{foreign}")).unwrap_err();
         assert_eq!(error.place(), Some(place(1, None)), "{foreign}: {error}");
     }
-    // A format that doesn't escape takes a part as it stands.
+    // A format that doesn't escape takes a part as it is.
     assert_eq!(KEY.parse("a%20b#%").unwrap(), ["a%20b", "%"]);
 }
 
@@ -239,7 +240,7 @@ fn times_outside_the_years_0_to_9999_or_too_fine_are_refused() {
     assert_eq!(Utc::<4>(fine).encode().unwrap(), "1969-12-31T23:59:59.9995Z");
 }
 
-/// Any text, with what matters to keys in it often.
+/// Any text; often one with characters that matter to keys.
 fn text() -> impl Strategy<Value = String> {
     let awkward: Vec<char> = "#%$\"! \0&/:|AF09a~é→\u{10FFFF}".chars().collect();
     vec(prop_oneof![select(awkward), any::<char>()], 0..6).prop_map(String::from_iter)
@@ -249,7 +250,7 @@ fn texts() -> impl Strategy<Value = Vec<String>> {
     vec(text(), 1..5)
 }
 
-/// Texts that differ late, so that order is put to the test.
+/// Texts that differ only near their ends, which is where order goes wrong.
 fn similar_texts() -> impl Strategy<Value = Vec<String>> {
     vec(vec(select(vec!['A', ' ', '$', '%', '#', 'é']), 0..3).prop_map(String::from_iter), 1..4)
 }

@@ -1,4 +1,4 @@
-//! Times and dates that sort as they follow each other.
+//! Times and dates whose texts sort chronologically.
 
 use std::borrow::Cow;
 use std::fmt::Display;
@@ -10,14 +10,12 @@ use jiff::tz::Offset;
 
 use super::{Error, Part};
 
-/// A time in UTC, as RFC 3339 has it, with always `DIGITS` digits of a second's fraction:
-/// `2024-12-01T10:30:00Z` with 0, `2024-12-01T10:30:00.250Z` with 3, up to 9 (nanoseconds;
-/// checked when compiled). So byte order is the order of times, and what a time begins
-/// with is its day, its month, its year
-/// ([`prefix_within`](super::Format::prefix_within)).
+/// A time in UTC as RFC 3339 writes it, always with `DIGITS` digits of the second's fraction: `2024-12-01T10:30:00Z` with 0,
+/// `2024-12-01T10:30:00.250Z` with 3. `DIGITS` is 0 to 9 (nanoseconds), which the compiler checks. Byte order is the order of
+/// times, and a time's text begins with its year, month and day, for [`prefix_within`](super::Format::prefix_within).
 ///
-/// A time finer than that is an [`Error::Value`], as it would come back as another: round
-/// it first. So is one before the year 0; there is none after 9999.
+/// A time of finer resolution is an [`Error::Value`], since it would be read back as another time: round it first. So is a
+/// time before the year 0. The type has no time after the year 9999.
 ///
 /// ```
 /// use sapwood_keys::{Part, Utc};
@@ -54,8 +52,7 @@ impl<const DIGITS: u32> Part for Utc<DIGITS> {
     }
 }
 
-/// A day, `2024-12-01`. One before the year 0 is an [`Error::Value`]; there is none after
-/// 9999.
+/// A day, `2024-12-01`. A day before the year 0 is an [`Error::Value`]. The type has no day after the year 9999.
 impl Part for Date {
     fn encode(&self) -> Result<Cow<'_, str>, Error> {
         if self.year() < 0 {
@@ -69,7 +66,7 @@ impl Part for Date {
     }
 }
 
-/// The value of a text, if that is how the value is written.
+/// Returns the value of a text, if the value is written as exactly that text.
 fn exact<T: FromStr + Display, P: Part>(text: &str, part: impl Fn(T) -> P) -> Option<P> {
     let part = part(text.parse().ok()?);
     let written = part.encode().is_ok_and(|written| written == text);

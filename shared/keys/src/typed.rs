@@ -8,38 +8,38 @@ use super::{AsPart, Error, Format, Part, Place};
 
 /// A key declared as a struct by [`composite_key!`](crate::composite_key).
 ///
-/// Errors name the field. Where the format [keeps order](Format#order) and the fields do,
-/// keys sort as the structs do (derive `Ord`).
+/// Errors name the field. Where the format and the fields [keep order](Format#order), keys sort as the structs do (derive
+/// `Ord`).
 pub trait CompositeKey: Sized {
-    /// How the parts become a key.
+    /// How the parts are joined to a key.
     const FORMAT: Format<'static> = Format::SORT_KEY;
 
-    /// The parts, in order.
+    /// The literals and fields, in order.
     const LAYOUT: &'static [Piece];
 
-    /// The fields' texts, in order; written by the macro.
+    /// Returns the fields' texts in order. The macro writes it.
     fn texts(&self) -> Texts<'_>;
 
-    /// The struct of these fields; written by the macro.
+    /// Returns the struct of these fields. The macro writes it.
     ///
     /// # Errors
-    /// [`Error::Value`] for a text that is no value of its field.
+    /// [`Error::Value`] for a text that isn't a value of its field.
     fn from_fields(fields: Fields<'_>) -> Result<Self, Error>;
 
-    /// The key.
+    /// Builds the key.
     ///
     /// # Errors
-    /// As [`Format::build`], and [`Error::Value`] for a field that can't be written.
+    /// As [`Format::build`], and [`Error::Value`] for a field that has no text.
     fn build(&self) -> Result<String, Error> {
         let parts = lay_out::<Self>(self.texts())?;
         Self::FORMAT.build(&parts).map_err(named::<Self>)
     }
 
-    /// The struct of a key: the inverse of `build`.
+    /// Reads a key: the inverse of `build`.
     ///
     /// # Errors
-    /// As [`Format::parse`]; [`Error::Count`] for a key of more or fewer parts,
-    /// [`Error::Value`] for a part that is not the literal or no value of the field.
+    /// As [`Format::parse`]; [`Error::Count`] for a key of more or fewer parts, [`Error::Value`] for a part that isn't the
+    /// expected literal or a value of its field.
     fn parse(key: &str) -> Result<Self, Error> {
         let parts = Self::FORMAT.parse(key).map_err(named::<Self>)?;
         let (found, expected) = (parts.len(), Self::LAYOUT.len());
@@ -60,17 +60,17 @@ pub trait CompositeKey: Sized {
         Self::from_fields(Fields(fields.into_iter()))
     }
 
-    /// The prefix of all keys that have these first fields, given as a tuple, and the
-    /// literals up to the next one: for `begins_with`. It ends with the separator.
+    /// Builds the prefix, for `begins_with`, of all keys that have these first fields. The fields are passed as a tuple; the
+    /// prefix has the literals up to the next field, and ends with the separator.
     ///
     /// # Errors
-    /// As [`Format::prefix`], and [`Error::Value`] for a field that can't be written.
+    /// As [`Format::prefix`], and [`Error::Value`] for a field that has no text.
     fn prefix<L: Leading<Self>>(leading: L) -> Result<String, Error> {
         let parts = lay_out::<Self>(leading.texts())?;
         Self::FORMAT.prefix(&parts).map_err(named::<Self>)
     }
 
-    /// The same, of which the next field begins with this text.
+    /// Builds the prefix, for `begins_with`, of all keys that have these first fields and whose next field begins with a text.
     ///
     /// # Errors
     /// As [`CompositeKey::prefix`].
@@ -80,11 +80,11 @@ pub trait CompositeKey: Sized {
         Self::FORMAT.prefix_within(&parts).map_err(named::<Self>)
     }
 
-    /// The bounds of all keys that have these first fields, and the next one from `from`
-    /// to `to`, both included: for `BETWEEN`.
+    /// Builds the bounds, for `BETWEEN`, of all keys that have these first fields and whose next field is from `from` to `to`,
+    /// both included.
     ///
     /// # Errors
-    /// As [`Format::between`], and [`Error::Value`] for a field that can't be written.
+    /// As [`Format::between`], and [`Error::Value`] for a field that has no text.
     fn between<L: Leading<Self>>(
         leading: L,
         from: impl AsPart<L::Next>,
@@ -97,7 +97,7 @@ pub trait CompositeKey: Sized {
     }
 }
 
-/// One part of a key's layout.
+/// One element of a key's layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Piece {
     /// The same text in every key.
@@ -106,16 +106,16 @@ pub enum Piece {
     Field(&'static str),
 }
 
-/// The texts of fields, or why one has none.
+/// The texts of fields, or the reason why a field has none.
 pub type Texts<'v> = Vec<Result<Cow<'v, str>, Error>>;
 
-/// The first fields of the key `K`, but not all of them: a tuple, `()` for none, of
-/// what can be [given for](AsPart) each.
+/// Some of the first fields of the key `K`, but not all of them: a tuple of values that can be [passed for](AsPart) each, or
+/// `()` for none.
 pub trait Leading<K> {
-    /// The type of the field after them.
+    /// The type of the next field.
     type Next: Part;
 
-    /// The fields' texts.
+    /// Returns the fields' texts.
     fn texts(&self) -> Texts<'_>;
 }
 
@@ -123,10 +123,10 @@ pub trait Leading<K> {
 pub struct Fields<'k>(vec::IntoIter<(&'static str, usize, Cow<'k, str>)>);
 
 impl Fields<'_> {
-    /// The next field's value.
+    /// Returns the next field's value.
     ///
     /// # Errors
-    /// [`Error::Value`] for a text that is none, [`Error::Count`] after the last.
+    /// [`Error::Value`] for a text that isn't a value of the field, [`Error::Count`] after the last field.
     pub fn decode<T: Part>(&mut self) -> Result<T, Error> {
         let (found, expected) = (0, 1);
         let (name, index, text) = self.0.next().ok_or(Error::Count { found, expected })?;
@@ -135,7 +135,7 @@ impl Fields<'_> {
     }
 }
 
-/// Literals and fields in order, up to the first field that is not given.
+/// Returns the literals and the fields' texts in order, up to the first field that has none.
 fn lay_out<K: CompositeKey>(texts: Texts<'_>) -> Result<Vec<Cow<'_, str>>, Error> {
     let mut texts = texts.into_iter();
     let pieces = K::LAYOUT.iter().map_while(|piece| match *piece {
@@ -149,7 +149,7 @@ fn place(index: usize) -> Place {
     Place { index, field: None }
 }
 
-/// The error with the name of the field that it is about.
+/// Returns the error with the name of the field that it is about.
 fn named<K: CompositeKey>(error: Error) -> Error {
     let Some(Place { index, .. }) = error.place() else {
         return error;
@@ -161,13 +161,12 @@ fn named<K: CompositeKey>(error: Error) -> Error {
     error.at(Place { index, field })
 }
 
-/// Declares a composite key as a struct: its parts in order, each a literal or a field
-/// whose type is a [`Part`](crate::Part).
+/// Declares a composite key as a struct: its parts in order, each a literal or a field whose type is a
+/// [`Part`](crate::Part).
 ///
-/// The struct becomes a [`CompositeKey`](crate::CompositeKey), whose
-/// methods build and parse it. Its [`Format`](crate::Format) follows the
-/// name in parentheses; without them it is `Format::SORT_KEY`. Fields are as visible as
-/// the struct; attributes (`derive` among them) are passed on.
+/// The struct implements [`CompositeKey`](crate::CompositeKey), whose methods build and parse it. Its
+/// [`Format`](crate::Format) follows the name in parentheses; the default is `Format::SORT_KEY`. Fields are as visible as the
+/// struct. Attributes, `derive` among them, are passed on.
 ///
 /// ```
 /// use sapwood_keys::composite_key;
@@ -194,7 +193,7 @@ fn named<K: CompositeKey>(error: Error) -> Error {
 /// assert_eq!(order.build()?, "USER#alice#ORDER#2024-12-01T10:30:00Z#000456");
 /// assert_eq!(OrderKey::parse(&order.build()?)?, order);
 ///
-/// // What is below the first fields: none of them, the user.
+/// // The prefixes of all keys, and of one user's.
 /// assert_eq!(OrderKey::prefix(())?, "USER#");
 /// assert_eq!(OrderKey::prefix(("alice",))?, "USER#alice#ORDER#");
 /// assert_eq!(OrderKey::prefix_within(("alice",), "2024-12")?, "USER#alice#ORDER#2024-12");
@@ -210,7 +209,7 @@ fn named<K: CompositeKey>(error: Error) -> Error {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// The first fields are typed too; all of them are no prefix but the key:
+/// The first fields of a prefix are typed too:
 ///
 /// ```compile_fail
 /// # use sapwood_keys::{CompositeKey, Padded, composite_key};
@@ -222,7 +221,7 @@ macro_rules! composite_key {
     // `Leading` for the first 0, 1, 2… fields, as long as another follows.
     (@leading $key:ident [$($first:ident: $first_type:ty,)*]
         [$next:ident: $next_type:ty, $($rest:ident: $rest_type:ty,)*]) => {
-        // Each field's name is also the name of the type given for it.
+        // Each field's name is also the name of the type passed for it.
         #[allow(non_camel_case_types)]
         impl<$($first: $crate::AsPart<$first_type>),*>
             $crate::Leading<$key> for ($($first,)*)

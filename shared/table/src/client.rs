@@ -1,4 +1,4 @@
-//! The one client on a [`Table`]: it cuts requests to size, keeps several in flight, tries again for as long as there is time, and
+//! The one client on a [`Table`]. It cuts requests to size, keeps several in flight, retries for as long as there is time, and
 //! counts.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,21 +13,22 @@ use sapwood_core::request::{Action, ErrorKind, Page, Query, ReadOptions, TableEr
 
 use super::{BATCH_GET_KEYS_MAX, BATCH_WRITE_ITEMS_MAX, Found, Reply, Table};
 
-/// How long to go on trying.
+/// How long a client goes on trying.
 pub trait RetryPolicy: Send + Sync {
-    /// Waits before another attempt, the longer the higher `attempt` is (from 0). False: no time is left, give up now.
+    /// Waits before another attempt. `attempt` counts from 0; the wait grows with it. Returns false if no time is left, and the
+    /// client then gives up.
     fn wait(&self, attempt: u32) -> impl Future<Output = bool> + Send;
 }
 
-/// What requests to the table came to.
+/// What the requests of a client took.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Usage {
-    /// Requests to the table, those tried again included.
+    /// Requests to the table, retries included.
     pub requests: u64,
-    /// Requests that were tried again.
+    /// Requests that were retries.
     pub retries: u64,
-    /// Requests that a transaction under way kept from an item. What BatchWriteItem leaves unprocessed isn't counted, since it doesn't
-    /// say why.
+    /// Requests that a running transaction kept from an item. Items that BatchWriteItem leaves unprocessed aren't counted,
+    /// because it doesn't say why it does.
     pub conflicts: u64,
     /// Read capacity units.
     pub read_units: f64,
@@ -45,35 +46,35 @@ impl std::ops::AddAssign for Usage {
     }
 }
 
-/// A table with the retry policy of one invocation or request, and a count of what that took. A write that is tried again may have
-/// been carried out before: whoever writes on a condition that fails then finds their own write in its place.
+/// A table, the retry policy of one invocation or request, and a count of what the requests took. A retried write may have been
+/// carried out by an earlier attempt. A caller whose condition then fails finds their own write in the table.
 #[derive(Debug)]
 pub struct Client<'a, T, P> {
     table: &'a T,
     retry_policy: &'a P,
     schema: &'a Schema,
-    /// Requests of one kind at a time.
+    /// Most requests of one kind at a time.
     in_flight_max: usize,
-    /// A name that no other client has, for the names of marks.
+    /// A name that no other client has. The names of marks begin with it.
     name: &'a str,
     marks: AtomicU64,
     usage: Mutex<Usage>,
 }
 
-/// What was read: the items that there are, and the keys that couldn't be read.
+/// What was read: the items that exist, and the keys that couldn't be read.
 #[derive(Debug, Default)]
 pub struct Items {
     /// The items by their keys.
     pub items: BTreeMap<ItemKey, Item>,
-    /// Why the other keys couldn't be read.
+    /// The keys that couldn't be read, and why.
     pub failed: BTreeMap<ItemKey, TableError>,
 }
 
 impl Items {
-    /// The items, if every key could be read.
+    /// Returns the items if every key could be read.
     ///
     /// # Errors
-    /// The first [`TableError`] otherwise.
+    /// The [`TableError`] of the first key that couldn't be read.
     pub fn all(self) -> Result<BTreeMap<ItemKey, Item>, TableError> {
         match self.failed.into_values().next() {
             None => Ok(self.items),
@@ -83,7 +84,7 @@ impl Items {
 }
 
 impl<'a, T: Table, P: RetryPolicy> Client<'a, T, P> {
-    /// A client on a table whose keys are spelt so, with eight requests of one kind in flight.
+    /// Makes a client of a table with this schema. It keeps eight requests of one kind in flight.
     pub fn new(table: &'a T, retry_policy: &'a P, schema: &'a Schema) -> Self {
         Self {
             table,
@@ -96,26 +97,26 @@ impl<'a, T: Table, P: RetryPolicy> Client<'a, T, P> {
         }
     }
 
-    /// The same client under a name that no other has, with so many requests of one kind in flight. Only a client with a name
-    /// can carry out [`Task::Mark`].
+    /// Gives the client a name that no other client has, and sets how many requests of one kind it keeps in flight. Only a client
+    /// with a name can carry out [`Task::Mark`].
     #[must_use]
     pub fn named(self, name: &'a str, in_flight_max: usize) -> Self {
         Self { name, in_flight_max, ..self }
     }
 
-    /// How keys are spelt.
+    /// The schema of the table's keys.
     #[must_use]
     pub fn schema(&self) -> &'a Schema {
         self.schema
     }
 
-    /// What the requests took so far.
+    /// What the requests have taken so far.
     #[must_use]
     pub fn usage(&self) -> Usage {
         *self.usage.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits before another attempt. False: no time is left.
+    /// Waits before another attempt, as the retry policy says. Returns false if no time is left.
     pub async fn wait(&self, attempt: u32) -> bool {
         self.retry_policy.wait(attempt).await
     }
@@ -131,12 +132,12 @@ impl<'a, T: Table, P: RetryPolicy> Client<'a, T, P> {
     /// Reads one item.
     ///
     /// # Errors
-    /// [`TableError`] when time is up or trying again is no use, here and below.
+    /// [`TableError`] if time is up or a retry is no use.
     pub async fn get(&self, key: &ItemKey, options: &ReadOptions) -> Result<Option<Item>, TableError> {
         Ok(self.get_many([key.clone()].into(), options).await.all()?.remove(key))
     }
 
-    /// Reads items, all of them or none.
+    /// Reads any number of items, all of them or none.
     ///
     /// # Errors
     /// See [`Client::get`].
@@ -148,7 +149,7 @@ impl<'a, T: Table, P: RetryPolicy> Client<'a, T, P> {
         self.get_many(keys.iter().cloned().collect(), options).await.all()
     }
 
-    /// Reads items, however many.
+    /// Reads any number of items.
     pub async fn get_many(&self, keys: BTreeSet<ItemKey>, options: &ReadOptions) -> Items {
         let keys: Vec<ItemKey> = keys.into_iter().collect();
         let chunks = keys.chunks(BATCH_GET_KEYS_MAX).map(|chunk| self.get_chunk(chunk.to_vec(), options)).collect();
@@ -160,7 +161,7 @@ impl<'a, T: Table, P: RetryPolicy> Client<'a, T, P> {
         all
     }
 
-    // Requests are boxed: the future of an SDK's request is large, and all that awaits it would be as large.
+    // Requests are boxed, because the future of an SDK's request is large, and every future that awaits it would be as large.
     async fn get_chunk(&self, mut keys: Vec<ItemKey>, options: &ReadOptions) -> Items {
         let mut read = Items::default();
         let mut attempt = 0;
@@ -196,7 +197,7 @@ impl<'a, T: Table, P: RetryPolicy> Client<'a, T, P> {
         self.persist(|| self.table.query(query)).await
     }
 
-    /// Puts and deletes items without conditions. Returns what failed, and why.
+    /// Puts and deletes any number of items without conditions. Returns the keys of the writes that failed, and why.
     pub async fn write_many(&self, writes: Vec<Write>) -> BTreeMap<ItemKey, TableError> {
         let chunks = writes.chunks(BATCH_WRITE_ITEMS_MAX).map(|chunk| self.write_chunk(chunk.to_vec())).collect();
         self.all(chunks).await.into_iter().flatten().collect()
@@ -204,7 +205,7 @@ impl<'a, T: Table, P: RetryPolicy> Client<'a, T, P> {
 
     async fn write_chunk(&self, writes: Vec<Write>) -> Vec<(ItemKey, TableError)> {
         let mut failed = Vec::new();
-        // A batch that holds one impossible item is refused whole: then each item goes alone.
+        // DynamoDB refuses a whole batch for one impossible item. Each item then goes by itself.
         let mut batches = vec![writes];
         while let Some(mut writes) = batches.pop() {
             let mut attempt = 0;
@@ -235,7 +236,7 @@ impl<'a, T: Table, P: RetryPolicy> Client<'a, T, P> {
         failed
     }
 
-    /// Carries out a task: a write on a condition, or a transaction.
+    /// Carries out a task: a conditional write, a transaction, or a mark, which each attempt names anew.
     ///
     /// # Errors
     /// See [`Client::get`].
@@ -246,7 +247,7 @@ impl<'a, T: Table, P: RetryPolicy> Client<'a, T, P> {
             let answer = match task.attempt(name) {
                 Task::Transact(actions) => self.count(attempt, Box::pin(self.send_transaction(actions)).await),
                 Task::Write(action) => self.count(attempt, Box::pin(self.write(action)).await),
-                Task::Mark { .. } => Err(TableError::new(ErrorKind::GiveUp, "a mark is named by each attempt")),
+                Task::Mark { .. } => Err(TableError::new(ErrorKind::GiveUp, "an attempt has to name its mark")),
             };
             match answer {
                 Ok(outcome) => return Ok(outcome),

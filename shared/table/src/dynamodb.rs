@@ -1,4 +1,4 @@
-//! DynamoDB itself: the only file of this crate that names its SDK.
+//! DynamoDB itself. This is the only file of the crate that names DynamoDB's SDK.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -21,13 +21,14 @@ use super::{
 use sapwood_core::keys::{ItemKey, Schema};
 use sapwood_core::model::{AttributeValue, Item, key_of};
 
-/// Longest that one request may take. Below it lies the time that an invocation has left.
+/// Longest time that one request may take. It is a choice: several attempts fit the time of an invocation. An invocation that has
+/// less time left ends its request sooner.
 const CALL_TIME_MAX: Duration = Duration::from_secs(5);
 
-/// Longest that [`DynamoTable::connect`] may take: a function has ten seconds to start.
+/// Longest time that [`DynamoTable::connect`] may take. Lambda gives a function ten seconds to start.
 const CONNECT_TIME_MAX: Duration = Duration::from_secs(1);
 
-/// A table of DynamoDB, over its SDK. Cheap to clone: clones share one client.
+/// A table of DynamoDB, over its SDK. A clone is cheap, because clones share one client of the SDK.
 #[derive(Clone, Debug)]
 pub struct DynamoTable {
     client: Client,
@@ -37,14 +38,14 @@ pub struct DynamoTable {
 }
 
 impl DynamoTable {
-    /// The table of this name. The SDK's own retries are off: the fan-out tries again itself, in the time it has, and
-    /// counts it. A configuration with [`https_client`] is ready sooner.
+    /// Makes a table by its name. The SDK's own retries are off, because [`crate::Client`] retries in the time that it has, and
+    /// counts. A configuration with [`https_client`] is ready sooner.
     #[must_use]
     pub fn new(config: &aws_types::SdkConfig, name: impl Into<String>, schema: Schema) -> Self {
         Self::of(aws_sdk_dynamodb::config::Builder::from(config), name.into(), schema)
     }
 
-    /// A table on an endpoint that checks no credentials: a `DynamoDB` on one machine.
+    /// Makes a table on an endpoint that checks no credentials, such as DynamoDB Local.
     #[must_use]
     pub fn local(url: &str, name: impl Into<String>, schema: Schema) -> Self {
         let config = aws_sdk_dynamodb::Config::builder()
@@ -61,17 +62,17 @@ impl DynamoTable {
         Self { client, name, schema, deadline: None }
     }
 
-    /// Reads an item that isn't there (half a read unit), whatever comes of it. The SDK does a lot only when it is first asked: it
-    /// loads credentials and root certificates, looks up the endpoint, opens a connection. Done while a function starts, no event
-    /// waits for that.
+    /// Reads an item that doesn't exist (half a read unit), and ignores the outcome. For its first request the SDK loads
+    /// credentials and root certificates, looks up the endpoint and opens a connection. If it does so while the function starts,
+    /// no event waits for it.
     pub async fn connect(&self) {
         let nothing = self.schema.operation_key(None, "nothing");
         let reading = ReadOptions { strong: false, attributes: None };
-        // What is wrong here will be wrong, and said, when it matters.
+        // A fault here comes up again at the first request of an event, and is reported there.
         drop(tokio::time::timeout(CONNECT_TIME_MAX, self.read_many(&[nothing], &reading)).await);
     }
 
-    /// The same table for one invocation: no request outlives the deadline.
+    /// Returns the table for one invocation. No request outlives the deadline.
     #[must_use]
     pub fn until(&self, deadline: Deadline) -> Self {
         Self { deadline: Some(deadline), ..self.clone() }
@@ -111,7 +112,7 @@ impl DynamoTable {
         self.found_key(request.delete_request?.key).map(Write::Delete)
     }
 
-    /// Sends a request, within the time there is.
+    /// Sends a request. It ends within [`CALL_TIME_MAX`], and before the deadline.
     async fn send<T, E>(
         &self,
         kind: Kind,
@@ -131,7 +132,7 @@ impl DynamoTable {
         }
     }
 
-    /// The same for a write with a condition: false where it doesn't hold.
+    /// Sends a write with a condition. Returns false if the condition doesn't hold.
     async fn send_if<T, E>(
         &self,
         request: impl Future<Output = Result<T, SdkError<E>>>,
@@ -155,13 +156,13 @@ impl DynamoTable {
         Ok(Reply {
             value: output.is_some(),
             read_units: 0.0,
-            // A failed condition costs as much as the write would, but isn't reported: at least one unit.
+            // A failed condition costs as much as the write would. DynamoDB doesn't report the units, so the least is counted.
             write_units: output.as_ref().map_or(1.0, |output| units(capacity(output))),
         })
     }
 }
 
-/// What a request does: a refused read can't be blamed on the item.
+/// What a request does. A refused write is the fault of its item, and a refused read is not.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Read,
@@ -190,7 +191,7 @@ fn table_error<E: ProvideErrorMetadata>(kind: Kind, error: &SdkError<E>) -> Tabl
         | "ServiceUnavailable"
         | "RequestTimeout" => TableError::new(ErrorKind::Retry, code),
         _ if failed.raw().status().is_server_error() => TableError::new(ErrorKind::Retry, code),
-        // Its message can quote the item.
+        // The message is left out, because it can quote the item.
         "ValidationException" | "ItemCollectionSizeLimitExceededException" if kind == Kind::Write => {
             TableError::new(ErrorKind::Refuse, code)
         }
@@ -256,7 +257,7 @@ impl Expressions {
         (!clauses.is_empty()).then(|| clauses.join(" "))
     }
 
-    /// The key attributes come always: without them a key can't be read off an item.
+    /// The projection always has the key attributes, because callers read an item's key from them.
     fn projection(&mut self, reading: &ReadOptions, schema: &Schema) -> Option<String> {
         let keys = [&schema.names().partition_key, &schema.names().sort_key];
         let wanted = reading.attributes.as_ref()?.iter().filter(|name| !keys.contains(name));
@@ -288,13 +289,14 @@ fn from_sdk(item: HashMap<String, SdkValue>) -> Item {
     item.into_iter().map(|(name, value)| (name, AttributeValue::from(value))).map(sorted).collect()
 }
 
-/// With its sets sorted: DynamoDB keeps no order in them, and equal items must compare equal.
+/// Sorts an attribute's sets. DynamoDB keeps no order in them, and equal items must compare equal.
 fn sorted((name, mut value): (String, AttributeValue)) -> (String, AttributeValue) {
     sapwood_core::model::sort_sets(&mut value);
     (name, value)
 }
 
-/// What a cancelled transaction came to: which conditions didn't hold; none where it was cancelled for another reason.
+/// Returns the positions of a cancelled transaction's actions whose conditions didn't hold. None didn't if the transaction was
+/// cancelled for another reason. Returns `None` if the error isn't a cancellation.
 fn failed_conditions(error: &SdkError<TransactWriteItemsError>) -> Option<Vec<usize>> {
     let TransactWriteItemsError::TransactionCanceledException(cancelled) = error.as_service_error()? else {
         return None;
@@ -304,10 +306,10 @@ fn failed_conditions(error: &SdkError<TransactWriteItemsError>) -> Option<Vec<us
     Some(failed.map(|(position, _)| position).collect())
 }
 
-/// A transaction cancelled for an item that another one holds.
+/// The cancellation reason of an item that another transaction holds.
 const CONFLICT: &str = "TransactionConflict";
 
-/// A transaction cancelled for another reason than a condition.
+/// Returns the error of a transaction that was cancelled for another reason than a condition.
 fn cancelled(error: &SdkError<TransactWriteItemsError>) -> Option<TableError> {
     let TransactWriteItemsError::TransactionCanceledException(cancelled) = error.as_service_error()? else {
         return None;
@@ -317,7 +319,7 @@ fn cancelled(error: &SdkError<TransactWriteItemsError>) -> Option<TableError> {
     Some(match refused {
         Some(code) => TableError::new(ErrorKind::Refuse, code),
         None if codes.contains(&CONFLICT) => TableError::conflict(CONFLICT),
-        // ThrottlingError, ProvisionedThroughputExceeded.
+        // The table throttles: `ThrottlingError` or `ProvisionedThroughputExceeded`.
         None => {
             TableError::new(ErrorKind::Retry, codes.into_iter().find(|code| *code != "None").unwrap_or("cancelled"))
         }

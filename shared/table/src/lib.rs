@@ -1,5 +1,5 @@
-//! The DynamoDB table that plans run on: the [`Table`] trait, one [`Client`] that retries and counts, and DynamoDB
-//! itself ([`DynamoTable`]), the only file of the workspace's product that names its SDK.
+//! The DynamoDB table that plans run on: the [`Table`] trait, one [`Client`] that retries and counts, and DynamoDB itself
+//! ([`DynamoTable`]). No other crate that the functions are made of names DynamoDB's SDK.
 
 mod client;
 mod deadline;
@@ -30,35 +30,36 @@ pub const BATCH_GET_KEYS_MAX: usize = 100;
 /// [aws]: https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_BatchWriteItem.html
 pub const BATCH_WRITE_ITEMS_MAX: usize = 25;
 
-/// One DynamoDB table: one method is one request. Nothing is retried here; what is left undone is returned, and an error
-/// says what the caller should do about it ([`ErrorKind`]).
+/// One DynamoDB table. Each method is one request. Nothing is retried here: a method returns what DynamoDB left undone, and an
+/// error says what the caller should do about it ([`ErrorKind`]).
 pub trait Table: Send + Sync {
-    /// BatchGetItem, at most [`BATCH_GET_KEYS_MAX`] distinct keys.
+    /// BatchGetItem of at most [`BATCH_GET_KEYS_MAX`] distinct keys.
     fn read_many(
         &self,
         keys: &[ItemKey],
         reading: &ReadOptions,
     ) -> impl Future<Output = Result<Reply<Found>, TableError>> + Send;
 
-    /// The same, strongly consistent and whole.
+    /// Like [`Table::read_many`], strongly consistent and with all attributes.
     fn get_many(&self, keys: &[ItemKey]) -> impl Future<Output = Result<Reply<Found>, TableError>> + Send {
         async { self.read_many(keys, &ReadOptions::default()).await }
     }
 
-    /// BatchWriteItem, at most [`BATCH_WRITE_ITEMS_MAX`] writes of distinct keys. Returns those left unprocessed.
+    /// BatchWriteItem of at most [`BATCH_WRITE_ITEMS_MAX`] writes of distinct keys. Returns the writes that DynamoDB left
+    /// unprocessed.
     fn write_many(&self, writes: &[Write]) -> impl Future<Output = Result<Reply<Vec<Write>>, TableError>> + Send;
 
-    /// PutItem; false where the condition doesn't hold.
+    /// PutItem. Returns false if the condition doesn't hold.
     fn put(&self, item: &Item, condition: &Condition) -> impl Future<Output = Result<Reply<bool>, TableError>> + Send;
 
-    /// DeleteItem; false where the condition doesn't hold.
+    /// DeleteItem. Returns false if the condition doesn't hold.
     fn delete(
         &self,
         key: &ItemKey,
         condition: &Condition,
     ) -> impl Future<Output = Result<Reply<bool>, TableError>> + Send;
 
-    /// UpdateItem; false where the condition doesn't hold. It makes an item where none is.
+    /// UpdateItem. Returns false if the condition doesn't hold. An item that doesn't exist is made.
     fn update(
         &self,
         key: &ItemKey,
@@ -66,7 +67,7 @@ pub trait Table: Send + Sync {
         condition: &Condition,
     ) -> impl Future<Output = Result<Reply<bool>, TableError>> + Send;
 
-    /// UpdateItem that sets one attribute.
+    /// UpdateItem of one attribute. Returns false if the condition doesn't hold.
     fn set(
         &self,
         key: &ItemKey,
@@ -77,15 +78,15 @@ pub trait Table: Send + Sync {
         async move { self.update(key, &Update::set(attribute, value.clone()), condition).await }
     }
 
-    /// TransactWriteItems, at most [`TRANSACTION_ACTIONS_MAX`] actions on distinct items: all of them or none. A conflict
-    /// with another request that holds one of the items is an error of the kind [`ErrorKind::Retry`].
+    /// TransactWriteItems of at most [`TRANSACTION_ACTIONS_MAX`] actions on distinct items: all of them are carried out or none.
+    /// If another request holds one of the items, the error is of the kind [`ErrorKind::Retry`].
     fn transact(&self, actions: &[Action]) -> impl Future<Output = Result<Reply<Transacted>, TableError>> + Send;
 
-    /// Query, one page.
+    /// Query of one page.
     fn query(&self, query: &Query) -> impl Future<Output = Result<Reply<Page>, TableError>> + Send;
 }
 
-/// What a request answered, and the capacity units it consumed.
+/// The answer to a request, and the capacity units that it consumed.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Reply<T> {
     /// The answer.
@@ -97,7 +98,7 @@ pub struct Reply<T> {
 }
 
 impl<T> Reply<T> {
-    /// The same reply with another answer.
+    /// Turns the answer into another and keeps the units.
     pub fn map<V>(self, of: impl FnOnce(T) -> V) -> Reply<V> {
         Reply { value: of(self.value), read_units: self.read_units, write_units: self.write_units }
     }
@@ -106,8 +107,8 @@ impl<T> Reply<T> {
 /// The answer of [`Table::read_many`].
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Found {
-    /// The items that are there, in no order.
+    /// The items that exist, in no order.
     pub items: Vec<Item>,
-    /// The keys that weren't looked up: ask again.
+    /// The keys that DynamoDB left unprocessed. They have to be read again.
     pub unprocessed: Vec<ItemKey>,
 }

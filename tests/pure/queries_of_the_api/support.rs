@@ -4,11 +4,11 @@ use sapwood_core::keys::{Id, NodeRef, Tenant};
 use sapwood_core::model::{AttributeValue, Settings, text};
 use sapwood_engine::query::{Below, Bounds, Fields, Page, ReadError, Reader, Want};
 use sapwood_table::{Client, Usage};
-use sapwood_tests::fixture::{Fixture, Impatient, at_once};
+use sapwood_tests::fixture::{Fixture, NoRetries, at_once};
 use sapwood_tests::memory::MemoryTable;
 use sapwood_tests::oracle::Oracle;
 
-pub(crate) type TestReader<'a> = Reader<'a, MemoryTable, Impatient>;
+pub(crate) type TestReader<'a> = Reader<'a, MemoryTable, NoRetries>;
 
 /// Reads once, and says what it took.
 pub(crate) fn counted<R>(fixture: &Fixture, read: impl AsyncFnOnce(&TestReader<'_>) -> R) -> (R, Usage) {
@@ -21,7 +21,7 @@ pub(crate) fn read_with<R>(
     settings: &Settings,
     read: impl AsyncFnOnce(&TestReader<'_>) -> R,
 ) -> (R, Usage) {
-    let session = Client::new(fixture.table(), &Impatient, fixture.schema());
+    let session = Client::new(fixture.table(), &NoRetries, fixture.schema());
     let reader = Reader::new(&session, settings);
     let answer = at_once(read(&reader));
     (answer, session.usage())

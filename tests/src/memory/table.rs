@@ -10,14 +10,13 @@ use sapwood_table::{
 
 use super::{Memory, is_possible, values};
 
-/// Most that BatchGetItem answers.
+/// Most bytes that BatchGetItem returns. The other keys are left unprocessed.
 const BATCH_GET_BYTES_MAX: usize = 16 * 1_024 * 1_024;
 
-/// Most that a page of Query holds, the item that passes it not counted.
+/// Most bytes of a page of Query, without the item that passes the limit.
 const PAGE_BYTES_MAX: usize = 1_024 * 1_024;
 
-/// A [`Table`] on a [`Memory`] that answers at once, for suites that need no scheduler. The schema says how its key
-/// attributes are called.
+/// A [`Table`] on a [`Memory`] that answers at once, for suites that need no scheduler. The schema names its key attributes.
 #[derive(Clone, Debug, Default)]
 pub struct MemoryTable(pub Arc<Mutex<Memory>>, pub Schema);
 
@@ -25,12 +24,12 @@ fn reply<T>(value: T) -> Result<Reply<T>, TableError> {
     Ok(Reply { value, read_units: 0.0, write_units: 0.0 })
 }
 
-/// A write that DynamoDB doesn't accept.
+/// The error of a write that DynamoDB doesn't accept.
 fn refused(what: &str) -> TableError {
     TableError::new(ErrorKind::Refuse, format!("ValidationException: {what}"))
 }
 
-/// A read that DynamoDB doesn't accept: no item is to blame.
+/// The error of a read that DynamoDB doesn't accept. No item is at fault.
 fn senseless(what: &str) -> TableError {
     TableError::new(ErrorKind::GiveUp, format!("ValidationException: {what}"))
 }
@@ -40,12 +39,13 @@ fn are_distinct<'a>(keys: impl ExactSizeIterator<Item = &'a ItemKey>) -> bool {
     keys.collect::<BTreeSet<_>>().len() == count
 }
 
-/// The item as it will come back.
+/// Returns the item as reads will return it.
 fn stored(item: &Item) -> Result<Item, TableError> {
     values::stored(item).map_err(refused)
 }
 
-/// An update as it comes back. Key attributes can't be changed, nor an attribute set and removed at once.
+/// Returns the update with its values as reads will return them. An update can't change key attributes, nor set and remove one
+/// attribute.
 fn stored_update(update: &Update, schema: &Schema) -> Result<Update, TableError> {
     let names = schema.names();
     let is_key = |name: &String| [&names.partition_key, &names.sort_key].contains(&name);
@@ -56,7 +56,7 @@ fn stored_update(update: &Update, schema: &Schema) -> Result<Update, TableError>
     Ok(Update { set: stored(&update.set)?, remove: update.remove.clone() })
 }
 
-/// What a read returns of an item.
+/// Returns the attributes of an item that a read asks for.
 fn projected(item: &Item, reading: &ReadOptions, schema: &Schema) -> Item {
     let names = schema.names();
     let keys = [&names.partition_key, &names.sort_key];
@@ -72,7 +72,7 @@ impl MemoryTable {
         Item::from([(names.partition_key.clone(), text(&key.pk)), (names.sort_key.clone(), text(&key.sk))])
     }
 
-    /// Puts what `change` makes of the item, or deletes it, if the condition holds.
+    /// If the condition holds, puts what `change` makes of the item, or deletes the item if that is `None`.
     fn conditional(
         &self,
         key: &ItemKey,
@@ -123,7 +123,7 @@ impl Table for MemoryTable {
         if writes.is_empty() || writes.len() > BATCH_WRITE_ITEMS_MAX || !are_distinct(writes.iter().map(Write::key)) {
             return Err(refused("number of writes"));
         }
-        // One that is impossible, and none is done.
+        // If one write is impossible, none is carried out.
         let mut changes = Vec::new();
         for write in writes {
             let item = match write {

@@ -1,4 +1,4 @@
-//! What DynamoDB makes of attributes: numbers in one spelling, sets without an order, and some refused.
+//! Attributes as DynamoDB stores them: numbers have one spelling, sets have no order, and some values are refused.
 
 use std::collections::HashMap;
 
@@ -6,12 +6,13 @@ use sapwood_core::model::{Item, sort_sets};
 use sapwood_table::Condition;
 use serde_dynamo::AttributeValue;
 
-/// Lists and maps inside one another.
+/// Most lists and maps inside one another.
 const NESTED_MAX: usize = 31;
 
+/// Most significant digits of a number.
 const DIGITS_MAX: usize = 38;
 
-/// An item as it comes back, or why it is refused.
+/// Returns an item as reads return it, or why it is refused.
 pub(super) fn stored(item: &Item) -> Result<Item, &'static str> {
     let stored = |(name, value): (&String, &AttributeValue)| match name.as_str() {
         "" => Err("empty attribute name"),
@@ -20,7 +21,7 @@ pub(super) fn stored(item: &Item) -> Result<Item, &'static str> {
     item.iter().map(stored).collect()
 }
 
-/// A condition whose value is as it would be stored.
+/// Returns a condition with its values as they would be stored.
 pub(super) fn condition(wanted: &Condition) -> Result<Condition, &'static str> {
     let stored = |value: &AttributeValue| stored_value(value, NESTED_MAX);
     Ok(match wanted {
@@ -65,7 +66,7 @@ fn is_set<T: PartialEq>(sorted: &[T]) -> bool {
     !sorted.is_empty() && sorted.windows(2).all(|pair| pair[0] != pair[1])
 }
 
-/// A number in the one spelling that all its spellings come back in: plain digits.
+/// Returns a number in the spelling in which DynamoDB returns it: plain digits.
 fn number(text: &str) -> Result<String, &'static str> {
     const NO_NUMBER: &str = "no number";
     let (mantissa, exponent) = match text.split_once(['e', 'E']) {

@@ -1,4 +1,4 @@
-//! Calls to the simulated table: each waits for its turn, and is carried out an item at a time.
+//! Calls to the simulated table. Each waits for its turn and is carried out one item at a time.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -29,7 +29,7 @@ pub(super) enum Ask {
     Query(Query),
 }
 
-/// What it is answered.
+/// The answer to a call.
 enum Answer {
     Found(Found),
     Unprocessed(Vec<Write>),
@@ -42,31 +42,31 @@ enum Answer {
 struct Call {
     invocation: u64,
     ask: Ask,
-    /// How many items of a batch are done.
+    /// The number of items of a batch that are done.
     done: usize,
     found: Found,
     unprocessed: Vec<Write>,
     waker: Waker,
 }
 
-/// The calls that wait, and the table that they are about.
+/// The calls that wait, and their table.
 pub(super) struct Calls {
     pub(super) memory: Memory,
     pub(super) rng: SmallRng,
-    /// How many more calls may fail.
+    /// The number of calls that may still fail.
     pub(super) failures_left: usize,
-    /// The share of calls that fail, in a hundred.
+    /// The share of calls that fail, in percent.
     pub(super) failure_percent: u32,
-    /// The share of answers after which an invocation stalls, in a hundred.
+    /// The share of answers after which an invocation stalls, in percent.
     pub(super) stall_percent: u32,
-    /// How many steps it stalls at most.
+    /// Most steps that an invocation stalls.
     pub(super) stall_steps_max: u32,
-    /// Invocations that stall, and for how many more steps: what others do in the meantime is what races are made of.
+    /// The invocations that stall, each with the number of steps that are left. What others do meanwhile makes races.
     stalled: BTreeMap<u64, u32>,
     waiting: BTreeMap<u64, Call>,
     answers: BTreeMap<u64, Answer>,
     next: u64,
-    /// A hash of all that was carried out, to compare two runs.
+    /// A hash of the calls that were carried out, to compare two runs.
     pub(super) trace: u64,
 }
 
@@ -103,7 +103,7 @@ impl Calls {
         fails
     }
 
-    /// Carries out some of a waiting call, picked at random. Returns whose it was.
+    /// Carries out a part of a waiting call that is picked at random. Returns the number of its invocation.
     pub(super) fn step(&mut self) -> u64 {
         self.stalled.retain(|_, steps| {
             *steps -= 1;
@@ -176,7 +176,7 @@ impl Calls {
                     }
                     let write = &writes[*done];
                     if self.fails() {
-                        // Of a write that fails, half are applied all the same.
+                        // Half of the writes that fail are carried out all the same.
                         if self.rng.random_bool(0.5) {
                             self.apply(write);
                         }
@@ -200,7 +200,7 @@ impl Calls {
                 Some(Answer::Page(self.memory.query(query)))
             }
             Ask::Transact(actions) => {
-                // Half of those that fail are a conflict with another request, the others lose their answer.
+                // Half of the transactions that fail conflict with another request. The others lose their answer.
                 let fails = self.fails();
                 if fails && self.rng.random_bool(0.5) {
                     return Some(retry());
@@ -265,7 +265,7 @@ impl Calls {
         Transacted::Done
     }
 
-    /// An invocation dies: of its calls under way, some are carried out, in part or whole, and none is answered.
+    /// Lets an invocation die. Some of its waiting calls are carried out, in part or whole, and none is answered.
     pub(super) fn crash(&mut self, invocation: u64) {
         let ids: Vec<u64> =
             self.waiting.iter().filter(|(_, c)| c.invocation == invocation).map(|(&id, _)| id).collect();
@@ -295,7 +295,7 @@ impl Calls {
     }
 }
 
-/// An item with only its key attributes.
+/// Returns an item that has only its key attributes.
 fn bare(key: &ItemKey) -> Item {
     Item::from([("PK".to_owned(), text(&key.pk)), ("SK".to_owned(), text(&key.sk))])
 }
@@ -406,7 +406,7 @@ impl Table for SimTable {
     }
 }
 
-/// Gives up at random.
+/// A retry policy that gives up at random.
 pub(super) struct SimRetryPolicy(pub(super) Shared);
 
 impl RetryPolicy for SimRetryPolicy {

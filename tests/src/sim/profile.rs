@@ -1,26 +1,26 @@
-//! What a run is made of, apart from its seed.
+//! The profile of a run: everything that makes the run except its seed.
 
 use sapwood_core::plan::{Rule, Rules};
 
 /// A kind of run.
 #[derive(Clone, Debug)]
 pub struct Profile {
-    /// Which rule of the protocol is broken, if one is.
+    /// The rule of the protocol that is broken, if one is.
     pub broken: Option<Rule>,
-    /// Whether a touch's record counts as of another item than the base record it touches: the protocol that keeps
-    /// touches in an item of their own.
+    /// True if records of touches count as those of an item of their own. That is how a protocol would behave that keeps touches
+    /// outside of base records.
     pub touches_apart: bool,
     /// What is written.
     pub writers: Writers,
-    /// Most base writes.
+    /// Most base writes of a run.
     pub writes_max: usize,
-    /// Most calls that fail, of one run.
+    /// Most calls of a run that fail.
     pub failures_max: usize,
-    /// Most invocations that die, of one run.
+    /// Most invocations of a run that die.
     pub crashes_max: usize,
-    /// Most records that are delivered once more long after, of one run.
+    /// Most times in a run that records are delivered again long after they were handled.
     pub late_max: usize,
-    /// Most scheduler steps before a run counts as never coming to rest.
+    /// Most scheduler steps of a run. After them the run counts as one that doesn't come to rest.
     pub steps_max: usize,
 }
 
@@ -29,41 +29,41 @@ pub struct Profile {
 pub enum Writers {
     /// Anything.
     Any,
-    /// Nodes only: no revisions.
+    /// Nodes and no revisions.
     Nodes,
-    /// Moves between parents that themselves move.
+    /// Moves of nodes between parents that move as well.
     Moves,
-    /// A parent moved there and back while its child is written, with many calls failing.
+    /// Moves of a parent there and back while its child is written and many calls fail.
     Flips,
-    /// Revisions only.
+    /// Revisions and no nodes.
     Revisions,
-    /// Nodes moved between parents that stay where they are, with a reader looking at the common ancestor at each
-    /// step.
+    /// Moves of nodes between parents that don't move, while a reader looks at the common ancestor after each step.
     Readers,
-    /// Nodes removed with their children deleted, adopted or detached, while others are created below and moved: all by
-    /// the API's own writes.
+    /// Deletions of nodes, with their children deleted, adopted or detached, while other nodes are created below them and moved.
+    /// The API's own writes do all of it.
     Deletions,
-    /// The same, with other clients among them.
+    /// Like `Deletions`, with other clients that write as well.
     MixedDeletions,
-    /// A node removed whose children are adopted, while the one to adopt them is moved below them.
+    /// The deletion of a node whose children are adopted, while the heir is moved below them.
     Adoptions,
-    /// Nodes removed with their revisions, and put again or spared by other clients meanwhile.
+    /// Deletions of nodes with their revisions, while other clients write the nodes or take the marks back.
     Returns,
 }
 
 impl Writers {
-    /// Whether nobody but the API writes.
+    /// True if only the API writes.
     pub(super) fn are_the_api(self) -> bool {
         matches!(self, Self::Deletions | Self::Adoptions)
     }
 
-    pub(super) fn removes(self) -> bool {
+    /// True if nodes are deleted through the API.
+    pub(super) fn delete_nodes(self) -> bool {
         matches!(self, Self::Deletions | Self::MixedDeletions | Self::Adoptions | Self::Returns)
     }
 }
 
 impl Profile {
-    /// Everything at once.
+    /// Makes a profile of these writers, with failures, crashes and late records.
     #[must_use]
     pub fn new(writers: Writers) -> Self {
         Self {
@@ -78,7 +78,7 @@ impl Profile {
         }
     }
 
-    /// The same with a rule broken.
+    /// Breaks a rule.
     #[must_use]
     pub fn without(self, rule: Rule) -> Self {
         Self { broken: Some(rule), ..self }

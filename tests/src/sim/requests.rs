@@ -1,4 +1,4 @@
-//! Requests to the HTTP API: the write module's own writes, on the simulated table, a call at a time.
+//! Requests to the HTTP API: the API's own writes on the simulated table, one call at a time.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -16,13 +16,13 @@ use super::calls::{Shared, SimRetryPolicy, SimTable};
 /// One request.
 #[derive(Clone, Debug)]
 pub(super) enum Asked {
-    /// Create a node, with an id that the API has made or one of the caller's own.
+    /// Creates a node. With `made` the API made the id, otherwise the caller chose it.
     Create { id: String, parent: Option<String>, made: bool },
-    /// Move a node, or make it a root.
+    /// Moves a node, or makes it a root.
     Move { id: String, parent: Option<String> },
-    /// Change an attribute.
+    /// Changes an attribute.
     Rename { id: String, name: u32 },
-    /// Delete a node.
+    /// Deletes a node.
     Delete { id: String, mode: DeletionMode, revisions: bool },
 }
 
@@ -30,8 +30,7 @@ fn node(id: &str) -> NodeRef {
     Id::new(id).unwrap().into()
 }
 
-/// The request with this number, under way. Whether it is refused or lost is the caller's loss: what counts is what it
-/// wrote.
+/// Begins a request. Its answer is ignored, because only what it wrote counts.
 pub(super) fn request(
     asked: Asked,
     number: u64,
@@ -75,7 +74,7 @@ pub(super) fn request(
     })
 }
 
-/// Any request on these nodes. Ids that the API makes are new.
+/// Draws a request on these nodes. An id that the API makes is added to them.
 pub(super) fn any(rng: &mut SmallRng, ids: &mut Vec<String>, number: u32) -> Asked {
     let id = ids.choose(rng).unwrap().clone();
     let other = ids.choose(rng).unwrap().clone();

@@ -1,4 +1,4 @@
-//! The scheduler.
+//! The scheduler of a run.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
@@ -21,19 +21,19 @@ use super::writers::{BaseWrite, script};
 use crate::oracle::Oracle;
 use crate::unfinished::unfinished;
 
-/// A run that came to its end, right.
+/// A run that ended without a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Run {
-    /// Scheduler steps.
+    /// The number of scheduler steps.
     pub steps: usize,
     /// A hash of what happened, call by call.
     pub trace: u64,
 }
 
-/// A run that went wrong.
+/// A run that ended with a fault.
 #[derive(Clone, Debug)]
 pub struct Fault {
-    /// The seed that replays it.
+    /// The seed that replays the run.
     pub seed: u64,
     /// What is wrong.
     pub what: Vec<String>,
@@ -56,14 +56,14 @@ struct World<'a> {
     profile: &'a Profile,
     calls: Shared,
     fanout: Fanout,
-    /// Records to be delivered, in the stream's order.
+    /// The records to deliver, in the stream's order.
     queue: Vec<StreamRecord>,
-    /// Records that have been delivered and done.
+    /// The records that were delivered and handled.
     history: Vec<StreamRecord>,
     running: BTreeMap<u64, Invocation>,
-    /// Requests to the API under way.
+    /// The requests to the API that are under way.
     requests: BTreeMap<u64, Pin<Box<dyn Future<Output = ()> + Send>>>,
-    /// What holds every change against what may happen, where nodes are removed.
+    /// The witness of every change, in profiles that delete nodes.
     witness: Option<Witness>,
     /// Who wrote last.
     actor: Actor,
@@ -72,14 +72,14 @@ struct World<'a> {
     late_left: usize,
     /// Most invocations at a time.
     workers: usize,
-    /// Faults are injected from here on only: what is there before has settled.
+    /// True once the first tree has settled. No faults are injected before that.
     begun: bool,
 }
 
 /// Runs one schedule.
 ///
 /// # Errors
-/// A [`Fault`] with what differs from what the base records call for, or with what else is wrong.
+/// A [`Fault`] that lists where the table differs from what its base records call for, and what else is wrong.
 pub fn run(seed: u64, profile: &Profile) -> Result<Run, Fault> {
     let mut rng = SmallRng::seed_from_u64(seed);
     let mut script = script(&mut rng, profile.writers, profile.writes_max);
@@ -110,7 +110,7 @@ pub fn run(seed: u64, profile: &Profile) -> Result<Run, Fault> {
         history: Vec::new(),
         running: BTreeMap::new(),
         requests: BTreeMap::new(),
-        witness: profile.writers.removes().then(|| Witness::new(profile.writers.are_the_api())),
+        witness: profile.writers.delete_nodes().then(|| Witness::new(profile.writers.are_the_api())),
         actor: Actor::Client,
         invocations: 0,
         crashes_left,
@@ -159,7 +159,7 @@ impl World<'_> {
         self.calls.lock().unwrap().failures_left = self.profile.failures_max;
     }
 
-    /// Goes on until everything is written and delivered, and nothing runs any more.
+    /// Runs the schedule until everything is written and delivered, and nothing runs any more.
     fn settle(
         &mut self,
         rest: &mut std::collections::VecDeque<BaseWrite>,
@@ -169,9 +169,9 @@ impl World<'_> {
         loop {
             *steps += 1;
             if *steps > self.profile.steps_max {
-                return Err(vec!["it doesn't come to rest".to_owned()]);
+                return Err(vec!["the run doesn't come to rest".to_owned()]);
             }
-            // A reader sees something else only when something has changed.
+            // A reader can see something new only after a change.
             if self.take_records()? {
                 self.look(watched)?;
             }
@@ -203,16 +203,17 @@ impl World<'_> {
         self.calls.lock().unwrap().rng.random_range(0..below)
     }
 
-    /// Takes what the table's stream has, past the event source's filter. Whether anything was in it.
+    /// Takes the records of the table's stream, and queues those that pass the event source's filter. Returns true if there were
+    /// any.
     fn take_records(&mut self) -> Result<bool, Vec<String>> {
         let mut calls = self.calls.lock().unwrap();
         let any = !calls.memory.stream.is_empty();
-        for change in calls.memory.stream.drain(..) {
+        for record in calls.memory.stream.drain(..) {
             if let Some(witness) = &mut self.witness {
-                witness.see(&change, self.actor).map_err(|what| vec![what])?;
+                witness.see(&record, self.actor).map_err(|what| vec![what])?;
             }
-            if passes_filter(&change.key.sk) {
-                self.queue.push(change);
+            if passes_filter(&record.key.sk) {
+                self.queue.push(record);
             }
         }
         Ok(any)
@@ -222,27 +223,27 @@ impl World<'_> {
         if self.requests.contains_key(&invocation) { Actor::Api } else { Actor::Handler }
     }
 
-    /// What the order of records holds for: the item, unless touches are kept apart.
-    fn item_of(&self, change: &StreamRecord) -> (String, String, bool) {
-        let apart = self.profile.touches_apart && is_touch(change.old.as_ref(), change.new.as_ref());
-        (change.key.pk.clone(), change.key.sk.clone(), apart)
+    /// Returns the item whose records are kept in order. If touches are apart, they are those of an item of their own.
+    fn item_of(&self, record: &StreamRecord) -> (String, String, bool) {
+        let apart = self.profile.touches_apart && is_touch(record.old.as_ref(), record.new.as_ref());
+        (record.key.pk.clone(), record.key.sk.clone(), apart)
     }
 
-    /// Starts an invocation with 1 to 6 records of any items, those of one item in order.
+    /// Starts an invocation with 1 to 6 records of any items. Records of one item stay in order.
     fn start(&mut self) {
         let size = self.roll(6) + 1;
         let eager = self.roll(2) == 0;
         let mut blocked: BTreeSet<_> =
-            self.running.values().flat_map(|i| &i.records).map(|change| self.item_of(change)).collect();
+            self.running.values().flat_map(|i| &i.records).map(|record| self.item_of(record)).collect();
         let mut records = Vec::new();
         let mut left = Vec::new();
-        for change in std::mem::take(&mut self.queue) {
-            let item = self.item_of(&change);
+        for record in std::mem::take(&mut self.queue) {
+            let item = self.item_of(&record);
             if records.len() < size && !blocked.contains(&item) && (eager || self.roll(2) == 0) {
-                records.push(change);
+                records.push(record);
             } else {
                 blocked.insert(item);
-                left.push(change);
+                left.push(record);
             }
         }
         self.queue = left;
@@ -251,10 +252,10 @@ impl World<'_> {
         }
         let id = self.invocations;
         self.invocations += 1;
-        let (fanout, calls, changes) = (self.fanout.clone(), Arc::clone(&self.calls), records.clone());
+        let (fanout, calls, batch) = (self.fanout.clone(), Arc::clone(&self.calls), records.clone());
         let future = Box::pin(async move {
             let table = SimTable { calls: Arc::clone(&calls), invocation: id };
-            fanout.run(&table, &SimRetryPolicy(calls), &id.to_string(), &changes).await
+            fanout.run(&table, &SimRetryPolicy(calls), &id.to_string(), &batch).await
         });
         self.running.insert(id, Invocation { future, records });
         self.poll(id);
@@ -271,7 +272,7 @@ impl World<'_> {
         let mut context = Context::from_waker(Waker::noop());
         if let Poll::Ready(report) = invocation.future.as_mut().poll(&mut context) {
             let records = self.running.remove(&id).unwrap().records;
-            // The lowest failed record is the checkpoint: everything from there comes again.
+            // The lowest failed record is the checkpoint. Everything from there on is delivered again.
             let checkpoint = records.iter().position(|r| report.failed.contains(&r.sequence)).unwrap_or(records.len());
             self.history.extend_from_slice(&records[..checkpoint]);
             self.requeue(&records[checkpoint..]);
@@ -299,7 +300,7 @@ impl World<'_> {
         self.requeue(&invocation.records);
     }
 
-    /// Delivers records again that were done long ago: a few in a row, or a single one.
+    /// Delivers records again that were handled long ago: a few in a row, or one.
     fn redeliver(&mut self) {
         self.late_left -= 1;
         let from = self.roll(self.history.len());
@@ -308,7 +309,7 @@ impl World<'_> {
         self.requeue(&records);
     }
 
-    /// The nodes that must be seen below `top` at every moment, where there is a reader.
+    /// The nodes that a reader must see below `top` at every moment. There are none in profiles without a reader.
     fn watched(&self) -> BTreeSet<String> {
         if self.profile.writers != Writers::Readers {
             return BTreeSet::new();
@@ -342,7 +343,8 @@ impl World<'_> {
     }
 }
 
-/// The event source's filter, said once more.
+/// True if the event source's filter lets records of this sort key through. It is written here again, independently of the
+/// product.
 pub(super) fn passes_filter(sk: &str) -> bool {
     let digits = |rest: &str, from: u8| rest.bytes().next().is_some_and(|b| (from..=b'9').contains(&b));
     matches!(sk, "NODE" | "LINEAGE" | "CASCADE")

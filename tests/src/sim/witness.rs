@@ -1,15 +1,15 @@
-//! Sees every change of a base record, in order, and says which the stream had no right to make: what the oracle can't
-//! know, since it sees the end alone.
+//! A witness sees every change of a base record, in order, and reports the changes that the handler had no reason to make. The
+//! oracle can't know them, because it sees only the end.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use sapwood_core::model::{AttributeValue, Item};
 use sapwood_core::plan::StreamRecord;
 
-/// Who made a change.
+/// Who made a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Actor {
-    /// Another client, or what was there before.
+    /// Another client, or the first tree of the run.
     Client,
     /// A request to the API.
     Api,
@@ -17,41 +17,41 @@ pub(super) enum Actor {
     Handler,
 }
 
-/// A mark, as a base record carries it: the operation, its mode, and whether revisions go.
+/// A mark of a base record: the operation, its mode, and true if revisions are deleted as well.
 type Mark = (String, String, bool);
 
 #[derive(Clone, Debug)]
 struct Node {
     item: Item,
-    /// The marks that its parent has had since this record last changed in a way that shows: the operations that may
-    /// release it.
+    /// The marks that the node's parent has had since this record last changed in a way that shows. Each is a reason to act on
+    /// the node.
     reasons: BTreeSet<Mark>,
 }
 
-/// A node that is gone, as it was last.
+/// A deleted node, as it was last.
 #[derive(Clone, Debug)]
-struct Gone {
+struct Deleted {
     parent: Option<String>,
     mark: Option<Mark>,
 }
 
-/// What has been seen.
+/// A witness, with what it has seen.
 pub(super) struct Witness {
-    /// Whether nobody but the API writes.
+    /// True if only the API writes.
     strict: bool,
     nodes: BTreeMap<String, Node>,
-    gone: BTreeMap<String, Gone>,
-    /// Every mark there has been.
+    deleted: BTreeMap<String, Deleted>,
+    /// Every mark so far.
     marks: BTreeSet<Mark>,
-    /// Nodes that were created again.
+    /// The nodes that were created again.
     again: BTreeSet<String>,
-    /// For each operation that deletes a subtree: its node, and those that were below it all the time.
+    /// For each operation that deletes a subtree: its node, and the nodes that were below that node all the time.
     below: BTreeMap<String, (String, BTreeSet<String>)>,
-    /// The children that a node's rows showed when its lineage said that it leaves.
+    /// The children that a node's rows showed when its lineage said that the node is being deleted.
     shown: BTreeMap<String, BTreeSet<String>>,
-    /// The rows of children: parent and child.
+    /// The ancestor rows at depth 1: parent and child.
     rows: BTreeSet<(String, String)>,
-    /// Revisions, by whether they may go, and whether they were there when their node was marked.
+    /// For each revision: true if it may be deleted, and true if it existed when its node was marked.
     revisions: BTreeMap<(String, String), (bool, bool)>,
 }
 
@@ -68,15 +68,15 @@ fn mark(item: &Item, name: &str) -> Option<Mark> {
     Some((text(&map, "operation")?, text(&map, "mode")?, map.get("revisions") == Some(&AttributeValue::Bool(true))))
 }
 
-/// Whether one record passes for the other: one that the API has written is known by its revision number and by where it is,
-/// so that another client's change of its own attributes doesn't show.
+/// True if the handler can't tell two base records apart. It knows a record that the API has written by a few attributes, so
+/// another client's change of other attributes doesn't show.
 fn is_same(old: &Item, new: &Item) -> bool {
     let shown = ["parent", "segment", "_under", "_deleting", "_touched", "_rev", "_created_at", "_updated_at"];
     old.contains_key("_rev") && shown.iter().all(|name| old.get(*name) == new.get(*name))
 }
 
 impl Node {
-    /// Its parent; a record that can't be understood has none.
+    /// The node's parent. A record that can't be understood has none.
     fn parent(&self) -> Option<String> {
         let is_odd = |name: &str| self.item.contains_key(name) && text(&self.item, name).is_none();
         text(&self.item, "parent").filter(|_| !is_odd("segment"))
@@ -96,7 +96,7 @@ impl Witness {
         Self {
             strict,
             nodes: BTreeMap::new(),
-            gone: BTreeMap::new(),
+            deleted: BTreeMap::new(),
             marks: BTreeSet::new(),
             again: BTreeSet::new(),
             below: BTreeMap::new(),
@@ -106,32 +106,32 @@ impl Witness {
         }
     }
 
-    /// A change, and who made it.
-    pub(super) fn see(&mut self, change: &StreamRecord, actor: Actor) -> Result<(), String> {
-        let (pk, sk) = (change.key.pk.as_str(), change.key.sk.as_str());
+    /// Sees a change that this actor made.
+    pub(super) fn see(&mut self, record: &StreamRecord, actor: Actor) -> Result<(), String> {
+        let (pk, sk) = (record.key.pk.as_str(), record.key.sk.as_str());
         if let Some(child) = sk.strip_prefix("NODE#0001#") {
             let row = (pk.to_owned(), child.to_owned());
-            if change.new.is_some() {
+            if record.new.is_some() {
                 self.rows.insert(row)
             } else {
                 self.rows.remove(&row)
             };
         } else if sk == "LINEAGE" {
-            let said = |item: &Option<Item>| item.as_ref().and_then(|item| mark(item, "deleting"));
-            if said(&change.new).is_some() && said(&change.old) != said(&change.new) {
+            let mark = |item: &Option<Item>| item.as_ref().and_then(|item| mark(item, "deleting"));
+            if mark(&record.new).is_some() && mark(&record.old) != mark(&record.new) {
                 let shown = self.rows.iter().filter(|(parent, _)| parent == pk).map(|(_, child)| child.clone());
                 self.shown.insert(pk.to_owned(), shown.collect());
             }
         } else if sk == "NODE" {
-            self.check(pk, change, actor)?;
-            self.take(pk, change, actor);
+            self.check(pk, record, actor)?;
+            self.take(pk, record, actor);
             if self.strict {
                 self.check_api()?;
             }
         } else if sk.starts_with('v') && !sk.starts_with("v0_") {
             let key = (pk.to_owned(), sk.to_owned());
             let before = self.revisions.remove(&key);
-            if change.new.is_some() {
+            if record.new.is_some() {
                 self.revisions.insert(key, (false, false));
             } else if actor == Actor::Handler && before.is_none_or(|(may_go, _)| !may_go) {
                 return Err(format!("revision {sk} of {pk} was deleted without being asked for"));
@@ -141,17 +141,19 @@ impl Witness {
         Ok(())
     }
 
-    /// Whether the handler may do this.
-    fn check(&self, id: &str, change: &StreamRecord, actor: Actor) -> Result<(), String> {
+    /// Checks that the handler may make a record.
+    fn check(&self, id: &str, record: &StreamRecord, actor: Actor) -> Result<(), String> {
         if actor != Actor::Handler {
             return Ok(());
         }
         let Some(old) = self.nodes.get(id) else { return Err(format!("the handler made {id}")) };
-        let Some(new) = &change.new else {
-            let Some((operation, _, revisions)) = old.mark() else { return Err(format!("{id} was deleted unmarked")) };
+        let Some(new) = &record.new else {
+            let Some((operation, _, revisions)) = old.mark() else {
+                return Err(format!("{id} was deleted without a mark"));
+            };
             let mut kept = self.revisions.iter().filter(|((pk, _), (_, marked))| pk == id && *marked);
             return match kept.next() {
-                Some(((_, sk), _)) if revisions => Err(format!("{id} went before its revision {sk}, by {operation}")),
+                Some(((_, sk), _)) if revisions => Err(format!("{operation} deleted {id} before its revision {sk}")),
                 _ => Ok(()),
             };
         };
@@ -169,22 +171,22 @@ impl Witness {
         if marked != old.mark() {
             let because = marked.as_ref().is_some_and(|mark| mark.1 == "delete" && old.reasons.contains(mark));
             if !because {
-                return Err(format!("{id} was marked {marked:?}, for no reason: {:?}", old.reasons));
+                return Err(format!("{id} was marked {marked:?} without a reason: {:?}", old.reasons));
             }
         }
         let parent = Node { item: new.clone(), reasons: BTreeSet::new() }.parent();
-        if parent != old.parent() { self.check_release(id, old, parent) } else { Ok(()) }
+        if parent != old.parent() { self.check_child_action(id, old, parent) } else { Ok(()) }
     }
 
-    /// Whether a child may have been given to this parent.
-    fn check_release(&self, id: &str, old: &Node, parent: Option<String>) -> Result<(), String> {
+    /// Checks that the handler may make a child a root, or give it this parent.
+    fn check_child_action(&self, id: &str, old: &Node, parent: Option<String>) -> Result<(), String> {
         let by = |mode: &str| old.reasons.iter().any(|(_, m, _)| m == mode);
         let from = old.parent().unwrap_or_default();
         let heirs = self.heirs(&from);
         match parent {
             None if by("detach") => Ok(()),
             None if by("adopt") => {
-                // A root, because there is nobody to adopt it, or that would make a cycle.
+                // The child becomes a root if there is no heir, or if the adoption would make a cycle.
                 let there = heirs.iter().find(|heir| self.nodes.contains_key(*heir));
                 match there.filter(|heir| {
                     self.strict
@@ -197,28 +199,28 @@ impl Witness {
                 }
             }
             Some(parent) if by("adopt") => {
-                let waits = self.nodes.contains_key(&parent) || self.nodes.contains_key(&from);
-                // Where other clients move nodes that are being deleted, what a tombstone says can be old.
-                if (heirs.contains(&parent) && waits) || !self.strict {
+                let exists = self.nodes.contains_key(&parent) || self.nodes.contains_key(&from);
+                // If other clients move nodes that are being deleted, a tombstone can name an old heir.
+                if (heirs.contains(&parent) && exists) || !self.strict {
                     Ok(())
                 } else {
                     Err(format!("{parent} adopted {id}"))
                 }
             }
-            parent => Err(format!("{id} was put under {parent:?}, for no reason: {:?}", old.reasons)),
+            parent => Err(format!("{id} was put under {parent:?} without a reason: {:?}", old.reasons)),
         }
     }
 
-    /// Those who may adopt a child of this node: its parent; where that is gone as well, the parent's. One that has been
-    /// created anew counts for what it was before as well.
+    /// Returns the nodes that may adopt a child of this node: its parent, and, if that was deleted as well, the parent's parent.
+    /// A node that was created again counts with its former parent, too.
     fn heirs(&self, node: &str) -> Vec<String> {
         let mut heirs: Vec<String> = Vec::new();
         let mut next = vec![node.to_owned()];
         while let Some(at) = next.pop() {
-            let was = self.gone.get(&at).and_then(|gone| gone.parent.clone());
+            let was = self.deleted.get(&at).and_then(|deleted| deleted.parent.clone());
             let is = self.nodes.get(&at).and_then(Node::parent);
             for heir in is.into_iter().chain(was).filter(|heir| !heirs.contains(heir)).collect::<Vec<_>>() {
-                if self.gone.contains_key(&heir) {
+                if self.deleted.contains_key(&heir) {
                     next.push(heir.clone());
                 }
                 heirs.push(heir);
@@ -227,46 +229,46 @@ impl Witness {
         heirs
     }
 
-    /// A node's parent, or what it was last.
+    /// Returns a node's parent. A deleted node has its last one.
     fn parent_of(&self, id: &str) -> Option<String> {
         match self.nodes.get(id) {
             Some(node) => node.parent(),
-            None => self.gone.get(id).and_then(|gone| gone.parent.clone()),
+            None => self.deleted.get(id).and_then(|deleted| deleted.parent.clone()),
         }
     }
 
-    /// The nodes above, those that are gone included.
-    fn way(&self, id: &str) -> Vec<String> {
-        let mut way: Vec<String> = Vec::new();
+    /// Returns a node's ancestor path, deleted nodes included.
+    fn path(&self, id: &str) -> Vec<String> {
+        let mut path: Vec<String> = Vec::new();
         let mut next = self.parent_of(id);
         while let Some(at) = next
-            && !way.contains(&at)
+            && !path.contains(&at)
         {
             next = self.parent_of(&at);
-            way.push(at);
+            path.push(at);
         }
-        way
+        path
     }
 
     fn is_below(&self, id: &str, above: &str) -> bool {
-        id == above || self.way(id).iter().any(|at| at == above)
+        id == above || self.path(id).iter().any(|at| at == above)
     }
 
-    fn take(&mut self, id: &str, change: &StreamRecord, actor: Actor) {
+    fn take(&mut self, id: &str, record: &StreamRecord, actor: Actor) {
         let old = self.nodes.get(id).cloned();
-        match &change.new {
+        match &record.new {
             Some(item) => {
                 let same = old.as_ref().filter(|old| is_same(&old.item, item));
                 let reasons = same.map(|old| old.reasons.clone()).unwrap_or_default();
                 self.nodes.insert(id.to_owned(), Node { item: item.clone(), reasons });
-                if self.gone.contains_key(id) {
+                if self.deleted.contains_key(id) {
                     self.again.insert(id.to_owned());
                 }
             }
             None => {
                 let last = self.nodes.remove(id);
                 let (parent, mark) = last.map_or((None, None), |node| (node.parent(), node.mark()));
-                self.gone.insert(id.to_owned(), Gone { parent, mark });
+                self.deleted.insert(id.to_owned(), Deleted { parent, mark });
             }
         }
         let before = old.as_ref().and_then(Node::mark);
@@ -277,19 +279,20 @@ impl Witness {
                 self.revisions.iter_mut().filter(|((pk, _), _)| pk == id).for_each(|(_, seen)| seen.1 = true);
             }
             if actor == Actor::Api && mark.1 == "delete" {
-                // Those above whom somebody is missing are orphans, and not below it.
-                let is_whole = |way: &[String]| {
-                    way.iter()
+                // A node is below only if every node between exists. Otherwise it is an orphan, or below one.
+                let is_whole = |path: &[String]| {
+                    path.iter()
                         .position(|at| at == id)
-                        .is_some_and(|at| way[..at].iter().all(|at| self.nodes.contains_key(at)))
+                        .is_some_and(|at| path[..at].iter().all(|at| self.nodes.contains_key(at)))
                 };
-                let below = self.nodes.keys().filter(|other| *other != id && is_whole(&self.way(other)));
+                let below = self.nodes.keys().filter(|other| *other != id && is_whole(&self.path(other)));
                 self.below.insert(mark.0, (id.to_owned(), below.cloned().collect()));
             }
         }
-        // Whoever is there anew, or isn't removed after all, or was deleted by another client, takes those below with it.
-        let returned = change.new.is_some() && (old.is_none() || (before.is_some() && marked.is_none()));
-        let deleted = change.new.is_none() && actor != Actor::Handler;
+        // A node that is created again, or loses its mark, or is deleted by another client, takes the nodes below it out of
+        // account.
+        let returned = record.new.is_some() && (old.is_none() || (before.is_some() && marked.is_none()));
+        let deleted = record.new.is_none() && actor != Actor::Handler;
         if actor == Actor::Client {
             for shown in self.shown.values_mut() {
                 shown.remove(id);
@@ -301,7 +304,7 @@ impl Witness {
         if returned || deleted {
             self.below.retain(|_, (node, _)| node != id);
         }
-        // An orphan of another client's, which the node's rows didn't show in time, waits for its parent.
+        // An orphan that another client wrote, and that the node's rows didn't show in time, waits for its parent.
         let waits: Vec<String> = self.nodes.keys().filter(|id| self.waits(id)).cloned().collect();
         self.forget(|witness, member| waits.iter().any(|orphan| witness.is_below(member, orphan)));
         let nodes: BTreeMap<String, String> =
@@ -328,7 +331,7 @@ impl Witness {
         node.mark().is_none() && !self.nodes.contains_key(&parent) && !node.is_under(&parent) && !shown
     }
 
-    /// Adds what each node's parent says now to what may release the node.
+    /// Adds the present mark of each node's parent to the reasons to act on the node.
     fn add_reasons(&mut self) {
         let ids: Vec<String> = self.nodes.keys().cloned().collect();
         for id in ids {
@@ -339,8 +342,8 @@ impl Witness {
                 None if !node.is_under(&parent) => BTreeSet::new(),
                 None if !self.strict => self.marks.clone(),
                 None => {
-                    let gone = std::iter::once(parent.clone()).chain(self.heirs(&parent));
-                    gone.filter_map(|id| self.gone.get(&id)).filter_map(|gone| gone.mark.clone()).collect()
+                    let above = std::iter::once(parent.clone()).chain(self.heirs(&parent));
+                    above.filter_map(|id| self.deleted.get(&id)).filter_map(|deleted| deleted.mark.clone()).collect()
                 }
             };
             self.nodes.get_mut(&id).unwrap().reasons.extend(reasons);
@@ -350,7 +353,7 @@ impl Witness {
         }
     }
 
-    /// What the API never does.
+    /// Checks what holds if only the API writes: no node is in a cycle, and `_under` names the parent.
     fn check_api(&self) -> Result<(), String> {
         for (id, node) in &self.nodes {
             if node.parent() != text(&node.item, "_under") {
@@ -367,12 +370,14 @@ impl Witness {
         Ok(())
     }
 
-    /// What is wrong at the end.
+    /// Returns what is wrong at the end.
     pub(super) fn at_rest(&self) -> Vec<String> {
         let mut wrong = Vec::new();
         for (operation, (node, members)) in &self.below {
             let left = members.iter().filter(|member| self.nodes.contains_key(*member));
-            wrong.extend(left.map(|left| format!("{left} was below {node} all the time and outlives {operation}")));
+            wrong.extend(
+                left.map(|left| format!("{left} was below {node} all the time, and {operation} didn't delete it")),
+            );
         }
         for (id, node) in &self.nodes {
             let parent = node.parent();

@@ -1,4 +1,4 @@
-//! What users write in a run.
+//! What clients write in a run.
 
 use std::collections::VecDeque;
 
@@ -15,14 +15,14 @@ use crate::memory::Memory;
 /// One base write.
 #[derive(Clone, Debug)]
 pub(super) enum BaseWrite {
-    /// Put a node, in the place of whatever is there.
+    /// Puts a node in the place of whatever is there.
     Put {
         id: String,
         parent: Option<AttributeValue>,
         segment: Option<AttributeValue>,
         name: u32,
     },
-    /// Change one attribute of a node that is there.
+    /// Sets or removes one attribute of a node, if the node exists.
     Set {
         id: String,
         attribute: &'static str,
@@ -31,12 +31,12 @@ pub(super) enum BaseWrite {
     Delete {
         id: String,
     },
-    /// A node as the API would have written it.
+    /// Puts a node as the API would have written it.
     Make {
         id: String,
         parent: Option<String>,
     },
-    /// A request to the API, which is no single write.
+    /// Sends a request to the API, which takes several calls.
     Ask(Asked),
     Revise {
         id: String,
@@ -87,7 +87,7 @@ impl BaseWrite {
                 }
                 memory.write(&key, Some(item));
             }
-            Self::Ask(_) => unreachable!("a request is no single write"),
+            Self::Ask(_) => unreachable!("a request isn't a single write"),
             Self::Delete { id } => memory.write(&key(id, "NODE".to_owned()), None),
             Self::Revise { id, version, topic, text } => {
                 let key = key(id, revision(*version, topic));
@@ -104,7 +104,7 @@ fn revision(version: u32, topic: &str) -> String {
     if version < 1000 { format!("v{version:03}_{topic}") } else { format!("va{version}_{topic}") }
 }
 
-/// What is written in a run: first what has settled before it begins, then the rest.
+/// The writes of a run. The table settles after the first ones; the rest comes with faults.
 pub(super) struct Script {
     pub(super) settled: Vec<BaseWrite>,
     pub(super) rest: VecDeque<BaseWrite>,
@@ -125,7 +125,7 @@ pub(super) fn script(rng: &mut SmallRng, writers: Writers, writes_max: usize) ->
         Writers::Adoptions => adoptions(rng, writes_max),
         Writers::Returns => returns(rng, writes_max),
         Writers::Any | Writers::Nodes | Writers::Moves => {
-            // Segments so long that two fit a key and three don't.
+            // Long segments: two fit a key, and three don't.
             let long = rng.random_ratio(1, 10);
             let settled = if rng.random_bool(0.6) { tree(rng, ids) } else { Vec::new() };
             let writes = rng.random_range(2..=writes_max.max(2));
@@ -136,7 +136,7 @@ pub(super) fn script(rng: &mut SmallRng, writers: Writers, writes_max: usize) ->
     }
 }
 
-/// A tree of these ids, parents first.
+/// Draws a tree of these ids, parents first.
 fn tree(rng: &mut SmallRng, ids: &[&str]) -> Vec<BaseWrite> {
     let mut writes = Vec::new();
     for (position, id) in ids.iter().enumerate() {
@@ -183,7 +183,7 @@ fn revise(rng: &mut SmallRng, ids: &[&str], topics: &[&'static str], text: u32) 
     }
 }
 
-/// Revisions put, amended and deleted, of few topics, so that they meet.
+/// Puts, amends and deletes revisions of few topics, so that the writes meet.
 fn revisions(rng: &mut SmallRng, writes_max: usize) -> Script {
     let topics = &TOPICS[..rng.random_range(1..=TOPICS.len())];
     let ids = &IDS[..1];
@@ -197,7 +197,7 @@ fn revisions(rng: &mut SmallRng, writes_max: usize) -> Script {
     Script { settled, rest }
 }
 
-/// `p` goes from `x` to `y` and back, while `c` below it is written.
+/// Moves `p` from `x` to `y` and back, while `c` below it is written.
 fn flips(rng: &mut SmallRng, writes_max: usize) -> Script {
     let put = |id: &str, parent: Option<&str>| BaseWrite::Put {
         id: id.to_owned(),
@@ -224,7 +224,8 @@ fn flips(rng: &mut SmallRng, writes_max: usize) -> Script {
     Script { settled, rest }
 }
 
-/// Mostly a node's id, also one that never comes, none, an empty one, one of a wrong type.
+/// Draws a parent attribute: mostly a node's id, and sometimes none, an id that is never created, an empty one, or one of a wrong
+/// type.
 fn parent(rng: &mut SmallRng, ids: &[&str]) -> Option<AttributeValue> {
     match rng.random_range(0..30) {
         0..=3 => None,
@@ -246,7 +247,7 @@ fn segment(rng: &mut SmallRng, long: bool) -> Option<AttributeValue> {
     }
 }
 
-/// The root `top`, some parents below it that stay, and subtrees below them that are moved about.
+/// Makes the root `top`, parents below it that don't move, and subtrees below these that do.
 fn readers(rng: &mut SmallRng, writes_max: usize) -> Script {
     let put = |id: &str, parent: Option<&str>| BaseWrite::Put {
         id: id.to_owned(),
@@ -271,7 +272,7 @@ fn readers(rng: &mut SmallRng, writes_max: usize) -> Script {
     Script { settled, rest }
 }
 
-/// A tree with some revisions, and requests on it; with `mixed`, other clients write as well, from the beginning.
+/// Makes a tree with revisions, and requests on it. With `mixed` other clients write the tree and change it as well.
 fn deletions(rng: &mut SmallRng, writes_max: usize, mixed: bool) -> Script {
     let ids = &IDS[..rng.random_range(3..=IDS.len())];
     let mut settled = tree(rng, ids);
@@ -295,7 +296,7 @@ fn deletions(rng: &mut SmallRng, writes_max: usize, mixed: bool) -> Script {
     Script { rest: rest.collect(), settled }
 }
 
-/// `n` below `p` is removed, its children go to `p`, and `p` goes below them.
+/// Deletes `n` below `p` so that `p` adopts its children, and moves `p` below them.
 fn adoptions(rng: &mut SmallRng, writes_max: usize) -> Script {
     let make =
         |id: &str, parent: Option<&str>| BaseWrite::Make { id: id.to_owned(), parent: parent.map(str::to_owned) };
@@ -314,7 +315,7 @@ fn adoptions(rng: &mut SmallRng, writes_max: usize) -> Script {
     Script { settled, rest: rest.into_iter().map(BaseWrite::Ask).collect() }
 }
 
-/// `a` and `b` below it are removed with their revisions, while another client writes them, or takes the deletion back.
+/// Deletes `a`, and `b` below it, with their revisions, while another client writes them or takes the marks back.
 fn returns(rng: &mut SmallRng, writes_max: usize) -> Script {
     let make =
         |id: &str, parent: Option<&str>| BaseWrite::Make { id: id.to_owned(), parent: parent.map(str::to_owned) };

@@ -6,9 +6,10 @@ use aws_sdk_dynamodb::types::AttributeValue as Sdk;
 use futures::future::join_all;
 use sapwood_tests::api::{Answered, Asked};
 use sapwood_tests::client;
-use sapwood_tests::forest::{Forest, chance, number};
+use sapwood_tests::forest::Forest;
 use sapwood_tests::oracle::Oracle;
 use sapwood_tests::running::TABLE;
+use sapwood_tests::seeds::{chance, number};
 use sapwood_tests::serving::{Serving, Way};
 use serde_json::{Value, json};
 use tokio::sync::Barrier;
@@ -44,7 +45,12 @@ impl Race {
     /// A stack; `share`: how many of so many runs this kind has.
     pub(crate) async fn start(share: u64) -> Self {
         let serving = Arc::new(Serving::start(Way::Http, &[], &[]).await);
-        Self { serving, chance: chance("RACE_SEED"), runs: number("RACE_RUNS", 50) / share, foreign_unplaced: true }
+        Self {
+            serving,
+            chance: chance("RACE_SEED"),
+            runs: number("RACE_RUNS").unwrap_or(50) / share,
+            foreign_unplaced: true,
+        }
     }
 
     /// Makes these nodes as the API leaves them, or a foreign writer: at once, since 200 runs are to be quick.

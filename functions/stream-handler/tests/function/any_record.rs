@@ -1,4 +1,4 @@
-//! Whatever a stream hands over: no record makes the handler panic, and none gets in the way of its neighbours.
+//! Records of any shape: none makes the handler panic, and none changes what becomes of its neighbours.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::TcpListener;
@@ -18,7 +18,7 @@ use sapwood_table::DynamoTable;
 use serde_json::{Value, json};
 use stream_handler::{Handler, decode};
 
-/// JSON that no [`Value`] can hold. A record has its name in the place of it until it is text.
+/// Returns JSON that no [`Value`] can hold. A record holds its name instead, until the record is printed.
 fn raw(name: &str) -> String {
     let nested = |open: &str, close: &str, depth: usize| format!("{}1{}", open.repeat(depth), close.repeat(depth));
     match name {
@@ -53,7 +53,7 @@ fn text_of(record: &Value) -> String {
     RAW.iter().fold(record.to_string(), |text, name| text.replace(&format!("\"{name}\""), &raw(name)))
 }
 
-/// Something that doesn't belong where it is.
+/// Returns JSON that doesn't belong where it is put.
 fn odd() -> impl Strategy<Value = Value> {
     let plain = select(vec![
         json!(null),
@@ -135,7 +135,7 @@ fn record(pk: &str, sk: &str, sequence: &str, name: &str, old: Option<Value>, ne
     })
 }
 
-/// A record that asks for something, of any kind that passes the filter.
+/// Returns a record that asks for work, of any kind that passes the filter.
 fn good(pk: &'static str) -> impl Strategy<Value = Value> {
     let node = |touched: Option<&str>, parent: &str| {
         let mut more = json!({
@@ -167,7 +167,7 @@ fn good(pk: &'static str) -> impl Strategy<Value = Value> {
     })
 }
 
-/// Every place in a record, as JSON pointers.
+/// Finds every place in a record, as JSON pointers.
 fn places(value: &Value, at: &str, found: &mut Vec<String>) {
     found.push(at.to_owned());
     let mut inside = |name: &str, value| places(value, &format!("{at}/{name}"), found);
@@ -178,7 +178,7 @@ fn places(value: &Value, at: &str, found: &mut Vec<String>) {
     }
 }
 
-/// Puts something odd in the place of what is there, or takes that away.
+/// Replaces what is at a place, or removes it.
 fn spoil(record: &mut Value, place: &str, with: Option<Value>) {
     let Some((parent, name)) = place.rsplit_once('/') else {
         *record = with.unwrap_or_default();
@@ -195,7 +195,7 @@ fn spoil(record: &mut Value, place: &str, with: Option<Value>) {
     }
 }
 
-/// A record with some of its pieces spoilt, and where.
+/// Returns a record with some places spoilt, and those places.
 fn spoilt(pk: &'static str) -> impl Strategy<Value = (Value, Vec<String>)> {
     (good(pk), vec((any::<Index>(), option::weighted(0.7, odd())), 1..4)).prop_map(|(mut record, faults)| {
         let mut spoilt = Vec::new();
@@ -210,7 +210,7 @@ fn spoilt(pk: &'static str) -> impl Strategy<Value = (Value, Vec<String>)> {
     })
 }
 
-/// Whether a record still says which item it is about, and where in the stream it is.
+/// True if a record still has the key of its item and its sequence number.
 fn names_its_item(spoilt: &[String]) -> bool {
     let needed = ["/dynamodb/Keys", "/dynamodb/SequenceNumber"];
     let apart = |place: &String, needed: &&str| !place.starts_with(needed) && !needed.starts_with(place.as_str());
@@ -230,10 +230,10 @@ fn sequence(record: &Value) -> String {
 }
 
 fn decoded(record: &Value) -> Option<StreamRecord> {
-    decode(&text_of(record), &Schema::default()).ok().map(|record| record.change)
+    decode(&text_of(record), &Schema::default()).ok().map(|decoded| decoded.record)
 }
 
-/// A handler whose table nobody serves: whatever asks for something fails.
+/// Returns a handler whose table nobody serves, so that every record that asks for work fails.
 fn handler() -> Handler {
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let config = SdkConfig::builder()
@@ -245,7 +245,7 @@ fn handler() -> Handler {
     Handler::new(Fanout::default(), DynamoTable::new(&config, "table", Schema::default()))
 }
 
-/// What a handler makes of these records, without time to wait for anything.
+/// Has the handler handle these records, without time to wait for anything.
 fn run(stage: &Stage, records: &[String]) -> Report {
     stage.run(&format!(r#"{{"Records":[{}]}}"#, records.join(","))).expect("an event")
 }
@@ -266,17 +266,17 @@ impl Stage {
     }
 }
 
-/// The first record of each item, in no order.
-fn firsts<'a>(changes: impl IntoIterator<Item = &'a StreamRecord>) -> BTreeSet<String> {
+/// Returns the sequence number of each item's first record.
+fn firsts<'a>(records: impl IntoIterator<Item = &'a StreamRecord>) -> BTreeSet<String> {
     let mut firsts = BTreeMap::new();
-    for change in changes {
-        firsts.entry(&change.key).or_insert(&change.sequence);
+    for record in records {
+        firsts.entry(&record.key).or_insert(&record.sequence);
     }
     firsts.into_values().cloned().collect()
 }
 
 fn cases(cases: u32) -> ProptestConfig {
-    // What once failed has a test with a name of its own.
+    // A case that once failed has a test with a name of its own, so proptest needn't keep it.
     ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
 }
 
@@ -299,10 +299,10 @@ proptest! {
 
     #[test]
     fn a_good_record_is_decoded_as_it_is(record in good("good-")) {
-        let change = decoded(&record).unwrap();
-        prop_assert_eq!(change.key, key(&record));
-        prop_assert_eq!(change.sequence, sequence(&record));
-        for (image, name) in [(change.old, "OldImage"), (change.new, "NewImage")] {
+        let read = decoded(&record).unwrap();
+        prop_assert_eq!(read.key, key(&record));
+        prop_assert_eq!(read.sequence, sequence(&record));
+        for (image, name) in [(read.old, "OldImage"), (read.new, "NewImage")] {
             let raw = record["dynamodb"].get(name);
             prop_assert_eq!(image.is_some(), raw.is_some());
             prop_assert!(image.is_none_or(|image| image.len() == raw.unwrap().as_object().unwrap().len()));
@@ -311,19 +311,19 @@ proptest! {
 
     #[test]
     fn a_record_that_names_its_item_is_handled_whatever_else_is_wrong_with_it((record, spoilt) in spoilt("odd-")) {
-        let change = decoded(&record);
+        let read = decoded(&record);
         if names_its_item(&spoilt) {
-            let change = change.ok_or_else(|| TestCaseError::fail(format!("not handled: {spoilt:?}")))?;
-            prop_assert_eq!(&change.key, &key(&record), "{:?}", spoilt);
-            prop_assert_eq!(&change.sequence, &sequence(&record));
+            let read = read.ok_or_else(|| TestCaseError::fail(format!("not handled: {spoilt:?}")))?;
+            prop_assert_eq!(&read.key, &key(&record), "{:?}", spoilt);
+            prop_assert_eq!(&read.sequence, &sequence(&record));
         }
     }
 
     #[test]
-    fn half_an_image_is_none((record, spoilt) in spoilt("odd-")) {
-        // An image is decoded whole or not at all, and the other one with it: no attribute is lost without a word.
-        if let Some(change) = decoded(&record) {
-            for (image, name) in [(&change.old, "OldImage"), (&change.new, "NewImage")] {
+    fn an_image_is_decoded_whole_or_not_at_all((record, spoilt) in spoilt("odd-")) {
+        // A record with one image that can't be decoded loses both, so that no attribute is silently lost.
+        if let Some(read) = decoded(&record) {
+            for (image, name) in [(&read.old, "OldImage"), (&read.new, "NewImage")] {
                 if let Some(image) = image {
                     let raw = record["dynamodb"][name].as_object().expect("an image");
                     prop_assert_eq!(image.len(), raw.len(), "{:?}", spoilt);
@@ -348,14 +348,14 @@ fn odd_records_change_nothing_for_their_neighbours() {
             together.insert(position.index(together.len() + 1), record);
         }
         let report = run(&stage, &together.iter().map(text_of).collect::<Vec<_>>());
-        let changes: Vec<Option<StreamRecord>> = together.iter().map(decoded).collect();
-        let unreadable = changes.iter().filter(|change| change.is_none()).count();
+        let read: Vec<Option<StreamRecord>> = together.iter().map(decoded).collect();
+        let unreadable = read.iter().filter(|record| record.is_none()).count();
         prop_assert!(report.problems.len() >= unreadable);
         let failed = set(&report.failed);
         prop_assert!(failed.is_superset(&firsts(&good)), "{:?} lacks one of {:?}", failed, firsts(&good));
-        // What fails beside them is named by the first record of its item, too.
-        prop_assert!(failed.is_subset(&firsts(changes.iter().flatten())), "{:?}", failed);
-        // Lambda takes an empty identifier for the whole batch.
+        // An odd record that fails is reported by the first record of its item, too.
+        prop_assert!(failed.is_subset(&firsts(read.iter().flatten())), "{:?}", failed);
+        // Lambda takes an empty identifier for a failure of the whole batch.
         prop_assert!(!failed.contains(""));
     });
 }
@@ -377,16 +377,16 @@ fn any_event_is_a_batch_or_an_error() {
     assert_eq!(stage.run(r#"{"Records": []}"#), Some(Report::default()));
 }
 
-/// A touch of a node, which has its rows left as they are.
+/// Returns a touch of a node, which leaves the node's rows as they are.
 fn touch() -> Value {
     let touched = |value: &str| image("a", "NODE", json!({"_touched": {"S": value}, "m": {"M": {"x": {"N": "1"}}}}));
     record("a", "NODE", "7", "MODIFY", Some(touched("1#p")), Some(touched("2#p")))
 }
 
 #[test]
-fn a_record_with_an_image_that_cannot_be_decoded_is_handled_and_is_no_touch() {
-    let change = decoded(&touch()).unwrap();
-    assert!(is_touch(change.old.as_ref(), change.new.as_ref()));
+fn a_record_whose_image_cannot_be_decoded_is_handled_and_is_no_touch() {
+    let read = decoded(&touch()).unwrap();
+    assert!(is_touch(read.old.as_ref(), read.new.as_ref()));
 
     let stage = Stage::new();
     for (place, with) in [
@@ -409,21 +409,21 @@ fn a_record_with_an_image_that_cannot_be_decoded_is_handled_and_is_no_touch() {
     ] {
         let mut record = touch();
         spoil(&mut record, place, with.clone());
-        let change = decoded(&record).unwrap_or_else(|| panic!("{place} {with:?}"));
-        assert_eq!((change.key, change.sequence), (ItemKey::new("a", "NODE"), "7".to_owned()), "{place} {with:?}");
-        assert_eq!(change.event, Event::Modify);
-        assert!(!is_touch(change.old.as_ref(), change.new.as_ref()), "{place} {with:?}");
+        let read = decoded(&record).unwrap_or_else(|| panic!("{place} {with:?}"));
+        assert_eq!((read.key, read.sequence), (ItemKey::new("a", "NODE"), "7".to_owned()), "{place} {with:?}");
+        assert_eq!(read.event, Event::Modify);
+        assert!(!is_touch(read.old.as_ref(), read.new.as_ref()), "{place} {with:?}");
         assert_eq!(run(&stage, &[text_of(&record)]).failed, ["7"], "{place} {with:?}");
     }
 }
 
 #[test]
-fn an_event_name_that_is_not_known_counts_as_a_change() {
+fn an_unknown_event_name_counts_as_a_change() {
     for name in [Some(json!("RESTORE")), Some(json!("")), Some(json!(null)), Some(json!(5)), None] {
         let mut record = touch();
         spoil(&mut record, "/eventName", name.clone());
-        let change = decoded(&record).unwrap_or_else(|| panic!("{name:?}"));
-        assert_eq!(change.event, Event::Modify, "{name:?}");
+        let read = decoded(&record).unwrap_or_else(|| panic!("{name:?}"));
+        assert_eq!(read.event, Event::Modify, "{name:?}");
     }
 }
 
@@ -440,7 +440,7 @@ fn a_record_that_names_no_item_is_a_problem_and_fails_nothing() {
         ("/dynamodb/Keys/SK", Some(json!("raw:text of half a pair"))),
         ("/dynamodb/SequenceNumber", None),
         ("/dynamodb/SequenceNumber", Some(json!(7))),
-        // Reported as failed, it would fail the whole batch.
+        // An empty sequence number, reported as failed, would fail the whole batch.
         ("/dynamodb/SequenceNumber", Some(json!(""))),
     ] {
         let mut record = touch();

@@ -1,4 +1,4 @@
-//! What the function says of its environment.
+//! The settings that the function reads from its environment.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +17,7 @@ fn a_table_name_is_enough() {
 }
 
 #[test]
-fn figures_are_written_where_there_is_a_namespace_and_a_function() {
+fn metrics_are_written_if_a_namespace_and_a_function_are_named() {
     let (table, namespace) = (("TABLE_NAME", "things"), ("METRICS_NAMESPACE", "Sapwood"));
     let function = ("AWS_LAMBDA_FUNCTION_NAME", "f");
     assert!(read(&[table, namespace, function]).unwrap().metrics.is_on());
@@ -54,7 +54,7 @@ fn every_setting_is_read() {
 }
 
 #[test]
-fn what_is_missing_or_wrong_is_named_with_what_it_should_be() {
+fn a_missing_or_wrong_variable_is_named_with_what_it_should_be() {
     let table = ("TABLE_NAME", "things");
     for (variables, said) in [
         (vec![], "TABLE_NAME isn't set; set it to the name of the table"),

@@ -1,4 +1,4 @@
-//! The binary itself, on a stand-in for Lambda's runtime API.
+//! Tests of the binary itself, on a stand-in for Lambda's runtime API.
 
 use std::time::Duration;
 
@@ -10,8 +10,8 @@ use serde_json::json;
 const BINARY: &str = env!("CARGO_BIN_EXE_stream-handler");
 
 #[tokio::test]
-async fn it_answers_events_one_after_the_other_and_lives_on() {
-    // Nobody answers there.
+async fn the_function_answers_one_event_after_another_whatever_they_are() {
+    // Nobody answers at this endpoint.
     let variables = [("TABLE_NAME", "things"), ("AWS_ENDPOINT_URL_DYNAMODB", "http://127.0.0.1:9")];
     let mut function = Function::start(BINARY, variables).await;
     let node = r#"{"eventID":"1","eventName":"INSERT","dynamodb":{"Keys":{"PK":{"S":"D"},"SK":{"S":"NODE"}},"NewImage":
@@ -19,12 +19,12 @@ async fn it_answers_events_one_after_the_other_and_lives_on() {
     let nothing_failed = Ok(json!({"batchItemFailures": []}));
     assert_eq!(function.invoke(r#"{"Records":[]}"#).await, nothing_failed);
     assert_eq!(function.invoke(r#"{"Records":[{"nonsense":true},17]}"#).await, nothing_failed);
-    // No table answers, so this one is to be delivered again.
+    // No table answers, so this record has to be delivered again.
     let event = format!(r#"{{"Records":[{node}]}}"#);
     let answer = function.invoke_within(Duration::from_millis(1_500), &event).await;
     assert_eq!(answer, Ok(json!({"batchItemFailures": [{"itemIdentifier": "111"}]})));
     let error = function.invoke(r#"{"no":"stream event"}"#).await.unwrap_err();
-    assert!(error["errorMessage"].as_str().unwrap().contains("no event of DynamoDB Streams"), "{error}");
+    assert!(error["errorMessage"].as_str().unwrap().contains("isn't an event of DynamoDB Streams"), "{error}");
     assert_eq!(function.invoke(r#"{"Records":[]}"#).await, nothing_failed);
 
     let log = function.log();
@@ -38,7 +38,7 @@ async fn it_answers_events_one_after_the_other_and_lives_on() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_has_time_where_the_deadline_is_cargo_lambdas() {
+async fn an_event_with_the_deadline_of_cargo_lambda_is_handled() {
     let stack = Running::start(&[]).await;
     let mut function = Function::start(BINARY, pairs(&environment("StreamHandler", &stack.url()))).await;
     let event = include_str!("../../../../tests/events/insert.json");
@@ -47,7 +47,7 @@ async fn it_has_time_where_the_deadline_is_cargo_lambdas() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_endpoint_is_trusted_whose_root_the_system_trusts_and_no_other() {
+async fn the_function_trusts_an_endpoint_whose_root_the_system_trusts_and_no_other() {
     let stack = Running::start(&[]).await;
     let https = Https::start(stack.address()).await;
     let event = include_str!("../../../../tests/events/insert.json");
@@ -55,7 +55,7 @@ async fn an_endpoint_is_trusted_whose_root_the_system_trusts_and_no_other() {
     let mut stranger = Function::start(BINARY, pairs(&variables)).await;
     let answer = stranger.invoke_within(Duration::from_millis(1_500), event).await.unwrap();
     assert_ne!(answer["batchItemFailures"], json!([]));
-    // Where the system's roots are; Amazon's aren't among them.
+    // The variable says where the system's roots are. Amazon's aren't among them.
     variables.insert("SSL_CERT_FILE".to_owned(), https.root().to_str().unwrap().to_owned());
     let mut function = Function::start(BINARY, pairs(&variables)).await;
     assert_eq!(function.invoke(event).await, Ok(json!({"batchItemFailures": []})));
@@ -63,7 +63,7 @@ async fn an_endpoint_is_trusted_whose_root_the_system_trusts_and_no_other() {
 }
 
 #[tokio::test]
-async fn with_settings_that_are_missing_or_wrong_it_ends_and_says_what_to_set() {
+async fn with_a_missing_or_wrong_setting_the_function_ends_and_says_what_to_set() {
     let table = ("TABLE_NAME", "things");
     for (variables, said) in [
         (vec![], "TABLE_NAME isn't set; set it to the name of the table"),
@@ -73,13 +73,13 @@ async fn with_settings_that_are_missing_or_wrong_it_ends_and_says_what_to_set() 
         assert!(!function.ended().await.success());
         let log = function.log();
         assert!(!function.has_asked() && log.contains(said), "{log}");
-        // One line, which Lambda takes for an error.
+        // The log is one line, which Lambda takes for an error.
         let line: serde_json::Value = serde_json::from_str(&log).unwrap();
         assert!(line["level"] == "ERROR" && line["timestamp"].is_string(), "{log}");
     }
 }
 
-/// What it wrote about a batch of one record that nobody can read.
+/// Returns what the function writes about a batch of one record that can't be understood.
 async fn log_of(variables: &[(&str, &str)]) -> String {
     let variables = [&[("TABLE_NAME", "things")], variables].concat();
     let mut function = Function::start(BINARY, variables).await;
@@ -88,11 +88,11 @@ async fn log_of(variables: &[(&str, &str)]) -> String {
 }
 
 #[tokio::test]
-async fn with_a_namespace_each_batch_is_a_bare_line_of_figures_as_well() {
+async fn with_a_namespace_the_function_writes_a_line_of_metrics_for_each_batch() {
     let log = log_of(&[("METRICS_NAMESPACE", "Trees")]).await;
     let lines: Vec<serde_json::Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let figures: Vec<_> = lines.iter().filter(|line| line.get("_aws").is_some()).collect();
-    let [line] = figures[..] else { panic!("{log}") };
+    let metrics: Vec<_> = lines.iter().filter(|line| line.get("_aws").is_some()).collect();
+    let [line] = metrics[..] else { panic!("{log}") };
     assert_eq!(line["_aws"]["CloudWatchMetrics"][0]["Namespace"], "Trees");
     assert_eq!(line["FunctionName"], "function");
     assert_eq!((&line["Records"], &line["BadRecords"]), (&1.into(), &1.into()));
@@ -100,7 +100,7 @@ async fn with_a_namespace_each_batch_is_a_bare_line_of_figures_as_well() {
 }
 
 #[tokio::test]
-async fn without_a_namespace_there_are_no_figures() {
+async fn without_a_namespace_the_function_writes_no_metrics() {
     for variables in [&[][..], &[("METRICS_NAMESPACE", "")]] {
         let log = log_of(variables).await;
         assert!(log.contains("\"batch\"") && !log.contains("_aws"), "{log}");
@@ -108,7 +108,7 @@ async fn without_a_namespace_there_are_no_figures() {
 }
 
 #[tokio::test]
-async fn it_lives_on_when_nobody_reads_what_it_writes() {
+async fn the_function_goes_on_when_nobody_reads_what_it_writes() {
     let variables = [("TABLE_NAME", "things"), ("METRICS_NAMESPACE", "Trees")];
     let mut function = Function::start_unheard(BINARY, variables).await;
     for event in [r#"{"Records":[17]}"#, r#"{"Records":[]}"#] {

@@ -1,4 +1,5 @@
-//! `sapwood dev --demo`: a folder tree and an audit log, before and after. Every line is read back from the table.
+//! `sapwood dev --demo`: a folder tree and an audit log, before and after each change. Every row that it prints was read from
+//! the table.
 
 use std::io::Write;
 
@@ -9,7 +10,7 @@ use sapwood_table::{Condition, DynamoTable, Query, ReadOptions, Table};
 
 use super::error::DevError;
 
-/// The tree of the seed `hierarchy-path-and-replication`: id, parent, name.
+/// The tree of the seed `hierarchy-path-and-replication`: the id, parent and name of each folder.
 const FOLDERS: [(&str, Option<&str>, &str); 15] = [
     ("C", None, "Drive C"),
     ("I", Some("C"), "Folder I"),
@@ -34,7 +35,7 @@ const NAME: &str = "name";
 /// Runs the demo to its end.
 pub(super) async fn run(table: &DynamoTable, mapping: &Mapping) -> Result<(), DevError> {
     let demo = Demo { table, mapping, schema: Schema::default() };
-    demo.tell().await
+    demo.run().await
 }
 
 struct Demo<'a> {
@@ -44,7 +45,7 @@ struct Demo<'a> {
 }
 
 impl Demo<'_> {
-    async fn tell(&self) -> Result<(), DevError> {
+    async fn run(&self) -> Result<(), DevError> {
         print("Sapwood: base records in, derived rows right.\n")?;
         print("1. Fifteen plain base records are written, as any client would: an id, a parent, a name.")?;
         for (id, parent, name) in FOLDERS {
@@ -52,7 +53,7 @@ impl Demo<'_> {
         }
         self.mapping.settled().await?;
         self.show(
-            "The collection of D: its base record, and a row for each folder below it, by depth and by path",
+            "The partition of D: its base record, and a row for each folder below it, by depth and by path",
             "D",
             Part::All,
         )
@@ -92,7 +93,7 @@ impl Demo<'_> {
         print(
             "\nThat was the real stream handler, on an embedded DynamoDB. Try next:\n\
              \n  cargo run -- dev                run it, and write to it with the aws CLI, boto3 or any SDK\n  \
-             cargo run -- dev --data DIR     the same, and keep the data\n  \
+             cargo run -- dev --data DIR     run it and keep the data\n  \
              cargo test --workspace          see it hold under crashes, duplicates and concurrent moves\n",
         )
     }
@@ -127,7 +128,7 @@ impl Demo<'_> {
         Item::from([(names.partition_key.clone(), text(&key.pk)), (names.sort_key.clone(), text(&key.sk))])
     }
 
-    /// Prints what a Query finds.
+    /// Prints the items that a Query finds.
     async fn show(&self, title: &str, pk: &str, part: Part) -> Result<(), DevError> {
         let mut query = Query {
             pk: pk.to_owned(),
@@ -170,7 +171,7 @@ impl Demo<'_> {
     }
 }
 
-/// Which part of a collection.
+/// A part of a node's partition.
 #[derive(Clone, Copy)]
 enum Part {
     All,

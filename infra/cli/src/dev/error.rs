@@ -1,4 +1,4 @@
-//! Why `sapwood dev` can't go on.
+//! Errors of `sapwood dev`.
 
 use std::io;
 use std::net::SocketAddr;
@@ -10,16 +10,16 @@ use sapwood_local::mapping::{MappingError, Stopped};
 use sapwood_local::template::TemplateError;
 use stream_handler::ConfigError;
 
-/// Why `sapwood dev` can't go on. The text says what to do.
+/// Why `sapwood dev` can't continue. The message says what to do.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum DevError {
-    /// The engine doesn't start or stop.
+    /// The engine didn't start or stop.
     #[error(transparent)]
     Engine(#[from] EngineError),
-    /// The table isn't as it should be.
+    /// The table can't be created or used.
     #[error(transparent)]
     Table(#[from] TableError),
-    /// The mapping doesn't start, or failed.
+    /// The mapping didn't start, or failed.
     #[error(transparent)]
     Mapping(#[from] MappingError),
     /// The mapping has stopped.
@@ -34,26 +34,26 @@ pub(crate) enum DevError {
     /// The HTTP API can't be served.
     #[error("the HTTP API can't be served on {address}: {source}")]
     Http {
-        /// Where it was to be.
+        /// The address to serve it on.
         address: SocketAddr,
-        /// Why not.
+        /// The reason.
         source: io::Error,
     },
-    /// The data directory can't be made.
-    #[error("the directory {path} can't be made: {source}")]
+    /// The data directory can't be created.
+    #[error("the directory {path} can't be created: {source}")]
     Directory {
-        /// The directory.
+        /// The data directory.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         source: io::Error,
     },
-    /// The demo can't read or write.
-    #[error("the demo can't go on: {0}")]
+    /// The demo can't read or write the table.
+    #[error("the demo can't continue: {0}")]
     Demo(#[from] sapwood_table::TableError),
-    /// Signals can't be waited for.
+    /// The process can't wait for signals.
     #[error("can't wait for Ctrl-C: {0}")]
     Signal(io::Error),
-    /// Nothing can be printed.
+    /// The demo can't print.
     #[error("can't print: {0}")]
     Print(io::Error),
 }

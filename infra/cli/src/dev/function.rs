@@ -1,4 +1,4 @@
-//! The real handler, in process, as the mapping invokes it.
+//! The stream handler as the function that the mapping invokes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -22,7 +22,7 @@ impl HandlerFunction {
 }
 
 impl Function for HandlerFunction {
-    #[allow(clippy::disallowed_methods, reason = "this stands in for Lambda, which knows how much time is left")]
+    #[allow(clippy::disallowed_methods, reason = "this stands in for Lambda, which knows the remaining time")]
     async fn invoke(&self, event: String, deadline: Instant) -> Result<serde_json::Value, String> {
         let begun = Instant::now();
         let request_id = format!("local-{}", self.invocations.fetch_add(1, Ordering::Relaxed) + 1);

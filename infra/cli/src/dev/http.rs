@@ -1,4 +1,4 @@
-//! The HTTP API: both functions on one port, configured as the template configures each.
+//! The HTTP API: both functions on one port, each configured as in the template.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -17,20 +17,20 @@ use super::error::DevError;
 const READER: &str = "ApiReader";
 const WRITER: &str = "ApiWriter";
 
-/// What a deployment keeps in a secret. Here nobody is kept out: whoever reaches the port may read all there is. It is always the
-/// same, so that a cursor outlives a restart, as it does there.
+/// The key that signs cursors, which a deployment keeps in a secret. Here it protects nothing: whoever reaches the port can read
+/// everything. It never changes, so that cursors stay valid after a restart.
 const CURSOR_KEY: &str = "sapwood dev: no secret";
 
-/// The API, being served.
+/// The running API.
 pub(super) struct Http {
-    /// Where, as a URL.
+    /// The API's URL.
     pub(super) url: String,
     stop: oneshot::Sender<()>,
     served: JoinHandle<std::io::Result<()>>,
 }
 
 impl Http {
-    /// Serves the API of a table. These claims stand in for what an authorizer would say of every caller.
+    /// Serves the API of a table. Every caller has these claims, since there is no authorizer.
     pub(super) async fn start(
         address: SocketAddr,
         template: &Template,
@@ -67,7 +67,7 @@ impl Http {
         Ok(Self { url, stop, served })
     }
 
-    /// Ends when the requests that are under way are answered.
+    /// Stops the API when it has answered the running requests.
     pub(super) async fn stop(self) {
         let _ = self.stop.send(());
         let _ = self.served.await;

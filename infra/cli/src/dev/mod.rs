@@ -1,4 +1,4 @@
-//! `sapwood dev`: everything in one process.
+//! `sapwood dev`: DynamoDB, its stream, the stream handler and the HTTP API in one process.
 
 mod demo;
 mod error;
@@ -25,43 +25,43 @@ use function::HandlerFunction;
 use http::Http;
 use output::Output;
 
-/// The template that is deployed is the one that is run here.
+/// The template, the same one that is deployed.
 const TEMPLATE: &str = include_str!("../../../../template.yaml");
 
-/// What `sapwood dev` can be told.
+/// The options of `sapwood dev`.
 #[derive(Args)]
 pub(crate) struct Arguments {
-    /// The address to serve DynamoDB on; loopback only. Port 0 is any that is free.
+    /// Serve DynamoDB on this loopback address. Port 0 is any free port.
     #[arg(long, value_name = "ADDRESS", conflicts_with = "endpoint")]
     dynamodb: Option<SocketAddr>,
-    /// Serve the HTTP API on this address, 127.0.0.1:3000 for instance. It has no authorizer: whoever reaches it may do all.
+    /// Serve the HTTP API on this address, for example 127.0.0.1:3000. It has no authorizer: whoever reaches it can do everything.
     #[arg(long, value_name = "ADDRESS")]
     http: Option<SocketAddr>,
-    /// What an authorizer would say of every caller of the HTTP API, such as tenant=acme or sub=ada; can be repeated.
+    /// Give every caller of the HTTP API this claim, for example tenant=acme or sub=ada. Repeat it for more claims.
     #[arg(long = "claim", value_name = "NAME=VALUE", value_parser = parameter, requires = "http")]
     claims: Vec<(String, String)>,
-    /// Keep the data, and how far the stream is handled, in this directory. Without it all is in memory.
+    /// Keep the data and the position in the stream in this directory. Without it everything is in memory.
     #[arg(long, value_name = "DIRECTORY")]
     data: Option<PathBuf>,
-    /// Use a DynamoDB that runs already, Amazon's DynamoDB Local for instance, instead of the embedded one.
+    /// Use a DynamoDB that runs already, such as Amazon's DynamoDB Local, instead of the embedded one.
     #[arg(long, value_name = "URL")]
     endpoint: Option<String>,
-    /// The table; it is made if it isn't there.
+    /// The table's name. The table is created if it doesn't exist.
     #[arg(long, value_name = "NAME", default_value = "sapwood")]
     table: String,
-    /// Set a parameter of the template, such as ParallelizationFactor=10 or PathRows=off; can be repeated.
+    /// Set a parameter of the template, for example ParallelizationFactor=10 or PathRows=off. Repeat it for more parameters.
     #[arg(long = "parameter", value_name = "NAME=VALUE", value_parser = parameter)]
     parameters: Vec<(String, String)>,
-    /// Leave the stream to a handler of yours, one that runs under cargo lambda for instance: rows follow when that is invoked.
+    /// Don't run the stream handler. Rows are written when you invoke one yourself, for example under cargo lambda.
     #[arg(long, conflicts_with = "demo")]
     no_handler: bool,
-    /// Show what happens to a folder tree and an audit log, then end.
+    /// Show how rows follow the changes of a folder tree and an audit log, then exit.
     #[arg(long)]
     demo: bool,
-    /// One JSON object a line, for machines.
+    /// Print one JSON object a line.
     #[arg(long, conflicts_with = "quiet")]
     json: bool,
-    /// Output nothing but errors.
+    /// Print only errors.
     #[arg(long)]
     quiet: bool,
 }
@@ -73,15 +73,17 @@ fn parameter(text: &str) -> Result<(String, String), String> {
     }
 }
 
+/// The address of DynamoDB where none is given: DynamoDB Local's port.
 const USUAL_ADDRESS: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 8000);
+/// The address of DynamoDB in a demo: any free port.
 const ANY_ADDRESS: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 0);
 
-/// Runs until Ctrl-C, or until the demo is over.
+/// Runs until Ctrl-C, or until the demo ends.
 pub(crate) async fn run(arguments: Arguments) -> Result<(), DevError> {
     let output = Arc::new(Output::new(&arguments));
     let stack = Stack::start(&arguments, &output).await?;
     let ended = if let (true, Some(mapping)) = (arguments.demo, &stack.mapping) {
-        // Ctrl-C ends a demo too.
+        // Ctrl-C also ends a demo.
         tokio::select! {
             ended = demo::run(&stack.table, mapping) => ended,
             stopped = stop_signal() => stopped,
@@ -94,10 +96,10 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), DevError> {
     ended
 }
 
-/// What runs.
+/// The running parts.
 struct Stack {
     engine: Option<Engine>,
-    /// What reads the stream, unless that is left to others.
+    /// The event source mapping, unless `--no-handler` is set.
     mapping: Option<Mapping>,
     http: Option<Http>,
     table: DynamoTable,
@@ -127,7 +129,7 @@ impl Stack {
         let handler = Handler::new(Fanout { settings: config.settings, ..Fanout::default() }, table.clone());
         let mut settings = Settings::new(&endpoint, &stream, &template);
         settings.observer = Some(output.observer());
-        // An engine has made its directory itself.
+        // The embedded engine has created its directory already.
         if let (None, Data::Directory(path)) = (&engine, &data) {
             std::fs::create_dir_all(path).map_err(|source| DevError::Directory { path: path.clone(), source })?;
         }
@@ -159,7 +161,7 @@ impl Stack {
     }
 }
 
-/// Resolves on Ctrl-C, or when the process is asked to end.
+/// Resolves on Ctrl-C or SIGTERM.
 async fn stop_signal() -> Result<(), DevError> {
     #[cfg(unix)]
     {

@@ -1,4 +1,4 @@
-//! What `sapwood dev` prints.
+//! The output of `sapwood dev`.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -14,19 +14,22 @@ use serde_json::json;
 
 use super::{Arguments, Stack};
 
-/// Prints for people, for machines, or not at all.
+/// The format of the output.
 pub(super) enum Output {
+    /// Text for people.
     Text,
+    /// One JSON object a line.
     Json,
+    /// No output but errors.
     Quiet,
 }
 
-/// How many items of a batch a line names.
+/// The most items that a line names of a batch.
 const NAMED_MAX: usize = 3;
 
 impl Output {
     pub(super) fn new(arguments: &Arguments) -> Self {
-        // The demo tells its own story.
+        // The demo prints its own output.
         match arguments {
             Arguments { quiet: true, .. } | Arguments { demo: true, .. } => Self::Quiet,
             Arguments { json: true, .. } => Self::Json,
@@ -50,10 +53,10 @@ impl Output {
                 let kept = match (&arguments.data, &arguments.endpoint) {
                     (_, Some(_)) => "kept there".to_owned(),
                     (Some(path), None) => format!("kept in {}", path.display()),
-                    (None, None) => "in memory: gone when this ends".to_owned(),
+                    (None, None) => "in memory: lost when this ends".to_owned(),
                 };
                 let kept = match arguments.no_handler {
-                    true => format!("{kept}\n  stream    left to a handler of yours: no rows without it"),
+                    true => format!("{kept}\n  stream    left to your own handler: no rows without it"),
                     false => kept,
                 };
                 print(&greeting(url, http.map(String::as_str), table, &kept, &stack.schema));
@@ -61,7 +64,7 @@ impl Output {
         }
     }
 
-    /// One line for a batch that did something, and one for each thing that is wrong in it.
+    /// Prints a line for a batch that wrote something, and one for each problem in it.
     pub(super) fn fan_out(&self, event: &str, report: &Report, took: Duration) {
         if matches!(self, Self::Quiet) {
             return;
@@ -98,7 +101,7 @@ impl Output {
                 (copies, "copy written", "copies written"),
                 (child_actions, "child of a deleted node changed", "children of deleted nodes changed"),
                 (nodes_deleted, "node deleted", "nodes deleted"),
-                (report.failed.len() as u64, "item to be tried again", "items to be tried again"),
+                (report.failed.len() as u64, "item to be retried", "items to be retried"),
             ];
             let did = did.iter().filter(|(n, ..)| *n > 0);
             let did: Vec<String> =
@@ -111,7 +114,7 @@ impl Output {
         }
     }
 
-    /// Told by the mapping of what the handler doesn't see.
+    /// Returns the mapping's observer, which prints what the handler doesn't see.
     pub(super) fn observer(self: &Arc<Self>) -> Observer {
         let output = Arc::clone(self);
         Arc::new(move |observation| match observation {
@@ -132,7 +135,7 @@ impl Output {
     }
 }
 
-/// What runs, and how to write and read a first record in it.
+/// Returns the greeting: what runs, and how to write and read a first record.
 fn greeting(url: &str, http: Option<&str>, table: &str, kept: &str, schema: &Schema) -> String {
     let Names { partition_key, sort_key, parent, node, .. } = schema.names();
     let SortRange { from, to } = schema.depth_range(1, DEPTH_MAX);
@@ -154,7 +157,7 @@ fn greeting(url: &str, http: Option<&str>, table: &str, kept: &str, schema: &Sch
          \nWrite a first record, with any client:\n\
          \n  export AWS_ACCESS_KEY_ID=local AWS_SECRET_ACCESS_KEY=local AWS_DEFAULT_REGION=us-east-1\
          \n  {put} --item '{first}'\n  {put} --item '{second}'\n\
-         \nand ask for all that is below it:\n\
+         \nand query its descendants:\n\
          \n  {query} \\\n    --key-condition-expression '{partition_key} = :v AND {sort_key} BETWEEN :from AND :to' \\\
          \n    --expression-attribute-values '{values}'\n",
         put = aws("put-item"),
@@ -162,12 +165,12 @@ fn greeting(url: &str, http: Option<&str>, table: &str, kept: &str, schema: &Sch
     )
 }
 
-/// Prints a line; whoever closes our output doesn't end the stack.
+/// Prints a line. A closed standard output doesn't end the process.
 fn print(line: &str) {
     let _ = writeln!(std::io::stdout().lock(), "{line}");
 }
 
-/// The items of a batch, by key.
+/// Returns the key attributes of each record in a batch.
 fn items(event: &str) -> Vec<String> {
     #[derive(Deserialize)]
     struct Batch {

@@ -1,4 +1,4 @@
-//! Where the engine's data is, and that nobody else uses it.
+//! The engine's data, which no other process may use at the same time.
 
 use std::fs::{self, File, TryLockError};
 use std::io;
@@ -13,23 +13,22 @@ const LOCK: &str = "lock";
 /// Where the engine keeps its data.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Data {
-    /// In memory: gone with the engine.
+    /// In memory, for as long as the engine runs.
     ///
-    /// It is a database that several connections of the process can share, because the stream's index is added through a
-    /// second one. (A temporary file that is never flushed was a fifth slower, and stays behind when the process is killed.)
+    /// Several connections of the process share the database, because a second one adds the stream's index. A temporary file
+    /// that is never flushed was a fifth slower, and a killed process leaves it behind.
     Memory,
-    /// In a directory, made if it isn't there.
+    /// In a directory, which is created if it doesn't exist.
     Directory(PathBuf),
 }
 
 impl Data {
-    /// Where a mapping's position belongs: beside the data whose stream it is a position in. None with [`Data::Memory`],
-    /// where there is nothing to go on with.
+    /// Returns the file for the position of a mapping on this data's stream; `None` for [`Data::Memory`].
     pub fn position_file(&self) -> Option<PathBuf> {
         self.file("position.json")
     }
 
-    /// Where a mapping's failed records belong. None with [`Data::Memory`].
+    /// Returns the file for the records that a mapping discards; `None` for [`Data::Memory`].
     pub fn failures_file(&self) -> Option<PathBuf> {
         self.file("failed-records.jsonl")
     }
@@ -42,12 +41,12 @@ impl Data {
     }
 }
 
-/// A database that this process alone uses, for as long as the value lives.
+/// A database that only this process uses, as long as the value lives.
 #[derive(Debug)]
 pub(super) struct Place {
-    /// What SQLite opens: a path, or a URI.
+    /// The path or URI that SQLite opens.
     pub(super) database: PathBuf,
-    // The system lets go of the lock when the file is closed, however the process ends.
+    // The system releases the lock when the file is closed, however the process ends.
     _lock: Option<File>,
 }
 

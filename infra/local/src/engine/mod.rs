@@ -16,22 +16,22 @@ pub use self::error::EngineError;
 use self::data::Place;
 use self::serve::Server;
 
-/// A running engine. Dropping it stops it too, without waiting until it has.
+/// A running engine. Dropping it stops it without waiting.
 #[derive(Debug)]
 pub struct Engine {
     address: SocketAddr,
     server: Server,
-    // Nobody else uses the data while this is there.
+    // Keeps other processes from using the data.
     _place: Place,
 }
 
 impl Engine {
-    /// Starts an engine on a loopback address; port 0 is any that is free.
+    /// Starts an engine on a loopback address. With port 0 it takes any free port.
     pub fn start(address: SocketAddr, data: &Data) -> Result<Self, EngineError> {
         if !address.ip().is_loopback() {
             return Err(EngineError::NotLoopback(address));
         }
-        // The port first: an address in use is no reason to touch the data.
+        // The port comes first, so that the data isn't touched if the address is in use.
         let listener = listen(address)?;
         let address = listener.local_addr().map_err(|source| EngineError::Listen { address, source })?;
         let place = Place::of(data)?;
@@ -39,17 +39,17 @@ impl Engine {
         Ok(Engine { address, server, _place: place })
     }
 
-    /// The address it listens on.
+    /// Returns the address that the engine listens on.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// The address as a URL.
+    /// Returns the address as a URL.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// Stops it, once the requests under way are answered, and closes the data file.
+    /// Stops the engine when it has answered the running requests, and closes the data file.
     pub async fn stop(self) -> Result<(), EngineError> {
         self.server.stop().await
     }
@@ -70,8 +70,9 @@ fn open(place: &Place) -> Result<Database, EngineError> {
     let text = path.to_str().ok_or_else(|| unreadable("its path isn't valid UTF-8".to_owned()))?;
     let database = Database::new(text).map_err(|error| unreadable(error.to_string()))?;
     stream_index::add(path).map_err(|error| unreadable(error.to_string()))?;
-    // dynoxide offers SQLite's `synchronous = NORMAL` under this name. In the write-ahead log it flushes at checkpoints: a
-    // killed process loses nothing, a power cut perhaps the last writes, never the file. The default flushes every write.
+    // dynoxide sets SQLite's `synchronous = NORMAL` with this call: the write-ahead log is flushed at checkpoints only. A killed
+    // process loses nothing. A power cut may lose the last writes, but never damages the file. The default flushes every
+    // write.
     database.disable_bulk_loading().map_err(|error| unreadable(error.to_string()))?;
     Ok(database)
 }

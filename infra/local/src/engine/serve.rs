@@ -1,3 +1,5 @@
+//! The thread that serves the engine.
+
 use std::net::TcpListener;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -8,14 +10,14 @@ use tokio::sync::watch;
 
 use super::EngineError;
 
-/// How long requests under way may take once the engine is to stop; a client that never finishes one can't hold it up.
+/// How long running requests may take when the engine stops. A client that never finishes one doesn't block it.
 const GRACE: Duration = Duration::from_secs(3);
 
-/// DynamoDB deletes expired items within days; nobody wants to wait that long at a desk.
+/// The time between two deletions of expired items. DynamoDB takes days, which is too long for a developer.
 const SWEEP_EVERY: Duration = Duration::from_secs(10);
 
-/// The engine's own thread. Its statements block, so they keep away from the caller's runtime; and when the thread has
-/// ended, so has every task that holds the database, and the file is closed.
+/// The engine's thread. Its SQLite statements block, so they don't run on the caller's runtime. When the thread has ended,
+/// every task that uses the database has ended too, and the file is closed.
 #[derive(Debug)]
 pub(super) struct Server {
     stop: watch::Sender<bool>,

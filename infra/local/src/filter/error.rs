@@ -1,18 +1,21 @@
-/// Why a text is no filter pattern that is understood here.
+//! Errors of filter patterns.
+
+/// Why a filter pattern isn't supported.
 #[derive(Debug, thiserror::Error)]
 pub enum FilterError {
-    /// It is no JSON.
-    #[error("the filter pattern is no JSON: {0}")]
+    /// The pattern isn't JSON.
+    #[error("the filter pattern isn't JSON: {0}")]
     Json(#[from] serde_json::Error),
-    /// A part of it has the wrong shape.
+    /// A part of the pattern has the wrong shape.
     #[error("filter pattern, {field}: expected {expected}")]
     Shape {
-        /// The field, its parts separated by dots; empty: the pattern itself.
+        /// The field, its parts separated by dots; empty for the whole pattern.
         field: String,
-        /// What it must be.
+        /// The shape that it must have.
         expected: &'static str,
     },
-    /// It uses an operator that isn't understood. Letting everything or nothing pass instead would go unnoticed.
+    /// The pattern uses an operator that isn't supported. It is an error, because nobody would notice a filter that passes
+    /// everything or nothing.
     #[error(
         "filter pattern, {field}: the operator {operator} isn't understood here (known: exact values, prefix, suffix, \
          anything-but, exists)"

@@ -1,15 +1,17 @@
+//! How patterns match a record.
+
 use serde_json::Value;
 
 use super::{Alternative, Pattern};
 
-/// Whether a part of the record, which may be missing, is like the pattern.
+/// Returns true if a part of the record, which may be missing, matches the pattern.
 pub(super) fn matches(pattern: &Pattern, found: Option<&Value>) -> bool {
     match (pattern, found) {
-        // One element must have all the fields, not several of them together.
+        // One element must match all fields, not several elements together.
         (Pattern::Fields(_), Some(Value::Array(elements))) if !elements.is_empty() => {
             elements.iter().any(|element| matches(pattern, Some(element)))
         }
-        // Below something that isn't there nothing is there, so `exists: false` can still match.
+        // All fields of a missing object are missing, so `exists: false` can still match.
         (Pattern::Fields(fields), found) => {
             fields.iter().all(|(name, inner)| matches(inner, found.and_then(|value| value.get(name))))
         }
@@ -20,7 +22,7 @@ pub(super) fn matches(pattern: &Pattern, found: Option<&Value>) -> bool {
     }
 }
 
-/// The values that a leaf pattern is held against. An object is none: its leaves have longer names.
+/// Returns the values that a leaf pattern is compared with. An object has none: its leaves have longer names.
 fn leaves(found: Option<&Value>) -> Vec<&Value> {
     match found {
         None | Some(Value::Object(_)) => Vec::new(),

@@ -1,16 +1,16 @@
 //! Lambda's event filtering: which records of a stream reach the function.
 //!
-//! A filter is several patterns, and a record passes that matches any of them. A pattern is a JSON object shaped like the
-//! record; its leaves are lists of alternatives. Every field that the pattern names must match.
+//! A filter has several patterns, and a record passes if it matches any of them. A pattern is a JSON object shaped like the
+//! record, whose leaves are lists of alternatives. Every field that the pattern names must match.
 //!
 //! | alternative | matches |
 //! |---|---|
-//! | `"text"`, `""`, `5`, `true`, `null` | exactly this; numbers by value |
-//! | `{"prefix": "text"}`, `{"suffix": "text"}` | a string that begins or ends so |
-//! | `{"anything-but": "text"}`, a list, or `{"prefix": "text"}` | a value that is there and is none of these |
-//! | `{"exists": true}`, `{"exists": false}` | a leaf that is there, or isn't; an object is no leaf |
+//! | `"text"`, `""`, `5`, `true`, `null` | exactly this value; numbers are compared by value |
+//! | `{"prefix": "text"}`, `{"suffix": "text"}` | a string that begins or ends with the text |
+//! | `{"anything-but": "text"}`, a list, or `{"prefix": "text"}` | a value that exists and is none of these |
+//! | `{"exists": true}`, `{"exists": false}` | a leaf that exists, or doesn't; an object isn't a leaf |
 //!
-//! Where the record has a list, one of its elements must match, as in Lambda.
+//! If the record has a list, one of its elements must match, as in Lambda.
 
 mod error;
 mod matching;
@@ -22,26 +22,26 @@ pub use self::error::FilterError;
 
 use self::matching::matches;
 
-/// Several patterns, of which a record must match one.
+/// Patterns, of which a record must match one.
 #[derive(Debug, Clone, Default)]
 pub struct Filter {
     patterns: Vec<Pattern>,
 }
 
 impl Filter {
-    /// Reads patterns, JSON texts. Without any, every record passes.
+    /// Parses patterns, which are JSON texts. Without patterns every record passes.
     pub fn new<T: AsRef<str>>(patterns: &[T]) -> Result<Self, FilterError> {
         let patterns = patterns.iter().map(|text| parse::pattern(text.as_ref())).collect::<Result<_, _>>()?;
         Ok(Filter { patterns })
     }
 
-    /// Whether a record passes.
+    /// Returns true if a record passes.
     pub fn passes(&self, record: &Value) -> bool {
         self.patterns.is_empty() || self.patterns.iter().any(|pattern| matches(pattern, Some(record)))
     }
 }
 
-/// What a part of the record must be like.
+/// What a part of the record must match.
 #[derive(Debug, Clone)]
 enum Pattern {
     Fields(Vec<(String, Pattern)>),

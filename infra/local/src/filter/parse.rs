@@ -1,3 +1,5 @@
+//! Parsing of patterns.
+
 use serde_json::{Map, Value};
 
 use super::{Alternative, FilterError, Pattern};
@@ -16,7 +18,7 @@ fn object(field: &str, fields: Map<String, Value>) -> Result<Pattern, FilterErro
     let mut parsed = Vec::with_capacity(fields.len());
     for (name, value) in fields {
         let inner = if field.is_empty() { name.clone() } else { format!("{field}.{name}") };
-        // `$or` and its kin: an operator where a field's name is expected.
+        // `$or` and the like: an operator in the place of a field's name.
         if name.starts_with('$') {
             return Err(FilterError::Operator { field: field.to_owned(), operator: name });
         }
@@ -36,7 +38,7 @@ fn alternative(field: &str, value: Value) -> Result<Alternative, FilterError> {
     let wrong = |expected| FilterError::Shape { field: field.to_owned(), expected };
     let mut operators = match value {
         Value::Object(operators) => operators,
-        Value::Array(_) => return Err(wrong("alternatives that are no lists")),
+        Value::Array(_) => return Err(wrong("alternatives that aren't lists")),
         exact => return Ok(Alternative::Exactly(exact)),
     };
     let Some((operator, argument)) = operators.iter_mut().next().map(|(name, value)| (name.clone(), value.take()))

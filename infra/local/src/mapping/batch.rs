@@ -1,4 +1,4 @@
-//! What Lambda makes of an invocation's answer: what is handled, what is tried again, what is given up. Pure.
+//! How a mapping acts on the response to an invocation: which records are handled, retried or discarded. Pure.
 
 use std::time::SystemTime;
 
@@ -6,37 +6,37 @@ use serde_json::Value;
 
 use crate::template::EventSource;
 
-/// A record on its way to the function.
+/// A record that the mapping delivers to the function.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Delivery {
-    /// Its number in the shard's progress.
+    /// The record's number in the shard's [`Progress`](super::progress::Progress).
     pub(super) number: u64,
     pub(super) sequence_number: String,
     pub(super) created: SystemTime,
-    /// The item's keys, as JSON.
+    /// The item's key attributes, as JSON.
     pub(super) keys: String,
     /// The record, as JSON.
     pub(super) text: String,
 }
 
-/// Records that are handed to the function together.
+/// Records that the function gets in one invocation: a batch, or what bisecting has left of one.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Batch {
     pub(super) deliveries: Vec<Delivery>,
-    /// How often it failed as it is. Splitting a batch doesn't count.
+    /// The number of failed invocations with exactly these records. Bisecting doesn't count.
     pub(super) failures: u32,
 }
 
-/// What an answer says about a batch.
+/// The meaning of a response to a batch.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum Response {
     Handled,
-    /// The record at this place failed, and all from there on come again.
+    /// The record at this position failed. It is the checkpoint: this record and all later ones are delivered again.
     FailedFrom(usize),
     Failed(String),
 }
 
-/// What becomes of a batch.
+/// What happens to a batch after an invocation.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Next {
     pub(super) handled: Vec<Delivery>,
@@ -44,51 +44,55 @@ pub(super) struct Next {
     pub(super) discarded: Vec<Delivery>,
 }
 
-/// Reads an answer.
+/// Parses a response.
 ///
-/// Without `ReportBatchItemFailures` every answer is a success. With it, AWS counts as success: no answer, an empty one, no
-/// list of failures or an empty one. The failure with the lowest sequence number is the checkpoint; an identifier that is
-/// empty, missing or not in the batch fails the whole batch.
-pub(super) fn judge(answer: Result<Value, String>, deliveries: &[Delivery], reports_failures: bool) -> Verdict {
-    let answer = match answer {
-        Ok(answer) if reports_failures => answer,
-        Ok(_) => return Verdict::Handled,
-        Err(reason) => return Verdict::Failed(reason),
+/// Without `ReportBatchItemFailures` every response means success. With it, AWS takes these for success: no response, an
+/// empty one, no list of failures, and an empty list. The failure with the lowest sequence number is the checkpoint. An
+/// identifier that is empty, missing or not in the batch fails the whole batch.
+pub(super) fn parse_response(
+    returned: Result<Value, String>,
+    deliveries: &[Delivery],
+    reports_failures: bool,
+) -> Response {
+    let returned = match returned {
+        Ok(returned) if reports_failures => returned,
+        Ok(_) => return Response::Handled,
+        Err(reason) => return Response::Failed(reason),
     };
-    let failures = match &answer {
-        Value::Null => return Verdict::Handled,
-        Value::String(text) if text.is_empty() => return Verdict::Handled,
+    let failures = match &returned {
+        Value::Null => return Response::Handled,
+        Value::String(text) if text.is_empty() => return Response::Handled,
         Value::Object(fields) => fields.get("batchItemFailures").unwrap_or(&Value::Null),
-        _ => return Verdict::Failed(format!("the answer is no object: {answer}")),
+        _ => return Response::Failed(format!("the response isn't an object: {returned}")),
     };
     let failures = match failures {
-        Value::Null => return Verdict::Handled,
+        Value::Null => return Response::Handled,
         Value::Array(failures) => failures,
-        _ => return Verdict::Failed(format!("batchItemFailures is no list: {failures}")),
+        _ => return Response::Failed(format!("batchItemFailures isn't a list: {failures}")),
     };
     let mut checkpoint = None;
     for failure in failures {
         let identifier = failure.get("itemIdentifier").and_then(Value::as_str).unwrap_or_default();
-        // Sequence numbers rise within a batch, so the first place is the lowest number.
+        // Sequence numbers rise within a batch, so the lowest position has the lowest number.
         match deliveries.iter().position(|delivery| delivery.sequence_number == identifier) {
             Some(place) => checkpoint = Some(checkpoint.map_or(place, |lowest: usize| lowest.min(place))),
-            None => return Verdict::Failed(format!("no record of the batch has the itemIdentifier {identifier:?}")),
+            None => return Response::Failed(format!("no record of the batch has the itemIdentifier {identifier:?}")),
         }
     }
-    checkpoint.map_or(Verdict::Handled, Verdict::FailedFrom)
+    checkpoint.map_or(Response::Handled, Response::FailedFrom)
 }
 
-/// Decides what becomes of a batch.
+/// Decides what happens to a batch.
 ///
-/// With bisecting, a batch that failed is halved, and a partly handled one is cut at its checkpoint; neither uses up a
-/// retry. (AWS doesn't say what cutting means when the first record is the checkpoint. Here such a batch is halved too, so
-/// that one bad record is alone in the end either way.) What can't be cut any more is tried again as it is.
-pub(super) fn next(batch: Batch, verdict: &Verdict, source: &EventSource) -> Next {
+/// With bisecting, a failed batch is halved, and a partly handled one is cut at its checkpoint. Neither counts as a retry.
+/// AWS doesn't document how a batch is cut whose checkpoint is the first record. Here it is halved, so that a bad record ends
+/// up alone in any case. A batch that can't be cut any more is retried unchanged.
+pub(super) fn next(batch: Batch, response: &Response, source: &EventSource) -> Next {
     let Batch { mut deliveries, failures } = batch;
-    let handled_count = match verdict {
-        Verdict::Handled => deliveries.len(),
-        Verdict::FailedFrom(place) => (*place).min(deliveries.len()),
-        Verdict::Failed(_) => 0,
+    let handled_count = match response {
+        Response::Handled => deliveries.len(),
+        Response::FailedFrom(place) => (*place).min(deliveries.len()),
+        Response::Failed(_) => 0,
     };
     let mut rest = deliveries.split_off(handled_count);
     let mut next = Next { handled: deliveries, ..Next::default() };
@@ -104,7 +108,7 @@ pub(super) fn next(batch: Batch, verdict: &Verdict, source: &EventSource) -> Nex
         next.again.extend([rest, second].map(|deliveries| Batch { deliveries, failures }));
         return next;
     }
-    // A checkpoint that has moved is another record's failure.
+    // With records handled, the failure is another record's, so the count starts again.
     let failures = if handled_count > 0 { 1 } else { failures.saturating_add(1) };
     match source.retries_max {
         Some(max) if failures > max => next.discarded = rest,
@@ -151,20 +155,20 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_without_failures_handles_the_batch() {
+    fn a_response_without_failures_handles_the_batch() {
         let batch = deliveries(&[1, 2]);
         for answer in
             [json!(null), json!(""), json!({}), json!({"batchItemFailures": null}), json!({"batchItemFailures": []})]
         {
-            assert_eq!(judge(Ok(answer.clone()), &batch, true), Verdict::Handled, "{answer}");
+            assert_eq!(parse_response(Ok(answer.clone()), &batch, true), Response::Handled, "{answer}");
         }
     }
 
     #[test]
     fn the_lowest_failure_is_the_checkpoint() {
         let answer = json!({"batchItemFailures": [{"itemIdentifier": "003"}, {"itemIdentifier": "002"}]});
-        assert_eq!(judge(Ok(answer.clone()), &deliveries(&[1, 2, 3]), true), Verdict::FailedFrom(1));
-        assert_eq!(judge(Ok(answer), &deliveries(&[1, 2, 3]), false), Verdict::Handled);
+        assert_eq!(parse_response(Ok(answer.clone()), &deliveries(&[1, 2, 3]), true), Response::FailedFrom(1));
+        assert_eq!(parse_response(Ok(answer), &deliveries(&[1, 2, 3]), false), Response::Handled);
     }
 
     #[test]
@@ -176,20 +180,20 @@ mod tests {
             json!({"id": "001"}),
         ] {
             let answer = json!({"batchItemFailures": [{"itemIdentifier": "001"}, failure]});
-            assert!(matches!(judge(Ok(answer), &deliveries(&[1, 2]), true), Verdict::Failed(_)), "{failure}");
+            assert!(matches!(parse_response(Ok(answer), &deliveries(&[1, 2]), true), Response::Failed(_)), "{failure}");
         }
     }
 
     #[test]
     fn a_failed_batch_is_halved_without_using_up_a_retry() {
-        let next = next(batch(&[1, 2, 3], 0), &Verdict::Failed(String::new()), &source(true, Some(0)));
+        let next = next(batch(&[1, 2, 3], 0), &Response::Failed(String::new()), &source(true, Some(0)));
         assert_eq!(next.again, [batch(&[1], 0), batch(&[2, 3], 0)]);
         assert!(next.discarded.is_empty());
     }
 
     #[test]
     fn a_single_record_is_discarded_after_its_retries() {
-        let failed = Verdict::Failed(String::new());
+        let failed = Response::Failed(String::new());
         assert_eq!(next(batch(&[1], 1), &failed, &source(true, Some(2))).again, [batch(&[1], 2)]);
         assert_eq!(next(batch(&[1], 2), &failed, &source(true, Some(2))).discarded, deliveries(&[1]));
         assert_eq!(next(batch(&[1], 999), &failed, &source(true, None)).again, [batch(&[1], 1000)]);
@@ -197,20 +201,20 @@ mod tests {
 
     #[test]
     fn a_partly_handled_batch_goes_on_at_its_checkpoint() {
-        let next = next(batch(&[1, 2, 3], 2), &Verdict::FailedFrom(1), &source(false, Some(2)));
+        let next = next(batch(&[1, 2, 3], 2), &Response::FailedFrom(1), &source(false, Some(2)));
         assert_eq!(next.handled, deliveries(&[1]));
         assert_eq!(next.again, [batch(&[2, 3], 1)]);
     }
 
     #[test]
     fn a_checkpoint_at_the_first_record_halves_the_batch_too() {
-        let next = next(batch(&[1, 2], 0), &Verdict::FailedFrom(0), &source(true, Some(0)));
+        let next = next(batch(&[1, 2], 0), &Response::FailedFrom(0), &source(true, Some(0)));
         assert_eq!(next.again, [batch(&[1], 0), batch(&[2], 0)]);
     }
 
     #[test]
     fn without_bisecting_a_batch_is_discarded_whole() {
-        let next = next(batch(&[1, 2], 1), &Verdict::Failed(String::new()), &source(false, Some(1)));
+        let next = next(batch(&[1, 2], 1), &Response::Failed(String::new()), &source(false, Some(1)));
         assert_eq!(next.discarded, deliveries(&[1, 2]));
     }
 }

@@ -1,3 +1,5 @@
+//! What all tasks of a mapping share.
+
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -33,7 +35,7 @@ impl<F> Context<F> {
         *self.stop.borrow() || self.stop.has_changed().is_err()
     }
 
-    /// Waits. None: the mapping was stopped meanwhile.
+    /// Waits. Returns `None` if the mapping was stopped meanwhile.
     pub(super) async fn pause(&self, duration: Duration) -> Option<()> {
         tokio::select! {
             biased;

@@ -1,4 +1,4 @@
-//! Where records go that were given up: a file with a JSON object a line, each as Lambda would put it into an S3 bucket.
+//! The on-failure destination: a file with one JSON object a line, each as Lambda would write it to an S3 bucket.
 
 use std::fs::File;
 use std::io::{self, Write as _};
@@ -11,14 +11,14 @@ use serde_json::{Value, json};
 use super::DiscardReason;
 use super::batch::Delivery;
 
-/// The file of failed records.
+/// The on-failure destination's file.
 #[derive(Debug)]
 pub(super) struct Destination {
     path: PathBuf,
     count: Mutex<u64>,
 }
 
-/// Records that were given up together.
+/// Records that are discarded together.
 #[derive(Debug)]
 pub(super) struct FailedBatch<'a> {
     pub(super) stream: &'a str,
@@ -34,9 +34,9 @@ impl Destination {
         Destination { path, count: Mutex::new(0) }
     }
 
-    /// Adds a line. It is on the disk when this returns.
+    /// Appends a line. It is on the disk when this returns.
     pub(super) fn write(&self, batch: FailedBatch<'_>) -> io::Result<()> {
-        // One line at a time, and a number for each.
+        // The lock keeps lines apart and numbers them.
         let mut count = self.count.lock().unwrap_or_else(PoisonError::into_inner);
         *count += 1;
         let mut line = batch.to_json(*count).to_string();

@@ -1,10 +1,12 @@
+//! The function that a mapping invokes.
+
 use std::time::Instant;
 
 use serde_json::Value;
 
-/// What a mapping invokes.
+/// A function that a mapping invokes.
 pub trait Function: Send + Sync + 'static {
-    /// Handles one event, JSON shaped as Lambda's for a `DynamoDB` stream, until the deadline; whatever runs on after it is
-    /// dropped. The answer is what a Lambda function would return; an error, a panic or running late fails the batch.
+    /// Handles one event: JSON, shaped like Lambda's for a `DynamoDB` stream. Returns what a Lambda function would return. An
+    /// error or a panic fails the batch. So does missing the deadline, at which the future is dropped.
     fn invoke(&self, event: String, deadline: Instant) -> impl Future<Output = Result<Value, String>> + Send;
 }

@@ -1,3 +1,5 @@
+//! Invocations of the function.
+
 use std::any::Any;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -7,13 +9,13 @@ use serde_json::Value;
 use super::Function;
 use super::batch::Delivery;
 
-/// The event that a batch is handed over as.
+/// Returns the event of a batch, as JSON.
 pub(super) fn event(deliveries: &[Delivery]) -> String {
     let texts: Vec<&str> = deliveries.iter().map(|delivery| delivery.text.as_str()).collect();
     format!("{{\"Records\":[{}]}}", texts.join(","))
 }
 
-/// Invokes the function in a task of its own, so that a panic is its failure alone.
+/// Invokes the function in a task of its own, so that a panic fails only this invocation.
 pub(super) async fn invoke<F: Function>(function: &Arc<F>, event: String, timeout: Duration) -> Result<Value, String> {
     let deadline = Instant::now() + timeout;
     let function = Arc::clone(function);
@@ -26,7 +28,7 @@ pub(super) async fn invoke<F: Function>(function: &Arc<F>, event: String, timeou
         }),
         Err(_) => {
             task.abort();
-            // Until it is really over, the next batch must not begin.
+            // The next batch must not begin before this invocation has ended.
             let _ = task.await;
             Err(format!("timed out after {timeout:?}"))
         }

@@ -1,17 +1,19 @@
 //! An event source mapping between a table's stream and a function, as Lambda runs it.
 //!
-//! What is the same as Lambda's: every shard of the stream is read, parents before their children. Records that the filter
-//! keeps out never reach the function. Per shard, as many batches are under way as the parallelization factor says, and
-//! never two with records of the same item. A batch that fails, in whole or from some record on, is tried again with growing
-//! pauses, cut in two if so configured, until it is handled, tried too often or too old; what is given up goes to the failure
-//! destination. The position is never past a record that isn't handled, so whatever happens each is handled at least once.
+//! These rules are Lambda's:
+//! - The mapping reads every shard of the stream, parents before their children. Records that the filter rejects never reach
+//!   the function.
+//! - A shard has as many concurrent batches as the parallelization factor says, and never two with records of the same item.
+//! - A batch that fails, in whole or from some record on, is retried with growing pauses, and bisected if so configured, until
+//!   it is handled, was retried too often or is too old. Discarded records go to the on-failure destination.
+//! - The position never passes a record that isn't handled, so every record is handled at least once.
 //!
-//! What differs:
-//! - Workers are chosen by item, not by partition key: order per item is all a function may rely on.
-//! - A record's age doesn't grow while no mapping runs.
-//! - The stream is polled more often, and records of writes that changed nothing, which dynoxide makes, are left out.
-//! - Starting at LATEST, a position is kept from the first record on: what is written while the mapping is off before there
-//!   was one is missed.
+//! These differ:
+//! - Workers are chosen by item, not by partition key. A function can rely on order per item only.
+//! - A record doesn't age while no mapping runs.
+//! - The stream is polled more often. Records of writes that changed nothing, which only dynoxide makes, are left out.
+//! - With `LATEST`, the position is saved from the first record on. Records that are written before that, while no mapping
+//!   runs, are missed.
 
 mod batch;
 mod context;
@@ -47,7 +49,7 @@ use self::destination::Destination;
 use self::position::Position;
 use self::progress::Progress;
 
-/// A running event source mapping. Dropping it stops it too, without waiting until it has.
+/// A running event source mapping. Dropping it stops it without waiting.
 #[derive(Debug)]
 pub struct Mapping {
     stop: watch::Sender<bool>,
@@ -55,33 +57,33 @@ pub struct Mapping {
     status: Status,
 }
 
-/// How far a mapping is. Cheap to clone.
+/// A handle that tells how far a mapping has come. It is cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Status {
     progress: Arc<Progress>,
 }
 
-/// Why a mapping doesn't start, or ended badly.
+/// Why a mapping doesn't start, or failed.
 #[derive(Debug, thiserror::Error)]
 pub enum MappingError {
-    /// A filter pattern isn't understood.
+    /// A filter pattern isn't supported.
     #[error(transparent)]
     Filter(#[from] FilterError),
     /// The file with the position can't be read.
-    #[error("the position {path} can't be read: {source}. Delete it to handle all records that the stream has again")]
+    #[error("the position {path} can't be read: {source}. Delete it to handle all records of the stream again")]
     Position {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The reason.
         source: io::Error,
     },
-    /// A task of the mapping ended with a panic.
+    /// A task of the mapping panicked.
     #[error("the event source mapping failed: {0}")]
     Failed(String),
 }
 
 impl Mapping {
-    /// Starts a mapping, in the Tokio runtime that it is called in.
+    /// Starts a mapping in the current Tokio runtime.
     pub fn start(settings: Settings, function: impl Function) -> Result<Self, MappingError> {
         let stream = Stream::new(&settings.url, &settings.stream.arn);
         let filter = Filter::new(&settings.source.filter_patterns)?;
@@ -109,7 +111,7 @@ impl Mapping {
         Ok(Mapping { stop, running, status: Status { progress } })
     }
 
-    /// A handle that tells how far it is.
+    /// Returns a handle that tells how far the mapping has come.
     pub fn status(&self) -> Status {
         self.status.clone()
     }
@@ -119,7 +121,7 @@ impl Mapping {
         self.status.settled().await
     }
 
-    /// Stops it: invocations under way end, none is begun, the position is saved.
+    /// Stops the mapping: running invocations end, no other starts, and the position is saved.
     pub async fn stop(self) -> Result<(), MappingError> {
         self.stop.send_replace(true);
         self.running.await.map_err(|error| MappingError::Failed(error.to_string()))
@@ -127,18 +129,18 @@ impl Mapping {
 }
 
 impl Status {
-    /// How many records were read from the stream and aren't handled yet.
+    /// Returns the number of records that were read from the stream and aren't handled yet.
     pub fn outstanding(&self) -> usize {
         self.progress.outstanding()
     }
 
-    /// Whether, when the stream was last read, nothing was left to read or to handle.
+    /// Returns true if nothing was left to read or to handle when the stream was last read.
     pub fn is_caught_up(&self) -> bool {
         self.progress.is_caught_up()
     }
 
-    /// Resolves once everything written before the call is handled, and so is everything that was written by handling it.
-    /// With somebody else writing on and on it may never; with a record that fails and is tried for hours, not for hours.
+    /// Resolves when everything written before the call is handled, and everything that the handling has written in turn. It
+    /// may never resolve while another client keeps writing, and waits as long as a failing record is retried.
     pub async fn settled(&self) -> Result<(), Stopped> {
         self.progress.settled().await
     }

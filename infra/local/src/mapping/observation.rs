@@ -1,6 +1,8 @@
+//! What a mapping tells its observer.
+
 use std::time::Duration;
 
-/// Something that a mapping did.
+/// An event in the life of a mapping.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Observation {
@@ -8,59 +10,59 @@ pub enum Observation {
     Invoked {
         /// The shard.
         shard: String,
-        /// With how many records.
+        /// The number of records.
         records: usize,
-        /// What came of it.
+        /// The invocation's outcome.
         outcome: Outcome,
-        /// How long it took.
+        /// The invocation's duration.
         duration: Duration,
     },
-    /// A record was given up, and went to the failure destination if there is one.
+    /// A record was discarded. It went to the on-failure destination if there is one.
     Discarded {
         /// The shard.
         shard: String,
         /// The record's sequence number.
         sequence_number: String,
-        /// The item's keys, as JSON.
+        /// The item's key attributes, as JSON.
         keys: String,
-        /// Why.
+        /// Why it was discarded.
         reason: DiscardReason,
     },
-    /// The stream can't be read, or a file not be written. It is tried again.
+    /// The stream can't be read, or a file can't be written. The mapping tries again.
     Trouble {
-        /// What it says.
+        /// The error.
         reason: String,
     },
 }
 
-/// What came of an invocation.
+/// The outcome of an invocation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// All records are handled.
+    /// All records were handled.
     Handled,
-    /// The function named failures; this many records, from the first of them on, are delivered again.
+    /// The function reported failures. The records from the first of them on are delivered again.
     Partly {
-        /// How many.
+        /// The number of records that are delivered again.
         again: usize,
     },
     /// The function failed.
     Failed {
-        /// What it said.
+        /// The error.
         reason: String,
     },
 }
 
-/// Why a record was given up.
+/// Why a record was discarded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DiscardReason {
-    /// It was tried as often as the mapping allows.
+    /// The record was retried as often as the mapping allows.
     RetriesExhausted,
-    /// It became too old.
+    /// The record became too old.
     TooOld,
 }
 
 impl DiscardReason {
-    /// Lambda's word for it.
+    /// Returns the reason as Lambda names it.
     pub(super) fn condition(self) -> &'static str {
         match self {
             DiscardReason::RetriesExhausted => "RetryAttemptsExhausted",

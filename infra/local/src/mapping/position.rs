@@ -1,4 +1,4 @@
-//! A mapping's position, and the file that keeps it.
+//! The position of a mapping in its stream, and the file that keeps it.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -7,10 +7,14 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-/// Per shard, the last record before which all are handled.
+/// The position in each shard: the last record up to which all are handled.
+///
+/// ```json
+/// {"stream": "arn:aws:dynamodb:…", "shards": {"shardId-1": {"after": "000…123"}, "shardId-0": "ended"}}
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Position {
-    /// The stream that it is a position in.
+    /// The stream's ARN.
     pub(super) stream: String,
     pub(super) shards: BTreeMap<String, ShardPosition>,
 }
@@ -22,8 +26,8 @@ pub(super) enum ShardPosition {
     Ended,
 }
 
-/// The position in a stream: an empty one where there is no file, or the file is about another stream (that of a table
-/// since deleted).
+/// Loads the position in a stream. The position is empty if there is no file, or if the file is about another stream, whose
+/// table was deleted since.
 pub(super) fn load(path: &Path, stream: &str) -> io::Result<Position> {
     let text = match fs::read(path) {
         Ok(text) => text,
@@ -34,7 +38,7 @@ pub(super) fn load(path: &Path, stream: &str) -> io::Result<Position> {
     Ok(if position.stream == stream { position } else { Position::default() })
 }
 
-/// Writes a position so that the file holds, whatever happens meanwhile, either the one before or this one.
+/// Saves a position. If the process ends meanwhile, the file has either the previous position or this one.
 pub(super) fn save(path: &Path, position: &Position) -> io::Result<()> {
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut file = tempfile::NamedTempFile::new_in(directory)?;
@@ -42,7 +46,7 @@ pub(super) fn save(path: &Path, position: &Position) -> io::Result<()> {
     file.flush()?;
     file.as_file().sync_all()?;
     file.persist(path)?;
-    // The rename is lasting once the directory is; where directories can't be opened, the system sees to it.
+    // The rename is durable once the directory is synced. Where directories can't be opened, the system does that.
     if let Ok(directory) = File::open(directory) {
         directory.sync_all()?;
     }

@@ -1,4 +1,4 @@
-//! How far a mapping is: what was read and not handled yet, and whether anything is left to read.
+//! How far a mapping has come: which records were read and aren't handled yet, and whether more are left to read.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -9,7 +9,7 @@ use crate::stream::Shard;
 
 use super::position::{Position, ShardPosition};
 
-/// Shared by all tasks of a mapping.
+/// The progress of a mapping. All its tasks share it.
 #[derive(Debug)]
 pub(super) struct Progress {
     state: Mutex<State>,
@@ -19,17 +19,17 @@ pub(super) struct Progress {
 
 #[derive(Debug, Default)]
 struct State {
-    /// Orders reads of the stream and what happens between them.
+    /// A logical clock that orders reads of the stream and the handling of records.
     tick: u64,
-    /// When the list of shards was last asked for.
+    /// The tick of the last request for the list of shards.
     looked: u64,
-    /// When a record was last read or handled.
+    /// The tick at which a record was last read or handled.
     active: u64,
-    /// How many records were read, ever.
+    /// The number of records that were read.
     admitted: u64,
-    /// How many of them aren't handled.
+    /// The number of records that were read and aren't handled.
     outstanding: usize,
-    /// How often the position has changed.
+    /// The number of changes of the position.
     moves: u64,
     has_stopped: bool,
     shards: BTreeMap<String, ShardState>,
@@ -40,12 +40,12 @@ struct ShardState {
     phase: Phase,
     /// All records up to this one are handled.
     after: Option<String>,
-    /// The records after it that were read, in order.
+    /// The records after it that were read, in stream order.
     window: VecDeque<Slot>,
-    /// The number of the window's first record, counted from the first one read.
+    /// The number of the window's first record, counted from the shard's first record that was read.
     window_start: u64,
     outstanding: usize,
-    /// The start of the last read that found nothing.
+    /// The tick at which the last read began that found nothing.
     drained: u64,
 }
 
@@ -57,11 +57,11 @@ struct Slot {
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 enum Phase {
-    /// Its parent isn't done.
+    /// The shard waits until its parent has ended.
     #[default]
     Waiting,
     Reading,
-    /// Closed, and all its records are handled: since when.
+    /// The shard is closed, and all its records are handled, since this tick.
     Ended(u64),
 }
 
@@ -71,7 +71,7 @@ enum Phase {
 pub struct Stopped;
 
 impl Progress {
-    /// Progress as a position tells it.
+    /// Restores the progress from a position.
     pub(super) fn from(position: Position) -> Self {
         let mut state = State::default();
         for (id, shard) in position.shards {
@@ -84,7 +84,7 @@ impl Progress {
         Progress { state: Mutex::new(state), changes: watch::channel(0).0, wake: Notify::new() }
     }
 
-    /// The position, and how often it has changed.
+    /// Returns the position and the number of its changes.
     pub(super) fn position(&self, stream: &str) -> (Position, u64) {
         let state = self.lock();
         let shards = state.shards.iter().filter_map(|(id, shard)| {
@@ -98,18 +98,18 @@ impl Progress {
         (Position { stream: stream.to_owned(), shards: shards.collect() }, state.moves)
     }
 
-    /// Everything that is asked of the stream from now on is after everything that happened so far.
+    /// Returns a tick for a read of the stream that begins now: later than everything that happened so far.
     pub(super) fn tick(&self) -> u64 {
         let mut state = self.lock();
         state.tick += 1;
         state.tick
     }
 
-    /// The stream has these shards, as asked at `began`. Gives those that can be read now, parents before children, and
-    /// where each goes on.
+    /// Takes the list of shards that was asked for at `began`. Returns the shards that can be read now, parents before children,
+    /// each with the sequence number after which to go on.
     pub(super) fn look(&self, shards: &[Shard], began: u64) -> Vec<(String, Option<String>)> {
         let mut state = self.lock();
-        // A shard that the stream has forgotten matters only while it is read.
+        // A shard that has left the stream matters only while it is read.
         state.shards.retain(|id, shard| shard.phase == Phase::Reading || shards.iter().any(|listed| listed.id == *id));
         for shard in shards {
             state.shards.entry(shard.id.clone()).or_default();
@@ -132,7 +132,8 @@ impl Progress {
         ready
     }
 
-    /// Records were read. Those that aren't wanted count as handled; the others get a number each.
+    /// Takes records that were read, each with whether the function is to get it. Records that it doesn't get count as
+    /// handled. Returns the numbers of the others.
     pub(super) fn admit(&self, shard: &str, records: Vec<(String, bool)>) -> Vec<u64> {
         let mut state = self.lock();
         let State { tick, active, admitted, outstanding, shards, .. } = &mut *state;
@@ -156,7 +157,7 @@ impl Progress {
         numbers
     }
 
-    /// Records were handled, or given up.
+    /// Takes the numbers of records that were handled or discarded.
     pub(super) fn handled(&self, shard: &str, numbers: impl IntoIterator<Item = u64>) {
         let mut state = self.lock();
         let State { tick, active, outstanding, shards, .. } = &mut *state;
@@ -180,7 +181,7 @@ impl Progress {
         self.changed();
     }
 
-    /// A read begun at `tick` found nothing.
+    /// Notes that a read that began at `tick` found nothing.
     pub(super) fn drained(&self, shard: &str, tick: u64) {
         if let Some(own) = self.lock().shards.get_mut(shard) {
             own.drained = tick;
@@ -188,7 +189,7 @@ impl Progress {
         self.changed();
     }
 
-    /// The shard is closed and all its records are handled.
+    /// Notes that a shard is closed and all its records are handled.
     pub(super) fn ended(&self, shard: &str) {
         let mut state = self.lock();
         state.tick += 1;
@@ -201,19 +202,19 @@ impl Progress {
         self.changed();
     }
 
-    /// Nothing happens any more.
+    /// Notes that the mapping has stopped.
     pub(super) fn stopped(&self) {
         self.lock().has_stopped = true;
         self.changed();
     }
 
-    /// Resolves once the shard has fewer outstanding records.
+    /// Resolves when the shard has fewer than `outstanding_max` records that aren't handled.
     pub(super) async fn below(&self, shard: &str, outstanding_max: usize) {
         self.until(|state| state.shards.get(shard).is_none_or(|own| own.outstanding < outstanding_max).then_some(()))
             .await;
     }
 
-    /// Resolves when somebody wants idle reads to happen now.
+    /// Resolves when an idle reader should read at once.
     pub(super) async fn woken(&self) {
         self.wake.notified().await;
     }
@@ -227,10 +228,10 @@ impl Progress {
         state.outstanding == 0 && state.is_drained_since(state.active)
     }
 
-    /// Resolves once everything written before the call is handled, and everything that was written by handling it.
+    /// Resolves when everything written before the call is handled, and everything that the handling has written in turn.
     pub(super) async fn settled(&self) -> Result<(), Stopped> {
         loop {
-            // Nothing is in flight at this moment, so all that has been written by now is in the stream ...
+            // No invocation runs at this moment, so everything written so far is in the stream ...
             let (since, admitted) = self
                 .until(|state| match (state.has_stopped, state.outstanding) {
                     (true, _) => Some(Err(Stopped)),
@@ -239,7 +240,7 @@ impl Progress {
                 })
                 .await?;
             self.wake.notify_waiters();
-            // ... and reads begun after it find nothing. Had they found something, handling that may have written more.
+            // ... and reads that begin after it find nothing. If they find a record, its handling may write more.
             let is_settled = self
                 .until(|state| match state {
                     State { has_stopped: true, .. } => Some(Err(Stopped)),
@@ -259,7 +260,7 @@ impl Progress {
             if let Some(value) = found(&self.lock()) {
                 return value;
             }
-            // The sender is in self, so this can't fail.
+            // The sender is in `self`, so this can't fail.
             let _ = changes.changed().await;
         }
     }
@@ -269,26 +270,26 @@ impl Progress {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // No code that can panic runs under the lock.
+        // No code that can panic runs while the lock is held.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl State {
-    /// Whether every shard was read to its end after `tick`, and no shard can be unknown.
+    /// Returns true if every shard was read to its end after `tick`, and no shard can be unknown.
     fn is_drained_since(&self, tick: u64) -> bool {
         self.looked > 0
             && self.shards.values().all(|shard| match shard.phase {
                 Phase::Waiting => false,
                 Phase::Reading => shard.drained > tick,
-                // Its children were looked for since.
+                // The list of shards was read since then, so its children are known.
                 Phase::Ended(when) => self.looked > when,
             })
     }
 }
 
 impl ShardState {
-    /// Moves the position over the handled records at the window's start.
+    /// Moves the position past the handled records at the window's start. Returns true if it has moved.
     fn advance(&mut self) -> bool {
         let mut has_moved = false;
         while self.window.front().is_some_and(|slot| slot.is_handled) {

@@ -1,4 +1,4 @@
-//! Reads one shard to its end.
+//! The reader of one shard.
 
 use std::collections::VecDeque;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -15,7 +15,7 @@ use super::batch::Delivery;
 use super::context::Context;
 use super::worker::Worker;
 
-/// The reader of a shard.
+/// Reads a shard to its end and gives its records to workers.
 pub(super) struct Reader<F> {
     context: Arc<Context<F>>,
     shard: Arc<str>,
@@ -37,7 +37,7 @@ impl<F: Function> Reader<F> {
         Reader { context, shard: Arc::from(shard), from, workers: Vec::new() }
     }
 
-    /// Reads the shard, and returns when it is closed and all its records are handled, or the mapping is stopped.
+    /// Reads the shard. Returns when the shard is closed and all its records are handled, or when the mapping is stopped.
     pub(super) async fn run(mut self) {
         let mut handling = JoinSet::new();
         for _ in 0..self.context.settings.source.parallelization_factor {
@@ -54,7 +54,7 @@ impl<F: Function> Reader<F> {
         }
     }
 
-    /// None: the mapping was stopped.
+    /// Reads to the shard's end. Returns `None` if the mapping was stopped.
     async fn read_all(&mut self) -> Option<()> {
         let context = Arc::clone(&self.context);
         let pace = context.settings.pace;
@@ -115,8 +115,8 @@ impl<F: Function> Reader<F> {
 
     fn failed(&mut self, error: StreamError) -> Then {
         match (error, &self.from) {
-            // The iterator was at the shard's end when it was made, and nothing is known of what came since. Rather again
-            // than never.
+            // The iterator was at the shard's end when it was made, and records may have come since. Reading from the oldest
+            // record delivers some records again, but misses none.
             (StreamError::Expired, From::Now) => self.from = From::Oldest,
             (StreamError::Expired, _) => {}
             (StreamError::Trimmed, From::After(number)) => {
@@ -131,7 +131,7 @@ impl<F: Function> Reader<F> {
         Then::StartOver
     }
 
-    /// Hands records to their workers, those that are wanted.
+    /// Gives the records that pass the filter to their workers.
     fn take(&mut self, records: Vec<Record>) {
         let Some(last) = records.last() else { return };
         self.from = From::After(last.sequence_number.clone());
@@ -145,7 +145,7 @@ impl<F: Function> Reader<F> {
         let wanted = records.into_iter().zip(wanted).filter_map(|(record, wanted)| wanted.then_some(record));
         for (record, number) in wanted.zip(numbers) {
             let keys = record.item();
-            // By item: Lambda takes the partition key, but order per item is all that is promised to the function.
+            // The worker is chosen by item. Lambda chooses by partition key, but a function can rely on order per item only.
             let worker = worker_of(&keys, sorted.len());
             sorted[worker].push(Delivery {
                 number,
@@ -157,7 +157,7 @@ impl<F: Function> Reader<F> {
         }
         for (worker, deliveries) in self.workers.iter().zip(sorted) {
             if !deliveries.is_empty() {
-                // A worker that is gone was stopped; what it had comes again after the restart.
+                // A worker ends only when the mapping is stopped. Its records are delivered again after the restart.
                 let _ = worker.send(deliveries);
             }
         }

@@ -1,3 +1,5 @@
+//! The settings of a mapping.
+
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -8,55 +10,55 @@ use crate::template::{EventSource, Template};
 
 use super::Observation;
 
+/// The number of idle reads after which their pause grows by [`Pace::idle_poll`].
 const IDLE_READS_PER_STEP: u32 = 25;
 
-/// What a mapping needs to know.
+/// The settings of a mapping.
 #[derive(Clone)]
 pub struct Settings {
-    /// The endpoint that serves the stream.
+    /// The URL of the endpoint that serves the stream.
     pub url: String,
     /// The stream.
     pub stream: TableStream,
-    /// The mapping as the template configures it.
+    /// The event source as the template configures it.
     pub source: EventSource,
-    /// How long an invocation may take.
+    /// The function's timeout.
     pub timeout: Duration,
-    /// The file that keeps the position. None: every start is at the starting position.
+    /// The file that keeps the position. Without it, every start is at the starting position.
     pub position_file: Option<PathBuf>,
-    /// The file that records go to which were given up, one JSON object a line, as Lambda's S3 destination has them. Used
-    /// where the template has a failure destination.
+    /// The file of discarded records, one JSON object a line as Lambda writes it to S3. It is used if the template has an
+    /// on-failure destination.
     pub failures_file: Option<PathBuf>,
-    /// Who is told of every invocation.
+    /// The observer of what the mapping does.
     pub observer: Option<Observer>,
-    /// How quickly things are done.
+    /// The mapping's pauses and limits.
     pub pace: Pace,
 }
 
-/// Who is told of what a mapping does, from several tasks at a time. It must neither block nor panic.
+/// A callback for what a mapping does. Several tasks call it at the same time. It must neither block nor panic.
 pub type Observer = Arc<dyn Fn(&Observation) + Send + Sync>;
 
-/// How quickly a mapping works, and how much it takes on.
+/// The pauses and limits of a mapping.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pace {
-    /// How long to wait after a read that found nothing. Lambda's is a quarter of a second; at a desk rows should be there
-    /// at once.
+    /// The pause after a read that found nothing. Lambda's is a quarter of a second; a developer wants rows at once.
     pub idle_poll: Duration,
-    /// How long that wait becomes while nothing happens: a read costs some CPU, a debug build's most of all.
+    /// The longest such pause, after many idle reads. Every read costs CPU time, most of all in a debug build.
     pub idle_poll_max: Duration,
-    /// How long to wait before the first retry; doubled with every failure in a row.
+    /// The pause before the first retry. It doubles with every failure in a row.
     pub backoff_first: Duration,
-    /// How long to wait before any retry at most.
+    /// The longest pause before a retry.
     pub backoff_max: Duration,
-    /// How often the position is saved at most.
+    /// The shortest time between two saves of the position.
     pub save_every: Duration,
-    /// How often to look for new shards, besides whenever one is closed.
+    /// The time between two requests for the list of shards. The mapping also asks whenever a shard has ended.
     pub look_for_shards_every: Duration,
-    /// How many records of a shard are read ahead of those that are handled.
+    /// The most records of a shard that are read and not handled.
     pub records_ahead_max: usize,
 }
 
 impl Settings {
-    /// A mapping as the template has it, without files and observer.
+    /// Returns the template's settings, without files and observer.
     pub fn new(endpoint: &Endpoint, stream: &TableStream, template: &Template) -> Self {
         Settings {
             url: endpoint.url().to_owned(),
@@ -96,12 +98,12 @@ impl Default for Pace {
 }
 
 impl Pace {
-    /// How long to wait after so many reads in a row that found nothing: it grows slowly, over seconds.
+    /// Returns the pause after a number of idle reads in a row. It grows slowly, over seconds.
     pub(super) fn idle(&self, idle_reads: u32) -> Duration {
         self.idle_poll.saturating_mul(1 + idle_reads / IDLE_READS_PER_STEP).min(self.idle_poll_max)
     }
 
-    /// How long to wait after so many failures in a row.
+    /// Returns the pause after a number of failures in a row.
     pub(super) fn backoff(&self, failures_in_a_row: u32) -> Duration {
         if failures_in_a_row == 0 {
             return Duration::ZERO;

@@ -1,4 +1,4 @@
-//! Keeps a reader on every shard whose turn it is.
+//! Runs a reader for every shard whose parent has ended.
 
 use std::sync::Arc;
 
@@ -14,9 +14,9 @@ use super::reader::Reader;
 
 /// Runs the mapping until it is stopped, and saves its position.
 pub(super) async fn run<F: Function>(context: Arc<Context<F>>, is_resumed: bool) {
-    let saving = tokio::spawn(save_now_and_then(Arc::clone(&context)));
+    let saving = tokio::spawn(save_regularly(Arc::clone(&context)));
     read_shards(&context, is_resumed).await;
-    // It ends by itself, but what it is writing must not overwrite the last position.
+    // The task ends by itself. It is awaited so that it can't overwrite the last position.
     let _ = saving.await;
     save(&context, 0).await;
     context.progress.stopped();
@@ -52,7 +52,7 @@ async fn read_shards<F: Function>(context: &Arc<Context<F>>, is_resumed: bool) {
             }
         }
         tokio::select! {
-            // A shard has ended: its children's turn.
+            // A shard has ended, so its children can be read.
             Some(_) = readers.join_next() => {}
             _ = context.pause(pace.look_for_shards_every) => {}
         }
@@ -60,7 +60,7 @@ async fn read_shards<F: Function>(context: &Arc<Context<F>>, is_resumed: bool) {
     while readers.join_next().await.is_some() {}
 }
 
-async fn save_now_and_then<F: Function>(context: Arc<Context<F>>) {
+async fn save_regularly<F: Function>(context: Arc<Context<F>>) {
     let pace = context.settings.pace;
     let mut saved = 0;
     let mut failures_in_a_row = 0;
@@ -72,7 +72,8 @@ async fn save_now_and_then<F: Function>(context: Arc<Context<F>>) {
     }
 }
 
-/// Saves the position unless it is the one saved already. Gives which one it is; none if that failed.
+/// Saves the position if it has changed since the change number `saved`. Returns the saved change number, or `None` if that
+/// failed.
 async fn save<F: Function>(context: &Arc<Context<F>>, saved: u64) -> Option<u64> {
     let (position, moves) = context.progress.position(context.stream.arn());
     let Some(path) = context.settings.position_file.clone().filter(|_| moves != saved) else { return Some(saved) };

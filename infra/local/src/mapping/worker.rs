@@ -4,16 +4,16 @@ use std::time::{Duration, Instant, SystemTime};
 
 use tokio::sync::mpsc;
 
-use super::batch::{self, Batch, Delivery, Verdict};
+use super::batch::{self, Batch, Delivery, Response};
 use super::context::Context;
 use super::destination::FailedBatch;
 use super::{DiscardReason, Function, Observation, Outcome, invocation};
 
-/// Lambda's limit for an event.
+/// Lambda's limit for an event, in bytes.
 const EVENT_BYTES_MAX: usize = 6 * 1024 * 1024;
 
-/// One of the concurrent lanes of a shard: one invocation at a time, in the shard's order. All records of an item take the
-/// same lane.
+/// One of the concurrent workers of a shard. A worker makes one invocation at a time, in the shard's order, and gets all
+/// records of an item.
 pub(super) struct Worker<F> {
     pub(super) context: Arc<Context<F>>,
     pub(super) shard: Arc<str>,
@@ -31,7 +31,7 @@ impl<F: Function> Worker<F> {
         }
     }
 
-    /// As many records as there are, up to the batch size; within the window it waits for more.
+    /// Returns the waiting records, up to the batch size. Within the batching window it waits for more.
     async fn next_batch(&mut self) -> Option<Vec<Delivery>> {
         if self.waiting.is_empty() {
             let arrived = tokio::select! {
@@ -68,7 +68,7 @@ impl<F: Function> Worker<F> {
         Some(self.waiting.drain(..count).collect())
     }
 
-    /// None: the mapping was stopped, and not all is handled.
+    /// Handles a batch to its end. Returns `None` if the mapping was stopped before all records were handled.
     async fn handle(&self, deliveries: Vec<Delivery>) -> Option<()> {
         let mut batches = vec![Batch { deliveries, failures: 0 }];
         let mut failures_in_a_row = 0;
@@ -80,9 +80,9 @@ impl<F: Function> Worker<F> {
             if self.context.is_stopped() {
                 return None;
             }
-            let verdict = self.invoke(&batch.deliveries).await;
+            let response = self.invoke(&batch.deliveries).await;
             let invocations = batch.failures.saturating_add(1);
-            let next = batch::next(batch, &verdict, &self.context.settings.source);
+            let next = batch::next(batch, &response, &self.context.settings.source);
             failures_in_a_row = match (next.handled.is_empty(), next.again.is_empty()) {
                 (true, _) => failures_in_a_row + 1,
                 (false, false) => 1,
@@ -98,31 +98,31 @@ impl<F: Function> Worker<F> {
         Some(())
     }
 
-    async fn invoke(&self, deliveries: &[Delivery]) -> Verdict {
+    async fn invoke(&self, deliveries: &[Delivery]) -> Response {
         let Context { settings, function, .. } = &*self.context;
         let began = Instant::now();
-        let answer = invocation::invoke(function, invocation::event(deliveries), settings.timeout).await;
-        let verdict = batch::judge(answer, deliveries, settings.source.reports_batch_item_failures);
+        let returned = invocation::invoke(function, invocation::event(deliveries), settings.timeout).await;
+        let response = batch::parse_response(returned, deliveries, settings.source.reports_batch_item_failures);
         self.context.observe(|| Observation::Invoked {
             shard: self.shard.to_string(),
             records: deliveries.len(),
-            outcome: match &verdict {
-                Verdict::Handled => Outcome::Handled,
-                Verdict::FailedFrom(place) => Outcome::Partly { again: deliveries.len() - place },
-                Verdict::Failed(reason) => Outcome::Failed { reason: reason.clone() },
+            outcome: match &response {
+                Response::Handled => Outcome::Handled,
+                Response::FailedFrom(place) => Outcome::Partly { again: deliveries.len() - place },
+                Response::Failed(reason) => Outcome::Failed { reason: reason.clone() },
             },
             duration: began.elapsed(),
         });
-        verdict
+        response
     }
 
-    /// Records come in order of age, so the old ones are the first ones.
+    /// Discards the records that are too old. The oldest come first.
     async fn discard_old(&self, batch: &mut Batch) {
         let Some(age_max) = self.context.settings.source.record_age_max else { return };
         let now = SystemTime::now();
         let is_old = |delivery: &Delivery| {
-            // Lambda's mapping is never off. The time in which this one was doesn't count, else a laptop's night would be
-            // the end of what it had still to do in the evening.
+            // Lambda's mapping always runs. Here the time in which the mapping didn't run doesn't count, or a laptop would
+            // discard overnight what it hadn't handled in the evening.
             let since = delivery.created.max(self.context.started);
             now.duration_since(since).is_ok_and(|age| age > age_max)
         };
@@ -135,7 +135,7 @@ impl<F: Function> Worker<F> {
     async fn discard(&self, deliveries: Vec<Delivery>, reason: DiscardReason, invocations: u32) {
         let (Some(first), Some(last)) = (deliveries.first(), deliveries.last()) else { return };
         let (first, last) = (&first.sequence_number, &last.sequence_number);
-        tracing::error!(shard = %self.shard, first, last, reason = reason.condition(), "records given up");
+        tracing::error!(shard = %self.shard, first, last, reason = reason.condition(), "records discarded");
         for delivery in &deliveries {
             self.context.observe(|| Observation::Discarded {
                 shard: self.shard.to_string(),
@@ -157,13 +157,15 @@ impl<F: Function> Worker<F> {
             if let Some(destination) = &context.destination
                 && let Err(error) = destination.write(batch)
             {
-                // As in Lambda: a destination that can't be reached doesn't hold the shard up.
-                context.trouble(format!("failed records could not be kept: {error}"));
+                // As in Lambda, an on-failure destination that fails doesn't block the shard.
+                context
+                    .trouble(format!("discarded records couldn't be written to the on-failure destination: {error}"));
             }
             context.progress.handled(&shard, deliveries.iter().map(|delivery| delivery.number));
         });
         if let Err(error) = kept.await {
-            self.context.trouble(format!("failed records could not be kept: {error}"));
+            self.context
+                .trouble(format!("discarded records couldn't be written to the on-failure destination: {error}"));
         }
     }
 

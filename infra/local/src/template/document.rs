@@ -1,4 +1,4 @@
-//! The document's values: CloudFormation's short tags made long, and a cursor that knows where it is.
+//! The template as JSON, with CloudFormation's short tags expanded, and properties that know their path.
 
 use std::fmt;
 
@@ -6,8 +6,8 @@ use serde_json::{Map, Value};
 
 use super::TemplateError;
 
-/// The document as JSON, `!Ref X` as `{"Ref": "X"}`, `!GetAtt A.B` as `{"Fn::GetAtt": ["A", "B"]}` and so on, which is what
-/// CloudFormation makes of it too.
+/// Parses the document. As in CloudFormation, `!Ref X` becomes `{"Ref": "X"}`, `!GetAtt A.B` becomes
+/// `{"Fn::GetAtt": ["A", "B"]}`, and so on.
 pub(super) fn parse(text: &str) -> Result<Value, TemplateError> {
     Ok(long_form(serde_yaml_ng::from_str(text)?))
 }
@@ -46,7 +46,7 @@ fn key_text(key: serde_yaml_ng::Value) -> String {
     }
 }
 
-/// Where a property stands in the document.
+/// The path of a property in the document.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Path(Vec<String>);
 
@@ -68,7 +68,7 @@ impl fmt::Display for Path {
     }
 }
 
-/// A resolved value and where it stands.
+/// A resolved value and its path.
 #[derive(Debug, Clone)]
 pub(super) struct Property<'a> {
     pub(super) path: Path,
@@ -88,7 +88,7 @@ impl<'a> Property<'a> {
     pub(super) fn text(&self) -> Result<String, TemplateError> {
         match self.value {
             Value::String(text) => Ok(text.clone()),
-            // CloudFormation takes scalars for strings.
+            // CloudFormation accepts scalars as strings.
             Value::Number(_) | Value::Bool(_) => Ok(self.value.to_string()),
             _ => Err(self.wrong("a string")),
         }
@@ -134,7 +134,7 @@ impl<'a> Property<'a> {
     }
 }
 
-/// An intrinsic function in its long form: its name and argument.
+/// Returns the name and the argument of an intrinsic function in its long form.
 pub(super) fn intrinsic(value: &Value) -> Option<(&str, &Value)> {
     let map = value.as_object().filter(|map| map.len() == 1)?;
     let (name, argument) = map.iter().next()?;

@@ -1,28 +1,30 @@
+//! Errors of templates.
+
 use super::document::Path;
 
-/// Why a template can't be followed on one machine. Every variant names the property it is about.
+/// Why a template can't run on one machine. Every variant names its property.
 #[derive(Debug, thiserror::Error)]
 pub enum TemplateError {
-    /// The text is no YAML.
-    #[error("the template is no YAML that can be read: {0}")]
+    /// The text isn't YAML.
+    #[error("the template can't be read as YAML: {0}")]
     Yaml(#[from] serde_yaml_ng::Error),
-    /// A property that must be there isn't.
+    /// A required property is missing.
     #[error("{property} is missing")]
     Missing {
-        /// The property, from the document's root, its parts separated by dots.
+        /// The property's path from the document's root, its parts separated by dots.
         property: String,
     },
-    /// A property has a value of another type, or one out of range.
+    /// A property has a value of a wrong type or out of range.
     #[error("{property} must be {expected}, it is {found}")]
     Wrong {
         /// The property.
         property: String,
-        /// What it must be.
+        /// The expected value.
         expected: String,
-        /// What it is, as JSON.
+        /// The property's value, as JSON.
         found: String,
     },
-    /// A property refers to something that only a deployed stack has.
+    /// A property refers to a value that only a deployed stack has.
     #[error("{property} refers to {reference}, which has no value on one machine")]
     Unresolved {
         /// The property.
@@ -30,26 +32,26 @@ pub enum TemplateError {
         /// The intrinsic function, as JSON.
         reference: String,
     },
-    /// A property asks for something that isn't done here.
+    /// A property has a value that isn't supported here.
     #[error("{property} is {value}, which isn't supported here ({supported})")]
     Unsupported {
         /// The property.
         property: String,
-        /// Its value, as JSON.
+        /// The property's value, as JSON.
         value: String,
-        /// What is.
+        /// The supported values.
         supported: &'static str,
     },
-    /// A value was given for a parameter that the template doesn't have.
+    /// The template doesn't have the parameter that a value was given for.
     #[error("the template has no parameter {name}")]
     UnknownParameter {
-        /// The name given.
+        /// The parameter's name.
         name: String,
     },
-    /// There must be one event source mapping.
+    /// The template doesn't have exactly one event source mapping.
     #[error("the template has {found} resources of type AWS::Lambda::EventSourceMapping, exactly one is expected")]
     EventSourceMappings {
-        /// How many there are.
+        /// The number of event source mappings.
         found: usize,
     },
 }

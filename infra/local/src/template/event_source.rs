@@ -1,39 +1,41 @@
+//! The event source mapping in a template.
+
 use std::time::Duration;
 
 use super::TemplateError;
 use super::document::Property;
 
-/// The settings of an event source mapping. What the template leaves out has AWS's default.
+/// The settings of an event source mapping. Settings that the template leaves out have AWS's defaults.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EventSource {
-    /// Filter patterns, JSON texts: a record that matches any of them passes. None at all: every record does.
+    /// The filter patterns, as JSON texts. A record passes if it matches any of them, or if there are none.
     pub filter_patterns: Vec<String>,
-    /// How many records an invocation gets at most.
+    /// The most records of an invocation.
     pub batch_size_max: usize,
-    /// How long a batch that isn't full waits for more.
+    /// How long a batch that isn't full waits for more records.
     pub batching_window: Duration,
-    /// How many batches of one shard are handled at the same time.
+    /// The number of concurrent batches of one shard.
     pub parallelization_factor: usize,
-    /// Whether the function names the records that failed (`ReportBatchItemFailures`).
+    /// True if the function reports the records that failed (`ReportBatchItemFailures`).
     pub reports_batch_item_failures: bool,
-    /// Whether a batch that failed is halved before it is tried again.
+    /// True if a failed batch is bisected before it is retried.
     pub bisects_on_error: bool,
-    /// How often a batch is tried again. None: until its records are too old.
+    /// The most retries of a batch. None: retries go on until the records are too old.
     pub retries_max: Option<u32>,
-    /// How old a record may get. None: as old as the stream lets it.
+    /// The age at which a record is discarded. None: only the stream limits it.
     pub record_age_max: Option<Duration>,
-    /// Where a mapping without a position starts.
+    /// The position at which a mapping without a saved one starts.
     pub starting_position: StartingPosition,
-    /// Whether records that were given up are kept somewhere.
+    /// True if the mapping has an on-failure destination.
     pub has_failure_destination: bool,
 }
 
-/// Where a mapping without a position starts.
+/// The position at which a mapping without a saved one starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StartingPosition {
-    /// With the oldest record that the stream has.
+    /// The oldest record in the stream.
     TrimHorizon,
-    /// With the records written from now on.
+    /// The first record that is written from now on.
     Latest,
 }
 
@@ -47,7 +49,7 @@ impl EventSource {
         if let Some(enabled) = properties.get("Enabled")
             && !enabled.boolean()?
         {
-            return Err(enabled.unsupported("true is"));
+            return Err(enabled.unsupported("only true is"));
         }
         let integer = |name: &str, from, to, default| match properties.get(name) {
             Some(property) => property.integer(from, to),

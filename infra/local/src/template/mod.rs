@@ -1,7 +1,7 @@
-//! What a SAM template says about one table, the function on its stream, and the event source mapping between them.
+//! A SAM template: one table, the function on its stream, and the event source mapping between them.
 //!
-//! The template is the only place where any of this is written: a setting changed there is changed on this machine too.
-//! Parameters have their defaults, or the values given; conditions, `!If`, `!Sub` and `!Join` on them are computed.
+//! The template is the only place of these settings, so a setting that changes there changes on this machine too. Parameters
+//! have their defaults or the values that are passed. Conditions, `!If`, `!Sub` and `!Join` of parameters are computed.
 
 mod document;
 mod error;
@@ -21,11 +21,12 @@ pub use self::table::{KeyAttribute, TableDefinition};
 use self::document::{Path, Property, intrinsic};
 use self::resolve::Scope;
 
-/// Lambda's, in seconds, where the template gives none.
+/// Lambda's timeout for functions without one in the template, in seconds.
 const TIMEOUT_SECONDS_DEFAULT: i64 = 3;
+/// Lambda's longest timeout, in seconds.
 const TIMEOUT_SECONDS_MAX: i64 = 900;
 
-/// What the template says.
+/// A template, with its parameters resolved.
 #[derive(Debug, Clone)]
 pub struct Template {
     table: TableDefinition,
@@ -39,7 +40,7 @@ pub struct Template {
 }
 
 impl Template {
-    /// Reads a template, every parameter at its default.
+    /// Reads a template with the default of every parameter.
     pub fn parse(text: &str) -> Result<Self, TemplateError> {
         Self::parse_with(text, &BTreeMap::new())
     }
@@ -96,28 +97,28 @@ impl Template {
         })
     }
 
-    /// The table that the event source's stream belongs to.
+    /// Returns the table whose stream is the event source.
     pub fn table(&self) -> &TableDefinition {
         &self.table
     }
 
-    /// The event source mapping's settings.
+    /// Returns the settings of the event source mapping.
     pub fn event_source(&self) -> &EventSource {
         &self.event_source
     }
 
-    /// How long an invocation of the function may take.
+    /// Returns the timeout of the function on the stream.
     pub fn timeout(&self) -> Duration {
         self.timeout
     }
 
-    /// The environment of the function on the stream, references to the table replaced by `table_name`.
+    /// Returns the environment of the function on the stream. References to the table become `table_name`.
     pub fn environment(&self, table_name: &str) -> Result<BTreeMap<String, String>, TemplateError> {
         self.environment_of(&self.function_id, table_name, &BTreeMap::new())
     }
 
-    /// The environment of a function by its logical id, references to the table replaced by `table_name`, and what only a
-    /// stack has (a secret, say) by what is given for it.
+    /// Returns the environment of the function with a logical id. References to the table become `table_name`. Variables whose
+    /// values only a stack has, such as a secret, get the values in `given`.
     pub fn environment_of(
         &self,
         function: &str,
@@ -143,12 +144,12 @@ impl Template {
     }
 }
 
-/// The logical ids of all functions.
+/// Returns the logical ids of all functions.
 fn functions(document: &Value) -> Vec<String> {
     of_type(document, "AWS::Serverless::Function")
 }
 
-/// The logical id of the document's one event source mapping.
+/// Returns the logical id of the document's one event source mapping.
 fn only_mapping(document: &Value) -> Result<String, TemplateError> {
     match <[_; 1]>::try_from(of_type(document, "AWS::Lambda::EventSourceMapping")) {
         Ok([only]) => Ok(only),
@@ -162,7 +163,7 @@ fn of_type(document: &Value, wanted: &str) -> Vec<String> {
     resources.filter(|(_, resource)| is_wanted(resource)).map(|(id, _)| id.clone()).collect()
 }
 
-/// By the function itself, or an alias of it as SAM names it.
+/// Returns the logical id of a function that a property refers to, directly or by SAM's alias of it.
 fn function_of(name: &Property<'_>) -> Result<String, TemplateError> {
     match intrinsic(name.value) {
         Some(("Ref", Value::String(function))) => Ok(function.trim_end_matches(".Alias").to_owned()),

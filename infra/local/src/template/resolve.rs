@@ -1,4 +1,4 @@
-//! What of the intrinsic functions has a value without a stack: parameters, and what is computed from them.
+//! Intrinsic functions that have a value without a stack: parameters, and what is computed from them.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,8 @@ use serde_json::{Map, Value};
 use super::TemplateError;
 use super::document::{Path, intrinsic};
 
-/// A condition may name another; CloudFormation refuses circles, so no template that deploys comes near this.
+/// The deepest nesting of conditions and values. CloudFormation refuses circular conditions, so a template that deploys never
+/// comes near the limit.
 const DEPTH_MAX: usize = 64;
 
 /// The parameters' values and the conditions.
@@ -18,7 +19,7 @@ pub(super) struct Scope {
 }
 
 impl Scope {
-    /// Parameters have the value given, else their default; those with neither stay unresolved.
+    /// Gives each parameter its value in `given`, or else its default. Parameters with neither stay unresolved.
     pub(super) fn of(document: &Value, given: &BTreeMap<String, String>) -> Result<Self, TemplateError> {
         let none = Map::new();
         let declared = document.get("Parameters").and_then(Value::as_object).unwrap_or(&none);
@@ -45,7 +46,7 @@ impl Scope {
         Ok(Scope { parameters, conditions })
     }
 
-    /// The value with everything computed that can be; what can't stays as it is. None is `AWS::NoValue`.
+    /// Computes what can be computed in a value, and leaves the rest as it is. Returns `None` for `AWS::NoValue`.
     pub(super) fn resolve(&self, path: &Path, value: &Value) -> Result<Option<Value>, TemplateError> {
         self.value(path, value, 0)
     }
@@ -111,7 +112,7 @@ impl Scope {
         }
     }
 
-    /// None where it depends on something that only a stack has.
+    /// Computes a condition. Returns `None` if it depends on a value that only a stack has.
     fn condition(&self, path: &Path, value: &Value, depth: usize) -> Result<Option<bool>, TemplateError> {
         if depth > DEPTH_MAX {
             return Err(TemplateError::wrong(path, format!("nested at most {DEPTH_MAX} deep"), value));
@@ -142,7 +143,8 @@ impl Scope {
         }
     }
 
-    /// `${Name}` of parameters; `${!Name}` stands for itself. None where anything else is referred to.
+    /// Replaces `${Name}` with parameters' values and `${!Name}` with `${Name}`. Returns `None` if the text refers to anything
+    /// else.
     fn substitute(&self, text: &str) -> Option<String> {
         let mut out = String::new();
         let mut rest = text;
@@ -162,7 +164,7 @@ impl Scope {
     }
 }
 
-/// A scalar as CloudFormation sees it: text.
+/// Returns a scalar as text, as CloudFormation treats it.
 fn plain(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),

@@ -1,21 +1,23 @@
+//! The table in a template.
+
 use super::TemplateError;
 use super::document::Property;
 
 /// A table as the template defines it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TableDefinition {
-    /// The key, the partition key first.
+    /// The key attributes, the partition key first.
     pub key: Vec<KeyAttribute>,
-    /// The stream's view type. None: the template gives the table no stream.
+    /// The stream's view type; none if the template gives the table no stream.
     pub stream_view_type: Option<String>,
-    /// The attribute that holds an item's time to live.
+    /// The TTL attribute.
     pub ttl_attribute: Option<String>,
 }
 
-/// One attribute of a key.
+/// A key attribute.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyAttribute {
-    /// Its name.
+    /// The attribute's name.
     pub name: String,
     /// `HASH` or `RANGE`.
     pub role: String,
@@ -23,8 +25,8 @@ pub struct KeyAttribute {
     pub kind: String,
 }
 
-/// What is read here, and what changes nothing that a program on one machine could see. Anything else (an index, say) would
-/// be missing without a word, so it is refused.
+/// The properties that are supported, or make no difference on one machine. Any other property, such as an index, is refused,
+/// because nobody would notice that it is missing.
 const KNOWN: [&str; 15] = [
     "TableName",
     "BillingMode",

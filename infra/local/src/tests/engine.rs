@@ -2,7 +2,7 @@
 
 use std::net::TcpListener;
 
-use super::support::{Stage, template};
+use super::fixture::{Fixture, template};
 use crate::endpoint::{Endpoint, TableError};
 use crate::engine::{Data, Engine, EngineError};
 use crate::template::TableDefinition;
@@ -60,21 +60,21 @@ fn a_directory_that_is_a_file_is_named() {
 async fn items_outlive_the_engine_in_a_directory() {
     let directory = tempfile::tempdir().unwrap();
     let data = Data::Directory(directory.path().to_owned());
-    let stage = Stage::on(&data).await;
-    stage.put("a", "base", 7).await;
-    let arn = stage.stream.arn.clone();
-    stage.engine.stop().await.unwrap();
+    let fixture = Fixture::on(&data).await;
+    fixture.put("a", "base", 7).await;
+    let arn = fixture.stream.arn.clone();
+    fixture.engine.stop().await.unwrap();
 
-    let stage = Stage::on(&data).await;
-    assert_eq!(stage.stream.arn, arn);
-    let scanned = stage.endpoint.client().scan().table_name("things").send().await.unwrap();
+    let fixture = Fixture::on(&data).await;
+    assert_eq!(fixture.stream.arn, arn);
+    let scanned = fixture.endpoint.client().scan().table_name("things").send().await.unwrap();
     assert_eq!(scanned.count, 1);
-    stage.engine.stop().await.unwrap();
+    fixture.engine.stop().await.unwrap();
 }
 
 #[tokio::test]
 async fn engines_in_memory_share_nothing() {
-    let (one, other) = (Stage::new().await, Stage::new().await);
+    let (one, other) = (Fixture::new().await, Fixture::new().await);
     one.put("a", "base", 7).await;
     let scanned = other.endpoint.client().scan().table_name("things").send().await.unwrap();
     assert_eq!(scanned.count, 0);
@@ -82,25 +82,25 @@ async fn engines_in_memory_share_nothing() {
 
 #[tokio::test]
 async fn a_stopped_engine_answers_no_more() {
-    let stage = Stage::new().await;
-    let address = stage.engine.address();
-    stage.engine.stop().await.unwrap();
+    let fixture = Fixture::new().await;
+    let address = fixture.engine.address();
+    fixture.engine.stop().await.unwrap();
     assert!(std::net::TcpStream::connect(address).is_err());
 }
 
 #[tokio::test]
 async fn a_table_that_exists_is_taken_as_it_is() {
-    let stage = Stage::new().await;
-    let again = stage.endpoint.ensure_table("things", template().table()).await.unwrap();
-    assert_eq!(again, stage.stream);
+    let fixture = Fixture::new().await;
+    let again = fixture.endpoint.ensure_table("things", template().table()).await.unwrap();
+    assert_eq!(again, fixture.stream);
 }
 
 #[tokio::test]
 async fn a_table_with_other_keys_is_refused() {
-    let stage = Stage::new().await;
+    let fixture = Fixture::new().await;
     let mut wanted = template().table().clone();
     wanted.key[1].name = "sort".to_owned();
-    match stage.endpoint.ensure_table("things", &wanted).await {
+    match fixture.endpoint.ensure_table("things", &wanted).await {
         Err(TableError::Keys { found, wanted, .. }) => {
             assert_eq!(found, "PK (HASH, S) and SK (RANGE, S)");
             assert_eq!(wanted, "PK (HASH, S) and sort (RANGE, S)");
@@ -111,9 +111,9 @@ async fn a_table_with_other_keys_is_refused() {
 
 #[tokio::test]
 async fn a_table_with_another_stream_is_refused_with_what_to_do() {
-    let stage = Stage::new().await;
+    let fixture = Fixture::new().await;
     let wanted = TableDefinition { stream_view_type: Some("KEYS_ONLY".to_owned()), ..template().table().clone() };
-    let error = stage.endpoint.ensure_table("things", &wanted).await.unwrap_err();
+    let error = fixture.endpoint.ensure_table("things", &wanted).await.unwrap_err();
     assert!(matches!(error, TableError::Stream { .. }));
     assert!(error.to_string().contains("aws dynamodb update-table --table-name things"), "{error}");
 }

@@ -1,4 +1,4 @@
-//! Filter patterns, as Lambda understands them.
+//! Filter patterns with Lambda's semantics.
 
 use crate::filter::{Filter, FilterError};
 use serde_json::{Value, json};

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use super::support::{Does, Log, Stage, failures, put, put_item, records, settle, start_observed};
+use super::fixture::{Does, Fixture, Log, failures, put, put_item, records, settle, start_observed};
 use crate::engine::Data;
 use crate::mapping::{DiscardReason, Mapping, MappingError, Observation, Outcome, Settings, Stopped};
 use serde_json::{Value, json};
@@ -13,16 +13,16 @@ use tokio::sync::Semaphore;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_event_is_shaped_as_lambdas() {
-    let stage = Stage::new().await;
+    let fixture = Fixture::new().await;
     let item = json!({"PK": "a", "SK": "base", "s": "text", "n": 1.5, "list": [true, null], "map": {"x": ""}});
-    put_item(&stage.endpoint, item).await;
+    put_item(&fixture.endpoint, item).await;
     let events = Arc::new(Mutex::new(Vec::new()));
     let sink = Arc::clone(&events);
     let function = Does(move |event: String| {
         sink.lock().unwrap().push(event);
         std::future::ready(Ok(json!({"batchItemFailures": []})))
     });
-    let mapping = Mapping::start(stage.settings(), function).unwrap();
+    let mapping = Mapping::start(fixture.settings(), function).unwrap();
     settle(&mapping).await;
 
     let events = events.lock().unwrap();
@@ -34,7 +34,7 @@ async fn an_event_is_shaped_as_lambdas() {
     assert_eq!(names, BTreeSet::from(expected));
     assert_eq!(record["eventName"], "INSERT");
     assert_eq!(record["eventSource"], "aws:dynamodb");
-    assert_eq!(record["eventSourceARN"], stage.stream.arn);
+    assert_eq!(record["eventSourceARN"], fixture.stream.arn);
     let change = &record["dynamodb"];
     assert_eq!(change["Keys"], json!({"PK": {"S": "a"}, "SK": {"S": "base"}}));
     let image = json!({
@@ -51,25 +51,25 @@ async fn an_event_is_shaped_as_lambdas() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_filter_keeps_other_rows_out() {
-    let stage = Stage::new().await;
+    let fixture = Fixture::new().await;
     for n in 0..5 {
-        stage.put("a", "base", n).await;
-        stage.put("a", "derived", 100 + n).await;
+        fixture.put("a", "base", n).await;
+        fixture.put("a", "derived", 100 + n).await;
     }
     let log = Log::default();
-    let mapping = Mapping::start(stage.settings(), log.function()).unwrap();
+    let mapping = Mapping::start(fixture.settings(), log.function()).unwrap();
     settle(&mapping).await;
     assert_eq!(log.numbers(), [0, 1, 2, 3, 4]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_write_that_changes_nothing_invokes_nothing() {
-    let stage = Stage::new().await;
-    stage.put("a", "base", 1).await;
-    stage.put("a", "base", 1).await;
-    stage.put("a", "base", 2).await;
+    let fixture = Fixture::new().await;
+    fixture.put("a", "base", 1).await;
+    fixture.put("a", "base", 1).await;
+    fixture.put("a", "base", 2).await;
     let log = Log::default();
-    let mapping = Mapping::start(stage.settings(), log.function()).unwrap();
+    let mapping = Mapping::start(fixture.settings(), log.function()).unwrap();
     settle(&mapping).await;
     assert_eq!(log.numbers(), [1, 2]);
 }
@@ -78,8 +78,8 @@ async fn a_write_that_changes_nothing_invokes_nothing() {
 async fn each_item_keeps_its_order_while_ten_batches_run_at_once() {
     const ITEMS: u64 = 40;
     const ROUNDS: u64 = 15;
-    let stage = Stage::new().await;
-    let mut settings = stage.settings();
+    let fixture = Fixture::new().await;
+    let mut settings = fixture.settings();
     settings.source.parallelization_factor = 10;
     settings.source.batch_size_max = 7;
 
@@ -105,7 +105,7 @@ async fn each_item_keeps_its_order_while_ten_batches_run_at_once() {
                     busy.lock().unwrap().remove(item);
                 }
                 running.fetch_sub(1, Ordering::SeqCst);
-                // Every fifth call fails from its middle on, so order is kept across redelivery too.
+                // Every fifth call fails from its middle on, so that the test covers redelivery.
                 let failed = if call.is_multiple_of(5) { batch.len() / 2 } else { batch.len() };
                 let answer = failures(&batch.iter().skip(failed).collect::<Vec<_>>());
                 log.add(batch.into_iter().take(failed).collect());
@@ -113,12 +113,12 @@ async fn each_item_keeps_its_order_while_ten_batches_run_at_once() {
             }
         })
     };
-    // Failures are by call, not by record: nobody must run out of retries.
+    // Calls fail, not records, so no record may run out of retries.
     settings.source.retries_max = None;
     let mapping = Mapping::start(settings, function).unwrap();
     for n in 1..=ROUNDS {
         for item in 0..ITEMS {
-            stage.put(&format!("item-{item}"), "base", n).await;
+            fixture.put(&format!("item-{item}"), "base", n).await;
         }
     }
     settle(&mapping).await;
@@ -137,9 +137,9 @@ async fn each_item_keeps_its_order_while_ten_batches_run_at_once() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_partial_failure_redelivers_from_its_checkpoint_on() {
-    let stage = Stage::new().await;
+    let fixture = Fixture::new().await;
     for n in 0..6 {
-        stage.put(&format!("item-{n}"), "base", n).await;
+        fixture.put(&format!("item-{n}"), "base", n).await;
     }
     let log = Log::default();
     let function = {
@@ -148,12 +148,12 @@ async fn a_partial_failure_redelivers_from_its_checkpoint_on() {
             let batch = records(&event);
             let is_first = log.batches().is_empty();
             log.add(batch.clone());
-            // Two failures, the lower one last.
+            // Two failures, of which the lower one comes last.
             let answer = if is_first { failures(&[&batch[4], &batch[2]]) } else { json!({}) };
             std::future::ready(Ok(answer))
         })
     };
-    let (mapping, observed) = start_observed(stage.settings(), function);
+    let (mapping, observed) = start_observed(fixture.settings(), function);
     settle(&mapping).await;
     let numbers: Vec<Vec<u64>> = log.batches().iter().map(|batch| batch.iter().map(|seen| seen.n).collect()).collect();
     assert_eq!(numbers, [vec![0, 1, 2, 3, 4, 5], vec![2, 3, 4, 5]]);
@@ -166,11 +166,11 @@ async fn a_partial_failure_redelivers_from_its_checkpoint_on() {
     assert_eq!(outcomes, [Outcome::Partly { again: 4 }, Outcome::Handled]);
 }
 
-/// Handles everything but the record with the number 13, which fails its whole batch in the way given.
+/// A function that handles every record but number 13, which fails its whole batch in the given way.
 async fn one_poisonous_record(fail: fn() -> Result<Value, String>) {
-    let stage = Stage::new().await;
+    let fixture = Fixture::new().await;
     for n in 10..20 {
-        stage.put(&format!("item-{n}"), "base", n).await;
+        fixture.put(&format!("item-{n}"), "base", n).await;
     }
     let log = Log::default();
     let function = {
@@ -187,19 +187,19 @@ async fn one_poisonous_record(fail: fn() -> Result<Value, String>) {
             }
         })
     };
-    let (mapping, observed) = start_observed(stage.settings(), function);
+    let (mapping, observed) = start_observed(fixture.settings(), function);
     settle(&mapping).await;
 
     let mut handled = log.numbers();
     handled.sort_unstable();
     assert_eq!(handled, [10, 11, 12, 14, 15, 16, 17, 18, 19]);
-    let kept = stage.failures();
+    let kept = fixture.failures();
     assert_eq!(kept.len(), 1);
     assert_eq!(kept[0]["requestContext"]["condition"], "RetryAttemptsExhausted");
-    // The first attempt and two retries.
+    // One attempt and two retries.
     assert_eq!(kept[0]["requestContext"]["approximateInvokeCount"], 3);
     assert_eq!(kept[0]["DDBStreamBatchInfo"]["batchSize"], 1);
-    assert_eq!(kept[0]["DDBStreamBatchInfo"]["streamArn"], stage.stream.arn);
+    assert_eq!(kept[0]["DDBStreamBatchInfo"]["streamArn"], fixture.stream.arn);
     let payload = records(kept[0]["payload"].as_str().unwrap());
     assert_eq!(payload.iter().map(|seen| seen.n).collect::<Vec<_>>(), [13]);
     assert_eq!(kept[0]["DDBStreamBatchInfo"]["startSequenceNumber"], payload[0].sequence_number);
@@ -226,9 +226,9 @@ async fn an_identifier_of_no_record_fails_the_whole_batch() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_function_that_runs_late_is_cut_off() {
-    let stage = Stage::new().await;
-    stage.put("a", "base", 1).await;
-    let settings = Settings { timeout: Duration::from_millis(30), ..stage.settings() };
+    let fixture = Fixture::new().await;
+    fixture.put("a", "base", 1).await;
+    let settings = Settings { timeout: Duration::from_millis(30), ..fixture.settings() };
     let (mapping, observed) = start_observed(settings, Does(|_| std::future::pending()));
     settle(&mapping).await;
     assert!(
@@ -239,19 +239,19 @@ async fn a_function_that_runs_late_is_cut_off() {
             .any(|o| matches!(o, Observation::Invoked { outcome: Outcome::Failed { reason }, .. }
         if reason.contains("timed out")))
     );
-    assert_eq!(stage.failures().len(), 1);
+    assert_eq!(fixture.failures().len(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_record_that_gets_too_old_is_given_up() {
-    let stage = Stage::new().await;
-    stage.put("a", "base", 1).await;
-    let mut settings = stage.settings();
+    let fixture = Fixture::new().await;
+    fixture.put("a", "base", 1).await;
+    let mut settings = fixture.settings();
     settings.source.retries_max = None;
     settings.source.record_age_max = Some(Duration::from_millis(300));
     let (mapping, observed) = start_observed(settings, Does(|_| std::future::ready(Err("not yet".to_owned()))));
     settle(&mapping).await;
-    let kept = stage.failures();
+    let kept = fixture.failures();
     assert_eq!(kept[0]["requestContext"]["condition"], "RecordAgeExceeded");
     let tried = observed.lock().unwrap().iter().filter(|o| matches!(o, Observation::Invoked { .. })).count();
     assert!(tried > 2, "tried {tried} times");
@@ -259,8 +259,8 @@ async fn a_record_that_gets_too_old_is_given_up() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn settled_waits_for_what_handling_causes() {
-    let stage = Stage::new().await;
-    let endpoint = stage.endpoint.clone();
+    let fixture = Fixture::new().await;
+    let endpoint = fixture.endpoint.clone();
     let log = Log::default();
     let function = {
         let log = log.clone();
@@ -279,9 +279,9 @@ async fn settled_waits_for_what_handling_causes() {
             }
         })
     };
-    let mapping = Mapping::start(stage.settings(), function).unwrap();
+    let mapping = Mapping::start(fixture.settings(), function).unwrap();
     settle(&mapping).await;
-    stage.put("a", "base", 20).await;
+    fixture.put("a", "base", 20).await;
     settle(&mapping).await;
     assert_eq!(log.numbers(), (0..=20).rev().collect::<Vec<_>>());
     assert_eq!(mapping.status().outstanding(), 0);
@@ -290,13 +290,13 @@ async fn settled_waits_for_what_handling_causes() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_batching_window_makes_fewer_batches() {
-    let stage = Stage::new().await;
-    let mut settings = stage.settings();
+    let fixture = Fixture::new().await;
+    let mut settings = fixture.settings();
     settings.source.batching_window = Duration::from_millis(400);
     let log = Log::default();
     let mapping = Mapping::start(settings, log.function()).unwrap();
     for n in 0..8 {
-        stage.put("a", "base", n).await;
+        fixture.put("a", "base", n).await;
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     settle(&mapping).await;
@@ -308,21 +308,21 @@ async fn a_batching_window_makes_fewer_batches() {
 async fn a_restart_goes_on_where_it_was() {
     let directory = tempfile::tempdir().unwrap();
     let data = Data::Directory(directory.path().to_owned());
-    let stage = Stage::on(&data).await;
+    let fixture = Fixture::on(&data).await;
     let first = Log::default();
-    let mapping = Mapping::start(stage.settings(), first.function()).unwrap();
-    stage.put("a", "base", 1).await;
-    stage.put("a", "derived", 2).await;
+    let mapping = Mapping::start(fixture.settings(), first.function()).unwrap();
+    fixture.put("a", "base", 1).await;
+    fixture.put("a", "derived", 2).await;
     settle(&mapping).await;
     let status = mapping.status();
     mapping.stop().await.unwrap();
     assert_eq!(status.settled().await, Err(Stopped));
-    stage.put("a", "base", 3).await;
-    stage.engine.stop().await.unwrap();
+    fixture.put("a", "base", 3).await;
+    fixture.engine.stop().await.unwrap();
 
-    let stage = Stage::on(&data).await;
+    let fixture = Fixture::on(&data).await;
     let second = Log::default();
-    let mapping = Mapping::start(stage.settings(), second.function()).unwrap();
+    let mapping = Mapping::start(fixture.settings(), second.function()).unwrap();
     settle(&mapping).await;
     assert_eq!(first.numbers(), [1]);
     assert_eq!(second.numbers(), [3]);
@@ -331,15 +331,15 @@ async fn a_restart_goes_on_where_it_was() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_killed_process_has_skipped_nothing() {
     let directory = tempfile::tempdir().unwrap();
-    let stage = Stage::on(&Data::Directory(directory.path().to_owned())).await;
+    let fixture = Fixture::on(&Data::Directory(directory.path().to_owned())).await;
     for n in 0..40 {
-        stage.put(&format!("item-{n}"), "base", n).await;
+        fixture.put(&format!("item-{n}"), "base", n).await;
     }
-    let mut settings = stage.settings();
+    let mut settings = fixture.settings();
     settings.source.parallelization_factor = 4;
     settings.source.batch_size_max = 1;
     settings.pace.save_every = Duration::from_millis(1);
-    // Some workers go on while the one that gets the record 7 is stuck in it.
+    // The other workers go on while one is stuck with record 7.
     let gate = Arc::new(Semaphore::new(0));
     let log = Log::default();
     let function = {
@@ -361,7 +361,7 @@ async fn a_killed_process_has_skipped_nothing() {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     tokio::time::sleep(Duration::from_millis(100)).await;
-    // The file is what a killed process leaves behind.
+    // A killed process leaves this file behind.
     let left_behind = directory.path().join("left-behind.json");
     std::fs::copy(settings.position_file.as_ref().unwrap(), &left_behind).unwrap();
     let handled: BTreeSet<u64> = log.numbers().into_iter().collect();
@@ -378,13 +378,13 @@ async fn a_killed_process_has_skipped_nothing() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_position_in_another_tables_stream_is_no_position() {
-    let stage = Stage::new().await;
-    stage.put("a", "base", 1).await;
+    let fixture = Fixture::new().await;
+    fixture.put("a", "base", 1).await;
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("position.json");
     std::fs::write(&file, r#"{"stream": "another", "shards": {"x": "ended"}}"#).unwrap();
     let log = Log::default();
-    let settings = Settings { position_file: Some(file), ..stage.settings() };
+    let settings = Settings { position_file: Some(file), ..fixture.settings() };
     let mapping = Mapping::start(settings, log.function()).unwrap();
     settle(&mapping).await;
     assert_eq!(log.numbers(), [1]);
@@ -392,11 +392,11 @@ async fn a_position_in_another_tables_stream_is_no_position() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_position_that_cannot_be_read_is_named() {
-    let stage = Stage::new().await;
+    let fixture = Fixture::new().await;
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("position.json");
     std::fs::write(&file, "{").unwrap();
-    let settings = Settings { position_file: Some(file.clone()), ..stage.settings() };
+    let settings = Settings { position_file: Some(file.clone()), ..fixture.settings() };
     match Mapping::start(settings, Log::default().function()) {
         Err(MappingError::Position { path, .. }) => assert_eq!(path, file),
         other => panic!("{other:?}"),
@@ -407,17 +407,17 @@ async fn a_position_that_cannot_be_read_is_named() {
 async fn an_endpoint_that_goes_away_is_trouble_and_no_end() {
     let directory = tempfile::tempdir().unwrap();
     let data = Data::Directory(directory.path().to_owned());
-    let stage = Stage::on(&data).await;
-    let address = stage.engine.address();
+    let fixture = Fixture::on(&data).await;
+    let address = fixture.engine.address();
     let log = Log::default();
-    let (mapping, observed) = start_observed(stage.settings(), log.function());
+    let (mapping, observed) = start_observed(fixture.settings(), log.function());
     settle(&mapping).await;
-    stage.engine.stop().await.unwrap();
+    fixture.engine.stop().await.unwrap();
     while !observed.lock().unwrap().iter().any(|o| matches!(o, Observation::Trouble { .. })) {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     let engine = crate::engine::Engine::start(address, &data).unwrap();
-    put(&stage.endpoint, "a", "base", 1).await;
+    put(&fixture.endpoint, "a", "base", 1).await;
     settle(&mapping).await;
     assert_eq!(log.numbers(), [1]);
     mapping.stop().await.unwrap();

@@ -4,7 +4,7 @@
 
 mod engine;
 mod filter;
+mod fixture;
 mod long_stream;
 mod mapping;
-mod support;
 mod template;

@@ -1,4 +1,4 @@
-//! What is read from a template: the project's own, and small ones.
+//! Templates: the project's own, and small ones.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Why a key can't be built.
+//! Errors of building keys.
 
 use thiserror::Error;
 
@@ -8,26 +8,26 @@ use super::SEGMENT_BYTES_MAX;
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum KeyError {
-    /// A part that must not be empty is.
+    /// A part is empty that must not be.
     #[error("{part} is empty; give it at least one character")]
     Empty {
-        /// Which part of the key.
+        /// The part of the key.
         part: &'static str,
     },
-    /// A part, or the key as a whole, is over its limit.
+    /// A part, or the whole key, is over its limit.
     #[error("{part} has {bytes} bytes, over its limit of {limit}; shorten it")]
     TooLong {
-        /// Which part of the key, or `sort key` or `partition key` for the whole of it.
+        /// The part of the key; `the sort key` or `the partition key` for a whole key.
         part: &'static str,
-        /// Its length in bytes of UTF-8.
+        /// Its length in UTF-8 bytes.
         bytes: usize,
         /// The most bytes it may have.
         limit: usize,
     },
-    /// A part holds a character that would be read as a separator.
+    /// A part contains a separator of the key.
     #[error("{part} holds `{separator}`, which separates the parts of this key; leave it out")]
     Separator {
-        /// Which part of the key.
+        /// The part of the key.
         part: &'static str,
         /// The separator.
         separator: char,
@@ -35,32 +35,32 @@ pub enum KeyError {
     /// A depth outside 1 to 98.
     #[error("depth {depth} is outside 1 to {limit}", limit = super::DEPTH_MAX)]
     Depth {
-        /// The depth asked for.
+        /// The depth.
         depth: usize,
     },
     /// A version outside 1 to 999,999.
     #[error("version {version} is outside 1 to {limit}", limit = super::Version::MAX)]
     Version {
-        /// The version asked for.
+        /// The version.
         version: u64,
     },
-    /// A path with no segment.
+    /// A path has no segment.
     #[error("a path needs at least one segment")]
     NoSegments,
-    /// Tenants are on, and a partition key isn't `TENANT#<tenant>#<id>`; or a node's tenant doesn't fit the switch.
+    /// Tenants are on and a partition key isn't `TENANT#<tenant>#<id>`, or a node has a tenant while tenants are off.
     #[error("with tenants {}, a node {} a tenant", if *.tenants { "on" } else { "off" }, if *.tenants { "needs" } else { "can't have" })]
     Tenancy {
-        /// Whether the schema has tenants on.
+        /// True if the schema has tenants on.
         tenants: bool,
     },
-    /// A name in a [`Schema`](super::Schema) that can't be used.
+    /// A [`Schema`](super::Schema) can't use a name.
     #[error("`{name}` can't be the name of the {role}: {reason}")]
     Name {
-        /// What it was to name.
+        /// What the name is for.
         role: &'static str,
         /// The name.
         name: String,
-        /// Why not.
+        /// Why it can't be used.
         reason: &'static str,
     },
 }
@@ -73,7 +73,7 @@ pub fn check_segment(segment: &str) -> Result<(), KeyError> {
     bounded("the segment", segment, SEGMENT_BYTES_MAX)
 }
 
-/// `text` unless it is empty or longer than `limit` bytes.
+/// Checks that a text has 1 to `limit` bytes.
 pub(super) fn bounded(part: &'static str, text: &str, limit: usize) -> Result<(), KeyError> {
     match text.len() {
         0 => Err(KeyError::Empty { part }),

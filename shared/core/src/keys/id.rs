@@ -1,11 +1,11 @@
-//! Ids of nodes, and tenants.
+//! Ids of nodes, and names of tenants.
 
 use std::fmt;
 
 use super::error::{KeyError, bounded};
 use super::{ID_BYTES_MAX, PARTITION_KEY_BYTES_MAX};
 
-/// The id of a node: any text of 1 to [`ID_BYTES_MAX`] bytes, so that every row's key has room for it.
+/// The id of a node: any text of 1 to [`ID_BYTES_MAX`] bytes. Every row's key has room for the longest.
 ///
 /// ```
 /// use sapwood_core::keys::Id;
@@ -17,7 +17,7 @@ use super::{ID_BYTES_MAX, PARTITION_KEY_BYTES_MAX};
 pub struct Id(String);
 
 impl Id {
-    /// An id.
+    /// Makes an id of a text.
     ///
     /// # Errors
     /// [`KeyError::Empty`] or [`KeyError::TooLong`].
@@ -27,7 +27,7 @@ impl Id {
         Ok(Self(id))
     }
 
-    /// As text.
+    /// Returns the text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -40,18 +40,18 @@ impl fmt::Display for Id {
     }
 }
 
-/// The name of a tenant: text without `#`, short enough that an id of any length fits beside it.
+/// The name of a tenant: a text without `#`. Its limit leaves room for the longest id in a partition key.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Tenant(String);
 
-/// `TENANT#<tenant>#<id>` with the longest id must still be a partition key.
+/// Longest tenant in bytes: what `TENANT#<tenant>#<id>` leaves beside the longest id.
 const TENANT_BYTES_MAX: usize = PARTITION_KEY_BYTES_MAX - ID_BYTES_MAX - "TENANT##".len();
 
 impl Tenant {
-    /// A tenant's name.
+    /// Makes a tenant's name of a text.
     ///
     /// # Errors
-    /// [`KeyError::Empty`], [`KeyError::TooLong`], or [`KeyError::Separator`] where it holds `#`.
+    /// [`KeyError::Empty`], [`KeyError::TooLong`], or [`KeyError::Separator`] if it contains `#`.
     pub fn new(name: impl Into<String>) -> Result<Self, KeyError> {
         let name = name.into();
         bounded("the tenant", &name, TENANT_BYTES_MAX)?;
@@ -61,24 +61,24 @@ impl Tenant {
         Ok(Self(name))
     }
 
-    /// As text.
+    /// Returns the text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-/// A node: its id, and its tenant where the schema has tenants on.
+/// A reference to a node: its id, and its tenant where the schema has tenants on.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeRef {
-    /// The tenant it belongs to.
+    /// The node's tenant.
     pub tenant: Option<Tenant>,
-    /// Its id.
+    /// The node's id.
     pub id: Id,
 }
 
 impl NodeRef {
-    /// A node of the same tenant. No row and no parent ever crosses from one tenant to another.
+    /// Returns another node of the same tenant. Parents and rows never cross from one tenant to another.
     #[must_use]
     pub fn sibling(&self, id: Id) -> Self {
         Self { tenant: self.tenant.clone(), id }

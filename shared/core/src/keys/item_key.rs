@@ -1,4 +1,4 @@
-//! The primary key of an item.
+//! Primary keys.
 
 /// The primary key of an item, as text: partition key and sort key.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -10,7 +10,7 @@ pub struct ItemKey {
 }
 
 impl ItemKey {
-    /// A key of these two.
+    /// Makes a key of a partition key and a sort key.
     pub fn new(pk: impl Into<String>, sk: impl Into<String>) -> Self {
         Self { pk: pk.into(), sk: sk.into() }
     }

@@ -1,6 +1,5 @@
-//! The keys of the table, all of them made and read by one [`Schema`].
-//!
-//! Nothing outside this module spells a separator, a prefix or a sort key.
+//! The keys of the table. A [`Schema`] writes and reads all of them: no other module spells a separator, a prefix or a sort
+//! key.
 
 mod error;
 mod id;
@@ -19,11 +18,11 @@ pub use schema::{Names, Schema};
 pub use sort_key::{SortKey, SortRange};
 pub use version::Version;
 
-/// Longest id of a node in bytes: what a sort key leaves after `NODE#0001#`.
+/// Longest id of a node, in bytes: what a sort key of 1,024 bytes leaves after `NODE#0001#`.
 pub const ID_BYTES_MAX: usize = 1_014;
 
-/// Longest `segment` of a node in bytes, the same as an id's (which is the segment where none is given).
+/// Longest `segment` of a node, in bytes. It is the same as an id's, since a node without a segment uses its id.
 pub const SEGMENT_BYTES_MAX: usize = ID_BYTES_MAX;
 
-/// Deepest level that has rows. A move is checked in one transaction of at most 100 actions, so trees end here.
+/// Deepest level that has rows. One transaction checks every edge of a move, and DynamoDB takes at most 100 actions in it.
 pub const DEPTH_MAX: usize = 98;

@@ -1,21 +1,21 @@
-//! How the table's keys are spelt.
+//! The schema: how the table's keys are written and read.
 
 use super::error::{KeyError, bounded};
 use super::sort_key::{self, SortKey, SortRange};
 use super::{Id, ItemKey, NodeRef, PARTITION_KEY_BYTES_MAX, Tenant};
 
-/// The names in a table: of its key attributes, of the attributes that say where a node stands, and the sort key of a
-/// node's base record. The defaults are `PK`, `SK`, `parent`, `segment` and `NODE`; a table that exists may say `pk`,
-/// `sk` and `METADATA`.
+/// The names in a table: its key attributes, the attributes that place a node, and the sort key of a node's base record. The
+/// defaults are `PK`, `SK`, `parent`, `segment` and `NODE`. An existing table may use others, such as `pk`, `sk` and
+/// `METADATA`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Names {
     /// The partition key's attribute.
     pub partition_key: String,
     /// The sort key's attribute.
     pub sort_key: String,
-    /// The attribute that holds a node's parent.
+    /// The attribute that holds the id of the node's parent.
     pub parent: String,
-    /// The attribute that holds a node's name inside a path.
+    /// The attribute that holds the node's name inside a path.
     pub segment: String,
     /// The sort key of a node's base record.
     pub node: String,
@@ -29,7 +29,7 @@ impl Default for Names {
     }
 }
 
-/// The one value that makes and reads every key of the table.
+/// Writes and reads every key of a table.
 ///
 /// ```
 /// use sapwood_core::keys::{Id, Schema, SortKey};
@@ -52,14 +52,14 @@ const ORPHANS: &str = "ORPHANS#";
 const OPERATION: &str = "OPERATION#";
 const IDEMPOTENCY: &str = "IDEMPOTENCY#";
 
-/// How many partitions the register of orphans is spread over: one alone would cap how fast orphans can be imported.
+/// The number of partitions of the register of orphans. A single one would limit how fast orphans can be imported.
 const ORPHAN_SHARDS: u32 = 16;
 
 impl Schema {
-    /// A schema of these names, with or without tenants.
+    /// Makes a schema of these names, with or without tenants.
     ///
     /// # Errors
-    /// [`KeyError::Name`] for a name that is empty, twice there, begins with `_` (ours do), or is the sort key of
+    /// [`KeyError::Name`] for a name that is empty, used twice, begins with `_` (which is reserved), or is the sort key of
     /// another kind of item.
     pub fn new(names: Names, tenants: bool) -> Result<Self, KeyError> {
         let attributes = [
@@ -89,35 +89,34 @@ impl Schema {
         Ok(Self { names, tenants })
     }
 
-    /// The names.
+    /// Returns the names.
     #[must_use]
     pub fn names(&self) -> &Names {
         &self.names
     }
 
-    /// Whether every partition key carries a tenant.
+    /// Returns true if every partition key has a tenant.
     #[must_use]
     pub fn has_tenants(&self) -> bool {
         self.tenants
     }
 
-    /// The partition of a node: its id, or `TENANT#<tenant>#<id>`. It is never too long: an [`Id`] and a [`Tenant`] of
-    /// any length fit.
+    /// Returns the partition key of a node: its id, or `TENANT#<tenant>#<id>`. The longest [`Id`] and [`Tenant`] fit.
     #[must_use]
     pub fn partition(&self, node: &NodeRef) -> String {
         Self::in_tenant(node.tenant.as_ref(), node.id.as_str())
     }
 
-    /// The partition of the list of all trees.
+    /// Returns the partition key of the list of all trees, `ROOTS`.
     #[must_use]
     pub fn roots_partition(&self, tenant: Option<&Tenant>) -> String {
         Self::in_tenant(tenant, ROOTS)
     }
 
-    /// The partition of the register of orphans in which the children of `parent` are.
+    /// Returns the partition key of the register of orphans that holds the children of `parent`, `ORPHANS#0` to `ORPHANS#f`.
     #[must_use]
     pub fn orphans_partition(&self, parent: &NodeRef) -> String {
-        // FNV-1a: any hash will do that stays the same for as long as the table lives.
+        // FNV-1a. Any hash would do that never changes while the table exists.
         let hash = parent
             .id
             .as_str()
@@ -133,10 +132,10 @@ impl Schema {
         }
     }
 
-    /// The node of a partition. Without tenants any partition key is an id, whatever it looks like.
+    /// Returns the node of a partition key. Without tenants every partition key is an id.
     ///
     /// # Errors
-    /// [`KeyError::Tenancy`] where tenants are on and the key names none, or what [`Id::new`] says.
+    /// [`KeyError::Tenancy`] if tenants are on and the key has none, and the errors of [`Id::new`] and [`Tenant::new`].
     pub fn parse_partition(&self, pk: &str) -> Result<NodeRef, KeyError> {
         if !self.tenants {
             return Ok(Id::new(pk)?.into());
@@ -146,24 +145,25 @@ impl Schema {
         Ok(NodeRef { tenant: Some(Tenant::new(tenant)?), id: Id::new(id)? })
     }
 
-    /// The sort key of an item.
+    /// Returns the sort key of an item.
     ///
     /// # Errors
-    /// [`KeyError`] where it would pass [`SORT_KEY_BYTES_MAX`](super::SORT_KEY_BYTES_MAX) or a part is out of range.
+    /// [`KeyError`] if the key would pass [`SORT_KEY_BYTES_MAX`](super::SORT_KEY_BYTES_MAX) or a part is out of range.
     pub fn sort_key(&self, key: &SortKey) -> Result<String, KeyError> {
         sort_key::write(key, &self.names.node)
     }
 
-    /// What an item is by its sort key. `None`: something of the table's owner, which is none of our business.
+    /// Returns what an item is by its sort key. `None` means that the item is the table owner's own, and is left alone.
     #[must_use]
     pub fn parse_sort_key(&self, sk: &str) -> Option<SortKey> {
         sort_key::parse(sk, &self.names.node)
     }
 
-    /// The key of an item in a node's collection.
+    /// Returns the key of an item in a node's partition.
     ///
     /// # Errors
-    /// As [`Schema::sort_key`]; [`KeyError::Tenancy`] where the node's tenant doesn't fit the switch.
+    /// As [`Schema::sort_key`], and [`KeyError::Tenancy`] if the node has no tenant while tenants are on, or has one while
+    /// they are off.
     pub fn item_key(&self, node: &NodeRef, key: &SortKey) -> Result<ItemKey, KeyError> {
         if node.tenant.is_some() != self.tenants {
             return Err(KeyError::Tenancy { tenants: self.tenants });
@@ -173,66 +173,67 @@ impl Schema {
         Ok(ItemKey { pk, sk: self.sort_key(key)? })
     }
 
-    /// The key of a node's base record.
+    /// Returns the key of a node's base record.
     #[must_use]
     pub fn node_key(&self, node: &NodeRef) -> ItemKey {
         self.fixed(node, &SortKey::Node)
     }
 
-    /// The key of a node's lineage.
+    /// Returns the key of a node's lineage.
     #[must_use]
     pub fn lineage_key(&self, node: &NodeRef) -> ItemKey {
         self.fixed(node, &SortKey::Lineage)
     }
 
-    /// The key of a node's cascade cursor.
+    /// Returns the key of a node's cascade cursor.
     #[must_use]
     pub fn cascade_key(&self, node: &NodeRef) -> ItemKey {
         self.fixed(node, &SortKey::Cascade)
     }
 
-    /// The key of the record that the API has deleted a node, in the node's own partition.
+    /// Returns the key of the record that the API has deleted a node, in the node's own partition.
     #[must_use]
     pub fn deleted_key(&self, node: &NodeRef) -> ItemKey {
         self.fixed(node, &SortKey::Deleted)
     }
 
-    /// The key of an operation of the API.
+    /// Returns the key of an operation of the API.
     #[must_use]
     pub fn operation_key(&self, tenant: Option<&Tenant>, operation: &str) -> ItemKey {
         let sk = sort_key::write(&SortKey::Operation, &self.names.node).unwrap_or_default();
         ItemKey { pk: Self::in_tenant(tenant, &format!("{OPERATION}{operation}")), sk }
     }
 
-    /// The key of a part of what a request was answered, by the hash of its `Idempotency-Key`.
+    /// Returns the key of one part of a request's stored answer, by the hash of its `Idempotency-Key`.
     #[must_use]
     pub fn idempotency_key(&self, tenant: Option<&Tenant>, hash: &str, part: usize) -> ItemKey {
         let sk = sort_key::write(&SortKey::Idempotency { part }, &self.names.node).unwrap_or_default();
         ItemKey { pk: Self::in_tenant(tenant, &format!("{IDEMPOTENCY}{hash}")), sk }
     }
 
-    /// For sort keys that take no part and so can't fail.
+    /// Returns a key in a node's partition whose sort key has no parts, and therefore can't fail.
     fn fixed(&self, node: &NodeRef, key: &SortKey) -> ItemKey {
         let sk = sort_key::write(key, &self.names.node).unwrap_or_default();
         ItemKey { pk: self.partition(node), sk }
     }
 
-    /// The sort keys of a node's collection from depth `from` to depth `to`: any depth window is one Query. From 0 the
-    /// node's base record comes first.
+    /// Returns the range of a node's descendants from depth `from` to depth `to`, both included. One Query reads any depth
+    /// window. From depth 0 on the range begins with the node's base record.
     #[must_use]
     pub fn depth_range(&self, from: usize, to: usize) -> SortRange {
         sort_key::depth_range(&self.names.node, from, to)
     }
 
-    /// The sort keys, under a root, of the node at a path and all that is below it: one range, in pre-order.
+    /// Returns the range, in a root's partition, of the nodes at a path and all their descendants, in pre-order.
     ///
     /// # Errors
-    /// [`KeyError`] for a path without segments or one that no key can hold.
+    /// [`KeyError`] for a path without segments, or one that is too long for a key.
     pub fn path_range(&self, segments: &[String]) -> Result<SortRange, KeyError> {
         sort_key::path_range(segments)
     }
 
-    /// The sort keys, under a root, of the nodes at a path alone (several where explicit segments are the same).
+    /// Returns the range, in a root's partition, of the nodes at a path, without descendants. Several nodes can have the same
+    /// explicit segment.
     ///
     /// # Errors
     /// As [`Schema::path_range`].
@@ -240,57 +241,56 @@ impl Schema {
         sort_key::path_alone(segments)
     }
 
-    /// The sort keys, under a root, of what is below a path (with no segments: below the root), the next segment being
-    /// `from` at the least and `to` at the most, both included, in the order of their bytes. The range is empty where
-    /// `from` is past `to`.
+    /// Returns the range, in a root's partition, of the descendants of a path whose next segment is from `from` to `to`, both
+    /// included, in byte order. A path without segments is the root's. The range is empty if `from` sorts after `to`.
     ///
     /// # Errors
-    /// As [`Schema::path_range`], but for a path without segments.
+    /// As [`Schema::path_range`], except that a path may have no segments.
     pub fn path_between(&self, above: &[String], from: Option<&str>, to: Option<&str>) -> Result<SortRange, KeyError> {
         sort_key::path_between(above, from, to)
     }
 
-    /// The sort keys of a node's collection at one depth, of the nodes whose id begins with `id_prefix`.
+    /// Returns the range of a node's descendants at one depth whose ids begin with `id_prefix`.
     ///
     /// # Errors
-    /// [`KeyError::TooLong`] where no id of a node can begin so.
+    /// [`KeyError::TooLong`] if the prefix is longer than any id.
     pub fn level_range(&self, depth: usize, id_prefix: &str) -> Result<SortRange, KeyError> {
         sort_key::level_range(&self.names.node, depth, id_prefix)
     }
 
-    /// The sort keys of the list of all trees.
+    /// Returns the range of the list of all trees.
     #[must_use]
     pub fn root_range(&self) -> SortRange {
         sort_key::root_range()
     }
 
-    /// The sort keys of a node's `v0_` copies, of the topics that begin with `topic_prefix`.
+    /// Returns the range of a node's `v0_` copies whose topics begin with `topic_prefix`.
     ///
     /// # Errors
-    /// [`KeyError::TooLong`] where no topic can begin so.
+    /// [`KeyError::TooLong`] if the prefix is longer than any topic.
     pub fn latest_range(&self, topic_prefix: &str) -> Result<SortRange, KeyError> {
         sort_key::latest_range(topic_prefix)
     }
 
-    /// The sort keys of the register of orphans.
+    /// Returns the range of the register of orphans.
     #[must_use]
     pub fn orphan_range(&self) -> SortRange {
         sort_key::orphan_range()
     }
 
-    /// The sort keys of a node's revisions, of all topics. The `v0_` copies lie within.
+    /// Returns the range of a node's revisions of all topics. It includes the `v0_` copies.
     #[must_use]
     pub fn revision_range(&self) -> SortRange {
         sort_key::revision_range()
     }
 
-    /// The sort keys that the event source's filter lets through to the handler: those that match exactly.
+    /// Returns the sort keys that the event source filter matches exactly and passes to the handler.
     #[must_use]
     pub fn filter_exact(&self) -> Vec<String> {
         sort_key::exact_triggers(&self.names.node)
     }
 
-    /// The sort keys that the event source's filter lets through to the handler: by how they begin.
+    /// Returns the prefixes of sort keys that the event source filter passes to the handler.
     #[must_use]
     pub fn filter_prefixes(&self) -> Vec<String> {
         sort_key::revision_prefixes().collect()

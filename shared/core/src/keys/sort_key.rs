@@ -1,53 +1,53 @@
-//! The sort keys of the table, one variant for each kind of item.
+//! The sort keys of the table: a variant for each kind of item.
 
 use super::error::{KeyError, bounded, check_segment};
 use super::{DEPTH_MAX, Id, SORT_KEY_BYTES_MAX, Version};
 use sapwood_keys::Format;
 
-/// What an item is, as its sort key says. Written and read by [`Schema::sort_key`](super::Schema::sort_key) and
-/// [`Schema::parse_sort_key`](super::Schema::parse_sort_key).
+/// The kind of an item, and the parts of its sort key. [`Schema::sort_key`](super::Schema::sort_key) writes it and
+/// [`Schema::parse_sort_key`](super::Schema::parse_sort_key) reads it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SortKey {
     /// `NODE`: a node's base record.
     Node,
-    /// `NODE#0001#<id>`: a node as its ancestor's collection shows it.
+    /// `NODE#0001#<id>`: the row of a node in an ancestor's partition.
     Ancestor {
-        /// How far below, 1 to [`DEPTH_MAX`].
+        /// The node's depth below the ancestor, 1 to [`DEPTH_MAX`].
         depth: usize,
-        /// The node below.
+        /// The node's id.
         id: Id,
     },
-    /// `PATH#<segment>#…`: a node by its path below the root.
+    /// `PATH#<segment>#…`: the row of a node by its path below the root.
     Path {
-        /// The segments from right below the root to the node itself.
+        /// The segments, from the root's child to the node itself.
         segments: Vec<String>,
-        /// The node's id, where its segment was given explicitly: it is written `<segment>!<id>`, so that siblings of
-        /// one name don't overwrite each other.
+        /// The node's id, if it has an explicit segment. The last segment is then written as `<segment>!<id>`, so that
+        /// siblings of the same name don't overwrite each other.
         id: Option<Id>,
     },
-    /// `ROOT#<id>`: a node without a parent, in the list of all trees.
+    /// `ROOT#<id>`: the row of a node without a parent, in the list of all trees.
     Root(Id),
-    /// `ORPHAN#<id>`: a node whose parent isn't there, in the register of those who wait for a parent.
+    /// `ORPHAN#<id>`: a node whose parent doesn't exist, in the register of orphans.
     Orphan(Id),
-    /// `LINEAGE`: where a node stands, as its rows say.
+    /// `LINEAGE`: a node's lineage, or the tombstone of a deleted node.
     Lineage,
-    /// `CASCADE`: how far the touching of a wide node's children is.
+    /// `CASCADE`: the cascade cursor of a wide node.
     Cascade,
     /// `OPERATION`: an operation of the API, in a partition of its own.
     Operation,
-    /// `DELETED`: that the API has deleted the node of this partition.
+    /// `DELETED`: the record that the API has deleted the node of this partition.
     Deleted,
-    /// `IDEMPOTENCY#0000`: what a request with an `Idempotency-Key` was answered, in a partition of its own; a long answer
+    /// `IDEMPOTENCY#0000`: the stored answer to a request with an `Idempotency-Key`, in a partition of its own. A long answer
     /// has several parts.
     Idempotency {
-        /// Which part, from 0.
+        /// The part's index, from 0.
         part: usize,
     },
     /// `v001_<topic>`: a revision.
     Revision {
-        /// Its number.
+        /// The revision's number.
         version: Version,
-        /// Its topic, free text.
+        /// The revision's topic, free text.
         topic: String,
     },
     /// `v0_<topic>`: a copy of the topic's newest revision.
@@ -66,15 +66,16 @@ pub struct SortRange {
     pub to: String,
 }
 
-/// How a segment stands in a path: bytes up to `$`, and `%`, are written `%XX`. Whatever is left sorts after `$`, so the
-/// separators `!` and `#` sort before any text, a subtree ends right before its prefix with `$`, and encoded text sorts
-/// as the text itself does.
+/// The format of a segment in a path: all bytes up to `$`, and `%`, are escaped as `%XX`. All other bytes sort after `$`.
+/// Therefore the separators `!` and `#` sort before any text, a subtree ends right before its prefix with `$`, and escaped
+/// texts sort as the texts themselves.
 const SEGMENT: Format<'_> = Format::SORT_KEY.escaping();
 
-/// The byte after `#`: a prefix with it in the place of its last `#` is past all that begins with the prefix.
+/// The byte after `#`. A prefix whose last `#` is replaced with it sorts after all keys that begin with the prefix.
 const PAST_SEPARATOR: char = '$';
 
-/// The byte after `!`, which no key holds: a path with it is past the nodes at that path, and before what is below them.
+/// The byte after `!`, which no key contains. A path with it sorts after the nodes at that path, and before their
+/// descendants.
 const PAST_EXPLICIT: char = '"';
 
 const PATH: &str = "PATH#";
@@ -87,10 +88,10 @@ const DELETED: &str = "DELETED";
 const IDEMPOTENCY: &str = "IDEMPOTENCY#";
 const LATEST: &str = "v0_";
 
-/// The sort keys that a record must have, apart from the node's own, to reach the handler.
+/// The sort keys, besides the node's own, that the event source filter passes to the handler.
 const TRIGGERS: [&str; 2] = [LINEAGE, CASCADE];
 
-/// The beginnings of a revision's sort key. `v0_` matches none of them, nor does `vacation`.
+/// Returns the prefixes of revisions' sort keys. Neither `v0_` nor `vacation` matches any of them.
 pub(super) fn revision_prefixes() -> impl Iterator<Item = String> {
     let below_100 = (0..=9).map(|digit| format!("v0{digit}"));
     let rest = ["v", "va", "vb", "vc"].into_iter().flat_map(|v| (1..=9).map(move |digit| format!("{v}{digit}")));
@@ -101,7 +102,7 @@ pub(super) fn exact_triggers(node: &str) -> Vec<String> {
     std::iter::once(node).chain(TRIGGERS).map(str::to_owned).collect()
 }
 
-/// Whether a node's sort key of this name keeps clear of every other kind's.
+/// Checks that a node's sort key of this name can't be mistaken for another kind's.
 pub(super) fn check_node_name(name: &str) -> Result<(), &'static str> {
     let reserved = [LINEAGE, CASCADE, OPERATION, DELETED, "PATH", "ROOT", "ORPHAN", "IDEMPOTENCY"];
     if name.is_empty() {
@@ -173,7 +174,7 @@ pub(super) fn parse(text: &str, node: &str) -> Option<SortKey> {
         DELETED => return Some(SortKey::Deleted),
         _ => {}
     }
-    // What merely begins with the node's name may be of another kind: it can be as short as `v`.
+    // A key that only begins with the node's name may be of another kind: the name can be as short as `v`.
     match text.strip_prefix(node) {
         Some("") => return Some(SortKey::Node),
         Some(rest) if rest.starts_with('#') => return parse_ancestor(&rest[1..]),
@@ -226,18 +227,18 @@ fn parse_path(rest: &str) -> Option<SortKey> {
     Some(SortKey::Path { segments, id })
 }
 
-/// Every row from depth `from` to depth `to` below a node; from 0 the node itself is the first of them.
+/// Returns the range of all rows from depth `from` to depth `to` below a node. From depth 0 on the node itself comes first.
 pub(super) fn depth_range(node: &str, from: usize, to: usize) -> SortRange {
     let start = if from == 0 { node.to_owned() } else { format!("{node}#{from:04}#") };
     SortRange { from: start, to: format!("{node}#{to:04}{PAST_SEPARATOR}") }
 }
 
-/// The rows of one depth whose id begins so.
+/// Returns the range of the rows of one depth whose ids begin with a prefix.
 pub(super) fn level_range(node: &str, depth: usize, id_prefix: &str) -> Result<SortRange, KeyError> {
     beginning_with(format!("{}{id_prefix}", depth_range(node, depth, depth).from))
 }
 
-/// The nodes at a path, whether their segment is explicit or not, and all that is below them.
+/// Returns the range of the nodes at a path, with explicit segments or not, and of all their descendants.
 pub(super) fn path_range(segments: &[String]) -> Result<SortRange, KeyError> {
     let from = write_path(segments, None)?;
     bounded("the sort key", &from, SORT_KEY_BYTES_MAX)?;
@@ -245,7 +246,7 @@ pub(super) fn path_range(segments: &[String]) -> Result<SortRange, KeyError> {
     Ok(SortRange { from, to })
 }
 
-/// The nodes at a path, and nothing below them.
+/// Returns the range of the nodes at a path, without their descendants.
 pub(super) fn path_alone(segments: &[String]) -> Result<SortRange, KeyError> {
     let from = write_path(segments, None)?;
     bounded("the sort key", &from, SORT_KEY_BYTES_MAX)?;
@@ -253,13 +254,13 @@ pub(super) fn path_alone(segments: &[String]) -> Result<SortRange, KeyError> {
     Ok(SortRange { from, to })
 }
 
-/// The end of the keys that begin with a path, up to a character past those that may follow it. Where no key is longer than
-/// the path, nothing follows it.
+/// Returns the end of the range of keys that begin with a path: the path with a character that sorts after all that may
+/// follow it. A path of the greatest length has nothing after it.
 fn through(path: &str, past: char) -> String {
     if path.len() < SORT_KEY_BYTES_MAX { format!("{path}{past}") } else { path.to_owned() }
 }
 
-/// What is below the nodes at a path, where the next segment is from one text to another, both included.
+/// Returns the range of the descendants of a path whose next segment is from one text to another, both included.
 pub(super) fn path_between(above: &[String], from: Option<&str>, to: Option<&str>) -> Result<SortRange, KeyError> {
     let path_to = |next: &str| -> Result<String, KeyError> {
         write_path(&above.iter().cloned().chain([next.to_owned()]).collect::<Vec<_>>(), None)
@@ -275,28 +276,28 @@ pub(super) fn path_between(above: &[String], from: Option<&str>, to: Option<&str
     Ok(SortRange { from, to })
 }
 
-/// Every revision, of whatever topic; `v0_` copies lie among them.
+/// Returns the range of all revisions of all topics. It includes the `v0_` copies.
 pub(super) fn revision_range() -> SortRange {
     SortRange { from: "v00".to_owned(), to: "vd".to_owned() }
 }
 
-/// The copies of the newest revisions of the topics that begin so.
+/// Returns the range of the `v0_` copies whose topics begin with a prefix.
 pub(super) fn latest_range(topic_prefix: &str) -> Result<SortRange, KeyError> {
     beginning_with(format!("{LATEST}{topic_prefix}"))
 }
 
-/// The list of all trees.
+/// Returns the range of the list of all trees.
 pub(super) fn root_range() -> SortRange {
     SortRange { from: ROOT.to_owned(), to: ROOT.replace('#', "$") }
 }
 
-/// Every entry of the register of orphans.
+/// Returns the range of the register of orphans.
 pub(super) fn orphan_range() -> SortRange {
     SortRange { from: ORPHAN.to_owned(), to: ORPHAN.replace('#', "$") }
 }
 
-/// All sort keys that begin so: up to the last text that a sort key has room for. (The prefix with its last character
-/// counted up would be a key of its own, and a Query's range includes its ends.)
+/// Returns the range of all sort keys that begin with a text, up to the last one that a sort key has room for. The next
+/// greater prefix isn't a usable end: a Query's range includes its ends, and that prefix may itself be a key.
 fn beginning_with(from: String) -> Result<SortRange, KeyError> {
     bounded("the sort key", &from, SORT_KEY_BYTES_MAX)?;
     let mut to = from.clone();

@@ -1,4 +1,4 @@
-//! What the table's keys promise, of any text in any of their parts.
+//! The guarantees of the table's keys, for any text in any part.
 #![allow(clippy::unwrap_used)]
 
 use proptest::collection::vec;
@@ -11,7 +11,7 @@ use super::{
     Schema, SortKey, SortRange, Tenant, Version,
 };
 
-/// Text that is not empty: what people write, what our grammar is made of, and anything at all.
+/// A text that isn't empty: an ordinary one, one made of the keys' own words and separators, or any other.
 fn text() -> impl Strategy<Value = String> {
     prop_oneof![
         3 => "[ -&A-Ca-c0-2_~é]{1,6}",
@@ -74,13 +74,13 @@ fn schema_of(node: &str) -> Result<Schema, KeyError> {
     Schema::new(Names { node: node.to_owned(), ..Names::default() }, false)
 }
 
-/// A table that exists already and spells everything in its own way.
+/// The schema of an existing table that has other names.
 fn other_names() -> Schema {
     let [partition_key, sort_key, parent, segment, node] = ["pk", "sk", "up", "name", "METADATA"].map(str::to_owned);
     Schema::new(Names { partition_key, sort_key, parent, segment, node }, false).unwrap()
 }
 
-/// Any schema that is accepted, whatever its nodes are called.
+/// Any schema that is accepted, with any name of nodes.
 fn schema() -> impl Strategy<Value = Schema> {
     let like_another_kind = select(vec![
         "v", "v0", "va", "vacation", "vd1", "P", "PA", "PATHS", "R", "ROO", "ROOTS", "O", "ORPHANS", "L", "LINEAGES",
@@ -98,7 +98,7 @@ fn contains(range: &SortRange, sk: &str) -> bool {
     range.from.as_str() <= sk && sk <= range.to.as_str()
 }
 
-/// What the event source's filter does with a sort key.
+/// Returns true if the event source filter passes a sort key to the handler.
 fn passes(schema: &Schema, sk: &str) -> bool {
     schema.filter_exact().iter().any(|exact| exact == sk)
         || schema.filter_prefixes().iter().any(|prefix| sk.starts_with(prefix.as_str()))
@@ -155,7 +155,7 @@ proptest! {
         a in (segments(), option::of(id())),
         b in (segments(), option::of(id())),
     ) {
-        // Pre-order: by the segments from the top, a node before what is below it, namesakes by their ids.
+        // Pre-order: by the segments from the root on, a node before its descendants, nodes of the same name by their ids.
         let key = |(segments, id): &(Vec<String>, Option<Id>)| {
             let segments = above.iter().chain(segments).cloned().collect();
             Schema::default().sort_key(&SortKey::Path { segments, id: id.clone() }).unwrap()
@@ -211,7 +211,7 @@ proptest! {
         let inside = SortKey::Path { segments: segments.clone(), id: id.clone() };
         prop_assert!(contains(&range, &schema.sort_key(&inside).unwrap()));
 
-        // A sibling whose name begins like this one's, and what is below that.
+        // A sibling whose name begins with this one's, and its descendants.
         let mut segments = segments;
         segments[at.len() - 1].push_str(&suffix);
         let outside = SortKey::Path { segments, id };
@@ -372,7 +372,7 @@ proptest! {
 
 #[test]
 fn a_node_name_that_begins_like_another_kind_hides_nothing_of_it() {
-    // "PATH#x" is still a path where nodes are called "P".
+    // "PATH#x" is still a path when nodes are called "P".
     for (name, key, sk) in [
         ("P", SortKey::Path { segments: vec!["x".into()], id: None }, "PATH#x"),
         ("ROO", SortKey::Root(Id::new("x").unwrap()), "ROOT#x"),
@@ -520,7 +520,7 @@ fn a_sibling_with_a_longer_name_is_in_neither_range() {
 
 #[test]
 fn the_longest_id_fits_every_key_and_one_byte_more_is_no_id() {
-    // Two bytes a character: the limit is in bytes.
+    // `é` has two bytes: the limit is in bytes.
     for longest in ["x".repeat(ID_BYTES_MAX), "é".repeat(ID_BYTES_MAX / 2)] {
         let id = Id::new(longest.clone()).unwrap();
         let schema = Schema::default();
@@ -590,7 +590,7 @@ fn with_tenants_a_partition_without_one_is_refused() {
     }
     assert_eq!(schema.parse_partition("TENANT##x"), Err(KeyError::Empty { part: "the tenant" }));
     assert_eq!(schema.parse_partition("TENANT#a#"), Err(KeyError::Empty { part: "the id" }));
-    // The rest is the id, whatever it looks like.
+    // The rest is the id, even if it looks like a tenant.
     let node = schema.parse_partition("TENANT#a#TENANT#b#x").unwrap();
     assert_eq!((node.tenant.unwrap().as_str(), node.id.as_str()), ("a", "TENANT#b#x"));
 }
@@ -607,7 +607,7 @@ fn a_part_out_of_range_is_refused_by_name() {
     assert_eq!(path(vec!["a".into(), String::new()]), Err(KeyError::Empty { part: "the segment" }));
     let (bytes, limit) = (1_015, 1_014);
     assert_eq!(path(vec!["x".repeat(bytes)]), Err(KeyError::TooLong { part: "the segment", bytes, limit }));
-    // Encoding makes it longer, not the segment.
+    // The escapes count towards the sort key's limit, not towards the segment's.
     let (bytes, limit) = (5 + 3 * 1_000, 1_024);
     assert_eq!(path(vec!["#".repeat(1_000)]), Err(KeyError::TooLong { part: "the sort key", bytes, limit }));
 }

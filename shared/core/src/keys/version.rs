@@ -1,17 +1,17 @@
-//! Versions of a topic, in the order of their bytes.
+//! Versions of a topic, whose byte order is number order.
 
 use super::KeyError;
 
-/// A revision's number, 1 to 999,999, written so that byte order is number order: `v001` to `v999`, then a letter that
-/// counts the extra digits: `va1000`, `vb10000`, `vc100000` (seed: sort-keys-version-control).
+/// The number of a revision, 1 to 999,999. It is written so that byte order is number order: `v001` to `v999`, then with a
+/// letter that counts the extra digits, `va1000`, `vb10000`, `vc100000` (seed: sort-keys-version-control).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Version(u32);
 
 impl Version {
-    /// The highest version there is.
+    /// The highest version.
     pub const MAX: u32 = 999_999;
 
-    /// A version.
+    /// Makes a version of a number.
     ///
     /// # Errors
     /// [`KeyError::Version`] outside 1 to [`Version::MAX`].
@@ -22,13 +22,13 @@ impl Version {
         }
     }
 
-    /// As a number.
+    /// Returns the number.
     #[must_use]
     pub fn number(self) -> u32 {
         self.0
     }
 
-    /// `v003`, `va1000`.
+    /// Returns the version as a sort key begins with it, for example `v003` or `va1000`.
     pub(super) fn prefix(self) -> String {
         match self.0 {
             n @ 0..=999 => format!("v{n:03}"),
@@ -38,7 +38,7 @@ impl Version {
         }
     }
 
-    /// The version that is written so; `None` for any other spelling of it.
+    /// Returns the version that is written as `text`, or `None` if it would be written otherwise.
     pub(super) fn parse_prefix(text: &str) -> Option<Self> {
         let digits = text.strip_prefix('v')?.trim_start_matches(['a', 'b', 'c']);
         if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {

@@ -1,4 +1,4 @@
-//! How far the touching, or the removing, of a wide node's children is.
+//! Cascade cursors: how far a wide node's cascade, or its deletion, has come.
 
 use thiserror::Error;
 
@@ -6,13 +6,13 @@ use super::format::{self, NewerFormat};
 use super::item::{AttributeValue, Item, text, text_of, with_key};
 use crate::keys::{NodeRef, Schema};
 
-/// A node's cascade cursor, the item `CASCADE`. It is there while the children of a wide node are being touched, a
-/// slice at a time, each slice set off by the cursor's own stream record.
+/// A node's cascade cursor, the item `CASCADE`. It exists while the children or the revisions of a wide node are handled slice
+/// by slice. The stream record of each write of the cursor starts the next slice.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cursor {
-    /// The sequence number of the lineage's change, padded to 40 digits. A newer change takes the cursor over.
+    /// The sequence number of the lineage's change, padded to 40 digits. A newer change replaces the cursor.
     pub sequence: String,
-    /// The sort key of the last row or revision that was dealt with; none before the first slice.
+    /// The sort key of the last row or revision that was handled; none before the first slice.
     pub after: Option<String>,
     /// What the slices are for.
     pub position: Position,
@@ -21,13 +21,14 @@ pub struct Cursor {
 /// What a cursor's slices are for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Position {
-    /// Children are touched.
+    /// The slices touch the node's children.
     Touching,
-    /// The node was being deleted and isn't any more, or is gone: children that are still there are touched.
+    /// The node's deletion was taken back or is complete. The slices touch the children that are still there.
     Remaining,
-    /// The node is being deleted, by the mark of this name: its children are released. Another mark begins anew.
+    /// The node is being deleted by the mark of this name, and the slices handle its children. With another mark the cursor
+    /// starts from the beginning.
     Children(String),
-    /// The same, with its children released: its revisions are deleted.
+    /// The node is being deleted by the mark of this name. Its children are handled, and the slices delete its revisions.
     Revisions(String),
 }
 
@@ -64,13 +65,13 @@ impl Cursor {
         if let Some(after) = &self.after {
             item.insert(Self::AFTER.into(), text(after));
         }
-        let said = match &self.position {
+        let position = match &self.position {
             Position::Touching => None,
             Position::Remaining => Some((Self::REMAINING, AttributeValue::Bool(true))),
             Position::Children(mark) => Some((Self::CHILDREN, text(mark))),
             Position::Revisions(mark) => Some((Self::REVISIONS, text(mark))),
         };
-        item.extend(said.map(|(name, value)| (name.to_owned(), value)));
+        item.extend(position.map(|(name, value)| (name.to_owned(), value)));
         item
     }
 

@@ -1,4 +1,4 @@
-//! What a lineage says of a node that is being deleted, or has been.
+//! What a lineage says of a node that is being deleted, and the tombstone that a deleted node leaves.
 
 use super::item::{AttributeValue, Item, text, text_of, with_key};
 use super::own::DeletionMark;
@@ -11,26 +11,26 @@ const DELETING: &str = "deleting";
 const HEIR: &str = "heir";
 const HEIR_SEEN: &str = "heir_seen";
 
-/// That a node is being deleted, as its lineage tells its children.
+/// A node's deletion, as its lineage tells its children.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Deletion {
     /// The mark in its base record.
     pub mark: DeletionMark,
-    /// Its own parent: to whom its children go where they are adopted.
+    /// The node's own parent, which adopts its children in [`DeletionMode::Adopt`](super::DeletionMode::Adopt).
     pub heir: Option<Heir>,
 }
 
 /// The parent of a node that is being deleted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Heir {
-    /// Its id.
+    /// The parent's id.
     pub id: Id,
-    /// Whether the API has seen it there. A parent that nobody has seen may be yet to come.
+    /// True if the API has seen the parent in the table. Any other parent may not have been written yet.
     pub seen: bool,
 }
 
 impl Deletion {
-    /// That of a node with this base record, if it is being deleted. One that is its own parent has no heir.
+    /// Returns the deletion of a node with this base record, if it is being deleted. A node that is its own parent has no heir.
     #[must_use]
     pub fn of(node: &NodeRef, base: &BaseNode) -> Option<Self> {
         let mark = base.deleting.clone()?;
@@ -38,8 +38,14 @@ impl Deletion {
         Some(Self { mark, heir: heir.map(|id| Heir { id: id.clone(), seen: base.is_under(id) }) })
     }
 
-    /// The tombstone: what stands in the place of a lineage whose node has been removed, until its time has come. It
-    /// holds no ancestors, so that whoever doesn't know tombstones takes it for no lineage.
+    /// The tombstone, which replaces the lineage of a deleted node until DynamoDB expires it. It has no `ancestors`, so that a
+    /// reader that doesn't know tombstones takes it for no lineage.
+    ///
+    /// ```json
+    /// {"PK": "V", "SK": "LINEAGE", "format": 1, "deleted": true, "_expires": 1795236600,
+    ///  "deleting": {"mode": "adopt", "operation": "5a1c7ab2-…", "revisions": false, "expires": 1795236600,
+    ///               "heir": "D", "heir_seen": true}}
+    /// ```
     #[must_use]
     pub fn tombstone(&self, node: &NodeRef, settings: &Settings) -> Item {
         let mut item = with_key(&settings.schema.lineage_key(node), &settings.schema);
@@ -54,7 +60,8 @@ impl Deletion {
         item.get(DELETED) == Some(&AttributeValue::Bool(true))
     }
 
-    /// Adds it to a lineage.
+    /// Adds the deletion to a lineage or tombstone, for example `"deleting": {"mode": "delete", "operation": "5a1c7ab2-…",
+    /// "revisions": true, "expires": 1795236600, "heir": "D", "heir_seen": false}`.
     pub(super) fn write(&self, item: &mut Item) {
         let AttributeValue::M(mut map) = self.mark.value() else { return };
         if let Some(Heir { id, seen }) = &self.heir {
@@ -64,7 +71,7 @@ impl Deletion {
         item.insert(DELETING.into(), AttributeValue::M(map));
     }
 
-    /// Reads it off a lineage. On the outside `None` where it is there and no handler has written it.
+    /// Reads the deletion from a lineage or tombstone: `Some(None)` if there is none, `None` if no handler has written it.
     pub(super) fn read(item: &Item) -> Option<Option<Self>> {
         let Some(value) = item.get(DELETING) else { return Some(None) };
         let AttributeValue::M(map) = value else { return None };

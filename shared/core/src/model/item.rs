@@ -1,4 +1,4 @@
-//! Items as DynamoDB knows them.
+//! Items and attribute values.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ pub use serde_dynamo::AttributeValue;
 
 use crate::keys::{ItemKey, Schema};
 
-/// An item: its attributes by name. Sets are kept sorted by whoever reads them from a table, so that equal items
+/// An item: its attributes by name. Whoever reads an item from a table sorts its sets ([`sort_sets`]), so that equal items
 /// compare equal.
 pub type Item = BTreeMap<String, AttributeValue>;
 
@@ -15,17 +15,17 @@ pub type Item = BTreeMap<String, AttributeValue>;
 /// [aws]: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html
 pub const ITEM_BYTES_MAX: usize = 400 * 1_024;
 
-/// A text attribute.
+/// Returns a text as an attribute value.
 pub fn text(value: impl Into<String>) -> AttributeValue {
     AttributeValue::S(value.into())
 }
 
-/// A whole number as an attribute.
+/// Returns a whole number as an attribute value.
 pub fn number(value: usize) -> AttributeValue {
     AttributeValue::N(value.to_string())
 }
 
-/// The key of an item, if both its key attributes are there and are text.
+/// Returns the key of an item, if both key attributes exist and are text.
 #[must_use]
 pub fn key_of(item: &Item, schema: &Schema) -> Option<ItemKey> {
     let names = schema.names();
@@ -35,14 +35,14 @@ pub fn key_of(item: &Item, schema: &Schema) -> Option<ItemKey> {
     })
 }
 
+/// Returns an item that has only its key attributes.
 #[must_use]
-/// An item with only its key attributes.
 pub fn with_key(key: &ItemKey, schema: &Schema) -> Item {
     let names = schema.names();
     Item::from([(names.partition_key.clone(), text(&key.pk)), (names.sort_key.clone(), text(&key.sk))])
 }
 
-/// The value of a text attribute. `None` where it is missing or of another type.
+/// Returns the value of a text attribute, or `None` if it is missing or of another type.
 #[must_use]
 pub fn text_of<'a>(item: &'a Item, name: &str) -> Option<&'a str> {
     match item.get(name) {
@@ -51,9 +51,9 @@ pub fn text_of<'a>(item: &'a Item, name: &str) -> Option<&'a str> {
     }
 }
 
-/// The size of an item in bytes, as DynamoDB counts it against 400 KB and its capacity units: names and values in
-/// UTF-8, numbers at about half a byte a digit, 3 bytes for each list or map and 1 for each of its values
-/// ([AWS: item sizes][aws]). Numbers are rounded up, so this is never less than what DynamoDB counts.
+/// Returns the size of an item in bytes, as DynamoDB counts it against its limit of 400 KB and in capacity units: names and
+/// values in UTF-8, numbers at about half a byte a digit, 3 bytes for each list or map and 1 for each of its values
+/// ([AWS: item sizes][aws]). Numbers are rounded up, so the result is never less than DynamoDB's.
 ///
 /// [aws]: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/CapacityUnitCalculations.html
 #[must_use]
@@ -75,14 +75,14 @@ fn value_bytes(value: &AttributeValue) -> usize {
     }
 }
 
-/// A byte for the exponent, one for each two significant digits, perhaps one more for where the point falls between them,
-/// and one for a minus sign. Zeros before and after the significant digits take no room.
+/// Returns the size of a number: a byte for the exponent, one for each two significant digits, one more in case the point
+/// falls between two of them, and one for a minus sign. Leading and trailing zeros take no room.
 fn number_bytes(text: &str) -> usize {
     let digits = text.trim_start_matches(['-', '0', '.']).trim_end_matches(['0', '.']);
     digits.len().div_ceil(2) + 2 + usize::from(text.starts_with('-'))
 }
 
-/// Sorts the sets in a value: DynamoDB keeps no order in them, and equal items must compare equal.
+/// Sorts the sets in a value. DynamoDB returns their elements in any order, and equal items must compare equal.
 pub fn sort_sets(value: &mut AttributeValue) {
     match value {
         AttributeValue::Ss(set) | AttributeValue::Ns(set) => set.sort(),

@@ -1,32 +1,32 @@
-//! Copies of the newest revision.
+//! `v0_` copies of the newest revisions.
 
 use super::Settings;
 use super::item::{AttributeValue, Item, number, with_key};
 use super::row::with_copies;
 use crate::keys::{ItemKey, KeyError, NodeRef, SortKey, Version};
 
-/// The attribute of a `v0_` copy that says which revision it is a copy of.
+/// The attribute of a `v0_` copy with the version of the revision that was copied.
 pub const VERSION: &str = "_version";
 
 /// A topic of a node, whose newest revision is copied to `v0_<topic>`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Latest {
-    /// The node.
+    /// The node that the revisions belong to.
     pub node: NodeRef,
-    /// The topic.
+    /// The topic of the revisions, free text.
     pub topic: String,
 }
 
 impl Latest {
-    /// The key of the copy.
+    /// Returns the key of the copy.
     ///
     /// # Errors
-    /// [`KeyError::TooLong`]; never for a topic that has a revision, whose key is longer.
+    /// [`KeyError::TooLong`]. A topic that has a revision never fails, since the revision's key is longer.
     pub fn key(&self, settings: &Settings) -> Result<ItemKey, KeyError> {
         settings.schema.item_key(&self.node, &SortKey::Latest { topic: self.topic.clone() })
     }
 
-    /// The key of one of its revisions.
+    /// Returns the key of one of the topic's revisions.
     ///
     /// # Errors
     /// [`KeyError::TooLong`].
@@ -34,7 +34,12 @@ impl Latest {
         settings.schema.item_key(&self.node, &SortKey::Revision { version, topic: self.topic.clone() })
     }
 
-    /// The copy of a revision.
+    /// Returns the copy of a revision, the item with this `key`. A copy that would pass 400 KB has `"_truncated": true` instead
+    /// of the revision's attributes.
+    ///
+    /// ```json
+    /// {"PK": "Equipment_1", "SK": "v0_Audit", "_version": 3, "auditor": "Lin"}
+    /// ```
     #[must_use]
     pub fn copy(key: &ItemKey, version: Version, revision: &Item, settings: &Settings) -> Item {
         let mut own = with_key(key, &settings.schema);
@@ -42,7 +47,7 @@ impl Latest {
         with_copies(own, revision, settings)
     }
 
-    /// The value of [`VERSION`] that a copy has, whatever it is.
+    /// Returns a copy's [`VERSION`] as it is stored.
     #[must_use]
     pub fn version_of(copy: &Item) -> Option<&AttributeValue> {
         copy.get(VERSION)

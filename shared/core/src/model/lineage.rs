@@ -1,4 +1,4 @@
-//! Where a node stands: the one item that names every row that describes it.
+//! Lineages: where a node is in its tree. A node's lineage names every row that the node has.
 
 use super::Deletion;
 use super::format::{self, NewerFormat};
@@ -12,23 +12,23 @@ const ORPHAN: &str = "orphan";
 const STALE_ROWS: &str = "stale_rows";
 const ROWS_PENDING: &str = "rows_pending";
 
-/// Where a node stands. With the schema it names every row of the node there is.
+/// Where a node is in its tree. Together with the schema it names every row of the node.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Placement {
-    /// Its ancestors, nearest first, at most [`DEPTH_MAX`](crate::keys::DEPTH_MAX).
+    /// The node's ancestors, nearest first, at most [`DEPTH_MAX`](crate::keys::DEPTH_MAX).
     pub ancestors: Vec<Id>,
-    /// The segments of the path below the farthest of them, its own last. Empty where path rows are off.
+    /// The segments of the path below the farthest ancestor, the node's own last. Empty while path rows are off.
     pub path: Vec<String>,
-    /// Whether it has a root row.
+    /// True if the node has a root row.
     pub root: bool,
-    /// Whether its parent has no lineage: then it stands in the register of orphans.
+    /// True if the node's parent has no lineage. The node is then in the register of orphans.
     pub orphan: bool,
 }
 
 impl Placement {
-    /// The sort key of the node's path row, below the farthest ancestor; it may be impossible for its size. None where
-    /// there are no ancestors, path rows are off, or the path is shorter than the way up: that of a parent placed before
-    /// path rows were switched on, until it is placed again.
+    /// Returns the sort key of the node's path row, in the partition of the farthest ancestor. The key may be too long to be
+    /// written. Returns `None` if the node has no ancestors, if path rows are off, or if there are fewer segments than
+    /// ancestors: a parent that was placed before path rows were switched on has no path until it is placed again.
     #[must_use]
     pub fn path_key(&self, node: &NodeRef) -> Option<SortKey> {
         let own = self.path.last().filter(|_| self.path.len() == self.ancestors.len())?;
@@ -40,20 +40,20 @@ impl Placement {
 /// A node's lineage, the item `LINEAGE`.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Lineage {
-    /// Where the node stands now.
+    /// Where the node is.
     pub placement: Placement,
-    /// Rows of an earlier placement that may still be there.
+    /// Rows of earlier placements that may still exist.
     pub stale_rows: Vec<ItemKey>,
-    /// Whether rows of this placement may not be there yet.
+    /// True while rows of this placement may not exist yet.
     pub rows_pending: bool,
-    /// That the node is being deleted. Its placement then stays as it is until it is gone.
+    /// The node's deletion, while it is being deleted. The placement doesn't change until the node is deleted.
     pub deleting: Option<Deletion>,
 }
 
-/// What stands in the place of a lineage.
+/// The item with a lineage's key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stored {
-    /// Nothing.
+    /// There is no item.
     Absent,
     /// An item that no handler has written.
     Malformed,
@@ -61,12 +61,12 @@ pub enum Stored {
     Newer(u64),
     /// A lineage.
     Lineage(Lineage),
-    /// A tombstone: the node has been removed. For placing its children that is no lineage at all.
+    /// A tombstone: the node was deleted. For the placing of its children, that is the same as no lineage.
     Tombstone(Deletion),
 }
 
 impl Stored {
-    /// Reads what stands there.
+    /// Reads the item with a lineage's key.
     #[must_use]
     pub fn read(item: Option<&Item>, schema: &Schema) -> Self {
         let Some(item) = item else { return Self::Absent };
@@ -90,7 +90,7 @@ impl Stored {
         }
     }
 
-    /// The lineage, if it is one.
+    /// Returns the lineage, if the item is one.
     #[must_use]
     pub fn lineage(&self) -> Option<&Lineage> {
         match self {
@@ -101,7 +101,13 @@ impl Stored {
 }
 
 impl Lineage {
-    /// As an item.
+    /// The item of a node's lineage. `orphan`, `stale_rows`, `rows_pending` and `deleting` are left out where they are false or
+    /// empty.
+    ///
+    /// ```json
+    /// {"PK": "d", "SK": "LINEAGE", "format": 1, "ancestors": ["V", "D"], "path": ["V", "d"], "root": false,
+    ///  "stale_rows": [{"PK": "IV", "SK": "NODE#0001#d"}], "rows_pending": true}
+    /// ```
     #[must_use]
     pub fn item(&self, node: &NodeRef, schema: &Schema) -> Item {
         let Placement { ancestors, path, root, orphan } = &self.placement;
@@ -146,7 +152,7 @@ impl Lineage {
         })
     }
 
-    /// Whether all rows of this placement, and none of another, are known to be there.
+    /// Returns true if all rows of this placement, and no rows of another, are known to exist.
     #[must_use]
     pub fn is_settled(&self) -> bool {
         self.stale_rows.is_empty() && !self.rows_pending

@@ -1,4 +1,4 @@
-//! What the table holds, and how each is an item.
+//! The things that the table holds, and how each is written as an item.
 
 mod cursor;
 mod deletion;

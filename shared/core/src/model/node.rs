@@ -1,4 +1,4 @@
-//! A node's base record.
+//! Base records of nodes.
 
 use thiserror::Error;
 
@@ -7,24 +7,24 @@ use super::item::{AttributeValue, text, text_of};
 use super::own::{DELETING, DeletionMark, UNDER};
 use crate::keys::{Id, KeyError, NodeRef, Schema, check_segment};
 
-/// The attribute that the handler writes into a base record to have it placed again.
+/// The attribute that the handler writes into a base record so that the node is placed again ([`touch_value`]).
 pub const TOUCHED: &str = "_touched";
 
-/// Why a base record can't be understood. It counts as not there until a good write mends it.
+/// Why a base record can't be read. The handler treats such a node as if it didn't exist until the record is corrected.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Unreadable {
-    /// `parent` or `segment` isn't text.
+    /// `parent` or `segment` isn't a string.
     #[error("the {role} attribute is no string; write it as one, or leave it out")]
     NotText {
-        /// `parent` or `segment`, whatever their names are.
+        /// `parent` or `segment`, whatever the schema names them.
         role: &'static str,
     },
-    /// No key can be made of the id, the parent or the segment.
+    /// The parent or the segment can't be part of a key.
     #[error("{role}: {source}")]
     Key {
-        /// Which of them.
+        /// `parent` or `segment`.
         role: &'static str,
-        /// What is wrong with it.
+        /// The reason.
         source: KeyError,
     },
 }
@@ -32,22 +32,26 @@ pub enum Unreadable {
 /// A node as its base record describes it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BaseNode {
-    /// Its parent; a root has none.
+    /// The node's parent; a root has none.
     pub parent: Option<Id>,
-    /// Its name inside a path, where that isn't the id.
+    /// The node's name inside a path, if that isn't the id.
     pub segment: Option<String>,
-    /// That it is being deleted.
+    /// The mark of the node's deletion, while it is being deleted.
     pub deleting: Option<DeletionMark>,
-    /// The whole item.
+    /// The whole base record.
     pub item: Item,
 }
 
 impl BaseNode {
     /// Reads a base record.
     ///
+    /// ```json
+    /// {"PK": "d", "SK": "NODE", "parent": "V", "segment": "pictures", "name": "Folder d"}
+    /// ```
+    ///
     /// # Errors
-    /// [`Unreadable`] where `parent` or `segment` is of another type than text, empty or too long. Not where the node is
-    /// being deleted: then such a parent or segment counts as none, or it would never go.
+    /// [`Unreadable`] if `parent` or `segment` isn't a string, is empty or is too long. A node that is being deleted is always
+    /// readable: such a parent or segment counts as none, so that the deletion can finish.
     pub fn read(item: Item, node: &NodeRef, schema: &Schema) -> Result<Self, Unreadable> {
         let deleting = DeletionMark::read(&item);
         match Self::place(&item, node, schema) {
@@ -57,7 +61,7 @@ impl BaseNode {
         }
     }
 
-    /// Its parent and its segment.
+    /// Returns the node's parent and its segment.
     fn place(item: &Item, node: &NodeRef, schema: &Schema) -> Result<(Option<Id>, Option<String>), Unreadable> {
         let names = schema.names();
         let parent = match optional_text(item, &names.parent, "parent")? {
@@ -68,18 +72,18 @@ impl BaseNode {
         if let Some(segment) = segment {
             check_segment(segment).map_err(|source| Unreadable::Key { role: "segment", source })?;
         }
-        // A segment equal to the id counts as none: the path in a lineage couldn't tell the two apart.
+        // A segment that equals the id counts as none: a lineage's path couldn't tell the two apart.
         let segment = segment.filter(|segment| *segment != node.id.as_str()).map(str::to_owned);
         Ok((parent, segment))
     }
 
-    /// Whether the API, or an operation, has put the node under this parent, having seen it there.
+    /// Returns true if the API or an operation has put the node under this parent, and has seen the parent exist.
     #[must_use]
     pub fn is_under(&self, parent: &Id) -> bool {
         text_of(&self.item, UNDER) == Some(parent.as_str())
     }
 
-    /// The node's name inside a path.
+    /// Returns the node's name inside a path.
     #[must_use]
     pub fn name<'a>(&'a self, node: &'a NodeRef) -> &'a str {
         self.segment.as_deref().unwrap_or(node.id.as_str())
@@ -93,14 +97,15 @@ fn optional_text<'a>(item: &'a Item, name: &str, role: &'static str) -> Result<O
     }
 }
 
-/// What a touch writes: the sequence number of the lineage's change and the node whose lineage it is. An equal value
-/// would make no stream record, so two changes never write the same.
+/// Returns the value that a touch writes: the sequence number of the lineage's change and the node whose lineage it is, for
+/// example `"0000000000000000000000000000000000012345#V"`. Two changes never write the same value, since a write that changes
+/// nothing makes no stream record.
 #[must_use]
 pub fn touch_value(sequence: &str, parent: &NodeRef) -> AttributeValue {
     text(format!("{sequence}#{}", parent.id))
 }
 
-/// Whether a change of a base record is a touch: nothing but [`TOUCHED`] and [`DELETING`] differs, neither of which any row
+/// Returns true if a change of a base record is a touch: nothing but [`TOUCHED`] and [`DELETING`] differs, which no row
 /// carries.
 #[must_use]
 pub fn is_touch(old: Option<&Item>, new: Option<&Item>) -> bool {
@@ -112,8 +117,8 @@ pub fn is_touch(old: Option<&Item>, new: Option<&Item>) -> bool {
         && old.iter().all(|(name, value)| is_ours(name) || new.get(name) == Some(value))
 }
 
-/// Whether a change of a base record takes back that the node is being deleted. While it was, its rows were left as they
-/// were: nobody knows what they lack.
+/// Returns true if a change of a base record takes a deletion back. While the node was being deleted its rows weren't updated,
+/// so they may be stale.
 #[must_use]
 pub fn is_undelete(old: Option<&Item>, new: Option<&Item>) -> bool {
     old.is_some_and(|old| old.contains_key(DELETING)) && new.is_some_and(|new| !new.contains_key(DELETING))

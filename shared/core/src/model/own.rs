@@ -1,28 +1,28 @@
-//! The attributes that Sapwood keeps in a base record. All begin with `_`: those names are ours.
+//! The attributes that Sapwood keeps in base records. Their names begin with `_`, which no client's may.
 
 use super::Item;
 use super::item::{AttributeValue, text_of};
 use crate::keys::Schema;
 
-/// How often the API has written this record. Writes are conditional on it.
+/// The number of times that the API has written this record. The API's writes are conditional on it.
 pub const REVISION: &str = "_rev";
-/// When the API made this record, as RFC 3339 in UTC.
+/// The time when the API created this record: RFC 3339, in UTC.
 pub const CREATED_AT: &str = "_created_at";
-/// Who had the API make it, as the authorizer names them.
+/// The caller who created the record, as the authorizer names them.
 pub const CREATED_BY: &str = "_created_by";
-/// When the API last wrote it, as RFC 3339 in UTC.
+/// The time of the API's last write of this record: RFC 3339, in UTC.
 pub const UPDATED_AT: &str = "_updated_at";
-/// Who had the API write it last.
+/// The caller of the API's last write.
 pub const UPDATED_BY: &str = "_updated_by";
-/// Which write of the API made it what it is: a write whose answer was lost is known by it when it is tried again.
+/// The id of the API's last write. A retry recognizes by it a write whose answer was lost.
 pub const WRITE: &str = "_write";
-/// The parent that the API (or an operation) has put this node under, having seen it there. A node that comes in while that
-/// parent is being deleted is known by it.
+/// The parent that the API or an operation has put this node under, and has seen exist. By it the handler recognizes a
+/// straggler: a child that arrives after its parent was deleted.
 pub const UNDER: &str = "_under";
-/// That the node is being deleted by an operation: a [`DeletionMark`].
+/// The [`DeletionMark`] of a node that is being deleted.
 pub const DELETING: &str = "_deleting";
-/// When DynamoDB may delete an item of ours (idempotency, operations, tombstones), where the table's TTL attribute has no
-/// other name: seconds since 1970.
+/// The time after which DynamoDB may delete an idempotency record, an operation or a tombstone, in seconds since 1970. A
+/// table with a TTL attribute of another name uses that instead.
 pub const EXPIRES: &str = "_expires";
 
 /// Returns true if no client can give an attribute this name: it begins with `_`, or it is a key attribute's.
@@ -32,19 +32,19 @@ pub fn is_reserved(name: &str, schema: &Schema) -> bool {
     name.starts_with('_') || name == names.partition_key || name == names.sort_key
 }
 
-/// What becomes of the children of a node that is being deleted.
+/// What happens to the children of a node that is being deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum DeletionMode {
-    /// They are removed as well, and all that is below them.
+    /// All descendants are deleted as well.
     Delete,
-    /// They go to the node's parent; those of a root become roots.
+    /// The node's parent adopts its children. The children of a root become roots.
     Adopt,
-    /// They become roots.
+    /// The children become roots.
     Detach,
 }
 
 impl DeletionMode {
-    /// As it is written.
+    /// Returns the mode's name: `delete`, `adopt` or `detach`.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -54,26 +54,26 @@ impl DeletionMode {
         }
     }
 
-    /// Reads it.
+    /// Returns the mode of this name.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         [Self::Delete, Self::Adopt, Self::Detach].into_iter().find(|mode| mode.as_str() == text)
     }
 }
 
-/// That a node is being deleted, and how. The API writes it into the base record; the stream does the rest.
+/// The mark of a deletion. The API writes it into the node's base record, and the stream handler carries the deletion out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeletionMark {
-    /// What becomes of its children.
+    /// What happens to the node's children.
     pub mode: DeletionMode,
     /// The operation's id.
     pub operation: String,
-    /// Whether its revisions go as well.
+    /// True if the node's revisions are deleted as well.
     pub revisions: bool,
-    /// When what is left of it may be forgotten: seconds since 1970.
+    /// The time when the tombstone expires, in seconds since 1970.
     pub expires: u64,
-    /// Which mark this is, where the stream has given it to a child: no two have the same, so that one which another
-    /// client has taken back is told from the next. The API gives one mark for each operation.
+    /// The mark's own name, if the handler has given the mark to a descendant. No two marks have the same, so that a mark which
+    /// another client has taken back is told from the next one. The API writes one mark for each operation, without a name.
     pub mark: Option<String>,
 }
 
@@ -84,7 +84,11 @@ const UNTIL: &str = "expires";
 const MARK: &str = "mark";
 
 impl DeletionMark {
-    /// As an attribute's value.
+    /// The value of [`DELETING`]. `mark` is left out where there is none.
+    ///
+    /// ```json
+    /// {"mode": "delete", "operation": "5a1c7ab2-…", "revisions": true, "expires": 1795236600, "mark": "…"}
+    /// ```
     #[must_use]
     pub fn value(&self) -> AttributeValue {
         let attributes = [
@@ -97,13 +101,13 @@ impl DeletionMark {
         AttributeValue::M(attributes.into_iter().chain(mark).map(|(name, value)| (name.to_owned(), value)).collect())
     }
 
-    /// Reads it off a base record. `None` where it isn't there, or nobody of ours has written it.
+    /// Reads the mark of a base record. Returns `None` if there is none, or neither the API nor the handler has written it.
     #[must_use]
     pub fn read(item: &Item) -> Option<Self> {
         Self::parse(item.get(DELETING)?)
     }
 
-    /// Reads an attribute's value.
+    /// Reads the value of [`DELETING`].
     #[must_use]
     pub fn parse(value: &AttributeValue) -> Option<Self> {
         let AttributeValue::M(map) = value else { return None };
@@ -122,13 +126,13 @@ impl DeletionMark {
         })
     }
 
-    /// The same removal, as the mark of another node.
+    /// Returns the mark for a descendant that the same deletion deletes.
     #[must_use]
     pub fn marked(&self, mark: String) -> Self {
         Self { mark: Some(mark), ..self.clone() }
     }
 
-    /// What this mark is known by: no other node, and no other time, has the same together with the node's id.
+    /// Returns the mark's name. Together with the node's id it identifies the deletion: no other deletion has both.
     #[must_use]
     pub fn name(&self) -> &str {
         self.mark.as_deref().unwrap_or(&self.operation)

@@ -1,4 +1,4 @@
-//! Derived rows of a node.
+//! Derived rows: a node as it appears in other partitions.
 
 use super::item::{ITEM_BYTES_MAX, Item, item_bytes, number, text, text_of, with_key};
 use super::{BaseNode, Placement, Settings};
@@ -9,17 +9,17 @@ const DEPTH: &str = "_depth";
 const PARENT: &str = "_parent";
 const TRUNCATED: &str = "_truncated";
 
-/// One row that a placement names.
+/// A row that a placement names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// Its key.
+    /// The row's key.
     pub key: ItemKey,
     kind: Kind,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Kind {
-    /// An ancestor row or a path row, this many levels below the node whose partition it is in.
+    /// An ancestor row or a path row, with the node's depth below the ancestor in whose partition the row is.
     Descendant {
         depth: usize,
     },
@@ -27,8 +27,8 @@ enum Kind {
     Orphan,
 }
 
-/// The rows that a placement names: what is in the table for a node is always among these and what its lineage is
-/// stale_rows. A row whose key is impossible for its size is left out; the rest doesn't suffer.
+/// Returns the rows that a placement names. All rows of a node in the table are among these and its lineage's `stale_rows`. A
+/// row whose key would be too long is left out; the other rows are still written.
 #[must_use]
 pub fn rows(placement: &Placement, node: &NodeRef, schema: &Schema) -> Vec<Row> {
     let Placement { ancestors, root, orphan, .. } = placement;
@@ -58,7 +58,15 @@ pub fn rows(placement: &Placement, node: &NodeRef, schema: &Schema) -> Vec<Row> 
 }
 
 impl Row {
-    /// The row as an item. Where it would pass 400 KB it is written without its copies, and says so.
+    /// The item of a row: an ancestor row, a path row, a root row, or an entry of the register of orphans. `name` stands for the
+    /// attributes that are copied from the base record. A row that would pass 400 KB has `"_truncated": true` instead of them.
+    ///
+    /// ```json
+    /// {"PK": "D", "SK": "NODE#0002#d", "_id": "d", "_depth": 2, "_parent": "V", "name": "Folder d"}
+    /// {"PK": "D", "SK": "PATH#V#d", "_id": "d", "_depth": 2, "_parent": "V", "name": "Folder d"}
+    /// {"PK": "ROOTS", "SK": "ROOT#D", "_id": "D", "name": "Drive D"}
+    /// {"PK": "ORPHANS#c", "SK": "ORPHAN#d", "_id": "d", "_parent": "V"}
+    /// ```
     #[must_use]
     pub fn item(&self, node: &NodeRef, base: &BaseNode, settings: &Settings) -> Item {
         let mut own = with_key(&self.key, &settings.schema);
@@ -76,7 +84,7 @@ impl Row {
     }
 }
 
-/// `own` with the attributes copied from `base`; without them, and marked, where both together pass 400 KB.
+/// Adds the attributes copied from `base` to `own`. If both together pass 400 KB it adds `"_truncated": true` instead.
 pub(super) fn with_copies(mut own: Item, base: &Item, settings: &Settings) -> Item {
     let copies = settings.copies(base);
     if item_bytes(&own) + item_bytes(&copies) > ITEM_BYTES_MAX {
@@ -87,28 +95,28 @@ pub(super) fn with_copies(mut own: Item, base: &Item, settings: &Settings) -> It
     own
 }
 
-/// The attributes of a row that [`row_parent`] and [`is_truncated`] are read from: to be asked for with any projection.
+/// The attributes that [`row_parent`] and [`is_truncated`] read, which every projection has to include.
 pub const ROW_ATTRIBUTES: [&str; 2] = [PARENT, TRUNCATED];
 
-/// The parent of the node that an ancestor row or a path row is about.
+/// Returns the parent of the node that an ancestor row or a path row shows.
 #[must_use]
 pub fn row_parent(row: &Item) -> Option<Id> {
     text_of(row, PARENT).and_then(|id| Id::new(id).ok())
 }
 
-/// Whether a row, or a `v0_` copy, had no room for the attributes that it should carry.
+/// Returns true if a row or a `v0_` copy had no room for its copied attributes.
 #[must_use]
 pub fn is_truncated(row: &Item) -> bool {
     row.get(TRUNCATED) == Some(&super::AttributeValue::Bool(true))
 }
 
-/// The parent that an orphan's row waits for.
+/// Returns the missing parent in an entry of the register of orphans.
 #[must_use]
 pub fn orphan_row_parent(row: &Item) -> Option<&str> {
     text_of(row, PARENT)
 }
 
-/// The node that an orphan's row is about.
+/// Returns the node in an entry of the register of orphans.
 #[must_use]
 pub fn orphan_row_child(row: &Item) -> Option<Id> {
     text_of(row, ID).and_then(|id| Id::new(id).ok())

@@ -1,37 +1,36 @@
-//! What an operator can choose.
+//! The settings of a table.
 
 use std::collections::BTreeSet;
 
 use super::{EXPIRES, Item, is_reserved};
 use crate::keys::Schema;
 
-/// Which attributes of a base record its rows carry, as a secondary index's projection would have it.
+/// The attributes of a base record that its rows carry, like the projection of a secondary index.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub enum Copied {
-    /// All of them.
+    /// All attributes.
     #[default]
     All,
-    /// None: rows say where a node is, and no more.
+    /// No attributes: rows say only where a node is.
     None,
-    /// Those of these names.
+    /// The attributes of these names.
     Only(BTreeSet<String>),
 }
 
-/// How a table is kept. One value, read from the environment by whoever has a `main`, handed down from there.
+/// The settings of a table. A `main` function reads them from the environment and passes them down.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// How the keys are spelt.
+    /// The schema that writes and reads the table's keys.
     pub schema: Schema,
-    /// Whether there are path rows.
+    /// True if path rows are on.
     pub path_rows: bool,
-    /// Whether there are root rows. Tables that make thousands of roots a second do without: the rows share one
-    /// partition.
+    /// True if root rows are on. They share one partition, so a table that gets thousands of roots a second needs them off.
     pub root_rows: bool,
-    /// Which attributes rows carry.
+    /// The attributes that rows carry.
     pub copied: Copied,
-    /// Attributes that no row ever carries: the keys of the owner's indexes, say.
+    /// Attributes that no row ever carries, for example the keys of the owner's indexes.
     pub never_copied: BTreeSet<String>,
-    /// The attribute by which DynamoDB deletes items when their time has come. Never copied, or rows would expire.
+    /// The table's TTL attribute. It is never copied, or rows would expire.
     pub ttl: Option<String>,
 }
 
@@ -49,15 +48,14 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// The attribute by which DynamoDB deletes our own items when their time has come: the table's TTL attribute, or
-    /// [`EXPIRES`].
+    /// Returns the attribute that holds the expiry time of Sapwood's own items: the table's TTL attribute, or [`EXPIRES`].
     #[must_use]
     pub fn expires(&self) -> &str {
         self.ttl.as_deref().unwrap_or(EXPIRES)
     }
 
-    /// The attributes of a base record that its rows carry. Never the key attributes, the TTL attribute, or names that
-    /// begin with `_`: those are ours.
+    /// Returns the attributes of a base record that its rows carry. Reserved names ([`is_reserved`]) and the TTL attribute are
+    /// never among them.
     #[must_use]
     pub fn copies(&self, base: &Item) -> Item {
         base.iter()

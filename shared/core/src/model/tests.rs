@@ -1,4 +1,4 @@
-//! The items that only the handler writes and reads back: how each is spelt, and whose format it has.
+//! The items that only the handler writes and reads back, and their format.
 #![allow(clippy::unwrap_used)]
 
 use super::{

@@ -11,22 +11,22 @@ use crate::request::Condition;
 /// takes 22 bytes and two operators at most.
 pub const COMPARED_ATTRIBUTES_MAX: usize = 140;
 
-/// A record that no condition can compare: another client has written it, with too many attributes.
+/// A record of another client has too many attributes for one condition to compare.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error(
     "the record has {attributes} attributes to compare, over the limit of {COMPARED_ATTRIBUTES_MAX}; put some of them into a map, or write the record once through the API"
 )]
 pub struct TooManyAttributes {
-    /// How many attributes would have to be compared.
+    /// The number of attributes to compare.
     pub attributes: usize,
 }
 
-/// The condition that a base record is still as it was read. A record that the API has written is known by the number and the
-/// time of its last write, and by where it is. Of any other record, and of every record with `strict`, all attributes are
-/// compared, but [`TOUCHED`]: a touch changes nothing that counts.
+/// Returns the condition that a base record is still as it was read. For a record that the API has written, it compares the number
+/// and the time of the last write, the parent, the segment and the deletion mark. For any other record, and with `strict` for every
+/// record, it compares all attributes except [`TOUCHED`], since a touch changes nothing that matters.
 ///
 /// # Errors
-/// [`TooManyAttributes`] where one condition can't compare them all.
+/// [`TooManyAttributes`] if one condition can't compare them all.
 pub fn unchanged(item: &Item, strict: bool, schema: &Schema) -> Result<Condition, TooManyAttributes> {
     if !strict && item.contains_key(REVISION) {
         return Ok(own_unchanged(item, schema));

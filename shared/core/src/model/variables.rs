@@ -1,4 +1,4 @@
-//! Settings from variables: of the environment, or of a template.
+//! Settings from variables, of the environment or of a template.
 
 use thiserror::Error;
 
@@ -8,31 +8,31 @@ use crate::keys::{KeyError, Names, Schema};
 /// A variable that is missing or wrong.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum VariableError {
-    /// It isn't set, and there is no default.
+    /// The variable isn't set and has no default.
     #[error("{name} isn't set; set it to {expected}")]
     Missing {
-        /// Its name.
+        /// The variable's name.
         name: &'static str,
-        /// What it should be.
+        /// The values that it can have.
         expected: &'static str,
     },
-    /// It is set to something else than it can be.
+    /// The variable has a value that it can't have.
     #[error("{name} is `{value}`; set it to {expected}")]
     Wrong {
-        /// Its name.
+        /// The variable's name.
         name: &'static str,
-        /// Its value.
+        /// The variable's value.
         value: String,
-        /// What it should be.
+        /// The values that it can have.
         expected: &'static str,
     },
-    /// The names don't make a schema.
+    /// The names of keys and attributes don't make a schema.
     #[error("{0}")]
     Names(#[from] KeyError),
 }
 
 impl Settings {
-    /// Settings from variables, as `lookup` knows them; one that is empty counts as not set.
+    /// Reads the settings from the variables that `lookup` returns. An empty variable counts as not set.
     ///
     /// | variable | values | default |
     /// |---|---|---|
@@ -46,7 +46,7 @@ impl Settings {
     /// | `NODE_SORT_KEY` | the sort key of a node's base record | `NODE` |
     ///
     /// # Errors
-    /// [`VariableError`] for the first one that is wrong.
+    /// [`VariableError`] for the first variable that is wrong.
     pub fn read(lookup: impl Fn(&str) -> Option<String>) -> Result<Self, VariableError> {
         let lookup = |name: &str| lookup(name).filter(|value| !value.trim().is_empty());
         let switch = |name: &'static str, default: bool| match lookup(name).as_deref().map(str::trim) {

@@ -1,4 +1,4 @@
-//! The way from a node up to its root, told by base records. Lineages only guess it, so that all of it can be read at once.
+//! Resolves a node's ancestor path from base records. Lineages only guess the path, so that all of it can be read at once.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,32 +7,32 @@ use crate::keys::{DEPTH_MAX, Id, NodeRef, Schema};
 use crate::model::{AttributeValue, BaseNode, DELETING, Item, Placement, Stored};
 use crate::request::{Condition, ReadOptions};
 
-/// Most edges of a path: one node more than there are levels in a tree.
+/// Most edges of a path: one more than a node has ancestors, for the node's own edge.
 const EDGES_MAX: usize = DEPTH_MAX + 1;
 
-/// What a base record says of the way up: whose child its node is.
+/// The edge from a node to its parent, as the node's base record has it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Edge {
-    /// The node.
+    /// The node that the edge begins at.
     pub node: Id,
     /// True if the node has a base record.
     pub exists: bool,
-    /// The parent attribute, whatever was written there.
+    /// The parent attribute, of whatever type.
     pub parent_value: Option<AttributeValue>,
-    /// The parent, where the attribute is an id.
+    /// The parent, if the attribute is an id.
     pub parent: Option<Id>,
-    /// What the node is called inside a path; `None` where there is no record, or it can't be understood.
+    /// The node's name in a path; `None` if there is no base record, or it can't be understood.
     pub segment: Option<String>,
     /// True while the node is being deleted.
     pub deleting: bool,
 }
 
 impl Edge {
-    /// The edge that begins at a node, by its base record.
+    /// Reads the edge that begins at a node from the node's base record.
     #[must_use]
     pub fn read(node: &NodeRef, item: Option<&Item>, schema: &Schema) -> Self {
         let parent_value = item.and_then(|item| item.get(&schema.names().parent)).cloned();
-        // A parent that can't be understood is none: nobody follows it.
+        // A parent attribute that can't be understood names no parent, so the path ends here.
         let only_parent = parent_value.iter().map(|value| (schema.names().parent.clone(), value.clone())).collect();
         let parent = BaseNode::read(only_parent, node, schema).ok().and_then(|base| base.parent);
         let base = item.and_then(|item| BaseNode::read(item.clone(), node, schema).ok());
@@ -46,7 +46,7 @@ impl Edge {
         }
     }
 
-    /// The condition that the node is still the child of this parent, or still isn't there.
+    /// The condition that the node still has this parent, or still doesn't exist.
     #[must_use]
     pub fn same_parent(&self, schema: &Schema) -> Condition {
         if !self.exists {
@@ -55,7 +55,7 @@ impl Edge {
         Condition::All(vec![Condition::Exists, Condition::is(&schema.names().parent, self.parent_value.clone())])
     }
 
-    /// The same, and that the node isn't being deleted.
+    /// Like [`Edge::same_parent`], and also that the node isn't being deleted.
     #[must_use]
     pub fn same_parent_and_kept(&self, schema: &Schema) -> Condition {
         match self.same_parent(schema) {
@@ -68,7 +68,7 @@ impl Edge {
     }
 }
 
-/// The edges from a node up to where its way ends: its own, its parent's, and so on.
+/// A node's ancestor path: the node's own edge, its parent's edge, and so on.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AncestorPath {
     /// The edges, nearest first.
@@ -80,16 +80,16 @@ pub struct AncestorPath {
 /// How an ancestor path ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PathEnd {
-    /// At a root, at a node that isn't there, or at one whose parent can't be understood.
+    /// The path ends at a root, at a node that doesn't exist, or at one whose parent can't be understood.
     Root,
-    /// It comes back to itself.
+    /// The path comes back to one of its nodes.
     Circle,
-    /// It is longer than a tree is deep.
+    /// The path has more edges than a tree has levels.
     TooLong,
 }
 
 impl AncestorPath {
-    /// The position of a node on the path: 0 is where it begins.
+    /// Returns the position of a node on the path; 0 is the node that the path begins at.
     #[must_use]
     pub fn position(&self, node: &Id) -> Option<usize> {
         self.edges.iter().position(|edge| edge.node == *node)
@@ -110,7 +110,7 @@ impl AncestorPath {
     }
 }
 
-/// What is known of the nodes of one tenant: their edges, and what lineages guess.
+/// What is known of the nodes of one tenant: their edges, and the paths that lineages guess.
 #[derive(Clone, Debug, Default)]
 pub struct Ancestry {
     edges: BTreeMap<Id, Edge>,
@@ -127,10 +127,10 @@ impl Ancestry {
         self.edges.insert(edge.node.clone(), edge);
     }
 
-    /// The path up from a node; or the first node on it whose edge isn't known.
+    /// Returns the ancestor path of a node.
     ///
     /// # Errors
-    /// That node's id.
+    /// The id of the first node on the path whose edge isn't known.
     pub fn resolve(&self, from: &Id) -> Result<AncestorPath, Id> {
         let mut edges: Vec<Edge> = Vec::new();
         let mut next = Some(from);
@@ -148,8 +148,8 @@ impl Ancestry {
         Ok(AncestorPath { edges, end: PathEnd::Root })
     }
 
-    /// What to read before the paths up from these nodes can be resolved: the rest of a guess at once, or a node that no guess
-    /// names, together with its lineage. `None`: all is known.
+    /// Returns what to read before the ancestor paths of these nodes can be resolved; `None` if all edges are known. A guessed
+    /// path is read at once. A node that no guess names is read together with its lineage.
     #[must_use]
     pub fn missing(&self, from: &[&Id]) -> Option<Missing> {
         let mut missing = Missing::default();
@@ -170,7 +170,7 @@ impl Ancestry {
     }
 }
 
-/// The nodes whose base records, and those whose lineages, an [`Ancestry`] lacks.
+/// The nodes whose base records an [`Ancestry`] lacks, and those whose lineages it lacks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Missing {
     nodes: BTreeSet<Id>,
@@ -178,23 +178,23 @@ pub struct Missing {
 }
 
 impl Missing {
-    /// What to read, strongly. `relative` is a node of the same tenant.
+    /// Returns what to read, strongly consistent. `relative` is any node of the same tenant.
     #[must_use]
     pub fn need(&self, relative: &NodeRef, schema: &Schema) -> Need {
         let node_key = |id: &Id| schema.node_key(&relative.sibling(id.clone()));
         let lineage_key = |id: &Id| schema.lineage_key(&relative.sibling(id.clone()));
         let keys = self.nodes.iter().map(node_key).chain(self.lineages.iter().map(lineage_key));
-        // A lineage is needed whole, and is small.
+        // A lineage is needed with all of its attributes, and one read has one list of attributes.
         let names = schema.names();
         let attributes = [names.parent.clone(), names.segment.clone(), DELETING.to_owned()].into();
         let attributes = self.lineages.is_empty().then_some(attributes);
         Need { options: ReadOptions { strong: true, attributes }, ..Need::keys(keys) }
     }
 
-    /// Adds what was read to what is known.
+    /// Adds what was read to the ancestry.
     ///
     /// # Errors
-    /// [`Failure::Again`] where a key couldn't be read.
+    /// [`Failure::Again`] if a key couldn't be read.
     pub fn learn(
         self,
         read: &Read,

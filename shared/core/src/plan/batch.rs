@@ -9,11 +9,11 @@ use crate::model::{BaseNode, DeletionMark, Item, Latest, NewerFormat, Settings, 
 /// What happened to an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// It wasn't there.
+    /// The item didn't exist before and exists now.
     Insert,
-    /// It was there and still is.
+    /// The item existed before and exists now.
     Modify,
-    /// It is gone.
+    /// The item was deleted.
     Remove,
 }
 
@@ -22,61 +22,61 @@ pub enum Event {
 pub struct StreamRecord {
     /// The item that changed.
     pub key: ItemKey,
-    /// The record's sequence number, as it came.
+    /// The record's sequence number, as the stream gave it.
     pub sequence: String,
-    /// What happened.
+    /// What happened to the item.
     pub event: Event,
-    /// The item before.
+    /// The item before the change; `None` if it didn't exist, or the record has no such image.
     pub old: Option<Item>,
-    /// The item after.
+    /// The item after the change; `None` if it was deleted, or the record has no such image.
     pub new: Option<Item>,
 }
 
-/// Something that no retry can mend. The text holds keys, never attributes.
+/// A fault that no retry can mend. The text holds keys, never attributes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// The item it is about.
+    /// The item that has the fault.
     pub key: ItemKey,
     /// What is wrong and what to do.
     pub reason: String,
-    /// Whether it is that a base record can't be read: it is skipped, or counts as not there.
+    /// True if a base record, or a stream record, can't be understood. It is skipped, or counts as not there.
     pub unreadable: bool,
 }
 
-/// A node to be placed.
+/// A node to place.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Placing {
-    /// Whether every record of it in the batch is a touch.
+    /// True if every record of the node in the batch is a touch.
     pub only_touched: bool,
-    /// Its parent as its newest record has it: worth reading together with the node.
+    /// The parent in the node's newest record. Its lineage is read together with the node.
     pub likely_parent: Option<Id>,
 }
 
-/// A lineage whose change is handed down.
+/// A change of a lineage that has to be handed down.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LineageChange {
-    /// The newest such change's sequence number, padded to 40 digits.
+    /// The sequence number of the newest such change, padded to 40 digits.
     pub sequence: String,
-    /// Whom the change concerns.
+    /// Which nodes the change concerns.
     pub kind: HandDown,
 }
 
-/// Whom the change of a lineage concerns.
+/// The nodes that a change of a lineage concerns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HandDown {
-    /// The lineage wasn't there before: only orphans can have missed it, and they are registered.
+    /// The lineage is new. Only orphans can have missed it, and the register lists them.
     ToOrphans,
-    /// The node's place changed: its children are touched.
+    /// The node's placement changed. Its children are touched.
     ToChildren,
-    /// The node was being deleted before or after: what is to be done then is for the present state to say.
+    /// The node was being deleted before or after the change. The present state decides what is done to its children.
     Deletion {
-        /// True if the node's place changed as well: children that are still there are touched.
+        /// True if the node's placement changed as well. Children that remain are then touched.
         touches: bool,
     },
 }
 
 impl HandDown {
-    /// Several changes of one lineage in one batch, as one.
+    /// Joins two changes of one lineage in one batch.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         match (self, other) {
@@ -88,49 +88,50 @@ impl HandDown {
     }
 }
 
-/// What a batch of records asks for: several records of one item ask once.
+/// The work that a batch of records asks for. Several records of one item ask for one piece of work.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Batch {
-    /// Each item with the sequence number that fails it: its first record's.
+    /// Each item with the sequence number to report if the item fails: that of its first record in the batch.
     pub items: BTreeMap<ItemKey, String>,
-    /// Nodes to place.
+    /// The nodes to place.
     pub placings: BTreeMap<NodeRef, Placing>,
-    /// Lineages to hand down.
+    /// The lineages whose changes are handed down.
     pub cascades: BTreeMap<NodeRef, LineageChange>,
-    /// Cursors to carry on.
+    /// The nodes whose cursors are continued.
     pub cursors: BTreeSet<NodeRef>,
-    /// Topics to copy the newest revision of, with the revisions that the records are about.
+    /// The topics whose copies may be wrong, each with the revisions that the records are about.
     pub latests: BTreeMap<Latest, BTreeSet<Version>>,
-    /// Items that a newer version of the handler has written: their records are left to that version.
+    /// Items that a newer version of the handler has written. Their records fail, and that version handles them.
     pub newer: BTreeSet<ItemKey>,
-    /// Records that ask for nothing, and why.
+    /// Faults of items that the records are about.
     pub problems: Vec<Problem>,
 }
 
 impl Batch {
-    /// Reads a batch, in the stream's order. Sort keys outside the table's grammar are somebody else's and ignored.
+    /// Reads a batch, in the stream's order. A sort key outside the table's grammar belongs to another application, and its
+    /// record is ignored.
     #[must_use]
-    pub fn of(changes: &[StreamRecord], settings: &Settings, rules: Rules) -> Self {
+    pub fn of(records: &[StreamRecord], settings: &Settings, rules: Rules) -> Self {
         let mut batch = Self::default();
-        for change in changes {
-            let Some(sort_key) = settings.schema.parse_sort_key(&change.key.sk) else { continue };
-            let node = match settings.schema.parse_partition(&change.key.pk) {
+        for record in records {
+            let Some(sort_key) = settings.schema.parse_sort_key(&record.key.sk) else { continue };
+            let node = match settings.schema.parse_partition(&record.key.pk) {
                 Ok(node) => node,
                 Err(error) => {
                     let unreadable = matches!(sort_key, SortKey::Node | SortKey::Revision { .. });
-                    batch.problems.push(Problem { key: change.key.clone(), reason: error.to_string(), unreadable });
+                    batch.problems.push(Problem { key: record.key.clone(), reason: error.to_string(), unreadable });
                     continue;
                 }
             };
-            let first = batch.items.entry(change.key.clone()).or_insert_with(|| change.sequence.clone());
+            let first = batch.items.entry(record.key.clone()).or_insert_with(|| record.sequence.clone());
             if !rules.keeps(Rule::FailFirstRecord) {
-                first.clone_from(&change.sequence);
+                first.clone_from(&record.sequence);
             }
             match sort_key {
-                SortKey::Node => batch.add_placing(node, change, settings, rules),
-                SortKey::Lineage => batch.add_cascade(node, change, settings, rules),
+                SortKey::Node => batch.add_placing(node, record, settings, rules),
+                SortKey::Lineage => batch.add_cascade(node, record, settings, rules),
                 SortKey::Cascade => {
-                    if change.event == Event::Remove {
+                    if record.event == Event::Remove {
                         batch.cursors.remove(&node);
                     } else {
                         batch.cursors.insert(node);
@@ -150,16 +151,16 @@ impl Batch {
             }
         }
         if !rules.keeps(Rule::CascadeAnyChange) {
-            batch.keep_net_cascades(changes, settings);
+            batch.keep_net_cascades(records, settings);
         }
         batch
     }
 
-    fn add_placing(&mut self, node: NodeRef, change: &StreamRecord, settings: &Settings, rules: Rules) {
-        let (old, new) = (change.old.as_ref(), change.new.as_ref());
+    fn add_placing(&mut self, node: NodeRef, record: &StreamRecord, settings: &Settings, rules: Rules) {
+        let (old, new) = (record.old.as_ref(), record.new.as_ref());
         let puts = rules.keeps(Rule::UndeletePuts) && is_undelete(old, new);
-        let touched = change.event == Event::Modify && is_touch(old, new) && !puts;
-        let likely_parent = change
+        let touched = record.event == Event::Modify && is_touch(old, new) && !puts;
+        let likely_parent = record
             .new
             .as_ref()
             .and_then(|item| BaseNode::read(item.clone(), &node, &settings.schema).ok().and_then(|base| base.parent));
@@ -168,36 +169,37 @@ impl Batch {
         placing.likely_parent = likely_parent;
     }
 
-    fn add_cascade(&mut self, node: NodeRef, change: &StreamRecord, settings: &Settings, rules: Rules) {
-        let (old, new) = (Handed::read(change.old.as_ref(), settings), Handed::read(change.new.as_ref(), settings));
+    fn add_cascade(&mut self, node: NodeRef, record: &StreamRecord, settings: &Settings, rules: Rules) {
+        let [old, new] = [&record.old, &record.new].map(|item| Inherited::read(item.as_ref(), settings));
         if let Some(newer) = old.newer.or(new.newer) {
-            self.newer.insert(change.key.clone());
-            self.problems.push(Problem { key: change.key.clone(), reason: newer.to_string(), unreadable: false });
+            self.newer.insert(record.key.clone());
+            self.problems.push(Problem { key: record.key.clone(), reason: newer.to_string(), unreadable: false });
             return;
         }
         if new.malformed {
             let reason = "this lineage is not the handler's; it counts as not there until its node is written again";
-            self.problems.push(Problem { key: change.key.clone(), reason: reason.to_owned(), unreadable: false });
+            self.problems.push(Problem { key: record.key.clone(), reason: reason.to_owned(), unreadable: false });
         }
-        // A record without images tells nothing: then it is taken for any change.
-        let imaged = change.old.is_some() || change.new.is_some();
+        // A record without images may stand for any change.
+        let imaged = record.old.is_some() || record.new.is_some();
         let touches = !imaged || old.placed(rules) != new.placed(rules);
-        let releases = new.deleting.is_some() && old.deleting != new.deleting && rules.keeps(Rule::ChildActions);
-        if !touches && !releases {
+        let acts_on_children =
+            new.deleting.is_some() && old.deleting != new.deleting && rules.keeps(Rule::ChildActions);
+        if !touches && !acts_on_children {
             return;
         }
-        let removal = !imaged || releases || old.deleting.is_some();
-        if !releases && new.placed.is_none() && old.deleting.is_some() && !rules.keeps(Rule::TouchRemaining) {
+        let deletion = !imaged || acts_on_children || old.deleting.is_some();
+        if !acts_on_children && new.placed.is_none() && old.deleting.is_some() && !rules.keeps(Rule::TouchRemaining) {
             return;
         }
-        // A tombstone before it is as good as nothing: its children are orphans.
-        let inserted = change.event == Event::Insert || old.tombstone;
-        let kind = match (removal, inserted) {
+        // Children of a tombstone's node are orphans, so a lineage that takes the tombstone's place counts as new.
+        let inserted = record.event == Event::Insert || old.tombstone;
+        let kind = match (deletion, inserted) {
             (true, _) => HandDown::Deletion { touches },
             (false, true) => HandDown::ToOrphans,
             (false, false) => HandDown::ToChildren,
         };
-        let sequence = format!("{:0>40}", change.sequence);
+        let sequence = format!("{:0>40}", record.sequence);
         match self.cascades.get_mut(&node) {
             None => {
                 self.cascades.insert(node, LineageChange { sequence, kind });
@@ -211,27 +213,27 @@ impl Batch {
         }
     }
 
-    /// The broken rule [`Rule::CascadeAnyChange`]: a lineage that ends as it began counts as unchanged.
-    fn keep_net_cascades(&mut self, changes: &[StreamRecord], settings: &Settings) {
+    /// Breaks [`Rule::CascadeAnyChange`]: a lineage that ends as it began counts as unchanged.
+    fn keep_net_cascades(&mut self, records: &[StreamRecord], settings: &Settings) {
         self.cascades.retain(|node, _| {
             let key = settings.schema.lineage_key(node);
-            let mut of_it = changes.iter().filter(|change| change.key == key);
-            let first = of_it.next();
-            let last = of_it.next_back().or(first);
+            let mut of_lineage = records.iter().filter(|record| record.key == key);
+            let first = of_lineage.next();
+            let last = of_lineage.next_back().or(first);
             let placed = |item: Option<&Item>| {
                 Stored::read(item, &settings.schema)
                     .lineage()
                     .map(|l| (l.placement.ancestors.clone(), l.placement.path.clone()))
             };
-            placed(first.and_then(|c| c.old.as_ref())) != placed(last.and_then(|c| c.new.as_ref()))
+            placed(first.and_then(|record| record.old.as_ref())) != placed(last.and_then(|record| record.new.as_ref()))
         });
     }
 }
 
-/// What a lineage hands down to its node's children.
+/// What children inherit from their parent's lineage.
 #[derive(Default)]
-struct Handed {
-    /// Where the node stands: ancestors and path. None without a lineage, or where a tombstone stands.
+struct Inherited {
+    /// The ancestors and the path. `None` if there is no lineage, or a tombstone in its place.
     placed: Option<(Vec<Id>, Vec<String>)>,
     deleting: Option<DeletionMark>,
     malformed: bool,
@@ -239,7 +241,7 @@ struct Handed {
     tombstone: bool,
 }
 
-impl Handed {
+impl Inherited {
     fn read(item: Option<&Item>, settings: &Settings) -> Self {
         match Stored::read(item, &settings.schema) {
             Stored::Lineage(lineage) => Self {

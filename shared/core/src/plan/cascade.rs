@@ -1,5 +1,5 @@
-//! Handing a changed lineage down, level by level: each child is touched, so that its own record places it again. Where the node
-//! is being deleted its children are acted on instead ([`DeletionSlice`]).
+//! Hands a changed lineage down, level by level. Each child is touched, so that its own record places it again. If the node is
+//! being deleted, the deletion acts on the children instead ([`DeletionSlice`]).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use crate::model::{
 };
 use crate::request::{Action, Condition, Page, Query, ReadOptions, Update};
 
-/// What a stream record of a lineage or of a cursor asks for: the children of one node, or a slice of them.
+/// The work that a stream record of a lineage or of a cursor asks for, on the children of one node or a slice of them.
 #[derive(Debug)]
 pub struct Cascade<'a> {
     context: Context<'a>,
@@ -25,11 +25,11 @@ pub struct Cascade<'a> {
 /// What set the cascade off.
 #[derive(Clone, Debug)]
 enum Cause {
-    /// The lineage changed. What doesn't fit a slice is for a cursor.
+    /// The lineage changed. If the children don't fit one slice, the plan starts a cursor.
     Lineage { sequence: String, kind: HandDown },
-    /// A cursor was written, which is read first.
+    /// The cursor was written. The plan reads it first.
     Cursor,
-    /// The same, with the cursor read.
+    /// The cursor was read. The plan does the next slice.
     Continued(Cursor),
 }
 
@@ -38,27 +38,28 @@ enum State<'a> {
     #[default]
     Begin,
     ReadingCursor,
-    /// A page of the node's children is read, to be touched.
+    /// The plan reads a page of the node's children, to touch them.
     ListingChildren,
+    /// A slice of a deletion is under way.
     Deleting(Box<DeletionSlice<'a>>),
-    /// Children are touched; the cursor then goes on here.
+    /// The plan touches children. The cursor then moves to this position.
     Touching(Option<(Position, String)>),
-    /// The node is deleted; after that its cursor.
+    /// The plan deletes the node, and after that its cursor.
     Finishing,
-    /// The broken rule [`Rule::FinishFirst`]: the cursor was deleted before the node, whose base record was this.
-    FinishingLate(Item),
-    /// The cursor is started, moved on or deleted.
-    Remembering,
+    /// [`Rule::FinishFirst`] is broken: the plan deletes the cursor, and after that the node with this base record.
+    FinishingAfterCursor(Item),
+    /// The plan starts, moves or deletes the cursor.
+    WritingCursor,
 }
 
 impl<'a> Cascade<'a> {
-    /// The cascade of a lineage that changed; `sequence` is the record's sequence number, padded to 40 digits.
+    /// Makes the cascade of a lineage that changed. `sequence` is the record's sequence number, padded to 40 digits.
     #[must_use]
     pub fn of_lineage(context: Context<'a>, node: NodeRef, sequence: String, kind: HandDown) -> Self {
         Self::new(context, node, Cause::Lineage { sequence, kind })
     }
 
-    /// The next slice of a cascade that has a cursor.
+    /// Makes the cascade that does the next slice of a cursor.
     #[must_use]
     pub fn of_cursor(context: Context<'a>, node: NodeRef) -> Self {
         Self::new(context, node, Cause::Cursor)
@@ -94,7 +95,7 @@ impl<'a> Cascade<'a> {
         }
     }
 
-    fn go_on(&mut self, item: Option<&Item>) -> Result<Step<()>, Failure> {
+    fn continue_cursor(&mut self, item: Option<&Item>) -> Result<Step<()>, Failure> {
         let Some(item) = item else { return Ok(Step::Done(())) };
         let cursor = match Cursor::read(item) {
             Ok(cursor) => cursor,
@@ -120,7 +121,7 @@ impl<'a> Cascade<'a> {
 
     fn touch_page(&mut self, page: &Page) -> Step<()> {
         if let (Cause::Lineage { .. }, Some(_)) = (&self.cause, &page.next) {
-            return self.remember(Some(Cursor {
+            return self.write_cursor(Some(Cursor {
                 sequence: self.sequence().to_owned(),
                 after: None,
                 position: Position::Touching,
@@ -148,12 +149,12 @@ impl<'a> Cascade<'a> {
 
     fn after_slice(&mut self, slice: Slice) -> Step<()> {
         match slice {
-            Slice::Done => self.remember(None),
+            Slice::Done => self.write_cursor(None),
             Slice::Touch { children, next } => self.touch(children, next.map(|after| (Position::Remaining, after))),
-            Slice::Continue { position, after } => self.remember_position(Some((position, after))),
+            Slice::Continue { position, after } => self.move_cursor(Some((position, after))),
             Slice::Finish(item) if self.is_continued() && !self.context.rules.keeps(Rule::FinishFirst) => {
-                self.state = State::FinishingLate(item);
-                self.forget()
+                self.state = State::FinishingAfterCursor(item);
+                self.delete_cursor()
             }
             Slice::Finish(item) => {
                 self.state = State::Finishing;
@@ -166,33 +167,33 @@ impl<'a> Cascade<'a> {
         matches!(self.cause, Cause::Continued(_))
     }
 
-    fn remember_position(&mut self, next: Option<(Position, String)>) -> Step<()> {
+    fn move_cursor(&mut self, next: Option<(Position, String)>) -> Step<()> {
         let sequence = self.sequence().to_owned();
-        self.remember(next.map(|(position, after)| Cursor { sequence, after: Some(after), position }))
+        self.write_cursor(next.map(|(position, after)| Cursor { sequence, after: Some(after), position }))
     }
 
-    /// The cursor afterwards. One that is started gives way where one of this change or a newer one stands already: that one
-    /// reaches every child. One that goes on, or is deleted, does so only while it is still this change's.
-    fn remember(&mut self, cursor: Option<Cursor>) -> Step<()> {
+    /// Writes the cursor, or deletes it. A cursor is started only if no cursor of this change or a newer one stands there,
+    /// because that one reaches every child. A cursor is moved or deleted only while it has this change's sequence number.
+    fn write_cursor(&mut self, cursor: Option<Cursor>) -> Step<()> {
         let Some(cursor) = cursor else {
-            self.state = State::Remembering;
-            return if self.is_continued() { self.forget() } else { Step::Done(()) };
+            self.state = State::WritingCursor;
+            return if self.is_continued() { self.delete_cursor() } else { Step::Done(()) };
         };
         let condition = if self.is_continued() {
-            self.is_mine()
+            self.has_same_sequence()
         } else {
             Condition::LessThan { name: Cursor::SEQUENCE.into(), value: text(&cursor.sequence) }
         };
-        self.state = State::Remembering;
+        self.state = State::WritingCursor;
         let item = cursor.item(&self.node, self.context.schema());
         Step::Do(vec![Task::Write(Action::Put { key: self.cursor_key(), item, condition })])
     }
 
-    fn forget(&self) -> Step<()> {
-        Step::Do(vec![Task::Write(Action::Delete { key: self.cursor_key(), condition: self.is_mine() })])
+    fn delete_cursor(&self) -> Step<()> {
+        Step::Do(vec![Task::Write(Action::Delete { key: self.cursor_key(), condition: self.has_same_sequence() })])
     }
 
-    fn is_mine(&self) -> Condition {
+    fn has_same_sequence(&self) -> Condition {
         if self.context.rules.keeps(Rule::CursorCondition) {
             Condition::is(Cursor::SEQUENCE, Some(text(self.sequence())))
         } else {
@@ -207,23 +208,23 @@ impl Plan for Cascade<'_> {
     fn next(&mut self, facts: Facts) -> Result<Step<()>, Failure> {
         match std::mem::take(&mut self.state) {
             State::Begin => self.begin(),
-            State::ReadingCursor => self.go_on(facts.read()?.item(&self.cursor_key())?),
+            State::ReadingCursor => self.continue_cursor(facts.read()?.item(&self.cursor_key())?),
             State::ListingChildren => Ok(self.touch_page(&facts.page()?)),
             State::Deleting(slice) => self.delete(*slice, facts),
             State::Touching(next) => {
                 self.report.tally.touches += count_held(&facts.outcomes()?)?;
-                Ok(self.remember_position(next))
+                Ok(self.move_cursor(next))
             }
             State::Finishing => {
                 self.report.tally.nodes_deleted += count_held(&facts.outcomes()?)?;
-                Ok(self.remember(None))
+                Ok(self.write_cursor(None))
             }
-            State::FinishingLate(item) => {
+            State::FinishingAfterCursor(item) => {
                 count_held(&facts.outcomes()?)?;
-                self.state = State::Remembering;
+                self.state = State::WritingCursor;
                 Ok(Step::Do(vec![delete_marked(&self.context, &self.node, &item)]))
             }
-            State::Remembering => {
+            State::WritingCursor => {
                 count_held(&facts.outcomes()?)?;
                 Ok(Step::Done(()))
             }
@@ -235,7 +236,7 @@ impl Plan for Cascade<'_> {
     }
 }
 
-/// Has a child placed again, if it is there.
+/// Touches a child, if it exists, so that it is placed again.
 fn touch(context: &Context<'_>, node: &NodeRef, child: Id, sequence: &str) -> Task {
     Task::Write(Action::Update {
         key: context.schema().node_key(&node.sibling(child)),
@@ -244,12 +245,12 @@ fn touch(context: &Context<'_>, node: &NodeRef, child: Id, sequence: &str) -> Ta
     })
 }
 
-/// Touches the orphans that wait for nodes which have just got their lineage: a look into one partition of the register.
+/// Touches the orphans that wait for nodes whose lineages are new. It looks into one partition of the register.
 #[derive(Debug)]
 pub struct TouchOrphans<'a> {
     context: Context<'a>,
     partition: String,
-    /// The nodes, with the sequence numbers of their lineages' records.
+    /// The nodes, each with the sequence number of its lineage's record.
     nodes: BTreeMap<NodeRef, String>,
     state: OrphanState,
     report: PlanReport,
@@ -260,22 +261,22 @@ enum OrphanState {
     #[default]
     Begin,
     Listing,
-    /// These nodes' orphans are touched, in this order.
+    /// The plan touches orphans of these nodes, in this order.
     Touching(Vec<NodeRef>),
 }
 
-/// What a look into the register of orphans comes to.
+/// The result of a look into the register of orphans.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Orphans {
     /// Nodes whose records have to be delivered again.
     pub failed: BTreeSet<NodeRef>,
-    /// Nodes whose orphans can't be told from this partition: it has more than a page of entries. Their own children are to be
-    /// touched.
+    /// Nodes, each with its sequence number, whose orphans this partition can't tell because it has more entries than a page.
+    /// Their own children have to be touched.
     pub unknown: BTreeMap<NodeRef, String>,
 }
 
 impl<'a> TouchOrphans<'a> {
-    /// A look into one partition of the register, for the nodes whose orphans it holds.
+    /// Makes the plan that looks into one partition of the register, for the nodes whose orphans it holds.
     #[must_use]
     pub fn new(context: Context<'a>, partition: String, nodes: BTreeMap<NodeRef, String>) -> Self {
         Self { context, partition, nodes, state: OrphanState::Begin, report: PlanReport::default() }

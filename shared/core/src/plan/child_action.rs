@@ -1,34 +1,35 @@
-//! What becomes of a child whose parent is being deleted, or has been.
+//! The action on a child whose parent is being deleted, or was deleted.
 
 use super::step::Task;
-use super::{Context, Rule};
+use super::{Context, Problem, Rule};
 use crate::keys::{Id, NodeRef, Schema};
 use crate::model::{BaseNode, Deletion, DeletionMark, DeletionMode, TooManyAttributes, UNDER, text, unchanged};
 use crate::request::{Action, Condition, Update};
 
-/// What becomes of a child.
+/// The action on a child of a deleted node.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ChildAction {
     /// The child is deleted as well: it gets a mark of the same operation.
     Delete(DeletionMark),
     /// The child becomes a root.
     Detach,
-    /// The child goes to its parent's parent.
+    /// The child moves to its parent's parent, the heir.
     Reparent {
         /// The new parent.
         parent: Id,
-        /// True if the API has seen the new parent there.
+        /// True if the API saw the new parent when it put the deleted node under it.
         seen: bool,
     },
 }
 
 impl ChildAction {
-    /// The action on a child of a node that is being deleted, as the node's base record says, or was, as its tombstone says.
+    /// Returns the action on a child. The deletion is that of the parent's base record, or, once the parent is deleted, that of
+    /// its tombstone.
     #[must_use]
     pub fn of(child: &Id, deletion: &Deletion) -> Self {
         match (deletion.mark.mode, &deletion.heir) {
             (DeletionMode::Delete, _) => Self::Delete(deletion.mark.clone()),
-            // In a cycle, which only other clients make, the one to adopt can be the child itself.
+            // In a cycle, which only other clients make, the heir can be the child itself.
             (DeletionMode::Adopt, Some(heir)) if heir.id != *child => {
                 Self::Reparent { parent: heir.id.clone(), seen: heir.seen }
             }
@@ -36,7 +37,7 @@ impl ChildAction {
         }
     }
 
-    /// The action as a change of the child's base record. A mark is left to [`Task::Mark`], which names it.
+    /// Returns the action as an update of the child's base record. It doesn't name the mark of a `Delete`; [`Task::Mark`] does.
     #[must_use]
     pub fn update(&self, schema: &Schema) -> Update {
         let name = &schema.names().parent;
@@ -59,23 +60,24 @@ impl ChildAction {
     }
 }
 
-/// A child with its base record, as it was read.
+/// A child with its base record as it was read.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Child {
     /// The child.
     pub node: NodeRef,
-    /// Its base record.
+    /// The child's base record.
     pub base: BaseNode,
 }
 
 impl Child {
-    /// True if the node is this node's child and isn't being deleted itself: then the deletion of this node acts on it.
+    /// True if `node` is the child's parent and the child isn't being deleted itself. Only then the deletion of `node` acts on
+    /// it.
     #[must_use]
     pub fn is_child_of(&self, node: &NodeRef) -> bool {
         self.base.parent.as_ref() == Some(&node.id) && self.base.deleting.is_none()
     }
 
-    /// The action as a task of its own.
+    /// Returns the action as a task of its own.
     pub(super) fn task(&self, action: &ChildAction, context: &Context<'_>) -> Result<Task, TooManyAttributes> {
         match action {
             ChildAction::Delete(mark) if context.rules.keeps(Rule::FreshMark) => Ok(Task::Mark {
@@ -87,15 +89,22 @@ impl Child {
         }
     }
 
-    /// The action as one of a transaction.
+    /// Returns the action as one action of a transaction.
     pub(super) fn action(&self, action: &ChildAction, context: &Context<'_>) -> Result<Action, TooManyAttributes> {
         let schema = context.schema();
         let (key, update) = (schema.node_key(&self.node), action.update(schema));
         Ok(Action::Update { key, update, condition: self.as_read(context)? })
     }
 
-    /// The condition that the child is as it was read. So it was its parent's child at the moment when the parent was read after
-    /// it.
+    /// The problem of a child that can't be acted on, because no condition can compare its attributes. The child keeps its
+    /// parent.
+    pub(super) fn kept(&self, error: &TooManyAttributes, context: &Context<'_>) -> Problem {
+        let key = context.schema().node_key(&self.node);
+        Problem { key, reason: format!("this child of a deleted node stays where it is: {error}"), unreadable: false }
+    }
+
+    /// The condition that the child is as it was read. It then was its parent's child at the moment when the parent was read
+    /// after it.
     fn as_read(&self, context: &Context<'_>) -> Result<Condition, TooManyAttributes> {
         if !context.rules.keeps(Rule::ChildCondition) {
             return Ok(Condition::Exists);

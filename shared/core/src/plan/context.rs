@@ -1,23 +1,23 @@
-//! What every plan of the fan-out is given, and what it counts.
+//! What every plan of the fan-out is given, and what plans count.
 
 use super::Rules;
 use crate::keys::Schema;
 use crate::model::Settings;
 
-/// Every bound of the fan-out.
+/// The bounds of the fan-out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Children touched by one invocation for one node; a wider node is done in slices.
+    /// Most children that one invocation touches, or acts on, for one node. A wider node is done in slices.
     pub touch_slice_items_max: usize,
-    /// Entries read of one partition of the register of orphans. Where there are more, the nodes' own collections are read
-    /// instead.
+    /// Most entries that are read of one partition of the register of orphans. If there are more, the nodes' own collections are
+    /// read instead.
     pub orphan_page_items_max: usize,
-    /// Items read at a time in looking for the newest revision of a topic.
+    /// Items in a page of the search for the newest revision of a topic.
     pub revision_page_items_max: usize,
-    /// Requests of one kind at a time.
+    /// Most requests of one kind at a time.
     pub requests_in_flight_max: usize,
-    /// How often a plan looks again within one invocation because something changed meanwhile; after that the record is
-    /// delivered again.
+    /// How often a plan looks again within one invocation because something changed meanwhile. After that the record is delivered
+    /// again.
     pub rounds_max: usize,
 }
 
@@ -33,10 +33,10 @@ impl Default for Limits {
     }
 }
 
-/// How the table is kept, within which bounds, and by which rules.
+/// The settings of the table, the bounds of the fan-out, and the rules of the protocol.
 #[derive(Clone, Copy, Debug)]
 pub struct Context<'a> {
-    /// How the table is kept.
+    /// The settings of the table.
     pub settings: &'a Settings,
     /// The bounds.
     pub limits: Limits,
@@ -45,7 +45,7 @@ pub struct Context<'a> {
 }
 
 impl<'a> Context<'a> {
-    /// How the keys are spelt.
+    /// The schema of the table's keys.
     #[must_use]
     pub fn schema(&self) -> &'a Schema {
         &self.settings.schema
@@ -57,7 +57,7 @@ impl<'a> Context<'a> {
 pub struct Tally {
     /// Rounds in which nodes were placed.
     pub rounds: u64,
-    /// Rows put, lineages and copies not counted.
+    /// Rows put. Lineages and copies don't count.
     pub rows_put: u64,
     /// Rows deleted.
     pub rows_deleted: u64,
@@ -67,7 +67,7 @@ pub struct Tally {
     pub copies: u64,
     /// Children of deleted nodes that were marked, adopted or detached.
     pub child_actions: u64,
-    /// Nodes that the handler has deleted.
+    /// Nodes that the handler deleted.
     pub nodes_deleted: u64,
 }
 

@@ -1,7 +1,7 @@
-//! The deletion of a node, a slice at a time: its children are marked, adopted or detached, then its revisions are deleted where
-//! that was asked for, and last the node itself. Then the node's own record has its rows deleted.
+//! Deletes a node, a slice at a time. First its children are marked, adopted or detached, then its revisions are deleted if the
+//! mark says so, and last the node itself. The stream record of that last delete has the node's rows deleted.
 //!
-//! The base record and the lineage of the node decide, as they are now; the stream record that set the slice off may be old.
+//! The node's present base record and lineage decide. The stream record that set off the slice may be old.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -10,33 +10,37 @@ use super::step::{Facts, Failure, Need, Outcome, Plan, PlanReport, Read, Step, T
 use super::{Context, Problem, Rule};
 use crate::keys::{Id, ItemKey, NodeRef, SortKey, SortRange};
 use crate::model::{
-    BaseNode, DELETING, Deletion, DeletionMark, Item, Position, Stored, UNDER, item_bytes, key_of, unchanged,
+    BaseNode, DELETING, Deletion, DeletionMark, Item, NewerFormat, Position, Stored, UNDER, item_bytes, key_of,
+    unchanged,
 };
 use crate::request::{Action, Condition, Page, Query, ReadOptions, TRANSACTION_ACTIONS_MAX};
 
-/// Most bytes of items in one transaction: DynamoDB's 4 MB, less what a change can add.
+/// Most bytes of items in one transaction. DynamoDB takes 4 MB ([AWS: API reference][aws]); the rest is room for what the updates
+/// add.
+///
+/// [aws]: https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html
 const TRANSACTION_BYTES_MAX: usize = 3 * 1_024 * 1_024;
 
-/// What a slice of a deletion comes to.
+/// The result of a slice of a deletion.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Slice {
-    /// Nothing more is to be done.
+    /// Nothing is left to do.
     Done,
-    /// The node isn't being deleted, or isn't there: touch these children, and then those after this row.
+    /// The node isn't being deleted, or doesn't exist. Its remaining children have to be touched.
     Touch {
-        /// The children.
+        /// The remaining children of this slice.
         children: BTreeSet<Id>,
-        /// The sort key of the row to go on after.
+        /// The sort key of the row after which the next slice begins; `None` if there is no other slice.
         next: Option<String>,
     },
-    /// There is more to do.
+    /// Another slice follows.
     Continue {
-        /// What is left.
+        /// What the next slice acts on.
         position: Position,
-        /// The sort key of the row or revision to go on after.
+        /// The sort key of the row or revision after which the next slice begins.
         after: String,
     },
-    /// Nothing is left but to delete the node, whose base record was this.
+    /// Only the node itself is left to delete. This is its base record.
     Finish(Item),
 }
 
@@ -52,7 +56,7 @@ pub struct DeletionSlice<'a> {
     report: PlanReport,
 }
 
-/// The base record of the node, and the deletion that it and its lineage agree on.
+/// The node's base record, and the deletion that base record and lineage agree on.
 #[derive(Clone, Debug)]
 struct Present {
     item: Item,
@@ -63,56 +67,59 @@ struct Present {
 enum State {
     #[default]
     Begin,
-    /// The node's base record and lineage are read.
+    /// The plan reads the node's base record and lineage.
     ReadingNode,
-    /// A page of its rows is read.
+    /// The plan reads a page of the node's ancestor rows.
     ListingChildren(Present),
-    /// The base records of these children are read.
-    ReadingChildren(Present, Round),
-    /// The node is read once more, after its children.
-    RecheckingNode(Present, Round, Vec<Child>),
-    /// Children are changed, each on its own.
-    ChangingChildren(Present, Round, Vec<Child>, Adoptions),
-    /// Children are adopted, some at a time.
-    AdoptingChildren(Present, Round, Vec<Child>, Adoptions),
-    /// The broken rule [`Rule::FinishLast`]: the node is deleted before its last child was looked at.
+    /// The plan reads the base records of the children.
+    ReadingChildren(Present, Pass),
+    /// The plan reads the node again, after its children.
+    RecheckingNode(Present, Pass, Vec<Child>),
+    /// The plan changes children, each by itself.
+    ChangingChildren(Present, Pass, Vec<Child>, Adoptions),
+    /// The plan moves a chunk of children to the heir, in one transaction.
+    AdoptingChildren(Present, Pass, Vec<Child>, Adoptions),
+    /// [`Rule::FinishLast`] is broken: the plan deletes the node before it acted on the last child.
     FinishingEarly(Slice),
-    /// A page of revisions is read.
+    /// The plan reads a page of revisions.
     ListingRevisions(Present),
-    /// The node is read once more, after its revisions.
+    /// The plan reads the node again, after its revisions.
     RecheckingRevisions(Present, Vec<(ItemKey, Item)>, Option<String>),
-    /// Revisions are deleted.
+    /// The plan deletes revisions.
     DeletingRevisions(Present, Option<String>),
-    /// A page of rows of a node is read that isn't being deleted.
+    /// The node isn't being deleted. The plan reads a page of its ancestor rows.
     ListingRemaining,
-    /// The base records of the children that these rows name are read.
+    /// The plan reads the base records of the children that these rows name.
     ReadingRemaining(BTreeSet<Id>, Option<String>),
 }
 
-/// A look at children, and where the next page begins.
+/// One pass over the children of a page.
 #[derive(Clone, Debug)]
-struct Round {
-    /// The children to look at.
+struct Pass {
+    /// The children to act on.
     children: BTreeSet<Id>,
-    /// Children that changed while they were acted on: to be looked at again.
+    /// The children that changed after they were read. The next pass reads them again.
     changed: BTreeSet<Id>,
+    /// How many passes were made before this one.
     number: usize,
+    /// The sort key of the row after which the next page begins.
     next: Option<String>,
 }
 
-/// Children still to be adopted, in transactions together with a check of their parent.
+/// The children that are still to be adopted.
 #[derive(Debug, Default)]
 struct Adoptions {
+    /// Chunks of children that fit one transaction together with the check.
     chunks: VecDeque<Vec<Child>>,
-    /// That the parent is as it was when it was read after its children.
+    /// Checks that the parent is as it was when it was read after its children.
     check: Option<Action>,
-    /// The deletion as the second look found it.
+    /// The deletion as the second read of the parent showed it.
     deletion: Option<Deletion>,
 }
 
 impl<'a> DeletionSlice<'a> {
-    /// A slice. `from` is where a cursor stands; without one this is the first slice, for a record of the node's lineage.
-    /// `touches` says that children which are still there of a node that isn't being deleted are to be touched.
+    /// Makes a slice. `from` and `after` are the position of a cursor; both are `None` for the first slice, which a record of the
+    /// node's lineage sets off. With `touches` the remaining children of a node that isn't being deleted are touched.
     #[must_use]
     pub fn new(
         context: Context<'a>,
@@ -133,7 +140,8 @@ impl<'a> DeletionSlice<'a> {
         !matches!(self.from, Some(Position::Revisions(_)))
     }
 
-    /// What another mark has left counts for nothing: children may have come in since.
+    /// True if the slice continues the deletion of this mark. A cursor that another mark left counts for nothing, because
+    /// children may have come in since.
     fn continues(&self, mark: &str) -> bool {
         match &self.from {
             Some(Position::Children(own) | Position::Revisions(own)) => {
@@ -144,24 +152,28 @@ impl<'a> DeletionSlice<'a> {
         }
     }
 
-    /// The deletion that the node's base record and its lineage agree on. Only a lineage that says so leaves a tombstone, for the
-    /// children that arrive too late to be found by their rows.
-    fn present(&self, read: &Read) -> Result<Option<Present>, Failure> {
+    /// Returns the deletion that the node's base record and lineage agree on. The base record alone isn't enough: only a lineage
+    /// that names the deletion gives way to a tombstone, which stragglers need.
+    fn present(&mut self, read: &Read) -> Result<Option<Present>, Failure> {
         let schema = self.context.schema();
         let by_base = self.context.rules.keeps(Rule::DeletionPresent);
         let item = read.item(&self.node_key())?.cloned().unwrap_or_default();
         let stored = Stored::read(read.item(&schema.lineage_key(&self.node))?, schema);
-        let said = match stored {
+        let deletion = match stored {
             Stored::Lineage(lineage) => lineage.deleting,
             Stored::Tombstone(deletion) if !by_base => Some(deletion),
-            Stored::Newer(_) => return Err(Failure::Again),
+            Stored::Newer(format) => {
+                let (key, reason) = (schema.lineage_key(&self.node), NewerFormat { format }.to_string());
+                self.report.problems.push(Problem { key, reason, unreadable: false });
+                return Err(Failure::Again);
+            }
             _ => None,
         };
-        // The parent doesn't count: another client may change it there and back, and nothing would say so.
-        let is_so = |said: &Deletion| DeletionMark::read(&item).as_ref() == Some(&said.mark) || !by_base;
-        Ok(said
-            .filter(is_so)
-            .filter(|said| self.continues(said.mark.name()))
+        // The heirs aren't compared: another client may change the parent there and back, and no record would say so.
+        let agrees = |deletion: &Deletion| DeletionMark::read(&item).as_ref() == Some(&deletion.mark) || !by_base;
+        Ok(deletion
+            .filter(agrees)
+            .filter(|deletion| self.continues(deletion.mark.name()))
             .map(|deletion| Present { item, deletion }))
     }
 
@@ -174,15 +186,15 @@ impl<'a> DeletionSlice<'a> {
         self.page_of(self.context.schema().depth_range(1, 1), self.after.clone()).into()
     }
 
-    fn read_children(&mut self, present: Present, round: Round) -> Result<Step<Slice>, Failure> {
-        if round.children.is_empty() {
-            return Ok(self.after_children(present, round.next));
+    fn read_children(&mut self, present: Present, pass: Pass) -> Result<Step<Slice>, Failure> {
+        if pass.children.is_empty() {
+            return Ok(self.after_children(present, pass.next));
         }
-        if round.number == self.context.limits.rounds_max {
+        if pass.number == self.context.limits.rounds_max {
             return Err(Failure::Again);
         }
-        let step = Need::keys(round.children.iter().map(|id| self.key_of_child(id))).into();
-        self.state = State::ReadingChildren(present, round);
+        let step = Need::keys(pass.children.iter().map(|id| self.key_of_child(id))).into();
+        self.state = State::ReadingChildren(present, pass);
         Ok(step)
     }
 
@@ -190,7 +202,7 @@ impl<'a> DeletionSlice<'a> {
         self.context.schema().node_key(&self.node.sibling(id.clone()))
     }
 
-    /// The nodes of these that are children of this node and aren't being deleted themselves.
+    /// Returns those of these nodes that are children of this node and aren't being deleted themselves.
     fn children_among(&self, ids: &BTreeSet<Id>, read: &Read) -> Result<Vec<Child>, Failure> {
         let mut children = Vec::new();
         for id in ids {
@@ -205,11 +217,12 @@ impl<'a> DeletionSlice<'a> {
         Ok(children)
     }
 
-    /// The node was read after its children: if it still has this mark, it was their parent and being deleted at that moment.
+    /// Acts on children, on the condition that they are as they were read. The node was read after them. If it still has this
+    /// mark, it was their parent, and being deleted, at that moment.
     fn act_on(
         &mut self,
         present: Present,
-        round: Round,
+        pass: Pass,
         children: Vec<Child>,
         read: &Read,
     ) -> Result<Step<Slice>, Failure> {
@@ -236,13 +249,13 @@ impl<'a> DeletionSlice<'a> {
                     tasks.push(task);
                     acted.push(child);
                 }
-                Err(error) => self.leave(&child, &error),
+                Err(error) => self.report.problems.push(child.kept(&error, &self.context)),
             }
         }
         if tasks.is_empty() {
-            return self.adopt_next(present, round, adoptions);
+            return self.adopt_next(present, pass, adoptions);
         }
-        self.state = State::ChangingChildren(present, round, acted, adoptions);
+        self.state = State::ChangingChildren(present, pass, acted, adoptions);
         Ok(Step::Do(tasks))
     }
 
@@ -252,14 +265,7 @@ impl<'a> DeletionSlice<'a> {
         Condition::All(names.map(|name| Condition::is(name, item.get(name).cloned())).to_vec())
     }
 
-    /// A child that can't be acted on stays where it is, and whoever reads the log knows.
-    fn leave(&mut self, child: &Child, error: &crate::model::TooManyAttributes) {
-        let key = self.context.schema().node_key(&child.node);
-        let reason = format!("this child of a deleted node stays where it is: {error}");
-        self.report.problems.push(Problem { key, reason, unreadable: false });
-    }
-
-    fn adopt_next(&mut self, present: Present, round: Round, mut adoptions: Adoptions) -> Result<Step<Slice>, Failure> {
+    fn adopt_next(&mut self, present: Present, pass: Pass, mut adoptions: Adoptions) -> Result<Step<Slice>, Failure> {
         let (Some(check), Some(deletion)) = (adoptions.check.clone(), adoptions.deletion.clone()) else {
             return Err(Failure::Again);
         };
@@ -271,29 +277,30 @@ impl<'a> DeletionSlice<'a> {
                         actions.push(action);
                         adopted.push(child);
                     }
-                    Err(error) => self.leave(&child, &error),
+                    Err(error) => self.report.problems.push(child.kept(&error, &self.context)),
                 }
             }
             if !adopted.is_empty() {
-                self.state = State::AdoptingChildren(present, round, adopted, adoptions);
+                self.state = State::AdoptingChildren(present, pass, adopted, adoptions);
                 return Ok(Step::Do(vec![Task::Transact(actions)]));
             }
         }
-        self.look_again(present, round)
+        self.look_again(present, pass)
     }
 
     fn adopted(
         &mut self,
         outcome: Result<Outcome, Failure>,
         present: Present,
-        mut round: Round,
+        mut pass: Pass,
         children: Vec<Child>,
         mut adoptions: Adoptions,
     ) -> Result<Step<Slice>, Failure> {
         match outcome {
             Ok(Outcome::Held) => self.report.tally.child_actions += children.len() as u64,
-            Ok(Outcome::Failed(_)) => round.changed.extend(children.into_iter().map(|child| child.node.id)),
-            // One of them is impossible with another parent: the others go alone, and that one is noted.
+            Ok(Outcome::Failed(_)) => pass.changed.extend(children.into_iter().map(|child| child.node.id)),
+            // The table refuses one of the children below the heir. Each goes by itself, so that the others are adopted and the
+            // executor notes that one.
             Err(Failure::Refused) if children.len() > 1 => {
                 for child in children.into_iter().rev() {
                     adoptions.chunks.push_front(vec![child]);
@@ -302,16 +309,16 @@ impl<'a> DeletionSlice<'a> {
             Err(Failure::Refused) => {}
             Err(Failure::Again) => return Err(Failure::Again),
         }
-        self.adopt_next(present, round, adoptions)
+        self.adopt_next(present, pass, adoptions)
     }
 
-    /// The children that changed meanwhile are read again.
-    fn look_again(&mut self, present: Present, round: Round) -> Result<Step<Slice>, Failure> {
+    /// Reads the children again that have changed meanwhile.
+    fn look_again(&mut self, present: Present, pass: Pass) -> Result<Step<Slice>, Failure> {
         if !self.context.rules.keeps(Rule::ChildAgain) {
-            return Ok(self.after_children(present, round.next));
+            return Ok(self.after_children(present, pass.next));
         }
-        let Round { changed, number, next, .. } = round;
-        self.read_children(present, Round { children: changed, changed: BTreeSet::new(), number: number + 1, next })
+        let Pass { changed, number, next, .. } = pass;
+        self.read_children(present, Pass { children: changed, changed: BTreeSet::new(), number: number + 1, next })
     }
 
     fn after_children(&mut self, present: Present, next: Option<String>) -> Step<Slice> {
@@ -365,7 +372,7 @@ impl<'a> DeletionSlice<'a> {
         Need::keys([self.node_key()]).into()
     }
 
-    /// Revisions are deleted on the condition that they are as they were read, before the node was looked at once more.
+    /// Deletes revisions, each on the condition that it is as it was read. The node was read again after them.
     fn delete_revisions(
         &mut self,
         present: Present,
@@ -428,29 +435,29 @@ impl Plan for DeletionSlice<'_> {
             State::ListingChildren(present) => {
                 let page = facts.page()?;
                 let children = children_of(&page, &self.context);
-                let round = Round { children, changed: BTreeSet::new(), number: 0, next: page.next };
-                self.read_children(present, round)
+                let pass = Pass { children, changed: BTreeSet::new(), number: 0, next: page.next };
+                self.read_children(present, pass)
             }
-            State::ReadingChildren(present, round) => {
-                let children = self.children_among(&round.children, &facts.read()?)?;
+            State::ReadingChildren(present, pass) => {
+                let children = self.children_among(&pass.children, &facts.read()?)?;
                 if children.is_empty() {
-                    return Ok(self.after_children(present, round.next));
+                    return Ok(self.after_children(present, pass.next));
                 }
-                self.state = State::RecheckingNode(present, round, children);
+                self.state = State::RecheckingNode(present, pass, children);
                 Ok(Need::keys([self.node_key()]).into())
             }
-            State::RecheckingNode(present, round, children) => self.act_on(present, round, children, &facts.read()?),
-            State::ChangingChildren(present, mut round, children, adoptions) => {
+            State::RecheckingNode(present, pass, children) => self.act_on(present, pass, children, &facts.read()?),
+            State::ChangingChildren(present, mut pass, children, adoptions) => {
                 let outcomes = facts.outcomes()?;
                 self.report.tally.child_actions += count_held(&outcomes)?;
                 let failed =
                     children.into_iter().zip(outcomes).filter(|(_, out)| matches!(out, Ok(Outcome::Failed(_))));
-                round.changed.extend(failed.map(|(child, _)| child.node.id));
-                self.adopt_next(present, round, adoptions)
+                pass.changed.extend(failed.map(|(child, _)| child.node.id));
+                self.adopt_next(present, pass, adoptions)
             }
-            State::AdoptingChildren(present, round, children, adoptions) => {
+            State::AdoptingChildren(present, pass, children, adoptions) => {
                 let outcome = facts.outcomes()?.pop().ok_or(Failure::Again)?;
-                self.adopted(outcome, present, round, children, adoptions)
+                self.adopted(outcome, present, pass, children, adoptions)
             }
             State::FinishingEarly(slice) => {
                 self.report.tally.nodes_deleted += count_held(&facts.outcomes()?)?;
@@ -484,18 +491,12 @@ impl Plan for DeletionSlice<'_> {
     }
 }
 
-impl<D> From<Need> for Step<D> {
-    fn from(need: Need) -> Self {
-        Self::Need(need)
-    }
-}
-
-/// What a base record says of its node's deletion.
+/// Returns the deletion that a base record names.
 fn deletion_of(item: &Item, node: &NodeRef, context: &Context<'_>) -> Option<Deletion> {
     Deletion::of(node, &BaseNode::read(item.clone(), node, context.schema()).ok()?)
 }
 
-/// Deletes a node on the condition that it still has the mark that this base record has.
+/// Deletes a node on the condition that it still has the mark of this base record.
 pub(super) fn delete_marked(context: &Context<'_>, node: &NodeRef, item: &Item) -> Task {
     let condition = if context.rules.keeps(Rule::FinishCondition) {
         Condition::is(DELETING, item.get(DELETING).cloned())
@@ -505,7 +506,7 @@ pub(super) fn delete_marked(context: &Context<'_>, node: &NodeRef, item: &Item) 
     Task::Write(Action::Delete { key: context.schema().node_key(node), condition })
 }
 
-/// A page of a node's collection, as wide as a slice.
+/// Queries a page of a node's item collection. The page has as many items as a slice.
 pub(super) fn children_query(context: &Context<'_>, node: &NodeRef, range: SortRange, after: Option<String>) -> Query {
     Query {
         pk: context.schema().partition(node),
@@ -517,7 +518,7 @@ pub(super) fn children_query(context: &Context<'_>, node: &NodeRef, range: SortR
     }
 }
 
-/// The nodes that the ancestor rows of a page are about.
+/// Returns the nodes that the ancestor rows of a page are about.
 pub(super) fn children_of(page: &Page, context: &Context<'_>) -> BTreeSet<Id> {
     let schema = context.schema();
     let id = |row: &Item| match schema.parse_sort_key(&key_of(row, schema)?.sk) {
@@ -527,7 +528,7 @@ pub(super) fn children_of(page: &Page, context: &Context<'_>) -> BTreeSet<Id> {
     page.items.iter().filter_map(id).collect()
 }
 
-/// Children that fit one transaction together with their parent.
+/// Splits children into chunks that fit one transaction together with the check of their parent.
 fn chunks(children: Vec<Child>, parent_bytes: usize) -> VecDeque<Vec<Child>> {
     let mut chunks: VecDeque<Vec<Child>> = VecDeque::new();
     let mut bytes = 0;

@@ -1,4 +1,4 @@
-//! Keeping `v0_` copies equal to the newest revision.
+//! Keeps `v0_` copies equal to the newest revisions of their topics.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,8 +9,8 @@ use crate::keys::{ItemKey, Version};
 use crate::model::{Item, Latest, VERSION, number};
 use crate::request::{Action, Condition, Query, ReadOptions};
 
-/// The first step for all topics of a batch: the highest revision of the batch that exists is put, unless a newer one stands, and
-/// read again.
+/// The first look at all topics of a batch. It copies the highest revision of the batch that exists, unless the copy is of a
+/// newer one, and reads that revision again.
 #[derive(Debug)]
 pub struct CopyHighest<'a> {
     context: Context<'a>,
@@ -24,10 +24,10 @@ pub struct CopyHighest<'a> {
 struct Topic {
     latest: Latest,
     versions: BTreeSet<Version>,
-    /// The revision that was copied.
+    /// The key of the revision that was copied.
     copied: Option<ItemKey>,
-    /// True if one of the revisions is gone, so that the newest has to be looked for.
-    gone: bool,
+    /// True if one of the revisions was deleted. Then the newest has to be looked for.
+    deleted: bool,
     failed: bool,
 }
 
@@ -36,7 +36,7 @@ enum CopyState {
     #[default]
     Begin,
     Reading,
-    /// Copies are put, for the topics at these positions, of these revisions.
+    /// The plan puts copies: the positions of their topics, and the keys of the revisions that are copied.
     Putting(Vec<(usize, ItemKey)>),
     LookingAgain,
 }
@@ -44,7 +44,7 @@ enum CopyState {
 /// What is left to do for a topic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Copied {
-    /// Nothing.
+    /// Nothing is left to do.
     Done,
     /// The newest revision has to be looked for ([`CopyNewest`]).
     LookForNewest,
@@ -53,14 +53,14 @@ pub enum Copied {
 }
 
 impl<'a> CopyHighest<'a> {
-    /// The topics, each with the revisions that the batch is about.
+    /// Makes the plan for these topics, each with the revisions that the batch is about.
     #[must_use]
     pub fn new(context: Context<'a>, topics: &BTreeMap<Latest, BTreeSet<Version>>) -> Self {
         let topic = |(latest, versions): (&Latest, &BTreeSet<Version>)| Topic {
             latest: latest.clone(),
             versions: versions.clone(),
             copied: None,
-            gone: false,
+            deleted: false,
             failed: false,
         };
         Self {
@@ -89,7 +89,8 @@ impl<'a> CopyHighest<'a> {
         Step::Do(tasks)
     }
 
-    /// Puts the highest of a topic's revisions that exists. The lower ones can't be newer.
+    /// Returns the put of the copy, and the key of the revision that it copies: the highest that exists, because the lower ones
+    /// can't be newer. `None` if there is nothing to copy.
     fn task(&mut self, position: usize) -> Result<Option<(Task, ItemKey)>, Failure> {
         let settings = self.context.settings;
         let topic = &mut self.topics[position];
@@ -98,7 +99,7 @@ impl<'a> CopyHighest<'a> {
         for &version in &topic.versions {
             let Ok(revision_key) = topic.latest.revision_key(version, settings) else { continue };
             match self.first.item(&revision_key)? {
-                None => topic.gone = true,
+                None => topic.deleted = true,
                 Some(revision) => highest = Some((version, revision_key, revision)),
             }
         }
@@ -141,7 +142,7 @@ impl<'a> CopyHighest<'a> {
         let settled = |topic: &Topic| match topic.copied.as_ref().map_or(Ok(false), changed) {
             _ if topic.failed => Copied::Failed,
             Err(_) => Copied::Failed,
-            Ok(changed) if changed || topic.gone => Copied::LookForNewest,
+            Ok(changed) if changed || topic.deleted => Copied::LookForNewest,
             Ok(_) => Copied::Done,
         };
         self.topics.iter().map(settled).collect()
@@ -149,7 +150,7 @@ impl<'a> CopyHighest<'a> {
 }
 
 impl Plan for CopyHighest<'_> {
-    /// What is left to do for each topic, in their order.
+    /// What is left to do for each topic, in the topics' order.
     type Done = Vec<Copied>;
 
     fn next(&mut self, facts: Facts) -> Result<Step<Vec<Copied>>, Failure> {
@@ -176,7 +177,8 @@ impl Plan for CopyHighest<'_> {
     }
 }
 
-/// Makes the copy of a topic that of the newest revision there is. It ends only on a look that finds the two equal.
+/// Makes the copy of a topic equal to the newest revision, or deletes the copy if there is no revision. The plan ends only on a
+/// look that finds the two equal.
 #[derive(Debug)]
 pub struct CopyNewest<'a> {
     context: Context<'a>,
@@ -190,9 +192,9 @@ pub struct CopyNewest<'a> {
 enum NewestState {
     #[default]
     Begin,
-    /// The copy is read. It comes first: what it is compared with is never older.
+    /// The plan reads the copy. It does so first, so that the revisions it compares the copy with are never older.
     ReadingCopy(ItemKey),
-    /// Revisions are read, from the high end.
+    /// The plan reads revisions, the highest first.
     LookingForNewest {
         key: ItemKey,
         standing: Option<Item>,
@@ -202,7 +204,7 @@ enum NewestState {
 }
 
 impl<'a> CopyNewest<'a> {
-    /// The copy of this topic.
+    /// Makes the plan for the copy of this topic.
     #[must_use]
     pub fn new(context: Context<'a>, latest: Latest) -> Self {
         Self { context, latest, looks: 0, state: NewestState::Begin, report: PlanReport::default() }

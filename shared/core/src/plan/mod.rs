@@ -1,12 +1,13 @@
-//! Plans: what has to be read and written, decided without a table, a clock or randomness.
+//! Plans decide what has to be read and written, without a table, a clock or randomness.
 //!
-//! Small decisions are functions ([`Batch::of`], [`place`]). What takes several requests is a state machine ([`Plan`]): it asks for
-//! what it has to know, says what is to be written, and is told what came of it.
+//! A decision that takes no request is a function ([`Batch::of`], [`place`]). Work that takes several requests is a state machine
+//! ([`Plan`]): it asks for what it needs to know, says what to write, and gets the outcome. The crate's documentation follows a stream
+//! record through the plans.
 //!
 //! | plan | what sets it off | what it does |
 //! |---|---|---|
 //! | [`Round`] | records of nodes | brings their rows where they belong |
-//! | [`Straggler`] | a node that arrives after its parent was deleted | what the parent's deletion would have done with it |
+//! | [`Straggler`] | a node that arrives after its parent was deleted | does with the node what the parent's deletion would have done |
 //! | [`Cascade`] | a record of a lineage, or of a cursor | touches the node's children, or runs a slice of its deletion |
 //! | [`DeletionSlice`] | a cascade of a node that is being deleted | acts on children, deletes revisions |
 //! | [`TouchOrphans`] | new lineages | touches the orphans that wait for them |

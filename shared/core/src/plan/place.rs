@@ -1,4 +1,4 @@
-//! Where a node belongs, and the writes that bring it there.
+//! Decides where a node belongs, and plans the writes that bring it there.
 
 use std::collections::BTreeSet;
 
@@ -6,57 +6,57 @@ use super::{Rule, Rules};
 use crate::keys::{DEPTH_MAX, Id, ItemKey, NodeRef};
 use crate::model::{BaseNode, Deletion, Item, Lineage, Placement, Row, Settings, Stored, rows};
 
-/// What a plan is made of.
+/// What [`place`] decides from.
 #[derive(Clone, Copy, Debug)]
 pub struct PlaceInput<'a> {
     /// The node.
     pub node: &'a NodeRef,
-    /// Its base record; `None` where it isn't there or can't be understood.
+    /// The node's base record; `None` if it doesn't exist or can't be understood.
     pub base: Option<&'a BaseNode>,
-    /// Its lineage as it stands.
+    /// What stands in the place of the node's lineage.
     pub stored: &'a Stored,
-    /// Where its parent stands; `None` where that has no lineage, or the node no parent.
+    /// The parent's placement; `None` if the parent has no lineage, or the node has no parent.
     pub parent: Option<&'a Placement>,
-    /// Whether every record of the node in this batch is a touch, so that its attributes haven't changed.
+    /// True if every record of the node in the batch is a touch. The node's attributes then haven't changed.
     pub only_touched: bool,
 }
 
-/// The writes that bring a node where it belongs, in the order of the fields. None at all where it is there already.
+/// The writes that bring a node where it belongs, in the order of the fields. The plan is empty if the node is there already.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct PlacePlan {
-    /// Where the node stands once this is done; `None` where it is gone.
+    /// The node's placement once the plan is carried out; `None` if the node was deleted.
     pub placed: Option<Placement>,
-    /// The lineage to write before any row: it names the rows to come, and those to go.
+    /// The lineage to write before any row. It names the rows to put and the rows to delete.
     pub intent: Option<Item>,
     /// The rows to put.
     pub puts: Vec<Item>,
     /// The rows to delete.
     pub deletes: Vec<ItemKey>,
-    /// What becomes of the lineage after that.
+    /// What becomes of the lineage after the rows were written.
     pub settle: Settle,
 }
 
-/// What becomes of a lineage once the rows are as it says.
+/// What becomes of a lineage after the rows that it names were written.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub enum Settle {
-    /// It stays as it is.
+    /// The lineage stays as it is.
     #[default]
     Keep,
-    /// It is written without what was still to be done.
+    /// This item takes the lineage's place: the lineage without stale and pending rows, or a tombstone.
     Write(Item),
-    /// It is deleted: the node is gone.
+    /// The lineage is deleted, because the node was.
     Delete,
 }
 
 impl PlacePlan {
-    /// Whether there is nothing to do.
+    /// True if there is nothing to write.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.intent.is_none() && self.puts.is_empty() && self.deletes.is_empty() && self.settle == Settle::Keep
     }
 }
 
-/// Where a node belongs below its parent.
+/// Returns where a node belongs, given the placement of its parent.
 #[must_use]
 pub fn placement(
     node: &NodeRef,
@@ -108,7 +108,7 @@ pub fn place(input: &PlaceInput<'_>, settings: &Settings, rules: Rules) -> Place
 
     let deleting = Deletion::of(node, base);
     if let (Some(deletion), Some(lineage)) = (&deleting, stored.lineage()) {
-        return leave(node, deletion, lineage, settings);
+        return keep_placement(node, deletion, lineage, settings);
     }
 
     let wanted = placement(node, base, parent, settings, rules);
@@ -123,7 +123,7 @@ pub fn place(input: &PlaceInput<'_>, settings: &Settings, rules: Rules) -> Place
     let only_new = only_touched && settled;
     let puts: Vec<&Row> = wanted_rows.iter().filter(|row| !only_new || !standing.contains(&row.key)).collect();
 
-    // A redelivered touch would find the lineage as wanted and put nothing: only this mark tells it to.
+    // A redelivered touch would find the lineage as wanted and put nothing. Only this mark tells it to put all rows.
     let rows_pending = rules.keeps(Rule::RowsPending)
         && ((only_touched && !puts.is_empty()) || before.is_some_and(|l| l.rows_pending));
     let changed = before.is_none_or(|lineage| lineage.placement != wanted || lineage.deleting != deleting);
@@ -149,9 +149,9 @@ pub fn place(input: &PlaceInput<'_>, settings: &Settings, rules: Rules) -> Place
     }
 }
 
-/// A node that is being deleted stays where it stands: its lineage says that it leaves, which is for its children, and no
-/// row is computed any more.
-fn leave(node: &NodeRef, deletion: &Deletion, lineage: &Lineage, settings: &Settings) -> PlacePlan {
+/// Plans a node that is being deleted. It keeps its placement, and no row of it is computed any more. Its lineage tells its
+/// children about the deletion.
+fn keep_placement(node: &NodeRef, deletion: &Deletion, lineage: &Lineage, settings: &Settings) -> PlacePlan {
     let placed = Some(lineage.placement.clone());
     if lineage.deleting.as_ref() == Some(deletion) {
         return PlacePlan { placed, ..PlacePlan::default() };

@@ -1,5 +1,5 @@
-//! A round of placings: it reads, plans and writes for all nodes of a batch at once, each node's own steps in their order. Nodes
-//! whose parents moved meanwhile go into the next round.
+//! A round of placings: it reads, plans and writes for all nodes of a batch at once. Each node's own steps keep their order. A
+//! node whose parent moved meanwhile goes into the next round.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,16 +10,16 @@ use crate::keys::{DEPTH_MAX, Id, ItemKey, NodeRef};
 use crate::model::{BaseNode, Deletion, Placement, Stored, key_of};
 use crate::request::Write;
 
-/// One round.
+/// One round of placings.
 #[derive(Debug)]
 pub struct Round<'a> {
     context: Context<'a>,
     placings: BTreeMap<NodeRef, Placing>,
-    /// The base records of the nodes; `None` where there is none, or it can't be understood.
+    /// The nodes' base records; `None` for a record that doesn't exist or can't be understood.
     bases: BTreeMap<NodeRef, Option<BaseNode>>,
     read: Read,
     planned: Vec<Planned>,
-    /// Which node each write of the step under way is for, and whether it puts.
+    /// For each write of the current step: the position of its node in `planned`, and true if the write is a put.
     owners: BTreeMap<ItemKey, (usize, bool)>,
     stragglers: Vec<(Child, NodeRef, Deletion)>,
     end: RoundEnd<'a>,
@@ -27,14 +27,14 @@ pub struct Round<'a> {
     report: PlanReport,
 }
 
-/// What a round comes to.
+/// The result of a round.
 #[derive(Debug, Default)]
 pub struct RoundEnd<'a> {
-    /// Nodes to place again: their parents aren't any more where their plans took them to be.
+    /// Nodes to place again, because their parents have moved away from where the plans took them to be.
     pub again: BTreeMap<NodeRef, Placing>,
     /// Nodes whose records have to be delivered again.
     pub failed: BTreeSet<NodeRef>,
-    /// Nodes whose parents have been deleted, each with what it does about that.
+    /// Nodes whose parents were deleted, each with the plan that acts on it.
     pub stragglers: Vec<(NodeRef, Straggler<'a>)>,
 }
 
@@ -42,19 +42,19 @@ pub struct RoundEnd<'a> {
 enum State {
     #[default]
     Begin,
-    /// The nodes, their lineages and their likely parents' are read.
+    /// The plan reads the nodes, their lineages, and the lineages of their likely parents.
     ReadingNodes,
-    /// The lineages of parents that the records didn't tell are read.
+    /// The plan reads the lineages of the parents that the records didn't name.
     ReadingParents,
-    /// A step of all nodes that are still going is written.
+    /// The plan writes one step of all nodes that haven't stopped.
     Writing(Writing),
-    /// The parents' lineages are read again.
+    /// The plan reads the parents' lineages again.
     Confirming,
-    /// The base records of the stragglers' parents are read.
+    /// The plan reads the base records of the stragglers' parents.
     ReadingStragglersParents,
 }
 
-/// The steps of a placing, in their order.
+/// The write steps of a placing, in their order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Writing {
     Intent,
@@ -70,7 +70,7 @@ struct Planned {
     placing: Placing,
     parent: Option<Parent>,
     plan: PlacePlan,
-    /// How a step failed, if one did: the later ones are left out.
+    /// How one of the node's writes failed, if one did. The node's later steps are then left out.
     stopped: Option<Failure>,
 }
 
@@ -78,14 +78,14 @@ struct Planned {
 #[derive(Debug)]
 struct Parent {
     node: NodeRef,
-    /// Where it stood, as the plan used it.
+    /// The parent's placement that the plan used: as planned in this batch, or as read.
     used: Option<Placement>,
-    /// Where it stood, as it was read.
+    /// The parent's placement as it was read.
     read: Option<Placement>,
 }
 
 impl<'a> Round<'a> {
-    /// A round of these nodes.
+    /// Makes a round that places these nodes.
     #[must_use]
     pub fn new(context: Context<'a>, placings: BTreeMap<NodeRef, Placing>) -> Self {
         let mut report = PlanReport::default();
@@ -112,8 +112,8 @@ impl<'a> Round<'a> {
         self.report.problems.push(Problem { key, reason: reason.into(), unreadable });
     }
 
-    /// Each node, its lineage, and its parent's: at once, where the record told the parent right.
-    fn nodes(&self) -> BTreeSet<ItemKey> {
+    /// The keys to read first: each node, its lineage, and the lineage of its likely parent.
+    fn first_keys(&self) -> BTreeSet<ItemKey> {
         let schema = self.context.schema();
         let mut keys = BTreeSet::new();
         for (node, placing) in &self.placings {
@@ -124,10 +124,10 @@ impl<'a> Round<'a> {
         keys
     }
 
-    /// Takes the nodes' base records. Returns the lineages of parents that weren't read with them.
+    /// Takes the nodes' base records. Returns the keys of the parents' lineages that weren't read with them.
     fn take_nodes(&mut self, read: Read) -> BTreeSet<ItemKey> {
         self.read = read;
-        let asked = self.nodes();
+        let asked = self.first_keys();
         for node in self.placings.keys().cloned().collect::<Vec<_>>() {
             match self.base(&node) {
                 Ok(base) => _ = self.bases.insert(node, base),
@@ -138,7 +138,7 @@ impl<'a> Round<'a> {
         parents.map(|parent| self.lineage_key(&parent)).filter(|key| !asked.contains(key)).collect()
     }
 
-    /// A node's base record; `None` where there is none, or it can't be understood.
+    /// Returns a node's base record; `None` if it doesn't exist or can't be understood.
     fn base(&mut self, node: &NodeRef) -> Result<Option<BaseNode>, Failure> {
         let schema = self.context.schema();
         let key = schema.node_key(node);
@@ -152,7 +152,7 @@ impl<'a> Round<'a> {
         }
     }
 
-    /// Plans every node that was read, parents before children, so that a child uses its parent's planned lineage.
+    /// Plans every node that was read. Parents come first, so that a child uses its parent's planned placement.
     fn plan(&mut self) {
         let parents: BTreeMap<NodeRef, Option<NodeRef>> = self
             .bases
@@ -202,14 +202,18 @@ impl<'a> Round<'a> {
         Ok(Planned { node: node.clone(), placing, parent, plan, stopped: None })
     }
 
-    /// Notes which rows a node doesn't have, and why.
+    /// Notes which rows a node can't have, and why.
     fn note_impossible(&mut self, node: &NodeRef, base: &BaseNode, placement: &Placement, parent: Option<&Placement>) {
         let schema = self.context.schema();
         let key = schema.node_key(node);
         if base.parent.as_ref() == Some(&node.id) {
-            self.note(key.clone(), "the node is its own parent; it has no ancestors until it gets another", false);
+            self.note(
+                key.clone(),
+                "the node is its own parent; it has no ancestors until it gets another parent",
+                false,
+            );
         } else if parent.is_some_and(|p| p.ancestors.contains(&node.id)) {
-            let reason = "the node is below itself; give one of the nodes on the way another parent";
+            let reason = "the node is below itself; give one of the nodes of the cycle another parent";
             self.note(key.clone(), reason, false);
         } else if parent.is_some_and(|p| p.ancestors.len() == DEPTH_MAX) {
             let reason = "the node is deeper than 98 levels; it has rows under its nearest 98 ancestors only";
@@ -220,7 +224,8 @@ impl<'a> Round<'a> {
         }
     }
 
-    /// What stands in the place of a node's lineage. What a newer version of the handler has written is left to that version.
+    /// Returns what stands in the place of a node's lineage. An item of a newer format fails the node, because only the handler
+    /// that wrote the item may change it.
     fn stored(&mut self, node: &NodeRef) -> Result<Stored, Failure> {
         let key = self.lineage_key(node);
         let stored = Stored::read(self.read.item(&key)?, self.context.schema());
@@ -231,7 +236,7 @@ impl<'a> Round<'a> {
         Ok(stored)
     }
 
-    /// The next step that has something to write; then the parents are confirmed.
+    /// Returns the next step, from this one on, that has something to write. After the last step the plan confirms the parents.
     fn write_from(&mut self, mut step: Writing) -> Step<RoundEnd<'a>> {
         loop {
             let writes = self.writes(step);
@@ -286,7 +291,7 @@ impl<'a> Round<'a> {
             }
         }
         for (key, failure) in failed {
-            // A row that the table refuses is left out, and the rest goes on; without its lineage a node can't.
+            // A row that the table refuses is left out, and the node's other rows are written. Without its lineage a node stops.
             if (failure == Failure::Again || step == Writing::Intent)
                 && let Some(one) = self.owners.get(&key).and_then(|&(position, _)| self.planned.get_mut(position))
             {
@@ -299,7 +304,7 @@ impl<'a> Round<'a> {
         }
     }
 
-    /// Reads the parents again. A node that is being deleted stays where it stands, wherever its parent is.
+    /// Reads the parents' lineages again.
     fn confirm(&mut self) -> Step<RoundEnd<'a>> {
         let again = self.planned.iter().filter(|one| one.stopped == Some(Failure::Again));
         self.end.failed.extend(again.map(|one| one.node.clone()));
@@ -311,6 +316,8 @@ impl<'a> Round<'a> {
         Need::keys(keys).into()
     }
 
+    /// The nodes to confirm, with their parents and base records. A node that is being deleted keeps its placement wherever its
+    /// parent is, so it isn't confirmed.
     fn confirmed(&self) -> impl Iterator<Item = (&Planned, &Parent, &BaseNode)> {
         let placed = self.planned.iter().filter(|one| one.stopped.is_none() && one.plan.placed.is_some());
         placed.filter_map(|one| {
@@ -319,8 +326,9 @@ impl<'a> Round<'a> {
         })
     }
 
-    /// Nodes whose parents aren't any more where their plans took them to be are placed again. A node whose parent has been deleted
-    /// is a straggler, if the API has put it under that parent; another client's waits for its parent, as orphans do.
+    /// A node is placed again if its parent has moved away from where the plan took it to be. A node whose parent was deleted is
+    /// a straggler if the API has put it under that parent. A node that another client put there waits for its parent, as orphans
+    /// do.
     fn confirm_with(&mut self, read: Read) -> Step<RoundEnd<'a>> {
         self.read = read;
         let rules = self.context.rules;
@@ -357,7 +365,7 @@ impl<'a> Round<'a> {
         Ok(Stored::read(self.read.item(&self.lineage_key(parent))?, self.context.schema()))
     }
 
-    /// What a child's placement depends on: whether its parent has a lineage, and what that says.
+    /// What a child's placement depends on: whether its parent has a lineage, and the parent's ancestors and path.
     fn seen_by_children<'p>(&self, parent: Option<&'p Placement>) -> (bool, &'p [Id], &'p [String]) {
         let rules = self.context.rules;
         let counts_path = self.context.settings.path_rows && rules.keeps(Rule::ConfirmPath);
@@ -368,7 +376,7 @@ impl<'a> Round<'a> {
         )
     }
 
-    /// A parent that is there again has a lineage on its way, and that touches its orphans.
+    /// A straggler whose parent exists again is left alone, because the parent's new lineage will touch its orphans.
     fn take_stragglers(&mut self, read: &Read) -> Step<RoundEnd<'a>> {
         for (child, parent, deletion) in std::mem::take(&mut self.stragglers) {
             match read.item(&self.context.schema().node_key(&parent)) {
@@ -406,7 +414,7 @@ impl<'a> Plan for Round<'a> {
         match std::mem::take(&mut self.state) {
             State::Begin => {
                 self.state = State::ReadingNodes;
-                Ok(Need::keys(self.nodes()).into())
+                Ok(Need::keys(self.first_keys()).into())
             }
             State::ReadingNodes => {
                 let parents = self.take_nodes(facts.read()?);
@@ -433,20 +441,20 @@ impl<'a> Plan for Round<'a> {
     }
 }
 
-/// The nodes, each after its parent where that is among them; a cycle is opened somewhere.
+/// Orders the nodes so that each comes after its parent, if that is among them. A cycle is opened at any of its nodes.
 fn parents_first(parents: &BTreeMap<NodeRef, Option<NodeRef>>) -> Vec<&NodeRef> {
     let mut seen = BTreeSet::new();
     let mut order = Vec::with_capacity(parents.len());
     for node in parents.keys() {
-        let mut way_up = Vec::new();
+        let mut path_up = Vec::new();
         let mut next = Some(node);
         while let Some(at) = next
             && seen.insert(at)
         {
-            way_up.push(at);
+            path_up.push(at);
             next = parents.get(at).and_then(|parent| parents.get_key_value(parent.as_ref()?)).map(|(key, _)| key);
         }
-        order.extend(way_up.into_iter().rev());
+        order.extend(path_up.into_iter().rev());
     }
     order
 }

@@ -1,7 +1,7 @@
 //! What a plan asks for, and what it is told.
 //!
-//! A plan is a state machine without a table: [`Plan::next`] takes the facts that were asked for and returns the next [`Step`].
-//! Whoever runs it reads and writes, and decides nothing. So every decision, every condition and every second look of the
+//! A plan is a state machine without I/O: [`Plan::next`] takes the facts that the last [`Step`] asked for and returns the next
+//! step. Its executor reads and writes, and decides nothing. So every decision, every condition and every second look of the
 //! protocol is a value that a test can print.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,16 +13,16 @@ use crate::request::{Action, Condition, Page, Query, ReadOptions, Update, Write}
 
 /// A state machine that decides what to read and to write.
 pub trait Plan {
-    /// What the plan comes to.
+    /// The result of the plan.
     type Done;
 
-    /// The next step, given the facts that the step before asked for. The first call gets [`Facts::None`].
+    /// Returns the next step, given the facts that the last step asked for. The first call takes [`Facts::None`].
     ///
     /// # Errors
-    /// [`Failure::Again`] where something that the plan can't do without wasn't read or written.
+    /// [`Failure::Again`] if something that the plan can't do without wasn't read or written.
     fn next(&mut self, facts: Facts) -> Result<Step<Self::Done>, Failure>;
 
-    /// What the plan has to report so far. It is taken once, when the plan is done or has failed.
+    /// Takes what the plan has to report since this was last called. The executor calls it after the plan is done or has failed.
     fn take_report(&mut self) -> PlanReport {
         PlanReport::default()
     }
@@ -31,20 +31,20 @@ pub trait Plan {
 /// What a plan has to report besides its result.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PlanReport {
-    /// What was done.
+    /// What the plan has done.
     pub tally: Tally,
-    /// What no retry can mend.
+    /// Faults that no retry can mend.
     pub problems: Vec<Problem>,
 }
 
-/// What a plan wants next.
+/// What a plan asks for next.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step<D> {
-    /// Read these, at once. Answered by [`Facts::Read`].
+    /// Read these items and this page, all at once. [`Facts::Read`] is the answer.
     Need(Need),
-    /// Carry these out, at once, each on its own conditions. Answered by [`Facts::Done`], in the same order.
+    /// Carry these tasks out, all at once, each on its own conditions. [`Facts::Done`] is the answer, in the same order.
     Do(Vec<Task>),
-    /// Put and delete these items, whatever stands there. Answered by [`Facts::Written`].
+    /// Put and delete these items, whatever stands there. [`Facts::Written`] is the answer.
     Write(Vec<Write>),
     /// Wait before another attempt, the longer the higher this step is (from 0). Answered by [`Facts::Waited`].
     Wait(u32),
@@ -53,10 +53,11 @@ pub enum Step<D> {
 }
 
 impl<D> Step<D> {
-    /// The step of an outer plan: where the inner plan is done, `then` says how to go on.
+    /// Turns a step of an inner plan into a step of the outer plan. If the inner plan is done, `then` returns the outer plan's
+    /// step.
     ///
     /// # Errors
-    /// Those of `then`.
+    /// The failure that `then` returns.
     pub fn and_then<E>(self, then: impl FnOnce(D) -> Result<Step<E>, Failure>) -> Result<Step<E>, Failure> {
         match self {
             Self::Need(need) => Ok(Step::Need(need)),
@@ -68,24 +69,30 @@ impl<D> Step<D> {
     }
 }
 
-/// Items by their keys, and one page of a range.
+impl<D> From<Need> for Step<D> {
+    fn from(need: Need) -> Self {
+        Self::Need(need)
+    }
+}
+
+/// Items by their keys, and one page of a query.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Need {
-    /// The items.
+    /// The keys of the items.
     pub keys: BTreeSet<ItemKey>,
-    /// How the items are read.
+    /// How the items are read. The query has options of its own.
     pub options: ReadOptions,
-    /// The page.
+    /// The query whose page is read.
     pub query: Option<Query>,
 }
 
 impl Need {
-    /// These items: strongly consistent and whole.
+    /// The need for these items, strongly consistent and with all attributes.
     pub fn keys(keys: impl IntoIterator<Item = ItemKey>) -> Self {
         Self { keys: keys.into_iter().collect(), ..Self::default() }
     }
 
-    /// A page.
+    /// The need for a page.
     #[must_use]
     pub fn page(query: Query) -> Self {
         Self { query: Some(query), ..Self::default() }
@@ -99,14 +106,14 @@ pub enum Task {
     Write(Action),
     /// A transaction.
     Transact(Vec<Action>),
-    /// Marks a node for deletion. Each attempt writes a mark with a name of its own: one whose answer was lost may have been
-    /// carried out, and taken back by another client since.
+    /// A write that marks a node for deletion. Each attempt writes a mark with a name of its own, because an attempt whose answer
+    /// was lost may have been carried out, and taken back by another client since.
     Mark {
         /// The key of the node's base record.
         key: ItemKey,
-        /// The mark, whose name doesn't count.
+        /// The mark. Each attempt replaces its name.
         mark: DeletionMark,
-        /// What must hold.
+        /// What must hold of the base record.
         condition: Condition,
     },
 }
@@ -131,7 +138,7 @@ impl Task {
         }
     }
 
-    /// What one attempt sends. `name` returns a name that no other attempt has.
+    /// Returns the task that one attempt sends. `name` returns a name that no other attempt has.
     #[must_use]
     pub fn attempt(&self, name: impl FnOnce() -> String) -> Self {
         match self {
@@ -145,58 +152,58 @@ impl Task {
     }
 }
 
-/// What came of a task that the table has answered.
+/// The outcome of a task that the table has answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It is done.
+    /// All conditions held, and the task is done.
     Held,
-    /// Nothing was written: the conditions of these actions didn't hold, by their positions.
+    /// Nothing was written. These are the positions of the actions whose conditions didn't hold.
     Failed(Vec<usize>),
 }
 
-/// A read or a write that came to nothing.
+/// Why a read or a write failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// There was no time left to try again, or no use: the record has to be delivered again.
+    /// No time was left for a retry, or a retry was no use. The record has to be delivered again.
     Again,
-    /// The table refuses this write, and will the next time. Whoever ran it has noted the problem.
+    /// The table refuses this write now and at every retry. The executor has noted the problem.
     Refused,
 }
 
 /// The answer to a step.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Facts {
-    /// Nothing was asked yet.
+    /// No step was asked for yet.
     #[default]
     None,
-    /// What was read.
+    /// The answer to [`Step::Need`].
     Read(Read),
-    /// What came of each task.
+    /// The answer to [`Step::Do`]: the outcome of each task.
     Done(Vec<Result<Outcome, Failure>>),
-    /// The writes that failed.
+    /// The answer to [`Step::Write`]: the writes that failed.
     Written(BTreeMap<ItemKey, Failure>),
     /// True after the wait; false where no time is left for another attempt.
     Waited(bool),
 }
 
 impl Facts {
-    /// What was read.
+    /// Returns what was read.
     ///
     /// # Errors
-    /// [`Failure::Again`] where the facts are others, here and below: whoever ran the plan has answered another step.
+    /// [`Failure::Again`] if these facts answer another kind of step, which is a fault of the executor.
     pub fn read(self) -> Result<Read, Failure> {
         if let Self::Read(read) = self { Ok(read) } else { Err(Failure::Again) }
     }
 
-    /// The page that was read.
+    /// Returns the page that was read.
     ///
     /// # Errors
-    /// [`Failure::Again`] where it couldn't be.
+    /// [`Failure::Again`] if the page couldn't be read. See also [`Facts::read`].
     pub fn page(self) -> Result<Page, Failure> {
         self.read()?.page.ok_or(Failure::Again)
     }
 
-    /// What came of each task.
+    /// Returns the outcome of each task.
     ///
     /// # Errors
     /// See [`Facts::read`].
@@ -204,7 +211,7 @@ impl Facts {
         if let Self::Done(outcomes) = self { Ok(outcomes) } else { Err(Failure::Again) }
     }
 
-    /// What came of a single task.
+    /// Returns the outcome of a single task.
     ///
     /// # Errors
     /// The failure of the task; see [`Facts::read`].
@@ -212,7 +219,7 @@ impl Facts {
         self.outcomes()?.pop().unwrap_or(Err(Failure::Again))
     }
 
-    /// The writes that failed.
+    /// Returns the writes that failed.
     ///
     /// # Errors
     /// See [`Facts::read`].
@@ -229,7 +236,7 @@ impl Facts {
     }
 }
 
-/// What was read: the items that there are, the keys about which nothing is known, and the page.
+/// What was read: the items that exist, the keys that couldn't be read, and the page.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Read {
     /// The items by their keys.
@@ -241,15 +248,15 @@ pub struct Read {
 }
 
 impl Read {
-    /// An item; `None` where there is none.
+    /// Returns an item; `None` if it doesn't exist.
     ///
     /// # Errors
-    /// [`Failure::Again`] where it couldn't be read.
+    /// [`Failure::Again`] if the item couldn't be read.
     pub fn item(&self, key: &ItemKey) -> Result<Option<&Item>, Failure> {
         if self.unread.contains(key) { Err(Failure::Again) } else { Ok(self.items.get(key)) }
     }
 
-    /// Adds what was read later.
+    /// Adds the items of a later read.
     pub fn extend(&mut self, later: Self) {
         self.unread.retain(|key| !later.items.contains_key(key));
         self.items.extend(later.items);
@@ -257,10 +264,10 @@ impl Read {
     }
 }
 
-/// Counts the tasks that held. What the table refuses for good is no reason to try again.
+/// Counts the tasks that held. A task that the table refuses for good isn't counted and is no error.
 ///
 /// # Errors
-/// [`Failure::Again`] where a task has to be tried again.
+/// [`Failure::Again`] if a task has to be tried again.
 pub fn count_held(outcomes: &[Result<Outcome, Failure>]) -> Result<u64, Failure> {
     let mut held = 0;
     for outcome in outcomes {

@@ -1,21 +1,22 @@
-//! Stragglers: nodes that the API put under a parent, and that arrive after the parent was deleted. Its cascade can't find them any
-//! more, so each acts on itself, as the parent's tombstone says.
+//! Stragglers: nodes that the API put under a parent, and that arrive after the parent was deleted. The parent's cascade can't
+//! find them any more, so each acts on itself as the parent's tombstone says.
 
 use super::ancestry::{AncestorPath, Ancestry, Edge, Missing, PathEnd};
 use super::child_action::{Child, ChildAction};
 use super::step::{Facts, Failure, Need, Outcome, Plan, PlanReport, Read, Step, Task};
 use super::{Context, Problem, Rule};
 use crate::keys::{DEPTH_MAX, Id, NodeRef};
-use crate::model::{BaseNode, Deletion, Stored};
+use crate::model::{BaseNode, Deletion, NewerFormat, Stored, TooManyAttributes};
 use crate::request::Action;
 
-/// A straggler acts on itself. Where it is to be adopted by a node that was deleted as well, that node's tombstone decides; where
-/// there is nobody it becomes a root. A straggler that changes meanwhile has a record of its own coming.
+/// The plan by which a straggler acts on itself. If its heir was deleted as well, the heir's tombstone decides. If there is no
+/// heir, the straggler becomes a root. If the straggler changes meanwhile, the plan ends, and the straggler's new record decides
+/// again.
 #[derive(Debug)]
 pub struct Straggler<'a> {
     context: Context<'a>,
     child: Child,
-    /// The deletion that decides: of the parent, or of a node above it.
+    /// The deletion that decides: that of the parent, or of a node above it.
     deletion: Deletion,
     looks: usize,
     state: State,
@@ -26,18 +27,18 @@ pub struct Straggler<'a> {
 enum State {
     #[default]
     Begin,
-    /// The one who should adopt is read, with its lineage.
+    /// The plan reads the heir and its lineage.
     ReadingHeir { heir: NodeRef, seen: bool },
-    /// The way up from there is read.
+    /// The plan reads the heir's ancestor path.
     Resolving { heir: NodeRef, ancestry: Ancestry, missing: Missing },
-    /// The straggler is adopted.
+    /// The plan moves the straggler to the heir.
     Adopting,
-    /// The straggler is changed by itself.
+    /// The plan marks the straggler, or makes it a root.
     Changing,
 }
 
 impl<'a> Straggler<'a> {
-    /// A straggler, with the tombstone of its parent.
+    /// Makes the plan of a straggler whose parent has this tombstone.
     #[must_use]
     pub fn new(context: Context<'a>, child: Child, tombstone: Deletion) -> Self {
         Self { context, child, deletion: tombstone, looks: 0, state: State::Begin, report: PlanReport::default() }
@@ -61,14 +62,12 @@ impl<'a> Straggler<'a> {
         self.state = State::Changing;
         match self.child.task(action, &self.context) {
             Ok(task) => Step::Do(vec![task]),
-            Err(error) => self.leave(&error),
+            Err(error) => self.keep(&error),
         }
     }
 
-    fn leave(&mut self, error: &crate::model::TooManyAttributes) -> Step<()> {
-        let key = self.context.schema().node_key(&self.child.node);
-        let reason = format!("this child of a deleted node stays where it is: {error}");
-        self.report.problems.push(Problem { key, reason, unreadable: false });
+    fn keep(&mut self, error: &TooManyAttributes) -> Step<()> {
+        self.report.problems.push(self.child.kept(error, &self.context));
         Step::Done(())
     }
 
@@ -84,13 +83,17 @@ impl<'a> Straggler<'a> {
             return Ok(self.resolve(heir, ancestry));
         }
         let onwards = seen && self.context.rules.keeps(Rule::AdoptOnwards);
-        let onward = match stored {
+        let next = match stored {
             Stored::Tombstone(deletion) => Some(deletion),
             Stored::Lineage(lineage) => lineage.deleting,
-            Stored::Newer(_) => return Err(Failure::Again),
+            Stored::Newer(format) => {
+                let (key, reason) = (schema.lineage_key(&heir), NewerFormat { format }.to_string());
+                self.report.problems.push(Problem { key, reason, unreadable: false });
+                return Err(Failure::Again);
+            }
             Stored::Absent | Stored::Malformed => None,
         };
-        match onward.filter(|_| onwards) {
+        match next.filter(|_| onwards) {
             Some(deletion) => {
                 self.deletion = deletion;
                 Ok(self.decide())
@@ -111,9 +114,9 @@ impl<'a> Straggler<'a> {
         }
     }
 
-    /// A move to a parent that was there a moment ago. Every edge from there to the root is checked in the same transaction: the
-    /// straggler has no way up of its own, so the two ways don't meet. A circle above, which other clients made, is none of this
-    /// node's.
+    /// Moves the straggler to an heir that existed a moment ago. The same transaction checks every edge from the heir to the
+    /// root: the straggler has no ancestor path of its own, so the two paths have no common ancestor to stop at. A cycle above
+    /// the heir, which other clients made, doesn't hold the straggler.
     fn adopt(&mut self, heir: &Id, path: &AncestorPath) -> Step<()> {
         let is_too_deep = path.end == PathEnd::TooLong || path.edges.len() > DEPTH_MAX;
         if is_too_deep || path.position(&self.child.node.id).is_some() {
@@ -123,7 +126,7 @@ impl<'a> Straggler<'a> {
         let action = ChildAction::Reparent { parent: heir.clone(), seen: true };
         let adoption = match self.child.action(&action, &self.context) {
             Ok(action) => action,
-            Err(error) => return self.leave(&error),
+            Err(error) => return self.keep(&error),
         };
         let checks = path.edges.iter().map(|edge| Action::Check {
             key: schema.node_key(&self.child.node.sibling(edge.node.clone())),
@@ -154,11 +157,11 @@ impl Plan for Straggler<'_> {
                     self.report.tally.child_actions += 1;
                     Ok(Step::Done(()))
                 }
-                // The straggler itself has changed.
+                // The straggler itself has changed, so its new record decides.
                 Ok(Outcome::Failed(failed)) if failed.contains(&0) => Ok(Step::Done(())),
-                // Somebody on the way up has.
+                // A node on the heir's ancestor path has changed.
                 Ok(Outcome::Failed(_)) => Ok(self.decide()),
-                // The refusal is noted; as a root the straggler may be possible.
+                // The executor has noted the refusal. The table may still take the straggler as a root.
                 Err(Failure::Refused) => Ok(self.change(&ChildAction::Detach)),
                 Err(Failure::Again) => Err(Failure::Again),
             },

@@ -1,15 +1,19 @@
-//! Plans as text: a small tree drawn in, what happens to it, and the expected writes out.
+//! Plans as text. A test draws a small tree, says what happens to it, and compares the planned writes.
 //!
-//! A tree is drawn by indentation, a node a line: its id, then `/segment`, `name=value` for attributes, and what is
-//! special about it: a node that isn't there is drawn as `-id`, one whose lineage isn't there yet is `unplaced`, one
-//! whose lineage no handler wrote is `malformed`; `rows_pending` and `stale_rows:pk|sk` stand in its lineage. All else is as
-//! if it had settled.
+//! A tree is drawn by indentation, one node a line: the node's id, then `/segment`, and `name=value` for each attribute. More
+//! words say what is special about the node:
+//!
+//! - `-id` draws a node that doesn't exist,
+//! - `unplaced` says that the node has no lineage yet, and `malformed` that no handler wrote its lineage,
+//! - `rows_pending` and `stale_rows:pk|sk` stand in its lineage.
+//!
+//! Everything else is settled.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod deleting;
 mod drawing;
 mod orphans_and_cycles;
 mod placing;
-mod removing;
 mod steps;
 mod switches;
 mod unsettled;

@@ -2,32 +2,32 @@
 
 use crate::model::{AttributeValue, Item};
 
-/// What must hold of the item in the table for a write to be done.
+/// What must hold of the item in the table for a write to be carried out.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Condition {
-    /// Nothing.
+    /// Nothing has to hold.
     Always,
-    /// It is there.
+    /// The item exists.
     Exists,
-    /// It isn't there.
+    /// The item doesn't exist.
     Absent,
-    /// All of these; there is at least one.
+    /// All of these conditions hold. There is at least one.
     All(Vec<Condition>),
-    /// An attribute has this value; with none, the attribute isn't there (nor need the item be).
+    /// The attribute has this value. With `None` the attribute doesn't exist; the item needn't exist either.
     Is {
         /// The attribute.
         name: String,
-        /// Its value.
+        /// The value of the attribute.
         value: Option<AttributeValue>,
     },
-    /// An attribute is less than this value, or is of another type (text or number), or isn't there.
+    /// The attribute is less than the value, is of another type than the value (text or number), or doesn't exist.
     LessThan {
         /// The attribute.
         name: String,
         /// The value, text or a number.
         value: AttributeValue,
     },
-    /// The same, or equal to it.
+    /// Like `LessThan`, and also true if the attribute equals the value.
     AtMost {
         /// The attribute.
         name: String,
@@ -37,13 +37,13 @@ pub enum Condition {
 }
 
 impl Condition {
-    /// An attribute has this value, or isn't there.
+    /// The condition that an attribute has this value, or, with `None`, that it doesn't exist.
     pub fn is(name: impl Into<String>, value: Option<AttributeValue>) -> Self {
         Self::Is { name: name.into(), value }
     }
 
-    /// Whether it holds of `item`: what DynamoDB answers, for tables that are simulated. Numbers are compared as
-    /// whole numbers, which is all that is ever compared here.
+    /// True if the condition holds of `item`, as DynamoDB decides it. Simulated tables use this. Numbers are compared as whole
+    /// numbers, because no condition compares others.
     #[must_use]
     pub fn holds(&self, item: Option<&Item>) -> bool {
         use std::cmp::Ordering::{Equal, Less};

@@ -1,16 +1,16 @@
-//! Why a request failed, by what its caller should do.
+//! The errors of requests, by what the caller should do.
 
 use thiserror::Error;
 
 /// What a caller should do about a failed request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorKind {
-    /// Try again: throttling, a transaction that holds the item, a fault of the network or the service. A write may
-    /// have been applied all the same.
+    /// Try again. The table throttles, a transaction holds the item, or the network or the service has a fault. A write may have
+    /// been carried out all the same.
     Retry,
-    /// Leave it: the table refuses this write, and will the next time.
+    /// Leave the write out. The table refuses it now and at every retry.
     Refuse,
-    /// Stop: it may work when somebody has mended something (a permission, a table's name), but not now.
+    /// Stop. The request may succeed once somebody has mended something (a permission, the table's name), but not now.
     GiveUp,
 }
 
@@ -18,7 +18,7 @@ pub enum ErrorKind {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{message}")]
 pub struct TableError {
-    /// What to do about it.
+    /// What the caller should do.
     pub kind: ErrorKind,
     message: String,
     conflict: bool,
@@ -30,12 +30,12 @@ impl TableError {
         Self { kind, message: message.into(), conflict: false }
     }
 
-    /// A transaction under way holds an item of the request: to be tried again.
+    /// The error of a request for an item that a running transaction holds. Its kind is [`ErrorKind::Retry`].
     pub fn conflict(message: impl Into<String>) -> Self {
         Self { kind: ErrorKind::Retry, message: message.into(), conflict: true }
     }
 
-    /// Whether it is a [`TableError::conflict`].
+    /// True for an error that [`TableError::conflict`] made.
     #[must_use]
     pub fn is_conflict(&self) -> bool {
         self.conflict

@@ -8,9 +8,9 @@ use crate::model::Item;
 /// How items are read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReadOptions {
-    /// Strongly consistent, at twice the read units.
+    /// True for strongly consistent reads, which take twice the read units.
     pub strong: bool,
-    /// Only these attributes, and the key attributes always; the read units stay the same. None: all.
+    /// The attributes to read; the key attributes always come with them. `None` reads all. The read units are the same.
     pub attributes: Option<BTreeSet<String>>,
 }
 
@@ -20,18 +20,18 @@ impl Default for ReadOptions {
     }
 }
 
-/// A range of one partition.
+/// A query of a range of one partition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Query {
-    /// The partition.
+    /// The partition key.
     pub pk: String,
-    /// The sort keys.
+    /// The range of sort keys.
     pub range: SortRange,
-    /// Go on after this sort key.
+    /// The sort key after which the page begins; `None` for the first page.
     pub after: Option<String>,
-    /// At most so many items.
+    /// Most items on the page.
     pub limit: usize,
-    /// From the high end down.
+    /// True to read from the high end of the range down.
     pub descending: bool,
     /// How the items are read.
     pub reading: ReadOptions,
@@ -40,8 +40,8 @@ pub struct Query {
 /// One page of a [`Query`].
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Page {
-    /// The items, in the order of their sort keys.
+    /// The items, ordered by their sort keys, in the query's direction.
     pub items: Vec<Item>,
-    /// The sort key to go on after; none on the last page.
+    /// The sort key after which the next page begins; `None` on the last page.
     pub next: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! Writes that are done together or not at all.
+//! Writes that are carried out together or not at all.
 
 use super::{Condition, Update};
 use crate::keys::ItemKey;
@@ -9,39 +9,39 @@ use crate::model::Item;
 /// [aws]: https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html
 pub const TRANSACTION_ACTIONS_MAX: usize = 100;
 
-/// One action of a transaction, with what must hold of its item.
+/// One action of a transaction, with the condition of its item.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action {
-    /// Put an item in the place of whatever is there.
+    /// Puts an item in the place of whatever is there.
     Put {
-        /// Its key.
+        /// The item's key.
         key: ItemKey,
         /// The item, key attributes included.
         item: Item,
-        /// What must hold.
+        /// The condition.
         condition: Condition,
     },
-    /// Change some attributes.
+    /// Changes some attributes of an item. If the item doesn't exist, the update makes it.
     Update {
         /// The item's key.
         key: ItemKey,
         /// The change.
         update: Update,
-        /// What must hold.
+        /// The condition.
         condition: Condition,
     },
-    /// Delete an item if it is there.
+    /// Deletes an item if it exists.
     Delete {
-        /// Its key.
+        /// The item's key.
         key: ItemKey,
-        /// What must hold.
+        /// The condition.
         condition: Condition,
     },
-    /// Change nothing: only what must hold.
+    /// Changes nothing, and fails the transaction if the condition doesn't hold.
     Check {
         /// The item's key.
         key: ItemKey,
-        /// What must hold; not [`Condition::Always`].
+        /// The condition; not [`Condition::Always`], because DynamoDB wants one.
         condition: Condition,
     },
 }
@@ -57,7 +57,7 @@ impl Action {
         }
     }
 
-    /// What must hold of the item.
+    /// The condition.
     #[must_use]
     pub fn condition(&self) -> &Condition {
         match self {
@@ -68,8 +68,8 @@ impl Action {
         }
     }
 
-    /// What becomes of the item, for tables that are simulated. `bare` is one with only its key attributes, for an update
-    /// where none is.
+    /// Returns the item after the action. Simulated tables use this. `bare` has only the key attributes: an update of an item
+    /// that doesn't exist begins with it.
     #[must_use]
     pub fn outcome(&self, before: Option<&Item>, bare: Item) -> Option<Item> {
         match self {
@@ -81,11 +81,11 @@ impl Action {
     }
 }
 
-/// What came of a transaction.
+/// The outcome of a transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Transacted {
-    /// All of it is done.
+    /// All actions are carried out.
     Done,
-    /// None of it is: these actions' conditions, by their positions, didn't hold.
+    /// No action is carried out. These are the positions of the actions whose conditions didn't hold.
     Failed(Vec<usize>),
 }

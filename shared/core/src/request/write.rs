@@ -8,19 +8,19 @@ use crate::model::{AttributeValue, Item};
 /// A write without a condition.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Write {
-    /// Put an item in the place of whatever is there.
+    /// Puts an item in the place of whatever is there.
     Put {
-        /// Its key.
+        /// The item's key.
         key: ItemKey,
         /// The item, key attributes included.
         item: Item,
     },
-    /// Delete an item if it is there.
+    /// Deletes an item if it exists.
     Delete(ItemKey),
 }
 
 impl Write {
-    /// The key that is written.
+    /// The key of the item.
     #[must_use]
     pub fn key(&self) -> &ItemKey {
         match self {
@@ -32,19 +32,19 @@ impl Write {
 /// What UpdateItem changes: attributes by name, each named once.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Update {
-    /// Set to these values.
+    /// The attributes to set, with their values.
     pub set: Item,
-    /// Removed, whether they are there or not.
+    /// The attributes to remove, whether they exist or not.
     pub remove: BTreeSet<String>,
 }
 
 impl Update {
-    /// One that sets one attribute.
+    /// The update that sets one attribute.
     pub fn set(attribute: impl Into<String>, value: AttributeValue) -> Self {
         Self { set: Item::from([(attribute.into(), value)]), remove: BTreeSet::new() }
     }
 
-    /// What becomes of an item.
+    /// Returns the item after the update.
     #[must_use]
     pub fn of(&self, mut item: Item) -> Item {
         item.retain(|name, _| !self.remove.contains(name));

@@ -1,4 +1,5 @@
-//! Runs a plan of the fan-out: reads what it needs, carries out what it plans, and decides nothing.
+//! Runs the plans of the fan-out. The executor reads what a plan needs and carries out what the plan decides; it decides nothing
+//! itself.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -8,7 +9,7 @@ use sapwood_core::plan::{Facts, Failure, Need, Outcome, Plan, PlanReport, Proble
 use sapwood_core::request::{ErrorKind, TableError};
 use sapwood_table::{Client, RetryPolicy, Table};
 
-/// What runs plans on a table, and keeps what they report.
+/// Runs plans on a table, and collects what they report.
 pub(super) struct Executor<'a, T, P> {
     client: &'a Client<'a, T, P>,
     report: Mutex<PlanReport>,
@@ -53,7 +54,7 @@ impl<'a, T: Table, P: RetryPolicy> Executor<'a, T, P> {
         self.client.all(futures).await
     }
 
-    /// Notes problems. What a later round finds once more is noted once.
+    /// Notes problems. A problem that a later round finds again is noted once.
     pub(super) fn note(&self, problems: Vec<Problem>) {
         let mut report = self.report.lock().unwrap_or_else(PoisonError::into_inner);
         for problem in problems {
@@ -74,7 +75,7 @@ impl<'a, T: Table, P: RetryPolicy> Executor<'a, T, P> {
         let page = async {
             let query = query.as_ref()?;
             let page = self.client.query(query).await;
-            // A refusal can't be blamed on an item, so it isn't taken for one.
+            // A refused read isn't the fault of an item, so the plan fails with `Again`.
             page.inspect_err(|error| self.give_up(&ItemKey::new(&query.pk, &query.range.from), error)).ok()
         };
         let (items, page) = futures::join!(items, page);
@@ -98,7 +99,7 @@ impl<'a, T: Table, P: RetryPolicy> Executor<'a, T, P> {
         Failure::Again
     }
 
-    /// Notes an error that somebody has to mend before trying again can help.
+    /// Notes an error that somebody has to mend before a retry can help.
     fn give_up(&self, key: &ItemKey, error: &TableError) {
         if error.kind != ErrorKind::Retry {
             self.note(vec![problem(key, format!("given up for now: {error}"))]);
@@ -110,7 +111,7 @@ fn problem(key: &ItemKey, reason: String) -> Problem {
     Problem { key: key.clone(), reason, unreadable: false }
 }
 
-/// One key for each error: a request that fails fails for all of its keys.
+/// Returns one key for each error, because a request that fails fails for all of its keys.
 fn given_up_first(failed: &BTreeMap<ItemKey, TableError>) -> Vec<(&ItemKey, &TableError)> {
     let mut first: Vec<(&ItemKey, &TableError)> = Vec::new();
     for (key, error) in failed {

@@ -1,5 +1,5 @@
-//! The fan-out: a batch of stream records in, derived rows right, or the records to deliver again. Plans decide; this module runs
-//! them.
+//! The fan-out takes a batch of stream records, brings the derived rows up to date, and returns the records to deliver again.
+//! Plans decide; this module runs them.
 
 mod executor;
 
@@ -19,27 +19,27 @@ use executor::Executor;
 /// The fan-out of one table.
 #[derive(Clone, Debug, Default)]
 pub struct Fanout {
-    /// How the table is kept.
+    /// The settings of the table.
     pub settings: Settings,
-    /// The bounds.
+    /// The bounds of the fan-out.
     pub limits: Limits,
-    /// The rules of the protocol; all of them, outside of tests.
+    /// The rules of the protocol. Only tests break one.
     pub rules: Rules,
 }
 
-/// What became of a batch.
+/// The result of a batch.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Report {
-    /// The sequence numbers, as they came, of the records to deliver again: for each item that failed, its first. Empty: all is
-    /// done.
+    /// The sequence numbers of the records to deliver again, as the stream gave them: for each item that failed, its first record
+    /// of the batch. Empty if all is done.
     pub failed: Vec<String>,
-    /// What couldn't be done and won't be by trying again; each for the log.
+    /// Faults that no retry can mend, for the log.
     pub problems: Vec<Problem>,
-    /// What was done, and what it took.
+    /// What was done, and what the requests took.
     pub counts: Counts,
 }
 
-/// What a batch, or several, came to.
+/// What was done for one batch or several, and what the requests took.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Counts {
     /// What the requests took.
@@ -56,9 +56,9 @@ impl std::ops::AddAssign for Counts {
 }
 
 impl Fanout {
-    /// Brings the derived rows up to date with the items that a batch of records is about. Safe to repeat, with any records, at any
-    /// time, as long as no two batches with records of one item run at once. `name` is one that no other run has, not even of the
-    /// same records.
+    /// Brings the derived rows up to date with the items that a batch of records is about. It can be repeated with any records at
+    /// any time, as long as no two batches with records of one item run at once. No other run may have the same `name`, not even
+    /// one of the same records, because the names of marks begin with it.
     pub async fn run<T: Table, P: RetryPolicy>(
         &self,
         table: &T,
@@ -73,7 +73,7 @@ impl Fanout {
             Batch::of(records, &self.settings, self.rules);
         executor.note(problems);
         let run = Run { context, executor };
-        // Boxed: nested in one another they would be larger than the compiler cares to lay out.
+        // The futures are boxed: nested in one another they grow too large for the compiler to lay out.
         let (unplaced, uncascaded, uncopied) = futures::join!(
             Box::pin(run.place(placings)),
             Box::pin(run.cascade(cascades, cursors)),
@@ -88,7 +88,7 @@ impl Fanout {
     }
 }
 
-/// One run: what it is given, and what runs its plans.
+/// One run of the fan-out: its context, and the executor of its plans.
 struct Run<'a, T, P> {
     context: Context<'a>,
     executor: Executor<'a, T, P>,
@@ -116,23 +116,25 @@ impl<'a, T: Table, P: RetryPolicy> Run<'a, T, P> {
             }
             placings = again;
         }
-        // Not at rest after so many rounds: somebody keeps moving what is above.
+        // The ancestors of these nodes keep moving. The nodes' records are delivered again.
         failed.extend(placings.into_keys());
         failed
     }
 
-    /// Hands lineages down and carries cursors on. Returns the items whose records have to be delivered again.
+    /// Hands lineages down and continues cursors. Returns the items whose records have to be delivered again.
     async fn cascade(&self, changes: BTreeMap<NodeRef, LineageChange>, cursors: BTreeSet<NodeRef>) -> Vec<ItemKey> {
         let schema = self.context.schema();
-        let carry_on = async {
+        let continue_cursors = async {
             let keys = cursors.iter().map(|node| schema.cascade_key(node)).collect();
             let slices = cursors.iter().map(|node| Cascade::of_cursor(self.context, node.clone())).collect();
             self.run_all(keys, slices).await
         };
-        let (handed_down, carried_on) = futures::join!(self.hand_down(changes), carry_on);
-        handed_down.into_iter().chain(carried_on).collect()
+        let (lineages, cursors) = futures::join!(self.hand_down(changes), continue_cursors);
+        lineages.into_iter().chain(cursors).collect()
     }
 
+    /// Touches the orphans of new lineages, and cascades the others. A node whose orphans the register can't tell is cascaded,
+    /// too. Returns the lineages whose records have to be delivered again.
     async fn hand_down(&self, changes: BTreeMap<NodeRef, LineageChange>) -> Vec<ItemKey> {
         let (context, schema) = (self.context, self.context.schema());
         let mut by_partition: BTreeMap<String, BTreeMap<NodeRef, String>> = BTreeMap::new();
@@ -157,19 +159,20 @@ impl<'a, T: Table, P: RetryPolicy> Run<'a, T, P> {
             }
         }
         let keys = cascades.keys().map(|node| schema.lineage_key(node)).collect();
-        let cut = self.run_all(keys, cascades.into_values().collect()).await;
-        failed.iter().map(|node| schema.lineage_key(node)).chain(cut).collect()
+        let uncascaded = self.run_all(keys, cascades.into_values().collect()).await;
+        failed.iter().map(|node| schema.lineage_key(node)).chain(uncascaded).collect()
     }
 
-    /// Runs plans, each for the item of the same position. Returns the items whose plans failed.
+    /// Runs plans, several at a time. `keys` has the item of each plan, at the same position. Returns the items whose plans
+    /// failed.
     async fn run_all(&self, keys: Vec<ItemKey>, plans: Vec<impl Plan<Done = ()> + Send>) -> Vec<ItemKey> {
-        // Boxed, as above.
+        // The futures are boxed for the same reason as in `Fanout::run`.
         let runs = plans.into_iter().map(|plan| Box::pin(self.executor.run(plan))).collect();
         let results = self.executor.all(runs).await;
         keys.into_iter().zip(results).filter(|(_, result)| result.is_err()).map(|(key, _)| key).collect()
     }
 
-    /// Copies the newest revision of each topic. Returns the revisions whose records have to be delivered again.
+    /// Makes each topic's copy equal to its newest revision. Returns the revisions whose records have to be delivered again.
     async fn copy(&self, topics: BTreeMap<Latest, BTreeSet<Version>>) -> Vec<ItemKey> {
         let settings = self.context.settings;
         let revisions = |(latest, versions): (&Latest, &BTreeSet<Version>)| {

@@ -1,5 +1,5 @@
-//! What must hold of the base records at every moment, and of the answers in the end. It knows nothing of how the product
-//! decides: it looks at each change of a base record in the order of the table's stream.
+//! Judges the base records after every change, and the answers at the end. The judge knows nothing of how the product decides. It
+//! sees each change of a base record in the order of the table's stream.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,13 +12,14 @@ use crate::oracle::Contents;
 
 pub(super) struct Judge {
     operations: Vec<Operation>,
-    /// Whether no call fails, so that every answer is certain.
+    /// True if no call fails. Every answer is then certain.
     is_certain: bool,
     parents: BTreeMap<String, Option<String>>,
     has_begun: bool,
     /// How often each operation was applied.
     applied: BTreeMap<usize, usize>,
-    removed: BTreeMap<String, usize>,
+    /// How often each node was deleted.
+    deletions: BTreeMap<String, usize>,
     answers: Vec<(usize, Answer)>,
     revisions: BTreeMap<usize, String>,
 }
@@ -30,7 +31,7 @@ fn string(item: &Item, name: &str) -> Option<String> {
     }
 }
 
-/// Attributes, apart from these.
+/// Returns the attributes of an item except these.
 fn others<'a>(item: &'a Item, except: &[&str]) -> BTreeMap<&'a str, &'a AttributeValue> {
     item.iter().filter(|(name, _)| !except.contains(&name.as_str())).map(|(n, v)| (n.as_str(), v)).collect()
 }
@@ -50,7 +51,7 @@ impl Judge {
             parents: BTreeMap::new(),
             has_begun: false,
             applied: BTreeMap::new(),
-            removed: BTreeMap::new(),
+            deletions: BTreeMap::new(),
             answers: Vec::new(),
             revisions: BTreeMap::new(),
         }
@@ -64,49 +65,49 @@ impl Judge {
         self.answers.push((number, answer));
     }
 
-    /// What is wrong with a change.
-    pub(super) fn look(&mut self, change: &StreamRecord) -> Vec<String> {
+    /// Looks at a record of the stream. Returns what is wrong with the record.
+    pub(super) fn look(&mut self, record: &StreamRecord) -> Vec<String> {
         let mut what = Vec::new();
-        if change.key.sk.starts_with("v00") && self.has_begun {
-            what.extend(self.appended(change));
+        if record.key.sk.starts_with("v00") && self.has_begun {
+            what.extend(self.appended(record));
         }
-        if change.key.sk != "NODE" {
+        if record.key.sk != "NODE" {
             return what;
         }
-        let id = change.key.pk.clone();
+        let id = record.key.pk.clone();
         if self.has_begun
-            && let Err(wrong) = self.step(&id, change.old.as_ref(), change.new.as_ref())
+            && let Err(wrong) = self.step(&id, record.old.as_ref(), record.new.as_ref())
         {
-            what.push(format!("{id}: {wrong}: {:?} to {:?}", change.old, change.new));
+            what.push(format!("{id}: {wrong}: {:?} to {:?}", record.old, record.new));
         }
-        match &change.new {
+        match &record.new {
             Some(item) => self.parents.insert(id.clone(), string(item, "parent")),
             None => self.parents.remove(&id),
         };
-        what.extend(self.circle(&id));
+        what.extend(self.cycle(&id));
         what
     }
 
-    /// Whether a node is above itself.
-    fn circle(&self, id: &str) -> Option<String> {
-        let mut way = vec![id.to_owned()];
-        while let Some(Some(parent)) = self.parents.get(way.last().unwrap()) {
-            if parent == id || way.contains(parent) {
-                return Some(format!("a cycle: {way:?}"));
+    /// Returns a fault if a node is above itself, or too deep.
+    fn cycle(&self, id: &str) -> Option<String> {
+        let mut path = vec![id.to_owned()];
+        while let Some(Some(parent)) = self.parents.get(path.last().unwrap()) {
+            if parent == id || path.contains(parent) {
+                return Some(format!("a cycle: {path:?}"));
             }
-            way.push(parent.clone());
+            path.push(parent.clone());
         }
-        (way.len() > 99).then(|| format!("too deep: {way:?}"))
+        (path.len() > 99).then(|| format!("too deep: {path:?}"))
     }
 
-    fn appended(&mut self, change: &StreamRecord) -> Option<String> {
-        let (None, Some(new)) = (&change.old, &change.new) else {
-            return Some(format!("a revision changed: {change:?}"));
+    fn appended(&mut self, record: &StreamRecord) -> Option<String> {
+        let (None, Some(new)) = (&record.old, &record.new) else {
+            return Some(format!("a revision changed: {record:?}"));
         };
         let Some(number) = self.number(new) else { return Some(format!("a revision of nobody: {new:?}")) };
         *self.applied.entry(number).or_default() += 1;
-        match self.revisions.insert(number, change.key.sk.clone()) {
-            Some(before) if self.is_certain => Some(format!("appended twice: {before} and {}", change.key.sk)),
+        match self.revisions.insert(number, record.key.sk.clone()) {
+            Some(before) if self.is_certain => Some(format!("appended twice: {before} and {}", record.key.sk)),
             _ => None,
         }
     }
@@ -116,10 +117,10 @@ impl Judge {
         (0..self.operations.len()).find(|number| token(*number) == token_of)
     }
 
-    /// Whether one operation makes the new record of the old one.
+    /// Checks that one operation makes the new base record of the old one.
     fn step(&mut self, id: &str, old: Option<&Item>, new: Option<&Item>) -> Result<(), &'static str> {
         let Some(new) = new else {
-            *self.removed.entry(id.to_owned()).or_default() += 1;
+            *self.deletions.entry(id.to_owned()).or_default() += 1;
             let deletes = |operation: &Operation| matches!(operation, Operation::Delete { id: of } if of == id);
             return if self.operations.iter().any(deletes) { Ok(()) } else { Err("nobody deletes it") };
         };
@@ -152,7 +153,7 @@ impl Judge {
         if is_right { Ok(()) } else { Err("not what was asked for") }
     }
 
-    /// What is wrong with the answers.
+    /// Returns what is wrong with the answers.
     pub(super) fn verdict(&self, contents: &Contents) -> Vec<String> {
         let mut what = Vec::new();
         let mut deleted: BTreeMap<&str, usize> = BTreeMap::new();
@@ -195,7 +196,7 @@ impl Judge {
                 what.push(format!("{operation:?} was half done: {answer:?}"));
             }
         }
-        for (id, count) in &self.removed {
+        for (id, count) in &self.deletions {
             let acknowledged = deleted.get(id.as_str()).copied().unwrap_or(0);
             if self.is_certain && acknowledged != *count {
                 what.push(format!("{id} was deleted {count} times, {acknowledged} acknowledged"));

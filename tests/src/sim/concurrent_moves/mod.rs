@@ -1,4 +1,4 @@
-//! Several writers of the API at the same time, with the fan-out beside them, behind them, or not at all.
+//! Several writers of the API at the same time. The fan-out runs beside them, ran only before them, or never runs.
 
 mod judge;
 mod operations;
@@ -24,15 +24,15 @@ use operations::{Answer, Operation, Operations};
 /// A kind of run.
 #[derive(Clone, Debug)]
 pub struct MoveProfile {
-    /// Which rule is broken, if one is.
+    /// The rule of the protocol that is broken, if one is.
     pub broken: Option<Rule>,
-    /// Whether there is nothing but moves in a deep tree, and nothing fails: what a rare cycle is made of.
+    /// True if a run has only moves, in a deep tree, and no call fails. That makes rare cycles less rare.
     pub moves_alone: bool,
-    /// Most operations.
+    /// Most operations of a run.
     pub operations_max: usize,
-    /// Most calls that fail, of one run.
+    /// Most calls of a run that fail.
     pub failures_max: usize,
-    /// Most scheduler steps before a run counts as never coming to rest.
+    /// Most scheduler steps of a run. After them the run counts as one that doesn't come to rest.
     pub steps_max: usize,
 }
 
@@ -42,14 +42,14 @@ impl Default for MoveProfile {
     }
 }
 
-/// What the stream does meanwhile.
+/// What the fan-out does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stream {
-    /// Nothing, ever: there are no lineages.
+    /// The fan-out never runs. There are no lineages.
     Never,
-    /// It placed what was there before, and then nothing: lineages are what they were.
+    /// The fan-out places the first tree and then stops. Lineages become outdated.
     Before,
-    /// It goes on.
+    /// The fan-out runs all the time.
     Always,
 }
 
@@ -71,7 +71,7 @@ struct World {
     next: u64,
     workers: usize,
     fanout: bool,
-    /// Whether tasks die.
+    /// True if tasks may die.
     dies: bool,
     judge: Judge,
 }
@@ -133,7 +133,7 @@ impl World {
         loop {
             *steps += 1;
             if *steps > steps_max {
-                return Err(vec!["it doesn't come to rest".to_owned()]);
+                return Err(vec!["the run doesn't come to rest".to_owned()]);
             }
             self.take_records()?;
             if left.is_empty() && self.queue.is_empty() && self.tasks.is_empty() {
@@ -157,7 +157,7 @@ impl World {
         }
     }
 
-    /// Takes what the table's stream has, and looks at each base record that has changed.
+    /// Takes the records of the table's stream, and shows each to the judge.
     fn take_records(&mut self) -> Result<(), Vec<String>> {
         let mut calls = self.calls.lock().unwrap();
         let records: Vec<StreamRecord> = calls.memory.stream.drain(..).collect();
@@ -166,7 +166,7 @@ impl World {
             what.extend(self.judge.look(record));
         }
         if self.fanout {
-            self.queue.extend(records.into_iter().filter(|change| passes_filter(&change.key.sk)));
+            self.queue.extend(records.into_iter().filter(|record| passes_filter(&record.key.sk)));
         }
         if what.is_empty() { Ok(()) } else { Err(what) }
     }
@@ -183,26 +183,26 @@ impl World {
 
     fn fan_out(&mut self) {
         let size = self.roll(6) + 1;
-        let item = |change: &StreamRecord| change.key.clone();
+        let item = |record: &StreamRecord| record.key.clone();
         let mut blocked: BTreeSet<_> = self.tasks.values().flat_map(|task| &task.records).map(item).collect();
         let (mut records, mut left) = (Vec::new(), Vec::new());
-        for change in std::mem::take(&mut self.queue) {
-            if records.len() < size && !blocked.contains(&change.key) && self.roll(3) > 0 {
-                records.push(change);
+        for record in std::mem::take(&mut self.queue) {
+            if records.len() < size && !blocked.contains(&record.key) && self.roll(3) > 0 {
+                records.push(record);
             } else {
-                blocked.insert(change.key.clone());
-                left.push(change);
+                blocked.insert(record.key.clone());
+                left.push(record);
             }
         }
         self.queue = left;
         if records.is_empty() {
             return;
         }
-        let (calls, changes, id) = (Arc::clone(&self.calls), records.clone(), self.next);
+        let (calls, batch, id) = (Arc::clone(&self.calls), records.clone(), self.next);
         self.spawn(records, async move {
             let table = SimTable { calls: Arc::clone(&calls), invocation: id };
             let fanout = Fanout { settings: Settings::default(), ..Fanout::default() };
-            Ended::Fanout(fanout.run(&table, &SimRetryPolicy(calls), &id.to_string(), &changes).await)
+            Ended::Fanout(fanout.run(&table, &SimRetryPolicy(calls), &id.to_string(), &batch).await)
         });
     }
 

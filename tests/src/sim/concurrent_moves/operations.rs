@@ -1,4 +1,4 @@
-//! What the writers are asked for.
+//! The operations of a run, and how each is carried out.
 
 use rand::RngExt;
 use rand::rngs::SmallRng;
@@ -26,7 +26,7 @@ pub(super) enum Operation {
         id: String,
         parent: Option<String>,
     },
-    /// A new parent, none, or the one there is; and perhaps another name.
+    /// Changes the parent to this one, to none (`Some(None)`), or not at all (`None`). With `name` the name changes, too.
     Patch {
         id: String,
         parent: Option<Option<String>>,
@@ -40,7 +40,7 @@ pub(super) enum Operation {
     },
 }
 
-/// What it was answered.
+/// The answer to an operation.
 #[derive(Debug)]
 pub(super) enum Answer {
     Written { item: Item, version: Option<Version> },
@@ -48,7 +48,7 @@ pub(super) enum Answer {
     Refused(WriteError),
 }
 
-/// What is there before, and what is asked for then.
+/// The items that exist before a run, and the operations of the run.
 pub(super) struct Operations {
     pub(super) before: Vec<(ItemKey, Item)>,
     pub(super) operations: Vec<Operation>,
@@ -80,7 +80,7 @@ pub(super) fn token(number: usize) -> String {
 
 pub(super) fn operations(rng: &mut SmallRng, profile: &MoveProfile) -> Operations {
     let ids = &IDS[..rng.random_range(3..=IDS.len())];
-    // Deep trees make more of a race than flat ones.
+    // Deep trees have more races than flat ones.
     let is_deep = profile.moves_alone || rng.random_bool(0.6);
     let there = if profile.moves_alone { ids.len() } else { rng.random_range(2..=ids.len()) };
     let mut before = Vec::new();
@@ -100,7 +100,7 @@ pub(super) fn operations(rng: &mut SmallRng, profile: &MoveProfile) -> Operation
     Operations { before, operations }
 }
 
-/// A node as the API has written it, or as another client has.
+/// Returns a node as the API has written it, or, without `is_ours`, as another client has.
 fn record(id: &str, parent: Option<&str>, is_ours: bool) -> (ItemKey, Item) {
     let key = Schema::default().node_key(&node(id));
     let mut item = Item::from([("PK".to_owned(), text(&key.pk)), ("SK".to_owned(), text(&key.sk))]);

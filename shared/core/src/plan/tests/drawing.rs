@@ -1,4 +1,4 @@
-//! Trees drawn as text, what happens to them, and plans as text.
+//! Draws trees from text, plans what happens to them, and prints plans as text.
 
 use std::collections::BTreeMap;
 
@@ -27,22 +27,22 @@ impl<'a> Tree<'a> {
         let mut drawn = Self { settings, tenant, bases: BTreeMap::new(), lineages: BTreeMap::new() };
         let lines: Vec<&str> = tree.lines().filter(|line| !line.trim().is_empty()).collect();
         let margin = lines.iter().map(|line| indent(line)).min().unwrap_or(0);
-        let mut way_down: Vec<Id> = Vec::new();
+        let mut path: Vec<Id> = Vec::new();
         for line in lines {
             let mut words = line.split_whitespace();
             let name = words.next().unwrap();
-            way_down.truncate((indent(line) - margin) / 2);
+            path.truncate((indent(line) - margin) / 2);
             let node = id(name.trim_start_matches('-'));
             if !name.starts_with('-') {
-                drawn.write(&node, way_down.last());
+                drawn.write(&node, path.last());
                 words.for_each(|word| drawn.describe(&node, word));
             }
-            way_down.push(node);
+            path.push(node);
         }
         drawn
     }
 
-    /// One word after a node's id. A segment or an attribute places it anew; the others are said after those.
+    /// Reads one word after a node's id. A segment or an attribute settles the node again, so the other words come after those.
     fn describe(&mut self, node: &Id, word: &str) {
         let lineage = |tree: &Self| tree.lineages[node].lineage().unwrap().clone();
         if let Some(segment) = word.strip_prefix('/') {
@@ -85,7 +85,7 @@ impl<'a> Tree<'a> {
         self.bases.get_mut(node).expect("a drawn node").insert(name.to_owned(), text(value));
     }
 
-    /// A drawn node is where it belongs: above it all is.
+    /// Gives a drawn node the lineage that it has at rest. The nodes above it are drawn already.
     fn settle(&mut self, node: &Id) {
         let placement = self.wanted(node);
         let lineage = Lineage { placement, ..Lineage::default() };
@@ -107,13 +107,14 @@ impl<'a> Tree<'a> {
         BaseNode::read(item, &self.reference(node), &self.settings.schema).ok()
     }
 
-    /// Where a node's parent stands, as the fan-out reads it.
+    /// Returns the placement of a node's parent, as the fan-out reads it.
     fn parent(&self, node: &Id, base: &BaseNode) -> Option<Placement> {
         let parent = base.parent.as_ref().filter(|parent| *parent != node)?;
         Some(self.lineages.get(parent)?.lineage()?.placement.clone())
     }
 
-    /// What the handler plans after this has happened, and the lineage it leaves.
+    /// Carries out a change, such as `move d under V`. Returns what the handler plans then, and keeps the lineage that the plan
+    /// writes.
     pub(super) fn happens(&mut self, change: &str) -> PlacePlan {
         let words: Vec<&str> = change.split_whitespace().collect();
         let node = id(words[1]);
@@ -136,7 +137,7 @@ impl<'a> Tree<'a> {
                     DeletionMark { mode, operation: "op".to_owned(), revisions: false, expires: 7, mark: None };
                 self.bases.get_mut(&node).unwrap().insert(DELETING.to_owned(), deleting.value());
             }
-            // A record that says nothing new: delivered twice, or of an attribute that no row carries.
+            // The record says nothing new: it is delivered twice, or about an attribute that no row carries.
             ["write" | "touch", _] => {}
             _ => panic!("{change}?"),
         }
@@ -162,7 +163,7 @@ impl<'a> Tree<'a> {
         plan
     }
 
-    /// Without placing it: that is what is to be planned.
+    /// Writes a base record and leaves the lineage as it is, because placing the node is what is tested.
     fn write_base(&mut self, node: &Id, parent: Option<&Id>) {
         let before = self.lineages.get(node).cloned();
         self.write(node, parent);
@@ -177,7 +178,7 @@ fn indent(line: &str) -> usize {
     line.len() - line.trim_start().len()
 }
 
-/// A plan's writes in their order, a line each.
+/// Prints a plan's writes in their order, one a line.
 fn written(plan: &PlacePlan, schema: &Schema) -> Vec<String> {
     let mut lines = Vec::new();
     lines.extend(plan.intent.iter().map(|item| format!("intent {}", lineage(item, schema))));
@@ -198,7 +199,7 @@ fn written(plan: &PlacePlan, schema: &Schema) -> Vec<String> {
     lines
 }
 
-/// A lineage as an item: `V > D, path V/d`; `nowhere` where it names no row; or a tombstone.
+/// Prints a lineage's item, such as `V > D, path V/d`, or `nowhere` if it names no row. Prints tombstones, too.
 fn lineage(item: &Item, schema: &Schema) -> String {
     let deleting = match Stored::read(Some(item), schema) {
         Stored::Lineage(lineage) => lineage.deleting,
@@ -237,7 +238,7 @@ fn lineage(item: &Item, schema: &Schema) -> String {
     if line.is_empty() { "nowhere".to_owned() } else { line.trim_start_matches(", ").to_owned() }
 }
 
-/// What a row carries beyond saying whose it is and where, which its key does as well.
+/// Prints the copied attributes of a row. The others repeat what its key says.
 fn attributes(item: &Item, schema: &Schema) -> String {
     let names = schema.names();
     let own = [names.partition_key.as_str(), &names.sort_key, "_id", "_depth", "_parent"];
@@ -255,8 +256,7 @@ fn plain(value: &AttributeValue) -> String {
     }
 }
 
-/// Draws a tree, lets changes happen to it one after another, separated by `;`, and compares what is planned for
-/// each.
+/// Draws a tree, carries out changes one after another (separated by `;`), and compares what is planned for each.
 pub(super) fn check(tree: &str, changes: &str, expected: &str) {
     check_with(&Settings::default(), tree, changes, expected);
 }
@@ -269,7 +269,7 @@ pub(super) fn check_with(settings: &Settings, tree: &str, changes: &str, expecte
     assert_eq!(lines.collect::<Vec<_>>().join("\n"), expected.collect::<Vec<_>>().join("\n"), "{changes}");
 }
 
-/// The document's drive D, cut down (seed: hierarchy-path-and-replication).
+/// A part of the drive D from the seed document `hierarchy-path-and-replication`.
 pub(super) const DRIVE: &str = "
     D
       III

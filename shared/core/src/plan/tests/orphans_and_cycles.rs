@@ -1,4 +1,4 @@
-//! Parents that aren't there, aren't there yet, or are below the node itself.
+//! Parents that don't exist, have no lineage yet, or are below the node itself.
 
 use super::drawing::{DRIVE, check};
 
@@ -29,7 +29,7 @@ fn children_of_a_deleted_node_become_orphans_below_it() {
 }
 
 #[test]
-fn a_node_whose_parent_isnt_there_hangs_below_it_and_is_registered() {
+fn a_node_whose_parent_does_not_exist_has_rows_below_it_and_is_registered() {
     check(
         "",
         "create d under V",
@@ -43,7 +43,7 @@ fn a_node_whose_parent_isnt_there_hangs_below_it_and_is_registered() {
 }
 
 #[test]
-fn a_parent_without_a_lineage_counts_as_not_there_yet() {
+fn a_child_of_a_parent_without_a_lineage_is_an_orphan() {
     check(
         "
         D
@@ -60,7 +60,7 @@ fn a_parent_without_a_lineage_counts_as_not_there_yet() {
 }
 
 #[test]
-fn an_orphan_is_adopted_as_soon_as_its_parent_appears() {
+fn an_orphan_is_placed_below_its_parent_as_soon_as_that_is_created() {
     check(
         "
         D
@@ -84,7 +84,7 @@ fn an_orphan_is_adopted_as_soon_as_its_parent_appears() {
 }
 
 #[test]
-fn an_orphan_whose_parent_appears_as_a_root_keeps_its_rows_and_leaves_the_register() {
+fn an_orphan_whose_parent_is_created_as_a_root_keeps_its_rows_and_loses_its_orphan_row() {
     check(
         "
         -V
@@ -104,7 +104,7 @@ fn an_orphan_whose_parent_appears_as_a_root_keeps_its_rows_and_leaves_the_regist
 
 #[test]
 fn a_node_that_is_its_own_parent_has_neither_ancestors_nor_a_root_row() {
-    // Its lineage is written all the same, so that its children aren't orphans.
+    // The lineage is written all the same, so that the node's children aren't orphans.
     check("", "create a under a", "intent nowhere");
     check(
         DRIVE,
@@ -155,7 +155,7 @@ fn a_cycle_is_cut_before_the_node_itself_and_comes_to_rest() {
 }
 
 #[test]
-fn a_base_record_that_cant_be_understood_counts_as_not_there() {
+fn a_node_whose_base_record_cant_be_understood_is_placed_nowhere() {
     check(
         DRIVE,
         "set V parent=; touch d",

@@ -1,4 +1,4 @@
-//! Nodes created, changed, moved and deleted.
+//! Placings of nodes that are created, changed, moved and deleted.
 
 use super::drawing::{DRIVE, Tree, check};
 use crate::model::{AttributeValue, Item, Settings, text};
@@ -31,7 +31,7 @@ fn a_created_node_gets_a_row_under_each_ancestor_and_one_path_row_under_the_root
 }
 
 #[test]
-fn a_row_says_whose_it_is_how_deep_and_below_which_parent() {
+fn a_row_names_its_node_depth_and_parent() {
     let settings = Settings::default();
     let mut tree = Tree::drawn(DRIVE, &settings);
     let plan = tree.happens("set i name=Folder");
@@ -45,7 +45,7 @@ fn a_row_says_whose_it_is_how_deep_and_below_which_parent() {
 }
 
 #[test]
-fn a_changed_attribute_is_put_into_every_row_and_the_lineage_stays() {
+fn a_changed_attribute_is_put_into_every_row_and_the_lineage_is_not_written() {
     check(
         DRIVE,
         "set d name=Folder",
@@ -58,7 +58,7 @@ fn a_changed_attribute_is_put_into_every_row_and_the_lineage_stays() {
 }
 
 #[test]
-fn an_attribute_taken_away_is_gone_from_every_row() {
+fn a_removed_attribute_is_removed_from_every_row() {
     check(
         "
         D
@@ -73,7 +73,7 @@ fn an_attribute_taken_away_is_gone_from_every_row() {
 }
 
 #[test]
-fn a_record_that_says_nothing_new_puts_all_rows_again() {
+fn a_record_without_a_change_puts_all_rows_again() {
     check(
         DRIVE,
         "write V",
@@ -85,13 +85,13 @@ fn a_record_that_says_nothing_new_puts_all_rows_again() {
 }
 
 #[test]
-fn a_touch_of_a_node_that_is_where_it_belongs_asks_for_nothing() {
+fn a_touch_of_a_settled_node_writes_nothing() {
     check(DRIVE, "touch d", "nothing");
     check(DRIVE, "touch D", "nothing");
 }
 
 #[test]
-fn a_moved_node_names_the_rows_to_go_before_it_puts_or_deletes_any() {
+fn a_moved_nodes_lineage_names_the_stale_rows_before_any_row_is_put_or_deleted() {
     check(
         DRIVE,
         "move d under III",
@@ -108,8 +108,8 @@ fn a_moved_node_names_the_rows_to_go_before_it_puts_or_deletes_any() {
 }
 
 #[test]
-fn a_move_goes_down_by_touches_that_put_only_what_is_new() {
-    // The row under D keeps its key and, a touch changing no attribute, its content.
+fn a_move_is_handed_down_by_touches_that_put_only_new_rows() {
+    // The row under D keeps its key, and its content as well, because a touch changes no attribute.
     check(
         DRIVE,
         "move V under III; touch d; touch i; touch d",
@@ -165,7 +165,7 @@ fn a_node_moved_to_the_top_becomes_a_root_and_its_subtree_follows() {
 }
 
 #[test]
-fn a_root_moved_below_a_node_leaves_the_list_of_trees() {
+fn a_root_moved_below_a_node_loses_its_root_row() {
     check(
         "
         C
@@ -205,7 +205,7 @@ fn a_deleted_node_loses_its_rows_then_its_lineage() {
 }
 
 #[test]
-fn a_node_deleted_twice_asks_for_nothing_the_second_time() {
+fn a_deletion_that_is_delivered_again_writes_nothing() {
     check(
         "
         D
@@ -220,7 +220,7 @@ fn a_node_deleted_twice_asks_for_nothing_the_second_time() {
 }
 
 #[test]
-fn a_changed_segment_moves_the_path_row_alone() {
+fn a_changed_segment_moves_only_the_path_row() {
     check(
         DRIVE,
         "set V segment=five; touch d",
@@ -274,7 +274,7 @@ fn siblings_of_one_segment_have_a_path_row_each() {
 }
 
 #[test]
-fn separators_in_ids_and_segments_are_encoded_in_paths_alone() {
+fn separators_in_ids_and_segments_are_encoded_only_in_path_rows() {
     check(
         "
         CUSTOMER#1
@@ -288,12 +288,12 @@ fn separators_in_ids_and_segments_are_encoded_in_paths_alone() {
     );
 }
 
-/// `n0` with `n1` below it, and so on down to this depth.
+/// Draws `n0` with `n1` below it, and so on down to this depth.
 fn chain(depth: usize) -> String {
     (0..=depth).map(|depth| format!("{}n{depth}\n", "  ".repeat(depth))).collect()
 }
 
-/// What is planned for a node created under `n<above>`, where it is to have rows up to `n<farthest>`.
+/// What is planned for a node that is created under `n<above>` and has rows up to `n<farthest>`.
 fn rows_up_to(farthest: usize, above: usize) -> String {
     let ancestors: Vec<String> = (farthest..=above).rev().map(|depth| format!("n{depth}")).collect();
     let path: Vec<String> = (farthest + 1..=above).map(|depth| format!("n{depth}")).chain(["new".to_owned()]).collect();

@@ -1,4 +1,4 @@
-//! Plans as the steps that they take: a small table in, what is read and written out, a line each.
+//! Plans as the steps that they take. A test draws a small table and compares what a plan reads and writes, one step a line.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,12 +12,12 @@ use crate::plan::{
 };
 use crate::request::{Action, Page};
 
-/// A table in memory, and what somebody else does before a step.
+/// A table in memory, and what another client does before a step.
 struct World {
     items: BTreeMap<ItemKey, Item>,
     settings: Settings,
     limits: Limits,
-    /// What another client does just before the step of this number.
+    /// What another client does just before the step of this number: it puts the item of this key, or deletes it.
     meanwhile: Option<(usize, ItemKey, Option<Item>)>,
     marks: usize,
 }
@@ -31,7 +31,7 @@ fn mark(mode: DeletionMode, revisions: bool) -> DeletionMark {
 }
 
 impl World {
-    /// Nodes as `id` or `id<parent`, each with the rows and the lineage that it has at rest.
+    /// Draws nodes, each as `id` or `id<parent`. Each gets the rows and the lineage that it has at rest.
     fn drawn(nodes: &str) -> Self {
         let settings = Settings { path_rows: false, root_rows: false, ..Settings::default() };
         let mut world = Self { items: BTreeMap::new(), settings, limits: Limits::default(), meanwhile: None, marks: 0 };
@@ -84,7 +84,7 @@ impl World {
         self.put(lineage.item(&node(id), self.schema()));
     }
 
-    /// The node is being deleted, and its lineage says so.
+    /// Marks a node for deletion, in its base record and in its lineage.
     fn delete(mut self, id: &str, mode: DeletionMode, revisions: bool) -> Self {
         let key = self.schema().node_key(&node(id));
         let item = self.items.get_mut(&key).unwrap();
@@ -97,13 +97,13 @@ impl World {
         self
     }
 
-    /// Before the step of this number another client puts this base record, or deletes it.
+    /// Has another client put this base record, or delete it, just before the step of this number.
     fn meanwhile(mut self, step: usize, id: &str, item: Option<Item>) -> Self {
         self.meanwhile = Some((step, self.schema().node_key(&node(id)), item));
         self
     }
 
-    /// Runs a plan to its end. Each step is a line.
+    /// Runs a plan to its end. Returns its steps, one a line.
     fn steps<D: std::fmt::Debug>(
         &mut self,
         of: impl for<'c> FnOnce(Context<'c>) -> Box<dyn Plan<Done = D> + 'c>,
@@ -114,7 +114,7 @@ impl World {
         let (mut facts, mut lines) = (Facts::None, Vec::new());
         for number in 1..100 {
             if let Some((_, key, item)) = self.meanwhile.take_if(|(at, ..)| *at == number) {
-                lines.push(format!("meanwhile {} {}", key.pk, if item.is_some() { "changes" } else { "goes" }));
+                lines.push(format!("meanwhile {} {}", key.pk, if item.is_some() { "changes" } else { "is deleted" }));
                 match item {
                     Some(item) => _ = self.items.insert(key, item),
                     None => _ = self.items.remove(&key),
@@ -122,23 +122,23 @@ impl World {
             }
             facts = match plan.next(facts) {
                 Ok(Step::Need(need)) => {
-                    lines.push(said_need(&need));
+                    lines.push(print_need(&need));
                     Facts::Read(self.read(need))
                 }
                 Ok(Step::Do(tasks)) => {
                     let outcomes: Vec<Outcome> = tasks.iter().map(|task| self.carry_out(task)).collect();
                     for (task, outcome) in tasks.iter().zip(&outcomes) {
                         let failed = if *outcome == Outcome::Held { "" } else { ": refused" };
-                        lines.push(format!("{}{failed}", said_task(task)));
+                        lines.push(format!("{}{failed}", print_task(task)));
                     }
                     Facts::Done(outcomes.into_iter().map(Ok).collect())
                 }
-                Ok(Step::Write(_)) => panic!("these plans write on conditions"),
+                Ok(Step::Write(_) | Step::Wait(_)) => panic!("these plans write on conditions, and never wait"),
                 Ok(Step::Done(_)) => return lines.join("\n"),
                 Err(failure) => return format!("{}\n{failure:?}", lines.join("\n")),
             };
         }
-        panic!("it doesn't end: {}", lines.join("\n"))
+        panic!("the plan doesn't end: {}", lines.join("\n"))
     }
 
     fn read(&self, need: Need) -> Read {
@@ -181,12 +181,12 @@ impl World {
     }
 }
 
-fn said_key(key: &ItemKey) -> String {
+fn print_key(key: &ItemKey) -> String {
     if key.sk == "NODE" { key.pk.clone() } else { format!("{} {}", key.pk, key.sk) }
 }
 
-fn said_need(need: &Need) -> String {
-    let keys: Vec<String> = need.keys.iter().map(said_key).collect();
+fn print_need(need: &Need) -> String {
+    let keys: Vec<String> = need.keys.iter().map(print_key).collect();
     match &need.query {
         None => format!("read {}", keys.join(", ")),
         Some(query) => format!(
@@ -198,18 +198,18 @@ fn said_need(need: &Need) -> String {
     }
 }
 
-fn said_task(task: &Task) -> String {
+fn print_task(task: &Task) -> String {
     match task {
-        Task::Mark { key, .. } => format!("mark {}", said_key(key)),
-        Task::Write(action) => said_action(action),
+        Task::Mark { key, .. } => format!("mark {}", print_key(key)),
+        Task::Write(action) => print_action(action),
         Task::Transact(actions) => {
-            format!("together: {}", actions.iter().map(said_action).collect::<Vec<_>>().join(", "))
+            format!("together: {}", actions.iter().map(print_action).collect::<Vec<_>>().join(", "))
         }
     }
 }
 
-fn said_action(action: &Action) -> String {
-    let key = said_key(action.key());
+fn print_action(action: &Action) -> String {
+    let key = print_key(action.key());
     match action {
         Action::Check { .. } => format!("check {key}"),
         Action::Delete { .. } => format!("delete {key}"),
@@ -237,7 +237,7 @@ fn of_cursor(world: &mut World, id: &str) -> String {
 const DELETION: HandDown = HandDown::Deletion { touches: false };
 
 #[test]
-fn children_are_read_then_the_node_once_more_then_each_child_is_marked_and_the_node_goes_last() {
+fn children_are_read_then_the_node_again_then_each_child_is_marked_and_the_node_is_deleted_last() {
     let mut world = World::drawn("r n<r a<n b<n").delete("n", DeletionMode::Delete, false);
     let steps = of_lineage(&mut world, "n", DELETION);
     let wanted = "
@@ -255,7 +255,7 @@ fn children_are_read_then_the_node_once_more_then_each_child_is_marked_and_the_n
 }
 
 #[test]
-fn a_child_that_changes_after_it_was_read_is_looked_at_again() {
+fn a_child_that_changes_after_it_was_read_is_read_again() {
     let world = World::drawn("r n<r a<n b<n").delete("n", DeletionMode::Delete, false);
     let mut changed = world.base("b", Some("n"));
     changed.remove(UNDER);
@@ -277,10 +277,10 @@ fn a_child_that_changes_after_it_was_read_is_looked_at_again() {
 }
 
 #[test]
-fn a_node_that_another_client_spares_keeps_its_children() {
+fn a_node_whose_mark_another_client_takes_back_keeps_its_children() {
     let world = World::drawn("r n<r a<n").delete("n", DeletionMode::Delete, false);
-    let spared = world.base("n", Some("r"));
-    let mut world = world.meanwhile(4, "n", Some(spared));
+    let unmarked = world.base("n", Some("r"));
+    let mut world = world.meanwhile(4, "n", Some(unmarked));
     let steps = of_lineage(&mut world, "n", HandDown::Deletion { touches: true });
     let wanted = "
         read n LINEAGE, n
@@ -296,7 +296,7 @@ fn a_node_that_another_client_spares_keeps_its_children() {
 }
 
 #[test]
-fn children_are_adopted_together_with_a_check_of_the_node_that_they_go_from() {
+fn children_are_adopted_together_with_a_check_of_the_deleted_node() {
     let mut world = World::drawn("r n<r a<n b<n").delete("n", DeletionMode::Adopt, false);
     let wanted = "
         read n LINEAGE, n
@@ -310,7 +310,7 @@ fn children_are_adopted_together_with_a_check_of_the_node_that_they_go_from() {
 }
 
 #[test]
-fn children_of_a_detached_root_become_roots() {
+fn children_that_no_heir_adopts_become_roots() {
     let mut world = World::drawn("n a<n").delete("n", DeletionMode::Adopt, false);
     let wanted = "
         read n LINEAGE, n
@@ -324,7 +324,7 @@ fn children_of_a_detached_root_become_roots() {
 }
 
 #[test]
-fn a_wide_node_gets_a_cursor_which_goes_on_for_its_own_mark_only() {
+fn a_wide_node_gets_a_cursor_which_continues_the_deletion_of_its_own_mark_only() {
     let mut world = World::drawn("n a<n b<n c<n").delete("n", DeletionMode::Delete, false);
     world.limits.touch_slice_items_max = 2;
     let wanted = "
@@ -350,7 +350,7 @@ fn a_wide_node_gets_a_cursor_which_goes_on_for_its_own_mark_only() {
     let cursor = world.items[&world.schema().cascade_key(&node("n"))].clone();
     assert_eq!(of_cursor(&mut world, "n"), lines(wanted));
 
-    // Another mark has left the cursor: what it passed counts for nothing.
+    // Another mark left this cursor, so its position counts for nothing.
     let mut world = World::drawn("n a<n").delete("n", DeletionMode::Delete, false);
     let other = Cursor { position: Position::Children("another".to_owned()), ..Cursor::read(&cursor).unwrap() };
     world.put(other.item(&node("n"), &Schema::default()));
@@ -364,7 +364,7 @@ fn a_wide_node_gets_a_cursor_which_goes_on_for_its_own_mark_only() {
 }
 
 #[test]
-fn revisions_go_after_the_children_and_before_the_node() {
+fn revisions_are_deleted_after_the_actions_on_children_and_before_the_node() {
     let mut world = World::drawn("n a<n").delete("n", DeletionMode::Delete, true);
     world.put(with_key(&ItemKey::new("n", "v001_Audit"), &Schema::default()));
     let wanted = "
@@ -419,7 +419,7 @@ fn a_straggler_is_adopted_together_with_a_check_of_every_edge_up_to_the_root() {
 }
 
 #[test]
-fn a_straggler_above_its_adopter_or_without_one_becomes_a_root() {
+fn a_straggler_above_its_heir_or_without_one_becomes_a_root() {
     let mut world = World::drawn("s h<s");
     world.put_base("s", Some("gone"));
     assert_eq!(straggler(&mut world, Some("h")), "read h LINEAGE, h\nread s\nread gone LINEAGE, gone\nmake s a root");
@@ -429,7 +429,7 @@ fn a_straggler_above_its_adopter_or_without_one_becomes_a_root() {
 }
 
 #[test]
-fn an_adopter_that_was_deleted_as_well_leaves_the_decision_to_its_own_tombstone() {
+fn the_tombstone_of_an_heir_that_was_deleted_as_well_decides() {
     let mut world = World::drawn("r s");
     world.put_base("s", Some("gone"));
     let heir = Some(Heir { id: Id::new("r").unwrap(), seen: true });
@@ -445,7 +445,7 @@ fn an_adopter_that_was_deleted_as_well_leaves_the_decision_to_its_own_tombstone(
 }
 
 #[test]
-fn a_record_with_too_many_attributes_to_compare_stays_and_is_noted() {
+fn a_child_with_too_many_attributes_to_compare_keeps_its_parent_and_is_noted() {
     let mut world = World::drawn("n a<n").delete("n", DeletionMode::Delete, false);
     let key = world.schema().node_key(&node("a"));
     world.items.get_mut(&key).unwrap().extend((0..200).map(|n| (format!("a{n}"), text("x"))));
@@ -457,7 +457,7 @@ fn a_record_with_too_many_attributes_to_compare_stays_and_is_noted() {
         facts = match plan.next(facts).unwrap() {
             Step::Need(need) => Facts::Read(world.read(need)),
             Step::Do(tasks) => Facts::Done(tasks.iter().map(|task| Ok(world.carry_out(task))).collect()),
-            Step::Write(_) => panic!("these plans write on conditions"),
+            Step::Write(_) | Step::Wait(_) => panic!("these plans write on conditions, and never wait"),
             Step::Done(()) => break,
         };
     }

@@ -1,4 +1,4 @@
-//! What an operator can choose, and rows too large.
+//! The settings that change what rows hold, and rows that are too large.
 
 use std::collections::BTreeSet;
 
@@ -33,7 +33,7 @@ fn without_root_rows_a_root_has_a_lineage_alone() {
 }
 
 #[test]
-fn with_no_copied_attributes_rows_say_where_a_node_is_and_no_more() {
+fn with_no_copied_attributes_rows_hold_only_where_a_node_is() {
     let settings = Settings { copied: Copied::None, ..Settings::default() };
     check_with(
         &settings,
@@ -68,7 +68,7 @@ fn with_a_list_of_copied_attributes_rows_carry_those() {
 }
 
 #[test]
-fn never_copied_are_the_ttl_the_owners_list_and_names_that_are_ours() {
+fn the_ttl_the_never_copied_list_and_our_own_names_are_not_copied() {
     let never_copied = BTreeSet::from(["GSI1PK".to_owned()]);
     let settings = Settings { never_copied, ttl: Some("expires".to_owned()), ..Settings::default() };
     check_with(
@@ -82,12 +82,12 @@ fn never_copied_are_the_ttl_the_owners_list_and_names_that_are_ours() {
     );
     let mut tree = Tree::drawn(MANY, &settings);
     let row = &tree.happens("write V").puts[0];
-    assert_eq!(row["_id"], text("V"), "a base record's own `_id` stays out of it");
+    assert_eq!(row["_id"], text("V"), "a base record's own `_id` isn't copied");
 }
 
 #[test]
-fn a_row_too_large_with_its_copies_is_written_without_them_and_says_so() {
-    // As large as an item can be: its rows, which say more about themselves, have no room for it.
+fn a_row_too_large_with_its_copies_is_written_without_them_and_marked_truncated() {
+    // The base record is as large as an item can be. Its rows have attributes of their own, so they have no room for the copy.
     let large = "x".repeat(ITEM_BYTES_MAX - 30);
     let tree = "
         D
@@ -101,7 +101,7 @@ fn a_row_too_large_with_its_copies_is_written_without_them_and_says_so() {
         put D PATH#V _truncated=true
         ",
     );
-    // Smaller, it is there.
+    // A smaller attribute is copied.
     let fits = "x".repeat(1_000);
     check(
         tree,
@@ -116,7 +116,7 @@ fn a_row_too_large_with_its_copies_is_written_without_them_and_says_so() {
 }
 
 #[test]
-fn a_path_row_whose_key_would_be_too_long_is_left_out_and_the_others_arent() {
+fn a_path_row_whose_key_would_be_too_long_is_left_out_and_the_other_rows_are_put() {
     let long = "s".repeat(600);
     check(
         &format!(
@@ -149,7 +149,7 @@ fn a_path_row_whose_key_would_be_too_long_is_left_out_and_the_others_arent() {
 }
 
 #[test]
-fn tenants_keep_every_row_in_their_partitions_and_out_of_attributes() {
+fn with_tenants_every_row_is_in_its_tenants_partition_and_no_attribute_names_the_tenant() {
     let schema = Schema::new(Names::default(), true).unwrap();
     let settings = Settings { schema, ..Settings::default() };
     check_with(
@@ -184,7 +184,7 @@ fn tenants_keep_every_row_in_their_partitions_and_out_of_attributes() {
 }
 
 #[test]
-fn a_table_with_names_of_its_own_has_its_rows_under_them() {
+fn rows_use_the_attribute_names_of_the_table() {
     let [partition_key, sort_key, parent, segment, node] =
         ["pk", "sk", "above", "label", "METADATA"].map(str::to_owned);
     let schema = Schema::new(Names { partition_key, sort_key, parent, segment, node }, false).unwrap();

@@ -1,4 +1,4 @@
-//! What an invocation that died, or a touch, has left to do.
+//! Placings that an invocation didn't finish because it died.
 
 use super::drawing::check;
 
@@ -22,7 +22,7 @@ fn a_lineage_marked_rows_pending_puts_all_rows_even_for_a_touch() {
 }
 
 #[test]
-fn an_rows_pending_mark_survives_a_second_move_by_touch() {
+fn rows_pending_survives_a_second_move_by_touch() {
     check(
         "
         D
@@ -53,7 +53,7 @@ fn an_rows_pending_mark_survives_a_second_move_by_touch() {
 }
 
 #[test]
-fn rows_that_an_earlier_placement_left_are_still_taken_away() {
+fn stale_rows_of_an_earlier_placement_are_still_deleted() {
     check(
         "
         D
@@ -75,7 +75,7 @@ fn rows_that_an_earlier_placement_left_are_still_taken_away() {
 }
 
 #[test]
-fn a_row_being_taken_away_that_is_wanted_again_is_put_and_not_deleted() {
+fn a_stale_row_that_is_wanted_again_is_put_and_not_deleted() {
     check(
         "
         D
@@ -141,8 +141,8 @@ fn a_lineage_that_no_handler_wrote_is_written_anew() {
 }
 
 #[test]
-fn an_rows_pending_mark_survives_a_users_own_move() {
-    // Should this invocation die after the intent, a touch may be what comes next: it has to put all rows.
+fn rows_pending_survives_a_move_by_a_client() {
+    // If this invocation dies after the intent, the next record may be a touch, which then has to put all rows.
     check(
         "
         D

@@ -1,4 +1,4 @@
-//! Nodes removed: marked first, deleted once their children are released, and remembered by a tombstone.
+//! Deletions: a node is marked first, deleted after the actions on its children, and leaves a tombstone.
 
 use super::drawing::{DRIVE, Tree, check};
 use crate::keys::{Id, NodeRef};
@@ -15,7 +15,7 @@ fn a_marked_node_says_so_in_its_lineage_and_no_row_is_put() {
 }
 
 #[test]
-fn a_marked_node_stays_where_it_stands_wherever_its_parent_goes() {
+fn a_marked_node_keeps_its_placement_whatever_becomes_of_its_parent() {
     check(
         DRIVE,
         "mark V delete; delete D; touch V; set V name=Folder",
@@ -30,7 +30,7 @@ fn a_marked_node_stays_where_it_stands_wherever_its_parent_goes() {
 }
 
 #[test]
-fn a_removed_nodes_lineage_gives_way_to_a_tombstone() {
+fn a_deleted_nodes_lineage_gives_way_to_a_tombstone() {
     check(
         DRIVE,
         "mark V delete; delete V; write V; touch V",
@@ -46,7 +46,7 @@ fn a_removed_nodes_lineage_gives_way_to_a_tombstone() {
 }
 
 #[test]
-fn below_a_tombstone_there_are_orphans() {
+fn a_node_created_below_a_tombstone_is_an_orphan() {
     check(
         DRIVE,
         "mark V delete; delete V; create e under V",
@@ -82,7 +82,7 @@ fn a_node_created_in_a_tombstones_place_has_all_its_rows_put() {
 }
 
 #[test]
-fn a_node_that_stays_after_all_is_placed_as_ever() {
+fn a_node_whose_mark_is_taken_back_has_all_its_rows_put() {
     check(
         DRIVE,
         "mark V delete; unset V _deleting",
@@ -96,7 +96,7 @@ fn a_node_that_stays_after_all_is_placed_as_ever() {
 }
 
 #[test]
-fn a_node_marked_before_it_was_placed_is_placed_for_its_children_to_find_it() {
+fn a_node_marked_before_it_was_placed_is_placed_so_that_its_children_find_it() {
     check(
         "D\n  V unplaced",
         "mark V delete",
@@ -122,13 +122,13 @@ fn deletion(mode: DeletionMode, heir: Option<&str>) -> Deletion {
 }
 
 #[test]
-fn children_leave_as_well_or_go_to_the_parents_parent_or_become_roots() {
+fn a_child_is_deleted_as_well_or_moves_to_the_heir_or_becomes_a_root() {
     let of = |mode, heir| ChildAction::of(&id("c"), &deletion(mode, heir));
     assert_eq!(of(DeletionMode::Delete, Some("p")), ChildAction::Delete(deleting(DeletionMode::Delete)));
     assert_eq!(of(DeletionMode::Adopt, Some("p")), ChildAction::Reparent { parent: id("p"), seen: true });
     assert_eq!(of(DeletionMode::Adopt, None), ChildAction::Detach);
     assert_eq!(of(DeletionMode::Detach, Some("p")), ChildAction::Detach);
-    // In a cycle of two.
+    // In a cycle of two nodes the child is the heir itself.
     assert_eq!(of(DeletionMode::Adopt, Some("c")), ChildAction::Detach);
 }
 
@@ -138,7 +138,7 @@ fn base(attributes: &[(&str, AttributeValue)]) -> BaseNode {
 }
 
 #[test]
-fn only_a_child_that_is_not_being_removed_itself_is_held() {
+fn a_deletion_acts_only_on_children_that_are_not_being_deleted_themselves() {
     let node = NodeRef::from(id("n"));
     let is_child = |attributes: &[(&str, AttributeValue)]| {
         Child { node: NodeRef::from(id("c")), base: base(attributes) }.is_child_of(&node)
@@ -150,7 +150,7 @@ fn only_a_child_that_is_not_being_removed_itself_is_held() {
 }
 
 #[test]
-fn a_record_that_cant_be_understood_still_goes() {
+fn a_marked_record_that_cant_be_understood_is_still_being_deleted() {
     let marked = base(&[("parent", AttributeValue::Bool(true)), ("_deleting", deleting(DeletionMode::Adopt).value())]);
     assert_eq!((marked.parent, marked.deleting), (None, Some(deleting(DeletionMode::Adopt))));
 }
@@ -160,7 +160,7 @@ fn item(attributes: &[(&str, AttributeValue)]) -> Item {
 }
 
 #[test]
-fn a_mark_is_a_touch_and_taking_it_back_is_more_than_one() {
+fn setting_a_mark_is_a_touch_and_taking_it_back_is_not() {
     let plain = item(&[("name", text("x"))]);
     let marked = item(&[("name", text("x")), ("_deleting", deleting(DeletionMode::Delete).value())]);
     let renamed = item(&[("name", text("y")), ("_deleting", deleting(DeletionMode::Delete).value())]);
@@ -169,11 +169,11 @@ fn a_mark_is_a_touch_and_taking_it_back_is_more_than_one() {
     assert!(!is_touch(Some(&plain), Some(&renamed)) && !is_touch(Some(&plain), Some(&plain)));
 }
 
-/// What the records of V's lineage ask for: `none`, or whom they concern.
-fn cascade(changes: &[(Option<&Item>, Option<&Item>)]) -> String {
+/// What records of V's lineage with these old and new images ask for: `none`, or whom the change concerns.
+fn cascade(images: &[(Option<&Item>, Option<&Item>)]) -> String {
     let settings = Settings::default();
     let node = NodeRef::from(id("V"));
-    let changes: Vec<StreamRecord> = changes
+    let records: Vec<StreamRecord> = images
         .iter()
         .enumerate()
         .map(|(n, (old, new))| StreamRecord {
@@ -188,7 +188,7 @@ fn cascade(changes: &[(Option<&Item>, Option<&Item>)]) -> String {
             new: new.cloned(),
         })
         .collect();
-    let batch = Batch::of(&changes, &settings, Rules::default());
+    let batch = Batch::of(&records, &settings, Rules::default());
     let Some(cascade) = batch.cascades.get(&node) else { return "none".to_owned() };
     match cascade.kind {
         HandDown::ToOrphans => "to orphans",
@@ -200,7 +200,7 @@ fn cascade(changes: &[(Option<&Item>, Option<&Item>)]) -> String {
 }
 
 #[test]
-fn a_cascade_knows_a_removal_by_its_record_and_leaves_tombstones_that_expire_alone() {
+fn a_record_tells_a_cascade_of_a_deletion_and_a_tombstone_that_expires_asks_for_nothing() {
     let settings = Settings::default();
     let mut tree = Tree::drawn(DRIVE, &settings);
     let alive = crate::model::Lineage {
@@ -209,13 +209,13 @@ fn a_cascade_knows_a_removal_by_its_record_and_leaves_tombstones_that_expire_alo
     }
     .item(&NodeRef::from(id("V")), &settings.schema);
     let deleting = tree.happens("mark V delete").intent.unwrap();
-    let crate::plan::Settle::Write(gone) = tree.happens("delete V").settle else { panic!("no tombstone") };
+    let crate::plan::Settle::Write(tombstone) = tree.happens("delete V").settle else { panic!("no tombstone") };
     assert_eq!(cascade(&[(Some(&alive), Some(&deleting))]), "deletion");
-    assert_eq!(cascade(&[(Some(&deleting), Some(&gone))]), "deletion, touches");
-    assert_eq!(cascade(&[(Some(&gone), None)]), "none");
-    assert_eq!(cascade(&[(Some(&gone), Some(&alive))]), "to orphans");
+    assert_eq!(cascade(&[(Some(&deleting), Some(&tombstone))]), "deletion, touches");
+    assert_eq!(cascade(&[(Some(&tombstone), None)]), "none");
+    assert_eq!(cascade(&[(Some(&tombstone), Some(&alive))]), "to orphans");
     assert_eq!(cascade(&[(None, Some(&alive))]), "to orphans");
     assert_eq!(cascade(&[(None, Some(&deleting))]), "deletion, touches");
     assert_eq!(cascade(&[(Some(&deleting), Some(&alive))]), "none");
-    assert_eq!(cascade(&[(Some(&deleting), Some(&gone)), (Some(&gone), Some(&alive))]), "deletion, touches");
+    assert_eq!(cascade(&[(Some(&deleting), Some(&tombstone)), (Some(&tombstone), Some(&alive))]), "deletion, touches");
 }

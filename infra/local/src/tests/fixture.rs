@@ -1,4 +1,4 @@
-//! A table on an embedded engine, a mapping on its stream, and a function that does what a test tells it to.
+//! The fixture: a table on an embedded engine, a mapping on its stream, and functions made of closures.
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -40,7 +40,7 @@ pub(crate) fn template() -> Template {
 }
 
 /// An engine with the test's table.
-pub(crate) struct Stage {
+pub(crate) struct Fixture {
     data: Data,
     pub(crate) engine: Engine,
     pub(crate) endpoint: Endpoint,
@@ -48,7 +48,7 @@ pub(crate) struct Stage {
     pub(crate) failures: tempfile::NamedTempFile,
 }
 
-impl Stage {
+impl Fixture {
     pub(crate) async fn new() -> Self {
         Self::on(&Data::Memory).await
     }
@@ -57,10 +57,10 @@ impl Stage {
         let engine = Engine::start("127.0.0.1:0".parse().unwrap(), data).unwrap();
         let endpoint = Endpoint::new(engine.url());
         let stream = endpoint.ensure_table("things", template().table()).await.unwrap();
-        Stage { data: data.clone(), engine, endpoint, stream, failures: tempfile::NamedTempFile::new().unwrap() }
+        Fixture { data: data.clone(), engine, endpoint, stream, failures: tempfile::NamedTempFile::new().unwrap() }
     }
 
-    /// Impatient settings, so that tests needn't wait.
+    /// Returns settings with short pauses.
     pub(crate) fn settings(&self) -> Settings {
         let pace =
             Pace { backoff_first: Duration::from_millis(2), backoff_max: Duration::from_millis(20), ..Pace::default() };
@@ -91,7 +91,7 @@ pub(crate) async fn put_item(endpoint: &Endpoint, item: Value) {
     endpoint.client().put_item().table_name("things").set_item(Some(item)).send().await.unwrap();
 }
 
-/// A record as a function sees it.
+/// A record that a function got.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Seen {
     pub(crate) pk: String,
@@ -132,7 +132,7 @@ where
     }
 }
 
-/// What was seen, batch by batch.
+/// The records that a function got, batch by batch.
 #[derive(Clone, Default)]
 pub(crate) struct Log(Arc<Mutex<Vec<Vec<Seen>>>>);
 
@@ -149,7 +149,7 @@ impl Log {
         self.batches().iter().flatten().map(|seen| seen.n).collect()
     }
 
-    /// A function that only writes down what it sees.
+    /// Returns a function that only logs its records.
     pub(crate) fn function(&self) -> impl Function + use<> {
         let log = self.clone();
         Does(move |event: String| {
@@ -173,7 +173,7 @@ pub(crate) fn start_observed(
     (Mapping::start(settings, function).unwrap(), observed)
 }
 
-/// Waits for the mapping, but not for ever.
+/// Waits until the mapping has settled, for at most a minute.
 pub(crate) async fn settle(mapping: &Mapping) {
     tokio::time::timeout(Duration::from_secs(60), mapping.settled()).await.unwrap().unwrap();
 }

@@ -1,13 +1,14 @@
-//! The figures of one batch.
+//! The metrics of one batch (docs/metrics.md).
 
 use sapwood_engine::fanout::Report;
 use sapwood_telemetry::metrics::Metric;
 
-/// What CloudWatch is told of a batch of so many records, which were written at these times and have been handled now.
+/// Returns the metrics of a batch. `written_at` has the times at which its records were written, and `now` is the time at which
+/// it was handled, all in milliseconds since 1970.
 pub(crate) fn of(records: usize, written_at: &[u64], report: &Report, now: u64) -> Vec<Metric> {
     let counts = &report.counts;
     let unreadable = report.problems.iter().filter(|problem| problem.unreadable).count();
-    // The clock here and the table's differ a little: what lies ahead has no lag.
+    // The function's clock and the table's differ a little. A record from the future has no lag.
     let lags = written_at.iter().map(|at| now.saturating_sub(*at)).collect();
     vec![
         Metric::count("Records", records as u64),
