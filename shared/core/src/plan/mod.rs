@@ -28,7 +28,7 @@ mod rules;
 pub mod step;
 mod straggler;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub use batch::{Batch, Event, HandDown, LineageChange, Placing, Problem, StreamRecord};
 pub use cascade::{Cascade, Orphans, TouchOrphans};
