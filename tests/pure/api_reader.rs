@@ -10,7 +10,7 @@ use http_body_util::BodyExt;
 use proptest::prelude::*;
 use sapwood_core::keys::{Names, Schema, Tenant};
 use sapwood_core::model::{AttributeValue, Item, Settings, number, text};
-use sapwood_engine::query::weight;
+use sapwood_engine::query::size_estimate;
 use sapwood_http::caller::Caller;
 use sapwood_http::contract::{Function, operations};
 use sapwood_http::cursor::CursorKey;
@@ -492,9 +492,9 @@ fn value() -> impl Strategy<Value = AttributeValue> {
 
 proptest! {
     #[test]
-    fn no_item_is_longer_in_json_than_its_weight(item in proptest::collection::btree_map("[a-z]{1,3}", value(), 0..5)) {
+    fn no_item_is_longer_in_json_than_its_size_estimate(item in proptest::collection::btree_map("[a-z]{1,3}", value(), 0..5)) {
         let item: Item = item;
         let written = serde_json::to_string(&Attributes(item.clone())).unwrap();
-        prop_assert!(written.len() <= weight(&item), "{} > {}: {written}", written.len(), weight(&item));
+        prop_assert!(written.len() <= size_estimate(&item), "{} > {}: {written}", written.len(), size_estimate(&item));
     }
 }

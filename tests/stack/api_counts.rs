@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures::future::join_all;
 use sapwood_core::keys::{Id, NodeRef, Schema, Version};
 use sapwood_core::model::{Latest, Settings, text};
-use sapwood_engine::query::{Bounds, Order, Reader, Want, Window, Within};
+use sapwood_engine::query::{Bounds, ListOptions, Order, Reader, Window, Within};
 use sapwood_engine::write::{Command, Content, Outcome, Patch, Refusal, Request, Stamp, WriteError, Writer};
 use sapwood_table::{Action, Client, Deadline, DynamoTable, Usage};
 use sapwood_tests::client::{self, node, put_all};
@@ -247,19 +247,19 @@ async fn a_list_is_one_query_for_each_megabyte() {
     running.settle().await;
     let bytes = bytes_below(&running, "big").await;
     let pages = bytes.div_ceil(MEGABYTE);
-    let mut want = Want { bounds: Bounds::items(1_000), ..Want::default() };
+    let mut options = ListOptions { bounds: Bounds::items(1_000), ..ListOptions::default() };
     let window = Window::children();
     let (mut found, mut queries, mut units) = (0, 0, 0.0);
     loop {
-        let (page, cost) = counted!(running, Reader, |reader| reader.descendants(&at("big"), &window, &want));
+        let (page, cost) = counted!(running, Reader, |reader| reader.descendants(&at("big"), &window, &options));
         let page = page.unwrap();
         cost.say(&format!("a page with {} of 900 children, {bytes} bytes", page.items.len()));
         assert!(!page.items.is_empty() && cost.calls("Query") as u64 == cost.usage.requests);
         found += page.items.len();
         queries += cost.calls("Query");
         units += cost.usage.read_units;
-        want.after = page.next;
-        if want.after.is_none() {
+        options.after = page.next;
+        if options.after.is_none() {
             break;
         }
     }
@@ -282,7 +282,7 @@ async fn each_read_is_one_request_whatever_the_window() {
         (1..=20).map(|n| client::item([("PK", client::s("x1")), ("SK", client::s(format!("v{n:03}_Audit")))]));
     put_all(&running.client, TABLE, revisions.collect()).await;
     running.settle().await;
-    let want = Want::default();
+    let options = ListOptions::default();
     let one_query = |what: &str, cost: &Cost| {
         cost.say(what);
         assert_eq!((cost.usage.requests, cost.calls("Query"), cost.usage.write_units), (1, 1, 0.0), "{what}");
@@ -293,39 +293,39 @@ async fn each_read_is_one_request_whatever_the_window() {
     };
     for (min, max, found) in [(0, None, 13), (1, Some(1), 1), (2, Some(5), 4), (3, None, 10), (12, Some(98), 1)] {
         let window = Window::new(min, max, None).unwrap();
-        let (page, cost) = counted!(running, Reader, |reader| reader.descendants(&at("r"), &window, &want));
+        let (page, cost) = counted!(running, Reader, |reader| reader.descendants(&at("r"), &window, &options));
         assert_eq!(page.unwrap().items.len(), found, "{window:?}");
         one_query(&format!("descendants {min} to {max:?}"), &cost);
         let (count, cost) = counted!(running, Reader, |reader| reader.count(&at("r"), &window, false));
         assert_eq!(count.unwrap(), found);
         one_query(&format!("count {min} to {max:?}"), &cost);
     }
-    let (page, cost) = counted!(running, Reader, |reader| reader.tree(&at("r"), None, &want));
+    let (page, cost) = counted!(running, Reader, |reader| reader.tree(&at("r"), None, &options));
     page.unwrap();
     one_query("tree", &cost);
-    let (page, cost) = counted!(running, Reader, |reader| reader.roots(None, &want));
+    let (page, cost) = counted!(running, Reader, |reader| reader.roots(None, &options));
     assert_eq!(page.unwrap().items.len(), 1);
     one_query("roots", &cost);
     for (segments, from, found) in [(vec![], None, 12), (vec!["x1", "x2"], None, 11), (vec!["x1"], Some("x2"), 11)] {
         let segments = segments.into_iter().map(str::to_owned).collect();
         let within = Within::new(segments, None, from.map(str::to_owned), None).unwrap();
-        let (page, cost) = counted!(running, Reader, |reader| reader.paths(&at("r"), &within, &want));
+        let (page, cost) = counted!(running, Reader, |reader| reader.paths(&at("r"), &within, &options));
         assert_eq!(page.unwrap().items.len(), found, "{within:?}");
         one_query(&format!("paths {within:?}"), &cost);
     }
-    let (page, cost) = counted!(running, Reader, |reader| reader.latest_of_all(&at("x1"), "", &want));
+    let (page, cost) = counted!(running, Reader, |reader| reader.latest_of_all(&at("x1"), "", &options));
     assert_eq!(page.unwrap().items.len(), 1);
     one_query("latest of all topics", &cost);
     let latest = Latest { node: at("x1"), topic: "Audit".to_owned() };
     for order in [Order::Descending, Order::Ascending] {
-        let (page, cost) = counted!(running, Reader, |reader| reader.revisions(&at("x1"), order, &want));
+        let (page, cost) = counted!(running, Reader, |reader| reader.revisions(&at("x1"), order, &options));
         assert_eq!(page.unwrap().items.len(), 20);
         one_query(&format!("revisions {order:?}"), &cost);
-        let (page, cost) = counted!(running, Reader, |reader| reader.topic(&latest, order, &want));
+        let (page, cost) = counted!(running, Reader, |reader| reader.topic(&latest, order, &options));
         assert_eq!(page.unwrap().items.len(), 20);
         one_query(&format!("revisions of a topic {order:?}"), &cost);
     }
-    let (found, cost) = counted!(running, Reader, |reader| reader.latest(&latest, &want));
+    let (found, cost) = counted!(running, Reader, |reader| reader.latest(&latest, &options));
     assert_eq!(found.unwrap().version.number(), 20);
     one_get("latest of a topic", &cost);
     let third = Version::new(3).unwrap();
@@ -335,7 +335,7 @@ async fn each_read_is_one_request_whatever_the_window() {
     let (found, cost) = counted!(running, Reader, |reader| reader.node(&at("x12"), true));
     found.unwrap();
     one_get("a node, strongly", &cost);
-    let (page, cost) = counted!(running, Reader, |reader| reader.ancestors(&at("x12"), &want));
+    let (page, cost) = counted!(running, Reader, |reader| reader.ancestors(&at("x12"), &options));
     assert_eq!(page.unwrap().items.len(), 12);
     cost.say("12 ancestors");
     assert!(cost.counted.round_trips <= 2 && cost.calls("Query") == 0);

@@ -1,4 +1,4 @@
-//! The figures that CloudWatch is told, held against what was really done: the handler and the API's sessions on the embedded
+//! The metrics that CloudWatch is told, held against what was really done: the handler and the API's sessions on the embedded
 //! engine, and what a foreign client sees of the table.
 
 use std::collections::BTreeSet;
@@ -19,7 +19,7 @@ use sapwood_tests::running::{Running, TABLE};
 use serde_json::{Value, json};
 use stream_handler::Handler;
 
-/// A stack whose handler's figures go there.
+/// A stack whose handler's metrics go there.
 async fn start(lines: &Lines) -> Running {
     Running::start_measured(Metrics::new("Sapwood", "stream-handler", now, lines.clone())).await
 }
@@ -42,10 +42,10 @@ fn rows(contents: &Contents) -> BTreeSet<(String, String)> {
     contents.keys().filter(|(_, sk)| is_row(sk)).cloned().collect()
 }
 
-/// The figures since this was last asked, added up.
-struct Figures(Vec<Value>);
+/// The metrics since this was last asked, added up.
+struct Written(Vec<Value>);
 
-impl Figures {
+impl Written {
     fn take(lines: &Lines) -> Self {
         let taken = lines.take();
         Self(taken.lines().map(|line| serde_json::from_str(line).unwrap()).collect())
@@ -72,7 +72,7 @@ async fn what_is_counted_is_what_was_done() {
         running.settle().await;
     }
     let made = rows(&running.contents().await);
-    assert_eq!(Figures::take(&lines).sums(names), [made.len() as f64, 0.0, 0.0, 0.0, 0.0]);
+    assert_eq!(Written::take(&lines).sums(names), [made.len() as f64, 0.0, 0.0, 0.0, 0.0]);
 
     // A leaf is moved: its own rows are put, those of before are deleted, and nothing is handed down.
     put(&running.client, TABLE, node("d", Some("x"), "a name")).await;
@@ -81,15 +81,15 @@ async fn what_is_counted_is_what_was_done() {
     let gone = made.difference(&moved).count() as f64;
     let new = moved.difference(&made).count() as f64;
     assert!(gone > 0.0 && new > 0.0);
-    assert_eq!(Figures::take(&lines).sums(names), [new, gone, 0.0, 0.0, 0.0]);
+    assert_eq!(Written::take(&lines).sums(names), [new, gone, 0.0, 0.0, 0.0]);
 
     // A node with two children: they are touched.
     put(&running.client, TABLE, node("d", Some("b"), "a name")).await;
     running.settle().await;
-    Figures::take(&lines);
+    Written::take(&lines);
     put(&running.client, TABLE, node("b", Some("x"), "a name")).await;
     running.settle().await;
-    assert_eq!(Figures::take(&lines).sum("Touches"), 2.0);
+    assert_eq!(Written::take(&lines).sum("Touches"), 2.0);
 
     // A node is deleted.
     let before = rows(&running.contents().await);
@@ -98,24 +98,24 @@ async fn what_is_counted_is_what_was_done() {
     let after = rows(&running.contents().await);
     assert!(after.is_subset(&before) && after != before);
     let deleted = (before.len() - after.len()) as f64;
-    assert_eq!(Figures::take(&lines).sums(names), [0.0, deleted, 0.0, 0.0, 0.0]);
+    assert_eq!(Written::take(&lines).sums(names), [0.0, deleted, 0.0, 0.0, 0.0]);
 
     // A base record that can't be read.
     let odd = item([("PK", s("odd")), ("SK", s("NODE")), ("parent", AttributeValue::N("7".to_owned()))]);
     put(&running.client, TABLE, odd).await;
     running.settle().await;
-    assert_eq!(Figures::take(&lines).sums(names), [0.0, 0.0, 0.0, 1.0, 0.0]);
+    assert_eq!(Written::take(&lines).sums(names), [0.0, 0.0, 0.0, 1.0, 0.0]);
     running.assert_right(&Oracle::default()).await;
     running.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn dashboard_and_alarms_look_at_figures_that_there_are() {
+async fn dashboard_and_alarms_look_at_metrics_that_there_are() {
     let lines = Lines::default();
     let running = start(&lines).await;
     put(&running.client, TABLE, node("n", None, "a name")).await;
     running.settle().await;
-    let figures = Figures::take(&lines);
+    let metrics = Written::take(&lines);
     let dashboard = include_str!("../../infra/dashboard.yaml").lines();
     let own = dashboard.filter(|line| line.contains(r#"["${MetricsNamespace}""#) && line.contains("${StreamHandler}"));
     let shown: Vec<&str> = own.map(|line| line.split('"').nth(3).unwrap()).collect();
@@ -123,7 +123,7 @@ async fn dashboard_and_alarms_look_at_figures_that_there_are() {
     let alarms: Vec<&str> = alarms.map(|rest| rest.trim_start().lines().next().unwrap()).collect();
     assert!(shown.len() > 10 && alarms.len() > 1, "{shown:?} {alarms:?}");
     for name in shown.into_iter().chain(alarms.iter().map(|line| line.strip_prefix("MetricName: ").unwrap())) {
-        assert!(figures.0.iter().all(|line| line.get(name).is_some()), "{name} is none of the handler's figures");
+        assert!(metrics.0.iter().all(|line| line.get(name).is_some()), "{name} is none of the handler's metrics");
     }
     running.stop().await;
 }
@@ -137,10 +137,10 @@ async fn every_batch_is_a_line_with_its_records_units_and_lag() {
     }
     running.settle().await;
     let (events, reports) = running.take();
-    let figures = Figures::take(&lines);
-    assert_eq!(figures.0.len(), events.len());
+    let metrics = Written::take(&lines);
+    assert_eq!(metrics.0.len(), events.len());
     // Batches run side by side, so their order says nothing.
-    let mut said: Vec<String> = figures
+    let mut said: Vec<String> = metrics
         .0
         .iter()
         .map(|line| {
@@ -180,7 +180,7 @@ async fn every_batch_is_a_line_with_its_records_units_and_lag() {
     said.sort();
     done.sort();
     assert_eq!(said, done);
-    assert!(figures.sum("WriteUnits") > 0.0 && figures.sum("ReadUnits") > 0.0);
+    assert!(metrics.sum("WriteUnits") > 0.0 && metrics.sum("ReadUnits") > 0.0);
     running.stop().await;
 }
 
@@ -204,7 +204,7 @@ async fn a_row_that_could_not_be_written_is_not_counted_and_its_record_is_a_fail
     put(&running.client, TABLE, node("n", None, "a name")).await;
     running.settle().await;
     running.take();
-    Figures::take(&lines);
+    Written::take(&lines);
     let metrics = Metrics::new("Sapwood", "f", || 1_700_000_001_500, lines.clone());
     let (proxy, handler) = through_a_proxy(&running, metrics).await;
     // The lineage goes through, the rows never do.
@@ -213,10 +213,10 @@ async fn a_row_that_could_not_be_written_is_not_counted_and_its_record_is_a_fail
         is_row.then(|| Fault::error(500, "com.amazonaws.dynamodb.v20120810#InternalServerError"))
     });
     handler.run(&event.to_string(), "test", Duration::from_millis(1_000)).await.unwrap();
-    let figures = Figures::take(&lines);
-    assert_eq!(figures.sums(["Records", "RowsPut", "Failures"]), [1.0, 0.0, 1.0]);
-    assert!(figures.sum("Retries") > 0.0);
-    assert_eq!(figures.0[0]["Lag"], json!([1_500]));
+    let metrics = Written::take(&lines);
+    assert_eq!(metrics.sums(["Records", "RowsPut", "Failures"]), [1.0, 0.0, 1.0]);
+    assert!(metrics.sum("Retries") > 0.0);
+    assert_eq!(metrics.0[0]["Lag"], json!([1_500]));
     running.stop().await;
 }
 
@@ -237,10 +237,10 @@ async fn transaction_conflicts_are_counted_by_the_handler_and_tried_again() {
     let touching = events.iter().find(|event| event.contains("LINEAGE")).unwrap();
     let (proxy, handler) = through_a_proxy(&running, Metrics::new("Sapwood", "f", now, lines.clone())).await;
     proxy.follow(|call: &Call| (call.operation == "UpdateItem" && call.nth < 2).then(|| Fault::error(400, CONFLICT)));
-    Figures::take(&lines);
+    Written::take(&lines);
     handler.run(touching, "test", Duration::from_secs(20)).await.unwrap();
-    let figures = Figures::take(&lines);
-    assert_eq!(figures.sums(["Conflicts", "Retries", "Touches", "Failures"]), [2.0, 2.0, 1.0, 0.0]);
+    let metrics = Written::take(&lines);
+    assert_eq!(metrics.sums(["Conflicts", "Retries", "Touches", "Failures"]), [2.0, 2.0, 1.0, 0.0]);
     running.stop().await;
 }
 
@@ -290,11 +290,11 @@ fn how_long_a_line_takes() {
         let began = Instant::now();
         for _ in 0..10_000 {
             metrics.write(|_| {
-                let mut figures: Vec<Metric> = names.iter().map(|name| Metric::count(name, 7)).collect();
-                figures.push(Metric::times("Lag", (0..records).collect()));
-                figures.push(Metric::amount("ReadUnits", 12.5));
-                figures.push(Metric::amount("WriteUnits", 12.5));
-                figures
+                let mut metrics: Vec<Metric> = names.iter().map(|name| Metric::count(name, 7)).collect();
+                metrics.push(Metric::times("Lag", (0..records).collect()));
+                metrics.push(Metric::amount("ReadUnits", 12.5));
+                metrics.push(Metric::amount("WriteUnits", 12.5));
+                metrics
             });
         }
         println!("{records} records: {:?} a line", began.elapsed() / 10_000);

@@ -1,7 +1,7 @@
 //! What all lists take, and how their pages are answered.
 
 use axum::response::Response;
-use sapwood_engine::query::{Bounds, Fields, Page, Want};
+use sapwood_engine::query::{Bounds, Fields, ListOptions, Page};
 use sapwood_http::call::json_response;
 use sapwood_http::contract;
 use sapwood_http::cursor::Scope;
@@ -14,7 +14,7 @@ use crate::state::Shared;
 
 /// How a list is wanted, and what its cursors are bound to.
 pub(crate) struct List {
-    pub(crate) want: Want,
+    pub(crate) options: ListOptions,
     scope: Scope,
 }
 
@@ -38,7 +38,7 @@ impl List {
         let cursor = asked.parameters.text("cursor");
         let after = cursor.map(|cursor| asked.shared.cursors.open(&scope, &cursor)).transpose();
         let after = after.map_err(|error| Problem::new(Kind::BadCursor, error.to_string()).at("cursor"))?;
-        Ok(Self { want: Want { strong, fields, after, bounds }, scope })
+        Ok(Self { options: ListOptions { strong, fields, after, bounds }, scope })
     }
 
     /// The cursor of a position.

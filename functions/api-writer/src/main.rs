@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use api_writer::{Config, Shared, Source, State, router};
 use sapwood_http::serve;
-use sapwood_table::{DynamoTable, https_client};
+use sapwood_table::{Connection, DynamoTable};
 use sapwood_telemetry::log;
 
 #[tokio::main(flavor = "current_thread")]
@@ -17,9 +17,9 @@ async fn main() -> ExitCode {
 
 #[allow(clippy::disallowed_methods, reason = "the environment is read here and nowhere else")]
 async fn run() -> Result<(), Box<dyn Error + Send + Sync>> {
-    let config = Config::read(|name| std::env::var(name).ok())?;
-    let aws = aws_config::from_env().http_client(https_client()).load().await;
-    let table = DynamoTable::new(&aws, config.table_name, config.settings.schema.clone());
+    let variable = |name: &str| std::env::var(name).ok();
+    let config = Config::read(variable)?;
+    let table = DynamoTable::new(&Connection::read(variable)?, config.table_name, config.settings.schema.clone());
     table.connect().await;
     let Config { settings, revisions_mutable, options, .. } = config;
     let shared = Shared { settings, revisions_mutable, source: Source::system() };

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use lambda_runtime::{Error, LambdaEvent, service_fn};
 use sapwood_engine::fanout::Fanout;
-use sapwood_table::{DynamoTable, https_client};
+use sapwood_table::{Connection, DynamoTable};
 use sapwood_telemetry::log;
 use serde_json::value::RawValue;
 use stream_handler::{Config, Handler};
@@ -22,9 +22,9 @@ async fn main() -> ExitCode {
 
 #[allow(clippy::disallowed_methods, reason = "the environment is read here and nowhere else; an invocation has an end")]
 async fn run() -> Result<(), Error> {
-    let config = Config::read(|name| std::env::var(name).ok())?;
-    let aws = aws_config::from_env().http_client(https_client()).load().await;
-    let table = DynamoTable::new(&aws, config.table_name, config.settings.schema.clone());
+    let variable = |name: &str| std::env::var(name).ok();
+    let config = Config::read(variable)?;
+    let table = DynamoTable::new(&Connection::read(variable)?, config.table_name, config.settings.schema.clone());
     table.connect().await;
     let fanout = Fanout { settings: config.settings, ..Fanout::default() };
     let handler = &Handler::new(fanout, table).measured(config.metrics);

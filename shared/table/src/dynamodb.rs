@@ -13,6 +13,7 @@ use aws_sdk_dynamodb::types::{
     PutRequest, ReturnConsumedCapacity, TransactWriteItem, Update as SdkUpdate, WriteRequest,
 };
 
+use super::connection::Connection;
 use super::https::https_client;
 use super::{
     Action, Condition, Deadline, ErrorKind, Found, Page, Query, ReadOptions, Reply, Table, TableError, Transacted,
@@ -39,27 +40,29 @@ pub struct DynamoTable {
 
 impl DynamoTable {
     /// Makes a table by its name. The SDK's own retries are off, because [`crate::Client`] retries in the time that it has, and
-    /// counts. A configuration with [`https_client`] is ready sooner.
+    /// counts.
     #[must_use]
-    pub fn new(config: &aws_types::SdkConfig, name: impl Into<String>, schema: Schema) -> Self {
-        Self::of(aws_sdk_dynamodb::config::Builder::from(config), name.into(), schema)
+    pub fn new(connection: &Connection, name: impl Into<String>, schema: Schema) -> Self {
+        let Connection { region, endpoint_url, access_key_id, secret_access_key, session_token } = connection.clone();
+        let mut credentials = Credentials::builder()
+            .access_key_id(access_key_id)
+            .secret_access_key(secret_access_key)
+            .provider_name("environment");
+        credentials.set_session_token(session_token);
+        let mut config = aws_sdk_dynamodb::Config::builder()
+            .behavior_version(BehaviorVersion::latest())
+            .http_client(https_client())
+            .region(Region::new(region))
+            .credentials_provider(credentials.build())
+            .retry_config(RetryConfig::disabled());
+        config.set_endpoint_url(endpoint_url);
+        Self { client: Client::from_conf(config.build()), name: name.into(), schema, deadline: None }
     }
 
     /// Makes a table on an endpoint that checks no credentials, such as DynamoDB Local.
     #[must_use]
     pub fn local(url: &str, name: impl Into<String>, schema: Schema) -> Self {
-        let config = aws_sdk_dynamodb::Config::builder()
-            .behavior_version(BehaviorVersion::latest())
-            .endpoint_url(url)
-            .http_client(https_client())
-            .region(Region::new("local"))
-            .credentials_provider(Credentials::new("local", "local", None, None, "a local endpoint"));
-        Self::of(config, name.into(), schema)
-    }
-
-    fn of(config: aws_sdk_dynamodb::config::Builder, name: String, schema: Schema) -> Self {
-        let client = Client::from_conf(config.retry_config(RetryConfig::disabled()).build());
-        Self { client, name, schema, deadline: None }
+        Self::new(&Connection::local(url), name, schema)
     }
 
     /// Reads an item that doesn't exist (half a read unit), and ignores the outcome. For its first request the SDK loads

@@ -2,6 +2,7 @@
 //! ([`DynamoTable`]). No other crate that the functions are made of names DynamoDB's SDK.
 
 mod client;
+mod connection;
 mod deadline;
 mod dynamodb;
 mod https;
@@ -9,9 +10,9 @@ mod https;
 use std::future::Future;
 
 pub use client::{Client, Items, RetryPolicy, Usage};
+pub use connection::Connection;
 pub use deadline::Deadline;
 pub use dynamodb::DynamoTable;
-pub use https::https_client;
 pub use sapwood_core::request::{
     Action, Condition, ErrorKind, Page, Query, ReadOptions, TRANSACTION_ACTIONS_MAX, TableError, Transacted, Update,
     Write,

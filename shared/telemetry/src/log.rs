@@ -3,6 +3,9 @@
 //!
 //! [aws]: https://docs.aws.amazon.com/lambda/latest/dg/monitoring-cloudwatchlogs-log-level.html
 
+#[cfg(test)]
+mod tests;
+
 use std::fmt::Display;
 use std::panic::PanicHookInfo;
 use std::process::ExitCode;

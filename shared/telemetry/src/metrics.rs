@@ -1,4 +1,4 @@
-//! Figures for CloudWatch, in the embedded metric format: one line an invocation, from which CloudWatch Logs makes metrics
+//! Metrics for CloudWatch, in the embedded metric format: one line an invocation, from which CloudWatch Logs makes metrics
 //! ([AWS: specification][aws]).
 //!
 //! [aws]: https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html
@@ -15,7 +15,7 @@ use std::time::SystemTime;
 use line::Line;
 pub use line::{METRIC_VALUES_MAX, METRICS_MAX, Metric};
 
-/// Where figures go; nowhere by default. Clones share one output.
+/// Where metrics go; nowhere by default. Clones share one output.
 #[derive(Clone, Default)]
 pub struct Metrics(Option<Arc<Output>>);
 
@@ -46,7 +46,7 @@ impl Metrics {
         }
     }
 
-    /// Figures of a function, on any clock and to anywhere.
+    /// Metrics of a function, on any clock and to anywhere.
     pub fn new(
         namespace: impl Into<String>,
         function: impl Into<String>,
@@ -63,12 +63,12 @@ impl Metrics {
         self.0.is_some()
     }
 
-    /// Writes one line with these figures, which are made only where it is written, of the time that it is. A line that can't be
-    /// written is lost: no invocation fails for want of figures.
-    pub fn write(&self, figures: impl FnOnce(u64) -> Vec<Metric>) {
+    /// Writes one line with these metrics, which are made only where it is written, of the time that it is. A line that can't be
+    /// written is lost: no invocation fails for want of metrics.
+    pub fn write(&self, metrics: impl FnOnce(u64) -> Vec<Metric>) {
         let Some(output) = &self.0 else { return };
         let timestamp = (output.clock)();
-        let metrics = figures(timestamp);
+        let metrics = metrics(timestamp);
         let line = Line { namespace: &output.namespace, function: &output.function, timestamp, metrics: &metrics };
         let Ok(line) = line.bytes() else { return };
         let mut to = output.to.lock().unwrap_or_else(PoisonError::into_inner);
@@ -83,7 +83,7 @@ impl fmt::Debug for Metrics {
     }
 }
 
-#[allow(clippy::disallowed_methods, reason = "figures are of a time; whoever has them made hands none in")]
+#[allow(clippy::disallowed_methods, reason = "metrics are of a time; whoever has them made hands none in")]
 fn now() -> u64 {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)

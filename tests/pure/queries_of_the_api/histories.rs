@@ -2,7 +2,7 @@
 
 use sapwood_core::keys::Version;
 use sapwood_core::model::{Latest, text};
-use sapwood_engine::query::{Order, ReadError, Revision, Want};
+use sapwood_engine::query::{ListOptions, Order, ReadError, Revision};
 use sapwood_tests::fixture::Fixture;
 
 use super::support::*;
@@ -51,12 +51,12 @@ fn the_history_of_all_topics_is_one_query_and_has_no_copies() {
             versions.flat_map(|v| [(v, "Audit"), (v, "State#wheel-2"), (v, "")]).collect();
         let fixture = with(&revisions);
         for order in ORDERS {
-            let (page, usage) = counted(&fixture, async |r| r.revisions(&node("D"), order, &want()).await.unwrap());
+            let (page, usage) = counted(&fixture, async |r| r.revisions(&node("D"), order, &options()).await.unwrap());
             assert_eq!(drawn(&page.items), wanted(&revisions, None, order));
             assert_eq!((usage.requests, page.next), (1, None));
             for limit in 1..=13 {
                 let paged =
-                    all_pages(limit, |want| read(&fixture, async |r| r.revisions(&node("D"), order, want).await));
+                    all_pages(limit, |options| read(&fixture, async |r| r.revisions(&node("D"), order, options).await));
                 assert_eq!(paged, page.items, "{order:?} by {limit}");
             }
         }
@@ -71,8 +71,8 @@ fn a_page_that_ends_among_many_copies_jumps_over_them() {
     let fixture = with(&revisions);
     for order in ORDERS {
         for limit in [1, 3, 100, 402] {
-            let paged = all_pages(limit, |want| {
-                let (page, usage) = counted(&fixture, async |r| r.revisions(&node("D"), order, want).await);
+            let paged = all_pages(limit, |options| {
+                let (page, usage) = counted(&fixture, async |r| r.revisions(&node("D"), order, options).await);
                 assert!(usage.requests <= 2, "{} calls", usage.requests);
                 page
             });
@@ -87,11 +87,11 @@ fn one_topic_among_few_is_one_query() {
     let fixture = with(&revisions);
     for order in ORDERS {
         let audit = topic("D", "Audit");
-        let (page, usage) = counted(&fixture, async |r| r.topic(&audit, order, &want()).await.unwrap());
+        let (page, usage) = counted(&fixture, async |r| r.topic(&audit, order, &options()).await.unwrap());
         assert_eq!(drawn(&page.items), wanted(&revisions, Some("Audit"), order));
         assert_eq!((usage.requests, page.next), (1, None));
         for limit in 1..=21 {
-            let paged = all_pages(limit, |want| read(&fixture, async |r| r.topic(&audit, order, want).await));
+            let paged = all_pages(limit, |options| read(&fixture, async |r| r.topic(&audit, order, options).await));
             assert_eq!(paged, page.items, "{order:?} by {limit}");
         }
     }
@@ -111,12 +111,12 @@ fn one_topic_among_many_is_read_by_its_numbers() {
     for order in ORDERS {
         for name in ["long", "short", "gaps", "zz-only", "part-07", "none"] {
             let topic = topic("D", name);
-            let (page, usage) = counted(&fixture, async |r| r.topic(&topic, order, &want()).await.unwrap());
+            let (page, usage) = counted(&fixture, async |r| r.topic(&topic, order, &options()).await.unwrap());
             assert_eq!(drawn(&page.items), wanted(&revisions, Some(name), order), "{name} {order:?}");
             println!("{name} {order:?}: {} calls for {}", usage.requests, page.items.len());
             assert!(usage.requests <= 12, "{name} {order:?}: {} calls", usage.requests);
             for limit in [1, 2, 3, 10, 99, 150] {
-                let paged = all_pages(limit, |want| read(&fixture, async |r| r.topic(&topic, order, want).await));
+                let paged = all_pages(limit, |options| read(&fixture, async |r| r.topic(&topic, order, options).await));
                 assert_eq!(paged, page.items, "{name} {order:?} by {limit}");
             }
         }
@@ -134,7 +134,7 @@ fn what_is_appended_and_not_copied_yet_is_in_the_history() {
         fixture.put("D", &key(version, "Audit"), &[]);
     }
     for order in ORDERS {
-        let page = read(&fixture, async |r| r.topic(&topic("D", "Audit"), order, &want()).await.unwrap());
+        let page = read(&fixture, async |r| r.topic(&topic("D", "Audit"), order, &options()).await.unwrap());
         assert_eq!(page.items.len(), 250, "{order:?}");
     }
 }
@@ -153,13 +153,13 @@ fn one_revision_and_its_copy_are_one_read_each() {
     let absent = read(&fixture, async |r| r.revision(&audit, version(3), true).await);
     assert!(matches!(absent, Err(ReadError::Absent { what: "revision" })));
     assert!(matches!(
-        read(&fixture, async |r| r.latest(&topic("D", "x"), &want()).await),
+        read(&fixture, async |r| r.latest(&topic("D", "x"), &options()).await),
         Err(ReadError::Absent { .. })
     ));
     let long = topic("D", &"x".repeat(1_024));
-    assert!(matches!(read(&fixture, async |r| r.latest(&long, &want()).await), Err(ReadError::Key { .. })));
+    assert!(matches!(read(&fixture, async |r| r.latest(&long, &options()).await), Err(ReadError::Key { .. })));
     assert!(matches!(
-        read(&fixture, async |r| r.topic(&long, Order::Ascending, &want()).await),
+        read(&fixture, async |r| r.topic(&long, Order::Ascending, &options()).await),
         Err(ReadError::Key { .. })
     ));
 }
@@ -172,7 +172,7 @@ fn a_topic_as_long_as_a_key_allows_has_a_history() {
     revisions.extend(others.iter().map(|topic| (5, topic.as_str())));
     let fixture = with(&revisions);
     for order in ORDERS {
-        let page = read(&fixture, async |r| r.topic(&topic("D", &long), order, &want()).await.unwrap());
+        let page = read(&fixture, async |r| r.topic(&topic("D", &long), order, &options()).await.unwrap());
         assert_eq!(drawn(&page.items), wanted(&revisions, Some(&long), order));
     }
 }
@@ -186,11 +186,12 @@ fn the_newest_of_all_topics_is_one_query_by_the_beginning_of_their_names() {
         ("S", "120_State"),
         ("x", ""),
     ] {
-        let (page, usage) = counted(&fixture, async |r| r.latest_of_all(&node("D"), prefix, &want()).await.unwrap());
+        let (page, usage) = counted(&fixture, async |r| r.latest_of_all(&node("D"), prefix, &options()).await.unwrap());
         assert_eq!(drawn(&page.items).join(" "), found);
         assert_eq!(usage.requests, if found.is_empty() { 3 } else { 1 });
         for limit in 1..=5 {
-            let list = |want: &Want| read(&fixture, async |r| r.latest_of_all(&node("D"), prefix, want).await);
+            let list =
+                |options: &ListOptions| read(&fixture, async |r| r.latest_of_all(&node("D"), prefix, options).await);
             assert_eq!(all_pages(limit, list), page.items);
         }
     }
@@ -203,9 +204,9 @@ fn histories_need_a_node_or_a_revision() {
     fixture.settle();
     for (id, is_there) in [("D", true), ("bare", true), ("nothing", false)] {
         let lists = [
-            read(&fixture, async |r| r.revisions(&node(id), Order::Ascending, &want()).await),
-            read(&fixture, async |r| r.latest_of_all(&node(id), "other", &want()).await),
-            read(&fixture, async |r| r.topic(&topic(id, "other"), Order::Descending, &want()).await),
+            read(&fixture, async |r| r.revisions(&node(id), Order::Ascending, &options()).await),
+            read(&fixture, async |r| r.latest_of_all(&node(id), "other", &options()).await),
+            read(&fixture, async |r| r.topic(&topic(id, "other"), Order::Descending, &options()).await),
         ];
         for list in lists {
             match list {

@@ -32,9 +32,12 @@ fn a_node_that_is_not_there_or_cannot_be_understood_is_absent() {
     fixture.settle();
     assert!(matches!(read(&fixture, async |r| r.node(&node("no"), true).await), Err(ReadError::Absent { .. })));
     assert!(matches!(read(&fixture, async |r| r.node(&node("odd"), true).await), Err(ReadError::Unreadable(_))));
-    assert!(matches!(read(&fixture, async |r| r.ancestors(&node("no"), &want()).await), Err(ReadError::Absent { .. })));
     assert!(matches!(
-        read(&fixture, async |r| r.tree(&node("odd"), None, &want()).await),
+        read(&fixture, async |r| r.ancestors(&node("no"), &options()).await),
+        Err(ReadError::Absent { .. })
+    ));
+    assert!(matches!(
+        read(&fixture, async |r| r.tree(&node("odd"), None, &options()).await),
         Err(ReadError::Unreadable(_))
     ));
 }
@@ -46,12 +49,12 @@ fn all_trees_are_listed_by_id_with_their_attributes() {
     fixture.put_node("below", Some("ROOTS"), &[]);
     fixture.put_node("A", None, &[]);
     fixture.settle();
-    let (page, usage) = counted(&fixture, async |r| r.roots(None, &want()).await.unwrap());
+    let (page, usage) = counted(&fixture, async |r| r.roots(None, &options()).await.unwrap());
     assert_eq!(page.items.iter().map(|root| root.id.as_str()).collect::<Vec<_>>(), ["A", "D", "ROOTS"]);
     assert_eq!(page.items[1].attributes["name"], text("Folder D"));
     assert_eq!((page.next, usage.requests), (None, 1));
     for limit in 1..=4 {
-        let paged = all_pages(limit, |want| read(&fixture, async |r| r.roots(None, want).await));
+        let paged = all_pages(limit, |options| read(&fixture, async |r| r.roots(None, options).await));
         assert_eq!(paged, page.items);
     }
 }
@@ -60,16 +63,16 @@ fn all_trees_are_listed_by_id_with_their_attributes() {
 fn lists_of_rows_that_are_switched_off_say_so() {
     let settings = Settings { path_rows: false, root_rows: false, ..Settings::default() };
     let fixture = Fixture::new(settings, Oracle { path_rows: false, root_rows: false, ..Oracle::default() });
-    let roots = read(&fixture, async |r| r.roots(None, &want()).await).unwrap_err();
+    let roots = read(&fixture, async |r| r.roots(None, &options()).await).unwrap_err();
     assert!(roots.to_string().contains("ROOT_ROWS"), "{roots}");
-    let paths = read(&fixture, async |r| r.paths(&node("D"), &Default::default(), &want()).await).unwrap_err();
+    let paths = read(&fixture, async |r| r.paths(&node("D"), &Default::default(), &options()).await).unwrap_err();
     assert!(paths.to_string().contains("PATH_ROWS"), "{paths}");
 }
 
 #[test]
 fn ancestors_are_nearest_first_and_have_attributes_where_some_are_asked_for() {
     let fixture = small();
-    let (page, usage) = counted(&fixture, async |r| r.ancestors(&node("Y"), &want()).await.unwrap());
+    let (page, usage) = counted(&fixture, async |r| r.ancestors(&node("Y"), &options()).await.unwrap());
     let of = |page: &sapwood_engine::query::Page<sapwood_engine::query::Ancestor>| -> Vec<(String, usize)> {
         page.items.iter().map(|ancestor| (ancestor.id.to_string(), ancestor.depth)).collect()
     };
@@ -82,10 +85,10 @@ fn ancestors_are_nearest_first_and_have_attributes_where_some_are_asked_for() {
     assert_eq!(page.items[2].attributes, Some([("name".to_owned(), text("Folder D"))].into()));
     assert_eq!(usage.requests, 2);
     for limit in 1..=4 {
-        let paged = all_pages(limit, |want| read(&fixture, async |r| r.ancestors(&node("Y"), want).await));
+        let paged = all_pages(limit, |options| read(&fixture, async |r| r.ancestors(&node("Y"), options).await));
         assert_eq!(paged.iter().map(|a| (a.id.to_string(), a.depth)).collect::<Vec<_>>(), way);
     }
-    assert_eq!(read(&fixture, async |r| r.ancestors(&node("D"), &want()).await.unwrap()).items, []);
+    assert_eq!(read(&fixture, async |r| r.ancestors(&node("D"), &options()).await.unwrap()).items, []);
 }
 
 #[test]
@@ -113,7 +116,7 @@ fn any_depth_window_is_one_query() {
         (4, None, ""),
     ] {
         let window = Window::new(min, max, None).unwrap();
-        let (page, usage) = counted(&fixture, async |r| r.descendants(&node("D"), &window, &want()).await.unwrap());
+        let (page, usage) = counted(&fixture, async |r| r.descendants(&node("D"), &window, &options()).await.unwrap());
         assert_eq!(ids(&page.items).join(" "), wanted, "{min} to {max:?}");
         assert_eq!((usage.requests, page.next), (1, None));
         let (count, usage) = counted(&fixture, async |r| r.count(&node("D"), &window, true).await.unwrap());
@@ -121,7 +124,7 @@ fn any_depth_window_is_one_query() {
         assert_eq!(usage.requests, 1 + u64::from(count == 0));
     }
     let window = Window::new(0, None, None).unwrap();
-    let page = read(&fixture, async |r| r.descendants(&node("D"), &window, &want()).await.unwrap());
+    let page = read(&fixture, async |r| r.descendants(&node("D"), &window, &options()).await.unwrap());
     let said: Vec<_> = page.items.iter().map(|b| (b.parent.as_ref().map_or("", |p| p.as_str()), b.depth)).collect();
     assert_eq!(said, [("", 0), ("D", 1), ("D", 1), ("V", 2), ("W", 2), ("X", 3)]);
     assert!(page.items.iter().all(|b| b.attributes.keys().eq(["name", "size"])), "{page:?}");
@@ -153,17 +156,17 @@ fn a_type_is_a_query_by_the_beginning_of_composite_ids() {
     for prefix in ["ORDER#", "ORDER", "", "ORDER#\u{10ffff}", "I", "x", "ORDER#98765", "ORDER\u{22}"] {
         let window = Window::new(1, Some(1), Some(prefix.to_owned())).unwrap();
         let (page, usage) =
-            counted(&fixture, async |r| r.descendants(&node("CUSTOMER#1"), &window, &want()).await.unwrap());
+            counted(&fixture, async |r| r.descendants(&node("CUSTOMER#1"), &window, &options()).await.unwrap());
         let mut wanted: Vec<&str> = below.into_iter().filter(|id| id.starts_with(prefix)).collect();
         wanted.sort_unstable();
         assert_eq!(ids(&page.items), wanted, "{prefix}");
         assert_eq!(usage.requests, 1);
         assert_eq!(read(&fixture, async |r| r.count(&node("CUSTOMER#1"), &window, false).await.unwrap()), wanted.len());
-        let page = |want: &_| read(&fixture, async |r| r.descendants(&node("CUSTOMER#1"), &window, want).await);
+        let page = |options: &_| read(&fixture, async |r| r.descendants(&node("CUSTOMER#1"), &window, options).await);
         assert_eq!(ids(&all_pages(2, page)), wanted);
     }
     let window = Window::new(1, Some(1), Some("x".repeat(1_015))).unwrap();
-    let refused = read(&fixture, async |r| r.descendants(&node("CUSTOMER#1"), &window, &want()).await);
+    let refused = read(&fixture, async |r| r.descendants(&node("CUSTOMER#1"), &window, &options()).await);
     assert!(matches!(refused, Err(ReadError::Key { parameter: "id_prefix", .. })), "{refused:?}");
 }
 
@@ -174,11 +177,12 @@ fn orphans_are_listed_below_an_id_that_is_not_there_and_nothing_else_of_it_is() 
     fixture.put_node("child", Some("orphan"), &[]);
     fixture.settle();
     let window = Window::new(0, None, None).unwrap();
-    let page = read(&fixture, async |r| r.descendants(&node("gone"), &window, &want()).await.unwrap());
+    let page = read(&fixture, async |r| r.descendants(&node("gone"), &window, &options()).await.unwrap());
     assert_eq!(ids(&page.items), ["orphan", "child"]);
     assert_eq!(read(&fixture, async |r| r.count(&node("gone"), &window, true).await.unwrap()), 2);
-    assert!(read(&fixture, async |r| r.tree(&node("gone"), None, &want()).await).is_err());
-    let none = read(&fixture, async |r| r.descendants(&node("nothing"), &Window::children(), &want()).await.unwrap());
+    assert!(read(&fixture, async |r| r.tree(&node("gone"), None, &options()).await).is_err());
+    let none =
+        read(&fixture, async |r| r.descendants(&node("nothing"), &Window::children(), &options()).await.unwrap());
     assert_eq!(none.items, []);
     let count = read(&fixture, async |r| r.count(&node("nothing"), &window, true).await);
     assert!(matches!(count, Err(ReadError::Absent { .. })));
@@ -214,11 +218,12 @@ fn rows_of_others_are_passed_over() {
         fixture.table().0.lock().unwrap().write(&sapwood_core::keys::ItemKey::new("D", sk), Some(item));
     }
     let window = Window::new(0, None, None).unwrap();
-    let whole = read(&fixture, async |r| r.descendants(&node("D"), &window, &want()).await.unwrap()).items;
+    let whole = read(&fixture, async |r| r.descendants(&node("D"), &window, &options()).await.unwrap()).items;
     // A row of the right spelling is a row, whoever has written it.
     assert_eq!(ids(&whole), ["D", "V", "Va/x", "W", "X", "Z", "Y"]);
     for limit in 1..=8 {
-        let paged = all_pages(limit, |want| read(&fixture, async |r| r.descendants(&node("D"), &window, want).await));
+        let paged =
+            all_pages(limit, |options| read(&fixture, async |r| r.descendants(&node("D"), &window, options).await));
         assert_eq!(paged, whole);
     }
     let before = fixture.table().0.lock().unwrap().contents().len();
@@ -233,7 +238,7 @@ fn a_row_without_copies_says_where_its_node_is_all_the_same() {
     fixture.put_node("D", None, &[("name", text("d"))]);
     fixture.put_node("V", Some("D"), &[("name", text("v"))]);
     fixture.settle();
-    let page = read(&fixture, async |r| r.descendants(&node("D"), &Window::children(), &want()).await.unwrap());
+    let page = read(&fixture, async |r| r.descendants(&node("D"), &Window::children(), &options()).await.unwrap());
     assert_eq!((ids(&page.items), page.items[0].attributes.len()), (vec!["V"], 0));
 }
 
@@ -246,7 +251,7 @@ fn a_row_that_had_no_room_for_the_attributes_says_so() {
     fixture.put_node("V", Some("D"), &[("text", text_of(409_570))]);
     fixture.settle();
     let window = Window::new(0, None, None).unwrap();
-    let page = read(&fixture, async |r| r.descendants(&node("D"), &window, &want()).await.unwrap());
+    let page = read(&fixture, async |r| r.descendants(&node("D"), &window, &options()).await.unwrap());
     let said: Vec<_> = page.items.iter().map(|b| (b.truncated, b.attributes.len())).collect();
     assert_eq!(said, [(false, 1), (true, 0)]);
     assert!(read(&fixture, async |r| r.roots(None, &fields(&["text"])).await.unwrap()).items[0].truncated);
@@ -259,7 +264,7 @@ fn names_of_another_table_are_read_as_well() {
     fixture.put_node("V", Some("D"), &[("NODE", number(1))]);
     fixture.settle();
     let window = Window::new(0, None, None).unwrap();
-    let page = read(&fixture, async |r| r.descendants(&node("D"), &window, &want()).await.unwrap());
+    let page = read(&fixture, async |r| r.descendants(&node("D"), &window, &options()).await.unwrap());
     assert_eq!(ids(&page.items), ["D", "V"]);
     assert_eq!(page.items[0].attributes, [("PK".to_owned(), text("the user's own"))].into());
 }
@@ -277,15 +282,15 @@ fn tenants_do_not_see_one_another() {
     let window = Window::new(0, None, None).unwrap();
     for tenant in ["a", "b"] {
         let own = node_of(tenant, "D");
-        let page = read(&fixture, async |r| r.descendants(&own, &window, &want()).await.unwrap());
+        let page = read(&fixture, async |r| r.descendants(&own, &window, &options()).await.unwrap());
         assert_eq!(ids(&page.items), ["D", "V", tenant]);
         assert!(page.items.iter().all(|below| below.attributes["of"] == text(tenant)));
-        let roots = read(&fixture, async |r| r.roots(own.tenant.as_ref(), &want()).await.unwrap());
+        let roots = read(&fixture, async |r| r.roots(own.tenant.as_ref(), &options()).await.unwrap());
         assert_eq!(roots.items.len(), 1);
         assert_eq!(roots.items[0].attributes["of"], text(tenant));
-        let paths = read(&fixture, async |r| r.paths(&own, &Default::default(), &want()).await.unwrap());
+        let paths = read(&fixture, async |r| r.paths(&own, &Default::default(), &options()).await.unwrap());
         assert_eq!(paths.items.len(), 2);
-        let latest = read(&fixture, async |r| r.latest_of_all(&own, "", &want()).await.unwrap());
+        let latest = read(&fixture, async |r| r.latest_of_all(&own, "", &options()).await.unwrap());
         assert_eq!(latest.items[0].attributes["of"], text(tenant));
         let other = if tenant == "a" { "b" } else { "a" };
         assert!(read(&fixture, async |r| r.node(&node_of(tenant, other), true).await).is_err());

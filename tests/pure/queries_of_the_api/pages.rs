@@ -1,7 +1,7 @@
 //! Pages: by items, by DynamoDB's megabyte, by the answer's bytes.
 
 use sapwood_core::model::{AttributeValue, text};
-use sapwood_engine::query::{Bounds, Fields, ReadError, Want, Window, weight};
+use sapwood_engine::query::{Bounds, Fields, ListOptions, ReadError, Window, size_estimate};
 use sapwood_tests::fixture::Fixture;
 
 use super::support::*;
@@ -23,8 +23,8 @@ fn pages_of_any_size_are_the_whole_list_in_as_many_queries_as_pages() {
     let children = Window::children();
     for limit in [1, 7, 100, 999, 1_000] {
         let queries = std::cell::Cell::new(0);
-        let all = all_pages(limit, |want| {
-            let (page, usage) = counted(&fixture, async |r| r.descendants(&node("D"), &children, want).await);
+        let all = all_pages(limit, |options| {
+            let (page, usage) = counted(&fixture, async |r| r.descendants(&node("D"), &children, options).await);
             queries.set(queries.get() + usage.requests);
             page
         });
@@ -39,8 +39,8 @@ fn pages_of_any_size_are_the_whole_list_in_as_many_queries_as_pages() {
 fn a_list_that_ends_with_its_page_has_no_cursor() {
     let fixture = wide(10, 10);
     for limit in [10, 11, 1_000] {
-        let want = Want { bounds: Bounds::items(limit), ..Want::default() };
-        let page = read(&fixture, async |r| r.descendants(&node("D"), &Window::children(), &want).await.unwrap());
+        let options = ListOptions { bounds: Bounds::items(limit), ..ListOptions::default() };
+        let page = read(&fixture, async |r| r.descendants(&node("D"), &Window::children(), &options).await.unwrap());
         assert_eq!((page.items.len(), page.next), (10, None));
     }
 }
@@ -51,8 +51,9 @@ fn a_page_ends_with_dynamodbs_and_the_next_one_has_the_rest() {
     for children in [34, 35, 36, 37, 70, 71, 105] {
         let fixture = wide(children, 30_000);
         let calls = std::cell::Cell::new((0, 0));
-        let all = all_pages(1_000, |want| {
-            let (page, usage) = counted(&fixture, async |r| r.descendants(&node("D"), &Window::children(), want).await);
+        let all = all_pages(1_000, |options| {
+            let (page, usage) =
+                counted(&fixture, async |r| r.descendants(&node("D"), &Window::children(), options).await);
             calls.set((calls.get().0 + 1, calls.get().1 + usage.requests));
             page
         });
@@ -75,12 +76,13 @@ fn a_page_ends_by_the_bytes_of_the_answer() {
         fixture.put_node(&format!("c{n:02}"), Some("D"), &[("text", text("\u{1}".repeat(38_000)))]);
     }
     fixture.settle();
-    let page = |want: &Want| read(&fixture, async |r| r.descendants(&node("D"), &Window::children(), want).await);
-    let first = page(&want()).unwrap();
+    let page =
+        |options: &ListOptions| read(&fixture, async |r| r.descendants(&node("D"), &Window::children(), options).await);
+    let first = page(&options()).unwrap();
     assert_eq!(first.items.len(), 17, "4,000,000 / 228,000");
     assert_eq!(all_pages(1_000, page).len(), 25);
     // What isn't shown takes no room in the answer.
-    let narrow = Want { fields: Fields::only(["name".to_owned()]).unwrap(), ..want() };
+    let narrow = ListOptions { fields: Fields::only(["name".to_owned()]).unwrap(), ..options() };
     assert_eq!(page(&narrow).unwrap().items.len(), 25);
 }
 
@@ -88,8 +90,8 @@ fn a_page_ends_by_the_bytes_of_the_answer() {
 fn one_item_is_a_page_whatever_its_size() {
     let fixture = wide(3, 300_000);
     let bounds = Bounds { items_max: 10, bytes_max: 1 };
-    let want = Want { bounds, ..Want::default() };
-    let page = read(&fixture, async |r| r.descendants(&node("D"), &Window::children(), &want).await.unwrap());
+    let options = ListOptions { bounds, ..ListOptions::default() };
+    let page = read(&fixture, async |r| r.descendants(&node("D"), &Window::children(), &options).await.unwrap());
     assert_eq!(page.items.len(), 1);
     assert!(page.next.is_some());
 }
@@ -98,18 +100,18 @@ fn one_item_is_a_page_whatever_its_size() {
 fn a_position_that_the_list_does_not_have_is_refused_before_the_table_is_asked() {
     let fixture = small();
     for position in ["", "NODE", "NODE#0002#A", "PATH#V", "z", "v001_Audit"] {
-        let want = Want { after: Some(position.to_owned()), ..Want::default() };
+        let options = ListOptions { after: Some(position.to_owned()), ..ListOptions::default() };
         let window = Window::children();
-        let (page, usage) = counted(&fixture, async |r| r.descendants(&node("D"), &window, &want).await);
+        let (page, usage) = counted(&fixture, async |r| r.descendants(&node("D"), &window, &options).await);
         assert!(matches!(page, Err(ReadError::Position)), "{position}: {page:?}");
         assert_eq!(usage.requests, 0);
     }
-    let want = Want { after: Some("x".to_owned()), ..Want::default() };
-    assert!(matches!(read(&fixture, async |r| r.ancestors(&node("D"), &want).await), Err(ReadError::Position)));
+    let options = ListOptions { after: Some("x".to_owned()), ..ListOptions::default() };
+    assert!(matches!(read(&fixture, async |r| r.ancestors(&node("D"), &options).await), Err(ReadError::Position)));
     let latest = sapwood_core::model::Latest { node: node("D"), topic: "Audit".to_owned() };
     for position in ["", "x", "n-1", "rNODE", "r", "é"] {
-        let want = Want { after: Some(position.to_owned()), ..Want::default() };
-        let page = read(&fixture, async |r| r.topic(&latest, Default::default(), &want).await);
+        let options = ListOptions { after: Some(position.to_owned()), ..ListOptions::default() };
+        let page = read(&fixture, async |r| r.topic(&latest, Default::default(), &options).await);
         assert!(matches!(page, Err(ReadError::Position)), "{position}: {page:?}");
     }
 }
@@ -118,15 +120,15 @@ fn a_position_that_the_list_does_not_have_is_refused_before_the_table_is_asked()
 fn what_comes_and_goes_between_two_pages_makes_no_empty_page_and_no_item_twice() {
     let mut fixture = wide(10, 10);
     let window = Window::children();
-    let mut want = Want { bounds: Bounds::items(4), ..Want::default() };
-    let first = read(&fixture, async |r| r.descendants(&node("D"), &window, &want).await.unwrap());
-    want.after = first.next;
+    let mut options = ListOptions { bounds: Bounds::items(4), ..ListOptions::default() };
+    let first = read(&fixture, async |r| r.descendants(&node("D"), &window, &options).await.unwrap());
+    options.after = first.next;
     // The last one of the first page goes, one comes before it, and one after.
     fixture.delete_node("c0003");
     fixture.put_node("c00029", Some("D"), &[]);
     fixture.put_node("c00031", Some("D"), &[]);
     fixture.settle();
-    let second = read(&fixture, async |r| r.descendants(&node("D"), &window, &want).await.unwrap());
+    let second = read(&fixture, async |r| r.descendants(&node("D"), &window, &options).await.unwrap());
     assert_eq!(ids(&second.items), ["c00031", "c0004", "c0005", "c0006"]);
 }
 
@@ -140,8 +142,8 @@ fn fields_have_bounds() {
 }
 
 #[test]
-fn weight_counts_what_json_makes_longer() {
-    let weighed = |value| weight(&[("a".to_owned(), value)].into());
+fn the_size_estimate_counts_what_json_makes_longer() {
+    let weighed = |value| size_estimate(&[("a".to_owned(), value)].into());
     let json = |value: serde_json::Value| serde_json::json!({ "a": value }).to_string().len();
     for text_value in ["", "x", "\u{1}\u{1f}\n", "\"\\/", "é\u{10ffff}", "\u{7f}"] {
         assert!(weighed(text(text_value)) >= json(text_value.into()), "{text_value:?}");

@@ -69,15 +69,16 @@ fn a_path_is_one_query_at_any_level() {
         ("OMAHA", None, None, None, ""),
     ] {
         let asked = within(path, max_depth, from, to);
-        let (page, usage) = counted(&fixture, async |r| r.paths(&node("USA"), &asked, &want()).await.unwrap());
+        let (page, usage) = counted(&fixture, async |r| r.paths(&node("USA"), &asked, &options()).await.unwrap());
         assert_eq!(drawn(&page.items).join(" "), wanted, "{asked:?}");
         assert_eq!(usage.requests, 1 + u64::from(wanted.is_empty()), "{asked:?}");
         for limit in 1..=6 {
-            let paged = all_pages(limit, |want| read(&fixture, async |r| r.paths(&node("USA"), &asked, want).await));
+            let paged =
+                all_pages(limit, |options| read(&fixture, async |r| r.paths(&node("USA"), &asked, options).await));
             assert_eq!(paged, page.items, "{asked:?} by {limit}");
         }
     }
-    let all = read(&fixture, async |r| r.paths(&node("USA"), &within("", None, None, None), &want()).await.unwrap());
+    let all = read(&fixture, async |r| r.paths(&node("USA"), &within("", None, None, None), &options()).await.unwrap());
     assert_eq!(all.items.len(), fixture.query_begins_with("USA", "PATH#").len());
 }
 
@@ -107,8 +108,8 @@ fn what_is_too_deep_is_jumped_over_not_read() {
     fixture.settle();
     let asked = within("", Some(1), None, None);
     for limit in [1, 2, 3, 100] {
-        let paged = all_pages(limit, |want| {
-            let (page, usage) = counted(&fixture, async |r| r.paths(&node("D"), &asked, want).await);
+        let paged = all_pages(limit, |options| {
+            let (page, usage) = counted(&fixture, async |r| r.paths(&node("D"), &asked, options).await);
             assert!(usage.requests <= 4, "{} calls", usage.requests);
             page
         });
@@ -122,7 +123,7 @@ fn a_path_below_an_id_that_is_not_there_is_absent_unless_orphans_hang_there() {
     fixture.put_node("orphan", Some("gone"), &[]);
     fixture.settle();
     let at = |root: &str, path: &str| {
-        read(&fixture, async |r| r.paths(&node(root), &within(path, None, None, None), &want()).await)
+        read(&fixture, async |r| r.paths(&node(root), &within(path, None, None, None), &options()).await)
     };
     assert!(matches!(at("nothing", "NE"), Err(ReadError::Absent { .. })));
     assert_eq!(drawn(&at("gone", "orphan").unwrap().items), ["orphan"]);
@@ -143,7 +144,7 @@ fn paths_that_make_no_sense_are_refused_by_the_parameter() {
     assert_eq!(refused(&["NE"], Some(0), Some("a"), None), "max_depth");
     assert_eq!(refused(&[], Some(0), None, None), "max_depth");
     let fixture = locations();
-    let at = |within: &Within| read(&fixture, async |r| r.paths(&node("USA"), within, &want()).await);
+    let at = |within: &Within| read(&fixture, async |r| r.paths(&node("USA"), within, &options()).await);
     let long = Within::new(vec!["#".repeat(500)], None, None, None).unwrap();
     assert!(matches!(at(&long), Err(ReadError::Key { parameter: "path", .. })));
     assert!(matches!(at(&within("NE", None, Some(""), None)), Err(ReadError::Key { parameter: "from", .. })));

@@ -2,7 +2,7 @@
 
 use sapwood_core::keys::{Id, NodeRef, Tenant};
 use sapwood_core::model::{AttributeValue, Settings, text};
-use sapwood_engine::query::{Below, Bounds, Fields, Page, ReadError, Reader, Want};
+use sapwood_engine::query::{Bounds, Descendant, Fields, ListOptions, Page, ReadError, Reader};
 use sapwood_table::{Client, Usage};
 use sapwood_tests::fixture::{Fixture, NoRetries, at_once};
 use sapwood_tests::memory::MemoryTable;
@@ -39,31 +39,31 @@ pub(crate) fn node_of(tenant: &str, id: &str) -> NodeRef {
     NodeRef { tenant: Some(Tenant::new(tenant).unwrap()), id: Id::new(id).unwrap() }
 }
 
-pub(crate) fn want() -> Want {
-    Want { bounds: Bounds::items(1_000), ..Want::default() }
+pub(crate) fn options() -> ListOptions {
+    ListOptions { bounds: Bounds::items(1_000), ..ListOptions::default() }
 }
 
-pub(crate) fn fields(names: &[&str]) -> Want {
-    Want { fields: Fields::only(names.iter().map(|&name| name.to_owned())).unwrap(), ..want() }
+pub(crate) fn fields(names: &[&str]) -> ListOptions {
+    ListOptions { fields: Fields::only(names.iter().map(|&name| name.to_owned())).unwrap(), ..options() }
 }
 
 /// All pages of a list, `limit` items each. No page is empty, but for the only one of an empty list.
-pub(crate) fn all_pages<R>(limit: usize, page: impl Fn(&Want) -> Result<Page<R>, ReadError>) -> Vec<R> {
-    let mut want = Want { bounds: Bounds::items(limit), ..Want::default() };
+pub(crate) fn all_pages<R>(limit: usize, page: impl Fn(&ListOptions) -> Result<Page<R>, ReadError>) -> Vec<R> {
+    let mut options = ListOptions { bounds: Bounds::items(limit), ..ListOptions::default() };
     let mut all = Vec::new();
     loop {
-        let found = page(&want).unwrap();
+        let found = page(&options).unwrap();
         assert!(found.items.len() <= limit);
-        assert!(!found.items.is_empty() || (found.next.is_none() && want.after.is_none()), "an empty page");
+        assert!(!found.items.is_empty() || (found.next.is_none() && options.after.is_none()), "an empty page");
         all.extend(found.items);
         match found.next {
             None => return all,
-            next => want.after = next,
+            next => options.after = next,
         }
     }
 }
 
-pub(crate) fn ids(nodes: &[Below]) -> Vec<&str> {
+pub(crate) fn ids(nodes: &[Descendant]) -> Vec<&str> {
     nodes.iter().map(|node| node.id.as_str()).collect()
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use sapwood_core::model::text;
-use sapwood_engine::query::{Bounds, Tree, Want};
+use sapwood_engine::query::{Bounds, ListOptions, Tree};
 use sapwood_tests::fixture::Fixture;
 
 use super::support::*;
@@ -36,8 +36,8 @@ fn drawn(tree: &Tree) -> String {
     text
 }
 
-fn bounded(items_max: usize) -> Want {
-    Want { bounds: Bounds { items_max, ..Tree::BOUNDS }, ..Want::default() }
+fn bounded(items_max: usize) -> ListOptions {
+    ListOptions { bounds: Bounds { items_max, ..Tree::BOUNDS }, ..ListOptions::default() }
 }
 
 #[test]
@@ -64,11 +64,11 @@ fn a_tree_of_98_levels_is_nested() {
     let (tree, usage) = counted(&fixture, async |r| r.tree(&node("n0"), None, &bounded(5_000)).await.unwrap());
     assert_eq!((tree.nodes.len(), tree.tops.len(), usage.requests), (99, 1, 1));
     assert_eq!(drawn(&tree).matches('(').count(), 98);
-    let way = read(&fixture, async |r| r.ancestors(&node("n98"), &want()).await.unwrap());
+    let way = read(&fixture, async |r| r.ancestors(&node("n98"), &options()).await.unwrap());
     assert_eq!(way.items.len(), 98);
     let path: Vec<String> = (1..=98).map(|n| format!("n{n}")).collect();
     let within = sapwood_engine::query::Within::new(path, None, None, None).unwrap();
-    let at = read(&fixture, async |r| r.paths(&node("n0"), &within, &want()).await.unwrap());
+    let at = read(&fixture, async |r| r.paths(&node("n0"), &within, &options()).await.unwrap());
     assert_eq!(at.items[0].id.as_str(), "n98");
     assert!(read(&fixture, async |r| r.status(&node("n98")).await.unwrap()).is_up_to_date());
 }
@@ -78,19 +78,19 @@ fn a_tree_that_is_cut_goes_on_with_the_children_of_what_came_before() {
     let fixture = small();
     let first = read(&fixture, async |r| r.tree(&node("D"), None, &bounded(3)).await.unwrap());
     assert_eq!(drawn(&first), "D(V W)");
-    let rest = Want { after: first.next, ..bounded(3) };
+    let rest = ListOptions { after: first.next, ..bounded(3) };
     let second = read(&fixture, async |r| r.tree(&node("D"), None, &rest).await.unwrap());
     assert_eq!((drawn(&second).as_str(), &second.next), ("X(Y) Z", &None));
     let parents: Vec<_> = second.tops.iter().map(|top| second.nodes[*top].parent.as_ref().unwrap().as_str()).collect();
     assert_eq!(parents, ["V", "W"]);
     for items_max in 1..=7 {
-        let (mut all, mut want) = (Vec::new(), bounded(items_max));
+        let (mut all, mut options) = (Vec::new(), bounded(items_max));
         loop {
-            let tree = read(&fixture, async |r| r.tree(&node("D"), None, &want).await.unwrap());
+            let tree = read(&fixture, async |r| r.tree(&node("D"), None, &options).await.unwrap());
             assert!(!tree.nodes.is_empty());
             all.extend(tree.nodes.into_iter().map(|below| below.id.to_string()));
-            want.after = tree.next;
-            if want.after.is_none() {
+            options.after = tree.next;
+            if options.after.is_none() {
                 break;
             }
         }
@@ -109,7 +109,7 @@ fn a_wide_tree_is_cut_at_its_bounds_whatever_dynamodbs_pages_are() {
     let (tree, usage) = counted(&fixture, async |r| r.tree(&node("D"), None, &bounded(5_000)).await.unwrap());
     assert!((160..=166).contains(&tree.nodes.len()), "5 MB of 30 KB: {}", tree.nodes.len());
     assert_eq!(usage.requests, 5, "one Query for each megabyte");
-    let rest = Want { after: tree.next, ..bounded(5_000) };
+    let rest = ListOptions { after: tree.next, ..bounded(5_000) };
     let rest = read(&fixture, async |r| r.tree(&node("D"), None, &rest).await.unwrap());
     let all: BTreeSet<_> = tree.nodes.iter().chain(&rest.nodes).map(|below| &below.id).collect();
     assert_eq!((all.len(), tree.nodes.len() + rest.nodes.len(), rest.next.is_none()), (201, 201, true));

@@ -2,7 +2,7 @@
 
 use axum::response::Response;
 use sapwood_core::keys::{ID_BYTES_MAX, NodeRef, Tenant};
-use sapwood_engine::query::{Below, Window};
+use sapwood_engine::query::{Descendant, Window};
 use sapwood_http::call::{Call, json_response};
 use sapwood_http::contract::{CountBody, DescendantBody, RootBody};
 use sapwood_http::cursor::Scope;
@@ -28,7 +28,7 @@ impl Call<Shared> for Roots {
     }
 
     async fn answer<T: Table>(self, at: &At<'_, T>) -> Result<Response, Problem> {
-        let page = reader(at).roots(self.tenant.as_ref(), &self.list.want).await.map_err(refused)?;
+        let page = reader(at).roots(self.tenant.as_ref(), &self.list.options).await.map_err(refused)?;
         self.list.answer(at.shared, page, |root| RootBody {
             id: root.id.to_string(),
             attributes: Attributes(root.attributes),
@@ -77,18 +77,18 @@ impl Call<Shared> for Descendants {
     }
 
     async fn answer<T: Table>(self, at: &At<'_, T>) -> Result<Response, Problem> {
-        let page = reader(at).descendants(&self.node, &self.window, &self.list.want).await.map_err(refused)?;
+        let page = reader(at).descendants(&self.node, &self.window, &self.list.options).await.map_err(refused)?;
         self.list.answer(at.shared, page, descendant)
     }
 }
 
-fn descendant(below: Below) -> DescendantBody {
+fn descendant(found: Descendant) -> DescendantBody {
     DescendantBody {
-        id: below.id.to_string(),
-        parent: below.parent.map(|parent| parent.to_string()),
-        depth: below.depth,
-        attributes: Attributes(below.attributes),
-        truncated: below.truncated,
+        id: found.id.to_string(),
+        parent: found.parent.map(|parent| parent.to_string()),
+        depth: found.depth,
+        attributes: Attributes(found.attributes),
+        truncated: found.truncated,
     }
 }
 

@@ -4,7 +4,7 @@ use axum::response::Response;
 use sapwood_core::keys::{NodeRef, Version};
 use sapwood_core::model::{ETag, Latest};
 use sapwood_core::write::Preconditions;
-use sapwood_engine::query::{Fields, Order, Revision, Want};
+use sapwood_engine::query::{Fields, ListOptions, Order, Revision};
 use sapwood_http::call::{Call, json_response};
 use sapwood_http::contract::{LatestBody, RevisionBody, TOPIC_BYTES_MAX};
 use sapwood_http::cursor::Scope;
@@ -33,7 +33,8 @@ impl Call<Shared> for LatestOfAll {
     }
 
     async fn answer<T: Table>(self, at: &At<'_, T>) -> Result<Response, Problem> {
-        let page = reader(at).latest_of_all(&self.node, &self.topic_prefix, &self.list.want).await.map_err(refused)?;
+        let page =
+            reader(at).latest_of_all(&self.node, &self.topic_prefix, &self.list.options).await.map_err(refused)?;
         self.list.answer(at.shared, page, copy)
     }
 }
@@ -41,16 +42,16 @@ impl Call<Shared> for LatestOfAll {
 /// `GET /nodes/{id}/latest/{topic}`
 pub(crate) struct LatestOfOne {
     topic: Latest,
-    want: Want,
+    options: ListOptions,
 }
 
 impl Call<Shared> for LatestOfOne {
     fn read(asked: &mut Asked<'_>) -> Result<Self, Problem> {
-        Ok(Self { topic: asked.topic()?, want: want(asked)? })
+        Ok(Self { topic: asked.topic()?, options: options(asked)? })
     }
 
     async fn answer<T: Table>(self, at: &At<'_, T>) -> Result<Response, Problem> {
-        json_response(&copy(reader(at).latest(&self.topic, &self.want).await.map_err(refused)?))
+        json_response(&copy(reader(at).latest(&self.topic, &self.options).await.map_err(refused)?))
     }
 }
 
@@ -69,7 +70,7 @@ impl Call<Shared> for Revisions {
     }
 
     async fn answer<T: Table>(self, at: &At<'_, T>) -> Result<Response, Problem> {
-        let page = reader(at).revisions(&self.node, self.order, &self.list.want).await.map_err(refused)?;
+        let page = reader(at).revisions(&self.node, self.order, &self.list.options).await.map_err(refused)?;
         self.list.answer(at.shared, page, |found| revision(&self.node, found))
     }
 }
@@ -90,7 +91,7 @@ impl Call<Shared> for Topic {
     }
 
     async fn answer<T: Table>(self, at: &At<'_, T>) -> Result<Response, Problem> {
-        let page = reader(at).topic(&self.topic, self.order, &self.list.want).await.map_err(refused)?;
+        let page = reader(at).topic(&self.topic, self.order, &self.list.options).await.map_err(refused)?;
         self.list.answer(at.shared, page, |found| revision(&self.topic.node, found))
     }
 }
@@ -136,8 +137,8 @@ fn word(order: Order) -> &'static str {
 }
 
 /// Reads `consistent` and `fields`.
-fn want(asked: &mut Asked<'_>) -> Result<Want, Problem> {
-    Ok(Want { strong: asked.strong()?, fields: fields(asked)?, ..Want::default() })
+fn options(asked: &mut Asked<'_>) -> Result<ListOptions, Problem> {
+    Ok(ListOptions { strong: asked.strong()?, fields: fields(asked)?, ..ListOptions::default() })
 }
 
 fn copy(found: Revision) -> LatestBody {

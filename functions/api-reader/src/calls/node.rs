@@ -55,7 +55,7 @@ impl Call<Shared> for Ancestors {
     }
 
     async fn answer<T: Table>(self, at: &At<'_, T>) -> Result<Response, Problem> {
-        let page = reader(at).ancestors(&self.node, &self.list.want).await.map_err(refused)?;
+        let page = reader(at).ancestors(&self.node, &self.list.options).await.map_err(refused)?;
         self.list.answer(at.shared, page, |ancestor| AncestorBody {
             id: ancestor.id.to_string(),
             depth: ancestor.depth,

@@ -30,7 +30,7 @@ impl Call<Shared> for Paths {
     }
 
     async fn answer<T: Table>(self, at: &At<'_, T>) -> Result<Response, Problem> {
-        let page = reader(at).paths(&self.root, &self.within, &self.list.want).await.map_err(refused)?;
+        let page = reader(at).paths(&self.root, &self.within, &self.list.options).await.map_err(refused)?;
         self.list.answer(at.shared, page, |at| PathBody {
             id: at.id.to_string(),
             parent: at.parent.map(|parent| parent.to_string()),

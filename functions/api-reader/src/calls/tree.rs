@@ -2,7 +2,7 @@
 
 use axum::response::Response;
 use sapwood_core::keys::NodeRef;
-use sapwood_engine::query::{self, Below};
+use sapwood_engine::query::{self, Descendant};
 use sapwood_http::call::{Call, json_response};
 use sapwood_http::contract::{TreeBody, TreeNode};
 use sapwood_http::cursor::Scope;
@@ -35,7 +35,7 @@ impl Call<Shared> for Tree {
     /// that came before stand right below it, each with its `parent` and `depth`; so do, on any page, nodes whose parent is just
     /// being moved.
     async fn answer<T: Table>(self, at: &At<'_, T>) -> Result<Response, Problem> {
-        let mut tree = reader(at).tree(&self.node, self.max_depth, &self.list.want).await.map_err(refused)?;
+        let mut tree = reader(at).tree(&self.node, self.max_depth, &self.list.options).await.map_err(refused)?;
         let cursor = self.list.cursor(at.shared, tree.next.as_deref());
         // Rows are ordered by depth: the node itself is the first, or on an earlier page.
         let own = tree.nodes.first_mut().filter(|first| first.depth == 0);
@@ -59,22 +59,22 @@ fn nested(tree: query::Tree) -> Vec<TreeNode> {
     let query::Tree { nodes, children, tops, .. } = tree;
     let mut made: Vec<Option<TreeNode>> = Vec::new();
     made.resize_with(nodes.len(), || None);
-    for (index, (below, children)) in nodes.into_iter().zip(children).enumerate().rev() {
+    for (index, (found, children)) in nodes.into_iter().zip(children).enumerate().rev() {
         let children = children.into_iter().filter_map(|child| made[child].take()).collect();
-        made[index] = Some(tree_node(below, children));
+        made[index] = Some(tree_node(found, children));
     }
     let tops: Vec<TreeNode> = tops.into_iter().filter_map(|top| made[top].take()).collect();
     let right_below = |top: TreeNode| if top.depth == 0 { top.children } else { vec![top] };
     tops.into_iter().flat_map(right_below).collect()
 }
 
-fn tree_node(below: Below, children: Vec<TreeNode>) -> TreeNode {
+fn tree_node(found: Descendant, children: Vec<TreeNode>) -> TreeNode {
     TreeNode {
-        id: below.id.to_string(),
-        parent: below.parent.map(|parent| parent.to_string()),
-        depth: below.depth,
-        attributes: Attributes(below.attributes),
-        truncated: below.truncated,
+        id: found.id.to_string(),
+        parent: found.parent.map(|parent| parent.to_string()),
+        depth: found.depth,
+        attributes: Attributes(found.attributes),
+        truncated: found.truncated,
         children,
     }
 }

@@ -4,8 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::TcpListener;
 use std::time::Duration;
 
-use aws_config::{BehaviorVersion, Region, SdkConfig};
-use aws_sdk_dynamodb::config::{Credentials, SharedCredentialsProvider};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
@@ -236,13 +234,7 @@ fn decoded(record: &Value) -> Option<StreamRecord> {
 /// Returns a handler whose table nobody serves, so that every record that asks for work fails.
 fn handler() -> Handler {
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let config = SdkConfig::builder()
-        .behavior_version(BehaviorVersion::latest())
-        .region(Region::new("local"))
-        .endpoint_url(format!("http://{closed}"))
-        .credentials_provider(SharedCredentialsProvider::new(Credentials::new("local", "local", None, None, "test")))
-        .build();
-    Handler::new(Fanout::default(), DynamoTable::new(&config, "table", Schema::default()))
+    Handler::new(Fanout::default(), DynamoTable::local(&format!("http://{closed}"), "table", Schema::default()))
 }
 
 /// Has the handler handle these records, without time to wait for anything.

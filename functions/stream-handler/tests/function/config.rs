@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use sapwood_core::model::{Copied, Settings};
-use stream_handler::Config;
+use sapwood_table::Connection;
+use stream_handler::{Config, ConfigError};
 
 fn read(variables: &[(&str, &str)]) -> Result<Config, String> {
     let lookup = |name: &str| variables.iter().find(|(n, _)| *n == name).map(|(_, value)| (*value).to_owned());
@@ -68,4 +69,44 @@ fn a_missing_or_wrong_variable_is_named_with_what_it_should_be() {
     ] {
         assert_eq!(read(&variables).unwrap_err(), said);
     }
+}
+
+const CREDENTIALS: [(&str, &str); 3] =
+    [("AWS_REGION", "eu-central-1"), ("AWS_ACCESS_KEY_ID", "AKIA"), ("AWS_SECRET_ACCESS_KEY", "hunter2")];
+
+fn connection(variables: &[(&str, &str)]) -> Result<Connection, ConfigError> {
+    Connection::read(|name| variables.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned()))
+}
+
+#[test]
+fn lambdas_variables_are_enough() {
+    let token = ("AWS_SESSION_TOKEN", "token");
+    let read = connection(&[&CREDENTIALS[..], &[token]].concat()).unwrap();
+    assert_eq!((read.region.as_str(), read.endpoint_url), ("eu-central-1", None));
+    assert_eq!((read.access_key_id.as_str(), read.secret_access_key.as_str()), ("AKIA", "hunter2"));
+    assert_eq!(read.session_token.as_deref(), Some("token"));
+    assert_eq!(connection(&CREDENTIALS).unwrap().session_token, None);
+}
+
+#[test]
+fn a_missing_variable_is_named_and_no_credentials_are_shown() {
+    for missing in CREDENTIALS {
+        let others: Vec<_> = CREDENTIALS.into_iter().filter(|variable| *variable != missing).collect();
+        let error = connection(&others).unwrap_err().to_string();
+        assert!(error.contains(missing.0) && !error.contains("hunter2"), "{error}");
+    }
+    assert!(connection(&[("AWS_REGION", " "), CREDENTIALS[1], CREDENTIALS[2]]).is_err());
+    assert_eq!(
+        connection(&[("AWS_DEFAULT_REGION", "us-east-1"), CREDENTIALS[1], CREDENTIALS[2]]).unwrap().region,
+        "us-east-1"
+    );
+    assert!(!format!("{:?}", connection(&CREDENTIALS).unwrap()).contains("hunter2"));
+}
+
+#[test]
+fn the_endpoint_of_dynamodb_comes_before_that_of_all_services() {
+    let (all, own) = (("AWS_ENDPOINT_URL", "http://all"), ("AWS_ENDPOINT_URL_DYNAMODB", "http://own"));
+    let url = |more: &[(&str, &str)]| connection(&[&CREDENTIALS[..], more].concat()).unwrap().endpoint_url.unwrap();
+    assert_eq!((url(&[all]), url(&[all, own])), ("http://all".to_owned(), "http://own".to_owned()));
+    assert_eq!(Connection::local("http://here").endpoint_url.unwrap(), "http://here");
 }

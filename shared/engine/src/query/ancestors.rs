@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::page::{Filling, entry_weight};
-use super::{Page, ReadError, Reader, Want};
+use super::page::{PageBuilder, entry_size};
+use super::{ListOptions, Page, ReadError, Reader};
 use sapwood_core::keys::{Id, ItemKey, NodeRef};
 use sapwood_core::model::{BaseNode, Item, Stored};
 use sapwood_table::{ReadOptions, RetryPolicy, Table};
@@ -25,31 +25,31 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
     ///
     /// # Errors
     /// [`ReadError::Absent`], [`ReadError::Unreadable`], [`ReadError::Position`].
-    pub async fn ancestors(&self, node: &NodeRef, want: &Want) -> Result<Page<Ancestor>, ReadError> {
+    pub async fn ancestors(&self, node: &NodeRef, options: &ListOptions) -> Result<Page<Ancestor>, ReadError> {
         let schema = self.client.schema();
         let [base, lineage] = [schema.node_key(node), schema.lineage_key(node)];
-        let reading = ReadOptions { strong: want.strong, attributes: None };
+        let reading = ReadOptions { strong: options.strong, attributes: None };
         let mut read = self.client.get_all(&[base.clone(), lineage.clone()], &reading).await?;
         self.base(node, read.remove(&base))?;
         let stored = Stored::read(read.get(&lineage), schema);
         let ancestors = stored.lineage().map(|lineage| lineage.placement.ancestors.clone()).unwrap_or_default();
-        let passed: usize = match &want.after {
+        let passed: usize = match &options.after {
             None => 0,
             Some(depth) => depth.parse().map_err(|_| ReadError::Position)?,
         };
         let depths = (passed + 1..).zip(ancestors.into_iter().skip(passed));
-        let shown: Vec<(usize, Id)> = depths.take(want.bounds.items_max + 1).collect();
+        let shown: Vec<(usize, Id)> = depths.take(options.bounds.items_max + 1).collect();
 
-        let attributes = self.attributes_of(node, &shown, want).await?;
-        let mut filling = Filling::new(want.bounds);
+        let attributes = self.attributes_of(node, &shown, options).await?;
+        let mut builder = PageBuilder::new(options.bounds);
         for ((depth, id), (key, item)) in shown.into_iter().zip(attributes) {
-            let bytes = entry_weight(&key, item.as_ref().unwrap_or(&Item::new()));
-            let attributes = item.map(|item| want.fields.of_node(&item, schema));
-            if !filling.add(Ancestor { id, depth, attributes }, depth.to_string(), bytes) {
-                return Ok(filling.followed());
+            let bytes = entry_size(&key, item.as_ref().unwrap_or(&Item::new()));
+            let attributes = item.map(|item| options.fields.of_node(&item, schema));
+            if !builder.add(Ancestor { id, depth, attributes }, depth.to_string(), bytes) {
+                return Ok(builder.followed());
             }
         }
-        Ok(filling.last())
+        Ok(builder.last())
     }
 
     /// The base records of ancestors, in their order.
@@ -57,16 +57,16 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         &self,
         node: &NodeRef,
         ancestors: &[(usize, Id)],
-        want: &Want,
+        options: &ListOptions,
     ) -> Result<Vec<(ItemKey, Option<Item>)>, ReadError> {
         let schema = self.client.schema();
         let of = |id: &Id| node.sibling(id.clone());
         let keys: Vec<ItemKey> = ancestors.iter().map(|(_, id)| schema.node_key(&of(id))).collect();
-        if want.fields.names().is_none() {
+        if options.fields.names().is_none() {
             return Ok(keys.into_iter().map(|key| (key, None)).collect());
         }
         let placing = self.placing_attributes();
-        let reading = want.fields.reading(want.strong, placing.iter().map(String::as_str), schema);
+        let reading = options.fields.reading(options.strong, placing.iter().map(String::as_str), schema);
         // BatchGetItem takes distinct keys, whatever a lineage names.
         let distinct: Vec<ItemKey> = keys.iter().collect::<BTreeSet<_>>().into_iter().cloned().collect();
         let read = self.client.get_all(&distinct, &reading).await?;

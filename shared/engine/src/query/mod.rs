@@ -7,7 +7,7 @@
 //! Lists are what the derived rows say. Rows that can't be read (somebody else's, whatever they are) are passed over.
 
 mod ancestors;
-mod below;
+mod descendants;
 mod error;
 mod fields;
 mod node;
@@ -15,23 +15,23 @@ mod page;
 mod path;
 mod revisions;
 mod roots;
+mod size_estimate;
 mod status;
 mod topic;
 mod tree;
-mod weight;
 
 pub use ancestors::Ancestor;
-pub use below::{Below, Window};
+pub use descendants::{Descendant, Window};
 pub use error::ReadError;
 pub use fields::Fields;
 pub use node::Stamps;
-pub use page::{Bounds, Page, Want};
+pub use page::{Bounds, ListOptions, Page};
 pub use path::{AtPath, Within};
 pub use revisions::{Order, Revision};
 pub use roots::Root;
+pub use size_estimate::size_estimate;
 pub use status::Status;
 pub use tree::Tree;
-pub use weight::weight;
 
 use sapwood_core::model::Settings;
 use sapwood_table::{Client, RetryPolicy, Table};

@@ -1,6 +1,6 @@
 //! Pages of lists.
 
-use super::weight::{text_weight, weight};
+use super::size_estimate::{size_estimate, text_size};
 use super::{Fields, ReadError, Reader};
 use sapwood_core::keys::{ItemKey, Schema, SortKey, SortRange};
 use sapwood_core::model::{Item, key_of};
@@ -11,7 +11,7 @@ use sapwood_table::{Query, RetryPolicy, Table};
 pub struct Bounds {
     /// Most items; at least 1.
     pub items_max: usize,
-    /// Most bytes as JSON, by [`weight`](super::weight). A single item is never over it.
+    /// Most bytes as JSON, by [`size_estimate`](super::size_estimate). A single item is never over it.
     pub bytes_max: usize,
 }
 
@@ -38,7 +38,7 @@ impl Default for Bounds {
 
 /// How a list is wanted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Want {
+pub struct ListOptions {
     /// Strongly consistent, at twice the read units.
     pub strong: bool,
     /// Which attributes are shown.
@@ -59,13 +59,13 @@ pub struct Page<R> {
 }
 
 /// What has been found for a page so far: until something comes that there is no room for.
-pub(super) struct Filling<R> {
+pub(super) struct PageBuilder<R> {
     kept: Vec<(R, String)>,
     bytes: usize,
     bounds: Bounds,
 }
 
-impl<R> Filling<R> {
+impl<R> PageBuilder<R> {
     pub(super) fn new(bounds: Bounds) -> Self {
         Self { kept: Vec::new(), bytes: 0, bounds }
     }
@@ -168,23 +168,23 @@ impl Listing<'_> {
         (self.range.from.as_str()..=self.range.to.as_str()).contains(&position)
     }
 
-    pub(super) fn query(&self, after: Option<String>, limit: usize, want: &Want, schema: &Schema) -> Query {
+    pub(super) fn query(&self, after: Option<String>, limit: usize, options: &ListOptions, schema: &Schema) -> Query {
         Query {
             pk: self.pk.clone(),
             range: self.range.clone(),
             after,
             limit,
             descending: self.descending,
-            reading: want.fields.reading(want.strong, self.own.iter().copied(), schema),
+            reading: options.fields.reading(options.strong, self.own.iter().copied(), schema),
         }
     }
 }
 
 /// The most that an entry takes as JSON: its attributes, its key once more for the path that is made of it (an escaped byte
 /// is three there), and names and punctuation.
-pub(super) fn entry_weight(key: &ItemKey, item: &Item) -> usize {
+pub(super) fn entry_size(key: &ItemKey, item: &Item) -> usize {
     const NAMES: usize = 256;
-    weight(item) + 2 * text_weight(&key.sk) + NAMES
+    size_estimate(item) + 2 * text_size(&key.sk) + NAMES
 }
 
 impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
@@ -192,30 +192,30 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
     pub(super) async fn list<R>(
         &self,
         listing: &Listing<'_>,
-        want: &Want,
+        options: &ListOptions,
         read: impl Fn(&ItemKey, &Item) -> Option<R>,
     ) -> Result<Page<R>, ReadError> {
         let schema = self.client.schema();
-        let mut after = want.after.clone();
+        let mut after = options.after.clone();
         if after.as_ref().is_some_and(|after| !listing.holds(after)) {
             return Err(ReadError::Position);
         }
-        let mut filling = Filling::new(want.bounds);
+        let mut builder = PageBuilder::new(options.bounds);
         loop {
-            let limit = listing.limit(filling.missing());
-            let page = self.client.query(&listing.query(after, limit, want, schema)).await?;
+            let limit = listing.limit(builder.missing());
+            let page = self.client.query(&listing.query(after, limit, options, schema)).await?;
             let found = page.items.len();
             for item in &page.items {
                 let Some(key) = key_of(item, schema) else { continue };
                 let Some(entry) = read(&key, item) else { continue };
-                if !filling.add(entry, key.sk.clone(), entry_weight(&key, item)) {
-                    return Ok(filling.followed());
+                if !builder.add(entry, key.sk.clone(), entry_size(&key, item)) {
+                    return Ok(builder.followed());
                 }
             }
-            let Some(next) = page.next else { return Ok(filling.last()) };
+            let Some(next) = page.next else { return Ok(builder.last()) };
             // Short of what was asked for: the page of DynamoDB's is full.
-            if found < limit && filling.len() > 1 && !listing.across_pages {
-                return Ok(filling.perhaps_followed());
+            if found < limit && builder.len() > 1 && !listing.across_pages {
+                return Ok(builder.perhaps_followed());
             }
             after = Some(listing.past(next, schema));
         }

@@ -1,7 +1,7 @@
 //! What is at a path below a root, and below that.
 
 use super::page::{Listing, PassedOver};
-use super::{Page, ReadError, Reader, Want};
+use super::{ListOptions, Page, ReadError, Reader};
 use sapwood_core::keys::{Id, KeyError, NodeRef, SortKey, SortRange};
 use sapwood_core::model::{Item, ROW_ATTRIBUTES, is_truncated, row_parent};
 use sapwood_table::{RetryPolicy, Table};
@@ -82,7 +82,12 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
     /// # Errors
     /// [`ReadError::Absent`] where nothing is found, nor a node of the root's id; [`ReadError::Key`] for a path that no node
     /// can have; [`ReadError::SwitchedOff`], [`ReadError::Position`].
-    pub async fn paths(&self, root: &NodeRef, within: &Within, want: &Want) -> Result<Page<AtPath>, ReadError> {
+    pub async fn paths(
+        &self,
+        root: &NodeRef,
+        within: &Within,
+        options: &ListOptions,
+    ) -> Result<Page<AtPath>, ReadError> {
         if !self.settings.path_rows {
             return Err(ReadError::SwitchedOff { what: "path", variable: "PATH_ROWS" });
         }
@@ -97,19 +102,19 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
             own: ROW_ATTRIBUTES.into(),
         };
         let page = self
-            .list(&listing, want, |key, item| {
+            .list(&listing, options, |key, item| {
                 let SortKey::Path { segments, id } = schema.parse_sort_key(&key.sk)? else { return None };
                 if segments_max.is_some_and(|max| segments.len() > max) {
                     return None;
                 }
                 let id = id.or_else(|| Id::new(segments.last()?).ok())?;
-                let attributes = want.fields.of_node(item, schema);
+                let attributes = options.fields.of_node(item, schema);
                 let parent = row_parent(item);
                 Some(AtPath { id, parent, path: segments, attributes, truncated: is_truncated(item) })
             })
             .await?;
-        if page.items.is_empty() && want.after.is_none() {
-            self.check_node(root, want.strong).await?;
+        if page.items.is_empty() && options.after.is_none() {
+            self.check_node(root, options.strong).await?;
         }
         Ok(page)
     }

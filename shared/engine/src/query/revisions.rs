@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::node::STAMPS;
 use super::page::{Listing, PassedOver};
-use super::{Page, ReadError, Reader, Stamps, Want};
+use super::{ListOptions, Page, ReadError, Reader, Stamps};
 use sapwood_core::keys::{ItemKey, KeyError, NodeRef, SortKey, Version};
 use sapwood_core::model::{AttributeValue, Item, Latest, VERSION, is_truncated};
 use sapwood_table::{Query, ReadOptions, RetryPolicy, Table};
@@ -44,14 +44,14 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         &self,
         node: &NodeRef,
         topic_prefix: &str,
-        want: &Want,
+        options: &ListOptions,
     ) -> Result<Page<Revision>, ReadError> {
         let schema = self.client.schema();
         let range =
             schema.latest_range(topic_prefix).map_err(|source| ReadError::Key { parameter: "topic_prefix", source })?;
         let listing = self.revision_listing(node, range, PassedOver::Nothing, Order::Ascending);
-        let page = self.list(&listing, want, |key, item| self.copy(want, key, item)).await?;
-        self.check_versions(node, &page, want).await?;
+        let page = self.list(&listing, options, |key, item| self.copy(options, key, item)).await?;
+        self.check_versions(node, &page, options).await?;
         Ok(page)
     }
 
@@ -59,20 +59,25 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
     ///
     /// # Errors
     /// [`ReadError::Absent`]; [`ReadError::Key`] for an impossible topic.
-    pub async fn latest(&self, latest: &Latest, want: &Want) -> Result<Revision, ReadError> {
+    pub async fn latest(&self, latest: &Latest, options: &ListOptions) -> Result<Revision, ReadError> {
         let key = latest.key(self.settings).map_err(topic_at_fault)?;
-        let item = self.client.get(&key, &self.revision_reading(want)).await?;
-        item.and_then(|item| self.copy(want, &key, &item)).ok_or(ReadError::Absent { what: "topic" })
+        let item = self.client.get(&key, &self.revision_reading(options)).await?;
+        item.and_then(|item| self.copy(options, &key, &item)).ok_or(ReadError::Absent { what: "topic" })
     }
 
     /// The revisions of all topics: by version, and those of one version by topic.
     ///
     /// # Errors
     /// [`ReadError::Absent`] where there is neither the node nor any revision of it; [`ReadError::Position`].
-    pub async fn revisions(&self, node: &NodeRef, order: Order, want: &Want) -> Result<Page<Revision>, ReadError> {
+    pub async fn revisions(
+        &self,
+        node: &NodeRef,
+        order: Order,
+        options: &ListOptions,
+    ) -> Result<Page<Revision>, ReadError> {
         let listing = self.history(node, order)?;
-        let page = self.list(&listing, want, |key, item| self.own_revision(want, key, item)).await?;
-        self.check_versions(node, &page, want).await?;
+        let page = self.list(&listing, options, |key, item| self.own_revision(options, key, item)).await?;
+        self.check_versions(node, &page, options).await?;
         Ok(page)
     }
 
@@ -111,31 +116,36 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         }
     }
 
-    pub(super) fn revision_reading(&self, want: &Want) -> ReadOptions {
-        want.fields.reading(want.strong, revision_own(), self.client.schema())
+    pub(super) fn revision_reading(&self, options: &ListOptions) -> ReadOptions {
+        options.fields.reading(options.strong, revision_own(), self.client.schema())
     }
 
-    fn copy(&self, want: &Want, key: &ItemKey, item: &Item) -> Option<Revision> {
+    fn copy(&self, options: &ListOptions, key: &ItemKey, item: &Item) -> Option<Revision> {
         let SortKey::Latest { topic } = self.client.schema().parse_sort_key(&key.sk)? else { return None };
-        Some(self.shown(want, topic, copied_version(item)?, item))
+        Some(self.shown(options, topic, copied_version(item)?, item))
     }
 
-    pub(super) fn own_revision(&self, want: &Want, key: &ItemKey, item: &Item) -> Option<Revision> {
+    pub(super) fn own_revision(&self, options: &ListOptions, key: &ItemKey, item: &Item) -> Option<Revision> {
         let SortKey::Revision { version, topic } = self.client.schema().parse_sort_key(&key.sk)? else { return None };
-        Some(self.shown(want, topic, version, item))
+        Some(self.shown(options, topic, version, item))
     }
 
-    fn shown(&self, want: &Want, topic: String, version: Version, item: &Item) -> Revision {
-        let attributes = want.fields.of_revision(item, self.client.schema());
+    fn shown(&self, options: &ListOptions, topic: String, version: Version, item: &Item) -> Revision {
+        let attributes = options.fields.of_revision(item, self.client.schema());
         Revision { topic, version, attributes, stamps: Stamps::read(item), truncated: is_truncated(item) }
     }
 
     /// Nothing, where a list is not empty, or there is such a node, or any revision of it: revisions need no node.
-    pub(super) async fn check_versions<R>(&self, node: &NodeRef, page: &Page<R>, want: &Want) -> Result<(), ReadError> {
-        if !page.items.is_empty() || want.after.is_some() {
+    pub(super) async fn check_versions<R>(
+        &self,
+        node: &NodeRef,
+        page: &Page<R>,
+        options: &ListOptions,
+    ) -> Result<(), ReadError> {
+        if !page.items.is_empty() || options.after.is_some() {
             return Ok(());
         }
-        match self.check_node(node, want.strong).await {
+        match self.check_node(node, options.strong).await {
             Err(ReadError::Absent { .. }) => {}
             found => return found,
         }
@@ -146,7 +156,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
             after: None,
             limit: 1,
             descending: false,
-            reading: ReadOptions { strong: want.strong, attributes: Some(BTreeSet::new()) },
+            reading: ReadOptions { strong: options.strong, attributes: Some(BTreeSet::new()) },
         };
         match self.client.query(&query).await?.items.is_empty() {
             true => Err(ReadError::Absent { what: "node, nor any revision of it" }),

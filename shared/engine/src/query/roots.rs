@@ -1,7 +1,7 @@
 //! All trees.
 
 use super::page::{Listing, PassedOver};
-use super::{Page, ReadError, Reader, Want};
+use super::{ListOptions, Page, ReadError, Reader};
 use sapwood_core::keys::{Id, SortKey, Tenant};
 use sapwood_core::model::{Item, ROW_ATTRIBUTES, is_truncated};
 use sapwood_table::{RetryPolicy, Table};
@@ -22,7 +22,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
     ///
     /// # Errors
     /// [`ReadError::SwitchedOff`], [`ReadError::Position`].
-    pub async fn roots(&self, tenant: Option<&Tenant>, want: &Want) -> Result<Page<Root>, ReadError> {
+    pub async fn roots(&self, tenant: Option<&Tenant>, options: &ListOptions) -> Result<Page<Root>, ReadError> {
         if !self.settings.root_rows {
             return Err(ReadError::SwitchedOff { what: "root", variable: "ROOT_ROWS" });
         }
@@ -35,9 +35,9 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
             across_pages: false,
             own: ROW_ATTRIBUTES.into(),
         };
-        self.list(&listing, want, |key, item| match schema.parse_sort_key(&key.sk)? {
+        self.list(&listing, options, |key, item| match schema.parse_sort_key(&key.sk)? {
             SortKey::Root(id) => {
-                Some(Root { id, attributes: want.fields.of_node(item, schema), truncated: is_truncated(item) })
+                Some(Root { id, attributes: options.fields.of_node(item, schema), truncated: is_truncated(item) })
             }
             _ => None,
         })

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Order, ReadError, Reader, Want};
+use super::{ListOptions, Order, ReadError, Reader};
 use crate::run::run;
 use sapwood_core::keys::{ItemKey, NodeRef, Version};
 use sapwood_core::model::{BaseNode, Item, Latest, Lineage, Placement, Row, Stored, rows};
@@ -123,8 +123,8 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
             return Ok(status);
         }
         let bounds = super::Bounds::items(1);
-        let want = Want { strong: true, bounds, ..Want::default() };
-        let newest = match self.topic(latest, Order::Descending, &want).await {
+        let options = ListOptions { strong: true, bounds, ..ListOptions::default() };
+        let newest = match self.topic(latest, Order::Descending, &options).await {
             Ok(page) => page.items.into_iter().next().map(|revision| revision.version),
             Err(ReadError::Absent { .. }) => None,
             Err(error) => return Err(error),

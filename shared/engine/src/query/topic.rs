@@ -7,9 +7,9 @@
 
 use std::collections::BTreeMap;
 
-use super::page::{Filling, Listing, entry_weight};
+use super::page::{Listing, PageBuilder, entry_size};
 use super::revisions::{copied_version, topic_at_fault};
-use super::{Order, Page, ReadError, Reader, Revision, Want};
+use super::{ListOptions, Order, Page, ReadError, Reader, Revision};
 use sapwood_core::keys::{ItemKey, SortKey, Version};
 use sapwood_core::model::{Item, Latest, key_of};
 use sapwood_table::{BATCH_GET_KEYS_MAX, RetryPolicy, Table};
@@ -54,9 +54,9 @@ impl Standing {
 struct Reading<'q> {
     latest: &'q Latest,
     order: Order,
-    want: &'q Want,
+    options: &'q ListOptions,
     history: Listing<'static>,
-    filling: Filling<Revision>,
+    builder: PageBuilder<Revision>,
     is_full: bool,
 }
 
@@ -67,10 +67,15 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
     /// # Errors
     /// [`ReadError::Absent`] where there is neither the node nor any revision of it; [`ReadError::Key`] for an impossible
     /// topic; [`ReadError::Position`].
-    pub async fn topic(&self, latest: &Latest, order: Order, want: &Want) -> Result<Page<Revision>, ReadError> {
+    pub async fn topic(
+        &self,
+        latest: &Latest,
+        order: Order,
+        options: &ListOptions,
+    ) -> Result<Page<Revision>, ReadError> {
         latest.key(self.settings).map_err(topic_at_fault)?;
         let history = self.history(&latest.node, order)?;
-        let mut standing = match &want.after {
+        let mut standing = match &options.after {
             None => Some(Standing::Rows(None)),
             Some(position) => Some(Standing::read(position).ok_or(ReadError::Position)?),
         };
@@ -79,31 +84,31 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         {
             return Err(ReadError::Position);
         }
-        let filling = Filling::new(want.bounds);
-        let mut reading = Reading { latest, order, want, history, filling, is_full: false };
+        let builder = PageBuilder::new(options.bounds);
+        let mut reading = Reading { latest, order, options, history, builder, is_full: false };
         while let Some(at) = standing {
             standing = match at {
                 Standing::Rows(after) => self.read_rows(&mut reading, after).await?,
                 Standing::Number(number) => self.read_numbers(&mut reading, number).await?,
             };
             if reading.is_full {
-                return Ok(reading.filling.followed());
+                return Ok(reading.builder.followed());
             }
         }
-        let page = reading.filling.last();
-        self.check_versions(&latest.node, &page, want).await?;
+        let page = reading.builder.last();
+        self.check_versions(&latest.node, &page, options).await?;
         Ok(page)
     }
 
     /// Reads a page of the node's history. Returns how to go on.
     async fn read_rows(&self, reading: &mut Reading<'_>, after: Option<String>) -> Result<Option<Standing>, ReadError> {
         let schema = self.client.schema();
-        let limit = reading.filling.missing().max(ROWS_MIN);
-        let page = self.client.query(&reading.history.query(after, limit, reading.want, schema)).await?;
+        let limit = reading.builder.missing().max(ROWS_MIN);
+        let page = self.client.query(&reading.history.query(after, limit, reading.options, schema)).await?;
         let (mut revisions, mut ours) = (0, 0);
         for item in &page.items {
             let Some(key) = key_of(item, schema) else { continue };
-            let Some(revision) = self.own_revision(reading.want, &key, item) else { continue };
+            let Some(revision) = self.own_revision(reading.options, &key, item) else { continue };
             revisions += 1;
             if revision.topic == reading.latest.topic {
                 ours += 1;
@@ -141,13 +146,13 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
     /// The number that the topic's copy names; 0 where there is none.
     async fn copied_number(&self, reading: &Reading<'_>) -> Result<u32, ReadError> {
         let key = reading.latest.key(self.settings).map_err(topic_at_fault)?;
-        let copy = self.client.get(&key, &self.revision_reading(reading.want)).await?;
+        let copy = self.client.get(&key, &self.revision_reading(reading.options)).await?;
         Ok(copy.as_ref().and_then(copied_version).map_or(0, Version::number))
     }
 
     /// Reads the next numbers. Returns how to go on.
     async fn read_numbers(&self, reading: &mut Reading<'_>, number: u32) -> Result<Option<Standing>, ReadError> {
-        let count = reading.filling.missing().clamp(NUMBERS_MIN, NUMBERS_MAX) as u32;
+        let count = reading.builder.missing().clamp(NUMBERS_MIN, NUMBERS_MAX) as u32;
         let (low, high) = match reading.order {
             Order::Descending => (number.saturating_sub(count - 1).max(1), number),
             Order::Ascending => (number, number.saturating_add(count - 1).min(Version::MAX)),
@@ -162,7 +167,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
             found.reverse();
         }
         for (version, (key, item)) in found {
-            let Some(revision) = self.own_revision(reading.want, &key, &item) else { continue };
+            let Some(revision) = self.own_revision(reading.options, &key, &item) else { continue };
             reading.add(revision, &Standing::Number(reading.following(version.number())), &key, &item);
         }
         let last = if reading.order == Order::Descending { low } else { high };
@@ -189,14 +194,14 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         // A topic of the longest name has no number of more digits.
         let keys: BTreeMap<ItemKey, Version> = keys.filter_map(Result::<_, sapwood_core::keys::KeyError>::ok).collect();
         let wanted: Vec<ItemKey> = keys.keys().cloned().collect();
-        let found = self.client.get_all(&wanted, &self.revision_reading(reading.want)).await?;
+        let found = self.client.get_all(&wanted, &self.revision_reading(reading.options)).await?;
         Ok(found.into_iter().filter_map(|(key, item)| Some((*keys.get(&key)?, (key, item)))).collect())
     }
 }
 
 impl Reading<'_> {
     fn add(&mut self, revision: Revision, after: &Standing, key: &ItemKey, item: &Item) {
-        self.is_full = self.is_full || !self.filling.add(revision, after.text(), entry_weight(key, item));
+        self.is_full = self.is_full || !self.builder.add(revision, after.text(), entry_size(key, item));
     }
 
     fn following(&self, number: u32) -> u32 {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Below, Bounds, Page, ReadError, Reader, Want, Window};
+use super::{Bounds, Descendant, ListOptions, Page, ReadError, Reader, Window};
 use sapwood_core::keys::{Id, NodeRef};
 use sapwood_table::{RetryPolicy, Table};
 
@@ -10,7 +10,7 @@ use sapwood_table::{RetryPolicy, Table};
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tree {
     /// All of them, by depth, then id.
-    pub nodes: Vec<Below>,
+    pub nodes: Vec<Descendant>,
     /// The children of each, in the order of their ids: indices into `nodes`.
     pub children: Vec<Vec<usize>>,
     /// Those whose parent isn't among them, in their order: the node itself first; where the tree goes on after a cut,
@@ -26,7 +26,7 @@ impl Tree {
 
     /// Nests rows that are ordered by depth: a row's parent is the one of that id, one level above.
     #[must_use]
-    pub fn nest(page: Page<Below>) -> Self {
+    pub fn nest(page: Page<Descendant>) -> Self {
         let Page { items: nodes, next } = page;
         let mut children = vec![Vec::new(); nodes.len()];
         let mut tops = Vec::new();
@@ -44,17 +44,22 @@ impl Tree {
 }
 
 impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
-    /// A node with all that is below it, to `max_depth`: as much as `want.bounds` allow.
+    /// A node with all that is below it, to `max_depth`: as much as `options.bounds` allow.
     ///
     /// # Errors
     /// [`ReadError::Absent`] and [`ReadError::Unreadable`] for the node itself; [`ReadError::Position`].
-    pub async fn tree(&self, node: &NodeRef, max_depth: Option<usize>, want: &Want) -> Result<Tree, ReadError> {
+    pub async fn tree(
+        &self,
+        node: &NodeRef,
+        max_depth: Option<usize>,
+        options: &ListOptions,
+    ) -> Result<Tree, ReadError> {
         let window = Window::new(0, max_depth, None)?;
         let mut listing = self.depth_listing(node, self.depth_range(&window)?);
         listing.across_pages = true;
-        let page = self.list(&listing, want, |key, item| self.below(node, want, key, item)).await?;
-        if want.after.is_none() && page.items.first().is_none_or(|first| first.depth > 0) {
-            self.check_node(node, want.strong).await?;
+        let page = self.list(&listing, options, |key, item| self.descendant(node, options, key, item)).await?;
+        if options.after.is_none() && page.items.first().is_none_or(|first| first.depth > 0) {
+            self.check_node(node, options.strong).await?;
         }
         Ok(Tree::nest(page))
     }

@@ -239,8 +239,6 @@ fn topic(raw: &RawValue, at: &Place<'_>) -> Result<String, JsonError> {
     }
 }
 
-json::through_raw_json!(Batch, BatchOperation);
-
 type Named = (String, RefOr<Schema>);
 
 /// A schema with an id among its properties.

@@ -184,5 +184,3 @@ fn segment(raw: &RawValue, at: &Place<'_>) -> Result<String, JsonError> {
         Err(source) => Err(JsonError::Key { path: at.to_string(), source }),
     }
 }
-
-json::through_raw_json!(CreateNode, ReplaceNode, PatchNode);

@@ -97,5 +97,3 @@ impl FromJson for CreateRevision {
 pub(super) fn attributes(fields: &mut Fields<'_>) -> Result<Attributes, JsonError> {
     fields.required("attributes", "say the attributes, or {} for none", json::value)
 }
-
-json::through_raw_json!(CreateRevision);

@@ -1,7 +1,5 @@
 //! `Idempotency-Key` ([IETF draft](https://datatracker.ietf.org/doc/draft-ietf-httpapi-idempotency-key-header/)).
 
-use axum::extract::FromRequestParts;
-use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName};
 
 use super::{bad_header, unquote};
@@ -42,13 +40,5 @@ impl IdempotencyKey {
             1..=KEY_CHARS_MAX => Err(bad("it takes visible ASCII characters, without spaces")),
             _ => Err(bad("it takes 1 to 255 characters")),
         }
-    }
-}
-
-impl<S: Send + Sync> FromRequestParts<S> for IdempotencyKey {
-    type Rejection = Problem;
-
-    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Problem> {
-        Self::read(&parts.headers)
     }
 }

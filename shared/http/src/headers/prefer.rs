@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use axum::extract::FromRequestParts;
-use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 
 use super::{bad_header, joined, split_quoted, unquote};
@@ -59,13 +57,5 @@ impl Wait {
     #[must_use]
     pub fn applied(self) -> Option<HeaderValue> {
         self.seconds.and_then(|seconds| HeaderValue::try_from(format!("wait={seconds}")).ok())
-    }
-}
-
-impl<S: Send + Sync> FromRequestParts<S> for Wait {
-    type Rejection = Problem;
-
-    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Problem> {
-        Self::read(&parts.headers)
     }
 }

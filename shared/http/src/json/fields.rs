@@ -85,21 +85,3 @@ pub(crate) fn text(raw: &RawValue, at: &Place<'_>) -> Result<String, JsonError> 
 pub(crate) fn id(raw: &RawValue, at: &Place<'_>) -> Result<Id, JsonError> {
     Id::new(string(raw, at)?).map_err(|source| JsonError::Key { path: at.to_string(), source })
 }
-
-/// `Deserialize` for a type that reads raw JSON, for whoever has it as a part of something else. Works with serde_json
-/// alone, and its errors are text: where the kind of mistake counts, use [`read`](super::read).
-macro_rules! through_raw_json {
-    ($($type:ty),+ $(,)?) => {$(
-        impl<'de> serde::Deserialize<'de> for $type {
-            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                let raw = <Box<serde_json::value::RawValue> as serde::Deserialize>::deserialize(deserializer)?;
-                <$type as $crate::json::FromJson>::from_json(&raw, &$crate::json::Place::Body).map_err(|error| {
-                    serde::de::Error::custom(format_args!("{}: {error}", error.path()))
-                })
-            }
-        }
-    )+};
-}
-pub(crate) use through_raw_json;
-
-through_raw_json!(super::Attributes, super::MergePatch);

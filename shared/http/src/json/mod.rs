@@ -24,7 +24,7 @@ mod write;
 
 pub use error::{Fault, JsonError};
 pub use fields::FromJson;
-pub(crate) use fields::{Fields, id, or_null, text, through_raw_json, value};
+pub(crate) use fields::{Fields, id, or_null, text, value};
 pub use merge::MergePatch;
 use names::Record;
 pub use place::Place;

@@ -6,7 +6,7 @@ use std::fmt;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use sapwood_core::model::{AttributeValue, Item};
-use serde::de::{MapAccess, Visitor};
+use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
@@ -38,6 +38,15 @@ impl FromJson for Attributes {
             item.insert(name, value);
         }
         Ok(Self(item))
+    }
+}
+
+/// Reads attributes as a part of something else, by serde_json alone. The errors are text; [`read`](super::read) has those that
+/// say which kind of mistake it is.
+impl<'de> Deserialize<'de> for Attributes {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let raw = Box::<RawValue>::deserialize(deserializer)?;
+        Self::from_json(&raw, &Place::Body).map_err(|error| D::Error::custom(format_args!("{}: {error}", error.path())))
     }
 }
 

@@ -9,7 +9,7 @@ mod segment;
 #[cfg(test)]
 mod tests;
 
-pub use params::{IdPath, PathParams};
+pub use params::PathParams;
 pub(crate) use segment::percent_decode;
 pub use segment::{SegmentError, decode_segment, encode_segment};
 

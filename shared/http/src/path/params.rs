@@ -9,18 +9,6 @@ use sapwood_core::keys::{Id, Version};
 use super::decode_segment;
 use crate::problem::{Kind, Problem};
 
-/// The `{id}` of a route.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct IdPath(pub Id);
-
-impl<S: Send + Sync> FromRequestParts<S> for IdPath {
-    type Rejection = Problem;
-
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
-        PathParams::from_request_parts(parts, state).await?.id("id").map(Self)
-    }
-}
-
 /// All that a route names: `{id}`, `{topic}`, `{version}`, `{*segments}`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PathParams(BTreeMap<String, String>);

@@ -20,7 +20,7 @@ use tower::ServiceExt;
 
 use super::Options;
 use super::cors::Cors;
-use super::figures;
+use super::metrics;
 use super::routes::{Route, Routes, routes};
 use super::target::target;
 use crate::body::read_whole;
@@ -96,7 +96,7 @@ impl Api {
         let took = began.elapsed();
         let usage = response.extensions().get().copied().unwrap_or_default();
         log(&method, &id, &route, response.status(), &usage, took);
-        self.options.metrics.write(|_| figures::of(response.status(), &usage, took));
+        self.options.metrics.write(|_| metrics::of(response.status(), &usage, took));
         response
     }
 

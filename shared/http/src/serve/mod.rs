@@ -1,7 +1,7 @@
 //! A router as it is served, under Lambda and on a local port alike.
 //!
 //! ```text
-//! event or connection -> target -> body -> routes -> finish -> line in the log, figures
+//! event or connection -> target -> body -> routes -> finish -> line in the log, metrics
 //! ```
 //!
 //! A function's router has its routes and handlers only: no fallback, no layer. What no route answers, what panics, what every
@@ -9,9 +9,9 @@
 
 mod answer;
 mod cors;
-mod figures;
 mod lambda;
 mod local;
+mod metrics;
 mod options;
 mod routes;
 mod target;

@@ -14,7 +14,7 @@ pub struct Options {
     pub authority: Authority,
     /// What a custom domain's mapping puts in front of every path, such as `/trees`; empty for none. A stage needs no saying.
     pub base_path: String,
-    /// Where the figures of each request go.
+    /// Where the metrics of each request go.
     pub metrics: Metrics,
 }
 

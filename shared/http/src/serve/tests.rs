@@ -2,14 +2,15 @@
 
 mod alike;
 mod client;
-mod figures;
 mod gateway;
 mod lines;
+mod metrics;
 
 use std::io::Write;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use axum::body::Bytes;
 use axum::extract::{RawQuery, Request};
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, LOCATION};
 use axum::http::{HeaderMap, StatusCode};
@@ -20,11 +21,11 @@ use sapwood_table::{Deadline, Usage};
 use serde_json::{Value, json};
 
 use super::Options;
-use crate::body::{JsonBody, MergePatch};
 use crate::caller::{Authority, Caller};
+use crate::headers::{demand_json, demand_merge_patch};
 use crate::parameters::{NoParameters, Parameters};
-use crate::path::{IdPath, PathParams};
-use crate::problem::Problem;
+use crate::path::PathParams;
+use crate::problem::{Kind, Problem};
 
 /// What is written.
 #[derive(Clone, Default)]
@@ -48,8 +49,8 @@ impl Write for Lines {
 }
 
 /// Says back what it understood.
-async fn node(IdPath(id): IdPath, RawQuery(query): RawQuery) -> Json<Value> {
-    Json(json!({"id": id.as_str(), "query": query}))
+async fn node(params: PathParams, RawQuery(query): RawQuery) -> Result<Json<Value>, Problem> {
+    Ok(Json(json!({"id": params.id("id")?.as_str(), "query": query})))
 }
 
 async fn latest(params: PathParams, mut parameters: Parameters) -> Result<Json<Value>, Problem> {
@@ -71,15 +72,26 @@ async fn cached() -> Response {
     ([(CACHE_CONTROL, "max-age=60"), (CONTENT_TYPE, "image/x-icon")], vec![0_u8, 255, 1]).into_response()
 }
 
-async fn made(Extension(Deadline(end)): Extension<Deadline>, JsonBody(body): JsonBody<Value>) -> Response {
+/// The JSON in a body.
+fn parsed(body: &Bytes, typed: Result<(), Problem>) -> Result<Json<Value>, Problem> {
+    typed?;
+    serde_json::from_slice(body).map(Json).map_err(|error| Problem::new(Kind::BadJson, error.to_string()))
+}
+
+async fn made(
+    Extension(Deadline(end)): Extension<Deadline>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Result<Response, Problem> {
+    let body = parsed(&body, demand_json(&headers))?;
     let left = end.duration_since(tokio::time::Instant::now());
     assert!(left > Duration::from_secs(20) && left <= super::REQUEST_TIME_MAX);
     let usage = Usage { requests: 2, retries: 1, conflicts: 1, read_units: 1.0, write_units: 1.5 };
-    (StatusCode::CREATED, [(LOCATION, "/nodes/ORDER~2398765")], Extension(usage), Json(body)).into_response()
+    Ok((StatusCode::CREATED, [(LOCATION, "/nodes/ORDER~2398765")], Extension(usage), body).into_response())
 }
 
-async fn patched(MergePatch(body): MergePatch<Value>) -> Json<Value> {
-    Json(body)
+async fn patched(headers: HeaderMap, body: Bytes) -> Result<Json<Value>, Problem> {
+    parsed(&body, demand_merge_patch(&headers))
 }
 
 async fn whoami(caller: Caller) -> Json<Value> {

@@ -5,35 +5,16 @@ use std::io;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::lines::Lines;
 
-#[derive(Clone, Default)]
-struct Lines(Arc<Mutex<Vec<u8>>>);
-
-impl Lines {
-    fn text(&self) -> String {
-        String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
-    }
-}
-
-impl Write for Lines {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-fn written(figures: Vec<Metric>) -> String {
+fn written(metrics: Vec<Metric>) -> String {
     let lines = Lines::default();
-    Metrics::new("Sapwood", "a-function", || 1_574_109_732_004, lines.clone()).write(|_| figures);
+    Metrics::new("Sapwood", "a-function", || 1_574_109_732_004, lines.clone()).write(|_| metrics);
     lines.text()
 }
 
-fn parsed(figures: Vec<Metric>) -> Value {
-    serde_json::from_str(&written(figures)).unwrap()
+fn parsed(metrics: Vec<Metric>) -> Value {
+    serde_json::from_str(&written(metrics)).unwrap()
 }
 
 /// What the specification and its schema ask of a document.
@@ -69,14 +50,14 @@ fn breaches(line: &Value) -> Vec<String> {
 
 #[test]
 fn a_line_is_this_json() {
-    let figures = vec![
+    let metrics = vec![
         Metric::count("Records", 3),
         Metric::amount("WriteUnits", 2.5),
         Metric::times("Lag", vec![1_004, 4]),
         Metric::time("Latency", 12.345),
     ];
     assert_eq!(
-        written(figures),
+        written(metrics),
         concat!(
             r#"{"_aws":{"Timestamp":1574109732004,"CloudWatchMetrics":[{"Namespace":"Sapwood","Dimensions":[["FunctionName"]],"#,
             r#""Metrics":[{"Name":"Records","Unit":"Count"},{"Name":"WriteUnits","Unit":"Count"},"#,
@@ -160,12 +141,12 @@ fn without_a_namespace_or_a_function_nothing_is_written() {
     {
         let metrics = read(missing);
         assert!(!metrics.is_on());
-        metrics.write(|_| panic!("figures are made for nobody"));
+        metrics.write(|_| panic!("metrics are made for nobody"));
     }
 }
 
 #[test]
-fn figures_are_of_the_time_that_the_line_has() {
+fn metrics_are_of_the_time_that_the_line_has() {
     let lines = Lines::default();
     Metrics::new("n", "f", || 1_000, lines.clone()).write(|now| vec![Metric::times("Lag", vec![now - 400])]);
     let line: Value = serde_json::from_str(&lines.text()).unwrap();

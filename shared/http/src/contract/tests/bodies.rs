@@ -139,11 +139,3 @@ fn a_topic_leaves_room_for_the_highest_version() {
     assert!(read::<Batch>(body(TOPIC_BYTES_MAX).as_bytes()).unwrap().operations[0].is_ok());
     assert!(read::<Batch>(body(TOPIC_BYTES_MAX + 1).as_bytes()).unwrap().operations[0].is_err());
 }
-
-#[test]
-fn bodies_within_others_are_read_by_serde_too() {
-    let (id, patch): (String, PatchNode) = serde_json::from_str(r#"["a", {"parent": null}]"#).unwrap();
-    assert_eq!((id.as_str(), patch.parent), ("a", Some(None)));
-    let error = serde_json::from_str::<ReplaceNode>("{}").unwrap_err().to_string();
-    assert!(error.contains("parent") && error.contains("missing"), "{error}");
-}

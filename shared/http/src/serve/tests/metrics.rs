@@ -6,7 +6,7 @@ use super::client::{Sent, Server, by_event, ending_soon};
 use super::*;
 use crate::caller::Claims;
 
-/// With figures that go there.
+/// With metrics that go there.
 fn measured(to: &Lines) -> Options {
     Options { metrics: Metrics::new("Sapwood", "an-api", || 1_700_000_000_000, to.clone()), ..options() }
 }
@@ -16,7 +16,7 @@ fn parsed(lines: &Lines) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn a_request_is_one_line_of_figures() {
+async fn a_request_is_one_line_of_metrics() {
     let lines = Lines::default();
     by_event(measured(&lines), &Sent::new("POST", "/nodes").body("application/json", "{}").event()).await;
     let [mut line] = parsed(&lines).try_into().unwrap();
@@ -44,7 +44,7 @@ async fn a_request_is_one_line_of_figures() {
 }
 
 #[tokio::test]
-async fn the_dashboard_shows_figures_that_there_are() {
+async fn the_dashboard_shows_metrics_that_there_are() {
     let lines = Lines::default();
     by_event(measured(&lines), &Sent::new("GET", "/nodes/n").event()).await;
     let [line] = &parsed(&lines)[..] else { panic!("{}", lines.text()) };
@@ -68,8 +68,8 @@ async fn every_request_counts_whatever_it_is_answered() {
         let lines = Lines::default();
         by_event(measured(&lines), &Sent::new(method, target).event()).await;
         let [line] = &parsed(&lines)[..] else { panic!("{method} {target}: {}", lines.text()) };
-        let figures = ["Requests", "ServerErrors", "Unavailable"].map(|name| line[name].as_u64().unwrap());
-        assert_eq!(figures, [1, server_errors, 0], "{method} {target}");
+        let metrics = ["Requests", "ServerErrors", "Unavailable"].map(|name| line[name].as_u64().unwrap());
+        assert_eq!(metrics, [1, server_errors, 0], "{method} {target}");
     }
 }
 

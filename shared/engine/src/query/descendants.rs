@@ -1,14 +1,14 @@
 //! What is below a node, by depth.
 
 use super::page::{Listing, PassedOver};
-use super::{Page, ReadError, Reader, Want};
+use super::{ListOptions, Page, ReadError, Reader};
 use sapwood_core::keys::{DEPTH_MAX, Id, ItemKey, NodeRef, SortKey, SortRange};
 use sapwood_core::model::{BaseNode, Item, ROW_ATTRIBUTES, is_truncated, row_parent};
 use sapwood_table::{Query, ReadOptions, RetryPolicy, Table};
 
 /// A node as a list shows it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Below {
+pub struct Descendant {
     /// Its id.
     pub id: Id,
     /// Its parent. Only a root has none, where a list begins with it.
@@ -81,9 +81,14 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
     ///
     /// # Errors
     /// [`ReadError::Key`] for an `id_prefix` that no id can have; [`ReadError::Position`].
-    pub async fn descendants(&self, node: &NodeRef, window: &Window, want: &Want) -> Result<Page<Below>, ReadError> {
+    pub async fn descendants(
+        &self,
+        node: &NodeRef,
+        window: &Window,
+        options: &ListOptions,
+    ) -> Result<Page<Descendant>, ReadError> {
         let listing = self.depth_listing(node, self.depth_range(window)?);
-        self.list(&listing, want, |key, item| self.below(node, want, key, item)).await
+        self.list(&listing, options, |key, item| self.descendant(node, options, key, item)).await
     }
 
     /// How many they are: all rows are read, their keys alone are sent.
@@ -102,11 +107,13 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
             reading: ReadOptions { strong, attributes: Some(self.placing_attributes()) },
         };
         let mut count = 0;
-        let want = Want::default();
+        let options = ListOptions::default();
         loop {
             let page = self.client.query(&query).await?;
             let is_row = |item: &Item| {
-                sapwood_core::model::key_of(item, schema).and_then(|key| self.below(node, &want, &key, item)).is_some()
+                sapwood_core::model::key_of(item, schema)
+                    .and_then(|key| self.descendant(node, &options, &key, item))
+                    .is_some()
             };
             count += page.items.iter().filter(|item| is_row(item)).count();
             query.after = page.next;
@@ -145,7 +152,13 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
     }
 
     /// What a row of the node's collection, or its base record, says.
-    pub(super) fn below(&self, node: &NodeRef, want: &Want, key: &ItemKey, item: &Item) -> Option<Below> {
+    pub(super) fn descendant(
+        &self,
+        node: &NodeRef,
+        options: &ListOptions,
+        key: &ItemKey,
+        item: &Item,
+    ) -> Option<Descendant> {
         let schema = self.client.schema();
         let (id, depth, parent) = match schema.parse_sort_key(&key.sk)? {
             SortKey::Node => (node.id.clone(), 0, BaseNode::read(item.clone(), node, schema).ok()?.parent),
@@ -153,7 +166,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
             SortKey::Ancestor { depth, id } => (id, depth, row_parent(item)),
             _ => return None,
         };
-        let attributes = want.fields.of_node(item, schema);
-        Some(Below { id, parent, depth, attributes, truncated: is_truncated(item) })
+        let attributes = options.fields.of_node(item, schema);
+        Some(Descendant { id, parent, depth, attributes, truncated: is_truncated(item) })
     }
 }

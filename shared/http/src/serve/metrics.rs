@@ -1,4 +1,4 @@
-//! The figures of one request.
+//! The metrics of one request.
 
 use std::time::Duration;
 

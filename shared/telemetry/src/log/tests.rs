@@ -1,33 +1,16 @@
-//! What a line of the log looks like, as Lambda reads it.
-#![allow(missing_docs, clippy::unwrap_used, clippy::panic)]
+#![allow(clippy::unwrap_used, clippy::panic)]
 
-use std::io::Write;
-use std::sync::{Arc, Mutex};
-
-use sapwood_telemetry::log;
 use serde_json::Value;
 
-#[derive(Clone, Default)]
-struct Lines(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Lines {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
+use crate::lines::Lines;
+use crate::log;
 
 /// All that is logged meanwhile on this thread.
 fn logged(level: Option<&str>, run: impl FnOnce()) -> Vec<Value> {
     let lines = Lines::default();
     let writer = lines.clone();
     tracing::subscriber::with_default(log::subscriber(level, move || writer.clone()), run);
-    let text = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
-    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    lines.text().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 /// As RFC 3339 has it: `2026-01-02T03:04:05.678901Z`.
@@ -103,6 +86,6 @@ fn a_panic_is_one_line_that_says_where_it_was_and_not_what_it_said() {
     let [line] = &lines[..] else { panic!("{lines:?}") };
     assert_line(line, "ERROR");
     assert_eq!(line["message"], "panic");
-    assert!(line["place"].as_str().unwrap().contains("tests/log.rs:"), "{line}");
+    assert!(line["place"].as_str().unwrap().contains("log/tests.rs:"), "{line}");
     assert!(!line.to_string().contains("secret"), "{line}");
 }
