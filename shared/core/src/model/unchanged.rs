@@ -14,7 +14,7 @@ pub const COMPARED_ATTRIBUTES_MAX: usize = 140;
 /// A record of another client has too many attributes for one condition to compare.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error(
-    "the record has {attributes} attributes to compare, over the limit of {COMPARED_ATTRIBUTES_MAX}; put some of them into a map, or write the record once through the API"
+    "the record has {attributes} attributes to compare, over the limit of {COMPARED_ATTRIBUTES_MAX}; put some of them into a map, or replace the record by a PUT without If-Match"
 )]
 pub struct TooManyAttributes {
     /// The number of attributes to compare.
