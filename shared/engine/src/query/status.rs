@@ -44,7 +44,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         let wanted = match &base {
             None => None,
             Some(base) => {
-                let parent = self.chain(node, base, &stored).await?.parent();
+                let parent = self.placement_of_parent(node, &base.item, &stored).await?;
                 Some(placement(node, base, parent.as_ref(), self.settings, Rules::default()))
             }
         };
