@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use futures::stream::{self, StreamExt};
 use sapwood_core::keys::{ItemKey, Schema};
 use sapwood_core::model::{Item, key_of};
-use sapwood_core::plan::{Outcome, Task};
+use sapwood_core::plan::{Task, TaskOutcome};
 use sapwood_core::request::{Action, ErrorKind, Page, Query, ReadOptions, TableError, Transacted, Write};
 
 use super::{BATCH_GET_KEYS_MAX, BATCH_WRITE_ITEMS_MAX, Found, Reply, Table};
@@ -240,7 +240,7 @@ impl<'a, T: Table, P: RetryPolicy> Client<'a, T, P> {
     ///
     /// # Errors
     /// See [`Client::get`].
-    pub async fn carry_out(&self, task: &Task) -> Result<Outcome, TableError> {
+    pub async fn carry_out(&self, task: &Task) -> Result<TaskOutcome, TableError> {
         let mut attempt = 0;
         loop {
             let name = || format!("{}-{}", self.name, self.marks.fetch_add(1, Ordering::Relaxed));
@@ -259,22 +259,22 @@ impl<'a, T: Table, P: RetryPolicy> Client<'a, T, P> {
         }
     }
 
-    async fn send_transaction(&self, actions: Vec<Action>) -> Result<Reply<Outcome>, TableError> {
+    async fn send_transaction(&self, actions: Vec<Action>) -> Result<Reply<TaskOutcome>, TableError> {
         let reply = self.table.transact(&actions).await?;
         Ok(reply.map(|transacted| match transacted {
-            Transacted::Done => Outcome::Held,
-            Transacted::Failed(positions) => Outcome::Failed(positions),
+            Transacted::Done => TaskOutcome::Held,
+            Transacted::Failed(positions) => TaskOutcome::Failed(positions),
         }))
     }
 
-    async fn write(&self, action: Action) -> Result<Reply<Outcome>, TableError> {
+    async fn write(&self, action: Action) -> Result<Reply<TaskOutcome>, TableError> {
         let reply = match &action {
             Action::Put { item, condition, .. } => self.table.put(item, condition).await?,
             Action::Update { key, update, condition } => self.table.update(key, update, condition).await?,
             Action::Delete { key, condition } => self.table.delete(key, condition).await?,
             Action::Check { .. } => return Box::pin(self.send_transaction(vec![action])).await,
         };
-        Ok(reply.map(|held| if held { Outcome::Held } else { Outcome::Failed(vec![0]) }))
+        Ok(reply.map(|held| if held { TaskOutcome::Held } else { TaskOutcome::Failed(vec![0]) }))
     }
 
     async fn persist<V, F>(&self, request: impl Fn() -> F) -> Result<V, TableError>

@@ -203,7 +203,7 @@ fn a_way_that_ends_at_a_node_that_is_not_there_or_not_readable_is_a_way() {
 }
 
 #[test]
-fn a_node_on_either_way_that_is_being_removed_refuses_the_move() {
+fn a_node_on_either_way_that_is_being_deleted_refuses_the_move() {
     let fixture = Fixture::default();
     fixture.tree(&[("r", ""), ("n1", "r"), ("n", "n1"), ("p1", "r"), ("p", "p1"), ("q", "r")]);
     for of in ["n1", "p1"] {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::newest::newest_on;
-use super::step::{Facts, Failure, Need, Outcome, Plan, PlanReport, Read, Step, Task};
+use super::step::{Facts, Failure, Need, Plan, PlanReport, Read, Step, Task, TaskOutcome};
 use super::{Context, Rule};
 use crate::keys::{ItemKey, Version};
 use crate::model::{Item, Latest, VERSION, number};
@@ -116,16 +116,16 @@ impl<'a> CopyHighest<'a> {
     fn look_again(
         &mut self,
         copied: Vec<(usize, ItemKey)>,
-        outcomes: Vec<Result<Outcome, Failure>>,
+        outcomes: Vec<Result<TaskOutcome, Failure>>,
     ) -> Step<Vec<Copied>> {
         for ((position, revision), outcome) in copied.into_iter().zip(outcomes) {
             let topic = &mut self.topics[position];
             match outcome {
-                Ok(Outcome::Held) => {
+                Ok(TaskOutcome::Held) => {
                     self.report.tally.copies += 1;
                     topic.copied = Some(revision);
                 }
-                Ok(Outcome::Failed(_)) | Err(Failure::Refused) => {}
+                Ok(TaskOutcome::Failed(_)) | Err(Failure::Refused) => {}
                 Err(Failure::Again) => topic.failed = true,
             }
         }
@@ -280,7 +280,7 @@ impl Plan for CopyNewest<'_> {
                 Err(Failure::Again) => Err(Failure::Again),
                 Err(Failure::Refused) => Ok(Step::Done(())),
                 Ok(outcome) => {
-                    self.report.tally.copies += u64::from(outcome == Outcome::Held);
+                    self.report.tally.copies += u64::from(outcome == TaskOutcome::Held);
                     if self.context.rules.keeps(Rule::LatestSecondLook) { self.look(key) } else { Ok(Step::Done(())) }
                 }
             },

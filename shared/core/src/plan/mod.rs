@@ -40,5 +40,5 @@ pub use newest::Newest;
 pub use place::{PlaceInput, PlacePlan, Settle, place, placement};
 pub use round::{Round, RoundEnd};
 pub use rules::{Rule, Rules};
-pub use step::{Facts, Failure, Need, Outcome, Plan, PlanReport, Read, Step, Task};
+pub use step::{Facts, Failure, Need, Plan, PlanReport, Read, Step, Task, TaskOutcome};
 pub use straggler::Straggler;

@@ -154,7 +154,7 @@ impl Task {
 
 /// The outcome of a task that the table has answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum TaskOutcome {
     /// All conditions held, and the task is done.
     Held,
     /// Nothing was written. These are the positions of the actions whose conditions didn't hold.
@@ -179,7 +179,7 @@ pub enum Facts {
     /// The answer to [`Step::Need`].
     Read(Read),
     /// The answer to [`Step::Do`]: the outcome of each task.
-    Done(Vec<Result<Outcome, Failure>>),
+    Done(Vec<Result<TaskOutcome, Failure>>),
     /// The answer to [`Step::Write`]: the writes that failed.
     Written(BTreeMap<ItemKey, Failure>),
     /// True after the wait; false where no time is left for another attempt.
@@ -207,7 +207,7 @@ impl Facts {
     ///
     /// # Errors
     /// See [`Facts::read`].
-    pub fn outcomes(self) -> Result<Vec<Result<Outcome, Failure>>, Failure> {
+    pub fn outcomes(self) -> Result<Vec<Result<TaskOutcome, Failure>>, Failure> {
         if let Self::Done(outcomes) = self { Ok(outcomes) } else { Err(Failure::Again) }
     }
 
@@ -215,7 +215,7 @@ impl Facts {
     ///
     /// # Errors
     /// The failure of the task; see [`Facts::read`].
-    pub fn outcome(self) -> Result<Outcome, Failure> {
+    pub fn outcome(self) -> Result<TaskOutcome, Failure> {
         self.outcomes()?.pop().unwrap_or(Err(Failure::Again))
     }
 
@@ -268,12 +268,12 @@ impl Read {
 ///
 /// # Errors
 /// [`Failure::Again`] if a task has to be tried again.
-pub fn count_held(outcomes: &[Result<Outcome, Failure>]) -> Result<u64, Failure> {
+pub fn count_held(outcomes: &[Result<TaskOutcome, Failure>]) -> Result<u64, Failure> {
     let mut held = 0;
     for outcome in outcomes {
         match outcome {
-            Ok(Outcome::Held) => held += 1,
-            Ok(Outcome::Failed(_)) | Err(Failure::Refused) => {}
+            Ok(TaskOutcome::Held) => held += 1,
+            Ok(TaskOutcome::Failed(_)) | Err(Failure::Refused) => {}
             Err(Failure::Again) => return Err(Failure::Again),
         }
     }

@@ -4,7 +4,7 @@
 use super::{Claim, Context, Outcome, Refusal, Request};
 use crate::keys::KeyError;
 use crate::model::{Item, TooManyAttributes};
-use crate::plan::{Failure, Outcome as TaskOutcome, Step, Task};
+use crate::plan::{Failure, Step, Task, TaskOutcome};
 use crate::request::Action;
 
 /// The attempts of one write.

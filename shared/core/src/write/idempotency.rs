@@ -7,7 +7,7 @@ use super::request::Stamp;
 use super::{Context, Refusal};
 use crate::keys::{ItemKey, Tenant};
 use crate::model::{AttributeValue, Item, Settings, text, text_of, with_key};
-use crate::plan::{Facts, Failure, Need, Outcome as TaskOutcome, Plan, Read, Step, Task};
+use crate::plan::{Facts, Failure, Need, Plan, Read, Step, Task, TaskOutcome};
 use crate::request::{Action, Condition};
 
 /// How long an outcome is kept.

@@ -10,7 +10,7 @@ use super::{Outcome, Refusal};
 use crate::keys::{DEPTH_MAX, Id, ItemKey, NodeRef, Schema, SortKey};
 use crate::model::{BaseNode, DELETING, Item, Stored, key_of, text};
 use crate::plan::ancestry::{AncestorPath, Ancestry, Edge, Missing};
-use crate::plan::{Facts, Failure, Need, Outcome as TaskOutcome, Plan, Read, Step};
+use crate::plan::{Facts, Failure, Need, Plan, Read, Step, TaskOutcome};
 use crate::request::{Action, Page, Query, ReadOptions, TRANSACTION_ACTIONS_MAX};
 
 /// What is asked for.

@@ -7,7 +7,7 @@ use crate::model::{
     DELETING, Deletion, DeletionMark, DeletionMode, Item, Lineage, Placement, Settings, TOUCHED, UNDER, key_of, rows,
     text, with_key,
 };
-use crate::plan::{Context, Facts, Failure, Limits, Need, Outcome, Plan, Read, Rules, Step, Task};
+use crate::plan::{Context, Facts, Failure, Limits, Need, Plan, Read, Rules, Step, Task, TaskOutcome};
 use crate::request::{Action, Page};
 
 /// A table in memory, and what another client does before a step.
@@ -150,10 +150,10 @@ impl World {
                     Facts::Read(self.read(need))
                 }
                 Ok(Step::Do(tasks)) => {
-                    let mut outcomes: Vec<Outcome> = tasks.iter().map(|task| self.carry_out(task)).collect();
+                    let mut outcomes: Vec<TaskOutcome> = tasks.iter().map(|task| self.carry_out(task)).collect();
                     let is_lost = self.lost.take_if(|at| *at == number).is_some();
                     for (task, outcome) in tasks.iter().zip(&mut outcomes) {
-                        let failed = if *outcome == Outcome::Held { "" } else { ": refused" };
+                        let failed = if *outcome == TaskOutcome::Held { "" } else { ": refused" };
                         lines.push(format!("{}{failed}{}", print_task(task), if is_lost { ": no answer" } else { "" }));
                         if is_lost {
                             *outcome = self.carry_out(task);
@@ -192,7 +192,7 @@ impl World {
         Read { items: items.collect(), unread: BTreeSet::new(), page }
     }
 
-    pub(crate) fn carry_out(&mut self, task: &Task) -> Outcome {
+    pub(crate) fn carry_out(&mut self, task: &Task) -> TaskOutcome {
         self.marks += 1;
         let name = format!("m{}", self.marks);
         let actions = match task.attempt(|| name) {
@@ -203,7 +203,7 @@ impl World {
         let holds = |action: &Action| action.condition().holds(self.items.get(action.key()));
         let failed: Vec<usize> = (0..actions.len()).filter(|&n| !holds(&actions[n])).collect();
         if !failed.is_empty() {
-            return Outcome::Failed(failed);
+            return TaskOutcome::Failed(failed);
         }
         for action in actions {
             let before = self.items.get(action.key()).cloned();
@@ -212,7 +212,7 @@ impl World {
                 None => _ = self.items.remove(action.key()),
             }
         }
-        Outcome::Held
+        TaskOutcome::Held
     }
 }
 
