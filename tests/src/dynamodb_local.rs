@@ -69,6 +69,12 @@ impl DynamoDbLocal {
         Ok(local)
     }
 
+    /// The address at which it listens.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
     /// The URL of DynamoDB Local.
     #[must_use]
     pub fn url(&self) -> String {
