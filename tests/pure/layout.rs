@@ -18,8 +18,10 @@ const LAYERS: [&[&str]; 8] = [
 ];
 
 /// All that the pure crates depend on. A runtime, an SDK or a source of randomness would have to be added here.
-const PURE: [(&str, &[&str]); 2] =
-    [("sapwood-keys", &["jiff", "thiserror"]), ("sapwood-core", &["sapwood-keys", "serde_dynamo", "thiserror"])];
+const PURE: [(&str, &[&str]); 2] = [
+    ("sapwood-keys", &["jiff", "thiserror"]),
+    ("sapwood-core", &["base64", "sapwood-keys", "serde_dynamo", "sha2", "thiserror"]),
+];
 
 /// Sort keys and partition keys as a whole, and how others begin or contain them.
 const WHOLE_KEYS: [&str; 7] = ["NODE", "LINEAGE", "CASCADE", "METADATA", "ROOTS", "ORPHANS", "OPERATION"];

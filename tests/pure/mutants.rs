@@ -77,7 +77,7 @@ mutants! {
     deleting_by_the_lineage_alone_deletes_what_was_created_anew: deletions(Rule::DeletionPresent), seed 80;
     deleting_whoever_is_there_deletes_a_child_that_moved_away: deletions(Rule::ChildCondition), seed 3334;
     a_child_that_changed_meanwhile_is_forgotten: mixed(Rule::ChildAgain), seed 1002457;
-    adopting_without_the_ancestor_path_makes_cycles: adoptions(Rule::AdoptAncestorPath), seed 5891;
+    adopting_without_the_ancestor_path_makes_cycles: adoptions(Rule::AdoptAncestorPath), seed 4250;
     an_adopter_that_is_deleted_itself_leaves_a_child_behind: deletions(Rule::AdoptOnwards), seed 3265;
     a_node_deleted_before_its_last_child_leaves_it_behind: mixed(Rule::FinishLast), seed 171;
     a_node_deleted_whatever_became_of_it_is_missed: deletions(Rule::FinishCondition), seed 47032;
@@ -87,7 +87,7 @@ mutants! {
     without_a_tombstone_a_straggler_is_an_orphan: deletions(Rule::Tombstone), seed 50;
     a_tombstone_for_everybody_deletes_another_clients_orphans: mixed(Rule::TombstoneUnder), seed 17;
     a_tombstone_beside_its_node_deletes_what_was_created_anew: deletions(Rule::TombstoneGone), seed 23081;
-    children_left_when_another_client_deletes_the_node_are_forgotten: mixed(Rule::TouchRemaining), seed 155;
+    children_left_when_another_client_deletes_the_node_are_forgotten: mixed(Rule::TouchRemaining), seed 220;
     a_node_that_stays_after_all_has_old_rows: returns(Rule::UndeletePuts), seed 195;
     a_revision_deleted_whatever_it_is_was_not_asked_for: returns(Rule::RevisionCondition), seed 3375;
     ancestors_not_cut_in_a_cycle_include_the_node_itself: any(Rule::CutCycle), seed 0;

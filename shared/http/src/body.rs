@@ -5,17 +5,17 @@ use http_body_util::BodyExt;
 
 use crate::problem::{Kind, Problem};
 
-/// The largest body that is read.
+/// The largest body that is read, in bytes.
 pub const BODY_BYTES_MAX: usize = 1_048_576;
 
-/// What is read and thrown away of a larger one, so that the client hears the answer before the connection ends. API Gateway
-/// lets no more than 10 MB through.
+/// The most bytes of a larger body that are read and thrown away, so that the client hears the answer before the connection
+/// ends. API Gateway lets no more than 10 MB through.
 const SKIPPED_BYTES_MAX: usize = 10 * BODY_BYTES_MAX;
 
-/// A body as a whole.
+/// Reads a whole body.
 ///
 /// # Errors
-/// [`Kind::BodyTooLarge`]; [`Kind::BadJson`] where it doesn't arrive whole.
+/// [`Kind::BodyTooLarge`]; [`Kind::BadJson`] if the body doesn't arrive whole.
 pub async fn read_whole(mut body: Body) -> Result<Bytes, Problem> {
     let mut whole = Vec::new();
     let mut seen = 0;

@@ -1,4 +1,4 @@
-//! One call of the contract: from a request to its answer, and the router of a function's calls.
+//! One call of the contract, from a request to its answer, and the router of a function's calls.
 
 use axum::body::Bytes;
 use axum::extract::{self, FromRequestParts, Request};
@@ -9,26 +9,27 @@ use axum::routing::{MethodFilter, MethodRouter, on};
 use axum::{Extension, Router};
 use sapwood_core::keys::NodeRef;
 use sapwood_core::model::{Latest, Settings};
+use sapwood_core::write::Preconditions;
 use sapwood_table::{Client, Deadline, Table};
 use serde::Serialize;
 
 use crate::body::read_whole;
 use crate::caller::Caller;
 use crate::contract::{Function, operations};
-use crate::headers::{Preconditions, demand_json, demand_merge_patch};
+use crate::headers::{demand_json, demand_merge_patch, preconditions};
 use crate::json::{self, FromJson};
 use crate::parameters::Parameters;
 use crate::path::PathParams;
 use crate::problem::{Kind, Problem};
 use crate::state::State;
 
-/// What a function's calls share.
+/// The state that a function's calls share.
 pub trait Shared: Send + Sync + 'static {
-    /// How the table is kept.
+    /// The settings of the table.
     fn settings(&self) -> &Settings;
 }
 
-/// A call of the contract: what a request asks for, and how that is answered.
+/// A call of the contract: how a request is read and answered.
 pub trait Call<S: Shared>: Sized + Send + 'static {
     /// Reads a request. Parameters that the call doesn't read are refused afterwards.
     ///
@@ -40,7 +41,7 @@ pub trait Call<S: Shared>: Sized + Send + 'static {
     fn answer<T: Table>(self, at: &At<'_, T, S>) -> impl Future<Output = Result<Response, Problem>> + Send;
 }
 
-/// What a request says.
+/// What a request contains.
 #[derive(Debug)]
 pub struct Asked<'a, S> {
     /// Who sends the request.
@@ -51,7 +52,7 @@ pub struct Asked<'a, S> {
     pub parameters: Parameters,
     /// The headers `If-Match` and `If-None-Match`.
     pub preconditions: Preconditions,
-    /// What the function's calls share.
+    /// The state that the function's calls share.
     pub shared: &'a S,
     /// The method, the headers and the path, as the router saw them.
     pub parts: &'a Parts,
@@ -59,35 +60,35 @@ pub struct Asked<'a, S> {
     pub body: Bytes,
 }
 
-/// Where a call is answered.
+/// What a call needs to answer a request.
 #[derive(Debug)]
 pub struct At<'a, T, S> {
     /// The client of the table, until the request's deadline.
     pub client: &'a Client<'a, T, Deadline>,
-    /// What the function's calls share.
+    /// The state that the function's calls share.
     pub shared: &'a S,
     /// The moment after which the request starts no call to the table.
     pub deadline: Deadline,
 }
 
 impl<S: Shared> Asked<'_, S> {
-    /// The node that a parameter of the path names, in the caller's tenant.
+    /// Returns the node that a parameter of the path names, in the caller's tenant.
     ///
     /// # Errors
-    /// Those of [`PathParams::id`].
+    /// The errors of [`PathParams::id`].
     pub fn node(&self, name: &'static str) -> Result<NodeRef, Problem> {
         Ok(NodeRef { tenant: self.caller.tenant.clone(), id: self.path.id(name)? })
     }
 
-    /// The topic that the path names with `{id}` and `{topic}`.
+    /// Returns the topic that the path names with `{id}` and `{topic}`.
     ///
     /// # Errors
-    /// Those of [`PathParams::id`] and [`PathParams::text`].
+    /// The errors of [`PathParams::id`] and [`PathParams::text`].
     pub fn topic(&self) -> Result<Latest, Problem> {
         Ok(Latest { node: self.node("id")?, topic: self.path.text("topic")? })
     }
 
-    /// The parameter that the ids or topics of a list begin with; `None` for all of them.
+    /// Reads the parameter of a prefix of ids or topics; `None` if the request has none.
     ///
     /// # Errors
     /// [`Kind::BadParameter`] for an empty prefix, or one of more than `bytes_max` bytes.
@@ -100,7 +101,7 @@ impl<S: Shared> Asked<'_, S> {
         Ok(prefix)
     }
 
-    /// The parameter `consistent`: true for strongly consistent reads. The default is false.
+    /// Reads the parameter `consistent`: true for strongly consistent reads. The default is false.
     ///
     /// # Errors
     /// [`Kind::BadParameter`] for anything but `true` and `false`.
@@ -108,20 +109,19 @@ impl<S: Shared> Asked<'_, S> {
         Ok(self.parameters.flag("consistent")?.unwrap_or(false))
     }
 
-    /// The body of a POST or PUT.
+    /// Reads the body of a POST or PUT.
     ///
     /// # Errors
-    /// [`Kind::UnsupportedMediaType`]; [`Kind::BadJson`] for an empty body, and the problems that [`JsonError`](json::JsonError)
-    /// stands for.
+    /// [`Kind::UnsupportedMediaType`]; [`Kind::BadJson`] for an empty body; the problem of a [`JsonError`](json::JsonError).
     pub fn body<B: FromJson>(&self) -> Result<B, Problem> {
         demand_json(&self.parts.headers)?;
         self.json()
     }
 
-    /// The body of a PATCH.
+    /// Reads the body of a PATCH.
     ///
     /// # Errors
-    /// Those of [`Asked::body`].
+    /// The errors of [`Asked::body`].
     pub fn merge_patch<B: FromJson>(&self) -> Result<B, Problem> {
         demand_merge_patch(&self.parts.headers)?;
         self.json()
@@ -135,8 +135,9 @@ impl<S: Shared> Asked<'_, S> {
     }
 }
 
-/// A router of the operations that a function serves. `handler` returns the handler of a call on a method, or `None` where another
-/// function serves it. The router is to be served by [`serve`](crate::serve), which says who calls and until when.
+/// Makes a router of the operations that a function serves. `handler` returns the handler of a call on a method, or `None` if
+/// another function serves the call. [`serve`](crate::serve) must serve the router, because it identifies the caller and sets
+/// the deadline.
 pub fn router<S: Clone + Send + Sync + 'static>(
     handler: impl Fn(Function, MethodFilter) -> Option<MethodRouter<S>>,
 ) -> Router<S> {
@@ -149,7 +150,7 @@ pub fn router<S: Clone + Send + Sync + 'static>(
     })
 }
 
-/// The handler of a call.
+/// Makes the handler of a call.
 pub fn handler<C: Call<S>, T: Table + 'static, S: Shared>(method: MethodFilter) -> MethodRouter<State<T, S>> {
     on(method, handle::<C, T, S>)
 }
@@ -165,7 +166,7 @@ async fn handle<C: Call<S>, T: Table + 'static, S: Shared>(
     };
     let table = state.table(deadline);
     let client = Client::new(&table, &deadline, &shared.settings().schema);
-    // Boxed, since nested futures of this depth are more than the compiler follows.
+    // The future is boxed, because futures nested this deep exceed the compiler's limit.
     let answered = Box::pin(call.answer(&At { client: &client, shared, deadline })).await;
     (Extension(client.usage()), answered.unwrap_or_else(IntoResponse::into_response)).into_response()
 }
@@ -180,7 +181,7 @@ async fn read<C: Call<S>, S: Shared>(shared: &S, request: Request) -> Result<(C,
     let body = read_whole(body).await?;
     let path = PathParams::from_request_parts(&mut parts, &()).await?;
     let parameters = Parameters::from_request_parts(&mut parts, &()).await?;
-    let preconditions = Preconditions::read(&parts.headers)?;
+    let preconditions = preconditions(&parts.headers)?;
     let deadline = parts.extensions.get().copied().ok_or_else(|| {
         tracing::error!("the router is served without anybody saying until when");
         Problem::internal()
@@ -191,11 +192,11 @@ async fn read<C: Call<S>, S: Shared>(shared: &S, request: Request) -> Result<(C,
     Ok((call, deadline))
 }
 
-/// An answer of 200 in JSON.
+/// Makes an answer of 200 in JSON.
 ///
 /// # Errors
-/// [`Kind::Internal`] for what can't be written as JSON, such as a number attribute that is no number. No client of DynamoDB
-/// can write one.
+/// [`Kind::Internal`] if the body can't be written as JSON. That is a number attribute that is no number, which no client of
+/// DynamoDB can write.
 pub fn json_response(body: &impl Serialize) -> Result<Response, Problem> {
     let written = serde_json::to_vec(body).map_err(|error| {
         tracing::error!(category = ?error.classify(), "an answer can't be written as JSON");

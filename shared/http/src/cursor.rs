@@ -1,8 +1,8 @@
 //! Cursors: positions in lists, sealed for clients.
 //!
-//! A cursor is the position, in base64url, with a code that only the key's holders can make: of the position, and of the
-//! list with all its parameters, and the tenant. So a cursor is good for its own list alone, whichever function or process made
-//! it, and nothing that a client writes into one is ever read.
+//! A cursor is a position followed by an authentication code, in base64url. The code covers the position, the list with all its
+//! parameters, and the tenant, and only a holder of the key can make it. So a cursor works for its own list alone, in any
+//! function and process, and a position that a client has made up is never read.
 
 use std::fmt;
 
@@ -12,16 +12,16 @@ use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 use thiserror::Error;
 
-/// The format: a cursor of another one is stale.
+/// The version of the format. A cursor of another version is stale.
 const FORMAT: u8 = 1;
 
-/// How much of the code a cursor carries: 128 bits.
+/// The length of the code in a cursor: 128 bits.
 const CODE_BYTES: usize = 16;
 
-/// Shortest secret.
+/// The shortest secret, in bytes.
 const SECRET_BYTES_MIN: usize = 16;
 
-/// What cursors are made and checked with. All functions of a deployment have the same.
+/// The key that makes and checks cursors. All functions of a deployment have the same one.
 #[derive(Clone)]
 pub struct CursorKey(Hmac<Sha256>);
 
@@ -31,38 +31,38 @@ impl fmt::Debug for CursorKey {
     }
 }
 
-/// A secret that is too short to keep one.
+/// The secret is too short.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("the secret of cursors has fewer than {SECRET_BYTES_MIN} bytes; make one of 32 random bytes, written as text")]
 pub struct ShortSecret;
 
-/// Why a cursor isn't taken. The caller is told the same whatever it is: read the list from its beginning.
+/// Why a cursor is refused. The client is told to read the list from its beginning either way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum CursorError {
-    /// It was made in another format, by an older or a newer deployment.
+    /// An older or a newer deployment made the cursor, in another format.
     #[error("this cursor is of no use any more; read the list from its beginning")]
     Stale,
-    /// It isn't what was handed out for this list with these parameters: it was altered, is another list's or another
-    /// tenant's, or the key has changed.
+    /// The cursor wasn't handed out for this list with these parameters: it was altered, it belongs to another list or tenant,
+    /// or the key has changed.
     #[error(
         "this cursor isn't one of this list; pass on the one that the page before gave, and change no parameter but `limit`"
     )]
     Foreign,
 }
 
-/// What a cursor is bound to: the kind of list, its parameters, and the tenant. Each part is written with its length, so that no
-/// two lists are bound alike.
+/// The list that a cursor is bound to: its kind, its parameters and the tenant. Each part is written with its length, so that
+/// no two lists have the same scope.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scope(Vec<u8>);
 
 impl Scope {
-    /// The scope of a kind of list, of one tenant.
+    /// Begins the scope of a kind of list in a tenant.
     #[must_use]
     pub fn new(kind: &str, tenant: Option<&sapwood_core::keys::Tenant>) -> Self {
         Self(Vec::new()).text(kind).optional(tenant.map(sapwood_core::keys::Tenant::as_str))
     }
 
-    /// With a parameter.
+    /// Adds a parameter.
     #[must_use]
     pub fn text(mut self, text: &str) -> Self {
         self.0.push(1);
@@ -71,7 +71,7 @@ impl Scope {
         self
     }
 
-    /// With a parameter that needn't be there.
+    /// Adds a parameter that may be absent.
     #[must_use]
     pub fn optional(mut self, text: Option<&str>) -> Self {
         match text {
@@ -83,13 +83,13 @@ impl Scope {
         }
     }
 
-    /// With a number.
+    /// Adds a number.
     #[must_use]
     pub fn number(self, number: usize) -> Self {
         self.text(&number.to_string())
     }
 
-    /// With a list.
+    /// Adds a list.
     #[must_use]
     pub fn list<'a>(self, texts: impl IntoIterator<Item = &'a str>) -> Self {
         let texts: Vec<&str> = texts.into_iter().collect();
@@ -99,10 +99,10 @@ impl Scope {
 }
 
 impl CursorKey {
-    /// A key out of a secret.
+    /// Makes a key of a secret.
     ///
     /// # Errors
-    /// [`ShortSecret`] for one of fewer than 16 bytes.
+    /// [`ShortSecret`] if the secret has fewer than 16 bytes.
     pub fn new(secret: &[u8]) -> Result<Self, ShortSecret> {
         if secret.len() < SECRET_BYTES_MIN {
             return Err(ShortSecret);
@@ -110,7 +110,7 @@ impl CursorKey {
         Hmac::new_from_slice(secret).map(Self).map_err(|_| ShortSecret)
     }
 
-    /// The cursor of a position.
+    /// Seals a position as a cursor.
     #[must_use]
     pub fn seal(&self, scope: &Scope, position: &str) -> String {
         let mut cursor = vec![FORMAT];
@@ -120,10 +120,10 @@ impl CursorKey {
         URL_SAFE_NO_PAD.encode(cursor)
     }
 
-    /// The position of a cursor.
+    /// Returns the position in a cursor.
     ///
     /// # Errors
-    /// [`CursorError`] for one that wasn't made for this scope with this key.
+    /// [`CursorError`] if the cursor wasn't made for this scope with this key.
     pub fn open(&self, scope: &Scope, cursor: &str) -> Result<String, CursorError> {
         let bytes = URL_SAFE_NO_PAD.decode(cursor).map_err(|_| CursorError::Foreign)?;
         if bytes.first().is_some_and(|format| *format != FORMAT) {
@@ -167,7 +167,8 @@ mod tests {
 
     #[test]
     fn a_cursor_is_the_same_from_one_release_to_the_next() {
-        // Computed with another implementation of HMAC. Handed out by a function before an update, and passed back after it. A change here is a change of FORMAT.
+        // Another implementation of HMAC computed this cursor. A function may hand it out before an update and get it back
+        // after it, so a change here is a change of FORMAT.
         assert_eq!(key().seal(&scope(), "at"), "AWF0rw5fbuHwTpFPIFnBbIKetw");
     }
 

@@ -1,8 +1,8 @@
-//! What both HTTP functions share: the contract, problems, paths, callers, headers, bodies, and how a router is served.
+//! The parts that both HTTP functions share: the contract, problems, paths, callers, headers, bodies, and serving.
 //!
-//! A function makes an `axum::Router` and hands it to [`serve`], which does all that isn't the function's own: it puts paths
-//! right before they are routed, says who calls, answers what no route answers, compresses, and logs. The same service
-//! runs under Lambda and on a local port, so that both answer alike.
+//! A function makes an `axum::Router` of its calls ([`call::router`]) and hands it to [`serve`]. `serve` normalises paths
+//! before they are routed, identifies the caller, answers requests that no route answers, compresses and logs. The same service
+//! runs under Lambda and on a local port, so both answer alike.
 
 pub mod body;
 pub mod call;

@@ -1,28 +1,28 @@
-//! What the calls of a function share.
+//! The state that the calls of a function share.
 
 use std::fmt;
 use std::sync::Arc;
 
 use sapwood_table::Deadline;
 
-/// A table for the time of one request, and what is the same for every request.
+/// Makes a table for each request, and holds what is the same for all requests.
 pub struct State<T, S> {
     tables: Arc<dyn Fn(Deadline) -> T + Send + Sync>,
     shared: Arc<S>,
 }
 
 impl<T, S> State<T, S> {
-    /// Of a table, as it is to be until a deadline.
+    /// Makes the state. `tables` returns the table that a request may use until a deadline.
     pub fn new(tables: impl Fn(Deadline) -> T + Send + Sync + 'static, shared: S) -> Self {
         Self { tables: Arc::new(tables), shared: Arc::new(shared) }
     }
 
-    /// The table, until a deadline.
+    /// Returns the table for a request with this deadline.
     pub fn table(&self, deadline: Deadline) -> T {
         (self.tables)(deadline)
     }
 
-    /// What is the same for every request.
+    /// Returns what is the same for all requests.
     pub fn shared(&self) -> &S {
         &self.shared
     }

@@ -8,10 +8,8 @@ use std::sync::{Mutex, PoisonError};
 use futures::stream::{self, StreamExt};
 use sapwood_core::keys::{ItemKey, Schema};
 use sapwood_core::model::{Item, key_of};
-use sapwood_core::plan::{Outcome, Task};
-use sapwood_core::request::{
-    Action, Condition, ErrorKind, Page, Query, ReadOptions, TableError, Transacted, Update, Write,
-};
+use sapwood_core::plan::{Task, TaskOutcome};
+use sapwood_core::request::{Action, ErrorKind, Page, Query, ReadOptions, TableError, Transacted, Write};
 
 use super::{BATCH_GET_KEYS_MAX, BATCH_WRITE_ITEMS_MAX, Found, Reply, Table};
 
@@ -151,27 +149,6 @@ impl<'a, T: Table, P: RetryPolicy> Client<'a, T, P> {
         self.get_many(keys.iter().cloned().collect(), options).await.all()
     }
 
-    // TEMPORARY, until the API's writes are plans.
-    #[allow(missing_docs)]
-    pub async fn put(&self, item: &Item, condition: &Condition) -> Result<bool, TableError> {
-        self.persist(|| self.table.put(item, condition)).await
-    }
-
-    #[allow(missing_docs)]
-    pub async fn update(&self, key: &ItemKey, update: &Update, condition: &Condition) -> Result<bool, TableError> {
-        self.persist(|| self.table.update(key, update, condition)).await
-    }
-
-    #[allow(missing_docs)]
-    pub async fn delete(&self, key: &ItemKey, condition: &Condition) -> Result<bool, TableError> {
-        self.persist(|| self.table.delete(key, condition)).await
-    }
-
-    #[allow(missing_docs)]
-    pub async fn transact(&self, actions: &[Action]) -> Result<Transacted, TableError> {
-        self.persist(|| self.table.transact(actions)).await
-    }
-
     /// Reads any number of items.
     pub async fn get_many(&self, keys: BTreeSet<ItemKey>, options: &ReadOptions) -> Items {
         let keys: Vec<ItemKey> = keys.into_iter().collect();
@@ -263,7 +240,7 @@ impl<'a, T: Table, P: RetryPolicy> Client<'a, T, P> {
     ///
     /// # Errors
     /// See [`Client::get`].
-    pub async fn carry_out(&self, task: &Task) -> Result<Outcome, TableError> {
+    pub async fn carry_out(&self, task: &Task) -> Result<TaskOutcome, TableError> {
         let mut attempt = 0;
         loop {
             let name = || format!("{}-{}", self.name, self.marks.fetch_add(1, Ordering::Relaxed));
@@ -282,22 +259,22 @@ impl<'a, T: Table, P: RetryPolicy> Client<'a, T, P> {
         }
     }
 
-    async fn send_transaction(&self, actions: Vec<Action>) -> Result<Reply<Outcome>, TableError> {
+    async fn send_transaction(&self, actions: Vec<Action>) -> Result<Reply<TaskOutcome>, TableError> {
         let reply = self.table.transact(&actions).await?;
         Ok(reply.map(|transacted| match transacted {
-            Transacted::Done => Outcome::Held,
-            Transacted::Failed(positions) => Outcome::Failed(positions),
+            Transacted::Done => TaskOutcome::Held,
+            Transacted::Failed(positions) => TaskOutcome::Failed(positions),
         }))
     }
 
-    async fn write(&self, action: Action) -> Result<Reply<Outcome>, TableError> {
+    async fn write(&self, action: Action) -> Result<Reply<TaskOutcome>, TableError> {
         let reply = match &action {
             Action::Put { item, condition, .. } => self.table.put(item, condition).await?,
             Action::Update { key, update, condition } => self.table.update(key, update, condition).await?,
             Action::Delete { key, condition } => self.table.delete(key, condition).await?,
             Action::Check { .. } => return Box::pin(self.send_transaction(vec![action])).await,
         };
-        Ok(reply.map(|held| if held { Outcome::Held } else { Outcome::Failed(vec![0]) }))
+        Ok(reply.map(|held| if held { TaskOutcome::Held } else { TaskOutcome::Failed(vec![0]) }))
     }
 
     async fn persist<V, F>(&self, request: impl Fn() -> F) -> Result<V, TableError>

@@ -46,6 +46,8 @@ pub enum Step<D> {
     Do(Vec<Task>),
     /// Put and delete these items, whatever stands there. [`Facts::Written`] is the answer.
     Write(Vec<Write>),
+    /// Wait before another attempt, the longer the higher this step is (from 0). Answered by [`Facts::Waited`].
+    Wait(u32),
     /// Nothing more.
     Done(D),
 }
@@ -61,6 +63,7 @@ impl<D> Step<D> {
             Self::Need(need) => Ok(Step::Need(need)),
             Self::Do(tasks) => Ok(Step::Do(tasks)),
             Self::Write(writes) => Ok(Step::Write(writes)),
+            Self::Wait(step) => Ok(Step::Wait(step)),
             Self::Done(done) => then(done),
         }
     }
@@ -116,6 +119,15 @@ pub enum Task {
 }
 
 impl Task {
+    /// Actions that are carried out together, or not at all.
+    #[must_use]
+    pub fn together(actions: Vec<Action>) -> Self {
+        match <[Action; 1]>::try_from(actions) {
+            Ok([action]) => Self::Write(action),
+            Err(actions) => Self::Transact(actions),
+        }
+    }
+
     /// The item that the task is about: that of its first action.
     #[must_use]
     pub fn key(&self) -> Option<&ItemKey> {
@@ -142,7 +154,7 @@ impl Task {
 
 /// The outcome of a task that the table has answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum TaskOutcome {
     /// All conditions held, and the task is done.
     Held,
     /// Nothing was written. These are the positions of the actions whose conditions didn't hold.
@@ -167,9 +179,11 @@ pub enum Facts {
     /// The answer to [`Step::Need`].
     Read(Read),
     /// The answer to [`Step::Do`]: the outcome of each task.
-    Done(Vec<Result<Outcome, Failure>>),
+    Done(Vec<Result<TaskOutcome, Failure>>),
     /// The answer to [`Step::Write`]: the writes that failed.
     Written(BTreeMap<ItemKey, Failure>),
+    /// True after the wait; false where no time is left for another attempt.
+    Waited(bool),
 }
 
 impl Facts {
@@ -193,7 +207,7 @@ impl Facts {
     ///
     /// # Errors
     /// See [`Facts::read`].
-    pub fn outcomes(self) -> Result<Vec<Result<Outcome, Failure>>, Failure> {
+    pub fn outcomes(self) -> Result<Vec<Result<TaskOutcome, Failure>>, Failure> {
         if let Self::Done(outcomes) = self { Ok(outcomes) } else { Err(Failure::Again) }
     }
 
@@ -201,7 +215,7 @@ impl Facts {
     ///
     /// # Errors
     /// The failure of the task; see [`Facts::read`].
-    pub fn outcome(self) -> Result<Outcome, Failure> {
+    pub fn outcome(self) -> Result<TaskOutcome, Failure> {
         self.outcomes()?.pop().unwrap_or(Err(Failure::Again))
     }
 
@@ -211,6 +225,14 @@ impl Facts {
     /// See [`Facts::read`].
     pub fn written(self) -> Result<BTreeMap<ItemKey, Failure>, Failure> {
         if let Self::Written(failed) = self { Ok(failed) } else { Err(Failure::Again) }
+    }
+
+    /// True where there is time for another attempt.
+    ///
+    /// # Errors
+    /// See [`Facts::read`].
+    pub fn waited(&self) -> Result<bool, Failure> {
+        if let Self::Waited(has_time) = self { Ok(*has_time) } else { Err(Failure::Again) }
     }
 }
 
@@ -246,12 +268,12 @@ impl Read {
 ///
 /// # Errors
 /// [`Failure::Again`] if a task has to be tried again.
-pub fn count_held(outcomes: &[Result<Outcome, Failure>]) -> Result<u64, Failure> {
+pub fn count_held(outcomes: &[Result<TaskOutcome, Failure>]) -> Result<u64, Failure> {
     let mut held = 0;
     for outcome in outcomes {
         match outcome {
-            Ok(Outcome::Held) => held += 1,
-            Ok(Outcome::Failed(_)) | Err(Failure::Refused) => {}
+            Ok(TaskOutcome::Held) => held += 1,
+            Ok(TaskOutcome::Failed(_)) | Err(Failure::Refused) => {}
             Err(Failure::Again) => return Err(Failure::Again),
         }
     }

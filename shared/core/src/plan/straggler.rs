@@ -3,7 +3,7 @@
 
 use super::ancestry::{AncestorPath, Ancestry, Edge, Missing, PathEnd};
 use super::child_action::{Child, ChildAction};
-use super::step::{Facts, Failure, Need, Outcome, Plan, PlanReport, Read, Step, Task};
+use super::step::{Facts, Failure, Need, Plan, PlanReport, Read, Step, Task, TaskOutcome};
 use super::{Context, Problem, Rule};
 use crate::keys::{DEPTH_MAX, Id, NodeRef};
 use crate::model::{BaseNode, Deletion, NewerFormat, Stored, TooManyAttributes};
@@ -153,14 +153,14 @@ impl Plan for Straggler<'_> {
                 Ok(self.resolve(heir, ancestry))
             }
             State::Adopting => match facts.outcome() {
-                Ok(Outcome::Held) => {
+                Ok(TaskOutcome::Held) => {
                     self.report.tally.child_actions += 1;
                     Ok(Step::Done(()))
                 }
                 // The straggler itself has changed, so its new record decides.
-                Ok(Outcome::Failed(failed)) if failed.contains(&0) => Ok(Step::Done(())),
+                Ok(TaskOutcome::Failed(failed)) if failed.contains(&0) => Ok(Step::Done(())),
                 // A node on the heir's ancestor path has changed.
-                Ok(Outcome::Failed(_)) => Ok(self.decide()),
+                Ok(TaskOutcome::Failed(_)) => Ok(self.decide()),
                 // The executor has noted the refusal. The table may still take the straggler as a root.
                 Err(Failure::Refused) => Ok(self.change(&ChildAction::Detach)),
                 Err(Failure::Again) => Err(Failure::Again),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 use sapwood_core::keys::ItemKey;
-use sapwood_core::plan::{Facts, Failure, Need, Outcome, Plan, PlanReport, Problem, Read, Step, Tally, Task};
+use sapwood_core::plan::{Facts, Failure, Need, Plan, PlanReport, Problem, Read, Step, Tally, Task, TaskOutcome};
 use sapwood_core::request::{ErrorKind, TableError};
 use sapwood_table::{Client, RetryPolicy, Table};
 
@@ -35,6 +35,7 @@ impl<'a, T: Table, P: RetryPolicy> Executor<'a, T, P> {
                         failed.into_iter().map(|(key, error)| (key.clone(), self.failure(&key, &error))).collect(),
                     )
                 }
+                Ok(Step::Wait(attempt)) => Facts::Waited(self.client.wait(attempt).await),
                 Ok(Step::Done(done)) => break Ok(done),
                 Err(failure) => break Err(failure),
             }
@@ -84,7 +85,7 @@ impl<'a, T: Table, P: RetryPolicy> Executor<'a, T, P> {
         Read { items: items.items, unread: items.failed.into_keys().collect(), page }
     }
 
-    async fn carry_out(&self, task: &Task) -> Result<Outcome, Failure> {
+    async fn carry_out(&self, task: &Task) -> Result<TaskOutcome, Failure> {
         let outcome = self.client.carry_out(task).await;
         outcome.map_err(|error| task.key().map_or(Failure::Again, |key| self.failure(key, &error)))
     }

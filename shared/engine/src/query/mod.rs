@@ -7,7 +7,6 @@
 //! Lists are what the derived rows say. Rows that can't be read (somebody else's, whatever they are) are passed over.
 
 mod ancestors;
-mod chain;
 mod descendants;
 mod error;
 mod fields;

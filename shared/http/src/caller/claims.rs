@@ -1,14 +1,15 @@
-//! What an authorizer of API Gateway says of a caller.
+//! The claims that an authorizer of API Gateway makes about a caller.
 
 use std::collections::BTreeMap;
 
 use lambda_http::aws_lambda_events::apigw::{ApiGatewayRequestAuthorizer, ApiGatewayRequestAuthorizerIamDescription};
 use serde_json::Value;
 
-/// Claims by name.
+/// Claims by their names.
 pub type Claims = BTreeMap<String, String>;
 
-/// The claims of a JWT, the context that a Lambda authorizer gave, or the fields of an IAM caller: a route has one of them.
+/// Returns the claims of a JWT, the context of a Lambda authorizer, or the fields of an IAM caller. A route has one of the
+/// three authorizers.
 #[must_use]
 pub fn claims_of(authorizer: &ApiGatewayRequestAuthorizer) -> Claims {
     if let Some(jwt) = &authorizer.jwt {
@@ -34,7 +35,7 @@ fn iam_fields(iam: &ApiGatewayRequestAuthorizerIamDescription) -> Claims {
     fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value.clone()?))).collect()
 }
 
-/// A map or a list names nobody.
+/// Returns a claim as text; `None` for a map or a list, which name nobody.
 fn as_text(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),

@@ -1,4 +1,4 @@
-//! Who calls: as the authorizer in front says, and nothing in the request.
+//! The caller of a request. Only the authorizer in front of the API names the caller; nothing in the request does.
 
 mod claims;
 #[cfg(test)]
@@ -11,30 +11,30 @@ use sapwood_core::keys::Tenant;
 
 use crate::problem::{Kind, Problem};
 
-/// Who calls.
+/// The caller of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Caller {
-    /// As it is kept in `_created_by` and `_updated_by`.
+    /// The caller's name, as `_created_by` and `_updated_by` keep it.
     pub name: String,
-    /// Its tenant, where the deployment has tenants.
+    /// The caller's tenant, if the deployment has tenants.
     pub tenant: Option<Tenant>,
 }
 
-/// Who says which tenant a caller belongs to.
+/// Which claim names a caller's tenant.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Authority {
-    /// The claim of the authorizer that names the tenant. None: there are no tenants.
+    /// The authorizer's claim that names the tenant; `None` if the deployment has no tenants.
     pub tenant_claim: Option<String>,
 }
 
-/// The claims that name a caller, the first that is there.
+/// The claims that name a caller. The first that exists counts.
 const NAMES: [&str; 4] = ["sub", "username", "client_id", "userArn"];
 
 impl Authority {
-    /// The caller whom these claims name; `nameless` is called so who has no name in them.
+    /// Returns the caller whom these claims name. A caller without a name is called `nameless`.
     ///
     /// # Errors
-    /// [`Kind::Forbidden`] where there are tenants and the claims name none.
+    /// [`Kind::Forbidden`] if the deployment has tenants and the claims name none.
     pub fn caller(&self, claims: &Claims, nameless: &str) -> Result<Caller, Problem> {
         let name = NAMES.iter().find_map(|name| claims.get(*name).filter(|value| !value.is_empty()));
         let tenant = self.tenant_claim.as_ref().map(|claim| tenant(claims, claim)).transpose()?;
@@ -43,13 +43,14 @@ impl Authority {
 }
 
 fn tenant(claims: &Claims, claim: &str) -> Result<Tenant, Problem> {
-    // The claim's name is the deployment's own affair, and its value is never repeated.
+    // The problem names neither the claim, which is the deployment's own affair, nor its value.
     let refused =
         || Problem::new(Kind::Forbidden, "the authorizer names no tenant for this caller; ask for a tenant's claim");
     Tenant::new(claims.get(claim).map(String::as_str).unwrap_or_default()).map_err(|_| refused())
 }
 
-/// What the edge found out: kept until a handler asks, so that what is for everybody (`/health`) is answered to everybody.
+/// The caller, or why there is none. It is kept until a handler asks, so that a call which is for everybody (`/health`) is
+/// answered to everybody.
 #[derive(Clone, Debug)]
 pub(crate) struct Known(pub(crate) Result<Caller, Problem>);
 
@@ -57,7 +58,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Caller {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Problem> {
-        // The first is what a test of a bare router puts there.
+        // A test of a bare router puts a caller here.
         if let Some(caller) = parts.extensions.get::<Self>() {
             return Ok(caller.clone());
         }

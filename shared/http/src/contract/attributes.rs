@@ -8,12 +8,12 @@ use utoipa::{PartialSchema, ToSchema};
 
 use crate::json::{Attributes, MergePatch};
 
-/// Attributes as they are sent.
+/// The attributes of a request's body.
 pub(super) struct WrittenAttributes;
 
-const FORMS: &str = "Any JSON. Numbers have up to 38 significant digits, so read them as decimals where that counts. A set is `{\"$set\": [...]}` (of strings, of numbers or of binary), binary is `{\"$binary\": \"<base64>\"}`, and a map whose only key begins with `$` stands in `{\"$map\": {...}}`.";
+const FORMS: &str = "Any JSON. Numbers have up to 38 significant digits, so read them as decimals if every digit counts. A set is `{\"$set\": [...]}` (of strings, of numbers or of binary), binary is `{\"$binary\": \"<base64>\"}`, and a map whose only key begins with `$` is written within `{\"$map\": {...}}`.";
 
-const NAMES: &str = "A name that begins with `_` is refused, and so are the names of the table's keys (`PK` and `SK` by default) and, on a node, of its parent and segment (`parent` and `segment` by default). Lists and maps are nested up to 31 levels; all together has at most 400 KB.";
+const NAMES: &str = "Names that begin with `_` are reserved, and so are the names of the table's keys (`PK` and `SK` by default) and, on a node, those of its parent and segment (`parent` and `segment` by default). Lists and maps can be nested up to 31 levels deep. An item has at most 400 KB.";
 
 fn attributes(description: String) -> ObjectBuilder {
     ObjectBuilder::new()
@@ -46,7 +46,7 @@ impl ToSchema for WrittenAttributes {}
 
 impl PartialSchema for MergePatch {
     fn schema() -> RefOr<Schema> {
-        let rules = "As RFC 7396 has it: null removes, an object merges into the map that is there, anything else takes the place of what is there. Within a list null is null.";
+        let rules = "As RFC 7396 defines it: null deletes an attribute, an object merges into an existing map, and any other value replaces the existing one. Within a list, null is a value.";
         with_names(attributes(format!("{rules} {FORMS} {NAMES}")))
     }
 }

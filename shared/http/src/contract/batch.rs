@@ -1,4 +1,4 @@
-//! Batches: operations in order, each on its own.
+//! Batches: operations that are carried out in order, each on its own.
 
 use sapwood_core::keys::{Id, KeyError};
 use serde::Serialize;
@@ -15,17 +15,17 @@ use crate::json::{self, Attributes, Fault, Fields, FromJson, JsonError, Place};
 /// The most operations in a batch.
 pub const OPERATIONS_MAX: usize = 100;
 
-/// Operations to be done in order. An operation of the right shape whose values can't be kept is an error of its own: it
-/// fails alone. Anything else that is wrong fails the batch before it begins.
+/// Operations, carried out in their order. An operation of the right shape whose values can't be kept fails alone. Any other
+/// mistake fails the batch before it begins.
 #[derive(Clone, Debug, PartialEq, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Batch {
-    /// 1 to 100 of them.
+    /// 1 to 100 operations.
     #[schema(value_type = Vec<BatchOperation>, min_items = 1, max_items = 100)]
     pub operations: Vec<Result<BatchOperation, JsonError>>,
 }
 
-/// One operation: an object with one field, which says what is done.
+/// One operation: an object whose only field names the kind of operation.
 #[derive(Clone, Debug, PartialEq)]
 pub enum BatchOperation {
     /// Creates or replaces a node.
@@ -38,21 +38,21 @@ pub enum BatchOperation {
     Revision(RevisionOperation),
 }
 
-/// A node to create or replace, as `PUT /nodes/{id}` does; without an id, to create, as `POST /nodes` does.
+/// A node to create or replace, as `PUT /nodes/{id}` does. Without an id it is created, as `POST /nodes` does.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PutOperation {
-    /// Its id. Without one it gets a UUID.
+    /// The node's id. Without one the node gets a UUID.
     pub id: Option<Id>,
-    /// What it is to be.
+    /// The content of the node.
     pub node: ReplaceNode,
 }
 
 /// A merge patch of a node, as `PATCH /nodes/{id}` does.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PatchOperation {
-    /// Its id.
+    /// The node's id.
     pub id: Id,
-    /// What changes.
+    /// The changes.
     pub patch: PatchNode,
 }
 
@@ -60,13 +60,13 @@ pub struct PatchOperation {
 #[derive(Clone, Debug, PartialEq, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DeleteOperation {
-    /// Its id.
+    /// The node's id.
     #[schema(value_type = String, min_length = 1, max_length = 1014)]
     pub id: Id,
-    /// What becomes of its children.
+    /// What happens to the node's children.
     #[schema(required = false, default = json!("restrict"))]
     pub children: Children,
-    /// What becomes of its revisions.
+    /// What happens to the node's revisions.
     #[schema(required = false, default = json!("keep"))]
     pub revisions: Revisions,
 }
@@ -75,40 +75,40 @@ pub struct DeleteOperation {
 #[derive(Clone, Debug, PartialEq, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RevisionOperation {
-    /// The id it is of.
+    /// The id that the revision belongs to.
     #[schema(value_type = String, min_length = 1, max_length = 1014)]
     pub id: Id,
-    /// Its topic.
+    /// The revision's topic.
     #[schema(min_length = 1, max_length = 1015)]
     pub topic: String,
-    /// Its attributes.
+    /// The revision's attributes.
     #[schema(value_type = WrittenAttributes)]
     pub attributes: Attributes,
 }
 
-/// What became of a batch's operations, in their order.
+/// The results of a batch's operations, in the same order.
 #[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
 pub struct BatchResults {
-    /// A result for each operation.
+    /// One result for each operation.
     #[schema(min_items = 1, max_items = 100)]
     pub results: Vec<BatchResult>,
 }
 
-/// What became of one operation: what a request of its own would have been answered.
+/// The result of one operation: what a request of its own would be answered with.
 #[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
 pub struct BatchResult {
     /// The status code.
     #[schema(minimum = 200, maximum = 599)]
     pub status: u16,
-    /// What was written, or the operation that was begun.
+    /// The node or revision that was written, or the deletion that has begun.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub body: Option<BatchBody>,
-    /// Why nothing was done.
+    /// Why the operation failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub problem: Option<ProblemBody>,
-    /// Where what was created is.
+    /// Where to find what was created.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, format = "uri-reference")]
     pub location: Option<String>,
@@ -118,15 +118,15 @@ pub struct BatchResult {
     pub etag: Option<String>,
 }
 
-/// What an operation answers.
+/// The body of an operation's result.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum BatchBody {
-    /// A revision that was appended.
+    /// The revision that was appended.
     Revision(RevisionBody),
-    /// A removal that the stream carries out.
+    /// The deletion that the stream carries out.
     Operation(OperationBody),
-    /// A node that was written.
+    /// The node that was written.
     Node(NodeBody),
 }
 
@@ -241,14 +241,12 @@ fn topic(raw: &RawValue, at: &Place<'_>) -> Result<String, JsonError> {
 
 type Named = (String, RefOr<Schema>);
 
-/// A schema with an id among its properties.
+/// Returns a schema with an id among its properties.
 fn with_id(body: RefOr<Schema>, description: &str, is_required: bool) -> RefOr<Schema> {
     let RefOr::T(Schema::Object(mut object)) = body else { return body };
-    let id = ObjectBuilder::new()
-        .schema_type(Type::String)
-        .min_length(Some(1))
-        .max_length(Some(1_014))
-        .description(Some(if is_required { "The node's id." } else { "Its id. Without one it gets a UUID." }));
+    let id = ObjectBuilder::new().schema_type(Type::String).min_length(Some(1)).max_length(Some(1_014)).description(
+        Some(if is_required { "The node's id." } else { "The node's id. Without one the node gets a UUID." }),
+    );
     object.properties.insert("id".to_owned(), id.into());
     object.required.extend(is_required.then(|| "id".to_owned()));
     object.description = Some(description.to_owned());
@@ -257,7 +255,7 @@ fn with_id(body: RefOr<Schema>, description: &str, is_required: bool) -> RefOr<S
 
 impl PartialSchema for PutOperation {
     fn schema() -> RefOr<Schema> {
-        let description = "A node to create or replace, as `PUT /nodes/{id}` does; without an id it is created.";
+        let description = "A node to create or replace, as `PUT /nodes/{id}` does. Without an id it is created.";
         with_id(ReplaceNode::schema(), description, false)
     }
 }
@@ -293,7 +291,7 @@ impl PartialSchema for BatchOperation {
     fn schema() -> RefOr<Schema> {
         ObjectBuilder::new()
             .schema_type(Type::Object)
-            .description(Some("One operation: an object with one field, which says what is done."))
+            .description(Some("One operation: an object whose only field names the kind of operation."))
             .property("put", reference::<PutOperation>())
             .property("patch", reference::<PatchOperation>())
             .property("delete", reference::<DeleteOperation>())
@@ -317,7 +315,7 @@ impl ToSchema for BatchOperation {
 impl PartialSchema for BatchBody {
     fn schema() -> RefOr<Schema> {
         AnyOfBuilder::new()
-            .description(Some("The node or revision that was written, or the removal that was begun."))
+            .description(Some("The node or revision that was written, or the deletion that has begun."))
             .item(reference::<NodeBody>())
             .item(reference::<RevisionBody>())
             .item(reference::<OperationBody>())

@@ -1,4 +1,4 @@
-//! Deletions: what becomes of children and revisions, and the operations that the stream carries out.
+//! Deletions: what happens to children and revisions, and the operations that the stream carries out.
 
 use sapwood_core::model::DeletionMode;
 use serde::{Deserialize, Serialize};
@@ -7,27 +7,27 @@ use utoipa::ToSchema;
 
 use crate::json::{self, FromJson, JsonError, Place};
 
-/// What becomes of the children of a node that is deleted.
+/// What happens to the children of a node that is deleted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Children {
-    /// A node with children isn't deleted.
+    /// The node isn't deleted if it has children.
     #[default]
     Restrict,
-    /// They are deleted as well, and all that is below them.
+    /// The children are deleted as well, with all their descendants.
     Delete,
-    /// They go to the node's parent; those of a root become roots.
+    /// The children move to the node's parent. The children of a root become roots.
     Adopt,
-    /// They become roots.
+    /// The children become roots.
     Detach,
 }
 
 impl Children {
-    /// Each with its word, as a parameter of a query takes it.
+    /// Each value with its word in a query string.
     pub const WORDS: [(&'static str, Self); 4] =
         [("restrict", Self::Restrict), ("delete", Self::Delete), ("adopt", Self::Adopt), ("detach", Self::Detach)];
 
-    /// What the stream is to do with them; nothing where there must be none.
+    /// What the stream does with the children; `None` if there must be none.
     #[must_use]
     pub fn mode(self) -> Option<DeletionMode> {
         match self {
@@ -39,19 +39,19 @@ impl Children {
     }
 }
 
-/// What becomes of the revisions of a node that is deleted.
+/// What happens to the revisions of a node that is deleted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Revisions {
-    /// They stay.
+    /// The revisions stay.
     #[default]
     Keep,
-    /// They are deleted as well.
+    /// The revisions are deleted as well.
     Delete,
 }
 
 impl Revisions {
-    /// Each with its word, as a parameter of a query takes it.
+    /// Each value with its word in a query string.
     pub const WORDS: [(&'static str, Self); 2] = [("keep", Self::Keep), ("delete", Self::Delete)];
 }
 
@@ -82,7 +82,7 @@ fn word<T: Copy>(
     found.map(|(_, value)| *value).ok_or_else(|| JsonError::Type { path: at.to_string(), wanted })
 }
 
-/// What becomes of children where the stream removes a node: never `restrict`.
+/// What happens to the children when the stream deletes a node. It is never `restrict`.
 #[derive(ToSchema)]
 #[schema(rename_all = "lowercase")]
 #[allow(dead_code, reason = "its schema alone is used")]
@@ -92,31 +92,31 @@ enum RemovalMode {
     Detach,
 }
 
-/// A removal that the stream carries out.
+/// A deletion that the stream carries out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct OperationBody {
-    /// Its id.
+    /// The operation's id.
     #[schema(examples("4f1f0a34-92c5-4a4f-a90b-0f6d6f1f5d52"))]
     pub id: String,
-    /// How far it is.
+    /// The operation's progress.
     pub status: OperationStatus,
-    /// What becomes of the children.
+    /// What happens to the children.
     #[schema(value_type = RemovalMode)]
     pub mode: Children,
-    /// The node that is removed.
+    /// The node that is deleted.
     #[schema(examples("CUSTOMER#7"))]
     pub node: String,
-    /// When it was asked for.
+    /// The time of the request.
     #[schema(examples("2026-02-03T04:05:06.789Z"))]
     pub created_at: String,
 }
 
-/// How far an operation is.
+/// The progress of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum OperationStatus {
-    /// Nodes are left to be removed or moved.
+    /// Some nodes still have to be deleted or moved.
     Running,
-    /// All is done.
+    /// The operation is complete.
     Done,
 }

@@ -1,7 +1,7 @@
-//! The contract: what is sent and answered, as types, and the OpenAPI document that is made of them.
+//! The contract: the operations of the API, the types of their bodies, and the OpenAPI document that is made of both.
 //!
-//! Bodies of requests are read by [`json::read`](crate::json::read), which refuses unknown fields and says what is wrong
-//! where. Bodies of answers are built of what was read from the table.
+//! [`json::read`](crate::json::read) reads the bodies of requests. It refuses unknown fields, and names the place of a mistake.
+//! The bodies of answers are made of items of the table.
 
 mod attributes;
 mod batch;

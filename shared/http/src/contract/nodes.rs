@@ -12,39 +12,39 @@ use crate::json::{self, Attributes, Fields, FromJson, JsonError, MergePatch, Pla
 /// A node.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct NodeBody {
-    /// Its id.
+    /// The node's id.
     #[schema(min_length = 1, max_length = 1014, examples("ORDER#98765"))]
     pub id: String,
-    /// Its parent's id. A root has none.
+    /// The parent's id. A root has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, min_length = 1, max_length = 1014, examples("CUSTOMER#7"))]
     pub parent: Option<String>,
-    /// Its name inside a path, where that isn't the id.
+    /// The node's name in a path, if that isn't the id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, min_length = 1, max_length = 1014)]
     pub segment: Option<String>,
-    /// Its user's own attributes.
+    /// The user's own attributes.
     pub attributes: Attributes,
-    /// When the API made it; nothing where another client did.
+    /// When the API created the node; absent if another client did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, examples("2026-02-03T04:05:06.789Z"))]
     pub created_at: Option<String>,
-    /// Who had the API make it, as the authorizer names them.
+    /// Who had the API create the node, as the authorizer names the caller.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, examples("arn:aws:iam::111122223333:user/anna"))]
     pub created_by: Option<String>,
-    /// When the API last wrote it.
+    /// When the API last wrote the node.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, examples("2026-02-03T04:05:06.789Z"))]
     pub updated_at: Option<String>,
-    /// Who had the API write it last.
+    /// Who had the API write the node last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, examples("arn:aws:iam::111122223333:user/anna"))]
     pub updated_by: Option<String>,
 }
 
 impl NodeBody {
-    /// The node of a base record.
+    /// Makes the body of a base record.
     #[must_use]
     pub fn of(id: &Id, base: &Item, settings: &Settings) -> Self {
         let names = settings.schema.names();
@@ -72,47 +72,47 @@ pub(super) fn text(item: &Item, name: &str) -> Option<String> {
 #[derive(Clone, Debug, Default, PartialEq, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CreateNode {
-    /// Its id. Without one it gets a UUID.
+    /// The node's id. Without one the node gets a UUID.
     #[schema(value_type = String, required = false, min_length = 1, max_length = 1014, examples("CUSTOMER#7"))]
     pub id: Option<Id>,
-    /// Its parent's id, which must be there. Null or left out: a root.
+    /// The parent's id. The parent must exist. Null or absent for a root.
     #[schema(value_type = Option<String>, min_length = 1, max_length = 1014)]
     pub parent: Option<Id>,
-    /// Its name inside a path. Null or left out: its id.
+    /// The node's name in a path. Null or absent for the id.
     #[schema(value_type = Option<String>, min_length = 1, max_length = 1014)]
     pub segment: Option<String>,
-    /// Its attributes.
+    /// The node's attributes.
     #[schema(value_type = WrittenAttributes, required = false)]
     pub attributes: Attributes,
 }
 
-/// A node to create or replace. Its parent must be said, so that no forgotten field uproots a subtree.
+/// A node to create or replace. The parent is required, so that no forgotten field makes a subtree's top a root.
 #[derive(Clone, Debug, Default, PartialEq, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReplaceNode {
-    /// Its parent's id, which must be there. Null: a root.
+    /// The parent's id. The parent must exist. Null for a root.
     #[schema(value_type = Option<String>, required = true, min_length = 1, max_length = 1014)]
     pub parent: Option<Id>,
-    /// Its name inside a path. Null or left out: its id.
+    /// The node's name in a path. Null or absent for the id.
     #[schema(value_type = Option<String>, min_length = 1, max_length = 1014)]
     pub segment: Option<String>,
-    /// All its attributes: those that aren't here go.
+    /// All of the node's attributes. Attributes that aren't named here are deleted.
     #[schema(value_type = WrittenAttributes, required = false)]
     pub attributes: Attributes,
 }
 
-/// A merge patch (RFC 7396) of a node: what isn't named stays as it is.
+/// A merge patch (RFC 7396) of a node. Fields that aren't named keep their values.
 #[derive(Clone, Debug, Default, PartialEq, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PatchNode {
-    /// Moves it under this parent. Null: makes it a root.
+    /// Moves the node to this parent. Null makes it a root.
     #[schema(value_type = Option<String>, min_length = 1, max_length = 1014)]
     pub parent: Option<Option<Id>>,
-    /// Names it so inside a path. Null: by its id again.
+    /// Sets the node's name in a path. Null sets it back to the id.
     #[schema(value_type = Option<String>, min_length = 1, max_length = 1014)]
     pub segment: Option<Option<String>>,
-    /// What changes of its attributes: null removes one, an object merges into the map that is there, anything else
-    /// takes the place of what is there.
+    /// The changes of attributes. Null deletes an attribute, an object merges into an existing map, and any other value
+    /// replaces the existing one.
     #[schema(required = false)]
     pub attributes: MergePatch,
 }
@@ -135,7 +135,7 @@ impl FromJson for CreateNode {
 }
 
 impl ReplaceNode {
-    /// Takes its fields, and leaves others to somebody else.
+    /// Reads the node's fields, and leaves other fields to the caller.
     pub(super) fn take(fields: &mut Fields<'_>) -> Result<Self, JsonError> {
         Ok(Self {
             parent: fields.required("parent", PARENT_REMEDY, json::or_null(json::id))?,
@@ -156,7 +156,7 @@ impl FromJson for ReplaceNode {
 }
 
 impl PatchNode {
-    /// Takes its fields, and leaves others to somebody else.
+    /// Reads the patch's fields, and leaves other fields to the caller.
     pub(super) fn take(fields: &mut Fields<'_>) -> Result<Self, JsonError> {
         Ok(Self {
             parent: fields.optional("parent", json::or_null(json::id))?,
@@ -176,7 +176,7 @@ impl FromJson for PatchNode {
     }
 }
 
-/// A segment that a key can hold.
+/// Reads a segment that a key can hold.
 fn segment(raw: &RawValue, at: &Place<'_>) -> Result<String, JsonError> {
     let segment = json::text(raw, at)?;
     match check_segment(&segment) {

@@ -5,9 +5,9 @@ use serde_json::{Value, json};
 use super::ProblemBody;
 use super::operations::{Schemas, Tag, operations, problems, reference};
 
-const DESCRIPTION: &str = "Hierarchies and version history in one DynamoDB table.\n\nErrors are problems (RFC 9457) of the media type `application/problem+json`. A method that a path doesn't take answers 405 with `Allow`, and a path that isn't here 404. Parameters that aren't listed are refused (400), so that a misspelt one never changes an answer without a word.\n\nLists are pages: `cursor` of one is the parameter `cursor` of the next, and is absent on the last. A list that is read while the tree changes is no snapshot. Base records are read and written at once; the rows that lists are made of follow through the table's stream, as `GET /nodes/{id}/fanout` tells.\n\nWho may call is up to the deployment (IAM or a JWT); where it keeps tenants apart, the tenant comes from the caller's claims, and nothing in a request can name another.";
+const DESCRIPTION: &str = "Hierarchies and version history in one DynamoDB table.\n\nErrors are problems (RFC 9457) of the media type `application/problem+json`. A method that a path doesn't take is answered with 405 and `Allow`, an unknown path with 404. Parameters that aren't listed are refused (400), so that a misspelt parameter never changes an answer silently.\n\nLists come in pages: pass the `cursor` of a page as the parameter `cursor` of the next one. The last page has none. A list that is read while the tree changes isn't a snapshot. Writes change base records at once; the rows that lists are made of follow through the table's stream, and `GET /nodes/{id}/fanout` tells whether they have.\n\nThe deployment decides who may call (IAM or a JWT). If it keeps tenants apart, a caller's tenant comes from the caller's claims, and nothing in a request can name another.";
 
-/// The OpenAPI 3.1 document, as JSON.
+/// Returns the OpenAPI 3.1 document, as JSON.
 #[must_use]
 pub fn openapi() -> String {
     document().to_string()

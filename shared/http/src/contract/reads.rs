@@ -1,4 +1,4 @@
-//! What the reads answer.
+//! The bodies of answers to reads.
 
 use std::borrow::Cow;
 
@@ -12,20 +12,21 @@ use crate::json::Attributes;
 /// A page of a list.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Page<T> {
-    /// What is on it.
+    /// The items on the page.
     pub items: Vec<T>,
-    /// Where the next page begins: give it back as `cursor`. Absent on the last page.
+    /// The position of the next page: pass it as `cursor`. Absent on the last page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
 }
 
-// utoipa's derive would write out the schema of the items in place of a reference to it.
+// utoipa's derive would write out the schema of the items instead of a reference to it.
 impl<T: ToSchema> PartialSchema for Page<T> {
     fn schema() -> RefOr<Schema> {
-        let items = ArrayBuilder::new().items(Ref::from_schema_name(T::name())).description(Some("What is on it."));
+        let items =
+            ArrayBuilder::new().items(Ref::from_schema_name(T::name())).description(Some("The items on the page."));
         let cursor = ObjectBuilder::new()
             .schema_type(Type::String)
-            .description(Some("Where the next page begins: give it back as `cursor`. Absent on the last page."));
+            .description(Some("The position of the next page: pass it as `cursor`. Absent on the last page."));
         ObjectBuilder::new()
             .schema_type(Type::Object)
             .description(Some("A page of a list."))
@@ -47,170 +48,170 @@ impl<T: ToSchema> ToSchema for Page<T> {
     }
 }
 
-/// A root.
+/// A node without a parent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct RootBody {
-    /// Its id.
+    /// The root's id.
     #[schema(min_length = 1, max_length = 1014)]
     pub id: String,
-    /// Those of its attributes that rows carry.
+    /// The attributes that rows carry.
     pub attributes: Attributes,
-    /// That the row had no room for the attributes: read the node itself.
+    /// True if the row had no room for the attributes. Read the node itself.
     #[serde(default, skip_serializing_if = "is_false")]
     #[schema(required = false)]
     pub truncated: bool,
 }
 
-/// A node above another.
+/// An ancestor of a node.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct AncestorBody {
-    /// Its id.
+    /// The ancestor's id.
     #[schema(min_length = 1, max_length = 1014)]
     pub id: String,
-    /// How far above: 1 is the parent.
+    /// How many levels above the node: 1 is the parent.
     #[schema(minimum = 1, maximum = 98)]
     pub depth: usize,
-    /// Those of its attributes that `fields` named. Absent without `fields`, and where the ancestor isn't there.
+    /// The attributes that `fields` names. Absent without `fields`, and if the ancestor doesn't exist.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub attributes: Option<Attributes>,
 }
 
-/// A node below another.
+/// A descendant of a node.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct DescendantBody {
-    /// Its id.
+    /// The descendant's id.
     #[schema(min_length = 1, max_length = 1014)]
     pub id: String,
-    /// Its parent's id. Absent for a root, where a list begins with it.
+    /// The parent's id. Absent for a root, which a list can begin with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub parent: Option<String>,
-    /// How far below; 0 is the node itself.
+    /// How many levels below the node: 0 is the node itself.
     #[schema(minimum = 0, maximum = 98)]
     pub depth: usize,
-    /// Those of its attributes that rows carry.
+    /// The attributes that rows carry.
     pub attributes: Attributes,
-    /// That the row had no room for the attributes: read the node itself.
+    /// True if the row had no room for the attributes. Read the node itself.
     #[serde(default, skip_serializing_if = "is_false")]
     #[schema(required = false)]
     pub truncated: bool,
 }
 
-/// A node of a path's subtree.
+/// A node in the subtree of a path.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct PathBody {
-    /// Its id.
+    /// The node's id.
     #[schema(min_length = 1, max_length = 1014)]
     pub id: String,
-    /// Its parent's id.
+    /// The parent's id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub parent: Option<String>,
-    /// Its segments from below the root, its own last.
+    /// The segments from below the root to the node.
     #[schema(examples(json!(["NE", "OMAHA"])))]
     pub path: Vec<String>,
-    /// How far below the root.
+    /// How many levels below the root.
     #[schema(minimum = 1, maximum = 98)]
     pub depth: usize,
-    /// Those of its attributes that rows carry.
+    /// The attributes that rows carry.
     pub attributes: Attributes,
-    /// That the row had no room for the attributes: read the node itself.
+    /// True if the row had no room for the attributes. Read the node itself.
     #[serde(default, skip_serializing_if = "is_false")]
     #[schema(required = false)]
     pub truncated: bool,
 }
 
-/// A node with what is below it.
+/// A node with its descendants.
 #[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
 pub struct TreeNode {
-    /// Its id.
+    /// The node's id.
     #[schema(min_length = 1, max_length = 1014)]
     pub id: String,
-    /// Its parent's id.
+    /// The parent's id.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub parent: Option<String>,
-    /// How far below the node that was asked for.
+    /// How many levels below the node that was asked for.
     #[schema(minimum = 0, maximum = 98)]
     pub depth: usize,
-    /// Those of its attributes that rows carry.
+    /// The attributes that rows carry.
     pub attributes: Attributes,
-    /// That the row had no room for the attributes: read the node itself.
+    /// True if the row had no room for the attributes. Read the node itself.
     #[serde(skip_serializing_if = "is_false")]
     #[schema(required = false)]
     pub truncated: bool,
-    /// Its children, by id.
+    /// The children, by id.
     #[schema(no_recursion)]
     pub children: Vec<TreeNode>,
 }
 
-/// A whole subtree: the node with its children, each with its own. Past 5,000 nodes or 5 MB it is cut, and goes on on
-/// further pages: there the node comes without its attributes, and `children` holds what comes next by depth, of which
-/// `parent` says where it belongs.
+/// A subtree: a node with its children, each with its own. A subtree of more than 5,000 nodes or 5 MB is cut, and continues on
+/// further pages. A further page has no attributes of the node itself, and its `children` are the next nodes by depth. Each of
+/// them names its `parent`.
 #[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
 pub struct TreeBody {
-    /// The id that was asked for.
+    /// The id of the node that was asked for.
     #[schema(min_length = 1, max_length = 1014)]
     pub id: String,
-    /// Its parent's id. Absent for a root, and on further pages.
+    /// The parent's id. Absent for a root, and on further pages.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub parent: Option<String>,
     /// 0.
     #[schema(minimum = 0, maximum = 0)]
     pub depth: usize,
-    /// Its attributes. Absent on further pages.
+    /// The node's attributes. Absent on further pages.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub attributes: Option<Attributes>,
-    /// Its children, by id; on further pages, what comes next.
+    /// The children, by id. On further pages, the next nodes by depth.
     pub children: Vec<TreeNode>,
-    /// That the subtree goes on.
+    /// True if the subtree continues on another page.
     #[serde(skip_serializing_if = "is_false")]
     #[schema(required = false)]
     pub truncated: bool,
-    /// Where it goes on: give it back as `cursor`. Absent where nothing is left.
+    /// The position of the next page: pass it as `cursor`. Absent on the last page.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub cursor: Option<String>,
 }
 
-/// How many nodes.
+/// A number of nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct CountBody {
-    /// How many.
+    /// How many nodes there are.
     pub count: u64,
 }
 
-/// A copy of a topic's newest revision.
+/// The copy of a topic's newest revision.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct LatestBody {
     /// The topic.
     #[schema(examples("Audit"))]
     pub topic: String,
-    /// The version it is a copy of.
+    /// The version of the copied revision.
     #[schema(minimum = 1, maximum = 999_999)]
     pub version: u32,
-    /// Those of the revision's attributes that copies carry.
+    /// The revision's attributes that copies carry.
     pub attributes: Attributes,
-    /// That the copy had no room for the attributes: read the revision itself.
+    /// True if the copy had no room for the attributes. Read the revision itself.
     #[serde(default, skip_serializing_if = "is_false")]
     #[schema(required = false)]
     pub truncated: bool,
 }
 
-/// Whether what is derived from a node says what its base record says.
+/// Whether the derived rows of a node match its base record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct FanoutBody {
-    /// Whether it does.
+    /// True if all rows match.
     pub up_to_date: bool,
     /// How many ancestors the node has.
     #[schema(minimum = 0, maximum = 98)]
     pub ancestors: usize,
-    /// How many rows are to come.
+    /// How many rows are missing.
     pub missing: usize,
-    /// How many rows say something old.
+    /// How many rows are out of date.
     pub stale: usize,
 }
 

@@ -10,14 +10,13 @@ use super::attributes::WrittenAttributes;
 use super::nodes::text;
 use crate::json::{self, Attributes, Fields, FromJson, JsonError, Place};
 
-/// Longest topic in bytes: what a sort key leaves beside the highest version, so that no history ever comes to an end
-/// before its versions do.
+/// The longest topic, in bytes. It leaves room for the highest version in a sort key, so that a topic can have every version.
 pub const TOPIC_BYTES_MAX: usize = 1_015;
 
-/// Whether a topic can have revisions.
+/// Checks that a topic can have revisions.
 ///
 /// # Errors
-/// [`KeyError`] where it is empty, or too long for the sort key of its highest version.
+/// [`KeyError`] if the topic is empty, or too long for the sort key of its highest version.
 pub fn check_topic(topic: &str, schema: &Schema) -> Result<(), KeyError> {
     if topic.is_empty() {
         return Err(KeyError::Empty { part: "the topic" });
@@ -29,37 +28,37 @@ pub fn check_topic(topic: &str, schema: &Schema) -> Result<(), KeyError> {
 /// A revision.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct RevisionBody {
-    /// The id it is of. There needn't be such a node.
+    /// The id that the revision belongs to. A node of this id need not exist.
     #[schema(min_length = 1, max_length = 1014, examples("ORDER#98765"))]
     pub id: String,
-    /// Its topic.
+    /// The revision's topic.
     #[schema(examples("Audit"))]
     pub topic: String,
-    /// Its number.
+    /// The revision's number.
     #[schema(minimum = 1, maximum = 999_999)]
     pub version: u32,
-    /// Its user's own attributes.
+    /// The user's own attributes.
     pub attributes: Attributes,
-    /// When the API made it; nothing where another client did.
+    /// When the API created the revision; absent if another client did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, examples("2026-02-03T04:05:06.789Z"))]
     pub created_at: Option<String>,
-    /// Who had the API make it, as the authorizer names them.
+    /// Who had the API create the revision, as the authorizer names the caller.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub created_by: Option<String>,
-    /// When the API last wrote it.
+    /// When the API last wrote the revision.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, examples("2026-02-03T04:05:06.789Z"))]
     pub updated_at: Option<String>,
-    /// Who had the API write it last.
+    /// Who had the API write the revision last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub updated_by: Option<String>,
 }
 
 impl RevisionBody {
-    /// The revision of a base record.
+    /// Makes the body of a base record.
     #[must_use]
     pub fn of(id: &Id, topic: &str, version: Version, base: &Item, settings: &Settings) -> Self {
         Self {
@@ -75,11 +74,11 @@ impl RevisionBody {
     }
 }
 
-/// A revision to append, or what one is to be.
+/// The content of a revision.
 #[derive(Clone, Debug, Default, PartialEq, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CreateRevision {
-    /// Its attributes.
+    /// The revision's attributes.
     #[schema(value_type = WrittenAttributes)]
     pub attributes: Attributes,
 }

@@ -1,22 +1,22 @@
-//! How a function is.
+//! The health of a function.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// That a function answers.
+/// The health of the function that answers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct HealthBody {
-    /// How it is.
+    /// The function's state.
     pub status: HealthStatus,
-    /// Its version.
+    /// The function's version.
     #[schema(examples("0.1.0"))]
     pub version: String,
 }
 
-/// How a function is.
+/// The state of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum HealthStatus {
-    /// It answers.
+    /// The function answers.
     Ok,
 }

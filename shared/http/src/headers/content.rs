@@ -1,4 +1,4 @@
-//! `Content-Type`: which bodies are read.
+//! `Content-Type`: the media types of bodies that are read.
 
 use axum::http::header::{ACCEPT, CONTENT_ENCODING, CONTENT_TYPE};
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
@@ -9,7 +9,7 @@ use crate::problem::{Kind, Problem};
 const MERGE_PATCH: &str = "application/merge-patch+json";
 const ACCEPT_PATCH: HeaderName = HeaderName::from_static("accept-patch");
 
-/// Nothing but JSON: `application/json`, or another type that is JSON underneath.
+/// Checks that the body is JSON: `application/json`, or another type of JSON (`application/…+json`).
 ///
 /// # Errors
 /// [`Kind::UnsupportedMediaType`].
@@ -22,7 +22,7 @@ pub fn demand_json(headers: &HeaderMap) -> Result<(), Problem> {
     })
 }
 
-/// Nothing but a merge patch: other patches would be read as something that they aren't.
+/// Checks that the body is a merge patch. Another kind of patch, read as a merge patch, would change something else.
 ///
 /// # Errors
 /// [`Kind::UnsupportedMediaType`].

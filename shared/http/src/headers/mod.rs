@@ -1,4 +1,4 @@
-//! The headers of a request that say how it is to be done.
+//! The headers that say how a request is to be carried out.
 
 mod content;
 mod etag;
@@ -10,9 +10,9 @@ mod tests;
 
 use axum::http::{HeaderMap, HeaderName};
 pub use content::{demand_json, demand_merge_patch};
-pub use etag::{Etag, etag};
+pub use etag::{etag_header, etag_text};
 pub use idempotency::IdempotencyKey;
-pub use preconditions::{Etags, Preconditions};
+pub use preconditions::preconditions;
 pub use prefer::{WAIT_SECONDS_MAX, Wait};
 
 use crate::problem::{Kind, Problem};
@@ -21,14 +21,14 @@ fn bad_header(name: &HeaderName, detail: &str) -> Problem {
     Problem::new(Kind::BadHeader, detail).at(name.as_str())
 }
 
-/// The values of a header as one list, as HTTP means several of them. None: there is no such header.
+/// Joins the values of a header to one list, as HTTP defines it; `None` if the header is absent.
 fn joined(headers: &HeaderMap, name: &HeaderName) -> Result<Option<String>, Problem> {
     let values: Result<Vec<&str>, _> = headers.get_all(name).iter().map(|value| value.to_str()).collect();
     let values = values.map_err(|_| bad_header(name, "it holds characters other than visible ASCII"))?;
     Ok((!values.is_empty()).then(|| values.join(", ")))
 }
 
-/// Cuts at a separator outside of quotes.
+/// Splits a text at a separator that isn't within quotes.
 fn split_quoted(text: &str, separator: char) -> Vec<&str> {
     let (mut quoted, mut escaped) = (false, false);
     let parts = text.split(move |c: char| {
@@ -40,7 +40,7 @@ fn split_quoted(text: &str, separator: char) -> Vec<&str> {
     parts.map(str::trim).collect()
 }
 
-/// What stands between quotes, its escapes read; None where that isn't well-formed.
+/// Returns the text between quotes with its escapes resolved; `None` if the text isn't a well-formed quoted string.
 fn unquote(text: &str) -> Option<String> {
     let mut rest = text.strip_prefix('"')?.strip_suffix('"').filter(|_| text.len() > 1)?.chars();
     let mut found = String::new();

@@ -7,23 +7,24 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use super::{bad_header, joined, split_quoted, unquote};
 use crate::problem::Problem;
 
-/// The longest wait, in seconds: the answer has to be out before API Gateway's 30 seconds are over.
+/// The longest wait, in seconds. API Gateway ends a request after 30.
 pub const WAIT_SECONDS_MAX: u8 = 20;
 
 const PREFER: HeaderName = HeaderName::from_static("prefer");
 
-/// How long the answer may be held until what was written can be read everywhere.
+/// How long an answer may be held until the derived rows of a write are up to date.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wait {
-    /// Whole seconds, 1 to [`WAIT_SECONDS_MAX`]. None: not at all.
+    /// Whole seconds, 1 to [`WAIT_SECONDS_MAX`]; `None` for no wait.
     pub seconds: Option<u8>,
 }
 
 impl Wait {
-    /// Of these headers: the first `wait` among all preferences, cut to [`WAIT_SECONDS_MAX`]. Others are ignored, as the RFC wants.
+    /// Reads the first `wait` among all preferences and cuts it to [`WAIT_SECONDS_MAX`]. RFC 7240 demands that other
+    /// preferences are ignored.
     ///
     /// # Errors
-    /// [`Kind::BadHeader`](crate::problem::Kind::BadHeader) for a `wait` that is no number of seconds.
+    /// [`Kind::BadHeader`](crate::problem::Kind::BadHeader) if `wait` isn't a number of seconds.
     pub fn read(headers: &HeaderMap) -> Result<Self, Problem> {
         let Some(text) = joined(headers, &PREFER)? else { return Ok(Self::default()) };
         for preference in split_quoted(&text, ',') {
@@ -42,18 +43,18 @@ impl Wait {
         if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
             return Err(bad_header(&PREFER, "`wait` takes a number of seconds, such as `wait=5`"));
         }
-        // Too many digits for a number are too many seconds as well.
+        // A number with too many digits to parse is cut to the longest wait as well.
         let seconds = digits.parse().unwrap_or(WAIT_SECONDS_MAX).min(WAIT_SECONDS_MAX);
         Ok(Self { seconds: (seconds > 0).then_some(seconds) })
     }
 
-    /// How long.
+    /// The longest time to wait; `None` for no wait.
     #[must_use]
     pub fn duration(self) -> Option<Duration> {
         self.seconds.map(|seconds| Duration::from_secs(seconds.into()))
     }
 
-    /// The value of `Preference-Applied`: with the seconds that hold, where more were asked for.
+    /// The value of `Preference-Applied`, with the number of seconds that applies; `None` for no wait.
     #[must_use]
     pub fn applied(self) -> Option<HeaderValue> {
         self.seconds.and_then(|seconds| HeaderValue::try_from(format!("wait={seconds}")).ok())

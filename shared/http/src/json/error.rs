@@ -1,88 +1,88 @@
-//! Why JSON can't be taken.
+//! Why JSON is refused.
 
 use sapwood_core::keys::KeyError;
 use thiserror::Error;
 
-/// What kind of mistake a [`JsonError`] is about: each has its own problem.
+/// The kind of mistake that a [`JsonError`] is about. Each kind has a problem of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// It is no JSON, or not of the shape that is wanted: 400.
+    /// The body isn't JSON, or isn't of the expected shape: 400.
     Malformed,
-    /// A value that DynamoDB can't keep: 422.
+    /// DynamoDB can't keep a value: 422.
     Value,
-    /// A name that isn't the user's to give: 422.
+    /// A name is reserved: 422.
     Reserved,
-    /// A text that no key can hold: 422.
+    /// No key can hold a text: 422.
     Key,
 }
 
-/// Why JSON can't be taken, and where: `path` is like `attributes.dimensions.width` or `operations[3].put.id`.
+/// Why JSON is refused. `path` names the place, such as `attributes.dimensions.width` or `operations[3].put.id`.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[allow(missing_docs, reason = "`path` is the same in each; the messages say the rest")]
 pub enum JsonError {
-    /// No JSON.
+    /// The body isn't JSON.
     #[error("the body is no JSON: {detail}")]
     Syntax { detail: String },
-    /// A string with an escape that stands for no character.
+    /// A string has an escape that stands for no character.
     #[error("the string holds half a surrogate pair; escape characters past U+FFFF as two, or write them as they are")]
     NoText { path: String },
-    /// Two members of one name.
+    /// Two members of an object have the same name.
     #[error("the name is there twice; leave one of them out")]
     Twice { path: String },
-    /// A member that isn't part of this body.
+    /// The body has no such member.
     #[error("there is no such field here; leave it out (attributes go into `attributes`)")]
     Unknown { path: String },
-    /// A member that must be there.
+    /// A member is missing.
     #[error("the field is missing; {remedy}")]
     Missing { path: String, remedy: &'static str },
-    /// A value of another type.
+    /// A value has another type.
     #[error("the value must be {wanted}")]
     Type { path: String, wanted: &'static str },
-    /// Fewer or more operations than a batch has.
+    /// A batch has too few or too many operations.
     #[error("a batch has 1 to {limit} operations, this one has {count}")]
     Count { path: String, count: usize, limit: usize },
-    /// A number with more digits than DynamoDB keeps.
+    /// A number has more digits than DynamoDB keeps.
     #[error("the number has {digits} significant digits, and 38 can be kept; round it, or send it as text")]
     Digits { path: String, digits: usize },
-    /// A number larger or smaller than DynamoDB keeps.
+    /// A number is larger or smaller than DynamoDB keeps.
     #[error("the number is out of range: 0 can be kept, and from 1E-130 to 9.99E+125 on either side of it")]
     Range { path: String },
-    /// Lists and maps within one another past DynamoDB's limit.
+    /// Lists and maps are nested deeper than DynamoDB allows.
     #[error("lists and maps are nested past {limit} levels", limit = super::read::NESTED_MAX)]
     Nested { path: String },
-    /// An attribute without a name.
+    /// An attribute has an empty name.
     #[error("the name is empty; give it at least one character")]
     EmptyName { path: String },
-    /// A name longer than DynamoDB keeps.
+    /// A name is longer than DynamoDB keeps.
     #[error("the name has {bytes} bytes, over its limit of {limit}; shorten it", limit = super::read::NAME_BYTES_MAX)]
     LongName { path: String, bytes: usize },
-    /// A map whose only key begins with `$`, and is none of ours.
+    /// The only key of a map begins with `$`, and isn't one of the three forms.
     #[error(
         "a map with one key that begins with `$` is $set, $binary or $map; to mean it as it is, write {{\"$map\": …}} around it"
     )]
     Form { path: String },
-    /// A set of nothing.
+    /// A set is empty.
     #[error("a set can't be empty; leave the attribute out")]
     EmptySet { path: String },
-    /// A set of several kinds of values, or of a kind that there is none of.
+    /// A set holds values of several kinds, or of a kind that no set can hold.
     #[error("a set holds strings, or numbers, or {{\"$binary\": …}}, and only one of the three")]
     MixedSet { path: String },
-    /// A set with a value twice.
+    /// A set holds a value twice.
     #[error("the set holds a value twice; leave one of them out")]
     SetTwice { path: String },
-    /// Binary that isn't base64.
+    /// A text isn't base64.
     #[error("the text is no base64 of the standard alphabet with its padding")]
     Base64 { path: String },
-    /// A name that isn't the user's to give.
+    /// A name is reserved.
     #[error("`{path}`: the name is reserved, since {reason}; choose another")]
     Reserved { path: String, reason: &'static str },
-    /// A text that no key can hold.
+    /// No key can hold a text.
     #[error("{source}")]
     Key { path: String, source: KeyError },
 }
 
 impl JsonError {
-    /// What kind of mistake it is.
+    /// The kind of mistake.
     #[must_use]
     pub fn fault(&self) -> Fault {
         match self {
@@ -108,7 +108,7 @@ impl JsonError {
         }
     }
 
-    /// Where it is: empty where it is the body as a whole.
+    /// The place of the mistake; empty for the body as a whole.
     #[must_use]
     pub fn path(&self) -> &str {
         match self {

@@ -1,4 +1,4 @@
-//! Bodies: objects of known fields.
+//! Objects with known fields: bodies and parts of them.
 
 use sapwood_core::keys::Id;
 use serde_json::value::RawValue;
@@ -6,19 +6,19 @@ use serde_json::value::RawValue;
 use super::read::{Members, members, string};
 use super::{JsonError, Place};
 
-/// What can be read off a body, or off a field of one.
+/// A type that can be read from JSON.
 pub trait FromJson: Sized {
-    /// What it is, for whoever sends something else: "an object …".
+    /// What the JSON must be, as an error says it: "an object …".
     const WANTED: &'static str;
 
-    /// Reads it; `at` is where in the body it stands.
+    /// Reads the JSON that stands at this place in the body.
     ///
     /// # Errors
-    /// [`JsonError`] with the place.
+    /// [`JsonError`], with the place of the mistake.
     fn from_json(raw: &RawValue, at: &Place<'_>) -> Result<Self, JsonError>;
 }
 
-/// The fields of an object, taken one after another; what is left in the end is unknown.
+/// The fields of an object that haven't been read yet. Those that are left in the end are unknown.
 pub(crate) struct Fields<'a> {
     members: Members<'a>,
     at: &'a Place<'a>,
@@ -29,7 +29,7 @@ impl<'a> Fields<'a> {
         Ok(Self { members: members(raw, at, wanted)?, at })
     }
 
-    /// A field that may be left out.
+    /// Reads a field that may be absent.
     pub(crate) fn optional<T>(
         &mut self,
         name: &str,
@@ -38,7 +38,7 @@ impl<'a> Fields<'a> {
         self.members.remove(name).map(|raw| read(raw, &Place::Member(self.at, name))).transpose()
     }
 
-    /// A field that must be there; the remedy says how to go on without it.
+    /// Reads a field that must be there. `remedy` says what to do if it isn't.
     pub(crate) fn required<T>(
         &mut self,
         name: &str,
@@ -50,12 +50,12 @@ impl<'a> Fields<'a> {
         read(raw, &Place::Member(self.at, name))
     }
 
-    /// How many are left.
+    /// The number of fields that haven't been read.
     pub(crate) fn len(&self) -> usize {
         self.members.len()
     }
 
-    /// That there are no others.
+    /// Refuses the fields that haven't been read.
     pub(crate) fn close(self) -> Result<(), JsonError> {
         match self.members.first_key_value() {
             Some((name, _)) => Err(JsonError::Unknown { path: Place::Member(self.at, name).to_string() }),
@@ -64,24 +64,24 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// A field's value, of whatever type.
+/// Reads a value of any type.
 pub(crate) fn value<T: FromJson>(raw: &RawValue, at: &Place<'_>) -> Result<T, JsonError> {
     T::from_json(raw, at)
 }
 
-/// A value, or null for none.
+/// Reads a value, or null as `None`.
 pub(crate) fn or_null<T>(
     read: impl FnOnce(&RawValue, &Place<'_>) -> Result<T, JsonError>,
 ) -> impl FnOnce(&RawValue, &Place<'_>) -> Result<Option<T>, JsonError> {
     |raw, at| if raw.get() == "null" { Ok(None) } else { read(raw, at).map(Some) }
 }
 
-/// A text.
+/// Reads a text.
 pub(crate) fn text(raw: &RawValue, at: &Place<'_>) -> Result<String, JsonError> {
     string(raw, at)
 }
 
-/// An id that a key can hold.
+/// Reads an id that a key can hold.
 pub(crate) fn id(raw: &RawValue, at: &Place<'_>) -> Result<Id, JsonError> {
     Id::new(string(raw, at)?).map_err(|source| JsonError::Key { path: at.to_string(), source })
 }

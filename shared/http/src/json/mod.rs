@@ -1,4 +1,4 @@
-//! Attributes as JSON, both ways, without loss.
+//! Attributes as JSON, in both directions and without loss.
 //!
 //! | in the table | in JSON |
 //! |---|---|
@@ -8,8 +8,8 @@
 //! | set of text, numbers or binary | `{"$set": [...]}`: not empty, no value twice, all of one kind |
 //! | a map whose only key begins with `$` | `{"$map": {...}}` around it, whose keys then stand for themselves |
 //!
-//! The object `attributes` itself is never one of the `$` forms: its keys are names of attributes. What is read here keeps
-//! its numbers in the one spelling that DynamoDB gives back, so that what was written can be compared with what is there.
+//! The object `attributes` itself is never one of the `$` forms: its keys are names of attributes. Numbers are read into the
+//! one spelling that DynamoDB gives back, so that an item that was written can be compared with the item in the table.
 
 mod error;
 mod fields;
@@ -25,26 +25,26 @@ mod write;
 pub use error::{Fault, JsonError};
 pub use fields::FromJson;
 pub(crate) use fields::{Fields, id, or_null, text, value};
-pub use merge::{Change, MergePatch};
+pub use merge::MergePatch;
 use names::Record;
 pub use place::Place;
 pub(crate) use read::list;
 use sapwood_core::keys::Schema;
 use sapwood_core::model::Item;
 
-/// The attributes of a node or a revision that are its user's own.
+/// A user's own attributes of a node or a revision.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Attributes(pub Item);
 
 impl Attributes {
-    /// The user's own attributes of a node, or of a row of it: all but the keys, what says where the node stands, and
-    /// names that begin with `_`.
+    /// Returns the user's own attributes of a node, or of a row of it: all but the keys, the parent, the segment, and names
+    /// that begin with `_`.
     #[must_use]
     pub fn of_node(item: &Item, schema: &Schema) -> Self {
         Self::own(item, Record::Node, schema)
     }
 
-    /// The user's own attributes of a revision, or of a copy of it: all but the keys and names that begin with `_`.
+    /// Returns the user's own attributes of a revision, or of a copy of it: all but the keys and names that begin with `_`.
     #[must_use]
     pub fn of_revision(item: &Item, schema: &Schema) -> Self {
         Self::own(item, Record::Revision, schema)
@@ -55,18 +55,18 @@ impl Attributes {
         Self(own.map(|(name, value)| (name.clone(), value.clone())).collect())
     }
 
-    /// Whether a node can have them.
+    /// Checks that a node can have these attributes.
     ///
     /// # Errors
-    /// [`JsonError::Reserved`] for a name that isn't the user's to give.
+    /// [`JsonError::Reserved`] for a reserved name.
     pub fn check_node(&self, schema: &Schema) -> Result<(), JsonError> {
         names::check(self.0.keys(), Record::Node, schema)
     }
 
-    /// Whether a revision can have them.
+    /// Checks that a revision can have these attributes.
     ///
     /// # Errors
-    /// [`JsonError::Reserved`] for a name that isn't the user's to give.
+    /// [`JsonError::Reserved`] for a reserved name.
     pub fn check_revision(&self, schema: &Schema) -> Result<(), JsonError> {
         names::check(self.0.keys(), Record::Revision, schema)
     }
@@ -75,7 +75,7 @@ impl Attributes {
 /// Reads the body of a request.
 ///
 /// # Errors
-/// [`JsonError`]: it is no JSON, or not of this shape, or a value in it can't be kept.
+/// [`JsonError`] if the body isn't JSON, isn't of this shape, or has a value that can't be kept.
 pub fn read<T: FromJson>(body: &[u8]) -> Result<T, JsonError> {
     let raw: &serde_json::value::RawValue =
         serde_json::from_slice(body).map_err(|error| JsonError::Syntax { detail: error.to_string() })?;

@@ -1,19 +1,19 @@
-//! Names of attributes that aren't the user's to give.
+//! Reserved names of attributes.
 
 use sapwood_core::keys::Schema;
 
 use super::{JsonError, Place};
 
-/// Whose attributes they are.
+/// The kind of record that attributes belong to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Record {
-    /// A node's: what says where it stands isn't among them.
+    /// A node. Its parent and its segment aren't attributes of the user.
     Node,
-    /// A revision's: `parent` is a name like any other there.
+    /// A revision. `parent` and `segment` are names like any other.
     Revision,
 }
 
-/// Why an attribute of this name isn't the user's own; none where it is.
+/// Returns why a name is reserved; `None` if a user can give it.
 pub(super) fn reserved(name: &str, record: Record, schema: &Schema) -> Option<&'static str> {
     let names = schema.names();
     if name.starts_with('_') {
@@ -29,7 +29,7 @@ pub(super) fn reserved(name: &str, record: Record, schema: &Schema) -> Option<&'
     }
 }
 
-/// Whether all are names that a user can give.
+/// Checks that no name is reserved.
 pub(super) fn check<'a>(
     names: impl IntoIterator<Item = &'a String>,
     record: Record,

@@ -5,21 +5,21 @@
 /// [aws]: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/HowItWorks.NamingRulesDataTypes.html
 const DIGITS_MAX: usize = 38;
 
-/// Where the point can be in `0.DIGITS`: 1E-130 is `0.1` with the point moved by -129.
+/// The powers of ten that `0.DIGITS` can be multiplied with: 1E-130 is `0.1` times 10 to the power of -129.
 const POINTS: std::ops::RangeInclusive<i64> = -129..=126;
 
 /// Why a number can't be kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NumberError {
-    /// It is no number at all.
+    /// The text isn't a number.
     NoNumber,
-    /// It has this many significant digits.
+    /// The number has this many significant digits.
     Digits(usize),
-    /// It is too large, or too close to zero.
+    /// The number is too large, or too close to zero.
     Range,
 }
 
-/// A number in the one spelling that DynamoDB gives back, whatever its spelling: plain digits.
+/// Returns a number in the one spelling that DynamoDB gives back: plain digits, without an exponent.
 pub(super) fn spelt(text: &str) -> Result<String, NumberError> {
     let (mantissa, exponent) = match text.split_once(['e', 'E']) {
         Some((mantissa, exponent)) => (mantissa, power(exponent)?),
@@ -43,7 +43,7 @@ pub(super) fn spelt(text: &str) -> Result<String, NumberError> {
     if significant.len() > DIGITS_MAX {
         return Err(NumberError::Digits(significant.len()));
     }
-    // The value is 0.SIGNIFICANT times ten to the power of `point`. Lengths are those of a text in memory.
+    // The value is 0.SIGNIFICANT times ten to the power of `point`. The lengths are those of a text in memory, so they fit.
     let signed = |length: usize| i64::try_from(length).unwrap_or(i64::MAX);
     let point = exponent.saturating_add(signed(whole.len())).saturating_sub(signed(zeros));
     if !POINTS.contains(&point) {
@@ -57,7 +57,7 @@ pub(super) fn spelt(text: &str) -> Result<String, NumberError> {
     })
 }
 
-/// An exponent; one that no integer holds counts as the largest there is.
+/// Reads an exponent. One that doesn't fit an integer is replaced by the largest.
 fn power(text: &str) -> Result<i64, NumberError> {
     let (negative, digits) = match text.strip_prefix('-') {
         Some(digits) => (true, digits),

@@ -1,18 +1,18 @@
-//! Where in a body a value stands.
+//! The place of a value in a body.
 
 use std::fmt;
 
-/// The most characters of one name that an error repeats.
+/// The most characters of a name that an error repeats.
 const NAME_CHARACTERS_MAX: usize = 64;
 
-/// Where in a body a value stands. It is spelt only when something is wrong there.
+/// The place of a value in a body. It is written out only for an error.
 #[derive(Clone, Copy, Debug)]
 pub enum Place<'a> {
     /// The body as a whole.
     Body,
-    /// A member of the object at a place.
+    /// A member of the object at another place.
     Member(&'a Place<'a>, &'a str),
-    /// An element of the list at a place.
+    /// An element of the list at another place.
     Element(&'a Place<'a>, usize),
 }
 

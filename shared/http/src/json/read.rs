@@ -1,4 +1,4 @@
-//! From JSON to attributes.
+//! Reads attributes from JSON.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 use super::number::{self, NumberError};
 use super::{Attributes, FromJson, JsonError, Place};
 
-/// The most lists and maps within one another below an attribute: DynamoDB counts the item itself as the 32nd.
+/// The most levels of lists and maps in an attribute. DynamoDB allows 32, and counts the item itself as one.
 pub(super) const NESTED_MAX: usize = 31;
 
 /// The longest name of an attribute, in bytes.
@@ -23,7 +23,7 @@ pub(super) const BINARY: &str = "$binary";
 pub(super) const SET: &str = "$set";
 pub(super) const MAP: &str = "$map";
 
-/// The members of an object, none of them twice.
+/// The members of an object. No name comes twice.
 pub(super) type Members<'a> = BTreeMap<String, &'a RawValue>;
 
 impl FromJson for Attributes {
@@ -41,8 +41,8 @@ impl FromJson for Attributes {
     }
 }
 
-/// Reads attributes as a part of something else, by serde_json alone. The errors are text; [`read`](super::read) has those that
-/// say which kind of mistake it is.
+/// Reads attributes that are a part of something else. Works with serde_json alone. The errors are text; [`read`](super::read)
+/// returns errors that name the kind of mistake.
 impl<'de> Deserialize<'de> for Attributes {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let raw = Box::<RawValue>::deserialize(deserializer)?;
@@ -50,8 +50,8 @@ impl<'de> Deserialize<'de> for Attributes {
     }
 }
 
-/// A value below an attribute; `levels` is how many lists and maps it may still be made of. That bounds this recursion,
-/// whatever the body: serde_json skips over a raw value without any.
+/// Reads a value of an attribute. `levels` is the number of levels of lists and maps that the value may have, which bounds this
+/// recursion. serde_json doesn't recurse into a raw value.
 pub(super) fn value(raw: &RawValue, at: &Place<'_>, levels: usize) -> Result<AttributeValue, JsonError> {
     Ok(match raw.get().as_bytes().first() {
         Some(b'n') => AttributeValue::Null(true),
@@ -83,14 +83,14 @@ pub(super) fn value(raw: &RawValue, at: &Place<'_>, levels: usize) -> Result<Att
     })
 }
 
-/// What a JSON object stands for.
+/// The meaning of a JSON object.
 pub(super) enum Object<'a> {
     Binary(Vec<u8>),
     Set(AttributeValue),
     Map(Members<'a>),
 }
 
-/// What the object stands for: itself, unless its only name begins with `$`.
+/// Returns the meaning of an object. An object stands for itself, unless its only name begins with `$`.
 pub(super) fn object<'a>(raw: &'a RawValue, at: &Place<'_>) -> Result<Object<'a>, JsonError> {
     let members = members(raw, at, "an object")?;
     let (Some((name, inner)), 1) = (members.first_key_value(), members.len()) else { return Ok(Object::Map(members)) };
@@ -104,7 +104,7 @@ pub(super) fn object<'a>(raw: &'a RawValue, at: &Place<'_>) -> Result<Object<'a>
     }
 }
 
-/// How many levels are left below a list or a map.
+/// Returns the number of levels that are left below a list or a map.
 pub(super) fn below(levels: usize, at: &Place<'_>) -> Result<usize, JsonError> {
     levels.checked_sub(1).ok_or_else(|| JsonError::Nested { path: at.to_string() })
 }
@@ -117,12 +117,12 @@ pub(super) fn check_name(name: &str, at: &Place<'_>) -> Result<(), JsonError> {
     }
 }
 
-/// The members of an object.
+/// Reads the members of an object.
 pub(super) fn members<'a>(raw: &'a RawValue, at: &Place<'_>, wanted: &'static str) -> Result<Members<'a>, JsonError> {
     if !raw.get().starts_with('{') {
         return Err(JsonError::Type { path: at.to_string(), wanted });
     }
-    // The grammar was checked when the body was read: what is left to go wrong is a name that is no text.
+    // The grammar was checked when the body was read, so all that can be wrong is a name with half a surrogate pair.
     let Pairs(pairs) = serde_json::from_str(raw.get()).map_err(|_| JsonError::NoText { path: at.to_string() })?;
     let mut members = Members::new();
     for (name, raw) in pairs {
@@ -134,7 +134,7 @@ pub(super) fn members<'a>(raw: &'a RawValue, at: &Place<'_>, wanted: &'static st
     Ok(members)
 }
 
-/// The elements of a list.
+/// Reads the elements of a list.
 pub(crate) fn list<'a>(
     raw: &'a RawValue,
     at: &Place<'_>,
@@ -143,7 +143,7 @@ pub(crate) fn list<'a>(
     serde_json::from_str(raw.get()).map_err(|_| JsonError::Type { path: at.to_string(), wanted })
 }
 
-/// A text.
+/// Reads a text.
 pub(super) fn string(raw: &RawValue, at: &Place<'_>) -> Result<String, JsonError> {
     if !raw.get().starts_with('"') {
         return Err(JsonError::Type { path: at.to_string(), wanted: "a string" });
@@ -194,7 +194,7 @@ fn set(raw: &RawValue, at: &Place<'_>) -> Result<AttributeValue, JsonError> {
     distinct(&list, at, read).map(AttributeValue::Bs)
 }
 
-/// The values of a set, sorted; `read` answers `None` for a value that is of another kind.
+/// Reads the values of a set and sorts them. `read` returns `None` for a value of another kind.
 fn distinct<T: Ord>(
     list: &[&RawValue],
     at: &Place<'_>,
@@ -211,7 +211,7 @@ fn distinct<T: Ord>(
     Ok(set.into_iter().collect())
 }
 
-/// The members of an object as they come.
+/// The members of an object, in their order in the text.
 struct Pairs<'a>(Vec<(String, &'a RawValue)>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for Pairs<'a> {

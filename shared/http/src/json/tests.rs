@@ -9,24 +9,24 @@ use serde_json::value::RawValue;
 
 use super::{Attributes, Fault, JsonError, read};
 
-/// Attributes as they are read from a text.
+/// Reads attributes.
 fn attributes(json: &str) -> Result<Attributes, JsonError> {
     read(json.as_bytes())
 }
 
-/// The value of the attribute `a`.
+/// Reads the value of the attribute `a`.
 fn value(json: &str) -> AttributeValue {
     attributes(&format!(r#"{{"a": {json}}}"#)).unwrap().0.remove("a").unwrap()
 }
 
-/// Why a value can't be that of the attribute `a`: what kind of mistake, and where.
+/// Returns the kind and the place of the mistake in a value of the attribute `a`.
 fn refused(json: &str) -> (Fault, String) {
     let error = attributes(&format!(r#"{{"a": {json}}}"#)).unwrap_err();
     assert!(!error.to_string().is_empty());
     (error.fault(), error.path().to_owned())
 }
 
-/// The text of a value.
+/// Writes a value as JSON.
 fn written(value: AttributeValue) -> String {
     let json = serde_json::to_string(&Attributes([("a".to_owned(), value)].into())).unwrap();
     let raw: std::collections::BTreeMap<String, Box<RawValue>> = serde_json::from_str(&json).unwrap();

@@ -1,4 +1,4 @@
-//! From attributes to JSON.
+//! Writes attributes as JSON.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -18,7 +18,7 @@ impl Serialize for Attributes {
     }
 }
 
-/// A value below an attribute. What comes from a table has at most 32 levels, so this recursion is bounded.
+/// A value of an attribute. A value from a table has at most 32 levels, so this recursion is bounded.
 struct Value<'a>(&'a AttributeValue);
 
 impl Serialize for Value<'_> {
@@ -39,7 +39,7 @@ impl Serialize for Value<'_> {
     }
 }
 
-/// Whether a map would be read as something else.
+/// Returns true if the map would be read as one of the `$` forms.
 fn needs_escape(map: &HashMap<String, AttributeValue>) -> bool {
     map.len() == 1 && map.keys().all(|name| name.starts_with('$'))
 }
@@ -50,7 +50,7 @@ fn form<S: Serializer>(serializer: S, name: &str, value: &impl Serialize) -> Res
     map.end()
 }
 
-/// A map in the order of its names: the same map is the same text, and has the same hash.
+/// A map, written in the order of its names, so that equal maps have equal text and equal hashes.
 struct Map<'a>(&'a HashMap<String, AttributeValue>);
 
 impl Serialize for Map<'_> {
@@ -68,7 +68,7 @@ impl Serialize for Binary<'_> {
     }
 }
 
-/// A number, digit by digit: as it is where that is JSON, else spelt anew (`.5`, `+1`).
+/// A number. It is written as it is if that is JSON, and in DynamoDB's spelling otherwise (`.5`, `+1`).
 struct Number<'a>(&'a str);
 
 impl Serialize for Number<'_> {

@@ -1,4 +1,5 @@
-//! The parameters of a query string: each known, given once, and of its type.
+//! The parameters of a query string. A request may give only parameters that its call knows, each once and with a value of its
+//! type.
 
 #[cfg(test)]
 mod tests;
@@ -11,7 +12,8 @@ use axum::http::request::Parts;
 
 use crate::problem::{Kind, Problem};
 
-/// The parameters of a request. Each is taken by its name and type; [`Parameters::end`] refuses what is left.
+/// The parameters of a request that haven't been read yet. A call reads each by its name and type; [`Parameters::end`] refuses
+/// the others.
 ///
 /// ```
 /// use sapwood_http::parameters::Parameters;
@@ -28,10 +30,10 @@ pub struct Parameters {
 }
 
 impl Parameters {
-    /// Of a query string as it arrived.
+    /// Reads a query string as it arrived.
     ///
     /// # Errors
-    /// [`Kind::BadParameter`] for bad percent-encoding, for bytes that are no UTF-8, and for a name given twice.
+    /// [`Kind::BadParameter`] for bad percent-encoding, for bytes that aren't UTF-8, and for a name that is given twice.
     pub fn read(query: &str) -> Result<Self, Problem> {
         let mut left = BTreeMap::new();
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
@@ -46,16 +48,16 @@ impl Parameters {
         Ok(Self { left, asked: Vec::new() })
     }
 
-    /// Text, whatever it is.
+    /// Reads a text; `None` if the parameter is absent.
     pub fn text(&mut self, name: &'static str) -> Option<String> {
         self.asked.push(name);
         self.left.remove(name)
     }
 
-    /// A whole number, in digits.
+    /// Reads a whole number, in digits; `None` if the parameter is absent.
     ///
     /// # Errors
-    /// [`Kind::BadParameter`] for anything else and outside the range, here and below.
+    /// [`Kind::BadParameter`] if the value isn't a number in the range.
     pub fn number(&mut self, name: &'static str, range: RangeInclusive<u64>) -> Result<Option<u64>, Problem> {
         let Some(text) = self.text(name) else { return Ok(None) };
         let digits = text.bytes().all(|b| b.is_ascii_digit());
@@ -65,18 +67,18 @@ impl Parameters {
         }
     }
 
-    /// `true` or `false`.
+    /// Reads `true` or `false`; `None` if the parameter is absent.
     ///
     /// # Errors
-    /// See [`Parameters::number`].
+    /// [`Kind::BadParameter`] for another value.
     pub fn flag(&mut self, name: &'static str) -> Result<Option<bool>, Problem> {
         self.choice(name, &[("true", true), ("false", false)])
     }
 
-    /// One of several words.
+    /// Reads one of several words; `None` if the parameter is absent.
     ///
     /// # Errors
-    /// See [`Parameters::number`].
+    /// [`Kind::BadParameter`] for another word.
     pub fn choice<T: Copy>(&mut self, name: &'static str, choices: &[(&str, T)]) -> Result<Option<T>, Problem> {
         let Some(text) = self.text(name) else { return Ok(None) };
         let Some((_, choice)) = choices.iter().find(|(word, _)| *word == text) else {
@@ -86,10 +88,10 @@ impl Parameters {
         Ok(Some(*choice))
     }
 
-    /// Names with commas between them.
+    /// Reads names with commas between them; `None` if the parameter is absent.
     ///
     /// # Errors
-    /// See [`Parameters::number`]; for an empty name.
+    /// [`Kind::BadParameter`] for an empty name.
     pub fn list(&mut self, name: &'static str) -> Result<Option<Vec<String>>, Problem> {
         let Some(text) = self.text(name) else { return Ok(None) };
         match text.split(',').any(str::is_empty) {
@@ -98,10 +100,10 @@ impl Parameters {
         }
     }
 
-    /// Refuses the parameters that nothing has asked for: a misspelt one would change what is answered without a word.
+    /// Refuses the parameters that the call hasn't read, so that a misspelt parameter never changes an answer silently.
     ///
     /// # Errors
-    /// See [`Parameters::number`].
+    /// [`Kind::BadParameter`] for the first such parameter.
     pub fn end(self) -> Result<(), Problem> {
         let Some(unknown) = self.left.into_keys().next() else { return Ok(()) };
         let known: Vec<String> = self.asked.iter().map(|name| format!("`{name}`")).collect();
@@ -112,7 +114,7 @@ impl Parameters {
     }
 }
 
-/// Longest name that is repeated in a problem.
+/// The longest name that a problem repeats, in characters.
 const NAME_CHARS_MAX: usize = 100;
 
 fn bad(name: &str, detail: &str) -> Problem {
@@ -120,7 +122,7 @@ fn bad(name: &str, detail: &str) -> Problem {
     Problem::new(Kind::BadParameter, detail).at(name)
 }
 
-/// `+` is a space, `%XX` a byte.
+/// Decodes a form's value: `+` is a space, `%XX` is a byte.
 fn decode(text: &str) -> Option<String> {
     let bytes = crate::path::percent_decode(&text.replace('+', " ")).ok()?;
     String::from_utf8(bytes).ok()
@@ -134,7 +136,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Parameters {
     }
 }
 
-/// For a call that takes no parameters.
+/// The parameters of a call that takes none.
 #[derive(Clone, Copy, Debug)]
 pub struct NoParameters;
 

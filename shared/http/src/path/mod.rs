@@ -1,8 +1,8 @@
-//! Ids, segments and topics in the path of a URL: `ORDER#98765` is `ORDER~2398765`.
+//! Ids, segments and topics in the path of a URL: `ORDER#98765` is written `ORDER~2398765`.
 //!
-//! Letters, digits, `-`, `_` and `.` stand for themselves, every other byte is `~XX`: a spelling that nothing on the way
-//! decodes, cuts or puts right. API Gateway hands over paths decoded; what has got into a path in that way is refused, since
-//! it can't be told from what separates (`DELETE /nodes/ORDER#98765` must never reach `ORDER`).
+//! Letters, digits, `-`, `_` and `.` stand for themselves; every other byte is written `~XX`. No proxy decodes, cuts or
+//! normalises this spelling. API Gateway decodes percent-encoding, and a decoded byte can't be told from a separator, so a path
+//! with such a byte is refused: `DELETE /nodes/ORDER#98765` must never reach the node `ORDER`.
 
 mod params;
 mod segment;
@@ -15,12 +15,12 @@ pub use segment::{SegmentError, decode_segment, encode_segment};
 
 use crate::problem::{Kind, Problem};
 
-/// The same path as the router is to see it: each segment as [`encode_segment`] writes it. What `%XX` and `~XX` say stays in its
-/// segment, a slash as well.
+/// Returns the path as the router is to see it, with each segment as [`encode_segment`] writes it. A byte that is escaped with
+/// `%XX` or `~XX` stays in its segment, even a slash.
 ///
 /// # Errors
-/// [`Kind::BadPath`] for a byte that should have been written `~XX`, a bad escape, an empty segment (but the last: such a
-/// path has no route), `.` or `..`.
+/// [`Kind::BadPath`] for a byte that must be written `~XX`, a bad escape, `.`, `..`, or an empty segment. The last segment may
+/// be empty: such a path has no route.
 pub fn normalise(path: &str) -> Result<String, Problem> {
     let Some(segments) = path.strip_prefix('/') else {
         return Err(bad_path("a path begins with `/`"));

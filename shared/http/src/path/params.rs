@@ -1,4 +1,4 @@
-//! What a route found in a path, decoded.
+//! The parameters of a path, decoded.
 
 use std::collections::BTreeMap;
 
@@ -9,31 +9,31 @@ use sapwood_core::keys::{Id, Version};
 use super::decode_segment;
 use crate::problem::{Kind, Problem};
 
-/// All that a route names: `{id}`, `{topic}`, `{version}`, `{*segments}`.
+/// The parameters that a route names: `{id}`, `{topic}`, `{version}`, `{*path}`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PathParams(BTreeMap<String, String>);
 
 impl PathParams {
-    /// An id.
+    /// Returns an id.
     ///
     /// # Errors
-    /// [`Kind::BadPath`] where it isn't written as a segment is, [`Kind::BadKey`] where no key can hold it.
+    /// [`Kind::BadPath`] if the segment is badly escaped, [`Kind::BadKey`] if no key can hold the id.
     pub fn id(&self, name: &'static str) -> Result<Id, Problem> {
         Id::new(self.text(name)?).map_err(|error| Problem::from(error).at(name))
     }
 
-    /// Any text.
+    /// Returns a text.
     ///
     /// # Errors
-    /// [`Kind::BadPath`] where it isn't written as a segment is.
+    /// [`Kind::BadPath`] if the segment is badly escaped.
     pub fn text(&self, name: &'static str) -> Result<String, Problem> {
         decoded(name, self.raw(name)?)
     }
 
-    /// A revision's number: digits alone, without zeros in front, so that each revision has one URL.
+    /// Returns a revision's number. Only digits without leading zeros are a number, so that each revision has one URL.
     ///
     /// # Errors
-    /// [`Kind::NotFound`] for anything else: no revision is there.
+    /// [`Kind::NotFound`] for anything else, since no revision has such a number.
     pub fn version(&self, name: &'static str) -> Result<Version, Problem> {
         let text = self.text(name)?;
         let number = text.parse().ok().filter(|number: &u64| number.to_string() == text);
@@ -43,10 +43,10 @@ impl PathParams {
         })
     }
 
-    /// The rest of a path, segment by segment.
+    /// Returns the rest of a path, segment by segment.
     ///
     /// # Errors
-    /// [`Kind::BadPath`] as for a text; [`Kind::NotFound`] where the path ends with a slash.
+    /// [`Kind::BadPath`] if a segment is badly escaped, [`Kind::NotFound`] if the path ends with a slash.
     pub fn segments(&self, name: &'static str) -> Result<Vec<String>, Problem> {
         let segments = self.raw(name)?.split('/').map(|segment| match segment {
             "" => Err(Problem::new(Kind::NotFound, "leave the slash at the end of the path out")),

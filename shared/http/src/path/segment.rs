@@ -1,21 +1,21 @@
-//! One segment of a path, and the text it stands for.
+//! One segment of a path, and the text that it stands for.
 
 use std::fmt::Write;
 
 use thiserror::Error;
 
-/// Why a segment stands for no text.
+/// Why a segment can't be decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum SegmentError {
-    /// `~` or `%` without two hexadecimal digits after it.
+    /// `~` or `%` isn't followed by two hexadecimal digits.
     #[error("`{0}` needs two hexadecimal digits after it; a `{0}` itself is written ~{value:02X}", value = u32::from(*.0))]
     BadEscape(char),
-    /// Bytes that are no UTF-8.
+    /// The bytes aren't UTF-8.
     #[error("the escapes of a segment are no UTF-8; write each byte of the UTF-8 of a character as ~XX")]
     NotUtf8,
 }
 
-/// The text as a segment. Every text has one spelling, and no other text has the same.
+/// Encodes a text as a segment. Each text has one spelling, and two texts never have the same.
 #[must_use]
 pub fn encode_segment(text: &str) -> String {
     let dots = matches!(text, "." | "..");
@@ -25,27 +25,27 @@ pub fn encode_segment(text: &str) -> String {
             b'.' if dots => segment.push_str("~2E"),
             b'-' | b'_' | b'.' => segment.push(char::from(byte)),
             byte if byte.is_ascii_alphanumeric() => segment.push(char::from(byte)),
-            // A String takes all that is written.
+            // Writing to a String can't fail.
             byte => drop(write!(segment, "~{byte:02X}")),
         }
     }
     segment
 }
 
-/// The text that a segment stands for.
+/// Decodes a segment. Hexadecimal digits may be upper or lower case.
 ///
 /// # Errors
-/// [`SegmentError`]; digits of either case are read.
+/// [`SegmentError`] if the segment can't be decoded.
 pub fn decode_segment(segment: &str) -> Result<String, SegmentError> {
     tilde_decode(segment.as_bytes())
 }
 
-/// `~XX` as bytes, and all of them as text.
+/// Resolves `~XX` and reads the bytes as UTF-8.
 pub(super) fn tilde_decode(bytes: &[u8]) -> Result<String, SegmentError> {
     String::from_utf8(unescape(bytes, '~')?).map_err(|_| SegmentError::NotUtf8)
 }
 
-/// `%XX` as bytes.
+/// Resolves `%XX`.
 pub(crate) fn percent_decode(segment: &str) -> Result<Vec<u8>, SegmentError> {
     unescape(segment.as_bytes(), '%')
 }

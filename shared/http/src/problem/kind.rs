@@ -2,7 +2,7 @@
 
 use axum::http::StatusCode;
 
-/// A kind of problem: one for each error of the contract.
+/// A kind of problem: each error of the contract has one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
     /// The path of the URL can't be read.
@@ -13,17 +13,17 @@ pub enum Kind {
     BadCursor,
     /// A header can't be read.
     BadHeader,
-    /// The body is no such JSON.
+    /// The body isn't JSON of the expected shape.
     BadJson,
     /// The authorizer names no tenant.
     Forbidden,
-    /// Revisions are kept here.
+    /// The deployment doesn't allow changes of revisions.
     RevisionsKept,
-    /// There is no such thing.
+    /// The thing doesn't exist.
     NotFound,
-    /// The path is right, the method isn't.
+    /// The path exists, but not with this method.
     MethodNotAllowed,
-    /// Something has that id already.
+    /// Something with that id exists already.
     Exists,
     /// The node has children.
     HasChildren,
@@ -31,38 +31,38 @@ pub enum Kind {
     Cycle,
     /// The node, or one above it, is being deleted.
     Deleting,
-    /// Others kept changing the same nodes.
+    /// Other clients kept changing the same nodes.
     Contended,
     /// A request with this idempotency key is still running.
     InProgress,
     /// `If-Match` or `If-None-Match` doesn't hold.
     PreconditionFailed,
-    /// The body is over its limit.
+    /// The body exceeds its limit.
     BodyTooLarge,
-    /// The body is of another media type.
+    /// The body has another media type.
     UnsupportedMediaType,
     /// The parent doesn't exist.
     ParentMissing,
-    /// The node, or one below it, would be deeper than there are levels.
+    /// The node, or a descendant of it, would be deeper than trees can be.
     TooDeep,
     /// An attribute's name is reserved.
     ReservedName,
-    /// An id, topic, segment or version that no key can hold.
+    /// No key can hold this id, topic, segment or version.
     BadKey,
-    /// A value that the table can't keep.
+    /// The table can't keep the value.
     BadValue,
-    /// The item would be over 400 KB.
+    /// The item would exceed 400 KB.
     ItemTooLarge,
     /// The idempotency key was used with another body.
     IdempotencyMismatch,
-    /// It may work in a moment.
+    /// The request may succeed in a moment.
     Unavailable,
-    /// It is our fault.
+    /// An internal error.
     Internal,
 }
 
 impl Kind {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Self; 27] = [
         Self::BadPath,
         Self::BadParameter,
@@ -93,7 +93,7 @@ impl Kind {
         Self::Internal,
     ];
 
-    /// The status code of its answer.
+    /// The status code of the answer.
     #[must_use]
     pub fn status(self) -> StatusCode {
         match self {
@@ -121,13 +121,13 @@ impl Kind {
         }
     }
 
-    /// Its name in the `type` of a problem.
+    /// The kind's name in the `type` of a problem.
     #[must_use]
     pub fn slug(self) -> &'static str {
         self.texts().0
     }
 
-    /// What it is, for a reader.
+    /// The kind's title, for people.
     #[must_use]
     pub fn title(self) -> &'static str {
         self.texts().1

@@ -1,4 +1,4 @@
-//! What is answered when a request can't be answered: `application/problem+json` ([RFC 9457]).
+//! The answer to a request that can't be carried out: `application/problem+json` ([RFC 9457]).
 //!
 //! [RFC 9457]: https://www.rfc-editor.org/rfc/rfc9457
 
@@ -19,7 +19,7 @@ use utoipa::ToSchema;
 /// The media type of problems.
 pub const MEDIA_TYPE: &str = "application/problem+json";
 
-/// Why a request isn't answered. Its text says what to do, and holds nothing that the caller didn't send or may not see.
+/// Why a request isn't carried out. The text says what to do, and contains nothing that the caller may not see.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     kind: Kind,
@@ -29,43 +29,43 @@ pub struct Problem {
 }
 
 impl Problem {
-    /// A problem, and what to do about it.
+    /// Makes a problem. `detail` says what to do about it.
     pub fn new(kind: Kind, detail: impl Into<String>) -> Self {
         Self { kind, detail: detail.into(), field: None, headers: Vec::new() }
     }
 
-    /// With the field, parameter or header at fault.
+    /// Names the field, parameter or header at fault.
     #[must_use]
     pub fn at(self, field: impl Into<String>) -> Self {
         Self { field: Some(field.into()), ..self }
     }
 
-    /// With one more header in the answer.
+    /// Adds a header to the answer.
     #[must_use]
     pub fn header(mut self, name: HeaderName, value: HeaderValue) -> Self {
         self.headers.push((name, value));
         self
     }
 
-    /// Which problem.
+    /// The kind of the problem.
     #[must_use]
     pub fn kind(&self) -> Kind {
         self.kind
     }
 
-    /// What to do about it.
+    /// What to do about the problem.
     #[must_use]
     pub fn detail(&self) -> &str {
         &self.detail
     }
 
-    /// The field, parameter or header at fault.
+    /// The field, parameter or header that caused the problem.
     #[must_use]
     pub fn field(&self) -> Option<&str> {
         self.field.as_deref()
     }
 
-    /// As it is written, in an answer or inside of one (a batch has a result per operation).
+    /// Returns the body of the answer. In the answer to a batch it is a part of one result.
     #[must_use]
     pub fn body(&self) -> ProblemBody {
         ProblemBody {
@@ -78,22 +78,22 @@ impl Problem {
     }
 }
 
-/// What is wrong with a request (RFC 9457).
+/// Why a request wasn't carried out (RFC 9457).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ProblemBody {
-    /// Which problem, as a URI that stays the same.
+    /// The problem's type, as a URI that never changes.
     #[serde(rename = "type")]
     #[schema(format = "uri-reference", examples("urn:sapwood:problem:cycle"))]
     pub kind: String,
-    /// The same for every problem of this type.
+    /// The title of all problems of this type.
     #[schema(examples("A node can't be below itself"))]
     pub title: String,
     /// The status code of the answer.
     #[schema(minimum = 400, maximum = 599)]
     pub status: u16,
-    /// What to do about it.
+    /// What the client can do about the problem.
     pub detail: String,
-    /// The field, parameter or header at fault.
+    /// The field, parameter or header that caused the problem.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, examples("attributes.dimensions.width"))]
     pub field: Option<String>,
@@ -101,7 +101,7 @@ pub struct ProblemBody {
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        // All that is written is text and a number: it can't fail, and a client would read the status all the same.
+        // The body is made of text and a number, so it can't fail. Even without a body a client would read the status.
         let body = serde_json::to_vec(&self.body()).unwrap_or_default();
         let mut response = (self.kind.status(), body).into_response();
         let headers = response.headers_mut();

@@ -1,4 +1,4 @@
-//! Problems made of the core's errors.
+//! The problems that errors of the table, of keys and of JSON become.
 
 use sapwood_core::keys::KeyError;
 use sapwood_table::{ErrorKind, TableError};
@@ -6,7 +6,7 @@ use sapwood_table::{ErrorKind, TableError};
 use super::{Kind, Problem};
 use crate::json::{Fault, JsonError};
 
-/// Longest path to a field, in characters, that a problem repeats.
+/// The longest path to a field that a problem repeats, in characters.
 const FIELD_CHARS_MAX: usize = 200;
 
 impl From<JsonError> for Problem {
@@ -26,7 +26,7 @@ impl From<JsonError> for Problem {
 }
 
 impl From<TableError> for Problem {
-    /// The error's own text is the table's: it is logged and goes no further.
+    /// The table's own text is logged, and isn't part of the answer.
     fn from(error: TableError) -> Self {
         match error.kind {
             ErrorKind::Retry => {
@@ -51,7 +51,7 @@ impl From<TableError> for Problem {
 impl From<KeyError> for Problem {
     fn from(error: KeyError) -> Self {
         match error {
-            // Nothing in a request chooses these: the deployment's settings don't fit.
+            // No request can cause these errors: the deployment's settings are wrong.
             KeyError::Tenancy { .. } | KeyError::Name { .. } => {
                 tracing::error!(%error, "a key of these settings can't be built");
                 Self::internal()
@@ -62,7 +62,7 @@ impl From<KeyError> for Problem {
 }
 
 impl Problem {
-    /// Our fault; what it is stands in the log.
+    /// The problem of an internal error. The log says what it is.
     #[must_use]
     pub fn internal() -> Self {
         Self::new(Kind::Internal, "the log says what; try again, and if it stays tell who runs this")

@@ -26,24 +26,24 @@ use super::target::target;
 use crate::body::read_whole;
 use crate::problem::{Kind, Problem};
 
-/// How long a request may go on starting calls to the table; API Gateway waits for 30 seconds.
+/// The longest time in which a request may start calls to the table. API Gateway ends a request after 30 seconds.
 pub const REQUEST_TIME_MAX: Duration = Duration::from_secs(25);
 
-/// What is left to answer once the time for calls is over.
+/// The time after the deadline in which a request must be answered.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// A router as it is served. It answers every request, and never fails.
+/// A router as it is served. It answers every request and never fails.
 #[derive(Clone, Debug)]
 pub struct Api {
     routes: Routes,
     options: Arc<Options>,
 }
 
-/// What the log calls a request.
+/// The id of a request in the log.
 #[derive(Clone, Debug)]
 pub(super) struct RequestId(pub(super) String);
 
-/// A router with all that is around it: a `tower::Service` that takes requests of hyper's and others'.
+/// Wraps a router in all that every request needs. The result is a `tower::Service` for requests of hyper's and others'.
 #[must_use]
 pub fn service(router: Router, options: Options) -> Api {
     Api { routes: routes(router), options: Arc::new(options) }
@@ -55,7 +55,7 @@ impl tower::Service<Request> for Api {
     type Future = Pin<Box<dyn Future<Output = Result<Response, Infallible>> + Send>>;
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
-        // Each request is answered by a clone of the routes that is waited for there.
+        // `respond` waits for the clone of the routes that answers the request.
         Poll::Ready(Ok(()))
     }
 
@@ -71,7 +71,7 @@ impl Api {
         &self.options
     }
 
-    /// Answers a request that asks for this target; its own URI doesn't count.
+    /// Answers a request for this target. The request's own URI is ignored.
     #[allow(clippy::disallowed_methods, reason = "the log says how long a request took")]
     pub(super) async fn respond(&self, target: Result<Uri, Problem>, mut request: Request) -> Response {
         let began = Instant::now();
@@ -103,16 +103,16 @@ impl Api {
     async fn route(&self, target: Uri, request: Request) -> Result<Response, Problem> {
         let (mut parts, body) = request.into_parts();
         parts.uri = target;
-        // As a whole and before anything else: under Lambda it is here anyhow, and an answer that is written while the client
-        // still sends may never be read.
+        // The body is read whole before anything else. Under Lambda it is in memory anyway, and a client that still sends may
+        // never read an answer.
         let body = read_whole(body).await?;
         let Ok(response) = self.routes.clone().oneshot(Request::from_parts(parts, Body::from(body))).await;
         Ok(response)
     }
 }
 
-/// Leaves of the encodings that the client takes the one that is used: what compresses would answer 406 where neither gzip nor
-/// none is taken, after the request has been done.
+/// Reduces the accepted encodings to the one that is used. The compression layer would answer 406 if the client accepted
+/// neither gzip nor identity, and the request would have been carried out by then.
 fn choose_encoding(method: &Method, headers: &mut HeaderMap) {
     let gzip = method != Method::HEAD && headers.get_all(ACCEPT_ENCODING).iter().any(takes_gzip);
     headers.insert(ACCEPT_ENCODING, HeaderValue::from_static(if gzip { "gzip" } else { "identity" }));
@@ -129,7 +129,7 @@ fn takes_gzip(value: &HeaderValue) -> bool {
     value.to_str().is_ok_and(|value| value.split(',').filter_map(takes).any(|taken| taken))
 }
 
-/// What every answer carries, and what no answer to this method does.
+/// Adds the headers that every answer carries, and removes what an answer to this method can't carry.
 fn finish(method: &Method, response: &mut Response) {
     if response.status() == StatusCode::METHOD_NOT_ALLOWED {
         allow_options(response.headers_mut());
@@ -141,7 +141,7 @@ fn finish(method: &Method, response: &mut Response) {
         }
     }
     if method == Method::HEAD {
-        // Where the router took the body away it has said how long it was.
+        // If the router removed the body, it has set the length.
         let length = response.body().size_hint().exact().filter(|_| !response.headers().contains_key(CONTENT_LENGTH));
         if let Some(length) = length {
             response.headers_mut().insert(CONTENT_LENGTH, length.into());
@@ -161,7 +161,7 @@ fn allow_options(headers: &mut HeaderMap) {
     }
 }
 
-/// One header of several: Lambda's answer has room for one of a name.
+/// Joins several headers `Vary` into one, because Lambda's answer has room for one header of a name.
 fn join_vary(headers: &mut HeaderMap) {
     let all: Vec<&str> = headers.get_all(VARY).iter().filter_map(|value| value.to_str().ok()).collect();
     if all.len() > 1
@@ -171,9 +171,9 @@ fn join_vary(headers: &mut HeaderMap) {
     }
 }
 
-/// One line a request, and nothing in it that a user chose: no path, no id, no query.
+/// Logs one line for a request. The line contains nothing that a user chose: no path, no id and no query.
 fn log(method: &Method, id: &str, route: &Route, status: StatusCode, usage: &Usage, took: Duration) {
-    // A method can be any word.
+    // A client can send any word as the method.
     let known = [Method::GET, Method::HEAD, Method::POST, Method::PUT, Method::PATCH, Method::DELETE, Method::OPTIONS];
     tracing::info!(
         request_id = id,

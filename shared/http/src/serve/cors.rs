@@ -1,4 +1,5 @@
-//! Cross-origin requests ([Fetch](https://fetch.spec.whatwg.org/#http-cors-protocol)): off unless a deployment names origins.
+//! Cross-origin requests ([Fetch](https://fetch.spec.whatwg.org/#http-cors-protocol)). CORS is off unless the deployment names
+//! origins.
 
 use axum::http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
@@ -12,7 +13,7 @@ const ALLOWED: HeaderValue =
 const EXPOSED: HeaderValue = HeaderValue::from_static("etag, location, preference-applied, retry-after");
 const MAX_AGE: HeaderValue = HeaderValue::from_static("3600");
 
-/// A cross-origin request, as far as its answer depends on it.
+/// The parts of a cross-origin request that its answer depends on.
 pub(super) struct Cors {
     allowed: Option<HeaderValue>,
     preflight: bool,
@@ -31,9 +32,9 @@ impl Cors {
         })
     }
 
-    /// Says in an answer what the origin may do.
+    /// Adds the headers that say what the origin may do.
     pub(super) fn apply(self, headers: &mut HeaderMap) {
-        // The answer is another one for another origin, even where this one gets nothing.
+        // Other origins get other headers, so caches must tell them apart, even if this origin may do nothing.
         headers.append(VARY, HeaderValue::from_static("origin"));
         let Some(origin) = self.allowed else { return };
         headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin);

@@ -1,7 +1,7 @@
-//! Served by API Gateway (HTTP API, payload 2.0) or a function URL.
+//! Serves requests from API Gateway (HTTP API, payload 2.0) or a function URL.
 //!
-//! The event is read here and not by `lambda_http`: that makes a URI of the path, and the path arrives decoded, so `#` and `?` in it
-//! would cut it and lose the query string; a bad host or body would make it panic.
+//! This module reads the event itself, because `lambda_http` makes a URI of the path. The path arrives decoded, so `#` or `?`
+//! in it would cut it and lose the query string, and a bad host or body would make `lambda_http` panic.
 
 use std::time::{Duration, SystemTime};
 
@@ -26,16 +26,16 @@ use super::target::target;
 use crate::caller::{Known, claims_of};
 use crate::problem::{Kind, Problem};
 
-/// What is left of an invocation to write the answer and the log.
+/// The end of an invocation's time, reserved for the answer and the log.
 const LEFT_FOR_THE_ANSWER: Duration = Duration::from_secs(1);
 
-/// The time of a request where the event's deadline says nothing.
+/// The time of a request if the event's deadline has already passed.
 const TIME_WHERE_NONE_IS_SAID: Duration = REQUEST_TIME_MAX.saturating_add(LEFT_FOR_THE_ANSWER);
 
-/// Waits for events and answers them, for the life of the process.
+/// Receives events and answers them, for the life of the process.
 ///
 /// # Errors
-/// What the runtime gives up on.
+/// An error that the runtime can't recover from.
 pub async fn run_lambda(router: Router, options: Options) -> Result<(), Error> {
     let lambda = &lambda_service(router, options);
     lambda_runtime::run(service_fn(|event: LambdaEvent<Box<RawValue>>| async move {
@@ -45,14 +45,14 @@ pub async fn run_lambda(router: Router, options: Options) -> Result<(), Error> {
     .await
 }
 
-/// An event that isn't an HTTP request as API Gateway or a function URL sends it. The invocation fails, the process goes on.
+/// The event isn't an HTTP request from API Gateway or a function URL. The invocation fails, and the process goes on.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "this is no request of an HTTP API or a function URL in payload format 2.0 (look at `{at}`); REST APIs, load balancers and \
      event sources can't invoke this function"
 )]
 pub struct NoRequest {
-    /// Where in the event it was noticed; never what stands there.
+    /// The place in the event that is wrong. The value isn't repeated.
     at: String,
 }
 
@@ -72,16 +72,16 @@ fn request(event: &str) -> Result<ApiGatewayV2httpRequest, NoRequest> {
     }
 }
 
-/// A router as it is served under Lambda.
+/// Makes a service for Lambda of a router.
 #[must_use]
 pub fn lambda_service(router: Router, options: Options) -> Lambda {
     Lambda(service(router, options))
 }
 
-/// Answers an event given as JSON as the function would, with the whole of an invocation's time: for tests without a runtime.
+/// Answers an event in JSON as the function would, with all of an invocation's time. Tests use this to do without a runtime.
 ///
 /// # Errors
-/// [`NoRequest`]; the runtime fails such an invocation.
+/// [`NoRequest`], which fails the invocation under Lambda.
 #[allow(clippy::disallowed_methods, reason = "an invocation ends at a moment of the clock")]
 pub async fn answer(lambda: &Lambda, event: &str) -> Result<serde_json::Value, Error> {
     let request = request(event)?;
@@ -102,7 +102,7 @@ impl Lambda {
     #[allow(clippy::disallowed_methods, reason = "an invocation ends at a moment of the clock")]
     pub async fn handle(&self, event: ApiGatewayV2httpRequest, context: &Context) -> ApiGatewayV2httpResponse {
         let arrived = self.arrived(&event);
-        // Over before it came: Lambda would have ended the process. cargo lambda says ten minutes after 1970 to all.
+        // The deadline has already passed. Only cargo-lambda sends such a deadline (ten minutes after the beginning of 1970).
         let left = context.deadline().duration_since(SystemTime::now()).unwrap_or(TIME_WHERE_NONE_IS_SAID);
         let deadline = Deadline(Instant::now() + left.saturating_sub(LEFT_FOR_THE_ANSWER).min(REQUEST_TIME_MAX));
         let claims = event.request_context.authorizer.as_ref().map(claims_of).unwrap_or_default();
@@ -114,7 +114,7 @@ impl Lambda {
         let mut request = Request::new(body);
         *request.method_mut() = event.request_context.http.method;
         *request.headers_mut() = event.headers;
-        // It is that of the body as the gateway had it.
+        // The header counts the body as the gateway received it, encoded or not.
         request.headers_mut().remove(CONTENT_LENGTH);
         request.extensions_mut().insert(known);
         request.extensions_mut().insert(deadline);
@@ -134,8 +134,8 @@ impl Lambda {
         });
         let prefix = prefix.unwrap_or_default();
         let path = path.get(prefix.len()..).filter(|path| !path.is_empty()).unwrap_or("/");
-        // A function URL's path is what the client wrote; an API's is decoded, so a `%` in it is one of the text's own, or the
-        // gateway has left it to be guessed.
+        // A function URL's path is what the client wrote. API Gateway decodes a path, so a `%` in it is either part of the text
+        // or an escape that the gateway left; the two can't be told apart.
         let as_written = event.request_context.domain_name.as_deref().is_some_and(|name| name.contains(".lambda-url."));
         let target = match path.contains('%') && !as_written {
             true => Err(Problem::new(
@@ -148,9 +148,9 @@ impl Lambda {
     }
 }
 
-/// What a path says.
+/// The path of an event, read.
 struct Arrived {
-    /// What stands before the paths of the router's: a stage or a base path.
+    /// The stage or base path that precedes the router's paths.
     prefix: String,
     target: Result<Uri, Problem>,
 }
@@ -166,7 +166,7 @@ fn body(event: &ApiGatewayV2httpRequest) -> Result<Body, Problem> {
     }
 }
 
-/// A `Location` is from the host's root on, and the router knows nothing of what stands before its paths there.
+/// Puts the prefix before a `Location`, which counts from the host's root. The router doesn't know the prefix.
 fn put_in_front(prefix: &str, response: &mut Response) {
     let location = response.headers().get(LOCATION).and_then(|location| location.to_str().ok());
     let moved = location.filter(|location| location.starts_with('/')).map(|location| format!("{prefix}{location}"));
@@ -180,10 +180,10 @@ async fn written(response: Response) -> ApiGatewayV2httpResponse {
     let mut written = ApiGatewayV2httpResponse::default();
     written.status_code = parts.status.as_u16().into();
     written.headers = parts.headers.clone();
-    // The gateway counts for itself; what belongs to a connection is no affair of an event's.
+    // The gateway computes the length itself, and the transfer encoding is a matter of connections.
     written.headers.remove(CONTENT_LENGTH);
     written.headers.remove(TRANSFER_ENCODING);
-    // It knows which bodies are text, and which need base64.
+    // `lambda_http` knows which bodies are text and which need base64.
     let body = Response::from_parts(parts, body);
     let body = lambda_http::IntoResponse::into_response(body).await.into_body();
     written.is_base64_encoded = matches!(body, lambda_http::Body::Binary(_));

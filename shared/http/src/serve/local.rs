@@ -1,8 +1,8 @@
-//! Served on a port of this machine.
+//! Serves requests on a port of this machine.
 //!
-//! A `#` in the target of a request begins a fragment (RFC 3986, 3.5), which isn't for servers. Browsers and curl don't send it, and
-//! hyper drops it: `GET /nodes/ORDER#98765` is answered with the node `ORDER`. API Gateway hands a decoded `#` on, so under Lambda
-//! such a path is refused. `~23` is `#` on both.
+//! A `#` in a request's target begins a fragment (RFC 3986, 3.5), which isn't meant for servers. Browsers and curl don't send
+//! fragments, and hyper drops them, so `GET /nodes/ORDER#98765` is answered with the node `ORDER`. Under Lambda such a path is
+//! refused, because API Gateway passes on a `#` that it has decoded. `~23` stands for `#` on both.
 
 use std::convert::Infallible;
 use std::io;
@@ -25,16 +25,16 @@ use super::Options;
 use super::answer::{Api, RequestId, service};
 use crate::caller::{Claims, Known};
 
-/// How long a client may take to send the head of a request, or stay silent between two.
+/// The longest time for a client to send the head of a request, or to stay silent between two requests.
 const HEAD_TIME_MAX: Duration = Duration::from_secs(30);
 
-/// What is waited before the next connection is accepted when none can be (no file descriptors are left, say).
+/// The pause before the next connection is accepted after one couldn't be, for example because no file descriptors are left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// Serves until `shutdown` is over and the requests that are under way are answered. Every caller has these claims.
+/// Serves requests until `shutdown` completes and the requests in progress are answered. Every caller has these claims.
 ///
 /// # Errors
-/// None of a single connection's.
+/// None: errors of single connections end those connections only.
 pub async fn serve_local(
     listener: TcpListener,
     router: Router,
@@ -84,7 +84,7 @@ impl Local {
             .header_read_timeout(HEAD_TIME_MAX)
             .serve_connection(TokioIo::new(stream), answer);
         let mut serving = std::pin::pin!(serving);
-        // How a connection ends is the client's affair: most just close it.
+        // The client decides how a connection ends: most just close it.
         tokio::select! {
             _ = serving.as_mut() => return,
             _ = stopped.changed() => serving.as_mut().graceful_shutdown(),

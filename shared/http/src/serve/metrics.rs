@@ -1,4 +1,4 @@
-//! The metrics of one request.
+//! The metrics of one request (docs/metrics.md).
 
 use std::time::Duration;
 
@@ -6,11 +6,11 @@ use axum::http::StatusCode;
 use sapwood_table::Usage;
 use sapwood_telemetry::metrics::Metric;
 
-/// What CloudWatch is told of a request that was answered so.
+/// Returns the metrics of a request that was answered with this status.
 pub(super) fn of(status: StatusCode, usage: &Usage, took: Duration) -> Vec<Metric> {
     vec![
         Metric::count("Requests", 1),
-        // As exact as a microsecond; more digits would say nothing.
+        // Latency is exact to a microsecond; more digits would be noise.
         Metric::time("Latency", took.as_micros() as f64 / 1_000.0),
         Metric::count("ServerErrors", u64::from(status.is_server_error())),
         Metric::count("Unavailable", u64::from(status == StatusCode::SERVICE_UNAVAILABLE)),

@@ -1,11 +1,11 @@
-//! A router as it is served, under Lambda and on a local port alike.
+//! Serves a function's router, under Lambda and on a local port alike.
 //!
 //! ```text
 //! event or connection -> target -> body -> routes -> finish -> line in the log, metrics
 //! ```
 //!
-//! A function's router has its routes and handlers only: no fallback, no layer. What no route answers, what panics, what every
-//! answer carries and what is logged is done here, around it.
+//! A function's router has routes and handlers only, neither a fallback nor a layer. This module answers requests that no route
+//! answers, catches panics, adds the headers that every answer carries, and logs.
 
 mod answer;
 mod cors;

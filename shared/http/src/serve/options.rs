@@ -1,20 +1,22 @@
-//! What a deployment chooses.
+//! The options of a deployment.
 
 use sapwood_core::model::{Settings, VariableError};
 use sapwood_telemetry::metrics::Metrics;
 
 use crate::caller::Authority;
 
-/// What a deployment chooses.
+/// The options of a deployment.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Origins whose scripts may read the answers, such as `https://app.example.com`; `*` for all. Empty: CORS is off.
+    /// The origins whose scripts may read the answers, such as `https://app.example.com`, or `*` for all. If there are none,
+    /// CORS is off.
     pub cors_origins: Vec<String>,
-    /// Who says which tenant a caller belongs to.
+    /// Which claim names a caller's tenant.
     pub authority: Authority,
-    /// What a custom domain's mapping puts in front of every path, such as `/trees`; empty for none. A stage needs no saying.
+    /// The prefix that a custom domain's mapping adds to every path, such as `/trees`; empty for none. A stage's prefix is
+    /// known from the event.
     pub base_path: String,
-    /// Where the metrics of each request go.
+    /// Where the metrics of each request are written.
     pub metrics: Metrics,
 }
 
@@ -23,12 +25,12 @@ impl Options {
     ///
     /// | variable | value |
     /// |---|---|
-    /// | `TENANT_CLAIM` | the authorizer's claim that names the tenant; set exactly where `TENANTS` is `on` |
-    /// | `CORS_ORIGINS` | origins with commas between, or `*`; none: CORS is off |
-    /// | `BASE_PATH` | what a custom domain's mapping puts in front of every path |
+    /// | `TENANT_CLAIM` | the authorizer's claim that names the tenant; required if `TENANTS` is `on`, forbidden otherwise |
+    /// | `CORS_ORIGINS` | origins with commas between, or `*`; if empty, CORS is off |
+    /// | `BASE_PATH` | the prefix that a custom domain's mapping adds to every path |
     ///
     /// # Errors
-    /// [`VariableError`] where the claim is missing or has no meaning.
+    /// [`VariableError`] if `TENANT_CLAIM` is missing, or set without tenants.
     pub fn read(lookup: impl Fn(&str) -> Option<String>, settings: &Settings) -> Result<Self, VariableError> {
         let given = |name: &str| lookup(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty());
         let tenant_claim = given("TENANT_CLAIM");

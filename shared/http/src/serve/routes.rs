@@ -1,4 +1,4 @@
-//! A function's router, with answers to what it has no handler for, to panics, and with compression.
+//! A function's router with a fallback for what it has no handler for, a handler of panics, and compression.
 
 use std::any::Any;
 use std::collections::BTreeSet;
@@ -21,25 +21,25 @@ use tower_http::compression::predicate::SizeAbove;
 use crate::contract::operations;
 use crate::problem::{Kind, Problem};
 
-/// Answers below this aren't compressed: they fit a packet anyhow.
+/// Shorter answers, in bytes, aren't compressed: they fit a packet anyway.
 const COMPRESSED_BYTES_MIN: u64 = 1_024;
 
-/// All that takes a request and has an answer, whatever happens.
+/// A service that answers every request.
 pub(super) type Routes = BoxCloneSyncService<Request, Response, Infallible>;
 
-/// The route that answers, for the log. Whoever sends a request looks into it afterwards, however that went.
+/// The route that answers a request. Whoever sends the request reads it afterwards for the log, whatever the answer was.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Route(Arc<OnceLock<MatchedPath>>);
 
 impl Route {
-    /// With the names of its parameters in place of what they hold.
+    /// The route's template, with the names of its parameters in place of their values; `none` if no route was found.
     pub(super) fn as_str(&self) -> &str {
         self.0.get().map_or("none", MatchedPath::as_str)
     }
 }
 
 pub(super) fn routes(router: Router) -> Routes {
-    // API Gateway hands each method to one function, which must answer for the other function's operations as well.
+    // API Gateway sends each method to one function, so that function must answer for the other function's operations as well.
     let all_paths =
         operations().fold(router, |router, operation| router.route(&operation.route(), MethodRouter::new()));
     let router = all_paths.method_not_allowed_fallback(not_allowed).layer(from_fn(keep_route)).fallback(not_found);
@@ -52,7 +52,7 @@ pub(super) fn routes(router: Router) -> Routes {
 async fn keep_route(request: Request, next: Next) -> Response {
     let extensions = request.extensions();
     if let (Some(Route(route)), Some(matched)) = (extensions.get(), extensions.get::<MatchedPath>()) {
-        // It is set once, since a request is routed once.
+        // A request is routed once, so the value is set once.
         let _ = route.set(matched.clone());
     }
     next.run(request).await
@@ -66,12 +66,12 @@ async fn not_allowed(route: MatchedPath) -> Problem {
     let problem = Problem::new(Kind::MethodNotAllowed, "use one of the methods in the header `Allow`");
     match allowed(route.as_str()) {
         Some(methods) => problem.header(ALLOW, methods),
-        // A route that isn't in the contract: the router itself adds the methods that it has.
+        // The route isn't in the contract. The router itself adds the methods that it has.
         None => problem,
     }
 }
 
-/// The methods of a route as the header `Allow` lists them, whichever function serves them. `None` for a route that isn't in the
+/// Returns the methods of a route for the header `Allow`, whichever function serves them; `None` if the route isn't in the
 /// contract.
 fn allowed(route: &str) -> Option<HeaderValue> {
     let mut methods: BTreeSet<&str> = BTreeSet::new();
@@ -83,7 +83,7 @@ fn allowed(route: &str) -> Option<HeaderValue> {
     HeaderValue::try_from(methods).ok().filter(|methods| !methods.is_empty())
 }
 
-/// What it panicked with may hold anything, so it isn't repeated.
+/// The message of a panic may quote anything, so it isn't logged here.
 fn panicked(_: Box<dyn Any + Send>) -> Response {
     tracing::error!("a handler panicked");
     Problem::internal().into_response()

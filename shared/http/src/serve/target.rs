@@ -1,14 +1,14 @@
-//! From what arrived to what is routed.
+//! The target of a request, as the router sees it.
 
 use axum::http::Uri;
 
 use crate::path::normalise;
 use crate::problem::{Kind, Problem};
 
-/// The path put right, with the query string as it arrived.
+/// Returns the normalised path with the query string as it arrived.
 ///
 /// # Errors
-/// What [`normalise`] refuses; [`Kind::BadParameter`] for a query string that isn't percent-encoded.
+/// The errors of [`normalise`]; [`Kind::BadParameter`] if the query string isn't percent-encoded.
 pub(super) fn target(path: &str, query: Option<&str>) -> Result<Uri, Problem> {
     let path = normalise(path)?;
     let refused = || Problem::new(Kind::BadParameter, "the query string holds what must be percent-encoded there");

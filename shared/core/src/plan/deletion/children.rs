@@ -7,7 +7,7 @@ use crate::keys::{Id, ItemKey};
 use crate::model::{BaseNode, DELETING, Item, Position, UNDER, item_bytes};
 use crate::plan::Rule;
 use crate::plan::child_action::{Child, ChildAction};
-use crate::plan::step::{Failure, Need, Outcome, Read, Step, Task};
+use crate::plan::step::{Failure, Need, Read, Step, Task, TaskOutcome};
 use crate::request::{Action, Condition, TRANSACTION_ACTIONS_MAX};
 
 /// Most bytes of items in one transaction. DynamoDB takes 4 MB ([AWS: API reference][aws]); the rest is room for what the updates
@@ -131,15 +131,15 @@ impl DeletionSlice<'_> {
 
     pub(super) fn adopted(
         &mut self,
-        outcome: Result<Outcome, Failure>,
+        outcome: Result<TaskOutcome, Failure>,
         present: Present,
         mut pass: Pass,
         children: Vec<Child>,
         mut adoptions: Adoptions,
     ) -> Result<Step<Slice>, Failure> {
         match outcome {
-            Ok(Outcome::Held) => self.report.tally.child_actions += children.len() as u64,
-            Ok(Outcome::Failed(_)) => pass.changed.extend(children.into_iter().map(|child| child.node.id)),
+            Ok(TaskOutcome::Held) => self.report.tally.child_actions += children.len() as u64,
+            Ok(TaskOutcome::Failed(_)) => pass.changed.extend(children.into_iter().map(|child| child.node.id)),
             // The table refuses one of the children below the heir. Each goes by itself, so that the others are adopted and the
             // executor notes that one.
             Err(Failure::Refused) if children.len() > 1 => {

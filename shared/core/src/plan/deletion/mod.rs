@@ -9,7 +9,7 @@ mod revisions;
 use std::collections::{BTreeSet, VecDeque};
 
 use super::child_action::Child;
-use super::step::{Facts, Failure, Need, Outcome, Plan, PlanReport, Read, Step, Task, count_held};
+use super::step::{Facts, Failure, Need, Plan, PlanReport, Read, Step, Task, TaskOutcome, count_held};
 use super::{Context, Problem, Rule};
 use crate::keys::{Id, ItemKey, NodeRef, SortKey, SortRange};
 use crate::model::{BaseNode, DELETING, Deletion, DeletionMark, Item, NewerFormat, Position, Stored, key_of};
@@ -228,7 +228,7 @@ impl Plan for DeletionSlice<'_> {
                 let outcomes = facts.outcomes()?;
                 self.report.tally.child_actions += count_held(&outcomes)?;
                 let failed =
-                    children.into_iter().zip(outcomes).filter(|(_, out)| matches!(out, Ok(Outcome::Failed(_))));
+                    children.into_iter().zip(outcomes).filter(|(_, out)| matches!(out, Ok(TaskOutcome::Failed(_))));
                 pass.changed.extend(failed.map(|(child, _)| child.node.id));
                 self.adopt_next(present, pass, adoptions)
             }

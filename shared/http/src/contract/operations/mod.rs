@@ -20,7 +20,7 @@ use utoipa::ToSchema;
 /// The schemas that operations refer to, by name.
 pub(super) type Schemas = BTreeMap<String, Value>;
 
-/// One operation of the API: a method on a path, what it takes and what it answers.
+/// One operation of the API: a method on a path, with its parameters, its body and its answers.
 #[derive(Clone, Debug)]
 pub struct Operation {
     /// The `operationId` of the OpenAPI document, such as `get_node`.
@@ -29,12 +29,12 @@ pub struct Operation {
     pub method: Method,
     /// The path with its parameters in braces, such as `/nodes/{id}`. The parameter `{path}` stands for one segment or more.
     pub path: &'static str,
-    /// The function that serves the operation.
+    /// The function that serves the operation, and the call that does.
     pub function: Function,
     pub(super) tag: Tag,
     pub(super) summary: &'static str,
     pub(super) description: &'static str,
-    /// Each makes one parameter object of the document.
+    /// Each function returns one parameter object of the document.
     pub(super) parameters: &'static [fn() -> Value],
     pub(super) body: Option<Body>,
     pub(super) answers: &'static [Answer],
@@ -42,7 +42,7 @@ pub struct Operation {
     pub(super) problems: &'static [u16],
 }
 
-/// A function, and the call of it that serves an operation.
+/// A function with the call that serves an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Function {
     /// The function `api-reader`.
@@ -90,7 +90,7 @@ pub enum WriterCall {
     RemoveRevision,
 }
 
-/// The groups of the OpenAPI document.
+/// The groups of operations in the OpenAPI document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Tag {
     Write,
@@ -106,11 +106,11 @@ type Schema = fn(&mut Schemas) -> Value;
 pub(super) struct Body {
     media_type: &'static str,
     schema: Schema,
-    /// The members `example` or `examples` of the document's media type object.
+    /// Returns an object with the member `example` or `examples`, as the document's media type object has it.
     examples: fn() -> Value,
 }
 
-/// What an operation answers when all is well.
+/// An answer to a request that is carried out.
 #[derive(Clone, Debug)]
 pub(super) struct Answer {
     status: u16,
@@ -128,12 +128,12 @@ pub(super) struct Header {
     description: &'static str,
 }
 
-const LOCATION: Header = Header { name: "Location", description: "Where it is." };
-const OPERATION_LOCATION: Header = Header { name: "Location", description: "Where to ask how far it is." };
-const ETAG: Header = Header { name: "ETag", description: "Its entity tag." };
-const PREFERENCE_APPLIED: Header = Header { name: "Preference-Applied", description: "The wait that was kept." };
+const LOCATION: Header = Header { name: "Location", description: "The path of what was created." };
+const OPERATION_LOCATION: Header = Header { name: "Location", description: "The path of the operation." };
+const ETAG: Header = Header { name: "ETag", description: "The entity tag." };
+const PREFERENCE_APPLIED: Header = Header { name: "Preference-Applied", description: "The wait that applied." };
 
-/// All operations of the API.
+/// Returns all operations of the API.
 pub fn operations() -> impl Iterator<Item = &'static Operation> + Clone {
     let tables: [&'static [Operation]; 4] =
         [&nodes::OPERATIONS, &revisions::OPERATIONS, &reads::OPERATIONS, &service::OPERATIONS];
@@ -141,7 +141,7 @@ pub fn operations() -> impl Iterator<Item = &'static Operation> + Clone {
 }
 
 impl Operation {
-    /// The status codes that the operation can answer with, in ascending order.
+    /// Returns the status codes that the operation can answer with, in ascending order.
     #[must_use]
     pub fn statuses(&self) -> Vec<u16> {
         let answers = self.answers.iter().map(|answer| answer.status);
@@ -150,13 +150,13 @@ impl Operation {
         statuses
     }
 
-    /// The path as `axum` writes it: `{path}` takes all segments that are left.
+    /// Returns the path as `axum` writes it: `{path}` takes all remaining segments.
     #[must_use]
     pub fn route(&self) -> String {
         self.path.replace("{path}", "{*path}")
     }
 
-    /// The operation object of the OpenAPI document. Adds the schemas that it refers to.
+    /// Returns the operation object of the OpenAPI document, and adds the schemas that it refers to.
     pub(super) fn document(&self, schemas: &mut Schemas) -> Value {
         let answers = self.answers.iter().map(|answer| (answer.status.to_string(), answer.document(schemas)));
         let mut responses: Map<String, Value> = answers.collect();
@@ -193,9 +193,9 @@ impl Tag {
 
     pub(super) fn document(self) -> Value {
         let description = match self {
-            Self::Write => "Calls of the writer: they write base records; the stream does the rest.",
-            Self::Read => "Calls of the reader.",
-            Self::Service => "Calls about the API itself.",
+            Self::Write => "The calls that write base records. The table's stream does the rest.",
+            Self::Read => "The calls that read.",
+            Self::Service => "The calls about the API itself.",
         };
         json!({"name": self.name(), "description": description})
     }
@@ -261,7 +261,7 @@ impl Answer {
     }
 }
 
-/// The reference to a type's schema. Adds the schema itself, and those that it refers to.
+/// Returns a reference to a type's schema. Adds that schema, and those that it refers to.
 pub(super) fn reference<T: ToSchema>(schemas: &mut Schemas) -> Value {
     let name = T::name().into_owned();
     if !schemas.contains_key(&name) {

@@ -5,18 +5,18 @@ use serde_json::{Value, json};
 
 use crate::contract::TOPIC_BYTES_MAX;
 
-/// A character in a segment other than `.`: one that stands for itself (percent-encoded, where it must be: a document says what a
-/// parameter is, not how it is sent), or the bytes of one in UTF-8, each `~XX`.
+/// A character of a segment other than `.`. It stands for itself, or its bytes in UTF-8 are each written `~XX`. A document
+/// describes what a parameter is and not how it is sent, so percent-encoding is no part of this pattern.
 const CHARACTER: &str = "(?:[^~.]|~[0-7][0-9A-Fa-f]|~(?:[Cc][2-9A-Fa-f]|[Dd][0-9A-Fa-f])~[89ABab][0-9A-Fa-f]\
     |~(?:[Ee]0~[ABab]|[Ee][1-9A-Ca-cEeFf]~[89ABab]|[Ee][Dd]~[89])[0-9A-Fa-f]~[89ABab][0-9A-Fa-f]\
     |~(?:[Ff]0~[9ABab]|[Ff][1-3]~[89ABab]|[Ff]4~8)[0-9A-Fa-f](?:~[89ABab][0-9A-Fa-f]){2})";
 
 const WRITING: &str = "Letters, digits, `-`, `_` and `.` stand for themselves; every other byte of its UTF-8 is written `~XX` \
     with two hexadecimal digits, and so is a `.` that would be a dot segment (`ORDER#98765` is `ORDER~2398765`, `..` is \
-    `~2E~2E`). Percent-encoding works as well where it isn't undone on the way, as API Gateway does.";
+    `~2E~2E`). Percent-encoding works as well, unless something on the way decodes it, as API Gateway does.";
 
-/// A segment of the path, of characters and dots, but not the dot segments `.` and `..`. More than `bytes_max` bytes are
-/// refused with 422 all the same: a schema can't count them.
+/// A segment of the path: characters and dots, but not the dot segments `.` and `..`. A schema can't count bytes, so a segment
+/// of more than `bytes_max` bytes may match, and is refused with 422.
 fn segment(name: &str, description: &str, bytes_max: usize, example: &str) -> Value {
     let pattern = format!("^(?:\\.*{CHARACTER}(?:{CHARACTER}|\\.)*|\\.{{3,}})$");
     let schema = json!({"type": "string", "minLength": 1, "maxLength": 3 * bytes_max, "pattern": pattern});
@@ -53,8 +53,7 @@ pub(super) fn topic() -> Value {
 }
 
 pub(super) fn version() -> Value {
-    let description =
-        "The revision's number, in digits without zeros in front. Anything else is a revision that isn't there.";
+    let description = "The revision's number, in digits without leading zeros. No revision has any other number.";
     let schema = json!({"type": "integer", "minimum": 1, "maximum": Version::MAX});
     json!({"in": "path", "name": "version", "required": true, "description": description, "schema": schema, "example": 3})
 }
@@ -69,27 +68,27 @@ pub(super) fn root() -> Value {
 }
 
 pub(super) fn path() -> Value {
-    let description = "The segments from below the root. Here stands one; each further one follows after a further `/`, which \
-        OpenAPI has no way to say (`/paths/USA/NE/OMAHA`). A `/` within a segment is `~2F`.";
+    let description = "The segments from below the root. This describes one; more follow, each after a `/`, which OpenAPI can't \
+        express (`/paths/USA/NE/OMAHA`). A `/` within a segment is `~2F`.";
     segment("path", description, SEGMENT_BYTES_MAX, "NE")
 }
 
 pub(super) fn consistent() -> Value {
-    let description = "Whether to read strongly: twice the read units. Derived rows can still lag behind their base records; \
-        `Prefer: wait` on the write is for that.";
+    let description = "True for a strongly consistent read, at twice the read units. Derived rows can still lag behind their base \
+        records; `Prefer: wait` on the write waits for them.";
     query("consistent", description, json!({"type": "boolean", "default": false}))
 }
 
 pub(super) fn fields() -> Value {
-    let description = "The attributes to answer with, with commas between their names: up to 100, each of up to 255 bytes. \
-        Without it all of them. A name with a comma in it can't be said.";
+    let description = "The attributes in the answer, with commas between their names: up to 100, each of up to 255 bytes. \
+        The default is all of them. A name with a comma can't be given.";
     let pattern = "^[^,]{1,255}(?:,[^,]{1,255}){0,99}$";
     query("fields", description, json!({"type": "string", "minLength": 1, "pattern": pattern}))
 }
 
 pub(super) fn limit() -> Value {
     let schema = json!({"type": "integer", "minimum": 1, "maximum": 1_000, "default": 100});
-    query("limit", "The most items on a page. A page also ends at 4 MB.", schema)
+    query("limit", "The most items on a page. A page has at most 4 MB.", schema)
 }
 
 pub(super) fn cursor() -> Value {
@@ -104,11 +103,11 @@ pub(super) fn min_depth() -> Value {
 
 /// The `max_depth` that goes with `min_depth`.
 pub(super) fn max_depth_of_window() -> Value {
-    last_level("The last level, not less than `min_depth`. Without it all of them.")
+    last_level("The last level, not less than `min_depth`. The default is the deepest.")
 }
 
 pub(super) fn max_depth() -> Value {
-    last_level("How many levels below. Without it all of them.")
+    last_level("How many levels below. The default is all of them.")
 }
 
 fn last_level(description: &str) -> Value {
@@ -117,36 +116,40 @@ fn last_level(description: &str) -> Value {
 
 pub(super) fn id_prefix() -> Value {
     let description =
-        "How the ids begin, such as `ORDER#`. Takes one level: `min_depth` and `max_depth` the same, 1 or more.";
+        "What the ids begin with, such as `ORDER#`. Needs one level: equal `min_depth` and `max_depth` of 1 or more.";
     text("id_prefix", description, ID_BYTES_MAX)
 }
 
 pub(super) fn from() -> Value {
-    let description = "The first of the next segments (the first zip code, say), in the order of their bytes. With it, what is \
-        at the path itself is left out.";
+    let description = "The first of the next segments (for example the first zip code), in the order of their bytes. With it, \
+        the nodes at the path itself are left out.";
     text("from", description, SEGMENT_BYTES_MAX)
 }
 
 pub(super) fn to() -> Value {
-    text("to", "The last of the next segments, itself included.", SEGMENT_BYTES_MAX)
+    text("to", "The last of the next segments. It is included.", SEGMENT_BYTES_MAX)
 }
 
 pub(super) fn order() -> Value {
-    words("order", "Whether the newest version comes first or the oldest.", &["desc", "asc"])
+    words(
+        "order",
+        "The order of the versions: the newest first (`desc`) or the oldest first (`asc`).",
+        &["desc", "asc"],
+    )
 }
 
 pub(super) fn topic_prefix() -> Value {
-    text("topic_prefix", "How the topics begin, such as `Audit#`.", TOPIC_BYTES_MAX)
+    text("topic_prefix", "What the topics begin with, such as `Audit#`.", TOPIC_BYTES_MAX)
 }
 
 pub(super) fn children() -> Value {
-    let description = "What becomes of the node's children: with `restrict` it isn't deleted if it has any, with `delete` they \
-        and all below them are deleted, with `adopt` they go to its parent, with `detach` they become roots.";
+    let description = "What happens to the node's children: with `restrict` the node isn't deleted if it has any, with `delete` they \
+        are deleted with all their descendants, with `adopt` they move to its parent, with `detach` they become roots.";
     words("children", description, &["restrict", "delete", "adopt", "detach"])
 }
 
 pub(super) fn revisions() -> Value {
-    words("revisions", "What becomes of the node's revisions.", &["keep", "delete"])
+    words("revisions", "What happens to the node's revisions.", &["keep", "delete"])
 }
 
 /// Entity tags in quotes, or `*`.
@@ -155,31 +158,32 @@ const ENTITY_TAGS: &str = r#"^(?:\*|(?:W/)?"[!#-~]*"(?:, ?(?:W/)?"[!#-~]*")*)$"#
 const AN_ENTITY_TAG: &str = "\"n0bY6ZyJHlVYBv8TQ2r6Yw\"";
 
 pub(super) fn if_match() -> Value {
-    let description = "The entity tag that was read, or `*`: what is there must be that.";
+    let description = "The entity tag of what exists must be this one. `*`: something must exist.";
     header("If-Match", description, ENTITY_TAGS, AN_ENTITY_TAG)
 }
 
 /// The `If-None-Match` of a write.
 pub(super) fn if_none_match() -> Value {
-    let description = "`*`: nothing must be there. Or entity tags: what is there must be none of them.";
+    let description = "The entity tag of what exists must be none of these. `*`: nothing may exist.";
     header("If-None-Match", description, ENTITY_TAGS, "*")
 }
 
 /// The `If-None-Match` of a read.
 pub(super) fn known() -> Value {
-    let description = "The entity tags that are known: 304 where it is one of them still.";
+    let description = "Known entity tags. The answer is 304 if the current one is among them.";
     header("If-None-Match", description, ENTITY_TAGS, AN_ENTITY_TAG)
 }
 
 pub(super) fn prefer() -> Value {
-    let description = "`wait=5`: holds the answer for up to so many seconds (at most 20) until the derived rows of what was \
-        written are right; 202 where that takes longer. Other preferences are ignored.";
+    let description = "`wait=5` holds the answer for up to 5 seconds (at most 20), until the derived rows of the write are up to \
+        date. The answer is 202 if that takes longer. Other preferences are ignored.";
     header("Prefer", description, "^[ -~]*$", "wait=5")
 }
 
 pub(super) fn idempotency_key() -> Value {
-    let description = "A name of the client's own for this request, of 1 to 255 visible ASCII characters, in quotes or not. The \
-        same key and body give the same answer for 24 hours; another body 422, one that is still running 409.";
+    let description = "The client's own name for this request, of 1 to 255 visible ASCII characters, in quotes or not. For 24 hours \
+        the same key and body give the same answer. Another body is answered with 422, and a request that is still \
+        running with 409.";
     let pattern = r#"^(?:[!#-~][!-~]{0,254}|"(?:[!#-\[\]-~]|\\["\\]){1,255}")$"#;
     header("Idempotency-Key", description, pattern, "8e03978e-40d5-43dd-bc93-6894a57f9324")
 }

@@ -16,9 +16,9 @@ pub(super) static OPERATIONS: [Operation; 10] = [
         path: "/roots",
         function: Reader(ReaderCall::ListRoots),
         tag: Tag::Read,
-        summary: "All trees",
-        description: "The roots, by id, where the deployment keeps root rows (`ROOT_ROWS`, on by default; 404 \
-            without them). One Query, half a read unit per 4 KB.",
+        summary: "List all roots",
+        description: "The roots by id, if the deployment keeps root rows (`ROOT_ROWS`, on by default; 404 without \
+            them). One Query, half a read unit per 4 KB.",
         parameters: &[parameters::limit, parameters::cursor, parameters::fields, parameters::consistent],
         body: None,
         answers: &[Answer::json::<Page<RootBody>>(200, "A page of roots.").example(|| {
@@ -34,7 +34,7 @@ pub(super) static OPERATIONS: [Operation; 10] = [
         path: "/nodes/{id}",
         function: Reader(ReaderCall::GetNode),
         tag: Tag::Read,
-        summary: "A node",
+        summary: "Read a node",
         description: "Half a read unit per 4 KB.",
         parameters: &[parameters::id, parameters::fields, parameters::consistent, parameters::known],
         body: None,
@@ -53,9 +53,9 @@ pub(super) static OPERATIONS: [Operation; 10] = [
         path: "/nodes/{id}/ancestors",
         function: Reader(ReaderCall::ListAncestors),
         tag: Tag::Read,
-        summary: "The way up",
-        description: "The ancestors, nearest first. One call, half a read unit per 4 KB of the node and of its \
-            lineage; with `fields` one call more, and half a unit for each ancestor.",
+        summary: "List the ancestors of a node",
+        description: "The ancestors, nearest first. One call, at half a read unit per 4 KB of the node and of its \
+            lineage. With `fields` another call, at half a unit for each ancestor.",
         parameters: &[
             parameters::id,
             parameters::limit,
@@ -77,9 +77,9 @@ pub(super) static OPERATIONS: [Operation; 10] = [
         path: "/nodes/{id}/children",
         function: Reader(ReaderCall::ListChildren),
         tag: Tag::Read,
-        summary: "The children",
-        description: "By id. Where there is no such node the list is of orphans that wait for it, and may be empty. \
-            One Query, half a read unit per 4 KB.",
+        summary: "List the children of a node",
+        description: "The children by id. If the node doesn't exist, the list has the orphans that wait for it, and \
+            may be empty. One Query, half a read unit per 4 KB.",
         parameters: &[
             parameters::id,
             parameters::limit,
@@ -101,10 +101,10 @@ pub(super) static OPERATIONS: [Operation; 10] = [
         path: "/nodes/{id}/descendants",
         function: Reader(ReaderCall::ListDescendants),
         tag: Tag::Read,
-        summary: "All that is below",
-        description: "By depth, then id; with `min_depth=0` the node itself comes first. `id_prefix` with one level \
-            is a query by type. Where there is no such node the list is of orphans that wait for it, and may be \
-            empty. One Query whatever the levels, half a read unit per 4 KB.",
+        summary: "List the descendants of a node",
+        description: "The descendants by depth, then id. With `min_depth=0` the node itself comes first. \
+            `id_prefix` with one level is a query by type. If the node doesn't exist, the list has the orphans that \
+            wait for it, and may be empty. One Query for any number of levels, half a read unit per 4 KB.",
         parameters: &[
             parameters::id,
             parameters::min_depth,
@@ -130,9 +130,9 @@ pub(super) static OPERATIONS: [Operation; 10] = [
         path: "/nodes/{id}/tree",
         function: Reader(ReaderCall::GetTree),
         tag: Tag::Read,
-        summary: "All that is below, nested",
-        description: "The node with its children, each with its own: at most 5,000 nodes and 5 MB, then it is cut \
-            and says so. Half a read unit per 4 KB.",
+        summary: "Read a node with its descendants, nested",
+        description: "The node with its children, each with its own. A tree of more than 5,000 nodes or 5 MB is \
+            cut, and continues on the next page. Half a read unit per 4 KB.",
         parameters: &[
             parameters::id,
             parameters::max_depth,
@@ -160,11 +160,11 @@ pub(super) static OPERATIONS: [Operation; 10] = [
         path: "/nodes/{id}/count",
         function: Reader(ReaderCall::CountDescendants),
         tag: Tag::Read,
-        summary: "How many are below",
-        description: "Costs as much as the list of them: half a read unit per 4 KB of rows.",
+        summary: "Count the descendants of a node",
+        description: "Costs as much as their list: half a read unit per 4 KB of rows.",
         parameters: &[parameters::id, parameters::min_depth, parameters::max_depth_of_window, parameters::consistent],
         body: None,
-        answers: &[Answer::json::<CountBody>(200, "How many.").example(|| json!({"count": 1204}))],
+        answers: &[Answer::json::<CountBody>(200, "The number of descendants.").example(|| json!({"count": 1204}))],
         problems: problems::LIST,
     },
     Operation {
@@ -173,9 +173,9 @@ pub(super) static OPERATIONS: [Operation; 10] = [
         path: "/paths/{root}",
         function: Reader(ReaderCall::ListRootPaths),
         tag: Tag::Read,
-        summary: "A whole tree by path",
-        description: "All that is below a root, each node followed by what is below it. One Query, half a read unit \
-            per 4 KB.",
+        summary: "List a whole tree by path",
+        description: "All descendants of a root, each node followed by its own descendants. One Query, half a read \
+            unit per 4 KB.",
         parameters: &[
             parameters::root,
             parameters::max_depth,
@@ -205,9 +205,9 @@ pub(super) static OPERATIONS: [Operation; 10] = [
         path: "/paths/{root}/{path}",
         function: Reader(ReaderCall::ListPaths),
         tag: Tag::Read,
-        summary: "A subtree by path",
-        description: "The nodes at a path, each followed by what is below it. With `from` or `to`, what is below \
-            the path and whose next segment lies between the two: zip codes 68100 to 68199 are \
+        summary: "List a subtree by path",
+        description: "The nodes at a path, each followed by its descendants. With `from` or `to`, the nodes below \
+            the path whose next segment lies between the two: zip codes 68100 to 68199 are \
             `/paths/USA/NE/OMAHA?from=68100&to=68199`. One Query, half a read unit per 4 KB.",
         parameters: &[
             parameters::root,
@@ -239,12 +239,12 @@ pub(super) static OPERATIONS: [Operation; 10] = [
         path: "/nodes/{id}/fanout",
         function: Reader(ReaderCall::GetFanout),
         tag: Tag::Read,
-        summary: "Whether derived rows are up to date",
-        description: "Whether what is derived from the node says what its base record says. Reads strongly: 1 read \
-            unit per 4 KB of each node above it and of each of its rows.",
+        summary: "Tell whether derived rows are up to date",
+        description: "Compares the rows that are derived from a node with its base record. Reads strongly: 1 read \
+            unit per 4 KB of each ancestor and of each row.",
         parameters: &[parameters::id],
         body: None,
-        answers: &[Answer::json::<FanoutBody>(200, "Whether they are.").example(|| {
+        answers: &[Answer::json::<FanoutBody>(200, "Whether the rows are up to date.").example(|| {
             json!({
                 "up_to_date": true, "ancestors": 2, "missing": 0, "stale": 0,
             })

@@ -16,8 +16,8 @@ pub(super) static OPERATIONS: [Operation; 8] = [
         function: Writer(WriterCall::AppendRevision),
         tag: Tag::Write,
         summary: "Append a revision",
-        description: "It gets the next number of its topic; there needn't be a node of this id. Costs 1 read unit \
-            (the newest revision) and 1 write unit per KB; the stream then writes the `v0_` copy.",
+        description: "The revision gets the next number of its topic. A node of this id need not exist. Costs 1 \
+            read unit for the newest revision and 1 write unit per KB. The stream then writes the `v0_` copy.",
         parameters: &[
             parameters::id,
             parameters::topic,
@@ -32,7 +32,7 @@ pub(super) static OPERATIONS: [Operation; 8] = [
             })
         })),
         answers: &[
-            Answer::json::<RevisionBody>(201, "It is appended.")
+            Answer::json::<RevisionBody>(201, "The revision is appended.")
                 .headers(&[LOCATION, ETAG, PREFERENCE_APPLIED])
                 .example(|| {
                     json!({
@@ -41,11 +41,8 @@ pub(super) static OPERATIONS: [Operation; 8] = [
                         "created_by": "anna", "updated_at": "2026-02-03T04:05:06.789Z", "updated_by": "anna",
                     })
                 }),
-            Answer::json::<RevisionBody>(202, "It is appended, and isn't copied yet after the wait.").headers(&[
-                LOCATION,
-                ETAG,
-                PREFERENCE_APPLIED,
-            ]),
+            Answer::json::<RevisionBody>(202, "The revision is appended, but wasn't copied within the wait.")
+                .headers(&[LOCATION, ETAG, PREFERENCE_APPLIED]),
         ],
         problems: problems::PUT,
     },
@@ -56,8 +53,8 @@ pub(super) static OPERATIONS: [Operation; 8] = [
         function: Writer(WriterCall::AmendRevision),
         tag: Tag::Write,
         summary: "Amend a revision",
-        description: "Refused (403) unless the deployment allows it (`REVISIONS_MUTABLE`): audits are kept. Costs 1 \
-            read unit and 1 write unit per KB.",
+        description: "Refused (403) unless the deployment allows it (`REVISIONS_MUTABLE`), because audits are kept. \
+            Costs 1 read unit and 1 write unit per KB.",
         parameters: &[
             parameters::id,
             parameters::topic,
@@ -72,8 +69,8 @@ pub(super) static OPERATIONS: [Operation; 8] = [
             })
         })),
         answers: &[
-            Answer::json::<RevisionBody>(200, "It is amended.").headers(&[ETAG, PREFERENCE_APPLIED]),
-            Answer::json::<RevisionBody>(202, "It is amended, and isn't copied yet after the wait.")
+            Answer::json::<RevisionBody>(200, "The revision is amended.").headers(&[ETAG, PREFERENCE_APPLIED]),
+            Answer::json::<RevisionBody>(202, "The revision is amended, but wasn't copied within the wait.")
                 .headers(&[ETAG, PREFERENCE_APPLIED]),
         ],
         problems: problems::CHANGE,
@@ -84,9 +81,9 @@ pub(super) static OPERATIONS: [Operation; 8] = [
         path: "/nodes/{id}/revisions/{topic}/{version}",
         function: Writer(WriterCall::RemoveRevision),
         tag: Tag::Write,
-        summary: "Remove a revision",
+        summary: "Delete a revision",
         description: "Refused (403) unless the deployment allows it (`REVISIONS_MUTABLE`). Costs 1 read unit and 1 \
-            write unit per KB; the stream then copies the newest one that is left.",
+            write unit per KB. The stream then copies the newest remaining revision.",
         parameters: &[
             parameters::id,
             parameters::topic,
@@ -95,7 +92,7 @@ pub(super) static OPERATIONS: [Operation; 8] = [
             parameters::if_none_match,
         ],
         body: None,
-        answers: &[Answer::empty(204, "It is removed.")],
+        answers: &[Answer::empty(204, "The revision is deleted.")],
         problems: problems::DELETE,
     },
     Operation {
@@ -104,8 +101,8 @@ pub(super) static OPERATIONS: [Operation; 8] = [
         path: "/nodes/{id}/latest",
         function: Reader(ReaderCall::ListLatest),
         tag: Tag::Read,
-        summary: "The newest revision of every topic",
-        description: "By topic, as the stream has copied them. Half a read unit per 4 KB.",
+        summary: "List the newest revision of each topic",
+        description: "The copies that the stream has made, by topic. Half a read unit per 4 KB.",
         parameters: &[
             parameters::id,
             parameters::topic_prefix,
@@ -115,7 +112,7 @@ pub(super) static OPERATIONS: [Operation; 8] = [
             parameters::consistent,
         ],
         body: None,
-        answers: &[Answer::json::<Page<LatestBody>>(200, "A page of them.").example(|| {
+        answers: &[Answer::json::<Page<LatestBody>>(200, "A page of copies.").example(|| {
             json!({
                 "items": [{"topic": "Audit", "version": 3, "attributes": {"by": "anna"}}],
             })
@@ -128,11 +125,11 @@ pub(super) static OPERATIONS: [Operation; 8] = [
         path: "/nodes/{id}/latest/{topic}",
         function: Reader(ReaderCall::GetLatest),
         tag: Tag::Read,
-        summary: "The newest revision of a topic",
-        description: "As the stream has copied it. Half a read unit per 4 KB.",
+        summary: "Read the newest revision of a topic",
+        description: "The copy that the stream has made. Half a read unit per 4 KB.",
         parameters: &[parameters::id, parameters::topic, parameters::fields, parameters::consistent],
         body: None,
-        answers: &[Answer::json::<LatestBody>(200, "Its copy.").example(|| {
+        answers: &[Answer::json::<LatestBody>(200, "The copy.").example(|| {
             json!({
                 "topic": "Audit", "version": 3, "attributes": {"by": "anna"},
             })
@@ -145,8 +142,8 @@ pub(super) static OPERATIONS: [Operation; 8] = [
         path: "/nodes/{id}/revisions",
         function: Reader(ReaderCall::ListRevisions),
         tag: Tag::Read,
-        summary: "The history of all topics",
-        description: "By version, then topic. One Query, half a read unit per 4 KB.",
+        summary: "List the revisions of all topics",
+        description: "The revisions by version, then topic. One Query, half a read unit per 4 KB.",
         parameters: &[
             parameters::id,
             parameters::order,
@@ -165,9 +162,9 @@ pub(super) static OPERATIONS: [Operation; 8] = [
         path: "/nodes/{id}/revisions/{topic}",
         function: Reader(ReaderCall::ListTopic),
         tag: Tag::Read,
-        summary: "The history of a topic",
-        description: "By version. One Query with few topics; with many, the revisions are read by number, 100 a \
-            call. Half a read unit per 4 KB, at least half a unit per revision.",
+        summary: "List the revisions of a topic",
+        description: "The revisions by version. One Query if the id has few topics. With many topics the revisions \
+            are read by number, 100 a call. Half a read unit per 4 KB, and at least half a unit per revision.",
         parameters: &[
             parameters::id,
             parameters::topic,
@@ -192,7 +189,7 @@ pub(super) static OPERATIONS: [Operation; 8] = [
         path: "/nodes/{id}/revisions/{topic}/{version}",
         function: Reader(ReaderCall::GetRevision),
         tag: Tag::Read,
-        summary: "One revision",
+        summary: "Read a revision",
         description: "Half a read unit per 4 KB.",
         parameters: &[
             parameters::id,
