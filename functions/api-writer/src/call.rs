@@ -1,4 +1,4 @@
-//! A call that writes: what its request says of how it is to be done, and where it is answered.
+//! The calls of this function: what a request says of how it is to be carried out, and where it is answered.
 
 use std::marker::PhantomData;
 
@@ -34,10 +34,10 @@ impl call::Shared for Shared {
 
 /// A call of the contract: what is asked for, and how that is answered.
 pub(crate) trait Call: Sized + Send + 'static {
-    /// Reads a request. Parameters that it doesn't take are refused after it.
+    /// Reads a request. Parameters that the call doesn't read are refused afterwards.
     fn read(asked: &mut Asked<'_>) -> Result<Self, Problem>;
 
-    /// Answers it.
+    /// Answers the request.
     fn answer<T: Table>(self, at: &At<'_, T>) -> impl Future<Output = Result<Response, Problem>> + Send;
 }
 
@@ -81,7 +81,7 @@ impl<'a, T: Table> At<'a, T> {
         until_derived(self.client, &self.shared.settings, self.deadline, self.wait, derived).await
     }
 
-    /// Says in an answer that it was held.
+    /// Adds to an answer that it was held until everything was derived.
     pub(crate) fn waited(&self, mut response: Response) -> Response {
         if let Some(applied) = self.wait.applied() {
             response.headers_mut().insert(PREFERENCE_APPLIED, applied);
@@ -90,7 +90,7 @@ impl<'a, T: Table> At<'a, T> {
     }
 }
 
-/// A call, with what its request says of how it is to be done.
+/// A call, with what its request says of how it is to be carried out.
 struct Conditioned<C> {
     call: C,
     caller: Caller,
@@ -119,7 +119,7 @@ pub(crate) trait Write: Send + 'static {
     fn command(asked: &mut Asked<'_>) -> Result<Command, Problem>;
 }
 
-/// Carries out the command of a call and answers it, held until it is derived where the client waits for that.
+/// A call that carries out one command. Its answer is held until everything is derived, where the client waits for that.
 pub(crate) struct One<W>(Command, PhantomData<W>);
 
 impl<W: Write> Call for One<W> {
@@ -141,7 +141,7 @@ pub(crate) fn handle<C: Call, T: Table + 'static>(method: MethodFilter) -> Metho
     handler::<Conditioned<C>, T, Shared>(method)
 }
 
-/// The `Idempotency-Key` of a POST; other methods are idempotent by themselves.
+/// The `Idempotency-Key` of a POST. Other methods are idempotent by themselves.
 fn key(asked: &Asked<'_>) -> Result<Option<Idempotency>, Problem> {
     let IdempotencyKey(key) = IdempotencyKey::read(&asked.parts.headers)?;
     let (method, target) = (&asked.parts.method, asked.parts.uri.path());

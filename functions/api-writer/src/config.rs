@@ -1,22 +1,22 @@
-//! What the function is told by its environment.
+//! The configuration of the function, read from its environment.
 
 use sapwood_core::model::{Settings, VariableError};
 use sapwood_http::serve::Options;
 
-/// What the function has to know.
+/// The configuration of the function.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// The table's name.
     pub table_name: String,
-    /// How it is kept.
+    /// How the table is kept.
     pub settings: Settings,
-    /// Whether revisions may be amended and removed.
+    /// True if revisions may be amended and deleted.
     pub revisions_mutable: bool,
-    /// What is around the router.
+    /// What is served around the router.
     pub options: Options,
 }
 
-/// A variable that is missing or wrong.
+/// An environment variable is missing or wrong.
 pub type ConfigError = VariableError;
 
 impl Config {
@@ -25,7 +25,7 @@ impl Config {
     /// | variable | value |
     /// |---|---|
     /// | `TABLE_NAME` | the name of the table |
-    /// | `REVISIONS_MUTABLE` | `on`: revisions may be amended and removed; `off`, the default: audits are kept |
+    /// | `REVISIONS_MUTABLE` | `on`: revisions may be amended and deleted; `off`, the default: audits are kept |
     ///
     /// # Errors
     /// [`ConfigError`] for the first one that is missing or wrong.

@@ -1,4 +1,4 @@
-//! Where time and new names come from: handed in, so that a test can say both.
+//! Where the time and new names come from. They are handed in, so that a test can choose both.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,9 +9,9 @@ use uuid::Uuid;
 /// A moment, as it is written into records.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Moment {
-    /// As RFC 3339 in UTC, to the millisecond.
+    /// The time as RFC 3339 in UTC, to the millisecond.
     pub at: String,
-    /// In seconds since 1970.
+    /// The same time in seconds since 1970.
     pub seconds: u64,
 }
 
@@ -29,7 +29,7 @@ pub struct Source {
 }
 
 impl Source {
-    /// A source of these.
+    /// A source that calls these functions.
     pub fn new(
         now: impl Fn() -> Moment + Send + Sync + 'static,
         name: impl Fn() -> String + Send + Sync + 'static,

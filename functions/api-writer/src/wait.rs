@@ -1,4 +1,4 @@
-//! `Prefer: wait`: the answer is held until what was written can be read everywhere.
+//! `Prefer: wait`: an answer is held until what was written can be read everywhere.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use sapwood_table::{Client, Deadline, Table};
 const FIRST_PAUSE: Duration = Duration::from_millis(40);
 const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 
-/// What is kept of the time of a request to write its answer.
+/// How much of the time of a request is kept for writing its answer.
 const RESERVED: Duration = Duration::from_millis(1_500);
 
 /// What the fan-out derives from a write.
@@ -26,7 +26,7 @@ pub(crate) enum Derived {
 }
 
 impl Derived {
-    /// What is still to be derived from a command with this outcome. Nothing: the stream carries the deletion out.
+    /// What is to be derived from a command with this outcome; `None` where the stream carries out a deletion first.
     pub(crate) fn of(command: &Command, outcome: &Outcome) -> Option<Self> {
         match (outcome, command) {
             (Outcome::Node { node, .. }, _) | (Outcome::Deleted, Command::Delete { node, .. }) => {
@@ -41,7 +41,7 @@ impl Derived {
     }
 }
 
-/// Returns true if everything is derived before the time is up. A look that fails is as good as one too early: the write is done.
+/// Returns true if everything is derived before the time is up. A read that fails counts as one that came too early: the write is done.
 pub(crate) async fn until_derived<T: Table>(
     client: &Client<'_, T, Deadline>,
     settings: &Settings,
@@ -50,7 +50,7 @@ pub(crate) async fn until_derived<T: Table>(
     derived: &[Derived],
 ) -> bool {
     let Some(longest) = wait.duration() else { return true };
-    // The time of the request counts as well; both are measured by its deadline, which is all the clock that is known here.
+    // The client's wait and the time of the request are both measured by the deadline, the only clock here.
     let end = deadline.left().saturating_sub(longest).max(RESERVED);
     let reader = Reader::new(client, settings);
     let mut pause = FIRST_PAUSE;

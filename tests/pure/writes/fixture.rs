@@ -93,12 +93,12 @@ pub(crate) fn topic(of: &str, topic: &str) -> Latest {
     Latest { node: node(of), topic: topic.to_owned() }
 }
 
-/// That the record has this tag.
+/// The precondition that the record has this tag.
 pub(crate) fn if_match(tag: ETag) -> Preconditions {
     Preconditions { if_match: Some(Tags::These(vec![tag])), ..Preconditions::default() }
 }
 
-/// That there is no record.
+/// The precondition that there is no record.
 pub(crate) fn if_absent() -> Preconditions {
     Preconditions { if_none_match: Some(Tags::Any), ..Preconditions::default() }
 }
@@ -160,7 +160,7 @@ impl Fixture {
         self.counted(call).1
     }
 
-    /// Carries a command out; what it took, too.
+    /// Carries a command out. Returns what it took, too.
     pub(crate) fn carry_out_counted(&self, command: &Command) -> (Took, Result<Outcome, Refusal>) {
         let (took, done) = self.counted(async |writer, stamp| writer.write(command, &Request::new(stamp)).await);
         (took, done.map_err(refusal))

@@ -34,7 +34,7 @@ pub enum Refusal {
         parent: Id,
     },
     /// The ancestor path of the new parent is a circle, which another client has made.
-    #[error("the way up from `{0}` runs in a circle; make one of its nodes a root first")]
+    #[error("the ancestors of `{0}` form a circle; make one of its nodes a root first")]
     Circle(Id),
     /// The node, or what is below it, would come to be too deep.
     #[error("it would be {depth} levels deep, over the limit of {DEPTH_MAX}; put it under a node further up")]
