@@ -1,4 +1,4 @@
-//! What the function's environment may say.
+//! The settings that the function reads from its environment.
 
 use api_reader::{Config, ConfigError};
 

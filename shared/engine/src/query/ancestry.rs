@@ -1,4 +1,4 @@
-//! Where a node's parent belongs, by base records.
+//! The placement of a node's parent, by base records.
 
 use sapwood_core::keys::NodeRef;
 use sapwood_core::model::{Item, Placement, Stored};
@@ -24,7 +24,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         while let Some(missing) = ancestry.missing(&[&node.id]) {
             let need = missing.need(node, schema);
             let items = self.client.get_many(need.keys, &need.options).await.all()?;
-            // `all` fails where a key couldn't be read, so `learn` finds each of them.
+            // `all` fails if a key couldn't be read, so `learn` finds every key.
             let unread = |_| TableError::new(ErrorKind::Retry, "a base record on the ancestor path wasn't read");
             missing.learn(&Read { items, ..Read::default() }, node, schema, &mut ancestry).map_err(unread)?;
         }
@@ -32,9 +32,9 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
     }
 }
 
-/// The placement of the second node of a path.
+/// Returns the placement of the second node of a path.
 fn placement_of_parent(path: &AncestorPath) -> Option<Placement> {
-    // A base record that can't be understood counts as none, so the path ends at it.
+    // A base record that can't be understood counts as absent, so the path ends there.
     let above = path.edges.get(1..)?;
     let end = above.iter().position(|edge| edge.segment.is_none()).map_or(above.len(), |end| end + 1);
     let (farthest, between) = above[..end].split_last()?;
@@ -42,7 +42,7 @@ fn placement_of_parent(path: &AncestorPath) -> Option<Placement> {
     parent.segment.as_ref()?;
     Some(Placement {
         ancestors: above[1..end].iter().map(|edge| edge.node.clone()).collect(),
-        // Paths count from the farthest ancestor, so its segment is no part of them.
+        // Paths count from the farthest ancestor, so its segment isn't a part of them.
         path: between.iter().rev().filter_map(|edge| edge.segment.clone()).collect(),
         ..Placement::default()
     })

@@ -65,7 +65,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Caller {
         match parts.extensions.get::<Known>() {
             Some(Known(known)) => known.clone(),
             None => {
-                tracing::error!("the router is served without anybody saying who calls");
+                tracing::error!("the router is served without a caller");
                 Err(Problem::internal())
             }
         }

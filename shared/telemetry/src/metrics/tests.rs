@@ -17,7 +17,7 @@ fn parsed(metrics: Vec<Metric>) -> Value {
     serde_json::from_str(&written(metrics)).unwrap()
 }
 
-/// What the specification and its schema ask of a document.
+/// Returns the breaches of the specification and of its schema.
 fn breaches(line: &Value) -> Vec<String> {
     let mut breaches = Vec::new();
     let mut hold = |holds: bool, what: String| breaches.extend((!holds).then_some(what));
@@ -153,7 +153,7 @@ fn metrics_are_of_the_time_that_the_line_has() {
     assert_eq!((&line["_aws"]["Timestamp"], &line["Lag"]), (&json!(1_000), &json!([600])));
 }
 
-/// An output that is gone.
+/// An output that can't be written.
 struct Broken;
 
 impl Write for Broken {
@@ -173,7 +173,7 @@ fn a_line_that_cannot_be_written_is_lost_and_no_more() {
     metrics.write(|_| vec![Metric::count("Records", 1)]);
 }
 
-/// Counts what reaches the output.
+/// An output that counts its writes.
 struct Writes(Arc<Mutex<usize>>);
 
 impl Write for Writes {
