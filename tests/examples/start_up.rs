@@ -2,8 +2,8 @@
 //! a function that does nothing, in one run; the most memory they had; the size of the binary.
 //!
 //! ```sh
-//! cargo build --release --bins --workspace --exclude sapwood-tests
-//! cargo run -p sapwood-tests --example start_up -- target/release
+//! cargo build --release -p stream-handler -p api-reader -p api-writer -p empty-function
+//! cargo run -p sapwood-tests --features start-up --example start_up -- target/release
 //! ```
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::disallowed_methods)]
 

@@ -334,7 +334,7 @@ async fn a_batch_with_a_key_is_done_once_even_where_it_was_cut_in_the_middle() {
     // As if the function had died before it could keep the answer as a whole.
     let memory = api.fixture.table().0.clone();
     let whole = memory.lock().unwrap().contents().into_iter().find(|((pk, _), item)| {
-        pk.starts_with("IDEMPOTENCY#") && matches!(item.get("_answer"), Some(sapwood_core::model::AttributeValue::B(answer)) if answer.starts_with(b"{\"results\""))
+        pk.starts_with("IDEMPOTENCY#") && matches!(item.get("_outcome"), Some(sapwood_core::model::AttributeValue::B(answer)) if answer.starts_with(b"{\"results\""))
     });
     let ((pk, sk), _) = whole.unwrap();
     memory.lock().unwrap().write(&sapwood_core::keys::ItemKey::new(pk, sk), None);

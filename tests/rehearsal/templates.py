@@ -3,6 +3,7 @@
 import copy
 import json
 import logging
+import os
 import platform
 import subprocess
 import tempfile
@@ -18,6 +19,8 @@ ROOT = Path(__file__).resolve().parents[2]
 TEMPLATE = ROOT / "template.yaml"
 NESTED = sorted((ROOT / "infra").glob("*.yaml"))
 REGION = "eu-central-1"
+# What takes long is done in full only (.ci/full).
+FULL = os.environ.get("REHEARSAL") == "full"
 # Functions that are run here are built for here.
 ARCHITECTURE = {"aarch64": "arm64", "arm64": "arm64"}.get(platform.machine(), "x86_64")
 

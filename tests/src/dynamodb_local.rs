@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 /// The script that installs DynamoDB Local.
-const INSTALL: &str = ".ci/dynamodb-local";
+const INSTALL: &str = ".ci/tools dynamodb-local";
 
 /// Longest time until DynamoDB Local listens. A busy machine needs most of it.
 const READY_WITHIN: Duration = Duration::from_secs(90);
@@ -30,7 +30,7 @@ impl DynamoDbLocal {
         SHARED.get_or_init(Self::start)
     }
 
-    /// Starts DynamoDB Local from where `.ci/dynamodb-local` installs it.
+    /// Starts DynamoDB Local from where `.ci/tools dynamodb-local` installs it.
     #[must_use]
     pub fn start() -> Self {
         let directory = directory();
@@ -67,6 +67,12 @@ impl DynamoDbLocal {
             std::thread::sleep(Duration::from_millis(50));
         }
         Ok(local)
+    }
+
+    /// The address at which it listens.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
     }
 
     /// The URL of DynamoDB Local.

@@ -7,6 +7,7 @@ pub mod api;
 pub mod client;
 pub mod conformance;
 pub mod dynamodb_local;
+pub mod engine;
 pub mod faults;
 pub mod fixture;
 pub mod forest;

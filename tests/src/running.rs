@@ -10,7 +10,6 @@ use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::types::AttributeValue;
 use sapwood_engine::fanout::{Counts, Fanout, Limits, Report};
 use sapwood_local::endpoint::Endpoint;
-use sapwood_local::engine::{Data, Engine};
 use sapwood_local::mapping::{Function, Mapping, Settings};
 use sapwood_local::template::Template;
 use sapwood_table::DynamoTable;
@@ -20,6 +19,7 @@ use stream_handler::{Config, Handler, response};
 use tempfile::TempDir;
 
 use crate::client;
+use crate::engine::Engine;
 use crate::faults::{Call, Fault, Policy, Proxy};
 use crate::oracle::{Contents, Oracle};
 
@@ -110,7 +110,7 @@ impl Running {
         let template = Template::parse_with(TEMPLATE, &parameters).unwrap();
         let variables = template.environment(TABLE).unwrap();
         let config = Config::read(|name| variables.get(name).cloned()).unwrap();
-        let engine = Engine::start("127.0.0.1:0".parse().unwrap(), &Data::Memory).unwrap();
+        let engine = Engine::start();
         let endpoint = Endpoint::new(engine.url());
         let stream = endpoint.ensure_table(TABLE, template.table()).await.unwrap();
         let path_rows = config.settings.path_rows;
@@ -207,7 +207,7 @@ impl Running {
     /// Stops the stack.
     pub async fn stop(self) {
         self.mapping.stop().await.unwrap();
-        self.engine.stop().await.unwrap();
+        self.engine.stop().await;
     }
 }
 

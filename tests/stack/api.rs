@@ -53,9 +53,8 @@ by_every_way! {
         a_repeated_request_with_a_key_is_answered_alike_and_done_once
     }
     reads {
-        every_read_of_a_tree
-        every_read_by_path
-        lists_go_on_with_their_cursor_and_no_other
+        every_read_is_answered
+        a_list_goes_on_with_its_cursor_and_no_other
         what_is_not_there_is_not_found
     }
     headers {

@@ -8,7 +8,7 @@ use futures::future::join_all;
 use sapwood_core::keys::{Id, NodeRef, Schema, Version};
 use sapwood_core::model::{Latest, Settings, text};
 use sapwood_engine::query::{Bounds, ListOptions, Order, Reader, Window, Within};
-use sapwood_engine::write::{Content, Patch, Request, Stamp, WriteError, Writer};
+use sapwood_engine::write::{Command, Content, Outcome, Patch, Refusal, Request, Stamp, WriteError, Writer};
 use sapwood_table::{Action, Client, Deadline, DynamoTable, Usage};
 use sapwood_tests::client::{self, node, put_all};
 use sapwood_tests::oracle::Oracle;
@@ -93,18 +93,19 @@ fn under(parent: Option<&str>) -> Content {
 
 async fn create(running: &Running, name: &str, is_made_id: bool, parent: Option<&str>) -> Cost {
     let stamp = stamp(name);
-    let request = Request::new(&stamp);
-    let content = under(parent);
-    let (written, cost) = counted!(running, Writer, |writer| writer.create(&at(name), is_made_id, &content, &request));
-    assert!(written.unwrap().created);
+    let request = Request::new(stamp);
+    let command = Command::Create { node: at(name), is_made_id, content: under(parent) };
+    let (written, cost) = counted!(running, Writer, |writer| writer.write(&command, &request));
+    assert!(matches!(written, Ok(Outcome::Node { created: true, .. })));
     cost
 }
 
 async fn mv(running: &Running, name: &str, parent: &str) -> (Result<(), WriteError>, Cost) {
     let stamp = stamp(&format!("{name} to {parent}"));
-    let request = Request::new(&stamp);
+    let request = Request::new(stamp);
     let patch = Patch { parent: Some(Some(id(parent))), ..Patch::default() };
-    let (written, cost) = counted!(running, Writer, |writer| writer.patch(&at(name), &patch, &request));
+    let command = Command::Patch { node: at(name), patch };
+    let (written, cost) = counted!(running, Writer, |writer| writer.write(&command, &request));
     (written.map(|_| ()), cost)
 }
 
@@ -169,7 +170,7 @@ async fn a_move_takes_three_round_trips_and_fits_a_transaction_at_any_depth() {
     // And down again by one level more than there is.
     let (refused, cost) = mv(&running, "leaf1", "leaf98").await;
     cost.say("move past depth 98");
-    assert!(matches!(refused, Err(WriteError::TooDeep { .. })), "{refused:?}");
+    assert!(matches!(refused, Err(WriteError::Refused(Refusal::TooDeep { .. }))), "{refused:?}");
     running.settle().await;
     running.assert_right(&Oracle { path_rows: false, ..Oracle::default() }).await;
     running.stop().await;
@@ -207,11 +208,12 @@ async fn an_append_takes_two_round_trips_and_one_write_unit() {
     let running = stack("on", named(&[("n", None)])).await;
     for number in 1..=30 {
         let stamp = stamp(&format!("append {number}"));
-        let request = Request::new(&stamp);
+        let request = Request::new(stamp);
         let attributes = [("number".to_owned(), text(number.to_string()))].into();
         let topic = if number % 10 == 0 { "Inspection" } else { "Audit" };
-        let (written, cost) = counted!(running, Writer, |writer| writer.append(&at("n"), topic, &attributes, &request));
-        let version = written.unwrap().version.unwrap();
+        let command = Command::Append { topic: Latest { node: at("n"), topic: topic.to_owned() }, attributes };
+        let (written, cost) = counted!(running, Writer, |writer| writer.write(&command, &request));
+        let Ok(Outcome::Revision { version, .. }) = written else { panic!("{written:?}") };
         let rounds = if number == 30 { 3 } else { 2 };
         if [1, 2, 29, 30].contains(&number) || cost.counted.round_trips > rounds {
             cost.say(&format!("append of {topic} {}", version.number()));
@@ -327,7 +329,7 @@ async fn each_read_is_one_request_whatever_the_window() {
     assert_eq!(found.unwrap().version.number(), 20);
     one_get("latest of a topic", &cost);
     let third = Version::new(3).unwrap();
-    let (found, cost) = counted!(running, Reader, |reader| reader.revision(&latest, third, &options));
+    let (found, cost) = counted!(running, Reader, |reader| reader.revision(&latest, third, false));
     found.unwrap();
     one_get("a revision", &cost);
     let (found, cost) = counted!(running, Reader, |reader| reader.node(&at("x12"), true));

@@ -31,7 +31,7 @@ macro_rules! on_every_engine {
 
         mod dynamodb_local {
             $($(#[tokio::test]
-            #[ignore = "needs DynamoDB Local: .ci/dynamodb-local"]
+            #[ignore = "needs DynamoDB Local: .ci/tools dynamodb-local"]
             async fn $case() {
                 super::$file::$case(&sapwood_tests::conformance::OnEngine::dynamodb_local().await).await;
             })*)*

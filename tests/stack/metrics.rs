@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use aws_sdk_dynamodb::types::AttributeValue;
 use sapwood_core::keys::{ItemKey, Schema};
 use sapwood_core::model::text;
+use sapwood_core::plan::{Outcome, Task};
 use sapwood_engine::fanout::Fanout;
 use sapwood_table::{Action, Client, Condition, Deadline, DynamoTable, Update};
 use sapwood_telemetry::metrics::Metrics;
@@ -252,7 +253,8 @@ async fn a_session_counts_conflicts_and_takes_nothing_else_for_one() {
     let table = DynamoTable::local(&proxy.url(), TABLE, schema.clone());
     let key = ItemKey::new("n", "NODE");
     let update = Update::set("name", text("another"));
-    let actions = [Action::Update { key: key.clone(), update: update.clone(), condition: Condition::Exists }];
+    let action = Action::Update { key, update, condition: Condition::Exists };
+    let transaction = Task::Transact(vec![action.clone()]);
     for (fault, conflicts) in [
         (Fault::error(400, CONFLICT), 1),
         (cancelled(&["TransactionConflict"]), 1),
@@ -265,13 +267,13 @@ async fn a_session_counts_conflicts_and_takes_nothing_else_for_one() {
         let said = format!("{fault:?}");
         proxy.follow(move |call: &Call| (call.nth == 0).then(|| fault.clone()));
         let session = Client::new(&table, &deadline, &schema);
-        session.transact(&actions).await.unwrap();
+        assert_eq!(session.carry_out(&transaction).await, Ok(Outcome::Held));
         let usage = session.usage();
         assert_eq!((usage.requests, usage.retries, usage.conflicts), (2, 1, conflicts), "{said}");
     }
     proxy.follow(|call: &Call| (call.nth == 0).then(|| Fault::error(400, CONFLICT)));
     let session = Client::new(&table, &deadline, &schema);
-    assert!(session.update(&key, &update, &Condition::Exists).await.unwrap());
+    assert_eq!(session.carry_out(&Task::Write(action)).await, Ok(Outcome::Held));
     assert_eq!((session.usage().retries, session.usage().conflicts), (1, 1));
     running.stop().await;
 }

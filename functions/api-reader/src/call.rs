@@ -3,10 +3,11 @@
 use axum::http::header::{CACHE_CONTROL, ETAG};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
-use sapwood_core::model::Settings;
+use sapwood_core::model::{ETag, Settings};
+use sapwood_core::write::Preconditions;
 use sapwood_engine::query::Reader;
 use sapwood_http::call::{self, json_response};
-use sapwood_http::headers::{Preconditions, etag};
+use sapwood_http::headers::etag_header;
 use sapwood_http::problem::Problem;
 use sapwood_table::{Deadline, Table};
 use serde::Serialize;
@@ -30,19 +31,18 @@ pub(crate) fn reader<'a, T: Table>(at: &At<'a, T>) -> Reader<'a, T, Deadline> {
     Reader::new(at.client, &at.shared.settings)
 }
 
-/// Returns an answer with the entity tag of `whole`, which writes are compared with, and with what `shown` makes of it. A client
-/// that has this tag already is answered with 304 and no body.
+/// Returns an answer with the entity tag of what was read, which writes are compared with, and with what `shown` makes of it. A
+/// client that has this tag already is answered with 304 and no body.
 pub(crate) fn tagged<B: Serialize>(
     preconditions: &Preconditions,
-    whole: B,
-    shown: impl FnOnce(B) -> B,
+    etag: &ETag,
+    shown: impl FnOnce() -> B,
 ) -> Result<Response, Problem> {
-    let etag = etag(&whole)?;
-    let mut response = match preconditions.unchanged(&etag) {
+    let mut response = match preconditions.if_none_match.as_ref().is_some_and(|known| known.include(Some(etag))) {
         true => StatusCode::NOT_MODIFIED.into_response(),
-        false => json_response(&shown(whole))?,
+        false => json_response(&shown())?,
     };
-    response.headers_mut().insert(ETAG, etag.header());
+    response.headers_mut().insert(ETAG, etag_header(etag));
     // Only the client may keep the answer, and it must ask again each time.
     response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("private, no-cache"));
     Ok(response)

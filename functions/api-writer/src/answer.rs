@@ -1,77 +1,86 @@
-//! What a write is answered, and how that is kept for the next request with the same `Idempotency-Key`.
+//! What a write is answered: the same for its first request and for another one with the same `Idempotency-Key`.
 
-use axum::http::header::{CONTENT_TYPE, ETAG, LOCATION};
+use axum::http::header::{ETAG, LOCATION};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
-use sapwood_engine::write::StoredAnswer;
-use sapwood_http::contract::{BatchBody, BatchResult, NodeBody, OperationBody, RevisionBody};
+use sapwood_core::model::{DeletionMode, ETag, Settings};
+use sapwood_core::write::Outcome;
+use sapwood_http::call::json_response;
+use sapwood_http::contract::{
+    BatchBody, BatchResult, Children, NodeBody, OperationBody, OperationStatus, RevisionBody,
+};
+use sapwood_http::headers::{etag_header, etag_text};
+use sapwood_http::path::encode_segment;
 use sapwood_http::problem::Problem;
-use serde::{Deserialize, Serialize};
 
 /// What a write is answered.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Answer {
-    pub(crate) status: u16,
-    pub(crate) location: Option<String>,
-    pub(crate) etag: Option<String>,
-    pub(crate) body: Option<Body>,
-}
-
-/// The body of an answer.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) enum Body {
-    Node(NodeBody),
-    Revision(RevisionBody),
-    Operation(OperationBody),
+    status: StatusCode,
+    location: Option<String>,
+    etag: Option<ETag>,
+    body: Option<BatchBody>,
 }
 
 impl Answer {
-    pub(crate) fn empty(status: StatusCode) -> Self {
-        Self { status: status.as_u16(), location: None, etag: None, body: None }
-    }
-
-    /// As it is kept.
-    pub(crate) fn stored(&self) -> Result<StoredAnswer, Problem> {
-        serde_json::to_vec(self).map(StoredAnswer).map_err(unwritable)
-    }
-
-    /// As it was kept.
-    pub(crate) fn of(stored: &StoredAnswer) -> Result<Self, Problem> {
-        serde_json::from_slice(&stored.0).map_err(unwritable)
-    }
-
-    /// The same where the fan-out takes longer than the client waits.
-    pub(crate) fn accepted(mut self) -> Self {
-        if self.status == StatusCode::OK || self.status == StatusCode::CREATED {
-            self.status = StatusCode::ACCEPTED.as_u16();
-        }
-        self
-    }
-
-    pub(crate) fn response(self) -> Result<Response, Problem> {
-        let mut response = match &self.body {
-            None => ().into_response(),
-            Some(Body::Node(body)) => json(body)?,
-            Some(Body::Revision(body)) => json(body)?,
-            Some(Body::Operation(body)) => json(body)?,
-        };
-        *response.status_mut() = StatusCode::from_u16(self.status).map_err(|_| Problem::internal())?;
-        for (name, value) in [(LOCATION, self.location), (ETAG, self.etag)] {
-            if let Some(value) = value {
-                response.headers_mut().insert(name, HeaderValue::try_from(value).map_err(|_| Problem::internal())?);
+    /// The answer to a write with this outcome.
+    pub(crate) fn of(outcome: &Outcome, settings: &Settings) -> Self {
+        match outcome {
+            Outcome::Deleted => Self { status: StatusCode::NO_CONTENT, location: None, etag: None, body: None },
+            Outcome::Deleting { operation, node, mode, created_at } => {
+                let body = OperationBody {
+                    id: operation.clone(),
+                    status: OperationStatus::Running,
+                    mode: children(*mode),
+                    node: node.as_str().to_owned(),
+                    created_at: created_at.clone(),
+                };
+                let location = Some(format!("/operations/{}", encode_segment(operation)));
+                let body = Some(BatchBody::Operation(body));
+                Self { status: StatusCode::ACCEPTED, location, etag: None, body }
             }
+            Outcome::Node { node, item, created } => {
+                let body = NodeBody::of(&node.id, item, settings);
+                let place = format!("/nodes/{}", encode_segment(&body.id));
+                Self::written(*created, place, ETag::of(item, &settings.schema), BatchBody::Node(body))
+            }
+            Outcome::Revision { topic, version, item, created } => {
+                let body = RevisionBody::of(&topic.node.id, &topic.topic, *version, item, settings);
+                let (id, topic) = (encode_segment(&body.id), encode_segment(&body.topic));
+                let place = format!("/nodes/{id}/revisions/{topic}/{}", body.version);
+                Self::written(*created, place, ETag::of(item, &settings.schema), BatchBody::Revision(body))
+            }
+        }
+    }
+
+    fn written(created: bool, place: String, etag: ETag, body: BatchBody) -> Self {
+        let status = if created { StatusCode::CREATED } else { StatusCode::OK };
+        Self { status, location: created.then_some(place), etag: Some(etag), body: Some(body) }
+    }
+
+    /// The same answer where the fan-out takes longer than the client waits.
+    pub(crate) fn accepted(self) -> Self {
+        let is_done = self.status == StatusCode::OK || self.status == StatusCode::CREATED;
+        Self { status: if is_done { StatusCode::ACCEPTED } else { self.status }, ..self }
+    }
+
+    /// The answer to a request of its own.
+    pub(crate) fn response(self) -> Result<Response, Problem> {
+        let mut response = self.body.as_ref().map_or_else(|| Ok(().into_response()), json_response)?;
+        *response.status_mut() = self.status;
+        if let Some(place) = self.location {
+            let value = HeaderValue::try_from(place).map_err(|_| Problem::internal())?;
+            response.headers_mut().insert(LOCATION, value);
+        }
+        if let Some(etag) = &self.etag {
+            response.headers_mut().insert(ETAG, etag_header(etag));
         }
         Ok(response)
     }
 
-    /// As one result of a batch.
+    /// The answer as one result of a batch.
     pub(crate) fn result(self) -> BatchResult {
-        let body = self.body.map(|body| match body {
-            Body::Node(body) => BatchBody::Node(body),
-            Body::Revision(body) => BatchBody::Revision(body),
-            Body::Operation(body) => BatchBody::Operation(body),
-        });
-        BatchResult { status: self.status, body, problem: None, location: self.location, etag: self.etag }
+        let etag = self.etag.as_ref().map(etag_text);
+        BatchResult { status: self.status.as_u16(), body: self.body, problem: None, location: self.location, etag }
     }
 }
 
@@ -81,13 +90,11 @@ pub(crate) fn failed(problem: &Problem) -> BatchResult {
     BatchResult { status: problem.status, body: None, problem: Some(problem), location: None, etag: None }
 }
 
-/// An answer in JSON.
-pub(crate) fn json(body: &impl Serialize) -> Result<Response, Problem> {
-    let written = serde_json::to_vec(body).map_err(unwritable)?;
-    Ok(([(CONTENT_TYPE, HeaderValue::from_static("application/json"))], written).into_response())
-}
-
-fn unwritable(error: serde_json::Error) -> Problem {
-    tracing::error!(category = ?error.classify(), "an answer can't be written, or one that was kept can't be read");
-    Problem::internal()
+/// What becomes of the children of a node that is being deleted, in the words of the contract.
+pub(crate) fn children(mode: DeletionMode) -> Children {
+    match mode {
+        DeletionMode::Delete => Children::Delete,
+        DeletionMode::Adopt => Children::Adopt,
+        DeletionMode::Detach => Children::Detach,
+    }
 }

@@ -1,21 +1,25 @@
 //! A call that writes: what its request says of how it is to be done, and where it is answered.
 
+use std::marker::PhantomData;
+
 use axum::http::Method;
 use axum::http::header::HeaderName;
 use axum::response::Response;
 use axum::routing::{MethodFilter, MethodRouter};
-use sapwood_core::model::{Latest, Settings};
-use sapwood_engine::write::{Idempotency, Stamp, Writer};
+use sapwood_core::model::Settings;
+use sapwood_core::write::{Command, Idempotency, Outcome, Preconditions, Request, Stamp};
+use sapwood_engine::write::Writer;
 use sapwood_http::call::{self, handler};
 use sapwood_http::caller::Caller;
-use sapwood_http::headers::{IdempotencyKey, Preconditions, Wait};
+use sapwood_http::headers::{IdempotencyKey, Wait};
 use sapwood_http::problem::Problem;
 use sapwood_table::{Client, Deadline, Table};
 
-use crate::once::idempotency;
+use crate::answer::Answer;
+use crate::idempotency::idempotency;
+use crate::problem::refused;
 use crate::state::{Shared, State};
-use crate::wait::until_derived;
-use crate::write::Derived;
+use crate::wait::{Derived, until_derived};
 
 const PREFERENCE_APPLIED: HeaderName = HeaderName::from_static("preference-applied");
 
@@ -39,7 +43,7 @@ pub(crate) trait Call: Sized + Send + 'static {
 
 /// Where and for whom a call is answered.
 pub(crate) struct At<'a, T> {
-    pub(crate) session: &'a Client<'a, T, Deadline>,
+    pub(crate) client: &'a Client<'a, T, Deadline>,
     pub(crate) shared: &'a Shared,
     pub(crate) caller: Caller,
     pub(crate) preconditions: Preconditions,
@@ -50,7 +54,7 @@ pub(crate) struct At<'a, T> {
 
 impl<'a, T: Table> At<'a, T> {
     pub(crate) fn writer(&self) -> Writer<'a, T, Deadline> {
-        Writer::new(self.session, &self.shared.settings)
+        Writer::new(self.client, &self.shared.settings)
     }
 
     /// A stamp for one write.
@@ -60,9 +64,21 @@ impl<'a, T: Table> At<'a, T> {
         Stamp { at: moment.at, seconds: moment.seconds, by: self.caller.name.clone(), token: source.name() }
     }
 
-    /// Whether all of this is derived within the time that the client waits; true where it doesn't.
+    /// Carries out a command.
+    pub(crate) async fn write(
+        &self,
+        command: &Command,
+        preconditions: Preconditions,
+        idempotency: Option<Idempotency>,
+    ) -> Result<Outcome, Problem> {
+        let request = Request { stamp: self.stamp(), preconditions, idempotency };
+        // Boxed, since nested futures of this depth are more than the compiler follows.
+        Box::pin(self.writer().write(command, &request)).await.map_err(refused)
+    }
+
+    /// Returns true if all of this is derived within the time that the client waits, or if it doesn't wait.
     pub(crate) async fn wait(&self, derived: &[Derived]) -> bool {
-        until_derived(self.session, &self.shared.settings, self.deadline, self.wait, derived).await
+        until_derived(self.client, &self.shared.settings, self.deadline, self.wait, derived).await
     }
 
     /// Says in an answer that it was held.
@@ -92,22 +108,37 @@ impl<C: Call> call::Call<Shared> for Conditioned<C> {
 
     async fn answer<T: Table>(self, at: &call::At<'_, T, Shared>) -> Result<Response, Problem> {
         let Self { call, caller, preconditions, key, wait } = self;
-        let call::At { client: session, shared, deadline } = *at;
-        call.answer(&At { session, shared, caller, preconditions, key, wait, deadline }).await
+        let call::At { client, shared, deadline } = *at;
+        call.answer(&At { client, shared, caller, preconditions, key, wait, deadline }).await
+    }
+}
+
+/// A call that is one command.
+pub(crate) trait Write: Send + 'static {
+    /// Reads the command off a request.
+    fn command(asked: &mut Asked<'_>) -> Result<Command, Problem>;
+}
+
+/// Carries out the command of a call and answers it, held until it is derived where the client waits for that.
+pub(crate) struct One<W>(Command, PhantomData<W>);
+
+impl<W: Write> Call for One<W> {
+    fn read(asked: &mut Asked<'_>) -> Result<Self, Problem> {
+        W::command(asked).map(|command| Self(command, PhantomData))
+    }
+
+    async fn answer<T: Table>(self, at: &At<'_, T>) -> Result<Response, Problem> {
+        let outcome = at.write(&self.0, at.preconditions.clone(), at.key.clone()).await?;
+        let answer = Answer::of(&outcome, &at.shared.settings);
+        let Some(derived) = Derived::of(&self.0, &outcome) else { return answer.response() };
+        let answer = if at.wait(&[derived]).await { answer } else { answer.accepted() };
+        answer.response().map(|response| at.waited(response))
     }
 }
 
 /// The handler of a call.
 pub(crate) fn handle<C: Call, T: Table + 'static>(method: MethodFilter) -> MethodRouter<State<T>> {
     handler::<Conditioned<C>, T, Shared>(method)
-}
-
-/// The topic that the path names, which must have room for the highest version.
-pub(crate) fn topic(asked: &Asked<'_>) -> Result<Latest, Problem> {
-    let topic = asked.topic()?;
-    sapwood_http::contract::check_topic(&topic.topic, &asked.shared.settings.schema)
-        .map_err(|error| Problem::from(error).at("topic"))?;
-    Ok(topic)
 }
 
 /// The `Idempotency-Key` of a POST; other methods are idempotent by themselves.

@@ -1,37 +1,40 @@
-//! What the core's errors, and bodies that don't fit, are to a client.
+//! What the core's refusals, and bodies that don't fit, are to a client.
 
+use sapwood_core::write::{Precondition, Refusal};
 use sapwood_engine::write::WriteError;
-use sapwood_http::json::JsonError;
 use sapwood_http::problem::{Kind, Problem};
 
 /// The problem that a write ended with.
 pub(crate) fn refused(error: WriteError) -> Problem {
-    let detail = error.to_string();
-    let (kind, at) = match error {
+    let refusal = match error {
         WriteError::Table(error) => return error.into(),
-        WriteError::Key(error) => return error.into(),
-        WriteError::NotFound => (Kind::NotFound, None),
-        WriteError::Exists => (Kind::Exists, Some("id")),
-        WriteError::ParentMissing(_) | WriteError::ParentUnreadable { .. } => (Kind::ParentMissing, Some("parent")),
-        WriteError::Cycle { .. } | WriteError::Circle(_) => (Kind::Cycle, Some("parent")),
-        WriteError::TooDeep { .. } => (Kind::TooDeep, Some("parent")),
-        WriteError::BeingDeleted(_) => (Kind::Deleting, None),
-        WriteError::HasChildren => (Kind::HasChildren, Some("children")),
-        WriteError::PreconditionFailed => (Kind::PreconditionFailed, None),
-        WriteError::ReservedName(_) => (Kind::ReservedName, Some("attributes")),
-        WriteError::TooLarge { .. } => (Kind::ItemTooLarge, Some("attributes")),
-        WriteError::Contended => (Kind::Contended, None),
-        WriteError::InProgress => (Kind::InProgress, Some("idempotency-key")),
-        WriteError::IdempotencyMismatch => (Kind::IdempotencyMismatch, Some("idempotency-key")),
+        WriteError::Refused(refusal) => refusal,
+    };
+    let detail = refusal.to_string();
+    let (kind, at) = match refusal {
+        Refusal::Key(error) => return error.into(),
+        Refusal::OutcomeUnreadable => {
+            tracing::error!("what a request with this key came to can't be read");
+            return Problem::internal();
+        }
+        Refusal::NotFound => (Kind::NotFound, None),
+        Refusal::Exists => (Kind::Exists, Some("id")),
+        Refusal::ParentMissing(_) | Refusal::ParentUnreadable { .. } => (Kind::ParentMissing, Some("parent")),
+        Refusal::Cycle { .. } | Refusal::Circle(_) => (Kind::Cycle, Some("parent")),
+        Refusal::TooDeep { .. } => (Kind::TooDeep, Some("parent")),
+        Refusal::BeingDeleted(_) => (Kind::Deleting, None),
+        Refusal::HasChildren => (Kind::HasChildren, Some("children")),
+        Refusal::PreconditionFailed(Precondition::IfMatch) => (Kind::PreconditionFailed, Some("if-match")),
+        Refusal::PreconditionFailed(Precondition::IfNoneMatch) => (Kind::PreconditionFailed, Some("if-none-match")),
+        Refusal::ReservedName(_) => (Kind::ReservedName, Some("attributes")),
+        Refusal::TooLarge { .. } | Refusal::TooManyAttributes(_) => (Kind::ItemTooLarge, Some("attributes")),
+        Refusal::Contended => (Kind::Contended, None),
+        Refusal::InProgress => (Kind::InProgress, Some("idempotency-key")),
+        Refusal::IdempotencyMismatch => (Kind::IdempotencyMismatch, Some("idempotency-key")),
     };
     let problem = Problem::new(kind, detail);
     match at {
         Some(at) => problem.at(at),
         None => problem,
     }
-}
-
-/// The problem with a body.
-pub(crate) fn unfit(error: JsonError) -> Problem {
-    error.into()
 }

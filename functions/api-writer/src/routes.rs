@@ -6,9 +6,9 @@ use sapwood_http::call;
 use sapwood_http::contract::{Function, WriterCall};
 use sapwood_table::Table;
 
-use crate::call::handle;
+use crate::call::{One, handle};
 use crate::calls::{
-    AmendRevision, AppendRevision, Batch, CreateNode, DeleteNode, OperationOf, PatchNode, RemoveRevision, ReplaceNode,
+    AmendRevision, AppendRevision, Batch, CreateNode, DeleteNode, DeleteRevision, OperationOf, PatchNode, ReplaceNode,
 };
 use crate::state::State;
 
@@ -24,14 +24,14 @@ pub fn router<T: Table + 'static>(state: State<T>) -> Router {
 
 fn handler<T: Table + 'static>(call: WriterCall, method: MethodFilter) -> MethodRouter<State<T>> {
     match call {
-        WriterCall::CreateNode => handle::<CreateNode, T>(method),
-        WriterCall::PutNode => handle::<ReplaceNode, T>(method),
-        WriterCall::PatchNode => handle::<PatchNode, T>(method),
-        WriterCall::DeleteNode => handle::<DeleteNode, T>(method),
+        WriterCall::CreateNode => handle::<One<CreateNode>, T>(method),
+        WriterCall::PutNode => handle::<One<ReplaceNode>, T>(method),
+        WriterCall::PatchNode => handle::<One<PatchNode>, T>(method),
+        WriterCall::DeleteNode => handle::<One<DeleteNode>, T>(method),
         WriterCall::GetOperation => handle::<OperationOf, T>(method),
         WriterCall::Batch => handle::<Batch, T>(method),
-        WriterCall::AppendRevision => handle::<AppendRevision, T>(method),
-        WriterCall::AmendRevision => handle::<AmendRevision, T>(method),
-        WriterCall::RemoveRevision => handle::<RemoveRevision, T>(method),
+        WriterCall::AppendRevision => handle::<One<AppendRevision>, T>(method),
+        WriterCall::AmendRevision => handle::<One<AmendRevision>, T>(method),
+        WriterCall::RemoveRevision => handle::<One<DeleteRevision>, T>(method),
     }
 }

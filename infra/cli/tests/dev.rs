@@ -9,14 +9,22 @@ use std::time::{Duration, Instant};
 use aws_sdk_dynamodb::Client;
 use sapwood_tests::client::{client, contents, node, put, put_all, s};
 use sapwood_tests::oracle::Oracle;
+use tokio::sync::watch;
+use tokio::time::timeout;
 
 const TABLE: &str = "sapwood";
+/// The time without a batch after which the table is looked at: longer than the handler needs for one.
+const QUIET: Duration = Duration::from_millis(500);
+/// The time within which the table has to be right.
+const RIGHT_WITHIN: Duration = Duration::from_secs(180);
 
 /// `sapwood dev`, running.
 struct Sapwood {
     process: Child,
     url: String,
     client: Client,
+    /// Changes with each line that is printed: one for each batch of the stream.
+    batches: watch::Receiver<()>,
 }
 
 impl Sapwood {
@@ -31,9 +39,9 @@ impl Sapwood {
         let first: serde_json::Value = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
         assert_eq!(first["event"], "listening");
         let url = first["dynamodb"].as_str().unwrap().to_owned();
-        // Somebody must read what it prints.
-        std::thread::spawn(move || lines.for_each(drop));
-        Self { process, client: client(&url), url }
+        let (printed, batches) = watch::channel(());
+        std::thread::spawn(move || lines.for_each(|_| printed.send_replace(())));
+        Self { process, client: client(&url), url, batches }
     }
 
     fn start_on(data: &Path, arguments: &[&str]) -> Self {
@@ -56,25 +64,23 @@ impl Sapwood {
         Oracle::default().differences(&contents(&self.client, TABLE, ["PK", "SK"]).await)
     }
 
-    /// Waits until the table is right, and sees that it stays so.
+    /// Waits until no batch has come for a while, and the table is right then.
     async fn becomes_right(&self) {
-        let retry_policy = Duration::from_secs(180);
         let begun = Instant::now();
+        let mut batches = self.batches.clone();
         loop {
+            while timeout(QUIET, batches.changed()).await.is_ok_and(|printed| printed.is_ok()) {}
             let differences = self.differences().await;
             if differences.is_empty() {
                 break;
             }
             assert!(
-                begun.elapsed() < retry_policy,
-                "after {retry_policy:?} still {} differences: {:?}",
+                begun.elapsed() < RIGHT_WITHIN,
+                "after {RIGHT_WITHIN:?} still {} differences: {:?}",
                 differences.len(),
                 &differences[..differences.len().min(5)]
             );
-            tokio::time::sleep(Duration::from_millis(200)).await;
         }
-        tokio::time::sleep(Duration::from_millis(500)).await;
-        assert_eq!(self.differences().await, Vec::<String>::new());
     }
 }
 

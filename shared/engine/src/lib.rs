@@ -33,4 +33,5 @@
 
 pub mod fanout;
 pub mod query;
+mod run;
 pub mod write;

@@ -9,13 +9,14 @@ use axum::routing::{MethodFilter, MethodRouter, on};
 use axum::{Extension, Router};
 use sapwood_core::keys::NodeRef;
 use sapwood_core::model::{Latest, Settings};
+use sapwood_core::write::Preconditions;
 use sapwood_table::{Client, Deadline, Table};
 use serde::Serialize;
 
 use crate::body::read_whole;
 use crate::caller::Caller;
 use crate::contract::{Function, operations};
-use crate::headers::{Preconditions, demand_json, demand_merge_patch};
+use crate::headers::{demand_json, demand_merge_patch, preconditions};
 use crate::json::{self, FromJson};
 use crate::parameters::Parameters;
 use crate::path::PathParams;
@@ -180,7 +181,7 @@ async fn read<C: Call<S>, S: Shared>(shared: &S, request: Request) -> Result<(C,
     let body = read_whole(body).await?;
     let path = PathParams::from_request_parts(&mut parts, &()).await?;
     let parameters = Parameters::from_request_parts(&mut parts, &()).await?;
-    let preconditions = Preconditions::read(&parts.headers)?;
+    let preconditions = preconditions(&parts.headers)?;
     let deadline = parts.extensions.get().copied().ok_or_else(|| {
         tracing::error!("the router is served without a deadline");
         Problem::internal()

@@ -9,9 +9,7 @@ use futures::stream::{self, StreamExt};
 use sapwood_core::keys::{ItemKey, Schema};
 use sapwood_core::model::{Item, key_of};
 use sapwood_core::plan::{Outcome, Task};
-use sapwood_core::request::{
-    Action, Condition, ErrorKind, Page, Query, ReadOptions, TableError, Transacted, Update, Write,
-};
+use sapwood_core::request::{Action, ErrorKind, Page, Query, ReadOptions, TableError, Transacted, Write};
 
 use super::{BATCH_GET_KEYS_MAX, BATCH_WRITE_ITEMS_MAX, Found, Reply, Table};
 
@@ -149,27 +147,6 @@ impl<'a, T: Table, P: RetryPolicy> Client<'a, T, P> {
         options: &ReadOptions,
     ) -> Result<BTreeMap<ItemKey, Item>, TableError> {
         self.get_many(keys.iter().cloned().collect(), options).await.all()
-    }
-
-    // TEMPORARY, until the API's writes are plans.
-    #[allow(missing_docs)]
-    pub async fn put(&self, item: &Item, condition: &Condition) -> Result<bool, TableError> {
-        self.persist(|| self.table.put(item, condition)).await
-    }
-
-    #[allow(missing_docs)]
-    pub async fn update(&self, key: &ItemKey, update: &Update, condition: &Condition) -> Result<bool, TableError> {
-        self.persist(|| self.table.update(key, update, condition)).await
-    }
-
-    #[allow(missing_docs)]
-    pub async fn delete(&self, key: &ItemKey, condition: &Condition) -> Result<bool, TableError> {
-        self.persist(|| self.table.delete(key, condition)).await
-    }
-
-    #[allow(missing_docs)]
-    pub async fn transact(&self, actions: &[Action]) -> Result<Transacted, TableError> {
-        self.persist(|| self.table.transact(actions)).await
     }
 
     /// Reads any number of items.

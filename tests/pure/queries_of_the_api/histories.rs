@@ -144,13 +144,13 @@ fn one_revision_and_its_copy_are_one_read_each() {
     let fixture = with(&[(1, "Audit"), (2, "Audit"), (1_000, "State")]);
     let audit = topic("D", "Audit");
     let version = |number| Version::new(number).unwrap();
-    let (one, usage) = counted(&fixture, async |r| r.revision(&audit, version(1), &options()).await.unwrap());
-    assert_eq!((drawn(std::slice::from_ref(&one)), usage.requests), (vec!["1_Audit".to_owned()], 1));
-    assert_eq!(one.attributes["parent"], number(1), "to a revision, parent is a name like any other");
+    let (one, usage) = counted(&fixture, async |r| r.revision(&audit, version(1), true).await.unwrap());
+    assert_eq!((&one["SK"], usage.requests), (&text("v001_Audit"), 1));
+    assert_eq!(one["parent"], number(1), "to a revision, parent is a name like any other");
     let (newest, usage) = counted(&fixture, async |r| r.latest(&audit, &fields(&["of"])).await.unwrap());
     assert_eq!((drawn(std::slice::from_ref(&newest)), usage.requests), (vec!["2_Audit".to_owned()], 1));
     assert!(newest.attributes.keys().eq(["of"]));
-    let absent = read(&fixture, async |r| r.revision(&audit, version(3), &options()).await);
+    let absent = read(&fixture, async |r| r.revision(&audit, version(3), true).await);
     assert!(matches!(absent, Err(ReadError::Absent { what: "revision" })));
     assert!(matches!(
         read(&fixture, async |r| r.latest(&topic("D", "x"), &options()).await),

@@ -1,14 +1,13 @@
 //! Nodes deleted at once, or marked for the stream.
 
-use sapwood_core::model::{DeletionMark, DeletionMode, text};
-use sapwood_engine::write::{Children, Done, Progress, Request, WriteError};
+use sapwood_core::model::{AttributeValue, DeletionMark, DeletionMode, text};
+use sapwood_engine::write::{Children, Command, Outcome, Progress, Refusal};
 
 use super::fixture::{Fixture, Took, id, n, node, under};
 
-fn delete(fixture: &Fixture, of: &str, children: Children, revisions: bool) -> (Took, Result<Done, WriteError>) {
-    fixture.counted(async |writer, stamp| {
-        writer.delete(&node(of), children, revisions, "operation 1", &Request::new(stamp)).await
-    })
+fn delete(fixture: &Fixture, of: &str, children: Children, revisions: bool) -> (Took, Result<Outcome, Refusal>) {
+    let operation = "operation 1".to_owned();
+    fixture.carry_out_counted(&Command::Delete { node: node(of), children, revisions, operation })
 }
 
 #[test]
@@ -16,11 +15,11 @@ fn a_leaf_is_deleted_at_once_and_a_node_with_children_stays() {
     let fixture = Fixture::default();
     fixture.tree(&[("a", ""), ("b", "a")]);
     fixture.place_all();
-    assert!(matches!(delete(&fixture, "a", Children::Restrict, false).1, Err(WriteError::HasChildren)));
+    assert!(matches!(delete(&fixture, "a", Children::Restrict, false).1, Err(Refusal::HasChildren)));
     let (took, done) = delete(&fixture, "b", Children::Restrict, false);
     assert_eq!((took.round_trips, took.writes), (2, 1));
-    assert_eq!((done.unwrap(), fixture.base("b")), (Done::Deleted, None));
-    assert!(matches!(delete(&fixture, "b", Children::Restrict, false).1, Err(WriteError::NotFound)));
+    assert_eq!((done.unwrap(), fixture.base("b")), (Outcome::Deleted, None));
+    assert!(matches!(delete(&fixture, "b", Children::Restrict, false).1, Err(Refusal::NotFound)));
 }
 
 #[test]
@@ -29,7 +28,7 @@ fn what_was_deleted_before_its_childs_rows_came_is_put_again_by_a_transaction_th
     fixture.tree(&[("a", ""), ("b", "a")]);
     // The rows of b haven't come, nor will they.
     delete(&fixture, "a", Children::Restrict, false).1.unwrap();
-    assert!(matches!(fixture.create("a", &under(Some("b"), &[])), Err(WriteError::Cycle { .. })));
+    assert!(matches!(fixture.create("a", &under(Some("b"), &[])), Err(Refusal::Cycle { .. })));
     fixture.create("a", &under(None, &[])).unwrap();
 }
 
@@ -38,8 +37,11 @@ fn a_deletion_of_more_marks_the_node_and_leaves_an_operation() {
     let fixture = Fixture::default();
     fixture.tree(&[("a", ""), ("b", "a")]);
     fixture.place_all();
-    let done = delete(&fixture, "a", Children::Release(DeletionMode::Delete), true).1.unwrap();
-    assert_eq!(done, Done::Deleting { operation: "operation 1".to_owned() });
+    let done = delete(&fixture, "a", Children::With(DeletionMode::Delete), true).1.unwrap();
+    let (operation, created_at) =
+        ("operation 1".to_owned(), fixture.item("OPERATION#operation 1", "OPERATION").unwrap());
+    let AttributeValue::S(created_at) = created_at["_created_at"].clone() else { panic!("{created_at:?}") };
+    assert_eq!(done, Outcome::Deleting { operation, node: id("a"), mode: DeletionMode::Delete, created_at });
     let deleting = DeletionMark::read(&fixture.base("a").unwrap()).unwrap();
     let wanted = DeletionMark {
         mode: DeletionMode::Delete,
@@ -52,13 +54,13 @@ fn a_deletion_of_more_marks_the_node_and_leaves_an_operation() {
     let item = fixture.item("OPERATION#operation 1", "OPERATION").unwrap();
     assert_eq!((&item["_node"], &item["_created_by"], &item["_expires"]), (&text("a"), &text("anna"), &n(1_604_800)));
     for result in [
-        delete(&fixture, "a", Children::Release(DeletionMode::Adopt), false).1.map(drop),
+        delete(&fixture, "a", Children::With(DeletionMode::Adopt), false).1.map(drop),
         delete(&fixture, "a", Children::Restrict, false).1.map(drop),
         fixture.patch("a", &super::fixture::moved(None)).map(drop),
         fixture.replace("a", &under(None, &[])).map(drop),
         fixture.create("c", &under(Some("a"), &[])).map(drop),
     ] {
-        assert!(matches!(result, Err(WriteError::BeingDeleted(of)) if of == id("a")));
+        assert!(matches!(result, Err(Refusal::BeingDeleted(of)) if of == id("a")));
     }
 }
 
@@ -67,7 +69,7 @@ fn revisions_that_go_as_well_are_the_streams_work_even_without_children() {
     let fixture = Fixture::default();
     fixture.tree(&[("a", "")]);
     let done = delete(&fixture, "a", Children::Restrict, true).1.unwrap();
-    assert!(matches!(done, Done::Deleting { .. }));
+    assert!(matches!(done, Outcome::Deleting { .. }));
     assert_eq!(DeletionMark::read(&fixture.base("a").unwrap()).unwrap().mode, DeletionMode::Detach);
 }
 
@@ -81,7 +83,7 @@ fn an_operation_runs_until_nothing_of_it_is_left() {
         found.unwrap().map(|operation| (operation.node, operation.mode, operation.progress))
     };
     assert_eq!(progress(), None);
-    delete(&fixture, "a", Children::Release(DeletionMode::Delete), false).1.unwrap();
+    delete(&fixture, "a", Children::With(DeletionMode::Delete), false).1.unwrap();
     assert_eq!(progress(), Some((id("a"), DeletionMode::Delete, Progress::Running)));
     let remove =
         |pk: &str, sk: &str| fixture.memory().lock().unwrap().write(&sapwood_core::keys::ItemKey::new(pk, sk), None);

@@ -5,9 +5,11 @@ use std::pin::pin;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 
-use sapwood_core::keys::{Id, ItemKey, NodeRef, Schema};
-use sapwood_core::model::{AttributeValue, Item, Lineage, Placement, Settings, number, text};
-use sapwood_engine::write::{Content, Patch, Request, Stamp, ValueChange, WriteError, Writer, Written};
+use sapwood_core::keys::{Id, ItemKey, NodeRef, Schema, Version};
+use sapwood_core::model::{AttributeValue, ETag, Item, Latest, Lineage, Placement, Settings, number, text};
+use sapwood_engine::write::{
+    Command, Content, Outcome, Patch, Preconditions, Refusal, Request, Stamp, Tags, ValueChange, WriteError, Writer,
+};
 use sapwood_table::{Action, Client, RetryPolicy};
 use sapwood_tests::intercept::Intercept;
 use sapwood_tests::memory::MemoryTable;
@@ -75,6 +77,62 @@ pub(crate) fn changed(changes: &[(&str, ValueChange)]) -> Patch {
     Patch { attributes, ..Patch::default() }
 }
 
+pub(crate) fn create(of: &str, is_made_id: bool, content: &Content) -> Command {
+    Command::Create { node: node(of), is_made_id, content: content.clone() }
+}
+
+pub(crate) fn replace(of: &str, content: &Content) -> Command {
+    Command::Replace { node: node(of), content: content.clone() }
+}
+
+pub(crate) fn patch(of: &str, patch: &Patch) -> Command {
+    Command::Patch { node: node(of), patch: patch.clone() }
+}
+
+pub(crate) fn topic(of: &str, topic: &str) -> Latest {
+    Latest { node: node(of), topic: topic.to_owned() }
+}
+
+/// That the record has this tag.
+pub(crate) fn if_match(tag: ETag) -> Preconditions {
+    Preconditions { if_match: Some(Tags::These(vec![tag])), ..Preconditions::default() }
+}
+
+/// That there is no record.
+pub(crate) fn if_absent() -> Preconditions {
+    Preconditions { if_none_match: Some(Tags::Any), ..Preconditions::default() }
+}
+
+pub(crate) fn list(values: impl Iterator<Item = AttributeValue>) -> AttributeValue {
+    AttributeValue::L(values.collect())
+}
+
+/// What a write has done to a record.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Written {
+    pub(crate) item: Item,
+    pub(crate) created: bool,
+    pub(crate) version: Option<Version>,
+}
+
+impl From<Outcome> for Written {
+    fn from(outcome: Outcome) -> Self {
+        match outcome {
+            Outcome::Node { item, created, .. } => Self { item, created, version: None },
+            Outcome::Revision { item, created, version, .. } => Self { item, created, version: Some(version) },
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+/// Why a write was refused, on a table that never fails.
+pub(crate) fn refusal(error: WriteError) -> Refusal {
+    match error {
+        WriteError::Refused(refusal) => refusal,
+        WriteError::Table(error) => panic!("{error}"),
+    }
+}
+
 pub(crate) type Writes<'a> = Writer<'a, CountedTable, Patient>;
 
 impl Fixture {
@@ -87,31 +145,54 @@ impl Fixture {
     }
 
     /// Runs something with a writer; what it took, too.
-    pub(crate) fn counted<R>(&self, call: impl AsyncFnOnce(&Writes<'_>, &Stamp) -> R) -> (Took, R) {
+    pub(crate) fn counted<R>(&self, call: impl AsyncFnOnce(&Writes<'_>, Stamp) -> R) -> (Took, R) {
         let session = Client::new(&self.table, &Patient, &self.settings.schema);
         let writer = Writer::new(&session, &self.settings);
         let stamp = self.stamp();
-        let (round_trips, result) = run(call(&writer, &stamp));
+        let (round_trips, result) = run(call(&writer, stamp));
         let counted = self.table.observer.take();
         let took = Took { round_trips, reads: counted.reads, writes: counted.writes() };
         self.transactions.lock().unwrap().extend(counted.transactions);
         (took, result)
     }
 
-    pub(crate) fn write<R>(&self, call: impl AsyncFnOnce(&Writes<'_>, &Stamp) -> R) -> R {
+    pub(crate) fn write<R>(&self, call: impl AsyncFnOnce(&Writes<'_>, Stamp) -> R) -> R {
         self.counted(call).1
     }
 
-    pub(crate) fn create(&self, of: &str, content: &Content) -> Result<Written, WriteError> {
-        self.write(async |writer, stamp| writer.create(&node(of), false, content, &Request::new(stamp)).await)
+    /// Carries a command out; what it took, too.
+    pub(crate) fn carry_out_counted(&self, command: &Command) -> (Took, Result<Outcome, Refusal>) {
+        let (took, done) = self.counted(async |writer, stamp| writer.write(command, &Request::new(stamp)).await);
+        (took, done.map_err(refusal))
     }
 
-    pub(crate) fn replace(&self, of: &str, content: &Content) -> Result<Written, WriteError> {
-        self.write(async |writer, stamp| writer.replace(&node(of), content, &Request::new(stamp)).await)
+    pub(crate) fn carry_out(&self, command: &Command) -> Result<Outcome, Refusal> {
+        self.carry_out_counted(command).1
     }
 
-    pub(crate) fn patch(&self, of: &str, patch: &Patch) -> Result<Written, WriteError> {
-        self.write(async |writer, stamp| writer.patch(&node(of), patch, &Request::new(stamp)).await)
+    /// Carries a command out if its record is in the state that these name.
+    pub(crate) fn carry_out_if(&self, command: &Command, preconditions: Preconditions) -> Result<Outcome, Refusal> {
+        let done = self.write(async |writer, stamp| {
+            writer.write(command, &Request { preconditions, ..Request::new(stamp) }).await
+        });
+        done.map_err(refusal)
+    }
+
+    pub(crate) fn create(&self, of: &str, content: &Content) -> Result<Written, Refusal> {
+        self.carry_out(&create(of, false, content)).map(Written::from)
+    }
+
+    pub(crate) fn replace(&self, of: &str, content: &Content) -> Result<Written, Refusal> {
+        self.carry_out(&replace(of, content)).map(Written::from)
+    }
+
+    pub(crate) fn patch(&self, of: &str, change: &Patch) -> Result<Written, Refusal> {
+        self.carry_out(&patch(of, change)).map(Written::from)
+    }
+
+    /// The entity tag of a node.
+    pub(crate) fn tag(&self, of: &str) -> ETag {
+        ETag::of(&self.base(of).unwrap(), &self.settings.schema)
     }
 
     /// Puts a tree of nodes by the API, parents first: `("b", "a")` is b under a, `("a", "")` a root.

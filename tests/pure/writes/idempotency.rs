@@ -1,43 +1,48 @@
-//! `Idempotency-Key`: done once, answered the same.
+//! `Idempotency-Key`: done once, with the same outcome.
 
-use sapwood_engine::write::{Begun, Claim, Done, Idempotency, Request, Stamp, StoredAnswer, WriteError};
-use sapwood_table::Action;
+use sapwood_engine::write::{
+    Begun, Claim, Command, Idempotency, Outcome, Patch, Refusal, Request, Stamp, WriteError, Writer,
+};
+use sapwood_table::Client;
 
-use super::fixture::{Fixture, node, under};
+use super::fixture::{Fixture, Patient, create, n, patch, refusal, run, under};
 
 fn key(fingerprint: &str) -> Idempotency {
     Idempotency { tenant: None, hash: "hash".to_owned(), fingerprint: fingerprint.to_owned() }
 }
 
-fn begin(fixture: &Fixture, fingerprint: &str, at: u64) -> Result<Begun, WriteError> {
-    fixture.write(async |writer, stamp| writer.begin(&key(fingerprint), &Stamp { seconds: at, ..stamp.clone() }).await)
+fn request(stamp: Stamp, fingerprint: &str, at: u64) -> Request {
+    Request { idempotency: Some(key(fingerprint)), ..Request::new(Stamp { seconds: at, ..stamp }) }
 }
 
-fn claim(begun: Result<Begun, WriteError>) -> Claim {
+fn begin(fixture: &Fixture, fingerprint: &str, at: u64) -> Result<Begun, Refusal> {
+    let begun =
+        fixture.write(async |writer, stamp| writer.begin(&key(fingerprint), &Stamp { seconds: at, ..stamp }).await);
+    begun.map_err(refusal)
+}
+
+fn claim(begun: Result<Begun, Refusal>) -> Claim {
     match begun.unwrap() {
         Begun::Claimed(claim) => claim,
-        Begun::Answered(_) => panic!("answered"),
+        Begun::Kept(_) => panic!("kept"),
     }
 }
 
-fn create(fixture: &Fixture, of: &str, claim: &Claim, answer: &StoredAnswer) -> Result<(), WriteError> {
-    fixture.write(async |writer, stamp| {
-        let also = |_: &Done| -> Vec<Action> { writer.completion(claim, answer) };
-        let request = Request { also: Some(&also), ..Request::new(stamp) };
-        writer.create(&node(of), true, &under(None, &[]), &request).await.map(drop)
-    })
+fn write(fixture: &Fixture, command: &Command, fingerprint: &str, at: u64) -> Result<Outcome, Refusal> {
+    let done = fixture.write(async |writer, stamp| writer.write(command, &request(stamp, fingerprint, at)).await);
+    done.map_err(refusal)
 }
 
 #[test]
-fn the_same_key_gives_the_same_answer_and_another_request_is_refused() {
+fn the_same_key_gives_what_it_was_completed_with_and_another_request_is_refused() {
     let fixture = Fixture::default();
     let claimed = claim(begin(&fixture, "one", 1_000));
-    assert!(matches!(begin(&fixture, "one", 1_030), Err(WriteError::InProgress)));
-    assert!(matches!(begin(&fixture, "two", 1_030), Err(WriteError::IdempotencyMismatch)));
-    let answer = StoredAnswer(vec![7; 800_000]);
-    create(&fixture, "a", &claimed, &answer).unwrap();
-    assert_eq!(begin(&fixture, "one", 2_000).unwrap(), Begun::Answered(answer));
-    assert!(matches!(begin(&fixture, "two", 2_000), Err(WriteError::IdempotencyMismatch)));
+    assert_eq!(begin(&fixture, "one", 1_030), Err(Refusal::InProgress));
+    assert_eq!(begin(&fixture, "two", 1_030), Err(Refusal::IdempotencyMismatch));
+    let kept = vec![7; 800_000];
+    fixture.write(async |writer, _| writer.complete(&claimed, &kept).await).unwrap();
+    assert_eq!(begin(&fixture, "one", 2_000), Ok(Begun::Kept(kept)));
+    assert_eq!(begin(&fixture, "two", 2_000), Err(Refusal::IdempotencyMismatch));
     assert!(
         matches!(begin(&fixture, "two", 1_000 + 86_400), Ok(Begun::Claimed(_))),
         "after 24 hours it is another key"
@@ -45,14 +50,37 @@ fn the_same_key_gives_the_same_answer_and_another_request_is_refused() {
 }
 
 #[test]
+fn a_command_with_a_key_is_carried_out_once_and_has_the_same_outcome_each_time() {
+    let fixture = Fixture::default();
+    let large = under(None, &[("list", super::fixture::list((0..60_000).map(n)))]);
+    let command = create("a", false, &large);
+    let first = write(&fixture, &command, "one", 1_000).unwrap();
+    let base = fixture.base("a");
+    fixture.foreign("a", &[("other", n(1))]);
+    assert_eq!(write(&fixture, &command, "one", 2_000), Ok(first.clone()));
+    assert!(matches!(first, Outcome::Node { item, created: true, .. } if Some(&item) == base.as_ref()));
+}
+
+#[test]
 fn a_request_that_took_too_long_does_nothing_once_another_has_taken_over() {
     let fixture = Fixture::default();
-    let (first, second) = (claim(begin(&fixture, "one", 1_000)), claim(begin(&fixture, "one", 1_061)));
-    let answer = StoredAnswer(b"{}".to_vec());
-    assert!(matches!(create(&fixture, "late", &first, &answer), Err(WriteError::InProgress)));
+    let session = Client::new(&fixture.table, &Patient, &fixture.settings.schema);
+    let writer = Writer::new(&session, &fixture.settings);
+    let (late, command) = (request(fixture.stamp(), "one", 1_000), create("late", true, &under(None, &[])));
+    let (next, other) = (request(fixture.stamp(), "one", 1_061), create("a", true, &under(None, &[])));
+    let (_, result) = run(async {
+        let mut write = std::pin::pin!(writer.write(&command, &late));
+        // It looks for the key, claims it, and begins the transaction.
+        for _ in 0..3 {
+            assert!(futures::poll!(write.as_mut()).is_pending());
+        }
+        writer.write(&other, &next).await.unwrap();
+        write.await
+    });
+    assert_eq!(result, Err(WriteError::Refused(Refusal::InProgress)));
     assert_eq!(fixture.base("late"), None);
-    create(&fixture, "a", &second, &answer).unwrap();
-    assert!(matches!(create(&fixture, "twice", &second, &answer), Err(WriteError::InProgress)));
+    let again = write(&fixture, &create("twice", true, &under(None, &[])), "one", 1_070).unwrap();
+    assert!(matches!(again, Outcome::Node { node, .. } if node == super::fixture::node("a")));
     assert_eq!(fixture.base("twice"), None);
 }
 
@@ -63,6 +91,13 @@ fn a_claim_that_came_to_nothing_is_given_back() {
     fixture.write(async |writer, _| writer.release(&first).await).unwrap();
     let second = claim(begin(&fixture, "other", 1_001));
     fixture.write(async |writer, _| writer.release(&first).await).unwrap();
-    create(&fixture, "a", &second, &StoredAnswer(Vec::new())).unwrap();
-    assert_eq!(begin(&fixture, "other", 1_002).unwrap(), Begun::Answered(StoredAnswer(Vec::new())));
+    fixture.write(async |writer, _| writer.complete(&second, &[]).await).unwrap();
+    assert_eq!(begin(&fixture, "other", 1_002), Ok(Begun::Kept(Vec::new())));
+}
+
+#[test]
+fn a_command_that_is_refused_gives_its_claim_back() {
+    let fixture = Fixture::default();
+    assert_eq!(write(&fixture, &patch("a", &Patch::default()), "one", 1_000), Err(Refusal::NotFound));
+    write(&fixture, &create("a", false, &under(None, &[])), "two", 1_001).unwrap();
 }

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use sapwood_core::model::text;
 use sapwood_core::plan::Rules;
-use sapwood_engine::write::{Limits, Request, WriteError, Writer};
+use sapwood_engine::write::{Limits, Refusal, Request, WriteError, Writer};
 use sapwood_table::{Action, Client};
 
-use super::fixture::{Fixture, Patient, Took, id, moved, n, node, run, under};
+use super::fixture::{Fixture, Patient, Took, Written, id, moved, n, patch, run, under};
 
 /// `a1` … `a<levels>` below one another, the first of them below `top`.
 fn chain(fixture: &Fixture, letter: &str, levels: usize, top: &str) {
@@ -28,8 +28,7 @@ fn keys(actions: &[Action]) -> BTreeSet<String> {
 }
 
 fn move_counted(fixture: &Fixture, of: &str, to: &str) -> Took {
-    let (took, written) =
-        fixture.counted(async |writer, stamp| writer.patch(&node(of), &moved(Some(to)), &Request::new(stamp)).await);
+    let (took, written) = fixture.carry_out_counted(&patch(of, &moved(Some(to))));
     written.unwrap();
     assert_eq!(fixture.parent(of), Some(text(to)));
     took
@@ -113,9 +112,9 @@ fn past_98_levels_it_is_refused_for_the_node_and_for_what_is_below_it() {
     fixture.tree(&[("n", ""), ("below", "n")]);
     fixture.place_all();
     // The last of the chain is 98 levels deep.
-    assert!(matches!(fixture.create("new", &under(Some("a99"), &[])), Err(WriteError::TooDeep { depth: 99 })));
-    assert!(matches!(fixture.patch("n", &moved(Some("a98"))), Err(WriteError::TooDeep { depth: 99 })));
-    assert!(matches!(fixture.patch("below", &moved(Some("a99"))), Err(WriteError::TooDeep { depth: 99 })));
+    assert!(matches!(fixture.create("new", &under(Some("a99"), &[])), Err(Refusal::TooDeep { depth: 99 })));
+    assert!(matches!(fixture.patch("n", &moved(Some("a98"))), Err(Refusal::TooDeep { depth: 99 })));
+    assert!(matches!(fixture.patch("below", &moved(Some("a99"))), Err(Refusal::TooDeep { depth: 99 })));
     fixture.patch("n", &moved(Some("a97"))).unwrap();
     fixture.create("last", &under(Some("a98"), &[])).unwrap();
     assert_eq!(fixture.base("new"), None);
@@ -125,7 +124,7 @@ fn past_98_levels_it_is_refused_for_the_node_and_for_what_is_below_it() {
 fn past_98_levels_a_create_is_refused_before_anything_is_placed() {
     let fixture = Fixture::default();
     chain(&fixture, "a", 99, "");
-    assert!(matches!(fixture.create("new", &under(Some("a99"), &[])), Err(WriteError::TooDeep { .. })));
+    assert!(matches!(fixture.create("new", &under(Some("a99"), &[])), Err(Refusal::TooDeep { .. })));
     fixture.create("last", &under(Some("a98"), &[])).unwrap();
 }
 
@@ -135,7 +134,7 @@ fn a_node_never_comes_to_be_below_itself() {
     fixture.tree(&[("a", ""), ("b", "a"), ("c", "b")]);
     for _ in 0..2 {
         for to in ["a", "b", "c"] {
-            assert!(matches!(fixture.patch("a", &moved(Some(to))), Err(WriteError::Cycle { .. })), "{to}");
+            assert!(matches!(fixture.patch("a", &moved(Some(to))), Err(Refusal::Cycle { .. })), "{to}");
         }
         // The same with lineages to guess from.
         fixture.place_all();
@@ -158,10 +157,9 @@ fn guesses_that_are_wrong_cost_round_trips_and_nothing_else() {
 fn to_make_a_root_nothing_has_to_be_checked() {
     let fixture = Fixture::default();
     fixture.tree(&[("a", ""), ("b", "a")]);
-    let (took, written) =
-        fixture.counted(async |writer, stamp| writer.patch(&node("b"), &moved(None), &Request::new(stamp)).await);
+    let (took, written) = fixture.carry_out_counted(&patch("b", &moved(None)));
     assert_eq!(took, Took { round_trips: 2, reads: 1, writes: 1 });
-    let item = written.unwrap().item;
+    let item = Written::from(written.unwrap()).item;
     assert_eq!((item.get("parent"), item.get("_under")), (None, None));
 }
 
@@ -172,10 +170,10 @@ fn a_circle_of_another_client_is_neither_followed_for_ever_nor_joined_and_can_be
     for (of, parent) in [("x", "y"), ("y", "z"), ("z", "x"), ("self", "self")] {
         fixture.foreign(of, &[("parent", text(parent))]);
     }
-    assert!(matches!(fixture.patch("b", &moved(Some("x"))), Err(WriteError::Circle(of)) if of == id("x")));
-    assert!(matches!(fixture.patch("b", &moved(Some("self"))), Err(WriteError::Circle(of)) if of == id("self")));
-    assert!(matches!(fixture.create("new", &under(Some("x"), &[])), Err(WriteError::Circle(_))));
-    assert!(matches!(fixture.patch("y", &moved(Some("x"))), Err(WriteError::Cycle { .. })));
+    assert!(matches!(fixture.patch("b", &moved(Some("x"))), Err(Refusal::Circle(of)) if of == id("x")));
+    assert!(matches!(fixture.patch("b", &moved(Some("self"))), Err(Refusal::Circle(of)) if of == id("self")));
+    assert!(matches!(fixture.create("new", &under(Some("x"), &[])), Err(Refusal::Circle(_))));
+    assert!(matches!(fixture.patch("y", &moved(Some("x"))), Err(Refusal::Cycle { .. })));
     fixture.patch("y", &moved(Some("a"))).unwrap();
     fixture.patch("b", &moved(Some("x"))).unwrap();
 }
@@ -185,7 +183,7 @@ fn a_way_longer_than_a_tree_is_deep_ends_the_climb() {
     let fixture = Fixture::default();
     chain(&fixture, "a", 300, "");
     fixture.tree(&[("n", "")]);
-    assert!(matches!(fixture.patch("n", &moved(Some("a300"))), Err(WriteError::TooDeep { .. })));
+    assert!(matches!(fixture.patch("n", &moved(Some("a300"))), Err(Refusal::TooDeep { .. })));
     fixture.patch("a300", &moved(Some("n"))).unwrap();
 }
 
@@ -213,8 +211,8 @@ fn a_node_on_either_way_that_is_being_removed_refuses_the_move() {
         item.insert("_deleting".to_owned(), text("soon"));
         fixture.memory().lock().unwrap().write(&sapwood_core::keys::ItemKey::new(of, "NODE"), Some(item));
     }
-    assert!(matches!(fixture.patch("n", &moved(Some("q"))), Err(WriteError::BeingDeleted(of)) if of == id("n1")));
-    assert!(matches!(fixture.patch("q", &moved(Some("p"))), Err(WriteError::BeingDeleted(of)) if of == id("p1")));
+    assert!(matches!(fixture.patch("n", &moved(Some("q"))), Err(Refusal::BeingDeleted(of)) if of == id("n1")));
+    assert!(matches!(fixture.patch("q", &moved(Some("p"))), Err(Refusal::BeingDeleted(of)) if of == id("p1")));
 }
 
 #[test]
@@ -224,11 +222,10 @@ fn races_that_are_lost_again_and_again_come_to_an_end() {
     let session = Client::new(&fixture.table, &Patient, &fixture.settings.schema);
     let limits = Limits { attempts_max: 3, ..Limits::default() };
     let writer = Writer::new(&session, &fixture.settings).with(limits, Rules::default());
-    let stamp = fixture.stamp();
-    let request = Request::new(&stamp);
+    let request = Request::new(fixture.stamp());
     let (_, result) = run(async {
-        let (of, patch) = (node("a"), moved(Some("b")));
-        let mut write = std::pin::pin!(writer.patch(&of, &patch, &request));
+        let command = patch("a", &moved(Some("b")));
+        let mut write = std::pin::pin!(writer.write(&command, &request));
         for round in 0.. {
             if let std::task::Poll::Ready(result) = futures::poll!(write.as_mut()) {
                 return result;
@@ -238,5 +235,5 @@ fn races_that_are_lost_again_and_again_come_to_an_end() {
         }
         unreachable!()
     });
-    assert!(matches!(result, Err(WriteError::Contended)));
+    assert_eq!(result, Err(WriteError::Refused(Refusal::Contended)));
 }

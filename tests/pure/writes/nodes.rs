@@ -2,19 +2,19 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use sapwood_core::model::{AttributeValue, Item, number, text};
-use sapwood_engine::write::{Content, Patch, Precondition, Request, ValueChange, WriteError};
+use sapwood_core::model::{AttributeValue, ETag, text};
+use sapwood_engine::write::{Content, Patch, Precondition, Preconditions, Refusal, Request, ValueChange};
 
-use super::fixture::{Fixture, Took, changed, id, moved, n, node, under};
+use super::fixture::{
+    Fixture, Took, Written, changed, create, id, if_absent, if_match, moved, n, patch, replace, under,
+};
 
 #[test]
 fn a_create_takes_two_round_trips_and_one_write_with_an_id_of_the_apis_or_of_the_callers() {
     let fixture = Fixture::default();
     let create = |of: &'static str, made: bool, parent: Option<&'static str>| {
-        let (took, written) = fixture.counted(async |writer, stamp| {
-            writer.create(&node(of), made, &under(parent, &[]), &Request::new(stamp)).await
-        });
-        assert!(written.unwrap().created);
+        let (took, written) = fixture.carry_out_counted(&self::create(of, made, &under(parent, &[])));
+        assert!(Written::from(written.unwrap()).created);
         took
     };
     assert_eq!(create("root", true, None), Took { round_trips: 1, reads: 0, writes: 1 });
@@ -49,7 +49,7 @@ fn a_node_carries_who_wrote_it_and_when_and_what_it_is_under() {
 fn what_exists_is_not_created_again() {
     let fixture = Fixture::default();
     fixture.tree(&[("a", "")]);
-    assert!(matches!(fixture.create("a", &under(None, &[])), Err(WriteError::Exists)));
+    assert!(matches!(fixture.create("a", &under(None, &[])), Err(Refusal::Exists)));
 }
 
 #[test]
@@ -59,14 +59,14 @@ fn a_parent_must_be_there_readable_and_staying() {
     fixture.foreign("odd", &[("parent", n(1))]);
     fixture.foreign("going", &[("_deleting", text("soon"))]);
     let create = |parent| fixture.create("b", &under(Some(parent), &[])).unwrap_err();
-    assert!(matches!(create("nowhere"), WriteError::ParentMissing(parent) if parent == id("nowhere")));
-    assert!(matches!(create("odd"), WriteError::ParentUnreadable { id: parent, .. } if parent == id("odd")));
-    assert!(matches!(create("going"), WriteError::BeingDeleted(parent) if parent == id("going")));
-    assert!(matches!(create("b"), WriteError::Cycle { .. }));
-    assert!(matches!(fixture.patch("a", &moved(Some("nowhere"))), Err(WriteError::ParentMissing(_))));
-    assert!(matches!(fixture.patch("a", &moved(Some("going"))), Err(WriteError::BeingDeleted(_))));
-    assert!(matches!(fixture.patch("going", &moved(Some("a"))), Err(WriteError::BeingDeleted(_))));
-    assert!(matches!(fixture.patch("nowhere", &moved(Some("a"))), Err(WriteError::NotFound)));
+    assert!(matches!(create("nowhere"), Refusal::ParentMissing(parent) if parent == id("nowhere")));
+    assert!(matches!(create("odd"), Refusal::ParentUnreadable { id: parent, .. } if parent == id("odd")));
+    assert!(matches!(create("going"), Refusal::BeingDeleted(parent) if parent == id("going")));
+    assert!(matches!(create("b"), Refusal::Cycle { .. }));
+    assert!(matches!(fixture.patch("a", &moved(Some("nowhere"))), Err(Refusal::ParentMissing(_))));
+    assert!(matches!(fixture.patch("a", &moved(Some("going"))), Err(Refusal::BeingDeleted(_))));
+    assert!(matches!(fixture.patch("going", &moved(Some("a"))), Err(Refusal::BeingDeleted(_))));
+    assert!(matches!(fixture.patch("nowhere", &moved(Some("a"))), Err(Refusal::NotFound)));
 }
 
 #[test]
@@ -74,9 +74,9 @@ fn names_that_are_the_tables_are_refused_by_name() {
     let fixture = Fixture::default();
     for name in ["_rev", "_x", "PK", "SK", "parent", "segment"] {
         let content = under(None, &[(name, n(1))]);
-        assert!(matches!(fixture.create("a", &content), Err(WriteError::ReservedName(found)) if found == name));
+        assert!(matches!(fixture.create("a", &content), Err(Refusal::ReservedName(found)) if found == name));
         let patch = changed(&[(name, ValueChange::Remove)]);
-        assert!(matches!(fixture.patch("a", &patch), Err(WriteError::ReservedName(found)) if found == name));
+        assert!(matches!(fixture.patch("a", &patch), Err(Refusal::ReservedName(found)) if found == name));
     }
     assert_eq!(fixture.base("a"), None);
 }
@@ -85,10 +85,10 @@ fn names_that_are_the_tables_are_refused_by_name() {
 fn an_item_over_its_limit_is_refused_with_its_size() {
     let fixture = Fixture::default();
     let large = |bytes: usize| under(None, &[("text", text("x".repeat(bytes)))]);
-    assert!(matches!(fixture.create("a", &large(410_000)), Err(WriteError::TooLarge { bytes, .. }) if bytes > 410_000));
+    assert!(matches!(fixture.create("a", &large(410_000)), Err(Refusal::TooLarge { bytes, .. }) if bytes > 410_000));
     fixture.create("a", &large(400_000)).unwrap();
     let more = changed(&[("more", ValueChange::Set(text("x".repeat(10_000))))]);
-    assert!(matches!(fixture.patch("a", &more), Err(WriteError::TooLarge { .. })));
+    assert!(matches!(fixture.patch("a", &more), Err(Refusal::TooLarge { .. })));
 }
 
 #[test]
@@ -96,9 +96,9 @@ fn a_segment_that_no_key_can_hold_is_refused() {
     let fixture = Fixture::default();
     for segment in [String::new(), "x".repeat(1_015)] {
         let content = Content { segment: Some(segment.clone()), ..Content::default() };
-        assert!(matches!(fixture.create("a", &content), Err(WriteError::Key(_))));
+        assert!(matches!(fixture.create("a", &content), Err(Refusal::Key(_))));
         let patch = Patch { segment: Some(Some(segment)), ..Patch::default() };
-        assert!(matches!(fixture.patch("a", &patch), Err(WriteError::Key(_))));
+        assert!(matches!(fixture.patch("a", &patch), Err(Refusal::Key(_))));
     }
 }
 
@@ -122,24 +122,13 @@ fn a_patch_merges_maps_and_leaves_the_rest_as_it_is() {
     ]));
     let over_text = ValueChange::Merge(BTreeMap::from([("k".to_owned(), ValueChange::Remove)]));
     let patch = changed(&[("size", inner), ("gone", ValueChange::Remove), ("new", over_text)]);
-    let (took, written) =
-        fixture.counted(async |writer, stamp| writer.patch(&node("a"), &patch, &Request::new(stamp)).await);
+    let (took, written) = fixture.carry_out_counted(&self::patch("a", &patch));
     assert_eq!(took, Took { round_trips: 2, reads: 1, writes: 1 });
     let item = fixture.base("a").unwrap();
-    assert_eq!(written.unwrap().item, item, "what is answered is what is there");
+    assert_eq!(Written::from(written.unwrap()).item, item, "what is answered is what is there");
     assert_eq!(item["size"], map(&[("w", n(1)), ("d", n(4)), ("deep", map(&[("x", n(3)), ("y", n(5))]))]));
     assert_eq!(item["new"], map(&[]));
     assert_eq!((&item["set"], &item["digits"], item.get("gone")), (&set, &digits, None));
-}
-
-#[test]
-fn a_patch_can_take_all_attributes_away_and_none_of_ours() {
-    let fixture = Fixture::default();
-    fixture.tree(&[("p", "")]);
-    fixture.create("a", &under(Some("p"), &[("x", n(1)), ("y", n(2))])).unwrap();
-    let patch = Patch { clear: true, ..changed(&[("y", ValueChange::Set(n(3)))]) };
-    let item = fixture.patch("a", &patch).unwrap().item;
-    assert_eq!((item.get("x"), item.get("y"), item.get("parent")), (None, Some(&n(3)), Some(&text("p"))));
 }
 
 #[test]
@@ -148,28 +137,24 @@ fn a_patch_that_changes_nothing_writes_nothing() {
     fixture.create("a", &under(None, &[("x", n(1))])).unwrap();
     let before = fixture.base("a");
     let patch = Patch { parent: Some(None), ..changed(&[("x", ValueChange::Set(n(1))), ("y", ValueChange::Remove)]) };
-    let (took, written) =
-        fixture.counted(async |writer, stamp| writer.patch(&node("a"), &patch, &Request::new(stamp)).await);
+    let (took, written) = fixture.carry_out_counted(&self::patch("a", &patch));
     assert_eq!(took, Took { round_trips: 1, reads: 1, writes: 0 });
-    assert_eq!((Some(written.unwrap().item), fixture.base("a")), (before.clone(), before));
+    assert_eq!((Some(Written::from(written.unwrap()).item), fixture.base("a")), (before.clone(), before));
 }
 
 #[test]
 fn preconditions_are_asked_of_what_is_there() {
     let fixture = Fixture::default();
     fixture.create("a", &under(None, &[("x", n(1))])).unwrap();
-    let has = |value: usize| move |item: &Item| item.get("x") == Some(&number(value));
-    let replace = |of: &str, precondition: Precondition<'_>| {
-        fixture.write(async |writer, stamp| {
-            let request = Request { precondition, ..Request::new(stamp) };
-            writer.replace(&node(of), &under(None, &[("x", n(2))]), &request).await
-        })
+    let replace = |of: &str, preconditions: Preconditions| {
+        fixture.carry_out_if(&replace(of, &under(None, &[("x", n(2))])), preconditions).map(Written::from)
     };
-    assert!(matches!(replace("a", Precondition::Matches(&has(3))), Err(WriteError::PreconditionFailed)));
-    assert!(matches!(replace("a", Precondition::Absent), Err(WriteError::PreconditionFailed)));
-    assert!(matches!(replace("b", Precondition::Matches(&has(1))), Err(WriteError::PreconditionFailed)));
-    assert!(!replace("a", Precondition::Matches(&has(1))).unwrap().created);
-    assert!(replace("b", Precondition::Absent).unwrap().created);
+    let failed = |precondition| Err(Refusal::PreconditionFailed(precondition));
+    assert_eq!(replace("a", if_match(ETag::named("other"))), failed(Precondition::IfMatch));
+    assert_eq!(replace("a", if_absent()), failed(Precondition::IfNoneMatch));
+    assert_eq!(replace("b", if_match(fixture.tag("a"))), failed(Precondition::IfMatch));
+    assert!(!replace("a", if_match(fixture.tag("a"))).unwrap().created);
+    assert!(replace("b", if_absent()).unwrap().created);
 }
 
 #[test]
@@ -178,13 +163,11 @@ fn a_foreign_writers_change_in_between_is_seen_and_looked_at_again() {
     // Between its reading and its writing another client changes the record, which has no `_rev`.
     for (strict, wanted) in [(false, Ok(())), (true, Err(()))] {
         fixture.foreign("a", &[("x", n(1))]);
-        let is_one = |item: &Item| item.get("x") == Some(&n(1));
+        let preconditions = if strict { if_match(fixture.tag("a")) } else { Preconditions::default() };
+        let command = patch("a", &changed(&[("y", ValueChange::Set(n(2)))]));
         let result = fixture.write(async |writer, stamp| {
-            let precondition = if strict { Precondition::Matches(&is_one) } else { Precondition::None };
-            let request = Request { precondition, ..Request::new(stamp) };
-            let patch = changed(&[("y", ValueChange::Set(n(2)))]);
-            let of = node("a");
-            let mut write = std::pin::pin!(writer.patch(&of, &patch, &request));
+            let request = Request { preconditions, ..Request::new(stamp) };
+            let mut write = std::pin::pin!(writer.write(&command, &request));
             // The second poll sends the write.
             assert!(futures::poll!(write.as_mut()).is_pending());
             assert!(futures::poll!(write.as_mut()).is_pending());
@@ -205,7 +188,7 @@ fn an_id_under_which_something_hangs_is_put_by_a_transaction() {
     fixture.foreign("c", &[("parent", text("n"))]);
     fixture.foreign("d", &[("parent", text("c"))]);
     fixture.place_all();
-    assert!(matches!(fixture.create("n", &under(Some("d"), &[])), Err(WriteError::Cycle { .. })));
+    assert!(matches!(fixture.create("n", &under(Some("d"), &[])), Err(Refusal::Cycle { .. })));
     fixture.create("n", &under(Some("r"), &[])).unwrap();
     let transactions = fixture.transactions.lock().unwrap();
     let keys: Vec<&str> = transactions[0].iter().map(|action| action.key().pk.as_str()).collect();

@@ -1,21 +1,24 @@
-//! Revisions appended, amended and removed.
+//! Revisions appended, amended and deleted.
 
 use futures::future::join_all;
 use sapwood_core::keys::{ItemKey, Version};
 use sapwood_core::model::{AttributeValue, Item, text};
-use sapwood_engine::write::{Precondition, Request, WriteError, Writer};
+use sapwood_engine::write::{Command, Precondition, Preconditions, Refusal, Request, Writer};
 use sapwood_table::Client;
 
-use super::fixture::{Fixture, Patient, Took, n, node, run};
+use super::fixture::{Fixture, Patient, Took, Written, if_absent, n, run, topic};
 
 fn attributes(value: usize) -> Item {
     Item::from([("value".to_owned(), n(value))])
 }
 
+fn append_to(of: &str, name: &str, attributes: Item) -> Command {
+    Command::Append { topic: topic(of, name), attributes }
+}
+
 fn append(fixture: &Fixture, of: &str, topic: &str) -> (Took, u32) {
-    let (took, written) = fixture
-        .counted(async |writer, stamp| writer.append(&node(of), topic, &attributes(1), &Request::new(stamp)).await);
-    (took, written.unwrap().version.unwrap().number())
+    let (took, written) = fixture.carry_out_counted(&append_to(of, topic, attributes(1)));
+    (took, Written::from(written.unwrap()).version.unwrap().number())
 }
 
 fn put(fixture: &Fixture, of: &str, sk: &str, more: &[(&str, AttributeValue)]) {
@@ -40,13 +43,13 @@ fn fifty_appends_at_the_same_time_give_fifty_consecutive_revisions() {
     let session = Client::new(&fixture.table, &Patient, &fixture.settings.schema);
     let writer = Writer::new(&session, &fixture.settings);
     let stamps: Vec<_> = (0..50).map(|_| fixture.stamp()).collect();
-    let (of, same) = (node("a"), attributes(1));
-    let (_, results) = run(join_all(stamps.iter().map(|stamp| {
-        let (writer, of, same) = (&writer, &of, &same);
-        async move { writer.append(of, "Audit", same, &Request::new(stamp)).await }
+    let command = append_to("a", "Audit", attributes(1));
+    let (_, results) = run(join_all(stamps.into_iter().map(|stamp| {
+        let (writer, command) = (&writer, &command);
+        async move { writer.write(command, &Request::new(stamp)).await }
     })));
     let mut versions: Vec<u32> =
-        results.into_iter().map(|written| written.unwrap().version.unwrap().number()).collect();
+        results.into_iter().map(|written| Written::from(written.unwrap()).version.unwrap().number()).collect();
     versions.sort_unstable();
     assert_eq!(versions, (1..=50).collect::<Vec<_>>());
     assert_eq!(fixture.memory().lock().unwrap().contents().len(), 50);
@@ -69,13 +72,12 @@ fn the_newest_is_found_among_many_topics_and_past_999() {
     assert_eq!(append(&fixture, "b", "Audit").1, 1_000);
     assert_eq!(append(&fixture, "b", "Audit").1, 1_001);
     put(&fixture, "c", "vc999999_Audit", &[]);
-    let full = fixture
-        .write(async |writer, stamp| writer.append(&node("c"), "Audit", &attributes(1), &Request::new(stamp)).await);
-    assert!(matches!(full, Err(WriteError::Key(_))));
+    let full = fixture.carry_out(&append_to("c", "Audit", attributes(1)));
+    assert!(matches!(full, Err(Refusal::Key(_))));
 }
 
 #[test]
-fn a_copy_of_a_revision_that_was_removed_just_now_is_no_end() {
+fn a_copy_of_a_revision_that_was_deleted_just_now_is_no_end() {
     let fixture = Fixture::default();
     for number in 1..=60 {
         put(&fixture, "a", &format!("v{number:03}_Other"), &[]);
@@ -89,39 +91,34 @@ fn a_copy_of_a_revision_that_was_removed_just_now_is_no_end() {
 fn a_topic_that_no_key_can_hold_is_refused_and_a_revision_may_have_a_parent() {
     let fixture = Fixture::default();
     let long = "x".repeat(1_020);
-    let result =
-        fixture.write(async |writer, stamp| writer.append(&node("a"), &long, &Item::new(), &Request::new(stamp)).await);
-    assert!(matches!(result, Err(WriteError::Key(_))));
+    let result = fixture.carry_out(&append_to("a", &long, Item::new()));
+    assert!(matches!(result, Err(Refusal::Key(_))));
     let append = |name: &str| {
         let attributes = Item::from([(name.to_owned(), n(1))]);
-        fixture.write(async |writer, stamp| writer.append(&node("a"), "T", &attributes, &Request::new(stamp)).await)
+        fixture.carry_out(&append_to("a", "T", attributes))
     };
     append("parent").unwrap();
-    assert!(matches!(append("_x"), Err(WriteError::ReservedName(_))));
-    assert!(matches!(append("PK"), Err(WriteError::ReservedName(_))));
+    assert!(matches!(append("_x"), Err(Refusal::ReservedName(_))));
+    assert!(matches!(append("PK"), Err(Refusal::ReservedName(_))));
 }
 
 #[test]
-fn a_revision_is_amended_and_removed_where_it_is() {
+fn a_revision_is_amended_and_deleted_where_it_is() {
     let fixture = Fixture::default();
     append(&fixture, "a", "Audit");
     let first = Version::new(1).unwrap();
     let created_at = fixture.item("a", "v001_Audit").unwrap()["_created_at"].clone();
-    let amend = |version: u64, precondition: Precondition<'_>| {
-        fixture.write(async |writer, stamp| {
-            let request = Request { precondition, ..Request::new(stamp) };
-            writer.amend(&node("a"), "Audit", Version::new(version).unwrap(), &attributes(2), &request).await
-        })
+    let amend = |version: u64, preconditions: Preconditions| {
+        let version = Version::new(version).unwrap();
+        let command = Command::Amend { topic: topic("a", "Audit"), version, attributes: attributes(2) };
+        fixture.carry_out_if(&command, preconditions)
     };
-    assert!(matches!(amend(2, Precondition::None), Err(WriteError::NotFound)));
-    assert!(matches!(amend(1, Precondition::Absent), Err(WriteError::PreconditionFailed)));
-    amend(1, Precondition::None).unwrap();
+    assert_eq!(amend(2, Preconditions::default()), Err(Refusal::NotFound));
+    assert_eq!(amend(1, if_absent()), Err(Refusal::PreconditionFailed(Precondition::IfNoneMatch)));
+    amend(1, Preconditions::default()).unwrap();
     let item = fixture.item("a", "v001_Audit").unwrap();
     assert_eq!((&item["value"], &item["_rev"], &item["_created_at"]), (&n(2), &n(2), &created_at));
-    let remove = || {
-        fixture
-            .write(async |writer, stamp| writer.remove_revision(&node("a"), "Audit", first, &Request::new(stamp)).await)
-    };
-    remove().unwrap();
-    assert!(matches!(remove(), Err(WriteError::NotFound)));
+    let delete = || fixture.carry_out(&Command::DeleteRevision { topic: topic("a", "Audit"), version: first });
+    delete().unwrap();
+    assert_eq!(delete(), Err(Refusal::NotFound));
 }

@@ -8,7 +8,7 @@ use rand::rngs::SmallRng;
 use rand::seq::IndexedRandom;
 use sapwood_core::keys::{Id, NodeRef};
 use sapwood_core::model::{AttributeValue, DeletionMode, Item, Settings};
-use sapwood_engine::write::{Children, Content, Limits, Patch, Request, Stamp, ValueChange, Writer};
+use sapwood_engine::write::{Children, Command, Content, Limits, Patch, Request, Stamp, ValueChange, Writer};
 use sapwood_table::Client;
 
 use super::calls::{Shared, SimRetryPolicy, SimTable};
@@ -49,30 +49,28 @@ pub(super) fn request(
             by: "somebody".to_owned(),
             token: format!("t{number}"),
         };
-        let request = Request::new(&stamp);
         let id = |text: &String| Id::new(text.as_str()).unwrap();
         let name = |name: u32| AttributeValue::N(name.to_string());
-        let _ = match &asked {
+        let command = match &asked {
             Asked::Create { id: own, parent, made } => {
                 let attributes = Item::from([("name".to_owned(), name(0))]);
                 let content = Content { parent: parent.as_ref().map(id), segment: None, attributes };
-                writer.create(&node(own), *made, &content, &request).await.map(|_| ())
+                Command::Create { node: node(own), is_made_id: *made, content }
             }
             Asked::Move { id: own, parent } => {
                 let patch = Patch { parent: Some(parent.as_ref().map(id)), ..Patch::default() };
-                writer.patch(&node(own), &patch, &request).await.map(|_| ())
+                Command::Patch { node: node(own), patch }
             }
             Asked::Rename { id: own, name: new } => {
                 let attributes = [("name".to_owned(), ValueChange::Set(name(*new)))].into();
-                let patch = Patch { attributes, ..Patch::default() };
-                writer.patch(&node(own), &patch, &request).await.map(|_| ())
+                Command::Patch { node: node(own), patch: Patch { attributes, ..Patch::default() } }
             }
             Asked::Delete { id: own, mode, revisions } => {
-                let operation = format!("o{number}");
-                let children = Children::Release(*mode);
-                writer.delete(&node(own), children, *revisions, &operation, &request).await.map(|_| ())
+                let (children, operation) = (Children::With(*mode), format!("o{number}"));
+                Command::Delete { node: node(own), children, revisions: *revisions, operation }
             }
         };
+        let _ = writer.write(&command, &Request::new(stamp)).await;
     })
 }
 

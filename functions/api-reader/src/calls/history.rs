@@ -2,12 +2,12 @@
 
 use axum::response::Response;
 use sapwood_core::keys::{NodeRef, Version};
-use sapwood_core::model::Latest;
+use sapwood_core::model::{ETag, Latest};
+use sapwood_core::write::Preconditions;
 use sapwood_engine::query::{Fields, ListOptions, Order, Revision};
 use sapwood_http::call::{Call, json_response};
 use sapwood_http::contract::{LatestBody, RevisionBody, TOPIC_BYTES_MAX};
 use sapwood_http::cursor::Scope;
-use sapwood_http::headers::Preconditions;
 use sapwood_http::json::Attributes;
 use sapwood_http::problem::Problem;
 use sapwood_table::Table;
@@ -113,12 +113,12 @@ impl Call<Shared> for RevisionOfOne {
     }
 
     async fn answer<T: Table>(self, at: &At<'_, T>) -> Result<Response, Problem> {
-        let options = ListOptions { strong: self.strong, ..ListOptions::default() };
-        let found = reader(at).revision(&self.topic, self.version, &options).await.map_err(refused)?;
-        let whole = revision(&self.topic.node, found);
-        tagged(&self.preconditions, whole, |whole| {
-            let shown = self.fields.of_revision(&whole.attributes.0, &at.shared.settings.schema);
-            RevisionBody { attributes: Attributes(shown), ..whole }
+        let Latest { node, topic } = &self.topic;
+        let settings = &at.shared.settings;
+        let item = reader(at).revision(&self.topic, self.version, self.strong).await.map_err(refused)?;
+        tagged(&self.preconditions, &ETag::of(&item, &settings.schema), || RevisionBody {
+            attributes: Attributes(self.fields.of_revision(&item, &settings.schema)),
+            ..RevisionBody::of(&node.id, topic, self.version, &item, settings)
         })
     }
 }

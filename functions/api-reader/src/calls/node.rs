@@ -2,11 +2,12 @@
 
 use axum::response::Response;
 use sapwood_core::keys::NodeRef;
+use sapwood_core::model::ETag;
+use sapwood_core::write::Preconditions;
 use sapwood_engine::query::Fields;
 use sapwood_http::call::{Call, json_response};
 use sapwood_http::contract::{AncestorBody, FanoutBody, NodeBody};
 use sapwood_http::cursor::Scope;
-use sapwood_http::headers::Preconditions;
 use sapwood_http::json::Attributes;
 use sapwood_http::problem::{Kind, Problem};
 use sapwood_table::Table;
@@ -32,10 +33,10 @@ impl Call<Shared> for Node {
 
     async fn answer<T: Table>(self, at: &At<'_, T>) -> Result<Response, Problem> {
         let base = reader(at).node(&self.node, self.strong).await.map_err(refused)?;
-        let whole = NodeBody::of(&self.node.id, &base.item, &at.shared.settings);
-        tagged(&self.preconditions, whole, |whole| {
-            let shown = self.fields.of_node(&base.item, &at.shared.settings.schema);
-            NodeBody { attributes: Attributes(shown), ..whole }
+        let settings = &at.shared.settings;
+        tagged(&self.preconditions, &ETag::of(&base.item, &settings.schema), || NodeBody {
+            attributes: Attributes(self.fields.of_node(&base.item, &settings.schema)),
+            ..NodeBody::of(&self.node.id, &base.item, settings)
         })
     }
 }

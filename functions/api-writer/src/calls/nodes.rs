@@ -1,85 +1,86 @@
 //! Nodes.
 
-use axum::response::Response;
 use sapwood_core::keys::{Id, NodeRef};
+use sapwood_core::write::{Children, Command, Content, Patch};
 use sapwood_http::contract;
 use sapwood_http::problem::Problem;
-use sapwood_table::Table;
 
-use super::{mutable_revisions, one};
-use crate::call::{Asked, At, Call};
-use crate::problem::unfit;
-use crate::write::{Write, content, patch};
+use super::mutable_revisions;
+use crate::call::{Asked, Write};
 
 /// `POST /nodes`
-pub(crate) struct CreateNode(Write);
+pub(crate) struct CreateNode;
 
-impl Call for CreateNode {
-    fn read(asked: &mut Asked<'_>) -> Result<Self, Problem> {
-        let body: contract::CreateNode = asked.body()?;
-        let shared = asked.shared;
-        body.attributes.check_node(&shared.settings.schema).map_err(unfit)?;
-        let is_made_id = body.id.is_none();
-        let id = body.id.map_or_else(|| Ok(Id::new(shared.source.name())?), Ok::<_, Problem>)?;
+impl Write for CreateNode {
+    fn command(asked: &mut Asked<'_>) -> Result<Command, Problem> {
+        let contract::CreateNode { id, parent, segment, attributes } = asked.body()?;
+        attributes.check_node(&asked.shared.settings.schema)?;
+        let is_made_id = id.is_none();
+        let id = id.map_or_else(|| Ok(Id::new(asked.shared.source.name())?), Ok::<_, Problem>)?;
         let node = NodeRef { tenant: asked.caller.tenant.clone(), id };
-        let content = content(body.parent, body.segment, body.attributes);
-        Ok(Self(Write::Create { node, is_made_id, content }))
-    }
-
-    async fn answer<T: Table>(self, at: &At<'_, T>) -> Result<Response, Problem> {
-        one(at, &self.0).await
+        Ok(Command::Create { node, is_made_id, content: Content { parent, segment, attributes: attributes.0 } })
     }
 }
 
 /// `PUT /nodes/{id}`
-pub(crate) struct ReplaceNode(Write);
+pub(crate) struct ReplaceNode;
 
-impl Call for ReplaceNode {
-    fn read(asked: &mut Asked<'_>) -> Result<Self, Problem> {
+impl Write for ReplaceNode {
+    fn command(asked: &mut Asked<'_>) -> Result<Command, Problem> {
         let node = asked.node("id")?;
-        let body: contract::ReplaceNode = asked.body()?;
-        body.attributes.check_node(&asked.shared.settings.schema).map_err(unfit)?;
-        let content = content(body.parent, body.segment, body.attributes);
-        Ok(Self(Write::Replace { node, content }))
-    }
-
-    async fn answer<T: Table>(self, at: &At<'_, T>) -> Result<Response, Problem> {
-        one(at, &self.0).await
+        let content = content(asked.body()?, asked)?;
+        Ok(Command::Replace { node, content })
     }
 }
 
 /// `PATCH /nodes/{id}`
-pub(crate) struct PatchNode(Write);
+pub(crate) struct PatchNode;
 
-impl Call for PatchNode {
-    fn read(asked: &mut Asked<'_>) -> Result<Self, Problem> {
+impl Write for PatchNode {
+    fn command(asked: &mut Asked<'_>) -> Result<Command, Problem> {
         let node = asked.node("id")?;
-        let body: contract::PatchNode = asked.merge_patch()?;
-        body.attributes.check(&asked.shared.settings.schema).map_err(unfit)?;
-        Ok(Self(Write::Patch { node, patch: patch(body) }))
-    }
-
-    async fn answer<T: Table>(self, at: &At<'_, T>) -> Result<Response, Problem> {
-        one(at, &self.0).await
+        let patch = patch(asked.merge_patch()?, asked)?;
+        Ok(Command::Patch { node, patch })
     }
 }
 
 /// `DELETE /nodes/{id}`
-pub(crate) struct DeleteNode(Write);
+pub(crate) struct DeleteNode;
 
-impl Call for DeleteNode {
-    fn read(asked: &mut Asked<'_>) -> Result<Self, Problem> {
+impl Write for DeleteNode {
+    fn command(asked: &mut Asked<'_>) -> Result<Command, Problem> {
         let node = asked.node("id")?;
         let children = asked.parameters.choice("children", &contract::Children::WORDS)?.unwrap_or_default();
         let revisions = asked.parameters.choice("revisions", &contract::Revisions::WORDS)?.unwrap_or_default();
-        if revisions == contract::Revisions::Delete {
-            mutable_revisions(asked.shared).map_err(|problem| problem.at("revisions"))?;
-        }
-        let operation = asked.shared.source.name();
-        Ok(Self(Write::Delete { node, children, revisions, operation }))
+        delete(node, children, revisions, asked)
     }
+}
 
-    async fn answer<T: Table>(self, at: &At<'_, T>) -> Result<Response, Problem> {
-        one(at, &self.0).await
+/// All of a node, as its body says it.
+pub(super) fn content(node: contract::ReplaceNode, asked: &Asked<'_>) -> Result<Content, Problem> {
+    let contract::ReplaceNode { parent, segment, attributes } = node;
+    attributes.check_node(&asked.shared.settings.schema)?;
+    Ok(Content { parent, segment, attributes: attributes.0 })
+}
+
+/// What changes of a node, as its body says it.
+pub(super) fn patch(node: contract::PatchNode, asked: &Asked<'_>) -> Result<Patch, Problem> {
+    let contract::PatchNode { parent, segment, attributes } = node;
+    attributes.check(&asked.shared.settings.schema)?;
+    Ok(Patch { parent, segment, attributes: attributes.0 })
+}
+
+/// The deletion of a node, should the stream have to carry it out as a new operation.
+pub(super) fn delete(
+    node: NodeRef,
+    children: contract::Children,
+    revisions: contract::Revisions,
+    asked: &Asked<'_>,
+) -> Result<Command, Problem> {
+    let revisions = revisions == contract::Revisions::Delete;
+    if revisions {
+        mutable_revisions(asked.shared).map_err(|problem| problem.at("revisions"))?;
     }
+    let children = children.mode().map_or(Children::Restrict, Children::With);
+    Ok(Command::Delete { node, children, revisions, operation: asked.shared.source.name() })
 }

@@ -1,13 +1,13 @@
 //! How far an operation is.
 
 use axum::response::Response;
-use sapwood_core::model::DeletionMode;
-use sapwood_engine::write::{Progress, WriteError};
-use sapwood_http::contract::{Children, OperationBody, OperationStatus};
+use sapwood_core::write::{Progress, Refusal};
+use sapwood_http::call::json_response;
+use sapwood_http::contract::{OperationBody, OperationStatus};
 use sapwood_http::problem::Problem;
 use sapwood_table::Table;
 
-use crate::answer::json;
+use crate::answer::children;
 use crate::call::{Asked, At, Call};
 use crate::problem::refused;
 
@@ -21,20 +21,15 @@ impl Call for OperationOf {
     }
 
     async fn answer<T: Table>(self, at: &At<'_, T>) -> Result<Response, Problem> {
-        let found = at.writer().operation(at.caller.tenant.as_ref(), &self.0).await;
-        let found = found.map_err(|error| refused(WriteError::Table(error)))?;
-        let operation = found.ok_or_else(|| refused(WriteError::NotFound))?;
-        json(&OperationBody {
+        let found = at.writer().operation(at.caller.tenant.as_ref(), &self.0).await?;
+        let operation = found.ok_or_else(|| refused(Refusal::NotFound.into()))?;
+        json_response(&OperationBody {
             id: self.0,
             status: match operation.progress {
                 Progress::Running => OperationStatus::Running,
                 Progress::Done => OperationStatus::Done,
             },
-            mode: match operation.mode {
-                DeletionMode::Delete => Children::Delete,
-                DeletionMode::Adopt => Children::Adopt,
-                DeletionMode::Detach => Children::Detach,
-            },
+            mode: children(operation.mode),
             node: operation.node.as_str().to_owned(),
             created_at: operation.created_at,
         })

@@ -1,59 +1,57 @@
 //! Revisions.
 
-use axum::response::Response;
-use sapwood_http::contract::CreateRevision;
+use sapwood_core::keys::NodeRef;
+use sapwood_core::model::{Item, Latest};
+use sapwood_core::write::Command;
+use sapwood_http::contract::{CreateRevision, check_topic};
 use sapwood_http::problem::Problem;
-use sapwood_table::Table;
 
-use super::{mutable_revisions, one};
-use crate::call::{Asked, At, Call, topic};
-use crate::problem::unfit;
-use crate::write::Write;
+use super::mutable_revisions;
+use crate::call::{Asked, Write};
 
 /// `POST /nodes/{id}/revisions/{topic}`
-pub(crate) struct AppendRevision(Write);
+pub(crate) struct AppendRevision;
 
-impl Call for AppendRevision {
-    fn read(asked: &mut Asked<'_>) -> Result<Self, Problem> {
-        let topic = topic(asked)?;
-        let body: CreateRevision = asked.body()?;
-        body.attributes.check_revision(&asked.shared.settings.schema).map_err(unfit)?;
-        Ok(Self(Write::Append { topic, attributes: body.attributes.0 }))
-    }
-
-    async fn answer<T: Table>(self, at: &At<'_, T>) -> Result<Response, Problem> {
-        one(at, &self.0).await
+impl Write for AppendRevision {
+    fn command(asked: &mut Asked<'_>) -> Result<Command, Problem> {
+        let Latest { node, topic } = asked.topic()?;
+        let topic = checked(node, topic, asked)?;
+        Ok(Command::Append { topic, attributes: attributes(asked.body()?, asked)? })
     }
 }
 
 /// `PUT /nodes/{id}/revisions/{topic}/{version}`
-pub(crate) struct AmendRevision(Write);
+pub(crate) struct AmendRevision;
 
-impl Call for AmendRevision {
-    fn read(asked: &mut Asked<'_>) -> Result<Self, Problem> {
-        let (topic, version) = (topic(asked)?, asked.path.version("version")?);
+impl Write for AmendRevision {
+    fn command(asked: &mut Asked<'_>) -> Result<Command, Problem> {
+        let Latest { node, topic } = asked.topic()?;
+        let (topic, version) = (checked(node, topic, asked)?, asked.path.version("version")?);
         mutable_revisions(asked.shared)?;
-        let body: CreateRevision = asked.body()?;
-        body.attributes.check_revision(&asked.shared.settings.schema).map_err(unfit)?;
-        Ok(Self(Write::Amend { topic, version, attributes: body.attributes.0 }))
-    }
-
-    async fn answer<T: Table>(self, at: &At<'_, T>) -> Result<Response, Problem> {
-        one(at, &self.0).await
+        Ok(Command::Amend { topic, version, attributes: attributes(asked.body()?, asked)? })
     }
 }
 
 /// `DELETE /nodes/{id}/revisions/{topic}/{version}`
-pub(crate) struct RemoveRevision(Write);
+pub(crate) struct DeleteRevision;
 
-impl Call for RemoveRevision {
-    fn read(asked: &mut Asked<'_>) -> Result<Self, Problem> {
-        let (topic, version) = (topic(asked)?, asked.path.version("version")?);
+impl Write for DeleteRevision {
+    fn command(asked: &mut Asked<'_>) -> Result<Command, Problem> {
+        let Latest { node, topic } = asked.topic()?;
+        let (topic, version) = (checked(node, topic, asked)?, asked.path.version("version")?);
         mutable_revisions(asked.shared)?;
-        Ok(Self(Write::Remove { topic, version }))
+        Ok(Command::DeleteRevision { topic, version })
     }
+}
 
-    async fn answer<T: Table>(self, at: &At<'_, T>) -> Result<Response, Problem> {
-        one(at, &self.0).await
-    }
+/// A topic, which must have room for the highest version.
+pub(super) fn checked(node: NodeRef, topic: String, asked: &Asked<'_>) -> Result<Latest, Problem> {
+    check_topic(&topic, &asked.shared.settings.schema).map_err(|error| Problem::from(error).at("topic"))?;
+    Ok(Latest { node, topic })
+}
+
+/// The attributes of a revision, as its body says them.
+pub(super) fn attributes(revision: CreateRevision, asked: &Asked<'_>) -> Result<Item, Problem> {
+    revision.attributes.check_revision(&asked.shared.settings.schema)?;
+    Ok(revision.attributes.0)
 }

@@ -2,6 +2,8 @@
 
 mod cursor;
 mod deletion;
+mod encoding;
+mod etag;
 mod format;
 mod item;
 mod latest;
@@ -17,6 +19,8 @@ mod variables;
 
 pub use cursor::{Cursor, CursorError, Position};
 pub use deletion::{Deletion, Heir};
+pub(crate) use encoding::{decode as decode_item, encode as encode_item};
+pub use etag::ETag;
 pub use format::{FORMAT, FORMAT_ATTRIBUTE, NewerFormat};
 pub use item::{AttributeValue, ITEM_BYTES_MAX, Item, item_bytes, key_of, number, sort_sets, text, text_of, with_key};
 pub use latest::{Latest, VERSION};
@@ -28,5 +32,5 @@ pub use own::{
 };
 pub use row::{ROW_ATTRIBUTES, Row, is_truncated, orphan_row_child, orphan_row_parent, row_parent, rows};
 pub use settings::{Copied, Settings};
-pub use unchanged::{COMPARED_ATTRIBUTES_MAX, TooManyAttributes, unchanged};
+pub use unchanged::{COMPARED_ATTRIBUTES_MAX, TooManyAttributes, own_unchanged, unchanged};
 pub use variables::VariableError;

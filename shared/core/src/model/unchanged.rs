@@ -14,7 +14,7 @@ pub const COMPARED_ATTRIBUTES_MAX: usize = 140;
 /// A record of another client has too many attributes for one condition to compare.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error(
-    "the record has {attributes} attributes to compare, over the limit of {COMPARED_ATTRIBUTES_MAX}; put some of them into a map, or write the record once through the API"
+    "the record has {attributes} attributes to compare, over the limit of {COMPARED_ATTRIBUTES_MAX}; put some of them into a map, or replace the record by a PUT without If-Match"
 )]
 pub struct TooManyAttributes {
     /// The number of attributes to compare.
@@ -28,18 +28,34 @@ pub struct TooManyAttributes {
 /// # Errors
 /// [`TooManyAttributes`] if one condition can't compare them all.
 pub fn unchanged(item: &Item, strict: bool, schema: &Schema) -> Result<Condition, TooManyAttributes> {
+    if !strict && item.contains_key(REVISION) {
+        return Ok(own_unchanged(item, schema));
+    }
     let names = schema.names();
-    let ours = [&names.parent, &names.segment, UNDER, DELETING, REVISION, CREATED_AT, UPDATED_AT];
-    let is = |name: &str| Condition::is(name, item.get(name).cloned());
-    let mut conditions: Vec<Condition> = std::iter::once(Condition::Exists).chain(ours.into_iter().map(is)).collect();
-    if strict || !item.contains_key(REVISION) {
-        let skipped = [&names.partition_key, &names.sort_key, TOUCHED];
-        let is_other = |name: &&String| !ours.contains(&name.as_str()) && !skipped.contains(&name.as_str());
-        conditions.extend(item.keys().filter(is_other).map(|name| is(name)));
+    let own = own_names(schema);
+    let skipped = [&names.partition_key, &names.sort_key, TOUCHED];
+    let others = item.keys().filter(|name| !own.contains(&name.as_str()) && !skipped.contains(&name.as_str()));
+    let names: Vec<&str> = own.into_iter().chain(others.map(String::as_str)).collect();
+    if names.len() > COMPARED_ATTRIBUTES_MAX {
+        return Err(TooManyAttributes { attributes: names.len() });
     }
-    let attributes = conditions.len() - 1;
-    if attributes > COMPARED_ATTRIBUTES_MAX {
-        return Err(TooManyAttributes { attributes });
-    }
-    Ok(Condition::All(conditions))
+    Ok(same(item, &names))
+}
+
+/// The condition that the attributes that Sapwood keeps in a base record are still as they were read: where its node is, whether
+/// the node is being deleted, and when the API last wrote the record. It does for a write that leaves nothing else of the record:
+/// another client's write just before it would be lost as well.
+#[must_use]
+pub fn own_unchanged(item: &Item, schema: &Schema) -> Condition {
+    same(item, &own_names(schema))
+}
+
+fn own_names(schema: &Schema) -> [&str; 7] {
+    let names = schema.names();
+    [&names.parent, &names.segment, UNDER, DELETING, REVISION, CREATED_AT, UPDATED_AT]
+}
+
+fn same(item: &Item, names: &[&str]) -> Condition {
+    let is = |name: &&str| Condition::is(*name, item.get(*name).cloned());
+    Condition::All(std::iter::once(Condition::Exists).chain(names.iter().map(is)).collect())
 }

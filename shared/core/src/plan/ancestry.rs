@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::step::{Failure, Need, Read};
+use super::step::{Facts, Failure, Need, Plan, Read, Step};
 use crate::keys::{DEPTH_MAX, Id, NodeRef, Schema};
-use crate::model::{AttributeValue, BaseNode, DELETING, Item, Stored};
+use crate::model::{AttributeValue, BaseNode, DELETING, Item, Placement, Stored};
 use crate::request::{Condition, ReadOptions};
 
 /// Most edges of a path: one more than a node has ancestors, for the node's own edge.
@@ -93,6 +93,20 @@ impl AncestorPath {
     #[must_use]
     pub fn position(&self, node: &Id) -> Option<usize> {
         self.edges.iter().position(|edge| edge.node == *node)
+    }
+
+    /// Where the node at the beginning of the path stands, as the fan-out places it; `None` where that node isn't there, or can't
+    /// be understood. The path counts up to such a node, and to this `child` of the first.
+    #[must_use]
+    pub fn placement(&self, child: &Id) -> Option<Placement> {
+        let end = self.position(child).unwrap_or(self.edges.len()).min(DEPTH_MAX);
+        let edges = &self.edges[..end];
+        let names: Vec<&String> = edges.iter().map_while(|edge| edge.segment.as_ref()).collect();
+        let ancestors = edges.iter().skip(1).take(names.len()).map(|edge| edge.node.clone());
+        // Without the farthest, from which paths count.
+        let ancestors: Vec<Id> = (!names.is_empty()).then(|| ancestors.collect())?;
+        let path = names.into_iter().take(ancestors.len()).rev().cloned().collect();
+        Some(Placement { ancestors, path, ..Placement::default() })
     }
 }
 
@@ -199,5 +213,43 @@ impl Missing {
             }
         }
         Ok(())
+    }
+}
+
+/// Reads the ancestor path of a node's parent, guessed from the node's lineage.
+#[derive(Debug)]
+pub struct ReadAncestorPath<'a> {
+    schema: &'a Schema,
+    node: &'a NodeRef,
+    parent: Id,
+    ancestry: Ancestry,
+    missing: Option<Missing>,
+}
+
+impl<'a> ReadAncestorPath<'a> {
+    /// The path up from the `parent` of a node with this base record and this lineage.
+    #[must_use]
+    pub fn new(node: &'a NodeRef, parent: Id, item: &Item, lineage: &Stored, schema: &'a Schema) -> Self {
+        let mut ancestry = Ancestry::default();
+        ancestry.add(Edge::read(node, Some(item), schema), Some(lineage));
+        Self { schema, node, parent, ancestry, missing: None }
+    }
+}
+
+impl Plan for ReadAncestorPath<'_> {
+    type Done = AncestorPath;
+
+    fn next(&mut self, facts: Facts) -> Result<Step<AncestorPath>, Failure> {
+        if let Some(missing) = self.missing.take() {
+            missing.learn(&facts.read()?, self.node, self.schema, &mut self.ancestry)?;
+        }
+        match self.ancestry.missing(&[&self.parent]) {
+            None => self.ancestry.resolve(&self.parent).map(Step::Done).map_err(|_| Failure::Again),
+            Some(missing) => {
+                let need = missing.need(self.node, self.schema);
+                self.missing = Some(missing);
+                Ok(need.into())
+            }
+        }
     }
 }

@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::newest::newest_on;
 use super::step::{Facts, Failure, Need, Outcome, Plan, PlanReport, Read, Step, Task};
 use super::{Context, Rule};
-use crate::keys::{ItemKey, SortKey, Version};
-use crate::model::{Item, Latest, VERSION, key_of, number};
-use crate::request::{Action, Condition, Page, Query, ReadOptions};
+use crate::keys::{ItemKey, Version};
+use crate::model::{Item, Latest, VERSION, number};
+use crate::request::{Action, Condition, Query, ReadOptions};
 
 /// The first look at all topics of a batch. It copies the highest revision of the batch that exists, unless the copy is of a
 /// newer one, and reads that revision again.
@@ -225,15 +226,6 @@ impl<'a> CopyNewest<'a> {
         step
     }
 
-    /// The newest revision of the topic on a page.
-    fn newest_on(&self, page: &Page) -> Option<(Version, Item)> {
-        let schema = self.context.schema();
-        page.items.iter().find_map(|item| match schema.parse_sort_key(&key_of(item, schema)?.sk) {
-            Some(SortKey::Revision { version, topic }) if topic == self.latest.topic => Some((version, item.clone())),
-            _ => None,
-        })
-    }
-
     fn write(&mut self, key: ItemKey, standing: Option<&Item>, newest: Option<(Version, Item)>) -> Step<()> {
         let settings = self.context.settings;
         let wanted = newest.map(|(version, revision)| Latest::copy(&key, version, &revision, settings));
@@ -277,7 +269,9 @@ impl Plan for CopyNewest<'_> {
             }
             NewestState::LookingForNewest { key, standing, query } => {
                 let page = facts.page()?;
-                match (self.newest_on(&page), page.next) {
+                let newest = newest_on(&page, &self.latest.topic, self.context.schema());
+                let newest = newest.map(|(version, revision)| (version, revision.clone()));
+                match (newest, page.next) {
                     (None, Some(after)) => Ok(self.look_on(key, standing, Query { after: Some(after), ..query })),
                     (newest, _) => Ok(self.write(key, standing.as_ref(), newest)),
                 }

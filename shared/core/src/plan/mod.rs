@@ -12,6 +12,7 @@
 //! | [`DeletionSlice`] | a cascade of a node that is being deleted | acts on children, deletes revisions |
 //! | [`TouchOrphans`] | new lineages | touches the orphans that wait for them |
 //! | [`CopyHighest`], [`CopyNewest`] | records of revisions | keep `v0_` copies |
+//! | [`Newest`] | an append | finds the newest revision of a topic |
 
 pub mod ancestry;
 mod batch;
@@ -20,13 +21,14 @@ mod child_action;
 mod context;
 mod deletion;
 mod latest;
+pub mod newest;
 mod place;
 mod round;
 mod rules;
 pub mod step;
 mod straggler;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub use batch::{Batch, Event, HandDown, LineageChange, Placing, Problem, StreamRecord};
 pub use cascade::{Cascade, Orphans, TouchOrphans};
@@ -34,6 +36,7 @@ pub use child_action::{Child, ChildAction};
 pub use context::{Context, Limits, Tally};
 pub use deletion::{DeletionSlice, Slice};
 pub use latest::{Copied, CopyHighest, CopyNewest};
+pub use newest::Newest;
 pub use place::{PlaceInput, PlacePlan, Settle, place, placement};
 pub use round::{Round, RoundEnd};
 pub use rules::{Rule, Rules};

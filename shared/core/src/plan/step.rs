@@ -46,6 +46,8 @@ pub enum Step<D> {
     Do(Vec<Task>),
     /// Put and delete these items, whatever stands there. [`Facts::Written`] is the answer.
     Write(Vec<Write>),
+    /// Wait before another attempt, the longer the higher this step is (from 0). Answered by [`Facts::Waited`].
+    Wait(u32),
     /// Nothing more.
     Done(D),
 }
@@ -61,6 +63,7 @@ impl<D> Step<D> {
             Self::Need(need) => Ok(Step::Need(need)),
             Self::Do(tasks) => Ok(Step::Do(tasks)),
             Self::Write(writes) => Ok(Step::Write(writes)),
+            Self::Wait(step) => Ok(Step::Wait(step)),
             Self::Done(done) => then(done),
         }
     }
@@ -116,6 +119,15 @@ pub enum Task {
 }
 
 impl Task {
+    /// Actions that are carried out together, or not at all.
+    #[must_use]
+    pub fn together(actions: Vec<Action>) -> Self {
+        match <[Action; 1]>::try_from(actions) {
+            Ok([action]) => Self::Write(action),
+            Err(actions) => Self::Transact(actions),
+        }
+    }
+
     /// The item that the task is about: that of its first action.
     #[must_use]
     pub fn key(&self) -> Option<&ItemKey> {
@@ -170,6 +182,8 @@ pub enum Facts {
     Done(Vec<Result<Outcome, Failure>>),
     /// The answer to [`Step::Write`]: the writes that failed.
     Written(BTreeMap<ItemKey, Failure>),
+    /// True after the wait; false where no time is left for another attempt.
+    Waited(bool),
 }
 
 impl Facts {
@@ -211,6 +225,14 @@ impl Facts {
     /// See [`Facts::read`].
     pub fn written(self) -> Result<BTreeMap<ItemKey, Failure>, Failure> {
         if let Self::Written(failed) = self { Ok(failed) } else { Err(Failure::Again) }
+    }
+
+    /// True where there is time for another attempt.
+    ///
+    /// # Errors
+    /// See [`Facts::read`].
+    pub fn waited(&self) -> Result<bool, Failure> {
+        if let Self::Waited(has_time) = self { Ok(*has_time) } else { Err(Failure::Again) }
     }
 }
 

@@ -17,3 +17,4 @@ mod placing;
 mod steps;
 mod switches;
 mod unsettled;
+pub(crate) mod world;

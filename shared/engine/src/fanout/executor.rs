@@ -35,6 +35,7 @@ impl<'a, T: Table, P: RetryPolicy> Executor<'a, T, P> {
                         failed.into_iter().map(|(key, error)| (key.clone(), self.failure(&key, &error))).collect(),
                     )
                 }
+                Ok(Step::Wait(attempt)) => Facts::Waited(self.client.wait(attempt).await),
                 Ok(Step::Done(done)) => break Ok(done),
                 Err(failure) => break Err(failure),
             }

@@ -7,8 +7,6 @@
 //! Lists are made of derived rows. Rows that can't be read, because another program wrote them, are skipped.
 
 mod ancestors;
-mod ancestry;
-
 mod descendants;
 mod error;
 mod fields;

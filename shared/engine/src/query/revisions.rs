@@ -81,19 +81,14 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         Ok(page)
     }
 
-    /// Reads one revision.
+    /// Reads the whole base record of a revision.
     ///
     /// # Errors
     /// [`ReadError::Absent`], and [`ReadError::Key`] for an impossible topic.
-    pub async fn revision(
-        &self,
-        latest: &Latest,
-        version: Version,
-        options: &ListOptions,
-    ) -> Result<Revision, ReadError> {
-        let key = latest.revision_key(version, self.settings).map_err(topic_at_fault)?;
-        let item = self.client.get(&key, &self.revision_reading(options)).await?;
-        item.and_then(|item| self.own_revision(options, &key, &item)).ok_or(ReadError::Absent { what: "revision" })
+    pub async fn revision(&self, topic: &Latest, version: Version, strong: bool) -> Result<Item, ReadError> {
+        let key = topic.revision_key(version, self.settings).map_err(topic_at_fault)?;
+        let item = self.client.get(&key, &ReadOptions { strong, attributes: None }).await?;
+        item.ok_or(ReadError::Absent { what: "revision" })
     }
 
     /// The listing of all revisions of a node. It skips the copies among them.

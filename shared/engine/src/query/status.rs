@@ -3,8 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{ListOptions, Order, ReadError, Reader};
+use crate::run::run;
 use sapwood_core::keys::{ItemKey, NodeRef, Version};
 use sapwood_core::model::{BaseNode, Item, Latest, Lineage, Placement, Row, Stored, rows};
+use sapwood_core::plan::ancestry::ReadAncestorPath;
 use sapwood_core::plan::{Rules, placement};
 use sapwood_table::{ReadOptions, RetryPolicy, Table, TableError};
 
@@ -44,7 +46,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         let wanted = match &base {
             None => None,
             Some(base) => {
-                let parent = self.placement_of_parent(node, &base.item, &stored).await?;
+                let parent = self.parent_placement(node, base, &stored).await?;
                 Some(placement(node, base, parent.as_ref(), self.settings, Rules::default()))
             }
         };
@@ -59,6 +61,18 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
             _ => {}
         }
         Ok(status)
+    }
+
+    /// Where the parent of a node stands by the base records above it; `None` where the parent isn't there.
+    async fn parent_placement(
+        &self,
+        node: &NodeRef,
+        base: &BaseNode,
+        stored: &Stored,
+    ) -> Result<Option<Placement>, TableError> {
+        let Some(parent) = base.parent.clone() else { return Ok(None) };
+        let plan = ReadAncestorPath::new(node, parent, &base.item, stored, self.client.schema());
+        Ok(run(self.client, plan).await?.placement(&node.id))
     }
 
     async fn rows_status(

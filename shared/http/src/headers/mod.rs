@@ -10,9 +10,9 @@ mod tests;
 
 use axum::http::{HeaderMap, HeaderName};
 pub use content::{demand_json, demand_merge_patch};
-pub use etag::{Etag, etag};
+pub use etag::{etag_header, etag_text};
 pub use idempotency::IdempotencyKey;
-pub use preconditions::{Etags, Preconditions};
+pub use preconditions::preconditions;
 pub use prefer::{WAIT_SECONDS_MAX, Wait};
 
 use crate::problem::{Kind, Problem};

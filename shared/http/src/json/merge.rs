@@ -1,9 +1,10 @@
 //! Merge patches (RFC 7396).
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use sapwood_core::keys::Schema;
-use sapwood_core::model::{AttributeValue, Item};
+use sapwood_core::model::AttributeValue;
+use sapwood_core::write::ValueChange;
 use serde_json::value::RawValue;
 
 use super::names::{self, Record};
@@ -16,30 +17,9 @@ use super::{FromJson, JsonError, Place};
 /// is there. So a patch can't set an attribute to NULL; a PUT can. Within a list null is NULL, since lists are replaced as
 /// a whole. `{"$set": …}` and `{"$binary": …}` are values; the names in `{"$map": {…}}` merge as they stand.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct MergePatch(pub BTreeMap<String, Change>);
-
-/// What becomes of one attribute.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Change {
-    /// It goes.
-    Remove,
-    /// It gets this value.
-    Set(AttributeValue),
-    /// It is a map, or becomes one, and this is done to what is in it.
-    Merge(MergePatch),
-}
+pub struct MergePatch(pub BTreeMap<String, ValueChange>);
 
 impl MergePatch {
-    /// Does it.
-    pub fn apply(&self, item: &mut Item) {
-        for (name, change) in &self.0 {
-            let old = item.remove(name);
-            if let Some(new) = change.apply(old) {
-                item.insert(name.clone(), new);
-            }
-        }
-    }
-
     /// Whether a node can have these attributes changed.
     ///
     /// # Errors
@@ -47,54 +27,38 @@ impl MergePatch {
     pub fn check(&self, schema: &Schema) -> Result<(), JsonError> {
         names::check(self.0.keys(), Record::Node, schema)
     }
-
-    fn read(members: BTreeMap<String, &RawValue>, at: &Place<'_>, levels: usize) -> Result<Self, JsonError> {
-        let mut changes = BTreeMap::new();
-        for (name, raw) in members {
-            let at = Place::Member(at, &name);
-            check_name(&name, &at)?;
-            let change = Change::read(raw, &at, levels)?;
-            changes.insert(name, change);
-        }
-        Ok(Self(changes))
-    }
 }
 
 impl FromJson for MergePatch {
     const WANTED: &'static str = "an object of attributes (null removes one; name each that is to go)";
 
     fn from_json(raw: &RawValue, at: &Place<'_>) -> Result<Self, JsonError> {
-        Self::read(members(raw, at, Self::WANTED)?, at, NESTED_MAX)
+        changes(members(raw, at, Self::WANTED)?, at, NESTED_MAX).map(Self)
     }
 }
 
-impl Change {
-    fn read(raw: &RawValue, at: &Place<'_>, levels: usize) -> Result<Self, JsonError> {
-        match raw.get().as_bytes().first() {
-            Some(b'n') => Ok(Self::Remove),
-            Some(b'{') => match object(raw, at)? {
-                Object::Binary(bytes) => Ok(Self::Set(AttributeValue::B(bytes))),
-                Object::Set(set) => Ok(Self::Set(set)),
-                Object::Map(members) => MergePatch::read(members, at, below(levels, at)?).map(Self::Merge),
-            },
-            _ => value(raw, at, levels).map(Self::Set),
-        }
-    }
+fn changes(
+    members: BTreeMap<String, &RawValue>,
+    at: &Place<'_>,
+    levels: usize,
+) -> Result<BTreeMap<String, ValueChange>, JsonError> {
+    let read = |(name, raw): (String, &RawValue)| {
+        let at = Place::Member(at, &name);
+        check_name(&name, &at)?;
+        let change = change(raw, &at, levels)?;
+        Ok((name, change))
+    };
+    members.into_iter().map(read).collect()
+}
 
-    fn apply(&self, old: Option<AttributeValue>) -> Option<AttributeValue> {
-        match self {
-            Self::Remove => None,
-            Self::Set(value) => Some(value.clone()),
-            Self::Merge(MergePatch(changes)) => {
-                let mut map = if let Some(AttributeValue::M(map)) = old { map } else { HashMap::new() };
-                for (name, change) in changes {
-                    let old = map.remove(name);
-                    if let Some(new) = change.apply(old) {
-                        map.insert(name.clone(), new);
-                    }
-                }
-                Some(AttributeValue::M(map))
-            }
-        }
+fn change(raw: &RawValue, at: &Place<'_>, levels: usize) -> Result<ValueChange, JsonError> {
+    match raw.get().as_bytes().first() {
+        Some(b'n') => Ok(ValueChange::Remove),
+        Some(b'{') => match object(raw, at)? {
+            Object::Binary(bytes) => Ok(ValueChange::Set(AttributeValue::B(bytes))),
+            Object::Set(set) => Ok(ValueChange::Set(set)),
+            Object::Map(members) => changes(members, at, below(levels, at)?).map(ValueChange::Merge),
+        },
+        _ => value(raw, at, levels).map(ValueChange::Set),
     }
 }

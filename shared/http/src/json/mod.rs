@@ -25,7 +25,7 @@ mod write;
 pub use error::{Fault, JsonError};
 pub use fields::FromJson;
 pub(crate) use fields::{Fields, id, or_null, text, value};
-pub use merge::{Change, MergePatch};
+pub use merge::MergePatch;
 use names::Record;
 pub use place::Place;
 pub(crate) use read::list;

@@ -7,7 +7,7 @@ use sapwood_core::model::{AttributeValue, Item};
 use sapwood_core::plan::StreamRecord;
 use sapwood_engine::write::WriteError;
 
-use super::operations::{Answer, NAME, Operation, also_key, has_also, token};
+use super::operations::{Answer, NAME, Operation, has_key, record_key, token};
 use crate::oracle::Contents;
 
 pub(super) struct Judge {
@@ -161,16 +161,16 @@ impl Judge {
         for (number, answer) in &self.answers {
             let operation = &self.operations[*number];
             let applied = self.applied.get(number).copied().unwrap_or(0);
-            let also = also_key(*number);
-            let is_also_there = contents.contains_key(&(also.pk, also.sk));
+            let record = record_key(*number);
+            let is_completed = contents.get(&(record.pk, record.sk)).is_some_and(|item| item.contains_key("_parts"));
             let is_done = match answer {
-                Answer::Written(written) => {
-                    let is_unchanged = string(&written.item, "_write") != Some(token(*number));
+                Answer::Written { item, version } => {
+                    let is_unchanged = string(item, "_write") != Some(token(*number));
                     if !is_unchanged && applied == 0 {
                         what.push(format!("{operation:?} was acknowledged and isn't there"));
                     }
-                    if written.version.is_some_and(|version| !versions.insert(version)) {
-                        what.push(format!("{:?} twice", written.version));
+                    if version.is_some_and(|version| !versions.insert(version)) {
+                        what.push(format!("{version:?} twice"));
                     }
                     true
                 }
@@ -191,8 +191,8 @@ impl Judge {
             if self.is_certain && applied > 1 {
                 what.push(format!("{operation:?} was done {applied} times"));
             }
-            let half = if self.is_certain { is_done != is_also_there } else { is_done && !is_also_there };
-            if has_also(*number) && half {
+            let half = if self.is_certain { is_done != is_completed } else { is_done && !is_completed };
+            if has_key(*number) && half {
                 what.push(format!("{operation:?} was half done: {answer:?}"));
             }
         }

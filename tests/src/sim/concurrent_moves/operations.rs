@@ -3,13 +3,13 @@
 use rand::RngExt;
 use rand::rngs::SmallRng;
 use rand::seq::IndexedRandom;
-use sapwood_core::keys::{Id, ItemKey, NodeRef, Schema};
-use sapwood_core::model::{AttributeValue, Item, Settings, text};
+use sapwood_core::keys::{Id, ItemKey, NodeRef, Schema, Version};
+use sapwood_core::model::{AttributeValue, Item, Latest, Settings, text};
 use sapwood_core::plan::Rules;
 use sapwood_engine::write::{
-    Children, Content, Done, Limits, Patch, Request, Stamp, ValueChange, WriteError, Writer, Written,
+    Children, Command, Content, Idempotency, Limits, Outcome, Patch, Request, Stamp, ValueChange, WriteError, Writer,
 };
-use sapwood_table::{Action, Client, Condition, RetryPolicy, Table};
+use sapwood_table::{Client, RetryPolicy, Table};
 
 use super::MoveProfile;
 use crate::memory::default_key;
@@ -43,7 +43,7 @@ pub(super) enum Operation {
 /// The answer to an operation.
 #[derive(Debug)]
 pub(super) enum Answer {
-    Written(Written),
+    Written { item: Item, version: Option<Version> },
     Deleted,
     Refused(WriteError),
 }
@@ -59,13 +59,18 @@ pub(super) const NAME: &str = "name";
 
 const IDS: [&str; 8] = ["a", "b", "c", "d", "e", "f", "g", "h"];
 
-/// Returns the key of the item that the extra action of this operation puts.
-pub(super) fn also_key(number: usize) -> ItemKey {
-    ItemKey::new("besides", format!("{number}"))
+/// The idempotency key of the operation of this number.
+fn idempotency(number: usize) -> Idempotency {
+    Idempotency { tenant: None, hash: format!("{number}"), fingerprint: "the request".to_owned() }
 }
 
-/// True if the operation has an extra action in its transaction.
-pub(super) fn has_also(number: usize) -> bool {
+/// The key of the record that is completed together with the operation of this number.
+pub(super) fn record_key(number: usize) -> ItemKey {
+    Schema::default().idempotency_key(None, &idempotency(number).hash, 0)
+}
+
+/// True if the operation of this number has an idempotency key.
+pub(super) fn has_key(number: usize) -> bool {
     number.is_multiple_of(3)
 }
 
@@ -154,41 +159,40 @@ impl Operation {
         let writer = Writer::new(&session, &settings).with(limits, rules);
         let at = format!("2026-01-01T00:00:00.{number:03}Z");
         let stamp = Stamp { at, seconds: 0, by: "simulation".to_owned(), token: token(number) };
-        let also = |_: &Done| {
-            let key = also_key(number);
-            let item = Item::from([("PK".to_owned(), text(&key.pk)), ("SK".to_owned(), text(&key.sk))]);
-            vec![Action::Put { key, item, condition: Condition::Absent }]
-        };
-        let mut request = Request::new(&stamp);
-        if has_also(number) {
-            request.also = Some(&also);
-        }
+        let idempotency = has_key(number).then(|| idempotency(number));
+        let request = Request { idempotency, ..Request::new(stamp) };
         let name = text(token(number));
         let content = |parent: &Option<String>| Content {
             parent: parent.as_deref().map(id),
             segment: None,
             attributes: Item::from([(NAME.to_owned(), name.clone())]),
         };
-        let written = match self {
+        let command = match self {
             Self::Create { id, is_made_id, parent } => {
-                writer.create(&node(id), *is_made_id, &content(parent), &request).await
+                Command::Create { node: node(id), is_made_id: *is_made_id, content: content(parent) }
             }
-            Self::Replace { id, parent } => writer.replace(&node(id), &content(parent), &request).await,
+            Self::Replace { id, parent } => Command::Replace { node: node(id), content: content(parent) },
             Self::Patch { id: of, parent, name: is_named } => {
                 let mut patch = Patch { parent: parent.clone().map(|p| p.as_deref().map(id)), ..Patch::default() };
                 if *is_named {
                     patch.attributes.insert(NAME.to_owned(), ValueChange::Set(name));
                 }
-                writer.patch(&node(of), &patch, &request).await
+                Command::Patch { node: node(of), patch }
             }
-            Self::Append { id } => writer.append(&node(id), "Audit", &content(&None).attributes, &request).await,
+            Self::Append { id } => {
+                let topic = Latest { node: node(id), topic: "Audit".to_owned() };
+                Command::Append { topic, attributes: content(&None).attributes }
+            }
             Self::Delete { id } => {
-                return match writer.delete(&node(id), Children::Restrict, false, "none", &request).await {
-                    Ok(_) => Answer::Deleted,
-                    Err(error) => Answer::Refused(error),
-                };
+                let (children, operation) = (Children::Restrict, "none".to_owned());
+                Command::Delete { node: node(id), children, revisions: false, operation }
             }
         };
-        written.map_or_else(Answer::Refused, Answer::Written)
+        match writer.write(&command, &request).await {
+            Ok(Outcome::Node { item, .. }) => Answer::Written { item, version: None },
+            Ok(Outcome::Revision { item, version, .. }) => Answer::Written { item, version: Some(version) },
+            Ok(Outcome::Deleted | Outcome::Deleting { .. }) => Answer::Deleted,
+            Err(error) => Answer::Refused(error),
+        }
     }
 }

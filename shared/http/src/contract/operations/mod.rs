@@ -98,11 +98,14 @@ pub(super) enum Tag {
     Service,
 }
 
+/// Makes a schema of the document.
+type Schema = fn(&mut Schemas) -> Value;
+
 /// The body that an operation takes.
 #[derive(Clone, Debug)]
 pub(super) struct Body {
     media_type: &'static str,
-    schema: fn(&mut Schemas) -> Value,
+    schema: Schema,
     /// Returns an object with the member `example` or `examples`, as the document's media type object has it.
     examples: fn() -> Value,
 }
@@ -114,7 +117,7 @@ pub(super) struct Answer {
     description: &'static str,
     headers: &'static [Header],
     /// The media type and the schema of the body.
-    content: Option<(&'static str, fn(&mut Schemas) -> Value)>,
+    content: Option<(&'static str, Schema)>,
     example: Option<fn() -> Value>,
 }
 

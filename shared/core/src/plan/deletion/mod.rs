@@ -3,23 +3,17 @@
 //!
 //! The node's present base record and lineage decide. The stream record that set off the slice may be old.
 
+mod children;
+mod revisions;
+
 use std::collections::{BTreeSet, VecDeque};
 
-use super::child_action::{Child, ChildAction};
+use super::child_action::Child;
 use super::step::{Facts, Failure, Need, Outcome, Plan, PlanReport, Read, Step, Task, count_held};
 use super::{Context, Problem, Rule};
 use crate::keys::{Id, ItemKey, NodeRef, SortKey, SortRange};
-use crate::model::{
-    BaseNode, DELETING, Deletion, DeletionMark, Item, NewerFormat, Position, Stored, UNDER, item_bytes, key_of,
-    unchanged,
-};
-use crate::request::{Action, Condition, Page, Query, ReadOptions, TRANSACTION_ACTIONS_MAX};
-
-/// Most bytes of items in one transaction. DynamoDB takes 4 MB ([AWS: API reference][aws]); the rest is room for what the updates
-/// add.
-///
-/// [aws]: https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html
-const TRANSACTION_BYTES_MAX: usize = 3 * 1_024 * 1_024;
+use crate::model::{BaseNode, DELETING, Deletion, DeletionMark, Item, NewerFormat, Position, Stored, key_of};
+use crate::request::{Action, Condition, Page, Query, ReadOptions};
 
 /// The result of a slice of a deletion.
 #[derive(Clone, Debug, PartialEq)]
@@ -181,223 +175,6 @@ impl<'a> DeletionSlice<'a> {
         Need::page(children_query(&self.context, &self.node, range, after))
     }
 
-    fn list_children(&mut self, present: Present) -> Step<Slice> {
-        self.state = State::ListingChildren(present);
-        self.page_of(self.context.schema().depth_range(1, 1), self.after.clone()).into()
-    }
-
-    fn read_children(&mut self, present: Present, pass: Pass) -> Result<Step<Slice>, Failure> {
-        if pass.children.is_empty() {
-            return Ok(self.after_children(present, pass.next));
-        }
-        if pass.number == self.context.limits.rounds_max {
-            return Err(Failure::Again);
-        }
-        let step = Need::keys(pass.children.iter().map(|id| self.key_of_child(id))).into();
-        self.state = State::ReadingChildren(present, pass);
-        Ok(step)
-    }
-
-    fn key_of_child(&self, id: &Id) -> ItemKey {
-        self.context.schema().node_key(&self.node.sibling(id.clone()))
-    }
-
-    /// Returns those of these nodes that are children of this node and aren't being deleted themselves.
-    fn children_among(&self, ids: &BTreeSet<Id>, read: &Read) -> Result<Vec<Child>, Failure> {
-        let mut children = Vec::new();
-        for id in ids {
-            let node = self.node.sibling(id.clone());
-            let Some(item) = read.item(&self.key_of_child(id))? else { continue };
-            let Ok(base) = BaseNode::read(item.clone(), &node, self.context.schema()) else { continue };
-            let child = Child { node, base };
-            if child.is_child_of(&self.node) {
-                children.push(child);
-            }
-        }
-        Ok(children)
-    }
-
-    /// Acts on children, on the condition that they are as they were read. The node was read after them. If it still has this
-    /// mark, it was their parent, and being deleted, at that moment.
-    fn act_on(
-        &mut self,
-        present: Present,
-        pass: Pass,
-        children: Vec<Child>,
-        read: &Read,
-    ) -> Result<Step<Slice>, Failure> {
-        let item = read.item(&self.node_key())?;
-        let now = item.and_then(|item| deletion_of(item, &self.node, &self.context));
-        let (item, deletion) = match (item, now) {
-            (Some(item), Some(now)) if now.mark == present.deletion.mark => (item.clone(), now),
-            _ if !self.context.rules.keeps(Rule::DeletionRecheck) => (Item::new(), present.deletion.clone()),
-            _ => return Ok(self.list_remaining()),
-        };
-        let together = self.context.rules.keeps(Rule::AdoptTogether);
-        let action = |child: &Child| ChildAction::of(&child.node.id, &deletion);
-        let is_adopted = |child: &Child| together && matches!(action(child), ChildAction::Reparent { .. });
-        let (adopted, others): (Vec<Child>, Vec<Child>) = children.into_iter().partition(is_adopted);
-        let adoptions = Adoptions {
-            chunks: chunks(adopted, item_bytes(&item)),
-            check: Some(Action::Check { key: self.node_key(), condition: self.same_deletion(&item) }),
-            deletion: Some(deletion.clone()),
-        };
-        let (mut tasks, mut acted) = (Vec::new(), Vec::new());
-        for child in others {
-            match child.task(&action(&child), &self.context) {
-                Ok(task) => {
-                    tasks.push(task);
-                    acted.push(child);
-                }
-                Err(error) => self.report.problems.push(child.kept(&error, &self.context)),
-            }
-        }
-        if tasks.is_empty() {
-            return self.adopt_next(present, pass, adoptions);
-        }
-        self.state = State::ChangingChildren(present, pass, acted, adoptions);
-        Ok(Step::Do(tasks))
-    }
-
-    /// The condition that the node is still being deleted by the same mark and below the same parent.
-    fn same_deletion(&self, item: &Item) -> Condition {
-        let names = [DELETING, &self.context.schema().names().parent, UNDER];
-        Condition::All(names.map(|name| Condition::is(name, item.get(name).cloned())).to_vec())
-    }
-
-    fn adopt_next(&mut self, present: Present, pass: Pass, mut adoptions: Adoptions) -> Result<Step<Slice>, Failure> {
-        let (Some(check), Some(deletion)) = (adoptions.check.clone(), adoptions.deletion.clone()) else {
-            return Err(Failure::Again);
-        };
-        while let Some(chunk) = adoptions.chunks.pop_front() {
-            let (mut actions, mut adopted) = (vec![check.clone()], Vec::new());
-            for child in chunk {
-                match child.action(&ChildAction::of(&child.node.id, &deletion), &self.context) {
-                    Ok(action) => {
-                        actions.push(action);
-                        adopted.push(child);
-                    }
-                    Err(error) => self.report.problems.push(child.kept(&error, &self.context)),
-                }
-            }
-            if !adopted.is_empty() {
-                self.state = State::AdoptingChildren(present, pass, adopted, adoptions);
-                return Ok(Step::Do(vec![Task::Transact(actions)]));
-            }
-        }
-        self.look_again(present, pass)
-    }
-
-    fn adopted(
-        &mut self,
-        outcome: Result<Outcome, Failure>,
-        present: Present,
-        mut pass: Pass,
-        children: Vec<Child>,
-        mut adoptions: Adoptions,
-    ) -> Result<Step<Slice>, Failure> {
-        match outcome {
-            Ok(Outcome::Held) => self.report.tally.child_actions += children.len() as u64,
-            Ok(Outcome::Failed(_)) => pass.changed.extend(children.into_iter().map(|child| child.node.id)),
-            // The table refuses one of the children below the heir. Each goes by itself, so that the others are adopted and the
-            // executor notes that one.
-            Err(Failure::Refused) if children.len() > 1 => {
-                for child in children.into_iter().rev() {
-                    adoptions.chunks.push_front(vec![child]);
-                }
-            }
-            Err(Failure::Refused) => {}
-            Err(Failure::Again) => return Err(Failure::Again),
-        }
-        self.adopt_next(present, pass, adoptions)
-    }
-
-    /// Reads the children again that have changed meanwhile.
-    fn look_again(&mut self, present: Present, pass: Pass) -> Result<Step<Slice>, Failure> {
-        if !self.context.rules.keeps(Rule::ChildAgain) {
-            return Ok(self.after_children(present, pass.next));
-        }
-        let Pass { changed, number, next, .. } = pass;
-        self.read_children(present, Pass { children: changed, changed: BTreeSet::new(), number: number + 1, next })
-    }
-
-    fn after_children(&mut self, present: Present, next: Option<String>) -> Step<Slice> {
-        if let Some(after) = next {
-            let position = Position::Children(present.deletion.mark.name().to_owned());
-            let slice = Slice::Continue { position, after };
-            if self.context.rules.keeps(Rule::FinishLast) {
-                return Step::Done(slice);
-            }
-            self.state = State::FinishingEarly(slice);
-            return Step::Do(vec![delete_marked(&self.context, &self.node, &present.item)]);
-        }
-        self.after = None;
-        self.list_revisions(present)
-    }
-
-    fn list_revisions(&mut self, present: Present) -> Step<Slice> {
-        if !present.deletion.mark.revisions {
-            return Step::Done(Slice::Finish(present.item));
-        }
-        self.state = State::ListingRevisions(present);
-        self.page_of(self.context.schema().revision_range(), self.after.clone()).into()
-    }
-
-    fn after_revisions(present: Present, next: Option<String>) -> Step<Slice> {
-        Step::Done(match next {
-            Some(after) => {
-                let position = Position::Revisions(present.deletion.mark.name().to_owned());
-                Slice::Continue { position, after }
-            }
-            None => Slice::Finish(present.item),
-        })
-    }
-
-    fn read_revisions(&mut self, present: Present, page: Page) -> Step<Slice> {
-        let schema = self.context.schema();
-        let is_revision = |sk: &str| matches!(schema.parse_sort_key(sk), Some(SortKey::Revision { .. }));
-        let revisions: Vec<(ItemKey, Item)> = page
-            .items
-            .into_iter()
-            .filter_map(|item| Some((key_of(&item, schema)?, item)))
-            .filter(|(key, _)| is_revision(&key.sk))
-            .collect();
-        if revisions.is_empty() {
-            return Self::after_revisions(present, page.next);
-        }
-        if !self.context.rules.keeps(Rule::RevisionCondition) {
-            return self.delete_revisions(present, revisions, page.next);
-        }
-        self.state = State::RecheckingRevisions(present, revisions, page.next);
-        Need::keys([self.node_key()]).into()
-    }
-
-    /// Deletes revisions, each on the condition that it is as it was read. The node was read again after them.
-    fn delete_revisions(
-        &mut self,
-        present: Present,
-        revisions: Vec<(ItemKey, Item)>,
-        next: Option<String>,
-    ) -> Step<Slice> {
-        let mut tasks = Vec::new();
-        for (key, item) in revisions {
-            let condition = if self.context.rules.keeps(Rule::RevisionCondition) {
-                unchanged(&item, false, self.context.schema())
-            } else {
-                Ok(Condition::Always)
-            };
-            match condition {
-                Ok(condition) => tasks.push(Task::Write(Action::Delete { key, condition })),
-                Err(error) => {
-                    let reason = format!("this revision of a deleted node stays: {error}");
-                    self.report.problems.push(Problem { key, reason, unreadable: false });
-                }
-            }
-        }
-        self.state = State::DeletingRevisions(present, next);
-        Step::Do(tasks)
-    }
-
     fn list_remaining(&mut self) -> Step<Slice> {
         if !self.touches {
             return Step::Done(Slice::Done);
@@ -526,24 +303,4 @@ pub(super) fn children_of(page: &Page, context: &Context<'_>) -> BTreeSet<Id> {
         _ => None,
     };
     page.items.iter().filter_map(id).collect()
-}
-
-/// Splits children into chunks that fit one transaction together with the check of their parent.
-fn chunks(children: Vec<Child>, parent_bytes: usize) -> VecDeque<Vec<Child>> {
-    let mut chunks: VecDeque<Vec<Child>> = VecDeque::new();
-    let mut bytes = 0;
-    for child in children {
-        let more = item_bytes(&child.base.item);
-        match chunks.back_mut() {
-            Some(chunk) if chunk.len() < TRANSACTION_ACTIONS_MAX - 1 && bytes + more <= TRANSACTION_BYTES_MAX => {
-                bytes += more;
-                chunk.push(child);
-            }
-            _ => {
-                bytes = parent_bytes + more;
-                chunks.push_back(vec![child]);
-            }
-        }
-    }
-    chunks
 }

@@ -1,14 +1,13 @@
-//! Why a write wasn't done, by what to tell the caller.
+//! Why a write isn't done, by what to tell the caller.
 
 use thiserror::Error;
 
-use sapwood_core::keys::{DEPTH_MAX, Id, KeyError};
-use sapwood_core::model::Unreadable;
-use sapwood_table::TableError;
+use crate::keys::{DEPTH_MAX, Id, KeyError};
+use crate::model::{TooManyAttributes, Unreadable};
 
-/// Why a write wasn't done. Nothing of it is, unless the table gave no answer ([`WriteError::Table`]).
-#[derive(Debug, Error)]
-pub enum WriteError {
+/// Why a write isn't done: nothing of it is.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum Refusal {
     /// There is no such node or revision.
     #[error("it doesn't exist")]
     NotFound,
@@ -34,7 +33,7 @@ pub enum WriteError {
         /// Its new parent.
         parent: Id,
     },
-    /// The way up from the new parent runs in a circle that another client has made.
+    /// The ancestor path of the new parent is a circle, which another client has made.
     #[error("the way up from `{0}` runs in a circle; make one of its nodes a root first")]
     Circle(Id),
     /// The node, or what is below it, would come to be too deep.
@@ -46,13 +45,13 @@ pub enum WriteError {
     /// The node, or one above it or above its new parent, is being deleted.
     #[error("`{0}` is being deleted")]
     BeingDeleted(Id),
-    /// It has children, and they were to be spared.
-    #[error("it has children; remove or move them first, or say what becomes of them")]
+    /// The node has children, and the caller said that it must have none.
+    #[error("it has children; delete or move them first, or say what becomes of them")]
     HasChildren,
-    /// `If-Match` or `If-None-Match` doesn't hold of what is there.
+    /// A precondition doesn't hold of what is there.
     #[error("it isn't in the state that the request asks for; read it again")]
-    PreconditionFailed,
-    /// An attribute's name that is the table's.
+    PreconditionFailed(Precondition),
+    /// An attribute's name is the table's own.
     #[error("`{0}` is a reserved name; give the attribute another one")]
     ReservedName(String),
     /// The item would be too large.
@@ -63,19 +62,31 @@ pub enum WriteError {
         /// The largest there can be.
         limit: usize,
     },
+    /// The record can't be compared with what was read.
+    #[error(transparent)]
+    TooManyAttributes(#[from] TooManyAttributes),
     /// No key can be made of an id, a topic or a version, or a segment can't be one.
-    #[error("{0}")]
+    #[error(transparent)]
     Key(#[from] KeyError),
-    /// Others kept writing the same records, until time was up.
+    /// Others kept writing the same records, until the attempts or the time were used up.
     #[error("others keep changing the same nodes; try again")]
     Contended,
-    /// Another request with this `Idempotency-Key` is being worked on.
+    /// Another request with this idempotency key is being worked on.
     #[error("a request with this key is still being worked on; try again later")]
     InProgress,
-    /// The `Idempotency-Key` came with another request before.
+    /// The idempotency key came with another request before.
     #[error("this key came with another request before; use a new one")]
     IdempotencyMismatch,
-    /// The table failed. Where it gave no answer the write may have been applied all the same.
-    #[error("{0}")]
-    Table(#[from] TableError),
+    /// The request was carried out before, and its outcome can't be read any more.
+    #[error("what the request with this key came to can't be read any more; use a new key")]
+    OutcomeUnreadable,
+}
+
+/// Which precondition of a request doesn't hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Precondition {
+    /// `If-Match`.
+    IfMatch,
+    /// `If-None-Match`.
+    IfNoneMatch,
 }

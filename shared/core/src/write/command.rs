@@ -1,0 +1,166 @@
+//! What a client asks for.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::Refusal;
+use crate::keys::{Id, NodeRef, Schema, Version, check_segment};
+use crate::model::{AttributeValue, DeletionMode, Item, Latest, is_reserved};
+
+/// One write.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Command {
+    /// Creates a node.
+    Create {
+        /// The node.
+        node: NodeRef,
+        /// True if the API has just made the id: then nothing can be there or hang under it.
+        is_made_id: bool,
+        /// What the node is to be.
+        content: Content,
+    },
+    /// Puts a node, in the place of one or of none. Another parent than before makes it a move.
+    Replace {
+        /// The node.
+        node: NodeRef,
+        /// What the node is to be.
+        content: Content,
+    },
+    /// Changes what the patch names of a node. Where nothing changes nothing is written.
+    Patch {
+        /// The node.
+        node: NodeRef,
+        /// What changes.
+        patch: Patch,
+    },
+    /// Deletes a node: at once where it has no children and its revisions stay. Else it is marked, and the stream carries the
+    /// deletion out.
+    Delete {
+        /// The node.
+        node: NodeRef,
+        /// What becomes of its children.
+        children: Children,
+        /// True if its revisions are deleted as well.
+        revisions: bool,
+        /// The id of the operation, should the stream have to carry it out.
+        operation: String,
+    },
+    /// Appends the next revision of a topic.
+    Append {
+        /// The topic.
+        topic: Latest,
+        /// The revision's attributes.
+        attributes: Item,
+    },
+    /// Puts a revision in the place of the one that is there.
+    Amend {
+        /// The topic.
+        topic: Latest,
+        /// The revision's number.
+        version: Version,
+        /// The revision's attributes.
+        attributes: Item,
+    },
+    /// Deletes a revision.
+    DeleteRevision {
+        /// The topic.
+        topic: Latest,
+        /// The revision's number.
+        version: Version,
+    },
+}
+
+/// All that a caller says of a node.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Content {
+    /// Its parent; a root has none.
+    pub parent: Option<Id>,
+    /// Its name inside a path, where that isn't the id.
+    pub segment: Option<String>,
+    /// The caller's own attributes.
+    pub attributes: Item,
+}
+
+/// What is to change in a node (RFC 7396). What isn't named stays as it is, in value and type.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Patch {
+    /// The parent: a new one, or none (a root).
+    pub parent: Option<Option<Id>>,
+    /// The segment: a new one, or none.
+    pub segment: Option<Option<String>>,
+    /// The attributes.
+    pub attributes: BTreeMap<String, ValueChange>,
+}
+
+/// What a merge patch makes of a value.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ValueChange {
+    /// The value is removed.
+    Remove,
+    /// Another value takes its place.
+    Set(AttributeValue),
+    /// The value is a map, of which some values change. What is no map counts as an empty one.
+    Merge(BTreeMap<String, ValueChange>),
+}
+
+/// What becomes of the children of a node that is deleted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Children {
+    /// A node that has children isn't deleted.
+    Restrict,
+    /// The stream does this with them.
+    With(DeletionMode),
+}
+
+impl Content {
+    pub(super) fn check(&self, schema: &Schema) -> Result<(), Refusal> {
+        self.segment.as_deref().map_or(Ok(()), check_segment)?;
+        check_node_names(self.attributes.keys(), schema)
+    }
+}
+
+impl Patch {
+    pub(super) fn check(&self, schema: &Schema) -> Result<(), Refusal> {
+        self.segment.iter().flatten().try_for_each(|segment| check_segment(segment))?;
+        check_node_names(self.attributes.keys(), schema)
+    }
+}
+
+impl ValueChange {
+    /// What becomes of a value; `None`: it is removed.
+    #[must_use]
+    pub fn of(&self, value: Option<&AttributeValue>) -> Option<AttributeValue> {
+        let changes = match self {
+            Self::Remove => return None,
+            Self::Set(value) => return Some(value.clone()),
+            Self::Merge(changes) => changes,
+        };
+        let mut map = match value {
+            Some(AttributeValue::M(map)) => map.clone(),
+            _ => HashMap::new(),
+        };
+        for (name, change) in changes {
+            match change.of(map.get(name)) {
+                Some(value) => map.insert(name.clone(), value),
+                None => map.remove(name),
+            };
+        }
+        Some(AttributeValue::M(map))
+    }
+}
+
+/// Checks the names of a revision's attributes, where `parent` is a name like any other.
+pub(super) fn check_revision_names(attributes: &Item, schema: &Schema) -> Result<(), Refusal> {
+    check_names(attributes.keys(), |name| is_reserved(name, schema))
+}
+
+fn check_node_names<'a>(names: impl Iterator<Item = &'a String>, schema: &Schema) -> Result<(), Refusal> {
+    let own = schema.names();
+    check_names(names, |name| is_reserved(name, schema) || *name == own.parent || *name == own.segment)
+}
+
+fn check_names<'a>(
+    mut names: impl Iterator<Item = &'a String>,
+    is_reserved: impl Fn(&str) -> bool,
+) -> Result<(), Refusal> {
+    names.find(|name| is_reserved(name)).map_or(Ok(()), |name| Err(Refusal::ReservedName(name.clone())))
+}

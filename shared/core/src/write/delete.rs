@@ -1,0 +1,186 @@
+//! Nodes deleted: at once where they have no children, else marked, and the stream carries the deletion out.
+
+use super::attempts::{Attempted, Attempts, Done, Stop, settle};
+use super::command::Children;
+use super::operation::operation_item;
+use super::record::as_read;
+use super::request::Stamp;
+use super::{Outcome, Refusal};
+use crate::keys::{NodeRef, Schema};
+use crate::model::{AttributeValue, DELETING, DeletionMark, DeletionMode, Item, key_of, with_key};
+use crate::plan::{Facts, Failure, Need, Plan, Read, Step};
+use crate::request::{Action, Condition, Query, ReadOptions, Update};
+
+/// How long the record of an operation is kept, and the tombstones of the nodes that it deletes.
+const OPERATION_SECONDS: u64 = 7 * 24 * 60 * 60;
+
+/// How long the record is kept that a node was deleted: longer than any change waits in the stream (24 hours).
+const DELETED_SECONDS: u64 = 2 * 24 * 60 * 60;
+
+/// A node is deleted, in 2 round trips.
+#[derive(Debug)]
+pub(super) struct DeleteNode<'a> {
+    attempts: Attempts<'a>,
+    node: &'a NodeRef,
+    children: Children,
+    revisions: bool,
+    operation: &'a str,
+    state: State,
+}
+
+#[derive(Debug, Default)]
+enum State {
+    #[default]
+    Begin,
+    /// The node is read, the record that it was deleted, and a row of a child where none is allowed.
+    Looking,
+    /// The node is deleted or marked.
+    Writing,
+    /// Another attempt follows.
+    Waiting,
+}
+
+impl<'a> DeleteNode<'a> {
+    pub(super) fn new(
+        attempts: Attempts<'a>,
+        node: &'a NodeRef,
+        children: Children,
+        revisions: bool,
+        operation: &'a str,
+    ) -> Self {
+        Self { attempts, node, children, revisions, operation, state: State::Begin }
+    }
+
+    fn schema(&self) -> &'a Schema {
+        &self.attempts.context.settings.schema
+    }
+
+    fn stamp(&self) -> &'a Stamp {
+        &self.attempts.request.stamp
+    }
+
+    fn look(&mut self) -> Step<Done> {
+        let schema = self.schema();
+        self.state = State::Looking;
+        let first_child = Query {
+            pk: schema.partition(self.node),
+            range: schema.depth_range(1, 1),
+            after: None,
+            limit: 1,
+            descending: false,
+            reading: ReadOptions { strong: true, attributes: Some([].into()) },
+        };
+        let query = (self.children == Children::Restrict).then_some(first_child);
+        Need { query, ..Need::keys([schema.node_key(self.node), schema.deleted_key(self.node)]) }.into()
+    }
+
+    fn decide(&mut self, read: &Read) -> Result<Step<Done>, Stop> {
+        let schema = self.schema();
+        let before = read.item(&schema.node_key(self.node))?;
+        if let Some(outcome) = self.found(before, read.item(&schema.deleted_key(self.node))?) {
+            return Ok(Step::Done(Ok(outcome)));
+        }
+        self.attempts.check_claim()?;
+        let before = before.ok_or(Refusal::NotFound)?;
+        let preconditions = &self.attempts.request.preconditions;
+        preconditions.check_item(Some(before), schema)?;
+        if before.contains_key(DELETING) {
+            return Err(Refusal::BeingDeleted(self.node.id.clone()).into());
+        }
+        if self.children == Children::Restrict {
+            let page = read.page.as_ref().ok_or(Failure::Again)?;
+            if page.items.iter().any(|row| key_of(row, schema).is_some()) {
+                return Err(Refusal::HasChildren.into());
+            }
+        }
+        let condition = as_read(Some(before), preconditions.are_given(), schema)?;
+        let (actions, outcome) = match (self.children, self.revisions) {
+            (Children::Restrict, false) => (self.delete(condition), Outcome::Deleted),
+            // The node has no children. One that comes in at this moment becomes a root.
+            (Children::Restrict, true) => self.mark(DeletionMode::Detach, condition),
+            (Children::With(mode), _) => self.mark(mode, condition),
+        };
+        let completion = self.attempts.completion(&outcome);
+        self.state = State::Writing;
+        Ok(Step::Do(vec![self.attempts.task(actions, completion, outcome)]))
+    }
+
+    /// The outcome of an attempt that was carried out although its answer was lost.
+    fn found(&self, before: Option<&Item>, deleted: Option<&Item>) -> Option<Outcome> {
+        let is_ours = match (self.attempts.tried()?, before) {
+            (Outcome::Deleted, None) => self.stamp().made(deleted),
+            (Outcome::Deleting { operation, .. }, Some(before)) => {
+                DeletionMark::read(before).is_some_and(|mark| mark.operation == *operation)
+            }
+            _ => false,
+        };
+        self.attempts.tried().filter(|_| is_ours).cloned()
+    }
+
+    /// Deletes the record, and puts one that says so:
+    ///
+    /// ```json
+    /// {"PK": "V", "SK": "DELETED", "_write": "0b6a…", "_expires": 1770000000}
+    /// ```
+    ///
+    /// It makes a node of this id that is put again a move: a child may have come in whose rows aren't there yet, and nothing
+    /// but its rows would show it.
+    fn delete(&self, condition: Condition) -> Vec<Action> {
+        let schema = self.schema();
+        let key = schema.deleted_key(self.node);
+        let mut item = with_key(&key, schema);
+        self.stamp().mark(&mut item);
+        let expires = self.stamp().seconds + DELETED_SECONDS;
+        item.insert(self.attempts.context.settings.expires().to_owned(), seconds(expires));
+        vec![
+            Action::Delete { key: schema.node_key(self.node), condition },
+            Action::Put { key, item, condition: Condition::Always },
+        ]
+    }
+
+    /// Marks the record, and puts the operation's.
+    fn mark(&self, mode: DeletionMode, condition: Condition) -> (Vec<Action>, Outcome) {
+        let (schema, stamp) = (self.schema(), self.stamp());
+        let operation = self.operation.to_owned();
+        let expires = stamp.seconds + OPERATION_SECONDS;
+        let mark = DeletionMark { mode, operation: operation.clone(), revisions: self.revisions, expires, mark: None };
+        let key = schema.operation_key(self.node.tenant.as_ref(), self.operation);
+        let item = operation_item(&key, &self.node.id, &mark, stamp, self.attempts.context.settings);
+        let update = Update::set(DELETING, mark.value());
+        let actions = vec![
+            Action::Update { key: schema.node_key(self.node), update, condition },
+            Action::Put { key, item, condition: Condition::Absent },
+        ];
+        let (node, created_at) = (self.node.id.clone(), stamp.at.clone());
+        (actions, Outcome::Deleting { operation, node, mode, created_at })
+    }
+
+    fn step(&mut self, facts: Facts) -> Result<Step<Done>, Stop> {
+        match std::mem::take(&mut self.state) {
+            State::Begin => Ok(self.look()),
+            State::Looking => self.decide(&facts.read()?),
+            State::Writing => match self.attempts.answered(facts.outcome()?) {
+                Attempted::Done(outcome) => Ok(Step::Done(Ok(outcome))),
+                Attempted::Wait(step) => {
+                    self.state = State::Waiting;
+                    Ok(Step::Wait(step))
+                }
+                Attempted::Over => Err(Refusal::Contended.into()),
+            },
+            State::Waiting if facts.waited()? => Ok(self.look()),
+            State::Waiting => Err(Refusal::Contended.into()),
+        }
+    }
+}
+
+impl Plan for DeleteNode<'_> {
+    type Done = Done;
+
+    fn next(&mut self, facts: Facts) -> Result<Step<Done>, Failure> {
+        settle(self.step(facts))
+    }
+}
+
+pub(super) fn seconds(value: u64) -> AttributeValue {
+    AttributeValue::N(value.to_string())
+}

@@ -1,0 +1,254 @@
+//! Idempotency keys: a request is done once, and the same key gives the same outcome. The record of a key is completed in the
+//! transaction that does what was asked for, so a crash leaves both or neither.
+
+use super::attempts::{Stop, settle};
+use super::delete::seconds;
+use super::request::Stamp;
+use super::{Context, Refusal};
+use crate::keys::{ItemKey, Tenant};
+use crate::model::{AttributeValue, Item, Settings, text, text_of, with_key};
+use crate::plan::{Facts, Failure, Need, Outcome as TaskOutcome, Plan, Read, Step, Task};
+use crate::request::{Action, Condition};
+
+/// How long an outcome is kept.
+const KEPT_SECONDS: u64 = 24 * 60 * 60;
+
+/// How long a request is taken to be worked on: longer than any function runs for the API (30 seconds).
+const LEASE_SECONDS: u64 = 60;
+
+/// Most bytes of an outcome in one item.
+const PART_BYTES: usize = 350 * 1_024;
+
+const FINGERPRINT: &str = "_fingerprint";
+const CLAIM: &str = "_claim";
+const LEASE: &str = "_lease";
+const PARTS: &str = "_parts";
+const OUTCOME: &str = "_outcome";
+
+/// A key, and the request that came with it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Idempotency {
+    /// The caller's tenant.
+    pub tenant: Option<Tenant>,
+    /// A hash of the key, and of whatever else it is to hold for (the caller, say).
+    pub hash: String,
+    /// A hash of the request: another one with the same key is refused.
+    pub fingerprint: String,
+}
+
+/// What came of a key.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Begun {
+    /// Nobody has used it: do the work, and complete the claim with it.
+    Claimed(Claim),
+    /// It was used for this request before, which was completed with these bytes.
+    Kept(Vec<u8>),
+}
+
+/// The right to carry out the request with a key.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Claim {
+    key: Idempotency,
+    token: String,
+    expires: u64,
+}
+
+impl Idempotency {
+    fn key(&self, part: usize, settings: &Settings) -> ItemKey {
+        settings.schema.idempotency_key(self.tenant.as_ref(), &self.hash, part)
+    }
+}
+
+impl Claim {
+    fn new(key: &Idempotency, stamp: &Stamp) -> Self {
+        Self { key: key.clone(), token: stamp.token.clone(), expires: stamp.seconds + KEPT_SECONDS }
+    }
+
+    /// The record of a claim, for example
+    ///
+    /// ```json
+    /// {"PK": "IDEMPOTENCY#6Yx…", "SK": "IDEMPOTENCY#0", "_fingerprint": "p0A…", "_claim": "0b6a…",
+    ///  "_lease": 1770000060, "_expires": 1770086400}
+    /// ```
+    ///
+    /// which loses its lease and gets the number of parts and the first of them when it is completed.
+    fn record(&self, settings: &Settings) -> Item {
+        let mut item = with_key(&self.key.key(0, settings), &settings.schema);
+        item.insert(FINGERPRINT.to_owned(), text(&self.key.fingerprint));
+        item.insert(CLAIM.to_owned(), text(&self.token));
+        item.insert(settings.expires().to_owned(), seconds(self.expires));
+        item
+    }
+
+    fn leased(&self, stamp: &Stamp, settings: &Settings) -> Item {
+        let mut item = self.record(settings);
+        item.insert(LEASE.to_owned(), seconds(stamp.seconds + LEASE_SECONDS));
+        item
+    }
+
+    /// The actions that complete the claim with these bytes. They fail where another request has taken the key over because this
+    /// one took too long.
+    #[must_use]
+    pub fn completion(&self, kept: &[u8], settings: &Settings) -> Vec<Action> {
+        let mut parts = kept.chunks(PART_BYTES);
+        let mut first = self.record(settings);
+        first.insert(PARTS.to_owned(), seconds(parts.len() as u64));
+        first.insert(OUTCOME.to_owned(), AttributeValue::B(parts.next().unwrap_or_default().to_vec()));
+        let first = Action::Put { key: self.key.key(0, settings), item: first, condition: self.is_open() };
+        let others = parts.enumerate().map(|(position, bytes)| {
+            let key = self.key.key(position + 1, settings);
+            let mut item = with_key(&key, &settings.schema);
+            item.insert(CLAIM.to_owned(), text(&self.token));
+            item.insert(OUTCOME.to_owned(), AttributeValue::B(bytes.to_vec()));
+            item.insert(settings.expires().to_owned(), seconds(self.expires));
+            Action::Put { key, item, condition: Condition::Always }
+        });
+        std::iter::once(first).chain(others).collect()
+    }
+
+    /// The task that completes the claim by itself, for a request of which each part was done on its own.
+    #[must_use]
+    pub fn complete(&self, kept: &[u8], settings: &Settings) -> Task {
+        Task::together(self.completion(kept, settings))
+    }
+
+    /// The task that gives the claim back: nothing was done, and the same request may come again.
+    #[must_use]
+    pub fn release(&self, settings: &Settings) -> Task {
+        Task::Write(Action::Delete { key: self.key.key(0, settings), condition: self.is_open() })
+    }
+
+    /// The condition that the claim stands and isn't completed.
+    fn is_open(&self) -> Condition {
+        Condition::All(vec![Condition::is(CLAIM, Some(text(&self.token))), Condition::is(PARTS, None)])
+    }
+}
+
+/// A request with a key begins: the key is claimed, or what it was completed with is read.
+#[derive(Debug)]
+pub struct Begin<'a> {
+    context: Context<'a>,
+    key: &'a Idempotency,
+    stamp: &'a Stamp,
+    /// How many attempts have failed.
+    failed: u32,
+    state: State,
+}
+
+#[derive(Debug, Default)]
+enum State {
+    #[default]
+    Begin,
+    /// The record of the key is read.
+    Looking,
+    /// The claim is put.
+    Claiming,
+    /// Another attempt follows.
+    Waiting,
+    /// The other parts of what the key was completed with are read, after these bytes.
+    ReadingParts(Vec<u8>, Vec<ItemKey>),
+}
+
+type BegunStep = Step<Result<Begun, Refusal>>;
+
+impl<'a> Begin<'a> {
+    /// The beginning of a request with this key.
+    #[must_use]
+    pub fn new(context: Context<'a>, key: &'a Idempotency, stamp: &'a Stamp) -> Self {
+        Self { context, key, stamp, failed: 0, state: State::Begin }
+    }
+
+    fn record_key(&self) -> ItemKey {
+        self.key.key(0, self.context.settings)
+    }
+
+    fn look(&mut self) -> BegunStep {
+        self.state = State::Looking;
+        Need::keys([self.record_key()]).into()
+    }
+
+    fn decide(&mut self, read: &Read) -> Result<BegunStep, Stop> {
+        let claim = Claim::new(self.key, self.stamp);
+        let condition = match read.item(&self.record_key())? {
+            None => Condition::Absent,
+            // An attempt whose answer was lost has put it.
+            Some(record) if text_of(record, CLAIM) == Some(&self.stamp.token) && !record.contains_key(PARTS) => {
+                return Ok(Step::Done(Ok(Begun::Claimed(claim))));
+            }
+            Some(record) => {
+                let is_kept = number(record, self.context.settings.expires()) > self.stamp.seconds;
+                if is_kept && text_of(record, FINGERPRINT) != Some(&self.key.fingerprint) {
+                    return Err(Refusal::IdempotencyMismatch.into());
+                }
+                if is_kept && record.contains_key(PARTS) {
+                    return Ok(self.read_parts(record));
+                }
+                if is_kept && number(record, LEASE) > self.stamp.seconds {
+                    return Err(Refusal::InProgress.into());
+                }
+                Condition::is(CLAIM, record.get(CLAIM).cloned())
+            }
+        };
+        let item = claim.leased(self.stamp, self.context.settings);
+        self.state = State::Claiming;
+        Ok(Step::Do(vec![Task::Write(Action::Put { key: self.record_key(), item, condition })]))
+    }
+
+    fn read_parts(&mut self, first: &Item) -> BegunStep {
+        let parts = usize::try_from(number(first, PARTS)).unwrap_or_default();
+        let keys: Vec<ItemKey> = (1..parts).map(|part| self.key.key(part, self.context.settings)).collect();
+        if keys.is_empty() {
+            return Step::Done(Ok(Begun::Kept(bytes(first))));
+        }
+        let need = Need::keys(keys.iter().cloned());
+        self.state = State::ReadingParts(bytes(first), keys);
+        need.into()
+    }
+
+    fn step(&mut self, facts: Facts) -> Result<BegunStep, Stop> {
+        match std::mem::take(&mut self.state) {
+            State::Begin => Ok(self.look()),
+            State::Looking => self.decide(&facts.read()?),
+            State::Claiming => match facts.outcome()? {
+                TaskOutcome::Held => Ok(Step::Done(Ok(Begun::Claimed(Claim::new(self.key, self.stamp))))),
+                TaskOutcome::Failed(_) => {
+                    self.failed += 1;
+                    self.state = State::Waiting;
+                    self.context.limits.wait(self.failed).map(Step::Wait).ok_or(Refusal::Contended.into())
+                }
+            },
+            State::Waiting if facts.waited()? => Ok(self.look()),
+            State::Waiting => Err(Refusal::Contended.into()),
+            State::ReadingParts(mut kept, keys) => {
+                let read = facts.read()?;
+                for key in &keys {
+                    // DynamoDB deletes what has expired one by one.
+                    kept.extend(bytes(read.item(key)?.ok_or(Refusal::InProgress)?));
+                }
+                Ok(Step::Done(Ok(Begun::Kept(kept))))
+            }
+        }
+    }
+}
+
+impl Plan for Begin<'_> {
+    type Done = Result<Begun, Refusal>;
+
+    fn next(&mut self, facts: Facts) -> Result<BegunStep, Failure> {
+        settle(self.step(facts))
+    }
+}
+
+fn number(item: &Item, name: &str) -> u64 {
+    match item.get(name) {
+        Some(AttributeValue::N(digits)) => digits.parse().unwrap_or(0),
+        _ => 0,
+    }
+}
+
+fn bytes(item: &Item) -> Vec<u8> {
+    match item.get(OUTCOME) {
+        Some(AttributeValue::B(bytes)) => bytes.clone(),
+        _ => Vec::new(),
+    }
+}

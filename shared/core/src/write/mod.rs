@@ -1,0 +1,75 @@
+//! The writes of the HTTP API, as plans: base records only, and moves that never make a cycle.
+//!
+//! One [`Command`] goes in, one [`Outcome`] or one [`Refusal`] comes out. Each plan reads, decides, and writes on the condition
+//! that what was read still holds. An attempt that loses a race is made again, a few times.
+//!
+//! | plan | what it does |
+//! |---|---|
+//! | [`WriteOnce`] | any command: once, where its request has an idempotency key |
+//! | `SaveNode` | creates, replaces, patches and moves a node |
+//! | `DeleteNode` | deletes a node at once, or marks it for the stream |
+//! | `AppendRevision`, `ChangeRevision` | append, amend and delete a revision |
+//! | [`Begin`] | claims an idempotency key, or reads what it was completed with |
+//! | [`ReadOperation`] | says how far a deletion is that the stream carries out |
+
+mod attempts;
+mod command;
+mod delete;
+mod idempotency;
+mod moves;
+mod once;
+mod operation;
+mod outcome;
+mod record;
+mod refusal;
+mod request;
+mod revision;
+mod save;
+#[cfg(test)]
+mod tests;
+
+pub use command::{Children, Command, Content, Patch, ValueChange};
+pub use idempotency::{Begin, Begun, Claim, Idempotency};
+pub use once::WriteOnce;
+pub use operation::{Operation, Progress, ReadOperation};
+pub use outcome::Outcome;
+pub use refusal::{Precondition, Refusal};
+pub use request::{Preconditions, Request, Stamp, Tags};
+
+use crate::model::Settings;
+use crate::plan::Rules;
+
+/// Every bound of the writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// How often a write is attempted before it counts as contended.
+    pub attempts_max: u32,
+    /// The longest wait between two attempts, as a step of the retry policy: races are over fast.
+    pub wait_step_max: u32,
+    /// Items read at a time in looking for the newest revision of a topic.
+    pub revision_page_items_max: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { attempts_max: 100, wait_step_max: 4, revision_page_items_max: 25 }
+    }
+}
+
+impl Limits {
+    /// The wait after so many failed attempts, as a step of the retry policy; `None` after the last.
+    fn wait(&self, failed: u32) -> Option<u32> {
+        (failed < self.attempts_max).then(|| (failed - 1).min(self.wait_step_max))
+    }
+}
+
+/// How the table is kept, within which bounds and by which rules.
+#[derive(Clone, Copy, Debug)]
+pub struct Context<'a> {
+    /// How the table is kept.
+    pub settings: &'a Settings,
+    /// The bounds.
+    pub limits: Limits,
+    /// The rules of the protocol.
+    pub rules: Rules,
+}

@@ -1,0 +1,118 @@
+//! What a write comes to, and how that is kept for the next request with the same idempotency key.
+
+use crate::keys::{Id, NodeRef, Schema, SortKey, Version};
+use crate::model::{AttributeValue, DeletionMode, Item, Latest, decode_item, encode_item, key_of, text, text_of};
+
+/// What a write has done.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Outcome {
+    /// A node is as it was asked for.
+    Node {
+        /// The node.
+        node: NodeRef,
+        /// Its base record.
+        item: Item,
+        /// True if the node wasn't there before.
+        created: bool,
+    },
+    /// A revision is as it was asked for.
+    Revision {
+        /// Its topic.
+        topic: Latest,
+        /// Its number.
+        version: Version,
+        /// Its record.
+        item: Item,
+        /// True if the revision wasn't there before.
+        created: bool,
+    },
+    /// The node or the revision is deleted.
+    Deleted,
+    /// The node is marked. The stream carries the deletion out, and this operation tells how far that is.
+    Deleting {
+        /// The operation's id.
+        operation: String,
+        /// The node.
+        node: Id,
+        /// What becomes of its children.
+        mode: DeletionMode,
+        /// When the operation began.
+        created_at: String,
+    },
+}
+
+const CREATED: &str = "created";
+const ITEM: &str = "item";
+const OPERATION: &str = "operation";
+const NODE: &str = "node";
+const MODE: &str = "mode";
+const CREATED_AT: &str = "created_at";
+
+impl Outcome {
+    /// The outcome as it is kept: the bytes of an item, for example
+    ///
+    /// ```json
+    /// {"created": true, "item": {"PK": "V", "SK": "NODE", "parent": "D", "_rev": 1}}
+    /// {"operation": "5a1c7ab2-…", "node": "V", "mode": "adopt", "created_at": "2026-02-03T04:05:06.789Z"}
+    /// {}
+    /// ```
+    ///
+    /// where the last is that of a node or a revision that was deleted at once.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        let kept = match self {
+            Self::Node { item, created, .. } | Self::Revision { item, created, .. } => vec![
+                (CREATED, AttributeValue::Bool(*created)),
+                (ITEM, AttributeValue::M(item.clone().into_iter().collect())),
+            ],
+            Self::Deleted => vec![],
+            Self::Deleting { operation, node, mode, created_at } => vec![
+                (OPERATION, text(operation)),
+                (NODE, text(node.as_str())),
+                (MODE, text(mode.as_str())),
+                (CREATED_AT, text(created_at)),
+            ],
+        };
+        let kept: Item = kept.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+        encode_item(&kept)
+    }
+
+    /// Reads an outcome that was kept. `None` where the bytes are not an outcome's.
+    #[must_use]
+    pub fn decode(bytes: &[u8], schema: &Schema) -> Option<Self> {
+        let kept = decode_item(bytes)?;
+        if kept.is_empty() {
+            return Some(Self::Deleted);
+        }
+        let Some(AttributeValue::M(item)) = kept.get(ITEM) else { return Self::deleting(&kept) };
+        let item: Item = item.clone().into_iter().collect();
+        let created = kept.get(CREATED) == Some(&AttributeValue::Bool(true));
+        let key = key_of(&item, schema)?;
+        let node = schema.parse_partition(&key.pk).ok()?;
+        match schema.parse_sort_key(&key.sk)? {
+            SortKey::Node => Some(Self::Node { node, item, created }),
+            SortKey::Revision { version, topic } => {
+                Some(Self::Revision { topic: Latest { node, topic }, version, item, created })
+            }
+            _ => None,
+        }
+    }
+
+    fn deleting(kept: &Item) -> Option<Self> {
+        Some(Self::Deleting {
+            operation: text_of(kept, OPERATION)?.to_owned(),
+            node: Id::new(text_of(kept, NODE)?).ok()?,
+            mode: DeletionMode::parse(text_of(kept, MODE)?)?,
+            created_at: text_of(kept, CREATED_AT)?.to_owned(),
+        })
+    }
+
+    /// The same outcome, with the record as it was found in the table.
+    pub(super) fn with_item(self, found: Item) -> Self {
+        match self {
+            Self::Node { node, created, .. } => Self::Node { node, item: found, created },
+            Self::Revision { topic, version, created, .. } => Self::Revision { topic, version, item: found, created },
+            Self::Deleted | Self::Deleting { .. } => self,
+        }
+    }
+}

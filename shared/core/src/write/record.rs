@@ -1,0 +1,168 @@
+//! What the API writes into a base record, and what must still hold of the record that was read.
+
+use std::collections::BTreeMap;
+
+use super::Refusal;
+use super::command::{Content, Patch, ValueChange};
+use super::request::Stamp;
+use crate::keys::{ItemKey, Schema};
+use crate::model::{
+    AttributeValue, COMPARED_ATTRIBUTES_MAX, CREATED_AT, CREATED_BY, ITEM_BYTES_MAX, Item, REVISION, TooManyAttributes,
+    UNDER, UPDATED_AT, UPDATED_BY, item_bytes, number, own_unchanged, text, unchanged, with_key,
+};
+use crate::request::{Action, Condition, Update};
+
+/// What is kept free in a record for what the stream writes into it: a touch by a parent with the longest id, and the mark of a
+/// deletion.
+const ROOM_BYTES: usize = 1_536;
+
+/// A record as it is to be, and how it is written.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Draft {
+    /// The item afterwards.
+    pub(super) item: Item,
+    pub(super) action: Action,
+}
+
+impl Draft {
+    /// A record that is put whole.
+    pub(super) fn put(key: ItemKey, item: Item, condition: Condition) -> Self {
+        Self { action: Action::Put { key, item: item.clone(), condition }, item }
+    }
+
+    /// Checks that the record isn't too large.
+    pub(super) fn check(self) -> Result<Self, Refusal> {
+        let (bytes, limit) = (item_bytes(&self.item), ITEM_BYTES_MAX - ROOM_BYTES);
+        if bytes > limit { Err(Refusal::TooLarge { bytes, limit }) } else { Ok(self) }
+    }
+}
+
+/// The condition of a write that leaves nothing of the record that was read, or of none. With `strict`, because the caller has
+/// named an entity tag, every attribute of the record counts.
+pub(super) fn as_read(before: Option<&Item>, strict: bool, schema: &Schema) -> Result<Condition, TooManyAttributes> {
+    match before {
+        None => Ok(Condition::Absent),
+        Some(item) if strict => unchanged(item, true, schema),
+        Some(item) => Ok(own_unchanged(item, schema)),
+    }
+}
+
+/// A node's record, in the place of one or of none.
+pub(super) fn node(
+    key: ItemKey,
+    content: &Content,
+    before: Option<&Item>,
+    strict: bool,
+    stamp: &Stamp,
+    schema: &Schema,
+) -> Result<Draft, Refusal> {
+    let names = schema.names();
+    let mut item = base(&key, &content.attributes, before, stamp, schema);
+    if let Some(parent) = &content.parent {
+        item.insert(names.parent.clone(), text(parent.as_str()));
+        item.insert(UNDER.to_owned(), text(parent.as_str()));
+    }
+    if let Some(segment) = &content.segment {
+        item.insert(names.segment.clone(), text(segment));
+    }
+    Draft::put(key, item, as_read(before, strict, schema)?).check()
+}
+
+/// A record with a caller's attributes and the API's own, for example
+///
+/// ```json
+/// {"PK": "V", "SK": "v003_Audit", "what": "the caller's", "_rev": 1, "_write": "0b6a…",
+///  "_created_at": "2026-02-03T04:05:06.789Z", "_created_by": "anna",
+///  "_updated_at": "2026-02-03T04:05:06.789Z", "_updated_by": "anna"}
+/// ```
+pub(super) fn base(key: &ItemKey, attributes: &Item, before: Option<&Item>, stamp: &Stamp, schema: &Schema) -> Item {
+    let mut item = with_key(key, schema);
+    item.extend(attributes.clone());
+    item.extend(stamped(before, stamp));
+    item
+}
+
+/// A node's record with what a patch changes. `None`: nothing changes.
+pub(super) fn patched(
+    key: ItemKey,
+    patch: &Patch,
+    before: &Item,
+    strict: bool,
+    stamp: &Stamp,
+    schema: &Schema,
+) -> Result<Option<Draft>, Refusal> {
+    let names = schema.names();
+    let mut changes: BTreeMap<String, Option<AttributeValue>> = BTreeMap::new();
+    for (name, change) in &patch.attributes {
+        changes.insert(name.clone(), change.of(before.get(name)));
+    }
+    if let Some(segment) = &patch.segment {
+        changes.insert(names.segment.clone(), segment.as_ref().map(text));
+    }
+    if let Some(parent) = &patch.parent {
+        let value = parent.as_ref().map(|id| text(id.as_str()));
+        if before.get(&names.parent) != value.as_ref() {
+            changes.insert(UNDER.to_owned(), value.clone());
+            changes.insert(names.parent.clone(), value);
+        }
+    }
+    changes.retain(|name, value| name == UNDER || before.get(name) != value.as_ref());
+    if changes.is_empty() {
+        return Ok(None);
+    }
+    let condition = patch_condition(patch, before, strict, schema)?;
+    let stamps = stamped(Some(before), stamp).into_iter();
+    changes.extend(stamps.filter(|(name, value)| before.get(name) != Some(value)).map(|(name, v)| (name, Some(v))));
+    let update = Update {
+        remove: changes.iter().filter(|(_, value)| value.is_none()).map(|(name, _)| name.clone()).collect(),
+        set: changes.into_iter().filter_map(|(name, value)| Some((name, value?))).collect(),
+    };
+    let item = update.of(before.clone());
+    Draft { item, action: Action::Update { key, update, condition } }.check().map(Some)
+}
+
+/// The condition of a patch: what it doesn't name stays, so the record must be the one that was read. A map that is merged is
+/// written whole, so it must be the same even where the API wrote the record.
+fn patch_condition(
+    patch: &Patch,
+    before: &Item,
+    strict: bool,
+    schema: &Schema,
+) -> Result<Condition, TooManyAttributes> {
+    let mut condition = unchanged(before, strict, schema)?;
+    if let Condition::All(conditions) = &mut condition {
+        for (name, _) in patch.attributes.iter().filter(|(_, change)| matches!(change, ValueChange::Merge(_))) {
+            let same = Condition::is(name, before.get(name).cloned());
+            if !conditions.contains(&same) {
+                conditions.push(same);
+            }
+        }
+        let attributes = conditions.len() - 1;
+        if attributes > COMPARED_ATTRIBUTES_MAX {
+            return Err(TooManyAttributes { attributes });
+        }
+    }
+    Ok(condition)
+}
+
+/// The attributes that the API keeps in every record that it writes.
+fn stamped(before: Option<&Item>, stamp: &Stamp) -> Item {
+    let kept = |name: &str, new: &str| before.and_then(|item| item.get(name)).cloned().unwrap_or_else(|| text(new));
+    let mut item = Item::from([
+        (REVISION.to_owned(), number(times_written(before) + 1)),
+        (CREATED_AT.to_owned(), kept(CREATED_AT, &stamp.at)),
+        (CREATED_BY.to_owned(), kept(CREATED_BY, &stamp.by)),
+        (UPDATED_AT.to_owned(), text(&stamp.at)),
+        (UPDATED_BY.to_owned(), text(&stamp.by)),
+    ]);
+    stamp.mark(&mut item);
+    item
+}
+
+/// How often the API has written a record.
+fn times_written(before: Option<&Item>) -> usize {
+    match before.and_then(|item| item.get(REVISION)) {
+        Some(AttributeValue::N(digits)) => digits.parse().unwrap_or(0),
+        _ => 0,
+    }
+}

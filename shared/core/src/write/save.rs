@@ -1,0 +1,367 @@
+//! Nodes created, replaced, patched and moved.
+
+use std::collections::BTreeSet;
+
+use super::attempts::{Attempted, Attempts, Done, Stop, settle};
+use super::command::{Content, Patch};
+use super::moves::Move;
+use super::record::{self, Draft};
+use super::{Outcome, Refusal};
+use crate::keys::{DEPTH_MAX, Id, ItemKey, NodeRef, Schema, SortKey};
+use crate::model::{BaseNode, DELETING, Item, Stored, key_of, text};
+use crate::plan::ancestry::{AncestorPath, Ancestry, Edge, Missing};
+use crate::plan::{Facts, Failure, Need, Outcome as TaskOutcome, Plan, Read, Step};
+use crate::request::{Action, Page, Query, ReadOptions, TRANSACTION_ACTIONS_MAX};
+
+/// What is asked for.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Wanted<'a> {
+    Create { content: &'a Content, is_made_id: bool },
+    Replace(&'a Content),
+    Patch(&'a Patch),
+}
+
+impl Wanted<'_> {
+    /// The parent, if one is named.
+    fn parent(&self) -> Option<&Id> {
+        match self {
+            Self::Create { content, .. } | Self::Replace(content) => content.parent.as_ref(),
+            Self::Patch(patch) => patch.parent.as_ref().and_then(Option::as_ref),
+        }
+    }
+
+    fn check(&self, schema: &Schema) -> Result<(), Refusal> {
+        match self {
+            Self::Create { content, .. } | Self::Replace(content) => content.check(schema),
+            Self::Patch(patch) => patch.check(schema),
+        }
+    }
+}
+
+/// A node is created, replaced, patched or moved. A create with an id that the API has just made takes 2 round trips and 1 write
+/// unit (a root 1 and 1), and with a caller's own id a read more. Where the node gets another parent, or something hangs under
+/// its id already, the write is a transaction that checks the ancestor paths: 3 round trips.
+#[derive(Debug)]
+pub(super) struct SaveNode<'a> {
+    attempts: Attempts<'a>,
+    node: &'a NodeRef,
+    wanted: Wanted<'a>,
+    state: State,
+}
+
+#[derive(Debug, Default)]
+enum State {
+    #[default]
+    Begin,
+    /// The node and its parent are read, with their lineages, and what tells whether something hangs under the node's id.
+    Looking,
+    /// The ancestor paths of both are read.
+    Resolving(Prepared, Look, Ancestry, Missing),
+    /// The node is written.
+    Writing,
+    /// Nothing of the node changes. The claim is completed by itself.
+    Completing,
+    /// Another attempt follows.
+    Waiting,
+    /// The last attempt has failed. It may have been carried out all the same, its answer lost, and found its own write in the
+    /// way.
+    LookingLast,
+}
+
+/// What is read first.
+#[derive(Debug)]
+struct Look {
+    node: Option<Item>,
+    node_lineage: Stored,
+    /// True if something may hang under the node's id while the node isn't there.
+    hangs: bool,
+    /// How many levels there are below the node.
+    height: usize,
+    parent: Option<Item>,
+    parent_lineage: Stored,
+}
+
+/// A write that only lacks what must hold of the ancestor paths.
+#[derive(Debug)]
+struct Prepared {
+    action: Action,
+    outcome: Outcome,
+    /// What completes the claim.
+    completion: Vec<Action>,
+}
+
+impl<'a> SaveNode<'a> {
+    pub(super) fn new(attempts: Attempts<'a>, node: &'a NodeRef, wanted: Wanted<'a>) -> Self {
+        Self { attempts, node, wanted, state: State::Begin }
+    }
+
+    fn schema(&self) -> &'a Schema {
+        &self.attempts.context.settings.schema
+    }
+
+    fn begin(&mut self) -> Result<Step<Done>, Stop> {
+        self.wanted.check(self.schema())?;
+        if self.wanted.parent() == Some(&self.node.id) {
+            return Err(Refusal::Cycle { node: self.node.id.clone(), parent: self.node.id.clone() }.into());
+        }
+        self.look()
+    }
+
+    /// True if the node can be there: at first no node has an id that the API has just made.
+    fn reads_node(&self) -> bool {
+        !(self.attempts.is_first() && matches!(self.wanted, Wanted::Create { is_made_id: true, .. }))
+    }
+
+    fn look(&mut self) -> Result<Step<Done>, Stop> {
+        let (schema, with_node) = (self.schema(), self.reads_node());
+        let mut keys = BTreeSet::new();
+        let mut query = None;
+        if with_node {
+            keys.insert(schema.node_key(self.node));
+        }
+        if let Some(parent) = self.wanted.parent() {
+            let parent = self.node.sibling(parent.clone());
+            keys.extend([schema.node_key(&parent), schema.lineage_key(&parent)]);
+            if with_node {
+                keys.extend([schema.lineage_key(self.node), schema.deleted_key(self.node)]);
+                query = Some(deepest_row(self.node, schema));
+            }
+        }
+        if keys.is_empty() {
+            return self.decide(&Read::default());
+        }
+        self.state = State::Looking;
+        Ok(Need { keys, query, ..Need::default() }.into())
+    }
+
+    fn looked(&self, read: &Read) -> Result<Look, Failure> {
+        let (schema, node) = (self.schema(), self.node);
+        let parent = self.wanted.parent().map(|parent| node.sibling(parent.clone()));
+        let item = |node: &NodeRef| read.item(&schema.node_key(node)).map(Option::<&Item>::cloned);
+        let stored = |node: &NodeRef| Ok(Stored::read(read.item(&schema.lineage_key(node))?, schema));
+        let node_lineage = stored(node)?;
+        let height = match &parent {
+            Some(_) if self.reads_node() => height(read.page.as_ref().ok_or(Failure::Again)?, schema),
+            _ => 0,
+        };
+        let was_deleted = read.item(&schema.deleted_key(node))?.is_some();
+        Ok(Look {
+            node: item(node)?,
+            hangs: height > 0 || node_lineage != Stored::Absent || was_deleted,
+            node_lineage,
+            height,
+            parent: parent.as_ref().map(item).transpose()?.flatten(),
+            parent_lineage: parent.as_ref().map_or(Ok(Stored::Absent), stored)?,
+        })
+    }
+
+    fn decide(&mut self, read: &Read) -> Result<Step<Done>, Stop> {
+        let look = self.looked(read)?;
+        if let Some(outcome) = self.attempts.found(look.node.as_ref()) {
+            return Ok(Step::Done(Ok(outcome)));
+        }
+        self.attempts.check_claim()?;
+        let Some(draft) = self.draft(look.node.as_ref())? else { return self.complete(look.node) };
+        let outcome = Outcome::Node { node: self.node.clone(), item: draft.item, created: look.node.is_none() };
+        let completion = self.attempts.completion(&outcome);
+        self.check_parent(Prepared { action: draft.action, outcome, completion }, look)
+    }
+
+    /// What is to be written, given what is there. `None`: nothing changes.
+    fn draft(&self, before: Option<&Item>) -> Result<Option<Draft>, Refusal> {
+        let (schema, request) = (self.schema(), self.attempts.request);
+        let (key, strict) = (schema.node_key(self.node), request.preconditions.are_given());
+        if before.is_none() && matches!(self.wanted, Wanted::Patch(_)) {
+            return Err(Refusal::NotFound);
+        }
+        request.preconditions.check_item(before, schema)?;
+        if before.is_some_and(|item| item.contains_key(DELETING)) {
+            return Err(Refusal::BeingDeleted(self.node.id.clone()));
+        }
+        match (self.wanted, before) {
+            (Wanted::Create { .. }, Some(_)) => Err(Refusal::Exists),
+            (Wanted::Create { content, .. } | Wanted::Replace(content), _) => {
+                record::node(key, content, before, strict, &request.stamp, schema).map(Some)
+            }
+            (Wanted::Patch(patch), Some(before)) => record::patched(key, patch, before, strict, &request.stamp, schema),
+            (Wanted::Patch(_), None) => Err(Refusal::NotFound),
+        }
+    }
+
+    /// Nothing changes: what is left to do is to complete the claim.
+    fn complete(&mut self, before: Option<Item>) -> Result<Step<Done>, Stop> {
+        let item = before.ok_or(Refusal::NotFound)?;
+        let outcome = Outcome::Node { node: self.node.clone(), item, created: false };
+        let completion = self.attempts.completion(&outcome);
+        if completion.is_empty() {
+            return Ok(Step::Done(Ok(outcome)));
+        }
+        self.state = State::Completing;
+        Ok(Step::Do(vec![self.attempts.task(Vec::new(), completion, outcome)]))
+    }
+
+    /// A node that stays under its parent, or that nothing hangs under, is written at once. All others move.
+    fn check_parent(&mut self, prepared: Prepared, look: Look) -> Result<Step<Done>, Stop> {
+        let Some(parent) = self.wanted.parent() else { return Ok(self.write(prepared, Vec::new())) };
+        let edge = self.usable_parent(parent, &look)?;
+        let is_parent = |item: &Item| item.get(&self.schema().names().parent) == Some(&text(parent.as_str()));
+        match look.node.as_ref().map(is_parent) {
+            Some(true) => Ok(self.write(prepared, Vec::new())),
+            None if !look.hangs => {
+                if edge.deleting {
+                    return Err(Refusal::BeingDeleted(parent.clone()).into());
+                }
+                match depth_of(&edge, &look.parent_lineage) {
+                    Some(above) if above < DEPTH_MAX => Ok(self.write(prepared, Vec::new())),
+                    Some(above) => Err(Refusal::TooDeep { depth: above + 1 }.into()),
+                    None => self.read_paths(prepared, look, edge),
+                }
+            }
+            None | Some(false) => self.read_paths(prepared, look, edge),
+        }
+    }
+
+    /// The edge up from the parent, if something can be put under it.
+    fn usable_parent(&self, parent: &Id, look: &Look) -> Result<Edge, Refusal> {
+        let (schema, target) = (self.schema(), self.node.sibling(parent.clone()));
+        let item = look.parent.as_ref().ok_or_else(|| Refusal::ParentMissing(parent.clone()))?;
+        if let Err(source) = BaseNode::read(item.clone(), &target, schema) {
+            return Err(Refusal::ParentUnreadable { id: parent.clone(), source });
+        }
+        Ok(Edge::read(&target, Some(item), schema))
+    }
+
+    fn read_paths(&mut self, prepared: Prepared, look: Look, parent: Edge) -> Result<Step<Done>, Stop> {
+        let mut ancestry = Ancestry::default();
+        ancestry.add(Edge::read(self.node, look.node.as_ref(), self.schema()), Some(&look.node_lineage));
+        ancestry.add(parent, Some(&look.parent_lineage));
+        self.resolve(prepared, look, ancestry)
+    }
+
+    fn resolve(&mut self, prepared: Prepared, look: Look, ancestry: Ancestry) -> Result<Step<Done>, Stop> {
+        let Some(parent) = self.wanted.parent() else { return Ok(self.write(prepared, Vec::new())) };
+        if let Some(missing) = ancestry.missing(&[&self.node.id, parent]) {
+            let need = missing.need(self.node, self.schema());
+            self.state = State::Resolving(prepared, look, ancestry, missing);
+            return Ok(need.into());
+        }
+        let path = |of: &Id| ancestry.resolve(of).map_err(|_| Failure::Again);
+        let (own, target) = (path(&self.node.id)?, path(parent)?);
+        let checks = self.checks(&prepared, &look, &own, &target)?;
+        Ok(self.write(prepared, checks))
+    }
+
+    /// What must hold of the ancestor paths.
+    fn checks(
+        &self,
+        prepared: &Prepared,
+        look: &Look,
+        own: &AncestorPath,
+        target: &AncestorPath,
+    ) -> Result<Vec<Action>, Refusal> {
+        let own = look.node.is_some().then_some(own);
+        let moved = Move { node: &self.node.id, own, target, height: look.height };
+        let room = TRANSACTION_ACTIONS_MAX.saturating_sub(1 + prepared.completion.len());
+        let edges = moved.checks(room, self.attempts.context.rules)?;
+        if look.node.is_none() && !look.hangs {
+            // The paths were only read to see how deep the node comes to be.
+            return Ok(Vec::new());
+        }
+        let schema = self.schema();
+        let check = |edge: &Edge| Action::Check {
+            key: schema.node_key(&self.node.sibling(edge.node.clone())),
+            condition: edge.same_parent_and_kept(schema),
+        };
+        Ok(edges.into_iter().map(check).collect())
+    }
+
+    fn write(&mut self, prepared: Prepared, checks: Vec<Action>) -> Step<Done> {
+        self.state = State::Writing;
+        let Prepared { action, outcome, completion } = prepared;
+        let actions = std::iter::once(action).chain(checks).collect();
+        Step::Do(vec![self.attempts.task(actions, completion, outcome)])
+    }
+
+    fn written(&mut self, outcome: TaskOutcome) -> Step<Done> {
+        match self.attempts.answered(outcome) {
+            Attempted::Done(outcome) => Step::Done(Ok(outcome)),
+            Attempted::Wait(step) => {
+                self.state = State::Waiting;
+                Step::Wait(step)
+            }
+            Attempted::Over => self.look_last(),
+        }
+    }
+
+    fn look_last(&mut self) -> Step<Done> {
+        self.state = State::LookingLast;
+        Need::keys([self.node_key()]).into()
+    }
+
+    fn node_key(&self) -> ItemKey {
+        self.schema().node_key(self.node)
+    }
+
+    fn step(&mut self, facts: Facts) -> Result<Step<Done>, Stop> {
+        match std::mem::take(&mut self.state) {
+            State::Begin => self.begin(),
+            State::Looking => self.decide(&facts.read()?),
+            State::Resolving(prepared, look, mut ancestry, missing) => {
+                missing.learn(&facts.read()?, self.node, self.schema(), &mut ancestry)?;
+                self.resolve(prepared, look, ancestry)
+            }
+            State::Writing => Ok(self.written(facts.outcome()?)),
+            State::Completing => match self.attempts.answered(facts.outcome()?) {
+                Attempted::Done(outcome) => Ok(Step::Done(Ok(outcome))),
+                Attempted::Wait(_) | Attempted::Over => Err(Refusal::InProgress.into()),
+            },
+            State::Waiting if facts.waited()? => self.look(),
+            State::Waiting => Ok(self.look_last()),
+            State::LookingLast => {
+                let read = facts.read()?;
+                let found = self.attempts.found(read.item(&self.node_key())?);
+                Ok(Step::Done(found.ok_or(Refusal::Contended)))
+            }
+        }
+    }
+}
+
+impl Plan for SaveNode<'_> {
+    type Done = Done;
+
+    fn next(&mut self, facts: Facts) -> Result<Step<Done>, Failure> {
+        settle(self.step(facts))
+    }
+}
+
+/// The deepest row below a node.
+fn deepest_row(node: &NodeRef, schema: &Schema) -> Query {
+    Query {
+        pk: schema.partition(node),
+        range: schema.depth_range(1, DEPTH_MAX),
+        after: None,
+        limit: 1,
+        descending: true,
+        reading: ReadOptions { strong: true, attributes: Some([].into()) },
+    }
+}
+
+/// How many levels there are below a node, by its deepest row.
+fn height(page: &Page, schema: &Schema) -> usize {
+    let key = page.items.first().and_then(|row| key_of(row, schema));
+    match key.and_then(|key| schema.parse_sort_key(&key.sk)) {
+        Some(SortKey::Ancestor { depth, .. }) => depth,
+        _ => 0,
+    }
+}
+
+/// How deep a node is by its lineage; `None` where the lineage doesn't say what the base record says.
+fn depth_of(edge: &Edge, lineage: &Stored) -> Option<usize> {
+    match (&edge.parent, lineage.lineage()) {
+        (None, _) => Some(0),
+        (Some(parent), Some(lineage)) if lineage.placement.ancestors.first() == Some(parent) => {
+            Some(lineage.placement.ancestors.len())
+        }
+        _ => None,
+    }
+}

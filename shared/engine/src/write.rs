@@ -1,0 +1,90 @@
+//! The writes of the HTTP API: runs the plans of `sapwood_core::write`.
+
+pub use sapwood_core::write::{
+    Begun, Children, Claim, Command, Content, Idempotency, Limits, Operation, Outcome, Patch, Precondition,
+    Preconditions, Progress, Refusal, Request, Stamp, Tags, ValueChange,
+};
+
+use sapwood_core::keys::Tenant;
+use sapwood_core::model::Settings;
+use sapwood_core::plan::{Rules, Task};
+use sapwood_core::write::{Begin, Context, ReadOperation, WriteOnce};
+use sapwood_table::{Client, RetryPolicy, Table, TableError};
+use thiserror::Error;
+
+use crate::run::run;
+
+/// Why a write wasn't done.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum WriteError {
+    /// The write is refused: nothing of it was done.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// The table failed. Where it gave no answer the write may have been done all the same.
+    #[error(transparent)]
+    Table(#[from] TableError),
+}
+
+/// Writes base records of one table.
+#[derive(Debug)]
+pub struct Writer<'a, T, P> {
+    client: &'a Client<'a, T, P>,
+    context: Context<'a>,
+}
+
+impl<'a, T: Table, P: RetryPolicy> Writer<'a, T, P> {
+    /// A writer on a client.
+    pub fn new(client: &'a Client<'a, T, P>, settings: &'a Settings) -> Self {
+        Self { client, context: Context { settings, limits: Limits::default(), rules: Rules::default() } }
+    }
+
+    /// The same writer with other bounds, or other rules.
+    #[must_use]
+    pub fn with(self, limits: Limits, rules: Rules) -> Self {
+        Self { context: Context { limits, rules, ..self.context }, ..self }
+    }
+
+    /// Carries out a command: once, where the request has an idempotency key.
+    ///
+    /// # Errors
+    /// [`WriteError`].
+    pub async fn write(&self, command: &Command, request: &Request) -> Result<Outcome, WriteError> {
+        Ok(run(self.client, WriteOnce::new(self.context, command, request)).await??)
+    }
+
+    /// Begins a request with an idempotency key, of which each part is done on its own.
+    ///
+    /// # Errors
+    /// [`Refusal::InProgress`], [`Refusal::IdempotencyMismatch`] and [`WriteError::Table`].
+    pub async fn begin(&self, key: &Idempotency, stamp: &Stamp) -> Result<Begun, WriteError> {
+        Ok(run(self.client, Begin::new(self.context, key, stamp)).await??)
+    }
+
+    /// Completes such a request with what is to be kept of it.
+    ///
+    /// # Errors
+    /// [`TableError`] where the table fails.
+    pub async fn complete(&self, claim: &Claim, kept: &[u8]) -> Result<(), TableError> {
+        self.carry_out(claim.complete(kept, self.context.settings)).await
+    }
+
+    /// Gives a claim back: nothing was done, and the same request may come again.
+    ///
+    /// # Errors
+    /// [`TableError`] where the table fails.
+    pub async fn release(&self, claim: &Claim) -> Result<(), TableError> {
+        self.carry_out(claim.release(self.context.settings)).await
+    }
+
+    /// Reads how far an operation is; `None` where there is none of this id, or it was forgotten.
+    ///
+    /// # Errors
+    /// [`TableError`] where the table fails.
+    pub async fn operation(&self, tenant: Option<&Tenant>, id: &str) -> Result<Option<Operation>, TableError> {
+        run(self.client, ReadOperation::new(self.context.settings, tenant, id)).await
+    }
+
+    async fn carry_out(&self, task: Task) -> Result<(), TableError> {
+        self.client.carry_out(&task).await.map(drop)
+    }
+}

@@ -1,0 +1,253 @@
+//! The documents agree with the code: their links and files exist, their examples are what the codecs write, and their lists of
+//! rules, parameters, metrics and alarms are complete.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use sapwood_core::keys::{DEPTH_MAX, ID_BYTES_MAX, Id, NodeRef, Schema, SortKey, Version};
+use sapwood_core::model::{
+    BaseNode, COMPARED_ATTRIBUTES_MAX, Cursor, DELETING, DeletionMark, FORMAT, Item, Latest, Settings, Stored, key_of,
+    row_parent, rows,
+};
+
+/// Most lines of ARCHITECTURE.md: it is a map, and details have pages of their own.
+const ARCHITECTURE_LINES_MAX: usize = 200;
+
+/// The project's directory.
+const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+
+/// The directories whose files the documents name.
+const DIRECTORIES: [&str; 6] = ["shared/", "functions/", "infra/", "tests/", "docs/", ".ci/"];
+
+fn read(path: &str) -> String {
+    fs::read_to_string(Path::new(ROOT).join(path)).unwrap()
+}
+
+/// Every Markdown file of the project with its text.
+fn documents() -> Vec<(PathBuf, String)> {
+    let in_directory = |directory: &str| {
+        let entries = fs::read_dir(Path::new(ROOT).join(directory)).unwrap().map(|entry| entry.unwrap().path());
+        entries.filter(|path| path.extension().is_some_and(|extension| extension == "md")).collect::<Vec<_>>()
+    };
+    let paths = ["", "docs", "docs/runbooks"].into_iter().flat_map(in_directory);
+    paths.map(|path| (path.clone(), fs::read_to_string(path).unwrap())).collect()
+}
+
+/// The lines of a document outside of its blocks of code.
+fn prose(text: &str) -> impl Iterator<Item = &str> {
+    let mut is_code = false;
+    text.lines().filter(move |line| {
+        let is_fence = line.trim_start().starts_with("```");
+        is_code ^= is_fence;
+        !is_code && !is_fence
+    })
+}
+
+/// The blocks of code of one language.
+fn blocks(text: &str, language: &str) -> Vec<String> {
+    let fence = format!("```{language}\n");
+    text.split(&fence).skip(1).map(|rest| rest.split("\n```").next().unwrap().to_owned()).collect()
+}
+
+/// The anchors of a document's headings, as GitHub makes them.
+fn anchors(text: &str) -> BTreeSet<String> {
+    let headings = prose(text).filter(|line| line.starts_with('#')).map(|line| line.trim_start_matches('#').trim());
+    let slug = |heading: &str| {
+        let kept =
+            heading.to_lowercase().chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c)).collect::<String>();
+        kept.replace(' ', "-")
+    };
+    headings.map(slug).collect()
+}
+
+/// What stands between two marks, wherever they occur in a text.
+fn between<'a>(text: &'a str, from: &'a str, to: &'a str) -> impl Iterator<Item = &'a str> {
+    text.split(from).skip(1).filter_map(move |rest| Some(rest.split_once(to)?.0))
+}
+
+/// The part of a text between two headings.
+fn section<'a>(text: &'a str, heading: &str, next: &str) -> &'a str {
+    text.split_once(heading).unwrap().1.split_once(next).unwrap().0
+}
+
+#[test]
+fn every_link_of_a_document_leads_to_a_file_and_a_heading() {
+    let mut broken = Vec::new();
+    for (path, text) in documents() {
+        let lines: Vec<&str> = prose(&text).collect();
+        for target in lines.iter().flat_map(|line| between(line, "](", ")")).filter(|target| !target.contains("://")) {
+            let (file, anchor) = target.split_once('#').unwrap_or((target, ""));
+            let file = if file.is_empty() { path.clone() } else { path.parent().unwrap().join(file) };
+            let has_anchor = || anchor.is_empty() || anchors(&fs::read_to_string(&file).unwrap()).contains(anchor);
+            if !file.exists() || !has_anchor() {
+                broken.push(format!("{}: {target}", path.display()));
+            }
+        }
+    }
+    assert!(broken.is_empty(), "{broken:#?}");
+}
+
+#[test]
+fn every_file_that_a_document_names_exists() {
+    let mut missing = Vec::new();
+    // The changelog may name what is gone.
+    for (path, text) in documents().into_iter().filter(|(path, _)| !path.ends_with("CHANGELOG.md")) {
+        for line in prose(&text) {
+            for name in line.split('`').skip(1).step_by(2).filter_map(|code| code.split_whitespace().next()) {
+                let is_path =
+                    DIRECTORIES.iter().any(|directory| name.starts_with(directory)) && !name.contains(['*', '{', '<']);
+                if is_path && !Path::new(ROOT).join(name).exists() {
+                    missing.push(format!("{}: {name}", path.display()));
+                }
+            }
+        }
+    }
+    assert!(missing.is_empty(), "{missing:#?}");
+}
+
+#[test]
+fn the_architecture_stays_a_map() {
+    assert!(read("ARCHITECTURE.md").lines().count() <= ARCHITECTURE_LINES_MAX);
+}
+
+#[test]
+fn every_rule_stands_beside_its_step_in_the_protocol() {
+    let rules = read("shared/core/src/plan/rules.rs");
+    let variants =
+        section(&rules, "pub enum Rule {", "\n}").lines().map(str::trim).filter_map(|line| line.strip_suffix(','));
+    let variants: BTreeSet<String> = variants.filter(|line| !line.starts_with("//")).map(str::to_owned).collect();
+    let protocol = read("docs/protocol.md");
+    let named: BTreeSet<String> = between(&protocol, "`Rule::", "`").map(str::to_owned).collect();
+    assert_eq!(named, variants);
+}
+
+#[test]
+fn every_parameter_of_the_template_is_explained_with_its_default() {
+    let template = read("template.yaml");
+    let parameters = section(&template, "\nParameters:\n", "\nConditions:\n");
+    let deploying = read("docs/deploying.md");
+    let table = section(&deploying, "\n## Parameters\n", "\n## ");
+    let mut missing = Vec::new();
+    let mut name = "";
+    for line in parameters.lines() {
+        if let Some(parameter) = line.strip_prefix("  ").filter(|rest| !rest.starts_with([' ', '#'])) {
+            name = parameter.trim_end_matches(':');
+        }
+        let Some(default) = line.strip_prefix("    Default: ").map(|default| default.trim_matches('"')) else {
+            continue;
+        };
+        let row = table
+            .lines()
+            .find(|row| row.starts_with('|') && row.split('|').nth(1).unwrap().contains(&format!("`{name}`")));
+        let cell = row.map_or("", |row| row.split('|').nth(2).unwrap()).replace(['`', ','], " ");
+        let shown = if default.is_empty() { "none" } else { default };
+        if !cell.split([' ', ':']).any(|word| word == shown) {
+            missing.push(format!("{name}: {shown}"));
+        }
+    }
+    assert!(missing.is_empty(), "{missing:#?}");
+}
+
+#[test]
+fn every_metric_is_explained() {
+    let metrics = read("docs/metrics.md");
+    let mut sources = Vec::new();
+    for directory in ["functions/stream-handler/src", "shared/http/src/serve"] {
+        let files = fs::read_dir(Path::new(ROOT).join(directory)).unwrap().map(|entry| entry.unwrap().path());
+        sources.extend(files.filter(|path| path.is_file()).map(|path| fs::read_to_string(path).unwrap()));
+    }
+    let made = ["Metric::count(\"", "Metric::amount(\"", "Metric::times(\""];
+    let names: BTreeSet<&str> =
+        sources.iter().flat_map(|source| made.iter().flat_map(move |made| between(source, made, "\""))).collect();
+    assert!(names.contains("RowsPut") && names.contains("Requests"), "{names:?}");
+    let missing: Vec<_> = names.iter().filter(|name| !metrics.contains(&format!("`{name}`"))).collect();
+    assert!(missing.is_empty(), "{missing:?}");
+}
+
+#[test]
+fn every_alarm_has_a_page() {
+    let runbooks = read("docs/runbooks/README.md");
+    let mut missing = Vec::new();
+    for file in ["infra/alarms.yaml", "infra/failed-records-alarms.yaml"] {
+        let text = read(file);
+        let resources = text.split_once("\nResources:\n").unwrap().1;
+        for name in resources.lines().filter_map(|line| line.strip_prefix("  ")?.strip_suffix(':')) {
+            let is_alarm = !name.starts_with([' ', '#']);
+            if is_alarm && !runbooks.lines().any(|line| line.starts_with('|') && line.contains(&format!("`{name}`"))) {
+                missing.push(name.to_owned());
+            }
+        }
+    }
+    assert!(missing.is_empty(), "{missing:?}");
+}
+
+#[test]
+fn the_limits_in_the_documents_are_those_of_the_code() {
+    let thousands = |number: usize| format!("{},{:03}", number / 1_000, number % 1_000);
+    let table = read("docs/table.md");
+    let limits = table.split_once("\n## Limits\n").unwrap().1;
+    for figure in [
+        format!("| {DEPTH_MAX} |"),
+        format!("1 to {} bytes", thousands(ID_BYTES_MAX)),
+        format!("1 to {}", thousands(Version::MAX as usize)),
+        format!("about {COMPARED_ATTRIBUTES_MAX}"),
+    ] {
+        assert!(limits.contains(&figure), "{figure}");
+    }
+    assert!(table.contains(&format!("carry `format`, the number {FORMAT}.")));
+    for document in ["README.md", "docs/protocol.md"] {
+        assert!(read(document).contains(&DEPTH_MAX.to_string()), "{document}");
+    }
+}
+
+#[test]
+fn the_examples_of_items_are_what_the_codecs_read_and_write() {
+    let (settings, schema) = (Settings::default(), Schema::default());
+    let examples: Vec<Item> =
+        blocks(&read("docs/table.md"), "json").iter().map(|block| serde_json::from_str(block).unwrap()).collect();
+    let node = |id: &str| NodeRef::from(Id::new(id).unwrap());
+    let find = |pk: &str, sk: &str| {
+        examples.iter().find(|item| key_of(item, &schema).is_some_and(|key| key.pk == pk && key.sk == sk)).unwrap()
+    };
+    let mut written = Vec::new();
+    for item in &examples {
+        let key = key_of(item, &schema).unwrap();
+        let node = schema.parse_partition(&key.pk).unwrap();
+        match schema.parse_sort_key(&key.sk).unwrap_or_else(|| panic!("{key:?} is no key of the table")) {
+            SortKey::Node => {
+                BaseNode::read(item.clone(), &node, &schema).unwrap();
+                assert_eq!(DeletionMark::read(item).map(|mark| mark.value()).as_ref(), item.get(DELETING), "{key:?}");
+            }
+            SortKey::Lineage => match Stored::read(Some(item), &schema) {
+                Stored::Lineage(lineage) => assert_eq!(lineage.item(&node, &schema), *item),
+                Stored::Tombstone(deletion) => assert_eq!(deletion.tombstone(&node, &settings), *item),
+                other => panic!("{key:?}: {other:?}"),
+            },
+            SortKey::Cascade => assert_eq!(Cursor::read(item).unwrap().item(&node, &schema), *item),
+            SortKey::Latest { topic } => {
+                let version = Version::new(2).unwrap();
+                let latest = Latest { node, topic };
+                let revision = find(&key.pk, &latest.revision_key(version, &settings).unwrap().sk);
+                assert_eq!(Latest::copy(&key, version, revision, &settings), *item);
+            }
+            SortKey::Ancestor { .. } | SortKey::Path { .. } | SortKey::Root(_) | SortKey::Orphan(_) => {
+                written.push(item)
+            }
+            _ => {}
+        }
+    }
+    // The rows in the examples are those that the lineage of `d` names, and those of a root and of an orphan.
+    let lineage = Stored::read(Some(find("d", "LINEAGE")), &schema).lineage().unwrap().clone();
+    let base = BaseNode::read(find("d", "NODE").clone(), &node("d"), &schema).unwrap();
+    let of_d: Vec<Item> = rows(&lineage.placement, &node("d"), &schema)
+        .iter()
+        .map(|row| row.item(&node("d"), &base, &settings))
+        .collect();
+    let (of_d_shown, others): (Vec<&Item>, Vec<&Item>) =
+        written.into_iter().partition(|item| row_parent(item).is_some_and(|parent| parent.as_str() == "V"));
+    assert!(of_d_shown.len() == 2 && of_d_shown.iter().all(|item| of_d.contains(item)), "{of_d:#?}");
+    let missing = NodeRef::from(Id::new("missing").unwrap());
+    let kinds: Vec<String> = others.iter().map(|item| key_of(item, &schema).unwrap().pk).collect();
+    assert_eq!(kinds, [schema.roots_partition(None), schema.orphans_partition(&missing)]);
+}
