@@ -75,8 +75,8 @@ impl Call<Shared> for FanoutOf {
     async fn answer<T: Table>(self, at: &At<'_, T>) -> Result<Response, Problem> {
         let status = reader(at).status(&self.0).await.map_err(refused)?;
         // A deleted node is still answered while rows of it are left.
-        if !status.is_there && status.is_up_to_date() {
-            return Err(Problem::new(Kind::NotFound, "there is no such node, nor any row of it"));
+        if !status.exists && status.is_up_to_date() {
+            return Err(Problem::new(Kind::NotFound, "neither the node nor a row of it exists"));
         }
         json_response(&FanoutBody {
             up_to_date: status.is_up_to_date(),

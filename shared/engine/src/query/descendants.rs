@@ -45,15 +45,15 @@ impl Window {
     pub fn new(min: usize, max: Option<usize>, id_prefix: Option<String>) -> Result<Self, ReadError> {
         let refuse = |parameter, reason| Err(ReadError::Parameter { parameter, reason });
         if min > DEPTH_MAX {
-            return refuse("min_depth", "say a depth from 0 to 98: trees aren't deeper");
+            return refuse("min_depth", "give a depth from 0 to 98; no tree is deeper");
         }
         // A window may be larger than the deepest tree.
         let max = max.unwrap_or(DEPTH_MAX).min(DEPTH_MAX);
         if min > max {
-            return refuse("max_depth", "say a depth that isn't less than min_depth");
+            return refuse("max_depth", "give a depth that isn't less than min_depth");
         }
         if id_prefix.is_some() && (min != max || min == 0) {
-            return refuse("id_prefix", "it takes one level: say the same min_depth and max_depth, 1 or more");
+            return refuse("id_prefix", "it needs one level; give equal min_depth and max_depth of 1 or more");
         }
         Ok(Self { min, max, id_prefix })
     }

@@ -20,7 +20,7 @@ pub enum ReadError {
         what: &'static str,
     },
     /// The node's base record can't be understood, so the node counts as absent.
-    #[error("the node's record can't be understood, and counts as not there: {0}")]
+    #[error("the node's record can't be understood, so the node counts as absent: {0}")]
     Unreadable(Unreadable),
     /// The deployment keeps no rows of this kind.
     #[error("this deployment keeps no {what} rows; switch them on with {variable}")]
@@ -47,6 +47,6 @@ pub enum ReadError {
         reason: &'static str,
     },
     /// The list has no such position. The cursor was made when the table's keys were spelt differently.
-    #[error("this cursor is of no use any more; read the list from its beginning")]
+    #[error("this cursor no longer works; read the list from its beginning")]
     Position,
 }

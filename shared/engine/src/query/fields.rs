@@ -35,13 +35,13 @@ impl Fields {
         let names: BTreeSet<String> = names.into_iter().collect();
         let refuse = |reason| Err(ReadError::Parameter { parameter: "fields", reason });
         if names.len() > NAMES_MAX {
-            return refuse("name at most 100 attributes");
+            return refuse("give the names of at most 100 attributes");
         }
         if names.iter().any(String::is_empty) {
-            return refuse("write the names of attributes with commas between, and nothing else");
+            return refuse("give the names of attributes with commas between them");
         }
         if names.iter().any(|name| name.len() > NAME_BYTES_MAX) {
-            return refuse("an attribute's name has at most 255 bytes here");
+            return refuse("an attribute's name can have at most 255 bytes here");
         }
         Ok(Self(Some(names)))
     }

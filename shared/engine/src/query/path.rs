@@ -46,12 +46,12 @@ impl Within {
         let refuse = |parameter, reason| Err(ReadError::Parameter { parameter, reason });
         let has_range = from.is_some() || to.is_some();
         if max_depth == Some(0) && (has_range || segments.is_empty()) {
-            return refuse("max_depth", "what is asked for is below that path: say 1 or more");
+            return refuse("max_depth", "the nodes asked for are below the path; give 1 or more");
         }
         if let (Some(from), Some(to)) = (&from, &to)
             && from > to
         {
-            return refuse("to", "say a segment that doesn't sort before `from`");
+            return refuse("to", "give a segment that doesn't sort before `from`");
         }
         Ok(Self { segments, max_depth, from, to })
     }

@@ -14,7 +14,7 @@ use sapwood_table::{ReadOptions, RetryPolicy, Table, TableError};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Status {
     /// True if the node exists. A node that doesn't exist is up to date if nothing is left of it.
-    pub is_there: bool,
+    pub exists: bool,
     /// How many ancestors the node has, by base records.
     pub ancestors: usize,
     /// How many rows are missing. The lineage and a topic's copy count as rows.
@@ -63,7 +63,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         Ok(status)
     }
 
-    /// Where the parent of a node stands by the base records above it; `None` where the parent isn't there.
+    /// Returns the placement of a node's parent, by the base records above the node; `None` if the parent doesn't exist.
     async fn parent_placement(
         &self,
         node: &NodeRef,
@@ -94,7 +94,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         let keys: Vec<ItemKey> = keys.into_iter().collect();
         let read = self.client.get_all(&keys, &ReadOptions::default()).await?;
         let ancestors = wanted.map_or(0, |wanted| wanted.ancestors.len());
-        let mut status = Status { is_there: base.is_some(), ancestors, ..Status::default() };
+        let mut status = Status { exists: base.is_some(), ancestors, ..Status::default() };
         for key in &keys {
             let want = wanted_rows.get(key).zip(base).map(|(row, base)| row.item(node, base, self.settings));
             status.compare(want.as_ref(), read.get(key));
@@ -114,7 +114,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         let mut read = self.client.get_all(&[copy_key.clone(), key.clone()], &ReadOptions::default()).await?;
         let copy = read.remove(&copy_key);
         let copied = copy.as_ref().and_then(super::revisions::copied_version);
-        let mut status = Status { is_there: copy.is_some(), ..Status::default() };
+        let mut status = Status { exists: copy.is_some(), ..Status::default() };
         if let Some(revision) = read.remove(&key) {
             if copied.is_none_or(|copied| copied <= written) {
                 let want = Latest::copy(&copy_key, written, &revision, self.settings);

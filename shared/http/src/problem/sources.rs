@@ -65,6 +65,6 @@ impl Problem {
     /// The problem of an internal error. The log says what it is.
     #[must_use]
     pub fn internal() -> Self {
-        Self::new(Kind::Internal, "the log says what; try again, and if it stays tell who runs this")
+        Self::new(Kind::Internal, "an internal error, which the log describes; try again, and report it if it persists")
     }
 }

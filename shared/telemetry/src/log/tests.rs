@@ -41,7 +41,7 @@ fn a_line_has_its_time_and_its_level() {
 }
 
 #[test]
-fn nothing_below_lambdas_level_is_written() {
+fn lines_below_lambdas_level_are_not_written() {
     for (level, count) in [
         (None, 3),
         (Some(""), 3),
@@ -64,7 +64,7 @@ fn nothing_below_lambdas_level_is_written() {
 }
 
 #[test]
-fn what_ends_a_function_is_a_line_of_the_log() {
+fn the_error_that_ends_a_function_is_logged() {
     let lines = logged(None, || {
         assert_eq!(format!("{:?}", log::ended(Ok::<_, String>(()))), format!("{:?}", std::process::ExitCode::SUCCESS));
         let failed = log::ended(Err("TABLE_NAME isn't set"));
@@ -76,7 +76,7 @@ fn what_ends_a_function_is_a_line_of_the_log() {
 }
 
 #[test]
-fn a_panic_is_one_line_that_says_where_it_was_and_not_what_it_said() {
+fn a_panic_is_one_line_with_its_place_and_without_its_message() {
     // The hook is the whole process's. Another test panics only if it fails.
     let usual = std::panic::take_hook();
     std::panic::set_hook(Box::new(log::panicked));

@@ -64,7 +64,7 @@ impl Metric {
     }
 
     /// Returns true if the metric has a number. A metric without one must not be named in the line.
-    fn is_there(&self) -> bool {
+    fn has_value(&self) -> bool {
         match &self.value {
             Value::Whole(_) => true,
             Value::Fraction(value) => value.is_finite(),
@@ -99,7 +99,7 @@ impl Line<'_> {
     }
 
     fn metrics(&self) -> impl Iterator<Item = &Metric> {
-        self.metrics.iter().filter(|metric| metric.is_there()).take(METRICS_MAX)
+        self.metrics.iter().filter(|metric| metric.has_value()).take(METRICS_MAX)
     }
 }
 
