@@ -245,7 +245,7 @@ async fn every_read_of_the_document_is_served_and_answers_what_it_says() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_is_said_with_its_parameter() {
+async fn a_problem_names_its_parameter() {
     let fixture = fixture();
     for (target, status, kind, field) in [
         ("/nodes/no", 404, "not-found", Value::Null),

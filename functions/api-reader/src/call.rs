@@ -14,10 +14,10 @@ use serde::Serialize;
 
 use crate::state::Shared;
 
-/// What a request says.
+/// What a request contains.
 pub(crate) type Asked<'a> = call::Asked<'a, Shared>;
 
-/// Where a call is answered.
+/// What a call needs to answer a request.
 pub(crate) type At<'a, T> = call::At<'a, T, Shared>;
 
 impl call::Shared for Shared {
@@ -26,7 +26,7 @@ impl call::Shared for Shared {
     }
 }
 
-/// Reads for one call.
+/// Makes the reader of one call.
 pub(crate) fn reader<'a, T: Table>(at: &At<'a, T>) -> Reader<'a, T, Deadline> {
     Reader::new(at.client, &at.shared.settings)
 }

@@ -1,23 +1,23 @@
-//! What the function is told by its environment.
+//! The settings of the function, from its environment.
 
 use sapwood_core::model::{Settings, VariableError};
 use sapwood_http::cursor::CursorKey;
 use sapwood_http::serve::Options;
 
-/// What the function has to know.
+/// The settings of the function.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// The table's name.
     pub table_name: String,
-    /// How it is kept.
+    /// The settings of the table.
     pub settings: Settings,
-    /// What cursors are made and checked with.
+    /// The key that makes and checks cursors.
     pub cursors: CursorKey,
-    /// What is around the router.
+    /// The options of what surrounds the router.
     pub options: Options,
 }
 
-/// A variable that is missing or wrong.
+/// A variable is missing or wrong.
 pub type ConfigError = VariableError;
 
 const CURSOR_KEY: &str = "CURSOR_KEY";
@@ -32,7 +32,7 @@ impl Config {
     /// | `CURSOR_KEY` | a secret of 16 bytes or more |
     ///
     /// # Errors
-    /// [`ConfigError`] for the first one that is missing or wrong. The secret's value is never part of it.
+    /// [`ConfigError`] for the first variable that is missing or wrong. It never contains the secret.
     pub fn read(lookup: impl Fn(&str) -> Option<String>) -> Result<Self, ConfigError> {
         let given = |name: &str| lookup(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty());
         let needed =

@@ -1,8 +1,8 @@
 //! The HTTP function that reads: nodes, trees, paths, histories.
 //!
-//! Each call of the contract is a type in [`calls`](self): it reads its path and parameters, and then asks a
-//! [`Reader`](sapwood_engine::query::Reader). A router for all of them is made by [`router`]; what every answer has in common is
-//! around it, in `sapwood_http::serve`.
+//! Each call of the contract is a type in [`calls`](self). It reads a request's path and parameters, and then asks a
+//! [`Reader`](sapwood_engine::query::Reader). [`router`] makes a router of all calls. `sapwood_http::serve` adds what all
+//! answers have in common.
 
 mod call;
 mod calls;

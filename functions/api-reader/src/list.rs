@@ -1,4 +1,4 @@
-//! What all lists take, and how their pages are answered.
+//! The parameters that all lists take, and the answer with a page.
 
 use axum::response::Response;
 use sapwood_engine::query::{Bounds, Fields, ListOptions, Page};
@@ -12,21 +12,21 @@ use crate::call::Asked;
 use crate::problem::refused;
 use crate::state::Shared;
 
-/// How a list is wanted, and what its cursors are bound to.
+/// The options of a list, and the scope of its cursors.
 pub(crate) struct List {
     pub(crate) options: ListOptions,
     scope: Scope,
 }
 
 impl List {
-    /// Reads `limit`, `cursor`, `consistent` and `fields`. The scope says which list it is, with what else it takes.
+    /// Reads `limit`, `cursor`, `consistent` and `fields`. `scope` names the list and its other parameters.
     pub(crate) fn read(asked: &mut Asked<'_>, scope: Scope) -> Result<Self, Problem> {
         let limit = asked.parameters.number("limit", 1..=Bounds::ITEMS_MAX as u64)?;
         let items = limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(Bounds::ITEMS_DEFAULT);
         Self::bounded(asked, scope, Bounds::items(items))
     }
 
-    /// The same without `limit`.
+    /// Reads the same parameters without `limit`.
     pub(crate) fn bounded(asked: &mut Asked<'_>, scope: Scope, bounds: Bounds) -> Result<Self, Problem> {
         let strong = asked.strong()?;
         let fields = fields(asked)?;
@@ -41,12 +41,12 @@ impl List {
         Ok(Self { options: ListOptions { strong, fields, after, bounds }, scope })
     }
 
-    /// The cursor of a position.
+    /// Seals a position as a cursor.
     pub(crate) fn cursor(&self, shared: &Shared, position: Option<&str>) -> Option<String> {
         position.map(|position| shared.cursors.seal(&self.scope, position))
     }
 
-    /// A page as it is answered.
+    /// Makes the answer with a page.
     pub(crate) fn answer<R, B: Serialize>(
         &self,
         shared: &Shared,

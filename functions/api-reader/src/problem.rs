@@ -1,14 +1,14 @@
-//! What the core's errors are to a client.
+//! The problems that errors of reads become.
 
 use sapwood_engine::query::ReadError;
 use sapwood_http::problem::{Kind, Problem};
 
-/// The problem that a read ended with.
+/// Returns the problem of a read that failed.
 pub(crate) fn refused(error: ReadError) -> Problem {
     let detail = error.to_string();
     match error {
         ReadError::Table(error) => error.into(),
-        // What stands in the path is a thing by its name; a parameter is a question.
+        // The path names a thing, so a bad segment is a bad key. A parameter is only a question.
         ReadError::Key { parameter: at @ ("path" | "topic"), source } => Problem::from(source).at(at),
         ReadError::Key { parameter, .. } | ReadError::Parameter { parameter, .. } => {
             Problem::new(Kind::BadParameter, detail).at(parameter)
@@ -18,7 +18,7 @@ pub(crate) fn refused(error: ReadError) -> Problem {
             Problem::new(Kind::NotFound, detail)
         }
         _ => {
-            tracing::error!(detail, "a read ended in a way that isn't known here");
+            tracing::error!(detail, "a read failed with an error that has no problem of its own");
             Problem::internal()
         }
     }

@@ -1,16 +1,16 @@
-//! What the calls share.
+//! The state that the calls share.
 
 use sapwood_core::model::Settings;
 use sapwood_http::cursor::CursorKey;
 
-/// A table for the time of one request, and what is the same for every request.
+/// Makes a table for each request, and holds what is the same for all requests.
 pub type State<T> = sapwood_http::state::State<T, Shared>;
 
-/// What is the same for every request.
+/// What is the same for all requests.
 #[derive(Debug)]
 pub struct Shared {
-    /// How the table is kept.
+    /// The settings of the table.
     pub settings: Settings,
-    /// What cursors are made and checked with.
+    /// The key that makes and checks cursors.
     pub cursors: CursorKey,
 }

@@ -175,7 +175,7 @@ async fn read<C: Call<S>, S: Shared>(shared: &S, request: Request) -> Result<(C,
     let (mut parts, body) = request.into_parts();
     let caller = Caller::from_request_parts(&mut parts, &()).await?;
     if caller.tenant.is_some() != shared.settings().schema.has_tenants() {
-        tracing::error!("who says which tenant a caller belongs to, and the table's settings, don't fit together");
+        tracing::error!("the tenant claim and the table's settings contradict each other");
         return Err(Problem::internal());
     }
     let body = read_whole(body).await?;
@@ -183,7 +183,7 @@ async fn read<C: Call<S>, S: Shared>(shared: &S, request: Request) -> Result<(C,
     let parameters = Parameters::from_request_parts(&mut parts, &()).await?;
     let preconditions = preconditions(&parts.headers)?;
     let deadline = parts.extensions.get().copied().ok_or_else(|| {
-        tracing::error!("the router is served without anybody saying until when");
+        tracing::error!("the router is served without a deadline");
         Problem::internal()
     })?;
     let mut asked = Asked { caller, path, parameters, preconditions, shared, parts: &parts, body };

@@ -40,12 +40,12 @@ pub struct ShortSecret;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum CursorError {
     /// An older or a newer deployment made the cursor, in another format.
-    #[error("this cursor is of no use any more; read the list from its beginning")]
+    #[error("this cursor no longer works; read the list from its beginning")]
     Stale,
     /// The cursor wasn't handed out for this list with these parameters: it was altered, it belongs to another list or tenant,
     /// or the key has changed.
     #[error(
-        "this cursor isn't one of this list; pass on the one that the page before gave, and change no parameter but `limit`"
+        "this cursor doesn't belong to this list; pass the cursor of the page before, and change no parameter but `limit`"
     )]
     Foreign,
 }

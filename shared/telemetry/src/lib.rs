@@ -1,7 +1,7 @@
-//! What a function says of itself: lines for the log, and metrics for CloudWatch.
+//! What a function reports about itself: a log, and metrics for CloudWatch.
 //!
-//! Both go to standard output, and both are JSON: a line of the [`log`] has a time and a level, a line of [`metrics`] has neither
-//! and says in `_aws` what CloudWatch is to take from it.
+//! Both are lines of JSON on standard output. A line of the [`log`] has a time and a level. A line of [`metrics`] has neither;
+//! its member `_aws` tells CloudWatch what to take from it.
 
 #[cfg(test)]
 mod lines;

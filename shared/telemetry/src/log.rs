@@ -1,5 +1,5 @@
-//! The log: lines of JSON with the time and the level. Lambda takes a line without a time, or without a level that it knows, as INFO
-//! ([AWS: log-level filtering][aws]).
+//! The log: lines of JSON with a time and a level. Lambda takes a line as INFO if it lacks the time or has a level that Lambda
+//! doesn't know ([AWS: log-level filtering][aws]).
 //!
 //! [aws]: https://docs.aws.amazon.com/lambda/latest/dg/monitoring-cloudwatchlogs-log-level.html
 
@@ -14,13 +14,13 @@ use tracing::Subscriber;
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::fmt::MakeWriter;
 
-/// Writes the log to standard output from now on, panics included. Once a process: a second time nothing changes.
+/// Writes the log of this process, panics included, to standard output. Only the first call has an effect.
 pub fn init(level: Option<&str>) {
     drop(tracing::subscriber::set_global_default(subscriber(level, std::io::stdout)));
     std::panic::set_hook(Box::new(panicked));
 }
 
-/// What writes the log. The level is what `AWS_LAMBDA_LOG_LEVEL` says; INFO where it says nothing that is a level.
+/// Makes a subscriber that writes the log. `level` is the value of `AWS_LAMBDA_LOG_LEVEL`; INFO if that is no level.
 pub fn subscriber<W>(level: Option<&str>, to: W) -> impl Subscriber + Send + Sync
 where
     W: for<'a> MakeWriter<'a> + Send + Sync + 'static,
@@ -32,32 +32,32 @@ where
         .with_span_list(false)
         .with_target(false)
         .with_ansi(false)
-        // A line that can't be written is lost; to say so on a standard error that is broken as well would panic.
+        // A line that can't be written is lost. Reporting it on a standard error that is broken as well would panic.
         .log_internal_errors(false)
         .with_max_level(filter(level))
         .with_writer(to)
         .finish()
 }
 
-/// Lambda's levels, no more: `LevelFilter` itself would take an empty text for ERROR, and `off` for nothing at all.
+/// Returns the filter of one of Lambda's levels. `LevelFilter`'s own parser takes an empty text for ERROR, and knows `off`.
 fn filter(level: Option<&str>) -> LevelFilter {
     match level.unwrap_or_default().trim().to_ascii_uppercase().as_str() {
         "TRACE" => LevelFilter::TRACE,
         "DEBUG" => LevelFilter::DEBUG,
         "WARN" => LevelFilter::WARN,
-        // Nothing here is fatal.
+        // No line of the log is fatal.
         "ERROR" | "FATAL" => LevelFilter::ERROR,
         _ => LevelFilter::INFO,
     }
 }
 
-/// Logs a panic: where it was, and not what it said, since that may quote anything.
+/// Logs where a panic happened. The message isn't logged, because it may quote anything.
 pub fn panicked(panic: &PanicHookInfo<'_>) {
     let place = panic.location().map(ToString::to_string).unwrap_or_default();
     tracing::error!(place, "panic");
 }
 
-/// How a process ends: what ended it too early is logged.
+/// Returns how a process ends, and logs the error that ended it too early.
 pub fn ended<E: Display>(ended: Result<(), E>) -> ExitCode {
     match ended {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,4 +1,4 @@
-//! Metrics for CloudWatch, in the embedded metric format: one line an invocation, from which CloudWatch Logs makes metrics
+//! Metrics for CloudWatch in the embedded metric format: one line for each invocation, from which CloudWatch Logs makes metrics
 //! ([AWS: specification][aws]).
 //!
 //! [aws]: https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html
@@ -15,7 +15,7 @@ use std::time::SystemTime;
 use line::Line;
 pub use line::{METRIC_VALUES_MAX, METRICS_MAX, Metric};
 
-/// Where metrics go; nowhere by default. Clones share one output.
+/// Where a function writes its metrics. The default is nowhere. Clones share one output.
 #[derive(Clone, Default)]
 pub struct Metrics(Option<Arc<Output>>);
 
@@ -26,17 +26,17 @@ struct Output {
     to: Mutex<Box<dyn Write + Send>>,
 }
 
-/// What time it is, in milliseconds since 1970.
+/// Returns the time in milliseconds since 1970.
 pub type Clock = fn() -> u64;
 
 impl Metrics {
-    /// Reads these variables, and writes to standard output. Without one of them nothing is written, as when a function runs on
-    /// a machine of one's own.
+    /// Reads these variables, and writes to standard output. Without one of them nothing is written, for example when the
+    /// function runs on a developer's machine.
     ///
     /// | variable | value |
     /// |---|---|
     /// | `METRICS_NAMESPACE` | the namespace of the metrics |
-    /// | `AWS_LAMBDA_FUNCTION_NAME` | the function's name, which Lambda sets: their dimension |
+    /// | `AWS_LAMBDA_FUNCTION_NAME` | the function's name, which is the dimension of the metrics; Lambda sets it |
     #[must_use]
     pub fn read(lookup: impl Fn(&str) -> Option<String>) -> Self {
         let given = |name: &str| lookup(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty());
@@ -46,7 +46,7 @@ impl Metrics {
         }
     }
 
-    /// Metrics of a function, on any clock and to anywhere.
+    /// Makes the metrics of a function, with any clock and any output.
     pub fn new(
         namespace: impl Into<String>,
         function: impl Into<String>,
@@ -57,14 +57,14 @@ impl Metrics {
         Self(Some(Arc::new(Output { namespace, function, clock, to })))
     }
 
-    /// Whether anything is written.
+    /// Returns true if metrics are written.
     #[must_use]
     pub fn is_on(&self) -> bool {
         self.0.is_some()
     }
 
-    /// Writes one line with these metrics, which are made only where it is written, of the time that it is. A line that can't be
-    /// written is lost: no invocation fails for want of metrics.
+    /// Writes one line. `metrics` returns the metrics at a time, in milliseconds since 1970, and is called only if they are
+    /// written. A line that can't be written is lost: no invocation fails because of its metrics.
     pub fn write(&self, metrics: impl FnOnce(u64) -> Vec<Metric>) {
         let Some(output) = &self.0 else { return };
         let timestamp = (output.clock)();

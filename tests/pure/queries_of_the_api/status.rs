@@ -24,11 +24,11 @@ fn what_is_settled_is_up_to_date_in_three_round_trips() {
     let fixture = small();
     for (id, ancestors) in [("D", 0), ("V", 1), ("W", 1), ("X", 2), ("Y", 3), ("Z", 2)] {
         let (status, usage) = counted(&fixture, async |r| r.status(&node(id)).await.unwrap());
-        assert_eq!(status, Status { is_there: true, ancestors, missing: 0, stale: 0 }, "{id}");
+        assert_eq!(status, Status { exists: true, ancestors, missing: 0, stale: 0 }, "{id}");
         assert!(usage.requests <= 3, "{id}: {}", usage.requests);
     }
     let nothing = of(&fixture, "nothing");
-    assert!(nothing.is_up_to_date() && !nothing.is_there);
+    assert!(nothing.is_up_to_date() && !nothing.exists);
 }
 
 #[test]
@@ -36,10 +36,10 @@ fn what_was_written_and_not_handled_is_not_up_to_date() {
     let mut fixture = small();
     // Made: a lineage, two ancestor rows, and a path row are missing.
     fixture.put_node("N", Some("V"), &[]);
-    assert_eq!(of(&fixture, "N"), Status { is_there: true, ancestors: 2, missing: 4, stale: 0 });
+    assert_eq!(of(&fixture, "N"), Status { exists: true, ancestors: 2, missing: 4, stale: 0 });
     // Renamed: its rows say something else.
     fixture.put_node("Y", Some("X"), &[("name", text("new"))]);
-    assert_eq!(of(&fixture, "Y"), Status { is_there: true, ancestors: 3, missing: 0, stale: 4 });
+    assert_eq!(of(&fixture, "Y"), Status { exists: true, ancestors: 3, missing: 0, stale: 4 });
     // Moved to Z: new rows are missing, old ones are stale, and so is the lineage.
     fixture.put_node("X", Some("Z"), &[("name", text("Folder X")), ("size", number(1))]);
     let moved = of(&fixture, "X");
@@ -52,10 +52,10 @@ fn what_was_written_and_not_handled_is_not_up_to_date() {
     assert!(root.missing == 1 && root.stale == 3, "root row missing; ancestor row, path row, lineage stale: {root:?}");
     // Deleted.
     fixture.delete_node("Z");
-    assert_eq!(of(&fixture, "Z"), Status { is_there: false, ancestors: 0, missing: 0, stale: 4 });
+    assert_eq!(of(&fixture, "Z"), Status { exists: false, ancestors: 0, missing: 0, stale: 4 });
     fixture.settle();
     assert_all_up_to_date(&fixture, &["D", "V", "W", "X", "Y", "Z", "N"]);
-    assert!(!of(&fixture, "Z").is_there);
+    assert!(!of(&fixture, "Z").exists);
 }
 
 #[test]
@@ -139,5 +139,5 @@ fn a_topic_is_up_to_date_when_its_copy_is_the_newest() {
     fixture.delete("D", "v001_Audit");
     assert_eq!(of(&fixture, 1).stale, 1);
     fixture.settle();
-    assert!(of(&fixture, 1).is_up_to_date() && !of(&fixture, 1).is_there);
+    assert!(of(&fixture, 1).is_up_to_date() && !of(&fixture, 1).exists);
 }

@@ -1,4 +1,4 @@
-//! All trees, and what is below a node by depth.
+//! The roots of all trees, and the descendants of a node by depth.
 
 use axum::response::Response;
 use sapwood_core::keys::{ID_BYTES_MAX, NodeRef, Tenant};
@@ -112,7 +112,7 @@ impl Call<Shared> for Count {
     }
 }
 
-/// Deepest that there is.
+/// The greatest depth.
 const DEEPEST: u64 = sapwood_core::keys::DEPTH_MAX as u64;
 
 /// Reads `min_depth` and `max_depth`.

@@ -1,4 +1,4 @@
-//! Revisions, and the copies of the newest.
+//! Revisions, and the copies of the newest ones.
 
 use axum::response::Response;
 use sapwood_core::keys::{NodeRef, Version};
@@ -123,7 +123,7 @@ impl Call<Shared> for RevisionOfOne {
     }
 }
 
-/// Reads `order`: the newest first, unless it says otherwise.
+/// Reads `order`. The default is the newest revision first.
 fn order(asked: &mut Asked<'_>) -> Result<Order, Problem> {
     let words = [Order::Descending, Order::Ascending].map(|order| (word(order), order));
     Ok(asked.parameters.choice("order", &words)?.unwrap_or_default())

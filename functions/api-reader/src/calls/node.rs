@@ -1,4 +1,4 @@
-//! One node: itself, its way up, and how far its rows are.
+//! One node: its attributes, its ancestors, and the state of its rows.
 
 use axum::response::Response;
 use sapwood_core::keys::NodeRef;
@@ -74,9 +74,9 @@ impl Call<Shared> for FanoutOf {
 
     async fn answer<T: Table>(self, at: &At<'_, T>) -> Result<Response, Problem> {
         let status = reader(at).status(&self.0).await.map_err(refused)?;
-        // What is left of a node that is gone is still to be asked for.
-        if !status.is_there && status.is_up_to_date() {
-            return Err(Problem::new(Kind::NotFound, "there is no such node, nor any row of it"));
+        // A deleted node is still answered while rows of it are left.
+        if !status.exists && status.is_up_to_date() {
+            return Err(Problem::new(Kind::NotFound, "neither the node nor a row of it exists"));
         }
         json_response(&FanoutBody {
             up_to_date: status.is_up_to_date(),

@@ -1,4 +1,4 @@
-//! The calls that read no table: what they answer is the same for everybody until the next release.
+//! The calls that read no table. Their answers are the same for everybody until the next release.
 
 use axum::http::HeaderValue;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};

@@ -1,4 +1,4 @@
-//! A node with all that is below it, nested.
+//! A node with its descendants, nested.
 
 use axum::response::Response;
 use sapwood_core::keys::NodeRef;
@@ -31,13 +31,13 @@ impl Call<Shared> for Tree {
         Ok(Self { list: List::bounded(asked, scope, query::Tree::BOUNDS)?, node, max_depth })
     }
 
-    /// The node with what is below it. Where the answer goes on after a cut it is named and no more, and the children of nodes
-    /// that came before stand right below it, each with its `parent` and `depth`; so do, on any page, nodes whose parent is just
-    /// being moved.
+    /// Answers with the node and its descendants. On a page after a cut the node has only its id, and its `children` are the
+    /// children of nodes on earlier pages, each with its `parent` and `depth`. On any page they include nodes whose parent is
+    /// just being moved.
     async fn answer<T: Table>(self, at: &At<'_, T>) -> Result<Response, Problem> {
         let mut tree = reader(at).tree(&self.node, self.max_depth, &self.list.options).await.map_err(refused)?;
         let cursor = self.list.cursor(at.shared, tree.next.as_deref());
-        // Rows are ordered by depth: the node itself is the first, or on an earlier page.
+        // Rows are ordered by depth, so the node itself is the first, or on an earlier page.
         let own = tree.nodes.first_mut().filter(|first| first.depth == 0);
         let own = own.map(|own| (own.parent.take(), std::mem::take(&mut own.attributes)));
         let (parent, attributes) = own.map_or((None, None), |(parent, attributes)| (parent, Some(attributes)));
@@ -53,8 +53,8 @@ impl Call<Shared> for Tree {
     }
 }
 
-/// What stands right below the node, each with its own. Rows come parents first, so from the last to the first each finds its
-/// children made: nothing recurs, however deep they are.
+/// Returns the nodes right below the node, each with its children. Parents precede their children, so from the last node to the
+/// first each finds its children made. Nothing recurs, however deep the tree is.
 fn nested(tree: query::Tree) -> Vec<TreeNode> {
     let query::Tree { nodes, children, tops, .. } = tree;
     let mut made: Vec<Option<TreeNode>> = Vec::new();

@@ -1,4 +1,4 @@
-//! What the function's environment may say.
+//! The settings that the function reads from its environment.
 
 use api_reader::{Config, ConfigError};
 
@@ -45,7 +45,7 @@ fn origins_are_a_list() {
 }
 
 #[test]
-fn metrics_are_written_where_there_is_a_namespace_and_a_function() {
+fn metrics_are_written_if_a_namespace_and_a_function_are_named() {
     let with =
         |more: &[(&str, &str)]| read(&[&[LEAST[0], LEAST[1]][..], more].concat()).unwrap().options.metrics.is_on();
     let (namespace, function) = (("METRICS_NAMESPACE", "Sapwood"), ("AWS_LAMBDA_FUNCTION_NAME", "f"));

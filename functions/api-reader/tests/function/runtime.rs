@@ -1,4 +1,4 @@
-//! The binary itself, on a stand-in for Lambda's runtime API and the table of a running stack.
+//! The binary on a stand-in for Lambda's runtime API, with the table of a running stack.
 
 use std::path::Path;
 
@@ -18,7 +18,7 @@ async fn get(function: &mut Function, target: &str) -> Answered {
     ask(function, &event(&Asked::new("GET", target), &Default::default()).unwrap()).await
 }
 
-/// An event as API Gateway made it, from tests/events/api.
+/// Returns an event from tests/events/api, as API Gateway made it.
 fn recorded(name: &str) -> Value {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/events/api");
     serde_json::from_str(&std::fs::read_to_string(directory.join(format!("{name}.json"))).unwrap()).unwrap()
@@ -48,7 +48,7 @@ async fn it_answers_api_gateways_events_from_the_table_one_after_the_other() {
         assert_eq!(ask(&mut function, &recorded(refused)).await.status, 400, "{refused}");
     }
 
-    // A cursor that one process has made another one takes: they share the secret and nothing else.
+    // Another process takes a cursor: the processes share only the secret.
     let page = get(&mut function, "/nodes/shop/descendants?limit=1").await.json();
     let cursor = page["cursor"].as_str().unwrap();
     let mut other = Function::start(BINARY, pairs(&environment("ApiReader", &stack.url()))).await;

@@ -1,4 +1,4 @@
-//! The binary itself, as far as it gets without a table.
+//! The binary without a table.
 
 use std::process::Command;
 

@@ -35,7 +35,7 @@ fn tenants_and_the_claim_that_names_them_go_together() {
 }
 
 #[test]
-fn metrics_are_written_where_there_is_a_namespace_and_a_function() {
+fn metrics_are_written_if_a_namespace_and_a_function_are_named() {
     let with = |more: &[(&str, &str)]| read(&[&[TABLE][..], more].concat()).unwrap().options.metrics.is_on();
     let (namespace, function) = (("METRICS_NAMESPACE", "Sapwood"), ("AWS_LAMBDA_FUNCTION_NAME", "f"));
     assert!(with(&[namespace, function]));

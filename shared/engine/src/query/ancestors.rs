@@ -1,4 +1,4 @@
-//! The way up.
+//! The ancestors of a node.
 
 use std::collections::BTreeSet;
 
@@ -8,23 +8,23 @@ use sapwood_core::keys::{Id, ItemKey, NodeRef};
 use sapwood_core::model::{BaseNode, Item, Stored};
 use sapwood_table::{ReadOptions, RetryPolicy, Table};
 
-/// A node above another.
+/// An ancestor of a node.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ancestor {
-    /// Its id.
+    /// The ancestor's id.
     pub id: Id,
-    /// How far above: 1 is the parent.
+    /// How many levels above the node: 1 is the parent.
     pub depth: usize,
-    /// Those of its attributes that were asked for; none where none were, or where it isn't there.
+    /// The attributes that were asked for by name; `None` if none were, or if the ancestor doesn't exist.
     pub attributes: Option<Item>,
 }
 
 impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
-    /// A node's ancestors, nearest first, as its lineage names them. Their attributes cost a read each: they are read only
-    /// where some are asked for by name.
+    /// Lists a node's ancestors, nearest first, as its lineage names them. The attributes of each ancestor cost a read, so they
+    /// are read only if the options name some.
     ///
     /// # Errors
-    /// [`ReadError::Absent`], [`ReadError::Unreadable`], [`ReadError::Position`].
+    /// [`ReadError::Absent`], [`ReadError::Unreadable`] and [`ReadError::Position`].
     pub async fn ancestors(&self, node: &NodeRef, options: &ListOptions) -> Result<Page<Ancestor>, ReadError> {
         let schema = self.client.schema();
         let [base, lineage] = [schema.node_key(node), schema.lineage_key(node)];
@@ -52,7 +52,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         Ok(builder.last())
     }
 
-    /// The base records of ancestors, in their order.
+    /// Reads the base records of ancestors, in the same order.
     async fn attributes_of(
         &self,
         node: &NodeRef,
@@ -67,7 +67,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         }
         let placing = self.placing_attributes();
         let reading = options.fields.reading(options.strong, placing.iter().map(String::as_str), schema);
-        // BatchGetItem takes distinct keys, whatever a lineage names.
+        // BatchGetItem takes distinct keys, but a lineage can name a node twice.
         let distinct: Vec<ItemKey> = keys.iter().collect::<BTreeSet<_>>().into_iter().cloned().collect();
         let read = self.client.get_all(&distinct, &reading).await?;
         let readable = |(key, (_, id)): (ItemKey, &(usize, Id))| {

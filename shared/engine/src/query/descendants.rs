@@ -1,27 +1,27 @@
-//! What is below a node, by depth.
+//! The descendants of a node, by depth.
 
-use super::page::{Listing, PassedOver};
+use super::page::{Listing, Skipped};
 use super::{ListOptions, Page, ReadError, Reader};
 use sapwood_core::keys::{DEPTH_MAX, Id, ItemKey, NodeRef, SortKey, SortRange};
 use sapwood_core::model::{BaseNode, Item, ROW_ATTRIBUTES, is_truncated, row_parent};
 use sapwood_table::{Query, ReadOptions, RetryPolicy, Table};
 
-/// A node as a list shows it.
+/// A descendant of a node.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Descendant {
-    /// Its id.
+    /// The descendant's id.
     pub id: Id,
-    /// Its parent. Only a root has none, where a list begins with it.
+    /// The descendant's parent. Only a root, which a list can begin with, has none.
     pub parent: Option<Id>,
-    /// How far below; 0: the node itself.
+    /// How many levels below the node: 0 is the node itself.
     pub depth: usize,
-    /// Those of its attributes that rows carry.
+    /// The attributes that rows carry.
     pub attributes: Item,
-    /// Whether its row had no room for them.
+    /// True if the row had no room for the attributes.
     pub truncated: bool,
 }
 
-/// Which depths below a node are wanted.
+/// The depths that a list covers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Window {
     min: usize,
@@ -30,29 +30,30 @@ pub struct Window {
 }
 
 impl Window {
-    /// Depth 1.
+    /// The window of depth 1.
     #[must_use]
     pub fn children() -> Self {
         Self { min: 1, max: 1, id_prefix: None }
     }
 
-    /// From depth `min` (0: with the node itself) to depth `max`; with `id_prefix`, which only one level can have, those
-    /// whose id begins so.
+    /// The window from depth `min` (0 includes the node itself) to depth `max`. With `id_prefix`, only ids with this prefix,
+    /// which needs a window of one level.
     ///
     /// # Errors
-    /// [`ReadError::Parameter`] where the depths are no range, or an `id_prefix` has more than one level or level 0.
+    /// [`ReadError::Parameter`] if the depths aren't a range, or if there is an `id_prefix` with more than one level or with
+    /// level 0.
     pub fn new(min: usize, max: Option<usize>, id_prefix: Option<String>) -> Result<Self, ReadError> {
         let refuse = |parameter, reason| Err(ReadError::Parameter { parameter, reason });
         if min > DEPTH_MAX {
-            return refuse("min_depth", "say a depth from 0 to 98: trees aren't deeper");
+            return refuse("min_depth", "give a depth from 0 to 98; no tree is deeper");
         }
-        // A window may reach past the deepest level there is.
+        // A window may be larger than the deepest tree.
         let max = max.unwrap_or(DEPTH_MAX).min(DEPTH_MAX);
         if min > max {
-            return refuse("max_depth", "say a depth that isn't less than min_depth");
+            return refuse("max_depth", "give a depth that isn't less than min_depth");
         }
         if id_prefix.is_some() && (min != max || min == 0) {
-            return refuse("id_prefix", "it takes one level: say the same min_depth and max_depth, 1 or more");
+            return refuse("id_prefix", "it needs one level; give equal min_depth and max_depth of 1 or more");
         }
         Ok(Self { min, max, id_prefix })
     }
@@ -69,7 +70,7 @@ impl Window {
         self.max
     }
 
-    /// How the ids begin.
+    /// The prefix of the ids.
     #[must_use]
     pub fn id_prefix(&self) -> Option<&str> {
         self.id_prefix.as_deref()
@@ -77,10 +78,10 @@ impl Window {
 }
 
 impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
-    /// The nodes below a node by depth, then id. An id that isn't there may still have some: orphans.
+    /// Lists the descendants of a node by depth, then id. An id without a node can have orphans as descendants.
     ///
     /// # Errors
-    /// [`ReadError::Key`] for an `id_prefix` that no id can have; [`ReadError::Position`].
+    /// [`ReadError::Key`] for an `id_prefix` that no id can have, and [`ReadError::Position`].
     pub async fn descendants(
         &self,
         node: &NodeRef,
@@ -91,17 +92,18 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         self.list(&listing, options, |key, item| self.descendant(node, options, key, item)).await
     }
 
-    /// How many they are: all rows are read, their keys alone are sent.
+    /// Counts the descendants of a node. DynamoDB reads all rows, but sends their keys only.
     ///
     /// # Errors
-    /// [`ReadError::Absent`] where there is neither the node nor anything below it; [`ReadError::Key`] as above.
+    /// [`ReadError::Absent`] if neither the node nor a descendant exists, and [`ReadError::Key`] for an `id_prefix` that no id
+    /// can have.
     pub async fn count(&self, node: &NodeRef, window: &Window, strong: bool) -> Result<usize, ReadError> {
         let schema = self.client.schema();
         let mut query = Query {
             pk: schema.partition(node),
             range: self.depth_range(window)?,
             after: None,
-            // Whatever fits a page.
+            // A page of DynamoDB's ends at 1 MB.
             limit: i32::MAX as usize,
             descending: false,
             reading: ReadOptions { strong, attributes: Some(self.placing_attributes()) },
@@ -144,14 +146,14 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         Listing {
             pk: schema.partition(node),
             range,
-            passed_over: PassedOver::Nothing,
+            skipped: Skipped::Nothing,
             descending: false,
             across_pages: false,
             own,
         }
     }
 
-    /// What a row of the node's collection, or its base record, says.
+    /// Returns the descendant that a row of the node's collection describes, or the node itself for its base record.
     pub(super) fn descendant(
         &self,
         node: &NodeRef,

@@ -1,4 +1,4 @@
-//! Why a read has no answer.
+//! Why a read fails.
 
 use thiserror::Error;
 
@@ -6,23 +6,23 @@ use sapwood_core::keys::KeyError;
 use sapwood_core::model::Unreadable;
 use sapwood_table::TableError;
 
-/// Why a read has no answer. The text may be shown to a client, but for that of [`ReadError::Table`].
+/// Why a read fails. A client may be shown the text, except that of [`ReadError::Table`].
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ReadError {
     /// The table didn't answer.
     #[error(transparent)]
     Table(#[from] TableError),
-    /// There is no such node, revision or topic.
+    /// The node, revision or topic doesn't exist.
     #[error("there is no such {what}")]
     Absent {
         /// What was asked for.
         what: &'static str,
     },
-    /// The node's base record can't be understood, and counts as not there.
-    #[error("the node's record can't be understood, and counts as not there: {0}")]
+    /// The node's base record can't be understood, so the node counts as absent.
+    #[error("the node's record can't be understood, so the node counts as absent: {0}")]
     Unreadable(Unreadable),
-    /// Rows of this kind are switched off in this deployment.
+    /// The deployment keeps no rows of this kind.
     #[error("this deployment keeps no {what} rows; switch them on with {variable}")]
     SwitchedOff {
         /// The kind of row.
@@ -30,15 +30,15 @@ pub enum ReadError {
         /// The variable that switches them on.
         variable: &'static str,
     },
-    /// A parameter out of which no key can be made.
+    /// No key can be made of a parameter.
     #[error("{source}")]
     Key {
         /// The parameter.
         parameter: &'static str,
-        /// What is wrong with it.
+        /// Why no key can be made.
         source: KeyError,
     },
-    /// Parameters that don't go together, or are out of bounds.
+    /// Parameters contradict each other, or are out of bounds.
     #[error("{reason}")]
     Parameter {
         /// The parameter.
@@ -46,7 +46,7 @@ pub enum ReadError {
         /// What to do about it.
         reason: &'static str,
     },
-    /// A position that this list doesn't have: its cursor was made when the table's keys were spelt otherwise.
-    #[error("this cursor is of no use any more; read the list from its beginning")]
+    /// The list has no such position. The cursor was made when the table's keys were spelt differently.
+    #[error("this cursor no longer works; read the list from its beginning")]
     Position,
 }

@@ -1,4 +1,4 @@
-//! Which attributes of the user's own an answer shows.
+//! The attributes of the user that an answer shows.
 
 use std::collections::BTreeSet;
 
@@ -7,51 +7,51 @@ use sapwood_core::keys::Schema;
 use sapwood_core::model::{Item, is_reserved};
 use sapwood_table::ReadOptions;
 
-/// Most names, so that an expression of them keeps within DynamoDB's 4 KB.
+/// The most names, so that an expression with all of them stays within DynamoDB's 4 KB.
 const NAMES_MAX: usize = 100;
 
-/// Longest name that an expression can have ([AWS: constraints][aws]).
+/// The longest name that an expression can have, in bytes ([AWS: constraints][aws]).
 ///
 /// [aws]: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html
 const NAME_BYTES_MAX: usize = 255;
 
-/// Which attributes of the user's own an answer shows: all of them, or those of these names. Key attributes and names that
-/// begin with `_` are never among them, a node's `parent` and `segment` neither: an answer has them elsewhere.
+/// The attributes of the user that an answer shows: all of them, or those of some names. Reserved names are never among them,
+/// and neither are a node's `parent` and `segment`, which are fields of their own in an answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Fields(Option<BTreeSet<String>>);
 
 impl Fields {
-    /// All of them.
+    /// Shows all attributes.
     #[must_use]
     pub fn all() -> Self {
         Self(None)
     }
 
-    /// Those of these names.
+    /// Shows the attributes of these names.
     ///
     /// # Errors
-    /// [`ReadError::Parameter`] for more than 100 names, or one that is empty or longer than 255 bytes.
+    /// [`ReadError::Parameter`] for more than 100 names, and for a name that is empty or longer than 255 bytes.
     pub fn only(names: impl IntoIterator<Item = String>) -> Result<Self, ReadError> {
         let names: BTreeSet<String> = names.into_iter().collect();
         let refuse = |reason| Err(ReadError::Parameter { parameter: "fields", reason });
         if names.len() > NAMES_MAX {
-            return refuse("name at most 100 attributes");
+            return refuse("give the names of at most 100 attributes");
         }
         if names.iter().any(String::is_empty) {
-            return refuse("write the names of attributes with commas between, and nothing else");
+            return refuse("give the names of attributes with commas between them");
         }
         if names.iter().any(|name| name.len() > NAME_BYTES_MAX) {
-            return refuse("an attribute's name has at most 255 bytes here");
+            return refuse("an attribute's name can have at most 255 bytes here");
         }
         Ok(Self(Some(names)))
     }
 
-    /// The names, in their order; none where all attributes are shown.
+    /// The names, sorted; `None` if all attributes are shown.
     pub fn names(&self) -> Option<impl Iterator<Item = &str>> {
         self.0.as_ref().map(|names| names.iter().map(String::as_str))
     }
 
-    /// ReadOptions these, and what the answer itself is made of.
+    /// Returns the options of a read of these attributes, and of those that the answer itself is made of (`own`).
     pub(super) fn reading<'a>(
         &self,
         strong: bool,
@@ -65,7 +65,7 @@ impl Fields {
         ReadOptions { strong, attributes: self.0.as_ref().map(shown) }
     }
 
-    /// These of a node's own attributes.
+    /// Returns these attributes of a node.
     #[must_use]
     pub fn of_node(&self, item: &Item, schema: &Schema) -> Item {
         let names = schema.names();
@@ -75,7 +75,7 @@ impl Fields {
         attributes
     }
 
-    /// These of a revision's own attributes: to it, `parent` is a name like any other.
+    /// Returns these attributes of a revision. A revision's `parent` is an attribute like any other.
     #[must_use]
     pub fn of_revision(&self, item: &Item, schema: &Schema) -> Item {
         let shown =

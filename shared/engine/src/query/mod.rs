@@ -1,10 +1,10 @@
 //! The reads of the HTTP API, and their cursors.
 //!
-//! A [`Reader`] answers one request. Lists come in pages: a page ends where its [`Bounds`] or a page of DynamoDB's does, and
-//! names the [position](Page::next) to go on after, which `sapwood-http` seals for a client. A position is named only where
-//! something follows, so that no client ever gets an empty page for it, unless the rest was deleted meanwhile.
+//! A [`Reader`] answers one request. Lists come in pages. A page ends at its [`Bounds`] or where a page of DynamoDB's ends, and
+//! names the [position](Page::next) to continue after, which `sapwood-http` seals for a client. A position is named only if
+//! something follows, so that a client gets an empty page only if the rest was deleted meanwhile.
 //!
-//! Lists are what the derived rows say. Rows that can't be read (somebody else's, whatever they are) are passed over.
+//! Lists are made of derived rows. Rows that can't be read, because another program wrote them, are skipped.
 
 mod ancestors;
 mod descendants;
@@ -36,7 +36,7 @@ pub use tree::Tree;
 use sapwood_core::model::Settings;
 use sapwood_table::{Client, RetryPolicy, Table};
 
-/// What reads: a client on a table, and how that is kept.
+/// Reads nodes, lists and revisions for one request.
 #[derive(Debug)]
 pub struct Reader<'a, T, P> {
     client: &'a Client<'a, T, P>,
@@ -44,7 +44,7 @@ pub struct Reader<'a, T, P> {
 }
 
 impl<'a, T: Table, P: RetryPolicy> Reader<'a, T, P> {
-    /// A reader of this table.
+    /// Makes a reader of a table with these settings.
     #[must_use]
     pub fn new(client: &'a Client<'a, T, P>, settings: &'a Settings) -> Self {
         Self { client, settings }

@@ -1,4 +1,4 @@
-//! One node, and who wrote it.
+//! One node, and who has written it.
 
 use std::collections::BTreeSet;
 
@@ -7,16 +7,16 @@ use sapwood_core::keys::NodeRef;
 use sapwood_core::model::{AttributeValue, BaseNode, CREATED_AT, CREATED_BY, Item, UPDATED_AT, UPDATED_BY};
 use sapwood_table::{ReadOptions, RetryPolicy, Table};
 
-/// Who had the API write a base record, and when; nothing where another client has written it.
+/// When and for whom the API wrote a base record. All fields are `None` if another client wrote it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stamps {
-    /// When it was made.
+    /// The time of the first write.
     pub created_at: Option<String>,
-    /// Who had it made.
+    /// The caller of the first write.
     pub created_by: Option<String>,
-    /// When it was last written.
+    /// The time of the last write.
     pub updated_at: Option<String>,
-    /// Who had it written last.
+    /// The caller of the last write.
     pub updated_by: Option<String>,
 }
 
@@ -34,23 +34,23 @@ impl Stamps {
 }
 
 impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
-    /// A node's base record, whole.
+    /// Reads a node's whole base record.
     ///
     /// # Errors
-    /// [`ReadError::Absent`] and [`ReadError::Unreadable`]; [`ReadError::Table`] as everywhere.
+    /// [`ReadError::Absent`], [`ReadError::Unreadable`] and [`ReadError::Table`].
     pub async fn node(&self, node: &NodeRef, strong: bool) -> Result<BaseNode, ReadError> {
         let reading = ReadOptions { strong, attributes: None };
         let item = self.client.get(&self.client.schema().node_key(node), &reading).await?;
         self.base(node, item)
     }
 
-    /// The base record in an item.
+    /// Returns the base record in an item.
     pub(super) fn base(&self, node: &NodeRef, item: Option<Item>) -> Result<BaseNode, ReadError> {
         let item = item.ok_or(ReadError::Absent { what: "node" })?;
         BaseNode::read(item, node, self.client.schema()).map_err(ReadError::Unreadable)
     }
 
-    /// Nothing, where there is such a node; for lists that turned out empty.
+    /// Checks that the node exists. Lists ask this if they are empty.
     pub(super) async fn check_node(&self, node: &NodeRef, strong: bool) -> Result<(), ReadError> {
         let schema = self.client.schema();
         let reading = ReadOptions { strong, attributes: Some(self.placing_attributes()) };

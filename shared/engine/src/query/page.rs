@@ -6,24 +6,24 @@ use sapwood_core::keys::{ItemKey, Schema, SortKey, SortRange};
 use sapwood_core::model::{Item, key_of};
 use sapwood_table::{Query, RetryPolicy, Table};
 
-/// What bounds an answer.
+/// The bounds of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
-    /// Most items; at least 1.
+    /// The most items; at least 1.
     pub items_max: usize,
-    /// Most bytes as JSON, by [`size_estimate`](super::size_estimate). A single item is never over it.
+    /// The most bytes as JSON, by [`size_estimate`](super::size_estimate). A page has at least one item, whatever its size.
     pub bytes_max: usize,
 }
 
 impl Bounds {
-    /// Most items that may be asked for.
+    /// The most items that a client may ask for.
     pub const ITEMS_MAX: usize = 1_000;
-    /// As many as are asked for where nothing is said.
+    /// The number of items if a client asks for none.
     pub const ITEMS_DEFAULT: usize = 100;
-    /// Most bytes of a page: a function's answer has 6 MB.
+    /// The most bytes of a page. A function's answer has at most 6 MB.
     pub const BYTES_MAX: usize = 4_000_000;
 
-    /// A page of so many items.
+    /// The bounds of a page of this many items.
     #[must_use]
     pub fn items(items_max: usize) -> Self {
         Self { items_max: items_max.clamp(1, Self::ITEMS_MAX), bytes_max: Self::BYTES_MAX }
@@ -36,29 +36,29 @@ impl Default for Bounds {
     }
 }
 
-/// How a list is wanted.
+/// The options of a list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ListOptions {
-    /// Strongly consistent, at twice the read units.
+    /// True for strongly consistent reads, at twice the read units.
     pub strong: bool,
-    /// Which attributes are shown.
+    /// The attributes in the answer.
     pub fields: Fields,
-    /// The position to go on after, as the page before named it.
+    /// The position to continue after, as the page before named it.
     pub after: Option<String>,
-    /// What bounds the page.
+    /// The bounds of the page.
     pub bounds: Bounds,
 }
 
 /// A page of a list.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Page<R> {
-    /// What is on it.
+    /// The items on the page.
     pub items: Vec<R>,
-    /// The position to go on after, where something follows.
+    /// The position to continue after; `None` if nothing follows.
     pub next: Option<String>,
 }
 
-/// What has been found for a page so far: until something comes that there is no room for.
+/// A page in the making. It takes entries until one doesn't fit.
 pub(super) struct PageBuilder<R> {
     kept: Vec<(R, String)>,
     bytes: usize,
@@ -74,12 +74,12 @@ impl<R> PageBuilder<R> {
         self.kept.len()
     }
 
-    /// How many more it takes to know that the page is full: one that there is no room for is among them.
+    /// How many entries are missing to know that the page is full. The last of them is one that doesn't fit.
     pub(super) fn missing(&self) -> usize {
         self.bounds.items_max + 1 - self.kept.len()
     }
 
-    /// Adds an entry with its position. False where there is no room for it: the page is full, and something follows.
+    /// Adds an entry with its position. Returns false if it doesn't fit: the page is full, and something follows.
     pub(super) fn add(&mut self, entry: R, position: String, bytes: usize) -> bool {
         let is_full = self.kept.len() >= self.bounds.items_max || self.bytes + bytes > self.bounds.bytes_max;
         if is_full && !self.kept.is_empty() {
@@ -90,19 +90,18 @@ impl<R> PageBuilder<R> {
         true
     }
 
-    /// The page, where nothing follows.
+    /// Returns the last page: nothing follows.
     pub(super) fn last(self) -> Page<R> {
         Page { items: self.kept.into_iter().map(|(entry, _)| entry).collect(), next: None }
     }
 
-    /// The page, where something follows.
+    /// Returns a page that something follows.
     pub(super) fn followed(self) -> Page<R> {
         let next = self.kept.last().map(|(_, position)| position.clone());
         Page { next, ..self.last() }
     }
 
-    /// The page, where it isn't known whether something follows: the last entry is left for the next page, so that
-    /// there is something on it.
+    /// Returns a page that something may follow. The last entry is left for the next page, so that the next page isn't empty.
     pub(super) fn perhaps_followed(mut self) -> Page<R> {
         self.kept.pop();
         self.followed()
@@ -113,33 +112,33 @@ impl<R> PageBuilder<R> {
 pub(super) struct Listing<'q> {
     pub(super) pk: String,
     pub(super) range: SortRange,
-    pub(super) passed_over: PassedOver,
+    pub(super) skipped: Skipped,
     pub(super) descending: bool,
-    /// Whether a page goes on where one of DynamoDB's ends.
+    /// True if a page continues where a page of DynamoDB's ends.
     pub(super) across_pages: bool,
     /// The attributes that the answer itself is made of.
     pub(super) own: Vec<&'q str>,
 }
 
-/// What a list passes over inside of its range. A page of DynamoDB's that ends in there is followed by one that begins past it.
-pub(super) enum PassedOver {
+/// The rows in a range that a list skips. If a page of DynamoDB's ends among them, the next one begins after them.
+pub(super) enum Skipped {
     Nothing,
-    /// These.
+    /// The rows of this range.
     Range(SortRange),
-    /// Path rows of more segments than these.
+    /// Path rows of more segments than this.
     Deeper(usize),
 }
 
-/// Rows that are read at once where many of them may be passed over.
+/// The number of rows that are read at once if many of them may be skipped.
 const SPARSE_ITEMS: usize = 1_000;
 
 impl Listing<'_> {
-    /// Where to go on after a page that ended at `next`.
+    /// Returns where to continue after a page that ended at `next`.
     pub(super) fn past(&self, next: String, schema: &Schema) -> String {
-        let inside = match &self.passed_over {
-            PassedOver::Nothing => None,
-            PassedOver::Range(range) => Some(range.clone()),
-            PassedOver::Deeper(segments_max) => match schema.parse_sort_key(&next) {
+        let inside = match &self.skipped {
+            Skipped::Nothing => None,
+            Skipped::Range(range) => Some(range.clone()),
+            Skipped::Deeper(segments_max) => match schema.parse_sort_key(&next) {
                 Some(SortKey::Path { segments, .. }) if segments.len() > *segments_max => {
                     schema.path_range(&segments[..*segments_max]).ok()
                 }
@@ -158,12 +157,12 @@ impl Listing<'_> {
         }
     }
 
-    /// How many rows to ask for, to get so many.
+    /// Returns how many rows to read to get `missing` entries.
     fn limit(&self, missing: usize) -> usize {
-        if matches!(self.passed_over, PassedOver::Deeper(_)) { missing.max(SPARSE_ITEMS) } else { missing }
+        if matches!(self.skipped, Skipped::Deeper(_)) { missing.max(SPARSE_ITEMS) } else { missing }
     }
 
-    /// Whether a position is one of this list.
+    /// Returns true if the list can have this position.
     pub(super) fn holds(&self, position: &str) -> bool {
         (self.range.from.as_str()..=self.range.to.as_str()).contains(&position)
     }
@@ -180,15 +179,15 @@ impl Listing<'_> {
     }
 }
 
-/// The most that an entry takes as JSON: its attributes, its key once more for the path that is made of it (an escaped byte
-/// is three there), and names and punctuation.
+/// Returns the most bytes that an entry takes as JSON: its attributes, its key, the path that is made of its key (an escaped
+/// byte takes three), and names and punctuation.
 pub(super) fn entry_size(key: &ItemKey, item: &Item) -> usize {
     const NAMES: usize = 256;
     size_estimate(item) + 2 * text_size(&key.sk) + NAMES
 }
 
 impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
-    /// One page of a list: one Query, unless rows that `read` can't read have taken up room in it.
+    /// Reads one page of a list. It takes one Query, unless rows that `read` can't read take up room.
     pub(super) async fn list<R>(
         &self,
         listing: &Listing<'_>,
@@ -213,7 +212,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
                 }
             }
             let Some(next) = page.next else { return Ok(builder.last()) };
-            // Short of what was asked for: the page of DynamoDB's is full.
+            // DynamoDB returned fewer rows than the limit because its own page is full.
             if found < limit && builder.len() > 1 && !listing.across_pages {
                 return Ok(builder.perhaps_followed());
             }

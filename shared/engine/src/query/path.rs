@@ -1,6 +1,6 @@
-//! What is at a path below a root, and below that.
+//! The subtrees at a path below a root.
 
-use super::page::{Listing, PassedOver};
+use super::page::{Listing, Skipped};
 use super::{ListOptions, Page, ReadError, Reader};
 use sapwood_core::keys::{Id, KeyError, NodeRef, SortKey, SortRange};
 use sapwood_core::model::{Item, ROW_ATTRIBUTES, is_truncated, row_parent};
@@ -9,19 +9,19 @@ use sapwood_table::{RetryPolicy, Table};
 /// A node at a path.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AtPath {
-    /// Its id.
+    /// The node's id.
     pub id: Id,
-    /// Its parent.
+    /// The node's parent.
     pub parent: Option<Id>,
-    /// Its path: the segments below the root, its own last.
+    /// The segments from below the root to the node.
     pub path: Vec<String>,
-    /// Those of its attributes that rows carry.
+    /// The attributes that rows carry.
     pub attributes: Item,
-    /// Whether its row had no room for them.
+    /// True if the row had no room for the attributes.
     pub truncated: bool,
 }
 
-/// Which paths below a root are wanted.
+/// The paths below a root that a list covers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Within {
     segments: Vec<String>,
@@ -31,12 +31,12 @@ pub struct Within {
 }
 
 impl Within {
-    /// The nodes at a path (several, where explicit segments are the same), each followed by what is below it, to
-    /// `max_depth` levels below; without segments, all that is below the root. With `from` or `to` only what is below that
-    /// path, where the next segment lies between the two, both included, in the order of their bytes.
+    /// The nodes at a path, each followed by its descendants to `max_depth` levels below it. Several nodes are at one path if
+    /// their segments are equal. Without segments, all descendants of the root. With `from` or `to`, only the nodes below the
+    /// path whose next segment lies between the two, both included, in the order of their bytes.
     ///
     /// # Errors
-    /// [`ReadError::Parameter`] where that can't be.
+    /// [`ReadError::Parameter`] if the parameters contradict each other.
     pub fn new(
         segments: Vec<String>,
         max_depth: Option<usize>,
@@ -46,29 +46,29 @@ impl Within {
         let refuse = |parameter, reason| Err(ReadError::Parameter { parameter, reason });
         let has_range = from.is_some() || to.is_some();
         if max_depth == Some(0) && (has_range || segments.is_empty()) {
-            return refuse("max_depth", "what is asked for is below that path: say 1 or more");
+            return refuse("max_depth", "the nodes asked for are below the path; give 1 or more");
         }
         if let (Some(from), Some(to)) = (&from, &to)
             && from > to
         {
-            return refuse("to", "say a segment that doesn't sort before `from`");
+            return refuse("to", "give a segment that doesn't sort before `from`");
         }
         Ok(Self { segments, max_depth, from, to })
     }
 
-    /// The path.
+    /// The segments of the path.
     #[must_use]
     pub fn segments(&self) -> &[String] {
         &self.segments
     }
 
-    /// How many levels below it.
+    /// How many levels below the path.
     #[must_use]
     pub fn max_depth(&self) -> Option<usize> {
         self.max_depth
     }
 
-    /// The first next segment, and the last.
+    /// The first and the last next segment.
     #[must_use]
     pub fn bounds(&self) -> (Option<&str>, Option<&str>) {
         (self.from.as_deref(), self.to.as_deref())
@@ -76,12 +76,12 @@ impl Within {
 }
 
 impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
-    /// What is at a path below a root and below that, each node followed by what is below it. `root` is the farthest
-    /// ancestor that a path counts from: a node without a parent, or one that isn't there and that orphans wait for.
+    /// Lists the nodes at a path below a root, each followed by its descendants. `root` is the farthest ancestor, which paths
+    /// count from: a node without a parent, or the id of a missing node that orphans wait for.
     ///
     /// # Errors
-    /// [`ReadError::Absent`] where nothing is found, nor a node of the root's id; [`ReadError::Key`] for a path that no node
-    /// can have; [`ReadError::SwitchedOff`], [`ReadError::Position`].
+    /// [`ReadError::Absent`] if nothing is found and the root doesn't exist either, [`ReadError::Key`] for a path that no node
+    /// can have, [`ReadError::SwitchedOff`] and [`ReadError::Position`].
     pub async fn paths(
         &self,
         root: &NodeRef,
@@ -96,7 +96,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         let listing = Listing {
             pk: schema.partition(root),
             range: self.path_range(within)?,
-            passed_over: segments_max.map_or(PassedOver::Nothing, PassedOver::Deeper),
+            skipped: segments_max.map_or(Skipped::Nothing, Skipped::Deeper),
             descending: false,
             across_pages: false,
             own: ROW_ATTRIBUTES.into(),

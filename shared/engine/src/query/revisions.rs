@@ -1,45 +1,45 @@
-//! Revisions, and the copies of the newest.
+//! Revisions, and the copies of the newest ones.
 
 use std::collections::BTreeSet;
 
 use super::node::STAMPS;
-use super::page::{Listing, PassedOver};
+use super::page::{Listing, Skipped};
 use super::{ListOptions, Page, ReadError, Reader, Stamps};
 use sapwood_core::keys::{ItemKey, KeyError, NodeRef, SortKey, Version};
 use sapwood_core::model::{AttributeValue, Item, Latest, VERSION, is_truncated};
 use sapwood_table::{Query, ReadOptions, RetryPolicy, Table};
 
-/// A revision, or the copy of a topic's newest.
+/// A revision, or the copy of a topic's newest revision.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Revision {
-    /// Its topic.
+    /// The revision's topic.
     pub topic: String,
-    /// Its number.
+    /// The revision's number.
     pub version: Version,
     /// The user's own attributes.
     pub attributes: Item,
-    /// Who wrote it, and when. A copy doesn't say.
+    /// When and for whom the revision was written. A copy doesn't tell.
     pub stamps: Stamps,
-    /// Whether it is a copy that had no room for the attributes.
+    /// True for a copy that had no room for the attributes.
     pub truncated: bool,
 }
 
-/// Which end of a history comes first.
+/// The order of a history.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Order {
-    /// The newest.
+    /// The newest revision comes first.
     #[default]
     Descending,
-    /// The oldest.
+    /// The oldest revision comes first.
     Ascending,
 }
 
 impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
-    /// The newest revisions of the topics that begin so, by topic: their copies.
+    /// Lists the copies of the newest revisions of the topics with this prefix, by topic.
     ///
     /// # Errors
-    /// [`ReadError::Absent`] where there is neither the node nor any revision of it; [`ReadError::Key`] for a prefix that no
-    /// topic can have; [`ReadError::Position`].
+    /// [`ReadError::Absent`] if neither the node nor a revision of it exists, [`ReadError::Key`] for a prefix that no topic can
+    /// have, and [`ReadError::Position`].
     pub async fn latest_of_all(
         &self,
         node: &NodeRef,
@@ -49,26 +49,26 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         let schema = self.client.schema();
         let range =
             schema.latest_range(topic_prefix).map_err(|source| ReadError::Key { parameter: "topic_prefix", source })?;
-        let listing = self.revision_listing(node, range, PassedOver::Nothing, Order::Ascending);
+        let listing = self.revision_listing(node, range, Skipped::Nothing, Order::Ascending);
         let page = self.list(&listing, options, |key, item| self.copy(options, key, item)).await?;
         self.check_versions(node, &page, options).await?;
         Ok(page)
     }
 
-    /// The newest revision of one topic: its copy.
+    /// Reads the copy of the newest revision of a topic.
     ///
     /// # Errors
-    /// [`ReadError::Absent`]; [`ReadError::Key`] for an impossible topic.
+    /// [`ReadError::Absent`], and [`ReadError::Key`] for an impossible topic.
     pub async fn latest(&self, latest: &Latest, options: &ListOptions) -> Result<Revision, ReadError> {
         let key = latest.key(self.settings).map_err(topic_at_fault)?;
         let item = self.client.get(&key, &self.revision_reading(options)).await?;
         item.and_then(|item| self.copy(options, &key, &item)).ok_or(ReadError::Absent { what: "topic" })
     }
 
-    /// The revisions of all topics: by version, and those of one version by topic.
+    /// Lists the revisions of all topics by version, then topic.
     ///
     /// # Errors
-    /// [`ReadError::Absent`] where there is neither the node nor any revision of it; [`ReadError::Position`].
+    /// [`ReadError::Absent`] if neither the node nor a revision of it exists, and [`ReadError::Position`].
     pub async fn revisions(
         &self,
         node: &NodeRef,
@@ -81,35 +81,35 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         Ok(page)
     }
 
-    /// One revision's base record, whole.
+    /// Reads the whole base record of a revision.
     ///
     /// # Errors
-    /// [`ReadError::Absent`]; [`ReadError::Key`] for an impossible topic.
+    /// [`ReadError::Absent`], and [`ReadError::Key`] for an impossible topic.
     pub async fn revision(&self, topic: &Latest, version: Version, strong: bool) -> Result<Item, ReadError> {
         let key = topic.revision_key(version, self.settings).map_err(topic_at_fault)?;
         let item = self.client.get(&key, &ReadOptions { strong, attributes: None }).await?;
         item.ok_or(ReadError::Absent { what: "revision" })
     }
 
-    /// All revisions of a node. The copies in between are passed over.
+    /// The listing of all revisions of a node. It skips the copies among them.
     pub(super) fn history(&self, node: &NodeRef, order: Order) -> Result<Listing<'static>, ReadError> {
         let schema = self.client.schema();
         let copies = schema.latest_range("").map_err(topic_at_fault)?;
-        Ok(self.revision_listing(node, schema.revision_range(), PassedOver::Range(copies), order))
+        Ok(self.revision_listing(node, schema.revision_range(), Skipped::Range(copies), order))
     }
 
     fn revision_listing(
         &self,
         node: &NodeRef,
         range: sapwood_core::keys::SortRange,
-        passed_over: PassedOver,
+        skipped: Skipped,
         order: Order,
     ) -> Listing<'static> {
         let pk = self.client.schema().partition(node);
         Listing {
             pk,
             range,
-            passed_over,
+            skipped,
             descending: order == Order::Descending,
             across_pages: false,
             own: revision_own().collect(),
@@ -135,7 +135,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         Revision { topic, version, attributes, stamps: Stamps::read(item), truncated: is_truncated(item) }
     }
 
-    /// Nothing, where a list is not empty, or there is such a node, or any revision of it: revisions need no node.
+    /// Checks that a list isn't empty, or that the node or a revision of it exists. Revisions need no node.
     pub(super) async fn check_versions<R>(
         &self,
         node: &NodeRef,
@@ -174,7 +174,7 @@ pub(super) fn topic_at_fault(source: KeyError) -> ReadError {
     ReadError::Key { parameter: "topic", source }
 }
 
-/// Which revision a copy is of.
+/// Returns the version that a copy is of.
 pub(super) fn copied_version(copy: &Item) -> Option<Version> {
     match Latest::version_of(copy)? {
         AttributeValue::N(number) => Version::new(number.parse().ok()?).ok(),

@@ -1,6 +1,6 @@
-//! All trees.
+//! The roots of all trees.
 
-use super::page::{Listing, PassedOver};
+use super::page::{Listing, Skipped};
 use super::{ListOptions, Page, ReadError, Reader};
 use sapwood_core::keys::{Id, SortKey, Tenant};
 use sapwood_core::model::{Item, ROW_ATTRIBUTES, is_truncated};
@@ -9,19 +9,19 @@ use sapwood_table::{RetryPolicy, Table};
 /// A node without a parent.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Root {
-    /// Its id.
+    /// The root's id.
     pub id: Id,
-    /// Those of its attributes that rows carry.
+    /// The attributes that rows carry.
     pub attributes: Item,
-    /// Whether its row had no room for them.
+    /// True if the row had no room for the attributes.
     pub truncated: bool,
 }
 
 impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
-    /// All nodes without a parent, by id.
+    /// Lists all nodes without a parent, by id.
     ///
     /// # Errors
-    /// [`ReadError::SwitchedOff`], [`ReadError::Position`].
+    /// [`ReadError::SwitchedOff`] and [`ReadError::Position`].
     pub async fn roots(&self, tenant: Option<&Tenant>, options: &ListOptions) -> Result<Page<Root>, ReadError> {
         if !self.settings.root_rows {
             return Err(ReadError::SwitchedOff { what: "root", variable: "ROOT_ROWS" });
@@ -30,7 +30,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         let listing = Listing {
             pk: schema.roots_partition(tenant),
             range: schema.root_range(),
-            passed_over: PassedOver::Nothing,
+            skipped: Skipped::Nothing,
             descending: false,
             across_pages: false,
             own: ROW_ATTRIBUTES.into(),

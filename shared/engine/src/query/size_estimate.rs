@@ -1,16 +1,16 @@
-//! How long an item can become as JSON.
+//! An upper bound for the size of an item as JSON.
 
 use sapwood_core::model::{AttributeValue, Item};
 
-/// The most bytes that an item takes as JSON in an answer of the API, whichever of its attributes are shown. A page ends by
-/// this, since a function's answer has a limit that DynamoDB's own pages don't know of: a control character is one byte
+/// Returns an upper bound for the bytes of an item as JSON in an answer of the API, with all of its attributes. Pages end by
+/// this estimate, because a function's answer has a limit and DynamoDB measures differently: a control character is one byte
 /// there and six in JSON.
 #[must_use]
 pub fn size_estimate(item: &Item) -> usize {
     item.iter().map(|(name, value)| text_size(name) + 1 + value_size(value)).sum::<usize>() + 2
 }
 
-/// Text in quotes, and a comma.
+/// The size of a text in quotes, with a comma.
 pub(super) fn text_size(text: &str) -> usize {
     let escaped = |byte| match byte {
         0..=0x1f => 6,
@@ -20,15 +20,15 @@ pub(super) fn text_size(text: &str) -> usize {
     text.bytes().map(escaped).sum::<usize>() + 3
 }
 
-/// Bytes in base64, in quotes, and a comma.
+/// The size of bytes in base64, in quotes, with a comma.
 fn binary_size(bytes: &[u8]) -> usize {
     bytes.len().div_ceil(3) * 4 + 3
 }
 
-/// `{"$binary":…}` and the like.
+/// The size of `{"$binary":…}` and the other forms.
 const MARK: usize = 16;
 
-/// A number is written as its digits, and all of them: up to 126 with its zeros, and a fraction up to 131 after its point.
+/// The longest number: a number is written in plain digits, up to 126 before the point or 131 after it.
 const NUMBER: usize = 172;
 
 fn number_size(digits: &str) -> usize {

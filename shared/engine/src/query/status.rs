@@ -1,4 +1,4 @@
-//! Whether what is derived says what the base record says.
+//! Whether derived rows match their base record.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,21 +10,21 @@ use sapwood_core::plan::ancestry::ReadAncestorPath;
 use sapwood_core::plan::{Rules, placement};
 use sapwood_table::{ReadOptions, RetryPolicy, Table, TableError};
 
-/// What the fan-out has still to do for a node, or for a topic of it.
+/// What the fan-out has yet to do for a node, or for a topic.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Status {
-    /// Whether the node is there. What isn't there is up to date when nothing is left of it.
-    pub is_there: bool,
-    /// How many ancestors it has, by the base records above it.
+    /// True if the node exists. A node that doesn't exist is up to date if nothing is left of it.
+    pub exists: bool,
+    /// How many ancestors the node has, by base records.
     pub ancestors: usize,
-    /// Rows (and the lineage, or a topic's copy) that should be there and aren't.
+    /// How many rows are missing. The lineage and a topic's copy count as rows.
     pub missing: usize,
-    /// Rows (and the lineage, or a topic's copy) that are there and shouldn't be, or say something else.
+    /// How many rows are out of date or shouldn't exist. The lineage and a topic's copy count as rows.
     pub stale: usize,
 }
 
 impl Status {
-    /// Whether there is nothing left to do.
+    /// Returns true if nothing is left to do.
     #[must_use]
     pub fn is_up_to_date(&self) -> bool {
         self.missing + self.stale == 0
@@ -32,11 +32,11 @@ impl Status {
 }
 
 impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
-    /// What the fan-out has still to do for a node, its own rows alone: three round trips at most where the nodes above it
-    /// are where its lineage has them. All is read strongly.
+    /// Returns what the fan-out has yet to do for a node's own rows. Reads strongly, in three round trips at most if the
+    /// ancestors are those of the lineage.
     ///
     /// # Errors
-    /// [`ReadError::Table`] and no other: a node that isn't there has a status.
+    /// [`ReadError::Table`] only. A node that doesn't exist has a status, too.
     pub async fn status(&self, node: &NodeRef) -> Result<Status, ReadError> {
         let schema = self.client.schema();
         let [base_key, lineage_key] = [schema.node_key(node), schema.lineage_key(node)];
@@ -56,14 +56,14 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
             (Some(wanted), Stored::Lineage(lineage)) if lineage.placement != *wanted || !lineage.is_settled() => {
                 status.stale += 1;
             }
-            // One that names no row says nothing any more: it is about to go, or to expire.
+            // A lineage that names no row is about to be deleted, or to expire.
             (None, Stored::Lineage(lineage)) if !names_nothing(lineage) => status.stale += 1,
             _ => {}
         }
         Ok(status)
     }
 
-    /// Where the parent of a node stands by the base records above it; `None` where the parent isn't there.
+    /// Returns the placement of a node's parent, by the base records above the node; `None` if the parent doesn't exist.
     async fn parent_placement(
         &self,
         node: &NodeRef,
@@ -94,7 +94,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         let keys: Vec<ItemKey> = keys.into_iter().collect();
         let read = self.client.get_all(&keys, &ReadOptions::default()).await?;
         let ancestors = wanted.map_or(0, |wanted| wanted.ancestors.len());
-        let mut status = Status { is_there: base.is_some(), ancestors, ..Status::default() };
+        let mut status = Status { exists: base.is_some(), ancestors, ..Status::default() };
         for key in &keys {
             let want = wanted_rows.get(key).zip(base).map(|(row, base)| row.item(node, base, self.settings));
             status.compare(want.as_ref(), read.get(key));
@@ -102,8 +102,8 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         Ok(status)
     }
 
-    /// What the fan-out has still to do for a topic after a write of one of its revisions: its copy is that of the newest
-    /// revision. Two reads and one round trip where that revision is there; where it was deleted the newest is looked for.
+    /// Returns what the fan-out has yet to do for a topic after this version was written: the copy must be that of the newest
+    /// revision. It takes one round trip if the version still exists. If it was deleted, the newest revision is searched.
     ///
     /// # Errors
     /// [`ReadError::Key`] for an impossible topic.
@@ -114,7 +114,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         let mut read = self.client.get_all(&[copy_key.clone(), key.clone()], &ReadOptions::default()).await?;
         let copy = read.remove(&copy_key);
         let copied = copy.as_ref().and_then(super::revisions::copied_version);
-        let mut status = Status { is_there: copy.is_some(), ..Status::default() };
+        let mut status = Status { exists: copy.is_some(), ..Status::default() };
         if let Some(revision) = read.remove(&key) {
             if copied.is_none_or(|copied| copied <= written) {
                 let want = Latest::copy(&copy_key, written, &revision, self.settings);

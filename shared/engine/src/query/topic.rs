@@ -1,9 +1,9 @@
 //! The history of one topic.
 //!
-//! The keys of a history begin with the version, so that the revisions of one topic lie among those of all others. Where
-//! the topic has a fair share of what is read they are picked out of the node's history, by Query; where it has less,
-//! they are read by their numbers, [`NUMBERS_MAX`] at a time, beginning with the version that the topic's copy names. Numbers that
-//! aren't there (gaps are allowed) lead back to the history. A page begins in the way that the one before ended in.
+//! The keys of a history begin with the version, so the revisions of one topic lie among those of all others. If the topic has
+//! a fair share of the rows, they are picked out of the node's history by Query. If it has less, its revisions are read by
+//! number, [`NUMBERS_MAX`] at a time, from the version that the topic's copy names. Versions may have gaps; after a gap the
+//! history is read again. A page begins in the way in which the page before ended.
 
 use std::collections::BTreeMap;
 
@@ -14,22 +14,22 @@ use sapwood_core::keys::{ItemKey, SortKey, Version};
 use sapwood_core::model::{Item, Latest, key_of};
 use sapwood_table::{BATCH_GET_KEYS_MAX, RetryPolicy, Table};
 
-/// Fewest and most numbers that are read at once.
+/// The fewest and the most numbers that are read at once.
 const NUMBERS_MIN: usize = 10;
 const NUMBERS_MAX: usize = BATCH_GET_KEYS_MAX;
 
-/// Fewest rows of a history that are read at once: enough to tell a topic's share.
+/// The fewest rows of a history that are read at once: enough to tell a topic's share.
 const ROWS_MIN: usize = 100;
 
-/// One row in so many must be the topic's: where it is fewer, reading it by number (half a unit each) takes fewer units.
+/// The topic must have one row in this many. If it has fewer, reading by number (half a unit each) takes fewer units.
 const SHARE: usize = 8;
 
-/// Where the reading of a topic stands, and in which way it goes on.
+/// The position in the reading of a topic, and the way to continue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Standing {
-    /// In the node's history, after this sort key.
+    /// Continue in the node's history after this sort key.
     Rows(Option<String>),
-    /// At this number, which is the next to be read.
+    /// Continue with this number.
     Number(u32),
 }
 
@@ -50,7 +50,7 @@ impl Standing {
     }
 }
 
-/// One topic that is being read.
+/// The state of reading one topic.
 struct Reading<'q> {
     latest: &'q Latest,
     order: Order,
@@ -61,12 +61,12 @@ struct Reading<'q> {
 }
 
 impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
-    /// The revisions of one topic, by version. One that was appended a moment ago, and isn't copied yet, can be missing
-    /// where its number is over 100 past the copy's.
+    /// Lists the revisions of one topic by version. A revision that was just appended, and isn't copied yet, can be missing if
+    /// its number exceeds the copy's by more than 100.
     ///
     /// # Errors
-    /// [`ReadError::Absent`] where there is neither the node nor any revision of it; [`ReadError::Key`] for an impossible
-    /// topic; [`ReadError::Position`].
+    /// [`ReadError::Absent`] if neither the node nor a revision of it exists, [`ReadError::Key`] for an impossible topic, and
+    /// [`ReadError::Position`].
     pub async fn topic(
         &self,
         latest: &Latest,
@@ -100,7 +100,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         Ok(page)
     }
 
-    /// Reads a page of the node's history. Returns how to go on.
+    /// Reads a page of the node's history, and returns how to continue.
     async fn read_rows(&self, reading: &mut Reading<'_>, after: Option<String>) -> Result<Option<Standing>, ReadError> {
         let schema = self.client.schema();
         let limit = reading.builder.missing().max(ROWS_MIN);
@@ -116,7 +116,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
             }
         }
         let Some(next) = page.next else { return Ok(None) };
-        // Copies say nothing of a topic's share.
+        // Copies tell nothing about a topic's share.
         if !reading.is_full
             && ours * SHARE < revisions
             && let Some(number) = reading.number_after(&next, schema)
@@ -126,8 +126,8 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         Ok(Some(Standing::Rows(Some(reading.history.past(next, schema)))))
     }
 
-    /// From the newest end: the number to begin at, which is `at` at the most. Numbers past the copy's that are there
-    /// already count, as long as they come within a hundred of one another.
+    /// Returns the number to begin at when reading from the newest end, at most `at`. Existing numbers above the copy's count,
+    /// if the gaps between them are smaller than a hundred.
     async fn number_to_begin_at(&self, reading: &Reading<'_>, at: u32) -> Result<u32, ReadError> {
         if reading.order == Order::Ascending {
             return Ok(at);
@@ -143,14 +143,14 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         Ok(at.min(top))
     }
 
-    /// The number that the topic's copy names; 0 where there is none.
+    /// Returns the number that the topic's copy names; 0 if there is no copy.
     async fn copied_number(&self, reading: &Reading<'_>) -> Result<u32, ReadError> {
         let key = reading.latest.key(self.settings).map_err(topic_at_fault)?;
         let copy = self.client.get(&key, &self.revision_reading(reading.options)).await?;
         Ok(copy.as_ref().and_then(copied_version).map_or(0, Version::number))
     }
 
-    /// Reads the next numbers. Returns how to go on.
+    /// Reads the next numbers, and returns how to continue.
     async fn read_numbers(&self, reading: &mut Reading<'_>, number: u32) -> Result<Option<Standing>, ReadError> {
         let count = reading.builder.missing().clamp(NUMBERS_MIN, NUMBERS_MAX) as u32;
         let (low, high) = match reading.order {
@@ -177,12 +177,12 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         if reading.order == Order::Ascending && number > self.copied_number(reading).await? {
             return Ok(None);
         }
-        // A gap: the history leads to what is past it.
+        // In a gap, the history leads to the revisions after it.
         let edge = Version::new(last.into()).ok().and_then(|v| reading.latest.revision_key(v, self.settings).ok());
         Ok(edge.map(|key| Standing::Rows(Some(key.sk))))
     }
 
-    /// The revisions of these numbers that are there.
+    /// Reads the revisions of these numbers that exist.
     async fn read_batch(
         &self,
         reading: &Reading<'_>,
@@ -191,7 +191,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
     ) -> Result<BTreeMap<Version, (ItemKey, Item)>, ReadError> {
         let versions = (low..=high).filter_map(|number| Version::new(number.into()).ok());
         let keys = versions.map(|version| Ok((reading.latest.revision_key(version, self.settings)?, version)));
-        // A topic of the longest name has no number of more digits.
+        // A topic of the greatest length has no versions of more digits.
         let keys: BTreeMap<ItemKey, Version> = keys.filter_map(Result::<_, sapwood_core::keys::KeyError>::ok).collect();
         let wanted: Vec<ItemKey> = keys.keys().cloned().collect();
         let found = self.client.get_all(&wanted, &self.revision_reading(reading.options)).await?;
@@ -211,7 +211,7 @@ impl Reading<'_> {
         }
     }
 
-    /// The topic's next number after a row of the history.
+    /// Returns the topic's next number after a row of the history.
     fn number_after(&self, sk: &str, schema: &sapwood_core::keys::Schema) -> Option<u32> {
         match schema.parse_sort_key(sk)? {
             SortKey::Revision { version, topic } => {

@@ -1,4 +1,4 @@
-//! A node with all that is below it, nested.
+//! A node with its descendants, nested.
 
 use std::collections::BTreeMap;
 
@@ -6,25 +6,25 @@ use super::{Bounds, Descendant, ListOptions, Page, ReadError, Reader, Window};
 use sapwood_core::keys::{Id, NodeRef};
 use sapwood_table::{RetryPolicy, Table};
 
-/// Nodes that are nested, without being so in memory: however deep they are, nothing here recurs.
+/// A nested tree, kept as a flat list, so that nothing recurses however deep it is.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tree {
-    /// All of them, by depth, then id.
+    /// All nodes, by depth, then id.
     pub nodes: Vec<Descendant>,
-    /// The children of each, in the order of their ids: indices into `nodes`.
+    /// The children of each node as indices into `nodes`, by id.
     pub children: Vec<Vec<usize>>,
-    /// Those whose parent isn't among them, in their order: the node itself first; where the tree goes on after a cut,
-    /// children of nodes that came before it; and, for a moment, what is being moved while it is read.
+    /// The nodes whose parent isn't among `nodes`, in their order. The first is the node itself. On a page after a cut, they
+    /// are the children of nodes on earlier pages. A node that moves while the tree is read can be one as well.
     pub tops: Vec<usize>,
-    /// The position to go on after, where it was cut.
+    /// The position to continue after; `None` if the tree is complete.
     pub next: Option<String>,
 }
 
 impl Tree {
-    /// What bounds a tree, whatever `limit` says.
+    /// The bounds of a tree. `limit` doesn't change them.
     pub const BOUNDS: Bounds = Bounds { items_max: 5_000, bytes_max: 5_000_000 };
 
-    /// Nests rows that are ordered by depth: a row's parent is the one of that id, one level above.
+    /// Nests rows that are ordered by depth. A row's parent is the row with the parent's id one level above.
     #[must_use]
     pub fn nest(page: Page<Descendant>) -> Self {
         let Page { items: nodes, next } = page;
@@ -44,10 +44,10 @@ impl Tree {
 }
 
 impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
-    /// A node with all that is below it, to `max_depth`: as much as `options.bounds` allow.
+    /// Reads a node with its descendants to `max_depth`, within `options.bounds`.
     ///
     /// # Errors
-    /// [`ReadError::Absent`] and [`ReadError::Unreadable`] for the node itself; [`ReadError::Position`].
+    /// [`ReadError::Absent`] and [`ReadError::Unreadable`] for the node itself, and [`ReadError::Position`].
     pub async fn tree(
         &self,
         node: &NodeRef,

@@ -45,7 +45,7 @@ impl Authority {
 fn tenant(claims: &Claims, claim: &str) -> Result<Tenant, Problem> {
     // The problem names neither the claim, which is the deployment's own affair, nor its value.
     let refused =
-        || Problem::new(Kind::Forbidden, "the authorizer names no tenant for this caller; ask for a tenant's claim");
+        || Problem::new(Kind::Forbidden, "the authorizer names no tenant for this caller; ask for a claim that does");
     Tenant::new(claims.get(claim).map(String::as_str).unwrap_or_default()).map_err(|_| refused())
 }
 
@@ -65,7 +65,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Caller {
         match parts.extensions.get::<Known>() {
             Some(Known(known)) => known.clone(),
             None => {
-                tracing::error!("the router is served without anybody saying who calls");
+                tracing::error!("the router is served without a caller");
                 Err(Problem::internal())
             }
         }

@@ -37,7 +37,7 @@ fn an_iam_caller_is_named_by_its_arn() {
 }
 
 #[test]
-fn a_lambda_authorizers_context_names_by_texts_numbers_and_flags() {
+fn texts_numbers_and_flags_of_a_lambda_authorizers_context_are_claims() {
     let context = json!({"lambda": {"sub": "u1", "tenant": 7, "list": ["acme"], "nothing": null}});
     assert_eq!(caller(Some("tenant"), context.clone()), named("u1", Some("7")));
     assert_eq!(caller(Some("list"), context.clone()), Err(Kind::Forbidden));
@@ -45,13 +45,13 @@ fn a_lambda_authorizers_context_names_by_texts_numbers_and_flags() {
 }
 
 #[test]
-fn a_jwts_claims_are_not_mixed_with_what_else_there_is() {
+fn a_jwts_claims_are_not_mixed_with_those_of_other_authorizers() {
     let both = json!({"jwt": {"claims": {"sub": "u1"}}, "lambda": {"tenant": "acme"}, "iam": {"userArn": "arn"}});
     assert_eq!(caller(Some("tenant"), both), Err(Kind::Forbidden));
 }
 
 #[test]
-fn a_claim_that_is_missing_empty_or_impossible_is_refused_without_a_word_of_it() {
+fn a_missing_empty_or_impossible_claim_is_refused_and_not_repeated() {
     for value in [json!({}), json!({"tenant": ""}), json!({"tenant": "a#b"}), json!({"tenant": "x".repeat(2_000)})] {
         let authority = Authority { tenant_claim: Some("tenant".to_owned()) };
         let problem = authority.caller(&claims(json!({"jwt": {"claims": value}})), "anonymous").unwrap_err();

@@ -135,7 +135,7 @@ impl FromJson for Batch {
 
     fn from_json(raw: &RawValue, at: &Place<'_>) -> Result<Self, JsonError> {
         let mut fields = Fields::open(raw, at, Self::WANTED)?;
-        let operations = fields.required("operations", "say what is to be done", operations)?;
+        let operations = fields.required("operations", "list the operations", operations)?;
         fields.close().map(|()| Self { operations })
     }
 }
@@ -178,7 +178,7 @@ impl FromJson for BatchOperation {
     }
 }
 
-const ID_REMEDY: &str = "say the node's id";
+const ID_REMEDY: &str = "give the node's id";
 
 impl FromJson for PutOperation {
     const WANTED: &'static str = "an object: a node, with its parent";
@@ -221,7 +221,7 @@ impl FromJson for RevisionOperation {
         let mut fields = Fields::open(raw, at, Self::WANTED)?;
         let revision = Self {
             id: fields.required("id", ID_REMEDY, json::id)?,
-            topic: fields.required("topic", "say the topic", topic)?,
+            topic: fields.required("topic", "give the topic", topic)?,
             attributes: revisions::attributes(&mut fields)?,
         };
         fields.close().map(|()| revision)

@@ -117,7 +117,7 @@ pub struct PatchNode {
     pub attributes: MergePatch,
 }
 
-const PARENT_REMEDY: &str = "say the parent's id, or null for a root";
+const PARENT_REMEDY: &str = "give the parent's id, or null for a root";
 
 impl FromJson for CreateNode {
     const WANTED: &'static str = "an object: a node";

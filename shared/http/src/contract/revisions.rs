@@ -94,5 +94,5 @@ impl FromJson for CreateRevision {
 }
 
 pub(super) fn attributes(fields: &mut Fields<'_>) -> Result<Attributes, JsonError> {
-    fields.required("attributes", "say the attributes, or {} for none", json::value)
+    fields.required("attributes", "give the attributes, or {} for none", json::value)
 }

@@ -1,17 +1,17 @@
-//! Entity tags as headers spell them.
+//! Entity tags in headers.
 
 use axum::http::HeaderValue;
 use sapwood_core::model::ETag;
 
-/// An entity tag between quotes: the strong kind.
+/// Returns a strong entity tag: the tag between quotes.
 #[must_use]
 pub fn etag_text(etag: &ETag) -> String {
     format!("\"{}\"", etag.opaque())
 }
 
-/// The value of the header `ETag`.
+/// Returns the value of the header `ETag`.
 #[must_use]
 pub fn etag_header(etag: &ETag) -> HeaderValue {
-    // The tag of a record is base64, of which a header can hold every character.
+    // The tag of a record is base64, and a header can hold each of its characters.
     HeaderValue::try_from(etag_text(etag)).unwrap_or(HeaderValue::from_static("\"\""))
 }

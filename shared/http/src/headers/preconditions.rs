@@ -11,16 +11,16 @@ use crate::problem::Problem;
 /// How entity tags are compared.
 #[derive(Clone, Copy, PartialEq)]
 enum Comparison {
-    /// A weak tag equals nothing.
+    /// A weak tag matches nothing.
     Strong,
-    /// A weak tag equals the strong one.
+    /// A weak tag matches the strong tag of the same text.
     Weak,
 }
 
-/// The preconditions that these headers name.
+/// Reads the preconditions of a request.
 ///
 /// # Errors
-/// [`Kind::BadHeader`](crate::problem::Kind::BadHeader) for what is neither `*` nor a list of entity tags.
+/// [`Kind::BadHeader`](crate::problem::Kind::BadHeader) for a header that is neither `*` nor a list of entity tags.
 pub fn preconditions(headers: &HeaderMap) -> Result<Preconditions, Problem> {
     let read =
         |name: &HeaderName, comparison| joined(headers, name)?.map(|text| tags(name, &text, comparison)).transpose();
@@ -41,7 +41,7 @@ fn tags(name: &HeaderName, text: &str, comparison: Comparison) -> Result<Tags, P
     let mut found = Vec::new();
     while !rest.is_empty() {
         let (weak, quoted) = rest.strip_prefix("W/").map_or((false, rest), |quoted| (true, quoted));
-        // Backslashes are no escapes in an entity tag.
+        // A backslash isn't an escape in an entity tag.
         let (opaque, after) = quoted
             .strip_prefix('"')
             .and_then(|open| open.split_once('"'))

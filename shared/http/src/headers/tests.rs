@@ -26,7 +26,7 @@ fn an_entity_tag_is_spelt_between_quotes() {
     assert_eq!(etag_text(&ETag::named("x")), "\"x\"");
 }
 
-/// What a write may do where the content is known, and where nothing is.
+/// Returns whether a write is allowed with the known content, and without any.
 fn checks(pairs: &[(&'static str, &str)]) -> (bool, bool) {
     let preconditions = preconditions(&headers(pairs)).unwrap();
     (preconditions.check(Some(&known())).is_ok(), preconditions.check(None).is_ok())
@@ -62,7 +62,7 @@ fn a_precondition_that_fails_is_named() {
 }
 
 #[test]
-fn a_reader_who_has_it_needs_it_not_again() {
+fn a_reader_who_knows_the_entity_tag_gets_no_body() {
     let has = |pairs: &[(&'static str, &str)]| {
         preconditions(&headers(pairs)).unwrap().if_none_match.is_some_and(|tags| tags.include(Some(&known())))
     };
@@ -72,7 +72,7 @@ fn a_reader_who_has_it_needs_it_not_again() {
 }
 
 #[test]
-fn entity_tags_that_are_none_are_refused() {
+fn malformed_entity_tags_are_refused() {
     for value in ["", ",", "abc", "\"abc", "w/\"abc\"", "\"a\" \"b\"x", "*, \"a\"", "\"a b\"", "W/", "\"é\""] {
         let problem = preconditions(&headers(&[("if-match", value)])).unwrap_err();
         assert_eq!((problem.kind(), problem.field()), (Kind::BadHeader, Some("if-match")), "{value}");
@@ -85,7 +85,7 @@ fn wait(values: &[&str]) -> Option<u8> {
 }
 
 #[test]
-fn a_wait_is_found_among_other_preferences_and_cut_to_what_is_possible() {
+fn a_wait_is_found_among_other_preferences_and_cut_to_the_longest_wait() {
     assert_eq!(wait(&[]), None);
     assert_eq!(wait(&["wait=5"]), Some(5));
     assert_eq!(wait(&["respond-async, WAIT = 7; x=\"wait=3\""]), Some(7));
@@ -102,7 +102,7 @@ fn a_wait_is_found_among_other_preferences_and_cut_to_what_is_possible() {
 }
 
 #[test]
-fn a_wait_that_is_no_number_of_seconds_is_refused() {
+fn a_wait_must_be_a_number_of_seconds() {
     for value in ["wait", "wait=", "wait=-1", "wait=1.5", "wait=soon", "wait=+5", "wait=\"5"] {
         let problem = Wait::read(&headers(&[("prefer", value)])).unwrap_err();
         assert_eq!((problem.kind(), problem.field()), (Kind::BadHeader, Some("prefer")), "{value}");
@@ -127,7 +127,7 @@ fn an_idempotency_key_is_a_quoted_string_or_the_same_without_quotes() {
 }
 
 #[test]
-fn a_body_says_that_it_is_json_or_a_merge_patch() {
+fn a_body_must_be_json_or_a_merge_patch_by_its_content_type() {
     let of = |value: &str| headers(&[("content-type", value)]);
     let read = |headers: &HeaderMap| (demand_json(headers).is_ok(), demand_merge_patch(headers).is_ok());
     for (value, expected) in [

@@ -21,16 +21,16 @@ pub enum Fault {
 #[allow(missing_docs, reason = "`path` is the same in each; the messages say the rest")]
 pub enum JsonError {
     /// The body isn't JSON.
-    #[error("the body is no JSON: {detail}")]
+    #[error("the body isn't JSON: {detail}")]
     Syntax { detail: String },
     /// A string has an escape that stands for no character.
     #[error("the string holds half a surrogate pair; escape characters past U+FFFF as two, or write them as they are")]
     NoText { path: String },
     /// Two members of an object have the same name.
-    #[error("the name is there twice; leave one of them out")]
+    #[error("the name comes twice; leave one of them out")]
     Twice { path: String },
     /// The body has no such member.
-    #[error("there is no such field here; leave it out (attributes go into `attributes`)")]
+    #[error("the body has no such field; leave it out (attributes go into `attributes`)")]
     Unknown { path: String },
     /// A member is missing.
     #[error("the field is missing; {remedy}")]
@@ -39,7 +39,7 @@ pub enum JsonError {
     #[error("the value must be {wanted}")]
     Type { path: String, wanted: &'static str },
     /// A batch has too few or too many operations.
-    #[error("a batch has 1 to {limit} operations, this one has {count}")]
+    #[error("a batch has 1 to {limit} operations, and this one has {count}")]
     Count { path: String, count: usize, limit: usize },
     /// A number has more digits than DynamoDB keeps.
     #[error("the number has {digits} significant digits, and 38 can be kept; round it, or send it as text")]
@@ -71,7 +71,7 @@ pub enum JsonError {
     #[error("the set holds a value twice; leave one of them out")]
     SetTwice { path: String },
     /// A text isn't base64.
-    #[error("the text is no base64 of the standard alphabet with its padding")]
+    #[error("the text isn't base64 in the standard alphabet with padding")]
     Base64 { path: String },
     /// A name is reserved.
     #[error("`{path}`: the name is reserved, since {reason}; choose another")]

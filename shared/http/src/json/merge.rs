@@ -11,26 +11,26 @@ use super::names::{self, Record};
 use super::read::{NESTED_MAX, Object, below, check_name, members, object, value};
 use super::{FromJson, JsonError, Place};
 
-/// What a merge patch does to the attributes it names; all others keep value and type.
+/// The changes of a merge patch. Attributes that it doesn't name keep their value and type.
 ///
-/// As the RFC has it, null removes, an object merges into the map that is there, and whatever else takes the place of what
-/// is there. So a patch can't set an attribute to NULL; a PUT can. Within a list null is NULL, since lists are replaced as
-/// a whole. `{"$set": …}` and `{"$binary": …}` are values; the names in `{"$map": {…}}` merge as they stand.
+/// As RFC 7396 defines it, null deletes an attribute, an object merges into an existing map, and any other value replaces the
+/// existing one. So a patch can't set an attribute to NULL, but a PUT can. Within a list null is NULL, because lists are
+/// replaced as a whole. `{"$set": …}` and `{"$binary": …}` are values. The names in `{"$map": {…}}` merge as they stand.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MergePatch(pub BTreeMap<String, ValueChange>);
 
 impl MergePatch {
-    /// Whether a node can have these attributes changed.
+    /// Checks that a patch of a node can change these attributes.
     ///
     /// # Errors
-    /// [`JsonError::Reserved`] for a name that isn't the user's to give, or to remove.
+    /// [`JsonError::Reserved`] for a reserved name.
     pub fn check(&self, schema: &Schema) -> Result<(), JsonError> {
         names::check(self.0.keys(), Record::Node, schema)
     }
 }
 
 impl FromJson for MergePatch {
-    const WANTED: &'static str = "an object of attributes (null removes one; name each that is to go)";
+    const WANTED: &'static str = "an object of attributes (null deletes one; name each that you want to delete)";
 
     fn from_json(raw: &RawValue, at: &Place<'_>) -> Result<Self, JsonError> {
         changes(members(raw, at, Self::WANTED)?, at, NESTED_MAX).map(Self)

@@ -39,8 +39,7 @@ impl Parameters {
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
             let name = decode(name).ok_or_else(|| bad("", "the name of a parameter is badly percent-encoded"))?;
-            let value =
-                decode(value).ok_or_else(|| bad(&name, "it is badly percent-encoded; a `%` itself is `%25`"))?;
+            let value = decode(value).ok_or_else(|| bad(&name, "it is badly percent-encoded; write a `%` as `%25`"))?;
             if left.insert(name.clone(), value).is_some() {
                 return Err(bad(&name, "it is given more than once"));
             }
@@ -109,7 +108,7 @@ impl Parameters {
         let known: Vec<String> = self.asked.iter().map(|name| format!("`{name}`")).collect();
         Err(match known.is_empty() {
             true => bad(&unknown, "this call takes no parameters"),
-            false => bad(&unknown, &format!("this call doesn't know it; it takes {}", known.join(", "))),
+            false => bad(&unknown, &format!("this call has no such parameter; it takes {}", known.join(", "))),
         })
     }
 }

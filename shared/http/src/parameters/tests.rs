@@ -20,7 +20,7 @@ fn parameters_are_decoded_as_forms_are() {
 }
 
 #[test]
-fn each_type_takes_its_own_and_names_the_parameter_that_does_not_fit() {
+fn each_type_refuses_other_values_and_names_the_parameter() {
     let read = |query: &str| Parameters::read(query).unwrap();
     assert_eq!(read("limit=1000").number("limit", 1..=1_000).unwrap(), Some(1_000));
     assert_eq!(read("").number("limit", 1..=1_000).unwrap(), None);

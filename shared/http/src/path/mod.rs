@@ -29,7 +29,7 @@ pub fn normalise(path: &str) -> Result<String, Problem> {
     let mut normal = String::with_capacity(path.len());
     for (at, segment) in segments.split('/').enumerate() {
         if segment.is_empty() && at + 1 < count {
-            return Err(bad_path("`//`: a segment of a path can't be empty"));
+            return Err(bad_path("a segment of a path can't be empty (`//`)"));
         }
         normal.push('/');
         normal.push_str(&normal_segment(segment)?);
@@ -43,7 +43,7 @@ fn normal_segment(segment: &str) -> Result<String, Problem> {
     }
     let escaped = percent_decode(segment).map_err(|error| bad_path(&error.to_string()))?;
     if escaped == b"." || escaped == b".." {
-        return Err(bad_path("`.` and `..` lead nowhere here; an id that is one is written `~2E`, `~2E~2E`"));
+        return Err(bad_path("`.` and `..` aren't resolved; an id of dots is written `~2E` or `~2E~2E`"));
     }
     let text = segment::tilde_decode(&escaped).map_err(|error| bad_path(&error.to_string()))?;
     Ok(encode_segment(&text))
@@ -51,7 +51,7 @@ fn normal_segment(segment: &str) -> Result<String, Problem> {
 
 fn not_in_a_path(c: char) -> Problem {
     let spelt = encode_segment(c.encode_utf8(&mut [0; 4]));
-    bad_path(&format!("a character that has to be escaped in a path; write it as {spelt}"))
+    bad_path(&format!("this character must be escaped in a path; write it as {spelt}"))
 }
 
 fn bad_path(detail: &str) -> Problem {

@@ -49,7 +49,7 @@ impl PathParams {
     /// [`Kind::BadPath`] if a segment is badly escaped, [`Kind::NotFound`] if the path ends with a slash.
     pub fn segments(&self, name: &'static str) -> Result<Vec<String>, Problem> {
         let segments = self.raw(name)?.split('/').map(|segment| match segment {
-            "" => Err(Problem::new(Kind::NotFound, "leave the slash at the end of the path out")),
+            "" => Err(Problem::new(Kind::NotFound, "the path ends with a slash; leave it out")),
             segment => decoded(name, segment),
         });
         segments.collect()
@@ -73,7 +73,7 @@ impl<S: Send + Sync> FromRequestParts<S> for PathParams {
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
         let params = RawPathParams::from_request_parts(parts, state)
             .await
-            .map_err(|_| Problem::new(Kind::BadPath, "the escapes of a segment are no UTF-8"))?;
+            .map_err(|_| Problem::new(Kind::BadPath, "the escapes of a segment aren't UTF-8"))?;
         Ok(Self(params.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect()))
     }
 }

@@ -11,7 +11,7 @@ pub enum SegmentError {
     #[error("`{0}` needs two hexadecimal digits after it; a `{0}` itself is written ~{value:02X}", value = u32::from(*.0))]
     BadEscape(char),
     /// The bytes aren't UTF-8.
-    #[error("the escapes of a segment are no UTF-8; write each byte of the UTF-8 of a character as ~XX")]
+    #[error("the escapes of a segment aren't UTF-8; write each byte of the UTF-8 of a character as ~XX")]
     NotUtf8,
 }
 

@@ -54,7 +54,7 @@ fn every_spelling_of_a_path_becomes_one() {
 }
 
 #[test]
-fn what_a_gateway_has_decoded_is_refused_with_its_spelling() {
+fn a_decoded_character_is_refused_and_the_problem_spells_it() {
     for (path, spelling) in [
         ("/nodes/ORDER#98765", "~23"),
         ("/nodes/a?b", "~3F"),
@@ -89,7 +89,7 @@ proptest! {
     }
 
     #[test]
-    fn a_segment_is_made_of_what_nothing_on_the_way_touches(text in texts()) {
+    fn a_segment_has_only_characters_that_no_proxy_changes(text in texts()) {
         let segment = encode_segment(&text);
         prop_assert!(segment.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.~".contains(&b)));
         prop_assert!(segment != "." && segment != "..");
@@ -102,26 +102,27 @@ proptest! {
     }
 
     #[test]
-    fn an_id_in_percents_reaches_itself(text in texts().prop_filter("an id isn't empty", |text| !text.is_empty())) {
-        // What a transport that keeps percent-encoding hands over: of what `~` means nothing is left to be guessed.
+    fn a_percent_encoded_id_reaches_its_node(text in texts().prop_filter("an id isn't empty", |text| !text.is_empty())) {
+        // A transport that keeps percent-encoding hands this over. Nothing has to be guessed about `~`.
         let percents: String = encode_segment(&text).bytes().map(|b| format!("%{b:02x}")).collect();
         prop_assert_eq!(normalise(&format!("/nodes/{percents}")).ok(),
             Some(format!("/nodes/{}", encode_segment(&text))).filter(|_| text != "." && text != ".." || percents.starts_with("%7e")));
     }
 
     #[test]
-    fn what_is_normal_stays_normal(path in "/[a-z%/.~0-9A-F#]{0,12}") {
+    fn a_normal_path_stays_as_it_is(path in "/[a-z%/.~0-9A-F#]{0,12}") {
         if let Ok(normal) = normalise(&path) {
             prop_assert_eq!(normalise(&normal).unwrap(), normal);
         }
     }
 
     #[test]
-    fn what_arrives_decoded_reaches_its_own_node_or_none(text in texts(), rest in "(/children|\\?children=delete|#x)?") {
-        // As API Gateway would make it of a client's percent-encoding: all of it decoded.
+    fn a_decoded_path_reaches_its_own_node_or_none(text in texts(), rest in "(/children|\\?children=delete|#x)?") {
+        // API Gateway decodes a client's percent-encoding.
         if let Ok(normal) = normalise(&format!("/nodes/{text}{rest}")) {
             let sent: Vec<&str> = text.split('/').collect();
-            // A slash can't be told from one that separates, and a `~XX` or `%XX` was meant to be read: those aside, the same id.
+            // A decoded slash can't be told from a separator, and `~XX` and `%XX` are meant to be decoded. Any other path names
+            // the same id.
             if !text.contains(['/', '~', '%']) && !rest.contains(['?', '#']) {
                 let id = decode_segment(normal.split('/').nth(2).unwrap()).unwrap();
                 prop_assert_eq!(id.as_str(), sent[0]);

@@ -30,7 +30,7 @@ impl From<TableError> for Problem {
     fn from(error: TableError) -> Self {
         match error.kind {
             ErrorKind::Retry => {
-                tracing::warn!(%error, "the table doesn't answer in time");
+                tracing::warn!(%error, "the table didn't answer in time");
                 Self::new(Kind::Unavailable, "the table is busy; try again in a moment")
             }
             ErrorKind::Refuse => {
@@ -53,7 +53,7 @@ impl From<KeyError> for Problem {
         match error {
             // No request can cause these errors: the deployment's settings are wrong.
             KeyError::Tenancy { .. } | KeyError::Name { .. } => {
-                tracing::error!(%error, "a key of these settings can't be built");
+                tracing::error!(%error, "the deployment's settings make no keys");
                 Self::internal()
             }
             error => Self::new(Kind::BadKey, error.to_string()),
@@ -65,6 +65,6 @@ impl Problem {
     /// The problem of an internal error. The log says what it is.
     #[must_use]
     pub fn internal() -> Self {
-        Self::new(Kind::Internal, "the log says what; try again, and if it stays tell who runs this")
+        Self::new(Kind::Internal, "an internal error, which the log describes; try again, and report it if it persists")
     }
 }

@@ -33,7 +33,7 @@ async fn a_problem_is_written_as_rfc_9457_says() {
 }
 
 #[test]
-fn every_kind_has_a_name_and_a_title_of_its_own_and_an_errors_status() {
+fn every_kind_has_its_own_name_and_title_and_the_status_of_an_error() {
     let slugs: BTreeSet<&str> = Kind::ALL.iter().map(|kind| kind.slug()).collect();
     let titles: BTreeSet<&str> = Kind::ALL.iter().map(|kind| kind.title()).collect();
     assert_eq!((slugs.len(), titles.len()), (Kind::ALL.len(), Kind::ALL.len()));
@@ -45,13 +45,13 @@ fn every_kind_has_a_name_and_a_title_of_its_own_and_an_errors_status() {
 }
 
 #[test]
-fn a_busy_table_asks_to_come_back() {
+fn a_busy_table_is_answered_with_retry_after() {
     let response = Problem::from(TableError::new(ErrorKind::Retry, "throttled")).into_response();
     assert_eq!((response.status().as_u16(), &response.headers()[RETRY_AFTER]), (503, &HeaderValue::from_static("1")));
 }
 
 #[tokio::test]
-async fn what_the_table_said_stays_in_the_log() {
+async fn the_tables_own_text_is_not_part_of_the_answer() {
     for (kind, status) in [(ErrorKind::Retry, 503), (ErrorKind::Refuse, 422), (ErrorKind::GiveUp, 500)] {
         let (written, body) = written(TableError::new(kind, "arn:aws:secret").into()).await;
         assert_eq!(written, status);

@@ -85,8 +85,11 @@ impl Api {
         let answered = async { self.route(target?, request).await };
         let mut response = match tokio::time::timeout_at(deadline.0 + GRACE, answered).await {
             Ok(answered) => answered.unwrap_or_else(IntoResponse::into_response),
-            Err(_) => Problem::new(Kind::Unavailable, "it took too long; try again, a write may have been done")
-                .into_response(),
+            Err(_) => Problem::new(
+                Kind::Unavailable,
+                "the request took too long; try again, and note that a write may have been carried out",
+            )
+            .into_response(),
         };
         finish(&method, &mut response);
         if let Some(cors) = cors {

@@ -140,7 +140,7 @@ impl Lambda {
         let target = match path.contains('%') && !as_written {
             true => Err(Problem::new(
                 Kind::BadPath,
-                "percent-encoding doesn't get through API Gateway; write ~XX, and ~25 for a `%`",
+                "API Gateway doesn't pass percent-encoding on; write ~XX, and ~25 for a `%`",
             )),
             false => target(path, event.raw_query_string.as_deref()),
         };

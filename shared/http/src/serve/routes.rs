@@ -59,7 +59,7 @@ async fn keep_route(request: Request, next: Next) -> Response {
 }
 
 async fn not_found() -> Problem {
-    Problem::new(Kind::NotFound, "no call has this path; `/openapi.json` lists them")
+    Problem::new(Kind::NotFound, "no call has this path; `/openapi.json` lists the paths")
 }
 
 async fn not_allowed(route: MatchedPath) -> Problem {

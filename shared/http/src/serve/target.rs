@@ -11,7 +11,7 @@ use crate::problem::{Kind, Problem};
 /// The errors of [`normalise`]; [`Kind::BadParameter`] if the query string isn't percent-encoded.
 pub(super) fn target(path: &str, query: Option<&str>) -> Result<Uri, Problem> {
     let path = normalise(path)?;
-    let refused = || Problem::new(Kind::BadParameter, "the query string holds what must be percent-encoded there");
+    let refused = || Problem::new(Kind::BadParameter, "the query string has characters that must be percent-encoded");
     let target = match query.filter(|query| !query.is_empty()) {
         Some(query) if !query.bytes().all(|b| b.is_ascii_graphic() && b != b'#') => return Err(refused()),
         Some(query) => format!("{path}?{query}"),

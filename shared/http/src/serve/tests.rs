@@ -27,7 +27,7 @@ use crate::parameters::{NoParameters, Parameters};
 use crate::path::PathParams;
 use crate::problem::{Kind, Problem};
 
-/// What is written.
+/// An output that keeps what is written. Clones share it.
 #[derive(Clone, Default)]
 struct Lines(Arc<Mutex<Vec<u8>>>);
 
@@ -48,7 +48,7 @@ impl Write for Lines {
     }
 }
 
-/// Says back what it understood.
+/// Answers with what the handler has understood.
 async fn node(params: PathParams, RawQuery(query): RawQuery) -> Result<Json<Value>, Problem> {
     Ok(Json(json!({"id": params.id("id")?.as_str(), "query": query})))
 }
@@ -72,7 +72,7 @@ async fn cached() -> Response {
     ([(CACHE_CONTROL, "max-age=60"), (CONTENT_TYPE, "image/x-icon")], vec![0_u8, 255, 1]).into_response()
 }
 
-/// The JSON in a body.
+/// Reads a JSON body.
 fn parsed(body: &Bytes, typed: Result<(), Problem>) -> Result<Json<Value>, Problem> {
     typed?;
     serde_json::from_slice(body).map(Json).map_err(|error| Problem::new(Kind::BadJson, error.to_string()))

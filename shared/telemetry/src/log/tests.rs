@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::lines::Lines;
 use crate::log;
 
-/// All that is logged meanwhile on this thread.
+/// Returns what is logged on this thread while `run` runs.
 fn logged(level: Option<&str>, run: impl FnOnce()) -> Vec<Value> {
     let lines = Lines::default();
     let writer = lines.clone();
@@ -13,7 +13,7 @@ fn logged(level: Option<&str>, run: impl FnOnce()) -> Vec<Value> {
     lines.text().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// As RFC 3339 has it: `2026-01-02T03:04:05.678901Z`.
+/// Returns true for a time in RFC 3339, such as `2026-01-02T03:04:05.678901Z`.
 fn is_time(text: &str) -> bool {
     let like = "dddd-dd-ddTdd:dd:dd.ddddddZ";
     text.len() == like.len()
@@ -41,7 +41,7 @@ fn a_line_has_its_time_and_its_level() {
 }
 
 #[test]
-fn nothing_below_lambdas_level_is_written() {
+fn lines_below_lambdas_level_are_not_written() {
     for (level, count) in [
         (None, 3),
         (Some(""), 3),
@@ -64,7 +64,7 @@ fn nothing_below_lambdas_level_is_written() {
 }
 
 #[test]
-fn what_ends_a_function_is_a_line_of_the_log() {
+fn the_error_that_ends_a_function_is_logged() {
     let lines = logged(None, || {
         assert_eq!(format!("{:?}", log::ended(Ok::<_, String>(()))), format!("{:?}", std::process::ExitCode::SUCCESS));
         let failed = log::ended(Err("TABLE_NAME isn't set"));
@@ -76,8 +76,8 @@ fn what_ends_a_function_is_a_line_of_the_log() {
 }
 
 #[test]
-fn a_panic_is_one_line_that_says_where_it_was_and_not_what_it_said() {
-    // For the other tests of this process as well; none of them panics unless it fails, and then there is no test.
+fn a_panic_is_one_line_with_its_place_and_without_its_message() {
+    // The hook is the whole process's. Another test panics only if it fails.
     let usual = std::panic::take_hook();
     std::panic::set_hook(Box::new(log::panicked));
     let lines =

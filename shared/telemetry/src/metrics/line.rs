@@ -1,21 +1,21 @@
-//! One line, as CloudWatch reads it.
+//! One line in the embedded metric format.
 
 use serde::ser::{SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
 
-/// Most metrics of one line; what is more is left out.
+/// The most metrics of one line. Further ones are left out.
 pub const METRICS_MAX: usize = 100;
 
-/// Most values of one metric in a line.
+/// The most values of one metric in a line.
 pub const METRIC_VALUES_MAX: usize = 100;
 
-/// About as long as a line with a dozen metrics is.
+/// The usual length of a line with a dozen metrics, in bytes.
 const LINE_BYTES_USUAL: usize = 2_048;
 
-/// The one dimension. A function's name is unique in its account and region, so that two deployments don't mix.
+/// The one dimension. A function's name is unique in its account and region, so two deployments don't mix.
 const DIMENSION: &str = "FunctionName";
 
-/// One metric and what it is in this invocation.
+/// A metric with its value in one invocation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Metric {
     name: &'static str,
@@ -38,33 +38,33 @@ enum Value {
 }
 
 impl Metric {
-    /// How many.
+    /// A metric that counts.
     #[must_use]
     pub fn count(name: &'static str, count: u64) -> Self {
         Self { name, unit: Unit::Count, value: Value::Whole(count) }
     }
 
-    /// How much, where halves count: capacity units.
+    /// A metric that counts with fractions, such as capacity units.
     #[must_use]
     pub fn amount(name: &'static str, amount: f64) -> Self {
         Self { name, unit: Unit::Count, value: Value::Fraction(amount) }
     }
 
-    /// How long, in milliseconds.
+    /// A metric of one duration, in milliseconds.
     #[must_use]
     pub fn time(name: &'static str, milliseconds: f64) -> Self {
         Self { name, unit: Unit::Milliseconds, value: Value::Fraction(milliseconds) }
     }
 
-    /// How long each of several took, in milliseconds. Of more than [`METRIC_VALUES_MAX`] as many stand for all, evenly spaced from
-    /// the shortest to the longest.
+    /// A metric of several durations, in milliseconds. Of more than [`METRIC_VALUES_MAX`] durations that many are written,
+    /// evenly spaced from the shortest to the longest.
     #[must_use]
     pub fn times(name: &'static str, milliseconds: Vec<u64>) -> Self {
         Self { name, unit: Unit::Milliseconds, value: Value::Many(spread(milliseconds)) }
     }
 
-    /// Whether there is a number. A metric without one must not be named.
-    fn is_there(&self) -> bool {
+    /// Returns true if the metric has a number. A metric without one must not be named in the line.
+    fn has_value(&self) -> bool {
         match &self.value {
             Value::Whole(_) => true,
             Value::Fraction(value) => value.is_finite(),
@@ -90,7 +90,7 @@ pub(super) struct Line<'a> {
 }
 
 impl Line<'_> {
-    /// JSON and a line feed, to be written at once.
+    /// Returns the JSON with a line feed, to be written at once.
     pub(super) fn bytes(&self) -> Result<Vec<u8>, serde_json::Error> {
         let mut bytes = Vec::with_capacity(LINE_BYTES_USUAL);
         serde_json::to_writer(&mut bytes, self)?;
@@ -99,7 +99,7 @@ impl Line<'_> {
     }
 
     fn metrics(&self) -> impl Iterator<Item = &Metric> {
-        self.metrics.iter().filter(|metric| metric.is_there()).take(METRICS_MAX)
+        self.metrics.iter().filter(|metric| metric.has_value()).take(METRICS_MAX)
     }
 }
 
@@ -115,7 +115,7 @@ impl Serialize for Line<'_> {
     }
 }
 
-/// What is to be taken from the line.
+/// The metadata, which tells CloudWatch what to take from the line.
 struct Metadata<'a>(&'a Line<'a>);
 
 impl Serialize for Metadata<'_> {

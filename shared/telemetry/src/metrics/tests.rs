@@ -17,7 +17,7 @@ fn parsed(metrics: Vec<Metric>) -> Value {
     serde_json::from_str(&written(metrics)).unwrap()
 }
 
-/// What the specification and its schema ask of a document.
+/// Returns the breaches of the specification and of its schema.
 fn breaches(line: &Value) -> Vec<String> {
     let mut breaches = Vec::new();
     let mut hold = |holds: bool, what: String| breaches.extend((!holds).then_some(what));
@@ -69,7 +69,7 @@ fn a_line_is_this_json() {
 }
 
 #[test]
-fn a_line_is_as_the_specification_wants_it() {
+fn a_line_follows_the_specification() {
     assert_eq!(breaches(&parsed(vec![Metric::count("Records", 0), Metric::times("Lag", vec![1; 5_000])])), [""; 0]);
     let many: Vec<&'static str> = (0..150).map(|n| &*format!("Metric{n}").leak()).collect();
     let many = parsed(many.into_iter().map(|name| Metric::count(name, 1)).collect());
@@ -78,7 +78,7 @@ fn a_line_is_as_the_specification_wants_it() {
 }
 
 #[test]
-fn what_the_specification_forbids_is_found() {
+fn breaches_of_the_specification_are_found() {
     let good = parsed(vec![Metric::count("Records", 1), Metric::times("Lag", vec![1, 2])]);
     assert_eq!(breaches(&good), [""; 0]);
     for (pointer, bad) in [
@@ -115,7 +115,7 @@ fn a_metric_without_a_number_is_not_named() {
 }
 
 #[test]
-fn of_more_values_than_fit_a_hundred_stand_for_all() {
+fn a_hundred_values_stand_for_more() {
     let values = |all: Vec<u64>| -> Vec<u64> {
         serde_json::from_value(parsed(vec![Metric::times("Lag", all)])["Lag"].take()).unwrap()
     };
@@ -146,14 +146,14 @@ fn without_a_namespace_or_a_function_nothing_is_written() {
 }
 
 #[test]
-fn metrics_are_of_the_time_that_the_line_has() {
+fn metrics_have_the_time_of_their_line() {
     let lines = Lines::default();
     Metrics::new("n", "f", || 1_000, lines.clone()).write(|now| vec![Metric::times("Lag", vec![now - 400])]);
     let line: Value = serde_json::from_str(&lines.text()).unwrap();
     assert_eq!((&line["_aws"]["Timestamp"], &line["Lag"]), (&json!(1_000), &json!([600])));
 }
 
-/// An output that is gone.
+/// An output that can't be written.
 struct Broken;
 
 impl Write for Broken {
@@ -167,13 +167,13 @@ impl Write for Broken {
 }
 
 #[test]
-fn a_line_that_cannot_be_written_is_lost_and_no_more() {
+fn a_line_that_cannot_be_written_is_lost_without_a_panic() {
     let metrics = Metrics::new("n", "f", || 0, Broken);
     metrics.write(|_| vec![Metric::count("Records", 1)]);
     metrics.write(|_| vec![Metric::count("Records", 1)]);
 }
 
-/// Counts what reaches the output.
+/// An output that counts its writes.
 struct Writes(Arc<Mutex<usize>>);
 
 impl Write for Writes {

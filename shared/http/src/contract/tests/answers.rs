@@ -20,7 +20,7 @@ fn record() -> Item {
 }
 
 #[test]
-fn a_node_shows_what_is_its_users_and_who_wrote_it() {
+fn a_node_shows_its_users_attributes_and_who_wrote_it() {
     let body = NodeBody::of(&Id::new("a").unwrap(), &record(), &Settings::default());
     assert_eq!(
         serde_json::to_value(&body).unwrap(),
@@ -48,7 +48,7 @@ fn a_revision_may_have_a_parent_of_its_own() {
 }
 
 #[test]
-fn a_row_without_room_says_so_and_others_say_nothing() {
+fn only_a_row_without_room_is_marked_as_truncated() {
     let row = |truncated| DescendantBody {
         id: "a".into(),
         parent: None,

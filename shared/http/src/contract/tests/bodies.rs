@@ -8,7 +8,7 @@ use crate::contract::{
 };
 use crate::json::{Fault, FromJson, JsonError, read};
 
-/// What kind of mistake a body holds, and where.
+/// Returns the kind and the place of the mistake in a body.
 #[track_caller]
 fn refused<T: FromJson + std::fmt::Debug>(body: &str) -> (Fault, String) {
     let error: JsonError = read::<T>(body.as_bytes()).unwrap_err();
@@ -45,7 +45,7 @@ fn a_body_of_another_shape_is_malformed_and_says_where() {
 }
 
 #[test]
-fn values_that_cant_be_kept_are_another_mistake() {
+fn values_that_cant_be_kept_are_another_kind_of_mistake() {
     assert_eq!(refused::<CreateNode>(r#"{"id": ""}"#), (Fault::Key, "id".into()));
     let long = "é".repeat(508);
     assert_eq!(refused::<CreateNode>(&json!({"id": long}).to_string()), (Fault::Key, "id".into()));
@@ -56,7 +56,7 @@ fn values_that_cant_be_kept_are_another_mistake() {
 }
 
 #[test]
-fn a_replacement_must_say_its_parent() {
+fn a_replacement_must_name_its_parent() {
     let error = read::<ReplaceNode>(br#"{"attributes": {}}"#).unwrap_err();
     assert_eq!((error.fault(), error.path()), (Fault::Malformed, "parent"));
     assert!(error.to_string().contains("null for a root"));

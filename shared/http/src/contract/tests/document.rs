@@ -9,7 +9,7 @@ use crate::contract::{
 };
 use crate::json::read;
 
-/// Every call of the two tables of the contract, and what it answers when all is well.
+/// Each call of the contract, with its status codes when it succeeds.
 const CALLS: [(&str, &str, &[u16]); 27] = [
     ("POST", "/nodes", &[201, 202]),
     ("PUT", "/nodes/{id}", &[200, 201, 202]),
@@ -65,7 +65,7 @@ fn every_call_of_a_function_serves_one_operation() {
         assert!(!functions.contains(&operation.function), "{} is served twice", operation.id);
         functions.push(operation.function);
     }
-    // As many as there are variants: the routers' matches have them all.
+    // This is the number of variants, and the routers match on all of them.
     assert_eq!(functions.len(), 27);
 }
 
@@ -93,12 +93,12 @@ fn every_call_can_fail_as_its_kind_does() {
     }
 }
 
-/// The members of an object; none of what is no object.
+/// Returns the members of an object, and none of another value.
 fn members(value: &Value) -> impl Iterator<Item = (&String, &Value)> {
     value.as_object().into_iter().flatten()
 }
 
-/// Every value in a document, the outermost first.
+/// Returns every value in a document, the outermost first.
 fn values(document: &Value) -> Vec<&Value> {
     let mut found = vec![document];
     let mut position = 0;
@@ -114,7 +114,7 @@ fn values(document: &Value) -> Vec<&Value> {
 }
 
 #[test]
-fn whatever_is_referred_to_is_there_and_whatever_is_there_is_referred_to() {
+fn every_reference_has_a_component_and_every_component_a_reference() {
     let document = document();
     let references: BTreeSet<&str> = values(&document).into_iter().filter_map(|value| value["$ref"].as_str()).collect();
     for reference in &references {
@@ -122,7 +122,7 @@ fn whatever_is_referred_to_is_there_and_whatever_is_there_is_referred_to() {
     }
     for (kind, components) in members(&document["components"]) {
         for (name, _) in members(components) {
-            // Of no call: it is what other methods are answered.
+            // No operation refers to it: it answers methods that no operation has.
             let is_used = references.contains(format!("#/components/{kind}/{name}").as_str());
             assert!(is_used || name == "MethodNotAllowed", "{kind}/{name} is of no use");
         }
@@ -212,7 +212,7 @@ fn every_example_of_an_answer_has_the_fields_of_its_type() {
 }
 
 #[test]
-fn limits_are_those_of_the_code() {
+fn the_documents_limits_are_those_of_the_code() {
     let document = document();
     let schemas = &document["components"]["schemas"];
     for body in ["CreateNode", "PutOperation", "PatchOperation", "DeleteOperation", "RevisionOperation", "NodeBody"] {

@@ -7,7 +7,7 @@ fn item(json: &str) -> Item {
     read::<Attributes>(json.as_bytes()).unwrap().0
 }
 
-/// Does what a patch says.
+/// Applies a patch to an item.
 fn apply(patch: &MergePatch, item: &mut Item) {
     for (name, change) in &patch.0 {
         match change.of(item.get(name)) {
@@ -17,7 +17,7 @@ fn apply(patch: &MergePatch, item: &mut Item) {
     }
 }
 
-/// What a patch makes of attributes.
+/// Checks what a patch makes of attributes.
 #[track_caller]
 fn check(before: &str, patch: &str, after: &str) {
     let patch: MergePatch = read(patch.as_bytes()).unwrap();
@@ -47,13 +47,13 @@ fn the_examples_of_the_rfc_hold() {
 }
 
 #[test]
-fn null_removes_except_in_a_list() {
+fn null_deletes_except_in_a_list() {
     check(r#"{"a": 1}"#, r#"{"a": [null, {"b": null}]}"#, r#"{"a": [null, {"b": null}]}"#);
     check(r#"{"a": null}"#, r#"{"a": null}"#, r#"{}"#);
 }
 
 #[test]
-fn sets_and_binary_are_values_and_what_isnt_named_keeps_its_type() {
+fn sets_and_binary_are_values_and_other_attributes_keep_their_types() {
     let before = r#"{"s": {"$set": [1, 2]}, "b": {"$binary": "AA=="}, "m": {"$set": 1, "x": 2}, "n": 0.1}"#;
     check(before, r#"{"n": null}"#, r#"{"s": {"$set": [1, 2]}, "b": {"$binary": "AA=="}, "m": {"$set": 1, "x": 2}}"#);
     check(
@@ -63,7 +63,7 @@ fn sets_and_binary_are_values_and_what_isnt_named_keeps_its_type() {
     );
 }
 
-/// RFC 7396's own pseudo-code.
+/// The pseudo-code of RFC 7396.
 fn merged(target: Value, patch: &Value) -> Value {
     let Value::Object(patch) = patch else { return patch.clone() };
     let mut target = if let Value::Object(target) = target { target } else { serde_json::Map::new() };
@@ -103,7 +103,7 @@ proptest::proptest! {
 }
 
 #[test]
-fn an_object_takes_the_place_of_what_is_no_map() {
+fn an_object_replaces_a_value_that_is_no_map() {
     let mut item = Item::from([("a".to_owned(), AttributeValue::Ss(vec!["x".to_owned()]))]);
     apply(&read::<MergePatch>(br#"{"a": {"b": 1}}"#).unwrap(), &mut item);
     assert_eq!(item, super::attributes(r#"{"a": {"b": 1}}"#).unwrap().0);

@@ -61,7 +61,7 @@ fn sets_binary_and_maps_are_told_apart() {
 }
 
 #[test]
-fn what_is_no_set_no_binary_and_no_value_is_refused() {
+fn malformed_sets_binary_and_values_are_refused() {
     for (json, place) in [
         (r#"{"$set": []}"#, "a.$set"),
         (r#"{"$set": ["x", 1]}"#, "a.$set[1]"),
@@ -88,7 +88,7 @@ fn what_is_no_set_no_binary_and_no_value_is_refused() {
 }
 
 #[test]
-fn a_name_twice_is_no_json_of_ours() {
+fn a_name_that_comes_twice_is_refused() {
     for json in [r#"{"b": 1, "\u0062": 2}"#, r#"{"c": {"b": 1, "b": 1}}"#, r#"{"c": [{"$map": {"b": 1, "b": 1}}]}"#] {
         assert!(matches!(attributes(json).unwrap_err(), JsonError::Twice { .. }), "{json}");
     }
@@ -121,7 +121,7 @@ fn nesting_ends_where_dynamodbs_does_and_takes_no_stack() {
     assert!(read::<MergePatch>(maps(31).as_bytes()).is_ok());
     assert!(matches!(read::<MergePatch>(maps(32).as_bytes()).unwrap_err(), JsonError::Nested { .. }));
 
-    // A megabyte of brackets, closed and not, on a thread with little stack.
+    // A megabyte of brackets, balanced or not, on a thread with a small stack.
     let hostile = move || {
         assert!(matches!(attributes(&lists(524_000)).unwrap_err(), JsonError::Nested { .. }));
         assert!(matches!(read::<MergePatch>(maps(6_000).as_bytes()).unwrap_err(), JsonError::Nested { .. }));
@@ -132,7 +132,7 @@ fn nesting_ends_where_dynamodbs_does_and_takes_no_stack() {
 }
 
 #[test]
-fn names_that_arent_the_users_are_refused() {
+fn reserved_names_are_refused() {
     let schema = Schema::default();
     for name in ["_rev", "_", "_anything", "PK", "SK"] {
         let given = attributes(&format!(r#"{{"{name}": 1}}"#)).unwrap();

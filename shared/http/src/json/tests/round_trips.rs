@@ -8,7 +8,7 @@ use super::{attributes, n, value, written};
 use crate::json::number::spelt;
 use crate::json::{Attributes, MergePatch, read};
 
-/// A number as DynamoDB gives it back.
+/// A number in the spelling that DynamoDB gives back.
 fn number() -> impl Strategy<Value = String> {
     let digits = prop_oneof!["[1-9]", "[1-9][0-9]{0,36}[1-9]", "[1-9][0-9]{36}[1-9]", Just("0".to_owned())];
     (any::<bool>(), digits, -129..=126_i64).prop_map(|(negative, digits, point)| {
@@ -63,7 +63,7 @@ proptest! {
         let digits = format!("1{digits}");
         let point = if fraction.is_empty() { String::new() } else { format!(".{fraction}") };
         let kept = spelt(&format!("{digits}{point}e{exponent}")).or_else(|_| spelt("0")).unwrap();
-        // The same value by another way: all digits as a whole number, and the exponent that this takes.
+        // The same value in another spelling: all digits as a whole number with an exponent.
         let whole = format!("{digits}{fraction}e{}", exponent - i32::try_from(fraction.len()).unwrap());
         prop_assert_eq!(kept, spelt(&whole).or_else(|_| spelt("0")).unwrap());
     }
@@ -79,7 +79,7 @@ proptest! {
 }
 
 #[test]
-fn numbers_that_others_spell_differently_are_json_all_the_same() {
+fn numbers_in_other_spellings_are_written_as_json() {
     for (kept, json) in [("1E+5", "1E+5"), ("-1e-7", "-1e-7"), (".5", "0.5"), ("+7", "7"), ("007", "7"), ("5.", "5")] {
         assert_eq!(written(n(kept)), json);
     }

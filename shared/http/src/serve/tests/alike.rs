@@ -1,4 +1,4 @@
-//! What is answered, the same under Lambda and on a local port.
+//! Answers that are the same under Lambda and on a local port.
 
 use std::io::Read;
 
@@ -6,7 +6,7 @@ use super::client::{Answered, Sent, Server, by_event};
 use super::*;
 use crate::caller::Claims;
 
-/// The answer, having seen that both ways give the same.
+/// Returns the answer, after checking that both ways give the same one.
 async fn answer_with(options: Options, sent: Sent) -> Answered {
     let server = Server::start(options.clone(), Claims::new()).await;
     let local = server.send(&sent).await;
@@ -33,7 +33,7 @@ async fn an_id_reaches_its_handler_as_it_was_meant() {
         ("/nodes/~2E~2E", ".."),
         ("/nodes/%7E", "~"),
     ] {
-        // Percent-encoding is for transports that keep it.
+        // Only a transport that keeps percent-encoding carries it.
         let answered = match target.contains('%') {
             true => Server::start(options(), Claims::new()).await.send(&Sent::new("GET", "/nodes/~7E")).await,
             false => get(target).await,
@@ -57,7 +57,7 @@ async fn routes_of_several_segments_are_decoded_one_by_one() {
 }
 
 #[tokio::test]
-async fn what_no_call_answers_is_a_problem() {
+async fn a_request_that_no_call_answers_is_a_problem() {
     for (method, target, status, problem) in [
         ("GET", "/", 404, "not-found"),
         ("GET", "/node", 404, "not-found"),
@@ -86,7 +86,7 @@ async fn what_no_call_answers_is_a_problem() {
 }
 
 #[tokio::test]
-async fn a_method_that_a_path_does_not_take_is_told_those_it_takes() {
+async fn an_unknown_method_is_answered_with_the_methods_of_the_path() {
     let answered = answer(Sent::new("PUT", "/nodes/V")).await;
     let mut allowed: Vec<&str> = answered.header("allow").split(", ").collect();
     allowed.sort_unstable();
@@ -107,7 +107,7 @@ async fn a_method_that_a_path_does_not_take_is_told_those_it_takes() {
 }
 
 #[tokio::test]
-async fn options_are_told_without_a_body() {
+async fn options_are_answered_without_a_body() {
     let answered = answer(Sent::new("OPTIONS", "/nodes")).await;
     assert_eq!((answered.status, answered.header("allow"), answered.body.len()), (204, "POST, OPTIONS", 0));
     assert_eq!(answered.header("content-type"), "");
@@ -129,7 +129,7 @@ async fn head_is_a_get_without_its_body() {
 }
 
 #[tokio::test]
-async fn every_answer_says_that_it_is_not_to_be_kept_unless_the_handler_says_otherwise() {
+async fn no_answer_may_be_cached_unless_its_handler_allows_it() {
     for target in ["/health", "/nothing", "/nodes/~zz", "/panics"] {
         let answered = get(target).await;
         assert_eq!(
@@ -142,7 +142,7 @@ async fn every_answer_says_that_it_is_not_to_be_kept_unless_the_handler_says_oth
 }
 
 #[tokio::test]
-async fn long_answers_are_compressed_for_those_who_take_it() {
+async fn long_answers_are_compressed_for_clients_that_accept_it() {
     let long = |accepted: &str| Sent::new("GET", "/long").with("accept-encoding", accepted);
     for accepted in ["gzip", "br, GZIP;q=0.5", "identity;q=0, gzip"] {
         let answered = answer(long(accepted)).await;
@@ -198,7 +198,7 @@ async fn bodies_are_read_and_refused_alike() {
 }
 
 #[tokio::test]
-async fn cross_origin_requests_get_nothing_unless_an_origin_is_named() {
+async fn cross_origin_requests_are_allowed_only_from_named_origins() {
     let asked = || {
         let preflight = Sent::new("OPTIONS", "/nodes/V").with("origin", "https://app.example.com");
         preflight.with("access-control-request-method", "PATCH")
@@ -231,7 +231,7 @@ async fn cross_origin_requests_get_nothing_unless_an_origin_is_named() {
 }
 
 #[tokio::test]
-async fn a_caller_without_a_tenant_is_refused_where_there_are_tenants_but_for_what_is_for_everybody() {
+async fn with_tenants_a_caller_without_one_is_refused_except_by_public_calls() {
     let refused = answer_with(with_tenants(), Sent::new("GET", "/whoami")).await;
     assert_eq!((refused.status, refused.problem().as_str()), (403, "forbidden"));
     assert_eq!(answer_with(with_tenants(), Sent::new("GET", "/health")).await.status, 200);

@@ -15,7 +15,7 @@ use super::super::{Options, answer, lambda_service, serve_local};
 use super::router;
 use crate::caller::Claims;
 
-/// The context of an invocation that has a tenth of a second besides what is kept back for the answer.
+/// Makes the context of an invocation that ends a tenth of a second after the time reserved for the answer.
 pub(super) fn ending_soon() -> lambda_http::Context {
     let mut context = lambda_http::Context::default();
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
@@ -23,11 +23,11 @@ pub(super) fn ending_soon() -> lambda_http::Context {
     context
 }
 
-/// A request as it goes over the wire.
+/// A request, as it is sent.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sent {
     pub(super) method: String,
-    /// With the query string.
+    /// The path with the query string.
     pub(super) target: String,
     pub(super) headers: Vec<(&'static str, String)>,
     pub(super) body: Vec<u8>,
@@ -47,7 +47,7 @@ impl Sent {
         Self { body: body.into(), ..self.with("content-type", media) }
     }
 
-    /// As payload 2.0, its path as it is.
+    /// Returns the event in payload format 2.0. The path isn't decoded.
     pub(super) fn event(&self) -> Value {
         let (path, query) = self.target.split_once('?').unwrap_or((&self.target, ""));
         let headers: BTreeMap<_, _> = self.headers.iter().cloned().chain([("host", "example.com".into())]).collect();
@@ -90,7 +90,7 @@ impl Answered {
         self.headers.get(name).map_or("", String::as_str)
     }
 
-    /// The slug of a problem, having looked whether it is one.
+    /// Returns the slug of a problem, after checking that the answer is one.
     pub(super) fn problem(&self) -> String {
         assert_eq!(self.header("content-type"), "application/problem+json", "{self:?}");
         let body = self.json();
@@ -98,7 +98,7 @@ impl Answered {
         body["type"].as_str().unwrap().rsplit(':').next().unwrap().to_owned()
     }
 
-    /// What is the same whatever carries it.
+    /// Removes the headers that depend on the transport.
     pub(super) fn carried(mut self) -> Self {
         for name in ["content-length", "transfer-encoding", "connection", "date"] {
             self.headers.remove(name);
@@ -107,7 +107,7 @@ impl Answered {
     }
 }
 
-/// The answer to an event as the function gives it.
+/// Returns the function's answer to an event.
 pub(super) async fn by_event(options: Options, event: &Value) -> Answered {
     let written = answer(&lambda_service(router(), options), &event.to_string()).await.unwrap();
     let text = written["body"].as_str().unwrap_or_default();
@@ -120,7 +120,7 @@ pub(super) async fn by_event(options: Options, event: &Value) -> Answered {
     Answered { status: u16::try_from(written["statusCode"].as_u64().unwrap()).unwrap(), headers, body }
 }
 
-/// A server on a port of its own.
+/// A server on its own port.
 pub(super) struct Server {
     pub(super) at: SocketAddr,
     stop: oneshot::Sender<()>,

@@ -1,4 +1,4 @@
-//! What only one of the two ways can meet with.
+//! Behaviour that only one of the two ways has.
 
 use std::time::SystemTime;
 
@@ -57,7 +57,7 @@ async fn a_stage_or_a_base_path_stands_before_the_routes_and_in_locations() {
 }
 
 #[tokio::test]
-async fn odd_events_are_answered_and_break_nothing() {
+async fn odd_events_are_answered() {
     for (name, value) in
         [("rawQueryString", json!("a b")), ("rawQueryString", json!("a#b")), ("rawQueryString", json!("é"))]
     {
@@ -73,7 +73,7 @@ async fn odd_events_are_answered_and_break_nothing() {
     assert_eq!(by_event(options(), &event).await.json(), json!([1]));
     event["headers"]["host"] = "no host :: at all".into();
     assert_eq!(by_event(options(), &event).await.status, 201);
-    // What is no request fails its invocation, and says where it was noticed.
+    // An event that isn't a request fails its invocation, and the error names the place.
     let lambda = super::super::lambda_service(router(), options());
     event["rawPath"] = json!(null);
     for event in [event.to_string(), "{\"Records\": []}".to_owned()] {
@@ -157,7 +157,7 @@ async fn a_chunked_body_over_the_limit_is_refused() {
 }
 
 #[tokio::test]
-async fn a_body_that_is_announced_as_far_too_large_is_not_waited_for() {
+async fn a_body_announced_as_far_too_large_is_not_awaited() {
     let server = Server::start(options(), Claims::new()).await;
     let head = "POST /nodes HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\ncontent-length: 20000000\r\n\r\n";
     for begun in ["", "[1]"] {
@@ -169,7 +169,7 @@ async fn a_body_that_is_announced_as_far_too_large_is_not_waited_for() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_told_to_stop_ends_idle_connections() {
+async fn a_stopped_server_ends_idle_connections() {
     let server = Server::start(options(), Claims::new()).await;
     let idle = std::net::TcpStream::connect(server.at).unwrap();
     tokio::time::timeout(Duration::from_secs(5), server.stop()).await.unwrap();

@@ -1,4 +1,4 @@
-//! What is logged of a request.
+//! The log of a request.
 
 use sapwood_telemetry::log;
 
@@ -10,7 +10,7 @@ async fn logged(sent: Sent) -> (Value, String) {
     (line, text)
 }
 
-/// All that is logged meanwhile, and the line of the request.
+/// Returns all that is logged in the meantime, and the line of the request.
 async fn lines_of<T>(answered: impl Future<Output = T>) -> (String, Value) {
     let lines = Lines::default();
     let writer = lines.clone();
@@ -24,7 +24,7 @@ async fn lines_of<T>(answered: impl Future<Output = T>) -> (String, Value) {
 }
 
 #[tokio::test]
-async fn a_request_is_one_line_with_its_route_and_what_it_took() {
+async fn a_request_is_one_line_with_its_route_and_its_costs() {
     let (line, text) = logged(Sent::new("POST", "/nodes").body("application/json", "{\"secret\":1}")).await;
     for (name, value) in [
         ("method", json!("POST")),

@@ -1,4 +1,4 @@
-//! What CloudWatch is told of a request.
+//! The metrics of a request.
 
 use sapwood_telemetry::metrics::Metrics;
 
@@ -6,7 +6,7 @@ use super::client::{Sent, Server, by_event, ending_soon};
 use super::*;
 use crate::caller::Claims;
 
-/// With metrics that go there.
+/// Makes options that write the metrics to `to`.
 fn measured(to: &Lines) -> Options {
     Options { metrics: Metrics::new("Sapwood", "an-api", || 1_700_000_000_000, to.clone()), ..options() }
 }
@@ -44,7 +44,7 @@ async fn a_request_is_one_line_of_metrics() {
 }
 
 #[tokio::test]
-async fn the_dashboard_shows_metrics_that_there_are() {
+async fn the_dashboard_shows_existing_metrics() {
     let lines = Lines::default();
     by_event(measured(&lines), &Sent::new("GET", "/nodes/n").event()).await;
     let [line] = &parsed(&lines)[..] else { panic!("{}", lines.text()) };
@@ -56,7 +56,7 @@ async fn the_dashboard_shows_metrics_that_there_are() {
 }
 
 #[tokio::test]
-async fn every_request_counts_whatever_it_is_answered() {
+async fn every_request_counts_whatever_the_answer() {
     for (method, target, server_errors) in [
         ("GET", "/nodes/n", 0),
         ("GET", "/nothing", 0),
@@ -74,7 +74,7 @@ async fn every_request_counts_whatever_it_is_answered() {
 }
 
 #[tokio::test]
-async fn an_answer_that_is_not_to_be_had_now_is_an_error_of_the_server_and_unavailable() {
+async fn an_unavailable_answer_counts_as_a_server_error_and_as_unavailable() {
     let lines = Lines::default();
     let event = serde_json::from_value(Sent::new("GET", "/slow").event()).unwrap();
     super::super::lambda_service(router(), measured(&lines)).handle(event, &ending_soon()).await;
