@@ -33,7 +33,7 @@ enum State<'a> {
 /// The plan of a command.
 #[derive(Debug)]
 enum Carried<'a> {
-    Save(SaveNode<'a>),
+    Save(Box<SaveNode<'a>>),
     Delete(DeleteNode<'a>),
     Append(AppendRevision<'a>),
     Change(ChangeRevision<'a>),
@@ -112,10 +112,12 @@ impl<'a> Carried<'a> {
     fn new(attempts: Attempts<'a>, command: &'a Command) -> Self {
         match command {
             Command::Create { node, is_made_id, content } => {
-                Self::Save(SaveNode::new(attempts, node, Wanted::Create { content, is_made_id: *is_made_id }))
+                Self::Save(Box::new(SaveNode::new(attempts, node, Wanted::Create { content, is_made_id: *is_made_id })))
             }
-            Command::Replace { node, content } => Self::Save(SaveNode::new(attempts, node, Wanted::Replace(content))),
-            Command::Patch { node, patch } => Self::Save(SaveNode::new(attempts, node, Wanted::Patch(patch))),
+            Command::Replace { node, content } => {
+                Self::Save(Box::new(SaveNode::new(attempts, node, Wanted::Replace(content))))
+            }
+            Command::Patch { node, patch } => Self::Save(Box::new(SaveNode::new(attempts, node, Wanted::Patch(patch)))),
             Command::Delete { node, children, revisions, operation } => {
                 Self::Delete(DeleteNode::new(attempts, node, *children, *revisions, operation))
             }

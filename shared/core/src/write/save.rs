@@ -56,7 +56,7 @@ enum State {
     /// The node and its parent are read, with their lineages, and what tells whether something hangs under the node's id.
     Looking,
     /// The ancestor paths of both are read.
-    Resolving(Prepared, Look, Ancestry, Missing),
+    Resolving(Box<(Prepared, Look, Ancestry, Missing)>),
     /// The node is written.
     Writing,
     /// Nothing of the node changes. The claim is completed by itself.
@@ -242,7 +242,7 @@ impl<'a> SaveNode<'a> {
         let Some(parent) = self.wanted.parent() else { return Ok(self.write(prepared, Vec::new())) };
         if let Some(missing) = ancestry.missing(&[&self.node.id, parent]) {
             let need = missing.need(self.node, self.schema());
-            self.state = State::Resolving(prepared, look, ancestry, missing);
+            self.state = State::Resolving(Box::new((prepared, look, ancestry, missing)));
             return Ok(need.into());
         }
         let path = |of: &Id| ancestry.resolve(of).map_err(|_| Failure::Again);
@@ -306,7 +306,8 @@ impl<'a> SaveNode<'a> {
         match std::mem::take(&mut self.state) {
             State::Begin => self.begin(),
             State::Looking => self.decide(&facts.read()?),
-            State::Resolving(prepared, look, mut ancestry, missing) => {
+            State::Resolving(resolving) => {
+                let (prepared, look, mut ancestry, missing) = *resolving;
                 missing.learn(&facts.read()?, self.node, self.schema(), &mut ancestry)?;
                 self.resolve(prepared, look, ancestry)
             }
