@@ -55,7 +55,8 @@ pub(crate) async fn a_list_goes_on_with_its_cursor_and_no_other(way: Way) {
     let cursor = first["cursor"].as_str().unwrap();
     let second = read(&serving, &format!("/nodes/top/children?limit=1&cursor={cursor}")).await;
     assert_eq!((ids(&second), second.get("cursor")), (vec!["c"], None));
-    for target in [format!("/roots?cursor={cursor}"), format!("/nodes/top/children?cursor=A{}", &cursor[1..])] {
+    let altered = &cursor[..cursor.len() - 1];
+    for target in [format!("/roots?cursor={cursor}"), format!("/nodes/top/children?cursor={altered}")] {
         let (kind, field) = refused(&serving, 400, &get(&target)).await;
         assert_eq!((kind.as_str(), field.as_deref()), ("bad-cursor", Some("cursor")));
     }
