@@ -280,7 +280,8 @@ class Deployment(unittest.TestCase):
         mapping = self.client("lambda")
         mapping.update_event_source_mapping(UUID=self.outputs["EventSourceMappingId"], FilterCriteria=everything)
         self.table.node("another", parent="d")
-        self.table.settle(self)
+        # The API wrote base records that this client doesn't know of.
+        self.table.settle(self, self.table.wrong_rows)
         self.assertGreater(self.quiet(self.outputs)[1], self.changes(self.outputs, "SK")[1])
 
     def test_a_stack_that_goes_leaves_the_table_and_what_is_in_it(self):
