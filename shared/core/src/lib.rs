@@ -36,7 +36,7 @@
 //! - [`model`]: nodes, revisions, lineages and rows, and how each is an item.
 //! - [`request`]: requests to a table and their answers, as values.
 //! - [`plan`]: plans, each a state machine that asks for reads and writes and decides what comes next.
-//! - [`write`]: the plans of the HTTP API's writes.
+//! - [`mod@write`]: the plans of the HTTP API's writes.
 
 pub mod keys;
 pub mod model;
