@@ -131,7 +131,7 @@ impl<'a> CopyHighest<'a> {
         }
         if !self.context.rules.keeps(Rule::LatestSecondLook) {
             let first = std::mem::take(&mut self.first);
-            return Step::Done(self.settle(&first.clone(), &first));
+            return Step::Done(self.settle(&first, &first));
         }
         self.state = CopyState::LookingAgain;
         Need::keys(self.topics.iter().filter_map(|topic| topic.copied.clone())).into()
