@@ -30,6 +30,15 @@ impl Memory {
         self.items.get(key)
     }
 
+    /// Returns the sort keys of a partition key, in order.
+    pub fn keys<'a>(&'a self, pk: &'a str) -> impl Iterator<Item = &'a str> {
+        self.items
+            .range(ItemKey::new(pk, "")..)
+            .map(|(key, _)| key)
+            .take_while(move |key| key.pk == pk)
+            .map(|key| &*key.sk)
+    }
+
     /// Puts an item, or deletes it with `None`. A write that changes nothing makes no record.
     pub fn write(&mut self, key: &ItemKey, item: Option<Item>) {
         let old = match &item {

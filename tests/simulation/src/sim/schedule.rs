@@ -319,16 +319,8 @@ impl World<'_> {
 
     fn below_top(&self) -> BTreeSet<String> {
         let calls = self.calls.lock().unwrap();
-        let query = sapwood_table::Query {
-            pk: "top".to_owned(),
-            range: Schema::default().depth_range(1, 98),
-            after: None,
-            limit: usize::MAX,
-            descending: false,
-            reading: sapwood_table::ReadOptions::default(),
-        };
-        let page = calls.memory.query(&query);
-        page.items.iter().filter_map(|row| row.get("_id")).map(|id| format!("{id:?}")).collect()
+        let rows = calls.memory.keys("top").filter_map(|sk| sk.strip_prefix("NODE#"));
+        rows.filter_map(|rest| rest.split_once('#')).map(|(_, id)| id.to_owned()).collect()
     }
 
     fn look(&self, watched: &BTreeSet<String>) -> Result<(), Vec<String>> {
