@@ -4,7 +4,7 @@ use sapwood_core::keys::{ItemKey, Schema};
 use sapwood_core::model::{DELETING, DeletionMark, DeletionMode};
 use sapwood_core::plan::StreamRecord;
 use sapwood_engine::fanout::{Counts, Fanout};
-use sapwood_table::{Condition, Deadline, DynamoTable, Table};
+use sapwood_table::{Condition, Deadline, DynamoTable, Table, Update};
 use sapwood_tests::client::{self, node, put, put_all};
 use sapwood_tests::oracle::Oracle;
 use sapwood_tests::round_trips::RoundTrips;
@@ -87,7 +87,7 @@ async fn mark(running: &Running, id: &str, mode: DeletionMode) {
         DeletionMark { mode, operation: "op".to_owned(), revisions: false, expires: 2_000_000_000, mark: None };
     let key = ItemKey::new(id, "NODE");
     let table = DynamoTable::local(&running.url(), TABLE, Schema::default());
-    let marked = table.set(&key, DELETING, &deleting.value(), &Condition::Exists).await.unwrap();
+    let marked = table.update(&key, &Update::set(DELETING, deleting.value()), &Condition::Exists).await.unwrap();
     assert!(marked.value);
 }
 

@@ -1,12 +1,113 @@
-//! Runs a plan of the HTTP API: reads what the plan needs, carries out what it plans, and decides nothing.
+//! Runs plans: reads what a plan needs, carries out what it plans, and decides nothing.
 
 use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
 
+use sapwood_core::keys::ItemKey;
 use sapwood_core::plan::{Facts, Failure, Need, Plan, Read, Step};
 use sapwood_core::request::{ErrorKind, TableError};
 use sapwood_table::{Client, RetryPolicy, Table};
 
+/// What the errors of requests mean for a plan.
+pub(crate) trait Errors: Sync {
+    /// Takes the error of a read. If the plan can't go on without what it asked for, that is the failure it ends with.
+    fn read(&self, key: &ItemKey, error: &TableError) -> Result<(), Failure>;
+
+    /// Takes the error of a write, and returns what the plan is told. A task without an item has no key.
+    fn write(&self, key: Option<&ItemKey>, error: &TableError) -> Failure;
+}
+
 /// Runs a plan to its end.
+pub(crate) async fn drive<T: Table, P: RetryPolicy, D>(
+    client: &Client<'_, T, P>,
+    plan: &mut impl Plan<Done = D>,
+    errors: &impl Errors,
+) -> Result<D, Failure> {
+    let mut facts = Facts::None;
+    loop {
+        facts = match plan.next(facts)? {
+            Step::Need(need) => Facts::Read(read(client, need, errors).await?),
+            Step::Do(tasks) => {
+                let outcomes = client.all(tasks.iter().map(|task| client.carry_out(task)).collect()).await;
+                let told = tasks
+                    .iter()
+                    .zip(outcomes)
+                    .map(|(task, outcome)| outcome.map_err(|error| errors.write(task.key(), &error)));
+                Facts::Done(told.collect())
+            }
+            Step::Write(writes) => {
+                let failed = client.write_many(writes).await.into_iter();
+                let told = failed.map(|(key, error)| {
+                    let failure = errors.write(Some(&key), &error);
+                    (key, failure)
+                });
+                Facts::Written(told.collect())
+            }
+            Step::Wait(attempt) => Facts::Waited(client.wait(attempt).await),
+            Step::Done(done) => return Ok(done),
+        };
+    }
+}
+
+async fn read<T: Table, P: RetryPolicy>(
+    client: &Client<'_, T, P>,
+    need: Need,
+    errors: &impl Errors,
+) -> Result<Read, Failure> {
+    let Need { keys, options, query } = need;
+    let page = async {
+        match &query {
+            Some(query) => client.query(query).await.map(Some),
+            None => Ok(None),
+        }
+    };
+    let (items, page) = futures::join!(client.get_many(keys, &options), page);
+    for (key, error) in first_of_each(&items.failed) {
+        errors.read(key, error)?;
+    }
+    let page = match (page, &query) {
+        (Err(error), Some(query)) => {
+            errors.read(&ItemKey::new(&query.pk, &query.range.from), &error)?;
+            None
+        }
+        (page, _) => page.ok().flatten(),
+    };
+    Ok(Read { items: items.items, unread: items.failed.into_keys().collect(), page })
+}
+
+/// Returns one key for each error, because a request that fails fails for all of its keys.
+fn first_of_each(failed: &BTreeMap<ItemKey, TableError>) -> Vec<(&ItemKey, &TableError)> {
+    let mut first: Vec<(&ItemKey, &TableError)> = Vec::new();
+    for (key, error) in failed {
+        if !first.iter().any(|(_, known)| *known == error) {
+            first.push((key, error));
+        }
+    }
+    first
+}
+
+/// The errors of a plan of the HTTP API. A read that fails ends the plan; the last error is the answer's.
+#[derive(Default)]
+struct LastError(Mutex<Option<TableError>>);
+
+impl LastError {
+    fn take(&self, error: &TableError) -> Failure {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(error.clone());
+        Failure::Again
+    }
+}
+
+impl Errors for LastError {
+    fn read(&self, _: &ItemKey, error: &TableError) -> Result<(), Failure> {
+        Err(self.take(error))
+    }
+
+    fn write(&self, _: Option<&ItemKey>, error: &TableError) -> Failure {
+        self.take(error)
+    }
+}
+
+/// Runs a plan of the HTTP API to its end.
 ///
 /// # Errors
 /// [`TableError`] where something can't be read, or where the plan can't go on without a write that failed.
@@ -14,46 +115,9 @@ pub(crate) async fn run<T: Table, P: RetryPolicy, D>(
     client: &Client<'_, T, P>,
     mut plan: impl Plan<Done = D>,
 ) -> Result<D, TableError> {
-    let mut facts = Facts::None;
-    let mut last_error = None;
-    loop {
-        facts = match plan.next(facts) {
-            Ok(Step::Need(need)) => Facts::Read(read(client, need).await?),
-            Ok(Step::Do(tasks)) => {
-                let answers = client.all(tasks.iter().map(|task| client.carry_out(task)).collect()).await;
-                let answers = answers.into_iter().map(|answer| answer.map_err(|error| fail(error, &mut last_error)));
-                Facts::Done(answers.collect())
-            }
-            Ok(Step::Write(writes)) => {
-                let failed = client.write_many(writes).await.into_iter();
-                Facts::Written(
-                    failed.map(|(key, error)| (key, fail(error, &mut last_error))).collect::<BTreeMap<_, _>>(),
-                )
-            }
-            Ok(Step::Wait(attempt)) => Facts::Waited(client.wait(attempt).await),
-            Ok(Step::Done(done)) => return Ok(done),
-            Err(_) => {
-                let unanswered = || TableError::new(ErrorKind::GiveUp, "the plan wasn't told what it asked for");
-                return Err(last_error.unwrap_or_else(unanswered));
-            }
-        }
-    }
-}
-
-fn fail(error: TableError, last_error: &mut Option<TableError>) -> Failure {
-    *last_error = Some(error);
-    Failure::Again
-}
-
-async fn read<T: Table, P: RetryPolicy>(client: &Client<'_, T, P>, need: Need) -> Result<Read, TableError> {
-    let Need { keys, options, query } = need;
-    let items = async { client.get_many(keys, &options).await.all() };
-    let page = async {
-        match &query {
-            Some(query) => client.query(query).await.map(Some),
-            None => Ok(None),
-        }
-    };
-    let (items, page) = futures::try_join!(items, page)?;
-    Ok(Read { items, page, ..Read::default() })
+    let errors = LastError::default();
+    drive(client, &mut plan, &errors).await.map_err(|_| {
+        let last = errors.0.into_inner().unwrap_or_else(PoisonError::into_inner);
+        last.unwrap_or_else(|| TableError::new(ErrorKind::GiveUp, "the plan wasn't told what it asked for"))
+    })
 }

@@ -19,7 +19,7 @@ pub use sapwood_core::request::{
 };
 
 use sapwood_core::keys::ItemKey;
-use sapwood_core::model::{AttributeValue, Item};
+use sapwood_core::model::Item;
 
 /// Most keys in one BatchGetItem ([AWS: API reference][aws]).
 ///
@@ -40,11 +40,6 @@ pub trait Table: Send + Sync {
         keys: &[ItemKey],
         reading: &ReadOptions,
     ) -> impl Future<Output = Result<Reply<Found>, TableError>> + Send;
-
-    /// Like [`Table::read_many`], strongly consistent and with all attributes.
-    fn get_many(&self, keys: &[ItemKey]) -> impl Future<Output = Result<Reply<Found>, TableError>> + Send {
-        async { self.read_many(keys, &ReadOptions::default()).await }
-    }
 
     /// BatchWriteItem of at most [`BATCH_WRITE_ITEMS_MAX`] writes of distinct keys. Returns the writes that DynamoDB left
     /// unprocessed.
@@ -67,17 +62,6 @@ pub trait Table: Send + Sync {
         update: &Update,
         condition: &Condition,
     ) -> impl Future<Output = Result<Reply<bool>, TableError>> + Send;
-
-    /// UpdateItem of one attribute. Returns false if the condition doesn't hold.
-    fn set(
-        &self,
-        key: &ItemKey,
-        attribute: &str,
-        value: &AttributeValue,
-        condition: &Condition,
-    ) -> impl Future<Output = Result<Reply<bool>, TableError>> + Send {
-        async move { self.update(key, &Update::set(attribute, value.clone()), condition).await }
-    }
 
     /// TransactWriteItems of at most [`TRANSACTION_ACTIONS_MAX`] actions on distinct items: all of them are carried out or none.
     /// If another request holds one of the items, the error is of the kind [`ErrorKind::Retry`].

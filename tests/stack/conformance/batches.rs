@@ -5,7 +5,7 @@ use sapwood_core::model::{Item, text};
 use sapwood_table::{BATCH_GET_KEYS_MAX, BATCH_WRITE_ITEMS_MAX, Condition, ErrorKind, Found, Table, Write};
 use sapwood_tests::conformance::{Kind, Subject};
 
-use super::support::{get, item, key, n, put, put_all, put_one, query};
+use super::support::{Requests, get, item, key, n, put, put_all, put_one, query};
 
 fn keys(count: usize) -> Vec<ItemKey> {
     (0..count).map(|number| key(&format!("p{}", number % 7), &format!("s{number:03}"))).collect()

@@ -4,7 +4,7 @@ use sapwood_core::model::{AttributeValue, Item, text};
 use sapwood_table::{Condition, Table};
 use sapwood_tests::conformance::Subject;
 
-use super::support::{get, item, key, n, put_all};
+use super::support::{Requests, get, item, key, n, put_all};
 
 /// What a condition may find: no item, an item without the attribute `a`, or its value.
 fn states() -> Vec<Option<Option<AttributeValue>>> {

@@ -7,7 +7,7 @@ use sapwood_core::model::{AttributeValue, ITEM_BYTES_MAX, Item, item_bytes, text
 use sapwood_table::{Condition, ErrorKind, Table};
 use sapwood_tests::conformance::{Kind, Subject};
 
-use super::support::{get, item, key, n, put, put_one};
+use super::support::{Requests, get, item, key, n, put, put_one};
 
 pub(crate) async fn keys_at_their_limits_are_accepted_and_beyond_them_refused<S: Subject>(subject: &S) {
     let table = subject.table();

@@ -6,7 +6,7 @@ use sapwood_core::plan::{Event, StreamRecord};
 use sapwood_table::{Condition, Table, Write};
 use sapwood_tests::conformance::{Kind, Subject};
 
-use super::support::{item, key, n, put, put_one};
+use super::support::{Requests, item, key, n, put, put_one};
 
 /// What is asked of a record; its sequence number is looked at apart.
 type Seen = (Event, Option<Item>, Option<Item>);

@@ -2,7 +2,30 @@
 
 use sapwood_core::keys::{ItemKey, SortRange};
 use sapwood_core::model::{AttributeValue, Item, text};
-use sapwood_table::{BATCH_WRITE_ITEMS_MAX, Condition, Query, ReadOptions, Table, Write};
+use sapwood_table::{
+    BATCH_WRITE_ITEMS_MAX, Condition, Found, Query, ReadOptions, Reply, Table, TableError, Update, Write,
+};
+
+/// Requests as the cases make them most often.
+pub(crate) trait Requests: Table {
+    /// BatchGetItem, strongly consistent and with all attributes.
+    async fn get_many(&self, keys: &[ItemKey]) -> Result<Reply<Found>, TableError> {
+        self.read_many(keys, &ReadOptions::default()).await
+    }
+
+    /// UpdateItem of one attribute.
+    async fn set(
+        &self,
+        key: &ItemKey,
+        attribute: &str,
+        value: &AttributeValue,
+        condition: &Condition,
+    ) -> Result<Reply<bool>, TableError> {
+        self.update(key, &Update::set(attribute, value.clone()), condition).await
+    }
+}
+
+impl<T: Table> Requests for T {}
 
 pub(crate) fn key(pk: &str, sk: &str) -> ItemKey {
     ItemKey::new(pk, sk)

@@ -6,7 +6,7 @@ use sapwood_core::model::{AttributeValue, text};
 use sapwood_table::{Condition, ErrorKind, Table};
 use sapwood_tests::conformance::Subject;
 
-use super::support::{get, item, key, n, put, put_one};
+use super::support::{Requests, get, item, key, n, put, put_one};
 
 /// Lists in lists, so many levels of them.
 fn nested(levels: usize) -> AttributeValue {

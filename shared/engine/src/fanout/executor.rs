@@ -1,13 +1,13 @@
-//! Runs the plans of the fan-out. The executor reads what a plan needs and carries out what the plan decides; it decides nothing
-//! itself.
+//! Runs the plans of the fan-out, and collects what they report.
 
-use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 use sapwood_core::keys::ItemKey;
-use sapwood_core::plan::{Facts, Failure, Need, Plan, PlanReport, Problem, Read, Step, Tally, Task, TaskOutcome};
+use sapwood_core::plan::{Failure, Plan, PlanReport, Problem, Tally};
 use sapwood_core::request::{ErrorKind, TableError};
 use sapwood_table::{Client, RetryPolicy, Table};
+
+use crate::run::{Errors, drive};
 
 /// Runs plans on a table, and collects what they report.
 pub(super) struct Executor<'a, T, P> {
@@ -22,24 +22,7 @@ impl<'a, T: Table, P: RetryPolicy> Executor<'a, T, P> {
 
     /// Runs a plan to its end.
     pub(super) async fn run<D>(&self, mut plan: impl Plan<Done = D>) -> Result<D, Failure> {
-        let mut facts = Facts::None;
-        let done = loop {
-            facts = match plan.next(facts) {
-                Ok(Step::Need(need)) => Facts::Read(self.read(need).await),
-                Ok(Step::Do(tasks)) => {
-                    Facts::Done(self.client.all(tasks.iter().map(|task| self.carry_out(task)).collect()).await)
-                }
-                Ok(Step::Write(writes)) => {
-                    let failed = self.client.write_many(writes).await;
-                    Facts::Written(
-                        failed.into_iter().map(|(key, error)| (key.clone(), self.failure(&key, &error))).collect(),
-                    )
-                }
-                Ok(Step::Wait(attempt)) => Facts::Waited(self.client.wait(attempt).await),
-                Ok(Step::Done(done)) => break Ok(done),
-                Err(failure) => break Err(failure),
-            }
-        };
+        let done = drive(self.client, &mut plan, self).await;
         let PlanReport { tally, problems } = plan.take_report();
         self.note(problems);
         self.report.lock().unwrap_or_else(PoisonError::into_inner).tally += tally;
@@ -69,36 +52,6 @@ impl<'a, T: Table, P: RetryPolicy> Executor<'a, T, P> {
         (tally, problems)
     }
 
-    async fn read(&self, need: Need) -> Read {
-        let Need { keys, options, query } = need;
-        let items = self.client.get_many(keys, &options);
-        let page = async {
-            let query = query.as_ref()?;
-            let page = self.client.query(query).await;
-            // A refused read isn't the fault of an item, so the plan fails with `Again`.
-            page.inspect_err(|error| self.give_up(&ItemKey::new(&query.pk, &query.range.from), error)).ok()
-        };
-        let (items, page) = futures::join!(items, page);
-        for (key, error) in given_up_first(&items.failed) {
-            self.give_up(key, error);
-        }
-        Read { items: items.items, unread: items.failed.into_keys().collect(), page }
-    }
-
-    async fn carry_out(&self, task: &Task) -> Result<TaskOutcome, Failure> {
-        let outcome = self.client.carry_out(task).await;
-        outcome.map_err(|error| task.key().map_or(Failure::Again, |key| self.failure(key, &error)))
-    }
-
-    fn failure(&self, key: &ItemKey, error: &TableError) -> Failure {
-        if error.kind == ErrorKind::Refuse {
-            self.note(vec![problem(key, format!("the table refuses this write: {error}"))]);
-            return Failure::Refused;
-        }
-        self.give_up(key, error);
-        Failure::Again
-    }
-
     /// Notes an error that somebody has to mend before a retry can help.
     fn give_up(&self, key: &ItemKey, error: &TableError) {
         if error.kind != ErrorKind::Retry {
@@ -107,17 +60,25 @@ impl<'a, T: Table, P: RetryPolicy> Executor<'a, T, P> {
     }
 }
 
-fn problem(key: &ItemKey, reason: String) -> Problem {
-    Problem { key: key.clone(), reason, unreadable: false }
+/// A read that fails isn't the fault of an item, so the plan goes on without the item. A write that the table refuses never
+/// succeeds, so the plan is told.
+impl<T: Table, P: RetryPolicy> Errors for Executor<'_, T, P> {
+    fn read(&self, key: &ItemKey, error: &TableError) -> Result<(), Failure> {
+        self.give_up(key, error);
+        Ok(())
+    }
+
+    fn write(&self, key: Option<&ItemKey>, error: &TableError) -> Failure {
+        let Some(key) = key else { return Failure::Again };
+        if error.kind == ErrorKind::Refuse {
+            self.note(vec![problem(key, format!("the table refuses this write: {error}"))]);
+            return Failure::Refused;
+        }
+        self.give_up(key, error);
+        Failure::Again
+    }
 }
 
-/// Returns one key for each error, because a request that fails fails for all of its keys.
-fn given_up_first(failed: &BTreeMap<ItemKey, TableError>) -> Vec<(&ItemKey, &TableError)> {
-    let mut first: Vec<(&ItemKey, &TableError)> = Vec::new();
-    for (key, error) in failed {
-        if !first.iter().any(|(_, known)| *known == error) {
-            first.push((key, error));
-        }
-    }
-    first
+fn problem(key: &ItemKey, reason: String) -> Problem {
+    Problem { key: key.clone(), reason, unreadable: false }
 }

@@ -8,7 +8,6 @@ use std::task::{Context, Poll, Waker};
 
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
-use sapwood_core::keys::Schema;
 use sapwood_core::model::{Settings, is_touch};
 use sapwood_core::plan::StreamRecord;
 use sapwood_engine::fanout::{Fanout, Limits, Report};
