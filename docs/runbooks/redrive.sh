@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # shellcheck disable=SC2016    # $t and its like are jq's
-# Makes the stream handler look again at the items of records that its event source gave up.
+# Makes the stream handler look again at the items of records that its event source discarded.
 #
 #   docs/runbooks/redrive.sh TABLE PATH...
 #

@@ -27,7 +27,7 @@ use crate::oracle::{Contents, Oracle};
 pub const TEMPLATE: &str = include_str!("../../template.yaml");
 /// The table's name.
 pub const TABLE: &str = "sapwood";
-/// The file of the records that the mapping gave up.
+/// The file of the records that the mapping discarded.
 const FAILURES: &str = "failed-records.jsonl";
 
 /// A running stack.
@@ -175,15 +175,15 @@ impl Running {
         (invocations.events, invocations.reports)
     }
 
-    /// The file of the records that the mapping gave up. Each line is a JSON document, as in the bucket of failed records.
+    /// The file of the records that the mapping discarded. Each line is a JSON document, as in the bucket of failed records.
     #[must_use]
     pub fn failures_file(&self) -> PathBuf {
         self.failures.path().join(FAILURES)
     }
 
-    /// Returns the records that the mapping gave up.
+    /// Returns the records that the mapping discarded.
     #[must_use]
-    pub fn given_up(&self) -> Vec<Value> {
+    pub fn discarded(&self) -> Vec<Value> {
         let lines = std::fs::read_to_string(self.failures_file()).unwrap_or_default();
         lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }

@@ -30,9 +30,9 @@ fn names(call: &Call, ids: &[&str]) -> bool {
     ids.iter().any(|id| body.contains(&format!("\"{id}\"")))
 }
 
-/// The items of the records that were given up, and their documents.
-fn given_up(running: &Running) -> (BTreeSet<(String, String)>, Vec<Value>) {
-    let documents = running.given_up();
+/// The items of the records that were discarded, and their documents.
+fn discarded(running: &Running) -> (BTreeSet<(String, String)>, Vec<Value>) {
+    let documents = running.discarded();
     let records = documents.iter().flat_map(records);
     let key = |record: &Value, name: &str| record["dynamodb"]["Keys"][name]["S"].as_str().unwrap().to_owned();
     (records.map(|record| (key(&record, "PK"), key(&record, "SK"))).collect(), documents)
@@ -64,12 +64,12 @@ async fn an_outage_only_delays_however_often_the_handler_fails_in_it() {
     running.assert_right(&Oracle::default()).await;
     let failed = running.take().1.iter().filter(|report| !report.failed.is_empty()).count();
     assert!(failed > 6, "{failed} batches failed");
-    assert_eq!(running.given_up(), Vec::<Value>::new());
+    assert_eq!(running.discarded(), Vec::<Value>::new());
     running.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_record_that_always_fails_is_given_up_alone_and_touching_its_item_redrives_it() {
+async fn a_record_that_always_fails_is_discarded_alone_and_touching_its_item_redrives_it() {
     let running = Running::start_proxied(&[("MaximumRetryAttempts", "2")], limits()).await;
     let client = &running.client;
     put_all(
@@ -90,7 +90,7 @@ async fn a_record_that_always_fails_is_given_up_alone_and_touching_its_item_redr
     put_all(client, TABLE, neighbours(40).collect()).await;
     running.settle().await;
 
-    let (keys, documents) = given_up(&running);
+    let (keys, documents) = discarded(&running);
     assert_eq!(keys, items(&[("poison", "NODE")]));
     let [document] = &documents[..] else { panic!("{documents:#?}") };
     assert_eq!(document["requestContext"]["condition"], "RetryAttemptsExhausted");
@@ -153,7 +153,7 @@ async fn lose_a_record_of_every_kind(running: &Running) -> BTreeSet<(String, Str
     put(client, TABLE, item([("PK", s("eq")), ("SK", s("va1000_Log")), ("text", s("amended"))])).await;
     running.settle().await;
     running.proxy().unwrap().follow(|_| None);
-    given_up(running).0
+    discarded(running).0
 }
 
 /// A program of the search path, as the shell finds it.
@@ -164,13 +164,13 @@ fn is_there(program: &str) -> bool {
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs jq and the AWS CLI: .ci/redrive installs them and runs this"]
-async fn the_runbooks_script_redrives_what_was_given_up() {
+async fn the_runbooks_script_redrives_what_was_discarded() {
     for program in ["bash", "jq", "aws"] {
         assert!(is_there(program), "{program} is needed");
     }
     let running = Running::start_proxied(&[("MaximumRetryAttempts", "1")], limits()).await;
     let lost = lose_a_record_of_every_kind(&running).await;
-    println!("given up: {lost:#?}");
+    println!("discarded: {lost:#?}");
     let expected = items(&[
         ("deleted # ü '\"", "NODE"),
         ("eq", "v002_Audit"),

@@ -203,14 +203,14 @@ async fn one_poisonous_record(fail: fn() -> Result<Value, String>) {
     let payload = records(kept[0]["payload"].as_str().unwrap());
     assert_eq!(payload.iter().map(|seen| seen.n).collect::<Vec<_>>(), [13]);
     assert_eq!(kept[0]["DDBStreamBatchInfo"]["startSequenceNumber"], payload[0].sequence_number);
-    let given_up: Vec<Observation> =
+    let discarded: Vec<Observation> =
         observed.lock().unwrap().iter().filter(|o| matches!(o, Observation::Discarded { .. })).cloned().collect();
-    assert!(matches!(&given_up[..], [Observation::Discarded { reason: DiscardReason::RetriesExhausted, keys, .. }]
+    assert!(matches!(&discarded[..], [Observation::Discarded { reason: DiscardReason::RetriesExhausted, keys, .. }]
         if keys.contains("item-13")));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_poisonous_record_alone_is_given_up() {
+async fn a_poisonous_record_alone_is_discarded() {
     one_poisonous_record(|| Err("no".to_owned())).await;
 }
 
@@ -243,7 +243,7 @@ async fn a_function_that_runs_late_is_cut_off() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_record_that_gets_too_old_is_given_up() {
+async fn a_record_that_gets_too_old_is_discarded() {
     let fixture = Fixture::new().await;
     fixture.put("a", "base", 1).await;
     let mut settings = fixture.settings();

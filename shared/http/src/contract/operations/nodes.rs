@@ -16,10 +16,10 @@ pub(super) static OPERATIONS: [Operation; 6] = [
         function: Writer(WriterCall::CreateNode),
         tag: Tag::Write,
         summary: "Create a node",
-        description: "Without an id the node gets a UUID. Costs 1 read unit for the parent and 1 write unit per KB. \
-            With an id it costs 1 read unit more, because a node that orphans wait for is created like a move. The \
-            stream then writes a row for each of its ancestors, and its root row or path row, at 1 write unit per \
-            KB.",
+        description: "Without an id the node gets a UUID. Costs 2 read units below a parent, and 1 write unit per KB. \
+            With an id it costs 4 read units more (a root: 1), because a node that orphans wait for is created like a \
+            move. The stream then writes a row for each of its ancestors, and its root row or path row, at 1 write \
+            unit per KB.",
         parameters: &[parameters::if_match, parameters::if_none_match, parameters::prefer, parameters::idempotency_key],
         body: Some(Body::json::<CreateNode>(|| {
             json!({
@@ -55,9 +55,9 @@ pub(super) static OPERATIONS: [Operation; 6] = [
         description: "The parent is required (null for a root), so that no forgotten field makes a subtree's top a \
             root. Attributes that aren't named are deleted. A change of the parent is a move: the ancestor paths of \
             both parents are read strongly, and one transaction changes the parent and checks the nodes below the \
-            lowest common ancestor. Costs 1 read unit for the node and 1 for the parent, and 1 write unit per KB. A \
-            move reads 1 unit per node on both paths, and writes 2 units per KB and 2 for each node that it checks. \
-            The stream then writes a row for each ancestor of each node that is affected.",
+            lowest common ancestor. Costs 6 read units (a root: 1) and 1 write unit per KB. A move also reads 1 unit \
+            per other node on both paths, and writes 2 units per KB and 2 for each node that it checks. The stream \
+            then writes a row for each ancestor of each node that is affected.",
         parameters: &[parameters::id, parameters::if_match, parameters::if_none_match, parameters::prefer],
         body: Some(Body::json::<ReplaceNode>(
             || json!({"example": {"parent": "REGION#EU", "attributes": {"name": "Acme"}}}),
@@ -85,7 +85,8 @@ pub(super) static OPERATIONS: [Operation; 6] = [
         summary: "Change or move a node",
         description: "A JSON merge patch (RFC 7396): fields that aren't named keep their value and type. `parent` \
             moves the node with all its descendants, and null makes it a root. An attribute that is null is deleted \
-            (`PUT` can store a null). `id` can't be changed (400). Costs the same as `PUT`.",
+            (`PUT` can store a null). `id` can't be changed (400). Costs 1 read unit and 1 write unit per KB. A \
+            `parent` makes it cost the same as `PUT`.",
         parameters: &[parameters::id, parameters::if_match, parameters::if_none_match, parameters::prefer],
         body: Some(Body::merge_patch::<PatchNode>(|| {
             json!({
@@ -125,10 +126,11 @@ pub(super) static OPERATIONS: [Operation; 6] = [
         function: Writer(WriterCall::DeleteNode),
         tag: Tag::Write,
         summary: "Delete a node",
-        description: "A node without children is deleted at once, at 1 read unit and 1 write unit per KB. With \
-            `children=delete`, `adopt` or `detach`, or with `revisions=delete`, the answer is an operation that the \
-            stream carries out level by level. It costs 2 write units to begin, and then those of each node that is \
-            deleted or moved and of its rows. From then on the node counts as being deleted (409).",
+        description: "A node without children is deleted at once, at 3 read units, 2 write units per KB and 2 more. \
+            With `children=delete`, `adopt` or `detach`, or with `revisions=delete`, the answer is an operation that \
+            the stream carries out level by level. It costs 2 read units, 2 write units per KB and 2 more to begin, \
+            and then those of each node that is deleted or moved and of its rows. From then on the node counts as \
+            being deleted (409).",
         parameters: &[
             parameters::id,
             parameters::children,

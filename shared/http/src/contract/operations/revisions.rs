@@ -17,7 +17,8 @@ pub(super) static OPERATIONS: [Operation; 8] = [
         tag: Tag::Write,
         summary: "Append a revision",
         description: "The revision gets the next number of its topic. A node of this id need not exist. Costs 1 \
-            read unit for the newest revision and 1 write unit per KB. The stream then writes the `v0_` copy.",
+            read unit for the copy of the newest revision, 1 per 4 KB of the node's newest revisions, and 1 write unit \
+            per KB. The stream then writes the `v0_` copy.",
         parameters: &[
             parameters::id,
             parameters::topic,
