@@ -146,8 +146,9 @@ async fn every_batch_is_a_line_with_its_records_units_and_lag() {
         .map(|line| {
             let ended = line["_aws"]["Timestamp"].as_u64().unwrap();
             let lags = line["Lag"].as_array().unwrap().iter().map(|lag| lag.as_u64().unwrap());
+            // DynamoDB Local cuts the time of a record to the minute. A time in a wrong unit would be decades away.
             let written: Vec<u64> =
-                lags.inspect(|lag| assert!(*lag < 60_000, "{lag}")).map(|lag| ended - lag).collect();
+                lags.inspect(|lag| assert!(*lag < 3_600_000, "{lag}")).map(|lag| ended - lag).collect();
             let named = ["Records", "Rounds", "Retries", "Conflicts", "ReadUnits", "WriteUnits", "Failures"];
             json!([written, named.map(|name| line[name].clone())]).to_string()
         })
