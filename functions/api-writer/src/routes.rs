@@ -32,6 +32,6 @@ fn handler<T: Table + 'static>(call: WriterCall, method: MethodFilter) -> Method
         WriterCall::Batch => handle::<Batch, T>(method),
         WriterCall::AppendRevision => handle::<One<AppendRevision>, T>(method),
         WriterCall::AmendRevision => handle::<One<AmendRevision>, T>(method),
-        WriterCall::RemoveRevision => handle::<One<DeleteRevision>, T>(method),
+        WriterCall::DeleteRevision => handle::<One<DeleteRevision>, T>(method),
     }
 }

@@ -87,7 +87,7 @@ pub enum WriterCall {
     Batch,
     AppendRevision,
     AmendRevision,
-    RemoveRevision,
+    DeleteRevision,
 }
 
 /// The groups of operations in the OpenAPI document.

@@ -80,7 +80,7 @@ pub(super) static OPERATIONS: [Operation; 8] = [
         id: "remove_revision",
         method: Method::DELETE,
         path: "/nodes/{id}/revisions/{topic}/{version}",
-        function: Writer(WriterCall::RemoveRevision),
+        function: Writer(WriterCall::DeleteRevision),
         tag: Tag::Write,
         summary: "Delete a revision",
         description: "Refused (403) unless the deployment allows it (`REVISIONS_MUTABLE`). Costs 1 read unit and 1 \
