@@ -1,6 +1,8 @@
 //! Stragglers: nodes that the API put under a parent, and that arrive after the parent was deleted. The parent's cascade can't
 //! find them any more, so each acts on itself as the parent's tombstone says.
 
+use std::collections::BTreeSet;
+
 use super::ancestry::{AncestorPath, Ancestry, Edge, Missing, PathEnd};
 use super::child_action::{Child, ChildAction};
 use super::step::{Facts, Failure, Need, Plan, PlanReport, Read, Step, Task, TaskOutcome};
@@ -18,7 +20,10 @@ pub struct Straggler<'a> {
     child: Child,
     /// The deletion that decides: that of the parent, or of a node above it.
     deletion: Deletion,
-    looks: usize,
+    /// The heirs that were deleted as well. Nodes that were deleted and created again can be heirs in a circle.
+    passed: BTreeSet<Id>,
+    /// How often a node on an heir's way up has changed before the straggler was adopted.
+    lost: usize,
     state: State,
     report: PlanReport,
 }
@@ -41,15 +46,12 @@ impl<'a> Straggler<'a> {
     /// Makes the plan of a straggler whose parent has this tombstone.
     #[must_use]
     pub fn new(context: Context<'a>, child: Child, tombstone: Deletion) -> Self {
-        Self { context, child, deletion: tombstone, looks: 0, state: State::Begin, report: PlanReport::default() }
+        let (passed, state, report) = (BTreeSet::new(), State::Begin, PlanReport::default());
+        Self { context, child, deletion: tombstone, passed, lost: 0, state, report }
     }
 
     fn decide(&mut self) -> Step<()> {
         let action = ChildAction::of(&self.child.node.id, &self.deletion);
-        if self.looks == self.context.limits.rounds_max {
-            return self.change(&ChildAction::Detach);
-        }
-        self.looks += 1;
         let ChildAction::Reparent { parent, seen } = action else { return self.change(&action) };
         let heir = self.child.node.sibling(parent);
         let schema = self.context.schema();
@@ -94,11 +96,11 @@ impl<'a> Straggler<'a> {
             Stored::Absent | Stored::Malformed => None,
         };
         match next.filter(|_| onwards) {
-            Some(deletion) => {
+            Some(deletion) if self.passed.insert(heir.id) => {
                 self.deletion = deletion;
                 Ok(self.decide())
             }
-            None => Ok(self.change(&ChildAction::Detach)),
+            _ => Ok(self.change(&ChildAction::Detach)),
         }
     }
 
@@ -160,7 +162,10 @@ impl Plan for Straggler<'_> {
                 // The straggler itself has changed, so its new record decides.
                 Ok(TaskOutcome::Failed(failed)) if failed.contains(&0) => Ok(Step::Done(())),
                 // A node on the heir's ancestor path has changed.
-                Ok(TaskOutcome::Failed(_)) => Ok(self.decide()),
+                Ok(TaskOutcome::Failed(_)) => {
+                    self.lost += 1;
+                    if self.lost < self.context.limits.rounds_max { Ok(self.decide()) } else { Err(Failure::Again) }
+                }
                 // The executor has noted the refusal. The table may still take the straggler as a root.
                 Err(Failure::Refused) => Ok(self.change(&ChildAction::Detach)),
                 Err(Failure::Again) => Err(Failure::Again),

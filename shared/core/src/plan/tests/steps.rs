@@ -228,6 +228,23 @@ fn the_tombstone_of_an_heir_that_was_deleted_as_well_decides() {
 }
 
 #[test]
+fn a_straggler_passes_any_number_of_deleted_heirs_and_a_circle_of_them_makes_it_a_root() {
+    let chain = |last: &str| {
+        let mut world = World::drawn("r s");
+        world.put_base("s", Some("gone"));
+        for number in 0..30 {
+            let next = if number == 29 { last.to_owned() } else { format!("h{}", number + 1) };
+            let heir = Some(Heir { id: Id::new(next).unwrap(), seen: true });
+            let deletion = Deletion { mark: mark(DeletionMode::Adopt, false), heir };
+            world.put(deletion.tombstone(&node(&format!("h{number}")), &world.settings));
+        }
+        straggler(&mut world, Some("h0"))
+    };
+    assert!(chain("r").ends_with("read r LINEAGE, r\ntogether: move s below r, check r"), "{}", chain("r"));
+    assert!(chain("h0").ends_with("make s a root"), "{}", chain("h0"));
+}
+
+#[test]
 fn a_child_with_too_many_attributes_to_compare_keeps_its_parent_and_is_noted() {
     let mut world = World::drawn("n a<n").delete("n", DeletionMode::Delete, false);
     let key = world.schema().node_key(&node("a"));
