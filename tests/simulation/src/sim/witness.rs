@@ -47,8 +47,6 @@ pub(super) struct Witness {
     again: BTreeSet<String>,
     /// For each operation that deletes a subtree: its node, and the nodes that were below that node all the time.
     below: BTreeMap<String, (String, BTreeSet<String>)>,
-    /// For each of these operations the nodes that were below its node at first.
-    subtrees: BTreeMap<String, BTreeSet<String>>,
     /// The children that a node's rows showed when its lineage said that the node is being deleted.
     shown: BTreeMap<String, BTreeSet<String>>,
     /// The ancestor rows at depth 1: parent and child.
@@ -102,7 +100,6 @@ impl Witness {
             marks: BTreeSet::new(),
             again: BTreeSet::new(),
             below: BTreeMap::new(),
-            subtrees: BTreeMap::new(),
             shown: BTreeMap::new(),
             rows: BTreeSet::new(),
             revisions: BTreeMap::new(),
@@ -289,9 +286,7 @@ impl Witness {
                         .is_some_and(|at| path[..at].iter().all(|at| self.nodes.contains_key(at)))
                 };
                 let below = self.nodes.keys().filter(|other| *other != id && is_whole(&self.path(other)));
-                let below: BTreeSet<String> = below.cloned().collect();
-                self.subtrees.insert(mark.0.clone(), below.clone());
-                self.below.insert(mark.0, (id.to_owned(), below));
+                self.below.insert(mark.0, (id.to_owned(), below.cloned().collect()));
             }
         }
         // A node that is created again, or loses its mark, or is deleted by another client, takes the nodes below it out of
@@ -318,12 +313,12 @@ impl Witness {
             let Some((_, members)) = self.below.remove(&operation) else { continue };
             // A node that another client puts below an orphan of a deleted node has left the subtree, even if that orphan was once
             // below the same node.
-            let is_inside = |member: &String| {
+            let is_inside = |member: &str| {
                 let path = self.path(member);
                 let within = path.iter().take_while(|at| **at != node);
-                self.is_below(member, &node) && within.into_iter().all(|at| self.subtrees[&operation].contains(at))
+                self.is_below(member, &node) && within.into_iter().all(|at| members.contains(at))
             };
-            let members = members.into_iter().filter(is_inside).collect();
+            let members = members.iter().filter(|member| is_inside(member)).cloned().collect();
             self.below.insert(operation, (node, members));
         }
     }
