@@ -56,21 +56,20 @@ async fn read<T: Table, P: RetryPolicy>(
 ) -> Result<Read, Failure> {
     let Need { keys, options, query } = need;
     let page = async {
-        match &query {
-            Some(query) => client.query(query).await.map(Some),
-            None => Ok(None),
-        }
+        let query = query.as_ref()?;
+        Some((query, client.query(query).await))
     };
     let (items, page) = futures::join!(client.get_many(keys, &options), page);
     for (key, error) in first_of_each(&items.failed) {
         errors.read(key, error)?;
     }
-    let page = match (page, &query) {
-        (Err(error), Some(query)) => {
+    let page = match page {
+        Some((query, Err(error))) => {
             errors.read(&ItemKey::new(&query.pk, &query.range.from), &error)?;
             None
         }
-        (page, _) => page.ok().flatten(),
+        Some((_, Ok(page))) => Some(page),
+        None => None,
     };
     Ok(Read { items: items.items, unread: items.failed.into_keys().collect(), page })
 }

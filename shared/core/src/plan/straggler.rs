@@ -82,7 +82,7 @@ impl<'a> Straggler<'a> {
             }
             let mut ancestry = Ancestry::default();
             ancestry.add(Edge::read(&heir, Some(item), schema), Some(&stored));
-            return Ok(self.resolve(heir, ancestry));
+            return self.resolve(heir, ancestry);
         }
         let onwards = seen && self.context.rules.keeps(Rule::AdoptOnwards);
         let next = match stored {
@@ -104,16 +104,14 @@ impl<'a> Straggler<'a> {
         }
     }
 
-    fn resolve(&mut self, heir: NodeRef, ancestry: Ancestry) -> Step<()> {
+    fn resolve(&mut self, heir: NodeRef, ancestry: Ancestry) -> Result<Step<()>, Failure> {
         if let Some(missing) = ancestry.missing(&[&heir.id]) {
             let need = missing.need(&heir, self.context.schema());
             self.state = State::Resolving { heir, ancestry, missing };
-            return need.into();
+            return Ok(need.into());
         }
-        match ancestry.resolve(&heir.id) {
-            Ok(path) => self.adopt(&heir.id, &path),
-            Err(_) => self.decide(),
-        }
+        let path = ancestry.resolve(&heir.id).map_err(|_| Failure::Again)?;
+        Ok(self.adopt(&heir.id, &path))
     }
 
     /// Moves the straggler to an heir that existed a moment ago. The same transaction checks every edge from the heir to the
@@ -152,7 +150,7 @@ impl Plan for Straggler<'_> {
             State::ReadingHeir { heir, seen } => self.meet_heir(heir, seen, &facts.read()?),
             State::Resolving { heir, mut ancestry, missing } => {
                 missing.learn(&facts.read()?, &heir, self.context.schema(), &mut ancestry)?;
-                Ok(self.resolve(heir, ancestry))
+                self.resolve(heir, ancestry)
             }
             State::Adopting => match facts.outcome() {
                 Ok(TaskOutcome::Held) => {

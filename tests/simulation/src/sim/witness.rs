@@ -315,8 +315,8 @@ impl Witness {
             // below the same node.
             let is_inside = |member: &str| {
                 let path = self.path(member);
-                let within = path.iter().take_while(|at| **at != node);
-                self.is_below(member, &node) && within.into_iter().all(|at| members.contains(at))
+                let above = path.iter().position(|at| *at == node);
+                above.is_some_and(|at| path[..at].iter().all(|at| members.contains(at)))
             };
             let members = members.iter().filter(|member| is_inside(member)).cloned().collect();
             self.below.insert(operation, (node, members));
