@@ -1,19 +1,16 @@
-//! The documents agree with the code: their links and files exist, their examples are what the codecs write, their lists of
-//! rules, parameters, metrics and alarms are complete, and their figures are those of the code and the template.
+//! The documents agree with the code: their links and files exist, their examples are what the codecs write, their list of rules
+//! is complete, and (`figures.rs`) their figures are those of the code and the template.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use sapwood_core::keys::{DEPTH_MAX, ID_BYTES_MAX, Id, NodeRef, Schema, SortKey, Version};
+use sapwood_core::keys::{Id, NodeRef, Schema, SortKey, Version};
 use sapwood_core::model::{
-    BaseNode, COMPARED_ATTRIBUTES_MAX, Cursor, DELETING, DeletionMark, FORMAT, Item, Latest, Settings, Stored, key_of,
-    row_parent, rows,
+    BaseNode, Cursor, DELETING, DeletionMark, Item, Latest, Settings, Stored, key_of, row_parent, rows,
 };
-use sapwood_engine::query::Bounds;
-use sapwood_http::body::BODY_BYTES_MAX;
-use sapwood_http::contract::OPERATIONS_MAX;
-use sapwood_http::headers::WAIT_SECONDS_MAX;
+
+mod figures;
 
 /// Most lines of ARCHITECTURE.md: it is a map, and details have pages of their own.
 const ARCHITECTURE_LINES_MAX: usize = 200;
@@ -21,18 +18,8 @@ const ARCHITECTURE_LINES_MAX: usize = 200;
 /// The project's directory.
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 
-/// The directories of the files that make metrics: the stream handler's, and those of both API functions.
-const HANDLER_METRICS: &str = "functions/stream-handler/src";
-const API_METRICS: &str = "shared/http/src/serve";
-
-/// The nested stacks that have the alarms.
-const ALARMS: [&str; 2] = ["infra/alarms.yaml", "infra/failed-records-alarms.yaml"];
-
 /// The time of the examples in docs/table.md, 2026-11-21T09:05:00Z, in seconds since 1970.
 const EXAMPLE_SECONDS: u64 = 1_795_251_900;
-
-/// The hours for which a stream keeps a record.
-const STREAM_HOURS: u64 = 24;
 
 /// The directories whose files the documents name.
 const DIRECTORIES: [&str; 6] = ["shared/", "functions/", "infra/", "tests/", "docs/", ".ci/"];
@@ -88,96 +75,6 @@ fn section<'a>(text: &'a str, heading: &str, next: &str) -> &'a str {
     text.split_once(heading).unwrap().1.split_once(next).unwrap().0
 }
 
-/// A text on one line, so that no end of a line is inside of a sentence.
-fn flat(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
-/// Panics if a document lacks one of these figures, each with the words beside it.
-fn assert_says(document: &str, figures: &[String]) {
-    let text = flat(&read(document));
-    for figure in figures {
-        assert!(text.contains(figure.as_str()), "{document}: {figure}");
-    }
-}
-
-/// The value of a constant that no other crate sees. It is a product of whole numbers.
-fn constant(file: &str, name: &str) -> u64 {
-    let source = read(file);
-    let rest = source.split_once(&format!("const {name}: ")).unwrap().1;
-    let value = rest.split_once(" = ").unwrap().1.split_once(';').unwrap().0;
-    value.split(" * ").map(|factor| factor.replace('_', "").parse::<u64>().unwrap()).product()
-}
-
-/// A number with a comma after its thousands.
-fn thousands(number: usize) -> String {
-    format!("{},{:03}", number / 1_000, number % 1_000)
-}
-
-/// An amount of money, as the documents write it.
-fn dollars(cents: usize) -> String {
-    format!("${}.{:02}", cents / 100, cents % 100)
-}
-
-/// The parameters of the template that have a default, with that default.
-fn defaults() -> BTreeMap<String, String> {
-    let template = read("template.yaml");
-    let mut name = "";
-    let mut defaults = BTreeMap::new();
-    for line in section(&template, "\nParameters:\n", "\nConditions:\n").lines() {
-        if let Some(parameter) = line.strip_prefix("  ").filter(|rest| !rest.starts_with([' ', '#'])) {
-            name = parameter.trim_end_matches(':');
-        }
-        if let Some(default) = line.strip_prefix("    Default: ") {
-            defaults.insert(name.to_owned(), default.trim_matches('"').to_owned());
-        }
-    }
-    defaults
-}
-
-/// The resources of a template or of a nested stack, each with its lines.
-fn resources(file: &str) -> BTreeMap<String, String> {
-    let template = read(file);
-    let resources = template.split_once("\nResources:\n").unwrap().1.split("\nOutputs:\n").next().unwrap();
-    let mut name = "";
-    let mut blocks: BTreeMap<String, String> = BTreeMap::new();
-    for line in resources.lines() {
-        if let Some(resource) = line.strip_prefix("  ").filter(|rest| !rest.starts_with([' ', '#'])) {
-            name = resource.trim_end_matches(':');
-        }
-        let block = blocks.entry(name.to_owned()).or_default();
-        block.push_str(line);
-        block.push('\n');
-    }
-    blocks
-}
-
-/// The alarms of both nested stacks, each with its lines.
-fn alarms() -> BTreeMap<String, String> {
-    let resources = ALARMS.into_iter().flat_map(resources);
-    resources.filter(|(_, block)| value(block, "Type") == Some("AWS::CloudWatch::Alarm")).collect()
-}
-
-/// The value of the first line that has this key.
-fn value<'a>(block: &'a str, key: &str) -> Option<&'a str> {
-    block.lines().find_map(|line| line.trim_start().strip_prefix(key)?.strip_prefix(": "))
-}
-
-/// A value that is a whole number.
-fn number(block: &str, key: &str) -> u64 {
-    value(block, key).unwrap().parse().unwrap()
-}
-
-/// The names of the metrics that are made in the files of a directory.
-fn metrics(directory: &str) -> BTreeSet<String> {
-    let files = fs::read_dir(Path::new(ROOT).join(directory)).unwrap().map(|entry| entry.unwrap().path());
-    let sources: Vec<String> =
-        files.filter(|path| path.is_file()).map(|path| fs::read_to_string(path).unwrap()).collect();
-    let made = ["Metric::count(\"", "Metric::amount(\"", "Metric::time(\"", "Metric::times(\""];
-    let names = sources.iter().flat_map(|source| made.iter().flat_map(move |made| between(source, made, "\"")));
-    names.map(str::to_owned).collect()
-}
-
 #[test]
 fn every_link_of_a_document_leads_to_a_file_and_a_heading() {
     let mut broken = Vec::new();
@@ -227,236 +124,6 @@ fn every_rule_stands_beside_its_step_in_the_protocol() {
     let protocol = read("docs/protocol.md");
     let named: BTreeSet<String> = between(&protocol, "`Rule::", "`").map(str::to_owned).collect();
     assert_eq!(named, variants);
-}
-
-#[test]
-fn every_parameter_of_the_template_is_explained_with_its_default() {
-    let deploying = read("docs/deploying.md");
-    let table = section(&deploying, "\n## Parameters\n", "\n## ");
-    let mut missing = Vec::new();
-    for (name, default) in defaults() {
-        let row = table
-            .lines()
-            .find(|row| row.starts_with('|') && row.split('|').nth(1).unwrap().contains(&format!("`{name}`")));
-        let cell = row.map_or("", |row| row.split('|').nth(2).unwrap()).replace(['`', ','], " ");
-        let shown = if default.is_empty() { "none" } else { default.as_str() };
-        if !cell.split([' ', ':']).any(|word| word == shown) {
-            missing.push(format!("{name}: {shown}"));
-        }
-    }
-    assert!(missing.is_empty(), "{missing:#?}");
-}
-
-#[test]
-fn every_metric_is_explained() {
-    let explained = read("docs/metrics.md");
-    let (handler, api) = (metrics(HANDLER_METRICS), metrics(API_METRICS));
-    assert!(handler.contains("RowsPut") && api.contains("Latency"), "{handler:?} {api:?}");
-    let missing: Vec<_> = handler.union(&api).filter(|name| !explained.contains(&format!("`{name}`"))).collect();
-    assert!(missing.is_empty(), "{missing:?}");
-}
-
-/// When an alarm goes off, as the runbooks say it.
-fn duration(alarm: &str) -> String {
-    let minutes = number(alarm, "Period") / 60;
-    match (minutes, number(alarm, "EvaluationPeriods"), number(alarm, "DatapointsToAlarm")) {
-        (1, 1, 1) => "one is enough".to_owned(),
-        (1, all, some) if some == all => format!("for {all} minutes in a row"),
-        (1, all, some) => format!("in {some} of {all} minutes"),
-        (1_440, 1, 1) => "once a day".to_owned(),
-        (_, 1, 1) => format!("in {minutes} minutes"),
-        (_, all, some) if some == all => format!("for {} minutes", minutes * all),
-        (_, all, some) => format!("in {some} of {all} periods of {minutes} minutes"),
-    }
-}
-
-/// The threshold of an alarm, as the runbooks say it; `None` for a threshold of one.
-fn threshold(alarm: &str, defaults: &BTreeMap<String, String>) -> Option<String> {
-    let threshold = value(alarm, "Threshold").unwrap();
-    let mut words = threshold.split(|c: char| !c.is_alphanumeric());
-    if let Some((name, default)) = words.find_map(|word| defaults.get_key_value(word)) {
-        return Some(format!("`{name}` ({default})"));
-    }
-    let share: f64 = threshold.parse().unwrap();
-    (share < 1.0).then(|| format!("{} %", share * 100.0))
-}
-
-#[test]
-fn every_alarm_has_a_page_that_says_when_it_goes_off() {
-    let (runbooks, defaults) = (read("docs/runbooks/README.md"), defaults());
-    let mut missing = Vec::new();
-    for (name, alarm) in alarms() {
-        let page = value(&alarm, "AlarmDescription").unwrap().split_once("See docs/runbooks/").unwrap().1;
-        let row = runbooks.lines().find(|line| line.starts_with('|') && line.contains(&format!("`{name}`")));
-        let row = row.unwrap_or_default();
-        if !row.contains(&format!("({page})")) {
-            missing.push(format!("{name}: {page}"));
-        }
-        let about = flat(&read(&format!("docs/runbooks/{page}"))).to_lowercase();
-        for figure in [Some(duration(&alarm)), threshold(&alarm, &defaults)].into_iter().flatten() {
-            if !row.contains(&figure) || !about.contains(&figure.to_lowercase()) {
-                missing.push(format!("{name}: {figure}"));
-            }
-        }
-    }
-    assert!(missing.is_empty(), "{missing:#?}");
-}
-
-#[test]
-fn a_default_beside_the_name_of_its_parameter_is_the_templates() {
-    let mut wrong = Vec::new();
-    let defaults = defaults();
-    for (path, text) in documents() {
-        let text = flat(&text);
-        for (name, default) in &defaults {
-            let hours = default.parse::<u64>().map(|seconds| format!("{} hours", seconds / 3_600)).unwrap_or_default();
-            let begin = format!("`{name}` (");
-            for shown in between(&text, &begin, ")").filter(|shown| shown.starts_with(|c: char| c.is_ascii_digit())) {
-                if shown != default && shown != hours {
-                    wrong.push(format!("{}: {begin}{shown})", path.display()));
-                }
-            }
-        }
-    }
-    assert!(wrong.is_empty(), "{wrong:#?}");
-}
-
-#[test]
-fn the_age_limit_of_records_is_the_templates_wherever_it_is_named() {
-    let defaults = defaults();
-    let limit = &defaults["MaximumRecordAgeSeconds"];
-    let hours = limit.parse::<u64>().unwrap() / 3_600;
-    let mut wrong = Vec::new();
-    for (path, text) in documents() {
-        if !path.ends_with("docs/deploying.md") && !path.parent().unwrap().ends_with("runbooks") {
-            continue;
-        }
-        let text = flat(&text);
-        let words: Vec<&str> = text.split(' ').collect();
-        for pair in words.windows(2).filter(|pair| pair[1].starts_with("hours")) {
-            let named = pair[0].trim_matches(|c: char| !c.is_ascii_digit()).parse::<u64>();
-            if named.is_ok_and(|named| named != hours && named != STREAM_HOURS) {
-                wrong.push(format!("{}: {} hours", path.display(), pair[0]));
-            }
-        }
-        for argument in text.split("--maximum-record-age-in-seconds ").skip(1) {
-            let named = argument.split(|c: char| c != '-' && !c.is_ascii_digit()).next().unwrap();
-            if named != "-1" && named != limit {
-                wrong.push(format!("{}: {named} seconds", path.display()));
-            }
-        }
-    }
-    assert!(wrong.is_empty(), "{wrong:#?}");
-}
-
-#[test]
-fn alarms_and_metrics_are_as_many_as_the_costs_of_an_idle_stack_say() {
-    let (alarms, handler, api) = (alarms().len(), metrics(HANDLER_METRICS).len(), metrics(API_METRICS).len());
-    let shown = read("infra/dashboard.yaml").lines().filter(|line| line.trim_start().starts_with("[\"")).count();
-    // In cents: an alarm 10, a dashboard 300, a secret 40, a metric 30.
-    let (idle, metrics) = (alarms * 10 + 300 + 40, handler + 2 * api);
-    assert_says(
-        "docs/deploying.md",
-        &[
-            format!("costs **{}** a month, plus storage: {alarms} alarms at $0.10, a dashboard at $3", dollars(idle)),
-            format!("{handler} of the stream handler and {api} of each API function are {metrics} at $0.30"),
-            format!("or {} in a month in which each is written every hour", dollars(metrics * 30)),
-            format!("The dashboard shows {shown} metrics"),
-        ],
-    );
-}
-
-#[test]
-fn the_time_limits_in_the_documents_are_those_of_the_template_and_the_code() {
-    let resources = resources("template.yaml");
-    let timeout = |function: &str| number(&resources[function], "Timeout");
-    let (handler, api) = (timeout("StreamHandler"), timeout("ApiReader"));
-    assert_eq!(timeout("ApiWriter"), api);
-    let gateway = number(&resources["ApiReaderIntegration"], "TimeoutInMillis") / 1_000;
-    let wait = WAIT_SECONDS_MAX;
-    let lease = constant("shared/core/src/write/idempotency.rs", "LEASE_SECONDS");
-    assert!(u64::from(wait) < api && api < gateway && gateway < lease);
-    let (body, page) = (BODY_BYTES_MAX / 1_048_576, Bounds::BYTES_MAX / 1_000_000);
-    let limits = [
-        format!(
-            "{handler} s for the handler, and {api} s for the API, because API Gateway times out after {gateway} s."
-        ),
-        format!("our own limits are lower: {api} s, a body of {body} MB, a page of {page} MB"),
-        format!("(`wait` holds an answer for up to {wait} s)"),
-    ];
-    assert_says("docs/deploying.md", &limits);
-    assert_says("docs/api.md", &[format!("the body is over {body} MB")]);
-    assert_says("docs/protocol.md", &[format!("a lease of {lease} s.")]);
-    assert_says("docs/runbooks/handler-errors.md", &[format!("reached its limit of {handler} s,")]);
-    assert_says("docs/runbooks/api-errors.md", &[format!("reached its limit of {api} s,")]);
-    assert_says("docs/runbooks/api-server-errors.md", &[format!("its {api} s are up")]);
-    let latency = format!("`Prefer: wait={wait}` is meant to take that long.");
-    assert_says("docs/runbooks/api-latency.md", &[latency, format!("above {wait} s.")]);
-    assert_says("template.yaml", &[format!("which delays answers for up to {wait} seconds")]);
-}
-
-#[test]
-fn items_are_kept_for_as_long_as_the_documents_say() {
-    let delete = "shared/core/src/write/delete.rs";
-    let operation = constant(delete, "OPERATION_SECONDS");
-    let deleted = constant(delete, "DELETED_SECONDS");
-    let outcome = constant("shared/core/src/write/idempotency.rs", "KEPT_SECONDS");
-    let days = |seconds: u64| format!("{} days", seconds / 86_400);
-    let hours = |seconds: u64| format!("{} hours", seconds / 3_600);
-    let part = constant("shared/core/src/write/idempotency.rs", "PART_BYTES") / 1_024;
-    assert_says(
-        "docs/table.md",
-        &[
-            format!("in seconds since 1970: {} after the request.", days(operation)),
-            format!("A deletion that the stream carries out. It is kept for {}.", days(operation)),
-            format!("A record that the API has deleted this id. It is kept for {},", days(deleted)),
-            format!("somebody is at work on it. It is kept for {}.", hours(outcome)),
-            format!("several parts of {part} KB"),
-        ],
-    );
-    assert_says("docs/protocol.md", &[format!("(`DELETED`), for {},", days(deleted))]);
-    assert_says("docs/api.md", &[format!("For {} the same key and body", hours(outcome))]);
-    let contract = "shared/http/src/contract/operations";
-    assert_says(&format!("{contract}/nodes.rs"), &[format!("An operation is kept for {}.", days(operation))]);
-    assert_says(&format!("{contract}/parameters.rs"), &[format!("For {} ", hours(outcome))]);
-    // The examples are of one moment.
-    let table = read("docs/table.md");
-    let expires: BTreeSet<&str> = between(&table, "\"_expires\": {\"N\": \"", "\"").collect();
-    let kept = [operation, deleted, outcome].map(|seconds| (EXAMPLE_SECONDS + seconds).to_string());
-    assert_eq!(expires, kept.iter().map(String::as_str).collect());
-}
-
-#[test]
-fn the_limits_in_the_documents_are_those_of_the_code() {
-    let table = read("docs/table.md");
-    let limits = table.split_once("\n## Limits\n").unwrap().1;
-    for figure in [
-        format!("| {DEPTH_MAX} |"),
-        format!("1 to {} bytes", thousands(ID_BYTES_MAX)),
-        format!("1 to {}", thousands(Version::MAX as usize)),
-        format!("about {COMPARED_ATTRIBUTES_MAX}"),
-    ] {
-        assert!(limits.contains(&figure), "{figure}");
-    }
-    let shards = constant("shared/core/src/keys/schema.rs", "ORPHAN_SHARDS");
-    assert_says("docs/table.md", &[format!("carry `format`, the number {FORMAT}."), format!("modulo {shards})")]);
-    let queries = format!("A batch needs at most {shards} queries");
-    assert_says("docs/protocol.md", &[queries, format!("one condition can compare ({COMPARED_ATTRIBUTES_MAX})")]);
-    let newest = sapwood_core::write::Limits::default().revision_page_items_max;
-    let batch = format!("parents first, {OPERATIONS_MAX} at a time.");
-    assert_says("docs/api.md", &[batch, format!("isn't among its newest {newest} revisions")]);
-    let rounds = sapwood_core::plan::Limits::default().rounds_max;
-    assert_says("docs/runbooks/handler-failures.md", &[format!("`rounds` near {rounds} ")]);
-    for (document, figure) in [
-        ("README.md", format!("nearest {DEPTH_MAX} ancestors")),
-        ("README.md", format!("rows for {DEPTH_MAX} levels")),
-        ("docs/api.md", format!("deeper than {DEPTH_MAX},")),
-        ("docs/deploying.md", format!("at most {DEPTH_MAX} levels")),
-        ("docs/protocol.md", format!("after the {DEPTH_MAX}th (`DEPTH_MAX`)")),
-        ("docs/runbooks/bad-records.md", format!("deeper than {DEPTH_MAX} levels")),
-    ] {
-        assert_says(document, &[figure]);
-    }
 }
 
 #[test]
