@@ -1,6 +1,6 @@
 //! Random schedules of the real fan-out, each held against the oracle.
 //!
-//! `SAPWOOD_SCHEDULES=1000000` runs so many of each; `SAPWOOD_SEED=17` replays one.
+//! `SAPWOOD_SCHEDULES=1000000` runs so many of each; `SAPWOOD_SEED=17` replays one; both go on from there.
 
 use sapwood_tests::seeds::seeds;
 use sapwood_tests::sim::{Profile, Writers, run, search};

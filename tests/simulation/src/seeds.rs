@@ -14,12 +14,14 @@ pub fn number(variable: &str) -> Option<u64> {
     std::env::var(variable).ok().map(|value| value.parse().unwrap_or_else(|_| panic!("{variable} must be a number")))
 }
 
-/// The seeds of a simulation: those below `usual`; below `SAPWOOD_SCHEDULES` where that is set; `SAPWOOD_SEED` alone where that is.
+/// The seeds of a simulation: those below `usual`, or below `SAPWOOD_SCHEDULES` where that is set. `SAPWOOD_SEED` is the first, and
+/// alone where `SAPWOOD_SCHEDULES` isn't set.
 #[must_use]
 pub fn seeds(usual: u64) -> Range<u64> {
+    let schedules = number("SAPWOOD_SCHEDULES");
     match number("SAPWOOD_SEED") {
-        Some(seed) => seed..seed + 1,
-        None => 0..number("SAPWOOD_SCHEDULES").unwrap_or(usual),
+        Some(first) => first..first + schedules.unwrap_or(1),
+        None => 0..schedules.unwrap_or(usual),
     }
 }
 

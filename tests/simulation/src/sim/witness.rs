@@ -119,7 +119,10 @@ impl Witness {
         } else if sk == "LINEAGE" {
             let mark = |item: &Option<Item>| item.as_ref().and_then(|item| mark(item, "deleting"));
             if mark(&record.new).is_some() && mark(&record.old) != mark(&record.new) {
-                let shown = self.rows.iter().filter(|(parent, _)| parent == pk).map(|(_, child)| child.clone());
+                // A row of a child that has left is still on its way out.
+                let is_child = |child: &str| self.nodes.get(child).and_then(Node::parent).is_some_and(|at| at == pk);
+                let shown = self.rows.iter().filter(|(parent, child)| parent == pk && is_child(child));
+                let shown = shown.map(|(_, child)| child.clone());
                 self.shown.insert(pk.to_owned(), shown.collect());
             }
         } else if sk == "NODE" {
