@@ -69,10 +69,12 @@ fn mark(item: &Item, name: &str) -> Option<Mark> {
 }
 
 /// True if the handler can't tell two base records apart. It knows a record that the API has written by a few attributes, so
-/// another client's change of other attributes doesn't show.
+/// another client's change of other attributes doesn't show. A touch changes nothing that the handler has read.
 fn is_same(old: &Item, new: &Item) -> bool {
-    let shown = ["parent", "segment", "_under", "_deleting", "_touched", "_rev", "_created_at", "_updated_at"];
-    old.contains_key("_rev") && shown.iter().all(|name| old.get(*name) == new.get(*name))
+    let shown = ["parent", "segment", "_under", "_deleting", "_rev", "_created_at", "_updated_at"];
+    let others = || old.keys().chain(new.keys()).map(String::as_str).filter(|name| *name != "_touched");
+    let is_equal = |name: &str| old.get(name) == new.get(name);
+    if old.contains_key("_rev") { shown.into_iter().all(is_equal) } else { others().all(is_equal) }
 }
 
 impl Node {
