@@ -76,15 +76,23 @@ put_and_delete() { # KEY ATTRIBUTES
 neighbour() { with "$1" --arg sk "$2" -n '$k + {($n.sk): {S: $sk}}'; }
 
 node() {
-  touch_item "$1" && echo "touched       $2" && return
-  local lineage
+  local now lineage
+  if touch_item "$1"; then
+    echo "touched       $2"
+    # Its lineage may have said so already, and nobody was told.
+    now=$(item "$1")
+    if [[ $(jq '. != null and has("_deleting")' <<<"$now") == true ]]; then lineage "$(neighbour "$1" LINEAGE)" "$2"; fi
+    return
+  fi
   lineage=$(item "$(neighbour "$1" LINEAGE)")
   if [[ $(jq '. == null or has("deleted")' <<<"$lineage") == true ]]; then echo "nothing left  $2"; return; fi
-  # The lineage says where the node stood, and whether it was being deleted.
+  # The lineage says which life of the node it was, where it stood, and whether it was being deleted.
   put_and_delete "$1" "$(with "$1" '
-    (if .ancestors.L[0] then {($n.parent): .ancestors.L[0]} else {} end)
+    (if .born then {_born: .born} else {} end)
+    + ((.deleting.M.heir // .ancestors.L[0]) as $p | if $p then {($n.parent): $p} else {} end)
+    + (.deleting.M as $d | if $d.heir_born then {_under: {M: {parent: $d.heir, born: $d.heir_born}}} else {} end)
     + (if .path.L[-1] and .path.L[-1] != $k[$n.pk] then {($n.segment): .path.L[-1]} else {} end)
-    + (if .deleting then {"_deleting": {M: (.deleting.M | del(.heir, .heir_seen))}} else {} end)' <<<"$lineage")"
+    + (if .deleting then {"_deleting": {M: (.deleting.M | del(.heir, .heir_born))}} else {} end)' <<<"$lineage")"
   echo "deleted again $2"
 }
 
@@ -101,14 +109,11 @@ revision() {
   fi
 }
 
-# Puts a cursor, whose record makes the handler do from the start what the lineage's change asked for. The cursor of a deletion names the node's
-# mark; another name would stop it.
+# Puts a cursor, whose record makes the handler do from the start what the lineage's change asked for: touch all children, or delete the
+# node. It may replace a cursor that is half way.
 lineage() {
-  local now
-  now=$(item "$1")
-  write put-item "$(with "$(neighbour "$1" CASCADE)" '{TableName: $t,
-    Item: ($k + {format: {N: "1"}, sequence: {S: (("0" * (40 - ($m | length))) + $m)}}
-      + (if .deleting and (has("deleted") | not) then {children: (.deleting.M.mark // .deleting.M.operation)} else {} end))}' <<<"$now")"
+  write put-item "$(with "$(neighbour "$1" CASCADE)" -n '{TableName: $t,
+    Item: ($k + {format: {N: "1"}, sequence: {S: (("0" * (40 - ($m | length))) + $m)}})}')"
   echo "cascaded      $2"
 }
 

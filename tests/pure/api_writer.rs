@@ -95,7 +95,7 @@ impl Api {
 
 #[tokio::test]
 async fn a_node_is_created_replaced_patched_moved_and_deleted() {
-    let api = Api::new();
+    let mut api = Api::new();
     let created = api.ok(201, "POST /nodes", json!({ "id": "C#7", "attributes": { "name": "seven" } })).await;
     assert_eq!(created.header("location"), "/nodes/C~237");
     assert_eq!(created.body["id"], "C#7");
@@ -115,6 +115,9 @@ async fn a_node_is_created_replaced_patched_moved_and_deleted() {
     assert_ne!(patched.header("etag"), replaced.header("etag"));
     let rooted = api.ok(200, "PATCH /nodes/x", json!({ "parent": null })).await;
     assert_eq!(rooted.body.get("parent"), None);
+    let unknown = api.send("DELETE /nodes/x", &[], &Value::Null).await;
+    assert_eq!(unknown.problem(), (409, "not-yet-placed"), "no row can show yet whether it has children");
+    api.fixture.settle();
     let deleted = api.ok(204, "DELETE /nodes/x", Value::Null).await;
     assert_eq!(deleted.body, Value::Null);
     assert_eq!(api.send("DELETE /nodes/x", &[], &Value::Null).await.problem(), (404, "not-found"));
@@ -221,6 +224,7 @@ async fn preconditions_hold_on_every_write() {
     let amend = json!({ "attributes": { "m": 1 } });
     assert_eq!(api.send("PUT /nodes/a/revisions/T/1", &[("if-match", &revision_tag)], &amend).await.status, 200);
     let now = changed.header("etag");
+    api.fixture.settle();
     assert_eq!(api.send("DELETE /nodes/a", &[("if-match", now)], &Value::Null).await.status, 204);
 }
 

@@ -146,7 +146,7 @@ fn the_examples_of_items_are_what_the_codecs_read_and_write() {
             }
             SortKey::Lineage => match Stored::read(Some(item), &schema) {
                 Stored::Lineage(lineage) => assert_eq!(lineage.item(&node, &schema), *item),
-                Stored::Tombstone(deletion) => assert_eq!(deletion.tombstone(&node, &settings), *item),
+                Stored::Tombstone(tombstone) => assert_eq!(tombstone.item(&node, &settings), *item),
                 other => panic!("{key:?}: {other:?}"),
             },
             SortKey::Cascade => assert_eq!(Cursor::read(item).unwrap().item(&node, &schema), *item),

@@ -5,13 +5,18 @@ use std::pin::pin;
 use std::sync::Mutex;
 use std::task::{Context, Poll, Waker};
 
-use sapwood_core::keys::{ItemKey, Schema};
-use sapwood_core::model::{AttributeValue, DELETING, DeletionMark, DeletionMode, Item, UNDER, text};
+use sapwood_core::keys::{Id, ItemKey, NodeRef, Schema};
+use sapwood_core::model::{
+    AttributeValue, BORN, DELETING, Deletion, DeletionMark, DeletionMode, Heir, Item, Settings, Tombstone, Under, text,
+};
 use sapwood_core::plan::{Rule, Rules};
-use sapwood_engine::fanout::Fanout;
-use sapwood_table::{Action, RetryPolicy};
+use sapwood_engine::fanout::{Fanout, Run};
+use sapwood_engine::write::{Children, Command, Content, Patch, Request as Asked, Stamp, Writer};
+use sapwood_table::{Action, Client, RetryPolicy};
+use sapwood_tests::fixture::at_once;
 use sapwood_tests::intercept::{Intercept, Observer, Request};
 use sapwood_tests::memory::{Memory, MemoryTable};
+use sapwood_tests::planted::as_the_api;
 
 /// What somebody else does, once.
 type Deed = Box<dyn FnOnce(&mut Memory) + Send>;
@@ -49,6 +54,13 @@ impl Observer for Intruder {
     }
 }
 
+/// Nobody acts between two requests.
+struct Nobody;
+
+impl Observer for Nobody {
+    async fn before(&self, _: &Request<'_>) {}
+}
+
 struct Never;
 
 impl RetryPolicy for Never {
@@ -64,18 +76,23 @@ fn node(id: &str) -> ItemKey {
 fn base(id: &str, parent: Option<&str>) -> Item {
     let mut item = Item::from([("PK".to_owned(), text(id)), ("SK".to_owned(), text("NODE"))]);
     item.extend(parent.map(|parent| ("parent".to_owned(), text(parent))));
-    item.extend(parent.map(|parent| (UNDER.to_owned(), text(parent))));
+    item.extend(as_the_api(id, parent));
     item
 }
 
 fn deleting(mut item: Item, mode: DeletionMode) -> Item {
-    let deleting = DeletionMark { mode, operation: "o".to_owned(), revisions: false, expires: 7, mark: None };
+    let deleting = DeletionMark { mode, operation: "o".to_owned(), revisions: false, mark: None };
     item.insert(DELETING.to_owned(), deleting.value());
     item
 }
 
 /// Hands the stream's records to the fan-out, one by one, until there are no more.
-fn come_to_rest(table: &Intercept<MemoryTable, Intruder>, rules: Rules) {
+fn come_to_rest(table: &Intercept<MemoryTable, impl Observer>, rules: Rules) {
+    come_to_rest_at(0, table, rules);
+}
+
+/// The same at a time in seconds since 1970.
+fn come_to_rest_at(now: u64, table: &Intercept<MemoryTable, impl Observer>, rules: Rules) {
     let fanout = Fanout { rules, ..Fanout::default() };
     for run in 0..1_000 {
         let next = {
@@ -84,7 +101,7 @@ fn come_to_rest(table: &Intercept<MemoryTable, Intruder>, rules: Rules) {
         };
         let Some(change) = next else { return };
         let (name, changes) = (format!("run {run}"), [change]);
-        let report = pin!(fanout.run(table, &Never, &name, &changes));
+        let report = pin!(fanout.run(table, &Never, Run { name: &name, now }, &changes));
         let Poll::Ready(report) = report.poll(&mut Context::from_waker(Waker::noop())) else { panic!("it waits") };
         if !report.failed.is_empty() {
             table.table.0.lock().unwrap().stream.extend(changes.clone());
@@ -136,6 +153,180 @@ fn a_child_isnt_adopted_by_a_parent_that_has_gone_below_it() {
     let (p, c) = (Some("p".to_owned()), Some("c".to_owned()));
     assert_eq!(ends(Rules::default()), (None, c.clone()));
     assert_eq!(ends(Rules::without(Rule::AdoptTogether)), (p, c), "a cycle");
+}
+
+#[test]
+fn children_go_to_the_heir_under_which_their_parent_is_then() {
+    // Another client moves n while it is being deleted. The look at n is over.
+    let ends = |rules| {
+        let ended = ends(rules, DeletionMode::Adopt, ("c", true), |memory| {
+            memory.write(&node("q"), Some(base("q", None)));
+            let mut moved = memory.get(&node("n")).unwrap().clone();
+            moved.insert("parent".to_owned(), text("q"));
+            memory.write(&node("n"), Some(moved));
+        });
+        parent(&ended, "c")
+    };
+    assert_eq!(ends(Rules::default()).as_deref(), Some("q"));
+    assert_eq!(ends(Rules::without(Rule::AdoptParent)).as_deref(), Some("p"), "n isn't below p any more");
+}
+
+#[test]
+fn a_straggler_stays_with_a_parent_that_is_there_again() {
+    let ends = |rules| {
+        let table = MemoryTable(Default::default(), Schema::default());
+        let table = Intercept { table: table.clone(), observer: Nobody };
+        let write = |id: &str, item: Option<Item>| table.table.0.lock().unwrap().write(&node(id), item);
+        write("n", Some(base("n", None)));
+        come_to_rest(&table, rules);
+        write("n", Some(deleting(base("n", None), DeletionMode::Delete)));
+        come_to_rest(&table, rules);
+        // The tombstone stands. Somebody creates n again, and a child of its first life comes in before that was handled.
+        write("n", Some(Item::from([("PK".to_owned(), text("n")), ("SK".to_owned(), text("NODE"))])));
+        let created = std::mem::take(&mut table.table.0.lock().unwrap().stream);
+        write("c", Some(base("c", Some("n"))));
+        come_to_rest(&table, rules);
+        table.table.0.lock().unwrap().stream.extend(created);
+        come_to_rest(&table, rules);
+        let memory = table.table.0.lock().unwrap();
+        memory.get(&node("c")).is_some()
+    };
+    assert!(ends(Rules::default()));
+    assert!(!ends(Rules::without(Rule::TombstoneGone)), "c is gone, and its parent is there");
+}
+
+/// The life that `_under` of a node names.
+fn life_of_parent(memory: &Memory, id: &str) -> Option<String> {
+    Under::read(memory.get(&node(id))?)?.born
+}
+
+#[test]
+fn an_adopted_child_names_the_life_that_adopts_it() {
+    // n was put below p before p was deleted and created again.
+    let ends = |rules| {
+        let ended = ends(rules, DeletionMode::Adopt, ("n", false), |memory| {
+            let mut again = base("p", None);
+            again.insert(BORN.to_owned(), text("second life of p"));
+            memory.write(&node("p"), Some(again));
+        });
+        life_of_parent(&ended, "c")
+    };
+    assert_eq!(ends(Rules::default()).as_deref(), Some("second life of p"));
+    assert_eq!(ends(Rules::without(Rule::AdoptLife)).as_deref(), Some("first life of p"));
+}
+
+#[test]
+fn a_straggler_that_comes_in_after_a_week_is_an_orphan() {
+    // DynamoDB may take days to delete what has expired, and never does so without a TTL.
+    let ends = |rules, now| {
+        let table = MemoryTable(Default::default(), Schema::default());
+        let table = Intercept { table, observer: Nobody };
+        let write = |id: &str, item: Item| table.table.0.lock().unwrap().write(&node(id), Some(item));
+        write("n", base("n", None));
+        come_to_rest(&table, rules);
+        write("n", deleting(base("n", None), DeletionMode::Delete));
+        come_to_rest(&table, rules);
+        write("c", base("c", Some("n")));
+        come_to_rest_at(now, &table, rules);
+        table.table.0.lock().unwrap().get(&node("c")).is_some()
+    };
+    let week = 7 * 24 * 60 * 60;
+    assert!(!ends(Rules::default(), week - 1), "it goes with its parent");
+    assert!(ends(Rules::default(), week));
+    assert!(!ends(Rules::without(Rule::TombstoneExpires), week), "nobody knows any more");
+}
+
+#[test]
+fn a_straggler_isnt_deleted_with_a_life_that_was_never_above_it() {
+    // n had its children adopted by p. That p is gone, and so is another life of it, with all that was below.
+    let ends = |rules| {
+        let table = MemoryTable(Default::default(), Schema::default());
+        let table = Intercept { table, observer: Nobody };
+        let tombstone = |id: &str, mode, heir: Option<&str>, born: &str| {
+            let mark = DeletionMark { mode, operation: "o".to_owned(), revisions: false, mark: None };
+            let life = |id: &str| Some(format!("first life of {id}"));
+            let heir = heir.map(|heir| Heir { id: Id::new(heir).unwrap(), born: life(heir) });
+            let (deletion, born) = (Deletion { mark, heir }, Some(born.to_owned()));
+            let at: NodeRef = Id::new(id).unwrap().into();
+            let item = Tombstone { deletion, born, deleted: 0 }.item(&at, &Settings::default());
+            table.table.0.lock().unwrap().write(&Schema::default().lineage_key(&at), Some(item));
+        };
+        tombstone("n", DeletionMode::Adopt, Some("p"), "first life of n");
+        tombstone("p", DeletionMode::Delete, None, "second life of p");
+        table.table.0.lock().unwrap().write(&node("c"), Some(base("c", Some("n"))));
+        come_to_rest(&table, rules);
+        let memory = table.table.0.lock().unwrap();
+        memory.get(&node("c")).map(|_| parent(&memory, "c"))
+    };
+    assert_eq!(ends(Rules::default()), Some(None), "a root");
+    assert_eq!(ends(Rules::without(Rule::HeirLife)), None, "c is gone");
+}
+
+#[test]
+fn children_handed_to_an_heir_that_is_gone_dont_go_with_a_life_that_was_never_above_them() {
+    // p was deleted with all that was below. Another client puts n under it afterwards, or the API has put n under a later life,
+    // which another client has deleted.
+    let ends = |is_of_the_api: bool| {
+        let table = MemoryTable(Default::default(), Schema::default());
+        let table = Intercept { table, observer: Nobody };
+        let write = |id: &str, item: Item| table.table.0.lock().unwrap().write(&node(id), Some(item));
+        write("p", base("p", None));
+        come_to_rest(&table, Rules::default());
+        write("p", deleting(base("p", None), DeletionMode::Delete));
+        come_to_rest(&table, Rules::default());
+        let mut n = base("n", Some("p"));
+        if is_of_the_api {
+            let under = Under { parent: Id::new("p").unwrap(), born: Some("second life of p".to_owned()) };
+            n.insert("_under".to_owned(), under.value());
+        } else {
+            n.remove("_under");
+        }
+        write("n", n.clone());
+        write("c", base("c", Some("n")));
+        come_to_rest(&table, Rules::default());
+        write("n", deleting(n, DeletionMode::Adopt));
+        come_to_rest(&table, Rules::default());
+        let memory = table.table.0.lock().unwrap();
+        (memory.get(&node("n")).is_none(), memory.get(&node("c")).map(|_| parent(&memory, "c")))
+    };
+    assert_eq!(ends(false), (true, Some(Some("p".to_owned()))), "an orphan, as n was");
+    assert_eq!(ends(true), (true, Some(None)), "a root");
+}
+
+#[test]
+fn an_id_that_was_deleted_isnt_created_below_what_hangs_under_it() {
+    let ends = |rules| {
+        let table = MemoryTable(Default::default(), Schema::default());
+        let table = Intercept { table, observer: Nobody };
+        let settings = Settings::default();
+        let send = |command: &Command, token: &str| {
+            let client = Client::new(&table, &Never, &settings.schema);
+            let writer = Writer::new(&client, &settings).with(Default::default(), rules);
+            let at = "2026-01-01T00:00:00.000Z".to_owned();
+            let stamp = Stamp { at, seconds: 0, by: "somebody".to_owned(), token: token.to_owned() };
+            at_once(writer.write(command, &Asked::new(stamp))).is_ok()
+        };
+        let at = |id: &str| -> NodeRef { Id::new(id).unwrap().into() };
+        let create = |id: &str, parent: Option<&str>| {
+            let content = Content { parent: parent.map(|id| Id::new(id).unwrap()), ..Content::default() };
+            Command::Create { node: at(id), is_made_id: false, content }
+        };
+        assert!(send(&create("n", None), "1") && send(&create("x", None), "2") && send(&create("c", Some("x")), "3"));
+        come_to_rest(&table, rules);
+        // x moves below n, and its record is late, so the lineage of c doesn't show it.
+        let patch = Patch { parent: Some(Some(Id::new("n").unwrap())), ..Patch::default() };
+        assert!(send(&Command::Patch { node: at("x"), patch }, "4"));
+        let late = std::mem::take(&mut table.table.0.lock().unwrap().stream);
+        let (children, operation) = (Children::Restrict, "o".to_owned());
+        assert!(send(&Command::Delete { node: at("n"), children, revisions: false, operation }, "5"));
+        come_to_rest(&table, rules);
+        let created = send(&create("n", Some("c")), "6");
+        table.table.0.lock().unwrap().stream.extend(late);
+        come_to_rest(&table, rules);
+        created
+    };
+    assert!(!ends(Rules::default()));
+    assert!(ends(Rules::without(Rule::DeletedRecord)), "a cycle");
 }
 
 #[test]

@@ -11,12 +11,14 @@ mod layout;
 mod moves;
 mod mutants;
 mod newer_format;
+mod progress;
 mod queries_of_the_api;
 mod seed_composite_keys_pattern;
 mod seed_composite_sort_key_locations;
 mod seed_customer_order_item;
 mod seed_hierarchy_path_and_replication;
 mod seed_sort_keys_version_control;
+mod sequences;
 mod simulation;
 mod writes;
 

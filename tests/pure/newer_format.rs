@@ -6,7 +6,7 @@ use std::task::{Context, Poll, Waker};
 use sapwood_core::keys::{ItemKey, Schema};
 use sapwood_core::model::{AttributeValue, DELETING, DeletionMark, DeletionMode, FORMAT, FORMAT_ATTRIBUTE, Item, text};
 use sapwood_core::plan::StreamRecord;
-use sapwood_engine::fanout::{Fanout, Report};
+use sapwood_engine::fanout::{Fanout, Report, Run};
 use sapwood_table::RetryPolicy;
 use sapwood_tests::memory::MemoryTable;
 
@@ -20,7 +20,7 @@ impl RetryPolicy for Never {
 
 fn run(table: &MemoryTable, records: &[StreamRecord]) -> Report {
     let fanout = Fanout::default();
-    let report = pin!(fanout.run(table, &Never, "a run", records));
+    let report = pin!(fanout.run(table, &Never, Run { name: "a run", now: 0 }, records));
     let Poll::Ready(report) = report.poll(&mut Context::from_waker(Waker::noop())) else { panic!("it waits") };
     report
 }
@@ -101,13 +101,7 @@ fn a_newer_cursor_is_not_followed() {
 
 #[test]
 fn a_deletion_does_not_go_on_by_a_newer_lineage() {
-    let mark = DeletionMark {
-        mode: DeletionMode::Delete,
-        operation: "o".to_owned(),
-        revisions: false,
-        expires: 7,
-        mark: None,
-    };
+    let mark = DeletionMark { mode: DeletionMode::Delete, operation: "o".to_owned(), revisions: false, mark: None };
     let (table, _) = settled(&ItemKey::new("n", "NODE"), |item| _ = item.insert(DELETING.to_owned(), mark.value()));
     let mut memory = table.0.lock().unwrap();
     let mut lineage = memory.get(&ItemKey::new("n", "LINEAGE")).cloned().unwrap();

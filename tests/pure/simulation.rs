@@ -2,11 +2,17 @@
 //!
 //! `SAPWOOD_SCHEDULES=1000000` runs so many of each; `SAPWOOD_SEED=17` replays one; both go on from there.
 
+use std::ops::Range;
+
 use sapwood_tests::seeds::seeds;
 use sapwood_tests::sim::{Profile, Writers, run, search};
 
 fn schedules(profile: &Profile, usual: u64) {
-    let (seeds, writers) = (seeds(usual), profile.writers);
+    search_in(seeds(usual), profile);
+}
+
+fn search_in(seeds: Range<u64>, profile: &Profile) {
+    let writers = profile.writers;
     let count = seeds.end - seeds.start;
     match search(seeds, |seed| run(seed, profile)) {
         Ok(steps) => println!("{writers:?}: {count} schedules, {steps} steps, no difference"),
@@ -45,6 +51,11 @@ fn adopted_nodes_never_come_to_be_above_those_who_adopt_them() {
 }
 
 #[test]
+fn children_of_several_nodes_that_go_one_after_the_other_find_an_heir() {
+    schedules(&Profile::new(Writers::Heirs), 6_000);
+}
+
+#[test]
 fn nodes_deleted_while_other_clients_write_end_right() {
     schedules(&Profile::new(Writers::MixedDeletions), 8_000);
 }
@@ -52,6 +63,36 @@ fn nodes_deleted_while_other_clients_write_end_right() {
 #[test]
 fn deletions_that_another_client_takes_back_end_right() {
     schedules(&Profile::new(Writers::Returns), 4_000);
+}
+
+#[test]
+fn writes_that_come_late_leave_nothing_wrong() {
+    schedules(&Profile { limbo: true, ..Profile::new(Writers::Moves) }, 8_000);
+    schedules(&Profile { limbo: true, ..Profile::new(Writers::Deletions) }, 4_000);
+    schedules(&Profile { limbo: true, ..Profile::new(Writers::MixedDeletions) }, 4_000);
+    schedules(&Profile { limbo: true, ..Profile::new(Writers::Revisions) }, 4_000);
+}
+
+#[test]
+fn what_was_lost_in_an_outage_is_redriven() {
+    for writers in [Writers::Any, Writers::Moves, Writers::Revisions, Writers::MixedDeletions, Writers::Returns] {
+        schedules(&Profile { outages_max: 3, ..Profile::new(writers) }, 3_000);
+    }
+}
+
+#[test]
+fn tenants_with_the_same_ids_never_meet() {
+    schedules(&Profile::new(Writers::Tenants), 3_000);
+}
+
+#[test]
+fn a_chain_deeper_than_ancestors_are_counted_ends_right() {
+    // One of these takes as long as a hundred others.
+    let Range { start, end } = seeds(6_000);
+    search_in(
+        start..start + (end - start).div_ceil(100),
+        &Profile { steps_max: 400_000, ..Profile::new(Writers::Deep) },
+    );
 }
 
 #[test]

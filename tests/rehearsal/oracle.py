@@ -22,6 +22,11 @@ class Oracle:
         base = self.base_of(found)
         wanted = self.table(base)
         wanted |= {key: item for key, item in found.items() if key not in wanted and self.is_tombstone(key[1], item)}
+        for pk, sk in found.keys() & wanted.keys():
+            if sk == "LINEAGE" and "deleted" not in found[pk, sk]:
+                # The life that the record names. Where it names none, the handler has made up a name.
+                said = self.nodes[pk].get("_born") or found[pk, sk].get("born")
+                wanted[pk, sk]["born"] = said or "a name"
         lines = [f"{pk} is still being deleted" for (pk, _), item in base.items() if "operation" in item.get("_deleting", {}).get("M", {})]
         lines += [f"missing {key}" for key in wanted.keys() - found.keys()]
         lines += [f"left over {key}: {found[key]}" for key in found.keys() - wanted.keys()]
@@ -39,8 +44,8 @@ class Oracle:
 
     def is_tombstone(self, sk, item):
         """What a node that the API removed leaves in the place of its lineage, for a while."""
-        names = {self.partition_key, self.sort_key, "format", "deleted", "deleting", "_expires"}
-        return sk == "LINEAGE" and item.keys() == names and item["deleted"] == {"BOOL": True}
+        names = {self.partition_key, self.sort_key, "format", "born", "deleted", "deleting", "_expires"}
+        return sk == "LINEAGE" and item.keys() == names and item["deleted"].get("N", "").isdigit()
 
     def table(self, base):
         """Base records, and all that is derived from them."""

@@ -12,7 +12,13 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{JoinHandle, JoinSet};
 
 /// The operations that a fan-out uses.
-pub const OPERATIONS: [&str; 6] = ["BatchGetItem", "BatchWriteItem", "PutItem", "UpdateItem", "DeleteItem", "Query"];
+pub const OPERATIONS: [&str; 6] = ["BatchGetItem", "Query", "BatchWriteItem", "PutItem", "UpdateItem", "DeleteItem"];
+
+/// Those that write.
+pub const WRITES: [&str; 4] = ["BatchWriteItem", "PutItem", "UpdateItem", "DeleteItem"];
+
+/// Those that read.
+pub const READS: [&str; 2] = ["BatchGetItem", "Query"];
 
 /// A request that the proxy received.
 #[derive(Debug)]

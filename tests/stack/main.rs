@@ -9,8 +9,13 @@ mod api_races;
 mod bad_input;
 mod conformance;
 mod counts;
+mod memory;
 mod metrics;
 mod outages;
 mod permissions;
 mod retries;
 mod stream_events;
+
+/// Counts the bytes that are allocated, for the suite `memory`.
+#[global_allocator]
+static ALLOCATOR: cap::Cap<std::alloc::System> = cap::Cap::new(std::alloc::System, usize::MAX);

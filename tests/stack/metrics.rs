@@ -250,7 +250,7 @@ async fn a_session_counts_conflicts_and_takes_nothing_else_for_one() {
     let running = Running::start(&[]).await;
     put(&running.client, TABLE, node("n", None, "a name")).await;
     let proxy = running.another_proxy().await;
-    let (schema, deadline) = (Schema::default(), Deadline(tokio::time::Instant::now() + Duration::from_secs(20)));
+    let (schema, deadline) = (Schema::default(), Deadline::at(tokio::time::Instant::now() + Duration::from_secs(20)));
     let table = DynamoTable::local(&proxy.url(), TABLE, schema.clone());
     let key = ItemKey::new("n", "NODE");
     let update = Update::set("name", text("another"));
@@ -268,13 +268,13 @@ async fn a_session_counts_conflicts_and_takes_nothing_else_for_one() {
         let said = format!("{fault:?}");
         proxy.follow(move |call: &Call| (call.nth == 0).then(|| fault.clone()));
         let session = Client::new(&table, &deadline, &schema);
-        assert_eq!(session.carry_out(&transaction).await, Ok(TaskOutcome::Held));
+        assert_eq!(session.carry_out(&transaction).await.outcome, Ok(TaskOutcome::Held));
         let usage = session.usage();
         assert_eq!((usage.requests, usage.retries, usage.conflicts), (2, 1, conflicts), "{said}");
     }
     proxy.follow(|call: &Call| (call.nth == 0).then(|| Fault::error(400, CONFLICT)));
     let session = Client::new(&table, &deadline, &schema);
-    assert_eq!(session.carry_out(&Task::Write(action)).await, Ok(TaskOutcome::Held));
+    assert_eq!(session.carry_out(&Task::Write(action)).await.outcome, Ok(TaskOutcome::Held));
     assert_eq!((session.usage().retries, session.usage().conflicts), (1, 1));
     running.stop().await;
 }

@@ -24,6 +24,7 @@ pub(crate) fn refused(error: WriteError) -> Problem {
         Refusal::TooDeep { .. } => (Kind::TooDeep, Some("parent")),
         Refusal::BeingDeleted(_) => (Kind::Deleting, None),
         Refusal::HasChildren => (Kind::HasChildren, Some("children")),
+        Refusal::NotYetPlaced => (Kind::NotYetPlaced, None),
         Refusal::PreconditionFailed(Precondition::IfMatch) => (Kind::PreconditionFailed, Some("if-match")),
         Refusal::PreconditionFailed(Precondition::IfNoneMatch) => (Kind::PreconditionFailed, Some("if-none-match")),
         Refusal::ReservedName(_) => (Kind::ReservedName, Some("attributes")),

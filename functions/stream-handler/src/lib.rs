@@ -7,11 +7,11 @@ mod config;
 mod metrics;
 mod record;
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use aws_lambda_events::event::streams::{DynamoDbBatchItemFailure, DynamoDbEventResponse};
 use sapwood_core::plan::Problem;
-use sapwood_engine::fanout::{Fanout, Report};
+use sapwood_engine::fanout::{Fanout, Report, Run};
 use sapwood_table::{Deadline, DynamoTable};
 use sapwood_telemetry::metrics::Metrics;
 use serde::Deserialize;
@@ -76,8 +76,7 @@ impl Handler {
     /// See [`Handler::handle`].
     pub async fn run(&self, event: &str, request_id: &str, left: Duration) -> Result<Report, NoStreamEvent> {
         let event: StreamEvent<'_> = serde_json::from_str(event).map_err(|_| NoStreamEvent)?;
-        #[allow(clippy::disallowed_methods, reason = "the deadline is a moment of the clock")]
-        let deadline = Deadline(tokio::time::Instant::now() + left.saturating_sub(RESERVED));
+        let deadline = Deadline::after(left.saturating_sub(RESERVED));
         let schema = &self.fanout.settings.schema;
         let (mut records, mut written_at, mut problems) = (Vec::new(), Vec::new(), Vec::new());
         for raw in &event.records {
@@ -91,13 +90,19 @@ impl Handler {
         }
         let table = self.table.until(deadline);
         let name = Uuid::new_v4().to_string();
-        let mut report = self.fanout.run(&table, &deadline, &name, &records).await;
+        let run = Run { name: &name, now: seconds_now() };
+        let mut report = self.fanout.run(&table, &deadline, run, &records).await;
         problems.append(&mut report.problems);
         report.problems = problems;
         log(request_id, event.records.len(), &report);
         self.metrics.write(|now| metrics::of(event.records.len(), &written_at, &report, now));
         Ok(report)
     }
+}
+
+#[allow(clippy::disallowed_methods, reason = "tombstones are dated by the clock")]
+fn seconds_now() -> u64 {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs()
 }
 
 /// Returns the answer for Lambda, which names the records to deliver again.

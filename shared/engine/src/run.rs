@@ -15,6 +15,9 @@ pub(crate) trait Errors: Sync {
 
     /// Takes the error of a write, and returns what the plan is told. A task without an item has no key.
     fn write(&self, key: Option<&ItemKey>, error: &TableError) -> Failure;
+
+    /// True if a write that may be carried out once more, later, leaves its record undone.
+    fn minds_late_writes(&self) -> bool;
 }
 
 /// Runs a plan to its end.
@@ -23,27 +26,31 @@ pub(crate) async fn drive<T: Table, P: RetryPolicy, D>(
     plan: &mut impl Plan<Done = D>,
     errors: &impl Errors,
 ) -> Result<D, Failure> {
-    let mut facts = Facts::None;
+    let (mut facts, mut may_come_again) = (Facts::None, false);
     loop {
         facts = match plan.next(facts)? {
             Step::Need(need) => Facts::Read(read(client, need, errors).await?),
             Step::Do(tasks) => {
                 let outcomes = client.all(tasks.iter().map(|task| client.carry_out(task)).collect()).await;
+                may_come_again |= outcomes.iter().any(|carried_out| carried_out.unanswered);
                 let told = tasks
                     .iter()
                     .zip(outcomes)
-                    .map(|(task, outcome)| outcome.map_err(|error| errors.write(task.key(), &error)));
+                    .map(|(task, carried_out)| carried_out.outcome.map_err(|error| errors.write(task.key(), &error)));
                 Facts::Done(told.collect())
             }
             Step::Write(writes) => {
-                let failed = client.write_many(writes).await.into_iter();
-                let told = failed.map(|(key, error)| {
+                let written = client.write_many(writes).await;
+                let late = written.unanswered.into_iter().filter(|_| errors.minds_late_writes());
+                let mut failed: BTreeMap<ItemKey, Failure> = late.map(|key| (key, Failure::Again)).collect();
+                failed.extend(written.failed.into_iter().map(|(key, error)| {
                     let failure = errors.write(Some(&key), &error);
                     (key, failure)
-                });
-                Facts::Written(told.collect())
+                }));
+                Facts::Written(failed)
             }
             Step::Wait(attempt) => Facts::Waited(client.wait(attempt).await),
+            Step::Done(_) if may_come_again && errors.minds_late_writes() => return Err(Failure::Again),
             Step::Done(done) => return Ok(done),
         };
     }
@@ -103,6 +110,11 @@ impl Errors for LastError {
 
     fn write(&self, _: Option<&ItemKey>, error: &TableError) -> Failure {
         self.take(error)
+    }
+
+    /// A write of the API finds itself by its name, and its conditions keep it from coming later.
+    fn minds_late_writes(&self) -> bool {
+        false
     }
 }
 

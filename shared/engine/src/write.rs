@@ -85,6 +85,6 @@ impl<'a, T: Table, P: RetryPolicy> Writer<'a, T, P> {
     }
 
     async fn carry_out(&self, task: Task) -> Result<(), TableError> {
-        self.client.carry_out(&task).await.map(drop)
+        self.client.carry_out(&task).await.outcome.map(drop)
     }
 }

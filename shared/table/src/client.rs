@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use futures::stream::{self, StreamExt};
 use sapwood_core::keys::{ItemKey, Schema};
 use sapwood_core::model::{Item, key_of};
-use sapwood_core::plan::{Task, TaskOutcome};
+use sapwood_core::plan::{Task, TaskOutcome, Writes, WritesKind};
 use sapwood_core::request::{Action, ErrorKind, Page, Query, ReadOptions, TableError, Transacted, Write};
 
 use super::{BATCH_GET_KEYS_MAX, BATCH_WRITE_ITEMS_MAX, Found, Reply, Table};
@@ -18,6 +18,11 @@ pub trait RetryPolicy: Send + Sync {
     /// Waits before another attempt. `attempt` counts from 0; the wait grows with it. Returns false if no time is left, and the
     /// client then gives up.
     fn wait(&self, attempt: u32) -> impl Future<Output = bool> + Send;
+
+    /// False once so little time is left that nothing of this kind should be written any more.
+    fn has_time_for(&self, _kind: WritesKind) -> bool {
+        true
+    }
 }
 
 /// What the requests of a client took.
@@ -59,6 +64,24 @@ pub struct Client<'a, T, P> {
     name: &'a str,
     marks: AtomicU64,
     usage: Mutex<Usage>,
+}
+
+/// What came of writes without conditions. The other writes were carried out.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Written {
+    /// The keys of the writes that failed, and why.
+    pub failed: BTreeMap<ItemKey, TableError>,
+    /// The keys of writes that were carried out after an attempt without an answer. That attempt may be carried out later.
+    pub unanswered: BTreeSet<ItemKey>,
+}
+
+/// What came of a task.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CarriedOut {
+    /// The outcome, or why there is none.
+    pub outcome: Result<TaskOutcome, TableError>,
+    /// True if an attempt got no answer. It may be carried out later.
+    pub unanswered: bool,
 }
 
 /// What was read: the items that exist, and the keys that couldn't be read.
@@ -197,19 +220,34 @@ impl<'a, T: Table, P: RetryPolicy> Client<'a, T, P> {
         self.persist(|| self.table.query(query)).await
     }
 
-    /// Puts and deletes any number of items without conditions. Returns the keys of the writes that failed, and why.
-    pub async fn write_many(&self, writes: Vec<Write>) -> BTreeMap<ItemKey, TableError> {
-        let chunks = writes.chunks(BATCH_WRITE_ITEMS_MAX).map(|chunk| self.write_chunk(chunk.to_vec())).collect();
-        self.all(chunks).await.into_iter().flatten().collect()
+    /// Puts and deletes any number of items without conditions, in their order. Rows are written only while there is time for them.
+    pub async fn write_many(&self, writes: Writes) -> Written {
+        let Writes { mut writes, kind } = writes;
+        let mut chunks = Vec::with_capacity(writes.len().div_ceil(BATCH_WRITE_ITEMS_MAX));
+        while !writes.is_empty() {
+            let rest = writes.split_off(writes.len().min(BATCH_WRITE_ITEMS_MAX));
+            chunks.push(self.write_chunk(std::mem::replace(&mut writes, rest), kind));
+        }
+        let mut all = Written::default();
+        for Written { failed, unanswered } in self.all(chunks).await {
+            all.failed.extend(failed);
+            all.unanswered.extend(unanswered);
+        }
+        all
     }
 
-    async fn write_chunk(&self, writes: Vec<Write>) -> Vec<(ItemKey, TableError)> {
-        let mut failed = Vec::new();
+    async fn write_chunk(&self, writes: Vec<Write>, kind: WritesKind) -> Written {
+        let mut done = Written::default();
         // DynamoDB refuses a whole batch for one impossible item. Each item then goes by itself.
         let mut batches = vec![writes];
         while let Some(mut writes) = batches.pop() {
             let mut attempt = 0;
             while !writes.is_empty() {
+                if !self.retry_policy.has_time_for(kind) {
+                    let error = TableError::new(ErrorKind::Retry, "no time left for this");
+                    done.failed.extend(writes.drain(..).map(|write| (write.key().clone(), error.clone())));
+                    break;
+                }
                 let error = match self.count(attempt, Box::pin(self.table.write_many(&writes)).await) {
                     Ok(unprocessed) => {
                         if unprocessed.len() < writes.len() {
@@ -227,21 +265,21 @@ impl<'a, T: Table, P: RetryPolicy> Client<'a, T, P> {
                 if writes.is_empty() {
                     break;
                 }
+                if error.is_unanswered() {
+                    done.unanswered.extend(writes.iter().map(|write| write.key().clone()));
+                }
                 if error.kind != ErrorKind::Retry || !self.retry_policy.wait(attempt).await {
-                    failed.extend(writes.drain(..).map(|write| (write.key().clone(), error.clone())));
+                    done.failed.extend(writes.drain(..).map(|write| (write.key().clone(), error.clone())));
                 }
                 attempt += 1;
             }
         }
-        failed
+        done
     }
 
     /// Carries out a task: a conditional write, a transaction, or a mark, which each attempt names anew.
-    ///
-    /// # Errors
-    /// See [`Client::get`].
-    pub async fn carry_out(&self, task: &Task) -> Result<TaskOutcome, TableError> {
-        let mut attempt = 0;
+    pub async fn carry_out(&self, task: &Task) -> CarriedOut {
+        let (mut attempt, mut unanswered) = (0, false);
         loop {
             let name = || format!("{}-{}", self.name, self.marks.fetch_add(1, Ordering::Relaxed));
             let answer = match task.attempt(name) {
@@ -250,11 +288,14 @@ impl<'a, T: Table, P: RetryPolicy> Client<'a, T, P> {
                 Task::Mark { .. } => Err(TableError::new(ErrorKind::GiveUp, "an attempt has to name its mark")),
             };
             match answer {
-                Ok(outcome) => return Ok(outcome),
-                Err(error) if error.kind != ErrorKind::Retry || !self.retry_policy.wait(attempt).await => {
-                    return Err(error);
+                Ok(outcome) => return CarriedOut { outcome: Ok(outcome), unanswered },
+                Err(error) => {
+                    unanswered |= error.is_unanswered();
+                    if error.kind != ErrorKind::Retry || !self.retry_policy.wait(attempt).await {
+                        return CarriedOut { outcome: Err(error), unanswered };
+                    }
+                    attempt += 1;
                 }
-                Err(_) => attempt += 1,
             }
         }
     }

@@ -5,22 +5,56 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::RetryPolicy;
+use sapwood_core::plan::WritesKind;
 
-/// The moment after which no request is sent any more.
+/// The moments after which no request is sent any more.
 #[derive(Clone, Copy, Debug)]
-pub struct Deadline(pub Instant);
+pub struct Deadline {
+    /// After this moment no row is put any more, so that those of nodes whose rows are all put can still be deleted.
+    first_rows: Instant,
+    /// After this moment no row is deleted any more, so that what was written can still be confirmed.
+    second_rows: Instant,
+    /// After this moment nothing is sent any more.
+    end: Instant,
+}
 
 /// The first and the longest wait before another attempt: a random time (full jitter) below `first * 2^attempt`, capped
 /// ([AWS: exponential backoff and jitter](https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/)).
 const FIRST_WAIT: Duration = Duration::from_millis(25);
 const LONGEST_WAIT: Duration = Duration::from_secs(2);
 
+/// The shares of an invocation's time in which rows are put, and after that deleted. They are a choice: deleting costs less, and what
+/// follows takes a few requests.
+const SHARE_FOR_FIRST_ROWS: f64 = 0.6;
+const SHARE_FOR_SECOND_ROWS: f64 = 0.8;
+
 impl Deadline {
+    /// The deadline of a request, which ends at this moment.
+    #[must_use]
+    pub fn at(end: Instant) -> Self {
+        Self { first_rows: end, second_rows: end, end }
+    }
+
+    /// The deadline of an invocation that begins now and has so much time.
+    #[must_use]
+    #[allow(clippy::disallowed_methods, reason = "a deadline is a moment of the clock; nothing pure knows it")]
+    pub fn after(left: Duration) -> Self {
+        let now = Instant::now();
+        let share = |share| now + left.mul_f64(share);
+        Self { first_rows: share(SHARE_FOR_FIRST_ROWS), second_rows: share(SHARE_FOR_SECOND_ROWS), end: now + left }
+    }
+
+    /// The moment after which nothing is sent any more.
+    #[must_use]
+    pub fn end(self) -> Instant {
+        self.end
+    }
+
     /// The time that is left.
     #[must_use]
     #[allow(clippy::disallowed_methods, reason = "a deadline is a moment of the clock; nothing pure knows it")]
     pub fn left(self) -> Duration {
-        self.0.saturating_duration_since(Instant::now())
+        self.end.saturating_duration_since(Instant::now())
     }
 }
 
@@ -33,5 +67,15 @@ impl RetryPolicy for Deadline {
         }
         tokio::time::sleep(wait).await;
         true
+    }
+
+    #[allow(clippy::disallowed_methods, reason = "a deadline is a moment of the clock; nothing pure knows it")]
+    fn has_time_for(&self, kind: WritesKind) -> bool {
+        let end = match kind {
+            WritesKind::FirstRows => self.first_rows,
+            WritesKind::SecondRows => self.second_rows,
+            WritesKind::Lineages => return true,
+        };
+        Instant::now() < end
     }
 }

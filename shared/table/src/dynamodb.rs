@@ -129,7 +129,7 @@ impl DynamoTable {
             return Err(TableError::new(ErrorKind::Retry, "no time left"));
         }
         match tokio::time::timeout(limit, request).await {
-            Err(_) => Err(TableError::new(ErrorKind::Retry, "no answer in time")),
+            Err(_) => Err(TableError::unanswered("no answer in time")),
             Ok(Ok(output)) => Ok(output),
             Ok(Err(error)) => Err(table_error(kind, &error)),
         }
@@ -180,7 +180,7 @@ fn table_error<E: ProvideErrorMetadata>(kind: Kind, error: &SdkError<E>) -> Tabl
     let failed = match error {
         SdkError::ServiceError(failed) => failed,
         SdkError::ConstructionFailure(_) => return give_up("a request can't be built: is the region set?"),
-        _ => return TableError::new(ErrorKind::Retry, "no connection to DynamoDB"),
+        _ => return TableError::unanswered("no connection to DynamoDB"),
     };
     let code = failed.err().code().unwrap_or("an error without a code");
     match code {
@@ -190,10 +190,9 @@ fn table_error<E: ProvideErrorMetadata>(kind: Kind, error: &SdkError<E>) -> Tabl
         | "RequestLimitExceeded"
         | "TransactionInProgressException"
         | "ReplicatedWriteConflictException"
-        | "InternalServerError"
-        | "ServiceUnavailable"
         | "RequestTimeout" => TableError::new(ErrorKind::Retry, code),
-        _ if failed.raw().status().is_server_error() => TableError::new(ErrorKind::Retry, code),
+        // "The request might have succeeded", says AWS of an internal error.
+        _ if failed.raw().status().is_server_error() => TableError::unanswered(code),
         // The message is left out, because it can quote the item.
         "ValidationException" | "ItemCollectionSizeLimitExceededException" if kind == Kind::Write => {
             TableError::new(ErrorKind::Refuse, code)

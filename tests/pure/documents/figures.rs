@@ -283,6 +283,7 @@ fn the_time_limits_in_the_documents_are_those_of_the_template_and_the_code() {
 fn items_are_kept_for_as_long_as_the_documents_say() {
     let delete = "shared/core/src/write/delete.rs";
     let operation = constant(delete, "OPERATION_SECONDS");
+    let tombstone = constant("shared/core/src/model/deletion.rs", "TOMBSTONE_SECONDS");
     let deleted = constant(delete, "DELETED_SECONDS");
     let outcome = constant("shared/core/src/write/idempotency.rs", "KEPT_SECONDS");
     let days = |seconds: u64| format!("{} days", seconds / 86_400);
@@ -291,7 +292,8 @@ fn items_are_kept_for_as_long_as_the_documents_say() {
     assert_says(
         "docs/table.md",
         &[
-            format!("in seconds since 1970: {} after the request.", days(operation)),
+            format!("in seconds since 1970: {} after the writing.", days(tombstone)),
+            format!("It counts for {}", days(tombstone)),
             format!("A deletion that the stream carries out. It is kept for {}.", days(operation)),
             format!("A record that the API has deleted this id. It is kept for {},", days(deleted)),
             format!("somebody is at work on it. It is kept for {}.", hours(outcome)),

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 
 use sapwood_core::keys::{Id, ItemKey, NodeRef, Schema, Version};
-use sapwood_core::model::{AttributeValue, ETag, Item, Latest, Lineage, Placement, Settings, number, text};
+use sapwood_core::model::{AttributeValue, ETag, Item, Latest, Lineage, Placement, Settings, number, text, text_of};
 use sapwood_engine::write::{
     Command, Content, Outcome, Patch, Preconditions, Refusal, Request, Stamp, Tags, ValueChange, WriteError, Writer,
 };
@@ -230,7 +230,8 @@ impl Fixture {
                 memory.write(&key, Some(bare(&key)));
             }
             let placement = Placement { root: ancestors.is_empty(), ancestors, ..Placement::default() };
-            let lineage = Lineage { placement, ..Lineage::default() };
+            let born = text_of(&contents[&(of.clone(), "NODE".to_owned())], "_born").map(str::to_owned);
+            let lineage = Lineage { placement, born, ..Lineage::default() };
             let key = Schema::default().lineage_key(&node(of));
             memory.write(&key, Some(lineage.item(&node(of), &Schema::default())));
         }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use sapwood_core::model::{AttributeValue, ETag, text};
+use sapwood_core::model::{AttributeValue, ETag, Under, text};
 use sapwood_engine::write::{Content, Patch, Precondition, Preconditions, Refusal, Request, ValueChange};
 
 use super::fixture::{
@@ -32,13 +32,17 @@ fn a_node_carries_who_wrote_it_and_when_and_what_it_is_under() {
     fixture.tree(&[("a", "")]);
     fixture.create("b", &under(Some("a"), &[("name", text("B"))])).unwrap();
     let created = fixture.base("b").unwrap();
-    for (name, value) in [("_rev", n(1)), ("_created_by", text("anna")), ("_under", text("a")), ("name", text("B"))] {
+    for (name, value) in [("_rev", n(1)), ("_created_by", text("anna")), ("name", text("B"))] {
         assert_eq!(created.get(name), Some(&value), "{name}");
     }
+    let parent = fixture.base("a").unwrap();
+    let AttributeValue::S(born) = parent["_born"].clone() else { panic!("{parent:?}") };
+    assert_eq!(Under::read(&created), Some(Under { parent: id("a"), born: Some(born) }));
     fixture.replace("b", &under(None, &[("size", n(1))])).unwrap();
     let replaced = fixture.base("b").unwrap();
     assert_eq!(replaced.get("_rev"), Some(&n(2)));
     assert_eq!(replaced.get("_created_at"), created.get("_created_at"));
+    assert_eq!(replaced.get("_born"), created.get("_born"));
     assert_ne!(replaced.get("_updated_at"), created.get("_updated_at"));
     for gone in ["name", "parent", "_under"] {
         assert_eq!(replaced.get(gone), None, "{gone}");

@@ -9,7 +9,7 @@ use std::task::{Context, Poll, Waker};
 use sapwood_core::keys::{ItemKey, Names, Schema};
 use sapwood_core::model::{AttributeValue, Item, Settings, text};
 use sapwood_core::plan::{Event, Problem, StreamRecord};
-use sapwood_engine::fanout::{Fanout, Limits};
+use sapwood_engine::fanout::{Fanout, Limits, Run};
 use sapwood_table::{Condition, RetryPolicy, Table};
 
 use crate::memory::MemoryTable;
@@ -36,6 +36,8 @@ pub struct Fixture {
     pub delivered: usize,
     /// Most batches until the table has to be at rest.
     pub batches_max: usize,
+    /// The time of the fan-out, in seconds since 1970.
+    pub now: u64,
 }
 
 impl Default for Fixture {
@@ -57,6 +59,7 @@ impl Fixture {
             records: Vec::new(),
             delivered: 0,
             batches_max: BATCHES_MAX,
+            now: 0,
         }
     }
 
@@ -167,7 +170,8 @@ impl Fixture {
     /// If a record fails.
     pub fn deliver(&mut self, batch: &[StreamRecord]) {
         let name = self.delivered.to_string();
-        let report = at_once(self.fanout.run(&self.table, &NoRetries, &name, batch));
+        let run = Run { name: &name, now: self.now };
+        let report = at_once(self.fanout.run(&self.table, &NoRetries, run, batch));
         assert_eq!(report.failed, Vec::<String>::new(), "records failed: {:?}", report.problems);
         self.delivered += batch.len();
         self.problems.extend(report.problems);

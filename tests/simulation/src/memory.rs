@@ -15,12 +15,22 @@ use crate::oracle::Contents;
 pub use table::MemoryTable;
 
 /// The items, and the stream of their changes.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Memory {
     items: BTreeMap<ItemKey, Item>,
     /// The records that nobody has taken yet, in order.
     pub stream: Vec<StreamRecord>,
-    changes: u64,
+    /// The sequence number of the next record.
+    sequence: u128,
+}
+
+/// What the sequence numbers of one stream and of the next differ by.
+const STREAM: u128 = 100_000_000_000_000_000_000;
+
+impl Default for Memory {
+    fn default() -> Self {
+        Self { items: BTreeMap::new(), stream: Vec::new(), sequence: 8 * STREAM + 1 }
+    }
 }
 
 impl Memory {
@@ -52,9 +62,15 @@ impl Memory {
             (Some(_), Some(_)) => Event::Modify,
             (Some(_), None) => Event::Remove,
         };
-        self.changes += 1;
-        let sequence = format!("{}", 100_000_000_000_000_000_000_u128 + u128::from(self.changes));
+        let sequence = self.sequence.to_string();
+        self.sequence += 1;
         self.stream.push(StreamRecord { key: key.clone(), sequence, event, old, new: item });
+    }
+
+    /// Begins a new stream. Its sequence numbers are lower, and what nobody has taken from the old one is lost.
+    pub fn renew_stream(&mut self) {
+        self.sequence -= STREAM;
+        self.stream.clear();
     }
 
     /// Returns a page, as Query does.

@@ -82,6 +82,11 @@ impl Oracle {
         let is_marked = |item: &Item| matches!(item.get("_deleting"), Some(M(map)) if map.contains_key("operation"));
         let marked = contents.iter().filter(|((_, sk), item)| sk == self.names[4] && is_marked(item));
         let marked: Vec<String> = marked.map(|((pk, _), _)| format!("{pk} is still being deleted")).collect();
+        // A lineage has the life that its base record names. If that names none, the handler has made a name.
+        for (key, item) in wanted.iter_mut().filter(|((_, sk), item)| sk == "LINEAGE" && !item.contains_key("born")) {
+            let made = contents.get(key).and_then(|found| found.get("born")).filter(|born| matches!(born, S(_)));
+            item.insert("born".to_owned(), made.cloned().unwrap_or(S("any name".to_owned())));
+        }
         // A tombstone is allowed wherever no lineage has to be.
         for (key, item) in contents {
             if key.1 == "LINEAGE" && !wanted.contains_key(key) && self.is_tombstone(item) {
@@ -101,23 +106,25 @@ impl Oracle {
     /// True if an item is exactly what a deleted node leaves in the place of its lineage.
     fn is_tombstone(&self, item: &Item) -> bool {
         let Some(M(deleting)) = item.get("deleting") else { return false };
-        let Some(N(expires)) = deleting.get("expires") else { return false };
+        let Some(N(deleted)) = item.get("deleted") else { return false };
+        let Ok(deleted) = deleted.parse::<u64>() else { return false };
         let names: BTreeSet<&str> = item.keys().map(String::as_str).collect();
-        let own = BTreeSet::from([self.names[0], self.names[1], "format", "deleted", "deleting", "_expires"]);
-        let heir = match (deleting.get("heir"), deleting.get("heir_seen")) {
+        let own = BTreeSet::from([self.names[0], self.names[1], "format", "born", "deleted", "deleting", "_expires"]);
+        let heir = match (deleting.get("heir"), deleting.get("heir_born")) {
             (None, None) => 0,
-            (Some(S(_)), Some(Bool(_))) => 2,
+            (Some(S(_)), None) => 1,
+            (Some(S(_)), Some(S(_))) => 2,
             _ => return false,
         };
         names == own
             && item.get("format") == Some(&N("1".to_owned()))
-            && item.get("deleted") == Some(&Bool(true))
-            && item.get("_expires") == Some(&N(expires.clone()))
+            && matches!(item.get("born"), Some(S(_)))
+            && item.get("_expires") == Some(&N((deleted + 7 * 24 * 60 * 60).to_string()))
             && matches!(deleting.get("mode"), Some(S(mode)) if ["delete", "adopt", "detach"].contains(&mode.as_str()))
             && matches!(deleting.get("operation"), Some(S(_)))
             && matches!(deleting.get("revisions"), Some(Bool(_)))
             && deleting.get("mark").is_none_or(|mark| matches!(mark, S(_)))
-            && deleting.len() == 4 + heir + usize::from(deleting.contains_key("mark"))
+            && deleting.len() == 3 + heir + usize::from(deleting.contains_key("mark"))
     }
 
     fn split<'a>(&self, pk: &'a str) -> Option<Place<'a>> {
@@ -207,6 +214,9 @@ impl Oracle {
         ];
         if orphan {
             lineage.push(("orphan", Bool(true)));
+        }
+        if let Some(S(born)) = node.item.get("_born") {
+            lineage.push(("born", S(born.clone())));
         }
         put(self.pk(tenant, id), "LINEAGE".to_owned(), lineage, false);
         let below = |depth: usize| {

@@ -58,7 +58,8 @@ impl Race {
         let items = nodes.into_iter().map(|(id, parent)| {
             let mut item = client::node(&id, parent.as_deref(), "a name");
             if writer == Writer::Api {
-                item.extend(parent.map(|parent| ("_under".to_owned(), client::s(parent))));
+                let own = sapwood_tests::planted::as_the_api(&id, parent.as_deref());
+                item.extend(own.into_iter().map(|(name, value)| (name, value.into())));
                 item.insert("_rev".to_owned(), Sdk::N("1".to_owned()));
                 for own in ["_created", "_updated"] {
                     item.insert(format!("{own}_at"), client::s("2026-01-01T00:00:00.000Z"));

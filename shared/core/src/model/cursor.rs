@@ -16,7 +16,13 @@ pub struct Cursor {
     pub after: Option<String>,
     /// What the slices are for.
     pub position: Position,
+    /// True if the table refused to change a child of a node that is being deleted. The node isn't deleted above that child. After
+    /// the last slice the cursor stays, without a position, until it is redriven.
+    pub blocked: bool,
 }
+
+/// The attribute by which docs/runbooks/redrive.sh has an item handled again.
+const REDRIVEN: &str = "_redriven";
 
 /// What a cursor's slices are for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,6 +56,7 @@ impl Cursor {
     const REMAINING: &str = "remaining";
     const CHILDREN: &str = "children";
     const REVISIONS: &str = "revisions";
+    const BLOCKED: &str = "blocked";
 
     /// The item of a node's cursor, for example while the revisions of a node that is being deleted are deleted:
     ///
@@ -72,6 +79,9 @@ impl Cursor {
             Position::Revisions(mark) => Some((Self::REVISIONS, text(mark))),
         };
         item.extend(position.map(|(name, value)| (name.to_owned(), value)));
+        if self.blocked {
+            item.insert(Self::BLOCKED.into(), AttributeValue::Bool(true));
+        }
         item
     }
 
@@ -86,6 +96,12 @@ impl Cursor {
         Self::parse(item).ok_or(CursorError::Malformed)
     }
 
+    /// True if the item only says that the node's deletion is blocked, and no operator has asked for another try.
+    #[must_use]
+    pub fn rests(&self, item: &Item) -> bool {
+        self.blocked && self.after.is_none() && !item.contains_key(REDRIVEN)
+    }
+
     fn parse(item: &Item) -> Option<Self> {
         let after = match item.get(Self::AFTER) {
             None => None,
@@ -98,6 +114,7 @@ impl Cursor {
             (None, None) if item.contains_key(Self::REMAINING) => Position::Remaining,
             (None, None) => Position::Touching,
         };
-        Some(Self { sequence: text_of(item, Self::SEQUENCE)?.to_owned(), after, position })
+        let blocked = item.get(Self::BLOCKED) == Some(&AttributeValue::Bool(true));
+        Some(Self { sequence: text_of(item, Self::SEQUENCE)?.to_owned(), after, position, blocked })
     }
 }

@@ -1,22 +1,27 @@
 //! What a lineage says of a node that is being deleted, and the tombstone that a deleted node leaves.
 
 use super::item::{AttributeValue, Item, text, text_of, with_key};
+use super::lineage::BORN as LINEAGE_BORN;
 use super::own::DeletionMark;
 use super::settings::Settings;
-use super::{BaseNode, format};
+use super::{BaseNode, DeletionMode, format};
 use crate::keys::{Id, NodeRef};
 
 const DELETED: &str = "deleted";
 const DELETING: &str = "deleting";
 const HEIR: &str = "heir";
-const HEIR_SEEN: &str = "heir_seen";
+const HEIR_BORN: &str = "heir_born";
+
+/// How long a tombstone counts, in seconds: a week from its writing. A record waits in the stream for a day at most, and a record
+/// that the handler has given up may be redriven within the week.
+const TOMBSTONE_SECONDS: u64 = 7 * 24 * 60 * 60;
 
 /// A node's deletion, as its lineage tells its children.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Deletion {
     /// The mark in its base record.
     pub mark: DeletionMark,
-    /// The node's own parent, which adopts its children in [`DeletionMode::Adopt`](super::DeletionMode::Adopt).
+    /// The node's own parent, which adopts its children in [`DeletionMode::Adopt`].
     pub heir: Option<Heir>,
 }
 
@@ -25,8 +30,9 @@ pub struct Deletion {
 pub struct Heir {
     /// The parent's id.
     pub id: Id,
-    /// True if the API has seen the parent in the table. Any other parent may not have been written yet.
-    pub seen: bool,
+    /// The life of the parent that the API has seen. `None` if another client has put the node there: then the parent may not
+    /// have been written yet.
+    pub born: Option<String>,
 }
 
 impl Deletion {
@@ -35,38 +41,22 @@ impl Deletion {
     pub fn of(node: &NodeRef, base: &BaseNode) -> Option<Self> {
         let mark = base.deleting.clone()?;
         let heir = base.parent.as_ref().filter(|parent| **parent != node.id);
-        Some(Self { mark, heir: heir.map(|id| Heir { id: id.clone(), seen: base.is_under(id) }) })
+        Some(Self { mark, heir: heir.map(|id| Heir { id: id.clone(), born: base.born_of(id) }) })
     }
 
-    /// The tombstone, which replaces the lineage of a deleted node until DynamoDB expires it. It has no `ancestors`, so that a
-    /// reader that doesn't know tombstones takes it for no lineage.
-    ///
-    /// ```json
-    /// {"PK": "V", "SK": "LINEAGE", "format": 1, "deleted": true, "_expires": 1795236600,
-    ///  "deleting": {"mode": "adopt", "operation": "5a1c7ab2-…", "revisions": false, "expires": 1795236600,
-    ///               "heir": "D", "heir_seen": true}}
-    /// ```
+    /// The node that adopts the children, if they are adopted.
     #[must_use]
-    pub fn tombstone(&self, node: &NodeRef, settings: &Settings) -> Item {
-        let mut item = with_key(&settings.schema.lineage_key(node), &settings.schema);
-        format::mark(&mut item);
-        item.insert(DELETED.into(), AttributeValue::Bool(true));
-        self.write(&mut item);
-        item.insert(settings.expires().into(), AttributeValue::N(self.mark.expires.to_string()));
-        item
-    }
-
-    pub(super) fn is_tombstone(item: &Item) -> bool {
-        item.get(DELETED) == Some(&AttributeValue::Bool(true))
+    pub fn adopter(&self) -> Option<&Heir> {
+        self.heir.as_ref().filter(|_| self.mark.mode == DeletionMode::Adopt)
     }
 
     /// Adds the deletion to a lineage or tombstone, for example `"deleting": {"mode": "delete", "operation": "5a1c7ab2-…",
-    /// "revisions": true, "expires": 1795236600, "heir": "D", "heir_seen": false}`.
+    /// "revisions": true, "heir": "D", "heir_born": "0b6a…"}`.
     pub(super) fn write(&self, item: &mut Item) {
         let AttributeValue::M(mut map) = self.mark.value() else { return };
-        if let Some(Heir { id, seen }) = &self.heir {
+        if let Some(Heir { id, born }) = &self.heir {
             map.insert(HEIR.to_owned(), text(id.as_str()));
-            map.insert(HEIR_SEEN.to_owned(), AttributeValue::Bool(*seen));
+            map.extend(born.iter().map(|born| (HEIR_BORN.to_owned(), text(born))));
         }
         item.insert(DELETING.into(), AttributeValue::M(map));
     }
@@ -76,13 +66,58 @@ impl Deletion {
         let Some(value) = item.get(DELETING) else { return Some(None) };
         let AttributeValue::M(map) = value else { return None };
         let map: Item = map.clone().into_iter().collect();
-        let heir = match (map.get(HEIR), map.get(HEIR_SEEN)) {
-            (None, _) => None,
-            (Some(_), Some(AttributeValue::Bool(seen))) => {
-                Some(Heir { id: Id::new(text_of(&map, HEIR)?).ok()?, seen: *seen })
-            }
-            _ => return None,
+        let born = text_of(&map, HEIR_BORN).map(str::to_owned);
+        let heir = match map.get(HEIR) {
+            None => None,
+            Some(_) => Some(Heir { id: Id::new(text_of(&map, HEIR)?).ok()?, born }),
         };
         Some(Some(Self { mark: DeletionMark::parse(value)?, heir }))
+    }
+}
+
+/// What replaces the lineage of a deleted node until DynamoDB expires it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tombstone {
+    /// The deletion, as the lineage had it.
+    pub deletion: Deletion,
+    /// The life that has ended. The tombstone concerns no child that was put under another life of the same id.
+    pub born: Option<String>,
+    /// When the tombstone was written, in seconds since 1970.
+    pub deleted: u64,
+}
+
+impl Tombstone {
+    /// The tombstone's item. It has no `ancestors`, so that a reader that doesn't know tombstones takes it for no lineage.
+    ///
+    /// ```json
+    /// {"PK": "V", "SK": "LINEAGE", "format": 1, "born": "0b6a…", "deleted": 1794631800, "_expires": 1795236600,
+    ///  "deleting": {"mode": "adopt", "operation": "5a1c7ab2-…", "revisions": false, "heir": "D", "heir_born": "93ce…"}}
+    /// ```
+    #[must_use]
+    pub fn item(&self, node: &NodeRef, settings: &Settings) -> Item {
+        let mut item = with_key(&settings.schema.lineage_key(node), &settings.schema);
+        format::mark(&mut item);
+        item.extend(self.born.iter().map(|born| (LINEAGE_BORN.to_owned(), text(born))));
+        item.insert(DELETED.into(), AttributeValue::N(self.deleted.to_string()));
+        self.deletion.write(&mut item);
+        item.insert(settings.expires().into(), AttributeValue::N(self.expires().to_string()));
+        item
+    }
+
+    /// Reads a tombstone. Returns `None` if the item is none.
+    pub(super) fn read(item: &Item) -> Option<Self> {
+        let Some(AttributeValue::N(deleted)) = item.get(DELETED) else { return None };
+        let born = text_of(item, LINEAGE_BORN).map(str::to_owned);
+        Some(Self { deletion: Deletion::read(item)??, born, deleted: deleted.parse().ok()? })
+    }
+
+    pub(super) fn is_one(item: &Item) -> bool {
+        item.contains_key(DELETED)
+    }
+
+    /// When the tombstone ceases to count, in seconds since 1970.
+    #[must_use]
+    pub fn expires(&self) -> u64 {
+        self.deleted.saturating_add(TOMBSTONE_SECONDS)
     }
 }

@@ -1,10 +1,11 @@
 //! Lineages: where a node is in its tree. A node's lineage names every row that the node has.
 
-use super::Deletion;
 use super::format::{self, NewerFormat};
 use super::item::{AttributeValue, Item, text, text_of, with_key};
+use super::{Deletion, Tombstone};
 use crate::keys::{Id, ItemKey, NodeRef, Schema, SortKey};
 
+pub(super) const BORN: &str = "born";
 const ANCESTORS: &str = "ancestors";
 const PATH: &str = "path";
 const ROOT: &str = "root";
@@ -42,6 +43,8 @@ impl Placement {
 pub struct Lineage {
     /// Where the node is.
     pub placement: Placement,
+    /// The life of the node: that of its base record, or a name that the handler has given it.
+    pub born: Option<String>,
     /// Rows of earlier placements that may still exist.
     pub stale_rows: Vec<ItemKey>,
     /// True while rows of this placement may not exist yet.
@@ -62,7 +65,7 @@ pub enum Stored {
     /// A lineage.
     Lineage(Lineage),
     /// A tombstone: the node was deleted. For the placing of its children, that is the same as no lineage.
-    Tombstone(Deletion),
+    Tombstone(Tombstone),
 }
 
 impl Stored {
@@ -73,7 +76,7 @@ impl Stored {
         let read = match format::is_known(item) {
             Err(NewerFormat { format }) => return Self::Newer(format),
             Ok(false) => None,
-            Ok(true) if Deletion::is_tombstone(item) => Deletion::read(item).flatten().map(Self::Tombstone),
+            Ok(true) if Tombstone::is_one(item) => Tombstone::read(item).map(Self::Tombstone),
             Ok(true) => Lineage::read(item, schema).map(Self::Lineage),
         };
         read.unwrap_or(Self::Malformed)
@@ -87,6 +90,22 @@ impl Stored {
         match self {
             Self::Newer(format) => Err(NewerFormat { format: *format }),
             Self::Absent | Self::Malformed | Self::Lineage(_) | Self::Tombstone(_) => Ok(()),
+        }
+    }
+
+    /// The life that a lineage names. `None` for a tombstone, because the life that it names has ended.
+    #[must_use]
+    pub fn born_now(&self) -> Option<&str> {
+        self.lineage().and_then(|lineage| lineage.born.as_deref())
+    }
+
+    /// The life that the item names: that of a node which has a lineage, or the one that a tombstone has ended.
+    #[must_use]
+    pub fn born(&self) -> Option<&str> {
+        match self {
+            Self::Lineage(lineage) => lineage.born.as_deref(),
+            Self::Tombstone(tombstone) => tombstone.born.as_deref(),
+            Self::Absent | Self::Malformed | Self::Newer(_) => None,
         }
     }
 
@@ -105,7 +124,7 @@ impl Lineage {
     /// empty.
     ///
     /// ```json
-    /// {"PK": "d", "SK": "LINEAGE", "format": 1, "ancestors": ["V", "D"], "path": ["V", "d"], "root": false,
+    /// {"PK": "d", "SK": "LINEAGE", "format": 1, "born": "0b6a…", "ancestors": ["V", "D"], "path": ["V", "d"], "root": false,
     ///  "stale_rows": [{"PK": "IV", "SK": "NODE#0001#d"}], "rows_pending": true}
     /// ```
     #[must_use]
@@ -113,6 +132,7 @@ impl Lineage {
         let Placement { ancestors, path, root, orphan } = &self.placement;
         let mut item = with_key(&schema.lineage_key(node), schema);
         format::mark(&mut item);
+        item.extend(self.born.iter().map(|born| (BORN.to_owned(), text(born))));
         item.insert(ANCESTORS.into(), AttributeValue::L(ancestors.iter().map(|id| text(id.as_str())).collect()));
         item.insert(PATH.into(), AttributeValue::L(path.iter().map(text).collect()));
         item.insert(ROOT.into(), AttributeValue::Bool(*root));
@@ -146,6 +166,7 @@ impl Lineage {
                 root: flag(item, ROOT)?,
                 orphan: flag(item, ORPHAN)?,
             },
+            born: text_of(item, BORN).map(str::to_owned),
             stale_rows,
             rows_pending: flag(item, ROWS_PENDING)?,
             deleting: Deletion::read(item)?,

@@ -18,7 +18,7 @@ mod unchanged;
 mod variables;
 
 pub use cursor::{Cursor, CursorError, Position};
-pub use deletion::{Deletion, Heir};
+pub use deletion::{Deletion, Heir, Tombstone};
 pub(crate) use encoding::{decode as decode_item, encode as encode_item};
 pub use etag::ETag;
 pub use format::{FORMAT, FORMAT_ATTRIBUTE, NewerFormat};
@@ -27,8 +27,8 @@ pub use latest::{Latest, VERSION};
 pub use lineage::{Lineage, Placement, Stored};
 pub use node::{BaseNode, TOUCHED, Unreadable, is_touch, is_undelete, touch_value};
 pub use own::{
-    CREATED_AT, CREATED_BY, DELETING, DeletionMark, DeletionMode, EXPIRES, REVISION, UNDER, UPDATED_AT, UPDATED_BY,
-    WRITE, is_reserved,
+    BORN, CREATED_AT, CREATED_BY, DELETING, DeletionMark, DeletionMode, EXPIRES, REVISION, UNDER, UPDATED_AT,
+    UPDATED_BY, Under, WRITE, is_reserved, is_same_life,
 };
 pub use row::{ROW_ATTRIBUTES, Row, is_truncated, orphan_row_child, orphan_row_parent, row_parent, rows};
 pub use settings::{Copied, Settings};

@@ -4,7 +4,7 @@ use thiserror::Error;
 
 use super::Item;
 use super::item::{AttributeValue, text, text_of};
-use super::own::{DELETING, DeletionMark, UNDER};
+use super::own::{BORN, DELETING, DeletionMark, Under};
 use crate::keys::{Id, KeyError, NodeRef, Schema, check_segment};
 
 /// The attribute that the handler writes into a base record so that the node is placed again ([`touch_value`]).
@@ -77,10 +77,17 @@ impl BaseNode {
         Ok((parent, segment))
     }
 
-    /// Returns true if the API or an operation has put the node under this parent, and has seen the parent exist.
+    /// The node's life, if the base record names it.
     #[must_use]
-    pub fn is_under(&self, parent: &Id) -> bool {
-        text_of(&self.item, UNDER) == Some(parent.as_str())
+    pub fn born(&self) -> Option<&str> {
+        text_of(&self.item, BORN)
+    }
+
+    /// The life of this parent under which the API or an operation has put the node. `None` if somebody else has put it there, or
+    /// no life was known.
+    #[must_use]
+    pub fn born_of(&self, parent: &Id) -> Option<String> {
+        Under::read(&self.item).filter(|under| under.parent == *parent)?.born
     }
 
     /// Returns the node's name inside a path.

@@ -2,7 +2,7 @@
 
 use super::Item;
 use super::item::{AttributeValue, text_of};
-use crate::keys::Schema;
+use crate::keys::{Id, Schema};
 
 /// The number of times that the API has written this record. The API's writes are conditional on it.
 pub const REVISION: &str = "_rev";
@@ -16,14 +16,59 @@ pub const UPDATED_AT: &str = "_updated_at";
 pub const UPDATED_BY: &str = "_updated_by";
 /// The id of the API's last write. A retry recognizes by it a write whose answer was lost.
 pub const WRITE: &str = "_write";
-/// The parent that the API or an operation has put this node under, and has seen exist. By it the handler recognizes a
-/// straggler: a child that arrives after its parent was deleted.
+/// The name of the node's life, which the API gives a base record when it creates it, and keeps in every later write. An id that is
+/// deleted and created again begins another life. A lineage remembers the life of its node, so that another client's put, which
+/// drops this attribute, doesn't end it.
+pub const BORN: &str = "_born";
+/// The parent that the API or an operation has put this node under, and the life of it that it has seen ([`Under`]). By it the
+/// handler recognizes a straggler: a child that arrives after its parent was deleted.
 pub const UNDER: &str = "_under";
 /// The [`DeletionMark`] of a node that is being deleted.
 pub const DELETING: &str = "_deleting";
 /// The time after which DynamoDB may delete an idempotency record, an operation or a tombstone, in seconds since 1970. A
 /// table with a TTL attribute of another name uses that instead.
 pub const EXPIRES: &str = "_expires";
+
+/// The value of [`UNDER`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Under {
+    /// The parent.
+    pub parent: Id,
+    /// The parent's life. `None` if it wasn't known: another client had just written the parent, and no lineage named a life yet.
+    pub born: Option<String>,
+}
+
+impl Under {
+    const PARENT: &str = "parent";
+    const BORN: &str = "born";
+
+    /// Reads the attribute of a base record. Returns `None` if there is none, or neither the API nor the handler has written it.
+    #[must_use]
+    pub fn read(item: &Item) -> Option<Self> {
+        let Some(AttributeValue::M(map)) = item.get(UNDER) else { return None };
+        let map: Item = map.clone().into_iter().collect();
+        let parent = Id::new(text_of(&map, Self::PARENT)?).ok()?;
+        Some(Self { parent, born: text_of(&map, Self::BORN).map(str::to_owned) })
+    }
+
+    /// The attribute's value. `born` is left out where it isn't known.
+    ///
+    /// ```json
+    /// {"parent": "V", "born": "0b6a…"}
+    /// ```
+    #[must_use]
+    pub fn value(&self) -> AttributeValue {
+        let parent = (Self::PARENT, AttributeValue::S(self.parent.as_str().to_owned()));
+        let born = self.born.iter().map(|born| (Self::BORN, AttributeValue::S(born.clone())));
+        AttributeValue::M(std::iter::once(parent).chain(born).map(|(name, value)| (name.to_owned(), value)).collect())
+    }
+}
+
+/// Returns true if both are known, and the same life.
+#[must_use]
+pub fn is_same_life(one: Option<&str>, other: Option<&str>) -> bool {
+    one.is_some() && one == other
+}
 
 /// Returns true if no client can give an attribute this name: it begins with `_`, or it is a key attribute's.
 #[must_use]
@@ -70,8 +115,6 @@ pub struct DeletionMark {
     pub operation: String,
     /// True if the node's revisions are deleted as well.
     pub revisions: bool,
-    /// The time when the tombstone expires, in seconds since 1970.
-    pub expires: u64,
     /// The mark's own name, if the handler has given the mark to a descendant. No two marks have the same, so that a mark which
     /// another client has taken back is told from the next one. The API writes one mark for each operation, without a name.
     pub mark: Option<String>,
@@ -80,14 +123,13 @@ pub struct DeletionMark {
 const MODE: &str = "mode";
 const OPERATION: &str = "operation";
 const REVISIONS: &str = "revisions";
-const UNTIL: &str = "expires";
 const MARK: &str = "mark";
 
 impl DeletionMark {
     /// The value of [`DELETING`]. `mark` is left out where there is none.
     ///
     /// ```json
-    /// {"mode": "delete", "operation": "5a1c7ab2-…", "revisions": true, "expires": 1795236600, "mark": "…"}
+    /// {"mode": "delete", "operation": "5a1c7ab2-…", "revisions": true, "mark": "…"}
     /// ```
     #[must_use]
     pub fn value(&self) -> AttributeValue {
@@ -95,7 +137,6 @@ impl DeletionMark {
             (MODE, AttributeValue::S(self.mode.as_str().to_owned())),
             (OPERATION, AttributeValue::S(self.operation.clone())),
             (REVISIONS, AttributeValue::Bool(self.revisions)),
-            (UNTIL, AttributeValue::N(self.expires.to_string())),
         ];
         let mark = self.mark.iter().map(|mark| (MARK, AttributeValue::S(mark.clone())));
         AttributeValue::M(attributes.into_iter().chain(mark).map(|(name, value)| (name.to_owned(), value)).collect())
@@ -113,12 +154,10 @@ impl DeletionMark {
         let AttributeValue::M(map) = value else { return None };
         let map: Item = map.clone().into_iter().collect();
         let Some(AttributeValue::Bool(revisions)) = map.get(REVISIONS) else { return None };
-        let Some(AttributeValue::N(expires)) = map.get(UNTIL) else { return None };
         Some(Self {
             mode: DeletionMode::parse(text_of(&map, MODE)?)?,
             operation: text_of(&map, OPERATION)?.to_owned(),
             revisions: *revisions,
-            expires: expires.parse().ok()?,
             mark: match map.get(MARK) {
                 None => None,
                 Some(_) => Some(text_of(&map, MARK)?.to_owned()),

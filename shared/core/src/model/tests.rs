@@ -3,7 +3,7 @@
 
 use super::{
     AttributeValue, Cursor, CursorError, Deletion, DeletionMark, DeletionMode, FORMAT, Heir, Item, Lineage,
-    NewerFormat, Placement, Position, Settings, Stored, text,
+    NewerFormat, Placement, Position, Settings, Stored, Tombstone, text,
 };
 use crate::keys::{Id, ItemKey, NodeRef, Schema};
 
@@ -32,10 +32,9 @@ fn deletion() -> Deletion {
         mode: DeletionMode::Adopt,
         operation: "operation 1".to_owned(),
         revisions: true,
-        expires: 1_795_236_600,
         mark: Some("mark 1".to_owned()),
     };
-    Deletion { mark, heir: Some(Heir { id: id("D"), seen: true }) }
+    Deletion { mark, heir: Some(Heir { id: id("D"), born: Some("life 1".to_owned()) }) }
 }
 
 fn deleting() -> AttributeValue {
@@ -43,10 +42,9 @@ fn deleting() -> AttributeValue {
         ("mode", text("adopt")),
         ("operation", text("operation 1")),
         ("revisions", AttributeValue::Bool(true)),
-        ("expires", number("1795236600")),
         ("mark", text("mark 1")),
         ("heir", text("D")),
-        ("heir_seen", AttributeValue::Bool(true)),
+        ("heir_born", text("life 1")),
     ])
 }
 
@@ -58,6 +56,7 @@ fn lineage() -> Lineage {
             root: false,
             orphan: false,
         },
+        born: Some("life 2".to_owned()),
         stale_rows: vec![ItemKey::new("D", "PATH#V")],
         rows_pending: true,
         deleting: Some(deletion()),
@@ -68,13 +67,17 @@ fn lineage_item() -> Item {
     lineage().item(&NodeRef::from(id("V")), &Schema::default())
 }
 
+fn tombstone() -> Tombstone {
+    Tombstone { deletion: deletion(), born: Some("life 2".to_owned()), deleted: 1_794_631_800 }
+}
+
 fn tombstone_item() -> Item {
-    deletion().tombstone(&NodeRef::from(id("V")), &Settings::default())
+    tombstone().item(&NodeRef::from(id("V")), &Settings::default())
 }
 
 fn cursor() -> Cursor {
     let position = Position::Revisions("mark 1".to_owned());
-    Cursor { sequence: format!("{:0>40}", 12_345), after: Some("v003_Audit".to_owned()), position }
+    Cursor { sequence: format!("{:0>40}", 12_345), after: Some("v003_Audit".to_owned()), position, blocked: false }
 }
 
 fn cursor_item() -> Item {
@@ -100,6 +103,7 @@ fn a_lineage_reads_back_as_it_was_written() {
         ("PK", text("V")),
         ("SK", text("LINEAGE")),
         ("format", number("1")),
+        ("born", text("life 2")),
         ("ancestors", texts(["W", "D"])),
         ("path", texts(["W", "V"])),
         ("root", AttributeValue::Bool(false)),
@@ -117,12 +121,13 @@ fn a_tombstone_reads_back_as_it_was_written() {
         ("PK", text("V")),
         ("SK", text("LINEAGE")),
         ("format", number("1")),
-        ("deleted", AttributeValue::Bool(true)),
+        ("born", text("life 2")),
+        ("deleted", number("1794631800")),
         ("deleting", deleting()),
         ("_expires", number("1795236600")),
     ]);
     assert_eq!(tombstone_item(), expected);
-    assert_eq!(stored(&expected), Stored::Tombstone(deletion()));
+    assert_eq!(stored(&expected), Stored::Tombstone(tombstone()));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use super::{CREATED_AT, DELETING, Item, REVISION, TOUCHED, UNDER, UPDATED_AT};
+use super::{BORN, CREATED_AT, DELETING, Item, REVISION, TOUCHED, UNDER, UPDATED_AT};
 use crate::keys::Schema;
 use crate::request::Condition;
 
@@ -50,9 +50,9 @@ pub fn own_unchanged(item: &Item, schema: &Schema) -> Condition {
     same(item, &own_names(schema))
 }
 
-fn own_names(schema: &Schema) -> [&str; 7] {
+fn own_names(schema: &Schema) -> [&str; 8] {
     let names = schema.names();
-    [&names.parent, &names.segment, UNDER, DELETING, REVISION, CREATED_AT, UPDATED_AT]
+    [&names.parent, &names.segment, BORN, UNDER, DELETING, REVISION, CREATED_AT, UPDATED_AT]
 }
 
 fn same(item: &Item, names: &[&str]) -> Condition {

@@ -50,6 +50,9 @@ pub struct Placing {
     pub only_touched: bool,
     /// The parent in the node's newest record. Its lineage is read together with the node.
     pub likely_parent: Option<Id>,
+    /// The position of the node's first record in the batch. What comes first is written first, because the stream is delivered
+    /// again from the first record that isn't done.
+    pub position: usize,
 }
 
 /// A change of a lineage that has to be handed down.
@@ -113,7 +116,7 @@ impl Batch {
     #[must_use]
     pub fn of(records: &[StreamRecord], settings: &Settings, rules: Rules) -> Self {
         let mut batch = Self::default();
-        for record in records {
+        for (position, record) in records.iter().enumerate() {
             let Some(sort_key) = settings.schema.parse_sort_key(&record.key.sk) else { continue };
             let node = match settings.schema.parse_partition(&record.key.pk) {
                 Ok(node) => node,
@@ -128,7 +131,7 @@ impl Batch {
                 first.clone_from(&record.sequence);
             }
             match sort_key {
-                SortKey::Node => batch.add_placing(node, record, settings, rules),
+                SortKey::Node => batch.add_placing(node, record, position, settings, rules),
                 SortKey::Lineage => batch.add_cascade(node, record, settings, rules),
                 SortKey::Cascade => {
                     if record.event == Event::Remove {
@@ -156,7 +159,14 @@ impl Batch {
         batch
     }
 
-    fn add_placing(&mut self, node: NodeRef, record: &StreamRecord, settings: &Settings, rules: Rules) {
+    fn add_placing(
+        &mut self,
+        node: NodeRef,
+        record: &StreamRecord,
+        position: usize,
+        settings: &Settings,
+        rules: Rules,
+    ) {
         let (old, new) = (record.old.as_ref(), record.new.as_ref());
         let puts = rules.keeps(Rule::UndeletePuts) && is_undelete(old, new);
         let touched = record.event == Event::Modify && is_touch(old, new) && !puts;
@@ -164,7 +174,8 @@ impl Batch {
             .new
             .as_ref()
             .and_then(|item| BaseNode::read(item.clone(), &node, &settings.schema).ok().and_then(|base| base.parent));
-        let placing = self.placings.entry(node).or_insert(Placing { only_touched: touched, likely_parent: None });
+        let placing =
+            self.placings.entry(node).or_insert(Placing { only_touched: touched, likely_parent: None, position });
         placing.only_touched = touched && (placing.only_touched || !rules.keeps(Rule::AllTouches));
         placing.likely_parent = likely_parent;
     }

@@ -84,7 +84,7 @@ impl<'a> Cascade<'a> {
     fn begin(&mut self) -> Result<Step<()>, Failure> {
         match &self.cause {
             Cause::Lineage { kind: HandDown::Deletion { touches }, .. } => {
-                let slice = DeletionSlice::new(self.context, self.node.clone(), None, None, *touches);
+                let slice = DeletionSlice::new(self.context, self.node.clone(), *touches);
                 self.delete(slice, Facts::None)
             }
             Cause::Lineage { .. } => Ok(self.list_children(None)),
@@ -105,11 +105,11 @@ impl<'a> Cascade<'a> {
                 return if let CursorError::Newer(_) = error { Err(Failure::Again) } else { Ok(Step::Done(())) };
             }
         };
-        self.cause = Cause::Continued(cursor.clone());
-        if cursor.position == Position::Touching {
-            return Ok(self.list_children(cursor.after));
+        if cursor.rests(item) {
+            return Ok(Step::Done(()));
         }
-        let slice = DeletionSlice::new(self.context, self.node.clone(), Some(cursor.position), cursor.after, true);
+        self.cause = Cause::Continued(cursor.clone());
+        let slice = DeletionSlice::of_cursor(self.context, self.node.clone(), cursor);
         self.delete(slice, Facts::None)
     }
 
@@ -125,6 +125,7 @@ impl<'a> Cascade<'a> {
                 sequence: self.sequence().to_owned(),
                 after: None,
                 position: Position::Touching,
+                blocked: false,
             }));
         }
         let next = page.next.clone().map(|after| (Position::Touching, after));
@@ -150,8 +151,17 @@ impl<'a> Cascade<'a> {
     fn after_slice(&mut self, slice: Slice) -> Step<()> {
         match slice {
             Slice::Done => self.write_cursor(None),
+            Slice::NotDeleting(after) => self.list_children(after),
             Slice::Touch { children, next } => self.touch(children, next.map(|after| (Position::Remaining, after))),
-            Slice::Continue { position, after } => self.move_cursor(Some((position, after))),
+            Slice::Continue { position, after, blocked } => {
+                let sequence = self.sequence().to_owned();
+                self.write_cursor(Some(Cursor { sequence, after: Some(after), position, blocked }))
+            }
+            // The cursor stays as a sign.
+            Slice::Blocked(position) => {
+                let sequence = self.sequence().to_owned();
+                self.write_cursor(Some(Cursor { sequence, after: None, position, blocked: true }))
+            }
             Slice::Finish(item) if self.is_continued() && !self.context.rules.keeps(Rule::FinishFirst) => {
                 self.state = State::FinishingAfterCursor(item);
                 self.delete_cursor()
@@ -169,7 +179,8 @@ impl<'a> Cascade<'a> {
 
     fn move_cursor(&mut self, next: Option<(Position, String)>) -> Step<()> {
         let sequence = self.sequence().to_owned();
-        self.write_cursor(next.map(|(position, after)| Cursor { sequence, after: Some(after), position }))
+        let cursor = |(position, after)| Cursor { sequence, after: Some(after), position, blocked: false };
+        self.write_cursor(next.map(cursor))
     }
 
     /// Writes the cursor, or deletes it. A cursor is started only if no cursor of this change or a newer one stands there,
@@ -181,8 +192,10 @@ impl<'a> Cascade<'a> {
         };
         let condition = if self.is_continued() {
             self.has_same_sequence()
-        } else {
+        } else if self.context.rules.keeps(Rule::CursorStart) {
             Condition::LessThan { name: Cursor::SEQUENCE.into(), value: text(&cursor.sequence) }
+        } else {
+            Condition::Always
         };
         self.state = State::WritingCursor;
         let item = cursor.item(&self.node, self.context.schema());
@@ -241,7 +254,7 @@ fn touch(context: &Context<'_>, node: &NodeRef, child: Id, sequence: &str) -> Ta
     Task::Write(Action::Update {
         key: context.schema().node_key(&node.sibling(child)),
         update: Update::set(TOUCHED, touch_value(sequence, node)),
-        condition: Condition::Exists,
+        condition: if context.rules.keeps(Rule::TouchExists) { Condition::Exists } else { Condition::Always },
     })
 }
 
@@ -302,7 +315,7 @@ impl Plan for TouchOrphans<'_> {
             }
             OrphanState::Listing => {
                 let page = facts.page()?;
-                if page.next.is_some() {
+                if page.next.is_some() && self.context.rules.keeps(Rule::OrphanFallback) {
                     let unknown = std::mem::take(&mut self.nodes);
                     return Ok(Step::Done(Orphans { unknown, ..Orphans::default() }));
                 }

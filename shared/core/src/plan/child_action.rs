@@ -3,7 +3,7 @@
 use super::step::Task;
 use super::{Context, Problem, Rule};
 use crate::keys::{Id, NodeRef, Schema};
-use crate::model::{BaseNode, Deletion, DeletionMark, DeletionMode, TooManyAttributes, UNDER, text, unchanged};
+use crate::model::{BaseNode, Deletion, DeletionMark, DeletionMode, TooManyAttributes, UNDER, Under, text, unchanged};
 use crate::request::{Action, Condition, Update};
 
 /// The action on a child of a deleted node.
@@ -17,8 +17,8 @@ pub enum ChildAction {
     Reparent {
         /// The new parent.
         parent: Id,
-        /// True if the API saw the new parent when it put the deleted node under it.
-        seen: bool,
+        /// The life of the new parent that the API saw when it put the deleted node under it.
+        born: Option<String>,
     },
 }
 
@@ -31,7 +31,7 @@ impl ChildAction {
             (DeletionMode::Delete, _) => Self::Delete(deletion.mark.clone()),
             // In a cycle, which only other clients make, the heir can be the child itself.
             (DeletionMode::Adopt, Some(heir)) if heir.id != *child => {
-                Self::Reparent { parent: heir.id.clone(), seen: heir.seen }
+                Self::Reparent { parent: heir.id.clone(), born: heir.born.clone() }
             }
             (DeletionMode::Adopt | DeletionMode::Detach, _) => Self::Detach,
         }
@@ -47,10 +47,11 @@ impl ChildAction {
                 update.set.insert(crate::model::DELETING.into(), mark.value());
             }
             Self::Detach => update.remove.extend([name.clone(), UNDER.to_owned()]),
-            Self::Reparent { parent, seen } => {
+            Self::Reparent { parent, born } => {
                 update.set.insert(name.clone(), text(parent.as_str()));
-                if *seen {
-                    update.set.insert(UNDER.into(), text(parent.as_str()));
+                if born.is_some() {
+                    let under = Under { parent: parent.clone(), born: born.clone() };
+                    update.set.insert(UNDER.into(), under.value());
                 } else {
                     update.remove.insert(UNDER.into());
                 }
@@ -100,7 +101,8 @@ impl Child {
     /// parent.
     pub(super) fn kept(&self, error: &TooManyAttributes, context: &Context<'_>) -> Problem {
         let key = context.schema().node_key(&self.node);
-        Problem { key, reason: format!("this child of a deleted node stays where it is: {error}"), unreadable: false }
+        let reason = format!("this child of a node that is being deleted stays, and so does the node: {error}");
+        Problem { key, reason, unreadable: false }
     }
 
     /// The condition that the child is as it was read. It then was its parent's child at the moment when the parent was read

@@ -1,8 +1,8 @@
 //! What every plan of the fan-out is given, and what plans count.
 
-use super::Rules;
+use super::{Rule, Rules};
 use crate::keys::Schema;
-use crate::model::Settings;
+use crate::model::{Settings, Tombstone};
 
 /// The bounds of the fan-out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,6 +14,8 @@ pub struct Limits {
     pub orphan_page_items_max: usize,
     /// Items in a page of the search for the newest revision of a topic.
     pub revision_page_items_max: usize,
+    /// Most bytes of rows that are made at a time. A batch of large records deep in a tree asks for a hundred times its own size.
+    pub rows_bytes_max: usize,
     /// Most requests of one kind at a time.
     pub requests_in_flight_max: usize,
     /// How often a plan looks again within one invocation because something changed meanwhile. After that the record is delivered
@@ -27,10 +29,20 @@ impl Default for Limits {
             touch_slice_items_max: 200,
             orphan_page_items_max: 200,
             revision_page_items_max: 100,
+            rows_bytes_max: 4 * 1_024 * 1_024,
             requests_in_flight_max: 8,
             rounds_max: 20,
         }
     }
+}
+
+/// One run of the fan-out: what the edge knows, and a plan can't.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Run<'a> {
+    /// A name that no other run has, not even one of the same records. The names of marks and of lives begin with it.
+    pub name: &'a str,
+    /// The time in seconds since 1970.
+    pub now: u64,
 }
 
 /// The settings of the table, the bounds of the fan-out, and the rules of the protocol.
@@ -42,9 +54,17 @@ pub struct Context<'a> {
     pub limits: Limits,
     /// The rules of the protocol.
     pub rules: Rules,
+    /// The run. The API's writes have none.
+    pub run: Run<'a>,
 }
 
 impl<'a> Context<'a> {
+    /// True if a tombstone decides what becomes of late children. DynamoDB may take days to delete an expired one.
+    #[must_use]
+    pub fn counts(&self, tombstone: &Tombstone) -> bool {
+        self.run.now < tombstone.expires() || !self.rules.keeps(Rule::TombstoneExpires)
+    }
+
     /// The schema of the table's keys.
     #[must_use]
     pub fn schema(&self) -> &'a Schema {

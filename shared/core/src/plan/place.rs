@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{Rule, Rules};
 use crate::keys::{DEPTH_MAX, Id, ItemKey, NodeRef};
-use crate::model::{BaseNode, Deletion, Item, Lineage, Placement, Row, Settings, Stored, rows};
+use crate::model::{BaseNode, Deletion, Item, Lineage, Placement, Row, Settings, Stored, Tombstone, rows};
 
 /// What [`place`] decides from.
 #[derive(Clone, Copy, Debug)]
@@ -19,6 +19,10 @@ pub struct PlaceInput<'a> {
     pub parent: Option<&'a Placement>,
     /// True if every record of the node in the batch is a touch. The node's attributes then haven't changed.
     pub only_touched: bool,
+    /// The time in seconds since 1970.
+    pub now: u64,
+    /// The name of the node's life, if neither its base record nor its lineage has one.
+    pub new_life: &'a str,
 }
 
 /// The writes that bring a node where it belongs, in the order of the fields. The plan is empty if the node is there already.
@@ -28,8 +32,8 @@ pub struct PlacePlan {
     pub placed: Option<Placement>,
     /// The lineage to write before any row. It names the rows to put and the rows to delete.
     pub intent: Option<Item>,
-    /// The rows to put.
-    pub puts: Vec<Item>,
+    /// The rows to put. Their items are made as they are written, because together they can be a hundred times the base record.
+    pub puts: Vec<Row>,
     /// The rows to delete.
     pub deletes: Vec<ItemKey>,
     /// What becomes of the lineage after the rows were written.
@@ -87,7 +91,7 @@ pub fn placement(
 /// Plans the placing of one node.
 #[must_use]
 pub fn place(input: &PlaceInput<'_>, settings: &Settings, rules: Rules) -> PlacePlan {
-    let PlaceInput { node, base, stored, parent, only_touched } = *input;
+    let PlaceInput { node, base, stored, parent, only_touched, now, new_life } = *input;
     let named = |placement: &Placement| rows(placement, node, &settings.schema);
     let standing: Vec<ItemKey> =
         stored.lineage().map(|l| named(&l.placement).into_iter().map(|row| row.key).collect()).unwrap_or_default();
@@ -98,17 +102,19 @@ pub fn place(input: &PlaceInput<'_>, settings: &Settings, rules: Rules) -> Place
             return PlacePlan::default();
         }
         let deletes: BTreeSet<ItemKey> = standing.iter().chain(stale_rows).cloned().collect();
-        let deletion = stored.lineage().and_then(|lineage| lineage.deleting.as_ref());
-        let settle = match deletion.filter(|_| rules.keeps(Rule::Tombstone)) {
-            Some(deletion) => Settle::Write(deletion.tombstone(node, settings)),
-            None => Settle::Delete,
-        };
+        let tombstone = stored.lineage().filter(|_| rules.keeps(Rule::Tombstone)).and_then(|lineage| {
+            let (deletion, born) = (lineage.deleting.clone()?, lineage.born.clone());
+            Some(Tombstone { deletion, born, deleted: now })
+        });
+        let settle = tombstone.map_or(Settle::Delete, |tombstone| Settle::Write(tombstone.item(node, settings)));
         return PlacePlan { deletes: deletes.into_iter().collect(), settle, ..PlacePlan::default() };
     };
 
+    // Another client's put drops the life from the base record. The lineage has kept it.
+    let born = Some(base.born().or(stored.born_now()).unwrap_or(new_life).to_owned());
     let deleting = Deletion::of(node, base);
     if let (Some(deletion), Some(lineage)) = (&deleting, stored.lineage()) {
-        return keep_placement(node, deletion, lineage, settings);
+        return keep_placement(node, deletion, born, lineage, settings);
     }
 
     let wanted = placement(node, base, parent, settings, rules);
@@ -121,27 +127,29 @@ pub fn place(input: &PlaceInput<'_>, settings: &Settings, rules: Rules) -> Place
     let settled = before.is_some_and(Lineage::is_settled);
     let standing: BTreeSet<&ItemKey> = standing.iter().collect();
     let only_new = only_touched && settled;
-    let puts: Vec<&Row> = wanted_rows.iter().filter(|row| !only_new || !standing.contains(&row.key)).collect();
+    let puts: Vec<Row> = wanted_rows.iter().filter(|row| !only_new || !standing.contains(&row.key)).cloned().collect();
 
     // A redelivered touch would find the lineage as wanted and put nothing. Only this mark tells it to put all rows.
     let rows_pending = rules.keeps(Rule::RowsPending)
         && ((only_touched && !puts.is_empty()) || before.is_some_and(|l| l.rows_pending));
-    let changed = before.is_none_or(|lineage| lineage.placement != wanted || lineage.deleting != deleting);
+    let changed = before
+        .is_none_or(|lineage| lineage.placement != wanted || lineage.deleting != deleting || lineage.born != born);
     let intent = (changed || !deletes.is_empty()).then(|| Lineage {
         placement: wanted.clone(),
+        born: born.clone(),
         stale_rows: deletes.iter().cloned().collect(),
         rows_pending,
         deleting: deleting.clone(),
     });
     let unsettled = intent.as_ref().or(before).is_some_and(|lineage| !lineage.is_settled());
     let done = || {
-        Lineage { placement: wanted.clone(), deleting: deleting.clone(), ..Lineage::default() }
-            .item(node, &settings.schema)
+        let (placement, born, deleting) = (wanted.clone(), born.clone(), deleting.clone());
+        Lineage { placement, born, deleting, ..Lineage::default() }.item(node, &settings.schema)
     };
 
     let keeps_intent = rules.keeps(Rule::Intent);
     PlacePlan {
-        puts: puts.into_iter().map(|row| row.item(node, base, settings)).collect(),
+        puts,
         deletes: deletes.into_iter().collect(),
         settle: if unsettled || (intent.is_some() && !keeps_intent) { Settle::Write(done()) } else { Settle::Keep },
         intent: intent.filter(|_| keeps_intent).map(|lineage| lineage.item(node, &settings.schema)),
@@ -151,11 +159,17 @@ pub fn place(input: &PlaceInput<'_>, settings: &Settings, rules: Rules) -> Place
 
 /// Plans a node that is being deleted. It keeps its placement, and no row of it is computed any more. Its lineage tells its
 /// children about the deletion.
-fn keep_placement(node: &NodeRef, deletion: &Deletion, lineage: &Lineage, settings: &Settings) -> PlacePlan {
+fn keep_placement(
+    node: &NodeRef,
+    deletion: &Deletion,
+    born: Option<String>,
+    lineage: &Lineage,
+    settings: &Settings,
+) -> PlacePlan {
     let placed = Some(lineage.placement.clone());
-    if lineage.deleting.as_ref() == Some(deletion) {
+    if lineage.deleting.as_ref() == Some(deletion) && lineage.born == born {
         return PlacePlan { placed, ..PlacePlan::default() };
     }
-    let deleting = Lineage { deleting: Some(deletion.clone()), ..lineage.clone() };
+    let deleting = Lineage { deleting: Some(deletion.clone()), born, ..lineage.clone() };
     PlacePlan { placed, intent: Some(deleting.item(node, &settings.schema)), ..PlacePlan::default() }
 }

@@ -4,10 +4,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::child_action::Child;
-use super::step::{Facts, Failure, Need, Plan, PlanReport, Read, Step};
+use super::step::{Facts, Failure, Need, Plan, PlanReport, Read, Step, Writes, WritesKind};
 use super::{Context, PlaceInput, PlacePlan, Placing, Problem, Rule, Settle, Straggler, place};
 use crate::keys::{DEPTH_MAX, Id, ItemKey, NodeRef};
-use crate::model::{BaseNode, Deletion, Placement, Stored, key_of};
+use crate::model::{BaseNode, Deletion, Placement, Stored, is_same_life, item_bytes};
 use crate::request::Write;
 
 /// One round of placings.
@@ -160,7 +160,10 @@ impl<'a> Round<'a> {
             .map(|(node, base)| (node.clone(), base.as_ref().and_then(|b| b.parent.clone()).map(|id| node.sibling(id))))
             .collect();
         let mut placed: BTreeMap<NodeRef, Option<Placement>> = BTreeMap::new();
-        for node in parents_first(&parents) {
+        for node in parents_first(&parents, |node| {
+            let in_order = self.context.rules.keeps(Rule::RecordOrder);
+            self.placings.get(node).filter(|_| in_order).map(|placing| placing.position)
+        }) {
             match self.plan_one(node, parents.get(node).and_then(Option::as_ref), &placed) {
                 Ok(one) => {
                     placed.insert(node.clone(), one.plan.placed.clone());
@@ -188,12 +191,15 @@ impl<'a> Round<'a> {
                 Some(Parent { node: parent.clone(), used, read })
             }
         };
+        let new_life = format!("{}.{}", self.context.run.name, self.planned.len());
         let input = PlaceInput {
             node,
             base: base.as_ref(),
             stored: &stored,
             parent: parent.as_ref().and_then(|p| p.used.as_ref()),
             only_touched: placing.only_touched,
+            now: self.context.run.now,
+            new_life: &new_life,
         };
         let plan = place(&input, self.context.settings, self.context.rules);
         if let (Some(base), Some(placement)) = (&base, &plan.placed) {
@@ -242,7 +248,7 @@ impl<'a> Round<'a> {
             let writes = self.writes(step);
             if !writes.is_empty() {
                 self.state = State::Writing(step);
-                return Step::Write(writes);
+                return Step::Write(Writes { writes, kind: step.kind() });
             }
             match step.next() {
                 Some(next) => step = next,
@@ -255,17 +261,25 @@ impl<'a> Round<'a> {
         let puts = (step == Writing::FirstRows) == self.context.rules.keeps(Rule::PutFirst);
         let schema = self.context.schema();
         self.owners.clear();
-        let mut writes = Vec::new();
+        let (mut writes, mut bytes) = (Vec::new(), 0);
         for (position, one) in self.planned.iter_mut().enumerate().filter(|(_, one)| one.stopped.is_none()) {
             let lineage = schema.lineage_key(&one.node);
             let of_one: Vec<Write> = match step {
                 Writing::Intent => {
                     one.plan.intent.take().map(|item| Write::Put { key: lineage, item }).into_iter().collect()
                 }
-                Writing::FirstRows | Writing::SecondRows if puts => std::mem::take(&mut one.plan.puts)
-                    .into_iter()
-                    .filter_map(|item| Some(Write::Put { key: key_of(&item, schema)?, item }))
-                    .collect(),
+                Writing::FirstRows | Writing::SecondRows if puts => {
+                    let base = self.bases.get(&one.node).and_then(Option::as_ref);
+                    let mut of_one = Vec::new();
+                    while let (Some(base), Some(row)) = (base, one.plan.puts.first())
+                        && bytes < self.context.limits.rows_bytes_max
+                    {
+                        let item = row.item(&one.node, base, self.context.settings);
+                        bytes += item_bytes(&item);
+                        of_one.push(Write::Put { key: one.plan.puts.remove(0).key, item });
+                    }
+                    of_one
+                }
                 Writing::FirstRows | Writing::SecondRows => {
                     std::mem::take(&mut one.plan.deletes).into_iter().map(Write::Delete).collect()
                 }
@@ -283,8 +297,14 @@ impl<'a> Round<'a> {
         writes
     }
 
+    /// The node that a write of the current step belongs to.
+    fn owner(&mut self, key: &ItemKey) -> Option<&mut Planned> {
+        let &(position, _) = self.owners.get(key)?;
+        self.planned.get_mut(position)
+    }
+
     fn written(&mut self, step: Writing, failed: BTreeMap<ItemKey, Failure>) -> Step<RoundEnd<'a>> {
-        if matches!(step, Writing::FirstRows | Writing::SecondRows) {
+        if step.kind() != WritesKind::Lineages {
             for (_, is_put) in self.owners.iter().filter(|(key, _)| !failed.contains_key(key)).map(|(_, owner)| owner) {
                 let tally = &mut self.report.tally;
                 *(if *is_put { &mut tally.rows_put } else { &mut tally.rows_deleted }) += 1;
@@ -292,16 +312,14 @@ impl<'a> Round<'a> {
         }
         for (key, failure) in failed {
             // A row that the table refuses is left out, and the node's other rows are written. Without its lineage a node stops.
-            if (failure == Failure::Again || step == Writing::Intent)
-                && let Some(one) = self.owners.get(&key).and_then(|&(position, _)| self.planned.get_mut(position))
+            if let Some(one) = self.owner(&key)
+                && (failure == Failure::Again || step == Writing::Intent)
             {
                 one.stopped = Some(failure);
             }
         }
-        match step.next() {
-            Some(next) => self.write_from(next),
-            None => self.confirm(),
-        }
+        // More of the same step may be left.
+        self.write_from(step)
     }
 
     /// Reads the parents' lineages again.
@@ -343,11 +361,12 @@ impl<'a> Round<'a> {
             if self.seen_by_children(used.as_ref()) != self.seen_by_children(placed) {
                 let placing = Placing { likely_parent: Some(parent.node.id.clone()), ..one.placing.clone() };
                 again.insert(one.node.clone(), placing);
-            } else if let Stored::Tombstone(deletion) = now
-                && (base.is_under(&parent.node.id) || !rules.keeps(Rule::TombstoneUnder))
+            } else if let Stored::Tombstone(tombstone) = now
+                && self.context.counts(&tombstone)
+                && self.is_under(base, &parent.node.id, tombstone.born.as_deref())
             {
                 let child = Child { node: one.node.clone(), base: base.clone() };
-                stragglers.push((child, parent.node.clone(), deletion));
+                stragglers.push((child, parent.node.clone(), tombstone.deletion));
             }
         }
         self.end.again = again;
@@ -359,6 +378,15 @@ impl<'a> Round<'a> {
         self.state = State::ReadingStragglersParents;
         let schema = self.context.schema();
         Need::keys(self.stragglers.iter().map(|(_, parent, _)| schema.node_key(parent))).into()
+    }
+
+    /// True if the API has put the node under this very life of the parent.
+    fn is_under(&self, base: &BaseNode, parent: &Id, born: Option<&str>) -> bool {
+        let under = base.born_of(parent);
+        if !self.context.rules.keeps(Rule::TombstoneUnder) {
+            return true;
+        }
+        under.is_some() && !self.context.rules.keeps(Rule::TombstoneLife) || is_same_life(under.as_deref(), born)
     }
 
     fn confirmed_lineage(&self, parent: &NodeRef) -> Result<Stored, Failure> {
@@ -397,6 +425,14 @@ impl<'a> Round<'a> {
 }
 
 impl Writing {
+    fn kind(self) -> WritesKind {
+        match self {
+            Self::FirstRows => WritesKind::FirstRows,
+            Self::SecondRows => WritesKind::SecondRows,
+            Self::Intent | Self::Settle => WritesKind::Lineages,
+        }
+    }
+
     fn next(self) -> Option<Self> {
         match self {
             Self::Intent => Some(Self::FirstRows),
@@ -441,11 +477,17 @@ impl<'a> Plan for Round<'a> {
     }
 }
 
-/// Orders the nodes so that each comes after its parent, if that is among them. A cycle is opened at any of its nodes.
-fn parents_first(parents: &BTreeMap<NodeRef, Option<NodeRef>>) -> Vec<&NodeRef> {
+/// Orders the nodes as their records are, but so that each comes after its parent, if that is among them. A cycle is opened at any
+/// of its nodes.
+fn parents_first(
+    parents: &BTreeMap<NodeRef, Option<NodeRef>>,
+    position: impl Fn(&NodeRef) -> Option<usize>,
+) -> Vec<&NodeRef> {
     let mut seen = BTreeSet::new();
     let mut order = Vec::with_capacity(parents.len());
-    for node in parents.keys() {
+    let mut nodes: Vec<&NodeRef> = parents.keys().collect();
+    nodes.sort_by_key(|node| position(node));
+    for node in nodes {
         let mut path_up = Vec::new();
         let mut next = Some(node);
         while let Some(at) = next

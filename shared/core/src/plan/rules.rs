@@ -31,16 +31,26 @@ pub enum Rule {
     CascadeAnyChange,
     /// Children are touched with the newest change's sequence number.
     NewestSequence,
+    /// A cursor is started only if no cursor of this change or a newer one stands there.
+    CursorStart,
     /// A cursor is moved on or deleted only while it is still this change's.
     CursorCondition,
+    /// A child is touched only if it exists.
+    TouchExists,
     /// A node whose parent has no lineage has a row in the register of orphans.
     OrphanRow,
+    /// Where a partition of the register has more than a page, the children themselves are touched.
+    OrphanFallback,
     /// "Only touched" means that every record of the node in the batch is a touch.
     AllTouches,
     /// A copy is put only over an older one.
     LatestCondition,
     /// The revision that was copied is read again after the copy is put.
     LatestSecondLook,
+    /// A write that may be carried out once more, later, leaves its record undone.
+    LateWrites,
+    /// Nodes are written in the order of their records, not of their ids.
+    RecordOrder,
     /// A failed item fails its first record in the batch.
     FailFirstRecord,
     /// A lineage that says its node is being deleted sets off the actions on the children.
@@ -55,10 +65,16 @@ pub enum Rule {
     ChildAgain,
     /// A child is adopted in one transaction with a check of the parent that it leaves.
     AdoptTogether,
+    /// That check includes the parent's own parent, which is the heir.
+    AdoptParent,
+    /// The heir's present life is read, named in `_under`, and checked in the same transaction.
+    AdoptLife,
     /// A straggler is adopted in one transaction with a check of every edge up to the root.
     AdoptAncestorPath,
     /// Where the adopting node has been deleted as well, its own tombstone decides.
     AdoptOnwards,
+    /// That holds only for the tombstone of the life that adopts.
+    HeirLife,
     /// The node is deleted after the action on its last child.
     FinishLast,
     /// The node is deleted only while it has the mark that was read.
@@ -67,12 +83,18 @@ pub enum Rule {
     FreshMark,
     /// A cursor goes on only with the deletion of the mark that it names.
     CursorMark,
+    /// A cursor of any kind carries a deletion on.
+    CursorAnyKind,
     /// The node is deleted before its cursor.
     FinishFirst,
     /// A tombstone takes the place of a deleted node's lineage.
     Tombstone,
     /// A tombstone concerns only children that the API has put under the node.
     TombstoneUnder,
+    /// A tombstone concerns only children that were put under the life that has ended.
+    TombstoneLife,
+    /// An expired tombstone doesn't count, whether or not DynamoDB has deleted it.
+    TombstoneExpires,
     /// A tombstone counts only while its node has no base record.
     TombstoneGone,
     /// When a tombstone takes the place of a lineage, the children that are still there are touched.
@@ -81,6 +103,8 @@ pub enum Rule {
     UndeletePuts,
     /// A revision is deleted only if it is as it was read.
     RevisionCondition,
+    /// A create looks for the record that the API has deleted the id: nodes may still hang under it.
+    DeletedRecord,
     /// A move checks the ancestor path of the moved node, not that of its new parent alone.
     OwnAncestorPath,
     /// A move checks the ancestor paths that it has read.

@@ -45,7 +45,7 @@ pub enum Step<D> {
     /// Carry these tasks out, all at once, each on its own conditions. [`Facts::Done`] is the answer, in the same order.
     Do(Vec<Task>),
     /// Put and delete these items, whatever stands there. [`Facts::Written`] is the answer.
-    Write(Vec<Write>),
+    Write(Writes),
     /// Wait before another attempt, the longer the higher this step is (from 0). Answered by [`Facts::Waited`].
     Wait(u32),
     /// Nothing more.
@@ -73,6 +73,26 @@ impl<D> From<Need> for Step<D> {
     fn from(need: Need) -> Self {
         Self::Need(need)
     }
+}
+
+/// Items to put and to delete, whatever stands there.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Writes {
+    /// The writes, in the order in which they are sent.
+    pub writes: Vec<Write>,
+    /// What they are.
+    pub kind: WritesKind,
+}
+
+/// What writes are. Each kind leaves enough of an invocation's time to what follows it, so that the front of a batch is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WritesKind {
+    /// Rows that are put, or what is written in their place first.
+    FirstRows,
+    /// Rows that are deleted after that.
+    SecondRows,
+    /// Lineages.
+    Lineages,
 }
 
 /// Items by their keys, and one page of a query.
@@ -164,7 +184,8 @@ pub enum TaskOutcome {
 /// Why a read or a write failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// No time was left for a retry, or a retry was no use. The record has to be delivered again.
+    /// No time was left for a retry, or a retry was no use, or an attempt without an answer may still be carried out. The record has
+    /// to be delivered again.
     Again,
     /// The table refuses this write now and at every retry. The executor has noted the problem.
     Refused,
@@ -180,7 +201,7 @@ pub enum Facts {
     Read(Read),
     /// The answer to [`Step::Do`]: the outcome of each task.
     Done(Vec<Result<TaskOutcome, Failure>>),
-    /// The answer to [`Step::Write`]: the writes that failed.
+    /// The answer to [`Step::Write`]: the writes that failed, or that may be carried out once more, later.
     Written(BTreeMap<ItemKey, Failure>),
     /// True after the wait; false where no time is left for another attempt.
     Waited(bool),

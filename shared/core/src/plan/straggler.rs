@@ -8,8 +8,8 @@ use super::child_action::{Child, ChildAction};
 use super::step::{Facts, Failure, Need, Plan, PlanReport, Read, Step, Task, TaskOutcome};
 use super::{Context, Problem, Rule};
 use crate::keys::{DEPTH_MAX, Id, NodeRef};
-use crate::model::{BaseNode, Deletion, NewerFormat, Stored, TooManyAttributes};
-use crate::request::Action;
+use crate::model::{BORN, BaseNode, Deletion, NewerFormat, Stored, TooManyAttributes, is_same_life};
+use crate::request::{Action, Condition};
 
 /// The plan by which a straggler acts on itself. If its heir was deleted as well, the heir's tombstone decides. If there is no
 /// heir, the straggler becomes a root. If the straggler changes meanwhile, the plan ends, and the straggler's new record decides
@@ -22,6 +22,8 @@ pub struct Straggler<'a> {
     deletion: Deletion,
     /// The heirs that were deleted as well. Nodes that were deleted and created again can be heirs in a circle.
     passed: BTreeSet<Id>,
+    /// The condition that the heir is the life that was read.
+    same_life: Condition,
     /// How often a node on an heir's way up has changed before the straggler was adopted.
     lost: usize,
     state: State,
@@ -33,9 +35,9 @@ enum State {
     #[default]
     Begin,
     /// The plan reads the heir and its lineage.
-    ReadingHeir { heir: NodeRef, seen: bool },
+    ReadingHeir { heir: NodeRef, born: Option<String> },
     /// The plan reads the heir's ancestor path.
-    Resolving { heir: NodeRef, ancestry: Ancestry, missing: Missing },
+    Resolving { heir: NodeRef, born: Option<String>, ancestry: Ancestry, missing: Missing },
     /// The plan moves the straggler to the heir.
     Adopting,
     /// The plan marks the straggler, or makes it a root.
@@ -47,16 +49,16 @@ impl<'a> Straggler<'a> {
     #[must_use]
     pub fn new(context: Context<'a>, child: Child, tombstone: Deletion) -> Self {
         let (passed, state, report) = (BTreeSet::new(), State::Begin, PlanReport::default());
-        Self { context, child, deletion: tombstone, passed, lost: 0, state, report }
+        Self { context, child, deletion: tombstone, passed, same_life: Condition::Always, lost: 0, state, report }
     }
 
     fn decide(&mut self) -> Step<()> {
         let action = ChildAction::of(&self.child.node.id, &self.deletion);
-        let ChildAction::Reparent { parent, seen } = action else { return self.change(&action) };
+        let ChildAction::Reparent { parent, born } = action else { return self.change(&action) };
         let heir = self.child.node.sibling(parent);
         let schema = self.context.schema();
         let keys = [schema.node_key(&heir), schema.lineage_key(&heir)];
-        self.state = State::ReadingHeir { heir, seen };
+        self.state = State::ReadingHeir { heir, born };
         Need::keys(keys).into()
     }
 
@@ -73,20 +75,26 @@ impl<'a> Straggler<'a> {
         Step::Done(())
     }
 
-    fn meet_heir(&mut self, heir: NodeRef, seen: bool, read: &Read) -> Result<Step<()>, Failure> {
+    fn meet_heir(&mut self, heir: NodeRef, born: Option<String>, read: &Read) -> Result<Step<()>, Failure> {
         let schema = self.context.schema();
         let stored = Stored::read(read.item(&schema.lineage_key(&heir))?, schema);
         if let Some(item) = read.item(&schema.node_key(&heir))? {
-            if BaseNode::read(item.clone(), &heir, schema).is_err() {
+            let Ok(base) = BaseNode::read(item.clone(), &heir, schema) else {
                 return Ok(self.change(&ChildAction::Detach));
-            }
+            };
+            let present = base.born().or(stored.born_now());
+            self.same_life = Condition::is(BORN, item.get(BORN).cloned());
             let mut ancestry = Ancestry::default();
             ancestry.add(Edge::read(&heir, Some(item), schema), Some(&stored));
-            return self.resolve(heir, ancestry);
+            return self.resolve(heir, present.map(str::to_owned), ancestry);
         }
-        let onwards = seen && self.context.rules.keeps(Rule::AdoptOnwards);
+        let rules = self.context.rules;
+        let is_that_life = is_same_life(born.as_deref(), stored.born()) || !rules.keeps(Rule::HeirLife);
+        let onwards = rules.keeps(Rule::AdoptOnwards) && is_that_life;
         let next = match stored {
-            Stored::Tombstone(deletion) => Some(deletion),
+            Stored::Tombstone(tombstone) => {
+                Some(tombstone).filter(|one| self.context.counts(one)).map(|one| one.deletion)
+            }
             Stored::Lineage(lineage) => lineage.deleting,
             Stored::Newer(format) => {
                 let (key, reason) = (schema.lineage_key(&heir), NewerFormat { format }.to_string());
@@ -104,33 +112,37 @@ impl<'a> Straggler<'a> {
         }
     }
 
-    fn resolve(&mut self, heir: NodeRef, ancestry: Ancestry) -> Result<Step<()>, Failure> {
+    fn resolve(&mut self, heir: NodeRef, born: Option<String>, ancestry: Ancestry) -> Result<Step<()>, Failure> {
         if let Some(missing) = ancestry.missing(&[&heir.id]) {
             let need = missing.need(&heir, self.context.schema());
-            self.state = State::Resolving { heir, ancestry, missing };
+            self.state = State::Resolving { heir, born, ancestry, missing };
             return Ok(need.into());
         }
         let path = ancestry.resolve(&heir.id).map_err(|_| Failure::Again)?;
-        Ok(self.adopt(&heir.id, &path))
+        Ok(self.adopt(&heir.id, born, &path))
     }
 
     /// Moves the straggler to an heir that existed a moment ago. The same transaction checks every edge from the heir to the
     /// root: the straggler has no ancestor path of its own, so the two paths have no common ancestor to stop at. A cycle above
     /// the heir, which other clients made, doesn't hold the straggler.
-    fn adopt(&mut self, heir: &Id, path: &AncestorPath) -> Step<()> {
+    fn adopt(&mut self, heir: &Id, born: Option<String>, path: &AncestorPath) -> Step<()> {
         let is_too_deep = path.end == PathEnd::TooLong || path.edges.len() > DEPTH_MAX;
         if is_too_deep || path.position(&self.child.node.id).is_some() {
             return self.change(&ChildAction::Detach);
         }
         let schema = self.context.schema();
-        let action = ChildAction::Reparent { parent: heir.clone(), seen: true };
+        let action = ChildAction::Reparent { parent: heir.clone(), born };
         let adoption = match self.child.action(&action, &self.context) {
             Ok(action) => action,
             Err(error) => return self.keep(&error),
         };
+        let same = |edge: &Edge| match edge.same_parent(schema) {
+            condition if edge.node == *heir => Condition::All(vec![condition, self.same_life.clone()]),
+            condition => condition,
+        };
         let checks = path.edges.iter().map(|edge| Action::Check {
             key: schema.node_key(&self.child.node.sibling(edge.node.clone())),
-            condition: edge.same_parent(schema),
+            condition: same(edge),
         });
         let mut actions: Vec<Action> = std::iter::once(adoption).chain(checks).collect();
         if !self.context.rules.keeps(Rule::AdoptAncestorPath) {
@@ -147,10 +159,10 @@ impl Plan for Straggler<'_> {
     fn next(&mut self, facts: Facts) -> Result<Step<()>, Failure> {
         match std::mem::take(&mut self.state) {
             State::Begin => Ok(self.decide()),
-            State::ReadingHeir { heir, seen } => self.meet_heir(heir, seen, &facts.read()?),
-            State::Resolving { heir, mut ancestry, missing } => {
+            State::ReadingHeir { heir, born } => self.meet_heir(heir, born, &facts.read()?),
+            State::Resolving { heir, born, mut ancestry, missing } => {
                 missing.learn(&facts.read()?, &heir, self.context.schema(), &mut ancestry)?;
-                self.resolve(heir, ancestry)
+                self.resolve(heir, born, ancestry)
             }
             State::Adopting => match facts.outcome() {
                 Ok(TaskOutcome::Held) => {

@@ -21,23 +21,43 @@ pub struct TableError {
     /// What the caller should do.
     pub kind: ErrorKind,
     message: String,
-    conflict: bool,
+    cause: Cause,
+}
+
+/// More of an error's cause than what the caller should do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Cause {
+    Conflict,
+    NoAnswer,
+    Other,
 }
 
 impl TableError {
     /// An error with a message for the log.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), conflict: false }
+        Self { kind, message: message.into(), cause: Cause::Other }
     }
 
     /// The error of a request for an item that a running transaction holds. Its kind is [`ErrorKind::Retry`].
     pub fn conflict(message: impl Into<String>) -> Self {
-        Self { kind: ErrorKind::Retry, message: message.into(), conflict: true }
+        Self { kind: ErrorKind::Retry, message: message.into(), cause: Cause::Conflict }
+    }
+
+    /// The error of a request that was sent and got no answer. A write may have been carried out, or may be carried out later: after
+    /// a retry, and after whatever others write. Its kind is [`ErrorKind::Retry`].
+    pub fn unanswered(message: impl Into<String>) -> Self {
+        Self { kind: ErrorKind::Retry, message: message.into(), cause: Cause::NoAnswer }
     }
 
     /// True for an error that [`TableError::conflict`] made.
     #[must_use]
     pub fn is_conflict(&self) -> bool {
-        self.conflict
+        self.cause == Cause::Conflict
+    }
+
+    /// True for an error that [`TableError::unanswered`] made.
+    #[must_use]
+    pub fn is_unanswered(&self) -> bool {
+        self.cause == Cause::NoAnswer
     }
 }

@@ -7,11 +7,16 @@ use super::record::as_read;
 use super::request::Stamp;
 use super::{Outcome, Refusal};
 use crate::keys::{NodeRef, Schema};
-use crate::model::{AttributeValue, DELETING, DeletionMark, DeletionMode, Item, key_of, with_key};
+use crate::model::{
+    AttributeValue, BORN, BaseNode, DELETING, DeletionMark, DeletionMode, Item, Stored, key_of, with_key,
+};
 use crate::plan::{Facts, Failure, Need, Plan, Read, Step};
 use crate::request::{Action, Condition, Query, ReadOptions, Update};
 
-/// How long the record of an operation is kept, and the tombstones of the nodes that it deletes.
+/// How often a deletion that allows no children waits until the node is placed.
+const LOOKS_MAX: u32 = 8;
+
+/// How long the record of an operation is kept.
 const OPERATION_SECONDS: u64 = 7 * 24 * 60 * 60;
 
 /// How long the record is kept that a node was deleted: longer than any change waits in the stream (24 hours).
@@ -25,6 +30,8 @@ pub(super) struct DeleteNode<'a> {
     children: Children,
     revisions: bool,
     operation: &'a str,
+    /// How often the node was found not yet placed.
+    looks: u32,
     state: State,
 }
 
@@ -38,6 +45,8 @@ enum State {
     Writing,
     /// Another attempt follows.
     Waiting,
+    /// The node isn't placed yet. Another look follows.
+    WaitingForRows,
 }
 
 impl<'a> DeleteNode<'a> {
@@ -48,7 +57,7 @@ impl<'a> DeleteNode<'a> {
         revisions: bool,
         operation: &'a str,
     ) -> Self {
-        Self { attempts, node, children, revisions, operation, state: State::Begin }
+        Self { attempts, node, children, revisions, operation, looks: 0, state: State::Begin }
     }
 
     fn schema(&self) -> &'a Schema {
@@ -70,8 +79,12 @@ impl<'a> DeleteNode<'a> {
             descending: false,
             reading: ReadOptions { strong: true, attributes: Some([].into()) },
         };
-        let query = (self.children == Children::Restrict).then_some(first_child);
-        Need { query, ..Need::keys([schema.node_key(self.node), schema.deleted_key(self.node)]) }.into()
+        let mut keys = vec![schema.node_key(self.node), schema.deleted_key(self.node)];
+        if self.children != Children::Restrict {
+            return Need::keys(keys).into();
+        }
+        keys.push(schema.lineage_key(self.node));
+        Need { query: Some(first_child), ..Need::keys(keys) }.into()
     }
 
     fn decide(&mut self, read: &Read) -> Result<Step<Done>, Stop> {
@@ -92,10 +105,13 @@ impl<'a> DeleteNode<'a> {
             if page.items.iter().any(|row| key_of(row, schema).is_some()) {
                 return Err(Refusal::HasChildren.into());
             }
+            if !self.is_placed(before, &Stored::read(read.item(&schema.lineage_key(self.node))?, schema)) {
+                return self.look_later();
+            }
         }
         let condition = as_read(Some(before), preconditions.are_given(), schema)?;
         let (actions, outcome) = match (self.children, self.revisions) {
-            (Children::Restrict, false) => (self.delete(condition), Outcome::Deleted),
+            (Children::Restrict, false) => (self.delete(before, condition), Outcome::Deleted),
             // The node has no children. One that comes in at this moment becomes a root.
             (Children::Restrict, true) => self.mark(DeletionMode::Detach, condition),
             (Children::With(mode), _) => self.mark(mode, condition),
@@ -103,6 +119,26 @@ impl<'a> DeleteNode<'a> {
         let completion = self.attempts.completion(&outcome);
         self.state = State::Writing;
         Ok(Step::Do(vec![self.attempts.task(actions, completion, outcome)]))
+    }
+
+    /// True if the lineage is that of this record: the same life, under the same parent. Before that the node's children can't have
+    /// rows that show them, and rows of an earlier life may still be there.
+    fn is_placed(&self, before: &Item, stored: &Stored) -> bool {
+        let Ok(base) = BaseNode::read(before.clone(), self.node, self.schema()) else { return true };
+        let Some(lineage) = stored.lineage() else { return false };
+        let is_same_life = base.born().is_none() || base.born() == lineage.born.as_deref();
+        let parent = base.parent.as_ref().filter(|parent| **parent != self.node.id);
+        is_same_life && lineage.deleting.is_none() && lineage.placement.ancestors.first() == parent
+    }
+
+    /// Looks again after a while, because the stream is rarely more than a moment behind.
+    fn look_later(&mut self) -> Result<Step<Done>, Stop> {
+        if self.looks == LOOKS_MAX {
+            return Err(Refusal::NotYetPlaced.into());
+        }
+        self.looks += 1;
+        self.state = State::WaitingForRows;
+        Ok(Step::Wait(self.looks.min(self.attempts.context.limits.wait_step_max)))
     }
 
     /// The outcome of an attempt that was carried out although its answer was lost.
@@ -120,16 +156,17 @@ impl<'a> DeleteNode<'a> {
     /// Deletes the record, and puts one that says so:
     ///
     /// ```json
-    /// {"PK": "V", "SK": "DELETED", "_write": "0b6a…", "_expires": 1770000000}
+    /// {"PK": "V", "SK": "DELETED", "_born": "93ce…", "_write": "0b6a…", "_expires": 1770000000}
     /// ```
     ///
     /// It makes a node of this id that is put again a move: a child may have come in whose rows aren't there yet, and nothing
     /// but its rows would show it.
-    fn delete(&self, condition: Condition) -> Vec<Action> {
+    fn delete(&self, before: &Item, condition: Condition) -> Vec<Action> {
         let schema = self.schema();
         let key = schema.deleted_key(self.node);
         let mut item = with_key(&key, schema);
         self.stamp().mark(&mut item);
+        item.extend(before.get(BORN).map(|born| (BORN.to_owned(), born.clone())));
         let expires = self.stamp().seconds + DELETED_SECONDS;
         item.insert(self.attempts.context.settings.expires().to_owned(), seconds(expires));
         vec![
@@ -142,10 +179,11 @@ impl<'a> DeleteNode<'a> {
     fn mark(&self, mode: DeletionMode, condition: Condition) -> (Vec<Action>, Outcome) {
         let (schema, stamp) = (self.schema(), self.stamp());
         let operation = self.operation.to_owned();
-        let expires = stamp.seconds + OPERATION_SECONDS;
-        let mark = DeletionMark { mode, operation: operation.clone(), revisions: self.revisions, expires, mark: None };
+        let mark = DeletionMark { mode, operation: operation.clone(), revisions: self.revisions, mark: None };
         let key = schema.operation_key(self.node.tenant.as_ref(), self.operation);
-        let item = operation_item(&key, &self.node.id, &mark, stamp, self.attempts.context.settings);
+        let mut item = operation_item(&key, &self.node.id, &mark, stamp, schema);
+        let expires = stamp.seconds + OPERATION_SECONDS;
+        item.insert(self.attempts.context.settings.expires().to_owned(), seconds(expires));
         let update = Update::set(DELETING, mark.value());
         let actions = vec![
             Action::Update { key: schema.node_key(self.node), update, condition },
@@ -167,8 +205,20 @@ impl<'a> DeleteNode<'a> {
                 }
                 Attempted::Over => Err(Refusal::Contended.into()),
             },
-            State::Waiting if facts.waited()? => Ok(self.look()),
-            State::Waiting => Err(Refusal::Contended.into()),
+            State::Waiting => {
+                if facts.waited()? {
+                    Ok(self.look())
+                } else {
+                    Err(Refusal::Contended.into())
+                }
+            }
+            State::WaitingForRows => {
+                if facts.waited()? {
+                    Ok(self.look())
+                } else {
+                    Err(Refusal::NotYetPlaced.into())
+                }
+            }
         }
     }
 }

@@ -2,9 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::delete::seconds;
 use super::request::Stamp;
-use crate::keys::{DEPTH_MAX, Id, ItemKey, NodeRef, SortKey, Tenant};
+use crate::keys::{DEPTH_MAX, Id, ItemKey, NodeRef, Schema, SortKey, Tenant};
 use crate::model::{
     AttributeValue, CREATED_AT, CREATED_BY, DeletionMark, DeletionMode, Item, Settings, key_of, text, text_of, with_key,
 };
@@ -50,20 +49,13 @@ pub enum Progress {
 /// {"PK": "OPERATION#5a1c7ab2-…", "SK": "OPERATION", "_node": "V", "_mode": "adopt", "_revisions": false,
 ///  "_created_at": "2026-02-03T04:05:06.789Z", "_created_by": "anna", "_expires": 1770000000}
 /// ```
-pub(super) fn operation_item(
-    key: &ItemKey,
-    node: &Id,
-    mark: &DeletionMark,
-    stamp: &Stamp,
-    settings: &Settings,
-) -> Item {
-    let mut item = with_key(key, &settings.schema);
+pub(super) fn operation_item(key: &ItemKey, node: &Id, mark: &DeletionMark, stamp: &Stamp, schema: &Schema) -> Item {
+    let mut item = with_key(key, schema);
     item.insert(NODE.to_owned(), text(node.as_str()));
     item.insert(MODE.to_owned(), text(mark.mode.as_str()));
     item.insert(REVISIONS.to_owned(), AttributeValue::Bool(mark.revisions));
     item.insert(CREATED_AT.to_owned(), text(&stamp.at));
     item.insert(CREATED_BY.to_owned(), text(&stamp.by));
-    item.insert(settings.expires().to_owned(), seconds(mark.expires));
     item
 }
 

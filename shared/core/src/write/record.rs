@@ -7,8 +7,9 @@ use super::command::{Content, Patch, ValueChange};
 use super::request::Stamp;
 use crate::keys::{ItemKey, Schema};
 use crate::model::{
-    AttributeValue, COMPARED_ATTRIBUTES_MAX, CREATED_AT, CREATED_BY, ITEM_BYTES_MAX, Item, REVISION, TooManyAttributes,
-    UNDER, UPDATED_AT, UPDATED_BY, item_bytes, number, own_unchanged, text, unchanged, with_key,
+    AttributeValue, BORN, COMPARED_ATTRIBUTES_MAX, CREATED_AT, CREATED_BY, ITEM_BYTES_MAX, Item, REVISION,
+    TooManyAttributes, UNDER, UPDATED_AT, UPDATED_BY, Under, item_bytes, number, own_unchanged, text, unchanged,
+    with_key,
 };
 use crate::request::{Action, Condition, Update};
 
@@ -47,10 +48,11 @@ pub(super) fn as_read(before: Option<&Item>, strict: bool, schema: &Schema) -> R
     }
 }
 
-/// A node's record, in the place of one or of none.
+/// A node's record, in the place of one or of none. `under` is the parent, if one is named.
 pub(super) fn node(
     key: ItemKey,
     content: &Content,
+    under: Option<&Under>,
     before: Option<&Item>,
     strict: bool,
     stamp: &Stamp,
@@ -58,9 +60,14 @@ pub(super) fn node(
 ) -> Result<Draft, Refusal> {
     let names = schema.names();
     let mut item = base(&key, &content.attributes, before, stamp, schema);
-    if let Some(parent) = &content.parent {
-        item.insert(names.parent.clone(), text(parent.as_str()));
-        item.insert(UNDER.to_owned(), text(parent.as_str()));
+    if let Some(under) = under {
+        item.insert(names.parent.clone(), text(under.parent.as_str()));
+        item.insert(UNDER.to_owned(), under.value());
+    }
+    // A record that another client has put has no life of its own. Its lineage has one.
+    match before {
+        None => _ = item.insert(BORN.to_owned(), text(&stamp.token)),
+        Some(before) => item.extend(before.get(BORN).map(|born| (BORN.to_owned(), born.clone()))),
     }
     if let Some(segment) = &content.segment {
         item.insert(names.segment.clone(), text(segment));
@@ -82,10 +89,11 @@ pub(super) fn base(key: &ItemKey, attributes: &Item, before: Option<&Item>, stam
     item
 }
 
-/// A node's record with what a patch changes. `None`: nothing changes.
+/// A node's record with what a patch changes. `None`: nothing changes. `under` is the parent, if one is named.
 pub(super) fn patched(
     key: ItemKey,
     patch: &Patch,
+    under: Option<&Under>,
     before: &Item,
     strict: bool,
     stamp: &Stamp,
@@ -99,14 +107,11 @@ pub(super) fn patched(
     if let Some(segment) = &patch.segment {
         changes.insert(names.segment.clone(), segment.as_ref().map(text));
     }
-    if let Some(parent) = &patch.parent {
-        let value = parent.as_ref().map(|id| text(id.as_str()));
-        if before.get(&names.parent) != value.as_ref() {
-            changes.insert(UNDER.to_owned(), value.clone());
-            changes.insert(names.parent.clone(), value);
-        }
+    if patch.parent.is_some() {
+        changes.insert(names.parent.clone(), under.map(|under| text(under.parent.as_str())));
+        changes.insert(UNDER.to_owned(), under.map(Under::value));
     }
-    changes.retain(|name, value| name == UNDER || before.get(name) != value.as_ref());
+    changes.retain(|name, value| before.get(name) != value.as_ref());
     if changes.is_empty() {
         return Ok(None);
     }

@@ -48,6 +48,9 @@ pub enum Refusal {
     /// The node has children, and the caller said that it must have none.
     #[error("it has children; delete or move them first, or say what becomes of them")]
     HasChildren,
+    /// The rows don't show yet where the node is, so they can't show either that it has no children.
+    #[error("its rows aren't up to date yet, so nobody knows whether it has children; try again later")]
+    NotYetPlaced,
     /// A precondition doesn't hold of what is there.
     #[error("it isn't in the state that the request asks for; read it again")]
     PreconditionFailed(Precondition),

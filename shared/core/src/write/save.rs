@@ -8,9 +8,9 @@ use super::moves::Move;
 use super::record::{self, Draft};
 use super::{Outcome, Refusal};
 use crate::keys::{DEPTH_MAX, Id, ItemKey, NodeRef, Schema, SortKey};
-use crate::model::{BaseNode, DELETING, Item, Stored, key_of, text};
+use crate::model::{BORN, BaseNode, DELETING, Item, Stored, Under, key_of, text, text_of};
 use crate::plan::ancestry::{AncestorPath, Ancestry, Edge, Missing};
-use crate::plan::{Facts, Failure, Need, Plan, Read, Step, TaskOutcome};
+use crate::plan::{Facts, Failure, Need, Plan, Read, Rule, Step, TaskOutcome};
 use crate::request::{Action, Page, Query, ReadOptions, TRANSACTION_ACTIONS_MAX};
 
 /// What is asked for.
@@ -81,6 +81,14 @@ struct Look {
     parent_lineage: Stored,
 }
 
+impl Look {
+    /// The parent, and the life of it that its record names, or its lineage.
+    fn under(&self, parent: &Id) -> Under {
+        let born = self.parent.as_ref().and_then(|item| text_of(item, BORN)).or(self.parent_lineage.born_now());
+        Under { parent: parent.clone(), born: born.map(str::to_owned) }
+    }
+}
+
 /// A write that only lacks what must hold of the ancestor paths.
 #[derive(Debug)]
 struct Prepared {
@@ -144,7 +152,8 @@ impl<'a> SaveNode<'a> {
             Some(_) if self.reads_node() => height(read.page.as_ref().ok_or(Failure::Again)?, schema),
             _ => 0,
         };
-        let was_deleted = read.item(&schema.deleted_key(node))?.is_some();
+        let looks = self.attempts.context.rules.keeps(Rule::DeletedRecord);
+        let was_deleted = looks && read.item(&schema.deleted_key(node))?.is_some();
         Ok(Look {
             node: item(node)?,
             hangs: height > 0 || node_lineage != Stored::Absent || was_deleted,
@@ -161,15 +170,16 @@ impl<'a> SaveNode<'a> {
             return Ok(Step::Done(Ok(outcome)));
         }
         self.attempts.check_claim()?;
-        let Some(draft) = self.draft(look.node.as_ref())? else { return self.complete(look.node) };
+        let Some(draft) = self.draft(&look)? else { return self.complete(look.node) };
         let outcome = Outcome::Node { node: self.node.clone(), item: draft.item, created: look.node.is_none() };
         let completion = self.attempts.completion(&outcome);
         self.check_parent(Prepared { action: draft.action, outcome, completion }, look)
     }
 
     /// What is to be written, given what is there. `None`: nothing changes.
-    fn draft(&self, before: Option<&Item>) -> Result<Option<Draft>, Refusal> {
-        let (schema, request) = (self.schema(), self.attempts.request);
+    fn draft(&self, look: &Look) -> Result<Option<Draft>, Refusal> {
+        let (schema, request, before) = (self.schema(), self.attempts.request, look.node.as_ref());
+        let under = self.wanted.parent().map(|parent| look.under(parent));
         let (key, strict) = (schema.node_key(self.node), request.preconditions.are_given());
         if before.is_none() && matches!(self.wanted, Wanted::Patch(_)) {
             return Err(Refusal::NotFound);
@@ -181,9 +191,11 @@ impl<'a> SaveNode<'a> {
         match (self.wanted, before) {
             (Wanted::Create { .. }, Some(_)) => Err(Refusal::Exists),
             (Wanted::Create { content, .. } | Wanted::Replace(content), _) => {
-                record::node(key, content, before, strict, &request.stamp, schema).map(Some)
+                record::node(key, content, under.as_ref(), before, strict, &request.stamp, schema).map(Some)
             }
-            (Wanted::Patch(patch), Some(before)) => record::patched(key, patch, before, strict, &request.stamp, schema),
+            (Wanted::Patch(patch), Some(before)) => {
+                record::patched(key, patch, under.as_ref(), before, strict, &request.stamp, schema)
+            }
             (Wanted::Patch(_), None) => Err(Refusal::NotFound),
         }
     }

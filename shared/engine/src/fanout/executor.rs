@@ -3,7 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use sapwood_core::keys::ItemKey;
-use sapwood_core::plan::{Failure, Plan, PlanReport, Problem, Tally};
+use sapwood_core::plan::{Failure, Plan, PlanReport, Problem, Rule, Rules, Tally};
 use sapwood_core::request::{ErrorKind, TableError};
 use sapwood_table::{Client, RetryPolicy, Table};
 
@@ -12,12 +12,13 @@ use crate::run::{Errors, drive};
 /// Runs plans on a table, and collects what they report.
 pub(super) struct Executor<'a, T, P> {
     client: &'a Client<'a, T, P>,
+    rules: Rules,
     report: Mutex<PlanReport>,
 }
 
 impl<'a, T: Table, P: RetryPolicy> Executor<'a, T, P> {
-    pub(super) fn new(client: &'a Client<'a, T, P>) -> Self {
-        Self { client, report: Mutex::default() }
+    pub(super) fn new(client: &'a Client<'a, T, P>, rules: Rules) -> Self {
+        Self { client, rules, report: Mutex::default() }
     }
 
     /// Runs a plan to its end.
@@ -76,6 +77,10 @@ impl<T: Table, P: RetryPolicy> Errors for Executor<'_, T, P> {
         }
         self.give_up(key, error);
         Failure::Again
+    }
+
+    fn minds_late_writes(&self) -> bool {
+        self.rules.keeps(Rule::LateWrites)
     }
 }
 

@@ -7,11 +7,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use sapwood_core::keys::{ItemKey, NodeRef, Version};
 use sapwood_core::model::{Latest, Settings};
-pub use sapwood_core::plan::Limits;
 use sapwood_core::plan::{
     Batch, Cascade, Context, Copied, CopyHighest, CopyNewest, HandDown, LineageChange, Orphans, Placing, Plan, Problem,
     Round, RoundEnd, Rules, StreamRecord, Tally, TouchOrphans,
 };
+pub use sapwood_core::plan::{Limits, Run};
 use sapwood_table::{Client, RetryPolicy, Table, Usage};
 
 use executor::Executor;
@@ -57,22 +57,22 @@ impl std::ops::AddAssign for Counts {
 
 impl Fanout {
     /// Brings the derived rows up to date with the items that a batch of records is about. It can be repeated with any records at
-    /// any time, as long as no two batches with records of one item run at once. No other run may have the same `name`, not even
-    /// one of the same records, because the names of marks begin with it.
+    /// any time, as long as no two batches with records of one item run at once.
     pub async fn run<T: Table, P: RetryPolicy>(
         &self,
         table: &T,
         retry_policy: &P,
-        name: &str,
+        run: Run<'_>,
         records: &[StreamRecord],
     ) -> Report {
-        let context = Context { settings: &self.settings, limits: self.limits, rules: self.rules };
-        let client = Client::new(table, retry_policy, context.schema()).named(name, self.limits.requests_in_flight_max);
-        let executor = Executor::new(&client);
+        let context = Context { settings: &self.settings, limits: self.limits, rules: self.rules, run };
+        let client =
+            Client::new(table, retry_policy, context.schema()).named(run.name, self.limits.requests_in_flight_max);
+        let executor = Executor::new(&client, self.rules);
         let Batch { items, placings, cascades, cursors, latests, newer, problems } =
             Batch::of(records, &self.settings, self.rules);
         executor.note(problems);
-        let run = Run { context, executor };
+        let run = Running { context, executor };
         // The futures are boxed: nested in one another they grow too large for the compiler to lay out.
         let (unplaced, uncascaded, uncopied) = futures::join!(
             Box::pin(run.place(placings)),
@@ -89,12 +89,12 @@ impl Fanout {
 }
 
 /// One run of the fan-out: its context, and the executor of its plans.
-struct Run<'a, T, P> {
+struct Running<'a, T, P> {
     context: Context<'a>,
     executor: Executor<'a, T, P>,
 }
 
-impl<'a, T: Table, P: RetryPolicy> Run<'a, T, P> {
+impl<'a, T: Table, P: RetryPolicy> Running<'a, T, P> {
     /// Places nodes, round by round. Returns the nodes whose records have to be delivered again.
     async fn place(&self, mut placings: BTreeMap<NodeRef, Placing>) -> BTreeSet<NodeRef> {
         let mut failed = BTreeSet::new();

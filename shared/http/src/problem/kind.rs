@@ -27,6 +27,8 @@ pub enum Kind {
     Exists,
     /// The node has children.
     HasChildren,
+    /// The node's rows aren't up to date yet, so they can't show whether it has children.
+    NotYetPlaced,
     /// The move would make a node its own ancestor.
     Cycle,
     /// The node, or one above it, is being deleted.
@@ -63,7 +65,7 @@ pub enum Kind {
 
 impl Kind {
     /// All kinds.
-    pub const ALL: [Self; 27] = [
+    pub const ALL: [Self; 28] = [
         Self::BadPath,
         Self::BadParameter,
         Self::BadCursor,
@@ -75,6 +77,7 @@ impl Kind {
         Self::MethodNotAllowed,
         Self::Exists,
         Self::HasChildren,
+        Self::NotYetPlaced,
         Self::Cycle,
         Self::Deleting,
         Self::Contended,
@@ -103,9 +106,13 @@ impl Kind {
             Self::Forbidden | Self::RevisionsKept => StatusCode::FORBIDDEN,
             Self::NotFound => StatusCode::NOT_FOUND,
             Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
-            Self::Exists | Self::HasChildren | Self::Cycle | Self::Deleting | Self::Contended | Self::InProgress => {
-                StatusCode::CONFLICT
-            }
+            Self::Exists
+            | Self::HasChildren
+            | Self::NotYetPlaced
+            | Self::Cycle
+            | Self::Deleting
+            | Self::Contended
+            | Self::InProgress => StatusCode::CONFLICT,
             Self::PreconditionFailed => StatusCode::PRECONDITION_FAILED,
             Self::BodyTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             Self::UnsupportedMediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
@@ -152,6 +159,7 @@ impl Kind {
             Self::MethodNotAllowed => ("method-not-allowed", "The path doesn't take this method"),
             Self::Exists => ("exists", "It exists already"),
             Self::HasChildren => ("has-children", "The node has children"),
+            Self::NotYetPlaced => ("not-yet-placed", "The node's rows aren't up to date yet"),
             Self::Cycle => ("cycle", "A node can't be below itself"),
             Self::Deleting => ("deleting", "The node is being deleted"),
             Self::Contended => ("contended", "Others change the same nodes"),

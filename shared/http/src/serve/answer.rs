@@ -78,12 +78,12 @@ impl Api {
         let method = request.method().clone();
         let id = request.extensions().get().map_or_else(String::new, |RequestId(id)| id.clone());
         let cors = Cors::of(&self.options.cors_origins, &method, request.headers());
-        let deadline = *request.extensions_mut().get_or_insert_with(|| Deadline(began + REQUEST_TIME_MAX));
+        let deadline = *request.extensions_mut().get_or_insert_with(|| Deadline::at(began + REQUEST_TIME_MAX));
         let route = Route::default();
         request.extensions_mut().insert(route.clone());
         choose_encoding(&method, request.headers_mut());
         let answered = async { self.route(target?, request).await };
-        let mut response = match tokio::time::timeout_at(deadline.0 + GRACE, answered).await {
+        let mut response = match tokio::time::timeout_at(deadline.end() + GRACE, answered).await {
             Ok(answered) => answered.unwrap_or_else(IntoResponse::into_response),
             Err(_) => Problem::new(
                 Kind::Unavailable,

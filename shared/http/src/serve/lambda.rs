@@ -104,7 +104,7 @@ impl Lambda {
         let arrived = self.arrived(&event);
         // The deadline has already passed. Only cargo-lambda sends such a deadline (ten minutes after the beginning of 1970).
         let left = context.deadline().duration_since(SystemTime::now()).unwrap_or(TIME_WHERE_NONE_IS_SAID);
-        let deadline = Deadline(Instant::now() + left.saturating_sub(LEFT_FOR_THE_ANSWER).min(REQUEST_TIME_MAX));
+        let deadline = Deadline::at(Instant::now() + left.saturating_sub(LEFT_FOR_THE_ANSWER).min(REQUEST_TIME_MAX));
         let claims = event.request_context.authorizer.as_ref().map(claims_of).unwrap_or_default();
         let known = Known(self.0.options().authority.caller(&claims, "anonymous"));
         let (found, body) = match body(&event) {

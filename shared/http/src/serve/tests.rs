@@ -78,13 +78,9 @@ fn parsed(body: &Bytes, typed: Result<(), Problem>) -> Result<Json<Value>, Probl
     serde_json::from_slice(body).map(Json).map_err(|error| Problem::new(Kind::BadJson, error.to_string()))
 }
 
-async fn made(
-    Extension(Deadline(end)): Extension<Deadline>,
-    headers: HeaderMap,
-    body: Bytes,
-) -> Result<Response, Problem> {
+async fn made(Extension(deadline): Extension<Deadline>, headers: HeaderMap, body: Bytes) -> Result<Response, Problem> {
     let body = parsed(&body, demand_json(&headers))?;
-    let left = end.duration_since(tokio::time::Instant::now());
+    let left = deadline.left();
     assert!(left > Duration::from_secs(20) && left <= super::REQUEST_TIME_MAX);
     let usage = Usage { requests: 2, retries: 1, conflicts: 1, read_units: 1.0, write_units: 1.5 };
     Ok((StatusCode::CREATED, [(LOCATION, "/nodes/ORDER~2398765")], Extension(usage), body).into_response())

@@ -62,7 +62,14 @@ pub(super) struct Calls {
     /// Most steps that an invocation stalls.
     pub(super) stall_steps_max: u32,
     /// The invocations that stall, each with the number of steps that are left. What others do meanwhile makes races.
-    stalled: BTreeMap<u64, u32>,
+    pub(super) stalled: BTreeMap<u64, u32>,
+    /// True if a request that got no answer may be carried out later.
+    pub(super) has_limbo: bool,
+    /// True if that holds for conditional requests, too. Their conditions don't see that another client changed a record there and
+    /// back.
+    pub(super) has_conditional_limbo: bool,
+    /// Requests without an answer that may still be carried out, each with its invocation.
+    limbo: Vec<(u64, Ask)>,
     waiting: BTreeMap<u64, Call>,
     answers: BTreeMap<u64, Answer>,
     next: u64,
@@ -82,6 +89,9 @@ impl Calls {
             stall_percent,
             stall_steps_max: 60,
             stalled: BTreeMap::new(),
+            has_limbo: false,
+            has_conditional_limbo: false,
+            limbo: Vec::new(),
             waiting: BTreeMap::new(),
             answers: BTreeMap::new(),
             next: 0,
@@ -93,8 +103,45 @@ impl Calls {
         self.waiting.len()
     }
 
+    pub(super) fn coin(&mut self) -> bool {
+        self.rng.random_bool(0.5)
+    }
+
     pub(super) fn mark(&mut self, value: u64) {
         self.trace = (self.trace ^ value).wrapping_mul(0x0000_0100_0000_01b3);
+    }
+
+    /// Carries out what an invocation has left without an answer. That is the latest moment for it: its records are delivered again.
+    pub(super) fn end_limbo(&mut self, invocation: u64) {
+        while let Some(position) = self.limbo.iter().position(|(of, _)| *of == invocation) {
+            self.land(position);
+        }
+    }
+
+    /// Carries out one request that was left without an answer, if there is one. Returns the number of its invocation.
+    pub(super) fn land_one(&mut self) -> Option<u64> {
+        let position = (!self.limbo.is_empty()).then(|| self.rng.random_range(0..self.limbo.len()))?;
+        let invocation = self.limbo[position].0;
+        self.land(position);
+        Some(invocation)
+    }
+
+    fn land(&mut self, position: usize) {
+        match self.limbo.remove(position).1 {
+            Ask::Write(writes) => writes.iter().for_each(|write| self.apply(write)),
+            Ask::Transact(actions) => _ = self.transact(&actions),
+            ask => _ = self.conditional(&ask),
+        }
+    }
+
+    /// Leaves a request without an answer: it is carried out later, or never.
+    fn leave(&mut self, invocation: u64, ask: Ask) -> Option<Answer> {
+        let can_stay = self.has_limbo && (self.has_conditional_limbo || matches!(ask, Ask::Write(_)));
+        if !can_stay || !self.rng.random_bool(0.5) {
+            return None;
+        }
+        self.limbo.push((invocation, ask));
+        Some(Answer::Failed(TableError::unanswered("in limbo")))
     }
 
     fn fails(&mut self) -> bool {
@@ -137,7 +184,7 @@ impl Calls {
 
     fn carry_out(&mut self, call: &mut Call) -> Option<Answer> {
         let retry = || Answer::Failed(TableError::new(ErrorKind::Retry, "injected"));
-        let Call { ask, done, found, unprocessed, .. } = call;
+        let Call { invocation, ask, done, found, unprocessed, .. } = call;
         match ask {
             Ask::Get(keys) => {
                 let whole = self.rng.random_bool(0.5);
@@ -176,6 +223,10 @@ impl Calls {
                     }
                     let write = &writes[*done];
                     if self.fails() {
+                        let rest = Ask::Write(writes[*done..].to_vec());
+                        if let Some(answer) = self.leave(*invocation, rest) {
+                            return Some(answer);
+                        }
                         // Half of the writes that fail are carried out all the same.
                         if self.rng.random_bool(0.5) {
                             self.apply(write);
@@ -202,6 +253,9 @@ impl Calls {
             Ask::Transact(actions) => {
                 // Half of the transactions that fail conflict with another request. The others lose their answer.
                 let fails = self.fails();
+                if fails && let Some(answer) = self.leave(*invocation, Ask::Transact(actions.clone())) {
+                    return Some(answer);
+                }
                 if fails && self.rng.random_bool(0.5) {
                     return Some(retry());
                 }
@@ -210,6 +264,9 @@ impl Calls {
             }
             ask => {
                 let fails = self.fails();
+                if fails && let Some(answer) = self.leave(*invocation, ask.clone()) {
+                    return Some(answer);
+                }
                 if fails && self.rng.random_bool(0.5) {
                     return Some(retry());
                 }

@@ -5,14 +5,17 @@
 
 mod calls;
 mod concurrent_moves;
+mod outages;
 mod profile;
 mod requests;
 mod schedule;
 mod search;
+mod sequences;
 mod witness;
 mod writers;
 
 pub use concurrent_moves::{MoveProfile, run_moves};
 pub use profile::{Profile, Writers};
 pub use schedule::{Fault, Run, run};
-pub use search::{search, shown};
+pub use search::{faults, search, shown};
+pub use sequences::run_sequence;

@@ -20,6 +20,12 @@ pub struct Profile {
     pub crashes_max: usize,
     /// Most times in a run that records are delivered again long after they were handled.
     pub late_max: usize,
+    /// True if a request of the handler that got no answer may be carried out later, until its record is delivered again.
+    pub limbo: bool,
+    /// True if invocations stall often, and until somebody writes: between any two requests somebody else comes in.
+    pub races: bool,
+    /// Most outages of a run whose records are lost for the handler, until the operator redrives them.
+    pub outages_max: usize,
     /// Most scheduler steps of a run. After them the run counts as one that doesn't come to rest.
     pub steps_max: usize,
 }
@@ -31,6 +37,10 @@ pub enum Writers {
     Any,
     /// Nodes and no revisions.
     Nodes,
+    /// Nodes of two tenants that have the same ids.
+    Tenants,
+    /// Moves and renames in a chain of nodes that is deeper than ancestors are counted, with segments too long for a key.
+    Deep,
     /// Moves of nodes between parents that move as well.
     Moves,
     /// Moves of a parent there and back while its child is written and many calls fail.
@@ -46,6 +56,8 @@ pub enum Writers {
     MixedDeletions,
     /// The deletion of a node whose children are adopted, while the heir is moved below them.
     Adoptions,
+    /// Deletions of nodes in a chain, mostly with their children adopted, while nodes are created in it, the deleted ones too.
+    Heirs,
     /// Deletions of nodes with their revisions, while other clients write the nodes or take the marks back.
     Returns,
 }
@@ -53,12 +65,12 @@ pub enum Writers {
 impl Writers {
     /// True if only the API writes.
     pub(super) fn are_the_api(self) -> bool {
-        matches!(self, Self::Deletions | Self::Adoptions)
+        matches!(self, Self::Deletions | Self::Adoptions | Self::Heirs)
     }
 
     /// True if nodes are deleted through the API.
     pub(super) fn delete_nodes(self) -> bool {
-        matches!(self, Self::Deletions | Self::MixedDeletions | Self::Adoptions | Self::Returns)
+        matches!(self, Self::Deletions | Self::MixedDeletions | Self::Adoptions | Self::Heirs | Self::Returns)
     }
 }
 
@@ -74,8 +86,17 @@ impl Profile {
             failures_max: 12,
             crashes_max: 3,
             late_max: 3,
+            limbo: false,
+            races: false,
+            outages_max: 0,
             steps_max: 40_000,
         }
+    }
+
+    /// The same profile with invocations that stall until somebody writes.
+    #[must_use]
+    pub fn with_races(self) -> Self {
+        Self { races: true, ..self }
     }
 
     /// Breaks a rule.

@@ -7,8 +7,11 @@ use rand::RngExt;
 use rand::rngs::SmallRng;
 use rand::seq::IndexedRandom;
 use sapwood_core::keys::{Id, NodeRef};
-use sapwood_core::model::{AttributeValue, DeletionMode, Item, Settings};
-use sapwood_engine::write::{Children, Command, Content, Limits, Patch, Request, Stamp, ValueChange, Writer};
+use sapwood_core::model::{AttributeValue, DeletionMode, Item, Latest, Settings};
+use sapwood_core::plan::Rules;
+use sapwood_engine::write::{
+    Children, Command, Content, Idempotency, Limits, Patch, Request, Stamp, ValueChange, Writer,
+};
 use sapwood_table::Client;
 
 use super::calls::{Shared, SimRetryPolicy, SimTable};
@@ -22,8 +25,14 @@ pub(super) enum Asked {
     Move { id: String, parent: Option<String> },
     /// Changes an attribute.
     Rename { id: String, name: u32 },
-    /// Deletes a node.
-    Delete { id: String, mode: DeletionMode, revisions: bool },
+    /// Puts a node in the place of one or of none.
+    Replace { id: String, parent: Option<String> },
+    /// Appends a revision.
+    Append { id: String },
+    /// Deletes a node. Without a mode it must have no children.
+    Delete { id: String, mode: Option<DeletionMode>, revisions: bool },
+    /// Sends a request twice, with one idempotency key.
+    Twice(Box<Asked>),
 }
 
 fn node(id: &str) -> NodeRef {
@@ -36,13 +45,18 @@ pub(super) fn request(
     number: u64,
     calls: Shared,
     settings: Settings,
+    rules: Rules,
 ) -> Pin<Box<dyn Future<Output = ()> + Send>> {
     Box::pin(async move {
+        let (asked, twice) = match asked {
+            Asked::Twice(asked) => (*asked, true),
+            asked => (asked, false),
+        };
         let table = SimTable { calls: Arc::clone(&calls), invocation: number };
         let retry_policy = SimRetryPolicy(calls);
         let session = Client::new(&table, &retry_policy, &settings.schema);
         let limits = Limits { attempts_max: 8, ..Limits::default() };
-        let writer = Writer::new(&session, &settings).with(limits, sapwood_core::plan::Rules::default());
+        let writer = Writer::new(&session, &settings).with(limits, rules);
         let stamp = Stamp {
             at: format!("2026-01-01T00:00:{number:06}Z"),
             seconds: 1_000,
@@ -65,12 +79,29 @@ pub(super) fn request(
                 let attributes = [("name".to_owned(), ValueChange::Set(name(*new)))].into();
                 Command::Patch { node: node(own), patch: Patch { attributes, ..Patch::default() } }
             }
-            Asked::Delete { id: own, mode, revisions } => {
-                let (children, operation) = (Children::With(*mode), format!("o{number}"));
-                Command::Delete { node: node(own), children, revisions: *revisions, operation }
+            Asked::Replace { id: own, parent } => {
+                let attributes = Item::from([("name".to_owned(), name(1))]);
+                let content = Content { parent: parent.as_ref().map(id), segment: None, attributes };
+                Command::Replace { node: node(own), content }
             }
+            Asked::Append { id: own } => {
+                let topic = Latest { node: node(own), topic: "Audit".to_owned() };
+                Command::Append { topic, attributes: Item::from([("text".to_owned(), name(0))]) }
+            }
+            Asked::Delete { id: own, mode, revisions } => {
+                let children = mode.map_or(Children::Restrict, Children::With);
+                Command::Delete { node: node(own), children, revisions: *revisions, operation: format!("o{number}") }
+            }
+            Asked::Twice(_) => unreachable!("it is unwrapped above"),
         };
-        let _ = writer.write(&command, &Request::new(stamp)).await;
+        let idempotency = Idempotency { tenant: None, hash: format!("k{number}"), fingerprint: String::new() };
+        let request = Request { idempotency: twice.then_some(idempotency), ..Request::new(stamp) };
+        let _ = writer.write(&command, &request).await;
+        if twice {
+            let token = format!("t{number} again");
+            let again = Request { stamp: Stamp { token, ..request.stamp.clone() }, ..request };
+            let _ = writer.write(&command, &again).await;
+        }
     })
 }
 
@@ -79,17 +110,18 @@ pub(super) fn any(rng: &mut SmallRng, ids: &mut Vec<String>, number: u32) -> Ask
     let id = ids.choose(rng).unwrap().clone();
     let other = ids.choose(rng).unwrap().clone();
     let parent = Some(other).filter(|_| rng.random_ratio(9, 10));
-    match rng.random_range(0..16) {
+    let asked = match rng.random_range(0..18) {
         0..=5 => {
-            let mode = *[
-                DeletionMode::Delete,
-                DeletionMode::Delete,
-                DeletionMode::Adopt,
-                DeletionMode::Adopt,
-                DeletionMode::Detach,
-            ]
-            .choose(rng)
-            .unwrap();
+            let modes = [
+                Some(DeletionMode::Delete),
+                Some(DeletionMode::Delete),
+                Some(DeletionMode::Adopt),
+                Some(DeletionMode::Adopt),
+                Some(DeletionMode::Detach),
+                None,
+            ];
+            let mode = *modes.choose(rng).unwrap();
+            // Without children a deletion of the revisions is marked, too.
             Asked::Delete { id, mode, revisions: rng.random_ratio(1, 3) }
         }
         6..=8 => {
@@ -99,6 +131,9 @@ pub(super) fn any(rng: &mut SmallRng, ids: &mut Vec<String>, number: u32) -> Ask
         }
         9..=11 => Asked::Create { id, parent, made: false },
         12..=14 => Asked::Move { id, parent },
-        _ => Asked::Rename { id, name: number },
-    }
+        15 => Asked::Rename { id, name: number },
+        16 => Asked::Replace { id, parent },
+        _ => Asked::Append { id },
+    };
+    if rng.random_ratio(1, 8) { Asked::Twice(Box::new(asked)) } else { asked }
 }

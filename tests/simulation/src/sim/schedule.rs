@@ -8,11 +8,13 @@ use std::task::{Context, Poll, Waker};
 
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
-use sapwood_core::model::{Settings, is_touch};
+use sapwood_core::keys::{Names, Schema};
+use sapwood_core::model::{Copied, Settings, is_touch};
 use sapwood_core::plan::StreamRecord;
 use sapwood_engine::fanout::{Fanout, Limits, Report};
 
 use super::calls::{Calls, Shared, SimRetryPolicy, SimTable};
+use super::outages::Operator;
 use super::profile::{Profile, Writers};
 use super::requests::request;
 use super::witness::{Actor, Witness};
@@ -46,29 +48,36 @@ impl std::fmt::Display for Fault {
 
 type Running = Pin<Box<dyn Future<Output = Report> + Send>>;
 
-struct Invocation {
+pub(super) struct Invocation {
     future: Running,
     records: Vec<StreamRecord>,
 }
 
-struct World<'a> {
+pub(super) struct World<'a> {
+    /// For each record that is delivered again: the invocation that didn't finish it.
+    pub(super) unfinished: BTreeMap<String, u64>,
     profile: &'a Profile,
-    calls: Shared,
-    fanout: Fanout,
+    pub(super) calls: Shared,
+    pub(super) fanout: Fanout,
     /// The records to deliver, in the stream's order.
-    queue: Vec<StreamRecord>,
+    pub(super) queue: Vec<StreamRecord>,
     /// The records that were delivered and handled.
-    history: Vec<StreamRecord>,
-    running: BTreeMap<u64, Invocation>,
+    pub(super) history: Vec<StreamRecord>,
+    pub(super) running: BTreeMap<u64, Invocation>,
     /// The requests to the API that are under way.
     requests: BTreeMap<u64, Pin<Box<dyn Future<Output = ()> + Send>>>,
+    /// The numbers of the requests to the API.
+    asked: BTreeSet<u64>,
     /// The witness of every change, in profiles that delete nodes.
-    witness: Option<Witness>,
+    pub(super) witness: Option<Witness>,
     /// Who wrote last.
-    actor: Actor,
+    pub(super) actor: Actor,
     invocations: u64,
     crashes_left: usize,
     late_left: usize,
+    pub(super) operator: Operator,
+    /// The time, in seconds since 1970.
+    pub(super) now: u64,
     /// Most invocations at a time.
     workers: usize,
     /// True once the first tree has settled. No faults are injected before that.
@@ -85,16 +94,19 @@ pub fn run(seed: u64, profile: &Profile) -> Result<Run, Fault> {
     let settings = Settings {
         path_rows: profile.writers == Writers::Moves || rng.random_ratio(4, 5),
         root_rows: rng.random_ratio(4, 5),
+        schema: Schema::new(Names::default(), profile.writers == Writers::Tenants).unwrap(),
         ..Settings::default()
     };
+    let touch_slice_items_max = [1, 2, 3, 100][rng.random_range(0..4)];
     let limits = Limits {
-        touch_slice_items_max: [1, 2, 3, 100][rng.random_range(0..4)],
+        touch_slice_items_max,
+        // One row at a time, where slices are of one child.
+        rows_bytes_max: if touch_slice_items_max == 1 { 1 } else { Limits::default().rows_bytes_max },
         orphan_page_items_max: [1, 2, 100][rng.random_range(0..3)],
         revision_page_items_max: [1, 2, 100][rng.random_range(0..3)],
         requests_in_flight_max: [1, 2, 8][rng.random_range(0..3)],
         rounds_max: [2, 20][rng.random_range(0..2)],
     };
-    let oracle = Oracle { path_rows: settings.path_rows, root_rows: settings.root_rows, ..Oracle::default() };
     let flips = profile.writers == Writers::Flips;
     let failure_percent = if flips { 30 } else { [0, 2, 10, 25][rng.random_range(0..4)] };
     let stall_percent = [0, 5, 15][rng.random_range(0..3)];
@@ -102,6 +114,7 @@ pub fn run(seed: u64, profile: &Profile) -> Result<Run, Fault> {
     let late_left = if rng.random_bool(0.5) { profile.late_max } else { 0 };
     let workers = rng.random_range(1..=5);
     let mut world = World {
+        unfinished: BTreeMap::new(),
         profile,
         calls: Arc::new(Mutex::new(Calls::new(rng, 0, failure_percent, stall_percent))),
         fanout: Fanout { settings, limits, rules: profile.rules() },
@@ -109,16 +122,23 @@ pub fn run(seed: u64, profile: &Profile) -> Result<Run, Fault> {
         history: Vec::new(),
         running: BTreeMap::new(),
         requests: BTreeMap::new(),
+        asked: BTreeSet::new(),
         witness: profile.writers.delete_nodes().then(|| Witness::new(profile.writers.are_the_api())),
         actor: Actor::Client,
         invocations: 0,
         crashes_left,
         late_left,
+        operator: Operator::default(),
+        now: 0,
         workers,
         begun: false,
     };
-    if matches!(profile.writers, Writers::Adoptions | Writers::Returns) {
+    if matches!(profile.writers, Writers::Adoptions | Writers::Heirs | Writers::Returns) {
         world.calls.lock().unwrap().stall_steps_max = 300;
+    }
+    if profile.races {
+        let mut calls = world.calls.lock().unwrap();
+        (calls.stall_percent, calls.stall_steps_max) = (30, 300);
     }
     let fault = |what: Vec<String>| Fault { seed, what };
     let mut steps = 0;
@@ -132,6 +152,14 @@ pub fn run(seed: u64, profile: &Profile) -> Result<Run, Fault> {
 
     let calls = world.calls.lock().unwrap();
     let contents = calls.memory.contents();
+    let settings = &world.fanout.settings;
+    let oracle = Oracle {
+        path_rows: settings.path_rows,
+        root_rows: settings.root_rows,
+        tenants: settings.schema.has_tenants(),
+        copied: (settings.copied != Copied::All).then(|| vec!["text"]),
+        ..Oracle::default()
+    };
     let mut what = oracle.differences(&contents);
     let unfinished = unfinished(&contents, &world.fanout.settings);
     what.extend(unfinished.into_iter().map(|pk| format!("{pk} isn't where it belongs")));
@@ -142,20 +170,28 @@ pub fn run(seed: u64, profile: &Profile) -> Result<Run, Fault> {
 impl World<'_> {
     fn write(&mut self, write: BaseWrite) {
         self.actor = Actor::Client;
+        if self.profile.races && self.roll(2) == 0 {
+            self.calls.lock().unwrap().stalled.clear();
+        }
         let BaseWrite::Ask(asked) = write else {
             return write.apply(&mut self.calls.lock().unwrap().memory);
         };
         let number = self.invocations;
         self.invocations += 1;
-        let future = request(asked, number, Arc::clone(&self.calls), self.fanout.settings.clone());
+        let future = request(asked, number, Arc::clone(&self.calls), self.fanout.settings.clone(), self.fanout.rules);
         self.requests.insert(number, future);
+        self.asked.insert(number);
         self.poll(number);
     }
 
     fn begin(&mut self) {
         self.begun = true;
         self.history.clear();
-        self.calls.lock().unwrap().failures_left = self.profile.failures_max;
+        self.operator.outages_left = self.profile.outages_max;
+        let mut calls = self.calls.lock().unwrap();
+        calls.failures_left = self.profile.failures_max;
+        calls.has_limbo = self.profile.limbo;
+        calls.has_conditional_limbo = !matches!(self.profile.writers, Writers::MixedDeletions | Writers::Returns);
     }
 
     /// Runs the schedule until everything is written and delivered, and nothing runs any more.
@@ -175,7 +211,8 @@ impl World<'_> {
                 self.look(watched)?;
             }
             let waiting = self.calls.lock().unwrap().waiting();
-            if rest.is_empty() && self.queue.is_empty() && self.running.is_empty() && self.requests.is_empty() {
+            let at_rest = self.queue.is_empty() && self.running.is_empty() && self.requests.is_empty();
+            if rest.is_empty() && at_rest && !self.operator.is_needed() {
                 return Ok(());
             }
             let can_start = !self.queue.is_empty() && self.running.len() < self.workers;
@@ -186,6 +223,12 @@ impl World<'_> {
                     self.crash()
                 }
                 16 if self.begun && self.late_left > 0 && !self.history.is_empty() => self.redeliver(),
+                17 if self.begun && self.operator.outages_left > 0 && !self.history.is_empty() => self.outage()?,
+                18 if self.operator.is_needed() => self.redrive(),
+                19..=21 if self.profile.limbo => {
+                    let landed = self.calls.lock().unwrap().land_one();
+                    self.actor = landed.map_or(self.actor, |invocation| self.actor(invocation));
+                }
                 _ if waiting > 0 => {
                     let invocation = self.calls.lock().unwrap().step();
                     self.actor = self.actor(invocation);
@@ -193,18 +236,19 @@ impl World<'_> {
                 }
                 _ if can_start => self.start(),
                 _ if !rest.is_empty() => self.write(rest.pop_front().unwrap()),
+                _ if self.operator.is_needed() => self.redrive(),
                 _ => {}
             }
         }
     }
 
-    fn roll(&self, below: usize) -> usize {
+    pub(super) fn roll(&self, below: usize) -> usize {
         self.calls.lock().unwrap().rng.random_range(0..below)
     }
 
     /// Takes the records of the table's stream, and queues those that pass the event source's filter. Returns true if there were
     /// any.
-    fn take_records(&mut self) -> Result<bool, Vec<String>> {
+    pub(super) fn take_records(&mut self) -> Result<bool, Vec<String>> {
         let mut calls = self.calls.lock().unwrap();
         let any = !calls.memory.stream.is_empty();
         for record in calls.memory.stream.drain(..) {
@@ -219,7 +263,7 @@ impl World<'_> {
     }
 
     fn actor(&self, invocation: u64) -> Actor {
-        if self.requests.contains_key(&invocation) { Actor::Api } else { Actor::Handler }
+        if self.asked.contains(&invocation) { Actor::Api } else { Actor::Handler }
     }
 
     /// Returns the item whose records are kept in order. If touches are apart, they are those of an item of their own.
@@ -230,6 +274,7 @@ impl World<'_> {
 
     /// Starts an invocation with 1 to 6 records of any items. Records of one item stay in order.
     fn start(&mut self) {
+        self.actor = Actor::Handler;
         let size = self.roll(6) + 1;
         let eager = self.roll(2) == 0;
         let mut blocked: BTreeSet<_> =
@@ -249,12 +294,18 @@ impl World<'_> {
         if records.is_empty() {
             return;
         }
+        for record in &records {
+            if let Some(invocation) = self.unfinished.remove(&record.sequence) {
+                self.calls.lock().unwrap().end_limbo(invocation);
+            }
+        }
         let id = self.invocations;
         self.invocations += 1;
-        let (fanout, calls, batch) = (self.fanout.clone(), Arc::clone(&self.calls), records.clone());
+        let (fanout, calls, batch, now) = (self.fanout.clone(), Arc::clone(&self.calls), records.clone(), self.now);
         let future = Box::pin(async move {
             let table = SimTable { calls: Arc::clone(&calls), invocation: id };
-            fanout.run(&table, &SimRetryPolicy(calls), &id.to_string(), &batch).await
+            let name = id.to_string();
+            fanout.run(&table, &SimRetryPolicy(calls), sapwood_engine::fanout::Run { name: &name, now }, &batch).await
         });
         self.running.insert(id, Invocation { future, records });
         self.poll(id);
@@ -274,11 +325,12 @@ impl World<'_> {
             // The lowest failed record is the checkpoint. Everything from there on is delivered again.
             let checkpoint = records.iter().position(|r| report.failed.contains(&r.sequence)).unwrap_or(records.len());
             self.history.extend_from_slice(&records[..checkpoint]);
+            self.unfinished.extend(records[checkpoint..].iter().map(|record| (record.sequence.clone(), id)));
             self.requeue(&records[checkpoint..]);
         }
     }
 
-    fn requeue(&mut self, records: &[StreamRecord]) {
+    pub(super) fn requeue(&mut self, records: &[StreamRecord]) {
         self.queue.extend_from_slice(records);
         self.queue.sort_by(|a, b| a.sequence.cmp(&b.sequence));
         self.queue.dedup_by(|a, b| a.sequence == b.sequence);
@@ -296,6 +348,7 @@ impl World<'_> {
         let invocation = self.running.remove(&id).unwrap();
         drop(invocation.future);
         self.calls.lock().unwrap().crash(id);
+        self.unfinished.extend(invocation.records.iter().map(|record| (record.sequence.clone(), id)));
         self.requeue(&invocation.records);
     }
 

@@ -32,6 +32,20 @@ pub fn search(seeds: Range<u64>, run: impl Fn(u64) -> Result<Run, Fault> + Sync)
     faults.into_iter().min_by_key(|fault| fault.seed).map_or(Ok(steps.into_inner()), Err)
 }
 
+/// The number of seeds that show a fault.
+pub fn faults(seeds: Range<u64>, run: impl Fn(u64) -> Result<Run, Fault> + Sync) -> usize {
+    let next = AtomicU64::new(seeds.start);
+    let work = || {
+        let seeds =
+            std::iter::repeat_with(|| next.fetch_add(1, Ordering::Relaxed)).take_while(|seed| *seed < seeds.end);
+        seeds.filter(|seed| run(*seed).is_err()).count()
+    };
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..available_parallelism().map_or(1, usize::from)).map(|_| scope.spawn(work)).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).sum()
+    })
+}
+
 /// The fault that a broken rule's recorded seed shows.
 ///
 /// With `SAPWOOD_HUNT=100000` a seed that shows nothing any more is replaced by the first of so many that does, and `line` is

@@ -33,6 +33,10 @@ struct Node {
 struct Deleted {
     parent: Option<String>,
     mark: Option<Mark>,
+    /// The life that has ended.
+    born: Option<String>,
+    /// The life of the parent that the node was put under.
+    born_of_parent: Option<String>,
 }
 
 /// A witness, with what it has seen.
@@ -41,8 +45,18 @@ pub(super) struct Witness {
     strict: bool,
     nodes: BTreeMap<String, Node>,
     deleted: BTreeMap<String, Deleted>,
+    /// The lives that have ended, by id and name. A life that another client began has the name that the lineage gave it.
+    ended: BTreeMap<(String, String), Deleted>,
+    /// Those of them that have a tombstone.
+    buried: BTreeSet<(String, String)>,
+    /// The lives that lineages name.
+    named: BTreeMap<String, String>,
     /// Every mark so far.
     marks: BTreeSet<Mark>,
+    /// The number of the last change of each node's parent, and of each operation's mark.
+    moved: BTreeMap<String, usize>,
+    marked: BTreeMap<String, usize>,
+    changes: usize,
     /// The nodes that were created again.
     again: BTreeSet<String>,
     /// For each operation that deletes a subtree: its node, and the nodes that were below that node all the time.
@@ -71,7 +85,7 @@ fn mark(item: &Item, name: &str) -> Option<Mark> {
 /// True if the handler can't tell two base records apart. It knows a record that the API has written by a few attributes, so
 /// another client's change of other attributes doesn't show. A touch changes nothing that the handler has read.
 fn is_same(old: &Item, new: &Item) -> bool {
-    let shown = ["parent", "segment", "_under", "_deleting", "_rev", "_created_at", "_updated_at"];
+    let shown = ["parent", "segment", "_born", "_under", "_deleting", "_rev", "_created_at", "_updated_at"];
     let others = || old.keys().chain(new.keys()).map(String::as_str).filter(|name| *name != "_touched");
     let is_equal = |name: &str| old.get(name) == new.get(name);
     if old.contains_key("_rev") { shown.into_iter().all(is_equal) } else { others().all(is_equal) }
@@ -88,8 +102,12 @@ impl Node {
         mark(&self.item, "_deleting")
     }
 
-    fn is_under(&self, parent: &str) -> bool {
-        text(&self.item, "_under").as_deref() == Some(parent)
+    /// The life of this parent that the API or an operation has put the node under.
+    fn born_of(&self, parent: &str) -> Option<String> {
+        let Some(AttributeValue::M(map)) = self.item.get("_under") else { return None };
+        let map: Item = map.clone().into_iter().collect();
+        text(&map, "parent").filter(|under| under == parent)?;
+        text(&map, "born")
     }
 }
 
@@ -99,13 +117,35 @@ impl Witness {
             strict,
             nodes: BTreeMap::new(),
             deleted: BTreeMap::new(),
+            ended: BTreeMap::new(),
+            buried: BTreeSet::new(),
+            named: BTreeMap::new(),
             marks: BTreeSet::new(),
+            moved: BTreeMap::new(),
+            marked: BTreeMap::new(),
+            changes: 0,
             again: BTreeSet::new(),
             below: BTreeMap::new(),
             shown: BTreeMap::new(),
             rows: BTreeSet::new(),
             revisions: BTreeMap::new(),
         }
+    }
+
+    /// No tombstone counts any more, so nobody knows what became of the lives that have one.
+    pub(super) fn forget_buried(&mut self) {
+        let buried = std::mem::take(&mut self.buried);
+        self.ended.retain(|life, _| !buried.contains(life));
+        for (id, _) in buried {
+            self.shown.remove(&id);
+        }
+        self.forget_waiting();
+    }
+
+    /// An orphan that another client wrote, and that the node's rows didn't show in time, waits for its parent.
+    fn forget_waiting(&mut self) {
+        let waits: Vec<String> = self.nodes.keys().filter(|id| self.waits(id)).cloned().collect();
+        self.forget(|witness, member| waits.iter().any(|orphan| witness.is_below(member, orphan)));
     }
 
     /// Sees a change that this actor made.
@@ -120,6 +160,14 @@ impl Witness {
             };
         } else if sk == "LINEAGE" {
             let mark = |item: &Option<Item>| item.as_ref().and_then(|item| mark(item, "deleting"));
+            if let Some(item) = &record.new
+                && let Some(born) = text(item, "born")
+            {
+                if item.contains_key("deleted") {
+                    self.buried.insert((pk.to_owned(), born.clone()));
+                }
+                self.named.insert(pk.to_owned(), born);
+            }
             if mark(&record.new).is_some() && mark(&record.old) != mark(&record.new) {
                 // A row of a child that has left is still on its way out.
                 let is_child = |child: &str| self.nodes.get(child).and_then(Node::parent).is_some_and(|at| at == pk);
@@ -132,6 +180,7 @@ impl Witness {
             self.take(pk, record, actor);
             if self.strict {
                 self.check_api()?;
+                self.check_marks()?;
             }
         } else if sk.starts_with('v') && !sk.starts_with("v0_") {
             let key = (pk.to_owned(), sk.to_owned());
@@ -261,6 +310,11 @@ impl Witness {
 
     fn take(&mut self, id: &str, record: &StreamRecord, actor: Actor) {
         let old = self.nodes.get(id).cloned();
+        let parent = |item: &Option<Item>| item.as_ref().and_then(|item| text(item, "parent"));
+        self.changes += 1;
+        if parent(&record.old) != parent(&record.new) {
+            self.moved.insert(id.to_owned(), self.changes);
+        }
         match &record.new {
             Some(item) => {
                 let same = old.as_ref().filter(|old| is_same(&old.item, item));
@@ -271,9 +325,15 @@ impl Witness {
                 }
             }
             None => {
-                let last = self.nodes.remove(id);
-                let (parent, mark) = last.map_or((None, None), |node| (node.parent(), node.mark()));
-                self.deleted.insert(id.to_owned(), Deleted { parent, mark });
+                let Some(last) = self.nodes.remove(id) else { return };
+                let (parent, mark) = (last.parent(), last.mark());
+                let born_of_parent = parent.as_ref().and_then(|parent| last.born_of(parent));
+                let born = text(&last.item, "_born").or_else(|| self.named.get(id).cloned());
+                let deleted = Deleted { parent, mark, born, born_of_parent };
+                if let Some(born) = deleted.born.clone() {
+                    self.ended.insert((id.to_owned(), born), deleted.clone());
+                }
+                self.deleted.insert(id.to_owned(), deleted);
             }
         }
         let before = old.as_ref().and_then(Node::mark);
@@ -291,7 +351,9 @@ impl Witness {
                         .is_some_and(|at| path[..at].iter().all(|at| self.nodes.contains_key(at)))
                 };
                 let below = self.nodes.keys().filter(|other| *other != id && is_whole(&self.path(other)));
-                self.below.insert(mark.0, (id.to_owned(), below.cloned().collect()));
+                let below = below.cloned().collect();
+                self.marked.insert(mark.0.clone(), self.changes);
+                self.below.insert(mark.0, (id.to_owned(), below));
             }
         }
         // A node that is created again, or loses its mark, or is deleted by another client, takes the nodes below it out of
@@ -309,9 +371,7 @@ impl Witness {
         if returned || deleted {
             self.below.retain(|_, (node, _)| node != id);
         }
-        // An orphan that another client wrote, and that the node's rows didn't show in time, waits for its parent.
-        let waits: Vec<String> = self.nodes.keys().filter(|id| self.waits(id)).cloned().collect();
-        self.forget(|witness, member| waits.iter().any(|orphan| witness.is_below(member, orphan)));
+        self.forget_waiting();
         let nodes: BTreeMap<String, String> =
             self.below.iter().map(|(operation, (node, _))| (operation.clone(), node.clone())).collect();
         for (operation, node) in nodes {
@@ -340,7 +400,20 @@ impl Witness {
         let node = &self.nodes[id];
         let Some(parent) = node.parent() else { return false };
         let shown = self.shown.get(&parent).is_some_and(|shown| shown.contains(id));
-        node.mark().is_none() && !self.nodes.contains_key(&parent) && !node.is_under(&parent) && !shown
+        let seen = node.born_of(&parent).is_some_and(|born| self.ended.contains_key(&(parent.clone(), born)));
+        node.mark().is_none() && !self.nodes.contains_key(&parent) && !seen && !shown
+    }
+
+    /// Returns the marks of the life that a node was put under, and, where that life had an heir, of the heir's.
+    fn reasons_of_ended(&self, parent: &str, born: Option<String>) -> BTreeSet<Mark> {
+        let mut reasons = BTreeSet::new();
+        let mut next = born.map(|born| (parent.to_owned(), born));
+        for _ in 0..=self.ended.len() {
+            let Some(ended) = next.take().and_then(|life| self.ended.get(&life)) else { break };
+            reasons.extend(ended.mark.clone());
+            next = ended.parent.clone().zip(ended.born_of_parent.clone());
+        }
+        reasons
     }
 
     /// Adds the present mark of each node's parent to the reasons to act on the node.
@@ -351,12 +424,7 @@ impl Witness {
             let Some(parent) = node.parent().filter(|parent| *parent != id) else { continue };
             let reasons: BTreeSet<Mark> = match self.nodes.get(&parent) {
                 Some(parent) => parent.mark().into_iter().collect(),
-                None if !node.is_under(&parent) => BTreeSet::new(),
-                None if !self.strict => self.marks.clone(),
-                None => {
-                    let above = std::iter::once(parent.clone()).chain(self.heirs(&parent));
-                    above.filter_map(|id| self.deleted.get(&id)).filter_map(|deleted| deleted.mark.clone()).collect()
-                }
+                None => self.reasons_of_ended(&parent, node.born_of(&parent)),
             };
             self.nodes.get_mut(&id).unwrap().reasons.extend(reasons);
         }
@@ -368,7 +436,7 @@ impl Witness {
     /// Checks what holds if only the API writes: no node is in a cycle, and `_under` names the parent.
     fn check_api(&self) -> Result<(), String> {
         for (id, node) in &self.nodes {
-            if node.parent() != text(&node.item, "_under") {
+            if node.parent().is_some_and(|parent| node.born_of(&parent).is_none()) {
                 return Err(format!("{id} isn't under its parent"));
             }
             let mut at = node.parent();
@@ -382,6 +450,38 @@ impl Witness {
         Ok(())
     }
 
+    /// Checks that a mark stands on each node that is on its way out, or on its way up. The API therefore refuses at every moment to
+    /// move something there, which would be deleted though it was promised. A node whose rows lag gets its mark when it is placed:
+    /// one that was moved inside of the subtree since then, or that isn't shown by its parent's rows yet.
+    fn check_marks(&self) -> Result<(), String> {
+        for (operation, (node, members)) in &self.below {
+            if let Some(member) = members.iter().find(|member| !self.is_covered(member, self.marked[operation])) {
+                return Err(format!("{operation} deletes {member} below {node}, and no mark stands on its way up"));
+            }
+        }
+        Ok(())
+    }
+
+    fn is_covered(&self, member: &str, since: usize) -> bool {
+        let mut at = member.to_owned();
+        for _ in 0..=self.nodes.len() {
+            let Some(node) = self.nodes.get(&at) else { break };
+            if node.mark().is_some() {
+                return true;
+            }
+            let Some(parent) = node.parent() else { return false };
+            if !self.nodes.contains_key(&parent) {
+                // What was below an earlier life isn't below this one.
+                let is_another = self.deleted.get(&parent).is_some_and(|life| life.born != node.born_of(&parent));
+                let was_shown = self.shown.get(&parent).is_some_and(|shown| shown.contains(&at));
+                let was_moved = self.moved.get(&at).is_some_and(|moved| *moved > since);
+                return is_another || was_moved || !was_shown;
+            }
+            at = parent;
+        }
+        true
+    }
+
     /// Returns what is wrong at the end.
     pub(super) fn at_rest(&self) -> Vec<String> {
         let mut wrong = Vec::new();
@@ -392,8 +492,13 @@ impl Witness {
             );
         }
         for (id, node) in &self.nodes {
-            let parent = node.parent();
-            if let Some(parent) = parent.filter(|parent| self.strict && !self.nodes.contains_key(parent)) {
+            // A life that ended without a mark left its late children behind, and so does one that wasn't the last.
+            let Some(parent) = node.parent().filter(|parent| self.strict && !self.nodes.contains_key(parent)) else {
+                continue;
+            };
+            let born = node.born_of(&parent).unwrap_or_default();
+            let marked = self.ended.get(&(parent.clone(), born)).is_some_and(|ended| ended.mark.is_some());
+            if marked && !self.again.contains(&parent) {
                 wrong.push(format!("{id} is an orphan of {parent}"));
             }
         }

@@ -11,6 +11,7 @@ use sapwood_core::model::{AttributeValue, DeletionMode, Item};
 use super::profile::Writers;
 use super::requests::{self, Asked};
 use crate::memory::Memory;
+use crate::planted::as_the_api;
 
 /// One base write.
 #[derive(Clone, Debug)]
@@ -82,9 +83,8 @@ impl BaseWrite {
                 let mut item = keyed(&key);
                 item.insert("_rev".to_owned(), AttributeValue::N("1".to_owned()));
                 item.insert("_created_at".to_owned(), s("before"));
-                for name in ["parent", "_under"] {
-                    item.extend(parent.clone().map(|parent| (name.to_owned(), s(parent))));
-                }
+                item.extend(parent.clone().map(|parent| ("parent".to_owned(), s(parent))));
+                item.extend(as_the_api(id, parent.as_deref()));
                 memory.write(&key, Some(item));
             }
             Self::Ask(_) => unreachable!("a request isn't a single write"),
@@ -123,15 +123,18 @@ pub(super) fn script(rng: &mut SmallRng, writers: Writers, writes_max: usize) ->
         Writers::Deletions => deletions(rng, writes_max, false),
         Writers::MixedDeletions => deletions(rng, writes_max, true),
         Writers::Adoptions => adoptions(rng, writes_max),
+        Writers::Heirs => heirs(rng, writes_max),
         Writers::Returns => returns(rng, writes_max),
-        Writers::Any | Writers::Nodes | Writers::Moves => {
+        Writers::Deep => deep(rng, writes_max),
+        Writers::Any | Writers::Nodes | Writers::Moves | Writers::Tenants => {
             // Long segments: two fit a key, and three don't.
             let long = rng.random_ratio(1, 10);
             let settled = if rng.random_bool(0.6) { tree(rng, ids) } else { Vec::new() };
             let writes = rng.random_range(2..=writes_max.max(2));
             let rest =
                 (0..writes).map(|name| any(rng, ids, writers, long, u32::try_from(name).unwrap() + 100)).collect();
-            Script { settled, rest }
+            let script = Script { settled, rest };
+            if writers == Writers::Tenants { of_tenants(rng, script) } else { script }
         }
     }
 }
@@ -224,6 +227,41 @@ fn flips(rng: &mut SmallRng, writes_max: usize) -> Script {
     Script { settled, rest }
 }
 
+/// Gives each write to one of two tenants. What is settled is both tenants'.
+fn of_tenants(rng: &mut SmallRng, script: Script) -> Script {
+    let of = |tenant: &str, mut write: BaseWrite| {
+        if let BaseWrite::Put { id, .. } | BaseWrite::Set { id, .. } | BaseWrite::Delete { id } = &mut write {
+            *id = format!("TENANT#{tenant}#{id}");
+        }
+        write
+    };
+    let both = |write: &BaseWrite| [of("x", write.clone()), of("y", write.clone())];
+    let settled = script.settled.iter().flat_map(both).collect();
+    let rest = script.rest.into_iter().map(|write| of(["x", "y"].choose(rng).unwrap(), write)).collect();
+    Script { settled, rest }
+}
+
+/// Makes a chain of about a hundred nodes below two roots, and moves and renames nodes near its ends.
+fn deep(rng: &mut SmallRng, writes_max: usize) -> Script {
+    let put = |id: String, parent: Option<&str>| BaseWrite::Put { id, parent: parent.map(s), segment: None, name: 0 };
+    let length = rng.random_range(95..=101_usize);
+    let mut settled = vec![put("r".to_owned(), None), put("q".to_owned(), None)];
+    settled.extend((0..length).map(|depth| {
+        let above = depth.checked_sub(1).map_or("r".to_owned(), |above| format!("n{above:02}"));
+        put(format!("n{depth:02}"), Some(&above))
+    }));
+    let rest = (0..rng.random_range(1..=writes_max.clamp(1, 3))).map(|_| {
+        let depth = *[0, 1, length / 2, length - 2, length - 1].choose(rng).unwrap();
+        let id = format!("n{depth:02}");
+        match rng.random_range(0..4) {
+            0 => BaseWrite::Set { id, attribute: "segment", value: segment(rng, true) },
+            1 => BaseWrite::Delete { id },
+            _ => BaseWrite::Set { id, attribute: "parent", value: ["r", "q", "n00", "n50"].choose(rng).map(|p| s(*p)) },
+        }
+    });
+    Script { rest: rest.collect(), settled }
+}
+
 /// Draws a parent attribute: mostly a node's id, and sometimes none, an id that is never created, an empty one, or one of a wrong
 /// type.
 fn parent(rng: &mut SmallRng, ids: &[&str]) -> Option<AttributeValue> {
@@ -304,7 +342,7 @@ fn adoptions(rng: &mut SmallRng, writes_max: usize) -> Script {
     let move_to = |id: &str, parent: &str| Asked::Move { id: id.to_owned(), parent: Some(parent.to_owned()) };
     let create =
         |id: &str, parent: &str, made| Asked::Create { id: id.to_owned(), parent: Some(parent.to_owned()), made };
-    let delete = Asked::Delete { id: "n".to_owned(), mode: DeletionMode::Adopt, revisions: false };
+    let delete = Asked::Delete { id: "n".to_owned(), mode: Some(DeletionMode::Adopt), revisions: false };
     let mut rest = vec![create("made1", "n", true), delete];
     rest.extend((0..rng.random_range(2..=writes_max.clamp(2, 6))).map(|_| match rng.random_range(0..8) {
         0 => create("made2", "n", true),
@@ -313,6 +351,24 @@ fn adoptions(rng: &mut SmallRng, writes_max: usize) -> Script {
         _ => move_to("p", "made1"),
     }));
     Script { settled, rest: rest.into_iter().map(BaseWrite::Ask).collect() }
+}
+
+/// Deletes the nodes of a chain, and creates nodes in it.
+fn heirs(rng: &mut SmallRng, writes_max: usize) -> Script {
+    let chain = &IDS[..rng.random_range(3..=4)];
+    let parents = std::iter::once(None).chain(chain.iter().map(|id| Some((*id).to_owned())));
+    let settled = chain.iter().zip(parents).map(|(id, parent)| BaseWrite::Make { id: (*id).to_owned(), parent });
+    let rest = (0..rng.random_range(3..=writes_max.max(3))).map(|n| {
+        let at = rng.random_range(1..chain.len());
+        let (id, above) = (chain[at].to_owned(), chain[rng.random_range(0..chain.len())].to_owned());
+        match rng.random_range(0..10) {
+            0..=3 => Asked::Delete { id, mode: Some(DeletionMode::Adopt), revisions: false },
+            4 => Asked::Delete { id, mode: Some(DeletionMode::Delete), revisions: false },
+            5..=7 => Asked::Create { id: format!("made{n}"), parent: Some(id), made: true },
+            _ => Asked::Create { id, parent: Some(above), made: false },
+        }
+    });
+    Script { rest: rest.map(BaseWrite::Ask).collect(), settled: settled.collect() }
 }
 
 /// Deletes `a`, and `b` below it, with their revisions, while another client writes them or takes the marks back.
@@ -326,7 +382,7 @@ fn returns(rng: &mut SmallRng, writes_max: usize) -> Script {
         match rng.random_range(0..10) {
             0..=2 => {
                 let mode = *[DeletionMode::Delete, DeletionMode::Adopt, DeletionMode::Detach].choose(rng).unwrap();
-                BaseWrite::Ask(Asked::Delete { id, mode, revisions: true })
+                BaseWrite::Ask(Asked::Delete { id, mode: Some(mode), revisions: true })
             }
             3 => {
                 let parent = (id == "b").then(|| s("a"));

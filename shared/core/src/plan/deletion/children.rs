@@ -4,7 +4,9 @@ use std::collections::{BTreeSet, VecDeque};
 
 use super::{Adoptions, DeletionSlice, Pass, Present, Slice, State, delete_marked, deletion_of};
 use crate::keys::{Id, ItemKey};
-use crate::model::{BaseNode, DELETING, Item, Position, UNDER, item_bytes};
+use crate::model::{
+    BORN, BaseNode, DELETING, Deletion, Heir, Item, Position, Stored, TooManyAttributes, UNDER, item_bytes, text_of,
+};
 use crate::plan::Rule;
 use crate::plan::child_action::{Child, ChildAction};
 use crate::plan::step::{Failure, Need, Read, Step, Task, TaskOutcome};
@@ -53,31 +55,69 @@ impl DeletionSlice<'_> {
         Ok(children)
     }
 
+    /// The keys to read after the children: the node's, and, where the heir adopts them, the heir's.
+    pub(super) fn keys_to_recheck(&self, deletion: &Deletion) -> Vec<ItemKey> {
+        let schema = self.context.schema();
+        let heir = deletion.adopter().map(|heir| self.node.sibling(heir.id.clone()));
+        let keys = heir.iter().flat_map(|heir| [schema.node_key(heir), schema.lineage_key(heir)]);
+        std::iter::once(self.node_key()).chain(keys).collect()
+    }
+
+    /// Returns the heir with the life that stands there now, the check that it does, and the bytes of the heir's item. There is no
+    /// heir if a life has ended there under which the node never was: its tombstone says nothing about the children.
+    fn heir_now(&self, heir: &Heir, read: &Read) -> Result<(Option<Heir>, Action, usize), Failure> {
+        let (schema, node) = (self.context.schema(), self.node.sibling(heir.id.clone()));
+        let key = schema.node_key(&node);
+        let stored = Stored::read(read.item(&schema.lineage_key(&node))?, schema);
+        let item = read.item(&key)?;
+        let life = |born: Option<&str>| Some(Heir { id: heir.id.clone(), born: born.map(str::to_owned) });
+        let (heir, condition) = match item {
+            Some(item) => {
+                let same = Condition::is(BORN, item.get(BORN).cloned());
+                (life(text_of(item, BORN).or(stored.born_now())), Condition::All(vec![Condition::Exists, same]))
+            }
+            None if heir.born.is_some() && stored.born().is_some_and(|last| heir.born.as_deref() != Some(last)) => {
+                (None, Condition::Absent)
+            }
+            None => (life(heir.born.as_deref()), Condition::Absent),
+        };
+        Ok((heir, Action::Check { key, condition }, item.map_or(0, item_bytes)))
+    }
+
     /// Acts on children, on the condition that they are as they were read. The node was read after them. If it still has this
     /// mark, it was their parent, and being deleted, at that moment.
     pub(super) fn act_on(
         &mut self,
         present: Present,
-        pass: Pass,
+        mut pass: Pass,
         children: Vec<Child>,
         read: &Read,
     ) -> Result<Step<Slice>, Failure> {
         let item = read.item(&self.node_key())?;
         let now = item.and_then(|item| deletion_of(item, &self.node, &self.context));
-        let (item, deletion) = match (item, now) {
+        let (item, mut deletion) = match (item, now) {
             (Some(item), Some(now)) if now.mark == present.deletion.mark => (item.clone(), now),
             _ if !self.context.rules.keeps(Rule::DeletionRecheck) => (Item::new(), present.deletion.clone()),
             _ => return Ok(self.list_remaining()),
         };
+        let mut checks = vec![Action::Check { key: self.node_key(), condition: self.same_deletion(&item) }];
+        let mut bytes = item_bytes(&item);
+        if let Some(heir) = deletion.adopter().filter(|_| self.context.rules.keeps(Rule::AdoptLife)) {
+            if present.deletion.adopter().is_none_or(|before| before.id != heir.id) {
+                // Another client has moved the node meanwhile, so it is another heir that has to be read.
+                pass.changed.extend(children.into_iter().map(|child| child.node.id));
+                return self.look_again(Present { item, deletion }, pass);
+            }
+            let (heir, check, more) = self.heir_now(heir, read)?;
+            deletion.heir = heir;
+            checks.push(check);
+            bytes += more;
+        }
         let together = self.context.rules.keeps(Rule::AdoptTogether);
         let action = |child: &Child| ChildAction::of(&child.node.id, &deletion);
         let is_adopted = |child: &Child| together && matches!(action(child), ChildAction::Reparent { .. });
         let (adopted, others): (Vec<Child>, Vec<Child>) = children.into_iter().partition(is_adopted);
-        let adoptions = Adoptions {
-            chunks: chunks(adopted, item_bytes(&item)),
-            check: Some(Action::Check { key: self.node_key(), condition: self.same_deletion(&item) }),
-            deletion: Some(deletion.clone()),
-        };
+        let adoptions = Adoptions { chunks: chunks(adopted, bytes), checks, deletion: Some(deletion.clone()) };
         let (mut tasks, mut acted) = (Vec::new(), Vec::new());
         for child in others {
             match child.task(&action(&child), &self.context) {
@@ -85,7 +125,7 @@ impl DeletionSlice<'_> {
                     tasks.push(task);
                     acted.push(child);
                 }
-                Err(error) => self.report.problems.push(child.kept(&error, &self.context)),
+                Err(error) => self.keep(&child, &error),
             }
         }
         if tasks.is_empty() {
@@ -97,8 +137,11 @@ impl DeletionSlice<'_> {
 
     /// The condition that the node is still being deleted by the same mark and below the same parent.
     pub(super) fn same_deletion(&self, item: &Item) -> Condition {
-        let names = [DELETING, &self.context.schema().names().parent, UNDER];
-        Condition::All(names.map(|name| Condition::is(name, item.get(name).cloned())).to_vec())
+        let mut names = vec![DELETING, &self.context.schema().names().parent, UNDER];
+        if !self.context.rules.keeps(Rule::AdoptParent) {
+            names.truncate(1);
+        }
+        Condition::All(names.into_iter().map(|name| Condition::is(name, item.get(name).cloned())).collect())
     }
 
     pub(super) fn adopt_next(
@@ -107,18 +150,16 @@ impl DeletionSlice<'_> {
         pass: Pass,
         mut adoptions: Adoptions,
     ) -> Result<Step<Slice>, Failure> {
-        let (Some(check), Some(deletion)) = (adoptions.check.clone(), adoptions.deletion.clone()) else {
-            return Err(Failure::Again);
-        };
+        let Some(deletion) = adoptions.deletion.clone() else { return Err(Failure::Again) };
         while let Some(chunk) = adoptions.chunks.pop_front() {
-            let (mut actions, mut adopted) = (vec![check.clone()], Vec::new());
+            let (mut actions, mut adopted) = (adoptions.checks.clone(), Vec::new());
             for child in chunk {
                 match child.action(&ChildAction::of(&child.node.id, &deletion), &self.context) {
                     Ok(action) => {
                         actions.push(action);
                         adopted.push(child);
                     }
-                    Err(error) => self.report.problems.push(child.kept(&error, &self.context)),
+                    Err(error) => self.keep(&child, &error),
                 }
             }
             if !adopted.is_empty() {
@@ -147,10 +188,16 @@ impl DeletionSlice<'_> {
                     adoptions.chunks.push_front(vec![child]);
                 }
             }
-            Err(Failure::Refused) => {}
+            Err(Failure::Refused) => self.blocked = true,
             Err(Failure::Again) => return Err(Failure::Again),
         }
         self.adopt_next(present, pass, adoptions)
+    }
+
+    /// Leaves a child as it is, because no condition can compare its attributes.
+    fn keep(&mut self, child: &Child, error: &TooManyAttributes) {
+        self.report.problems.push(child.kept(error, &self.context));
+        self.blocked = true;
     }
 
     /// Reads the children again that have changed meanwhile.
@@ -165,31 +212,34 @@ impl DeletionSlice<'_> {
     pub(super) fn after_children(&mut self, present: Present, next: Option<String>) -> Step<Slice> {
         if let Some(after) = next {
             let position = Position::Children(present.deletion.mark.name().to_owned());
-            let slice = Slice::Continue { position, after };
+            let slice = Slice::Continue { position, after, blocked: self.blocked };
             if self.context.rules.keeps(Rule::FinishLast) {
                 return Step::Done(slice);
             }
             self.state = State::FinishingEarly(slice);
             return Step::Do(vec![delete_marked(&self.context, &self.node, &present.item)]);
         }
+        if self.blocked {
+            return Step::Done(Slice::Blocked(Position::Children(present.deletion.mark.name().to_owned())));
+        }
         self.after = None;
         self.list_revisions(present)
     }
 }
 
-/// Splits children into chunks that fit one transaction together with the check of their parent.
-fn chunks(children: Vec<Child>, parent_bytes: usize) -> VecDeque<Vec<Child>> {
+/// Splits children into chunks that fit one transaction together with the checks of their parent and of the heir.
+fn chunks(children: Vec<Child>, checked_bytes: usize) -> VecDeque<Vec<Child>> {
     let mut chunks: VecDeque<Vec<Child>> = VecDeque::new();
     let mut bytes = 0;
     for child in children {
         let more = item_bytes(&child.base.item);
         match chunks.back_mut() {
-            Some(chunk) if chunk.len() < TRANSACTION_ACTIONS_MAX - 1 && bytes + more <= TRANSACTION_BYTES_MAX => {
+            Some(chunk) if chunk.len() < TRANSACTION_ACTIONS_MAX - 2 && bytes + more <= TRANSACTION_BYTES_MAX => {
                 bytes += more;
                 chunk.push(child);
             }
             _ => {
-                bytes = parent_bytes + more;
+                bytes = checked_bytes + more;
                 chunks.push_back(vec![child]);
             }
         }

@@ -12,7 +12,7 @@ use super::child_action::Child;
 use super::step::{Facts, Failure, Need, Plan, PlanReport, Read, Step, Task, TaskOutcome, count_held};
 use super::{Context, Problem, Rule};
 use crate::keys::{Id, ItemKey, NodeRef, SortKey, SortRange};
-use crate::model::{BaseNode, DELETING, Deletion, DeletionMark, Item, NewerFormat, Position, Stored, key_of};
+use crate::model::{BaseNode, Cursor, DELETING, Deletion, DeletionMark, Item, NewerFormat, Position, Stored, key_of};
 use crate::request::{Action, Condition, Page, Query, ReadOptions};
 
 /// The result of a slice of a deletion.
@@ -20,6 +20,8 @@ use crate::request::{Action, Condition, Page, Query, ReadOptions};
 pub enum Slice {
     /// Nothing is left to do.
     Done,
+    /// The cursor is for touching children, and the node isn't being deleted. The slice begins after this sort key.
+    NotDeleting(Option<String>),
     /// The node isn't being deleted, or doesn't exist. Its remaining children have to be touched.
     Touch {
         /// The remaining children of this slice.
@@ -33,7 +35,11 @@ pub enum Slice {
         position: Position,
         /// The sort key of the row or revision after which the next slice begins.
         after: String,
+        /// True if a child couldn't be changed.
+        blocked: bool,
     },
+    /// A child couldn't be changed, so the node can't be deleted above it. This is where a next try begins.
+    Blocked(Position),
     /// Only the node itself is left to delete. This is its base record.
     Finish(Item),
 }
@@ -46,6 +52,8 @@ pub struct DeletionSlice<'a> {
     from: Option<Position>,
     after: Option<String>,
     touches: bool,
+    /// True if a child couldn't be changed, in this slice or in one before.
+    blocked: bool,
     state: State,
     report: PlanReport,
 }
@@ -105,25 +113,28 @@ struct Pass {
 struct Adoptions {
     /// Chunks of children that fit one transaction together with the check.
     chunks: VecDeque<Vec<Child>>,
-    /// Checks that the parent is as it was when it was read after its children.
-    check: Option<Action>,
+    /// Checks that the parent is as it was when it was read after its children, and that the heir is the life that was read then.
+    checks: Vec<Action>,
     /// The deletion as the second read of the parent showed it.
     deletion: Option<Deletion>,
 }
 
 impl<'a> DeletionSlice<'a> {
-    /// Makes a slice. `from` and `after` are the position of a cursor; both are `None` for the first slice, which a record of the
-    /// node's lineage sets off. With `touches` the remaining children of a node that isn't being deleted are touched.
+    /// Makes the first slice, which a record of the node's lineage sets off. With `touches` the remaining children of a node that
+    /// isn't being deleted are touched.
     #[must_use]
-    pub fn new(
-        context: Context<'a>,
-        node: NodeRef,
-        from: Option<Position>,
-        after: Option<String>,
-        touches: bool,
-    ) -> Self {
-        let touches = touches && !matches!(from, Some(Position::Revisions(_)));
-        Self { context, node, from, after, touches, state: State::Begin, report: PlanReport::default() }
+    pub fn new(context: Context<'a>, node: NodeRef, touches: bool) -> Self {
+        let (state, report) = (State::Begin, PlanReport::default());
+        Self { context, node, from: None, after: None, touches, blocked: false, state, report }
+    }
+
+    /// Makes the slice that a cursor asks for.
+    #[must_use]
+    pub fn of_cursor(context: Context<'a>, node: NodeRef, cursor: Cursor) -> Self {
+        let touches = !matches!(cursor.position, Position::Revisions(_));
+        let blocked = cursor.blocked && cursor.after.is_some();
+        let (from, after) = (Some(cursor.position), cursor.after);
+        Self { from, after, blocked, ..Self::new(context, node, touches) }
     }
 
     fn node_key(&self) -> ItemKey {
@@ -134,15 +145,18 @@ impl<'a> DeletionSlice<'a> {
         !matches!(self.from, Some(Position::Revisions(_)))
     }
 
-    /// True if the slice continues the deletion of this mark. A cursor that another mark left counts for nothing, because
-    /// children may have come in since.
-    fn continues(&self, mark: &str) -> bool {
-        match &self.from {
+    /// Starts from the beginning if the cursor was left by another mark, because children may have come in since, or if it isn't for a
+    /// deletion. An operator who has lost the cursor of a deletion can therefore write any.
+    fn restart_unless_of(&mut self, mark: &str) {
+        let continues = match &self.from {
             Some(Position::Children(own) | Position::Revisions(own)) => {
                 own == mark || !self.context.rules.keeps(Rule::CursorMark)
             }
             Some(Position::Remaining | Position::Touching) => false,
             None => true,
+        };
+        if !continues {
+            (self.from, self.after, self.blocked) = (None, None, false);
         }
     }
 
@@ -155,7 +169,7 @@ impl<'a> DeletionSlice<'a> {
         let stored = Stored::read(read.item(&schema.lineage_key(&self.node))?, schema);
         let deletion = match stored {
             Stored::Lineage(lineage) => lineage.deleting,
-            Stored::Tombstone(deletion) if !by_base => Some(deletion),
+            Stored::Tombstone(tombstone) if !by_base => Some(tombstone.deletion),
             Stored::Newer(format) => {
                 let (key, reason) = (schema.lineage_key(&self.node), NewerFormat { format }.to_string());
                 self.report.problems.push(Problem { key, reason, unreadable: false });
@@ -165,10 +179,7 @@ impl<'a> DeletionSlice<'a> {
         };
         // The heirs aren't compared: another client may change the parent there and back, and no record would say so.
         let agrees = |deletion: &Deletion| DeletionMark::read(&item).as_ref() == Some(&deletion.mark) || !by_base;
-        Ok(deletion
-            .filter(agrees)
-            .filter(|deletion| self.continues(deletion.mark.name()))
-            .map(|deletion| Present { item, deletion }))
+        Ok(deletion.filter(agrees).map(|deletion| Present { item, deletion }))
     }
 
     fn page_of(&self, range: SortRange, after: Option<String>) -> Need {
@@ -204,11 +215,21 @@ impl Plan for DeletionSlice<'_> {
                 self.state = State::ReadingNode;
                 Ok(Need::keys([self.node_key(), self.context.schema().lineage_key(&self.node)]).into())
             }
-            State::ReadingNode => match self.present(&facts.read()?)? {
-                Some(present) if self.is_about_children() => Ok(self.list_children(present)),
-                Some(present) => Ok(self.list_revisions(present)),
-                None => Ok(self.list_remaining()),
-            },
+            State::ReadingNode => {
+                let Some(present) = self.present(&facts.read()?)? else {
+                    let touches_all = self.from == Some(Position::Touching);
+                    return Ok(if touches_all {
+                        Step::Done(Slice::NotDeleting(self.after.take()))
+                    } else {
+                        self.list_remaining()
+                    });
+                };
+                if self.from == Some(Position::Touching) && !self.context.rules.keeps(Rule::CursorAnyKind) {
+                    return Ok(Step::Done(Slice::NotDeleting(self.after.take())));
+                }
+                self.restart_unless_of(present.deletion.mark.name());
+                Ok(if self.is_about_children() { self.list_children(present) } else { self.list_revisions(present) })
+            }
             State::ListingChildren(present) => {
                 let page = facts.page()?;
                 let children = children_of(&page, &self.context);
@@ -220,13 +241,15 @@ impl Plan for DeletionSlice<'_> {
                 if children.is_empty() {
                     return Ok(self.after_children(present, pass.next));
                 }
+                let keys = self.keys_to_recheck(&present.deletion);
                 self.state = State::RecheckingNode(present, pass, children);
-                Ok(Need::keys([self.node_key()]).into())
+                Ok(Need::keys(keys).into())
             }
             State::RecheckingNode(present, pass, children) => self.act_on(present, pass, children, &facts.read()?),
             State::ChangingChildren(present, mut pass, children, adoptions) => {
                 let outcomes = facts.outcomes()?;
                 self.report.tally.child_actions += count_held(&outcomes)?;
+                self.blocked |= outcomes.contains(&Err(Failure::Refused));
                 let failed =
                     children.into_iter().zip(outcomes).filter(|(_, out)| matches!(out, Ok(TaskOutcome::Failed(_))));
                 pass.changed.extend(failed.map(|(child, _)| child.node.id));

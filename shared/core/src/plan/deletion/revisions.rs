@@ -20,7 +20,7 @@ impl DeletionSlice<'_> {
         Step::Done(match next {
             Some(after) => {
                 let position = Position::Revisions(present.deletion.mark.name().to_owned());
-                Slice::Continue { position, after }
+                Slice::Continue { position, after, blocked: false }
             }
             None => Slice::Finish(present.item),
         })

@@ -38,7 +38,7 @@ fn a_deleted_nodes_lineage_gives_way_to_a_tombstone() {
         intent D, path V, deleting delete to D
         delete D NODE#0001#V
         delete D PATH#V
-        settle tombstone, deleting delete to D, until 7
+        settle tombstone, deleting delete to D, until 604807
         nothing
         nothing
     ",
@@ -54,7 +54,7 @@ fn a_node_created_below_a_tombstone_is_an_orphan() {
         intent D, path V, deleting delete to D
         delete D NODE#0001#V
         delete D PATH#V
-        settle tombstone, deleting delete to D, until 7
+        settle tombstone, deleting delete to D, until 604807
         intent V, path e, orphan
         put V NODE#0001#e
         put V PATH#e
@@ -72,7 +72,7 @@ fn a_node_created_in_a_tombstones_place_has_all_its_rows_put() {
         intent D, path V, deleting adopt to D
         delete D NODE#0001#V
         delete D PATH#V
-        settle tombstone, deleting adopt to D, until 7
+        settle tombstone, deleting adopt to D, until 604807
         intent III > D, path III/V
         put III NODE#0001#V
         put D NODE#0002#V
@@ -110,7 +110,7 @@ fn a_node_marked_before_it_was_placed_is_placed_so_that_its_children_find_it() {
 }
 
 fn deleting(mode: DeletionMode) -> DeletionMark {
-    DeletionMark { mode, operation: "op".to_owned(), revisions: false, expires: 7, mark: None }
+    DeletionMark { mode, operation: "op".to_owned(), revisions: false, mark: None }
 }
 
 fn id(text: &str) -> Id {
@@ -118,14 +118,17 @@ fn id(text: &str) -> Id {
 }
 
 fn deletion(mode: DeletionMode, heir: Option<&str>) -> Deletion {
-    Deletion { mark: deleting(mode), heir: heir.map(|heir| Heir { id: id(heir), seen: true }) }
+    Deletion { mark: deleting(mode), heir: heir.map(|heir| Heir { id: id(heir), born: Some("1".to_owned()) }) }
 }
 
 #[test]
 fn a_child_is_deleted_as_well_or_moves_to_the_heir_or_becomes_a_root() {
     let of = |mode, heir| ChildAction::of(&id("c"), &deletion(mode, heir));
     assert_eq!(of(DeletionMode::Delete, Some("p")), ChildAction::Delete(deleting(DeletionMode::Delete)));
-    assert_eq!(of(DeletionMode::Adopt, Some("p")), ChildAction::Reparent { parent: id("p"), seen: true });
+    assert_eq!(
+        of(DeletionMode::Adopt, Some("p")),
+        ChildAction::Reparent { parent: id("p"), born: Some("1".to_owned()) }
+    );
     assert_eq!(of(DeletionMode::Adopt, None), ChildAction::Detach);
     assert_eq!(of(DeletionMode::Detach, Some("p")), ChildAction::Detach);
     // In a cycle of two nodes the child is the heir itself.
@@ -204,12 +207,13 @@ fn a_record_tells_a_cascade_of_a_deletion_and_a_tombstone_that_expires_asks_for_
     let settings = Settings::default();
     let mut tree = Tree::drawn(DRIVE, &settings);
     let alive = crate::model::Lineage {
-        placement: tree.happens("touch V").placed.unwrap(),
+        placement: tree.happens("touch V").plan.placed.unwrap(),
+        born: Some("1".to_owned()),
         ..crate::model::Lineage::default()
     }
     .item(&NodeRef::from(id("V")), &settings.schema);
-    let deleting = tree.happens("mark V delete").intent.unwrap();
-    let crate::plan::Settle::Write(tombstone) = tree.happens("delete V").settle else { panic!("no tombstone") };
+    let deleting = tree.happens("mark V delete").plan.intent.unwrap();
+    let crate::plan::Settle::Write(tombstone) = tree.happens("delete V").plan.settle else { panic!("no tombstone") };
     assert_eq!(cascade(&[(Some(&alive), Some(&deleting))]), "deletion");
     assert_eq!(cascade(&[(Some(&deleting), Some(&tombstone))]), "deletion, touches");
     assert_eq!(cascade(&[(Some(&tombstone), None)]), "none");

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use crate::keys::{Id, ItemKey, NodeRef, Schema, Tenant};
 use crate::model::{
-    AttributeValue, BaseNode, DELETING, DeletionMark, DeletionMode, Item, Lineage, Placement, Settings, Stored, key_of,
-    text,
+    AttributeValue, BaseNode, DELETING, DeletionMark, DeletionMode, Item, Lineage, Placement, Row, Settings, Stored,
+    key_of, text,
 };
 use crate::plan::{PlaceInput, PlacePlan, Rules, Settle, place, placement};
 
@@ -88,7 +88,7 @@ impl<'a> Tree<'a> {
     /// Gives a drawn node the lineage that it has at rest. The nodes above it are drawn already.
     fn settle(&mut self, node: &Id) {
         let placement = self.wanted(node);
-        let lineage = Lineage { placement, ..Lineage::default() };
+        let lineage = Lineage { placement, born: Some("1".to_owned()), ..Lineage::default() };
         self.lineages.insert(node.clone(), Stored::Lineage(lineage));
     }
 
@@ -115,7 +115,7 @@ impl<'a> Tree<'a> {
 
     /// Carries out a change, such as `move d under V`. Returns what the handler plans then, and keeps the lineage that the plan
     /// writes.
-    pub(super) fn happens(&mut self, change: &str) -> PlacePlan {
+    pub(super) fn happens(&mut self, change: &str) -> Planned {
         let words: Vec<&str> = change.split_whitespace().collect();
         let node = id(words[1]);
         match words[..] {
@@ -133,8 +133,7 @@ impl<'a> Tree<'a> {
             }
             ["mark", _, mode] => {
                 let mode = DeletionMode::parse(mode).unwrap();
-                let deleting =
-                    DeletionMark { mode, operation: "op".to_owned(), revisions: false, expires: 7, mark: None };
+                let deleting = DeletionMark { mode, operation: "op".to_owned(), revisions: false, mark: None };
                 self.bases.get_mut(&node).unwrap().insert(DELETING.to_owned(), deleting.value());
             }
             // The record says nothing new: it is delivered twice, or about an attribute that no row carries.
@@ -150,6 +149,8 @@ impl<'a> Tree<'a> {
             stored: &stored,
             parent: parent.as_ref(),
             only_touched: ["touch", "mark"].contains(&words[0]),
+            now: 7,
+            new_life: "1",
         };
         let plan = place(&input, self.settings, Rules::default());
         let schema = &self.settings.schema;
@@ -160,7 +161,8 @@ impl<'a> Tree<'a> {
             }
             (Settle::Keep, None) => {}
         }
-        plan
+        let item = |row: &Row| Some(row.item(&self.reference(&id(words[1])), base.as_ref()?, self.settings));
+        Planned { puts: plan.puts.iter().filter_map(item).collect(), plan }
     }
 
     /// Writes a base record and leaves the lineage as it is, because placing the node is what is tested.
@@ -174,15 +176,23 @@ impl<'a> Tree<'a> {
     }
 }
 
+/// What the handler plans for a node, with the items of the rows that it puts.
+#[derive(Debug)]
+pub(super) struct Planned {
+    pub(super) plan: PlacePlan,
+    pub(super) puts: Vec<Item>,
+}
+
 fn indent(line: &str) -> usize {
     line.len() - line.trim_start().len()
 }
 
 /// Prints a plan's writes in their order, one a line.
-fn written(plan: &PlacePlan, schema: &Schema) -> Vec<String> {
+fn written(planned: &Planned, schema: &Schema) -> Vec<String> {
+    let Planned { plan, puts } = planned;
     let mut lines = Vec::new();
     lines.extend(plan.intent.iter().map(|item| format!("intent {}", lineage(item, schema))));
-    for item in &plan.puts {
+    for item in puts {
         let ItemKey { pk, sk } = key_of(item, schema).unwrap();
         lines.push(format!("put {pk} {sk}{}", attributes(item, schema)));
     }
@@ -203,11 +213,13 @@ fn written(plan: &PlacePlan, schema: &Schema) -> Vec<String> {
 fn lineage(item: &Item, schema: &Schema) -> String {
     let deleting = match Stored::read(Some(item), schema) {
         Stored::Lineage(lineage) => lineage.deleting,
-        Stored::Tombstone(deletion) => Some(deletion),
+        Stored::Tombstone(tombstone) => Some(tombstone.deletion),
         other => panic!("{other:?}"),
     };
     let deleting = deleting.map(|deletion| {
-        let heir = deletion.heir.map(|heir| format!(" to {}{}", heir.id, if heir.seen { ", seen there" } else { "" }));
+        let heir = deletion
+            .heir
+            .map(|heir| format!(" to {}{}", heir.id, if heir.born.is_some() { ", seen there" } else { "" }));
         format!("deleting {}{}", deletion.mark.mode.as_str(), heir.unwrap_or_default())
     });
     if item.contains_key("deleted") {
@@ -263,7 +275,7 @@ pub(super) fn check(tree: &str, changes: &str, expected: &str) {
 
 pub(super) fn check_with(settings: &Settings, tree: &str, changes: &str, expected: &str) {
     let mut tree = Tree::drawn(tree, settings);
-    let plans: Vec<PlacePlan> = changes.split(';').map(|change| tree.happens(change)).collect();
+    let plans: Vec<Planned> = changes.split(';').map(|change| tree.happens(change)).collect();
     let lines = plans.iter().flat_map(|plan| written(plan, &settings.schema));
     let expected = expected.lines().map(str::trim).filter(|line| !line.is_empty());
     assert_eq!(lines.collect::<Vec<_>>().join("\n"), expected.collect::<Vec<_>>().join("\n"), "{changes}");

@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::keys::{Id, ItemKey, NodeRef, Schema};
 use crate::model::{
-    DELETING, Deletion, DeletionMark, DeletionMode, Item, Lineage, Placement, Settings, TOUCHED, UNDER, key_of, rows,
-    text, with_key,
+    BORN, DELETING, Deletion, DeletionMark, DeletionMode, Item, Lineage, Placement, Settings, TOUCHED, UNDER, Under,
+    key_of, rows, text, with_key,
 };
-use crate::plan::{Context, Facts, Failure, Limits, Need, Plan, Read, Rules, Step, Task, TaskOutcome};
+use crate::plan::{Context, Facts, Failure, Limits, Need, Plan, Read, Rules, Run, Step, Task, TaskOutcome};
 use crate::request::{Action, Page};
 
 /// A table in memory, and what another client does before a step.
@@ -27,7 +27,7 @@ pub(crate) fn node(id: &str) -> NodeRef {
 }
 
 pub(crate) fn mark(mode: DeletionMode, revisions: bool) -> DeletionMark {
-    DeletionMark { mode, operation: "o".to_owned(), revisions, expires: 7, mark: None }
+    DeletionMark { mode, operation: "o".to_owned(), revisions, mark: None }
 }
 
 impl World {
@@ -67,7 +67,9 @@ impl World {
     pub(crate) fn base(&self, id: &str, parent: Option<&str>) -> Item {
         let mut item = with_key(&self.schema().node_key(&node(id)), self.schema());
         item.extend(parent.map(|parent| ("parent".to_owned(), text(parent))));
-        item.extend(parent.map(|parent| (UNDER.to_owned(), text(parent))));
+        let under = |parent| Under { parent: Id::new(parent).unwrap(), born: Some("1".to_owned()) };
+        item.extend(parent.map(|parent| (UNDER.to_owned(), under(parent).value())));
+        item.insert(BORN.to_owned(), text("1"));
         item
     }
 
@@ -81,7 +83,7 @@ impl World {
             item.insert("_id".to_owned(), text(id));
             self.put(item);
         }
-        let lineage = Lineage { placement, deleting, ..Lineage::default() };
+        let lineage = Lineage { placement, born: Some("1".to_owned()), deleting, ..Lineage::default() };
         self.put(lineage.item(&node(id), self.schema()));
     }
 
@@ -122,7 +124,8 @@ impl World {
         of: impl for<'c> FnOnce(Context<'c>) -> Box<dyn Plan<Done = D> + 'c>,
     ) -> String {
         let settings = self.settings.clone();
-        let context = Context { settings: &settings, limits: self.limits, rules: Rules::default() };
+        let context =
+            Context { settings: &settings, limits: self.limits, rules: Rules::default(), run: Run::default() };
         match self.run(&mut *of(context)) {
             (lines, Ok(_)) => lines.join("\n"),
             (lines, Err(failure)) => format!("{}\n{failure:?}", lines.join("\n")),

@@ -1,7 +1,7 @@
 //! The steps of each command.
 
 use crate::keys::{Id, Version};
-use crate::model::{AttributeValue, DeletionMode, ETag, Item, Latest, REVISION, UNDER, number, text, with_key};
+use crate::model::{AttributeValue, DeletionMode, ETag, Item, Latest, REVISION, UNDER, Under, number, text, with_key};
 use crate::plan::Rules;
 use crate::plan::tests::world::{World, node, print_key};
 use crate::write::{
@@ -70,6 +70,10 @@ fn named(name: &str) -> World {
     let mut world = World::drawn("n");
     world.put(named_record(name));
     world
+}
+
+fn under(parent: &str) -> AttributeValue {
+    Under { parent: Id::new(parent).unwrap(), born: Some("1".to_owned()) }.value()
 }
 
 fn print_outcome(outcome: &Outcome) -> String {
@@ -158,7 +162,7 @@ fn a_move_reads_both_paths_and_checks_them_below_their_lowest_common_ancestor() 
     let mut world = World::drawn("r a<r b<r n<a p<b");
     check(&mut world, &moved("n", "p"), &request(), wanted);
     let item = &world.items[&world.schema().node_key(&node("n"))];
-    assert_eq!((&item["parent"], &item[UNDER], &item[REVISION]), (&text("p"), &text("p"), &number(1)));
+    assert_eq!((&item["parent"], &item[UNDER], &item[REVISION]), (&text("p"), &under("p"), &number(1)));
 }
 
 #[test]
@@ -215,10 +219,10 @@ fn a_write_whose_answer_was_lost_finds_itself() {
     ";
     check(&mut World::drawn("p").losing(2), &create("n", true, Some("p")), &request(), wanted);
     let wanted = "
-        read n DELETED, n; list n NODE#0001#
+        read n DELETED, n LINEAGE, n; list n NODE#0001#
         together: delete n, put n DELETED: no answer
         wait 0
-        read n DELETED, n; list n NODE#0001#
+        read n DELETED, n LINEAGE, n; list n NODE#0001#
         deleted
     ";
     check(&mut World::drawn("n").losing(2), &delete("n", Children::Restrict), &request(), wanted);
@@ -235,7 +239,7 @@ fn a_write_whose_answer_was_lost_finds_itself() {
 #[test]
 fn a_node_without_children_is_deleted_at_once_and_another_is_marked_for_the_stream() {
     let mut world = World::drawn("r n<r c<n");
-    let refused = "read n DELETED, n; list n NODE#0001#\nrefused: it has children; delete or move them first, or say what becomes of them";
+    let refused = "read n DELETED, n LINEAGE, n; list n NODE#0001#\nrefused: it has children; delete or move them first, or say what becomes of them";
     check(&mut world, &delete("n", Children::Restrict), &request(), refused);
     let wanted = "
         read n DELETED, n
@@ -245,7 +249,7 @@ fn a_node_without_children_is_deleted_at_once_and_another_is_marked_for_the_stre
     check(&mut world, &delete("n", Children::With(DeletionMode::Adopt)), &request(), wanted);
     check(&mut world, &set("n", "name", "x"), &request(), "read n\nrefused: `n` is being deleted");
     let wanted = "
-        read c DELETED, c; list c NODE#0001#
+        read c DELETED, c LINEAGE, c; list c NODE#0001#
         together: delete c, put c DELETED
         deleted
     ";
@@ -352,7 +356,7 @@ fn a_record_with_more_attributes_than_a_condition_compares_is_not_patched() {
     wide.extend((0..200).map(|number| (format!("a{number}"), text("x"))));
     world.put(wide);
     let steps = steps(&mut world, &set("n", "b", "y"), &request());
-    assert!(steps.starts_with("read n\nrefused: the record has 207 attributes to compare"), "{steps}");
+    assert!(steps.starts_with("read n\nrefused: the record has 208 attributes to compare"), "{steps}");
 }
 
 #[test]

@@ -126,7 +126,7 @@ pub(super) static OPERATIONS: [Operation; 6] = [
         function: Writer(WriterCall::DeleteNode),
         tag: Tag::Write,
         summary: "Delete a node",
-        description: "A node without children is deleted at once, at 3 read units, 2 write units per KB and 2 more. \
+        description: "A node without children is deleted at once, at 4 read units, 2 write units per KB and 2 more. \
             With `children=delete`, `adopt` or `detach`, or with `revisions=delete`, the answer is an operation that \
             the stream carries out level by level. It costs 2 read units, 2 write units per KB and 2 more to begin, \
             and then those of each node that is deleted or moved and of its rows. From then on the node counts as \

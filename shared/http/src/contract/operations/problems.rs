@@ -52,7 +52,7 @@ const PROBLEMS: [Problem; 12] = [
     problem(
         409,
         "Conflict",
-        "The current state doesn't allow the request: the node exists already, it has children, it would become its own ancestor, \
+        "The current state doesn't allow the request: the node exists already, it has children, its rows aren't up to date yet, it would become its own ancestor, \
          it is being deleted, other clients change the same nodes at the same moment, or the first request with this \
          `Idempotency-Key` is still running. `type` says which.",
     ),

@@ -202,7 +202,9 @@ impl World {
         self.spawn(records, async move {
             let table = SimTable { calls: Arc::clone(&calls), invocation: id };
             let fanout = Fanout { settings: Settings::default(), ..Fanout::default() };
-            Ended::Fanout(fanout.run(&table, &SimRetryPolicy(calls), &id.to_string(), &batch).await)
+            let name = id.to_string();
+            let run = sapwood_engine::fanout::Run { name: &name, now: 0 };
+            Ended::Fanout(fanout.run(&table, &SimRetryPolicy(calls), run, &batch).await)
         });
     }
 

@@ -13,6 +13,7 @@ use sapwood_table::{Client, RetryPolicy, Table};
 
 use super::MoveProfile;
 use crate::memory::default_key;
+use crate::planted::as_the_api;
 
 /// One operation.
 #[derive(Clone, Debug)]
@@ -108,7 +109,7 @@ fn record(id: &str, parent: Option<&str>, is_ours: bool) -> (ItemKey, Item) {
     item.extend(parent.map(|parent| ("parent".to_owned(), text(parent))));
     if is_ours {
         item.insert("_rev".to_owned(), AttributeValue::N("1".to_owned()));
-        item.extend(parent.map(|parent| ("_under".to_owned(), text(parent))));
+        item.extend(as_the_api(id, parent));
     }
     (default_key(&item).unwrap(), item)
 }

@@ -1,0 +1,171 @@
+//! A batch whose rows don't fit the bandwidth of a partition within one invocation. Each invocation must do the front of the batch, so
+//! that the checkpoint advances, and must never make more rows at a time than its bound.
+
+use std::sync::Mutex;
+
+use sapwood_core::keys::{ItemKey, Schema};
+use sapwood_core::model::{Item, item_bytes, text};
+use sapwood_core::plan::{Rule, Rules, StreamRecord, WritesKind};
+use sapwood_engine::fanout::{Fanout, Limits, Run};
+use sapwood_table::{
+    Action, Condition, Found, Page, Query, ReadOptions, Reply, RetryPolicy, Table, TableError, Transacted, Update,
+    Write,
+};
+use sapwood_tests::fixture::at_once;
+use sapwood_tests::memory::MemoryTable;
+use sapwood_tests::oracle::Oracle;
+
+/// The bandwidth of the table, as one invocation sees it: it is shared with many others.
+#[derive(Debug)]
+struct Bandwidth {
+    units_a_second: usize,
+    /// The units that are left in this second, and the seconds that are left of the invocation.
+    left: Mutex<(usize, usize)>,
+}
+
+/// The seconds of an invocation, and how many have to be left for rows to be put, and to be deleted.
+const SECONDS: usize = 50;
+const LEFT_FOR_FIRST_ROWS: usize = 20;
+const LEFT_FOR_SECOND_ROWS: usize = 10;
+
+impl RetryPolicy for &Bandwidth {
+    async fn wait(&self, _attempt: u32) -> bool {
+        let mut left = self.left.lock().unwrap();
+        left.0 = self.units_a_second;
+        left.1 = left.1.saturating_sub(1);
+        left.1 > 0
+    }
+
+    fn has_time_for(&self, kind: WritesKind) -> bool {
+        let reserved = match kind {
+            WritesKind::FirstRows => LEFT_FOR_FIRST_ROWS,
+            WritesKind::SecondRows => LEFT_FOR_SECOND_ROWS,
+            WritesKind::Lineages => 0,
+        };
+        self.left.lock().unwrap().1 > reserved
+    }
+}
+
+/// A table in memory whose BatchWriteItem leaves unprocessed what goes beyond the bandwidth.
+struct Narrow<'a>(&'a MemoryTable, &'a Bandwidth);
+
+impl Table for Narrow<'_> {
+    async fn write_many(&self, writes: &[Write]) -> Result<Reply<Vec<Write>>, TableError> {
+        let units = |write: &Write| match write {
+            Write::Put { item, .. } => item_bytes(item).div_ceil(1_024),
+            Write::Delete(_) => 1,
+        };
+        let fitting = {
+            let mut left = self.1.left.lock().unwrap();
+            // A partition takes an item that is larger than what is left of the second, and then nothing for a while.
+            let fits = |write: &&Write| {
+                let fits = left.0 > 0;
+                left.0 = left.0.saturating_sub(if fits { units(write) } else { 0 });
+                fits
+            };
+            writes.iter().take_while(fits).count()
+        };
+        if fitting > 0 {
+            self.0.write_many(&writes[..fitting]).await?;
+        }
+        Ok(Reply { value: writes[fitting..].to_vec(), ..Reply::default() })
+    }
+
+    async fn read_many(&self, keys: &[ItemKey], reading: &ReadOptions) -> Result<Reply<Found>, TableError> {
+        self.0.read_many(keys, reading).await
+    }
+
+    async fn put(&self, item: &Item, condition: &Condition) -> Result<Reply<bool>, TableError> {
+        self.0.put(item, condition).await
+    }
+
+    async fn delete(&self, key: &ItemKey, condition: &Condition) -> Result<Reply<bool>, TableError> {
+        self.0.delete(key, condition).await
+    }
+
+    async fn update(&self, key: &ItemKey, update: &Update, condition: &Condition) -> Result<Reply<bool>, TableError> {
+        self.0.update(key, update, condition).await
+    }
+
+    async fn transact(&self, actions: &[Action]) -> Result<Reply<Transacted>, TableError> {
+        self.0.transact(actions).await
+    }
+
+    async fn query(&self, query: &Query) -> Result<Reply<Page>, TableError> {
+        self.0.query(query).await
+    }
+}
+
+fn node(id: &str, parent: Option<&str>, bytes: usize) -> (ItemKey, Item) {
+    let key = ItemKey::new(id, "NODE");
+    let mut item = Item::from([("PK".to_owned(), text(id)), ("SK".to_owned(), text("NODE"))]);
+    item.extend(parent.map(|parent| ("parent".to_owned(), text(parent))));
+    item.insert("bulk".to_owned(), text("x".repeat(bytes)));
+    (key, item)
+}
+
+/// Places 40 nodes of 10 KB at depth 12, after a node that is gone and two that were moved. They come in the order of the stream and not of their ids. Returns the number of
+/// invocations, or none where an invocation made no progress.
+fn invocations(rules: Rules) -> Option<usize> {
+    let table = MemoryTable(std::sync::Arc::default(), Schema::default());
+    let write = |(key, item)| table.0.lock().unwrap().write(&key, Some(item));
+    for depth in 0..12 {
+        let parent = (depth > 0).then(|| format!("chain{}", depth - 1));
+        write(node(&format!("chain{depth}"), parent.as_deref(), 1));
+    }
+    let fanout =
+        Fanout { rules, limits: Limits { requests_in_flight_max: 8, ..Limits::default() }, ..Fanout::default() };
+    let wide = Bandwidth { units_a_second: usize::MAX, left: Mutex::new((usize::MAX, SECONDS)) };
+    let take = || std::mem::take(&mut table.0.lock().unwrap().stream);
+    let is_node = |record: &StreamRecord| record.key.sk == "NODE";
+    let run = |bandwidth: &Bandwidth, records: &[StreamRecord], number: usize| {
+        let name = number.to_string();
+        *bandwidth.left.lock().unwrap() = (bandwidth.units_a_second, SECONDS);
+        at_once(fanout.run(&Narrow(&table, bandwidth), &bandwidth, Run { name: &name, now: 0 }, records))
+    };
+    let chain: Vec<StreamRecord> = take().into_iter().filter(is_node).collect();
+    assert!(run(&wide, &chain, 0).failed.is_empty());
+    take();
+    // At the front of the batch are nodes whose rows have to be deleted, some with rows to be put before.
+    for id in ["gone", "moved", "renamed"] {
+        write(node(id, Some("chain11"), 1));
+    }
+    let placed: Vec<StreamRecord> = take().into_iter().filter(is_node).collect();
+    assert!(run(&wide, &placed, 0).failed.is_empty());
+    take();
+    table.0.lock().unwrap().write(&ItemKey::new("gone", "NODE"), None);
+    write(node("moved", Some("chain10"), 1));
+    write(node("renamed", Some("chain11"), 2));
+    for number in 0..40 {
+        // In the stream's order, the ids go up and down.
+        write(node(&format!("n{:02}", number * 23 % 40), Some("chain11"), 10_000));
+    }
+    let mut records: Vec<StreamRecord> = take().into_iter().filter(is_node).collect();
+    // 13 rows and a lineage of a node take about 140 units, and an invocation has 640 for rows.
+    let narrow = Bandwidth { units_a_second: 16, left: Mutex::default() };
+    for number in 1..=40 {
+        let report = run(&narrow, &records, number);
+        let first = records.iter().position(|record| report.failed.contains(&record.sequence));
+        match first {
+            None => {
+                let contents = table.0.lock().unwrap().contents();
+                assert_eq!(Oracle::default().differences(&contents), Vec::<String>::new());
+                return Some(number);
+            }
+            Some(0) => return None,
+            Some(done) => records = records.split_off(done),
+        }
+    }
+    None
+}
+
+#[test]
+fn a_batch_that_does_not_fit_an_invocation_is_done_from_its_front() {
+    let taken = invocations(Rules::default());
+    assert!(taken.is_some_and(|invocations| invocations <= 15), "{taken:?}");
+}
+
+#[test]
+fn rows_in_the_order_of_ids_make_no_progress() {
+    assert_eq!(invocations(Rules::without(Rule::RecordOrder)), None);
+}
