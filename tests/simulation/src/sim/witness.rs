@@ -156,6 +156,8 @@ impl Witness {
             if record.new.is_some() {
                 self.rows.insert(row)
             } else {
+                // The deletion may have looked while there was no row.
+                self.shown.entry(row.0.clone()).or_default().remove(child);
                 self.rows.remove(&row)
             };
         } else if sk == "LINEAGE" {
@@ -240,13 +242,14 @@ impl Witness {
         match parent {
             None if by("detach") => Ok(()),
             None if by("adopt") => {
-                // The child becomes a root if there is no heir, or if the adoption would make a cycle.
+                // The child becomes a root if there is no heir, or if the adoption would make a cycle, or where another life
+                // of an heir was the last to end.
                 let there = heirs.iter().find(|heir| self.nodes.contains_key(*heir));
                 match there.filter(|heir| {
                     self.strict
                         && !self.is_below(heir, id)
-                        && !self.again.contains(*heir)
                         && !self.again.contains(&from)
+                        && !heirs.iter().any(|heir| self.again.contains(heir))
                 }) {
                     Some(heir) => Err(format!("{id} became a root, and {heir} should have adopted it")),
                     None => Ok(()),
