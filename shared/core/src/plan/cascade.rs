@@ -121,12 +121,7 @@ impl<'a> Cascade<'a> {
 
     fn touch_page(&mut self, page: &Page) -> Step<()> {
         if let (Cause::Lineage { .. }, Some(_)) = (&self.cause, &page.next) {
-            return self.write_cursor(Some(Cursor {
-                sequence: self.sequence().to_owned(),
-                after: None,
-                position: Position::Touching,
-                blocked: false,
-            }));
+            return self.write_cursor(Some(self.cursor(Position::Touching, None, false)));
         }
         let next = page.next.clone().map(|after| (Position::Touching, after));
         self.touch(children_of(page, &self.context), next)
@@ -154,14 +149,10 @@ impl<'a> Cascade<'a> {
             Slice::NotDeleting(after) => self.list_children(after),
             Slice::Touch { children, next } => self.touch(children, next.map(|after| (Position::Remaining, after))),
             Slice::Continue { position, after, blocked } => {
-                let sequence = self.sequence().to_owned();
-                self.write_cursor(Some(Cursor { sequence, after: Some(after), position, blocked }))
+                self.write_cursor(Some(self.cursor(position, Some(after), blocked)))
             }
             // The cursor stays as a sign.
-            Slice::Blocked(position) => {
-                let sequence = self.sequence().to_owned();
-                self.write_cursor(Some(Cursor { sequence, after: None, position, blocked: true }))
-            }
+            Slice::Blocked(position) => self.write_cursor(Some(self.cursor(position, None, true))),
             Slice::Finish(item) if self.is_continued() && !self.context.rules.keeps(Rule::FinishFirst) => {
                 self.state = State::FinishingAfterCursor(item);
                 self.delete_cursor()
@@ -177,10 +168,13 @@ impl<'a> Cascade<'a> {
         matches!(self.cause, Cause::Continued(_))
     }
 
+    /// The cursor of this change.
+    fn cursor(&self, position: Position, after: Option<String>, blocked: bool) -> Cursor {
+        Cursor { sequence: self.sequence().to_owned(), after, position, blocked }
+    }
+
     fn move_cursor(&mut self, next: Option<(Position, String)>) -> Step<()> {
-        let sequence = self.sequence().to_owned();
-        let cursor = |(position, after)| Cursor { sequence, after: Some(after), position, blocked: false };
-        self.write_cursor(next.map(cursor))
+        self.write_cursor(next.map(|(position, after)| self.cursor(position, Some(after), false)))
     }
 
     /// Writes the cursor, or deletes it. A cursor is started only if no cursor of this change or a newer one stands there,
