@@ -104,8 +104,8 @@ fn node(id: &str, parent: Option<&str>, bytes: usize) -> (ItemKey, Item) {
     (key, item)
 }
 
-/// Places 40 nodes of 10 KB at depth 12, after a node that is gone and two that were moved. They come in the order of the stream and not of their ids. Returns the number of
-/// invocations, or none where an invocation made no progress.
+/// Places 40 nodes of 10 KB at depth 12, after a node that is gone, one that was moved and one that was renamed. They come in the
+/// order of the stream and not of their ids. Returns the number of invocations, or none where an invocation made no progress.
 fn invocations(rules: Rules) -> Option<usize> {
     let table = MemoryTable(std::sync::Arc::default(), Schema::default());
     let write = |(key, item)| table.0.lock().unwrap().write(&key, Some(item));
@@ -141,7 +141,7 @@ fn invocations(rules: Rules) -> Option<usize> {
         write(node(&format!("n{:02}", number * 23 % 40), Some("chain11"), 10_000));
     }
     let mut records: Vec<StreamRecord> = take().into_iter().filter(is_node).collect();
-    // 13 rows and a lineage of a node take about 140 units, and an invocation has 640 for rows.
+    // 13 rows and a lineage of a node take about 140 units, and an invocation has 480 for rows that are put.
     let narrow = Bandwidth { units_a_second: 16, left: Mutex::default() };
     for number in 1..=40 {
         let report = run(&narrow, &records, number);
