@@ -7,12 +7,9 @@ use sapwood_core::keys::{ItemKey, Schema};
 use sapwood_core::model::{Item, item_bytes, text};
 use sapwood_core::plan::{Rule, Rules, StreamRecord, WritesKind};
 use sapwood_engine::fanout::{Fanout, Limits, Run};
-use sapwood_table::{
-    Action, Condition, Found, Page, Query, ReadOptions, Reply, RetryPolicy, Table, TableError, Transacted, Update,
-    Write,
-};
+use sapwood_table::{RetryPolicy, Write};
 use sapwood_tests::fixture::at_once;
-use sapwood_tests::memory::MemoryTable;
+use sapwood_tests::memory::{Admitted, Admitting, MemoryTable};
 use sapwood_tests::oracle::Oracle;
 
 /// The bandwidth of the table, as one invocation sees it: it is shared with many others.
@@ -46,53 +43,22 @@ impl RetryPolicy for &Bandwidth {
     }
 }
 
-/// A table in memory whose BatchWriteItem leaves unprocessed what goes beyond the bandwidth.
-struct Narrow<'a>(&'a MemoryTable, &'a Bandwidth);
-
-impl Table for Narrow<'_> {
-    async fn write_many(&self, writes: &[Write]) -> Result<Reply<Vec<Write>>, TableError> {
+impl Bandwidth {
+    /// Admits what fits, and leaves the rest unprocessed.
+    fn admit(&self, writes: &[Write]) -> Admitted {
         let units = |write: &Write| match write {
             Write::Put { item, .. } => item_bytes(item).div_ceil(1_024),
             Write::Delete(_) => 1,
         };
-        let fitting = {
-            let mut left = self.1.left.lock().unwrap();
-            // A partition takes an item that is larger than what is left of the second, and then nothing for a while.
-            let fits = |write: &&Write| {
-                let fits = left.0 > 0;
-                left.0 = left.0.saturating_sub(if fits { units(write) } else { 0 });
-                fits
-            };
-            writes.iter().take_while(fits).count()
+        let mut left = self.left.lock().unwrap();
+        // A partition takes an item that is larger than what is left of the second, and then nothing for a while.
+        let fits = |write: &&Write| {
+            let fits = left.0 > 0;
+            left.0 = left.0.saturating_sub(if fits { units(write) } else { 0 });
+            fits
         };
-        if fitting > 0 {
-            self.0.write_many(&writes[..fitting]).await?;
-        }
-        Ok(Reply { value: writes[fitting..].to_vec(), ..Reply::default() })
-    }
-
-    async fn read_many(&self, keys: &[ItemKey], reading: &ReadOptions) -> Result<Reply<Found>, TableError> {
-        self.0.read_many(keys, reading).await
-    }
-
-    async fn put(&self, item: &Item, condition: &Condition) -> Result<Reply<bool>, TableError> {
-        self.0.put(item, condition).await
-    }
-
-    async fn delete(&self, key: &ItemKey, condition: &Condition) -> Result<Reply<bool>, TableError> {
-        self.0.delete(key, condition).await
-    }
-
-    async fn update(&self, key: &ItemKey, update: &Update, condition: &Condition) -> Result<Reply<bool>, TableError> {
-        self.0.update(key, update, condition).await
-    }
-
-    async fn transact(&self, actions: &[Action]) -> Result<Reply<Transacted>, TableError> {
-        self.0.transact(actions).await
-    }
-
-    async fn query(&self, query: &Query) -> Result<Reply<Page>, TableError> {
-        self.0.query(query).await
+        let (done, unprocessed) = writes.split_at(writes.iter().take_while(fits).count());
+        Admitted { done: done.to_vec(), unprocessed: unprocessed.to_vec() }
     }
 }
 
@@ -121,7 +87,8 @@ fn invocations(rules: Rules) -> Option<usize> {
     let run = |bandwidth: &Bandwidth, records: &[StreamRecord], number: usize| {
         let name = number.to_string();
         *bandwidth.left.lock().unwrap() = (bandwidth.units_a_second, SECONDS);
-        at_once(fanout.run(&Narrow(&table, bandwidth), &bandwidth, Run { name: &name, now: 0 }, records))
+        let narrow = Admitting(&table, |writes: &[Write]| bandwidth.admit(writes));
+        at_once(fanout.run(&narrow, &bandwidth, Run { name: &name, now: 0 }, records))
     };
     let chain: Vec<StreamRecord> = take().into_iter().filter(is_node).collect();
     assert!(run(&wide, &chain, 0).failed.is_empty());

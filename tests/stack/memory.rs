@@ -2,67 +2,38 @@
 
 use std::process::Command;
 
-use sapwood_core::keys::{ItemKey, Schema};
+use sapwood_core::keys::Schema;
 use sapwood_core::model::{Item, text};
 use sapwood_core::plan::StreamRecord;
 use sapwood_engine::fanout::{Fanout, Run};
-use sapwood_table::{
-    Action, Condition, Found, Page, Query, ReadOptions, Reply, Table, TableError, Transacted, Update, Write,
-};
+use sapwood_table::Write;
 use sapwood_tests::fixture::{NoRetries, at_once};
-use sapwood_tests::memory::MemoryTable;
+use sapwood_tests::memory::{Admitted, Admitting, MemoryTable};
 
 const MEGABYTE: usize = 1_024 * 1_024;
 
-/// A table that takes rows and forgets them.
-struct Sink(MemoryTable);
-
-impl Table for Sink {
-    async fn write_many(&self, writes: &[Write]) -> Result<Reply<Vec<Write>>, TableError> {
-        let lineages: Vec<Write> = writes.iter().filter(|write| write.key().sk == "LINEAGE").cloned().collect();
-        if lineages.is_empty() { Ok(Reply::default()) } else { self.0.write_many(&lineages).await }
-    }
-
-    async fn read_many(&self, keys: &[ItemKey], reading: &ReadOptions) -> Result<Reply<Found>, TableError> {
-        self.0.read_many(keys, reading).await
-    }
-
-    async fn put(&self, item: &Item, condition: &Condition) -> Result<Reply<bool>, TableError> {
-        self.0.put(item, condition).await
-    }
-
-    async fn delete(&self, key: &ItemKey, condition: &Condition) -> Result<Reply<bool>, TableError> {
-        self.0.delete(key, condition).await
-    }
-
-    async fn update(&self, key: &ItemKey, update: &Update, condition: &Condition) -> Result<Reply<bool>, TableError> {
-        self.0.update(key, update, condition).await
-    }
-
-    async fn transact(&self, actions: &[Action]) -> Result<Reply<Transacted>, TableError> {
-        self.0.transact(actions).await
-    }
-
-    async fn query(&self, query: &Query) -> Result<Reply<Page>, TableError> {
-        self.0.query(query).await
-    }
+/// Takes rows and forgets them.
+fn forget_rows(writes: &[Write]) -> Admitted {
+    let lineages = writes.iter().filter(|write| write.key().sk == "LINEAGE").cloned().collect();
+    Admitted { done: lineages, unprocessed: Vec::new() }
 }
 
 #[test]
 #[ignore = "runs in a process of its own, which the next test starts"]
 fn measured() {
-    let sink = Sink(MemoryTable::default());
+    let table = MemoryTable::default();
+    let sink = Admitting(&table, forget_rows);
     let write = |id: &str, parent: Option<String>, bytes: usize| {
         let mut item = Item::from([("PK".to_owned(), text(id)), ("SK".to_owned(), text("NODE"))]);
         item.extend(parent.map(|parent| ("parent".to_owned(), text(parent))));
         item.insert("bulk".to_owned(), text("x".repeat(bytes)));
-        sink.0
+        table
             .0
             .lock()
             .unwrap()
             .write(&Schema::default().node_key(&sapwood_core::keys::Id::new(id).unwrap().into()), Some(item));
     };
-    let records = || -> Vec<StreamRecord> { std::mem::take(&mut sink.0.0.lock().unwrap().stream) };
+    let records = || -> Vec<StreamRecord> { std::mem::take(&mut table.0.lock().unwrap().stream) };
     let run = |records: &[StreamRecord]| {
         let report = at_once(Fanout::default().run(&sink, &NoRetries, Run { name: "run", now: 0 }, records));
         assert!(report.failed.is_empty(), "{:?}", report.problems);

@@ -1,5 +1,6 @@
 //! A table in memory, with a stream. It is simple, and the conformance suite holds it to DynamoDB's behaviour.
 
+mod admitting;
 mod table;
 mod values;
 
@@ -12,6 +13,7 @@ use sapwood_table::{ErrorKind, Page, Query, TableError};
 
 use crate::oracle::Contents;
 
+pub use admitting::{Admitted, Admitting};
 pub use table::MemoryTable;
 
 /// The items, and the stream of their changes.
