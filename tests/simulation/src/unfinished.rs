@@ -20,7 +20,8 @@ pub fn unfinished(contents: &Contents, settings: &Settings) -> Vec<String> {
         let parent = base.as_ref().and_then(|base| base.parent.clone()).filter(|parent: &Id| *parent != node.id);
         let parent = parent.and_then(|id| lineage(&node.sibling(id)).lineage().map(|l| l.placement.clone()));
         let (base, parent, stored) = (base.as_ref(), parent.as_ref(), &lineage(&node));
-        let input = PlaceInput { node: &node, base, stored, parent, only_touched: true, now: 0, new_life: "none" };
+        let (only_touched, mark_went) = (true, false);
+        let input = PlaceInput { node: &node, base, stored, parent, only_touched, mark_went, now: 0, new_life: "none" };
         !place(&input, settings, Rules::default()).is_empty()
     };
     partitions.into_iter().filter(|pk| is_unfinished(pk)).cloned().collect()

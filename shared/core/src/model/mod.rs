@@ -25,7 +25,7 @@ pub use format::{FORMAT, FORMAT_ATTRIBUTE, NewerFormat};
 pub use item::{AttributeValue, ITEM_BYTES_MAX, Item, item_bytes, key_of, number, sort_sets, text, text_of, with_key};
 pub use latest::{Latest, VERSION};
 pub use lineage::{Lineage, Placement, Stored};
-pub use node::{BaseNode, TOUCHED, Unreadable, is_touch, is_undelete, touch_value};
+pub use node::{BaseNode, TOUCHED, Unreadable, has_mark, is_touch, is_undelete, touch_value};
 pub use own::{
     BORN, CREATED_AT, CREATED_BY, DELETING, DeletionMark, DeletionMode, EXPIRES, REVISION, UNDER, UPDATED_AT,
     UPDATED_BY, Under, WRITE, is_reserved, is_same_life,

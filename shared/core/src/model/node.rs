@@ -128,5 +128,11 @@ pub fn is_touch(old: Option<&Item>, new: Option<&Item>) -> bool {
 /// so they may be stale.
 #[must_use]
 pub fn is_undelete(old: Option<&Item>, new: Option<&Item>) -> bool {
-    old.is_some_and(|old| old.contains_key(DELETING)) && new.is_some_and(|new| !new.contains_key(DELETING))
+    has_mark(old) && new.is_some() && !has_mark(new)
+}
+
+/// True if a base record exists and has a mark.
+#[must_use]
+pub fn has_mark(item: Option<&Item>) -> bool {
+    item.is_some_and(|item| item.contains_key(DELETING))
 }

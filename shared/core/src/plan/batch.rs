@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Rule, Rules};
 use crate::keys::{Id, ItemKey, NodeRef, SortKey, Version};
-use crate::model::{BaseNode, DeletionMark, Item, Latest, NewerFormat, Settings, Stored, is_touch, is_undelete};
+use crate::model::{
+    BaseNode, DeletionMark, Item, Latest, NewerFormat, Settings, Stored, has_mark, is_touch, is_undelete,
+};
 
 /// What happened to an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,6 +50,8 @@ pub struct Problem {
 pub struct Placing {
     /// True if every record of the node in the batch is a touch.
     pub only_touched: bool,
+    /// True if a record of the node in the batch took its mark away, be it with the whole node.
+    pub mark_went: bool,
     /// The parent in the node's newest record. Its lineage is read together with the node.
     pub likely_parent: Option<Id>,
     /// The position of the node's first record in the batch. What comes first is written first, because the stream is delivered
@@ -75,6 +79,9 @@ pub enum HandDown {
     Deletion {
         /// True if the node's placement changed as well. Children that remain are then touched.
         touches: bool,
+        /// True if a mark went: the node was deleted, or stays after all. A cursor that rests as the sign of a blocked deletion goes
+        /// as well.
+        mark_went: bool,
     },
 }
 
@@ -84,8 +91,13 @@ impl HandDown {
     pub fn and(self, other: Self) -> Self {
         match (self, other) {
             (Self::ToOrphans, Self::ToOrphans) => Self::ToOrphans,
-            (Self::Deletion { touches: false }, Self::Deletion { touches: false }) => Self::Deletion { touches: false },
-            (Self::Deletion { .. }, _) | (_, Self::Deletion { .. }) => Self::Deletion { touches: true },
+            (
+                Self::Deletion { touches, mark_went },
+                Self::Deletion { touches: other_touches, mark_went: other_went },
+            ) => Self::Deletion { touches: touches || other_touches, mark_went: mark_went || other_went },
+            (Self::Deletion { mark_went, .. }, _) | (_, Self::Deletion { mark_went, .. }) => {
+                Self::Deletion { touches: true, mark_went }
+            }
             _ => Self::ToChildren,
         }
     }
@@ -174,9 +186,10 @@ impl Batch {
             .new
             .as_ref()
             .and_then(|item| BaseNode::read(item.clone(), &node, &settings.schema).ok().and_then(|base| base.parent));
-        let placing =
-            self.placings.entry(node).or_insert(Placing { only_touched: touched, likely_parent: None, position });
+        let first = Placing { only_touched: touched, mark_went: false, likely_parent: None, position };
+        let placing = self.placings.entry(node).or_insert(first);
         placing.only_touched = touched && (placing.only_touched || !rules.keeps(Rule::AllTouches));
+        placing.mark_went |= rules.keeps(Rule::MarkReturned) && has_mark(old) && !has_mark(new);
         placing.likely_parent = likely_parent;
     }
 
@@ -196,7 +209,8 @@ impl Batch {
         let touches = !imaged || old.placed(rules) != new.placed(rules);
         let acts_on_children =
             new.deleting.is_some() && old.deleting != new.deleting && rules.keeps(Rule::ChildActions);
-        if !touches && !acts_on_children {
+        let mark_went = old.deleting.is_some() && old.deleting != new.deleting;
+        if !touches && !acts_on_children && !mark_went {
             return;
         }
         let deletion = !imaged || acts_on_children || old.deleting.is_some();
@@ -206,7 +220,7 @@ impl Batch {
         // Children of a tombstone's node are orphans, so a lineage that takes the tombstone's place counts as new.
         let inserted = record.event == Event::Insert || old.tombstone;
         let kind = match (deletion, inserted) {
-            (true, _) => HandDown::Deletion { touches },
+            (true, _) => HandDown::Deletion { touches, mark_went: mark_went || !imaged },
             (false, true) => HandDown::ToOrphans,
             (false, false) => HandDown::ToChildren,
         };

@@ -83,8 +83,8 @@ impl<'a> Cascade<'a> {
 
     fn begin(&mut self) -> Result<Step<()>, Failure> {
         match &self.cause {
-            Cause::Lineage { kind: HandDown::Deletion { touches }, .. } => {
-                let slice = DeletionSlice::new(self.context, self.node.clone(), *touches);
+            Cause::Lineage { kind: HandDown::Deletion { touches, mark_went }, .. } => {
+                let slice = DeletionSlice::of_lineage(self.context, self.node.clone(), *touches, *mark_went);
                 self.delete(slice, Facts::None)
             }
             Cause::Lineage { .. } => Ok(self.list_children(None)),

@@ -19,6 +19,8 @@ pub struct PlaceInput<'a> {
     pub parent: Option<&'a Placement>,
     /// True if every record of the node in the batch is a touch. The node's attributes then haven't changed.
     pub only_touched: bool,
+    /// True if a record of the node in the batch took its mark away.
+    pub mark_went: bool,
     /// The time in seconds since 1970.
     pub now: u64,
     /// The name of the node's life, if neither its base record nor its lineage has one.
@@ -91,7 +93,7 @@ pub fn placement(
 /// Plans the placing of one node.
 #[must_use]
 pub fn place(input: &PlaceInput<'_>, settings: &Settings, rules: Rules) -> PlacePlan {
-    let PlaceInput { node, base, stored, parent, only_touched, now, new_life } = *input;
+    let PlaceInput { node, base, stored, parent, only_touched, mark_went, now, new_life } = *input;
     let named = |placement: &Placement| rows(placement, node, &settings.schema);
     let standing: Vec<ItemKey> =
         stored.lineage().map(|l| named(&l.placement).into_iter().map(|row| row.key).collect()).unwrap_or_default();
@@ -114,7 +116,7 @@ pub fn place(input: &PlaceInput<'_>, settings: &Settings, rules: Rules) -> Place
     let born = Some(base.born().or(stored.born_now()).unwrap_or(new_life).to_owned());
     let deleting = Deletion::of(node, base);
     if let (Some(deletion), Some(lineage)) = (&deleting, stored.lineage()) {
-        return keep_placement(node, deletion, born, lineage, settings);
+        return keep_placement(node, deletion, born, lineage, mark_went, settings);
     }
 
     let wanted = placement(node, base, parent, settings, rules);
@@ -158,18 +160,30 @@ pub fn place(input: &PlaceInput<'_>, settings: &Settings, rules: Rules) -> Place
 }
 
 /// Plans a node that is being deleted. It keeps its placement, and no row of it is computed any more. Its lineage tells its
-/// children about the deletion.
+/// children about the deletion. If it says so already, but the mark was gone meanwhile, the deletion may have come to its end, and
+/// the node was put back with a copy of its mark. The lineage then says so anew: its stream record sets the deletion off again.
 fn keep_placement(
     node: &NodeRef,
     deletion: &Deletion,
     born: Option<String>,
     lineage: &Lineage,
+    mark_went: bool,
     settings: &Settings,
 ) -> PlacePlan {
     let placed = Some(lineage.placement.clone());
-    if lineage.deleting.as_ref() == Some(deletion) && lineage.born == born {
-        return PlacePlan { placed, ..PlacePlan::default() };
+    let says_so = lineage.deleting.as_ref() == Some(deletion) && lineage.born == born;
+    let saying = |deletion: Option<&Deletion>| {
+        let (deleting, born) = (deletion.cloned(), born.clone());
+        Lineage { deleting, born, ..lineage.clone() }.item(node, &settings.schema)
+    };
+    match (says_so, mark_went) {
+        (true, false) => PlacePlan { placed, ..PlacePlan::default() },
+        (true, true) => PlacePlan {
+            placed,
+            intent: Some(saying(None)),
+            settle: Settle::Write(saying(Some(deletion))),
+            ..PlacePlan::default()
+        },
+        (false, _) => PlacePlan { placed, intent: Some(saying(Some(deletion))), ..PlacePlan::default() },
     }
-    let deleting = Lineage { deleting: Some(deletion.clone()), born, ..lineage.clone() };
-    PlacePlan { placed, intent: Some(deleting.item(node, &settings.schema)), ..PlacePlan::default() }
 }

@@ -198,6 +198,7 @@ impl<'a> Round<'a> {
             stored: &stored,
             parent: parent.as_ref().and_then(|p| p.used.as_ref()),
             only_touched: placing.only_touched,
+            mark_went: placing.mark_went,
             now: self.context.run.now,
             new_life: &new_life,
         };

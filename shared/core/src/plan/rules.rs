@@ -83,6 +83,8 @@ pub enum Rule {
     FreshMark,
     /// A cursor goes on only with the deletion of the mark that it names.
     CursorMark,
+    /// A mark that went and is back is handed down anew.
+    MarkReturned,
     /// A cursor of any kind carries a deletion on.
     CursorAnyKind,
     /// The node is deleted before its cursor.

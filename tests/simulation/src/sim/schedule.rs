@@ -8,8 +8,8 @@ use std::task::{Context, Poll, Waker};
 
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
-use sapwood_core::keys::{Names, Schema};
-use sapwood_core::model::{Copied, Settings, is_touch};
+use sapwood_core::keys::{ItemKey, Names, Schema};
+use sapwood_core::model::{Copied, Item, Settings, has_mark, is_touch};
 use sapwood_core::plan::StreamRecord;
 use sapwood_engine::fanout::{Fanout, Limits, Report};
 
@@ -70,6 +70,8 @@ pub(super) struct World<'a> {
     asked: BTreeSet<u64>,
     /// The witness of every change, in profiles that delete nodes.
     pub(super) witness: Option<Witness>,
+    /// The newest copy of each node that has a mark.
+    marked: BTreeMap<ItemKey, Item>,
     /// Who wrote last.
     pub(super) actor: Actor,
     invocations: u64,
@@ -124,6 +126,7 @@ pub fn run(seed: u64, profile: &Profile) -> Result<Run, Fault> {
         requests: BTreeMap::new(),
         asked: BTreeSet::new(),
         witness: profile.writers.delete_nodes().then(|| Witness::new(profile.writers.are_the_api())),
+        marked: BTreeMap::new(),
         actor: Actor::Client,
         invocations: 0,
         crashes_left,
@@ -174,7 +177,7 @@ impl World<'_> {
             self.calls.lock().unwrap().stalled.clear();
         }
         let BaseWrite::Ask(asked) = write else {
-            return write.apply(&mut self.calls.lock().unwrap().memory);
+            return write.apply(&mut self.calls.lock().unwrap().memory, &self.marked);
         };
         let number = self.invocations;
         self.invocations += 1;
@@ -252,6 +255,9 @@ impl World<'_> {
         let mut calls = self.calls.lock().unwrap();
         let any = !calls.memory.stream.is_empty();
         for record in calls.memory.stream.drain(..) {
+            if let ("NODE", Some(item)) = (&*record.key.sk, record.new.as_ref().filter(|item| has_mark(Some(item)))) {
+                self.marked.insert(record.key.clone(), item.clone());
+            }
             if let Some(witness) = &mut self.witness {
                 witness.see(&record, self.actor).map_err(|what| vec![what])?;
             }

@@ -1,6 +1,6 @@
 //! What clients write in a run.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use rand::RngExt;
 use rand::rngs::SmallRng;
@@ -37,6 +37,10 @@ pub(super) enum BaseWrite {
         id: String,
         parent: Option<String>,
     },
+    /// Puts the newest copy of a node that has a mark, whatever has become of the node since somebody read it.
+    PutBack {
+        id: String,
+    },
     /// Sends a request to the API, which takes several calls.
     Ask(Asked),
     Revise {
@@ -57,7 +61,7 @@ fn s(text: impl Into<String>) -> AttributeValue {
 }
 
 impl BaseWrite {
-    pub(super) fn apply(&self, memory: &mut Memory) {
+    pub(super) fn apply(&self, memory: &mut Memory, marked: &BTreeMap<ItemKey, Item>) {
         let key = |id: &str, sk: String| ItemKey::new(id, sk);
         let keyed = |key: &ItemKey| Item::from([("PK".to_owned(), s(&key.pk)), ("SK".to_owned(), s(&key.sk))]);
         match self {
@@ -86,6 +90,11 @@ impl BaseWrite {
                 item.extend(parent.clone().map(|parent| ("parent".to_owned(), s(parent))));
                 item.extend(as_the_api(id, parent.as_deref()));
                 memory.write(&key, Some(item));
+            }
+            Self::PutBack { id } => {
+                let key = key(id, "NODE".to_owned());
+                let copy = marked.get(&key).cloned();
+                copy.into_iter().for_each(|item| memory.write(&key, Some(item)));
             }
             Self::Ask(_) => unreachable!("a request isn't a single write"),
             Self::Delete { id } => memory.write(&key(id, "NODE".to_owned()), None),
@@ -389,7 +398,8 @@ fn returns(rng: &mut SmallRng, writes_max: usize) -> Script {
                 BaseWrite::Put { id, parent, segment: None, name: n }
             }
             4 | 5 => BaseWrite::Set { id, attribute: "_deleting", value: None },
-            6 | 7 => BaseWrite::Set { id, attribute: "name", value: Some(AttributeValue::N(n.to_string())) },
+            6 => BaseWrite::PutBack { id },
+            7 => BaseWrite::Set { id, attribute: "name", value: Some(AttributeValue::N(n.to_string())) },
             _ => revised(rng, &IDS[..2], n),
         }
     });

@@ -12,7 +12,9 @@ use super::child_action::Child;
 use super::step::{Facts, Failure, Need, Plan, PlanReport, Read, Step, Task, TaskOutcome, count_held};
 use super::{Context, Problem, Rule};
 use crate::keys::{Id, ItemKey, NodeRef, SortKey, SortRange};
-use crate::model::{BaseNode, Cursor, DELETING, Deletion, DeletionMark, Item, NewerFormat, Position, Stored, key_of};
+use crate::model::{
+    BaseNode, Cursor, DELETING, Deletion, DeletionMark, Item, NewerFormat, Position, Stored, key_of, text,
+};
 use crate::request::{Action, Condition, Page, Query, ReadOptions};
 
 /// The result of a slice of a deletion.
@@ -52,6 +54,8 @@ pub struct DeletionSlice<'a> {
     from: Option<Position>,
     after: Option<String>,
     touches: bool,
+    /// True if a mark of the node went. A cursor that rests as the sign of a blocked deletion is then deleted.
+    mark_went: bool,
     /// True if a child couldn't be changed, in this slice or in one before.
     blocked: bool,
     state: State,
@@ -69,8 +73,10 @@ struct Present {
 enum State {
     #[default]
     Begin,
-    /// The plan reads the node's base record and lineage.
+    /// The plan reads the node's base record and lineage, and its cursor if a mark went.
     ReadingNode,
+    /// The node isn't being deleted. The plan deletes the cursor that says that its deletion is blocked.
+    DeletingSign,
     /// The plan reads a page of the node's ancestor rows.
     ListingChildren(Present),
     /// The plan reads the base records of the children.
@@ -121,11 +127,11 @@ struct Adoptions {
 
 impl<'a> DeletionSlice<'a> {
     /// Makes the first slice, which a record of the node's lineage sets off. With `touches` the remaining children of a node that
-    /// isn't being deleted are touched.
+    /// isn't being deleted are touched. `mark_went` says that the record took a mark away.
     #[must_use]
-    pub fn new(context: Context<'a>, node: NodeRef, touches: bool) -> Self {
+    pub fn of_lineage(context: Context<'a>, node: NodeRef, touches: bool, mark_went: bool) -> Self {
         let (state, report) = (State::Begin, PlanReport::default());
-        Self { context, node, from: None, after: None, touches, blocked: false, state, report }
+        Self { context, node, from: None, after: None, touches, mark_went, blocked: false, state, report }
     }
 
     /// Makes the slice that a cursor asks for.
@@ -134,7 +140,7 @@ impl<'a> DeletionSlice<'a> {
         let touches = !matches!(cursor.position, Position::Revisions(_));
         let blocked = cursor.blocked && cursor.after.is_some();
         let (from, after) = (Some(cursor.position), cursor.after);
-        Self { from, after, blocked, ..Self::new(context, node, touches) }
+        Self { from, after, blocked, ..Self::of_lineage(context, node, touches, false) }
     }
 
     fn node_key(&self) -> ItemKey {
@@ -182,6 +188,17 @@ impl<'a> DeletionSlice<'a> {
         Ok(deletion.filter(agrees).map(|deletion| Present { item, deletion }))
     }
 
+    /// The deletion of the cursor that rests as the sign of a blocked deletion, if there is one. Nothing is blocked any more.
+    fn delete_sign(&self, read: &Read) -> Result<Option<Task>, Failure> {
+        let key = self.context.schema().cascade_key(&self.node);
+        let item = if self.mark_went { read.item(&key)? } else { None };
+        let resting = item.and_then(|item| Cursor::read(item).ok().filter(|cursor| cursor.rests(item)));
+        Ok(resting.map(|cursor| {
+            let condition = Condition::is(Cursor::SEQUENCE, Some(text(&cursor.sequence)));
+            Task::Write(Action::Delete { key, condition })
+        }))
+    }
+
     fn page_of(&self, range: SortRange, after: Option<String>) -> Need {
         Need::page(children_query(&self.context, &self.node, range, after))
     }
@@ -213,10 +230,17 @@ impl Plan for DeletionSlice<'_> {
         match std::mem::take(&mut self.state) {
             State::Begin => {
                 self.state = State::ReadingNode;
-                Ok(Need::keys([self.node_key(), self.context.schema().lineage_key(&self.node)]).into())
+                let schema = self.context.schema();
+                let cursor = self.mark_went.then(|| schema.cascade_key(&self.node));
+                Ok(Need::keys([self.node_key(), schema.lineage_key(&self.node)].into_iter().chain(cursor)).into())
             }
             State::ReadingNode => {
-                let Some(present) = self.present(&facts.read()?)? else {
+                let read = facts.read()?;
+                let Some(present) = self.present(&read)? else {
+                    if let Some(task) = self.delete_sign(&read)? {
+                        self.state = State::DeletingSign;
+                        return Ok(Step::Do(vec![task]));
+                    }
                     let touches_all = self.from == Some(Position::Touching);
                     return Ok(if touches_all {
                         Step::Done(Slice::NotDeleting(self.after.take()))
@@ -229,6 +253,10 @@ impl Plan for DeletionSlice<'_> {
                 }
                 self.restart_unless_of(present.deletion.mark.name());
                 Ok(if self.is_about_children() { self.list_children(present) } else { self.list_revisions(present) })
+            }
+            State::DeletingSign => {
+                count_held(&facts.outcomes()?)?;
+                Ok(self.list_remaining())
             }
             State::ListingChildren(present) => {
                 let page = facts.page()?;

@@ -46,6 +46,20 @@ fn a_deleted_nodes_lineage_gives_way_to_a_tombstone() {
 }
 
 #[test]
+fn a_node_put_back_with_a_copy_of_its_mark_has_its_deletion_handed_down_anew() {
+    check(
+        DRIVE,
+        "mark V delete; put V back; touch V",
+        "
+        intent D, path V, deleting delete to D
+        intent D, path V
+        settle D, path V, deleting delete to D
+        nothing
+    ",
+    );
+}
+
+#[test]
 fn a_node_created_below_a_tombstone_is_an_orphan() {
     check(
         DRIVE,
@@ -196,8 +210,10 @@ fn cascade(images: &[(Option<&Item>, Option<&Item>)]) -> String {
     match cascade.kind {
         HandDown::ToOrphans => "to orphans",
         HandDown::ToChildren => "to children",
-        HandDown::Deletion { touches: false } => "deletion",
-        HandDown::Deletion { touches: true } => "deletion, touches",
+        HandDown::Deletion { touches: false, mark_went: false } => "deletion",
+        HandDown::Deletion { touches: false, mark_went: true } => "deletion, a mark went",
+        HandDown::Deletion { touches: true, mark_went: false } => "deletion, touches",
+        HandDown::Deletion { touches: true, mark_went: true } => "deletion, touches, a mark went",
     }
     .to_owned()
 }
@@ -215,11 +231,12 @@ fn a_record_tells_a_cascade_of_a_deletion_and_a_tombstone_that_expires_asks_for_
     let deleting = tree.happens("mark V delete").plan.intent.unwrap();
     let crate::plan::Settle::Write(tombstone) = tree.happens("delete V").plan.settle else { panic!("no tombstone") };
     assert_eq!(cascade(&[(Some(&alive), Some(&deleting))]), "deletion");
-    assert_eq!(cascade(&[(Some(&deleting), Some(&tombstone))]), "deletion, touches");
+    assert_eq!(cascade(&[(Some(&deleting), Some(&tombstone))]), "deletion, touches, a mark went");
     assert_eq!(cascade(&[(Some(&tombstone), None)]), "none");
     assert_eq!(cascade(&[(Some(&tombstone), Some(&alive))]), "to orphans");
     assert_eq!(cascade(&[(None, Some(&alive))]), "to orphans");
     assert_eq!(cascade(&[(None, Some(&deleting))]), "deletion, touches");
-    assert_eq!(cascade(&[(Some(&deleting), Some(&alive))]), "none");
-    assert_eq!(cascade(&[(Some(&deleting), Some(&tombstone)), (Some(&tombstone), Some(&alive))]), "deletion, touches");
+    assert_eq!(cascade(&[(Some(&deleting), Some(&alive))]), "deletion, a mark went");
+    let both = cascade(&[(Some(&deleting), Some(&tombstone)), (Some(&tombstone), Some(&alive))]);
+    assert_eq!(both, "deletion, touches, a mark went");
 }

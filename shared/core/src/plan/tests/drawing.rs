@@ -137,7 +137,7 @@ impl<'a> Tree<'a> {
                 self.bases.get_mut(&node).unwrap().insert(DELETING.to_owned(), deleting.value());
             }
             // The record says nothing new: it is delivered twice, or about an attribute that no row carries.
-            ["write" | "touch", _] => {}
+            ["write" | "touch", _] | ["put", _, "back"] => {}
             _ => panic!("{change}?"),
         }
         let base = self.base(&node);
@@ -149,6 +149,7 @@ impl<'a> Tree<'a> {
             stored: &stored,
             parent: parent.as_ref(),
             only_touched: ["touch", "mark"].contains(&words[0]),
+            mark_went: words[0] == "put",
             now: 7,
             new_life: "1",
         };

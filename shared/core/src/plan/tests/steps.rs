@@ -17,7 +17,7 @@ fn of_cursor(world: &mut World, id: &str) -> String {
     world.steps(|context| Box::new(Cascade::of_cursor(context, node(id))))
 }
 
-const DELETION: HandDown = HandDown::Deletion { touches: false };
+const DELETION: HandDown = HandDown::Deletion { touches: false, mark_went: false };
 
 #[test]
 fn children_are_read_then_the_node_again_then_each_child_is_marked_and_the_node_is_deleted_last() {
@@ -64,7 +64,7 @@ fn a_node_whose_mark_another_client_takes_back_keeps_its_children() {
     let world = World::drawn("r n<r a<n").delete("n", DeletionMode::Delete, false);
     let unmarked = world.base("n", Some("r"));
     let mut world = world.meanwhile(4, "n", Some(unmarked));
-    let steps = of_lineage(&mut world, "n", HandDown::Deletion { touches: true });
+    let steps = of_lineage(&mut world, "n", HandDown::Deletion { touches: true, mark_went: false });
     let wanted = "
         read n LINEAGE, n
         list n NODE#0001#
@@ -218,6 +218,28 @@ fn a_child_that_no_condition_can_compare_blocks_the_deletion_until_it_is_redrive
         of_cursor(&mut world, "n");
     }
     assert!(!world.items.contains_key(&at) && !world.items.contains_key(&world.schema().node_key(&node("n"))));
+}
+
+#[test]
+fn the_sign_of_a_blocked_deletion_goes_with_its_mark() {
+    let mark_went = HandDown::Deletion { touches: false, mark_went: true };
+    let sign = |blocked| Cursor {
+        sequence: "7".to_owned(),
+        after: None,
+        position: Position::Children("m".to_owned()),
+        blocked,
+    };
+    let mut world = World::drawn("n a<n");
+    world.put(sign(true).item(&node("n"), &Schema::default()));
+    assert_eq!(of_lineage(&mut world, "n", mark_went), "read n CASCADE, n LINEAGE, n\ndelete n CASCADE");
+    // A cursor that is under way isn't a sign, and while the node is being deleted a sign stays.
+    let mut world = World::drawn("n a<n");
+    world.put(sign(false).item(&node("n"), &Schema::default()));
+    assert_eq!(of_lineage(&mut world, "n", mark_went), "read n CASCADE, n LINEAGE, n");
+    let mut world = World::drawn("n").delete("n", DeletionMode::Delete, false);
+    world.put(sign(true).item(&node("n"), &Schema::default()));
+    let steps = of_lineage(&mut world, "n", mark_went);
+    assert!(!steps.contains("delete n CASCADE"), "{steps}");
 }
 
 #[test]
