@@ -297,7 +297,7 @@ impl Plan for DeletionSlice<'_> {
                 let item = read.item(&self.node_key())?;
                 let now = item.and_then(|item| deletion_of(item, &self.node, &self.context));
                 if now.is_none_or(|now| now.mark != present.deletion.mark) {
-                    return Ok(Self::after_revisions(present, None));
+                    return Ok(self.list_remaining());
                 }
                 Ok(self.delete_revisions(present, revisions, next))
             }
