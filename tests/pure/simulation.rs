@@ -5,7 +5,7 @@
 use std::ops::Range;
 
 use sapwood_tests::seeds::seeds;
-use sapwood_tests::sim::{Profile, Writers, run, search};
+use sapwood_tests::sim::{Drill, Profile, Writers, run, search};
 
 fn schedules(profile: &Profile, usual: u64) {
     search_in(seeds(usual), profile);
@@ -93,6 +93,23 @@ fn a_chain_deeper_than_ancestors_are_counted_ends_right() {
         start..start + (end - start).div_ceil(100),
         &Profile { steps_max: 400_000, ..Profile::new(Writers::Deep) },
     );
+}
+
+#[test]
+fn short_sequences_that_are_hard_end_right() {
+    for drill in Drill::ALL {
+        schedules(&Profile::drill(drill), 1_000);
+    }
+}
+
+#[test]
+fn one_after_the_other_until_it_is_the_turn_of_another_all_end_right() {
+    for writers in [Writers::Any, Writers::Moves, Writers::Revisions, Writers::Deletions, Writers::MixedDeletions] {
+        schedules(&Profile::new(writers).with_races(), 1_000);
+    }
+    for writers in [Writers::Adoptions, Writers::Heirs, Writers::Returns] {
+        schedules(&Profile::new(writers).with_races(), 1_000);
+    }
 }
 
 #[test]

@@ -246,9 +246,8 @@ impl Batch {
             let first = of_lineage.next();
             let last = of_lineage.next_back().or(first);
             let placed = |item: Option<&Item>| {
-                Stored::read(item, &settings.schema)
-                    .lineage()
-                    .map(|l| (l.placement.ancestors.clone(), l.placement.path.clone()))
+                let inherited = Inherited::read(item, settings);
+                (inherited.placed, inherited.deleting)
             };
             placed(first.and_then(|record| record.old.as_ref())) != placed(last.and_then(|record| record.new.as_ref()))
         });

@@ -150,13 +150,22 @@ impl Calls {
         fails
     }
 
-    /// Carries out a part of a waiting call that is picked at random. Returns the number of its invocation.
-    pub(super) fn step(&mut self) -> u64 {
+    /// The invocations that wait for a call.
+    pub(super) fn who_waits(&self) -> impl Iterator<Item = u64> {
+        self.waiting.values().map(|call| call.invocation)
+    }
+
+    /// Carries out a part of a waiting call that is picked at random, of this invocation if one is named. Returns the number of its
+    /// invocation.
+    pub(super) fn step(&mut self, invocation: Option<u64>) -> u64 {
         self.stalled.retain(|_, steps| {
             *steps -= 1;
             *steps > 0
         });
-        let going = self.waiting.iter().filter(|(_, call)| !self.stalled.contains_key(&call.invocation));
+        let going = self.waiting.iter().filter(|(_, call)| match invocation {
+            Some(one) => call.invocation == one,
+            None => !self.stalled.contains_key(&call.invocation),
+        });
         let mut ids: Vec<u64> = going.map(|(&id, _)| id).collect();
         if ids.is_empty() {
             ids.extend(self.waiting.keys());

@@ -5,7 +5,9 @@
 
 mod calls;
 mod concurrent_moves;
+mod drills;
 mod outages;
+mod priorities;
 mod profile;
 mod requests;
 mod schedule;
@@ -15,6 +17,7 @@ mod witness;
 mod writers;
 
 pub use concurrent_moves::{MoveProfile, run_moves};
+pub use drills::Drill;
 pub use profile::{Profile, Writers};
 pub use schedule::{Fault, Run, run};
 pub use search::{faults, search, shown};

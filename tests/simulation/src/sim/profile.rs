@@ -2,6 +2,8 @@
 
 use sapwood_core::plan::{Rule, Rules};
 
+use super::drills::Drill;
+
 /// A kind of run.
 #[derive(Clone, Debug)]
 pub struct Profile {
@@ -14,6 +16,8 @@ pub struct Profile {
     pub writers: Writers,
     /// Most base writes of a run.
     pub writes_max: usize,
+    /// The share of calls that fail, in percent. By default the seed chooses one.
+    pub failure_percent: Option<u32>,
     /// Most calls of a run that fail.
     pub failures_max: usize,
     /// Most invocations of a run that die.
@@ -22,7 +26,8 @@ pub struct Profile {
     pub late_max: usize,
     /// True if a request of the handler that got no answer may be carried out later, until its record is delivered again.
     pub limbo: bool,
-    /// True if invocations stall often, and until somebody writes: between any two requests somebody else comes in.
+    /// True if one invocation goes on until it is the turn of another, by priorities that change now and then. Otherwise each step is
+    /// anybody's.
     pub races: bool,
     /// Most outages of a run whose records are lost for the handler, until the operator redrives them.
     pub outages_max: usize,
@@ -58,6 +63,8 @@ pub enum Writers {
     Adoptions,
     /// Deletions of nodes in a chain, mostly with their children adopted, while nodes are created in it, the deleted ones too.
     Heirs,
+    /// A short sequence that is hard if its writes meet at the wrong moments.
+    Drill(Drill),
     /// Deletions of nodes with their revisions, while other clients write the nodes or take the marks back.
     Returns,
 }
@@ -65,12 +72,15 @@ pub enum Writers {
 impl Writers {
     /// True if only the API writes.
     pub(super) fn are_the_api(self) -> bool {
-        matches!(self, Self::Deletions | Self::Adoptions | Self::Heirs)
+        matches!(self, Self::Deletions | Self::Adoptions | Self::Heirs | Self::Drill(Drill::HeirBelowStraggler))
     }
 
     /// True if nodes are deleted through the API.
     pub(super) fn delete_nodes(self) -> bool {
-        matches!(self, Self::Deletions | Self::MixedDeletions | Self::Adoptions | Self::Heirs | Self::Returns)
+        matches!(
+            self,
+            Self::Deletions | Self::MixedDeletions | Self::Adoptions | Self::Heirs | Self::Returns | Self::Drill(_)
+        )
     }
 }
 
@@ -83,6 +93,7 @@ impl Profile {
             touches_apart: false,
             writers,
             writes_max: 10,
+            failure_percent: (writers == Writers::Flips).then_some(30),
             failures_max: 12,
             crashes_max: 3,
             late_max: 3,
@@ -93,7 +104,13 @@ impl Profile {
         }
     }
 
-    /// The same profile with invocations that stall until somebody writes.
+    /// Makes a profile of a short sequence, with races, few failures, and many late records.
+    #[must_use]
+    pub fn drill(drill: Drill) -> Self {
+        Self { failure_percent: Some(2), late_max: 12, ..Self::new(Writers::Drill(drill)).with_races() }
+    }
+
+    /// The same profile with invocations that go on by priorities.
     #[must_use]
     pub fn with_races(self) -> Self {
         Self { races: true, ..self }

@@ -1,6 +1,6 @@
 //! The scheduler of a run.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
@@ -15,6 +15,7 @@ use sapwood_engine::fanout::{Fanout, Limits, Report};
 
 use super::calls::{Calls, Shared, SimRetryPolicy, SimTable};
 use super::outages::Operator;
+use super::priorities::{Priorities, Who};
 use super::profile::{Profile, Writers};
 use super::requests::request;
 use super::witness::{Actor, Witness};
@@ -78,6 +79,8 @@ pub(super) struct World<'a> {
     crashes_left: usize,
     late_left: usize,
     pub(super) operator: Operator,
+    /// In profiles with races: who goes on.
+    priorities: Option<Priorities>,
     /// The time, in seconds since 1970.
     pub(super) now: u64,
     /// Most invocations at a time.
@@ -109,8 +112,7 @@ pub fn run(seed: u64, profile: &Profile) -> Result<Run, Fault> {
         requests_in_flight_max: [1, 2, 8][rng.random_range(0..3)],
         rounds_max: [2, 20][rng.random_range(0..2)],
     };
-    let flips = profile.writers == Writers::Flips;
-    let failure_percent = if flips { 30 } else { [0, 2, 10, 25][rng.random_range(0..4)] };
+    let failure_percent = profile.failure_percent.unwrap_or_else(|| [0, 2, 10, 25][rng.random_range(0..4)]);
     let stall_percent = [0, 5, 15][rng.random_range(0..3)];
     let crashes_left = if rng.random_bool(0.5) { profile.crashes_max } else { 0 };
     let late_left = if rng.random_bool(0.5) { profile.late_max } else { 0 };
@@ -132,6 +134,7 @@ pub fn run(seed: u64, profile: &Profile) -> Result<Run, Fault> {
         crashes_left,
         late_left,
         operator: Operator::default(),
+        priorities: None,
         now: 0,
         workers,
         begun: false,
@@ -141,14 +144,15 @@ pub fn run(seed: u64, profile: &Profile) -> Result<Run, Fault> {
     }
     if profile.races {
         let mut calls = world.calls.lock().unwrap();
-        (calls.stall_percent, calls.stall_steps_max) = (30, 300);
+        calls.stall_percent = 0;
+        world.priorities = Some(Priorities::new([5, 12, 30][calls.rng.random_range(0..3)]));
     }
     let fault = |what: Vec<String>| Fault { seed, what };
     let mut steps = 0;
     for write in script.settled {
         world.write(write);
     }
-    world.settle(&mut std::collections::VecDeque::new(), &mut steps, &BTreeSet::new()).map_err(&fault)?;
+    world.settle(&mut VecDeque::new(), &mut steps, &BTreeSet::new()).map_err(&fault)?;
     world.begin();
     let watched = world.watched();
     world.settle(&mut script.rest, &mut steps, &watched).map_err(&fault)?;
@@ -173,9 +177,6 @@ pub fn run(seed: u64, profile: &Profile) -> Result<Run, Fault> {
 impl World<'_> {
     fn write(&mut self, write: BaseWrite) {
         self.actor = Actor::Client;
-        if self.profile.races && self.roll(2) == 0 {
-            self.calls.lock().unwrap().stalled.clear();
-        }
         let BaseWrite::Ask(asked) = write else {
             return write.apply(&mut self.calls.lock().unwrap().memory, &self.marked);
         };
@@ -200,7 +201,7 @@ impl World<'_> {
     /// Runs the schedule until everything is written and delivered, and nothing runs any more.
     fn settle(
         &mut self,
-        rest: &mut std::collections::VecDeque<BaseWrite>,
+        rest: &mut VecDeque<BaseWrite>,
         steps: &mut usize,
         watched: &BTreeSet<String>,
     ) -> Result<(), Vec<String>> {
@@ -218,31 +219,67 @@ impl World<'_> {
             if rest.is_empty() && at_rest && !self.operator.is_needed() {
                 return Ok(());
             }
-            let can_start = !self.queue.is_empty() && self.running.len() < self.workers;
+            let can_start = self.can_start();
             match self.roll(100) {
-                0..=3 if !rest.is_empty() => self.write(rest.pop_front().unwrap()),
-                4..=14 if can_start => self.start(),
+                0..=3 if !rest.is_empty() && self.priorities.is_none() => self.write(rest.pop_front().unwrap()),
+                4..=14 if can_start && self.priorities.is_none() => _ = self.start(),
                 15 if self.begun && self.crashes_left > 0 && self.running.len() + self.requests.len() > 0 => {
                     self.crash()
                 }
                 16 if self.begun && self.late_left > 0 && !self.history.is_empty() => self.redeliver(),
+                22 | 23
+                    if self.priorities.is_some() && self.begun && self.late_left > 0 && !self.history.is_empty() =>
+                {
+                    self.redeliver();
+                }
                 17 if self.begun && self.operator.outages_left > 0 && !self.history.is_empty() => self.outage()?,
                 18 if self.operator.is_needed() => self.redrive(),
                 19..=21 if self.profile.limbo => {
                     let landed = self.calls.lock().unwrap().land_one();
                     self.actor = landed.map_or(self.actor, |invocation| self.actor(invocation));
                 }
-                _ if waiting > 0 => {
-                    let invocation = self.calls.lock().unwrap().step();
-                    self.actor = self.actor(invocation);
-                    self.poll(invocation);
-                }
-                _ if can_start => self.start(),
+                _ if self.priorities.is_some() => self.go_on(rest),
+                _ if waiting > 0 => self.step(None),
+                _ if can_start => _ = self.start(),
                 _ if !rest.is_empty() => self.write(rest.pop_front().unwrap()),
                 _ if self.operator.is_needed() => self.redrive(),
                 _ => {}
             }
         }
+    }
+
+    /// Lets the one with the highest priority go on.
+    fn go_on(&mut self, rest: &mut VecDeque<BaseWrite>) {
+        let mut able: Vec<Who> = self.calls.lock().unwrap().who_waits().map(Who::Invocation).collect();
+        able.extend((!rest.is_empty()).then_some(Who::Clients));
+        able.extend(self.can_start().then_some(Who::Stream));
+        match self.pick(&able) {
+            Some(Who::Clients) => self.write(rest.pop_front().unwrap()),
+            Some(Who::Invocation(invocation)) => self.step(Some(invocation)),
+            Some(Who::Stream) if !self.start() => {
+                // Each record waits for an invocation that is under way.
+                able.retain(|who| matches!(who, Who::Invocation(_)));
+                if let Some(Who::Invocation(invocation)) = self.pick(&able) {
+                    self.step(Some(invocation));
+                }
+            }
+            Some(Who::Stream) | None => {}
+        }
+    }
+
+    fn pick(&mut self, able: &[Who]) -> Option<Who> {
+        self.priorities.as_mut()?.pick(able, &mut self.calls.lock().unwrap().rng)
+    }
+
+    fn can_start(&self) -> bool {
+        !self.queue.is_empty() && self.running.len() < self.workers
+    }
+
+    /// Carries out a part of a call that waits, of this invocation or of any.
+    fn step(&mut self, invocation: Option<u64>) {
+        let invocation = self.calls.lock().unwrap().step(invocation);
+        self.actor = self.actor(invocation);
+        self.poll(invocation);
     }
 
     pub(super) fn roll(&self, below: usize) -> usize {
@@ -278,8 +315,9 @@ impl World<'_> {
         (record.key.pk.clone(), record.key.sk.clone(), apart)
     }
 
-    /// Starts an invocation with 1 to 6 records of any items. Records of one item stay in order.
-    fn start(&mut self) {
+    /// Starts an invocation with 1 to 6 records of any items. Records of one item stay in order. Returns false if each record waits
+    /// for an invocation that is under way.
+    fn start(&mut self) -> bool {
         self.actor = Actor::Handler;
         let size = self.roll(6) + 1;
         let eager = self.roll(2) == 0;
@@ -298,7 +336,7 @@ impl World<'_> {
         }
         self.queue = left;
         if records.is_empty() {
-            return;
+            return false;
         }
         for record in &records {
             if let Some(invocation) = self.unfinished.remove(&record.sequence) {
@@ -315,6 +353,7 @@ impl World<'_> {
         });
         self.running.insert(id, Invocation { future, records });
         self.poll(id);
+        true
     }
 
     fn poll(&mut self, id: u64) {

@@ -8,8 +8,10 @@ use rand::seq::IndexedRandom;
 use sapwood_core::keys::ItemKey;
 use sapwood_core::model::{AttributeValue, DeletionMode, Item};
 
+use super::drills;
 use super::profile::Writers;
 use super::requests::{self, Asked};
+
 use crate::memory::Memory;
 use crate::planted::as_the_api;
 
@@ -41,6 +43,8 @@ pub(super) enum BaseWrite {
     PutBack {
         id: String,
     },
+    /// Writes several at once.
+    Together(Vec<BaseWrite>),
     /// Sends a request to the API, which takes several calls.
     Ask(Asked),
     Revise {
@@ -96,6 +100,7 @@ impl BaseWrite {
                 let copy = marked.get(&key).cloned();
                 copy.into_iter().for_each(|item| memory.write(&key, Some(item)));
             }
+            Self::Together(writes) => writes.iter().for_each(|write| write.apply(memory, marked)),
             Self::Ask(_) => unreachable!("a request isn't a single write"),
             Self::Delete { id } => memory.write(&key(id, "NODE".to_owned()), None),
             Self::Revise { id, version, topic, text } => {
@@ -134,6 +139,7 @@ pub(super) fn script(rng: &mut SmallRng, writers: Writers, writes_max: usize) ->
         Writers::Adoptions => adoptions(rng, writes_max),
         Writers::Heirs => heirs(rng, writes_max),
         Writers::Returns => returns(rng, writes_max),
+        Writers::Drill(drill) => drills::script(rng, drill),
         Writers::Deep => deep(rng, writes_max),
         Writers::Any | Writers::Nodes | Writers::Moves | Writers::Tenants => {
             // Long segments: two fit a key, and three don't.

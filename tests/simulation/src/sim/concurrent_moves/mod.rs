@@ -147,7 +147,7 @@ impl World {
                 8..=13 if can_fan_out => self.fan_out(),
                 14 if self.dies && !self.tasks.is_empty() => self.crash(),
                 _ if waiting > 0 => {
-                    let task = self.calls.lock().unwrap().step();
+                    let task = self.calls.lock().unwrap().step(None);
                     self.poll(task);
                 }
                 _ if can_start => self.start(left),

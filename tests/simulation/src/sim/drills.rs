@@ -1,0 +1,172 @@
+//! Short sequences of writes that are known to be hard if they meet at the wrong moments. Random ones contain them too seldom.
+
+use rand::RngExt;
+use rand::rngs::SmallRng;
+use rand::seq::IndexedRandom;
+use sapwood_core::model::{AttributeValue, DeletionMode, text};
+
+use super::requests::Asked;
+use super::writers::{BaseWrite, Script};
+
+/// A sequence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Drill {
+    /// A parent is moved or renamed and changed back, while a child comes in.
+    ThereAndBack,
+    /// A child comes in at the same time as its parent is changed, and the parent is changed back.
+    Together,
+    /// A parent of several children is moved there and back.
+    Twice,
+    /// The newest revision of a topic goes, while the second newest is amended or goes as well.
+    NewestTwo,
+    /// A node comes in below another one that has just been deleted, and its heir is moved below the newcomer.
+    HeirBelowStraggler,
+    /// A node is deleted with its children, both are created again, and the node goes once more, without a mark.
+    TwoLives,
+    /// Another client takes a mark back, something comes in, and the node is marked again.
+    MarkAgain,
+    /// A child of a node that is being deleted is moved away, or changed.
+    ChildLeaves,
+}
+
+impl Drill {
+    /// All sequences.
+    pub const ALL: [Self; 8] = [
+        Self::ThereAndBack,
+        Self::Together,
+        Self::Twice,
+        Self::NewestTwo,
+        Self::HeirBelowStraggler,
+        Self::TwoLives,
+        Self::MarkAgain,
+        Self::ChildLeaves,
+    ];
+}
+
+/// Draws a sequence, and changes it a little: a write is left out, or trades places with the next.
+pub(super) fn script(rng: &mut SmallRng, drill: Drill) -> Script {
+    let (settled, mut rest) = match drill {
+        Drill::ThereAndBack => there_and_back(rng),
+        Drill::Together => together(rng),
+        Drill::Twice => twice(rng),
+        Drill::NewestTwo => newest_two(rng),
+        Drill::HeirBelowStraggler => heir_below_straggler(),
+        Drill::TwoLives => two_lives(),
+        Drill::MarkAgain => mark_again(rng),
+        Drill::ChildLeaves => child_leaves(rng),
+    };
+    for position in (1..rest.len()).rev() {
+        match rng.random_range(0..12) {
+            0 => drop(rest.remove(position)),
+            1 => rest.swap(position - 1, position),
+            _ => {}
+        }
+    }
+    Script { settled, rest: rest.into() }
+}
+
+fn make(id: &str, parent: Option<&str>) -> BaseWrite {
+    BaseWrite::Make { id: id.to_owned(), parent: parent.map(str::to_owned) }
+}
+
+fn set(id: &str, attribute: &'static str, value: Option<AttributeValue>) -> BaseWrite {
+    BaseWrite::Set { id: id.to_owned(), attribute, value }
+}
+
+fn revise(id: &str, version: u32, text: u32) -> BaseWrite {
+    BaseWrite::Revise { id: id.to_owned(), version, topic: "Audit", text }
+}
+
+fn create(id: &str, parent: Option<&str>) -> BaseWrite {
+    BaseWrite::Ask(Asked::Create { id: id.to_owned(), parent: parent.map(str::to_owned), made: false })
+}
+
+fn move_to(id: &str, parent: &str) -> BaseWrite {
+    BaseWrite::Ask(Asked::Move { id: id.to_owned(), parent: Some(parent.to_owned()) })
+}
+
+fn delete(id: &str, mode: DeletionMode, revisions: bool) -> BaseWrite {
+    BaseWrite::Ask(Asked::Delete { id: id.to_owned(), mode: Some(mode), revisions })
+}
+
+fn any_mode(rng: &mut SmallRng) -> DeletionMode {
+    *[DeletionMode::Delete, DeletionMode::Adopt, DeletionMode::Detach].choose(rng).unwrap()
+}
+
+fn there_and_back(rng: &mut SmallRng) -> (Vec<BaseWrite>, Vec<BaseWrite>) {
+    let mut settled = vec![make("x", None), make("y", None), make("p", Some("x"))];
+    settled.push(make("c", ["x", "p"].choose(rng).copied()));
+    settled.extend(["d", "e", "f"].iter().take(rng.random_range(0..=3)).map(|id| make(id, Some("p"))));
+    let (there, back) = change(rng);
+    let comes_in = set("c", "parent", Some(text("p")));
+    let mut rest = if rng.random_bool(0.5) { vec![there, comes_in, back] } else { vec![comes_in, there, back] };
+    if rng.random_bool(0.3) {
+        rest.push(set("p", "segment", Some(text("t"))));
+    }
+    (settled, rest)
+}
+
+fn together(rng: &mut SmallRng) -> (Vec<BaseWrite>, Vec<BaseWrite>) {
+    let settled = vec![make("x", None), make("y", None), make("p", Some("x")), make("c", Some("x"))];
+    let (there, back) = change(rng);
+    let comes_in = set("c", "parent", Some(text("p")));
+    (settled, vec![BaseWrite::Together(vec![comes_in, there]), back])
+}
+
+fn twice(rng: &mut SmallRng) -> (Vec<BaseWrite>, Vec<BaseWrite>) {
+    let mut settled = vec![make("x", None), make("y", None), make("p", Some("x"))];
+    settled.extend(["c", "d", "e"].iter().take(rng.random_range(2..=3)).map(|id| make(id, Some("p"))));
+    (settled, ["y", "x"].map(|parent| set("p", "parent", Some(text(parent)))).into())
+}
+
+/// A change of `p`, and the change back.
+fn change(rng: &mut SmallRng) -> (BaseWrite, BaseWrite) {
+    if rng.random_bool(0.5) {
+        (set("p", "parent", Some(text("y"))), set("p", "parent", Some(text("x"))))
+    } else {
+        (set("p", "segment", Some(text("s"))), set("p", "segment", None))
+    }
+}
+
+fn newest_two(rng: &mut SmallRng) -> (Vec<BaseWrite>, Vec<BaseWrite>) {
+    let settled = (1..=3).map(|version| revise("a", version, 0)).collect();
+    let remove = |version| BaseWrite::Unrevise { id: "a".to_owned(), version, topic: "Audit" };
+    let second = if rng.random_bool(0.5) { revise("a", 2, 1) } else { remove(2) };
+    (settled, vec![remove(3), second])
+}
+
+fn heir_below_straggler() -> (Vec<BaseWrite>, Vec<BaseWrite>) {
+    let settled = vec![make("p", None), make("n", Some("p"))];
+    let rest = vec![delete("n", DeletionMode::Adopt, false), make("c", Some("n")), move_to("p", "c")];
+    (settled, rest)
+}
+
+fn two_lives() -> (Vec<BaseWrite>, Vec<BaseWrite>) {
+    let settled = vec![make("a", None), make("b", Some("a"))];
+    let gone = BaseWrite::Delete { id: "a".to_owned() };
+    let rest = vec![delete("a", DeletionMode::Delete, false), create("a", None), create("b", Some("a")), gone];
+    (settled, rest)
+}
+
+fn mark_again(rng: &mut SmallRng) -> (Vec<BaseWrite>, Vec<BaseWrite>) {
+    let mut settled = vec![make("a", None), make("b", Some("a"))];
+    let marked = *["a", "b"].choose(rng).unwrap();
+    settled.extend((2..=4).map(|version| revise(marked, version, 0)));
+    let deletion = || delete("a", DeletionMode::Delete, true);
+    let mut rest = vec![deletion(), set(marked, "_deleting", None), revise(marked, 1, 1)];
+    if marked == "a" || rng.random_bool(0.3) {
+        rest.push(deletion());
+    }
+    (settled, rest)
+}
+
+fn child_leaves(rng: &mut SmallRng) -> (Vec<BaseWrite>, Vec<BaseWrite>) {
+    let settled =
+        vec![make("r", None), make("q", None), make("n", Some("r")), make("c", Some("n")), make("d", Some("n"))];
+    let leaves = match rng.random_range(0..4) {
+        0 => set("c", "parent", Some(text("q"))),
+        1 => BaseWrite::Ask(Asked::Rename { id: "c".to_owned(), name: 1 }),
+        _ => move_to("c", "q"),
+    };
+    (settled, vec![delete("n", any_mode(rng), false), leaves])
+}
