@@ -104,7 +104,7 @@ mutants! {
     judging_a_batch_by_its_net_change_loses_children: drill(Drill::ThereAndBack, Rule::CascadeAnyChange), seed 1795;
     without_the_rows_pending_mark_rows_are_missing: any(Rule::RowsPending).with_races(), seed 1193;
     confirming_ancestors_only_leaves_wrong_paths: drill(Drill::ThereAndBack, Rule::ConfirmPath), seed 311;
-    confirming_against_what_was_read_ends_wrong: Profile { failure_percent: Some(25), late_max: 3, ..drill(Drill::Together, Rule::ConfirmAgainstUsed) }, seed 0;
+    confirming_against_what_was_read_ends_wrong: Profile { failure_percent: Some(25), late_max: 3, ..drill(Drill::Together, Rule::ConfirmAgainstUsed) }, seed 1625;
     confirming_without_whether_the_parent_is_there_forgets_orphans: any(Rule::ConfirmPresence), seed 235;
     without_the_register_orphans_stay_where_they_are: any(Rule::OrphanRow), seed 0;
     a_node_whose_children_nobody_handles_is_never_deleted: deletions(Rule::ChildActions), seed 2;

@@ -2,7 +2,9 @@
 
 use super::world::{World, mark, node};
 use crate::keys::{Id, ItemKey, Schema};
-use crate::model::{Cursor, Deletion, DeletionMark, DeletionMode, Heir, Position, Tombstone, UNDER, text, with_key};
+use crate::model::{
+    BORN, Cursor, Deletion, DeletionMark, DeletionMode, Heir, Position, Tombstone, UNDER, Under, text, with_key,
+};
 use crate::plan::{Cascade, Child, Context, Facts, HandDown, Plan, Rules, Run, Step, Straggler};
 
 fn lines(text: &str) -> String {
@@ -278,6 +280,28 @@ fn a_straggler_is_adopted_together_with_a_check_of_every_edge_up_to_the_root() {
         together: move s below h, check h, check r
     ";
     assert_eq!(straggler(&mut world, Some("h")), lines(wanted));
+}
+
+#[test]
+fn a_straggler_whose_heir_begins_another_life_meanwhile_looks_again() {
+    let mut world = World::drawn("r h<r s");
+    world.put_base("s", Some("gone"));
+    let mut another = world.base("h", Some("r"));
+    another.insert(BORN.to_owned(), text("2"));
+    let mut world = world.meanwhile(2, "h", Some(another));
+    let wanted = "
+        read h LINEAGE, h
+        meanwhile h changes
+        read r
+        together: move s below h, check h, check r: refused
+        read h LINEAGE, h
+        read r
+        together: move s below h, check h, check r
+    ";
+    assert_eq!(straggler(&mut world, Some("h")), lines(wanted));
+    let key = world.schema().node_key(&node("s"));
+    let under = Under { parent: Id::new("h").unwrap(), born: Some("2".to_owned()) };
+    assert_eq!(world.items[&key][UNDER], under.value());
 }
 
 #[test]
