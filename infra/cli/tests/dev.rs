@@ -22,6 +22,8 @@ const RIGHT_WITHIN: Duration = Duration::from_secs(180);
 struct Sapwood {
     process: Child,
     url: String,
+    /// The API's URL, if it is served.
+    http: Option<String>,
     client: Client,
     /// Changes with each line that is printed: one for each batch of the stream.
     batches: watch::Receiver<()>,
@@ -39,9 +41,10 @@ impl Sapwood {
         let first: serde_json::Value = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
         assert_eq!(first["event"], "listening");
         let url = first["dynamodb"].as_str().unwrap().to_owned();
+        let http = first["http"].as_str().map(str::to_owned);
         let (printed, batches) = watch::channel(());
         std::thread::spawn(move || lines.for_each(|_| printed.send_replace(())));
-        Self { process, client: client(&url), url, batches }
+        Self { process, client: client(&url), url, http, batches }
     }
 
     fn start_on(data: &Path, arguments: &[&str]) -> Self {
@@ -218,4 +221,77 @@ async fn without_its_handler_the_stream_is_left_to_another() {
     tokio::time::sleep(Duration::from_secs(2)).await;
     assert_eq!(contents(&sapwood.client, TABLE, ["PK", "SK"]).await.len(), 2);
     assert_eq!(sapwood.interrupt(), 0);
+}
+
+/// Sends a request with these headers to a URL. Returns the head of the answer.
+fn head(url: &str, line: &str, headers: &[&str]) -> String {
+    use std::io::{Read, Write};
+    let mut stream = std::net::TcpStream::connect(url.strip_prefix("http://").unwrap()).unwrap();
+    write!(stream, "{line} HTTP/1.1\r\nconnection: close\r\n{}\r\n\r\n", headers.join("\r\n")).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer.split("\r\n\r\n").next().unwrap().to_lowercase()
+}
+
+#[test]
+fn pages_of_a_browser_reach_neither_port_and_names_that_lead_here_neither() {
+    let page = "http://localhost:5173";
+    let parameter = format!("CorsOrigins={page}");
+    let arguments = ["--http", "127.0.0.1:0", "--allow-host", "host.docker.internal", "--parameter", &parameter];
+    let sapwood = Sapwood::start(&arguments);
+    let http = sapwood.http.clone().unwrap();
+    for (url, is_api) in [(&sapwood.url, false), (&http, true)] {
+        let own = url.strip_prefix("http://").unwrap();
+        let port = own.split_once(':').unwrap().1;
+        let ask = |host: &str, origin: Option<&str>| {
+            let host = format!("host: {host}");
+            let origin = origin.map(|origin| format!("origin: {origin}"));
+            let headers: Vec<&str> = std::iter::once(&*host).chain(origin.as_deref()).collect();
+            let preflight = [&headers[..], &["access-control-request-method: POST"]].concat();
+            let (asked, preflight) = (
+                head(url, if is_api { "GET /openapi.json" } else { "GET /" }, &headers),
+                head(url, "OPTIONS /", &preflight),
+            );
+            let is_refused = asked.starts_with("http/1.1 403");
+            assert!(asked.starts_with("http/1.1 200") || is_refused, "{asked}");
+            assert_eq!(preflight.starts_with("http/1.1 403"), is_refused, "{preflight}");
+            if is_refused {
+                assert!(!asked.contains("access-control-allow") && !preflight.contains("access-control-allow"));
+            }
+            !is_refused
+        };
+        assert!(ask(own, None));
+        assert!(ask(&format!("localhost:{port}"), None));
+        assert!(ask("host.docker.internal", None));
+        assert!(ask(own, Some(url)));
+        assert_eq!(ask(own, Some(page)), is_api);
+        for foreign in ["https://evil.example", "null", "http://localhost:1", &format!("https://{own}")] {
+            assert!(!ask(own, Some(foreign)), "{foreign}");
+        }
+        for name in ["evil.example", &format!("evil.example:{port}"), "127.0.0.1:1", "10.1.2.3", ""] {
+            assert!(!ask(name, None), "{name}");
+        }
+        assert!(head(url, "GET /", &["x-no: host"]).starts_with("http/1.1 4"));
+        assert!(head(url, "GET /", &[&format!("host: {own}"), "host: evil.example"]).starts_with("http/1.1 4"));
+    }
+}
+
+#[test]
+fn other_machines_reach_the_api_only_if_that_is_asked_for() {
+    let run = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_sapwood"));
+        command.args(["dev", "--dynamodb", "127.0.0.1:0"]).args(arguments).output().unwrap()
+    };
+    for arguments in [["--http", "0.0.0.0:0"], ["--http", "[::]:0"]] {
+        let output = run(&arguments);
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(!output.status.success() && said.contains("--allow-remote"), "{said}");
+    }
+    let output = Command::new(env!("CARGO_BIN_EXE_sapwood")).args(["dev", "--dynamodb", "0.0.0.0:0"]).output().unwrap();
+    assert!(!output.status.success());
+    let open = Sapwood::start(&["--http", "0.0.0.0:0", "--allow-remote"]);
+    let port = open.http.as_ref().unwrap().rsplit(':').next().unwrap().to_owned();
+    let ask = |host: &str| head(&format!("http://127.0.0.1:{port}"), "GET /openapi.json", &[&format!("host: {host}")]);
+    assert!(ask(&format!("192.168.1.7:{port}")).starts_with("http/1.1 200"));
+    assert!(ask(&format!("evil.example:{port}")).starts_with("http/1.1 403"));
 }

@@ -30,13 +30,15 @@ pub(super) struct Http {
 }
 
 impl Http {
-    /// Serves the API of a table. Every caller has these claims, since there is no authorizer.
+    /// Serves the API of a table. Every caller has these claims, since there is no authorizer. `hosts` are names under which the port
+    /// is reached.
     pub(super) async fn start(
         address: SocketAddr,
         template: &Template,
         table: &DynamoTable,
         table_name: &str,
         claims: Claims,
+        hosts: Vec<String>,
     ) -> Result<Self, DevError> {
         let given = BTreeMap::from([("CURSOR_KEY".to_owned(), CURSOR_KEY.to_owned())]);
         let of_reader = template.environment_of(READER, table_name, &given)?;
@@ -63,7 +65,7 @@ impl Http {
         let shutdown = async {
             let _ = stopped.await;
         };
-        let served = tokio::spawn(serve_local(listener, router, reader.options, claims, shutdown));
+        let served = tokio::spawn(serve_local(listener, router, reader.options, claims, hosts, shutdown));
         Ok(Self { url, stop, served })
     }
 

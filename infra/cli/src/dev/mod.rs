@@ -2,6 +2,7 @@
 
 mod demo;
 mod error;
+mod front;
 mod function;
 mod http;
 mod output;
@@ -14,13 +15,14 @@ use clap::Args;
 use sapwood_core::keys::Schema;
 use sapwood_engine::fanout::Fanout;
 use sapwood_local::endpoint::Endpoint;
-use sapwood_local::engine::{Data, Engine};
+use sapwood_local::engine::{Data, Engine, EngineError};
 use sapwood_local::mapping::{Mapping, Settings};
 use sapwood_local::template::Template;
 use sapwood_table::DynamoTable;
 use stream_handler::{Config, Handler};
 
 use error::DevError;
+use front::{Front, Served};
 use function::HandlerFunction;
 use http::Http;
 use output::Output;
@@ -34,9 +36,15 @@ pub(crate) struct Arguments {
     /// Serve DynamoDB on this loopback address. Port 0 is any free port.
     #[arg(long, value_name = "ADDRESS", conflicts_with = "endpoint")]
     dynamodb: Option<SocketAddr>,
-    /// Serve the HTTP API on this address, for example 127.0.0.1:3000. It has no authorizer: whoever reaches it can do everything.
+    /// Serve the HTTP API on this loopback address, for example 127.0.0.1:3000. It has no authorizer: whoever reaches it can do everything.
     #[arg(long, value_name = "ADDRESS")]
     http: Option<SocketAddr>,
+    /// Serve the HTTP API on an address that other machines can reach, too.
+    #[arg(long, requires = "http")]
+    allow_remote: bool,
+    /// Answer requests for this host name, besides localhost and addresses, for example host.docker.internal. Repeat it for more names.
+    #[arg(long = "allow-host", value_name = "NAME")]
+    allow_hosts: Vec<String>,
     /// Give every caller of the HTTP API this claim, for example tenant=acme or sub=ada. Repeat it for more claims.
     #[arg(long = "claim", value_name = "NAME=VALUE", value_parser = parameter, requires = "http")]
     claims: Vec<(String, String)>,
@@ -98,7 +106,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), DevError> {
 
 /// The running parts.
 struct Stack {
-    engine: Option<Engine>,
+    engine: Option<(Engine, Served)>,
     /// The event source mapping, unless `--no-handler` is set.
     mapping: Option<Mapping>,
     http: Option<Http>,
@@ -109,23 +117,31 @@ struct Stack {
 
 impl Stack {
     async fn start(arguments: &Arguments, output: &Arc<Output>) -> Result<Self, DevError> {
+        if let Some(address) = arguments.http.filter(|address| !address.ip().is_loopback() && !arguments.allow_remote) {
+            return Err(DevError::Remote { address });
+        }
         let template = Template::parse_with(TEMPLATE, &arguments.parameters.iter().cloned().collect())?;
         let variables = template.environment(&arguments.table)?;
         let config = Config::read(|name| variables.get(name).cloned())?;
         let data = arguments.data.clone().map_or(Data::Memory, Data::Directory);
-        let (engine, url) = match &arguments.endpoint {
+        // What runs in this process uses the engine itself, and others the port before it.
+        let (engine, own_url) = match &arguments.endpoint {
             Some(url) => (None, url.clone()),
             None => {
                 let usual = if arguments.demo { ANY_ADDRESS } else { USUAL_ADDRESS };
-                let engine = Engine::start(arguments.dynamodb.unwrap_or(usual), &data)?;
-                let url = engine.url();
-                (Some(engine), url)
+                // The port comes first, so that the data isn't touched if the address is in use.
+                let front = Front::bind(arguments.dynamodb.unwrap_or(usual)).await?;
+                let engine = start_hidden(&data)?;
+                let own_url = engine.url();
+                let served = front.serve(engine.address(), arguments.allow_hosts.clone())?;
+                (Some((engine, served)), own_url)
             }
         };
-        let endpoint = Endpoint::new(&url);
+        let url = engine.as_ref().map_or(own_url.clone(), |(_, served)| served.url.clone());
+        let endpoint = Endpoint::new(&own_url);
         let stream = endpoint.ensure_table(&config.table_name, template.table()).await?;
         let schema = config.settings.schema.clone();
-        let table = DynamoTable::local(&url, config.table_name, schema.clone());
+        let table = DynamoTable::local(&own_url, config.table_name, schema.clone());
         let handler = Handler::new(Fanout { settings: config.settings, ..Fanout::default() }, table.clone());
         let mut settings = Settings::new(&endpoint, &stream, &template);
         settings.observer = Some(output.observer());
@@ -140,7 +156,10 @@ impl Stack {
         let http = match arguments.http {
             Some(address) => {
                 let claims = arguments.claims.iter().cloned().collect();
-                Some(Http::start(address, &template, &table, &arguments.table, claims).await?)
+                Some(
+                    Http::start(address, &template, &table, &arguments.table, claims, arguments.allow_hosts.clone())
+                        .await?,
+                )
             }
             None => None,
         };
@@ -154,10 +173,20 @@ impl Stack {
         if let Some(mapping) = self.mapping {
             mapping.stop().await?;
         }
-        if let Some(engine) = self.engine {
+        if let Some((engine, served)) = self.engine {
+            served.stop().await;
             engine.stop().await?;
         }
         Ok(())
+    }
+}
+
+/// Starts the engine where nobody looks for it.
+fn start_hidden(data: &Data) -> Result<Engine, EngineError> {
+    let [one_of_millions, usual] = front::hidden();
+    match Engine::start(one_of_millions, data) {
+        Err(EngineError::Listen { .. }) => Engine::start(usual, data),
+        started => started,
     }
 }
 

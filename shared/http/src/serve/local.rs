@@ -13,7 +13,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::Request;
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -21,9 +21,10 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tower::Service;
 
-use super::Options;
 use super::answer::{Api, RequestId, service};
+use super::{Guard, Options};
 use crate::caller::{Claims, Known};
+use crate::problem::{Kind, Problem};
 
 /// The longest time for a client to send the head of a request, or to stay silent between two requests.
 const HEAD_TIME_MAX: Duration = Duration::from_secs(30);
@@ -31,18 +32,23 @@ const HEAD_TIME_MAX: Duration = Duration::from_secs(30);
 /// The pause before the next connection is accepted after one couldn't be, for example because no file descriptors are left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// Serves requests until `shutdown` completes and the requests in progress are answered. Every caller has these claims.
+/// Serves requests until `shutdown` completes and the requests in progress are answered. Every caller has these claims. Requests for
+/// other names than this machine's, and those of foreign pages, are refused: only origins of the options and names in `hosts` are
+/// served besides the address.
 ///
 /// # Errors
-/// None: errors of single connections end those connections only.
+/// The listener has no address. Errors of single connections end those connections only.
 pub async fn serve_local(
     listener: TcpListener,
     router: Router,
     options: Options,
     claims: Claims,
+    hosts: Vec<String>,
     shutdown: impl Future<Output = ()> + Send,
 ) -> io::Result<()> {
+    let guard = Guard::new(listener.local_addr()?, hosts, options.cors_origins.clone());
     let local = Local {
+        guard: Arc::new(guard),
         known: Known(options.authority.caller(&claims, "local")),
         api: service(router, options),
         count: Arc::default(),
@@ -72,6 +78,7 @@ pub async fn serve_local(
 #[derive(Clone)]
 struct Local {
     api: Api,
+    guard: Arc<Guard>,
     known: Known,
     count: Arc<AtomicU64>,
 }
@@ -93,6 +100,9 @@ impl Local {
     }
 
     async fn answer(mut self, request: hyper::Request<Incoming>) -> Result<Response, Infallible> {
+        if let Err(refusal) = self.guard.check(request.headers()) {
+            return Ok(Problem::new(Kind::Forbidden, refusal.to_string()).into_response());
+        }
         let mut request: Request = request.map(Body::new);
         let number = self.count.fetch_add(1, Ordering::Relaxed) + 1;
         request.extensions_mut().insert(RequestId(format!("local-{number}")));

@@ -9,6 +9,7 @@
 
 mod answer;
 mod cors;
+mod guard;
 mod lambda;
 mod local;
 mod metrics;
@@ -19,6 +20,7 @@ mod target;
 mod tests;
 
 pub use answer::{Api, REQUEST_TIME_MAX, service};
+pub use guard::{Guard, Refusal};
 pub use lambda::{Lambda, NoRequest, answer, lambda_service, run_lambda};
 pub use local::serve_local;
 pub use options::Options;

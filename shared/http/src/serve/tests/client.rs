@@ -133,7 +133,8 @@ impl Server {
         let at = listener.local_addr().unwrap();
         let (stop, stopped) = oneshot::channel();
         let shutdown = async { drop(stopped.await) };
-        let served = tokio::spawn(serve_local(listener, router(), options, claims, shutdown));
+        let served =
+            tokio::spawn(serve_local(listener, router(), options, claims, vec!["example.com".to_owned()], shutdown));
         Self { at, stop, served }
     }
 

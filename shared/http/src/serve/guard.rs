@@ -1,0 +1,76 @@
+//! Whom a port of this machine answers. A browser lets any page send requests to it, so the page must be told from the programs and
+//! from the pages that are meant.
+//!
+//! - `Host` names this machine by an address, or by a name that is allowed. A page that has its own name lead to this machine (DNS
+//!   rebinding) counts as of the same origin, but sends its own name.
+//! - `Origin`, which browsers send with every request that another origin's page makes and that could change something, names this
+//!   machine or an origin that is allowed. Other clients send none.
+
+use std::net::{IpAddr, SocketAddr};
+
+use axum::http::header::{HOST, ORIGIN};
+use axum::http::uri::Authority;
+use axum::http::{HeaderMap, Uri};
+use thiserror::Error;
+
+/// Says whom a port of this machine answers.
+#[derive(Clone, Debug)]
+pub struct Guard {
+    address: SocketAddr,
+    hosts: Vec<String>,
+    origins: Vec<String>,
+}
+
+/// Why a request isn't answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum Refusal {
+    /// The request names another machine.
+    #[error("the request's Host isn't this machine: use 127.0.0.1 and the port, or allow the name with --allow-host")]
+    Host,
+    /// A page of another origin sends the request.
+    #[error("pages of this Origin may not use this port: allow it with --parameter CorsOrigins=…")]
+    Origin,
+}
+
+impl Guard {
+    /// Makes the guard of a port. `hosts` are names under which the port is reached besides its address, `origins` those of pages
+    /// that may use it, `*` for all.
+    #[must_use]
+    pub fn new(address: SocketAddr, hosts: Vec<String>, origins: Vec<String>) -> Self {
+        Self { address, hosts, origins }
+    }
+
+    /// Says whether a request with these headers is answered.
+    ///
+    /// # Errors
+    /// [`Refusal`], if it isn't.
+    pub fn check(&self, headers: &HeaderMap) -> Result<(), Refusal> {
+        let mut hosts = headers.get_all(HOST).iter();
+        let host = hosts.next().and_then(|host| host.to_str().ok()).filter(|_| hosts.next().is_none());
+        let host = host.and_then(|host| host.parse::<Authority>().ok()).ok_or(Refusal::Host)?;
+        if !self.is_this_machine(&host) {
+            return Err(Refusal::Host);
+        }
+        let mut origins = headers.get_all(ORIGIN).iter();
+        let is_allowed = |origin: &str| {
+            let is_named = self.origins.iter().any(|allowed| allowed == "*" || allowed == origin);
+            let uri = origin.parse::<Uri>().ok().filter(|uri| uri.scheme_str() == Some("http"));
+            is_named || uri.is_some_and(|uri| uri.authority() == Some(&host))
+        };
+        match origins.all(|origin| origin.to_str().is_ok_and(is_allowed)) {
+            true => Ok(()),
+            false => Err(Refusal::Origin),
+        }
+    }
+
+    fn is_this_machine(&self, host: &Authority) -> bool {
+        let name = host.host();
+        if self.hosts.iter().any(|allowed| allowed.eq_ignore_ascii_case(name)) {
+            return true;
+        }
+        let address = name.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
+        // An address can't be made to lead elsewhere, as a name can.
+        let is_ours = address.is_ok_and(|address| address.is_loopback() || !self.address.ip().is_loopback());
+        (is_ours || name.eq_ignore_ascii_case("localhost")) && host.port_u16().unwrap_or(80) == self.address.port()
+    }
+}
