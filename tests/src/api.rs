@@ -115,7 +115,7 @@ impl Api {
         let shutdown = async {
             let _ = stopped.await;
         };
-        tokio::spawn(serve_local(listener, reader.merge(writer), options, claims, Vec::new(), shutdown));
+        tokio::spawn(serve_local(listener, reader.merge(writer), options, claims, None, shutdown));
         Self::Http { address, _stop: stop }
     }
 

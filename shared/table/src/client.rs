@@ -342,10 +342,13 @@ impl<'a, T: Table, P: RetryPolicy> Client<'a, T, P> {
             Ok(Reply { value, read_units, write_units }) => {
                 usage.read_units += read_units;
                 usage.write_units += write_units;
+                tracing::debug!(attempt, read_units, write_units, "a request to the table");
                 Ok(value)
             }
             Err(error) => {
                 usage.conflicts += u64::from(error.is_conflict());
+                // The message may quote the request.
+                tracing::debug!(attempt, kind = ?error.kind, conflict = error.is_conflict(), "a request to the table failed");
                 Err(error)
             }
         }

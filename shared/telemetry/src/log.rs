@@ -12,7 +12,9 @@ use std::process::ExitCode;
 
 use tracing::Subscriber;
 use tracing::level_filters::LevelFilter;
+use tracing_subscriber::filter::Targets;
 use tracing_subscriber::fmt::MakeWriter;
+use tracing_subscriber::layer::SubscriberExt;
 
 /// Writes the log of this process, panics included, to standard output. Only the first call has an effect.
 pub fn init(level: Option<&str>) {
@@ -20,11 +22,18 @@ pub fn init(level: Option<&str>) {
     std::panic::set_hook(Box::new(panicked));
 }
 
-/// Makes a subscriber that writes the log. `level` is the value of `AWS_LAMBDA_LOG_LEVEL`; INFO if that is no level.
+/// The crates whose lines below INFO are written. Others, such as the runtime and the SDK, log whole events and requests there, with
+/// tokens, bodies and items.
+const OURS: [&str; 4] = ["sapwood_", "api_reader", "api_writer", "stream_handler"];
+
+/// Makes a subscriber that writes the log. `level` is the value of `AWS_LAMBDA_LOG_LEVEL`; INFO if that is no level. Lines of other
+/// crates are written from INFO on.
 pub fn subscriber<W>(level: Option<&str>, to: W) -> impl Subscriber + Send + Sync
 where
     W: for<'a> MakeWriter<'a> + Send + Sync + 'static,
 {
+    let level = filter(level);
+    let ours = Targets::new().with_targets(OURS.map(|target| (target, level)));
     tracing_subscriber::fmt()
         .json()
         .flatten_event(true)
@@ -34,9 +43,10 @@ where
         .with_ansi(false)
         // A line that can't be written is lost. Reporting it on a standard error that is broken as well would panic.
         .log_internal_errors(false)
-        .with_max_level(filter(level))
+        .with_max_level(level)
         .with_writer(to)
         .finish()
+        .with(ours.with_default(level.min(LevelFilter::INFO)))
 }
 
 /// Returns the filter of one of Lambda's levels. `LevelFilter`'s own parser takes an empty text for ERROR, and knows `off`.

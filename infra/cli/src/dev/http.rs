@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use sapwood_http::caller::Claims;
-use sapwood_http::serve::serve_local;
+use sapwood_http::serve::{Guard, serve_local};
 use sapwood_local::template::Template;
 use sapwood_table::DynamoTable;
 use tokio::net::TcpListener;
@@ -60,12 +60,14 @@ impl Http {
         let router = api_reader::router(reads).merge(api_writer::router(writes));
         let failed = |source| DevError::Http { address, source };
         let listener = TcpListener::bind(address).await.map_err(failed)?;
-        let url = format!("http://{}", listener.local_addr().map_err(failed)?);
+        let bound = listener.local_addr().map_err(failed)?;
+        let url = format!("http://{bound}");
+        let guard = Guard::new(bound, hosts, reader.options.cors_origins.clone());
         let (stop, stopped) = oneshot::channel();
         let shutdown = async {
             let _ = stopped.await;
         };
-        let served = tokio::spawn(serve_local(listener, router, reader.options, claims, hosts, shutdown));
+        let served = tokio::spawn(serve_local(listener, router, reader.options, claims, Some(guard), shutdown));
         Ok(Self { url, stop, served })
     }
 

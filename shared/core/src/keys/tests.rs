@@ -70,6 +70,76 @@ fn sort_key() -> impl Strategy<Value = SortKey> {
     ]
 }
 
+/// An item, by its kind and by whose it is.
+#[derive(Clone, Debug, PartialEq)]
+enum Owned {
+    InPartitionOf(Id, SortKey),
+    OfAllTrees(Id),
+    InRegister { parent: Id, orphan: Id },
+    Operation(String),
+    Answer { hash: String, part: usize },
+}
+
+fn owned() -> impl Strategy<Value = Owned> {
+    // Few texts, so that the parts of two items meet.
+    let text = || {
+        select(vec![
+            "a",
+            "#",
+            "OPERATION",
+            "DELETED",
+            "a#a",
+            "ORPHANS#1",
+            "ROOTS",
+            "OPERATION#a",
+            "IDEMPOTENCY#a",
+            "TENANT#a#a",
+        ])
+    };
+    let id = move || text().prop_map(|text| Id::new(text).unwrap());
+    let of_node = prop_oneof![
+        select(vec![SortKey::Node, SortKey::Lineage, SortKey::Cascade, SortKey::Deleted]),
+        (1..3_usize, id()).prop_map(|(depth, id)| SortKey::Ancestor { depth, id }),
+        (vec(text().prop_map(str::to_owned), 1..3), option::of(id()))
+            .prop_map(|(segments, id)| SortKey::Path { segments, id }),
+        text().prop_map(|topic| SortKey::Latest { topic: topic.to_owned() }),
+        text().prop_map(|topic| SortKey::Revision { version: Version::new(1).unwrap(), topic: topic.to_owned() }),
+    ];
+    prop_oneof![
+        4 => (id(), of_node).prop_map(|(id, key)| Owned::InPartitionOf(id, key)),
+        1 => id().prop_map(Owned::OfAllTrees),
+        1 => (id(), id()).prop_map(|(parent, orphan)| Owned::InRegister { parent, orphan }),
+        1 => text().prop_map(|operation| Owned::Operation(operation.to_owned())),
+        1 => (text(), 0..2_usize).prop_map(|(hash, part)| Owned::Answer { hash: hash.to_owned(), part }),
+    ]
+}
+
+impl Owned {
+    fn key(&self, schema: &Schema, tenant: Option<&Tenant>) -> ItemKey {
+        let node = |id: &Id| NodeRef { tenant: tenant.cloned(), id: id.clone() };
+        match self {
+            Self::InPartitionOf(id, key) => schema.item_key(&node(id), key).unwrap(),
+            Self::OfAllTrees(id) => {
+                ItemKey::new(schema.roots_partition(tenant), schema.sort_key(&SortKey::Root(id.clone())).unwrap())
+            }
+            Self::InRegister { parent, orphan } => {
+                let sk = schema.sort_key(&SortKey::Orphan(orphan.clone())).unwrap();
+                ItemKey::new(schema.orphans_partition(&node(parent)), sk)
+            }
+            Self::Operation(operation) => schema.operation_key(tenant, operation),
+            Self::Answer { hash, part } => schema.idempotency_key(tenant, hash, *part),
+        }
+    }
+
+    /// True if two items may share a key: a node has one parent at a time, so it is an orphan of one.
+    fn is(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::InRegister { orphan, .. }, Self::InRegister { orphan: other, .. }) => orphan == other,
+            _ => self == other,
+        }
+    }
+}
+
 fn schema_of(node: &str) -> Result<Schema, KeyError> {
     Schema::new(Names { node: node.to_owned(), ..Names::default() }, false)
 }
@@ -110,6 +180,21 @@ fn reaches_the_handler(key: &SortKey) -> bool {
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 2_000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_two_items_share_a_key_whatever_their_ids_are(
+        tenants in any::<bool>(),
+        one in (select(vec!["a", "OPERATION"]), owned()),
+        other in (select(vec!["a", "OPERATION"]), owned()),
+    ) {
+        let schema = Schema::new(Names::default(), tenants).unwrap();
+        let [(of_one, one), (of_other, other)] = [one, other].map(|(tenant, item)| {
+            (tenants.then(|| Tenant::new(tenant).unwrap()), item)
+        });
+        if of_one != of_other || !one.is(&other) {
+            prop_assert_ne!(one.key(&schema, of_one.as_ref()), other.key(&schema, of_other.as_ref()));
+        }
+    }
 
     #[test]
     fn a_key_of_any_kind_reads_back_as_what_it_was_written_for(schema in schema(), key in sort_key()) {

@@ -8,8 +8,11 @@ use axum::http::header::{
 use axum::http::{HeaderMap, HeaderValue, Method};
 
 const METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS");
-const ALLOWED: HeaderValue =
-    HeaderValue::from_static("authorization, content-type, idempotency-key, if-match, if-none-match, prefer");
+/// The headers of the calls, and those of AWS's signatures (Signature Version 4), which pages with IAM credentials send.
+const ALLOWED: HeaderValue = HeaderValue::from_static(
+    "authorization, content-type, idempotency-key, if-match, if-none-match, prefer, \
+     x-amz-content-sha256, x-amz-date, x-amz-security-token",
+);
 const EXPOSED: HeaderValue = HeaderValue::from_static("etag, location, preference-applied, retry-after");
 const MAX_AGE: HeaderValue = HeaderValue::from_static("3600");
 

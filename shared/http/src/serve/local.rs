@@ -32,23 +32,21 @@ const HEAD_TIME_MAX: Duration = Duration::from_secs(30);
 /// The pause before the next connection is accepted after one couldn't be, for example because no file descriptors are left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// Serves requests until `shutdown` completes and the requests in progress are answered. Every caller has these claims. Requests for
-/// other names than this machine's, and those of foreign pages, are refused: only origins of the options and names in `hosts` are
-/// served besides the address.
+/// Serves requests until `shutdown` completes and the requests in progress are answered. Every caller has these claims. What the
+/// guard doesn't let through is refused.
 ///
 /// # Errors
-/// The listener has no address. Errors of single connections end those connections only.
+/// None: errors of single connections end those connections only.
 pub async fn serve_local(
     listener: TcpListener,
     router: Router,
     options: Options,
     claims: Claims,
-    hosts: Vec<String>,
+    guard: Option<Guard>,
     shutdown: impl Future<Output = ()> + Send,
 ) -> io::Result<()> {
-    let guard = Guard::new(listener.local_addr()?, hosts, options.cors_origins.clone());
     let local = Local {
-        guard: Arc::new(guard),
+        guard: guard.map(Arc::new),
         known: Known(options.authority.caller(&claims, "local")),
         api: service(router, options),
         count: Arc::default(),
@@ -78,7 +76,7 @@ pub async fn serve_local(
 #[derive(Clone)]
 struct Local {
     api: Api,
-    guard: Arc<Guard>,
+    guard: Option<Arc<Guard>>,
     known: Known,
     count: Arc<AtomicU64>,
 }
@@ -100,7 +98,7 @@ impl Local {
     }
 
     async fn answer(mut self, request: hyper::Request<Incoming>) -> Result<Response, Infallible> {
-        if let Err(refusal) = self.guard.check(request.headers()) {
+        if let Some(Err(refusal)) = self.guard.as_ref().map(|guard| guard.check(request.headers())) {
             return Ok(Problem::new(Kind::Forbidden, refusal.to_string()).into_response());
         }
         let mut request: Request = request.map(Body::new);

@@ -64,6 +64,25 @@ fn lines_below_lambdas_level_are_not_written() {
 }
 
 #[test]
+fn other_crates_log_nothing_below_info() {
+    for (level, ours, others) in [("TRACE", 4, 2), ("DEBUG", 3, 2), ("INFO", 2, 2), ("ERROR", 1, 1)] {
+        let lines = logged(Some(level), || {
+            tracing::error!(target: "sapwood_http::serve", "ours");
+            tracing::info!(target: "api_writer", "ours");
+            tracing::debug!(target: "stream_handler", "ours");
+            tracing::trace!(target: "sapwood_engine", "ours");
+            tracing::error!(target: "lambda_runtime::layers", "another's");
+            tracing::info!(target: "aws_smithy_runtime", "another's");
+            tracing::debug!(target: "hyper_util::client", token = "secret", "another's");
+            tracing::trace!(target: "lambda_runtime", token = "secret", "another's");
+        });
+        let count = |message: &str| lines.iter().filter(|line| line["message"] == message).count();
+        assert_eq!((count("ours"), count("another's")), (ours, others), "{level}");
+        assert!(!lines.iter().any(|line| line.to_string().contains("secret")));
+    }
+}
+
+#[test]
 fn the_error_that_ends_a_function_is_logged() {
     let lines = logged(None, || {
         assert_eq!(format!("{:?}", log::ended(Ok::<_, String>(()))), format!("{:?}", std::process::ExitCode::SUCCESS));

@@ -133,8 +133,7 @@ impl Server {
         let at = listener.local_addr().unwrap();
         let (stop, stopped) = oneshot::channel();
         let shutdown = async { drop(stopped.await) };
-        let served =
-            tokio::spawn(serve_local(listener, router(), options, claims, vec!["example.com".to_owned()], shutdown));
+        let served = tokio::spawn(serve_local(listener, router(), options, claims, None, shutdown));
         Self { at, stop, served }
     }
 
