@@ -395,3 +395,92 @@ async fn a_tenant_reaches_nothing_of_another() {
     assert_eq!(bases, ["TENANT#x#a", "TENANT#y#b"]);
     assert_eq!(contents[&("TENANT#x#a".to_owned(), "NODE".to_owned())]["_created_by"], text("anna"));
 }
+
+#[tokio::test]
+async fn a_batch_whose_results_are_too_long_leaves_out_what_was_written() {
+    const LARGE: usize = 20;
+    let api = Api::new();
+    for n in 0..LARGE {
+        api.ok(201, &format!("PUT /nodes/n{n}"), json!({ "parent": null, "attributes": { "a": "x".repeat(390_000) } }))
+            .await;
+    }
+    let patches: Vec<Value> =
+        (0..LARGE).map(|n| json!({ "patch": { "id": format!("n{n}"), "attributes": { "b": 1 } } })).collect();
+    let last = json!({ "delete": { "id": "n0", "children": "delete" } });
+    let operations = [&patches[..], &[last]].concat();
+    let body = json!({ "operations": operations });
+    let key = [("idempotency-key", "large")];
+    let first = api.send("POST /batch", &key, &body).await;
+    assert_eq!(first.status, 200);
+    let length = first.body.to_string().len();
+    assert!((1_500_000..3_000_000).contains(&length), "{length} bytes");
+    let results = first.body["results"].as_array().unwrap();
+    let (patched, deleted) = results.split_at(LARGE);
+    assert!(patched.iter().all(|result| result["status"] == 200 && result["etag"].is_string()));
+    let with_body = patched.iter().filter(|result| result.get("body").is_some()).count();
+    assert_eq!(with_body, 2_500_000 / 390_200);
+    // An operation can't be asked for without its id.
+    assert_eq!((&deleted[0]["status"], &deleted[0]["body"]["status"]), (&json!(202), &json!("running")));
+    assert_eq!(api.send("POST /batch", &key, &body).await.body, first.body);
+
+    let minimal = [("prefer", "return=minimal")];
+    let answer = api
+        .send(
+            "POST /batch",
+            &minimal,
+            &json!({ "operations": [&patches[1], { "put": { "id": "new", "parent": null } }] }),
+        )
+        .await;
+    assert_eq!((answer.status, answer.header("preference-applied")), (200, "return=minimal"));
+    let [patched, put] = &answer.body["results"].as_array().unwrap()[..] else { panic!("{}", answer.body) };
+    assert!(patched["etag"].is_string() && patched.get("body").is_none() && patched["status"] == 200);
+    assert!(put["location"] == "/nodes/new" && put.get("body").is_none() && put["status"] == 201);
+}
+
+#[tokio::test]
+async fn a_minimal_answer_has_no_body() {
+    let mut api = Api::new();
+    let minimal = [("prefer", "return=minimal")];
+    let created = api.send("PUT /nodes/a", &minimal, &json!({ "parent": null })).await;
+    assert_eq!((created.status, created.header("location"), &created.body), (201, "/nodes/a", &Value::Null));
+    let patched = api.send("PATCH /nodes/a", &minimal, &json!({ "attributes": { "n": 1 } })).await;
+    assert_eq!(
+        (patched.status, patched.header("preference-applied"), &patched.body),
+        (204, "return=minimal", &Value::Null)
+    );
+    assert!(!patched.header("etag").is_empty());
+    let both = [("prefer", "return=minimal, wait=1")];
+    let early = api.send("PATCH /nodes/a", &both, &json!({ "attributes": { "n": 2 } })).await;
+    assert_eq!(
+        (early.status, early.header("preference-applied"), &early.body),
+        (202, "wait=1, return=minimal", &Value::Null)
+    );
+    api.fixture.settle();
+    let going = api.send("DELETE /nodes/a?children=delete", &minimal, &Value::Null).await;
+    assert_eq!((going.status, &going.body["status"]), (202, &json!("running")));
+}
+
+#[tokio::test]
+async fn a_node_whose_json_could_not_be_answered_is_refused() {
+    let api = Api::new();
+    let caller = || Caller { name: "anna".to_owned(), tenant: None };
+    let media = [("content-type", "application/merge-patch+json")];
+    // DynamoDB keeps such a number in two bytes.
+    let numbers = format!("{{\"attributes\":{{\"n\":[{}1]}}}}", "1e125,".repeat(100_000));
+    api.ok(201, "PUT /nodes/a", json!({ "parent": null })).await;
+    let answer = api.send_as(caller(), "PATCH /nodes/a", &media, numbers.clone()).await;
+    assert_eq!(answer.status, 200);
+    assert!(answer.body.to_string().len() < 2 * numbers.len());
+
+    // Each is a byte there, and 15 in JSON: a request isn't too long, but four are.
+    let empty = format!("[{}null]", "{\"$binary\":\"\"},".repeat(60_000));
+    let mut answers = Vec::new();
+    for n in 0..5 {
+        let body = format!("{{\"attributes\":{{\"n\":null,\"b{n}\":{empty}}}}}");
+        answers.push(api.send_as(caller(), "PATCH /nodes/a", &media, body).await);
+    }
+    assert_eq!(answers[0].status, 200);
+    let refused = answers.iter().find(|answer| answer.status != 200).unwrap();
+    assert_eq!(refused.problem(), (422, "item-too-large"));
+    assert!(refused.body["detail"].as_str().unwrap().contains("as JSON"), "{}", refused.body);
+}

@@ -63,10 +63,16 @@ impl Answer {
         Self { status: if is_done { StatusCode::ACCEPTED } else { self.status }, ..self }
     }
 
+    /// The same answer without what was written. A deletion that goes on keeps its operation.
+    pub(crate) fn minimal(self) -> Self {
+        Self { body: self.body.filter(|body| matches!(body, BatchBody::Operation(_))), ..self }
+    }
+
     /// The answer to a request of its own.
     pub(crate) fn response(self) -> Result<Response, Problem> {
         let mut response = self.body.as_ref().map_or_else(|| Ok(().into_response()), json_response)?;
-        *response.status_mut() = self.status;
+        let is_empty = self.body.is_none() && self.status == StatusCode::OK;
+        *response.status_mut() = if is_empty { StatusCode::NO_CONTENT } else { self.status };
         if let Some(place) = self.location {
             let value = HeaderValue::try_from(place).map_err(|_| Problem::internal())?;
             response.headers_mut().insert(LOCATION, value);
@@ -75,6 +81,11 @@ impl Answer {
             response.headers_mut().insert(ETAG, etag_header(etag));
         }
         Ok(response)
+    }
+
+    /// The bytes of what was written, as JSON.
+    pub(crate) fn body_bytes(&self) -> usize {
+        self.body.as_ref().and_then(|body| serde_json::to_vec(body).ok()).map_or(0, |json| json.len())
     }
 
     /// The answer as one result of a batch.

@@ -11,7 +11,7 @@ use sapwood_core::write::{Command, Idempotency, Outcome, Preconditions, Request,
 use sapwood_engine::write::Writer;
 use sapwood_http::call::{self, handler};
 use sapwood_http::caller::Caller;
-use sapwood_http::headers::{IdempotencyKey, Wait};
+use sapwood_http::headers::{IdempotencyKey, Prefer};
 use sapwood_http::problem::Problem;
 use sapwood_table::{Client, Deadline, Table};
 
@@ -48,7 +48,7 @@ pub(crate) struct At<'a, T> {
     pub(crate) caller: Caller,
     pub(crate) preconditions: Preconditions,
     pub(crate) key: Option<Idempotency>,
-    wait: Wait,
+    pub(crate) prefer: Prefer,
     deadline: Deadline,
 }
 
@@ -78,12 +78,12 @@ impl<'a, T: Table> At<'a, T> {
 
     /// Returns true if all of this is derived within the time that the client waits, or if it doesn't wait.
     pub(crate) async fn wait(&self, derived: &[Derived]) -> bool {
-        until_derived(self.client, &self.shared.settings, self.deadline, self.wait, derived).await
+        until_derived(self.client, &self.shared.settings, self.deadline, self.prefer.wait, derived).await
     }
 
-    /// Adds to an answer that it was held until everything was derived.
-    pub(crate) fn waited(&self, mut response: Response) -> Response {
-        if let Some(applied) = self.wait.applied() {
+    /// Adds to an answer which preferences applied.
+    pub(crate) fn applied(&self, mut response: Response) -> Response {
+        if let Some(applied) = self.prefer.applied() {
             response.headers_mut().insert(PREFERENCE_APPLIED, applied);
         }
         response
@@ -96,20 +96,20 @@ struct Conditioned<C> {
     caller: Caller,
     preconditions: Preconditions,
     key: Option<Idempotency>,
-    wait: Wait,
+    prefer: Prefer,
 }
 
 impl<C: Call> call::Call<Shared> for Conditioned<C> {
     fn read(asked: &mut Asked<'_>) -> Result<Self, Problem> {
-        let (key, wait) = (key(asked)?, Wait::read(&asked.parts.headers)?);
+        let (key, prefer) = (key(asked)?, Prefer::read(&asked.parts.headers)?);
         let call = C::read(asked)?;
-        Ok(Self { call, caller: asked.caller.clone(), preconditions: asked.preconditions.clone(), key, wait })
+        Ok(Self { call, caller: asked.caller.clone(), preconditions: asked.preconditions.clone(), key, prefer })
     }
 
     async fn answer<T: Table>(self, at: &call::At<'_, T, Shared>) -> Result<Response, Problem> {
-        let Self { call, caller, preconditions, key, wait } = self;
+        let Self { call, caller, preconditions, key, prefer } = self;
         let call::At { client, shared, deadline } = *at;
-        call.answer(&At { client, shared, caller, preconditions, key, wait, deadline }).await
+        call.answer(&At { client, shared, caller, preconditions, key, prefer, deadline }).await
     }
 }
 
@@ -132,7 +132,8 @@ impl<W: Write> Call for One<W> {
         let answer = Answer::of(&outcome, &at.shared.settings);
         let Some(derived) = Derived::of(&self.0, &outcome) else { return answer.response() };
         let answer = if at.wait(&[derived]).await { answer } else { answer.accepted() };
-        answer.response().map(|response| at.waited(response))
+        let answer = if at.prefer.minimal { answer.minimal() } else { answer };
+        answer.response().map(|response| at.applied(response))
     }
 }
 

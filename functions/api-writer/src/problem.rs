@@ -28,7 +28,9 @@ pub(crate) fn refused(error: WriteError) -> Problem {
         Refusal::PreconditionFailed(Precondition::IfMatch) => (Kind::PreconditionFailed, Some("if-match")),
         Refusal::PreconditionFailed(Precondition::IfNoneMatch) => (Kind::PreconditionFailed, Some("if-none-match")),
         Refusal::ReservedName(_) => (Kind::ReservedName, Some("attributes")),
-        Refusal::TooLarge { .. } | Refusal::TooManyAttributes(_) => (Kind::ItemTooLarge, Some("attributes")),
+        Refusal::TooLarge { .. } | Refusal::TooLongAsJson { .. } | Refusal::TooManyAttributes(_) => {
+            (Kind::ItemTooLarge, Some("attributes"))
+        }
         Refusal::Contended => (Kind::Contended, None),
         Refusal::InProgress => (Kind::InProgress, Some("idempotency-key")),
         Refusal::IdempotencyMismatch => (Kind::IdempotencyMismatch, Some("idempotency-key")),

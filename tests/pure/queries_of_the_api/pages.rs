@@ -1,7 +1,7 @@
 //! Pages: by items, by DynamoDB's megabyte, by the answer's bytes.
 
-use sapwood_core::model::{AttributeValue, text};
-use sapwood_engine::query::{Bounds, Fields, ListOptions, ReadError, Window, size_estimate};
+use sapwood_core::model::{AttributeValue, size_estimate, text};
+use sapwood_engine::query::{Bounds, Fields, ListOptions, ReadError, Window};
 use sapwood_tests::fixture::Fixture;
 
 use super::support::*;

@@ -19,6 +19,10 @@ use crate::idempotency::part;
 use crate::problem::refused;
 use crate::wait::Derived;
 
+/// Most bytes of JSON of what was written, in the results of a batch. Lambda's answers have at most 6 MB, of which escaping a body
+/// can take half. DynamoDB's transactions have 4 MB, and the results of a batch with an `Idempotency-Key` are kept by one.
+const BODIES_BYTES_MAX: usize = 2_500_000;
+
 /// `POST /batch`
 pub(crate) struct Batch(Vec<Result<Command, Problem>>);
 
@@ -54,7 +58,7 @@ impl Results {
         if !self.are_derived {
             *response.status_mut() = StatusCode::ACCEPTED;
         }
-        Ok(at.waited(response))
+        Ok(at.applied(response))
     }
 
     /// True if each operation would come out the same the next time.
@@ -73,7 +77,7 @@ impl Batch {
             Begun::Claimed(claim) => claim,
             Begun::Kept(body) => {
                 let body: Box<RawValue> = serde_json::from_slice(&body).map_err(|_| Problem::internal())?;
-                return json_response(&body).map(|response| at.waited(response));
+                return json_response(&body).map(|response| at.applied(response));
             }
         };
         let results = self.results(at).await?;
@@ -90,18 +94,30 @@ impl Batch {
     async fn results<T: Table>(self, at: &At<'_, T>) -> Result<Results, Problem> {
         let mut results: Vec<BatchResult> = Vec::with_capacity(self.0.len());
         let mut derived: Vec<Derived> = Vec::new();
+        let mut bytes_left = if at.prefer.minimal { 0 } else { BODIES_BYTES_MAX };
         for (position, command) in self.0.into_iter().enumerate() {
             let key = at.key.as_ref().map(|key| part(key, position));
             let written = match &command {
                 Ok(command) => at.write(command, Preconditions::default(), key).await.map(|outcome| {
                     derived.extend(Derived::of(command, &outcome));
-                    Answer::of(&outcome, &at.shared.settings).result()
+                    within(&mut bytes_left, Answer::of(&outcome, &at.shared.settings))
                 }),
                 Err(problem) => Err(problem.clone()),
             };
             results.push(written.unwrap_or_else(|problem| failed(&problem)));
         }
         Ok(Results { results: BatchResults { results }, are_derived: at.wait(&derived).await })
+    }
+}
+
+/// One result, without what was written if that is more than what is left for all bodies.
+fn within(bytes_left: &mut usize, answer: Answer) -> BatchResult {
+    match answer.body_bytes() {
+        bytes if bytes <= *bytes_left => {
+            *bytes_left -= bytes;
+            answer.result()
+        }
+        _ => answer.minimal().result(),
     }
 }
 

@@ -7,9 +7,9 @@ use super::command::{Content, Patch, ValueChange};
 use super::request::Stamp;
 use crate::keys::{ItemKey, Schema};
 use crate::model::{
-    AttributeValue, BORN, COMPARED_ATTRIBUTES_MAX, CREATED_AT, CREATED_BY, ITEM_BYTES_MAX, Item, REVISION,
-    TooManyAttributes, UNDER, UPDATED_AT, UPDATED_BY, Under, item_bytes, number, own_unchanged, text, unchanged,
-    with_key,
+    AttributeValue, BORN, COMPARED_ATTRIBUTES_MAX, CREATED_AT, CREATED_BY, ITEM_BYTES_MAX, Item, JSON_BYTES_MAX,
+    REVISION, TooManyAttributes, UNDER, UPDATED_AT, UPDATED_BY, Under, item_bytes, number, own_unchanged,
+    size_estimate, text, unchanged, with_key,
 };
 use crate::request::{Action, Condition, Update};
 
@@ -31,10 +31,14 @@ impl Draft {
         Self { action: Action::Put { key, item: item.clone(), condition }, item }
     }
 
-    /// Checks that the record isn't too large.
+    /// Checks that the record isn't too large, as an item and as JSON.
     pub(super) fn check(self) -> Result<Self, Refusal> {
         let (bytes, limit) = (item_bytes(&self.item), ITEM_BYTES_MAX - ROOM_BYTES);
-        if bytes > limit { Err(Refusal::TooLarge { bytes, limit }) } else { Ok(self) }
+        if bytes > limit {
+            return Err(Refusal::TooLarge { bytes, limit });
+        }
+        let (bytes, limit) = (size_estimate(&self.item), JSON_BYTES_MAX);
+        if bytes > limit { Err(Refusal::TooLongAsJson { bytes, limit }) } else { Ok(self) }
     }
 }
 

@@ -65,6 +65,14 @@ pub enum Refusal {
         /// The largest there can be.
         limit: usize,
     },
+    /// The item's JSON would be too long to be answered.
+    #[error("it has about {bytes} bytes as JSON, over the limit of {limit}; make it smaller")]
+    TooLongAsJson {
+        /// Its size.
+        bytes: usize,
+        /// The largest there can be.
+        limit: usize,
+    },
     /// The record can't be compared with what was read.
     #[error(transparent)]
     TooManyAttributes(#[from] TooManyAttributes),

@@ -15,7 +15,6 @@ mod page;
 mod path;
 mod revisions;
 mod roots;
-mod size_estimate;
 mod status;
 mod topic;
 mod tree;
@@ -29,7 +28,6 @@ pub use page::{Bounds, ListOptions, Page};
 pub use path::{AtPath, Within};
 pub use revisions::{Order, Revision};
 pub use roots::Root;
-pub use size_estimate::size_estimate;
 pub use status::Status;
 pub use tree::Tree;
 

@@ -1,9 +1,8 @@
 //! Pages of lists.
 
-use super::size_estimate::{size_estimate, text_size};
 use super::{Fields, ReadError, Reader};
 use sapwood_core::keys::{ItemKey, Schema, SortKey, SortRange};
-use sapwood_core::model::{Item, key_of};
+use sapwood_core::model::{Item, key_of, size_estimate, text_size};
 use sapwood_table::{Query, RetryPolicy, Table};
 
 /// The bounds of a page.
@@ -11,7 +10,7 @@ use sapwood_table::{Query, RetryPolicy, Table};
 pub struct Bounds {
     /// The most items; at least 1.
     pub items_max: usize,
-    /// The most bytes as JSON, by [`size_estimate`](super::size_estimate). A page has at least one item, whatever its size.
+    /// The most bytes as JSON, by [`size_estimate`]. A page has at least one item, whatever its size.
     pub bytes_max: usize,
 }
 

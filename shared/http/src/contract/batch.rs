@@ -100,7 +100,8 @@ pub struct BatchResult {
     /// The status code.
     #[schema(minimum = 200, maximum = 599)]
     pub status: u16,
-    /// The node or revision that was written, or the deletion that has begun.
+    /// The node or revision that was written, or the deletion that has begun. What was written is left out where all results have more
+    /// than 2.5 MB, and with `Prefer: return=minimal`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub body: Option<BatchBody>,

@@ -13,7 +13,7 @@ pub use content::{demand_json, demand_merge_patch};
 pub use etag::{etag_header, etag_text};
 pub use idempotency::IdempotencyKey;
 pub use preconditions::preconditions;
-pub use prefer::{WAIT_SECONDS_MAX, Wait};
+pub use prefer::{Prefer, WAIT_SECONDS_MAX, Wait};
 
 use crate::problem::{Kind, Problem};
 

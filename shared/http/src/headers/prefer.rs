@@ -1,4 +1,4 @@
-//! `Prefer: wait=5` ([RFC 7240](https://www.rfc-editor.org/rfc/rfc7240)).
+//! `Prefer: wait=5, return=minimal` ([RFC 7240](https://www.rfc-editor.org/rfc/rfc7240)).
 
 use std::time::Duration;
 
@@ -12,6 +12,46 @@ pub const WAIT_SECONDS_MAX: u8 = 20;
 
 const PREFER: HeaderName = HeaderName::from_static("prefer");
 
+/// What a client prefers of an answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Prefer {
+    /// How long the answer may be held.
+    pub wait: Wait,
+    /// True if the answer should leave out what was written.
+    pub minimal: bool,
+}
+
+impl Prefer {
+    /// Reads the first `wait` and the first `return` among all preferences. RFC 7240 demands that other preferences are ignored, and
+    /// values that aren't known.
+    ///
+    /// # Errors
+    /// [`Kind::BadHeader`](crate::problem::Kind::BadHeader) if `wait` isn't a number of seconds.
+    pub fn read(headers: &HeaderMap) -> Result<Self, Problem> {
+        let Some(text) = joined(headers, &PREFER)? else { return Ok(Self::default()) };
+        let (mut wait, mut minimal) = (None, None);
+        for preference in split_quoted(&text, ',') {
+            let preference = split_quoted(preference, ';').into_iter().next().unwrap_or_default();
+            let (name, value) = preference.split_once('=').unwrap_or((preference, ""));
+            let (name, value) = (name.trim(), value.trim());
+            if name.eq_ignore_ascii_case("wait") && wait.is_none() {
+                wait = Some(Wait::parse(value)?);
+            } else if name.eq_ignore_ascii_case("return") && minimal.is_none() {
+                minimal = Some(value == "minimal" || unquote(value).is_some_and(|value| value == "minimal"));
+            }
+        }
+        Ok(Self { wait: wait.unwrap_or_default(), minimal: minimal.unwrap_or_default() })
+    }
+
+    /// The value of `Preference-Applied`; `None` if no preference applies.
+    #[must_use]
+    pub fn applied(self) -> Option<HeaderValue> {
+        let wait = self.wait.seconds.map(|seconds| format!("wait={seconds}"));
+        let applied: Vec<String> = wait.into_iter().chain(self.minimal.then(|| "return=minimal".to_owned())).collect();
+        HeaderValue::try_from(applied.join(", ")).ok().filter(|value| !value.is_empty())
+    }
+}
+
 /// How long an answer may be held until the derived rows of a write are up to date.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wait {
@@ -20,23 +60,7 @@ pub struct Wait {
 }
 
 impl Wait {
-    /// Reads the first `wait` among all preferences and cuts it to [`WAIT_SECONDS_MAX`]. RFC 7240 demands that other
-    /// preferences are ignored.
-    ///
-    /// # Errors
-    /// [`Kind::BadHeader`](crate::problem::Kind::BadHeader) if `wait` isn't a number of seconds.
-    pub fn read(headers: &HeaderMap) -> Result<Self, Problem> {
-        let Some(text) = joined(headers, &PREFER)? else { return Ok(Self::default()) };
-        for preference in split_quoted(&text, ',') {
-            let preference = split_quoted(preference, ';').into_iter().next().unwrap_or_default();
-            let (name, value) = preference.split_once('=').unwrap_or((preference, ""));
-            if name.trim().eq_ignore_ascii_case("wait") {
-                return Self::parse(value.trim());
-            }
-        }
-        Ok(Self::default())
-    }
-
+    /// Reads a number of seconds and cuts it to [`WAIT_SECONDS_MAX`].
     fn parse(value: &str) -> Result<Self, Problem> {
         let unquoted = unquote(value);
         let digits = unquoted.as_deref().unwrap_or(value);
@@ -52,11 +76,5 @@ impl Wait {
     #[must_use]
     pub fn duration(self) -> Option<Duration> {
         self.seconds.map(|seconds| Duration::from_secs(seconds.into()))
-    }
-
-    /// The value of `Preference-Applied`, with the number of seconds that applies; `None` for no wait.
-    #[must_use]
-    pub fn applied(self) -> Option<HeaderValue> {
-        self.seconds.and_then(|seconds| HeaderValue::try_from(format!("wait={seconds}")).ok())
     }
 }

@@ -81,7 +81,7 @@ fn malformed_entity_tags_are_refused() {
 
 fn wait(values: &[&str]) -> Option<u8> {
     let pairs: Vec<_> = values.iter().map(|value| ("prefer", *value)).collect();
-    Wait::read(&headers(&pairs)).unwrap().seconds
+    Prefer::read(&headers(&pairs)).unwrap().wait.seconds
 }
 
 #[test]
@@ -97,14 +97,37 @@ fn a_wait_is_found_among_other_preferences_and_cut_to_the_longest_wait() {
     assert_eq!(wait(&["wait=99999999999999999999"]), Some(20));
     assert_eq!(wait(&["wait=0"]), None);
     assert_eq!(wait(&["waiting=3"]), None);
-    assert_eq!(Wait { seconds: Some(20) }.applied().unwrap(), "wait=20");
-    assert_eq!(Wait::default().applied(), None);
+    assert_eq!(applied("wait=20").unwrap(), "wait=20");
+    assert_eq!(applied("respond-async"), None);
+}
+
+fn applied(value: &str) -> Option<HeaderValue> {
+    Prefer::read(&headers(&[("prefer", value)])).unwrap().applied()
+}
+
+#[test]
+fn a_minimal_answer_is_given_to_whom_prefers_it_first() {
+    let minimal = |value| Prefer::read(&headers(&[("prefer", value)])).unwrap().minimal;
+    for value in [
+        "return=minimal",
+        "wait=3, Return = minimal; foo=1",
+        "return=\"minimal\"",
+        "return=minimal, return=representation",
+    ] {
+        assert!(minimal(value), "{value}");
+    }
+    for value in ["return=representation, return=minimal", "return", "return=least", "x=\"return=minimal\"", "minimal"]
+    {
+        assert!(!minimal(value), "{value}");
+    }
+    assert_eq!(applied("return=minimal, wait=4").unwrap(), "wait=4, return=minimal");
+    assert_eq!(applied("return=minimal").unwrap(), "return=minimal");
 }
 
 #[test]
 fn a_wait_must_be_a_number_of_seconds() {
     for value in ["wait", "wait=", "wait=-1", "wait=1.5", "wait=soon", "wait=+5", "wait=\"5"] {
-        let problem = Wait::read(&headers(&[("prefer", value)])).unwrap_err();
+        let problem = Prefer::read(&headers(&[("prefer", value)])).unwrap_err();
         assert_eq!((problem.kind(), problem.field()), (Kind::BadHeader, Some("prefer")), "{value}");
     }
 }

@@ -8,6 +8,9 @@ const DIGITS_MAX: usize = 38;
 /// The powers of ten that `0.DIGITS` can be multiplied with: 1E-130 is `0.1` times 10 to the power of -129.
 const POINTS: std::ops::RangeInclusive<i64> = -129..=126;
 
+/// The longest number that is always written in plain digits, in bytes. JavaScript writes numbers of more digits with an exponent.
+pub(super) const PLAIN_BYTES_MAX: usize = 21;
+
 /// Why a number can't be kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NumberError {
@@ -19,8 +22,51 @@ pub(super) enum NumberError {
     Range,
 }
 
+/// A number other than zero: 0.SIGNIFICANT times ten to the power of `point`.
+struct Parts<'a> {
+    sign: &'a str,
+    significant: String,
+    point: i64,
+}
+
 /// Returns a number in the one spelling that DynamoDB gives back: plain digits, without an exponent.
 pub(super) fn spelt(text: &str) -> Result<String, NumberError> {
+    Ok(parts(text)?.map_or_else(|| "0".to_owned(), |parts| parts.plain()))
+}
+
+/// Returns a number as it is written in JSON: in plain digits, or with an exponent where these are long and that is shorter. DynamoDB
+/// keeps 1E125 in two bytes, and plain digits take 126.
+pub(super) fn written(text: &str) -> Result<String, NumberError> {
+    let Some(parts) = parts(text)? else { return Ok("0".to_owned()) };
+    let plain = parts.plain();
+    if plain.len() <= PLAIN_BYTES_MAX {
+        return Ok(plain);
+    }
+    let scientific = parts.scientific();
+    Ok(if scientific.len() < plain.len() { scientific } else { plain })
+}
+
+impl Parts<'_> {
+    fn plain(&self) -> String {
+        let Self { sign, significant, point } = self;
+        match usize::try_from(*point) {
+            Ok(0) => format!("{sign}0.{significant}"),
+            Ok(point) if point >= significant.len() => format!("{sign}{significant:0<point$}"),
+            Ok(point) => format!("{sign}{}.{}", &significant[..point], &significant[point..]),
+            Err(_) => format!("{sign}0.{}{significant}", "0".repeat(usize::try_from(-point).unwrap_or(0))),
+        }
+    }
+
+    fn scientific(&self) -> String {
+        let Self { sign, significant, point } = self;
+        let (first, rest) = significant.split_at(1);
+        let dot = if rest.is_empty() { "" } else { "." };
+        format!("{sign}{first}{dot}{rest}e{}", point - 1)
+    }
+}
+
+/// Takes a number apart. Returns `None` for zero.
+fn parts(text: &str) -> Result<Option<Parts<'_>>, NumberError> {
     let (mantissa, exponent) = match text.split_once(['e', 'E']) {
         Some((mantissa, exponent)) => (mantissa, power(exponent)?),
         None => (text, 0),
@@ -36,25 +82,20 @@ pub(super) fn spelt(text: &str) -> Result<String, NumberError> {
     }
     let significant = digits.trim_start_matches('0');
     let zeros = digits.len() - significant.len();
-    let significant = significant.trim_end_matches('0');
+    let significant = significant.trim_end_matches('0').to_owned();
     if significant.is_empty() {
-        return Ok("0".to_owned());
+        return Ok(None);
     }
     if significant.len() > DIGITS_MAX {
         return Err(NumberError::Digits(significant.len()));
     }
-    // The value is 0.SIGNIFICANT times ten to the power of `point`. The lengths are those of a text in memory, so they fit.
+    // The lengths are those of a text in memory, so they fit.
     let signed = |length: usize| i64::try_from(length).unwrap_or(i64::MAX);
     let point = exponent.saturating_add(signed(whole.len())).saturating_sub(signed(zeros));
     if !POINTS.contains(&point) {
         return Err(NumberError::Range);
     }
-    Ok(match usize::try_from(point) {
-        Ok(0) => format!("{sign}0.{significant}"),
-        Ok(point) if point >= significant.len() => format!("{sign}{significant:0<point$}"),
-        Ok(point) => format!("{sign}{}.{}", &significant[..point], &significant[point..]),
-        Err(_) => format!("{sign}0.{}{significant}", "0".repeat(usize::try_from(-point).unwrap_or(0))),
-    })
+    Ok(Some(Parts { sign, significant, point }))
 }
 
 /// Reads an exponent. One that doesn't fit an integer is replaced by the largest.

@@ -68,16 +68,17 @@ impl Serialize for Binary<'_> {
     }
 }
 
-/// A number. It is written as it is if that is JSON, and in DynamoDB's spelling otherwise (`.5`, `+1`).
+/// A number. It is written as it is if that is JSON and short, and otherwise in the shorter of two spellings (`.5`, `+1`, 126 digits).
 struct Number<'a>(&'a str);
 
 impl Serialize for Number<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let is_json = |text: &str| text.starts_with(|first: char| first == '-' || first.is_ascii_digit());
-        if let (true, Ok(raw)) = (is_json(self.0), serde_json::from_str::<&RawValue>(self.0)) {
+        let is_short = self.0.len() <= number::PLAIN_BYTES_MAX && is_json(self.0);
+        if let (true, Ok(raw)) = (is_short, serde_json::from_str::<&RawValue>(self.0)) {
             return raw.serialize(serializer);
         }
-        let spelt = number::spelt(self.0).map_err(|_| S::Error::custom("a number attribute is no number"))?;
+        let spelt = number::written(self.0).map_err(|_| S::Error::custom("a number attribute is no number"))?;
         RawValue::from_string(spelt).map_err(S::Error::custom)?.serialize(serializer)
     }
 }

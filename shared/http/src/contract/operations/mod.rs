@@ -131,7 +131,7 @@ pub(super) struct Header {
 const LOCATION: Header = Header { name: "Location", description: "The path of what was created." };
 const OPERATION_LOCATION: Header = Header { name: "Location", description: "The path of the operation." };
 const ETAG: Header = Header { name: "ETag", description: "The entity tag." };
-const PREFERENCE_APPLIED: Header = Header { name: "Preference-Applied", description: "The wait that applied." };
+const PREFERENCE_APPLIED: Header = Header { name: "Preference-Applied", description: "The preferences that applied." };
 
 /// Returns all operations of the API.
 pub fn operations() -> impl Iterator<Item = &'static Operation> + Clone {
@@ -224,6 +224,11 @@ impl Answer {
 
     const fn json<T: ToSchema>(status: u16, description: &'static str) -> Self {
         Self { content: Some(("application/json", reference::<T>)), ..Self::empty(status, description) }
+    }
+
+    /// The answer to a change whose client prefers a minimal one.
+    const fn minimal(description: &'static str) -> Self {
+        Self::empty(204, description).headers(&[ETAG, PREFERENCE_APPLIED])
     }
 
     /// An answer of 200 with a JSON object of any shape.

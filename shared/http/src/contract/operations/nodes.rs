@@ -73,6 +73,7 @@ pub(super) static OPERATIONS: [Operation; 6] = [
             Answer::json::<NodeBody>(201, "The node is created.").headers(&[LOCATION, ETAG, PREFERENCE_APPLIED]),
             Answer::json::<NodeBody>(202, "The node is written, but its rows weren't up to date within the wait.")
                 .headers(&[LOCATION, ETAG, PREFERENCE_APPLIED]),
+            Answer::minimal("The node is replaced (`return=minimal`)."),
         ],
         problems: problems::PUT,
     },
@@ -116,6 +117,7 @@ pub(super) static OPERATIONS: [Operation; 6] = [
             }),
             Answer::json::<NodeBody>(202, "The node is changed, but its rows weren't up to date within the wait.")
                 .headers(&[ETAG, PREFERENCE_APPLIED]),
+            Answer::minimal("The node is changed (`return=minimal`)."),
         ],
         problems: problems::CHANGE,
     },
@@ -211,24 +213,30 @@ pub(super) static OPERATIONS: [Operation; 6] = [
                            },
             })
         })),
-        answers: &[Answer::json::<BatchResults>(200, "The results, in the order of the operations.").example(|| {
-            json!({
-                "results": [
-                               {
-                                   "status": 201, "location": "/nodes/REGION~23EU",
-                                   "body": {"id": "REGION#EU", "attributes": {"name": "Europe"}},
-                               },
-                               {
-                                   "status": 422,
-                                   "problem": {
-                                                  "type": "urn:sapwood:problem:parent-missing",
-                                                  "title": "The parent doesn't exist", "status": 422,
-                                                  "detail": "create the parent first", "field": "parent",
-                                              },
-                               },
-                           ],
-            })
-        })],
+        answers: &[
+            Answer::json::<BatchResults>(200, "The results, in the order of the operations.")
+                .headers(&[PREFERENCE_APPLIED])
+                .example(|| {
+                    json!({
+                        "results": [
+                                       {
+                                           "status": 201, "location": "/nodes/REGION~23EU",
+                                           "body": {"id": "REGION#EU", "attributes": {"name": "Europe"}},
+                                       },
+                                       {
+                                           "status": 422,
+                                           "problem": {
+                                                          "type": "urn:sapwood:problem:parent-missing",
+                                                          "title": "The parent doesn't exist", "status": 422,
+                                                          "detail": "create the parent first", "field": "parent",
+                                                      },
+                                       },
+                                   ],
+                    })
+                }),
+            Answer::json::<BatchResults>(202, "The results, but not all rows were up to date within the wait.")
+                .headers(&[PREFERENCE_APPLIED]),
+        ],
         problems: problems::PUT,
     },
 ];

@@ -73,6 +73,7 @@ pub(super) static OPERATIONS: [Operation; 8] = [
             Answer::json::<RevisionBody>(200, "The revision is amended.").headers(&[ETAG, PREFERENCE_APPLIED]),
             Answer::json::<RevisionBody>(202, "The revision is amended, but wasn't copied within the wait.")
                 .headers(&[ETAG, PREFERENCE_APPLIED]),
+            Answer::minimal("The revision is amended (`return=minimal`)."),
         ],
         problems: problems::CHANGE,
     },

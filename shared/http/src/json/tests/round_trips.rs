@@ -55,7 +55,10 @@ proptest! {
 
     #[test]
     fn a_number_is_written_with_all_its_digits(number in number()) {
-        prop_assert_eq!(written(n(&number)), number);
+        let json = written(n(&number));
+        prop_assert_eq!(spelt(&json).unwrap(), number.clone());
+        prop_assert!(json.len() <= number.len() && json.len() <= 46, "{}", json);
+        prop_assert!(number.len() > 21 || json == number);
     }
 
     #[test]
@@ -83,6 +86,13 @@ fn numbers_in_other_spellings_are_written_as_json() {
     for (kept, json) in [("1E+5", "1E+5"), ("-1e-7", "-1e-7"), (".5", "0.5"), ("+7", "7"), ("007", "7"), ("5.", "5")] {
         assert_eq!(written(n(kept)), json);
     }
+    let plain = |digits: &str, zeros: usize| format!("{digits}{}", "0".repeat(zeros));
+    assert_eq!(written(n(&plain("1", 125))), "1e125");
+    assert_eq!(written(n(&plain("-12", 40))), "-1.2e41");
+    assert_eq!(written(n(&format!("0.{}5", "0".repeat(129)))), "5e-130");
+    assert_eq!(written(n(&plain("1", 20))), plain("1", 20));
+    let all_digits = "12345678901234567890123456789012345678";
+    assert_eq!(written(n(all_digits)), all_digits);
     assert!(serde_json::to_string(&Attributes([("a".to_owned(), n("NaN"))].into())).is_err());
 }
 

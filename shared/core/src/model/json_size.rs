@@ -1,6 +1,10 @@
 //! An upper bound for the size of an item as JSON.
 
-use sapwood_core::model::{AttributeValue, Item};
+use super::item::{AttributeValue, Item};
+
+/// Most bytes of a record as JSON, by [`size_estimate`]. With its key it fits a page of the API, and a page fits Lambda's answer. DynamoDB
+/// measures in another way: a list of empty binaries has a byte for each there, and 15 in JSON.
+pub const JSON_BYTES_MAX: usize = 3_900_000;
 
 /// Returns an upper bound for the bytes of an item as JSON in an answer of the API, with all of its attributes. Pages end by
 /// this estimate, because a function's answer has a limit and DynamoDB measures differently: a control character is one byte
@@ -11,7 +15,8 @@ pub fn size_estimate(item: &Item) -> usize {
 }
 
 /// The size of a text in quotes, with a comma.
-pub(super) fn text_size(text: &str) -> usize {
+#[must_use]
+pub fn text_size(text: &str) -> usize {
     let escaped = |byte| match byte {
         0..=0x1f => 6,
         b'"' | b'\\' => 2,
@@ -28,11 +33,23 @@ fn binary_size(bytes: &[u8]) -> usize {
 /// The size of `{"$binary":…}` and the other forms.
 const MARK: usize = 16;
 
-/// The longest number: a number is written in plain digits, up to 126 before the point or 131 after it.
-const NUMBER: usize = 172;
+/// The longest number: 38 digits with a sign, a point and an exponent.
+const NUMBER: usize = 46;
 
+/// The longest number that is always written in plain digits.
+const PLAIN: usize = 21;
+
+/// The sign, the point and the exponent of a number that isn't written in plain digits.
+const AROUND: usize = 8;
+
+/// The size of a number, with a comma.
 fn number_size(digits: &str) -> usize {
-    if digits.contains(['e', 'E']) { NUMBER } else { digits.len() + 3 }
+    let significant = digits.trim_matches(['-', '0', '.']).len();
+    3 + match digits.len() {
+        _ if digits.contains(['e', 'E']) => NUMBER,
+        bytes if bytes <= PLAIN => bytes,
+        bytes => bytes.min(significant + AROUND),
+    }
 }
 
 fn value_size(value: &AttributeValue) -> usize {
