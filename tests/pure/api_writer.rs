@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use api_writer::{Moment, Shared, Source, State, router};
+use api_writer::{Moment, Shared, Source, State, Waits, router};
 use axum::body::Body;
 use axum::http::{Request, Response};
 use http_body_util::BodyExt;
@@ -11,6 +11,7 @@ use sapwood_core::keys::{Names, Schema, Tenant};
 use sapwood_core::model::{Settings, text};
 use sapwood_http::caller::Caller;
 use sapwood_http::serve::{Options, service};
+use sapwood_table::Usage;
 use sapwood_tests::fixture::Fixture;
 use sapwood_tests::oracle::Oracle;
 use serde_json::{Value, json};
@@ -38,11 +39,12 @@ struct Api {
     fixture: Fixture,
     revisions_mutable: bool,
     ticks: Arc<AtomicU64>,
+    waits: Waits,
 }
 
 impl Api {
     fn new() -> Self {
-        Self { fixture: Fixture::default(), revisions_mutable: false, ticks: Arc::default() }
+        Self { fixture: Fixture::default(), revisions_mutable: false, ticks: Arc::default(), waits: Waits::default() }
     }
 
     fn source(&self) -> Source {
@@ -62,6 +64,7 @@ impl Api {
             settings: self.fixture.settings().clone(),
             revisions_mutable: self.revisions_mutable,
             source: self.source(),
+            waits: self.waits.clone(),
         };
         let state = State::new(move |_| table.clone(), shared);
         let mut request = Request::builder().method(method).uri(target);
@@ -355,6 +358,14 @@ async fn an_answer_is_held_until_the_rows_are_right_or_the_time_is_up() {
     let early = api.send("PUT /nodes/a", &wait, &json!({ "parent": null })).await;
     assert_eq!((early.status, early.header("preference-applied")), (202, "wait=1"));
     assert_eq!(early.body["id"], "a");
+    let requests = |answer: &Answer| answer.head.extensions().get::<Usage>().unwrap().requests;
+    assert!((10..30).contains(&requests(&early)), "{} requests", requests(&early));
+    // The fan-out is behind: nobody waits for it in vain for a while, and there is one look.
+    let soon = api.send("PATCH /nodes/a", &wait, &json!({ "attributes": { "n": 1 } })).await;
+    assert_eq!((soon.status, requests(&soon)), (202, 4));
+    api.ticks.fetch_add(10, Ordering::Relaxed);
+    let later = api.send("PATCH /nodes/a", &wait, &json!({ "attributes": { "n": 2 } })).await;
+    assert!(later.status == 202 && requests(&later) >= 10, "{} requests", requests(&later));
     assert_eq!(api.ok(200, "PATCH /nodes/a", json!({})).await.header("preference-applied"), "");
     api.fixture.settle();
     let same = api.send("PATCH /nodes/a", &wait, &json!({})).await;
@@ -372,6 +383,7 @@ async fn a_tenant_reaches_nothing_of_another() {
         fixture: Fixture::new(settings, Oracle { tenants: true, ..Oracle::default() }),
         revisions_mutable: true,
         ticks: Arc::default(),
+        waits: Waits::default(),
     };
     let send = async |tenant: &str, call: &str, headers: &[(&str, &str)], body: Value| {
         let caller = Caller { name: "anna".to_owned(), tenant: Some(Tenant::new(tenant).unwrap()) };

@@ -74,6 +74,7 @@ async fn api(urls: [&str; 2], way: Way, parameters: &[(&str, &str)], claims: &[(
             settings: writer.settings,
             revisions_mutable: writer.revisions_mutable,
             source: api_writer::Source::system(),
+            waits: api_writer::Waits::default(),
         };
         api_writer::router(api_writer::State::new(move |deadline| of_writer.until(deadline), shared))
     };

@@ -78,7 +78,7 @@ impl<'a, T: Table> At<'a, T> {
 
     /// Returns true if all of this is derived within the time that the client waits, or if it doesn't wait.
     pub(crate) async fn wait(&self, derived: &[Derived]) -> bool {
-        until_derived(self.client, &self.shared.settings, self.deadline, self.prefer.wait, derived).await
+        until_derived(self.client, self.shared, self.deadline, self.prefer.wait, derived).await
     }
 
     /// Adds to an answer which preferences applied.

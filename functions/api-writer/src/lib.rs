@@ -19,3 +19,4 @@ pub use config::{Config, ConfigError};
 pub use routes::router;
 pub use source::{Moment, Source};
 pub use state::{Shared, State};
+pub use wait::Waits;

@@ -3,6 +3,7 @@
 use sapwood_core::model::Settings;
 
 use crate::source::Source;
+use crate::wait::Waits;
 
 /// What makes a table for each request, and what is the same for every request.
 pub type State<T> = sapwood_http::state::State<T, Shared>;
@@ -16,4 +17,6 @@ pub struct Shared {
     pub revisions_mutable: bool,
     /// Where time and names come from.
     pub source: Source,
+    /// What this process knows of waiting for the fan-out.
+    pub waits: Waits,
 }

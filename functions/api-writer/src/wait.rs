@@ -1,20 +1,46 @@
 //! `Prefer: wait`: an answer is held until what was written can be read everywhere.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use sapwood_core::keys::{NodeRef, Version};
-use sapwood_core::model::{Latest, Settings};
+use sapwood_core::model::Latest;
 use sapwood_core::write::{Command, Outcome};
 use sapwood_engine::query::Reader;
 use sapwood_http::headers::Wait;
 use sapwood_table::{Client, Deadline, Table};
 
+use crate::state::Shared;
+
 /// The first pause between two looks, and the longest: the fan-out takes some 100 ms on a quiet table.
 const FIRST_PAUSE: Duration = Duration::from_millis(40);
-const LONGEST_PAUSE: Duration = Duration::from_millis(500);
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+
+/// After a wait in vain nobody waits for so many seconds: the fan-out is behind, and an invocation that waits takes a place that the
+/// stream handler may need.
+const IN_VAIN_SECONDS: u64 = 10;
 
 /// How much of the time of a request is kept for writing its answer.
 const RESERVED: Duration = Duration::from_millis(1_500);
+
+/// What a process knows of waiting for the fan-out. Clones share it.
+#[derive(Clone, Debug, Default)]
+pub struct Waits {
+    /// The time, in seconds since 1970, before which nobody waits.
+    in_vain_until: Arc<AtomicU64>,
+}
+
+impl Waits {
+    /// True if the last wait was in vain, a moment before this time.
+    fn are_in_vain(&self, now: u64) -> bool {
+        now < self.in_vain_until.load(Ordering::Relaxed)
+    }
+
+    fn ended_in_vain(&self, now: u64) {
+        self.in_vain_until.store(now + IN_VAIN_SECONDS, Ordering::Relaxed);
+    }
+}
 
 /// What the fan-out derives from a write.
 #[derive(Clone, Debug)]
@@ -41,18 +67,20 @@ impl Derived {
     }
 }
 
-/// Returns true if everything is derived before the time is up. A read that fails counts as one that came too early: the write is done.
+/// Returns true if everything is derived before the time is up. While waiting is in vain there is one look. A read that fails counts as one that came too early: the write is done.
 pub(crate) async fn until_derived<T: Table>(
     client: &Client<'_, T, Deadline>,
-    settings: &Settings,
+    shared: &Shared,
     deadline: Deadline,
     wait: Wait,
     derived: &[Derived],
 ) -> bool {
     let Some(longest) = wait.duration() else { return true };
+    let now = || shared.source.now().seconds;
+    let longest = if shared.waits.are_in_vain(now()) { Duration::ZERO } else { longest };
     // The client's wait and the time of the request are both measured by the deadline, the only clock here.
     let end = deadline.left().saturating_sub(longest).max(RESERVED);
-    let reader = Reader::new(client, settings);
+    let reader = Reader::new(client, &shared.settings);
     let mut pause = FIRST_PAUSE;
     for of in derived {
         loop {
@@ -65,6 +93,9 @@ pub(crate) async fn until_derived<T: Table>(
             }
             let left = deadline.left().saturating_sub(end);
             if left.is_zero() {
+                if !longest.is_zero() {
+                    shared.waits.ended_in_vain(now());
+                }
                 return false;
             }
             tokio::time::sleep(pause.min(left)).await;

@@ -104,6 +104,7 @@ impl Case {
             (202, _) => By(Stack::Stuck, self.valid(&plain).header("prefer", "wait=1")),
             (204, "DELETE") if is_revision => By(Stack::Open, self.asked(&plain)),
             (204, "DELETE") => By(Stack::Open, self.asked(&format!("{plain}k"))),
+            (204, _) => By(Stack::Open, self.valid(&plain).header("prefer", "return=minimal")),
             (304, "GET") => By(Stack::Open, self.asked(&plain).header("if-none-match", "*")),
             (400, _) => By(Stack::Open, self.valid(&format!("{plain}?unknown=1"))),
             (403, _) => By(Stack::OfTenants, self.valid(&plain)),

@@ -55,6 +55,7 @@ impl Http {
             settings: writer.settings,
             revisions_mutable: writer.revisions_mutable,
             source: api_writer::Source::system(),
+            waits: api_writer::Waits::default(),
         };
         let writes = api_writer::State::new(tables(table), writes);
         let router = api_reader::router(reads).merge(api_writer::router(writes));

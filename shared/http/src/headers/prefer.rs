@@ -7,8 +7,8 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use super::{bad_header, joined, split_quoted, unquote};
 use crate::problem::Problem;
 
-/// The longest wait, in seconds. API Gateway ends a request after 30.
-pub const WAIT_SECONDS_MAX: u8 = 20;
+/// The longest wait, in seconds. A function that waits takes a place among those that the account may run at once.
+pub const WAIT_SECONDS_MAX: u8 = 10;
 
 const PREFER: HeaderName = HeaderName::from_static("prefer");
 

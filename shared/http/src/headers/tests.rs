@@ -93,11 +93,11 @@ fn a_wait_is_found_among_other_preferences_and_cut_to_the_longest_wait() {
     assert_eq!(wait(&["note=\"a, wait=3\""]), None, "inside of quotes is another's");
     assert_eq!(wait(&["note=\"\\\", wait=3\", wait=4"]), Some(4));
     assert_eq!(wait(&["wait=5, wait=6"]), Some(5), "the first counts");
-    assert_eq!(wait(&["wait=21"]), Some(20));
-    assert_eq!(wait(&["wait=99999999999999999999"]), Some(20));
+    assert_eq!(wait(&["wait=11"]), Some(10));
+    assert_eq!(wait(&["wait=99999999999999999999"]), Some(10));
     assert_eq!(wait(&["wait=0"]), None);
     assert_eq!(wait(&["waiting=3"]), None);
-    assert_eq!(applied("wait=20").unwrap(), "wait=20");
+    assert_eq!(applied("wait=20").unwrap(), "wait=10");
     assert_eq!(applied("respond-async"), None);
 }
 
