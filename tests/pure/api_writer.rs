@@ -496,3 +496,47 @@ async fn a_node_whose_json_could_not_be_answered_is_refused() {
     assert_eq!(refused.problem(), (422, "item-too-large"));
     assert!(refused.body["detail"].as_str().unwrap().contains("as JSON"), "{}", refused.body);
 }
+
+#[tokio::test]
+async fn a_deletion_with_a_key_is_answered_again_and_one_without_is_led_to_the_operation() {
+    let mut api = Api::new();
+    for id in ["a", "b", "leaf"] {
+        api.ok(201, &format!("PUT /nodes/{id}"), json!({ "parent": null })).await;
+    }
+    api.fixture.settle();
+    let key = [("idempotency-key", "one")];
+    let first = api.send("DELETE /nodes/a?children=delete", &key, &Value::Null).await;
+    assert_eq!(first.status, 202);
+    let again = api.send("DELETE /nodes/a?children=delete", &key, &Value::Null).await;
+    assert_eq!((again.status, &again.body, again.header("location")), (202, &first.body, first.header("location")));
+    let other = api.send("DELETE /nodes/a?children=adopt", &key, &Value::Null).await;
+    assert_eq!(other.problem(), (422, "idempotency-mismatch"));
+    let without = api.send("DELETE /nodes/a?children=delete", &[], &Value::Null).await;
+    assert_eq!((without.problem(), without.header("location")), ((409, "deleting"), first.header("location")));
+    let below = api.send("PUT /nodes/c", &[], &json!({ "parent": "a" })).await;
+    assert_eq!((below.problem(), below.header("location")), ((409, "deleting"), first.header("location")));
+    let key = [("idempotency-key", "two")];
+    for _ in 0..2 {
+        assert_eq!(api.send("DELETE /nodes/leaf", &key, &Value::Null).await.status, 204);
+    }
+}
+
+#[tokio::test]
+async fn a_key_holds_for_a_role_whatever_its_session_and_not_for_another() {
+    let api = Api::new();
+    let create = async |name: &str| {
+        let caller = Caller { name: name.to_owned(), tenant: None };
+        let headers = [("content-type", "application/json"), ("idempotency-key", "k")];
+        let answer = api.send_as(caller, "POST /nodes", &headers, "{}").await;
+        assert_eq!(answer.status, 201);
+        answer.body["id"].as_str().unwrap().to_owned()
+    };
+    let role = |session: &str| format!("arn:aws:sts::111122223333:assumed-role/importer/{session}");
+    let first = create(&role("task-1")).await;
+    assert_eq!(create(&role("task-2")).await, first);
+    for other in
+        ["arn:aws:sts::111122223333:assumed-role/other/task-1", "arn:aws:iam::111122223333:user/task-1", "anna"]
+    {
+        assert_ne!(create(other).await, first, "{other}");
+    }
+}

@@ -34,7 +34,7 @@ impl Answer {
                     node: node.as_str().to_owned(),
                     created_at: created_at.clone(),
                 };
-                let location = Some(format!("/operations/{}", encode_segment(operation)));
+                let location = Some(operation_place(operation));
                 let body = Some(BatchBody::Operation(body));
                 Self { status: StatusCode::ACCEPTED, location, etag: None, body }
             }
@@ -93,6 +93,11 @@ impl Answer {
         let etag = self.etag.as_ref().map(etag_text);
         BatchResult { status: self.status.as_u16(), body: self.body, problem: None, location: self.location, etag }
     }
+}
+
+/// Where an operation can be asked for.
+pub(crate) fn operation_place(operation: &str) -> String {
+    format!("/operations/{}", encode_segment(operation))
 }
 
 /// A problem as one result of a batch.

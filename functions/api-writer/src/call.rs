@@ -142,11 +142,14 @@ pub(crate) fn handle<C: Call, T: Table + 'static>(method: MethodFilter) -> Metho
     handler::<Conditioned<C>, T, Shared>(method)
 }
 
-/// The `Idempotency-Key` of a POST. Other methods are idempotent by themselves.
+/// The `Idempotency-Key` of a POST or of a DELETE, whose repetition would be told that nothing is there, or that it is being deleted.
+/// Other methods are idempotent by themselves.
 fn key(asked: &Asked<'_>) -> Result<Option<Idempotency>, Problem> {
     let IdempotencyKey(key) = IdempotencyKey::read(&asked.parts.headers)?;
     let (method, target) = (&asked.parts.method, asked.parts.uri.path());
-    Ok(key
-        .filter(|_| method == Method::POST)
-        .map(|key| idempotency(&asked.caller, &key, &[method.as_str().as_bytes(), target.as_bytes(), &asked.body])))
+    let query = asked.parts.uri.query().unwrap_or_default();
+    Ok(key.filter(|_| method == Method::POST || method == Method::DELETE).map(|key| {
+        let request = [method.as_str().as_bytes(), target.as_bytes(), query.as_bytes(), &asked.body];
+        idempotency(&asked.caller, &key, &request)
+    }))
 }

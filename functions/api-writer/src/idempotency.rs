@@ -11,8 +11,17 @@ pub(crate) fn idempotency(caller: &Caller, key: &str, request: &[&[u8]]) -> Idem
     Idempotency {
         tenant: caller.tenant.clone(),
         // Two callers may have chosen the same key.
-        hash: hash(&[caller.name.as_bytes(), key.as_bytes()]),
+        hash: hash(&[scope(&caller.name).as_bytes(), key.as_bytes()]),
         fingerprint: hash(request),
+    }
+}
+
+/// For whom a key holds. A task of a service retries what another one began, under the same role and in a session of its own
+/// (`arn:aws:sts::…:assumed-role/<role>/<session>`), so a session doesn't count.
+fn scope(name: &str) -> &str {
+    match name.split_once(":assumed-role/").and_then(|(_, role)| role.split_once('/')) {
+        Some((_, session)) if name.starts_with("arn:") => &name[..name.len() - session.len()],
+        _ => name,
     }
 }
 

@@ -1,8 +1,12 @@
 //! What the core's refusals, and bodies that don't fit, are to a client.
 
+use axum::http::HeaderValue;
+use axum::http::header::LOCATION;
 use sapwood_core::write::{Precondition, Refusal};
 use sapwood_engine::write::WriteError;
 use sapwood_http::problem::{Kind, Problem};
+
+use crate::answer::operation_place;
 
 /// The problem that a write ended with.
 pub(crate) fn refused(error: WriteError) -> Problem {
@@ -22,7 +26,11 @@ pub(crate) fn refused(error: WriteError) -> Problem {
         Refusal::ParentMissing(_) | Refusal::ParentUnreadable { .. } => (Kind::ParentMissing, Some("parent")),
         Refusal::Cycle { .. } | Refusal::Circle(_) => (Kind::Cycle, Some("parent")),
         Refusal::TooDeep { .. } => (Kind::TooDeep, Some("parent")),
-        Refusal::BeingDeleted(_) => (Kind::Deleting, None),
+        Refusal::BeingDeleted { operation, .. } => {
+            let problem = Problem::new(Kind::Deleting, detail);
+            let place = operation.and_then(|operation| HeaderValue::try_from(operation_place(&operation)).ok());
+            return place.into_iter().fold(problem, |problem, place| problem.header(LOCATION, place));
+        }
         Refusal::HasChildren => (Kind::HasChildren, Some("children")),
         Refusal::NotYetPlaced => (Kind::NotYetPlaced, None),
         Refusal::PreconditionFailed(Precondition::IfMatch) => (Kind::PreconditionFailed, Some("if-match")),

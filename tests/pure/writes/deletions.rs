@@ -78,7 +78,7 @@ fn a_deletion_of_more_marks_the_node_and_leaves_an_operation() {
         fixture.replace("a", &under(None, &[])).map(drop),
         fixture.create("c", &under(Some("a"), &[])).map(drop),
     ] {
-        assert!(matches!(result, Err(Refusal::BeingDeleted(of)) if of == id("a")));
+        assert!(matches!(result, Err(Refusal::BeingDeleted { id: of, .. }) if of == id("a")));
     }
 }
 

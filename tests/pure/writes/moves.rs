@@ -211,8 +211,12 @@ fn a_node_on_either_way_that_is_being_deleted_refuses_the_move() {
         item.insert("_deleting".to_owned(), text("soon"));
         fixture.memory().lock().unwrap().write(&sapwood_core::keys::ItemKey::new(of, "NODE"), Some(item));
     }
-    assert!(matches!(fixture.patch("n", &moved(Some("q"))), Err(Refusal::BeingDeleted(of)) if of == id("n1")));
-    assert!(matches!(fixture.patch("q", &moved(Some("p"))), Err(Refusal::BeingDeleted(of)) if of == id("p1")));
+    assert!(
+        matches!(fixture.patch("n", &moved(Some("q"))), Err(Refusal::BeingDeleted { id: of, .. }) if of == id("n1"))
+    );
+    assert!(
+        matches!(fixture.patch("q", &moved(Some("p"))), Err(Refusal::BeingDeleted { id: of, .. }) if of == id("p1"))
+    );
 }
 
 #[test]

@@ -65,11 +65,11 @@ fn a_parent_must_be_there_readable_and_staying() {
     let create = |parent| fixture.create("b", &under(Some(parent), &[])).unwrap_err();
     assert!(matches!(create("nowhere"), Refusal::ParentMissing(parent) if parent == id("nowhere")));
     assert!(matches!(create("odd"), Refusal::ParentUnreadable { id: parent, .. } if parent == id("odd")));
-    assert!(matches!(create("going"), Refusal::BeingDeleted(parent) if parent == id("going")));
+    assert!(matches!(create("going"), Refusal::BeingDeleted { id: parent, .. } if parent == id("going")));
     assert!(matches!(create("b"), Refusal::Cycle { .. }));
     assert!(matches!(fixture.patch("a", &moved(Some("nowhere"))), Err(Refusal::ParentMissing(_))));
-    assert!(matches!(fixture.patch("a", &moved(Some("going"))), Err(Refusal::BeingDeleted(_))));
-    assert!(matches!(fixture.patch("going", &moved(Some("a"))), Err(Refusal::BeingDeleted(_))));
+    assert!(matches!(fixture.patch("a", &moved(Some("going"))), Err(Refusal::BeingDeleted { .. })));
+    assert!(matches!(fixture.patch("going", &moved(Some("a"))), Err(Refusal::BeingDeleted { .. })));
     assert!(matches!(fixture.patch("nowhere", &moved(Some("a"))), Err(Refusal::NotFound)));
 }
 

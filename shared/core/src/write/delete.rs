@@ -98,7 +98,7 @@ impl<'a> DeleteNode<'a> {
         let preconditions = &self.attempts.request.preconditions;
         preconditions.check_item(Some(before), schema)?;
         if before.contains_key(DELETING) {
-            return Err(Refusal::BeingDeleted(self.node.id.clone()).into());
+            return Err(Refusal::being_deleted(&self.node.id, before).into());
         }
         if self.children == Children::Restrict {
             let page = read.page.as_ref().ok_or(Failure::Again)?;

@@ -38,7 +38,7 @@ impl<'a> Move<'a> {
         }
         let above = own.map_or(&[][..], |own| &own.edges[1..]);
         if let Some(edge) = above.iter().chain(&target.edges).find(|edge| edge.deleting) {
-            return Err(Refusal::BeingDeleted(edge.node.clone()));
+            return Err(Refusal::BeingDeleted { id: edge.node.clone(), operation: None });
         }
         if !rules.keeps(Rule::AncestorPathChecks) {
             return Ok(Vec::new());

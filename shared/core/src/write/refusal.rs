@@ -3,7 +3,7 @@
 use thiserror::Error;
 
 use crate::keys::{DEPTH_MAX, Id, KeyError};
-use crate::model::{TooManyAttributes, Unreadable};
+use crate::model::{DeletionMark, Item, TooManyAttributes, Unreadable};
 
 /// Why a write isn't done: nothing of it is.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -43,8 +43,13 @@ pub enum Refusal {
         depth: usize,
     },
     /// The node, or one above it or above its new parent, is being deleted.
-    #[error("`{0}` is being deleted")]
-    BeingDeleted(Id),
+    #[error("`{id}` is being deleted")]
+    BeingDeleted {
+        /// The node that is being deleted.
+        id: Id,
+        /// The operation that deletes it, if it was read.
+        operation: Option<String>,
+    },
     /// The node has children, and the caller said that it must have none.
     #[error("it has children; delete or move them first, or say what becomes of them")]
     HasChildren,
@@ -91,6 +96,14 @@ pub enum Refusal {
     /// The request was carried out before, and its outcome can't be read any more.
     #[error("what the request with this key came to can't be read any more; use a new key")]
     OutcomeUnreadable,
+}
+
+impl Refusal {
+    /// The node of this record is being deleted.
+    pub(super) fn being_deleted(id: &Id, record: &Item) -> Self {
+        let operation = DeletionMark::read(record).map(|mark| mark.operation);
+        Self::BeingDeleted { id: id.clone(), operation }
+    }
 }
 
 /// Which precondition of a request doesn't hold.

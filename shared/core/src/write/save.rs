@@ -185,8 +185,8 @@ impl<'a> SaveNode<'a> {
             return Err(Refusal::NotFound);
         }
         request.preconditions.check_item(before, schema)?;
-        if before.is_some_and(|item| item.contains_key(DELETING)) {
-            return Err(Refusal::BeingDeleted(self.node.id.clone()));
+        if let Some(item) = before.filter(|item| item.contains_key(DELETING)) {
+            return Err(Refusal::being_deleted(&self.node.id, item));
         }
         match (self.wanted, before) {
             (Wanted::Create { .. }, Some(_)) => Err(Refusal::Exists),
@@ -221,7 +221,8 @@ impl<'a> SaveNode<'a> {
             Some(true) => Ok(self.write(prepared, Vec::new())),
             None if !look.hangs => {
                 if edge.deleting {
-                    return Err(Refusal::BeingDeleted(parent.clone()).into());
+                    let record = look.parent.as_ref().ok_or(Failure::Again)?;
+                    return Err(Refusal::being_deleted(parent, record).into());
                 }
                 match depth_of(&edge, &look.parent_lineage) {
                     Some(above) if above < DEPTH_MAX => Ok(self.write(prepared, Vec::new())),

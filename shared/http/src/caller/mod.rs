@@ -27,8 +27,9 @@ pub struct Authority {
     pub tenant_claim: Option<String>,
 }
 
-/// The claims that name a caller. The first that exists counts.
-const NAMES: [&str; 4] = ["sub", "username", "client_id", "userArn"];
+/// The claims that name a caller. The first that exists counts. The users of a Cognito identity pool share a role and its session, so
+/// their identities name them.
+const NAMES: [&str; 5] = ["sub", "username", "client_id", "cognitoIdentityId", "userArn"];
 
 impl Authority {
     /// Returns the caller whom these claims name. A caller without a name is called `nameless`.

@@ -33,7 +33,7 @@ fn an_iam_caller_is_named_by_its_arn() {
     let iam = json!({"iam": {"userArn": "arn:aws:iam::111122223333:user/eve", "accountId": "111122223333"}});
     assert_eq!(caller(Some("accountId"), iam), named("arn:aws:iam::111122223333:user/eve", Some("111122223333")));
     let cognito = json!({"iam": {"cognitoIdentity": {"amr": [], "identityId": "x", "identityPoolId": "pool"}}});
-    assert_eq!(caller(Some("cognitoIdentityPoolId"), cognito), named("anonymous", Some("pool")));
+    assert_eq!(caller(Some("cognitoIdentityPoolId"), cognito), named("x", Some("pool")));
 }
 
 #[test]

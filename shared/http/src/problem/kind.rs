@@ -96,6 +96,17 @@ impl Kind {
         Self::Internal,
     ];
 
+    /// When the same request may come out otherwise, in seconds; `None` if that takes another request.
+    #[must_use]
+    pub fn retry_after(self) -> Option<u8> {
+        match self {
+            Self::Unavailable | Self::Internal | Self::Contended | Self::NotYetPlaced => Some(1),
+            // A request whose function died keeps its key for a minute.
+            Self::InProgress => Some(5),
+            _ => None,
+        }
+    }
+
     /// The status code of the answer.
     #[must_use]
     pub fn status(self) -> StatusCode {

@@ -106,8 +106,8 @@ impl IntoResponse for Problem {
         let mut response = (self.kind.status(), body).into_response();
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(MEDIA_TYPE));
-        if self.kind == Kind::Unavailable {
-            headers.insert(RETRY_AFTER, HeaderValue::from_static("1"));
+        if let Some(seconds) = self.kind.retry_after() {
+            headers.insert(RETRY_AFTER, HeaderValue::from(u16::from(seconds)));
         }
         headers.extend(self.headers);
         response

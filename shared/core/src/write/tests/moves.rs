@@ -37,7 +37,7 @@ fn check_with(rules: Rules, drawn: &str, room: usize, wanted: &str) {
         Ok(edges) => edges.iter().map(|edge| edge.node.as_str()).collect::<Vec<_>>().join(" "),
         Err(Refusal::Cycle { .. }) => "cycle".to_owned(),
         Err(Refusal::Circle(_)) => "circle".to_owned(),
-        Err(Refusal::BeingDeleted(node)) => format!("{node} is being deleted"),
+        Err(Refusal::BeingDeleted { id, .. }) => format!("{id} is being deleted"),
         Err(error) => panic!("{error}"),
     };
     assert_eq!(found, wanted, "{drawn}");

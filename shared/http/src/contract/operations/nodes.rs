@@ -139,6 +139,7 @@ pub(super) static OPERATIONS: [Operation; 6] = [
             parameters::revisions,
             parameters::if_match,
             parameters::if_none_match,
+            parameters::idempotency_key,
         ],
         body: None,
         answers: &[

@@ -92,11 +92,16 @@ impl Problem {
             405 => {
                 response["headers"]["Allow"] = header("string", "The methods that the path takes, with commas between.")
             }
-            503 => {
-                response["headers"]["Retry-After"] = header("integer", "When to try again, in seconds.");
-                response["headers"]["Retry-After"]["schema"]["minimum"] = 0.into();
+            409 => {
+                let description = "The operation that deletes the node, where one does.";
+                response["headers"]["Location"] = header("string", description);
             }
             _ => {}
+        }
+        if [409, 500, 503].contains(&self.status) {
+            let description = "When the same request may come out otherwise, in seconds.";
+            response["headers"]["Retry-After"] = header("integer", description);
+            response["headers"]["Retry-After"]["schema"]["minimum"] = 0.into();
         }
         if self.status != 304 {
             response["content"][MEDIA_TYPE]["schema"] = json!({"$ref": "#/components/schemas/ProblemBody"});

@@ -92,6 +92,7 @@ pub(super) static OPERATIONS: [Operation; 8] = [
             parameters::version,
             parameters::if_match,
             parameters::if_none_match,
+            parameters::idempotency_key,
         ],
         body: None,
         answers: &[Answer::empty(204, "The revision is deleted.")],
