@@ -198,6 +198,10 @@ async fn a_node_has_an_entity_tag_that_changes_with_it_alone() {
         assert_eq!(answer.status.as_u16(), status, "{target} {known}");
         assert!(status != 304 || (answer.body.is_null() && answer.response.headers()["etag"] == etag.as_str()));
     }
+    for (wanted, status) in [(etag.as_str(), 200), ("*", 200), ("\"other\"", 412), ("W/\"other\"", 412)] {
+        let answer = send(&fixture, None, "/nodes/D", &[("if-match", wanted), ("if-none-match", "\"x\"")]).await;
+        assert_eq!(answer.status.as_u16(), status, "{wanted}");
+    }
     assert_eq!(first.response.headers()["cache-control"], "private, no-cache");
     fixture.update("D", "NODE", "_touched", Some(text("1#x")));
     assert_eq!(get(&fixture, "/nodes/D").await.response.headers()["etag"], etag.as_str());

@@ -8,7 +8,7 @@ use sapwood_core::write::Preconditions;
 use sapwood_engine::query::Reader;
 use sapwood_http::call::{self, json_response};
 use sapwood_http::headers::etag_header;
-use sapwood_http::problem::Problem;
+use sapwood_http::problem::{Kind, Problem};
 use sapwood_table::{Deadline, Table};
 use serde::Serialize;
 
@@ -38,6 +38,11 @@ pub(crate) fn tagged<B: Serialize>(
     etag: &ETag,
     shown: impl FnOnce() -> B,
 ) -> Result<Response, Problem> {
+    // In the order of RFC 9110, 13.2.2.
+    if preconditions.if_match.as_ref().is_some_and(|wanted| !wanted.include(Some(etag))) {
+        let detail = "it isn't in the state that the request asks for; read it again without `If-Match`";
+        return Err(Problem::new(Kind::PreconditionFailed, detail).at("if-match"));
+    }
     let mut response = match preconditions.if_none_match.as_ref().is_some_and(|known| known.include(Some(etag))) {
         true => StatusCode::NOT_MODIFIED.into_response(),
         false => json_response(&shown())?,

@@ -12,7 +12,7 @@ pub(super) const ROOTS: &[u16] = &[400, 403, 404, 500, 503];
 /// The problems of a list that always exists, though it may be empty.
 pub(super) const ANY_LIST: &[u16] = &[400, 403, 422, 500, 503];
 /// The problems of a read of one thing, which has an entity tag.
-pub(super) const THING: &[u16] = &[304, 400, 403, 404, 422, 500, 503];
+pub(super) const THING: &[u16] = &[304, 400, 403, 404, 412, 422, 500, 503];
 /// The problems of a batch, and of a write that can create.
 pub(super) const PUT: &[u16] = &[400, 403, 409, 412, 413, 415, 422, 500, 503];
 /// The problems of a write that changes what exists.

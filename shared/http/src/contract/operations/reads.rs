@@ -36,7 +36,13 @@ pub(super) static OPERATIONS: [Operation; 10] = [
         tag: Tag::Read,
         summary: "Read a node",
         description: "Half a read unit per 4 KB.",
-        parameters: &[parameters::id, parameters::fields, parameters::consistent, parameters::known],
+        parameters: &[
+            parameters::id,
+            parameters::fields,
+            parameters::consistent,
+            parameters::if_match,
+            parameters::known,
+        ],
         body: None,
         answers: &[Answer::json::<NodeBody>(200, "The node.").headers(&[ETAG]).example(|| {
             json!({

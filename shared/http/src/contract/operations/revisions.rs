@@ -200,6 +200,7 @@ pub(super) static OPERATIONS: [Operation; 8] = [
             parameters::version,
             parameters::fields,
             parameters::consistent,
+            parameters::if_match,
             parameters::known,
         ],
         body: None,
