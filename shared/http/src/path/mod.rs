@@ -16,10 +16,10 @@ pub use segment::{SegmentError, decode_segment, encode_segment};
 use crate::problem::{Kind, Problem};
 
 /// Returns the path as the router is to see it, with each segment as [`encode_segment`] writes it. A byte that is escaped with
-/// `%XX` or `~XX` stays in its segment, even a slash.
+/// `%XX` or `~XX` stays in its segment, even a slash. `~XX` has one spelling: two upper-case digits, for bytes that need it.
 ///
 /// # Errors
-/// [`Kind::BadPath`] for a byte that must be written `~XX`, a bad escape, `.`, `..`, or an empty segment. The last segment may
+/// [`Kind::BadPath`] for a byte that must be written `~XX` or needn't be, a bad escape, `.`, `..`, or an empty segment. The last segment may
 /// be empty: such a path has no route.
 pub fn normalise(path: &str) -> Result<String, Problem> {
     let Some(segments) = path.strip_prefix('/') else {
@@ -46,7 +46,13 @@ fn normal_segment(segment: &str) -> Result<String, Problem> {
         return Err(bad_path("`.` and `..` aren't resolved; an id of dots is written `~2E` or `~2E~2E`"));
     }
     let text = segment::tilde_decode(&escaped).map_err(|error| bad_path(&error.to_string()))?;
-    Ok(encode_segment(&text))
+    let normal = encode_segment(&text);
+    // Whoever may not call a path by a rule of IAM could call it by another spelling.
+    if segment::encode_but_tildes(&escaped) == normal {
+        Ok(normal)
+    } else {
+        Err(bad_path(&format!("write it as {normal}")))
+    }
 }
 
 fn not_in_a_path(c: char) -> Problem {

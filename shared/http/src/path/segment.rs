@@ -18,15 +18,26 @@ pub enum SegmentError {
 /// Encodes a text as a segment. Each text has one spelling, and two texts never have the same.
 #[must_use]
 pub fn encode_segment(text: &str) -> String {
-    let dots = matches!(text, "." | "..");
-    let mut segment = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        match byte {
-            b'.' if dots => segment.push_str("~2E"),
-            b'-' | b'_' | b'.' => segment.push(char::from(byte)),
-            byte if byte.is_ascii_alphanumeric() => segment.push(char::from(byte)),
+    match text {
+        "." => "~2E".to_owned(),
+        ".." => "~2E~2E".to_owned(),
+        text => encode(text.bytes(), ""),
+    }
+}
+
+/// Encodes what remains of a segment after its `%XX` were resolved. Its `~XX` stay as they are.
+pub(super) fn encode_but_tildes(bytes: &[u8]) -> String {
+    encode(bytes.iter().copied(), "~")
+}
+
+fn encode(bytes: impl Iterator<Item = u8>, and: &str) -> String {
+    let mut segment = String::new();
+    for byte in bytes {
+        if byte.is_ascii_alphanumeric() || b"-_.".contains(&byte) || and.as_bytes().contains(&byte) {
+            segment.push(char::from(byte));
+        } else {
             // Writing to a String can't fail.
-            byte => drop(write!(segment, "~{byte:02X}")),
+            _ = write!(segment, "~{byte:02X}");
         }
     }
     segment
