@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures::future::join_all;
 use sapwood_core::keys::{Id, NodeRef, Schema, Version};
 use sapwood_core::model::{DeletionMode, Latest, Settings, text};
-use sapwood_engine::query::{Bounds, ListOptions, Order, Reader, Window, Within};
+use sapwood_engine::query::{Bounds, Fields, ListOptions, Order, Reader, Tree, Window, Within};
 use sapwood_engine::write::{
     Children, Command, Content, Idempotency, Outcome, Patch, Refusal, Request, Stamp, ValueChange, WriteError, Writer,
 };
@@ -350,10 +350,39 @@ async fn a_list_is_one_query_for_each_megabyte() {
     assert!(queries <= pages, "{queries} for {pages} megabytes");
     let least = bytes.div_ceil(8 * 1024) as f64;
     assert!(units <= least + pages as f64, "{units} read units, {least}");
-    let (count, cost) = counted!(running, Reader, |reader| reader.count(&at("big"), &window, false));
+    let (count, cost) = counted!(running, Reader, |reader| reader.count(&at("big"), &window, &options));
     cost.say("their count");
-    assert_eq!(count.unwrap(), 900);
+    let count = count.unwrap();
+    assert_eq!((count.count, count.next), (900, None));
     assert!(cost.calls("Query") <= pages && cost.usage.requests as usize == cost.calls("Query"));
+
+    // A call ends after its budget, and the next one goes on, whatever of the rows it shows.
+    let budget = |bounds| {
+        let (bounds, fields) = (Bounds { queries_max: 1, ..bounds }, Fields::only(["no".to_owned()]).unwrap());
+        ListOptions { bounds, fields, ..ListOptions::default() }
+    };
+    let (mut options, mut found, mut calls) = (budget(Bounds::default()), 0, 0);
+    loop {
+        let (counted, cost) = counted!(running, Reader, |reader| reader.count(&at("big"), &window, &options));
+        let counted = counted.unwrap();
+        assert_eq!((cost.calls("Query"), cost.usage.requests), (1, 1));
+        (found, calls, options.after) = (found + counted.count, calls + 1, counted.next);
+        if options.after.is_none() {
+            break;
+        }
+    }
+    assert!(found == 900 && (3..=pages).contains(&calls), "{found} in {calls} calls");
+    let (mut options, mut found, mut calls) = (budget(Tree::BOUNDS), 0, 0);
+    loop {
+        let (tree, cost) = counted!(running, Reader, |reader| reader.tree(&at("big"), None, &options));
+        let tree = tree.unwrap();
+        assert_eq!((cost.calls("Query"), cost.usage.requests), (1, 1));
+        (found, calls, options.after) = (found + tree.nodes.len(), calls + 1, tree.next);
+        if options.after.is_none() {
+            break;
+        }
+    }
+    assert!(found == 901 && (3..=pages).contains(&calls), "{found} in {calls} calls");
     running.stop().await;
 }
 
@@ -383,8 +412,8 @@ async fn each_read_is_one_request_whatever_the_window() {
         let (page, cost) = counted!(running, Reader, |reader| reader.descendants(&at("r"), &window, &options));
         assert_eq!(page.unwrap().items.len(), found, "{window:?}");
         one_query(&format!("descendants {min} to {max:?}"), &cost);
-        let (count, cost) = counted!(running, Reader, |reader| reader.count(&at("r"), &window, false));
-        assert_eq!(count.unwrap(), found);
+        let (count, cost) = counted!(running, Reader, |reader| reader.count(&at("r"), &window, &options));
+        assert_eq!(count.unwrap().count, found);
         one_query(&format!("count {min} to {max:?}"), &cost);
     }
     let (page, cost) = counted!(running, Reader, |reader| reader.tree(&at("r"), None, &options));

@@ -4,7 +4,7 @@ use axum::http::header::{CACHE_CONTROL, ETAG};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use sapwood_core::model::{ETag, Settings};
-use sapwood_core::write::Preconditions;
+use sapwood_core::write::{Precondition, Preconditions, Refusal};
 use sapwood_engine::query::Reader;
 use sapwood_http::call::{self, json_response};
 use sapwood_http::headers::etag_header;
@@ -40,7 +40,7 @@ pub(crate) fn tagged<B: Serialize>(
 ) -> Result<Response, Problem> {
     // In the order of RFC 9110, 13.2.2.
     if preconditions.if_match.as_ref().is_some_and(|wanted| !wanted.include(Some(etag))) {
-        let detail = "it isn't in the state that the request asks for; read it again without `If-Match`";
+        let detail = Refusal::PreconditionFailed(Precondition::IfMatch).to_string();
         return Err(Problem::new(Kind::PreconditionFailed, detail).at("if-match"));
     }
     let mut response = match preconditions.if_none_match.as_ref().is_some_and(|known| known.include(Some(etag))) {

@@ -28,8 +28,17 @@ impl List {
 
     /// Reads the same parameters without `limit`.
     pub(crate) fn bounded(asked: &mut Asked<'_>, scope: Scope, bounds: Bounds) -> Result<Self, Problem> {
-        let strong = asked.strong()?;
         let fields = fields(asked)?;
+        Self::of(asked, scope, bounds, fields)
+    }
+
+    /// Reads `cursor` and `consistent` for a list that is only counted.
+    pub(crate) fn counted(asked: &mut Asked<'_>, scope: Scope) -> Result<Self, Problem> {
+        Self::of(asked, scope, Bounds::default(), Fields::all())
+    }
+
+    fn of(asked: &mut Asked<'_>, scope: Scope, bounds: Bounds, fields: Fields) -> Result<Self, Problem> {
+        let strong = asked.strong()?;
         let scope = scope.number(strong.into());
         let scope = match fields.names() {
             None => scope.optional(None),

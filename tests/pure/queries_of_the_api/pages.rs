@@ -32,7 +32,7 @@ fn pages_of_any_size_are_the_whole_list_in_as_many_queries_as_pages() {
         assert!(all.windows(2).all(|pair| pair[0].id < pair[1].id), "in order, none twice");
         assert_eq!(queries.get(), 3_000_u64.div_ceil(limit as u64), "limit {limit}");
     }
-    assert_eq!(counted(&fixture, async |r| r.count(&node("D"), &children, true).await.unwrap()).0, 3_000);
+    assert_eq!(counted(&fixture, async |r| r.count(&node("D"), &children, &options()).await.unwrap()).0.count, 3_000);
 }
 
 #[test]
@@ -63,7 +63,10 @@ fn a_page_ends_with_dynamodbs_and_the_next_one_has_the_rest() {
         assert_eq!(pages, queries, "{children} children: one Query a page");
         assert!(queries <= children as u64 / 34 + 1, "{children} children: {queries} queries");
         let all_rows = Window::new(0, None, None).unwrap();
-        assert_eq!(read(&fixture, async |r| r.count(&node("D"), &all_rows, true).await.unwrap()), children + 1);
+        assert_eq!(
+            read(&fixture, async |r| r.count(&node("D"), &all_rows, &options()).await.unwrap()).count,
+            children + 1
+        );
     }
 }
 
@@ -89,7 +92,7 @@ fn a_page_ends_by_the_bytes_of_the_answer() {
 #[test]
 fn one_item_is_a_page_whatever_its_size() {
     let fixture = wide(3, 300_000);
-    let bounds = Bounds { items_max: 10, bytes_max: 1 };
+    let bounds = Bounds { bytes_max: 1, ..Bounds::items(10) };
     let options = ListOptions { bounds, ..ListOptions::default() };
     let page = read(&fixture, async |r| r.descendants(&node("D"), &Window::children(), &options).await.unwrap());
     assert_eq!(page.items.len(), 1);

@@ -11,8 +11,10 @@ use super::support::{delete, expect, get, ids, post, read, start};
 
 /// An id as it is written in a path.
 fn in_path(id: &str) -> String {
+    let is_dots = matches!(id, "." | "..");
     let written = id.bytes().map(|byte| match byte {
         b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' => char::from(byte).to_string(),
+        b'.' if !is_dots => ".".to_owned(),
         byte => format!("~{byte:02X}"),
     });
     written.collect()

@@ -58,7 +58,7 @@ pub(crate) async fn nothing_in_a_request_reaches_another_tenant(way: Way) {
     assert_eq!(other.send(&post("/nodes", &json!({"id": "x", "tenant": "acme"}))).await.status, 400);
     // The same ids are other nodes.
     assert_eq!(other.send(&put("/nodes/top", &json!({"parent": null, "attributes": {"mine": 1}}))).await.status, 201);
-    let topic = post("/nodes/top/revisions/Audit~23~2E~2E~2Facme", &json!({"attributes": {}}));
+    let topic = post("/nodes/top/revisions/Audit~23..~2Facme", &json!({"attributes": {}}));
     assert_eq!(other.send(&topic).await.status, 201);
     let same_key = |id: &str| post("/nodes", &json!({"id": id})).header("idempotency-key", "k");
     expect(&acme, 201, &same_key("keyed")).await;

@@ -96,19 +96,22 @@ fn descendant(found: Descendant) -> DescendantBody {
 pub(crate) struct Count {
     node: NodeRef,
     window: Window,
-    strong: bool,
+    list: List,
 }
 
 impl Call<Shared> for Count {
     fn read(asked: &mut Asked<'_>) -> Result<Self, Problem> {
         let (min, max) = depths(asked)?;
-        let strong = asked.strong()?;
-        Ok(Self { node: asked.node("id")?, window: Window::new(min, max, None).map_err(refused)?, strong })
+        let (node, window) = (asked.node("id")?, Window::new(min, max, None).map_err(refused)?);
+        let scope = Scope::new("count", node.tenant.as_ref()).text(node.id.as_str());
+        let scope = scope.number(window.min()).number(window.max());
+        Ok(Self { list: List::counted(asked, scope)?, node, window })
     }
 
     async fn answer<T: Table>(self, at: &At<'_, T>) -> Result<Response, Problem> {
-        let count = reader(at).count(&self.node, &self.window, self.strong).await.map_err(refused)?;
-        json_response(&CountBody { count: count as u64 })
+        let counted = reader(at).count(&self.node, &self.window, &self.list.options).await.map_err(refused)?;
+        let cursor = self.list.cursor(at.shared, counted.next.as_deref());
+        json_response(&CountBody { count: counted.count as u64, cursor })
     }
 }
 

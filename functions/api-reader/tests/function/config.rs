@@ -31,6 +31,9 @@ fn tenants_and_the_claim_that_names_them_go_together() {
     let with = |more: &[(&str, &str)]| read(&[&LEAST[..], more].concat());
     assert!(with(&[("TENANTS", "on")]).is_err());
     assert!(with(&[("TENANT_CLAIM", "custom:tenant")]).is_err());
+    for chosen in ["userArn", "userId", "callerId"] {
+        assert!(with(&[("TENANTS", "on"), ("TENANT_CLAIM", chosen)]).is_err(), "{chosen}");
+    }
     let config = with(&[("TENANTS", "on"), ("TENANT_CLAIM", "custom:tenant")]).unwrap();
     assert_eq!(config.options.authority.tenant_claim.as_deref(), Some("custom:tenant"));
     assert!(config.settings.schema.has_tenants());

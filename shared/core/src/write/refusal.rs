@@ -57,7 +57,9 @@ pub enum Refusal {
     #[error("its rows aren't up to date yet, so nobody knows whether it has children; try again later")]
     NotYetPlaced,
     /// A precondition doesn't hold of what is there.
-    #[error("it isn't in the state that the request asks for; read it again")]
+    #[error(
+        "it isn't in the state that the request asks for; read it again. A weak tag (W/) in If-Match never matches: if you get one, a proxy on the way has weakened it"
+    )]
     PreconditionFailed(Precondition),
     /// An attribute's name is the table's own.
     #[error("`{0}` is a reserved name; give the attribute another one")]

@@ -4,7 +4,7 @@ use super::page::{Listing, Skipped};
 use super::{ListOptions, Page, ReadError, Reader};
 use sapwood_core::keys::{DEPTH_MAX, Id, ItemKey, NodeRef, SortKey, SortRange};
 use sapwood_core::model::{BaseNode, Item, ROW_ATTRIBUTES, is_truncated, row_parent};
-use sapwood_table::{Query, ReadOptions, RetryPolicy, Table};
+use sapwood_table::{ErrorKind, Query, ReadOptions, RetryPolicy, Table};
 
 /// A descendant of a node.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,6 +19,15 @@ pub struct Descendant {
     pub attributes: Item,
     /// True if the row had no room for the attributes.
     pub truncated: bool,
+}
+
+/// How many rows were counted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Counted {
+    /// The number of descendants.
+    pub count: usize,
+    /// The position to continue after; `None` if all are counted.
+    pub next: Option<String>,
 }
 
 /// The depths that a list covers.
@@ -92,29 +101,36 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         self.list(&listing, options, |key, item| self.descendant(node, options, key, item)).await
     }
 
-    /// Counts the descendants of a node. DynamoDB reads all rows, but sends their keys only.
+    /// Counts the descendants of a node, from `options.after` on, within `options.bounds.queries_max`. DynamoDB reads all rows, but
+    /// sends their keys only.
     ///
     /// # Errors
-    /// [`ReadError::Absent`] if neither the node nor a descendant exists, and [`ReadError::Key`] for an `id_prefix` that no id
-    /// can have.
-    pub async fn count(&self, node: &NodeRef, window: &Window, strong: bool) -> Result<usize, ReadError> {
+    /// [`ReadError::Absent`] if neither the node nor a descendant exists, [`ReadError::Key`] for an `id_prefix` that no id can have,
+    /// and [`ReadError::Position`].
+    pub async fn count(&self, node: &NodeRef, window: &Window, options: &ListOptions) -> Result<Counted, ReadError> {
         let schema = self.client.schema();
+        let listing = self.depth_listing(node, self.depth_range(window)?);
+        if options.after.as_ref().is_some_and(|after| !listing.holds(after)) {
+            return Err(ReadError::Position);
+        }
         let mut query = Query {
-            pk: schema.partition(node),
-            range: self.depth_range(window)?,
-            after: None,
+            pk: listing.pk,
+            range: listing.range,
+            after: options.after.clone(),
             // A page of DynamoDB's ends at 1 MB.
             limit: i32::MAX as usize,
             descending: false,
-            reading: ReadOptions { strong, attributes: Some(self.placing_attributes()) },
+            reading: ReadOptions { strong: options.strong, attributes: Some(self.placing_attributes()) },
         };
         let mut count = 0;
-        let options = ListOptions::default();
-        loop {
-            let page = self.client.query(&query).await?;
+        for queries in 0..options.bounds.queries_max.max(1) {
+            let page = match self.client.query(&query).await {
+                Err(error) if queries > 0 && error.kind == ErrorKind::Retry => break,
+                page => page?,
+            };
             let is_row = |item: &Item| {
                 sapwood_core::model::key_of(item, schema)
-                    .and_then(|key| self.descendant(node, &options, &key, item))
+                    .and_then(|key| self.descendant(node, options, &key, item))
                     .is_some()
             };
             count += page.items.iter().filter(|item| is_row(item)).count();
@@ -123,10 +139,10 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
                 break;
             }
         }
-        if count == 0 {
-            self.check_node(node, strong).await?;
+        if count == 0 && query.after.is_none() && options.after.is_none() {
+            self.check_node(node, options.strong).await?;
         }
-        Ok(count)
+        Ok(Counted { count, next: query.after })
     }
 
     pub(super) fn depth_range(&self, window: &Window) -> Result<SortRange, ReadError> {

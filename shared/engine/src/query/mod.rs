@@ -20,7 +20,7 @@ mod topic;
 mod tree;
 
 pub use ancestors::Ancestor;
-pub use descendants::{Descendant, Window};
+pub use descendants::{Counted, Descendant, Window};
 pub use error::ReadError;
 pub use fields::Fields;
 pub use node::Stamps;

@@ -3,7 +3,7 @@
 use super::{Fields, ReadError, Reader};
 use sapwood_core::keys::{ItemKey, Schema, SortKey, SortRange};
 use sapwood_core::model::{Item, key_of, size_estimate, text_size};
-use sapwood_table::{Query, RetryPolicy, Table};
+use sapwood_table::{ErrorKind, Query, RetryPolicy, Table};
 
 /// The bounds of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,6 +12,9 @@ pub struct Bounds {
     pub items_max: usize,
     /// The most bytes as JSON, by [`size_estimate`]. A page has at least one item, whatever its size.
     pub bytes_max: usize,
+    /// The most Query requests. Each reads at most 1 MB of rows, whatever of them the page shows. Past them a page ends where they came
+    /// to, even if it has no items.
+    pub queries_max: usize,
 }
 
 impl Bounds {
@@ -21,11 +24,17 @@ impl Bounds {
     pub const ITEMS_DEFAULT: usize = 100;
     /// The most bytes of a page. A function's answer has at most 6 MB.
     pub const BYTES_MAX: usize = 4_000_000;
+    /// The most Query requests of a call: 2,560 read units, or 5,120 where reads are strong.
+    pub const QUERIES_MAX: usize = 20;
 
     /// The bounds of a page of this many items.
     #[must_use]
     pub fn items(items_max: usize) -> Self {
-        Self { items_max: items_max.clamp(1, Self::ITEMS_MAX), bytes_max: Self::BYTES_MAX }
+        Self {
+            items_max: items_max.clamp(1, Self::ITEMS_MAX),
+            bytes_max: Self::BYTES_MAX,
+            queries_max: Self::QUERIES_MAX,
+        }
     }
 }
 
@@ -92,6 +101,11 @@ impl<R> PageBuilder<R> {
     /// Returns the last page: nothing follows.
     pub(super) fn last(self) -> Page<R> {
         Page { items: self.kept.into_iter().map(|(entry, _)| entry).collect(), next: None }
+    }
+
+    /// Returns a page that continues after this position, which needn't be an entry's.
+    pub(super) fn cut_at(self, position: Option<String>) -> Page<R> {
+        Page { next: position, ..self.last() }
     }
 
     /// Returns a page that something follows.
@@ -186,7 +200,8 @@ pub(super) fn entry_size(key: &ItemKey, item: &Item) -> usize {
 }
 
 impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
-    /// Reads one page of a list. It takes one Query, unless rows that `read` can't read take up room.
+    /// Reads one page of a list. It takes one Query, unless rows that `read` can't read take up room. Where a later Query gets no
+    /// answer in time, the page ends with what was read.
     pub(super) async fn list<R>(
         &self,
         listing: &Listing<'_>,
@@ -199,9 +214,13 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
             return Err(ReadError::Position);
         }
         let mut builder = PageBuilder::new(options.bounds);
-        loop {
+        for queries in 0..options.bounds.queries_max.max(1) {
             let limit = listing.limit(builder.missing());
-            let page = self.client.query(&listing.query(after, limit, options, schema)).await?;
+            let query = listing.query(after.clone(), limit, options, schema);
+            let page = match self.client.query(&query).await {
+                Err(error) if queries > 0 && error.kind == ErrorKind::Retry => return Ok(builder.cut_at(after)),
+                page => page?,
+            };
             let found = page.items.len();
             for item in &page.items {
                 let Some(key) = key_of(item, schema) else { continue };
@@ -217,5 +236,6 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
             }
             after = Some(listing.past(next, schema));
         }
+        Ok(builder.cut_at(after))
     }
 }

@@ -113,7 +113,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
                 Some(AtPath { id, parent, path: segments, attributes, truncated: is_truncated(item) })
             })
             .await?;
-        if page.items.is_empty() && options.after.is_none() {
+        if page.items.is_empty() && page.next.is_none() && options.after.is_none() {
             self.check_node(root, options.strong).await?;
         }
         Ok(page)

@@ -22,7 +22,7 @@ pub struct Tree {
 
 impl Tree {
     /// The bounds of a tree. `limit` doesn't change them.
-    pub const BOUNDS: Bounds = Bounds { items_max: 5_000, bytes_max: 5_000_000 };
+    pub const BOUNDS: Bounds = Bounds { items_max: 5_000, bytes_max: 5_000_000, queries_max: Bounds::QUERIES_MAX };
 
     /// Nests rows that are ordered by depth. A row's parent is the row with the parent's id one level above.
     #[must_use]

@@ -178,10 +178,14 @@ pub struct TreeBody {
 }
 
 /// A number of nodes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct CountBody {
-    /// How many nodes there are.
+    /// How many nodes there are, or, where there is a cursor, how many were counted so far since the last one.
     pub count: u64,
+    /// Where to count on. Add the counts of all answers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub cursor: Option<String>,
 }
 
 /// The copy of a topic's newest revision.

@@ -6,7 +6,7 @@ use sapwood_core::model::ETag;
 use sapwood_core::write::{Preconditions, Tags};
 
 use super::{bad_header, joined};
-use crate::problem::{Kind, Problem};
+use crate::problem::Problem;
 
 /// How entity tags are compared.
 #[derive(Clone, Copy, PartialEq)]
@@ -20,8 +20,7 @@ enum Comparison {
 /// Reads the preconditions of a request.
 ///
 /// # Errors
-/// [`Kind::BadHeader`] for a header that is neither `*` nor a list of entity tags, and [`Kind::PreconditionFailed`] for an `If-Match` of
-/// weak tags alone, which nothing matches.
+/// [`Kind::BadHeader`](crate::problem::Kind::BadHeader) for a header that is neither `*` nor a list of entity tags.
 pub fn preconditions(headers: &HeaderMap) -> Result<Preconditions, Problem> {
     let read =
         |name: &HeaderName, comparison| joined(headers, name)?.map(|text| tags(name, &text, comparison)).transpose();
@@ -54,12 +53,6 @@ fn tags(name: &HeaderName, text: &str, comparison: Comparison) -> Result<Tags, P
             found.push(ETag::named(opaque));
         }
         rest = after.trim_start_matches([' ', '\t', ',']);
-    }
-    if found.is_empty() {
-        // A client that reads the tag again gets it weakened again.
-        let detail = "a weak entity tag (W/) matches nothing here: a proxy on the way has weakened it, for example because it compresses \
-            answers; have it leave `ETag` alone";
-        return Err(Problem::new(Kind::PreconditionFailed, detail).at(name.as_str()));
     }
     Ok(Tags::These(found))
 }

@@ -5,6 +5,22 @@ use sapwood_telemetry::metrics::Metrics;
 
 use crate::caller::Authority;
 
+/// The claims of an IAM caller that hold the name of its session, which the caller chooses.
+const CHOSEN_BY_CALLERS: [&str; 3] = ["userArn", "userId", "callerId"];
+
+/// Claims of OpenID Connect that users can usually change themselves.
+const CHANGED_BY_USERS: [&str; 9] = [
+    "email",
+    "family_name",
+    "given_name",
+    "name",
+    "nickname",
+    "phone_number",
+    "preferred_username",
+    "profile",
+    "website",
+];
+
 /// The options of a deployment.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
@@ -25,12 +41,12 @@ impl Options {
     ///
     /// | variable | value |
     /// |---|---|
-    /// | `TENANT_CLAIM` | the authorizer's claim that names the tenant; required if `TENANTS` is `on`, forbidden otherwise |
+    /// | `TENANT_CLAIM` | the authorizer's claim that names the tenant; required if `TENANTS` is `on`, forbidden otherwise. A claim that callers choose is refused, and one that users can usually change is logged |
     /// | `CORS_ORIGINS` | origins with commas between, or `*`; if empty, CORS is off |
     /// | `BASE_PATH` | the prefix that a custom domain's mapping adds to every path |
     ///
     /// # Errors
-    /// [`VariableError`] if `TENANT_CLAIM` is missing, or set without tenants.
+    /// [`VariableError`] if `TENANT_CLAIM` is missing, set without tenants, or a claim that callers choose themselves.
     pub fn read(lookup: impl Fn(&str) -> Option<String>, settings: &Settings) -> Result<Self, VariableError> {
         let given = |name: &str| lookup(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty());
         let tenant_claim = given("TENANT_CLAIM");
@@ -42,6 +58,14 @@ impl Options {
             (Some(claim), false) => {
                 let (value, expected) = (claim.clone(), "nothing, or TENANTS to `on`");
                 return Err(VariableError::Wrong { name: "TENANT_CLAIM", value, expected });
+            }
+            (Some(claim), true) if CHOSEN_BY_CALLERS.contains(&claim.as_str()) => {
+                let expected =
+                    "a claim that callers can't choose; this one holds the name that a caller gives to its session";
+                return Err(VariableError::Wrong { name: "TENANT_CLAIM", value: claim.clone(), expected });
+            }
+            (Some(claim), true) if CHANGED_BY_USERS.contains(&claim.as_str()) => {
+                tracing::warn!(claim, "users can usually change this claim themselves, and so choose their tenant");
             }
             _ => {}
         }

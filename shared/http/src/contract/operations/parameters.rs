@@ -178,7 +178,7 @@ pub(super) fn prefer() -> Value {
     let description = "`wait=5` holds the answer for up to 5 seconds (at most 10), until the derived rows of the write are up to \
         date. The answer is 202 if that takes longer. `return=minimal` leaves what was written out of the answer: 204 takes the place \
         of 200, and 201 and 202 have no body. Other preferences are ignored.";
-    header("Prefer", description, "^[ -~]*$", "wait=5, return=minimal")
+    header("Prefer", description, "^[ -~]*$", "wait=5")
 }
 
 pub(super) fn idempotency_key() -> Value {

@@ -167,8 +167,15 @@ pub(super) static OPERATIONS: [Operation; 10] = [
         function: Reader(ReaderCall::CountDescendants),
         tag: Tag::Read,
         summary: "Count the descendants of a node",
-        description: "Costs as much as their list: half a read unit per 4 KB of rows.",
-        parameters: &[parameters::id, parameters::min_depth, parameters::max_depth_of_window, parameters::consistent],
+        description: "Costs as much as their list: half a read unit per 4 KB of rows. A call reads at most 20 MB of rows. If there are more, \
+            the answer has a `cursor`; count on from there, and add the counts.",
+        parameters: &[
+            parameters::id,
+            parameters::min_depth,
+            parameters::max_depth_of_window,
+            parameters::cursor,
+            parameters::consistent,
+        ],
         body: None,
         answers: &[Answer::json::<CountBody>(200, "The number of descendants.").example(|| json!({"count": 1204}))],
         problems: problems::LIST,
