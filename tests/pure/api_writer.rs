@@ -103,6 +103,8 @@ async fn a_node_is_created_replaced_patched_moved_and_deleted() {
     assert_eq!(created.header("location"), "/nodes/C~237");
     assert_eq!(created.body["id"], "C#7");
     assert_eq!(created.body["created_by"], "anna");
+    let taken = api.send("POST /nodes", &[], &json!({ "id": "C#7" })).await;
+    assert_eq!((taken.problem(), taken.header("location")), ((409, "exists"), "/nodes/C~237"));
     let made = api.ok(201, "POST /nodes", json!({ "parent": "C#7", "segment": "first" })).await;
     let id = made.body["id"].as_str().unwrap().to_owned();
     assert!(id.starts_with("made-"));

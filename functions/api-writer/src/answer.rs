@@ -3,6 +3,7 @@
 use axum::http::header::{ETAG, LOCATION};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
+use sapwood_core::keys::Id;
 use sapwood_core::model::{DeletionMode, ETag, Settings};
 use sapwood_core::write::Outcome;
 use sapwood_http::call::json_response;
@@ -40,7 +41,7 @@ impl Answer {
             }
             Outcome::Node { node, item, created } => {
                 let body = NodeBody::of(&node.id, item, settings);
-                let place = format!("/nodes/{}", encode_segment(&body.id));
+                let place = node_place(&node.id);
                 Self::written(*created, place, ETag::of(item, &settings.schema), BatchBody::Node(body))
             }
             Outcome::Revision { topic, version, item, created } => {
@@ -93,6 +94,11 @@ impl Answer {
         let etag = self.etag.as_ref().map(etag_text);
         BatchResult { status: self.status.as_u16(), body: self.body, problem: None, location: self.location, etag }
     }
+}
+
+/// Where a node is.
+pub(crate) fn node_place(id: &Id) -> String {
+    format!("/nodes/{}", encode_segment(id.as_str()))
 }
 
 /// Where an operation can be asked for.

@@ -2,20 +2,21 @@
 
 use std::marker::PhantomData;
 
-use axum::http::Method;
-use axum::http::header::HeaderName;
+use axum::http::header::{HeaderName, LOCATION};
+use axum::http::{HeaderValue, Method};
 use axum::response::Response;
 use axum::routing::{MethodFilter, MethodRouter};
+use sapwood_core::keys::NodeRef;
 use sapwood_core::model::Settings;
 use sapwood_core::write::{Command, Idempotency, Outcome, Preconditions, Request, Stamp};
 use sapwood_engine::write::Writer;
 use sapwood_http::call::{self, handler};
 use sapwood_http::caller::Caller;
 use sapwood_http::headers::{IdempotencyKey, Prefer};
-use sapwood_http::problem::Problem;
+use sapwood_http::problem::{Kind, Problem};
 use sapwood_table::{Client, Deadline, Table};
 
-use crate::answer::Answer;
+use crate::answer::{Answer, node_place};
 use crate::idempotency::idempotency;
 use crate::problem::refused;
 use crate::state::{Shared, State};
@@ -73,7 +74,10 @@ impl<'a, T: Table> At<'a, T> {
     ) -> Result<Outcome, Problem> {
         let request = Request { stamp: self.stamp(), preconditions, idempotency };
         // Boxed, since nested futures of this depth are more than the compiler follows.
-        Box::pin(self.writer().write(command, &request)).await.map_err(refused)
+        Box::pin(self.writer().write(command, &request)).await.map_err(|error| match (refused(error), command) {
+            (problem, Command::Create { node, .. }) if problem.kind() == Kind::Exists => located(problem, node),
+            (problem, _) => problem,
+        })
     }
 
     /// Returns true if all of this is derived within the time that the client waits, or if it doesn't wait.
@@ -87,6 +91,14 @@ impl<'a, T: Table> At<'a, T> {
             response.headers_mut().insert(PREFERENCE_APPLIED, applied);
         }
         response
+    }
+}
+
+/// Adds where the node is that has the id already.
+fn located(problem: Problem, node: &NodeRef) -> Problem {
+    match HeaderValue::try_from(node_place(&node.id)) {
+        Ok(place) => problem.header(LOCATION, place),
+        Err(_) => problem,
     }
 }
 

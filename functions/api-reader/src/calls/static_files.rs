@@ -1,10 +1,10 @@
 //! The calls that read no table. Their answers are the same for everybody until the next release.
 
 use axum::http::HeaderValue;
-use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use axum::http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use sapwood_http::call::json_response;
-use sapwood_http::contract::{HealthBody, HealthStatus, docs_html, openapi};
+use sapwood_http::contract::{HealthBody, HealthStatus, docs_html, docs_policy, openapi};
 use sapwood_http::parameters::NoParameters;
 use sapwood_http::problem::Problem;
 
@@ -20,7 +20,10 @@ pub(crate) async fn document(_: NoParameters) -> Response {
 
 /// `GET /docs`
 pub(crate) async fn docs(_: NoParameters) -> Response {
-    static_file("text/html; charset=utf-8", docs_html())
+    let policy = HeaderValue::from_static(docs_policy());
+    let mut response = static_file("text/html; charset=utf-8", docs_html());
+    response.headers_mut().insert(CONTENT_SECURITY_POLICY, policy);
+    response
 }
 
 /// Clients may keep a static file for five minutes.

@@ -22,7 +22,7 @@ pub use batch::{
     PutOperation, RevisionOperation,
 };
 pub use deletions::{Children, OperationBody, OperationStatus, Revisions};
-pub use docs::docs_html;
+pub use docs::{docs_html, docs_policy};
 pub use nodes::{CreateNode, NodeBody, PatchNode, ReplaceNode};
 pub use openapi::openapi;
 pub use operations::{Function, Operation, ReaderCall, WriterCall, operations};

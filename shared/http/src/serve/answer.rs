@@ -12,7 +12,7 @@ use axum::extract::Request;
 use axum::http::header::{
     ACCEPT_ENCODING, ALLOW, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, VARY, X_CONTENT_TYPE_OPTIONS,
 };
-use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use sapwood_table::{Deadline, Usage};
 use tokio::time::Instant;
@@ -31,6 +31,9 @@ pub const REQUEST_TIME_MAX: Duration = Duration::from_secs(25);
 
 /// The time after the deadline in which a request must be answered.
 const GRACE: Duration = Duration::from_millis(500);
+
+/// The header by which an answer names its line in the log.
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// A router as it is served. It answers every request and never fails.
 #[derive(Clone, Debug)]
@@ -92,6 +95,9 @@ impl Api {
             .into_response(),
         };
         finish(&method, &mut response);
+        if let (false, Ok(id)) = (id.is_empty(), HeaderValue::try_from(&id)) {
+            response.headers_mut().insert(REQUEST_ID, id);
+        }
         if let Some(cors) = cors {
             cors.apply(response.headers_mut());
         }

@@ -334,7 +334,7 @@ fn a_precondition_holds_at_the_moment_of_the_write() {
         update n: refused
         wait 0
         read n
-        refused: it isn't in the state that the request asks for; read it again
+        refused: it isn't in the state that the request asks for; read it again. A weak tag (W/) in If-Match never matches: if you get one, a proxy on the way has weakened it
     ";
     check(&mut world, &set("n", "other", "ours"), &request, wanted);
 }

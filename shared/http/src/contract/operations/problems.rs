@@ -93,7 +93,7 @@ impl Problem {
                 response["headers"]["Allow"] = header("string", "The methods that the path takes, with commas between.")
             }
             409 => {
-                let description = "The operation that deletes the node, where one does.";
+                let description = "The node that has the id already, or the operation that deletes the node.";
                 response["headers"]["Location"] = header("string", description);
             }
             _ => {}

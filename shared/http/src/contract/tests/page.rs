@@ -1,4 +1,4 @@
-use crate::contract::docs_html;
+use crate::contract::{docs_html, docs_policy};
 
 #[test]
 fn the_page_reads_the_document_beside_it_and_nothing_from_elsewhere() {
@@ -15,4 +15,17 @@ fn whatever_a_document_says_is_text() {
     for markup in ["innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "DOMParser", "srcdoc"] {
         assert!(!docs_html().contains(markup), "{markup} would read text as markup");
     }
+}
+
+#[test]
+fn the_policy_lets_the_pages_own_script_and_style_run_and_nothing_else() {
+    for element in ["<script", "<style"] {
+        assert_eq!(docs_html().matches(element).count(), 1, "{element}");
+        assert_eq!(docs_html().matches(&format!("{element}>")).count(), 1, "{element} has no attributes");
+    }
+    for inline in [" style=", " onclick=", "javascript:"] {
+        assert!(!docs_html().contains(inline), "{inline}");
+    }
+    assert_eq!(docs_policy().matches("'sha256-").count(), 2);
+    assert!(docs_policy().contains("frame-ancestors 'none'") && !docs_policy().contains("unsafe"));
 }

@@ -12,6 +12,7 @@ async fn answer_with(options: Options, sent: Sent) -> Answered {
     let local = server.send(&sent).await;
     server.stop().await;
     let event = by_event(options, &sent.event()).await;
+    assert_eq!((local.header("x-request-id"), event.header("x-request-id")), ("local-1", "test"));
     assert_eq!(local.clone().carried(), event.carried(), "{} {}", sent.method, sent.target);
     local
 }
@@ -215,7 +216,10 @@ async fn cross_origin_requests_are_allowed_only_from_named_origins() {
     assert!(allowed.iter().all(|name| on.header("access-control-allow-headers").contains(name)));
     let get = Sent::new("GET", "/long").with("origin", "https://app.example.com").with("accept-encoding", "gzip");
     let got = answer_with(named(&["https://app.example.com"]), get).await;
-    assert_eq!(got.header("access-control-expose-headers"), "etag, location, preference-applied, retry-after");
+    assert_eq!(
+        got.header("access-control-expose-headers"),
+        "etag, location, preference-applied, retry-after, x-request-id"
+    );
     assert_eq!((got.header("vary"), got.header("access-control-allow-methods")), ("accept-encoding, origin", ""));
 
     let other = answer_with(named(&["https://other.example.com"]), asked()).await;

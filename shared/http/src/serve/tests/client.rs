@@ -100,7 +100,7 @@ impl Answered {
 
     /// Removes the headers that depend on the transport.
     pub(super) fn carried(mut self) -> Self {
-        for name in ["content-length", "transfer-encoding", "connection", "date"] {
+        for name in ["content-length", "transfer-encoding", "connection", "date", "x-request-id"] {
             self.headers.remove(name);
         }
         self
