@@ -64,7 +64,7 @@ macro_rules! mutants {
 }
 
 fn write_rates(mutants: Vec<(Profile, &str)>) {
-    let schedules = number("SAPWOOD_SCHEDULES").unwrap_or(20_000);
+    let schedules = number("SAPWOOD_SCHEDULES").unwrap_or(10_000);
     let mut rows: Vec<String> = mutants.into_iter().map(|(profile, name)| rate(&profile, name, schedules)).collect();
     rows.sort();
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/protocol.md");
