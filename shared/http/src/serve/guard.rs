@@ -28,7 +28,7 @@ pub enum Refusal {
     #[error("the request's Host isn't this machine: use 127.0.0.1 and the port, or allow the name with --allow-host")]
     Host,
     /// A page of another origin sends the request.
-    #[error("pages of this Origin may not use this port: allow it with --parameter CorsOrigins=…")]
+    #[error("pages of this Origin may not use this port; the HTTP API takes those of --parameter CorsOrigins=…")]
     Origin,
 }
 
