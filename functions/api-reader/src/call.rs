@@ -38,14 +38,10 @@ pub(crate) fn tagged<B: Serialize>(
     etag: &ETag,
     shown: impl FnOnce() -> B,
 ) -> Result<Response, Problem> {
-    // In the order of RFC 9110, 13.2.2.
-    if preconditions.if_match.as_ref().is_some_and(|wanted| !wanted.include(Some(etag))) {
-        let detail = Refusal::PreconditionFailed(Precondition::IfMatch).to_string();
-        return Err(Problem::new(Kind::PreconditionFailed, detail).at("if-match"));
-    }
-    let mut response = match preconditions.if_none_match.as_ref().is_some_and(|known| known.include(Some(etag))) {
-        true => StatusCode::NOT_MODIFIED.into_response(),
-        false => json_response(&shown())?,
+    let mut response = match preconditions.check(Some(etag)) {
+        Ok(()) => json_response(&shown())?,
+        Err(Refusal::PreconditionFailed(Precondition::IfNoneMatch)) => StatusCode::NOT_MODIFIED.into_response(),
+        Err(refusal) => return Err(Problem::new(Kind::PreconditionFailed, refusal.to_string()).at("if-match")),
     };
     response.headers_mut().insert(ETAG, etag_header(etag));
     // Only the client may keep the answer, and it must ask again each time.

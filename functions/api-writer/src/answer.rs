@@ -106,6 +106,14 @@ pub(crate) fn operation_place(operation: &str) -> String {
     format!("/operations/{}", encode_segment(operation))
 }
 
+/// Adds to a problem where to look.
+pub(crate) fn located(problem: Problem, place: String) -> Problem {
+    match HeaderValue::try_from(place) {
+        Ok(place) => problem.header(LOCATION, place),
+        Err(_) => problem,
+    }
+}
+
 /// A problem as one result of a batch.
 pub(crate) fn failed(problem: &Problem) -> BatchResult {
     let problem = problem.body();

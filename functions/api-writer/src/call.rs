@@ -2,11 +2,10 @@
 
 use std::marker::PhantomData;
 
-use axum::http::header::{HeaderName, LOCATION};
-use axum::http::{HeaderValue, Method};
+use axum::http::Method;
+use axum::http::header::HeaderName;
 use axum::response::Response;
 use axum::routing::{MethodFilter, MethodRouter};
-use sapwood_core::keys::NodeRef;
 use sapwood_core::model::Settings;
 use sapwood_core::write::{Command, Idempotency, Outcome, Preconditions, Request, Stamp};
 use sapwood_engine::write::Writer;
@@ -16,7 +15,7 @@ use sapwood_http::headers::{IdempotencyKey, Prefer};
 use sapwood_http::problem::{Kind, Problem};
 use sapwood_table::{Client, Deadline, Table};
 
-use crate::answer::{Answer, node_place};
+use crate::answer::{Answer, located, node_place};
 use crate::idempotency::idempotency;
 use crate::problem::refused;
 use crate::state::{Shared, State};
@@ -75,7 +74,10 @@ impl<'a, T: Table> At<'a, T> {
         let request = Request { stamp: self.stamp(), preconditions, idempotency };
         // Boxed, since nested futures of this depth are more than the compiler follows.
         Box::pin(self.writer().write(command, &request)).await.map_err(|error| match (refused(error), command) {
-            (problem, Command::Create { node, .. }) if problem.kind() == Kind::Exists => located(problem, node),
+            // The node that has the id already.
+            (problem, Command::Create { node, .. }) if problem.kind() == Kind::Exists => {
+                located(problem, node_place(&node.id))
+            }
             (problem, _) => problem,
         })
     }
@@ -91,14 +93,6 @@ impl<'a, T: Table> At<'a, T> {
             response.headers_mut().insert(PREFERENCE_APPLIED, applied);
         }
         response
-    }
-}
-
-/// Adds where the node is that has the id already.
-fn located(problem: Problem, node: &NodeRef) -> Problem {
-    match HeaderValue::try_from(node_place(&node.id)) {
-        Ok(place) => problem.header(LOCATION, place),
-        Err(_) => problem,
     }
 }
 

@@ -1,12 +1,10 @@
 //! What the core's refusals, and bodies that don't fit, are to a client.
 
-use axum::http::HeaderValue;
-use axum::http::header::LOCATION;
 use sapwood_core::write::{Precondition, Refusal};
 use sapwood_engine::write::WriteError;
 use sapwood_http::problem::{Kind, Problem};
 
-use crate::answer::operation_place;
+use crate::answer::{located, operation_place};
 
 /// The problem that a write ended with.
 pub(crate) fn refused(error: WriteError) -> Problem {
@@ -28,8 +26,10 @@ pub(crate) fn refused(error: WriteError) -> Problem {
         Refusal::TooDeep { .. } => (Kind::TooDeep, Some("parent")),
         Refusal::BeingDeleted { operation, .. } => {
             let problem = Problem::new(Kind::Deleting, detail);
-            let place = operation.and_then(|operation| HeaderValue::try_from(operation_place(&operation)).ok());
-            return place.into_iter().fold(problem, |problem, place| problem.header(LOCATION, place));
+            return match operation {
+                Some(operation) => located(problem, operation_place(&operation)),
+                None => problem,
+            };
         }
         Refusal::HasChildren => (Kind::HasChildren, Some("children")),
         Refusal::NotYetPlaced => (Kind::NotYetPlaced, None),

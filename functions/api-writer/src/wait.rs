@@ -67,7 +67,8 @@ impl Derived {
     }
 }
 
-/// Returns true if everything is derived before the time is up. While waiting is in vain there is one look. A read that fails counts as one that came too early: the write is done.
+/// Returns true if everything is derived before the time is up. While waiting is in vain there is one look. A read that fails counts as
+/// one that came too early: the write is done.
 pub(crate) async fn until_derived<T: Table>(
     client: &Client<'_, T, Deadline>,
     shared: &Shared,

@@ -39,14 +39,6 @@ pub(crate) enum DevError {
         /// The reason.
         source: io::Error,
     },
-    /// The embedded DynamoDB would be reached from other machines.
-    #[error(
-        "{address} isn't a loopback address: the embedded DynamoDB checks no credentials and listens on 127.0.0.1 or ::1 only"
-    )]
-    NotLoopback {
-        /// The address.
-        address: SocketAddr,
-    },
     /// The API would be reached from other machines, and nobody said so.
     #[error(
         "{address} isn't a loopback address, and the API has no authorizer: add --allow-remote if other machines may read and write the table"
@@ -54,14 +46,6 @@ pub(crate) enum DevError {
     Remote {
         /// The address.
         address: SocketAddr,
-    },
-    /// The port can't be listened on.
-    #[error("can't listen on {address}: {source}; choose another port, or stop what listens there")]
-    Listen {
-        /// The address.
-        address: SocketAddr,
-        /// The reason.
-        source: io::Error,
     },
     /// The data directory can't be created.
     #[error("the directory {path} can't be created: {source}")]

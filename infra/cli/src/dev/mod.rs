@@ -15,7 +15,7 @@ use clap::Args;
 use sapwood_core::keys::Schema;
 use sapwood_engine::fanout::Fanout;
 use sapwood_local::endpoint::Endpoint;
-use sapwood_local::engine::{Data, Engine, EngineError};
+use sapwood_local::engine::{Data, Engine};
 use sapwood_local::mapping::{Mapping, Settings};
 use sapwood_local::template::Template;
 use sapwood_table::DynamoTable;
@@ -130,10 +130,10 @@ impl Stack {
             None => {
                 let usual = if arguments.demo { ANY_ADDRESS } else { USUAL_ADDRESS };
                 // The port comes first, so that the data isn't touched if the address is in use.
-                let front = Front::bind(arguments.dynamodb.unwrap_or(usual)).await?;
-                let engine = start_hidden(&data)?;
+                let front = Front::bind(arguments.dynamodb.unwrap_or(usual))?;
+                let engine = front::start_hidden(&data)?;
                 let own_url = engine.url();
-                let served = front.serve(engine.address(), arguments.allow_hosts.clone())?;
+                let served = front.serve(&engine, arguments.allow_hosts.clone());
                 (Some((engine, served)), own_url)
             }
         };
@@ -178,15 +178,6 @@ impl Stack {
             engine.stop().await?;
         }
         Ok(())
-    }
-}
-
-/// Starts the engine where nobody looks for it.
-fn start_hidden(data: &Data) -> Result<Engine, EngineError> {
-    let [one_of_millions, usual] = front::hidden();
-    match Engine::start(one_of_millions, data) {
-        Err(EngineError::Listen { .. }) => Engine::start(usual, data),
-        started => started,
     }
 }
 

@@ -28,9 +28,6 @@ pub struct Engine {
 impl Engine {
     /// Starts an engine on a loopback address. With port 0 it takes any free port.
     pub fn start(address: SocketAddr, data: &Data) -> Result<Self, EngineError> {
-        if !address.ip().is_loopback() {
-            return Err(EngineError::NotLoopback(address));
-        }
         // The port comes first, so that the data isn't touched if the address is in use.
         let listener = listen(address)?;
         let address = listener.local_addr().map_err(|source| EngineError::Listen { address, source })?;
@@ -55,7 +52,14 @@ impl Engine {
     }
 }
 
-fn listen(address: SocketAddr) -> Result<TcpListener, EngineError> {
+/// Listens on a loopback address, for the engine or for what stands before it.
+///
+/// # Errors
+/// [`EngineError::NotLoopback`], [`EngineError::PortInUse`], or [`EngineError::Listen`] for another reason of the system's.
+pub fn listen(address: SocketAddr) -> Result<TcpListener, EngineError> {
+    if !address.ip().is_loopback() {
+        return Err(EngineError::NotLoopback(address));
+    }
     let listener = TcpListener::bind(address).map_err(|source| match source.kind() {
         io::ErrorKind::AddrInUse => EngineError::PortInUse(address),
         _ => EngineError::Listen { address, source },

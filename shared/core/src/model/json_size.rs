@@ -36,8 +36,8 @@ const MARK: usize = 16;
 /// The longest number: 38 digits with a sign, a point and an exponent.
 const NUMBER: usize = 46;
 
-/// The longest number that is always written in plain digits.
-const PLAIN: usize = 21;
+/// The longest number that is always written in plain digits, in bytes. JavaScript writes numbers of more digits with an exponent.
+pub const PLAIN_NUMBER_BYTES_MAX: usize = 21;
 
 /// The sign, the point and the exponent of a number that isn't written in plain digits.
 const AROUND: usize = 8;
@@ -47,7 +47,7 @@ fn number_size(digits: &str) -> usize {
     let significant = digits.trim_matches(['-', '0', '.']).len();
     3 + match digits.len() {
         _ if digits.contains(['e', 'E']) => NUMBER,
-        bytes if bytes <= PLAIN => bytes,
+        bytes if bytes <= PLAIN_NUMBER_BYTES_MAX => bytes,
         bytes => bytes.min(significant + AROUND),
     }
 }

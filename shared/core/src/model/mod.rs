@@ -24,7 +24,7 @@ pub(crate) use encoding::{decode as decode_item, encode as encode_item};
 pub use etag::ETag;
 pub use format::{FORMAT, FORMAT_ATTRIBUTE, NewerFormat};
 pub use item::{AttributeValue, ITEM_BYTES_MAX, Item, item_bytes, key_of, number, sort_sets, text, text_of, with_key};
-pub use json_size::{JSON_BYTES_MAX, size_estimate, text_size};
+pub use json_size::{JSON_BYTES_MAX, PLAIN_NUMBER_BYTES_MAX, size_estimate, text_size};
 pub use latest::{Latest, VERSION};
 pub use lineage::{Lineage, Placement, Stored};
 pub use node::{BaseNode, TOUCHED, Unreadable, has_mark, is_touch, is_undelete, touch_value};

@@ -110,13 +110,10 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
     pub async fn count(&self, node: &NodeRef, window: &Window, options: &ListOptions) -> Result<Counted, ReadError> {
         let schema = self.client.schema();
         let listing = self.depth_listing(node, self.depth_range(window)?);
-        if options.after.as_ref().is_some_and(|after| !listing.holds(after)) {
-            return Err(ReadError::Position);
-        }
         let mut query = Query {
+            after: listing.start(options)?,
             pk: listing.pk,
             range: listing.range,
-            after: options.after.clone(),
             // A page of DynamoDB's ends at 1 MB.
             limit: i32::MAX as usize,
             descending: false,

@@ -180,6 +180,14 @@ impl Listing<'_> {
         (self.range.from.as_str()..=self.range.to.as_str()).contains(&position)
     }
 
+    /// Returns the position to continue after, if the list can have it.
+    pub(super) fn start(&self, options: &ListOptions) -> Result<Option<String>, ReadError> {
+        match &options.after {
+            Some(after) if !self.holds(after) => Err(ReadError::Position),
+            after => Ok(after.clone()),
+        }
+    }
+
     pub(super) fn query(&self, after: Option<String>, limit: usize, options: &ListOptions, schema: &Schema) -> Query {
         Query {
             pk: self.pk.clone(),
@@ -209,10 +217,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         read: impl Fn(&ItemKey, &Item) -> Option<R>,
     ) -> Result<Page<R>, ReadError> {
         let schema = self.client.schema();
-        let mut after = options.after.clone();
-        if after.as_ref().is_some_and(|after| !listing.holds(after)) {
-            return Err(ReadError::Position);
-        }
+        let mut after = listing.start(options)?;
         let mut builder = PageBuilder::new(options.bounds);
         for queries in 0..options.bounds.queries_max.max(1) {
             let limit = listing.limit(builder.missing());

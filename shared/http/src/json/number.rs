@@ -1,5 +1,7 @@
 //! Numbers as DynamoDB keeps them: 38 significant digits, and powers of ten from -130 to 125.
 
+use sapwood_core::model::PLAIN_NUMBER_BYTES_MAX;
+
 /// The most significant digits ([AWS: data types][aws]).
 ///
 /// [aws]: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/HowItWorks.NamingRulesDataTypes.html
@@ -7,9 +9,6 @@ const DIGITS_MAX: usize = 38;
 
 /// The powers of ten that `0.DIGITS` can be multiplied with: 1E-130 is `0.1` times 10 to the power of -129.
 const POINTS: std::ops::RangeInclusive<i64> = -129..=126;
-
-/// The longest number that is always written in plain digits, in bytes. JavaScript writes numbers of more digits with an exponent.
-pub(super) const PLAIN_BYTES_MAX: usize = 21;
 
 /// Why a number can't be kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,7 +38,7 @@ pub(super) fn spelt(text: &str) -> Result<String, NumberError> {
 pub(super) fn written(text: &str) -> Result<String, NumberError> {
     let Some(parts) = parts(text)? else { return Ok("0".to_owned()) };
     let plain = parts.plain();
-    if plain.len() <= PLAIN_BYTES_MAX {
+    if plain.len() <= PLAIN_NUMBER_BYTES_MAX {
         return Ok(plain);
     }
     let scientific = parts.scientific();

@@ -21,6 +21,18 @@ fn of_cursor(world: &mut World, id: &str) -> String {
 
 const DELETION: HandDown = HandDown::Deletion { touches: false, mark_went: false };
 
+/// A cursor has `n` deleted with its child `a`, whatever the cursor was for.
+const FROM_THE_BEGINNING: &str = "
+    read n CASCADE
+    read n LINEAGE, n
+    list n NODE#0001#
+    read a
+    read n
+    mark a
+    delete n
+    delete n CASCADE
+";
+
 #[test]
 fn children_are_read_then_the_node_again_then_each_child_is_marked_and_the_node_is_deleted_last() {
     let mut world = World::drawn("r n<r a<n b<n").delete("n", DeletionMode::Delete, false);
@@ -139,17 +151,7 @@ fn a_wide_node_gets_a_cursor_which_continues_the_deletion_of_its_own_mark_only()
     let mut world = World::drawn("n a<n").delete("n", DeletionMode::Delete, false);
     let other = Cursor { position: Position::Children("another".to_owned()), ..Cursor::read(&cursor).unwrap() };
     world.put(other.item(&node("n"), &Schema::default()));
-    let wanted = "
-        read n CASCADE
-        read n LINEAGE, n
-        list n NODE#0001#
-        read a
-        read n
-        mark a
-        delete n
-        delete n CASCADE
-    ";
-    assert_eq!(of_cursor(&mut world, "n"), lines(wanted));
+    assert_eq!(of_cursor(&mut world, "n"), lines(FROM_THE_BEGINNING));
 }
 
 #[test]
@@ -250,17 +252,7 @@ fn a_cursor_for_touching_carries_on_the_deletion_of_a_node_that_is_being_deleted
     let mut world = World::drawn("n a<n").delete("n", DeletionMode::Delete, false);
     let cursor = Cursor { sequence: "7".to_owned(), after: None, position: Position::Touching, blocked: false };
     world.put(cursor.item(&node("n"), &Schema::default()));
-    let wanted = "
-        read n CASCADE
-        read n LINEAGE, n
-        list n NODE#0001#
-        read a
-        read n
-        mark a
-        delete n
-        delete n CASCADE
-    ";
-    assert_eq!(of_cursor(&mut world, "n"), lines(wanted));
+    assert_eq!(of_cursor(&mut world, "n"), lines(FROM_THE_BEGINNING));
 }
 
 fn straggler(world: &mut World, heir: Option<&str>) -> String {
