@@ -86,7 +86,7 @@ fn sort_key() -> impl Strategy<Value = SortKey> {
         Just(SortKey::Node),
         Just(SortKey::Lineage),
         Just(SortKey::Cascade),
-        Just(SortKey::Operation),
+        text().prop_map(SortKey::Operation),
         (0..10_000_usize).prop_map(|part| SortKey::Idempotency { part }),
         (1..=DEPTH_MAX, id()).prop_map(|(depth, id)| SortKey::Ancestor { depth, id }),
         (vec(text(), 1..4), option::of(id())).prop_map(|(segments, id)| SortKey::Path { segments, id }),

@@ -24,7 +24,7 @@ const PURE: [(&str, &[&str]); 2] = [
 ];
 
 /// Sort keys and partition keys as a whole, and how others begin or contain them.
-const WHOLE_KEYS: [&str; 7] = ["NODE", "LINEAGE", "CASCADE", "METADATA", "ROOTS", "ORPHANS", "OPERATION"];
+const WHOLE_KEYS: [&str; 7] = ["NODE", "LINEAGE", "CASCADE", "METADATA", "ROOTS", "ORPHANS", "OPERATIONS"];
 const PARTS_OF_KEYS: [&str; 10] =
     ["NODE#", "PATH#", "ROOT#", "ORPHAN#", "ORPHANS#", "OPERATION#", "IDEMPOTENCY#", "TENANT#", "METADATA#", "v0_"];
 

@@ -31,7 +31,7 @@ KINDS = {
     "ORPHAN#d": False,
     "v0_Audit": False,
     "v0_001": False,
-    "OPERATION": False,
+    "OPERATION#x": False,
     "DELETED": False,
     "IDEMPOTENCY#0001": False,
     "vacation": False,

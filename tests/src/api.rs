@@ -144,7 +144,7 @@ impl Api {
 
 /// True if a request goes to the writer, by method and path, as the template has it.
 fn is_for_writer(asked: &Asked) -> bool {
-    matches!(asked.method.as_str(), "POST" | "PUT" | "PATCH" | "DELETE") || asked.target.starts_with("/operations/")
+    matches!(asked.method.as_str(), "POST" | "PUT" | "PATCH" | "DELETE")
 }
 
 /// Sends an event to a function.

@@ -1,6 +1,7 @@
 //! The contract of the HTTP API (docs/api.md, `/openapi.json`), call by call, over a port of this machine and as API Gateway
 //! hands requests to the functions. Both must be answered alike.
 
+mod clients;
 mod deletes;
 mod events;
 mod headers;
@@ -56,6 +57,21 @@ by_every_way! {
         every_read_is_answered
         a_list_goes_on_with_its_cursor_and_no_other
         what_is_not_there_is_not_found
+    }
+    clients {
+        several_nodes_are_read_at_once
+        a_node_comes_with_its_ancestors_and_newest_revisions
+        a_list_links_to_its_next_page
+        long_numbers_are_text_for_clients_that_ask
+        a_path_is_a_parameter_too
+        an_operation_of_a_batch_has_a_condition_of_its_own
+        a_repeated_answer_says_so
+        operations_are_listed
+        a_token_needs_its_scope_and_so_do_the_operations_of_a_batch
+        null_in_the_place_of_the_attributes_removes_all
+        a_compressed_answer_has_a_tag_of_its_own_that_writes_take
+        ids_that_look_alike_are_kept_apart
+        what_is_below_a_node_that_is_not_there_is_not_found
     }
     headers {
         a_write_keeps_to_its_precondition

@@ -6,7 +6,7 @@ use axum::response::{IntoResponse, Response};
 use sapwood_core::model::{ETag, Settings};
 use sapwood_core::write::{Precondition, Preconditions, Refusal};
 use sapwood_engine::query::Reader;
-use sapwood_http::call::{self, json_response};
+use sapwood_http::call;
 use sapwood_http::headers::etag_header;
 use sapwood_http::problem::{Kind, Problem};
 use sapwood_table::{Deadline, Table};
@@ -33,18 +33,33 @@ pub(crate) fn reader<'a, T: Table>(at: &At<'a, T>) -> Reader<'a, T, Deadline> {
 
 /// Returns an answer with the entity tag of what was read, which writes are compared with, and with what `shown` makes of it. A
 /// client that has this tag already is answered with 304 and no body.
-pub(crate) fn tagged<B: Serialize>(
+pub(crate) fn tagged<B: Serialize, T>(
+    at: &At<'_, T>,
     preconditions: &Preconditions,
     etag: &ETag,
     shown: impl FnOnce() -> B,
 ) -> Result<Response, Problem> {
-    let mut response = match preconditions.check(Some(etag)) {
-        Ok(()) => json_response(&shown())?,
-        Err(Refusal::PreconditionFailed(Precondition::IfNoneMatch)) => StatusCode::NOT_MODIFIED.into_response(),
-        Err(refusal) => return Err(Problem::new(Kind::PreconditionFailed, refusal.to_string()).at("if-match")),
+    let mut response = match demand(preconditions, etag)? {
+        Known::No => at.json(&shown())?,
+        Known::Yes => StatusCode::NOT_MODIFIED.into_response(),
     };
     response.headers_mut().insert(ETAG, etag_header(etag));
     // Only the client may keep the answer, and it must ask again each time.
     response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("private, no-cache"));
     Ok(response)
+}
+
+/// Whether a client has what was read.
+pub(crate) enum Known {
+    Yes,
+    No,
+}
+
+/// Compares what was read with the preconditions.
+pub(crate) fn demand(preconditions: &Preconditions, etag: &ETag) -> Result<Known, Problem> {
+    match preconditions.check(Some(etag)) {
+        Ok(()) => Ok(Known::No),
+        Err(Refusal::PreconditionFailed(Precondition::IfNoneMatch)) => Ok(Known::Yes),
+        Err(refusal) => Err(Problem::new(Kind::PreconditionFailed, refusal.to_string()).at("if-match")),
+    }
 }

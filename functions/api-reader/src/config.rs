@@ -11,7 +11,7 @@ pub struct Config {
     pub table_name: String,
     /// The settings of the table.
     pub settings: Settings,
-    /// The key that makes and checks cursors.
+    /// The keys that make and check cursors.
     pub cursors: CursorKey,
     /// The options of what surrounds the router.
     pub options: Options,
@@ -21,6 +21,7 @@ pub struct Config {
 pub type ConfigError = VariableError;
 
 const CURSOR_KEY: &str = "CURSOR_KEY";
+const CURSOR_KEY_OLDER: &str = "CURSOR_KEY_OLDER";
 const CURSOR_KEY_WANTED: &str = "a secret of 16 bytes or more, the same for all functions of this deployment";
 
 impl Config {
@@ -30,6 +31,7 @@ impl Config {
     /// |---|---|
     /// | `TABLE_NAME` | the name of the table |
     /// | `CURSOR_KEY` | a secret of 16 bytes or more |
+    /// | `CURSOR_KEY_OLDER` | the secret before it, whose cursors still open; none if empty |
     ///
     /// # Errors
     /// [`ConfigError`] for the first variable that is missing or wrong. It never contains the secret.
@@ -39,9 +41,14 @@ impl Config {
             |name: &'static str, expected: &'static str| given(name).ok_or(ConfigError::Missing { name, expected });
         let table_name = needed("TABLE_NAME", "the name of the table")?;
         let secret = needed(CURSOR_KEY, CURSOR_KEY_WANTED)?;
-        let too_short =
-            |_| ConfigError::Wrong { name: CURSOR_KEY, value: "too short".to_owned(), expected: CURSOR_KEY_WANTED };
-        let cursors = CursorKey::new(secret.as_bytes()).map_err(too_short)?;
+        let too_short = |name: &'static str| {
+            move |_| ConfigError::Wrong { name, value: "too short".to_owned(), expected: CURSOR_KEY_WANTED }
+        };
+        let newest = CursorKey::new(secret.as_bytes()).map_err(too_short(CURSOR_KEY))?;
+        let cursors = match given(CURSOR_KEY_OLDER) {
+            Some(older) => newest.with_older(older.as_bytes()).map_err(too_short(CURSOR_KEY_OLDER))?,
+            None => newest,
+        };
         let settings = Settings::read(&lookup)?;
         let options = Options::read(&lookup, &settings)?;
         Ok(Self { table_name, settings, cursors, options })

@@ -1,14 +1,16 @@
 //! The parameters that all lists take, and the answer with a page.
 
+use axum::http::header::LINK;
 use axum::response::Response;
 use sapwood_engine::query::{Bounds, Fields, ListOptions, Page};
-use sapwood_http::call::json_response;
 use sapwood_http::contract;
 use sapwood_http::cursor::Scope;
+use sapwood_http::json::Numbers;
+use sapwood_http::parameters::NextPage;
 use sapwood_http::problem::{Kind, Problem};
 use serde::Serialize;
 
-use crate::call::Asked;
+use crate::call::{Asked, At};
 use crate::problem::refused;
 use crate::state::Shared;
 
@@ -16,6 +18,7 @@ use crate::state::Shared;
 pub(crate) struct List {
     pub(crate) options: ListOptions,
     scope: Scope,
+    next: NextPage,
 }
 
 impl List {
@@ -28,26 +31,44 @@ impl List {
 
     /// Reads the same parameters without `limit`.
     pub(crate) fn bounded(asked: &mut Asked<'_>, scope: Scope, bounds: Bounds) -> Result<Self, Problem> {
-        let fields = fields(asked)?;
-        Self::of(asked, scope, bounds, fields)
+        let (strong, fields) = (asked.strong()?, fields(asked)?);
+        let cursor = asked.parameters.text("cursor");
+        Self::of(asked, scope, ListOptions { strong, fields, after: None, bounds }, cursor)
     }
 
     /// Reads `cursor` and `consistent` for a list that is only counted.
     pub(crate) fn counted(asked: &mut Asked<'_>, scope: Scope) -> Result<Self, Problem> {
-        Self::of(asked, scope, Bounds::default(), Fields::all())
+        let strong = asked.strong()?;
+        Self::plain(asked, scope, Bounds::default(), strong)
     }
 
-    fn of(asked: &mut Asked<'_>, scope: Scope, bounds: Bounds, fields: Fields) -> Result<Self, Problem> {
-        let strong = asked.strong()?;
-        let scope = scope.number(strong.into());
-        let scope = match fields.names() {
+    /// Reads `cursor` for a list whose items have no attributes.
+    pub(crate) fn plain(asked: &mut Asked<'_>, scope: Scope, bounds: Bounds, strong: bool) -> Result<Self, Problem> {
+        let options = ListOptions { strong, bounds, ..ListOptions::default() };
+        let cursor = asked.parameters.text("cursor");
+        Self::of(asked, scope, options, cursor)
+    }
+
+    /// The first page of a list, as a part of another answer.
+    pub(crate) fn first(asked: &Asked<'_>, scope: Scope, strong: bool, fields: &Fields) -> Result<Self, Problem> {
+        Self::of(asked, scope, ListOptions { strong, fields: fields.clone(), ..ListOptions::default() }, None)
+    }
+
+    fn of(asked: &Asked<'_>, scope: Scope, options: ListOptions, cursor: Option<String>) -> Result<Self, Problem> {
+        let scope = scope.number(options.strong.into());
+        let scope = match options.fields.names() {
             None => scope.optional(None),
             Some(names) => scope.list(names),
         };
-        let cursor = asked.parameters.text("cursor");
         let after = cursor.map(|cursor| asked.shared.cursors.open(&scope, &cursor)).transpose();
         let after = after.map_err(|error| Problem::new(Kind::BadCursor, error.to_string()).at("cursor"))?;
-        Ok(Self { options: ListOptions { strong, fields, after, bounds }, scope })
+        let bytes_max = match asked.prefer.numbers {
+            Numbers::Plain => options.bounds.bytes_max,
+            // A long number as text takes up to twice its bytes.
+            Numbers::Strings => options.bounds.bytes_max / 2,
+        };
+        let options = ListOptions { bounds: Bounds { bytes_max, ..options.bounds }, ..options };
+        Ok(Self { options: ListOptions { after, ..options }, scope, next: asked.parameters.next_page() })
     }
 
     /// Seals a position as a cursor.
@@ -55,15 +76,35 @@ impl List {
         position.map(|position| shared.cursors.seal(&self.scope, position))
     }
 
+    /// Makes the body of a page.
+    pub(crate) fn page<R, B>(&self, shared: &Shared, page: Page<R>, body: impl Fn(R) -> B) -> contract::Page<B> {
+        let cursor = self.cursor(shared, page.next.as_deref());
+        contract::Page { items: page.items.into_iter().map(body).collect(), cursor }
+    }
+
     /// Makes the answer with a page.
-    pub(crate) fn answer<R, B: Serialize>(
+    pub(crate) fn answer<R, B: Serialize, T>(
         &self,
-        shared: &Shared,
+        at: &At<'_, T>,
         page: Page<R>,
         body: impl Fn(R) -> B,
     ) -> Result<Response, Problem> {
-        let cursor = self.cursor(shared, page.next.as_deref());
-        json_response(&contract::Page { items: page.items.into_iter().map(body).collect(), cursor })
+        let page = self.page(at.shared, page, body);
+        self.response(at, page.cursor.as_deref(), &page)
+    }
+
+    /// Makes an answer that goes on at a cursor.
+    pub(crate) fn response<T>(
+        &self,
+        at: &At<'_, T>,
+        cursor: Option<&str>,
+        body: &impl Serialize,
+    ) -> Result<Response, Problem> {
+        let mut response = at.json(body)?;
+        if let Some(link) = cursor.and_then(|cursor| self.next.link(cursor)) {
+            response.headers_mut().insert(LINK, link);
+        }
+        Ok(response)
     }
 }
 

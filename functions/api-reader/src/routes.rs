@@ -7,8 +7,8 @@ use sapwood_http::contract::{Function, ReaderCall};
 use sapwood_table::Table;
 
 use crate::calls::{
-    Ancestors, Children, Count, Descendants, FanoutOf, LatestOfAll, LatestOfOne, Node, Paths, PathsOfRoot,
-    RevisionOfOne, Revisions, Roots, Topic, Tree, docs, document, health,
+    Ancestors, Children, Count, Descendants, FanoutOf, LatestOfAll, LatestOfOne, Node, Nodes, OperationOf, Operations,
+    Paths, PathsOfRoot, RevisionOfOne, Revisions, Roots, Topic, Tree, docs, document, health,
 };
 use crate::state::{Shared, State};
 
@@ -26,6 +26,7 @@ fn handler<T: Table + 'static>(call: ReaderCall, method: MethodFilter) -> Method
     match call {
         ReaderCall::ListRoots => handle::<Roots, T>(method),
         ReaderCall::GetNode => handle::<Node, T>(method),
+        ReaderCall::GetNodes => handle::<Nodes, T>(method),
         ReaderCall::ListAncestors => handle::<Ancestors, T>(method),
         ReaderCall::ListChildren => handle::<Children, T>(method),
         ReaderCall::ListDescendants => handle::<Descendants, T>(method),
@@ -34,6 +35,8 @@ fn handler<T: Table + 'static>(call: ReaderCall, method: MethodFilter) -> Method
         ReaderCall::ListRootPaths => handle::<PathsOfRoot, T>(method),
         ReaderCall::ListPaths => handle::<Paths, T>(method),
         ReaderCall::GetFanout => handle::<FanoutOf, T>(method),
+        ReaderCall::ListOperations => handle::<Operations, T>(method),
+        ReaderCall::GetOperation => handle::<OperationOf, T>(method),
         ReaderCall::ListLatest => handle::<LatestOfAll, T>(method),
         ReaderCall::GetLatest => handle::<LatestOfOne, T>(method),
         ReaderCall::ListRevisions => handle::<Revisions, T>(method),

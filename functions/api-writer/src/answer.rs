@@ -4,13 +4,12 @@ use axum::http::header::{ETAG, LOCATION};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use sapwood_core::keys::Id;
-use sapwood_core::model::{DeletionMode, ETag, Settings};
+use sapwood_core::model::{ETag, Settings};
 use sapwood_core::write::Outcome;
 use sapwood_http::call::json_response;
-use sapwood_http::contract::{
-    BatchBody, BatchResult, Children, NodeBody, OperationBody, OperationStatus, RevisionBody,
-};
+use sapwood_http::contract::{BatchBody, BatchResult, NodeBody, OperationBody, OperationStatus, RevisionBody};
 use sapwood_http::headers::{etag_header, etag_text};
+use sapwood_http::json::{Numbers, to_vec};
 use sapwood_http::path::encode_segment;
 use sapwood_http::problem::Problem;
 
@@ -31,7 +30,7 @@ impl Answer {
                 let body = OperationBody {
                     id: operation.clone(),
                     status: OperationStatus::Running,
-                    mode: children(*mode),
+                    mode: (*mode).into(),
                     node: node.as_str().to_owned(),
                     created_at: created_at.clone(),
                 };
@@ -70,8 +69,9 @@ impl Answer {
     }
 
     /// The answer to a request of its own.
-    pub(crate) fn response(self) -> Result<Response, Problem> {
-        let mut response = self.body.as_ref().map_or_else(|| Ok(().into_response()), json_response)?;
+    pub(crate) fn response(self, numbers: Numbers) -> Result<Response, Problem> {
+        let body = self.body.as_ref().map(|body| json_response(body, numbers));
+        let mut response = body.unwrap_or_else(|| Ok(().into_response()))?;
         let is_empty = self.body.is_none() && self.status == StatusCode::OK;
         *response.status_mut() = if is_empty { StatusCode::NO_CONTENT } else { self.status };
         if let Some(place) = self.location {
@@ -85,8 +85,8 @@ impl Answer {
     }
 
     /// The bytes of what was written, as JSON.
-    pub(crate) fn body_bytes(&self) -> usize {
-        self.body.as_ref().and_then(|body| serde_json::to_vec(body).ok()).map_or(0, |json| json.len())
+    pub(crate) fn body_bytes(&self, numbers: Numbers) -> usize {
+        self.body.as_ref().and_then(|body| to_vec(body, numbers).ok()).map_or(0, |json| json.len())
     }
 
     /// The answer as one result of a batch.
@@ -118,13 +118,4 @@ pub(crate) fn located(problem: Problem, place: String) -> Problem {
 pub(crate) fn failed(problem: &Problem) -> BatchResult {
     let problem = problem.body();
     BatchResult { status: problem.status, body: None, problem: Some(problem), location: None, etag: None }
-}
-
-/// What becomes of the children of a node that is being deleted, in the words of the contract.
-pub(crate) fn children(mode: DeletionMode) -> Children {
-    match mode {
-        DeletionMode::Delete => Children::Delete,
-        DeletionMode::Adopt => Children::Adopt,
-        DeletionMode::Detach => Children::Detach,
-    }
 }

@@ -2,16 +2,16 @@
 
 use std::marker::PhantomData;
 
-use axum::http::Method;
 use axum::http::header::HeaderName;
+use axum::http::{HeaderValue, Method};
 use axum::response::Response;
 use axum::routing::{MethodFilter, MethodRouter};
 use sapwood_core::model::Settings;
-use sapwood_core::write::{Command, Idempotency, Outcome, Preconditions, Request, Stamp};
+use sapwood_core::write::{Answered, Command, Idempotency, Preconditions, Request, Stamp};
 use sapwood_engine::write::Writer;
 use sapwood_http::call::{self, handler};
-use sapwood_http::caller::Caller;
-use sapwood_http::headers::{IdempotencyKey, Prefer};
+use sapwood_http::caller::{Caller, Right};
+use sapwood_http::headers::{IdempotencyKey, PREFERENCE_APPLIED, Prefer};
 use sapwood_http::problem::{Kind, Problem};
 use sapwood_table::{Client, Deadline, Table};
 
@@ -21,7 +21,8 @@ use crate::problem::refused;
 use crate::state::{Shared, State};
 use crate::wait::{Derived, until_derived};
 
-const PREFERENCE_APPLIED: HeaderName = HeaderName::from_static("preference-applied");
+/// The header of an answer that an earlier request with the same `Idempotency-Key` had.
+const IDEMPOTENCY_REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
 
 /// What a request says.
 pub(crate) type Asked<'a> = call::Asked<'a, Shared>;
@@ -36,6 +37,11 @@ impl call::Shared for Shared {
 pub(crate) trait Call: Sized + Send + 'static {
     /// Reads a request. Parameters that the call doesn't read are refused afterwards.
     fn read(asked: &mut Asked<'_>) -> Result<Self, Problem>;
+
+    /// What the caller's token must allow. `None`: the call asks for it itself.
+    fn right(method: &Method) -> Option<Right> {
+        Some(Right::of(method))
+    }
 
     /// Answers the request.
     fn answer<T: Table>(self, at: &At<'_, T>) -> impl Future<Output = Result<Response, Problem>> + Send;
@@ -70,10 +76,10 @@ impl<'a, T: Table> At<'a, T> {
         command: &Command,
         preconditions: Preconditions,
         idempotency: Option<Idempotency>,
-    ) -> Result<Outcome, Problem> {
+    ) -> Result<Answered, Problem> {
         let request = Request { stamp: self.stamp(), preconditions, idempotency };
         // Boxed, since nested futures of this depth are more than the compiler follows.
-        Box::pin(self.writer().write(command, &request)).await.map_err(|error| match (refused(error), command) {
+        Box::pin(self.writer().write_once(command, &request)).await.map_err(|error| match (refused(error), command) {
             // The node that has the id already.
             (problem, Command::Create { node, .. }) if problem.kind() == Kind::Exists => {
                 located(problem, node_place(&node.id))
@@ -96,25 +102,36 @@ impl<'a, T: Table> At<'a, T> {
     }
 }
 
+/// Says in an answer that an earlier request with the same key had it.
+pub(crate) fn replayed(is_repeated: bool, mut response: Response) -> Response {
+    if is_repeated {
+        response.headers_mut().insert(IDEMPOTENCY_REPLAYED, HeaderValue::from_static("true"));
+    }
+    response
+}
+
 /// A call, with what its request says of how it is to be carried out.
 struct Conditioned<C> {
     call: C,
     caller: Caller,
     preconditions: Preconditions,
     key: Option<Idempotency>,
-    prefer: Prefer,
 }
 
 impl<C: Call> call::Call<Shared> for Conditioned<C> {
     fn read(asked: &mut Asked<'_>) -> Result<Self, Problem> {
-        let (key, prefer) = (key(asked)?, Prefer::read(&asked.parts.headers)?);
+        let key = key(asked)?;
         let call = C::read(asked)?;
-        Ok(Self { call, caller: asked.caller.clone(), preconditions: asked.preconditions.clone(), key, prefer })
+        Ok(Self { call, caller: asked.caller.clone(), preconditions: asked.preconditions.clone(), key })
+    }
+
+    fn right(method: &Method) -> Option<Right> {
+        C::right(method)
     }
 
     async fn answer<T: Table>(self, at: &call::At<'_, T, Shared>) -> Result<Response, Problem> {
-        let Self { call, caller, preconditions, key, prefer } = self;
-        let call::At { client, shared, deadline } = *at;
+        let Self { call, caller, preconditions, key } = self;
+        let call::At { client, shared, prefer, deadline } = *at;
         call.answer(&At { client, shared, caller, preconditions, key, prefer, deadline }).await
     }
 }
@@ -134,12 +151,17 @@ impl<W: Write> Call for One<W> {
     }
 
     async fn answer<T: Table>(self, at: &At<'_, T>) -> Result<Response, Problem> {
-        let outcome = at.write(&self.0, at.preconditions.clone(), at.key.clone()).await?;
+        let Answered { outcome, is_repeated } = at.write(&self.0, at.preconditions.clone(), at.key.clone()).await?;
         let answer = Answer::of(&outcome, &at.shared.settings);
-        let Some(derived) = Derived::of(&self.0, &outcome) else { return answer.response() };
-        let answer = if at.wait(&[derived]).await { answer } else { answer.accepted() };
-        let answer = if at.prefer.minimal { answer.minimal() } else { answer };
-        answer.response().map(|response| at.applied(response))
+        let response = match Derived::of(&self.0, &outcome) {
+            None => answer.response(at.prefer.numbers)?,
+            Some(derived) => {
+                let answer = if at.wait(&[derived]).await { answer } else { answer.accepted() };
+                let answer = if at.prefer.minimal { answer.minimal() } else { answer };
+                at.applied(answer.response(at.prefer.numbers)?)
+            }
+        };
+        Ok(replayed(is_repeated, response))
     }
 }
 

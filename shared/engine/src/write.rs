@@ -1,14 +1,13 @@
 //! The writes of the HTTP API: runs the plans of `sapwood_core::write`.
 
 pub use sapwood_core::write::{
-    Begun, Children, Claim, Command, Content, Idempotency, Limits, Operation, Outcome, Patch, Precondition,
-    Preconditions, Progress, Refusal, Request, Stamp, Tags, ValueChange,
+    Answered, Begun, Children, Claim, Command, Content, Idempotency, Limits, Outcome, Patch, Precondition,
+    Preconditions, Refusal, Request, Stamp, Tags, ValueChange,
 };
 
-use sapwood_core::keys::Tenant;
 use sapwood_core::model::Settings;
 use sapwood_core::plan::{Rules, Task};
-use sapwood_core::write::{Begin, Context, ReadOperation, WriteOnce};
+use sapwood_core::write::{Begin, Context, WriteOnce};
 use sapwood_table::{Client, RetryPolicy, Table, TableError};
 use thiserror::Error;
 
@@ -49,6 +48,14 @@ impl<'a, T: Table, P: RetryPolicy> Writer<'a, T, P> {
     /// # Errors
     /// [`WriteError`].
     pub async fn write(&self, command: &Command, request: &Request) -> Result<Outcome, WriteError> {
+        self.write_once(command, request).await.map(|answered| answered.outcome)
+    }
+
+    /// Carries out a command as [`write`](Self::write) does, and says whether an earlier request has done it.
+    ///
+    /// # Errors
+    /// [`WriteError`].
+    pub async fn write_once(&self, command: &Command, request: &Request) -> Result<Answered, WriteError> {
         Ok(run(self.client, WriteOnce::new(self.context, command, request)).await??)
     }
 
@@ -74,14 +81,6 @@ impl<'a, T: Table, P: RetryPolicy> Writer<'a, T, P> {
     /// [`TableError`] where the table fails.
     pub async fn release(&self, claim: &Claim) -> Result<(), TableError> {
         self.carry_out(claim.release(self.context.settings)).await
-    }
-
-    /// Reads how far an operation is; `None` where there is none of this id, or it was forgotten.
-    ///
-    /// # Errors
-    /// [`TableError`] where the table fails.
-    pub async fn operation(&self, tenant: Option<&Tenant>, id: &str) -> Result<Option<Operation>, TableError> {
-        run(self.client, ReadOperation::new(self.context.settings, tenant, id)).await
     }
 
     async fn carry_out(&self, task: Task) -> Result<(), TableError> {

@@ -2,6 +2,7 @@
 
 use axum::body::Bytes;
 use axum::extract::{self, FromRequestParts, Request};
+use axum::http::Method;
 use axum::http::header::{CONTENT_TYPE, HeaderValue};
 use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
@@ -14,10 +15,10 @@ use sapwood_table::{Client, Deadline, Table};
 use serde::Serialize;
 
 use crate::body::read_whole;
-use crate::caller::Caller;
+use crate::caller::{Caller, Right};
 use crate::contract::{Function, operations};
-use crate::headers::{demand_json, demand_merge_patch, preconditions};
-use crate::json::{self, FromJson};
+use crate::headers::{PREFERENCE_APPLIED, Prefer, demand_json, demand_merge_patch, preconditions};
+use crate::json::{self, FromJson, Numbers};
 use crate::parameters::Parameters;
 use crate::path::PathParams;
 use crate::problem::{Kind, Problem};
@@ -37,9 +38,19 @@ pub trait Call<S: Shared>: Sized + Send + 'static {
     /// The [`Problem`] that the request is answered with.
     fn read(asked: &mut Asked<'_, S>) -> Result<Self, Problem>;
 
+    /// What the caller's token must allow, by the method of the request. `None`: the call asks for it itself.
+    fn right(method: &Method) -> Option<Right> {
+        Some(Right::of(method))
+    }
+
     /// Answers the request.
     fn answer<T: Table>(self, at: &At<'_, T, S>) -> impl Future<Output = Result<Response, Problem>> + Send;
 }
+
+/// What precedes the paths of the contract in the URLs of a deployment: a stage, or the base path of a custom domain. The serving code puts
+/// it before the header `Location`; an answer that has locations in its body puts it there itself.
+#[derive(Clone, Debug, Default)]
+pub struct Prefix(pub String);
 
 /// What a request contains.
 #[derive(Debug)]
@@ -52,10 +63,14 @@ pub struct Asked<'a, S> {
     pub parameters: Parameters,
     /// The headers `If-Match` and `If-None-Match`.
     pub preconditions: Preconditions,
+    /// The header `Prefer`.
+    pub prefer: Prefer,
     /// The state that the function's calls share.
     pub shared: &'a S,
     /// The method, the headers and the path, as the router saw them.
     pub parts: &'a Parts,
+    /// What precedes the path.
+    pub prefix: Prefix,
     /// The body's bytes; empty for a request without a body.
     pub body: Bytes,
 }
@@ -67,6 +82,8 @@ pub struct At<'a, T, S> {
     pub client: &'a Client<'a, T, Deadline>,
     /// The state that the function's calls share.
     pub shared: &'a S,
+    /// What the client prefers of the answer.
+    pub prefer: Prefer,
     /// The moment after which the request starts no call to the table.
     pub deadline: Deadline,
 }
@@ -135,6 +152,22 @@ impl<S: Shared> Asked<'_, S> {
     }
 }
 
+impl<T, S> At<'_, T, S> {
+    /// Makes an answer of 200 in JSON, with its numbers as the client prefers them.
+    ///
+    /// # Errors
+    /// Those of [`json_response`].
+    pub fn json(&self, body: &impl Serialize) -> Result<Response, Problem> {
+        let mut response = json_response(body, self.prefer.numbers)?;
+        // Of what a client can prefer this is all that a read heeds.
+        let heeded = Prefer { numbers: self.prefer.numbers, ..Prefer::default() };
+        if let Some(applied) = heeded.applied() {
+            response.headers_mut().insert(PREFERENCE_APPLIED, applied);
+        }
+        Ok(response)
+    }
+}
+
 /// Makes a router of the operations that a function serves. `handler` returns the handler of a call on a method, or `None` if
 /// another function serves the call. [`serve`](crate::serve) must serve the router, because it identifies the caller and sets
 /// the deadline.
@@ -160,45 +193,49 @@ async fn handle<C: Call<S>, T: Table + 'static, S: Shared>(
     request: Request,
 ) -> Response {
     let shared = state.shared();
-    let (call, deadline) = match read::<C, S>(shared, request).await {
+    let (call, prefer, deadline) = match read::<C, S>(shared, request).await {
         Ok(read) => read,
         Err(problem) => return problem.into_response(),
     };
     let table = state.table(deadline);
     let client = Client::new(&table, &deadline, &shared.settings().schema);
     // The future is boxed, because futures nested this deep exceed the compiler's limit.
-    let answered = Box::pin(call.answer(&At { client: &client, shared, deadline })).await;
+    let answered = Box::pin(call.answer(&At { client: &client, shared, prefer, deadline })).await;
     (Extension(client.usage()), answered.unwrap_or_else(IntoResponse::into_response)).into_response()
 }
 
-async fn read<C: Call<S>, S: Shared>(shared: &S, request: Request) -> Result<(C, Deadline), Problem> {
+async fn read<C: Call<S>, S: Shared>(shared: &S, request: Request) -> Result<(C, Prefer, Deadline), Problem> {
     let (mut parts, body) = request.into_parts();
     let caller = Caller::from_request_parts(&mut parts, &()).await?;
     if caller.tenant.is_some() != shared.settings().schema.has_tenants() {
         tracing::error!("the tenant claim and the table's settings contradict each other");
         return Err(Problem::internal());
     }
+    if let Some(right) = C::right(&parts.method) {
+        caller.demand(right)?;
+    }
     let body = read_whole(body).await?;
     let path = PathParams::from_request_parts(&mut parts, &()).await?;
     let parameters = Parameters::from_request_parts(&mut parts, &()).await?;
-    let preconditions = preconditions(&parts.headers)?;
+    let (preconditions, prefer) = (preconditions(&parts.headers)?, Prefer::read(&parts.headers)?);
     let deadline = parts.extensions.get().copied().ok_or_else(|| {
         tracing::error!("the router is served without a deadline");
         Problem::internal()
     })?;
-    let mut asked = Asked { caller, path, parameters, preconditions, shared, parts: &parts, body };
+    let prefix = parts.extensions.get().cloned().unwrap_or_default();
+    let mut asked = Asked { prefix, caller, path, parameters, preconditions, prefer, shared, parts: &parts, body };
     let call = C::read(&mut asked)?;
     asked.parameters.end()?;
-    Ok((call, deadline))
+    Ok((call, prefer, deadline))
 }
 
-/// Makes an answer of 200 in JSON.
+/// Makes an answer of 200 in JSON, with numbers written like this.
 ///
 /// # Errors
 /// [`Kind::Internal`] if the body can't be written as JSON. That is a number attribute that is no number, which no client of
 /// DynamoDB can write.
-pub fn json_response(body: &impl Serialize) -> Result<Response, Problem> {
-    let written = serde_json::to_vec(body).map_err(|error| {
+pub fn json_response(body: &impl Serialize, numbers: Numbers) -> Result<Response, Problem> {
+    let written = json::to_vec(body, numbers).map_err(|error| {
         tracing::error!(category = ?error.classify(), "an answer can't be written as JSON");
         Problem::internal()
     })?;

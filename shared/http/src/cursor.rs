@@ -23,7 +23,11 @@ const SECRET_BYTES_MIN: usize = 16;
 
 /// The key that makes and checks cursors. All functions of a deployment have the same one.
 #[derive(Clone)]
-pub struct CursorKey(Hmac<Sha256>);
+pub struct CursorKey {
+    newest: Hmac<Sha256>,
+    /// The key before, whose cursors still open.
+    older: Option<Hmac<Sha256>>,
+}
 
 impl fmt::Debug for CursorKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -104,10 +108,15 @@ impl CursorKey {
     /// # Errors
     /// [`ShortSecret`] if the secret has fewer than 16 bytes.
     pub fn new(secret: &[u8]) -> Result<Self, ShortSecret> {
-        if secret.len() < SECRET_BYTES_MIN {
-            return Err(ShortSecret);
-        }
-        Hmac::new_from_slice(secret).map(Self).map_err(|_| ShortSecret)
+        Ok(Self { newest: keyed(secret)?, older: None })
+    }
+
+    /// The same key, which also opens the cursors of the key before it. So a deployment's key can be changed while clients read lists.
+    ///
+    /// # Errors
+    /// [`ShortSecret`] if the secret has fewer than 16 bytes.
+    pub fn with_older(self, secret: &[u8]) -> Result<Self, ShortSecret> {
+        Ok(Self { older: Some(keyed(secret)?), ..self })
     }
 
     /// Seals a position as a cursor.
@@ -115,7 +124,7 @@ impl CursorKey {
     pub fn seal(&self, scope: &Scope, position: &str) -> String {
         let mut cursor = vec![FORMAT];
         cursor.extend(position.as_bytes());
-        let code = self.code(scope, &cursor).finalize().into_bytes();
+        let code = code(&self.newest, scope, &cursor).finalize().into_bytes();
         cursor.extend(&code[..CODE_BYTES]);
         URL_SAFE_NO_PAD.encode(cursor)
     }
@@ -123,22 +132,32 @@ impl CursorKey {
     /// Returns the position in a cursor.
     ///
     /// # Errors
-    /// [`CursorError`] if the cursor wasn't made for this scope with this key.
+    /// [`CursorError`] if the cursor wasn't made for this scope with this key or the older one.
     pub fn open(&self, scope: &Scope, cursor: &str) -> Result<String, CursorError> {
         let bytes = URL_SAFE_NO_PAD.decode(cursor).map_err(|_| CursorError::Foreign)?;
         if bytes.first().is_some_and(|format| *format != FORMAT) {
             return Err(CursorError::Stale);
         }
         let split = bytes.len().checked_sub(CODE_BYTES).filter(|split| *split > 0).ok_or(CursorError::Foreign)?;
-        let (sealed, code) = bytes.split_at(split);
-        self.code(scope, sealed).verify_truncated_left(code).map_err(|_| CursorError::Foreign)?;
+        let (sealed, found) = bytes.split_at(split);
+        let mut keys = [Some(&self.newest), self.older.as_ref()].into_iter().flatten();
+        if !keys.any(|key| code(key, scope, sealed).verify_truncated_left(found).is_ok()) {
+            return Err(CursorError::Foreign);
+        }
         String::from_utf8(sealed[1..].to_vec()).map_err(|_| CursorError::Foreign)
     }
+}
 
-    fn code(&self, scope: &Scope, sealed: &[u8]) -> Hmac<Sha256> {
-        let length = (scope.0.len() as u64).to_be_bytes();
-        self.0.clone().chain_update(length).chain_update(&scope.0).chain_update(sealed)
+fn keyed(secret: &[u8]) -> Result<Hmac<Sha256>, ShortSecret> {
+    if secret.len() < SECRET_BYTES_MIN {
+        return Err(ShortSecret);
     }
+    Hmac::new_from_slice(secret).map_err(|_| ShortSecret)
+}
+
+fn code(key: &Hmac<Sha256>, scope: &Scope, sealed: &[u8]) -> Hmac<Sha256> {
+    let length = (scope.0.len() as u64).to_be_bytes();
+    key.clone().chain_update(length).chain_update(&scope.0).chain_update(sealed)
 }
 
 #[cfg(test)]
@@ -210,6 +229,19 @@ mod tests {
         }
         let other = CursorKey::new(b"another secret of enough bytes").unwrap();
         assert_eq!(other.open(&scope(), &cursor), Err(CursorError::Foreign));
+    }
+
+    #[test]
+    fn after_a_change_of_the_key_the_cursors_of_the_older_one_still_open_and_new_ones_are_the_new_keys() {
+        let newest = || CursorKey::new(b"another secret of enough bytes").unwrap();
+        let both = newest().with_older(SECRET).unwrap();
+        assert_eq!(both.open(&scope(), &key().seal(&scope(), "at")).as_deref(), Ok("at"));
+        let cursor = both.seal(&scope(), "at");
+        assert_eq!(newest().open(&scope(), &cursor).as_deref(), Ok("at"));
+        assert_eq!(key().open(&scope(), &cursor), Err(CursorError::Foreign));
+        let third = CursorKey::new(b"a third secret of enough bytes").unwrap();
+        assert_eq!(both.open(&scope(), &third.seal(&scope(), "at")), Err(CursorError::Foreign));
+        assert!(newest().with_older(b"fifteen bytes..").is_err());
     }
 
     #[test]

@@ -303,7 +303,7 @@ fn items_are_kept_for_as_long_as_the_documents_say() {
     assert_says("docs/protocol.md", &[format!("(`DELETED`), for {},", days(deleted))]);
     assert_says("docs/api.md", &[format!("For {} the same key and body", hours(outcome))]);
     let contract = "shared/http/src/contract/operations";
-    assert_says(&format!("{contract}/nodes.rs"), &[format!("An operation is kept for {}.", days(operation))]);
+    assert_says(&format!("{contract}/reads.rs"), &[format!("An operation is kept for {}.", days(operation))]);
     assert_says(&format!("{contract}/parameters.rs"), &[format!("For {} ", hours(outcome))]);
     // The examples are of one moment.
     let table = read("docs/table.md");

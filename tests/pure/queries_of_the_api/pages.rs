@@ -1,8 +1,13 @@
-//! Pages: by items, by DynamoDB's megabyte, by the answer's bytes.
+//! Pages: by items, by DynamoDB's megabyte, by the answer's bytes, and by what the table still answers.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use sapwood_core::model::{AttributeValue, size_estimate, text};
-use sapwood_engine::query::{Bounds, Fields, ListOptions, ReadError, Window};
-use sapwood_tests::fixture::Fixture;
+use sapwood_engine::query::{Bounds, Fields, ListOptions, ReadError, Reader, Tree, Window};
+use sapwood_table::{Client, ErrorKind, TableError};
+use sapwood_tests::fixture::{Fixture, NoRetries, at_once};
+use sapwood_tests::intercept::{Intercept, Observer, Request};
+use sapwood_tests::memory::MemoryTable;
 
 use super::support::*;
 
@@ -133,6 +138,63 @@ fn what_comes_and_goes_between_two_pages_makes_no_empty_page_and_no_item_twice()
     fixture.settle();
     let second = read(&fixture, async |r| r.descendants(&node("D"), &window, &options).await.unwrap());
     assert_eq!(ids(&second.items), ["c00031", "c0004", "c0005", "c0006"]);
+}
+
+/// Answers so many Query requests, and none after them.
+struct Answering(AtomicUsize);
+
+impl Observer for Answering {
+    async fn before(&self, _: &Request<'_>) {}
+
+    fn refuses(&self, request: &Request<'_>) -> Option<TableError> {
+        let left = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
+        (matches!(request, Request::Query(_)) && left.is_err()).then(|| TableError::new(ErrorKind::Retry, "throttled"))
+    }
+}
+
+/// Reads through a table that answers so many Query requests.
+fn answered<R>(
+    fixture: &Fixture,
+    queries: usize,
+    read: impl AsyncFnOnce(&Reader<'_, Intercept<MemoryTable, Answering>, NoRetries>) -> R,
+) -> R {
+    let table = Intercept { table: fixture.table().clone(), observer: Answering(AtomicUsize::new(queries)) };
+    let client = Client::new(&table, &NoRetries, fixture.schema());
+    at_once(read(&Reader::new(&client, fixture.settings())))
+}
+
+#[test]
+fn a_query_that_fails_ends_the_page_with_what_the_others_read() {
+    // Four Query pages.
+    let fixture = wide(105, 30_000);
+    let all: Vec<String> = (0..105).map(|n| format!("c{n:04}")).collect();
+    for queries in [1, 2, 3] {
+        let mut options = ListOptions { bounds: Tree::BOUNDS, ..ListOptions::default() };
+        let mut found = Vec::new();
+        let tree = answered(&fixture, queries, async |r| r.tree(&node("D"), None, &options).await.unwrap());
+        assert!(
+            tree.next.is_some() && tree.nodes.len() >= 30 * queries && tree.nodes.len() <= 36 * queries,
+            "{}",
+            tree.nodes.len()
+        );
+        found.extend(tree.nodes.into_iter().map(|node| node.id.to_string()));
+        options.after = tree.next;
+        let rest = read(&fixture, async |r| r.tree(&node("D"), None, &options).await.unwrap());
+        found.extend(rest.nodes.into_iter().map(|node| node.id.to_string()));
+        assert_eq!((&found[0], &found[1..], rest.next), (&"D".to_owned(), &all[..], None));
+
+        let children = Window::children();
+        let mut options = ListOptions::default();
+        let counted = answered(&fixture, queries, async |r| r.count(&node("D"), &children, &options).await.unwrap());
+        assert!(counted.next.is_some());
+        options.after = counted.next;
+        let rest = read(&fixture, async |r| r.count(&node("D"), &children, &options).await.unwrap());
+        assert_eq!((counted.count + rest.count, rest.next), (105, None));
+    }
+    // Where there is nothing to show yet, the client is told to come again.
+    let options = ListOptions { bounds: Tree::BOUNDS, ..ListOptions::default() };
+    let refused = answered(&fixture, 0, async |r| r.tree(&node("D"), None, &options).await);
+    assert!(matches!(refused, Err(ReadError::Table(_))));
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! Nodes deleted at once, or marked for the stream.
 
 use sapwood_core::model::{AttributeValue, DeletionMark, DeletionMode, text};
-use sapwood_engine::write::{Children, Command, Outcome, Progress, Refusal};
+use sapwood_engine::query::Progress;
+use sapwood_engine::write::{Children, Command, Outcome, Refusal};
 
 use super::fixture::{Fixture, Took, id, n, node, under};
 
@@ -62,14 +63,14 @@ fn a_deletion_of_more_marks_the_node_and_leaves_an_operation() {
     fixture.place_all();
     let done = delete(&fixture, "a", Children::With(DeletionMode::Delete), true).1.unwrap();
     let (operation, created_at) =
-        ("operation 1".to_owned(), fixture.item("OPERATION#operation 1", "OPERATION").unwrap());
+        ("operation 1".to_owned(), fixture.item("OPERATIONS", "OPERATION#operation 1").unwrap());
     let AttributeValue::S(created_at) = created_at["_created_at"].clone() else { panic!("{created_at:?}") };
     assert_eq!(done, Outcome::Deleting { operation, node: id("a"), mode: DeletionMode::Delete, created_at });
     let deleting = DeletionMark::read(&fixture.base("a").unwrap()).unwrap();
     let wanted =
         DeletionMark { mode: DeletionMode::Delete, operation: "operation 1".to_owned(), revisions: true, mark: None };
     assert_eq!(deleting, wanted);
-    let item = fixture.item("OPERATION#operation 1", "OPERATION").unwrap();
+    let item = fixture.item("OPERATIONS", "OPERATION#operation 1").unwrap();
     assert_eq!((&item["_node"], &item["_created_by"], &item["_expires"]), (&text("a"), &text("anna"), &n(1_604_800)));
     for result in [
         delete(&fixture, "a", Children::With(DeletionMode::Adopt), false).1.map(drop),
@@ -98,8 +99,8 @@ fn an_operation_runs_until_nothing_of_it_is_left() {
     fixture.tree(&[("a", ""), ("b", "a")]);
     fixture.place_all();
     let progress = || {
-        let found = fixture.write(async |writer, _| writer.operation(None, "operation 1").await);
-        found.unwrap().map(|operation| (operation.node, operation.mode, operation.progress))
+        let found = fixture.operation("operation 1").ok();
+        found.map(|operation| (operation.node, operation.mode, operation.progress))
     };
     assert_eq!(progress(), None);
     delete(&fixture, "a", Children::With(DeletionMode::Delete), false).1.unwrap();

@@ -7,6 +7,7 @@ use std::task::{Context, Poll, Waker};
 
 use sapwood_core::keys::{Id, ItemKey, NodeRef, Schema, Version};
 use sapwood_core::model::{AttributeValue, ETag, Item, Latest, Lineage, Placement, Settings, number, text, text_of};
+use sapwood_engine::query::{Operation, ReadError, Reader};
 use sapwood_engine::write::{
     Command, Content, Outcome, Patch, Preconditions, Refusal, Request, Stamp, Tags, ValueChange, WriteError, Writer,
 };
@@ -154,6 +155,12 @@ impl Fixture {
         let took = Took { round_trips, reads: counted.reads, writes: counted.writes() };
         self.transactions.lock().unwrap().extend(counted.transactions);
         (took, result)
+    }
+
+    /// How far an operation is.
+    pub(crate) fn operation(&self, id: &str) -> Result<Operation, ReadError> {
+        let session = Client::new(&self.table, &Patient, &self.settings.schema);
+        run(Reader::new(&session, &self.settings).operation(None, id)).1
     }
 
     pub(crate) fn write<R>(&self, call: impl AsyncFnOnce(&Writes<'_>, Stamp) -> R) -> R {

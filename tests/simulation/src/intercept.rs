@@ -54,6 +54,11 @@ pub trait Observer: Send + Sync {
     /// Is called before a request is sent. The request waits for the observer.
     fn before(&self, request: &Request<'_>) -> impl Future<Output = ()> + Send;
 
+    /// The error that the request ends with in place of its answer. The default is none.
+    fn refuses(&self, _request: &Request<'_>) -> Option<TableError> {
+        None
+    }
+
     /// Is called after the request was answered.
     fn after(&self, _request: &Request<'_>) {}
 }
@@ -69,8 +74,15 @@ pub struct Intercept<T, O> {
 
 impl<T: Table, O: Observer> Intercept<T, O> {
     /// The answer is boxed, because the futures of the SDK are large.
-    async fn observed<V>(&self, request: Request<'_>, answer: Pin<Box<dyn Future<Output = V> + Send + '_>>) -> V {
+    async fn observed<V>(
+        &self,
+        request: Request<'_>,
+        answer: Pin<Box<dyn Future<Output = Result<V, TableError>> + Send + '_>>,
+    ) -> Result<V, TableError> {
         self.observer.before(&request).await;
+        if let Some(error) = self.observer.refuses(&request) {
+            return Err(error);
+        }
         let answer = answer.await;
         self.observer.after(&request);
         answer

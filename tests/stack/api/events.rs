@@ -95,7 +95,7 @@ async fn events_as_they_arrive(reader: &Lambda, writer: &Lambda) {
     assert_eq!(send("move-node").await.status, 422);
     assert_eq!(send("get-node").await.json()["id"], "ORDER#98765");
     assert_eq!(send("get-node-of-every-kind-of-byte").await.status, 404);
-    assert_eq!(send("list-descendants-by-prefix").await.json()["items"], json!([]));
+    assert_eq!(send("list-descendants-by-prefix").await.status, 404);
     assert_eq!(send("append-revision").await.json()["version"], 1);
     assert_eq!(send("append-revision").await.json()["version"], 1);
     for decoded in [

@@ -64,7 +64,7 @@ pub(crate) async fn head_options_gzip_and_caching(way: Way) {
 
     for (target, methods) in [
         ("/nodes/n", vec!["GET", "HEAD", "PUT", "PATCH", "DELETE", "OPTIONS"]),
-        ("/nodes", vec!["POST", "OPTIONS"]),
+        ("/nodes", vec!["GET", "HEAD", "POST", "OPTIONS"]),
         ("/roots", vec!["GET", "HEAD", "OPTIONS"]),
         ("/nodes/n/revisions/t", vec!["GET", "HEAD", "POST", "OPTIONS"]),
         ("/nodes/n/revisions/t/1", vec!["GET", "HEAD", "PUT", "DELETE", "OPTIONS"]),

@@ -6,7 +6,7 @@ use rand::rngs::SmallRng;
 use super::draw::{ID, TOPIC, id, pick};
 
 /// Values of attributes, as they are written.
-const VALUES: [&str; 46] = [
+const VALUES: [&str; 51] = [
     "1",
     "\"x\"",
     "null",
@@ -53,6 +53,11 @@ const VALUES: [&str; 46] = [
     r#"{"$map":{"$set":1}}"#,
     r#"{"$map":1}"#,
     r#"{"$other":1,"b":[]}"#,
+    r#"{"$number":"12345678901234567890.5"}"#,
+    r#"{"$number":1}"#,
+    r#"{"$number":"1e999"}"#,
+    r#"[{"$set":[{"$number":"-9007199254740993"},1]}]"#,
+    r#"{"$set":[{"$number":"x"}]}"#,
 ];
 
 const NAMES: [&str; 20] = [
@@ -134,18 +139,35 @@ fn object(fields: &[String]) -> String {
     format!("{{{}}}", fields.join(","))
 }
 
+/// The precondition of one operation.
+fn condition(rng: &mut SmallRng) -> String {
+    format!("\"if_match\":{}", pick(rng, &["\"*\"", r#""\"x\"""#, r#""\"x\", W/\"y\"""#, "\"\"", "\"x\"", "null", "7"]))
+}
+
+/// The fields of a node in a batch.
+fn conditioned(rng: &mut SmallRng, parent_needed: bool) -> Vec<String> {
+    let mut fields = node(rng, true, parent_needed);
+    if rng.random_ratio(1, 6) {
+        fields.push(condition(rng));
+    }
+    fields
+}
+
 fn operation(rng: &mut SmallRng) -> String {
     let named = |rng: &mut SmallRng| format!("\"id\":{}", quoted(&id(rng, &ID)));
     match rng.random_range(0..9) {
         0..3 => {
-            let fields = node(rng, true, true);
+            let fields = conditioned(rng, true);
             format!("{{\"put\":{}}}", object(&fields))
         }
         3..5 => {
-            let fields = node(rng, true, false);
+            let fields = conditioned(rng, false);
             format!("{{\"patch\":{}}}", object(&fields))
         }
-        5 => format!("{{\"delete\":{{{}}}}}", named(rng)),
+        5 => {
+            let condition = if rng.random_bool(0.5) { String::new() } else { format!(",{}", condition(rng)) };
+            format!("{{\"delete\":{{{}{condition}}}}}", named(rng))
+        }
         6..8 => {
             let topic = quoted(&id(rng, &TOPIC));
             format!("{{\"revision\":{{{},\"topic\":{topic},\"attributes\":{}}}}}", named(rng), attributes(rng))

@@ -69,7 +69,7 @@ pub(crate) fn request(rng: &mut SmallRng, operations: &[&'static Operation]) -> 
         target = format!("{target}?{}", query(rng));
     }
     let mut asked = Asked::new(method, target);
-    if method == "GET" && rng.random_ratio(1, 8) {
+    if method == "GET" && rng.random_ratio(1, 4) {
         asked = asked.header("if-none-match", pick(rng, &["*", "{etag}", "\"x\""]));
     }
     for _ in 0..rng.random_range(0..3) {
@@ -248,7 +248,7 @@ fn parameter(rng: &mut SmallRng) -> String {
         "+1",
         "1e1",
     ];
-    match rng.random_range(0..16) {
+    match rng.random_range(0..20) {
         0..2 => format!("limit={}", pick(rng, &numbers)),
         2 => format!("min_depth={}", pick(rng, &numbers)),
         3 => format!("max_depth={}", pick(rng, &numbers)),
@@ -271,6 +271,21 @@ fn parameter(rng: &mut SmallRng) -> String {
         11 => format!("to={}", in_query(&id(rng, &ID))),
         12 => format!("children={}", pick(rng, &["restrict", "delete", "adopt", "detach", "all", "", "Delete"])),
         13 => format!("revisions={}", pick(rng, &["keep", "delete", "x"])),
+        15 | 16 => {
+            let ids: Vec<String> =
+                (0..rng.random_range(1..5)).map(|_| format!("ids={}", in_query(&id(rng, &ID)))).collect();
+            ids.join("&")
+        }
+        17 => format!(
+            "expand={}",
+            pick(rng, &["ancestors", "latest", "ancestors,latest", "latest,latest", "", "children", "ancestors,"])
+        ),
+        18 => format!(
+            "path={}&path={}",
+            in_query(&id(rng, &["s", "NE", "n", "m", "s/t", "#"])),
+            in_query(&id(rng, &["s", "", "n"]))
+        ),
+        19 => format!("status={}", pick(rng, &["running", "done", "", "over"])),
         14 => pick(
             rng,
             &[
@@ -345,6 +360,11 @@ fn header(rng: &mut SmallRng) -> (&'static str, String) {
                     "wait=99999999999999999999",
                     "WAIT=20",
                     "wait=\"20\"",
+                    "numbers=strings",
+                    "numbers=strings, wait=1",
+                    "numbers=\"strings\"; x=1",
+                    "numbers=words",
+                    "return=minimal, numbers=strings",
                     "é",
                 ],
             ),

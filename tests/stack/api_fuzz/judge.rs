@@ -67,7 +67,8 @@ impl Judge {
     /// What is wrong with an answer.
     pub(crate) fn faults(&self, asked: &Asked, answered: &Answered) -> Vec<String> {
         let mut faults = Vec::new();
-        let (path, _) = asked.target.split_once('?').unwrap_or((&asked.target, ""));
+        // The local port cuts a fragment off.
+        let path = asked.target.split(['?', '#']).next().unwrap_or_default();
         let status = answered.status;
         let body = decoded(answered);
         let text = String::from_utf8_lossy(&body);
@@ -141,9 +142,22 @@ impl Judge {
     fn success(&self, call: &Operation, answered: &Answered, body: &[u8], faults: &mut Vec<String>) {
         let response = &self.document["paths"][call.path][call.method.as_str().to_lowercase()]["responses"]
             [answered.status.to_string()];
-        for (name, _) in response["headers"].as_object().into_iter().flatten() {
-            if name != "Preference-Applied" && answered.header(&name.to_lowercase()).is_none() {
+        for (name, header) in response["headers"].as_object().into_iter().flatten() {
+            if header["required"] == true && answered.header(&name.to_lowercase()).is_none() {
                 faults.push(format!("no {name}"));
+            }
+        }
+        for name in answered
+            .headers
+            .keys()
+            .filter(|name| ["link", "etag", "location", "idempotency-replayed"].contains(&name.as_str()))
+        {
+            let is_documented = response["headers"]
+                .as_object()
+                .is_some_and(|all| all.keys().any(|known| known.eq_ignore_ascii_case(name)));
+            if !is_documented {
+                faults
+                    .push(format!("the document has no {name} for {} {} {}", call.method, call.path, answered.status));
             }
         }
         let Some((kind, content)) = response["content"].as_object().and_then(|content| content.iter().next()) else {
@@ -198,7 +212,15 @@ pub(crate) fn decoded(answered: &Answered) -> Vec<u8> {
 
 /// What two ways must have in common.
 pub(crate) fn common(answered: &Answered) -> (u16, Vec<(String, String)>, String) {
-    let names = ["content-type", "allow", "preference-applied", "retry-after", "location", "cache-control"];
+    let names = [
+        "content-type",
+        "allow",
+        "idempotency-replayed",
+        "preference-applied",
+        "retry-after",
+        "location",
+        "cache-control",
+    ];
     let headers =
         names.iter().filter_map(|name| Some(((*name).to_owned(), without_own(answered.header(name)?)))).collect();
     let body = decoded(answered);

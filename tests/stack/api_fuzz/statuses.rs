@@ -53,6 +53,7 @@ impl Case {
         let path = self.operation.path;
         // Operations have names of their own.
         let id = if path.starts_with("/operations") && id == self.node { "{operation}" } else { id };
+        let path = if self.operation.id == "get_nodes" { "/nodes?ids={id}" } else { path };
         path.replace("{id}", id)
             .replace("{root}", id)
             .replace("{topic}", "t")
@@ -106,6 +107,7 @@ impl Case {
             (204, "DELETE") => By(Stack::Open, self.asked(&format!("{plain}k"))),
             (204, _) => By(Stack::Open, self.valid(&plain).header("prefer", "return=minimal")),
             (304, "GET") => By(Stack::Open, self.asked(&plain).header("if-none-match", "*")),
+            (400, _) if plain.contains('?') => By(Stack::Open, self.valid(&format!("{plain}&unknown=1"))),
             (400, _) => By(Stack::Open, self.valid(&format!("{plain}?unknown=1"))),
             (403, _) => By(Stack::OfTenants, self.valid(&plain)),
             (404, _) if path == "/roots" => By(Stack::Bare, self.asked(&plain)),

@@ -3,7 +3,7 @@
 use axum::response::Response;
 use sapwood_core::keys::{ID_BYTES_MAX, NodeRef, Tenant};
 use sapwood_engine::query::{Descendant, Window};
-use sapwood_http::call::{Call, json_response};
+use sapwood_http::call::Call;
 use sapwood_http::contract::{CountBody, DescendantBody, RootBody};
 use sapwood_http::cursor::Scope;
 use sapwood_http::json::Attributes;
@@ -29,7 +29,7 @@ impl Call<Shared> for Roots {
 
     async fn answer<T: Table>(self, at: &At<'_, T>) -> Result<Response, Problem> {
         let page = reader(at).roots(self.tenant.as_ref(), &self.list.options).await.map_err(refused)?;
-        self.list.answer(at.shared, page, |root| RootBody {
+        self.list.answer(at, page, |root| RootBody {
             id: root.id.to_string(),
             attributes: Attributes(root.attributes),
             truncated: root.truncated,
@@ -78,7 +78,7 @@ impl Call<Shared> for Descendants {
 
     async fn answer<T: Table>(self, at: &At<'_, T>) -> Result<Response, Problem> {
         let page = reader(at).descendants(&self.node, &self.window, &self.list.options).await.map_err(refused)?;
-        self.list.answer(at.shared, page, descendant)
+        self.list.answer(at, page, descendant)
     }
 }
 
@@ -111,7 +111,8 @@ impl Call<Shared> for Count {
     async fn answer<T: Table>(self, at: &At<'_, T>) -> Result<Response, Problem> {
         let counted = reader(at).count(&self.node, &self.window, &self.list.options).await.map_err(refused)?;
         let cursor = self.list.cursor(at.shared, counted.next.as_deref());
-        json_response(&CountBody { count: counted.count as u64, cursor })
+        let body = CountBody { count: counted.count as u64, cursor };
+        self.list.response(at, body.cursor.as_deref(), &body)
     }
 }
 

@@ -5,8 +5,8 @@ use sapwood_core::keys::{NodeRef, Version};
 use sapwood_core::model::{ETag, Latest};
 use sapwood_core::write::Preconditions;
 use sapwood_engine::query::{Fields, ListOptions, Order, Revision};
-use sapwood_http::call::{Call, json_response};
-use sapwood_http::contract::{LatestBody, RevisionBody, TOPIC_BYTES_MAX};
+use sapwood_http::call::Call;
+use sapwood_http::contract::{LatestBody, Page, RevisionBody, TOPIC_BYTES_MAX};
 use sapwood_http::cursor::Scope;
 use sapwood_http::json::Attributes;
 use sapwood_http::problem::Problem;
@@ -28,14 +28,28 @@ impl Call<Shared> for LatestOfAll {
     fn read(asked: &mut Asked<'_>) -> Result<Self, Problem> {
         let node = asked.node("id")?;
         let topic_prefix = asked.prefix("topic_prefix", TOPIC_BYTES_MAX)?.unwrap_or_default();
-        let scope = Scope::new("latest", node.tenant.as_ref()).text(node.id.as_str()).text(&topic_prefix);
-        Ok(Self { list: List::read(asked, scope)?, node, topic_prefix })
+        Ok(Self { list: List::read(asked, Self::scope(&node, &topic_prefix))?, node, topic_prefix })
     }
 
     async fn answer<T: Table>(self, at: &At<'_, T>) -> Result<Response, Problem> {
-        let page =
-            reader(at).latest_of_all(&self.node, &self.topic_prefix, &self.list.options).await.map_err(refused)?;
-        self.list.answer(at.shared, page, copy)
+        let page = Self::page(&self.list, &self.node, &self.topic_prefix, at).await?;
+        self.list.response(at, page.cursor.as_deref(), &page)
+    }
+}
+
+impl LatestOfAll {
+    pub(super) fn scope(node: &NodeRef, topic_prefix: &str) -> Scope {
+        Scope::new("latest", node.tenant.as_ref()).text(node.id.as_str()).text(topic_prefix)
+    }
+
+    pub(super) async fn page<T: Table>(
+        list: &List,
+        node: &NodeRef,
+        topic_prefix: &str,
+        at: &At<'_, T>,
+    ) -> Result<Page<LatestBody>, Problem> {
+        let page = reader(at).latest_of_all(node, topic_prefix, &list.options).await.map_err(refused)?;
+        Ok(list.page(at.shared, page, copy))
     }
 }
 
@@ -51,7 +65,7 @@ impl Call<Shared> for LatestOfOne {
     }
 
     async fn answer<T: Table>(self, at: &At<'_, T>) -> Result<Response, Problem> {
-        json_response(&copy(reader(at).latest(&self.topic, &self.options).await.map_err(refused)?))
+        at.json(&copy(reader(at).latest(&self.topic, &self.options).await.map_err(refused)?))
     }
 }
 
@@ -71,7 +85,7 @@ impl Call<Shared> for Revisions {
 
     async fn answer<T: Table>(self, at: &At<'_, T>) -> Result<Response, Problem> {
         let page = reader(at).revisions(&self.node, self.order, &self.list.options).await.map_err(refused)?;
-        self.list.answer(at.shared, page, |found| revision(&self.node, found))
+        self.list.answer(at, page, |found| revision(&self.node, found))
     }
 }
 
@@ -92,7 +106,7 @@ impl Call<Shared> for Topic {
 
     async fn answer<T: Table>(self, at: &At<'_, T>) -> Result<Response, Problem> {
         let page = reader(at).topic(&self.topic, self.order, &self.list.options).await.map_err(refused)?;
-        self.list.answer(at.shared, page, |found| revision(&self.topic.node, found))
+        self.list.answer(at, page, |found| revision(&self.topic.node, found))
     }
 }
 
@@ -116,7 +130,7 @@ impl Call<Shared> for RevisionOfOne {
         let Latest { node, topic } = &self.topic;
         let settings = &at.shared.settings;
         let item = reader(at).revision(&self.topic, self.version, self.strong).await.map_err(refused)?;
-        tagged(&self.preconditions, &ETag::of(&item, &settings.schema), || RevisionBody {
+        tagged(at, &self.preconditions, &ETag::of(&item, &settings.schema), || RevisionBody {
             attributes: Attributes(self.fields.of_revision(&item, &settings.schema)),
             ..RevisionBody::of(&node.id, topic, self.version, &item, settings)
         })

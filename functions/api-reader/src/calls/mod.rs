@@ -3,13 +3,15 @@
 mod descendants;
 mod history;
 mod node;
+mod operations;
 mod paths;
 mod static_files;
 mod tree;
 
 pub(crate) use descendants::{Children, Count, Descendants, Roots};
 pub(crate) use history::{LatestOfAll, LatestOfOne, RevisionOfOne, Revisions, Topic};
-pub(crate) use node::{Ancestors, FanoutOf, Node};
+pub(crate) use node::{Ancestors, FanoutOf, Node, Nodes};
+pub(crate) use operations::{OperationOf, Operations};
 pub(crate) use paths::{Paths, PathsOfRoot};
 pub(crate) use static_files::{docs, document, health};
 pub(crate) use tree::Tree;

@@ -1,18 +1,22 @@
 //! One node: its attributes, its ancestors, and the state of its rows.
 
+use std::collections::BTreeSet;
+
 use axum::response::Response;
-use sapwood_core::keys::NodeRef;
-use sapwood_core::model::ETag;
+use sapwood_core::keys::{Id, KeyError, NodeRef};
+use sapwood_core::model::{BaseNode, ETag};
 use sapwood_core::write::Preconditions;
-use sapwood_engine::query::Fields;
-use sapwood_http::call::{Call, json_response};
-use sapwood_http::contract::{AncestorBody, FanoutBody, NodeBody};
+use sapwood_engine::query::{Bounds, Fields};
+use sapwood_http::call::Call;
+use sapwood_http::contract::{AncestorBody, FanoutBody, IDS_MAX, NodeBody, Page};
 use sapwood_http::cursor::Scope;
+use sapwood_http::headers::etag_text;
 use sapwood_http::json::Attributes;
 use sapwood_http::problem::{Kind, Problem};
 use sapwood_table::Table;
 
-use crate::call::{Asked, At, reader, tagged};
+use super::history::LatestOfAll;
+use crate::call::{Asked, At, demand, reader, tagged};
 use crate::list::{List, fields};
 use crate::problem::refused;
 use crate::state::Shared;
@@ -23,20 +27,108 @@ pub(crate) struct Node {
     strong: bool,
     fields: Fields,
     preconditions: Preconditions,
+    ancestors: Option<List>,
+    latest: Option<List>,
 }
+
+/// What `expand` can name.
+const EXPANSIONS: [&str; 2] = ["ancestors", "latest"];
 
 impl Call<Shared> for Node {
     fn read(asked: &mut Asked<'_>) -> Result<Self, Problem> {
-        let (strong, fields) = (asked.strong()?, fields(asked)?);
-        Ok(Self { node: asked.node("id")?, strong, fields, preconditions: asked.preconditions.clone() })
+        let node = asked.node("id")?;
+        let (strong, fields, expand) = (asked.strong()?, fields(asked)?, expand(asked)?);
+        let first = |kind: &str, scope: Scope| {
+            let is_asked_for = expand.iter().any(|name| name == kind);
+            is_asked_for.then(|| List::first(asked, scope, strong, &fields)).transpose()
+        };
+        let [ancestors, latest] = EXPANSIONS;
+        Ok(Self {
+            ancestors: first(ancestors, Ancestors::scope(&node))?,
+            latest: first(latest, LatestOfAll::scope(&node, ""))?,
+            preconditions: asked.preconditions.clone(),
+            node,
+            strong,
+            fields,
+        })
     }
 
     async fn answer<T: Table>(self, at: &At<'_, T>) -> Result<Response, Problem> {
         let base = reader(at).node(&self.node, self.strong).await.map_err(refused)?;
-        let settings = &at.shared.settings;
-        tagged(&self.preconditions, &ETag::of(&base.item, &settings.schema), || NodeBody {
-            attributes: Attributes(self.fields.of_node(&base.item, &settings.schema)),
-            ..NodeBody::of(&self.node.id, &base.item, settings)
+        let etag = ETag::of(&base.item, &at.shared.settings.schema);
+        if self.ancestors.is_none() && self.latest.is_none() {
+            return tagged(at, &self.preconditions, &etag, || self.body(&base, at.shared));
+        }
+        // The answer is more than the node, so the node's tag can't name it. What a client knows by this tag is the node alone.
+        let preconditions = Preconditions { if_none_match: None, ..self.preconditions.clone() };
+        demand(&preconditions, &etag)?;
+        let ancestors = match &self.ancestors {
+            Some(list) => Some(Ancestors::page(list, &self.node, at).await?),
+            None => None,
+        };
+        let latest = match &self.latest {
+            Some(list) => Some(LatestOfAll::page(list, &self.node, "", at).await?),
+            None => None,
+        };
+        at.json(&NodeBody { etag: Some(etag_text(&etag)), ancestors, latest, ..self.body(&base, at.shared) })
+    }
+}
+
+impl Node {
+    fn body(&self, base: &BaseNode, shared: &Shared) -> NodeBody {
+        body(&self.node, base, &self.fields, shared)
+    }
+}
+
+/// A node with the attributes that were asked for.
+fn body(node: &NodeRef, base: &BaseNode, fields: &Fields, shared: &Shared) -> NodeBody {
+    let settings = &shared.settings;
+    NodeBody {
+        attributes: Attributes(fields.of_node(&base.item, &settings.schema)),
+        ..NodeBody::of(&node.id, &base.item, settings)
+    }
+}
+
+/// Reads `expand`.
+fn expand(asked: &mut Asked<'_>) -> Result<Vec<String>, Problem> {
+    let names = asked.parameters.list("expand")?.unwrap_or_default();
+    match names.iter().all(|name| EXPANSIONS.contains(&name.as_str())) {
+        true => Ok(names),
+        false => {
+            let detail = "it takes `ancestors`, `latest`, or both with a comma between them";
+            Err(Problem::new(Kind::BadParameter, detail).at("expand"))
+        }
+    }
+}
+
+/// `GET /nodes`
+pub(crate) struct Nodes {
+    nodes: Vec<NodeRef>,
+    list: List,
+}
+
+impl Call<Shared> for Nodes {
+    fn read(asked: &mut Asked<'_>) -> Result<Self, Problem> {
+        let refusal = |detail: &str| Problem::new(Kind::BadParameter, detail).at("ids");
+        let ids = asked.parameters.texts("ids");
+        if !(1..=IDS_MAX).contains(&ids.len()) {
+            return Err(refusal("give 1 to 100 ids, each as a parameter `ids` of its own"));
+        }
+        if ids.iter().collect::<BTreeSet<_>>().len() < ids.len() {
+            return Err(refusal("an id is given twice; give each id once"));
+        }
+        let scope = Scope::new("nodes", asked.caller.tenant.as_ref()).list(ids.iter().map(String::as_str));
+        let list = List::bounded(asked, scope, Bounds::default())?;
+        let node = |id: String| Ok(NodeRef { tenant: asked.caller.tenant.clone(), id: Id::new(id)? });
+        let nodes: Result<Vec<NodeRef>, KeyError> = ids.into_iter().map(node).collect();
+        Ok(Self { nodes: nodes.map_err(|error| refusal(&error.to_string()))?, list })
+    }
+
+    async fn answer<T: Table>(self, at: &At<'_, T>) -> Result<Response, Problem> {
+        let page = reader(at).nodes(&self.nodes, &self.list.options).await.map_err(refused)?;
+        self.list.answer(at, page, |(node, base)| NodeBody {
+            etag: Some(etag_text(&ETag::of(&base.item, &at.shared.settings.schema))),
+            ..body(&node, &base, &self.list.options.fields, at.shared)
         })
     }
 }
@@ -50,17 +142,27 @@ pub(crate) struct Ancestors {
 impl Call<Shared> for Ancestors {
     fn read(asked: &mut Asked<'_>) -> Result<Self, Problem> {
         let node = asked.node("id")?;
-        let scope = Scope::new("ancestors", node.tenant.as_ref()).text(node.id.as_str());
-        Ok(Self { list: List::read(asked, scope)?, node })
+        Ok(Self { list: List::read(asked, Self::scope(&node))?, node })
     }
 
     async fn answer<T: Table>(self, at: &At<'_, T>) -> Result<Response, Problem> {
-        let page = reader(at).ancestors(&self.node, &self.list.options).await.map_err(refused)?;
-        self.list.answer(at.shared, page, |ancestor| AncestorBody {
+        let page = Self::page(&self.list, &self.node, at).await?;
+        self.list.response(at, page.cursor.as_deref(), &page)
+    }
+}
+
+impl Ancestors {
+    fn scope(node: &NodeRef) -> Scope {
+        Scope::new("ancestors", node.tenant.as_ref()).text(node.id.as_str())
+    }
+
+    async fn page<T: Table>(list: &List, node: &NodeRef, at: &At<'_, T>) -> Result<Page<AncestorBody>, Problem> {
+        let page = reader(at).ancestors(node, &list.options).await.map_err(refused)?;
+        Ok(list.page(at.shared, page, |ancestor| AncestorBody {
             id: ancestor.id.to_string(),
             depth: ancestor.depth,
             attributes: ancestor.attributes.map(Attributes),
-        })
+        }))
     }
 }
 
@@ -78,7 +180,7 @@ impl Call<Shared> for FanoutOf {
         if !status.exists && status.is_up_to_date() {
             return Err(Problem::new(Kind::NotFound, "neither the node nor a row of it exists"));
         }
-        json_response(&FanoutBody {
+        at.json(&FanoutBody {
             up_to_date: status.is_up_to_date(),
             ancestors: status.ancestors,
             missing: status.missing,

@@ -31,7 +31,7 @@ impl Call<Shared> for Paths {
 
     async fn answer<T: Table>(self, at: &At<'_, T>) -> Result<Response, Problem> {
         let page = reader(at).paths(&self.root, &self.within, &self.list.options).await.map_err(refused)?;
-        self.list.answer(at.shared, page, |at| PathBody {
+        self.list.answer(at, page, |at| PathBody {
             id: at.id.to_string(),
             parent: at.parent.map(|parent| parent.to_string()),
             depth: at.path.len(),
@@ -47,7 +47,8 @@ pub(crate) struct PathsOfRoot(Paths);
 
 impl Call<Shared> for PathsOfRoot {
     fn read(asked: &mut Asked<'_>) -> Result<Self, Problem> {
-        Paths::below(asked, Vec::new()).map(Self)
+        let segments = asked.parameters.texts("path");
+        Paths::below(asked, segments).map(Self)
     }
 
     async fn answer<T: Table>(self, at: &At<'_, T>) -> Result<Response, Problem> {

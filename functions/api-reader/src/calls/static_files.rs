@@ -5,12 +5,16 @@ use axum::http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use sapwood_http::call::json_response;
 use sapwood_http::contract::{HealthBody, HealthStatus, docs_html, docs_policy, openapi};
+use sapwood_http::json::Numbers;
 use sapwood_http::parameters::NoParameters;
 use sapwood_http::problem::Problem;
 
 /// `GET /health`
 pub(crate) async fn health(_: NoParameters) -> Result<Response, Problem> {
-    json_response(&HealthBody { status: HealthStatus::Ok, version: env!("CARGO_PKG_VERSION").to_owned() })
+    json_response(
+        &HealthBody { status: HealthStatus::Ok, version: env!("CARGO_PKG_VERSION").to_owned() },
+        Numbers::Plain,
+    )
 }
 
 /// `GET /openapi.json`

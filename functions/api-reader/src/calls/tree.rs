@@ -3,7 +3,7 @@
 use axum::response::Response;
 use sapwood_core::keys::NodeRef;
 use sapwood_engine::query::{self, Descendant};
-use sapwood_http::call::{Call, json_response};
+use sapwood_http::call::Call;
 use sapwood_http::contract::{TreeBody, TreeNode};
 use sapwood_http::cursor::Scope;
 use sapwood_http::json::Attributes;
@@ -41,7 +41,7 @@ impl Call<Shared> for Tree {
         let own = tree.nodes.first_mut().filter(|first| first.depth == 0);
         let own = own.map(|own| (own.parent.take(), std::mem::take(&mut own.attributes)));
         let (parent, attributes) = own.map_or((None, None), |(parent, attributes)| (parent, Some(attributes)));
-        json_response(&TreeBody {
+        let body = TreeBody {
             id: self.node.id.to_string(),
             parent: parent.map(|parent| parent.to_string()),
             depth: 0,
@@ -49,7 +49,8 @@ impl Call<Shared> for Tree {
             children: nested(tree),
             truncated: cursor.is_some(),
             cursor,
-        })
+        };
+        self.list.response(at, body.cursor.as_deref(), &body)
     }
 }
 

@@ -40,6 +40,34 @@ fn tenants_and_the_claim_that_names_them_go_together() {
 }
 
 #[test]
+fn scopes_name_what_they_allow() {
+    let with =
+        |scopes: &str| read(&[LEAST[0], LEAST[1], ("SCOPES", scopes)]).map(|config| config.options.authority.scopes);
+    let scopes = with("read=trees/read, delete=https://api.example.org/delete").unwrap();
+    let named: Vec<_> = scopes.0.values().map(String::as_str).collect();
+    assert_eq!(named, ["trees/read", "https://api.example.org/delete"]);
+    assert_eq!(with(" ").unwrap(), sapwood_http::caller::Scopes::default());
+    for wrong in ["trees/read", "read=", "reads=a", "read=a,read=b", "read=a b", "read=a,", "read=\"a\""] {
+        let error = with(wrong).unwrap_err().to_string();
+        assert!(error.contains("SCOPES"), "{wrong}: {error}");
+    }
+}
+
+#[test]
+fn cursors_of_the_secret_before_still_open() {
+    let with = |more: &[(&str, &str)]| read(&[&LEAST[..], more].concat());
+    let older = read(&[LEAST[0], ("CURSOR_KEY", "the secret before this")]).unwrap().cursors;
+    let scope = sapwood_http::cursor::Scope::new("roots", None);
+    let cursor = older.seal(&scope, "at");
+    assert!(with(&[]).unwrap().cursors.open(&scope, &cursor).is_err());
+    assert!(with(&[("CURSOR_KEY_OLDER", "")]).unwrap().cursors.open(&scope, &cursor).is_err());
+    let both = with(&[("CURSOR_KEY_OLDER", "the secret before this")]).unwrap().cursors;
+    assert_eq!(both.open(&scope, &cursor).as_deref(), Ok("at"));
+    let error = with(&[("CURSOR_KEY_OLDER", "hunter2")]).unwrap_err().to_string();
+    assert!(error.contains("CURSOR_KEY_OLDER") && !error.contains("hunter2"), "{error}");
+}
+
+#[test]
 fn origins_are_a_list() {
     let origins = ("CORS_ORIGINS", " https://a.example , https://b.example,");
     let config = read(&[LEAST[0], LEAST[1], origins, ("BASE_PATH", "/trees")]).unwrap();

@@ -1,12 +1,13 @@
 //! Batches: writes in order, each on its own.
 
-use axum::http::StatusCode;
+use axum::http::{Method, StatusCode};
 use axum::response::Response;
 use sapwood_core::keys::{Id, NodeRef};
-use sapwood_core::write::{Begun, Claim, Command, Content, Idempotency, Preconditions};
-use sapwood_http::call::json_response;
+use sapwood_core::write::{Answered, Begun, Claim, Command, Content, Idempotency, Preconditions};
+use sapwood_http::call::{Prefix, json_response};
+use sapwood_http::caller::Right;
 use sapwood_http::contract::{self, BatchOperation, BatchResult, BatchResults, CreateRevision};
-use sapwood_http::json::JsonError;
+use sapwood_http::json::{JsonError, Numbers, to_vec};
 use sapwood_http::problem::{Kind, Problem};
 use sapwood_table::{ErrorKind, Table};
 use serde_json::value::RawValue;
@@ -14,7 +15,7 @@ use serde_json::value::RawValue;
 use super::nodes::{content, delete, patch};
 use super::revisions::{attributes, checked};
 use crate::answer::{Answer, failed};
-use crate::call::{Asked, At, Call};
+use crate::call::{Asked, At, Call, replayed};
 use crate::idempotency::part;
 use crate::problem::refused;
 use crate::wait::Derived;
@@ -24,18 +25,32 @@ use crate::wait::Derived;
 const BODIES_BYTES_MAX: usize = 2_500_000;
 
 /// `POST /batch`
-pub(crate) struct Batch(Vec<Result<Command, Problem>>);
+pub(crate) struct Batch {
+    operations: Vec<Result<Conditioned, Problem>>,
+    prefix: Prefix,
+}
+
+/// A command, with what must hold of what is there.
+struct Conditioned {
+    command: Command,
+    preconditions: Preconditions,
+}
 
 impl Call for Batch {
     fn read(asked: &mut Asked<'_>) -> Result<Self, Problem> {
         let body: contract::Batch = asked.body()?;
-        Ok(Self(body.operations.into_iter().map(|operation| command(operation, asked)).collect()))
+        let operations = body.operations.into_iter().map(|operation| conditioned(operation, asked)).collect();
+        Ok(Self { operations, prefix: asked.prefix.clone() })
+    }
+
+    /// Each operation needs the right of its own call.
+    fn right(_: &Method) -> Option<Right> {
+        None
     }
 
     async fn answer<T: Table>(self, at: &At<'_, T>) -> Result<Response, Problem> {
         if at.preconditions.are_given() {
-            let detail =
-                "a batch has no state of its own that could be compared; leave `If-Match` and `If-None-Match` out";
+            let detail = "a batch has no state of its own that could be compared; give its operations an `if_match`, and leave the headers out";
             return Err(Problem::new(Kind::PreconditionFailed, detail));
         }
         match &at.key {
@@ -54,7 +69,7 @@ struct Results {
 
 impl Results {
     fn response<T: Table>(&self, at: &At<'_, T>) -> Result<Response, Problem> {
-        let mut response = json_response(&self.results)?;
+        let mut response = json_response(&self.results, at.prefer.numbers)?;
         if !self.are_derived {
             *response.status_mut() = StatusCode::ACCEPTED;
         }
@@ -77,12 +92,13 @@ impl Batch {
             Begun::Claimed(claim) => claim,
             Begun::Kept(body) => {
                 let body: Box<RawValue> = serde_json::from_slice(&body).map_err(|_| Problem::internal())?;
-                return json_response(&body).map(|response| at.applied(response));
+                let response = json_response(&body, at.prefer.numbers)?;
+                return Ok(replayed(true, at.applied(response)));
             }
         };
         let results = self.results(at).await?;
         if results.are_final() {
-            let body = serde_json::to_vec(&results.results).map_err(|_| Problem::internal())?;
+            let body = to_vec(&results.results, at.prefer.numbers).map_err(|_| Problem::internal())?;
             writer.complete(&claim, &body).await?;
         } else {
             // The same request may come again: what is done is known by the keys of the parts.
@@ -92,27 +108,31 @@ impl Batch {
     }
 
     async fn results<T: Table>(self, at: &At<'_, T>) -> Result<Results, Problem> {
-        let mut results: Vec<BatchResult> = Vec::with_capacity(self.0.len());
+        let mut results: Vec<BatchResult> = Vec::with_capacity(self.operations.len());
         let mut derived: Vec<Derived> = Vec::new();
         let mut bytes_left = if at.prefer.minimal { 0 } else { BODIES_BYTES_MAX };
-        for (position, command) in self.0.into_iter().enumerate() {
+        for (position, operation) in self.operations.into_iter().enumerate() {
             let key = at.key.as_ref().map(|key| part(key, position));
-            let written = match &command {
-                Ok(command) => at.write(command, Preconditions::default(), key).await.map(|outcome| {
-                    derived.extend(Derived::of(command, &outcome));
-                    within(&mut bytes_left, Answer::of(&outcome, &at.shared.settings))
-                }),
-                Err(problem) => Err(problem.clone()),
+            let written = match operation {
+                Ok(Conditioned { command, preconditions }) => {
+                    at.write(&command, preconditions, key).await.map(|Answered { outcome, .. }| {
+                        derived.extend(Derived::of(&command, &outcome));
+                        within(&mut bytes_left, at.prefer.numbers, Answer::of(&outcome, &at.shared.settings))
+                    })
+                }
+                Err(problem) => Err(problem),
             };
-            results.push(written.unwrap_or_else(|problem| failed(&problem)));
+            let result = written.unwrap_or_else(|problem| failed(&problem));
+            let location = result.location.map(|location| format!("{}{location}", self.prefix.0));
+            results.push(BatchResult { location, ..result });
         }
         Ok(Results { results: BatchResults { results }, are_derived: at.wait(&derived).await })
     }
 }
 
 /// One result, without what was written if that is more than what is left for all bodies.
-fn within(bytes_left: &mut usize, answer: Answer) -> BatchResult {
-    match answer.body_bytes() {
+fn within(bytes_left: &mut usize, numbers: Numbers, answer: Answer) -> BatchResult {
+    match answer.body_bytes(numbers) {
         bytes if bytes <= *bytes_left => {
             *bytes_left -= bytes;
             answer.result()
@@ -130,22 +150,29 @@ async fn release<T: Table>(at: &At<'_, T>, claim: &Claim) {
     }
 }
 
-/// The command of one operation.
-fn command(operation: Result<BatchOperation, JsonError>, asked: &Asked<'_>) -> Result<Command, Problem> {
+/// The command of one operation, if the caller may carry it out.
+fn conditioned(operation: Result<BatchOperation, JsonError>, asked: &Asked<'_>) -> Result<Conditioned, Problem> {
+    let operation = operation?;
+    let right = if matches!(operation, BatchOperation::Delete(_)) { Right::Delete } else { Right::Write };
+    asked.caller.demand(right)?;
     let node = |id: Id| NodeRef { tenant: asked.caller.tenant.clone(), id };
-    match operation? {
+    let (command, if_match) = match operation {
         BatchOperation::Put(put) => {
             let content: Content = content(put.node, asked)?;
-            Ok(match put.id {
+            let command = match put.id {
                 Some(id) => Command::Replace { node: node(id), content },
                 None => Command::Create { node: node(Id::new(asked.shared.source.name())?), is_made_id: true, content },
-            })
+            };
+            (command, put.if_match)
         }
-        BatchOperation::Patch(of) => Ok(Command::Patch { node: node(of.id), patch: patch(of.patch, asked)? }),
-        BatchOperation::Delete(of) => delete(node(of.id), of.children, of.revisions, asked),
+        BatchOperation::Patch(of) => {
+            (Command::Patch { node: node(of.id), patch: patch(of.patch, asked)? }, of.if_match)
+        }
+        BatchOperation::Delete(of) => (delete(node(of.id), of.children, of.revisions, asked)?, of.if_match),
         BatchOperation::Revision(revision) => {
             let attributes = attributes(CreateRevision { attributes: revision.attributes }, asked)?;
-            Ok(Command::Append { topic: checked(node(revision.id), revision.topic, asked)?, attributes })
+            (Command::Append { topic: checked(node(revision.id), revision.topic, asked)?, attributes }, None)
         }
-    }
+    };
+    Ok(Conditioned { command, preconditions: Preconditions { if_match, if_none_match: None } })
 }

@@ -2,12 +2,10 @@
 
 mod batch;
 mod nodes;
-mod operation;
 mod revisions;
 
 pub(crate) use batch::Batch;
 pub(crate) use nodes::{CreateNode, DeleteNode, PatchNode, ReplaceNode};
-pub(crate) use operation::OperationOf;
 pub(crate) use revisions::{AmendRevision, AppendRevision, DeleteRevision};
 
 use sapwood_http::problem::{Kind, Problem};

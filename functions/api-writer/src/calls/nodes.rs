@@ -65,9 +65,9 @@ pub(super) fn content(node: contract::ReplaceNode, asked: &Asked<'_>) -> Result<
 
 /// What changes of a node, as its body says it.
 pub(super) fn patch(node: contract::PatchNode, asked: &Asked<'_>) -> Result<Patch, Problem> {
-    let contract::PatchNode { parent, segment, attributes } = node;
+    let contract::PatchNode { parent, segment, attributes, clears } = node;
     attributes.check(&asked.shared.settings.schema)?;
-    Ok(Patch { parent, segment, attributes: attributes.0 })
+    Ok(Patch { parent, segment, attributes: attributes.0, clears })
 }
 
 /// The deletion of a node, should the stream have to carry it out as a new operation.

@@ -146,7 +146,7 @@ fn the_projects_filter_keeps_derived_rows_and_strangers_out() {
         "v",
         "LINEAGES",
         "CASCADE#",
-        "OPERATION",
+        "OPERATION#x",
         "DELETED",
         "IDEMPOTENCY#0000",
         "ORPHAN#x",

@@ -49,7 +49,7 @@ pub struct Schema {
 const TENANT: &str = "TENANT#";
 const ROOTS: &str = "ROOTS";
 const ORPHANS: &str = "ORPHANS#";
-const OPERATION: &str = "OPERATION#";
+const OPERATIONS: &str = "OPERATIONS";
 const IDEMPOTENCY: &str = "IDEMPOTENCY#";
 
 /// The number of partitions of the register of orphans. A single one would limit how fast orphans can be imported.
@@ -197,11 +197,25 @@ impl Schema {
         self.fixed(node, &SortKey::Deleted)
     }
 
-    /// Returns the key of an operation of the API.
+    /// Returns the key of an operation of the API. All operations are in one partition, so that one Query lists them. Their ids are spread
+    /// evenly, so DynamoDB can split it where there are very many.
     #[must_use]
     pub fn operation_key(&self, tenant: Option<&Tenant>, operation: &str) -> ItemKey {
-        let sk = sort_key::write(&SortKey::Operation, &self.names.node).unwrap_or_default();
-        ItemKey { pk: Self::in_tenant(tenant, &format!("{OPERATION}{operation}")), sk }
+        // An id is a UUID of the API's, so its key has room.
+        let sk = sort_key::write(&SortKey::Operation(operation.to_owned()), &self.names.node).unwrap_or_default();
+        ItemKey { pk: self.operations_partition(tenant), sk }
+    }
+
+    /// Returns the partition key of a tenant's operations.
+    #[must_use]
+    pub fn operations_partition(&self, tenant: Option<&Tenant>) -> String {
+        Self::in_tenant(tenant, OPERATIONS)
+    }
+
+    /// Returns the range of all operations.
+    #[must_use]
+    pub fn operation_range(&self) -> SortRange {
+        sort_key::operation_range()
     }
 
     /// Returns the key of one part of a request's stored answer, by the hash of its `Idempotency-Key`.

@@ -33,8 +33,8 @@ pub enum SortKey {
     Lineage,
     /// `CASCADE`: the cascade cursor of a wide node.
     Cascade,
-    /// `OPERATION`: an operation of the API, in a partition of its own.
-    Operation,
+    /// `OPERATION#<id>`: an operation of the API, in the list of all operations.
+    Operation(String),
     /// `DELETED`: the record that the API has deleted the node of this partition.
     Deleted,
     /// `IDEMPOTENCY#0000`: the stored answer to a request with an `Idempotency-Key`, in a partition of its own. A long answer
@@ -83,7 +83,7 @@ const ROOT: &str = "ROOT#";
 const ORPHAN: &str = "ORPHAN#";
 const LINEAGE: &str = "LINEAGE";
 const CASCADE: &str = "CASCADE";
-const OPERATION: &str = "OPERATION";
+const OPERATION: &str = "OPERATION#";
 const DELETED: &str = "DELETED";
 const IDEMPOTENCY: &str = "IDEMPOTENCY#";
 const LATEST: &str = "v0_";
@@ -104,7 +104,7 @@ pub(super) fn exact_triggers(node: &str) -> Vec<String> {
 
 /// Checks that a node's sort key of this name can't be mistaken for another kind's.
 pub(super) fn check_node_name(name: &str) -> Result<(), &'static str> {
-    let reserved = [LINEAGE, CASCADE, OPERATION, DELETED, "PATH", "ROOT", "ORPHAN", "IDEMPOTENCY"];
+    let reserved = [LINEAGE, CASCADE, DELETED, "PATH", "ROOT", "ORPHAN", "OPERATION", "IDEMPOTENCY"];
     if name.is_empty() {
         Err("it is empty")
     } else if name.contains(['#', PAST_SEPARATOR]) {
@@ -134,7 +134,7 @@ pub(super) fn write(key: &SortKey, node: &str) -> Result<String, KeyError> {
         SortKey::Orphan(id) => format!("{ORPHAN}{id}"),
         SortKey::Lineage => LINEAGE.to_owned(),
         SortKey::Cascade => CASCADE.to_owned(),
-        SortKey::Operation => OPERATION.to_owned(),
+        SortKey::Operation(id) => format!("{OPERATION}{id}"),
         SortKey::Deleted => DELETED.to_owned(),
         SortKey::Idempotency { part } => format!("{IDEMPOTENCY}{part:04}"),
         SortKey::Revision { version, topic } => format!("{}_{topic}", version.prefix()),
@@ -170,7 +170,6 @@ pub(super) fn parse(text: &str, node: &str) -> Option<SortKey> {
     match text {
         LINEAGE => return Some(SortKey::Lineage),
         CASCADE => return Some(SortKey::Cascade),
-        OPERATION => return Some(SortKey::Operation),
         DELETED => return Some(SortKey::Deleted),
         _ => {}
     }
@@ -188,6 +187,9 @@ pub(super) fn parse(text: &str, node: &str) -> Option<SortKey> {
     }
     if let Some(id) = text.strip_prefix(ORPHAN) {
         return Id::new(id).ok().map(SortKey::Orphan);
+    }
+    if let Some(id) = text.strip_prefix(OPERATION) {
+        return Some(SortKey::Operation(id.to_owned()));
     }
     if let Some(part) = text.strip_prefix(IDEMPOTENCY) {
         let is_part = part.len() == 4 && part.bytes().all(|b| b.is_ascii_digit());
@@ -289,6 +291,11 @@ pub(super) fn latest_range(topic_prefix: &str) -> Result<SortRange, KeyError> {
 /// Returns the range of the list of all trees.
 pub(super) fn root_range() -> SortRange {
     SortRange { from: ROOT.to_owned(), to: ROOT.replace('#', "$") }
+}
+
+/// Returns the range of the list of operations.
+pub(super) fn operation_range() -> SortRange {
+    SortRange { from: OPERATION.to_owned(), to: OPERATION.replace('#', "$") }
 }
 
 /// Returns the range of the register of orphans.

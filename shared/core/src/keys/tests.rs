@@ -58,7 +58,7 @@ fn sort_key() -> impl Strategy<Value = SortKey> {
         Just(SortKey::Node),
         Just(SortKey::Lineage),
         Just(SortKey::Cascade),
-        Just(SortKey::Operation),
+        text().prop_map(|id| SortKey::Operation(id.to_owned())),
         Just(SortKey::Deleted),
         (0..10_000_usize).prop_map(|part| SortKey::Idempotency { part }),
         ancestor(),
@@ -91,6 +91,7 @@ fn owned() -> impl Strategy<Value = Owned> {
             "a#a",
             "ORPHANS#1",
             "ROOTS",
+            "OPERATIONS",
             "OPERATION#a",
             "IDEMPOTENCY#a",
             "TENANT#a#a",
@@ -396,7 +397,7 @@ proptest! {
             key @ (SortKey::Node
             | SortKey::Lineage
             | SortKey::Cascade
-            | SortKey::Operation
+            | SortKey::Operation(_)
             | SortKey::Deleted
             | SortKey::Idempotency { .. }) => key,
         };

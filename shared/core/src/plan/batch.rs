@@ -159,7 +159,7 @@ impl Batch {
                 | SortKey::Path { .. }
                 | SortKey::Root(_)
                 | SortKey::Orphan(_)
-                | SortKey::Operation
+                | SortKey::Operation(_)
                 | SortKey::Deleted
                 | SortKey::Idempotency { .. }
                 | SortKey::Latest { .. } => {}

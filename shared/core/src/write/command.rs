@@ -89,6 +89,8 @@ pub struct Patch {
     pub segment: Option<Option<String>>,
     /// The attributes.
     pub attributes: BTreeMap<String, ValueChange>,
+    /// True if the caller's own attributes are all removed before.
+    pub clears: bool,
 }
 
 /// What a merge patch makes of a value.
@@ -154,8 +156,13 @@ pub(super) fn check_revision_names(attributes: &Item, schema: &Schema) -> Result
 }
 
 fn check_node_names<'a>(names: impl Iterator<Item = &'a String>, schema: &Schema) -> Result<(), Refusal> {
+    check_names(names, |name| is_of_nodes(name, schema))
+}
+
+/// True for the names in a base record that aren't attributes of the caller's.
+pub(super) fn is_of_nodes(name: &str, schema: &Schema) -> bool {
     let own = schema.names();
-    check_names(names, |name| is_reserved(name, schema) || *name == own.parent || *name == own.segment)
+    is_reserved(name, schema) || *name == own.parent || *name == own.segment
 }
 
 fn check_names<'a>(

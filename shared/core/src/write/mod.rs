@@ -30,7 +30,7 @@ mod tests;
 
 pub use command::{Children, Command, Content, Patch, ValueChange};
 pub use idempotency::{Begin, Begun, Claim, Idempotency};
-pub use once::WriteOnce;
+pub use once::{Answered, WriteOnce};
 pub use operation::{Operation, Progress, ReadOperation};
 pub use outcome::Outcome;
 pub use refusal::{Precondition, Refusal};

@@ -19,6 +19,17 @@ pub struct WriteOnce<'a> {
     state: State<'a>,
 }
 
+type Once = Result<Answered, Refusal>;
+
+/// What a command comes to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Answered {
+    /// The outcome.
+    pub outcome: Outcome,
+    /// True if an earlier request with the same idempotency key did it.
+    pub is_repeated: bool,
+}
+
 #[derive(Debug)]
 enum State<'a> {
     Begin,
@@ -46,12 +57,13 @@ impl<'a> WriteOnce<'a> {
         Self { context, command, request, state: State::Begin }
     }
 
-    fn claim(&mut self, mut begin: Begin<'a>, facts: Facts) -> Result<Step<Done>, Failure> {
+    fn claim(&mut self, mut begin: Begin<'a>, facts: Facts) -> Result<Step<Once>, Failure> {
         match begin.next(facts)? {
             Step::Done(Ok(Begun::Claimed(claim))) => self.write(Some(claim)),
             Step::Done(Ok(Begun::Kept(bytes))) => {
                 let outcome = Outcome::decode(&bytes, &self.context.settings.schema);
-                Ok(Step::Done(outcome.ok_or(Refusal::OutcomeUnreadable)))
+                let answered = outcome.map(|outcome| Answered { outcome, is_repeated: true });
+                Ok(Step::Done(answered.ok_or(Refusal::OutcomeUnreadable)))
             }
             Step::Done(Err(refusal)) => Ok(Step::Done(Err(refusal))),
             step => {
@@ -61,7 +73,7 @@ impl<'a> WriteOnce<'a> {
         }
     }
 
-    fn write(&mut self, claim: Option<Claim>) -> Result<Step<Done>, Failure> {
+    fn write(&mut self, claim: Option<Claim>) -> Result<Step<Once>, Failure> {
         let attempts = Attempts::new(self.context, self.request, claim.clone());
         let carried = Carried::new(attempts, self.command);
         self.go_on(Box::new(carried), claim, Facts::None)
@@ -72,19 +84,18 @@ impl<'a> WriteOnce<'a> {
         mut carried: Box<Carried<'a>>,
         claim: Option<Claim>,
         facts: Facts,
-    ) -> Result<Step<Done>, Failure> {
-        let step = carried.next(facts)?;
-        match (step, claim) {
+    ) -> Result<Step<Once>, Failure> {
+        match (carried.next(facts)?, claim) {
             // The claim is another request's now.
             (Step::Done(Err(Refusal::InProgress)), _) => Ok(Step::Done(Err(Refusal::InProgress))),
             (Step::Done(Err(refusal)), Some(claim)) => {
                 self.state = State::Releasing(refusal);
                 Ok(Step::Do(vec![claim.release(self.context.settings)]))
             }
-            (Step::Done(done), _) => Ok(Step::Done(done)),
+            (Step::Done(done), _) => Ok(Step::Done(done.map(|outcome| Answered { outcome, is_repeated: false }))),
             (step, claim) => {
                 self.state = State::Writing(carried, claim);
-                Ok(step)
+                step.and_then(|_| Err(Failure::Again))
             }
         }
     }
@@ -92,9 +103,9 @@ impl<'a> WriteOnce<'a> {
 
 impl Plan for WriteOnce<'_> {
     /// The outcome, or why nothing was done.
-    type Done = Result<Outcome, Refusal>;
+    type Done = Once;
 
-    fn next(&mut self, facts: Facts) -> Result<Step<Done>, Failure> {
+    fn next(&mut self, facts: Facts) -> Result<Step<Once>, Failure> {
         match std::mem::replace(&mut self.state, State::Begin) {
             State::Begin => match &self.request.idempotency {
                 Some(key) => self.claim(Begin::new(self.context, key, &self.request.stamp), Facts::None),

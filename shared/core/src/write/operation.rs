@@ -46,7 +46,7 @@ pub enum Progress {
 /// The item of an operation, for example
 ///
 /// ```json
-/// {"PK": "OPERATION#5a1c7ab2-…", "SK": "OPERATION", "_node": "V", "_mode": "adopt", "_revisions": false,
+/// {"PK": "OPERATIONS", "SK": "OPERATION#5a1c7ab2-…", "_node": "V", "_mode": "adopt", "_revisions": false,
 ///  "_created_at": "2026-02-03T04:05:06.789Z", "_created_by": "anna", "_expires": 1770000000}
 /// ```
 pub(super) fn operation_item(key: &ItemKey, node: &Id, mark: &DeletionMark, stamp: &Stamp, schema: &Schema) -> Item {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::Refusal;
-use super::command::{Content, Patch, ValueChange};
+use super::command::{Content, Patch, ValueChange, is_of_nodes};
 use super::request::Stamp;
 use crate::keys::{ItemKey, Schema};
 use crate::model::{
@@ -104,9 +104,10 @@ pub(super) fn patched(
     schema: &Schema,
 ) -> Result<Option<Draft>, Refusal> {
     let names = schema.names();
-    let mut changes: BTreeMap<String, Option<AttributeValue>> = BTreeMap::new();
+    let own = before.keys().filter(|name| patch.clears && !is_of_nodes(name, schema));
+    let mut changes: BTreeMap<String, Option<AttributeValue>> = own.map(|name| (name.clone(), None)).collect();
     for (name, change) in &patch.attributes {
-        changes.insert(name.clone(), change.of(before.get(name)));
+        changes.insert(name.clone(), change.of(before.get(name).filter(|_| !patch.clears)));
     }
     if let Some(segment) = &patch.segment {
         changes.insert(names.segment.clone(), segment.as_ref().map(text));

@@ -90,7 +90,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
     /// Lists the descendants of a node by depth, then id. An id without a node can have orphans as descendants.
     ///
     /// # Errors
-    /// [`ReadError::Key`] for an `id_prefix` that no id can have, and [`ReadError::Position`].
+    /// [`ReadError::Absent`] if neither the node nor a descendant exists, [`ReadError::Key`] for an `id_prefix` that no id can have, and [`ReadError::Position`].
     pub async fn descendants(
         &self,
         node: &NodeRef,
@@ -98,7 +98,11 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         options: &ListOptions,
     ) -> Result<Page<Descendant>, ReadError> {
         let listing = self.depth_listing(node, self.depth_range(window)?);
-        self.list(&listing, options, |key, item| self.descendant(node, options, key, item)).await
+        let page = self.list(&listing, options, |key, item| self.descendant(node, options, key, item)).await?;
+        if page.is_an_empty_list(options) {
+            self.check_node(node).await?;
+        }
+        Ok(page)
     }
 
     /// Counts the descendants of a node, from `options.after` on, within `options.bounds.queries_max`. DynamoDB reads all rows, but
@@ -137,7 +141,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
             }
         }
         if count == 0 && query.after.is_none() && options.after.is_none() {
-            self.check_node(node, options.strong).await?;
+            self.check_node(node).await?;
         }
         Ok(Counted { count, next: query.after })
     }

@@ -11,6 +11,7 @@ mod descendants;
 mod error;
 mod fields;
 mod node;
+mod operations;
 mod page;
 mod path;
 mod revisions;
@@ -28,6 +29,7 @@ pub use page::{Bounds, ListOptions, Page};
 pub use path::{AtPath, Within};
 pub use revisions::{Order, Revision};
 pub use roots::Root;
+pub use sapwood_core::write::{Operation, Progress};
 pub use status::Status;
 pub use tree::Tree;
 

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use super::{ReadError, Reader};
-use sapwood_core::keys::NodeRef;
+use super::page::{PageBuilder, entry_size};
+use super::{ListOptions, Page, ReadError, Reader};
+use sapwood_core::keys::{ItemKey, NodeRef};
 use sapwood_core::model::{AttributeValue, BaseNode, CREATED_AT, CREATED_BY, Item, UPDATED_AT, UPDATED_BY};
 use sapwood_table::{ReadOptions, RetryPolicy, Table};
 
@@ -19,6 +20,9 @@ pub struct Stamps {
     /// The caller of the last write.
     pub updated_by: Option<String>,
 }
+
+/// How many nodes are read at once: the largest of them are 10 MB, and a BatchGetItem answers at most 16 MB.
+const NODES_AT_ONCE: usize = 25;
 
 /// The attributes that [`Stamps`] are read from.
 pub(super) const STAMPS: [&str; 4] = [CREATED_AT, CREATED_BY, UPDATED_AT, UPDATED_BY];
@@ -44,16 +48,51 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         self.base(node, item)
     }
 
+    /// Reads the base records of several nodes, in the order of `nodes`. A node that doesn't exist or can't be read is left out. A position
+    /// is how many of `nodes` are done with.
+    ///
+    /// # Errors
+    /// [`ReadError::Position`] and [`ReadError::Table`].
+    pub async fn nodes(
+        &self,
+        nodes: &[NodeRef],
+        options: &ListOptions,
+    ) -> Result<Page<(NodeRef, BaseNode)>, ReadError> {
+        let schema = self.client.schema();
+        let reading = ReadOptions { strong: options.strong, attributes: None };
+        let passed: usize = match &options.after {
+            None => 0,
+            Some(passed) => passed.parse().map_err(|_| ReadError::Position)?,
+        };
+        let mut builder = PageBuilder::new(options.bounds);
+        let mut done = passed.min(nodes.len());
+        for chunk in nodes[done..].chunks(NODES_AT_ONCE) {
+            let keys: Vec<ItemKey> = chunk.iter().map(|node| schema.node_key(node)).collect();
+            let mut read = self.client.get_all(&keys, &reading).await?;
+            for (node, key) in chunk.iter().zip(keys) {
+                done += 1;
+                let Some(item) = read.remove(&key) else { continue };
+                let bytes = entry_size(&key, &item);
+                let Ok(base) = BaseNode::read(item, node, schema) else { continue };
+                if !builder.add((node.clone(), base), done.to_string(), bytes) {
+                    return Ok(builder.followed());
+                }
+            }
+        }
+        Ok(builder.last())
+    }
+
     /// Returns the base record in an item.
     pub(super) fn base(&self, node: &NodeRef, item: Option<Item>) -> Result<BaseNode, ReadError> {
         let item = item.ok_or(ReadError::Absent { what: "node" })?;
         BaseNode::read(item, node, self.client.schema()).map_err(ReadError::Unreadable)
     }
 
-    /// Checks that the node exists. Lists ask this if they are empty.
-    pub(super) async fn check_node(&self, node: &NodeRef, strong: bool) -> Result<(), ReadError> {
+    /// Checks that the node exists. Lists ask this if they are empty. It reads strongly, so that a node that was just created is never
+    /// said to be absent.
+    pub(super) async fn check_node(&self, node: &NodeRef) -> Result<(), ReadError> {
         let schema = self.client.schema();
-        let reading = ReadOptions { strong, attributes: Some(self.placing_attributes()) };
+        let reading = ReadOptions { strong: true, attributes: Some(self.placing_attributes()) };
         let item = self.client.get(&schema.node_key(node), &reading).await?;
         self.base(node, item).map(drop)
     }

@@ -66,6 +66,13 @@ pub struct Page<R> {
     pub next: Option<String>,
 }
 
+impl<R> Page<R> {
+    /// True if a list has nothing at all, from its beginning on.
+    pub(super) fn is_an_empty_list(&self, options: &ListOptions) -> bool {
+        self.items.is_empty() && self.next.is_none() && options.after.is_none()
+    }
+}
+
 /// A page in the making. It takes entries until one doesn't fit.
 pub(super) struct PageBuilder<R> {
     kept: Vec<(R, String)>,

@@ -113,8 +113,8 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
                 Some(AtPath { id, parent, path: segments, attributes, truncated: is_truncated(item) })
             })
             .await?;
-        if page.items.is_empty() && page.next.is_none() && options.after.is_none() {
-            self.check_node(root, options.strong).await?;
+        if page.is_an_empty_list(options) {
+            self.check_node(root).await?;
         }
         Ok(page)
     }

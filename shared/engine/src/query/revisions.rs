@@ -142,10 +142,10 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         page: &Page<R>,
         options: &ListOptions,
     ) -> Result<(), ReadError> {
-        if !page.items.is_empty() || options.after.is_some() {
+        if !page.is_an_empty_list(options) {
             return Ok(());
         }
-        match self.check_node(node, options.strong).await {
+        match self.check_node(node).await {
             Err(ReadError::Absent { .. }) => {}
             found => return found,
         }

@@ -59,7 +59,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         listing.across_pages = true;
         let page = self.list(&listing, options, |key, item| self.descendant(node, options, key, item)).await?;
         if options.after.is_none() && page.items.first().is_none_or(|first| first.depth > 0) {
-            self.check_node(node, options.strong).await?;
+            self.check_node(node).await?;
         }
         Ok(Tree::nest(page))
     }

@@ -1,6 +1,7 @@
 //! The caller of a request. Only the authorizer in front of the API names the caller; nothing in the request does.
 
 mod claims;
+mod scopes;
 #[cfg(test)]
 mod tests;
 
@@ -8,6 +9,7 @@ use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 pub use claims::{Claims, claims_of};
 use sapwood_core::keys::Tenant;
+pub use scopes::{Lacks, Right, Scopes};
 
 use crate::problem::{Kind, Problem};
 
@@ -18,6 +20,8 @@ pub struct Caller {
     pub name: String,
     /// The caller's tenant, if the deployment has tenants.
     pub tenant: Option<Tenant>,
+    /// What the caller's token doesn't allow.
+    pub lacks: Lacks,
 }
 
 /// Which claim names a caller's tenant.
@@ -25,11 +29,29 @@ pub struct Caller {
 pub struct Authority {
     /// The authorizer's claim that names the tenant; `None` if the deployment has no tenants.
     pub tenant_claim: Option<String>,
+    /// The scopes that callers need.
+    pub scopes: Scopes,
 }
 
 /// The claims that name a caller. The first that exists counts. The users of a Cognito identity pool share a role and its session, so
 /// their identities name them.
 const NAMES: [&str; 5] = ["sub", "username", "client_id", "cognitoIdentityId", "userArn"];
+
+impl Caller {
+    /// A caller of this name, who may do everything.
+    #[must_use]
+    pub fn named(name: impl Into<String>, tenant: Option<Tenant>) -> Self {
+        Self { name: name.into(), tenant, lacks: Lacks::default() }
+    }
+
+    /// Checks that the caller's token allows this.
+    ///
+    /// # Errors
+    /// [`Kind::Forbidden`], with the scope that is needed.
+    pub fn demand(&self, right: Right) -> Result<(), Problem> {
+        self.lacks.demand(right)
+    }
+}
 
 impl Authority {
     /// Returns the caller whom these claims name. A caller without a name is called `nameless`.
@@ -39,7 +61,8 @@ impl Authority {
     pub fn caller(&self, claims: &Claims, nameless: &str) -> Result<Caller, Problem> {
         let name = NAMES.iter().find_map(|name| claims.get(*name).filter(|value| !value.is_empty()));
         let tenant = self.tenant_claim.as_ref().map(|claim| tenant(claims, claim)).transpose()?;
-        Ok(Caller { name: name.map_or(nameless, String::as_str).to_owned(), tenant })
+        let name = name.map_or(nameless, String::as_str).to_owned();
+        Ok(Caller { name, tenant, lacks: self.scopes.lacking(claims) })
     }
 }
 

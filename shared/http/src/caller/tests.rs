@@ -10,7 +10,7 @@ fn claims(authorizer: serde_json::Value) -> Claims {
 }
 
 fn caller(claim: Option<&str>, authorizer: serde_json::Value) -> Result<(String, Option<String>), Kind> {
-    let authority = Authority { tenant_claim: claim.map(str::to_owned) };
+    let authority = Authority { tenant_claim: claim.map(str::to_owned), ..Authority::default() };
     let caller = authority.caller(&claims(authorizer), "anonymous").map_err(|problem| problem.kind())?;
     Ok((caller.name, caller.tenant.map(|tenant| tenant.as_str().to_owned())))
 }
@@ -53,7 +53,7 @@ fn a_jwts_claims_are_not_mixed_with_those_of_other_authorizers() {
 #[test]
 fn a_missing_empty_or_impossible_claim_is_refused_and_not_repeated() {
     for value in [json!({}), json!({"tenant": ""}), json!({"tenant": "a#b"}), json!({"tenant": "x".repeat(2_000)})] {
-        let authority = Authority { tenant_claim: Some("tenant".to_owned()) };
+        let authority = Authority { tenant_claim: Some("tenant".to_owned()), ..Authority::default() };
         let problem = authority.caller(&claims(json!({"jwt": {"claims": value}})), "anonymous").unwrap_err();
         assert_eq!(problem.kind(), Kind::Forbidden);
         assert!(!problem.detail().contains("a#b") && problem.detail().len() < 200);

@@ -1,15 +1,17 @@
 //! Batches: operations that are carried out in order, each on its own.
 
 use sapwood_core::keys::{Id, KeyError};
+use sapwood_core::write::Tags;
 use serde::Serialize;
 use serde_json::value::RawValue;
-use utoipa::openapi::schema::{AdditionalProperties, AnyOfBuilder, Type};
+use utoipa::openapi::schema::{AdditionalProperties, Type};
 use utoipa::openapi::{ObjectBuilder, Ref, RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
 use super::attributes::WrittenAttributes;
 use super::revisions::{self, TOPIC_BYTES_MAX};
 use super::{Children, NodeBody, OperationBody, PatchNode, ProblemBody, ReplaceNode, RevisionBody, Revisions};
+use crate::headers::if_match;
 use crate::json::{self, Attributes, Fault, Fields, FromJson, JsonError, Place};
 
 /// The most operations in a batch.
@@ -45,6 +47,8 @@ pub struct PutOperation {
     pub id: Option<Id>,
     /// The content of the node.
     pub node: ReplaceNode,
+    /// What the node's entity tag must be, as `If-Match` says it.
+    pub if_match: Option<Tags>,
 }
 
 /// A merge patch of a node, as `PATCH /nodes/{id}` does.
@@ -54,6 +58,8 @@ pub struct PatchOperation {
     pub id: Id,
     /// The changes.
     pub patch: PatchNode,
+    /// What the node's entity tag must be, as `If-Match` says it.
+    pub if_match: Option<Tags>,
 }
 
 /// A node to delete, as `DELETE /nodes/{id}` does.
@@ -69,6 +75,9 @@ pub struct DeleteOperation {
     /// What happens to the node's revisions.
     #[schema(required = false, default = json!("keep"))]
     pub revisions: Revisions,
+    /// What the node's entity tag must be, as `If-Match` says it: a tag in quotes, several with commas between them, or `*`.
+    #[schema(value_type = String, required = false, examples("\"n0bY6ZyJHlVYBv8TQ2r6Yw\""))]
+    pub if_match: Option<Tags>,
 }
 
 /// A revision to append, as `POST /nodes/{id}/revisions/{topic}` does.
@@ -186,7 +195,11 @@ impl FromJson for PutOperation {
 
     fn from_json(raw: &RawValue, at: &Place<'_>) -> Result<Self, JsonError> {
         let mut fields = Fields::open(raw, at, Self::WANTED)?;
-        let put = Self { id: fields.optional("id", json::id)?, node: ReplaceNode::take(&mut fields)? };
+        let put = Self {
+            id: fields.optional("id", json::id)?,
+            node: ReplaceNode::take(&mut fields)?,
+            if_match: fields.optional("if_match", tags)?,
+        };
         fields.close().map(|()| put)
     }
 }
@@ -196,7 +209,11 @@ impl FromJson for PatchOperation {
 
     fn from_json(raw: &RawValue, at: &Place<'_>) -> Result<Self, JsonError> {
         let mut fields = Fields::open(raw, at, Self::WANTED)?;
-        let patch = Self { id: fields.required("id", ID_REMEDY, json::id)?, patch: PatchNode::take(&mut fields)? };
+        let patch = Self {
+            id: fields.required("id", ID_REMEDY, json::id)?,
+            patch: PatchNode::take(&mut fields)?,
+            if_match: fields.optional("if_match", tags)?,
+        };
         fields.close().map(|()| patch)
     }
 }
@@ -210,6 +227,7 @@ impl FromJson for DeleteOperation {
             id: fields.required("id", ID_REMEDY, json::id)?,
             children: fields.optional("children", json::value)?.unwrap_or_default(),
             revisions: fields.optional("revisions", json::value)?.unwrap_or_default(),
+            if_match: fields.optional("if_match", tags)?,
         };
         fields.close().map(|()| delete)
     }
@@ -227,6 +245,11 @@ impl FromJson for RevisionOperation {
         };
         fields.close().map(|()| revision)
     }
+}
+
+/// Reads entity tags as `If-Match` has them.
+fn tags(raw: &RawValue, at: &Place<'_>) -> Result<Tags, JsonError> {
+    if_match(&json::text(raw, at)?).map_err(|wanted| JsonError::Type { path: at.to_string(), wanted })
 }
 
 fn topic(raw: &RawValue, at: &Place<'_>) -> Result<String, JsonError> {
@@ -249,6 +272,10 @@ fn with_id(body: RefOr<Schema>, description: &str, is_required: bool) -> RefOr<S
         Some(if is_required { "The node's id." } else { "The node's id. Without one the node gets a UUID." }),
     );
     object.properties.insert("id".to_owned(), id.into());
+    let if_match = ObjectBuilder::new().schema_type(Type::String).description(Some(
+        "What the node's entity tag must be, as `If-Match` says it: a tag in quotes, several with commas between them, or `*`.",
+    ));
+    object.properties.insert("if_match".to_owned(), if_match.into());
     object.required.extend(is_required.then(|| "id".to_owned()));
     object.description = Some(description.to_owned());
     Schema::Object(object).into()
@@ -314,20 +341,26 @@ impl ToSchema for BatchOperation {
 }
 
 impl PartialSchema for BatchBody {
+    /// One object with the fields of all three. Of `anyOf` generated clients make a type that demands all fields.
     fn schema() -> RefOr<Schema> {
-        AnyOfBuilder::new()
+        let mut all = ObjectBuilder::new()
+            .schema_type(Type::Object)
             .description(Some("The node or revision that was written, or the deletion that has begun."))
-            .item(reference::<NodeBody>())
-            .item(reference::<RevisionBody>())
-            .item(reference::<OperationBody>())
-            .into()
+            .required("id");
+        for part in [NodeBody::schema(), RevisionBody::schema(), OperationBody::schema()] {
+            let RefOr::T(Schema::Object(part)) = part else { continue };
+            for (name, property) in part.properties {
+                all = all.property(name, property);
+            }
+        }
+        all.into()
     }
 }
 
 impl ToSchema for BatchBody {
     fn schemas(schemas: &mut Vec<Named>) {
-        add::<NodeBody>(schemas);
-        add::<RevisionBody>(schemas);
-        add::<OperationBody>(schemas);
+        NodeBody::schemas(schemas);
+        RevisionBody::schemas(schemas);
+        OperationBody::schemas(schemas);
     }
 }

@@ -50,6 +50,16 @@ pub enum Revisions {
     Delete,
 }
 
+impl From<DeletionMode> for Children {
+    fn from(mode: DeletionMode) -> Self {
+        match mode {
+            DeletionMode::Delete => Self::Delete,
+            DeletionMode::Adopt => Self::Adopt,
+            DeletionMode::Detach => Self::Detach,
+        }
+    }
+}
+
 impl Revisions {
     /// Each value with its word in a query string.
     pub const WORDS: [(&'static str, Self); 2] = [("keep", Self::Keep), ("delete", Self::Delete)];
@@ -92,6 +102,12 @@ enum RemovalMode {
     Detach,
 }
 
+/// The most operations that `GET /operations` lists on a page: how far each is takes up to four requests.
+pub const OPERATIONS_LISTED_MAX: usize = 100;
+
+/// The number of operations if a client asks for none.
+pub const OPERATIONS_LISTED_DEFAULT: usize = 25;
+
 /// A deletion that the stream carries out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct OperationBody {
@@ -119,4 +135,9 @@ pub enum OperationStatus {
     Running,
     /// The operation is complete.
     Done,
+}
+
+impl OperationStatus {
+    /// Each value with its word in a query string.
+    pub const WORDS: [(&'static str, Self); 2] = [("running", Self::Running), ("done", Self::Done)];
 }

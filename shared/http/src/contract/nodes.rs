@@ -7,7 +7,15 @@ use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
 use super::attributes::WrittenAttributes;
+use super::{AncestorBody, LatestBody, Page};
 use crate::json::{self, Attributes, Fields, FromJson, JsonError, MergePatch, Place};
+
+// utoipa's derive takes a generic type apart where its name is written out.
+type AncestorPage = Page<AncestorBody>;
+type LatestPage = Page<LatestBody>;
+
+/// The most ids that `GET /nodes` takes.
+pub const IDS_MAX: usize = 100;
 
 /// A node.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -41,6 +49,18 @@ pub struct NodeBody {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, examples("arn:aws:iam::111122223333:user/anna"))]
     pub updated_by: Option<String>,
+    /// The node's entity tag, where the answer has more than this node.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, examples("\"n0bY6ZyJHlVYBv8TQ2r6Yw\""))]
+    pub etag: Option<String>,
+    /// The first page of the node's ancestors, with `expand=ancestors`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub ancestors: Option<AncestorPage>,
+    /// The first page of the newest revisions of the node's topics, with `expand=latest`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub latest: Option<LatestPage>,
 }
 
 impl NodeBody {
@@ -57,6 +77,9 @@ impl NodeBody {
             created_by: text(base, CREATED_BY),
             updated_at: text(base, UPDATED_AT),
             updated_by: text(base, UPDATED_BY),
+            etag: None,
+            ancestors: None,
+            latest: None,
         }
     }
 }
@@ -112,9 +135,12 @@ pub struct PatchNode {
     #[schema(value_type = Option<String>, min_length = 1, max_length = 1014)]
     pub segment: Option<Option<String>>,
     /// The changes of attributes. Null deletes an attribute, an object merges into an existing map, and any other value
-    /// replaces the existing one.
-    #[schema(required = false)]
+    /// replaces the existing one. Null in the place of the object deletes all attributes.
+    #[schema(value_type = Option<MergePatch>, required = false)]
     pub attributes: MergePatch,
+    /// True if the attributes are null, which removes all of them.
+    #[schema(ignore)]
+    pub clears: bool,
 }
 
 const PARENT_REMEDY: &str = "give the parent's id, or null for a root";
@@ -158,11 +184,11 @@ impl FromJson for ReplaceNode {
 impl PatchNode {
     /// Reads the patch's fields, and leaves other fields to the caller.
     pub(super) fn take(fields: &mut Fields<'_>) -> Result<Self, JsonError> {
-        Ok(Self {
-            parent: fields.optional("parent", json::or_null(json::id))?,
-            segment: fields.optional("segment", json::or_null(segment))?,
-            attributes: fields.optional("attributes", json::value)?.unwrap_or_default(),
-        })
+        let (parent, segment) =
+            (fields.optional("parent", json::or_null(json::id))?, fields.optional("segment", json::or_null(segment))?);
+        let attributes: Option<Option<MergePatch>> = fields.optional("attributes", json::or_null(json::value))?;
+        let clears = attributes == Some(None);
+        Ok(Self { parent, segment, attributes: attributes.flatten().unwrap_or_default(), clears })
     }
 }
 

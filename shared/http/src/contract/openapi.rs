@@ -28,10 +28,24 @@ pub(super) fn document() -> Value {
             "description": DESCRIPTION,
             "license": {"name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0"},
         },
+        // Relative to the document: a stage's path or a custom domain's stays in front.
+        "servers": [{"url": "."}],
+        // One of the three: the deployment has signed requests, or tokens, or neither (the local stack).
+        "security": [{"iam": []}, {"jwt": []}, {}],
         "tags": Tag::ALL.map(Tag::document),
         "paths": paths,
         "components": {
             "schemas": schemas,
+            "securitySchemes": {
+                "iam": {
+                    "type": "apiKey", "in": "header", "name": "Authorization", "x-amazon-apigateway-authtype": "awsSigv4",
+                    "description": "Signed requests: AWS Signature Version 4, for the service `execute-api`.",
+                },
+                "jwt": {
+                    "type": "http", "scheme": "bearer", "bearerFormat": "JWT",
+                    "description": "A token of the deployment's issuer. The deployment may demand scopes for reading, writing and deleting.",
+                },
+            },
             "responses": problems::components().collect::<serde_json::Map<_, _>>(),
         },
     })

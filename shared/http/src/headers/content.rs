@@ -6,19 +6,18 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use super::{split_quoted, unquote};
 use crate::problem::{Kind, Problem};
 
+const JSON: &str = "application/json";
 const MERGE_PATCH: &str = "application/merge-patch+json";
 const ACCEPT_PATCH: HeaderName = HeaderName::from_static("accept-patch");
 
-/// Checks that the body is JSON: `application/json`, or another type of JSON (`application/…+json`).
+/// Checks that the body is `application/json`. A patch, read as the whole of a node, would delete what it doesn't name.
 ///
 /// # Errors
 /// [`Kind::UnsupportedMediaType`].
 pub fn demand_json(headers: &HeaderMap) -> Result<(), Problem> {
-    let is_json =
-        |media: &str| media == "application/json" || (media.starts_with("application/") && media.ends_with("+json"));
-    demand(headers, is_json).map_err(|()| {
+    demand(headers, JSON).map_err(|()| {
         let detail = "send JSON in UTF-8, with `Content-Type: application/json`, and not compressed";
-        unsupported(detail).header(ACCEPT, HeaderValue::from_static("application/json"))
+        unsupported(detail).header(ACCEPT, HeaderValue::from_static(JSON))
     })
 }
 
@@ -27,7 +26,7 @@ pub fn demand_json(headers: &HeaderMap) -> Result<(), Problem> {
 /// # Errors
 /// [`Kind::UnsupportedMediaType`].
 pub fn demand_merge_patch(headers: &HeaderMap) -> Result<(), Problem> {
-    demand(headers, |media| media == MERGE_PATCH).map_err(|()| {
+    demand(headers, MERGE_PATCH).map_err(|()| {
         let detail =
             "send a JSON merge patch in UTF-8, with `Content-Type: application/merge-patch+json`, and not compressed";
         unsupported(detail).header(ACCEPT_PATCH, HeaderValue::from_static(MERGE_PATCH))
@@ -38,7 +37,7 @@ fn unsupported(detail: &str) -> Problem {
     Problem::new(Kind::UnsupportedMediaType, detail).at(CONTENT_TYPE.as_str())
 }
 
-fn demand(headers: &HeaderMap, wanted: impl Fn(&str) -> bool) -> Result<(), ()> {
+fn demand(headers: &HeaderMap, wanted: &str) -> Result<(), ()> {
     let one = |name: HeaderName| {
         let mut values = headers.get_all(name).iter();
         let value = values.next().map(|value| value.to_str().unwrap_or("?").to_ascii_lowercase());
@@ -53,5 +52,5 @@ fn demand(headers: &HeaderMap, wanted: impl Fn(&str) -> bool) -> Result<(), ()> 
     };
     let plain =
         matches!(one(CONTENT_ENCODING), (None, _)) || one(CONTENT_ENCODING) == (Some("identity".to_owned()), false);
-    (wanted(media) && parts.all(is_utf8) && plain).then_some(()).ok_or(())
+    (media == wanted && parts.all(is_utf8) && plain).then_some(()).ok_or(())
 }

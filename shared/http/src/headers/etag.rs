@@ -3,6 +3,24 @@
 use axum::http::HeaderValue;
 use sapwood_core::model::ETag;
 
+/// What the tag of a compressed answer ends with. A strong tag names the bytes of an answer, so each encoding has its own ([RFC 9110,
+/// 8.8.3.3]). No tag of a record has a semicolon.
+///
+/// [RFC 9110, 8.8.3.3]: https://www.rfc-editor.org/rfc/rfc9110#section-8.8.3.3
+const GZIP: &str = ";gzip";
+
+/// Returns the tag of the compressed form of what has this tag.
+#[must_use]
+pub fn gzip_tag(tag: &HeaderValue) -> Option<HeaderValue> {
+    let opaque = tag.to_str().ok()?.strip_suffix('"')?;
+    HeaderValue::try_from(format!("{opaque}{GZIP}\"")).ok()
+}
+
+/// Returns the tag of a record, whatever encoding its tag was sent for.
+pub(super) fn of_record(opaque: &str) -> &str {
+    opaque.strip_suffix(GZIP).unwrap_or(opaque)
+}
+
 /// Returns a strong entity tag: the tag between quotes.
 #[must_use]
 pub fn etag_text(etag: &ETag) -> String {

@@ -5,6 +5,7 @@ use axum::http::{HeaderMap, HeaderName};
 use sapwood_core::model::ETag;
 use sapwood_core::write::{Preconditions, Tags};
 
+use super::etag::of_record;
 use super::{bad_header, joined};
 use crate::problem::Problem;
 
@@ -22,21 +23,31 @@ enum Comparison {
 /// # Errors
 /// [`Kind::BadHeader`](crate::problem::Kind::BadHeader) for a header that is neither `*` nor a list of entity tags.
 pub fn preconditions(headers: &HeaderMap) -> Result<Preconditions, Problem> {
-    let read =
-        |name: &HeaderName, comparison| joined(headers, name)?.map(|text| tags(name, &text, comparison)).transpose();
+    let read = |name: &HeaderName, comparison| {
+        let tags = |text: String| tags(&text, comparison).map_err(|detail| bad_header(name, detail));
+        joined(headers, name)?.map(tags).transpose()
+    };
     Ok(Preconditions {
         if_match: read(&IF_MATCH, Comparison::Strong)?,
         if_none_match: read(&IF_NONE_MATCH, Comparison::Weak)?,
     })
 }
 
-fn tags(name: &HeaderName, text: &str, comparison: Comparison) -> Result<Tags, Problem> {
+/// Reads what `If-Match` holds, from elsewhere: an operation of a batch has its own.
+///
+/// # Errors
+/// What the text should be.
+pub fn if_match(text: &str) -> Result<Tags, &'static str> {
+    tags(text, Comparison::Strong)
+}
+
+fn tags(text: &str, comparison: Comparison) -> Result<Tags, &'static str> {
     if text.trim() == "*" {
         return Ok(Tags::Any);
     }
     let mut rest = text.trim_matches([' ', '\t', ',']);
     if rest.is_empty() {
-        return Err(bad_header(name, "it is empty; give an entity tag, or leave it out"));
+        return Err("it is empty; give an entity tag, or leave it out");
     }
     let mut found = Vec::new();
     while !rest.is_empty() {
@@ -48,9 +59,9 @@ fn tags(name: &HeaderName, text: &str, comparison: Comparison) -> Result<Tags, P
             .filter(|(opaque, after)| {
                 !opaque.contains([' ', '\t']) && (after.is_empty() || after.starts_with([' ', '\t', ',']))
             })
-            .ok_or_else(|| bad_header(name, "it must be `*` or entity tags in quotes, with commas between them"))?;
+            .ok_or("it must be `*` or entity tags in quotes, with commas between them")?;
         if !weak || comparison == Comparison::Weak {
-            found.push(ETag::named(opaque));
+            found.push(ETag::named(of_record(opaque)));
         }
         rest = after.trim_start_matches([' ', '\t', ',']);
     }

@@ -1,16 +1,20 @@
-//! `Prefer: wait=5, return=minimal` ([RFC 7240](https://www.rfc-editor.org/rfc/rfc7240)).
+//! `Prefer: wait=5, return=minimal, numbers=strings` ([RFC 7240](https://www.rfc-editor.org/rfc/rfc7240)).
 
 use std::time::Duration;
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 
 use super::{bad_header, joined, split_quoted, unquote};
+use crate::json::Numbers;
 use crate::problem::Problem;
 
 /// The longest wait, in seconds. A function that waits takes a place among those that the account may run at once.
 pub const WAIT_SECONDS_MAX: u8 = 10;
 
 const PREFER: HeaderName = HeaderName::from_static("prefer");
+
+/// The header by which an answer says which preferences applied.
+pub const PREFERENCE_APPLIED: HeaderName = HeaderName::from_static("preference-applied");
 
 /// What a client prefers of an answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -19,17 +23,20 @@ pub struct Prefer {
     pub wait: Wait,
     /// True if the answer should leave out what was written.
     pub minimal: bool,
+    /// How the answer writes numbers (`numbers=strings`).
+    pub numbers: Numbers,
 }
 
 impl Prefer {
-    /// Reads the first `wait` and the first `return` among all preferences. RFC 7240 demands that other preferences are ignored, and
+    /// Reads the first `wait`, the first `return` and the first `numbers` among all preferences. RFC 7240 demands that other preferences are ignored, and
     /// values that aren't known.
     ///
     /// # Errors
     /// [`Kind::BadHeader`](crate::problem::Kind::BadHeader) if `wait` isn't a number of seconds.
     pub fn read(headers: &HeaderMap) -> Result<Self, Problem> {
         let Some(text) = joined(headers, &PREFER)? else { return Ok(Self::default()) };
-        let (mut wait, mut minimal) = (None, None);
+        let (mut wait, mut minimal, mut numbers) = (None, None, None);
+        let is_word = |value: &str, word: &str| value == word || unquote(value).is_some_and(|value| value == word);
         for preference in split_quoted(&text, ',') {
             let preference = split_quoted(preference, ';').into_iter().next().unwrap_or_default();
             let (name, value) = preference.split_once('=').unwrap_or((preference, ""));
@@ -37,17 +44,25 @@ impl Prefer {
             if name.eq_ignore_ascii_case("wait") && wait.is_none() {
                 wait = Some(Wait::parse(value)?);
             } else if name.eq_ignore_ascii_case("return") && minimal.is_none() {
-                minimal = Some(value == "minimal" || unquote(value).is_some_and(|value| value == "minimal"));
+                minimal = Some(is_word(value, "minimal"));
+            } else if name.eq_ignore_ascii_case("numbers") && numbers.is_none() {
+                numbers = Some(if is_word(value, "strings") { Numbers::Strings } else { Numbers::Plain });
             }
         }
-        Ok(Self { wait: wait.unwrap_or_default(), minimal: minimal.unwrap_or_default() })
+        Ok(Self {
+            wait: wait.unwrap_or_default(),
+            minimal: minimal.unwrap_or_default(),
+            numbers: numbers.unwrap_or_default(),
+        })
     }
 
     /// The value of `Preference-Applied`; `None` if no preference applies.
     #[must_use]
     pub fn applied(self) -> Option<HeaderValue> {
         let wait = self.wait.seconds.map(|seconds| format!("wait={seconds}"));
-        let applied: Vec<String> = wait.into_iter().chain(self.minimal.then(|| "return=minimal".to_owned())).collect();
+        let minimal = self.minimal.then(|| "return=minimal".to_owned());
+        let numbers = (self.numbers == Numbers::Strings).then(|| "numbers=strings".to_owned());
+        let applied: Vec<String> = wait.into_iter().chain(minimal).chain(numbers).collect();
         HeaderValue::try_from(applied.join(", ")).ok().filter(|value| !value.is_empty())
     }
 }

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use sapwood_core::keys::Schema;
-use sapwood_core::model::AttributeValue;
 use sapwood_core::write::ValueChange;
 use serde_json::value::RawValue;
 
@@ -15,7 +14,7 @@ use super::{FromJson, JsonError, Place};
 ///
 /// As RFC 7396 defines it, null deletes an attribute, an object merges into an existing map, and any other value replaces the
 /// existing one. So a patch can't set an attribute to NULL, but a PUT can. Within a list null is NULL, because lists are
-/// replaced as a whole. `{"$set": …}` and `{"$binary": …}` are values. The names in `{"$map": {…}}` merge as they stand.
+/// replaced as a whole. `{"$set": …}`, `{"$binary": …}` and `{"$number": …}` are values. The names in `{"$map": {…}}` merge as they stand.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MergePatch(pub BTreeMap<String, ValueChange>);
 
@@ -30,7 +29,7 @@ impl MergePatch {
 }
 
 impl FromJson for MergePatch {
-    const WANTED: &'static str = "an object of attributes (null deletes one; name each that you want to delete)";
+    const WANTED: &'static str = "an object of attributes (null deletes one), or null, which deletes all";
 
     fn from_json(raw: &RawValue, at: &Place<'_>) -> Result<Self, JsonError> {
         changes(members(raw, at, Self::WANTED)?, at, NESTED_MAX).map(Self)
@@ -55,8 +54,7 @@ fn change(raw: &RawValue, at: &Place<'_>, levels: usize) -> Result<ValueChange, 
     match raw.get().as_bytes().first() {
         Some(b'n') => Ok(ValueChange::Remove),
         Some(b'{') => match object(raw, at)? {
-            Object::Binary(bytes) => Ok(ValueChange::Set(AttributeValue::B(bytes))),
-            Object::Set(set) => Ok(ValueChange::Set(set)),
+            Object::Value(value) => Ok(ValueChange::Set(value)),
             Object::Map(members) => changes(members, at, below(levels, at)?).map(ValueChange::Merge),
         },
         _ => value(raw, at, levels).map(ValueChange::Set),

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | text, boolean, null, list, map | the same |
 //! | number | a number, with its value to 38 digits, whatever its size; never by way of a float |
+//! | number, where the client asks for it ([`Numbers::Strings`]), and in requests always | `{"$number": "<digits>"}` |
 //! | binary | `{"$binary": "<base64, standard alphabet, padded>"}` |
 //! | set of text, numbers or binary | `{"$set": [...]}`: not empty, no value twice, all of one kind |
 //! | a map whose only key begins with `$` | `{"$map": {...}}` around it, whose keys then stand for themselves |
@@ -16,6 +17,7 @@ mod fields;
 mod merge;
 mod names;
 mod number;
+mod numbers;
 mod place;
 mod read;
 #[cfg(test)]
@@ -27,6 +29,7 @@ pub use fields::FromJson;
 pub(crate) use fields::{Fields, id, or_null, text, value};
 pub use merge::MergePatch;
 use names::Record;
+pub use numbers::{Numbers, to_vec};
 pub use place::Place;
 pub(crate) use read::list;
 use sapwood_core::keys::Schema;

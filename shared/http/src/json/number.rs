@@ -45,6 +45,13 @@ pub(super) fn written(text: &str) -> Result<String, NumberError> {
     Ok(if scientific.len() < plain.len() { scientific } else { plain })
 }
 
+/// Returns true if a double that is read from this number is written as the same number again.
+pub(super) fn is_kept_by_doubles(text: &str) -> bool {
+    let Ok(double) = text.parse::<f64>() else { return false };
+    let (wanted, kept) = (spelt(text), spelt(&double.to_string()));
+    wanted.is_ok() && wanted == kept
+}
+
 impl Parts<'_> {
     fn plain(&self) -> String {
         let Self { sign, significant, point } = self;

@@ -20,6 +20,7 @@ pub(super) const NESTED_MAX: usize = 31;
 pub(super) const NAME_BYTES_MAX: usize = 65_535;
 
 pub(super) const BINARY: &str = "$binary";
+pub(super) const NUMBER: &str = "$number";
 pub(super) const SET: &str = "$set";
 pub(super) const MAP: &str = "$map";
 
@@ -65,8 +66,7 @@ pub(super) fn value(raw: &RawValue, at: &Place<'_>, levels: usize) -> Result<Att
             AttributeValue::L(list.map(read).collect::<Result<_, _>>()?)
         }
         Some(b'{') => match object(raw, at)? {
-            Object::Binary(bytes) => AttributeValue::B(bytes),
-            Object::Set(set) => set,
+            Object::Value(value) => value,
             Object::Map(members) => {
                 let below = below(levels, at)?;
                 let mut map = HashMap::new();
@@ -85,8 +85,8 @@ pub(super) fn value(raw: &RawValue, at: &Place<'_>, levels: usize) -> Result<Att
 
 /// The meaning of a JSON object.
 pub(super) enum Object<'a> {
-    Binary(Vec<u8>),
-    Set(AttributeValue),
+    /// Binary, a set, or a number as text.
+    Value(AttributeValue),
     Map(Members<'a>),
 }
 
@@ -96,8 +96,9 @@ pub(super) fn object<'a>(raw: &'a RawValue, at: &Place<'_>) -> Result<Object<'a>
     let (Some((name, inner)), 1) = (members.first_key_value(), members.len()) else { return Ok(Object::Map(members)) };
     let within = Place::Member(at, name);
     match name.as_str() {
-        BINARY => Ok(Object::Binary(binary(inner, &within)?)),
-        SET => Ok(Object::Set(set(inner, &within)?)),
+        BINARY => Ok(Object::Value(AttributeValue::B(binary(inner, &within)?))),
+        NUMBER => Ok(Object::Value(AttributeValue::N(number_text(inner, &within)?))),
+        SET => Ok(Object::Value(set(inner, &within)?)),
         MAP => Ok(Object::Map(self::members(inner, &within, "an object")?)),
         name if name.starts_with('$') => Err(JsonError::Form { path: within.to_string() }),
         _ => Ok(Object::Map(members)),
@@ -156,8 +157,16 @@ fn is_number(raw: &RawValue) -> bool {
 }
 
 fn number(raw: &RawValue, at: &Place<'_>) -> Result<String, JsonError> {
+    spelt(raw.get(), at)
+}
+
+fn number_text(raw: &RawValue, at: &Place<'_>) -> Result<String, JsonError> {
+    spelt(&string(raw, at)?, at)
+}
+
+fn spelt(text: &str, at: &Place<'_>) -> Result<String, JsonError> {
     let path = || at.to_string();
-    number::spelt(raw.get()).map_err(|error| match error {
+    number::spelt(text).map_err(|error| match error {
         NumberError::Digits(digits) => JsonError::Digits { path: path(), digits },
         NumberError::Range => JsonError::Range { path: path() },
         NumberError::NoNumber => JsonError::Type { path: path(), wanted: "a number" },
@@ -171,27 +180,34 @@ fn binary(raw: &RawValue, at: &Place<'_>) -> Result<Vec<u8>, JsonError> {
 fn set(raw: &RawValue, at: &Place<'_>) -> Result<AttributeValue, JsonError> {
     let list = list(raw, at, "a list")?;
     let Some(first) = list.first() else { return Err(JsonError::EmptySet { path: at.to_string() }) };
-    if is_number(first) {
-        let read = |raw: &RawValue, at: &Place<'_>| if is_number(raw) { number(raw, at).map(Some) } else { Ok(None) };
-        return distinct(&list, at, read).map(AttributeValue::Ns);
-    }
     if first.get().starts_with('"') {
         let read = |raw: &RawValue, at: &Place<'_>| {
             if raw.get().starts_with('"') { string(raw, at).map(Some) } else { Ok(None) }
         };
         return distinct(&list, at, read).map(AttributeValue::Ss);
     }
-    let read = |raw: &RawValue, at: &Place<'_>| {
-        if !raw.get().starts_with('{') {
-            return Ok(None);
-        }
-        let members = members(raw, at, "an object")?;
-        match members.get(BINARY) {
-            Some(inner) if members.len() == 1 => binary(inner, &Place::Member(at, BINARY)).map(Some),
-            _ => Ok(None),
-        }
+    if is_number(first) || form(first, at, NUMBER)?.is_some() {
+        let read = |raw: &RawValue, at: &Place<'_>| match form(raw, at, NUMBER)? {
+            Some(text) => number_text(text, &Place::Member(at, NUMBER)).map(Some),
+            None if is_number(raw) => number(raw, at).map(Some),
+            None => Ok(None),
+        };
+        return distinct(&list, at, read).map(AttributeValue::Ns);
+    }
+    let read = |raw: &RawValue, at: &Place<'_>| match form(raw, at, BINARY)? {
+        Some(text) => binary(text, &Place::Member(at, BINARY)).map(Some),
+        None => Ok(None),
     };
     distinct(&list, at, read).map(AttributeValue::Bs)
+}
+
+/// Returns what an object has under its only name; `None` if the value is no object, or has another name.
+fn form<'a>(raw: &'a RawValue, at: &Place<'_>, name: &str) -> Result<Option<&'a RawValue>, JsonError> {
+    if !raw.get().starts_with('{') {
+        return Ok(None);
+    }
+    let members = members(raw, at, "an object")?;
+    Ok(members.get(name).copied().filter(|_| members.len() == 1))
 }
 
 /// Reads the values of a set and sorts them. `read` returns `None` for a value of another kind.

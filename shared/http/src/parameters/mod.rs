@@ -1,5 +1,5 @@
 //! The parameters of a query string. A request may give only parameters that its call knows, each once and with a value of its
-//! type.
+//! type. Only a parameter that takes several values may come again.
 
 #[cfg(test)]
 mod tests;
@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
 use axum::extract::FromRequestParts;
+use axum::http::HeaderValue;
 use axum::http::request::Parts;
 
 use crate::problem::{Kind, Problem};
@@ -25,32 +26,50 @@ use crate::problem::{Kind, Problem};
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Parameters {
-    left: BTreeMap<String, String>,
+    left: BTreeMap<String, Vec<String>>,
     asked: Vec<&'static str>,
+    /// A parameter that came again and takes one value.
+    twice: Option<&'static str>,
+    /// The query string as it arrived.
+    query: String,
 }
 
 impl Parameters {
     /// Reads a query string as it arrived.
     ///
     /// # Errors
-    /// [`Kind::BadParameter`] for bad percent-encoding, for bytes that aren't UTF-8, and for a name that is given twice.
+    /// [`Kind::BadParameter`] for bad percent-encoding, and for bytes that aren't UTF-8.
     pub fn read(query: &str) -> Result<Self, Problem> {
-        let mut left = BTreeMap::new();
+        let mut left: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
             let name = decode(name).ok_or_else(|| bad("", "the name of a parameter is badly percent-encoded"))?;
             let value = decode(value).ok_or_else(|| bad(&name, "it is badly percent-encoded; write a `%` as `%25`"))?;
-            if left.insert(name.clone(), value).is_some() {
-                return Err(bad(&name, "it is given more than once"));
-            }
+            left.entry(name).or_default().push(value);
         }
-        Ok(Self { left, asked: Vec::new() })
+        Ok(Self { left, query: query.to_owned(), ..Self::default() })
     }
 
     /// Reads a text; `None` if the parameter is absent.
     pub fn text(&mut self, name: &'static str) -> Option<String> {
+        let mut values = self.texts(name).into_iter();
+        let first = values.next();
+        self.twice = self.twice.or(values.next().map(|_| name));
+        first
+    }
+
+    /// Reads the texts of a parameter that may come several times (`ids=a&ids=b`), in their order.
+    pub fn texts(&mut self, name: &'static str) -> Vec<String> {
         self.asked.push(name);
-        self.left.remove(name)
+        self.left.remove(name).unwrap_or_default()
+    }
+
+    /// Returns what asks for the page after this one: the same query string, with another cursor.
+    #[must_use]
+    pub fn next_page(&self) -> NextPage {
+        let is_cursor = |pair: &&str| decode(pair.split('=').next().unwrap_or_default()).as_deref() == Some(CURSOR);
+        let others: Vec<&str> = self.query.split('&').filter(|pair| !pair.is_empty() && !is_cursor(pair)).collect();
+        NextPage(others.join("&"))
     }
 
     /// Reads a whole number, in digits; `None` if the parameter is absent.
@@ -99,17 +118,50 @@ impl Parameters {
         }
     }
 
-    /// Refuses the parameters that the call hasn't read, so that a misspelt parameter never changes an answer silently.
+    /// Refuses the parameters that the call hasn't read, so that a misspelt parameter never changes an answer silently. Refuses a
+    /// parameter that came again, unless it takes several values.
     ///
     /// # Errors
     /// [`Kind::BadParameter`] for the first such parameter.
     pub fn end(self) -> Result<(), Problem> {
+        if let Some(name) = self.twice {
+            return Err(bad(name, "it is given more than once"));
+        }
         let Some(unknown) = self.left.into_keys().next() else { return Ok(()) };
         let known: Vec<String> = self.asked.iter().map(|name| format!("`{name}`")).collect();
         Err(match known.is_empty() {
             true => bad(&unknown, "this call takes no parameters"),
             false => bad(&unknown, &format!("this call has no such parameter; it takes {}", known.join(", "))),
         })
+    }
+}
+
+/// The parameter that continues a list.
+const CURSOR: &str = "cursor";
+
+/// The longest header that names a next page, in bytes. All headers of an answer have at most 10,240 bytes ([AWS: quotas of HTTP
+/// APIs][aws]). A client that gets no header has the `cursor` in the body.
+///
+/// [aws]: https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-quotas.html
+const LINK_BYTES_MAX: usize = 4_096;
+
+/// The query string of a list, without its cursor.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NextPage(String);
+
+impl NextPage {
+    /// The value of `Link` ([RFC 8288]): where the list goes on. The reference begins with `?`, so it holds below any base path. `None` if
+    /// no header can hold it.
+    ///
+    /// [RFC 8288]: https://www.rfc-editor.org/rfc/rfc8288
+    #[must_use]
+    pub fn link(&self, cursor: &str) -> Option<HeaderValue> {
+        let joint = if self.0.is_empty() { "" } else { "&" };
+        let target = format!("{}{joint}{CURSOR}={cursor}", self.0);
+        let is_plain = |byte: u8| byte.is_ascii_graphic() && !b"<>\"".contains(&byte);
+        let link = format!("<?{target}>; rel=\"next\"");
+        let fits = target.bytes().all(is_plain) && link.len() <= LINK_BYTES_MAX;
+        HeaderValue::try_from(link).ok().filter(|_| fits)
     }
 }
 

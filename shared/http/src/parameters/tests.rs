@@ -49,8 +49,21 @@ fn unknown_and_repeated_parameters_are_refused() {
     let refused = parameters.end().unwrap_err();
     assert_eq!((refused.field(), refused.kind()), (Some("limti"), Kind::BadParameter));
     assert!(refused.detail().contains("`cursor`, `limit`"), "{refused}");
-    assert_eq!(at(Parameters::read("a=1&a=1")), "a");
-    assert_eq!(at(Parameters::read("a=1&%61=2")), "a");
+    for query in ["a=1&a=1&b=1", "a=1&%61=2"] {
+        let mut parameters = Parameters::read(query).unwrap();
+        assert_eq!(
+            (parameters.text("a").unwrap(), parameters.text("b")),
+            ("1".to_owned(), query.strip_prefix("a=1&a=1&b=").map(str::to_owned))
+        );
+        let refused = parameters.end().unwrap_err();
+        assert_eq!((refused.field(), refused.detail()), (Some("a"), "it is given more than once"));
+    }
+    let mut several = Parameters::read("ids=b&ids=a&ids=b").unwrap();
+    assert_eq!(
+        (several.texts("ids"), several.texts("other")),
+        (vec!["b".to_owned(), "a".to_owned(), "b".to_owned()], vec![])
+    );
+    several.end().unwrap();
     assert_eq!(at(Parameters::read("=1").unwrap().end()), "");
     assert_eq!(at(Parameters::read(&format!("{}=1", "x".repeat(500))).unwrap().end()).len(), 100);
 }
@@ -61,4 +74,21 @@ fn bad_percent_encoding_is_refused() {
         assert_eq!(at(Parameters::read(query)), "a", "{query}");
     }
     assert_eq!(at(Parameters::read("%=1")), "");
+}
+
+#[test]
+fn the_next_page_has_the_same_question_and_another_cursor() {
+    let link = |query: &str| {
+        Parameters::read(query).unwrap().next_page().link("AY-z_5").map(|link| link.to_str().unwrap().to_owned())
+    };
+    for (query, wanted) in [
+        ("", "<?cursor=AY-z_5>; rel=\"next\""),
+        ("limit=2&&fields=a%26b", "<?limit=2&fields=a%26b&cursor=AY-z_5>; rel=\"next\""),
+        ("cursor=old&limit=2&%63ursor=older", "<?limit=2&cursor=AY-z_5>; rel=\"next\""),
+    ] {
+        assert_eq!(link(query).as_deref(), Some(wanted));
+    }
+    // What would end the reference, or be too long for a header, isn't repeated.
+    assert_eq!(link("a=>,<b"), None);
+    assert_eq!(link(&format!("a={}", "x".repeat(4_096))), None);
 }

@@ -10,7 +10,8 @@ use axum::Router;
 use axum::body::{Body, HttpBody};
 use axum::extract::Request;
 use axum::http::header::{
-    ACCEPT_ENCODING, ALLOW, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, VARY, X_CONTENT_TYPE_OPTIONS,
+    ACCEPT_ENCODING, ALLOW, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, ETAG, IF_NONE_MATCH, VARY,
+    X_CONTENT_TYPE_OPTIONS,
 };
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
@@ -24,6 +25,7 @@ use super::metrics;
 use super::routes::{Route, Routes, routes};
 use super::target::target;
 use crate::body::read_whole;
+use crate::headers::gzip_tag;
 use crate::problem::{Kind, Problem};
 
 /// The longest time in which a request may start calls to the table. API Gateway ends a request after 30 seconds.
@@ -80,6 +82,7 @@ impl Api {
         let began = Instant::now();
         let method = request.method().clone();
         let id = request.extensions().get().map_or_else(String::new, |RequestId(id)| id.clone());
+        let known = request.headers().get(IF_NONE_MATCH).cloned();
         let cors = Cors::of(&self.options.cors_origins, &method, request.headers());
         let deadline = *request.extensions_mut().get_or_insert_with(|| Deadline::at(began + REQUEST_TIME_MAX));
         let route = Route::default();
@@ -95,6 +98,7 @@ impl Api {
             .into_response(),
         };
         finish(&method, &mut response);
+        tag_encoding(known.as_ref(), &mut response);
         if let (false, Ok(id)) = (id.is_empty(), HeaderValue::try_from(&id)) {
             response.headers_mut().insert(REQUEST_ID, id);
         }
@@ -160,6 +164,20 @@ fn finish(method: &Method, response: &mut Response) {
     let headers = response.headers_mut();
     headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+}
+
+/// Gives a compressed answer the tag of its encoding. 304 has the tag that the client knows.
+fn tag_encoding(known: Option<&HeaderValue>, response: &mut Response) {
+    let Some(tag) = response.headers().get(ETAG).and_then(gzip_tag) else { return };
+    let knows =
+        |known: &HeaderValue| known.to_str().ok().zip(tag.to_str().ok()).is_some_and(|(k, tag)| k.contains(tag));
+    let is_gzip = match response.status() {
+        StatusCode::NOT_MODIFIED => known.is_some_and(knows),
+        _ => response.headers().get(CONTENT_ENCODING).is_some_and(|encoding| encoding == "gzip"),
+    };
+    if is_gzip {
+        response.headers_mut().insert(ETAG, tag);
+    }
 }
 
 fn allow_options(headers: &mut HeaderMap) {

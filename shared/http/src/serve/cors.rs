@@ -13,7 +13,9 @@ const ALLOWED: HeaderValue = HeaderValue::from_static(
     "authorization, content-type, idempotency-key, if-match, if-none-match, prefer, \
      x-amz-content-sha256, x-amz-date, x-amz-security-token",
 );
-const EXPOSED: HeaderValue = HeaderValue::from_static("etag, location, preference-applied, retry-after, x-request-id");
+const EXPOSED: HeaderValue = HeaderValue::from_static(
+    "etag, idempotency-replayed, link, location, preference-applied, retry-after, x-request-id",
+);
 const MAX_AGE: HeaderValue = HeaderValue::from_static("3600");
 
 /// The parts of a cross-origin request that its answer depends on.

@@ -23,6 +23,7 @@ use tokio::time::Instant;
 use super::Options;
 use super::answer::{Api, REQUEST_TIME_MAX, RequestId, service};
 use super::target::target;
+use crate::call::Prefix;
 use crate::caller::{Known, claims_of};
 use crate::problem::{Kind, Problem};
 
@@ -119,6 +120,7 @@ impl Lambda {
         request.extensions_mut().insert(known);
         request.extensions_mut().insert(deadline);
         request.extensions_mut().insert(RequestId(context.request_id.clone()));
+        request.extensions_mut().insert(Prefix(arrived.prefix.clone()));
         let mut response = self.0.respond(found, request).await;
         put_in_front(&arrived.prefix, &mut response);
         written(response).await

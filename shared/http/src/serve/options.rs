@@ -3,7 +3,7 @@
 use sapwood_core::model::{Settings, VariableError};
 use sapwood_telemetry::metrics::Metrics;
 
-use crate::caller::Authority;
+use crate::caller::{Authority, Scopes};
 
 /// The claims of an IAM caller that hold the name of its session, which the caller chooses.
 const CHOSEN_BY_CALLERS: [&str; 3] = ["userArn", "userId", "callerId"];
@@ -42,11 +42,13 @@ impl Options {
     /// | variable | value |
     /// |---|---|
     /// | `TENANT_CLAIM` | the authorizer's claim that names the tenant; required if `TENANTS` is `on`, forbidden otherwise. A claim that callers choose is refused, and one that users can usually change is logged |
+    /// | `SCOPES` | the scopes that a caller's token must have, such as `read=trees/read,write=trees/write,delete=trees/delete`; what isn't named needs none |
     /// | `CORS_ORIGINS` | origins with commas between, or `*`; if empty, CORS is off |
     /// | `BASE_PATH` | the prefix that a custom domain's mapping adds to every path |
     ///
     /// # Errors
-    /// [`VariableError`] if `TENANT_CLAIM` is missing, set without tenants, or a claim that callers choose themselves.
+    /// [`VariableError`] if `TENANT_CLAIM` is missing, set without tenants, or a claim that callers choose themselves, and if `SCOPES` can't be
+    /// read.
     pub fn read(lookup: impl Fn(&str) -> Option<String>, settings: &Settings) -> Result<Self, VariableError> {
         let given = |name: &str| lookup(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty());
         let tenant_claim = given("TENANT_CLAIM");
@@ -69,11 +71,16 @@ impl Options {
             }
             _ => {}
         }
+        let scopes = given("SCOPES").map(|text| Scopes::parse(&text).ok_or(text)).transpose();
+        let scopes = scopes.map_err(|value| {
+            let expected = "`read=<scope>`, `write=<scope>` and `delete=<scope>`, or some of them, with commas between";
+            VariableError::Wrong { name: "SCOPES", value, expected }
+        })?;
         let origins = given("CORS_ORIGINS").unwrap_or_default();
         let origins = origins.split(',').map(str::trim).filter(|origin| !origin.is_empty());
         Ok(Self {
             cors_origins: origins.map(str::to_owned).collect(),
-            authority: Authority { tenant_claim },
+            authority: Authority { tenant_claim, scopes: scopes.unwrap_or_default() },
             base_path: given("BASE_PATH").unwrap_or_default(),
             metrics: Metrics::read(&lookup),
         })

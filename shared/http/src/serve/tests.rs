@@ -17,6 +17,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Extension, Json, Router};
+use sapwood_core::model::Settings;
 use sapwood_table::{Deadline, Usage};
 use serde_json::{Value, json};
 
@@ -122,5 +123,5 @@ fn options() -> Options {
 }
 
 fn with_tenants() -> Options {
-    Options { authority: Authority { tenant_claim: Some("tenant".to_owned()) }, ..options() }
+    Options { authority: Authority { tenant_claim: Some("tenant".to_owned()), ..Authority::default() }, ..options() }
 }

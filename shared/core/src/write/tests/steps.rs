@@ -96,7 +96,7 @@ fn steps(world: &mut World, command: &Command, request: &Request) -> String {
     let context = Context { settings: &settings, limits, rules: Rules::default() };
     let (mut lines, done) = world.run(&mut WriteOnce::new(context, command, request));
     lines.push(match done.unwrap() {
-        Ok(outcome) => print_outcome(&outcome),
+        Ok(answered) => print_outcome(&answered.outcome),
         Err(refusal) => format!("refused: {refusal}"),
     });
     lines.join("\n")
@@ -243,7 +243,7 @@ fn a_node_without_children_is_deleted_at_once_and_another_is_marked_for_the_stre
     check(&mut world, &delete("n", Children::Restrict), &request(), refused);
     let wanted = "
         read n DELETED, n
-        together: mark n, put OPERATION#o1 OPERATION
+        together: mark n, put OPERATIONS OPERATION#o1
         deleting n, adopt its children, as o1
     ";
     check(&mut world, &delete("n", Children::With(DeletionMode::Adopt)), &request(), wanted);

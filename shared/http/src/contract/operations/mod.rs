@@ -57,6 +57,7 @@ pub enum Function {
 pub enum ReaderCall {
     ListRoots,
     GetNode,
+    GetNodes,
     ListAncestors,
     ListChildren,
     ListDescendants,
@@ -65,6 +66,8 @@ pub enum ReaderCall {
     ListRootPaths,
     ListPaths,
     GetFanout,
+    ListOperations,
+    GetOperation,
     ListLatest,
     GetLatest,
     ListRevisions,
@@ -83,7 +86,6 @@ pub enum WriterCall {
     PutNode,
     PatchNode,
     DeleteNode,
-    GetOperation,
     Batch,
     AppendRevision,
     AmendRevision,
@@ -126,12 +128,25 @@ pub(super) struct Answer {
 pub(super) struct Header {
     name: &'static str,
     description: &'static str,
+    is_required: bool,
 }
 
-const LOCATION: Header = Header { name: "Location", description: "The path of what was created." };
-const OPERATION_LOCATION: Header = Header { name: "Location", description: "The path of the operation." };
-const ETAG: Header = Header { name: "ETag", description: "The entity tag." };
-const PREFERENCE_APPLIED: Header = Header { name: "Preference-Applied", description: "The preferences that applied." };
+const LOCATION: Header = always("Location", "The path of what was created.");
+const OPERATION_LOCATION: Header = always("Location", "The path of the operation.");
+const ETAG: Header = always("ETag", "The entity tag.");
+const ETAG_OF_NODE: Header = sometimes("ETag", "The entity tag. With `expand` it is in the body.");
+const LINK: Header = sometimes("Link", "The next page (`rel=\"next\"`), if there is one.");
+const IDEMPOTENCY_REPLAYED: Header =
+    sometimes("Idempotency-Replayed", "`true`, if an earlier request with the same `Idempotency-Key` had this answer.");
+const PREFERENCE_APPLIED: Header = sometimes("Preference-Applied", "The preferences that applied.");
+
+const fn always(name: &'static str, description: &'static str) -> Header {
+    Header { name, description, is_required: true }
+}
+
+const fn sometimes(name: &'static str, description: &'static str) -> Header {
+    Header { name, description, is_required: false }
+}
 
 /// Returns all operations of the API.
 pub fn operations() -> impl Iterator<Item = &'static Operation> + Clone {
@@ -158,9 +173,17 @@ impl Operation {
 
     /// Returns the operation object of the OpenAPI document, and adds the schemas that it refers to.
     pub(super) fn document(&self, schemas: &mut Schemas) -> Value {
-        let answers = self.answers.iter().map(|answer| (answer.status.to_string(), answer.document(schemas)));
+        let is_keyed = self.parameters.iter().any(|parameter| parameter()["name"] == "Idempotency-Key");
+        let answers = self.answers.iter().map(|answer| {
+            let mut document = answer.document(schemas);
+            if is_keyed {
+                IDEMPOTENCY_REPLAYED.add_to(&mut document);
+            }
+            (answer.status.to_string(), document)
+        });
         let mut responses: Map<String, Value> = answers.collect();
         responses.extend(problems::references(self.problems));
+        responses.extend(problems::of_the_gateway());
         let mut operation = json!({
             "operationId": self.id,
             "tags": [self.tag.name()],
@@ -253,8 +276,8 @@ impl Answer {
 
     fn document(&self, schemas: &mut Schemas) -> Value {
         let mut response = json!({"description": self.description});
-        for Header { name, description } in self.headers {
-            response["headers"][name] = json!({"description": description, "schema": {"type": "string"}});
+        for header in self.headers {
+            header.add_to(&mut response);
         }
         if let Some((media_type, schema)) = self.content {
             response["content"][media_type]["schema"] = schema(schemas);
@@ -263,6 +286,14 @@ impl Answer {
             }
         }
         response
+    }
+}
+
+impl Header {
+    fn add_to(&self, response: &mut Value) {
+        let Self { name, description, is_required } = self;
+        let header = json!({"description": description, "required": is_required, "schema": {"type": "string"}});
+        response["headers"][name] = header;
     }
 }
 

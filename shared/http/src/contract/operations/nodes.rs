@@ -8,7 +8,7 @@ use super::{Answer, Body, ETAG, LOCATION, OPERATION_LOCATION, Operation, PREFERE
 use super::{parameters, problems};
 use crate::contract::{Batch, BatchResults, CreateNode, NodeBody, OperationBody, PatchNode, ReplaceNode};
 
-pub(super) static OPERATIONS: [Operation; 6] = [
+pub(super) static OPERATIONS: [Operation; 5] = [
     Operation {
         id: "create_node",
         method: Method::POST,
@@ -139,6 +139,7 @@ pub(super) static OPERATIONS: [Operation; 6] = [
             parameters::revisions,
             parameters::if_match,
             parameters::if_none_match,
+            parameters::prefer,
             parameters::idempotency_key,
         ],
         body: None,
@@ -156,25 +157,6 @@ pub(super) static OPERATIONS: [Operation; 6] = [
         problems: problems::DELETE,
     },
     Operation {
-        id: "get_operation",
-        method: Method::GET,
-        path: "/operations/{id}",
-        function: Writer(WriterCall::GetOperation),
-        tag: Tag::Write,
-        summary: "The progress of a deletion",
-        description: "An operation is kept for 7 days. Costs 1 read unit for the operation and 1 for the node. \
-            After the node is deleted, it costs a Query of what is left below it.",
-        parameters: &[parameters::operation],
-        body: None,
-        answers: &[Answer::json::<OperationBody>(200, "The operation.").example(|| {
-            json!({
-                "id": "4f1f0a34-92c5-4a4f-a90b-0f6d6f1f5d52", "status": "done", "mode": "delete",
-                "node": "CUSTOMER#7", "created_at": "2026-02-03T04:05:06.789Z",
-            })
-        })],
-        problems: problems::LIST,
-    },
-    Operation {
         id: "batch",
         method: Method::POST,
         path: "/batch",
@@ -184,8 +166,8 @@ pub(super) static OPERATIONS: [Operation; 6] = [
         description: "The operations are carried out in order, each on its own: a failure stops none of the others, \
             and a child may follow its parent. An operation whose values can't be kept fails alone. A batch of \
             another shape fails as a whole, before it begins. A batch has no entity tag, so one with `If-Match` or \
-            `If-None-Match` is refused (412). Costs what its operations cost.",
-        parameters: &[parameters::idempotency_key],
+            `If-None-Match` is refused (412); its operations have an `if_match` of their own. Costs what its operations cost.",
+        parameters: &[parameters::prefer, parameters::idempotency_key],
         body: Some(Body::json::<Batch>(|| {
             json!({
                 "example": {
@@ -202,7 +184,7 @@ pub(super) static OPERATIONS: [Operation; 6] = [
                                                                 "attributes": {"name": "Acme"},
                                                             },
                                                  },
-                                                 {"patch": {"id": "CUSTOMER#8", "parent": "REGION#EU"}},
+                                                 {"patch": {"id": "CUSTOMER#8", "parent": "REGION#EU", "if_match": "\"n0bY6ZyJHlVYBv8TQ2r6Yw\""}},
                                                  {"delete": {"id": "CUSTOMER#9", "children": "adopt"}},
                                                  {
                                                      "revision": {

@@ -3,22 +3,23 @@
 use sapwood_core::keys::{DEPTH_MAX, ID_BYTES_MAX, SEGMENT_BYTES_MAX, Version};
 use serde_json::{Value, json};
 
-use crate::contract::TOPIC_BYTES_MAX;
+use crate::contract::{IDS_MAX, OPERATIONS_LISTED_DEFAULT, OPERATIONS_LISTED_MAX, TOPIC_BYTES_MAX};
 
-/// A character of a segment other than `.`. It stands for itself, or its bytes in UTF-8 are each written `~XX`. A document
-/// describes what a parameter is and not how it is sent, so percent-encoding is no part of this pattern.
-const CHARACTER: &str = "(?:[^~.]|~[0-7][0-9A-Fa-f]|~(?:[Cc][2-9A-Fa-f]|[Dd][0-9A-Fa-f])~[89ABab][0-9A-Fa-f]\
-    |~(?:[Ee]0~[ABab]|[Ee][1-9A-Ca-cEeFf]~[89ABab]|[Ee][Dd]~[89])[0-9A-Fa-f]~[89ABab][0-9A-Fa-f]\
-    |~(?:[Ff]0~[9ABab]|[Ff][1-3]~[89ABab]|[Ff]4~8)[0-9A-Fa-f](?:~[89ABab][0-9A-Fa-f]){2})";
+/// A character of a segment other than `.`: one that stands for itself, or the bytes in UTF-8 of another one, each written `~XX`. Clients
+/// that are generated of the document percent-encode what they are given, and API Gateway decodes that, so a value must be written
+/// like this before they get it.
+const CHARACTER: &str = "(?:[0-9A-Za-z_-]|~(?:[01][0-9A-F]|2[0-9A-CF]|3[A-F]|40|5[B-E]|60|7[B-F])\
+    |~(?:C[2-9A-F]|D[0-9A-F])~[89AB][0-9A-F]\
+    |~(?:E0~[AB]|E[1-9A-CEF]~[89AB]|ED~[89])[0-9A-F]~[89AB][0-9A-F]\
+    |~(?:F0~[9AB]|F[1-3]~[89AB]|F4~8)[0-9A-F](?:~[89AB][0-9A-F]){2})";
 
 const WRITING: &str = "Letters, digits, `-`, `_` and `.` stand for themselves; every other byte of its UTF-8 is written `~XX` \
-    with two hexadecimal digits, and so is a `.` that would be a dot segment (`ORDER#98765` is `ORDER~2398765`, `..` is \
-    `~2E~2E`). Percent-encoding works as well, unless something on the way decodes it, as API Gateway does.";
+    with two hexadecimal digits, in capitals (`ORDER#98765` is `ORDER~2398765`). `.` and `..` are `~2E` and `~2E~2E`. Write a value like \
+    this before a client percent-encodes it: API Gateway decodes percent-encoding.";
 
-/// A segment of the path: characters and dots, but not the dot segments `.` and `..`. A schema can't count bytes, so a segment
-/// of more than `bytes_max` bytes may match, and is refused with 422.
+/// A segment of the path. A schema can't count bytes, so a segment of more than `bytes_max` bytes may match, and is refused with 422.
 fn segment(name: &str, description: &str, bytes_max: usize, example: &str) -> Value {
-    let pattern = format!("^(?:\\.*{CHARACTER}(?:{CHARACTER}|\\.)*|\\.{{3,}})$");
+    let pattern = format!("^(?:~2E(?:~2E)?|\\.*{CHARACTER}(?:{CHARACTER}|\\.)*|\\.{{3,}})$");
     let schema = json!({"type": "string", "minLength": 1, "maxLength": 3 * bytes_max, "pattern": pattern});
     let description = format!("{description} At most {bytes_max} bytes. {WRITING}");
     json!({"in": "path", "name": name, "required": true, "description": description, "schema": schema, "example": example})
@@ -73,6 +74,39 @@ pub(super) fn path() -> Value {
     segment("path", description, SEGMENT_BYTES_MAX, "NE")
 }
 
+/// A parameter that comes once for each value.
+fn several(name: &str, is_required: bool, description: &str, bytes_max: usize, count_max: usize) -> Value {
+    let value = json!({"type": "string", "minLength": 1, "maxLength": bytes_max});
+    let schema = json!({"type": "array", "items": value, "minItems": 1, "maxItems": count_max});
+    json!({
+        "in": "query", "name": name, "required": is_required, "description": description, "schema": schema,
+        "style": "form", "explode": true,
+    })
+}
+
+pub(super) fn ids() -> Value {
+    let description = "The ids, each as a parameter of its own: `ids=CUSTOMER%237&ids=CUSTOMER%238`. No id comes twice. A URL with its \
+        headers has at most 10,240 bytes.";
+    let mut ids = several("ids", true, description, ID_BYTES_MAX, IDS_MAX);
+    ids["schema"]["uniqueItems"] = true.into();
+    ids
+}
+
+pub(super) fn path_of_query() -> Value {
+    let description = "The segments from below the root, each as a parameter of its own: `path=NE&path=OMAHA`.";
+    several("path", false, description, SEGMENT_BYTES_MAX, DEPTH_MAX)
+}
+
+pub(super) fn expand() -> Value {
+    let description = "What else the answer has: `ancestors` (with their attributes if `fields` is given), `latest` (the newest revision of \
+        each topic), or both with a comma between. Each is the first page of its list.";
+    query(
+        "expand",
+        description,
+        json!({"type": "string", "pattern": "^(?:ancestors|latest)(?:,(?:ancestors|latest))?$"}),
+    )
+}
+
 pub(super) fn consistent() -> Value {
     let description = "True for a strongly consistent read, at twice the read units. Derived rows can still lag behind their base \
         records; `Prefer: wait` on the write waits for them.";
@@ -89,6 +123,16 @@ pub(super) fn fields() -> Value {
 pub(super) fn limit() -> Value {
     let schema = json!({"type": "integer", "minimum": 1, "maximum": 1_000, "default": 100});
     query("limit", "The most items on a page. A page has at most 4 MB.", schema)
+}
+
+pub(super) fn limit_of_operations() -> Value {
+    let schema = json!({"type": "integer", "minimum": 1, "maximum": OPERATIONS_LISTED_MAX, "default": OPERATIONS_LISTED_DEFAULT});
+    query("limit", "The most operations on a page.", schema)
+}
+
+pub(super) fn status() -> Value {
+    let schema = json!({"type": "string", "enum": ["running", "done"]});
+    query("status", "The operations that are this far. The default is all of them.", schema)
 }
 
 pub(super) fn cursor() -> Value {
@@ -176,9 +220,17 @@ pub(super) fn known() -> Value {
 
 pub(super) fn prefer() -> Value {
     let description = "`wait=5` holds the answer for up to 5 seconds (at most 10), until the derived rows of the write are up to \
-        date. The answer is 202 if that takes longer. `return=minimal` leaves what was written out of the answer: 204 takes the place \
-        of 200, and 201 and 202 have no body. Other preferences are ignored.";
+        date. The answer is 202 if that takes longer, or 204 where something was deleted. `return=minimal` leaves what was written out of the answer: 204 takes the place \
+        of 200, and 201 and 202 have no body. `numbers=strings` writes numbers that a double can't keep as `{\"$number\": \"…\"}`. Other \
+        preferences are ignored.";
     header("Prefer", description, "^[ -~]*$", "wait=5")
+}
+
+/// The `Prefer` of a read.
+pub(super) fn prefer_numbers() -> Value {
+    let description = "`numbers=strings` writes numbers that a double can't keep (more than 15 to 17 digits) as `{\"$number\": \"…\"}`. \
+        Other preferences are ignored.";
+    header("Prefer", description, "^[ -~]*$", "numbers=strings")
 }
 
 pub(super) fn idempotency_key() -> Value {

@@ -9,8 +9,8 @@ use crate::problem::MEDIA_TYPE;
 pub(super) const LIST: &[u16] = &[400, 403, 404, 422, 500, 503];
 /// The problems of a list that no key is asked for.
 pub(super) const ROOTS: &[u16] = &[400, 403, 404, 500, 503];
-/// The problems of a list that always exists, though it may be empty.
-pub(super) const ANY_LIST: &[u16] = &[400, 403, 422, 500, 503];
+/// The problems of a question about any number of things, which needn't exist.
+pub(super) const QUESTION: &[u16] = &[400, 403, 500, 503];
 /// The problems of a read of one thing, which has an entity tag.
 pub(super) const THING: &[u16] = &[304, 400, 403, 404, 412, 422, 500, 503];
 /// The problems of a batch, and of a write that can create.
@@ -71,19 +71,42 @@ const PROBLEMS: [Problem; 12] = [
     problem(503, "Unavailable", "The table is throttled or can't be reached. Try again after `Retry-After`."),
 ];
 
+/// What API Gateway answers itself, before a function is called.
+const GATEWAYS: [Problem; 2] = [
+    problem(
+        401,
+        "Unauthorized",
+        "API Gateway knows no caller: the request is neither signed nor has it a token that holds.",
+    ),
+    problem(429, "TooManyRequests", "API Gateway throttles the stage. Try again in a moment."),
+];
+
 /// Returns the response objects of the document's components.
 pub(in crate::contract) fn components() -> impl Iterator<Item = (String, Value)> {
-    PROBLEMS.iter().map(|problem| (problem.name.to_owned(), problem.component()))
+    let gateways = GATEWAYS.iter().map(|problem| (problem.name.to_owned(), problem.gateways_component()));
+    PROBLEMS.iter().map(|problem| (problem.name.to_owned(), problem.component())).chain(gateways)
+}
+
+/// Returns the response objects of what API Gateway can answer to any operation.
+pub(super) fn of_the_gateway() -> impl Iterator<Item = (String, Value)> {
+    GATEWAYS.iter().map(Problem::reference)
 }
 
 /// Returns the response objects of an operation that can answer with these status codes.
 pub(super) fn references(statuses: &[u16]) -> impl Iterator<Item = (String, Value)> {
-    let reference = |name| json!({"$ref": format!("#/components/responses/{name}")});
-    let problems = PROBLEMS.iter().filter(|problem| statuses.contains(&problem.status));
-    problems.map(move |problem| (problem.status.to_string(), reference(problem.name)))
+    PROBLEMS.iter().filter(|problem| statuses.contains(&problem.status)).map(Problem::reference)
 }
 
 impl Problem {
+    fn reference(&self) -> (String, Value) {
+        (self.status.to_string(), json!({"$ref": format!("#/components/responses/{}", self.name)}))
+    }
+
+    fn gateways_component(&self) -> Value {
+        let message = json!({"type": "object", "properties": {"message": {"type": "string"}}});
+        json!({"description": self.description, "content": {"application/json": {"schema": message}}})
+    }
+
     fn component(&self) -> Value {
         let header = |kind: &str, description: &str| json!({"schema": {"type": kind}, "description": description});
         let mut response = json!({"description": self.description});

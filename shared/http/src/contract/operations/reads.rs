@@ -4,12 +4,12 @@ use axum::http::Method;
 use serde_json::json;
 
 use super::Function::Reader;
-use super::{Answer, ETAG, Operation, ReaderCall, Tag, parameters, problems};
+use super::{Answer, ETAG_OF_NODE, LINK, Operation, PREFERENCE_APPLIED, ReaderCall, Tag, parameters, problems};
 use crate::contract::{
-    AncestorBody, CountBody, DescendantBody, FanoutBody, NodeBody, Page, PathBody, RootBody, TreeBody,
+    AncestorBody, CountBody, DescendantBody, FanoutBody, NodeBody, OperationBody, Page, PathBody, RootBody, TreeBody,
 };
 
-pub(super) static OPERATIONS: [Operation; 10] = [
+pub(super) static OPERATIONS: [Operation; 13] = [
     Operation {
         id: "list_roots",
         method: Method::GET,
@@ -19,13 +19,21 @@ pub(super) static OPERATIONS: [Operation; 10] = [
         summary: "List all roots",
         description: "The roots by id, if the deployment keeps root rows (`ROOT_ROWS`, on by default; 404 without \
             them). One Query, half a read unit per 4 KB.",
-        parameters: &[parameters::limit, parameters::cursor, parameters::fields, parameters::consistent],
+        parameters: &[
+            parameters::limit,
+            parameters::cursor,
+            parameters::fields,
+            parameters::consistent,
+            parameters::prefer_numbers,
+        ],
         body: None,
-        answers: &[Answer::json::<Page<RootBody>>(200, "A page of roots.").example(|| {
-            json!({
-                "items": [{"id": "REGION#EU", "attributes": {"name": "Europe"}}],
-            })
-        })],
+        answers: &[Answer::json::<Page<RootBody>>(200, "A page of roots.")
+            .headers(&[LINK, PREFERENCE_APPLIED])
+            .example(|| {
+                json!({
+                    "items": [{"id": "REGION#EU", "attributes": {"name": "Europe"}}],
+                })
+            })],
         problems: problems::ROOTS,
     },
     Operation {
@@ -35,23 +43,57 @@ pub(super) static OPERATIONS: [Operation; 10] = [
         function: Reader(ReaderCall::GetNode),
         tag: Tag::Read,
         summary: "Read a node",
-        description: "Half a read unit per 4 KB.",
+        description: "Half a read unit per 4 KB. With `expand`, the units of the lists that it names on top; the answer then has the \
+            node's entity tag in its body, because the header would name the whole answer.",
         parameters: &[
             parameters::id,
+            parameters::expand,
             parameters::fields,
             parameters::consistent,
+            parameters::prefer_numbers,
             parameters::if_match,
             parameters::known,
         ],
         body: None,
-        answers: &[Answer::json::<NodeBody>(200, "The node.").headers(&[ETAG]).example(|| {
-            json!({
-                "id": "CUSTOMER#7", "parent": "REGION#EU", "attributes": {"name": "Acme"},
-                "created_at": "2026-02-03T04:05:06.789Z", "created_by": "anna",
-                "updated_at": "2026-02-03T04:05:06.789Z", "updated_by": "anna",
-            })
-        })],
+        answers: &[Answer::json::<NodeBody>(200, "The node.").headers(&[ETAG_OF_NODE, PREFERENCE_APPLIED]).example(
+            || {
+                json!({
+                    "id": "CUSTOMER#7", "parent": "REGION#EU", "attributes": {"name": "Acme"},
+                    "created_at": "2026-02-03T04:05:06.789Z", "created_by": "anna",
+                    "updated_at": "2026-02-03T04:05:06.789Z", "updated_by": "anna",
+                })
+            },
+        )],
         problems: problems::THING,
+    },
+    Operation {
+        id: "get_nodes",
+        method: Method::GET,
+        path: "/nodes",
+        function: Reader(ReaderCall::GetNodes),
+        tag: Tag::Read,
+        summary: "Read several nodes",
+        description: "The nodes of these ids, in their order, each with its entity tag. An id without a node is left out. Half a read \
+            unit per 4 KB of each node, and half a unit for each id without one.",
+        parameters: &[
+            parameters::ids,
+            parameters::cursor,
+            parameters::fields,
+            parameters::consistent,
+            parameters::prefer_numbers,
+        ],
+        body: None,
+        answers: &[Answer::json::<Page<NodeBody>>(200, "A page of nodes.")
+            .headers(&[LINK, PREFERENCE_APPLIED])
+            .example(|| {
+                json!({
+                    "items": [{
+                        "id": "CUSTOMER#7", "parent": "REGION#EU", "attributes": {"name": "Acme"},
+                        "etag": "\"n0bY6ZyJHlVYBv8TQ2r6Yw\"",
+                    }],
+                })
+            })],
+        problems: problems::QUESTION,
     },
     Operation {
         id: "list_ancestors",
@@ -68,13 +110,16 @@ pub(super) static OPERATIONS: [Operation; 10] = [
             parameters::cursor,
             parameters::fields,
             parameters::consistent,
+            parameters::prefer_numbers,
         ],
         body: None,
-        answers: &[Answer::json::<Page<AncestorBody>>(200, "A page of ancestors.").example(|| {
-            json!({
-                "items": [{"id": "REGION#EU", "depth": 1}, {"id": "WORLD", "depth": 2}],
-            })
-        })],
+        answers: &[Answer::json::<Page<AncestorBody>>(200, "A page of ancestors.")
+            .headers(&[LINK, PREFERENCE_APPLIED])
+            .example(|| {
+                json!({
+                    "items": [{"id": "REGION#EU", "depth": 1}, {"id": "WORLD", "depth": 2}],
+                })
+            })],
         problems: problems::LIST,
     },
     Operation {
@@ -92,14 +137,17 @@ pub(super) static OPERATIONS: [Operation; 10] = [
             parameters::cursor,
             parameters::fields,
             parameters::consistent,
+            parameters::prefer_numbers,
         ],
         body: None,
-        answers: &[Answer::json::<Page<DescendantBody>>(200, "A page of children.").example(|| {
-            json!({
-                "items": [{"id": "CUSTOMER#7", "parent": "REGION#EU", "depth": 1, "attributes": {"name": "Acme"}}],
-            })
-        })],
-        problems: problems::ANY_LIST,
+        answers: &[Answer::json::<Page<DescendantBody>>(200, "A page of children.")
+            .headers(&[LINK, PREFERENCE_APPLIED])
+            .example(|| {
+                json!({
+                    "items": [{"id": "CUSTOMER#7", "parent": "REGION#EU", "depth": 1, "attributes": {"name": "Acme"}}],
+                })
+            })],
+        problems: problems::LIST,
     },
     Operation {
         id: "list_descendants",
@@ -110,7 +158,7 @@ pub(super) static OPERATIONS: [Operation; 10] = [
         summary: "List the descendants of a node",
         description: "The descendants by depth, then id. With `min_depth=0` the node itself comes first. \
             `id_prefix` with one level is a query by type. If the node doesn't exist, the list has the orphans that \
-            wait for it, and may be empty. One Query for any number of levels, half a read unit per 4 KB.",
+            wait for it (404 if there are none). One Query for any number of levels, half a read unit per 4 KB.",
         parameters: &[
             parameters::id,
             parameters::min_depth,
@@ -120,15 +168,18 @@ pub(super) static OPERATIONS: [Operation; 10] = [
             parameters::cursor,
             parameters::fields,
             parameters::consistent,
+            parameters::prefer_numbers,
         ],
         body: None,
-        answers: &[Answer::json::<Page<DescendantBody>>(200, "A page of descendants.").example(|| {
-            json!({
-                "items": [{"id": "CUSTOMER#7", "parent": "REGION#EU", "depth": 1, "attributes": {"name": "Acme"}}],
-                "cursor": "AYz5",
-            })
-        })],
-        problems: problems::ANY_LIST,
+        answers: &[Answer::json::<Page<DescendantBody>>(200, "A page of descendants.")
+            .headers(&[LINK, PREFERENCE_APPLIED])
+            .example(|| {
+                json!({
+                    "items": [{"id": "CUSTOMER#7", "parent": "REGION#EU", "depth": 1, "attributes": {"name": "Acme"}}],
+                    "cursor": "AYz5",
+                })
+            })],
+        problems: problems::LIST,
     },
     Operation {
         id: "get_tree",
@@ -145,9 +196,10 @@ pub(super) static OPERATIONS: [Operation; 10] = [
             parameters::cursor,
             parameters::fields,
             parameters::consistent,
+            parameters::prefer_numbers,
         ],
         body: None,
-        answers: &[Answer::json::<TreeBody>(200, "The tree.").example(|| {
+        answers: &[Answer::json::<TreeBody>(200, "The tree.").headers(&[LINK, PREFERENCE_APPLIED]).example(|| {
             json!({
                 "id": "REGION#EU", "depth": 0, "attributes": {"name": "Europe"},
                 "children": [
@@ -177,7 +229,9 @@ pub(super) static OPERATIONS: [Operation; 10] = [
             parameters::consistent,
         ],
         body: None,
-        answers: &[Answer::json::<CountBody>(200, "The number of descendants.").example(|| json!({"count": 1204}))],
+        answers: &[Answer::json::<CountBody>(200, "The number of descendants.")
+            .headers(&[LINK, PREFERENCE_APPLIED])
+            .example(|| json!({"count": 1204}))],
         problems: problems::LIST,
     },
     Operation {
@@ -186,11 +240,12 @@ pub(super) static OPERATIONS: [Operation; 10] = [
         path: "/paths/{root}",
         function: Reader(ReaderCall::ListRootPaths),
         tag: Tag::Read,
-        summary: "List a whole tree by path",
-        description: "All descendants of a root, each node followed by its own descendants. One Query, half a read \
-            unit per 4 KB.",
+        summary: "List a tree, or a subtree, by path",
+        description: "All descendants of a root, each node followed by its own descendants; with `path`, those at a path. One Query, half a \
+            read unit per 4 KB.",
         parameters: &[
             parameters::root,
+            parameters::path_of_query,
             parameters::max_depth,
             parameters::from,
             parameters::to,
@@ -198,18 +253,21 @@ pub(super) static OPERATIONS: [Operation; 10] = [
             parameters::cursor,
             parameters::fields,
             parameters::consistent,
+            parameters::prefer_numbers,
         ],
         body: None,
-        answers: &[Answer::json::<Page<PathBody>>(200, "A page of nodes.").example(|| {
-            json!({
-                "items": [
-                             {
-                                 "id": "ne", "parent": "USA", "path": ["NE"], "depth": 1,
-                                 "attributes": {"name": "Nebraska"},
-                             },
-                         ],
-            })
-        })],
+        answers: &[Answer::json::<Page<PathBody>>(200, "A page of nodes.")
+            .headers(&[LINK, PREFERENCE_APPLIED])
+            .example(|| {
+                json!({
+                    "items": [
+                                 {
+                                     "id": "ne", "parent": "USA", "path": ["NE"], "depth": 1,
+                                     "attributes": {"name": "Nebraska"},
+                                 },
+                             ],
+                })
+            })],
         problems: problems::LIST,
     },
     Operation {
@@ -218,8 +276,8 @@ pub(super) static OPERATIONS: [Operation; 10] = [
         path: "/paths/{root}/{path}",
         function: Reader(ReaderCall::ListPaths),
         tag: Tag::Read,
-        summary: "List a subtree by path",
-        description: "The nodes at a path, each followed by its descendants. With `from` or `to`, the nodes below \
+        summary: "List a subtree by path, in the URL",
+        description: "The same as `/paths/{root}` with `path`, for people who write URLs. The nodes at a path, each followed by its descendants. With `from` or `to`, the nodes below \
             the path whose next segment lies between the two: zip codes 68100 to 68199 are \
             `/paths/USA/NE/OMAHA?from=68100&to=68199`. One Query, half a read unit per 4 KB.",
         parameters: &[
@@ -232,16 +290,61 @@ pub(super) static OPERATIONS: [Operation; 10] = [
             parameters::cursor,
             parameters::fields,
             parameters::consistent,
+            parameters::prefer_numbers,
         ],
         body: None,
-        answers: &[Answer::json::<Page<PathBody>>(200, "A page of nodes.").example(|| {
+        answers: &[Answer::json::<Page<PathBody>>(200, "A page of nodes.")
+            .headers(&[LINK, PREFERENCE_APPLIED])
+            .example(|| {
+                json!({
+                    "items": [
+                                 {
+                                     "id": "68102", "parent": "omaha", "path": ["NE", "OMAHA", "68102"],
+                                     "depth": 3, "attributes": {},
+                                 },
+                             ],
+                })
+            })],
+        problems: problems::LIST,
+    },
+    Operation {
+        id: "list_operations",
+        method: Method::GET,
+        path: "/operations",
+        function: Reader(ReaderCall::ListOperations),
+        tag: Tag::Read,
+        summary: "List the deletions that the stream carries out",
+        description: "The operations of the last 7 days by id, each with how far it is. Half a read unit per 4 KB, and for each operation what \
+            reading it costs. With `status`, a page can have fewer items than `limit`, or none, and a `cursor` all the same.",
+        parameters: &[parameters::status, parameters::limit_of_operations, parameters::cursor],
+        body: None,
+        answers: &[Answer::json::<Page<OperationBody>>(200, "A page of operations.")
+            .headers(&[LINK, PREFERENCE_APPLIED])
+            .example(|| {
+                json!({
+                    "items": [{
+                        "id": "4f1f0a34-92c5-4a4f-a90b-0f6d6f1f5d52", "status": "running", "mode": "delete",
+                        "node": "CUSTOMER#7", "created_at": "2026-02-03T04:05:06.789Z",
+                    }],
+                })
+            })],
+        problems: problems::QUESTION,
+    },
+    Operation {
+        id: "get_operation",
+        method: Method::GET,
+        path: "/operations/{id}",
+        function: Reader(ReaderCall::GetOperation),
+        tag: Tag::Read,
+        summary: "Tell how far a deletion is",
+        description: "An operation is kept for 7 days. Costs 1 read unit for the operation and 1 for the node. \
+            After the node is deleted, it costs a Query of what is left below it.",
+        parameters: &[parameters::operation],
+        body: None,
+        answers: &[Answer::json::<OperationBody>(200, "The operation.").example(|| {
             json!({
-                "items": [
-                             {
-                                 "id": "68102", "parent": "omaha", "path": ["NE", "OMAHA", "68102"],
-                                 "depth": 3, "attributes": {},
-                             },
-                         ],
+                "id": "4f1f0a34-92c5-4a4f-a90b-0f6d6f1f5d52", "status": "done", "mode": "delete",
+                "node": "CUSTOMER#7", "created_at": "2026-02-03T04:05:06.789Z",
             })
         })],
         problems: problems::LIST,

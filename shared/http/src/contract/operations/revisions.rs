@@ -4,7 +4,7 @@ use axum::http::Method;
 use serde_json::json;
 
 use super::Function::{Reader, Writer};
-use super::{Answer, Body, ETAG, LOCATION, Operation, PREFERENCE_APPLIED, ReaderCall, Tag, WriterCall};
+use super::{Answer, Body, ETAG, LINK, LOCATION, Operation, PREFERENCE_APPLIED, ReaderCall, Tag, WriterCall};
 use super::{parameters, problems};
 use crate::contract::{CreateRevision, LatestBody, Page, RevisionBody};
 
@@ -92,6 +92,7 @@ pub(super) static OPERATIONS: [Operation; 8] = [
             parameters::version,
             parameters::if_match,
             parameters::if_none_match,
+            parameters::prefer,
             parameters::idempotency_key,
         ],
         body: None,
@@ -113,13 +114,16 @@ pub(super) static OPERATIONS: [Operation; 8] = [
             parameters::cursor,
             parameters::fields,
             parameters::consistent,
+            parameters::prefer_numbers,
         ],
         body: None,
-        answers: &[Answer::json::<Page<LatestBody>>(200, "A page of copies.").example(|| {
-            json!({
-                "items": [{"topic": "Audit", "version": 3, "attributes": {"by": "anna"}}],
-            })
-        })],
+        answers: &[Answer::json::<Page<LatestBody>>(200, "A page of copies.")
+            .headers(&[LINK, PREFERENCE_APPLIED])
+            .example(|| {
+                json!({
+                    "items": [{"topic": "Audit", "version": 3, "attributes": {"by": "anna"}}],
+                })
+            })],
         problems: problems::LIST,
     },
     Operation {
@@ -130,7 +134,13 @@ pub(super) static OPERATIONS: [Operation; 8] = [
         tag: Tag::Read,
         summary: "Read the newest revision of a topic",
         description: "The copy that the stream has made. Half a read unit per 4 KB.",
-        parameters: &[parameters::id, parameters::topic, parameters::fields, parameters::consistent],
+        parameters: &[
+            parameters::id,
+            parameters::topic,
+            parameters::fields,
+            parameters::consistent,
+            parameters::prefer_numbers,
+        ],
         body: None,
         answers: &[Answer::json::<LatestBody>(200, "The copy.").example(|| {
             json!({
@@ -154,9 +164,10 @@ pub(super) static OPERATIONS: [Operation; 8] = [
             parameters::cursor,
             parameters::fields,
             parameters::consistent,
+            parameters::prefer_numbers,
         ],
         body: None,
-        answers: &[Answer::json::<Page<RevisionBody>>(200, "A page of revisions.")],
+        answers: &[Answer::json::<Page<RevisionBody>>(200, "A page of revisions.").headers(&[LINK, PREFERENCE_APPLIED])],
         problems: problems::LIST,
     },
     Operation {
@@ -176,14 +187,17 @@ pub(super) static OPERATIONS: [Operation; 8] = [
             parameters::cursor,
             parameters::fields,
             parameters::consistent,
+            parameters::prefer_numbers,
         ],
         body: None,
-        answers: &[Answer::json::<Page<RevisionBody>>(200, "A page of revisions.").example(|| {
-            json!({
-                "items": [{"id": "CUSTOMER#7", "topic": "Audit", "version": 3, "attributes": {"by": "anna"}}],
-                "cursor": "AYz5",
-            })
-        })],
+        answers: &[Answer::json::<Page<RevisionBody>>(200, "A page of revisions.")
+            .headers(&[LINK, PREFERENCE_APPLIED])
+            .example(|| {
+                json!({
+                    "items": [{"id": "CUSTOMER#7", "topic": "Audit", "version": 3, "attributes": {"by": "anna"}}],
+                    "cursor": "AYz5",
+                })
+            })],
         problems: problems::LIST,
     },
     Operation {
@@ -200,6 +214,7 @@ pub(super) static OPERATIONS: [Operation; 8] = [
             parameters::version,
             parameters::fields,
             parameters::consistent,
+            parameters::prefer_numbers,
             parameters::if_match,
             parameters::known,
         ],

@@ -71,7 +71,9 @@ fn a_patch_tells_null_from_nothing() {
     assert_eq!((patch.parent, patch.segment), (None, Some(None)));
     assert_eq!(read::<PatchNode>(b"{}").unwrap(), PatchNode::default());
     assert_eq!(refused::<PatchNode>(r#"{"id": "a"}"#), malformed("id"));
-    assert_eq!(refused::<PatchNode>(r#"{"attributes": null}"#), malformed("attributes"));
+    let patch: PatchNode = read(br#"{"attributes": null}"#).unwrap();
+    assert_eq!(patch, PatchNode { clears: true, ..PatchNode::default() });
+    assert_eq!(refused::<PatchNode>(r#"{"attributes": []}"#), malformed("attributes"));
 }
 
 #[test]

@@ -110,7 +110,7 @@ async fn an_unknown_method_is_answered_with_the_methods_of_the_path() {
 #[tokio::test]
 async fn options_are_answered_without_a_body() {
     let answered = answer(Sent::new("OPTIONS", "/nodes")).await;
-    assert_eq!((answered.status, answered.header("allow"), answered.body.len()), (204, "POST, OPTIONS", 0));
+    assert_eq!((answered.status, answered.header("allow"), answered.body.len()), (204, "GET, HEAD, POST, OPTIONS", 0));
     assert_eq!(answered.header("content-type"), "");
     assert_eq!(answer(Sent::new("OPTIONS", "/nothing")).await.problem(), "not-found");
 }
@@ -218,7 +218,7 @@ async fn cross_origin_requests_are_allowed_only_from_named_origins() {
     let got = answer_with(named(&["https://app.example.com"]), get).await;
     assert_eq!(
         got.header("access-control-expose-headers"),
-        "etag, location, preference-applied, retry-after, x-request-id"
+        "etag, idempotency-replayed, link, location, preference-applied, retry-after, x-request-id"
     );
     assert_eq!((got.header("vary"), got.header("access-control-allow-methods")), ("accept-encoding, origin", ""));
 

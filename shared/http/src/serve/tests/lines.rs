@@ -67,3 +67,21 @@ async fn a_request_that_takes_too_long_is_logged_with_its_route() {
     let (_, line) = lines_of(lambda.handle(event, &ending_soon())).await;
     assert_eq!((&line["route"], &line["status"]), (&json!("/slow"), &json!(503)));
 }
+
+#[test]
+fn a_tenant_claim_that_users_can_change_is_warned_of() {
+    let schema = sapwood_core::keys::Schema::new(sapwood_core::keys::Names::default(), true).unwrap();
+    let settings = Settings { schema, ..Settings::default() };
+    for (claim, is_warned_of) in
+        [("email", true), ("preferred_username", true), ("custom:tenant", false), ("principalOrgId", false)]
+    {
+        let lines = Lines::default();
+        let writer = lines.clone();
+        let lookup = |name: &str| (name == "TENANT_CLAIM").then(|| claim.to_owned());
+        tracing::subscriber::with_default(log::subscriber(None, move || writer.clone()), || {
+            Options::read(lookup, &settings).unwrap();
+        });
+        let text = lines.text();
+        assert_eq!(text.contains("\"level\":\"WARN\"") && text.contains(claim), is_warned_of, "{claim}: {text}");
+    }
+}

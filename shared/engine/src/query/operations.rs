@@ -1,0 +1,55 @@
+//! Operations: deletions that the stream carries out.
+
+use sapwood_core::keys::{SortKey, Tenant};
+use sapwood_core::write::{Operation, ReadOperation};
+use sapwood_table::{RetryPolicy, Table};
+
+use super::page::{Listing, Skipped};
+use super::{ListOptions, Page, ReadError, Reader};
+use crate::run::run;
+
+impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
+    /// Reads how far an operation is.
+    ///
+    /// # Errors
+    /// [`ReadError::Absent`] where there is none of this id, or it was forgotten, and [`ReadError::Table`].
+    pub async fn operation(&self, tenant: Option<&Tenant>, id: &str) -> Result<Operation, ReadError> {
+        let found = run(self.client, ReadOperation::new(self.settings, tenant, id)).await?;
+        found.ok_or(ReadError::Absent { what: "operation" })
+    }
+
+    /// Lists all operations by id, each with how far it is. One that is forgotten meanwhile is left out.
+    ///
+    /// # Errors
+    /// [`ReadError::Position`] and [`ReadError::Table`].
+    pub async fn operations(
+        &self,
+        tenant: Option<&Tenant>,
+        options: &ListOptions,
+    ) -> Result<Page<(String, Operation)>, ReadError> {
+        let schema = self.client.schema();
+        let listing = Listing {
+            pk: schema.operations_partition(tenant),
+            range: schema.operation_range(),
+            skipped: Skipped::Nothing,
+            descending: false,
+            across_pages: false,
+            own: Vec::new(),
+        };
+        let id = |sk: &str| match schema.parse_sort_key(sk)? {
+            SortKey::Operation(id) => Some(id),
+            _ => None,
+        };
+        let Page { items: ids, next } = self.list(&listing, options, |key, _| id(&key.sk)).await?;
+        let states = self.client.all(ids.iter().map(|id| self.operation(tenant, id)).collect()).await;
+        let mut operations = Vec::with_capacity(ids.len());
+        for (id, state) in ids.into_iter().zip(states) {
+            match state {
+                Ok(operation) => operations.push((id, operation)),
+                Err(ReadError::Absent { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(Page { items: operations, next })
+    }
+}
