@@ -33,6 +33,8 @@ EVERYTHING = {
     "ApiAuthorization": "JWT",
     "JwtIssuer": "https://issuer.example.com",
     "JwtAudience": "web,mobile",
+    "JwtScopes": "read=trees/read,write=trees/write,delete=trees/delete",
+    "OlderCursors": "on",
     "GradualDeployment": "true",
     "StreamHandlerConcurrency": "10",
     "ApiReaderConcurrency": "10",

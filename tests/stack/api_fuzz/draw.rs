@@ -69,7 +69,8 @@ pub(crate) fn request(rng: &mut SmallRng, operations: &[&'static Operation]) -> 
         target = format!("{target}?{}", query(rng));
     }
     let mut asked = Asked::new(method, target);
-    if method == "GET" && rng.random_ratio(1, 4) {
+    let has_tag = operation.statuses().contains(&304);
+    if method == "GET" && rng.random_ratio(1, if has_tag { 2 } else { 16 }) {
         asked = asked.header("if-none-match", pick(rng, &["*", "{etag}", "\"x\""]));
     }
     for _ in 0..rng.random_range(0..3) {
