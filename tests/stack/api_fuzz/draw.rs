@@ -52,7 +52,13 @@ fn in_query(text: &str) -> String {
 pub(crate) fn request(rng: &mut SmallRng, operations: &[&'static Operation]) -> Asked {
     let (writes, reads): (Vec<&Operation>, Vec<&Operation>) =
         operations.iter().partition(|operation| operation.method != "GET");
-    let among = if rng.random_bool(0.5) { writes } else { reads };
+    let has_tag = |operation: &&Operation| operation.statuses().contains(&304);
+    let tagged: Vec<&Operation> = reads.iter().copied().filter(has_tag).collect();
+    let among = match rng.random_range(0..8) {
+        0..4 => writes,
+        4 => tagged,
+        _ => reads,
+    };
     let operation = among[rng.random_range(0..among.len())];
     let method = match rng.random_range(0..20) {
         0 => pick(rng, &["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "BREW", "get", "TRACE", "X-!"]),
@@ -69,8 +75,7 @@ pub(crate) fn request(rng: &mut SmallRng, operations: &[&'static Operation]) -> 
         target = format!("{target}?{}", query(rng));
     }
     let mut asked = Asked::new(method, target);
-    let has_tag = operation.statuses().contains(&304);
-    if method == "GET" && rng.random_ratio(1, if has_tag { 2 } else { 16 }) {
+    if method == "GET" && rng.random_ratio(1, if has_tag(&operation) { 2 } else { 16 }) {
         asked = asked.header("if-none-match", pick(rng, &["*", "{etag}", "\"x\""]));
     }
     for _ in 0..rng.random_range(0..3) {
