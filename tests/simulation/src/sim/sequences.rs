@@ -135,9 +135,14 @@ impl Model {
         let before = self.nodes.remove(id);
         let moved = before.as_ref().is_none_or(|before| before.parent != parent);
         let was_doomed = before.as_ref().is_some_and(|before| before.doomed);
-        let before = before.filter(|_| !moved).unwrap_or_default();
-        let (doomed, any_fate) = (above.doomed || before.doomed, above.any_fate || before.any_fate);
-        let node = Promised { parent, born: born(item), doomed, any_fate, ..before };
+        // What becomes of a node that stays where it is was decided when its parent's deletion began: a parent that detaches its children
+        // dooms none of them.
+        let before = before.filter(|_| !moved).unwrap_or(Promised {
+            doomed: above.doomed,
+            any_fate: above.any_fate,
+            ..Promised::default()
+        });
+        let node = Promised { parent, born: born(item), ..before };
         let escapes = was_doomed && !node.doomed;
         self.nodes.insert(id.to_owned(), node);
         if escapes {
