@@ -68,6 +68,10 @@ by_every_way! {
         a_repeated_answer_says_so
         operations_are_listed
         a_token_needs_its_scope_and_so_do_the_operations_of_a_batch
+        who_may_not_read_is_told_nothing_by_a_write
+        a_repeated_batch_is_answered_as_this_client_prefers
+        a_representation_with_numbers_as_text_has_a_tag_of_its_own
+        what_is_hard_to_escape_fits_an_answer
         null_in_the_place_of_the_attributes_removes_all
         a_compressed_answer_has_a_tag_of_its_own_that_writes_take
         ids_that_look_alike_are_kept_apart

@@ -1,13 +1,13 @@
 //! What the calls of this function have in common.
 
-use axum::http::header::{CACHE_CONTROL, ETAG};
+use axum::http::header::{CACHE_CONTROL, ETAG, VARY};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use sapwood_core::model::{ETag, Settings};
-use sapwood_core::write::{Precondition, Preconditions, Refusal};
+use sapwood_core::write::{Preconditions, Refusal};
 use sapwood_engine::query::Reader;
 use sapwood_http::call;
-use sapwood_http::headers::etag_header;
+use sapwood_http::headers::{etag_header, tag_of};
 use sapwood_http::problem::{Kind, Problem};
 use sapwood_table::{Deadline, Table};
 use serde::Serialize;
@@ -39,27 +39,21 @@ pub(crate) fn tagged<B: Serialize, T>(
     etag: &ETag,
     shown: impl FnOnce() -> B,
 ) -> Result<Response, Problem> {
-    let mut response = match demand(preconditions, etag)? {
-        Known::No => at.json(&shown())?,
-        Known::Yes => StatusCode::NOT_MODIFIED.into_response(),
+    let own = tag_of(etag, at.prefer.numbers);
+    demand(&Preconditions { if_none_match: None, ..preconditions.clone() }, etag)?;
+    let is_known = preconditions.if_none_match.as_ref().is_some_and(|known| known.include(Some(&own)));
+    let mut response = match is_known {
+        true => (StatusCode::NOT_MODIFIED, [(VARY, HeaderValue::from_static("prefer"))]).into_response(),
+        false => at.json(&shown())?,
     };
-    response.headers_mut().insert(ETAG, etag_header(etag));
+    response.headers_mut().insert(ETAG, etag_header(&own));
     // Only the client may keep the answer, and it must ask again each time.
     response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("private, no-cache"));
     Ok(response)
 }
 
-/// Whether a client has what was read.
-pub(crate) enum Known {
-    Yes,
-    No,
-}
-
-/// Compares what was read with the preconditions.
-pub(crate) fn demand(preconditions: &Preconditions, etag: &ETag) -> Result<Known, Problem> {
-    match preconditions.check(Some(etag)) {
-        Ok(()) => Ok(Known::No),
-        Err(Refusal::PreconditionFailed(Precondition::IfNoneMatch)) => Ok(Known::Yes),
-        Err(refusal) => Err(Problem::new(Kind::PreconditionFailed, refusal.to_string()).at("if-match")),
-    }
+/// Checks that what was read is what the client wants.
+pub(crate) fn demand(preconditions: &Preconditions, etag: &ETag) -> Result<(), Problem> {
+    let refused = |refusal: Refusal| Problem::new(Kind::PreconditionFailed, refusal.to_string()).at("if-match");
+    preconditions.check(Some(etag)).map_err(refused)
 }

@@ -71,6 +71,16 @@ impl List {
         Ok(Self { options: ListOptions { after, ..options }, scope, next: asked.parameters.next_page() })
     }
 
+    /// The same list, with fewer bytes on a page.
+    pub(crate) fn within(&self, bytes_max: usize) -> Self {
+        let bounds = Bounds { bytes_max: bytes_max.min(self.options.bounds.bytes_max), ..self.options.bounds };
+        Self {
+            options: ListOptions { bounds, ..self.options.clone() },
+            scope: self.scope.clone(),
+            next: self.next.clone(),
+        }
+    }
+
     /// Seals a position as a cursor.
     pub(crate) fn cursor(&self, shared: &Shared, position: Option<&str>) -> Option<String> {
         position.map(|position| shared.cursors.seal(&self.scope, position))

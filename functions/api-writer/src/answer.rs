@@ -72,8 +72,8 @@ impl Answer {
     pub(crate) fn response(self, numbers: Numbers) -> Result<Response, Problem> {
         let body = self.body.as_ref().map(|body| json_response(body, numbers));
         let mut response = body.unwrap_or_else(|| Ok(().into_response()))?;
-        let is_empty = self.body.is_none() && self.status == StatusCode::OK;
-        *response.status_mut() = if is_empty { StatusCode::NO_CONTENT } else { self.status };
+        let is_done = self.status == StatusCode::OK || self.status == StatusCode::CREATED;
+        *response.status_mut() = if is_done && self.body.is_none() { StatusCode::NO_CONTENT } else { self.status };
         if let Some(place) = self.location {
             let value = HeaderValue::try_from(place).map_err(|_| Problem::internal())?;
             response.headers_mut().insert(LOCATION, value);
@@ -85,8 +85,9 @@ impl Answer {
     }
 
     /// The bytes of what was written, as JSON.
-    pub(crate) fn body_bytes(&self, numbers: Numbers) -> usize {
-        self.body.as_ref().and_then(|body| to_vec(body, numbers).ok()).map_or(0, |json| json.len())
+    pub(crate) fn body_bytes(&self) -> usize {
+        // Numbers as text take more.
+        self.body.as_ref().and_then(|body| to_vec(body, Numbers::Strings).ok()).map_or(0, |json| json.len())
     }
 
     /// The answer as one result of a batch.

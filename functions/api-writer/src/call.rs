@@ -90,12 +90,20 @@ impl<'a, T: Table> At<'a, T> {
 
     /// Returns true if all of this is derived within the time that the client waits, or if it doesn't wait.
     pub(crate) async fn wait(&self, derived: &[Derived]) -> bool {
-        until_derived(self.client, self.shared, self.deadline, self.prefer.wait, derived).await
+        until_derived(self.client, self.shared, self.caller.tenant.as_ref(), self.deadline, self.prefer.wait, derived)
+            .await
+    }
+
+    /// True if the answer leaves out what was written: the client prefers that, and everything is derived, or the client may not read. Generated
+    /// clients expect a body with 202.
+    pub(crate) fn leaves_out(&self, is_derived: bool) -> bool {
+        (self.prefer.minimal && is_derived) || !self.caller.may(Right::Read)
     }
 
     /// Adds to an answer which preferences applied.
-    pub(crate) fn applied(&self, mut response: Response) -> Response {
-        if let Some(applied) = self.prefer.applied() {
+    pub(crate) fn applied(&self, mut response: Response, minimal: bool) -> Response {
+        let prefer = Prefer { minimal: minimal && self.prefer.minimal, ..self.prefer };
+        if let Some(applied) = prefer.applied() {
             response.headers_mut().insert(PREFERENCE_APPLIED, applied);
         }
         response
@@ -156,9 +164,11 @@ impl<W: Write> Call for One<W> {
         let response = match Derived::of(&self.0, &outcome) {
             None => answer.response(at.prefer.numbers)?,
             Some(derived) => {
-                let answer = if at.wait(&[derived]).await { answer } else { answer.accepted() };
-                let answer = if at.prefer.minimal { answer.minimal() } else { answer };
-                at.applied(answer.response(at.prefer.numbers)?)
+                let is_derived = at.wait(&[derived]).await;
+                let answer = if is_derived { answer } else { answer.accepted() };
+                let minimal = at.leaves_out(is_derived);
+                let answer = if minimal { answer.minimal() } else { answer };
+                at.applied(answer.response(at.prefer.numbers)?, minimal)
             }
         };
         Ok(replayed(is_repeated, response))

@@ -4,12 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use sapwood_core::keys::{NodeRef, Version};
+use sapwood_core::keys::{Id, NodeRef, Tenant, Version};
 use sapwood_core::model::Latest;
 use sapwood_core::write::{Command, Outcome};
 use sapwood_engine::query::Reader;
 use sapwood_http::headers::Wait;
 use sapwood_table::{Client, Deadline, Table};
+use serde::{Deserialize, Serialize};
 
 use crate::state::Shared;
 
@@ -42,13 +43,14 @@ impl Waits {
     }
 }
 
-/// What the fan-out derives from a write.
-#[derive(Clone, Debug)]
+/// What the fan-out derives from a write, in the caller's tenant. It is kept with the results of a batch.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub(crate) enum Derived {
-    /// The rows of a node.
-    Node(NodeRef),
-    /// The copy of a topic's newest revision.
-    Copy(Latest, Version),
+    /// The rows of the node of this id.
+    Node(String),
+    /// The copy of a topic's newest revision: the id, the topic and the version.
+    Copy(String, String, u32),
 }
 
 impl Derived {
@@ -56,14 +58,32 @@ impl Derived {
     pub(crate) fn of(command: &Command, outcome: &Outcome) -> Option<Self> {
         match (outcome, command) {
             (Outcome::Node { node, .. }, _) | (Outcome::Deleted, Command::Delete { node, .. }) => {
-                Some(Self::Node(node.clone()))
+                Some(Self::Node(node.id.as_str().to_owned()))
             }
             (Outcome::Revision { topic, version, .. }, _)
             | (Outcome::Deleted, Command::DeleteRevision { topic, version }) => {
-                Some(Self::Copy(topic.clone(), *version))
+                Some(Self::Copy(topic.node.id.as_str().to_owned(), topic.topic.clone(), version.number()))
             }
             (Outcome::Deleted | Outcome::Deleting { .. }, _) => None,
         }
+    }
+
+    /// True if it is as it should be.
+    async fn is_right<T: Table>(&self, reader: &Reader<'_, T, Deadline>, tenant: Option<&Tenant>) -> bool {
+        let node = |id: &str| Some(NodeRef { tenant: tenant.cloned(), id: Id::new(id).ok()? });
+        let status = match self {
+            Self::Node(id) => match node(id) {
+                Some(node) => reader.status(&node).await,
+                None => return true,
+            },
+            Self::Copy(id, topic, version) => match (node(id), Version::new((*version).into())) {
+                (Some(node), Ok(version)) => {
+                    reader.latest_status(&Latest { node, topic: topic.clone() }, version).await
+                }
+                _ => return true,
+            },
+        };
+        status.is_ok_and(|status| status.is_up_to_date())
     }
 }
 
@@ -72,6 +92,7 @@ impl Derived {
 pub(crate) async fn until_derived<T: Table>(
     client: &Client<'_, T, Deadline>,
     shared: &Shared,
+    tenant: Option<&Tenant>,
     deadline: Deadline,
     wait: Wait,
     derived: &[Derived],
@@ -85,11 +106,7 @@ pub(crate) async fn until_derived<T: Table>(
     let mut pause = FIRST_PAUSE;
     for of in derived {
         loop {
-            let status = match of {
-                Derived::Node(node) => reader.status(node).await,
-                Derived::Copy(topic, version) => reader.latest_status(topic, *version).await,
-            };
-            if status.is_ok_and(|status| status.is_up_to_date()) {
+            if of.is_right(&reader, tenant).await {
                 break;
             }
             let left = deadline.left().saturating_sub(end);

@@ -3,7 +3,7 @@
 use axum::body::Bytes;
 use axum::extract::{self, FromRequestParts, Request};
 use axum::http::Method;
-use axum::http::header::{CONTENT_TYPE, HeaderValue};
+use axum::http::header::{CONTENT_TYPE, HeaderValue, VARY};
 use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodFilter, MethodRouter, on};
@@ -159,9 +159,8 @@ impl<T, S> At<'_, T, S> {
     /// Those of [`json_response`].
     pub fn json(&self, body: &impl Serialize) -> Result<Response, Problem> {
         let mut response = json_response(body, self.prefer.numbers)?;
-        // Of what a client can prefer this is all that a read heeds.
-        let heeded = Prefer { numbers: self.prefer.numbers, ..Prefer::default() };
-        if let Some(applied) = heeded.applied() {
+        response.headers_mut().insert(VARY, HeaderValue::from_static("prefer"));
+        if let Some(applied) = self.prefer.applied() {
             response.headers_mut().insert(PREFERENCE_APPLIED, applied);
         }
         Ok(response)
@@ -217,7 +216,11 @@ async fn read<C: Call<S>, S: Shared>(shared: &S, request: Request) -> Result<(C,
     let body = read_whole(body).await?;
     let path = PathParams::from_request_parts(&mut parts, &()).await?;
     let parameters = Parameters::from_request_parts(&mut parts, &()).await?;
-    let (preconditions, prefer) = (preconditions(&parts.headers)?, Prefer::read(&parts.headers)?);
+    let preconditions = preconditions(&parts.method, &parts.headers)?;
+    let prefer = match parts.method {
+        Method::GET | Method::HEAD => Prefer::of_read(&parts.headers),
+        _ => Prefer::read(&parts.headers)?,
+    };
     let deadline = parts.extensions.get().copied().ok_or_else(|| {
         tracing::error!("the router is served without a deadline");
         Problem::internal()

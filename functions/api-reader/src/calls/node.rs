@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use axum::response::Response;
 use sapwood_core::keys::{Id, KeyError, NodeRef};
-use sapwood_core::model::{BaseNode, ETag};
+use sapwood_core::model::{BaseNode, ETag, size_estimate};
 use sapwood_core::write::Preconditions;
 use sapwood_engine::query::{Bounds, Fields};
 use sapwood_http::call::Call;
@@ -60,14 +60,14 @@ impl Call<Shared> for Node {
             return tagged(at, &self.preconditions, &etag, || self.body(&base, at.shared));
         }
         // The answer is more than the node, so the node's tag can't name it. What a client knows by this tag is the node alone.
-        let preconditions = Preconditions { if_none_match: None, ..self.preconditions.clone() };
-        demand(&preconditions, &etag)?;
+        demand(&Preconditions { if_none_match: None, ..self.preconditions.clone() }, &etag)?;
+        let bytes_max = Bounds::BYTES_MAX.saturating_sub(size_estimate(&base.item)) / 2;
         let ancestors = match &self.ancestors {
-            Some(list) => Some(Ancestors::page(list, &self.node, at).await?),
+            Some(list) => Some(Ancestors::page(&list.within(bytes_max), &self.node, at).await?),
             None => None,
         };
         let latest = match &self.latest {
-            Some(list) => Some(LatestOfAll::page(list, &self.node, "", at).await?),
+            Some(list) => Some(LatestOfAll::page(&list.within(bytes_max), &self.node, "", at).await?),
             None => None,
         };
         at.json(&NodeBody { etag: Some(etag_text(&etag)), ancestors, latest, ..self.body(&base, at.shared) })

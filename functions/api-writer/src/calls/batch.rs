@@ -6,12 +6,12 @@ use sapwood_core::keys::{Id, NodeRef};
 use sapwood_core::write::{Answered, Begun, Claim, Command, Content, Idempotency, Preconditions};
 use sapwood_http::call::{Prefix, json_response};
 use sapwood_http::caller::Right;
-use sapwood_http::contract::{self, BatchOperation, BatchResult, BatchResults, CreateRevision};
-use sapwood_http::json::{JsonError, Numbers, to_vec};
+use sapwood_http::contract::{self, BatchBody, BatchOperation, BatchResult, BatchResults, CreateRevision};
+use sapwood_http::json::JsonError;
 use sapwood_http::problem::{Kind, Problem};
 use sapwood_table::{ErrorKind, Table};
-use serde_json::value::RawValue;
 
+use super::kept::Kept;
 use super::nodes::{content, delete, patch};
 use super::revisions::{attributes, checked};
 use crate::answer::{Answer, failed};
@@ -54,85 +54,106 @@ impl Call for Batch {
             return Err(Problem::new(Kind::PreconditionFailed, detail));
         }
         match &at.key {
-            None => self.results(at).await?.response(at),
-            Some(key) => self.answer_once(at, key).await,
+            // Nothing is kept, and nothing that was kept is answered, for a caller who may not do all of it: another token of the same caller's
+            // may. What is done is known by the keys of the parts.
+            Some(key) if !self.is_forbidden() => self.answer_once(at, key).await,
+            _ => {
+                let prefix = self.prefix.clone();
+                self.results(at).await.response(&prefix, at).await
+            }
         }
     }
 }
 
 /// The results of a batch.
 struct Results {
-    results: BatchResults,
-    /// True if everything was derived in the time that the client waits.
-    are_derived: bool,
+    results: Vec<BatchResult>,
+    /// What is derived from all that was written.
+    derived: Vec<Derived>,
 }
 
 impl Results {
-    fn response<T: Table>(&self, at: &At<'_, T>) -> Result<Response, Problem> {
-        let mut response = json_response(&self.results, at.prefer.numbers)?;
-        if !self.are_derived {
+    async fn response<T: Table>(self, prefix: &Prefix, at: &At<'_, T>) -> Result<Response, Problem> {
+        let is_derived = at.wait(&self.derived).await;
+        let minimal = at.leaves_out(is_derived);
+        let shown = |result: BatchResult| BatchResult {
+            location: result.location.map(|location| format!("{}{location}", prefix.0)),
+            body: result.body.filter(|body| !minimal || matches!(body, BatchBody::Operation(_))),
+            ..result
+        };
+        let results = BatchResults { results: self.results.into_iter().map(shown).collect() };
+        let mut response = json_response(&results, at.prefer.numbers)?;
+        if !is_derived {
             *response.status_mut() = StatusCode::ACCEPTED;
         }
-        Ok(at.applied(response))
+        Ok(at.applied(response, minimal))
     }
 
-    /// True if each operation would come out the same the next time.
+    /// True if each operation would come out the same the next time, whoever asks.
     fn are_final(&self) -> bool {
-        let passing = [Kind::InProgress, Kind::Contended, Kind::Unavailable, Kind::Internal].map(Kind::uri);
-        let mut problems = self.results.results.iter().filter_map(|result| result.problem.as_ref());
+        let is_passing = |kind: &Kind| kind.retry_after().is_some() || *kind == Kind::Forbidden;
+        let passing: Vec<String> = Kind::ALL.iter().filter(|kind| is_passing(kind)).map(|kind| kind.uri()).collect();
+        let mut problems = self.results.iter().filter_map(|result| result.problem.as_ref());
         !problems.any(|problem| passing.contains(&problem.kind))
     }
 }
 
 impl Batch {
-    /// The results of the first request with a key are kept, as they were written.
+    /// The results of the first request with a key are kept.
     async fn answer_once<T: Table>(self, at: &At<'_, T>, key: &Idempotency) -> Result<Response, Problem> {
         let writer = at.writer();
         let claim = match writer.begin(key, &at.stamp()).await.map_err(refused)? {
             Begun::Claimed(claim) => claim,
-            Begun::Kept(body) => {
-                let body: Box<RawValue> = serde_json::from_slice(&body).map_err(|_| Problem::internal())?;
-                let response = json_response(&body, at.prefer.numbers)?;
-                return Ok(replayed(true, at.applied(response)));
+            Begun::Kept(kept) => {
+                let kept: Kept = serde_json::from_slice(&kept).map_err(|_| Problem::internal())?;
+                let (results, derived) = kept.into_parts();
+                return Ok(replayed(true, Results { results, derived }.response(&self.prefix, at).await?));
             }
         };
-        let results = self.results(at).await?;
+        let prefix = self.prefix.clone();
+        let results = self.results(at).await;
         if results.are_final() {
-            let body = to_vec(&results.results, at.prefer.numbers).map_err(|_| Problem::internal())?;
-            writer.complete(&claim, &body).await?;
+            let kept = Kept::new(&results.results, &results.derived);
+            let kept = serde_json::to_vec(&kept).map_err(|_| Problem::internal())?;
+            writer.complete(&claim, &kept).await?;
         } else {
             // The same request may come again: what is done is known by the keys of the parts.
             release(at, &claim).await;
         }
-        results.response(at)
+        results.response(&prefix, at).await
     }
 
-    async fn results<T: Table>(self, at: &At<'_, T>) -> Result<Results, Problem> {
+    async fn results<T: Table>(self, at: &At<'_, T>) -> Results {
         let mut results: Vec<BatchResult> = Vec::with_capacity(self.operations.len());
         let mut derived: Vec<Derived> = Vec::new();
-        let mut bytes_left = if at.prefer.minimal { 0 } else { BODIES_BYTES_MAX };
+        let mut bytes_left = BODIES_BYTES_MAX;
         for (position, operation) in self.operations.into_iter().enumerate() {
             let key = at.key.as_ref().map(|key| part(key, position));
             let written = match operation {
                 Ok(Conditioned { command, preconditions }) => {
                     at.write(&command, preconditions, key).await.map(|Answered { outcome, .. }| {
                         derived.extend(Derived::of(&command, &outcome));
-                        within(&mut bytes_left, at.prefer.numbers, Answer::of(&outcome, &at.shared.settings))
+                        within(&mut bytes_left, Answer::of(&outcome, &at.shared.settings))
                     })
                 }
                 Err(problem) => Err(problem),
             };
-            let result = written.unwrap_or_else(|problem| failed(&problem));
-            let location = result.location.map(|location| format!("{}{location}", self.prefix.0));
-            results.push(BatchResult { location, ..result });
+            results.push(written.unwrap_or_else(|problem| failed(&problem)));
         }
-        Ok(Results { results: BatchResults { results }, are_derived: at.wait(&derived).await })
+        Results { results, derived }
+    }
+
+    /// True if the caller lacks the right to one of the operations.
+    fn is_forbidden(&self) -> bool {
+        self.operations
+            .iter()
+            .any(|operation| operation.as_ref().is_err_and(|problem| problem.kind() == Kind::Forbidden))
     }
 }
 
 /// One result, without what was written if that is more than what is left for all bodies.
-fn within(bytes_left: &mut usize, numbers: Numbers, answer: Answer) -> BatchResult {
-    match answer.body_bytes(numbers) {
+fn within(bytes_left: &mut usize, answer: Answer) -> BatchResult {
+    match answer.body_bytes() {
         bytes if bytes <= *bytes_left => {
             *bytes_left -= bytes;
             answer.result()

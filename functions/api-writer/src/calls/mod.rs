@@ -1,6 +1,7 @@
 //! The calls of the contract.
 
 mod batch;
+mod kept;
 mod nodes;
 mod revisions;
 

@@ -15,7 +15,7 @@ const MODE: &str = "_mode";
 const REVISIONS: &str = "_revisions";
 
 /// How many rows are looked at to see whether something of a deleted subtree is left.
-const ROWS_LOOKED_AT: usize = 100;
+const ROWS_LOOKED_AT: usize = 25;
 
 /// A deletion that the stream carries out.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -104,8 +104,7 @@ pub(super) fn patched(
     schema: &Schema,
 ) -> Result<Option<Draft>, Refusal> {
     let names = schema.names();
-    let own = before.keys().filter(|name| patch.clears && !is_of_nodes(name, schema));
-    let mut changes: BTreeMap<String, Option<AttributeValue>> = own.map(|name| (name.clone(), None)).collect();
+    let mut changes: BTreeMap<String, Option<AttributeValue>> = BTreeMap::new();
     for (name, change) in &patch.attributes {
         changes.insert(name.clone(), change.of(before.get(name).filter(|_| !patch.clears)));
     }
@@ -115,6 +114,9 @@ pub(super) fn patched(
     if patch.parent.is_some() {
         changes.insert(names.parent.clone(), under.map(|under| text(under.parent.as_str())));
         changes.insert(UNDER.to_owned(), under.map(Under::value));
+    }
+    if patch.clears {
+        return cleared(key, changes, before, strict, stamp, schema);
     }
     changes.retain(|name, value| before.get(name) != value.as_ref());
     if changes.is_empty() {
@@ -129,6 +131,31 @@ pub(super) fn patched(
     };
     let item = update.of(before.clone());
     Draft { item, action: Action::Update { key, update, condition } }.check().map(Some)
+}
+
+/// A node's record without the caller's attributes but for these changes. It is put whole: an update would have to name each attribute, and
+/// would leave what another client adds meanwhile.
+fn cleared(
+    key: ItemKey,
+    changes: BTreeMap<String, Option<AttributeValue>>,
+    before: &Item,
+    strict: bool,
+    stamp: &Stamp,
+    schema: &Schema,
+) -> Result<Option<Draft>, Refusal> {
+    let mut item = before.clone();
+    item.retain(|name, _| is_of_nodes(name, schema));
+    for (name, value) in changes {
+        match value {
+            Some(value) => item.insert(name, value),
+            None => item.remove(&name),
+        };
+    }
+    if item == *before {
+        return Ok(None);
+    }
+    item.extend(stamped(Some(before), stamp));
+    Draft::put(key, item, as_read(Some(before), strict, schema)?).check().map(Some)
 }
 
 /// The condition of a patch: what it doesn't name stays, so the record must be the one that was read. A map that is merged is

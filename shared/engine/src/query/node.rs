@@ -6,7 +6,7 @@ use super::page::{PageBuilder, entry_size};
 use super::{ListOptions, Page, ReadError, Reader};
 use sapwood_core::keys::{ItemKey, NodeRef};
 use sapwood_core::model::{AttributeValue, BaseNode, CREATED_AT, CREATED_BY, Item, UPDATED_AT, UPDATED_BY};
-use sapwood_table::{ReadOptions, RetryPolicy, Table};
+use sapwood_table::{BATCH_GET_KEYS_MAX, ReadOptions, RetryPolicy, Table};
 
 /// When and for whom the API wrote a base record. All fields are `None` if another client wrote it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -21,8 +21,8 @@ pub struct Stamps {
     pub updated_by: Option<String>,
 }
 
-/// How many nodes are read at once: the largest of them are 10 MB, and a BatchGetItem answers at most 16 MB.
-const NODES_AT_ONCE: usize = 25;
+/// How many nodes are read before their sizes are known: ten of the largest fill a page.
+const NODES_AT_FIRST: usize = 10;
 
 /// The attributes that [`Stamps`] are read from.
 pub(super) const STAMPS: [&str; 4] = [CREATED_AT, CREATED_BY, UPDATED_AT, UPDATED_BY];
@@ -65,8 +65,9 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
             Some(passed) => passed.parse().map_err(|_| ReadError::Position)?,
         };
         let mut builder = PageBuilder::new(options.bounds);
-        let mut done = passed.min(nodes.len());
-        for chunk in nodes[done..].chunks(NODES_AT_ONCE) {
+        let (mut done, mut at_once) = (passed.min(nodes.len()), NODES_AT_FIRST);
+        while done < nodes.len() {
+            let chunk = &nodes[done..nodes.len().min(done + at_once)];
             let keys: Vec<ItemKey> = chunk.iter().map(|node| schema.node_key(node)).collect();
             let mut read = self.client.get_all(&keys, &reading).await?;
             for (node, key) in chunk.iter().zip(keys) {
@@ -78,6 +79,8 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
                     return Ok(builder.followed());
                 }
             }
+            // As many as the page has room for, if they are like those before.
+            at_once = (builder.room() / builder.usual().max(1)).clamp(1, BATCH_GET_KEYS_MAX);
         }
         Ok(builder.last())
     }

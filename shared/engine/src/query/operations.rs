@@ -8,6 +8,12 @@ use super::page::{Listing, Skipped};
 use super::{ListOptions, Page, ReadError, Reader};
 use crate::run::run;
 
+/// How many operations are looked at together.
+const AT_ONCE: usize = 5;
+
+/// The read units after which a page ends. To see how far an operation is, up to 25 nodes are read, whatever their size.
+const READ_UNITS_MAX: f64 = 2_560.0;
+
 impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
     /// Reads how far an operation is.
     ///
@@ -41,13 +47,22 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
             _ => None,
         };
         let Page { items: ids, next } = self.list(&listing, options, |key, _| id(&key.sk)).await?;
-        let states = self.client.all(ids.iter().map(|id| self.operation(tenant, id)).collect()).await;
         let mut operations = Vec::with_capacity(ids.len());
-        for (id, state) in ids.into_iter().zip(states) {
-            match state {
-                Ok(operation) => operations.push((id, operation)),
-                Err(ReadError::Absent { .. }) => {}
-                Err(error) => return Err(error),
+        let mut done = 0;
+        for chunk in ids.chunks(AT_ONCE) {
+            // What reading one costs isn't known before.
+            if done > 0 && self.client.usage().read_units > READ_UNITS_MAX {
+                let next = Some(schema.operation_key(tenant, &ids[done - 1]).sk);
+                return Ok(Page { items: operations, next });
+            }
+            let states = self.client.all(chunk.iter().map(|id| self.operation(tenant, id)).collect()).await;
+            for (id, state) in chunk.iter().zip(states) {
+                done += 1;
+                match state {
+                    Ok(operation) => operations.push((id.clone(), operation)),
+                    Err(ReadError::Absent { .. }) => {}
+                    Err(error) => return Err(error),
+                }
             }
         }
         Ok(Page { items: operations, next })

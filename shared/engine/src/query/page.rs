@@ -89,6 +89,16 @@ impl<R> PageBuilder<R> {
         self.kept.len()
     }
 
+    /// How many bytes the page has room for.
+    pub(super) fn room(&self) -> usize {
+        self.bounds.bytes_max.saturating_sub(self.bytes)
+    }
+
+    /// How many bytes an entry usually has.
+    pub(super) fn usual(&self) -> usize {
+        self.bytes / self.kept.len().max(1)
+    }
+
     /// How many entries are missing to know that the page is full. The last of them is one that doesn't fit.
     pub(super) fn missing(&self) -> usize {
         self.bounds.items_max + 1 - self.kept.len()

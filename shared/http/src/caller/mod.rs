@@ -44,6 +44,12 @@ impl Caller {
         Self { name: name.into(), tenant, lacks: Lacks::default() }
     }
 
+    /// True if the caller's token allows this.
+    #[must_use]
+    pub fn may(&self, right: Right) -> bool {
+        !self.lacks.include(right)
+    }
+
     /// Checks that the caller's token allows this.
     ///
     /// # Errors

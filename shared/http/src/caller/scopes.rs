@@ -79,12 +79,14 @@ fn names(claim: &str, scope: &str) -> bool {
 }
 
 impl Lacks {
+    pub(super) fn include(&self, right: Right) -> bool {
+        self.0.contains_key(&right)
+    }
+
     pub(super) fn demand(&self, right: Right) -> Result<(), Problem> {
         let Some(scope) = self.0.get(&right) else { return Ok(()) };
-        let problem = Problem::new(
-            Kind::Forbidden,
-            "the caller's token lacks the scope for this; ask for a token that has the scope in `WWW-Authenticate`",
-        );
+        let detail = format!("the caller's token lacks the scope `{scope}`; ask for a token that has it");
+        let problem = Problem::new(Kind::Forbidden, detail);
         let challenge = format!("Bearer error=\"insufficient_scope\", scope=\"{scope}\"");
         Err(match HeaderValue::try_from(challenge) {
             Ok(challenge) => problem.header(WWW_AUTHENTICATE, challenge),

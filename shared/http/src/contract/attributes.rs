@@ -11,7 +11,7 @@ use crate::json::{Attributes, MergePatch};
 /// The attributes of a request's body.
 pub(super) struct WrittenAttributes;
 
-const FORMS: &str = "Any JSON. Numbers have up to 38 significant digits, so read them as decimals if every digit counts. A set is `{\"$set\": [...]}` (of strings, of numbers or of binary), binary is `{\"$binary\": \"<base64>\"}`, and a map whose only key begins with `$` is written within `{\"$map\": {...}}`.";
+const FORMS: &str = "Any JSON. Numbers have up to 38 significant digits, so read them as decimals if every digit counts. A set is `{\"$set\": [...]}` (of strings, of numbers or of binary), binary is `{\"$binary\": \"<base64>\"}`, a number may be `{\"$number\": \"<digits>\"}` (an answer has it so with `Prefer: numbers=strings`), and a map whose only key begins with `$` is written within `{\"$map\": {...}}`.";
 
 const NAMES: &str = "Names that begin with `_` are reserved, and so are the names of the table's keys (`PK` and `SK` by default) and, on a node, those of its parent and segment (`parent` and `segment` by default). Lists and maps can be nested up to 31 levels deep. An item has at most 400 KB.";
 

@@ -69,11 +69,11 @@ pub struct DeleteOperation {
     /// The node's id.
     #[schema(value_type = String, min_length = 1, max_length = 1014)]
     pub id: Id,
-    /// What happens to the node's children.
-    #[schema(required = false, default = json!("restrict"))]
+    /// What happens to the node's children. Absent: `restrict`.
+    #[schema(required = false)]
     pub children: Children,
-    /// What happens to the node's revisions.
-    #[schema(required = false, default = json!("keep"))]
+    /// What happens to the node's revisions. Absent: `keep`.
+    #[schema(required = false)]
     pub revisions: Revisions,
     /// What the node's entity tag must be, as `If-Match` says it: a tag in quotes, several with commas between them, or `*`.
     #[schema(value_type = String, required = false, examples("\"n0bY6ZyJHlVYBv8TQ2r6Yw\""))]
@@ -249,7 +249,8 @@ impl FromJson for RevisionOperation {
 
 /// Reads entity tags as `If-Match` has them.
 fn tags(raw: &RawValue, at: &Place<'_>) -> Result<Tags, JsonError> {
-    if_match(&json::text(raw, at)?).map_err(|wanted| JsonError::Type { path: at.to_string(), wanted })
+    let wanted = "`*`, or entity tags in quotes with commas between them";
+    if_match(&json::text(raw, at)?).map_err(|_| JsonError::Type { path: at.to_string(), wanted })
 }
 
 fn topic(raw: &RawValue, at: &Place<'_>) -> Result<String, JsonError> {
@@ -347,13 +348,24 @@ impl PartialSchema for BatchBody {
             .schema_type(Type::Object)
             .description(Some("The node or revision that was written, or the deletion that has begun."))
             .required("id");
-        for part in [NodeBody::schema(), RevisionBody::schema(), OperationBody::schema()] {
+        let text = |description: &str| ObjectBuilder::new().schema_type(Type::String).description(Some(description));
+        for part in [OperationBody::schema(), RevisionBody::schema(), NodeBody::schema()] {
             let RefOr::T(Schema::Object(part)) = part else { continue };
-            for (name, property) in part.properties {
+            // A result has its tag beside its body, and no lists.
+            let of_writes = part
+                .properties
+                .into_iter()
+                .filter(|(name, _)| !["etag", "ancestors", "latest"].contains(&name.as_str()));
+            for (name, property) in of_writes {
                 all = all.property(name, property);
             }
         }
-        all.into()
+        all.property("id", text("The id of the node, the id that the revision belongs to, or the operation's id."))
+            .property("created_at", text("When the API created the node or the revision, or began the deletion."))
+            .property("created_by", text("Who had the API create it, as the authorizer names the caller."))
+            .property("updated_at", text("When the API last wrote it."))
+            .property("updated_by", text("Who had the API write it last."))
+            .into()
     }
 }
 

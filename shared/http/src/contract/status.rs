@@ -20,3 +20,12 @@ pub enum HealthStatus {
     /// The function answers.
     Ok,
 }
+
+/// What API Gateway says itself, before a function is called.
+#[derive(ToSchema)]
+#[allow(dead_code, reason = "its schema alone is used")]
+pub(super) struct GatewayMessage {
+    /// What is wrong.
+    #[schema(examples("Unauthorized"))]
+    message: String,
+}

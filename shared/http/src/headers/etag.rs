@@ -3,11 +3,14 @@
 use axum::http::HeaderValue;
 use sapwood_core::model::ETag;
 
-/// What the tag of a compressed answer ends with. A strong tag names the bytes of an answer, so each encoding has its own ([RFC 9110,
-/// 8.8.3.3]). No tag of a record has a semicolon.
+use crate::json::Numbers;
+
+/// What the tags of other representations end with: a strong tag names the bytes of an answer, so each representation has its own
+/// ([RFC 9110, 8.8.3]). No tag of a record has a semicolon.
 ///
-/// [RFC 9110, 8.8.3.3]: https://www.rfc-editor.org/rfc/rfc9110#section-8.8.3.3
+/// [RFC 9110, 8.8.3]: https://www.rfc-editor.org/rfc/rfc9110#section-8.8.3
 const GZIP: &str = ";gzip";
+const STRINGS: &str = ";strings";
 
 /// Returns the tag of the compressed form of what has this tag.
 #[must_use]
@@ -16,9 +19,24 @@ pub fn gzip_tag(tag: &HeaderValue) -> Option<HeaderValue> {
     HeaderValue::try_from(format!("{opaque}{GZIP}\"")).ok()
 }
 
-/// Returns the tag of a record, whatever encoding its tag was sent for.
-pub(super) fn of_record(opaque: &str) -> &str {
+/// Returns the tag of a record's representation with its numbers written like this.
+#[must_use]
+pub fn tag_of(etag: &ETag, numbers: Numbers) -> ETag {
+    match numbers {
+        Numbers::Plain => etag.clone(),
+        Numbers::Strings => ETag::named(format!("{}{STRINGS}", etag.opaque())),
+    }
+}
+
+/// Returns the tag of a representation, whatever encoding it was sent for: both are of use to a client that has one of them.
+pub(super) fn of_representation(opaque: &str) -> &str {
     opaque.strip_suffix(GZIP).unwrap_or(opaque)
+}
+
+/// Returns the tag of a record, whatever representation its tag was sent for.
+pub(super) fn of_record(opaque: &str) -> &str {
+    let representation = of_representation(opaque);
+    representation.strip_suffix(STRINGS).unwrap_or(representation)
 }
 
 /// Returns a strong entity tag: the tag between quotes.

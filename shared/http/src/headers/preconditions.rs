@@ -1,11 +1,11 @@
 //! `If-Match` and `If-None-Match` ([RFC 9110, 13.1](https://www.rfc-editor.org/rfc/rfc9110#section-13.1)).
 
 use axum::http::header::{IF_MATCH, IF_NONE_MATCH};
-use axum::http::{HeaderMap, HeaderName};
+use axum::http::{HeaderMap, HeaderName, Method};
 use sapwood_core::model::ETag;
 use sapwood_core::write::{Preconditions, Tags};
 
-use super::etag::of_record;
+use super::etag::{of_record, of_representation};
 use super::{bad_header, joined};
 use crate::problem::Problem;
 
@@ -18,18 +18,21 @@ enum Comparison {
     Weak,
 }
 
-/// Reads the preconditions of a request.
+/// Reads the preconditions of a request. The `If-None-Match` of a read is about a representation; every other condition is about the
+/// record.
 ///
 /// # Errors
 /// [`Kind::BadHeader`](crate::problem::Kind::BadHeader) for a header that is neither `*` nor a list of entity tags.
-pub fn preconditions(headers: &HeaderMap) -> Result<Preconditions, Problem> {
-    let read = |name: &HeaderName, comparison| {
-        let tags = |text: String| tags(&text, comparison).map_err(|detail| bad_header(name, detail));
+pub fn preconditions(method: &Method, headers: &HeaderMap) -> Result<Preconditions, Problem> {
+    let is_read = matches!(*method, Method::GET | Method::HEAD);
+    let known: fn(&str) -> &str = if is_read { of_representation } else { of_record };
+    let read = |name: &HeaderName, comparison, named| {
+        let tags = |text: String| tags(&text, comparison, named).map_err(|detail| bad_header(name, detail));
         joined(headers, name)?.map(tags).transpose()
     };
     Ok(Preconditions {
-        if_match: read(&IF_MATCH, Comparison::Strong)?,
-        if_none_match: read(&IF_NONE_MATCH, Comparison::Weak)?,
+        if_match: read(&IF_MATCH, Comparison::Strong, of_record)?,
+        if_none_match: read(&IF_NONE_MATCH, Comparison::Weak, known)?,
     })
 }
 
@@ -38,10 +41,10 @@ pub fn preconditions(headers: &HeaderMap) -> Result<Preconditions, Problem> {
 /// # Errors
 /// What the text should be.
 pub fn if_match(text: &str) -> Result<Tags, &'static str> {
-    tags(text, Comparison::Strong)
+    tags(text, Comparison::Strong, of_record)
 }
 
-fn tags(text: &str, comparison: Comparison) -> Result<Tags, &'static str> {
+fn tags(text: &str, comparison: Comparison, named: fn(&str) -> &str) -> Result<Tags, &'static str> {
     if text.trim() == "*" {
         return Ok(Tags::Any);
     }
@@ -61,7 +64,7 @@ fn tags(text: &str, comparison: Comparison) -> Result<Tags, &'static str> {
             })
             .ok_or("it must be `*` or entity tags in quotes, with commas between them")?;
         if !weak || comparison == Comparison::Weak {
-            found.push(ETag::named(of_record(opaque)));
+            found.push(ETag::named(named(opaque)));
         }
         rest = after.trim_start_matches([' ', '\t', ',']);
     }

@@ -35,25 +35,16 @@ impl Prefer {
     /// [`Kind::BadHeader`](crate::problem::Kind::BadHeader) if `wait` isn't a number of seconds.
     pub fn read(headers: &HeaderMap) -> Result<Self, Problem> {
         let Some(text) = joined(headers, &PREFER)? else { return Ok(Self::default()) };
-        let (mut wait, mut minimal, mut numbers) = (None, None, None);
-        let is_word = |value: &str, word: &str| value == word || unquote(value).is_some_and(|value| value == word);
-        for preference in split_quoted(&text, ',') {
-            let preference = split_quoted(preference, ';').into_iter().next().unwrap_or_default();
-            let (name, value) = preference.split_once('=').unwrap_or((preference, ""));
-            let (name, value) = (name.trim(), value.trim());
-            if name.eq_ignore_ascii_case("wait") && wait.is_none() {
-                wait = Some(Wait::parse(value)?);
-            } else if name.eq_ignore_ascii_case("return") && minimal.is_none() {
-                minimal = Some(is_word(value, "minimal"));
-            } else if name.eq_ignore_ascii_case("numbers") && numbers.is_none() {
-                numbers = Some(if is_word(value, "strings") { Numbers::Strings } else { Numbers::Plain });
-            }
-        }
-        Ok(Self {
-            wait: wait.unwrap_or_default(),
-            minimal: minimal.unwrap_or_default(),
-            numbers: numbers.unwrap_or_default(),
-        })
+        let wait = first(&text, "wait").map(|value| Wait::parse(&value)).transpose()?;
+        let minimal = first(&text, "return").is_some_and(|value| value == "minimal");
+        Ok(Self { wait: wait.unwrap_or_default(), minimal, numbers: read_numbers(&text) })
+    }
+
+    /// Reads what a read heeds of all preferences: `numbers`.
+    #[must_use]
+    pub fn of_read(headers: &HeaderMap) -> Self {
+        let Ok(Some(text)) = joined(headers, &PREFER) else { return Self::default() };
+        Self { numbers: read_numbers(&text), ..Self::default() }
     }
 
     /// The value of `Preference-Applied`; `None` if no preference applies.
@@ -67,6 +58,23 @@ impl Prefer {
     }
 }
 
+/// The value of the first preference of this name, without its quotes.
+fn first(text: &str, wanted: &str) -> Option<String> {
+    split_quoted(text, ',').into_iter().find_map(|preference| {
+        let preference = split_quoted(preference, ';').into_iter().next().unwrap_or_default();
+        let (name, value) = preference.split_once('=').unwrap_or((preference, ""));
+        let value = || unquote(value.trim()).unwrap_or_else(|| value.trim().to_owned());
+        name.trim().eq_ignore_ascii_case(wanted).then(value)
+    })
+}
+
+fn read_numbers(text: &str) -> Numbers {
+    match first(text, "numbers").as_deref() {
+        Some("strings") => Numbers::Strings,
+        _ => Numbers::Plain,
+    }
+}
+
 /// How long an answer may be held until the derived rows of a write are up to date.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wait {
@@ -76,9 +84,7 @@ pub struct Wait {
 
 impl Wait {
     /// Reads a number of seconds and cuts it to [`WAIT_SECONDS_MAX`].
-    fn parse(value: &str) -> Result<Self, Problem> {
-        let unquoted = unquote(value);
-        let digits = unquoted.as_deref().unwrap_or(value);
+    fn parse(digits: &str) -> Result<Self, Problem> {
         if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
             return Err(bad_header(&PREFER, "`wait` takes a number of seconds, such as `wait=5`"));
         }

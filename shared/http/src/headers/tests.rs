@@ -1,6 +1,7 @@
 #![allow(clippy::unwrap_used)]
 
 use axum::http::HeaderValue;
+use axum::http::Method;
 use axum::http::header::CONTENT_TYPE;
 use sapwood_core::keys::Schema;
 use sapwood_core::model::{ETag, text};
@@ -28,7 +29,7 @@ fn an_entity_tag_is_spelt_between_quotes() {
 
 /// Returns whether a write is allowed with the known content, and without any.
 fn checks(pairs: &[(&'static str, &str)]) -> (bool, bool) {
-    let preconditions = preconditions(&headers(pairs)).unwrap();
+    let preconditions = preconditions(&Method::GET, &headers(pairs)).unwrap();
     (preconditions.check(Some(&known())).is_ok(), preconditions.check(None).is_ok())
 }
 
@@ -56,7 +57,7 @@ fn preconditions_hold_as_rfc_9110_says() {
 
 #[test]
 fn a_precondition_that_fails_is_named() {
-    let refusal = |pairs| preconditions(&headers(pairs)).unwrap().check(Some(&known())).unwrap_err();
+    let refusal = |pairs| preconditions(&Method::GET, &headers(pairs)).unwrap().check(Some(&known())).unwrap_err();
     assert_eq!(refusal(&[("if-match", "\"x\"")]), Refusal::PreconditionFailed(Precondition::IfMatch));
     assert_eq!(refusal(&[("if-none-match", "*")]), Refusal::PreconditionFailed(Precondition::IfNoneMatch));
 }
@@ -64,7 +65,10 @@ fn a_precondition_that_fails_is_named() {
 #[test]
 fn a_reader_who_knows_the_entity_tag_gets_no_body() {
     let has = |pairs: &[(&'static str, &str)]| {
-        preconditions(&headers(pairs)).unwrap().if_none_match.is_some_and(|tags| tags.include(Some(&known())))
+        preconditions(&Method::GET, &headers(pairs))
+            .unwrap()
+            .if_none_match
+            .is_some_and(|tags| tags.include(Some(&known())))
     };
     let known = format!("\"a\", W/{}", etag_text(&known()));
     assert!(has(&[("if-none-match", &known)]) && has(&[("if-none-match", "*")]));
@@ -74,7 +78,7 @@ fn a_reader_who_knows_the_entity_tag_gets_no_body() {
 #[test]
 fn malformed_entity_tags_are_refused() {
     for value in ["", ",", "abc", "\"abc", "w/\"abc\"", "\"a\" \"b\"x", "*, \"a\"", "\"a b\"", "W/", "\"é\""] {
-        let problem = preconditions(&headers(&[("if-match", value)])).unwrap_err();
+        let problem = preconditions(&Method::GET, &headers(&[("if-match", value)])).unwrap_err();
         assert_eq!((problem.kind(), problem.field()), (Kind::BadHeader, Some("if-match")), "{value}");
     }
 }

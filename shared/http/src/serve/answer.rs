@@ -178,6 +178,10 @@ fn tag_encoding(known: Option<&HeaderValue>, response: &mut Response) {
     if is_gzip {
         response.headers_mut().insert(ETAG, tag);
     }
+    if response.status() == StatusCode::NOT_MODIFIED {
+        // As the answer that the client has.
+        response.headers_mut().append(VARY, HeaderValue::from_static("accept-encoding"));
+    }
 }
 
 fn allow_options(headers: &mut HeaderMap) {

@@ -133,6 +133,7 @@ pub(super) struct Header {
 
 const LOCATION: Header = always("Location", "The path of what was created.");
 const OPERATION_LOCATION: Header = always("Location", "The path of the operation.");
+const LOCATION_OF_CREATED: Header = sometimes("Location", "The path of what was created.");
 const ETAG: Header = always("ETag", "The entity tag.");
 const ETAG_OF_NODE: Header = sometimes("ETag", "The entity tag. With `expand` it is in the body.");
 const LINK: Header = sometimes("Link", "The next page (`rel=\"next\"`), if there is one.");
@@ -256,7 +257,7 @@ impl Answer {
 
     /// An answer of 200 with a JSON object of any shape.
     const fn object(description: &'static str) -> Self {
-        let schema = |_: &mut Schemas| json!({"type": "object"});
+        let schema = |_: &mut Schemas| json!({"type": "object", "additionalProperties": true});
         Self { content: Some(("application/json", schema)), ..Self::empty(200, description) }
     }
 

@@ -4,7 +4,10 @@ use axum::http::Method;
 use serde_json::json;
 
 use super::Function::Writer;
-use super::{Answer, Body, ETAG, LOCATION, OPERATION_LOCATION, Operation, PREFERENCE_APPLIED, Tag, WriterCall};
+use super::{
+    Answer, Body, ETAG, LOCATION, LOCATION_OF_CREATED, OPERATION_LOCATION, Operation, PREFERENCE_APPLIED, Tag,
+    WriterCall,
+};
 use super::{parameters, problems};
 use crate::contract::{Batch, BatchResults, CreateNode, NodeBody, OperationBody, PatchNode, ReplaceNode};
 
@@ -42,6 +45,7 @@ pub(super) static OPERATIONS: [Operation; 5] = [
                 }),
             Answer::json::<NodeBody>(202, "The node is created, but its rows weren't up to date within the wait.")
                 .headers(&[LOCATION, ETAG, PREFERENCE_APPLIED]),
+            Answer::minimal("The node is created (`return=minimal`).").headers(&[LOCATION, ETAG, PREFERENCE_APPLIED]),
         ],
         problems: problems::PUT,
     },
@@ -73,7 +77,10 @@ pub(super) static OPERATIONS: [Operation; 5] = [
             Answer::json::<NodeBody>(201, "The node is created.").headers(&[LOCATION, ETAG, PREFERENCE_APPLIED]),
             Answer::json::<NodeBody>(202, "The node is written, but its rows weren't up to date within the wait.")
                 .headers(&[LOCATION, ETAG, PREFERENCE_APPLIED]),
-            Answer::minimal("The node is replaced (`return=minimal`)."),
+            Answer::minimal(
+                "The node is created or replaced (`return=minimal`). A node that is created has a `Location`.",
+            )
+            .headers(&[LOCATION_OF_CREATED, ETAG, PREFERENCE_APPLIED]),
         ],
         problems: problems::PUT,
     },

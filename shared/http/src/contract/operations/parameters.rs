@@ -131,7 +131,7 @@ pub(super) fn limit_of_operations() -> Value {
 }
 
 pub(super) fn status() -> Value {
-    let schema = json!({"type": "string", "enum": ["running", "done"]});
+    let schema = json!({"$ref": "#/components/schemas/OperationStatus"});
     query("status", "The operations that are this far. The default is all of them.", schema)
 }
 
@@ -186,14 +186,19 @@ pub(super) fn topic_prefix() -> Value {
     text("topic_prefix", "What the topics begin with, such as `Audit#`.", TOPIC_BYTES_MAX)
 }
 
+/// A parameter that takes the words of a schema. The first is the default.
+fn words_of(name: &str, description: &str, schema: &str, default: &str) -> Value {
+    query(name, description, json!({"$ref": format!("#/components/schemas/{schema}"), "default": default}))
+}
+
 pub(super) fn children() -> Value {
     let description = "What happens to the node's children: with `restrict` the node isn't deleted if it has any, with `delete` they \
         are deleted with all their descendants, with `adopt` they move to its parent, with `detach` they become roots.";
-    words("children", description, &["restrict", "delete", "adopt", "detach"])
+    words_of("children", description, "Children", "restrict")
 }
 
 pub(super) fn revisions() -> Value {
-    words("revisions", "What happens to the node's revisions.", &["keep", "delete"])
+    words_of("revisions", "What happens to the node's revisions.", "Revisions", "keep")
 }
 
 /// Entity tags in quotes, or `*`.
@@ -221,7 +226,7 @@ pub(super) fn known() -> Value {
 pub(super) fn prefer() -> Value {
     let description = "`wait=5` holds the answer for up to 5 seconds (at most 10), until the derived rows of the write are up to \
         date. The answer is 202 if that takes longer, or 204 where something was deleted. `return=minimal` leaves what was written out of the answer: 204 takes the place \
-        of 200, and 201 and 202 have no body. `numbers=strings` writes numbers that a double can't keep as `{\"$number\": \"…\"}`. Other \
+        of 200 and 201. `numbers=strings` writes numbers that a double can't keep as `{\"$number\": \"…\"}`. Other \
         preferences are ignored.";
     header("Prefer", description, "^[ -~]*$", "wait=5")
 }

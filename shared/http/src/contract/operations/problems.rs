@@ -45,7 +45,8 @@ const PROBLEMS: [Problem; 12] = [
     problem(
         403,
         "Forbidden",
-        "The deployment keeps tenants apart, and the caller has none; or it doesn't allow changes of revisions.",
+        "The deployment keeps tenants apart, and the caller has none; the caller's token lacks the scope of this call, which \
+         `WWW-Authenticate` names; or the deployment doesn't allow changes of revisions.",
     ),
     problem(404, "NotFound", "The thing doesn't exist."),
     problem(405, "MethodNotAllowed", "The path doesn't take this method. `Allow` lists those that it takes."),
@@ -103,8 +104,8 @@ impl Problem {
     }
 
     fn gateways_component(&self) -> Value {
-        let message = json!({"type": "object", "properties": {"message": {"type": "string"}}});
-        json!({"description": self.description, "content": {"application/json": {"schema": message}}})
+        let schema = json!({"$ref": "#/components/schemas/GatewayMessage"});
+        json!({"description": self.description, "content": {"application/json": {"schema": schema}}})
     }
 
     fn component(&self) -> Value {
@@ -114,6 +115,12 @@ impl Problem {
             304 => response["headers"]["ETag"] = header("string", "The current entity tag."),
             405 => {
                 response["headers"]["Allow"] = header("string", "The methods that the path takes, with commas between.")
+            }
+            403 => response["headers"]["WWW-Authenticate"] = header("string", "The scope that the token lacks."),
+            415 => {
+                response["headers"]["Accept"] = header("string", "The media type that this call takes.");
+                response["headers"]["Accept-Patch"] =
+                    header("string", "The media type that this call takes, of a PATCH.");
             }
             409 => {
                 let description = "The node that has the id already, or the operation that deletes the node.";

@@ -235,7 +235,7 @@ pub(super) static OPERATIONS: [Operation; 13] = [
         problems: problems::LIST,
     },
     Operation {
-        id: "list_root_paths",
+        id: "list_paths",
         method: Method::GET,
         path: "/paths/{root}",
         function: Reader(ReaderCall::ListRootPaths),
@@ -271,7 +271,7 @@ pub(super) static OPERATIONS: [Operation; 13] = [
         problems: problems::LIST,
     },
     Operation {
-        id: "list_paths",
+        id: "list_paths_by_url",
         method: Method::GET,
         path: "/paths/{root}/{path}",
         function: Reader(ReaderCall::ListPaths),

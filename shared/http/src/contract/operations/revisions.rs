@@ -44,6 +44,11 @@ pub(super) static OPERATIONS: [Operation; 8] = [
                 }),
             Answer::json::<RevisionBody>(202, "The revision is appended, but wasn't copied within the wait.")
                 .headers(&[LOCATION, ETAG, PREFERENCE_APPLIED]),
+            Answer::minimal("The revision is appended (`return=minimal`).").headers(&[
+                LOCATION,
+                ETAG,
+                PREFERENCE_APPLIED,
+            ]),
         ],
         problems: problems::PUT,
     },

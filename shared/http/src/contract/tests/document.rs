@@ -11,14 +11,14 @@ use crate::json::read;
 
 /// Each call of the contract, with its status codes when it succeeds.
 const CALLS: [(&str, &str, &[u16]); 29] = [
-    ("POST", "/nodes", &[201, 202]),
+    ("POST", "/nodes", &[201, 202, 204]),
     ("PUT", "/nodes/{id}", &[200, 201, 202, 204]),
     ("PATCH", "/nodes/{id}", &[200, 202, 204]),
     ("DELETE", "/nodes/{id}", &[202, 204]),
     ("GET", "/operations", &[200]),
     ("GET", "/operations/{id}", &[200]),
     ("POST", "/batch", &[200, 202]),
-    ("POST", "/nodes/{id}/revisions/{topic}", &[201, 202]),
+    ("POST", "/nodes/{id}/revisions/{topic}", &[201, 202, 204]),
     ("PUT", "/nodes/{id}/revisions/{topic}/{version}", &[200, 202, 204]),
     ("DELETE", "/nodes/{id}/revisions/{topic}/{version}", &[204]),
     ("GET", "/roots", &[200]),

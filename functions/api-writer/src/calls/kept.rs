@@ -1,0 +1,57 @@
+//! The results of a batch, as they are kept for another request with its key. Of them each request's answer is made as its client prefers
+//! it: a kept answer would have another client's numbers, and the base path of another domain.
+
+use sapwood_http::contract::{BatchBody, BatchResult, NodeBody, OperationBody, ProblemBody, RevisionBody};
+use serde::{Deserialize, Serialize};
+
+use crate::wait::Derived;
+
+/// What is kept of a batch.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Kept {
+    results: Vec<One>,
+    derived: Vec<Derived>,
+}
+
+/// What is kept of one result. It has one of the bodies, or none.
+#[derive(Serialize, Deserialize)]
+struct One {
+    status: u16,
+    node: Option<NodeBody>,
+    revision: Option<RevisionBody>,
+    operation: Option<OperationBody>,
+    problem: Option<ProblemBody>,
+    location: Option<String>,
+    etag: Option<String>,
+}
+
+impl Kept {
+    pub(super) fn new(results: &[BatchResult], derived: &[Derived]) -> Self {
+        Self { results: results.iter().map(One::new).collect(), derived: derived.to_vec() }
+    }
+
+    pub(super) fn into_parts(self) -> (Vec<BatchResult>, Vec<Derived>) {
+        (self.results.into_iter().map(One::result).collect(), self.derived)
+    }
+}
+
+impl One {
+    fn new(result: &BatchResult) -> Self {
+        let BatchResult { status, body, problem, location, etag } = result.clone();
+        let (mut node, mut revision, mut operation) = (None, None, None);
+        match body {
+            Some(BatchBody::Node(body)) => node = Some(body),
+            Some(BatchBody::Revision(body)) => revision = Some(body),
+            Some(BatchBody::Operation(body)) => operation = Some(body),
+            None => {}
+        }
+        Self { status, node, revision, operation, problem, location, etag }
+    }
+
+    fn result(self) -> BatchResult {
+        let Self { status, node, revision, operation, problem, location, etag } = self;
+        let body = node.map(BatchBody::Node);
+        let body = body.or(revision.map(BatchBody::Revision)).or(operation.map(BatchBody::Operation));
+        BatchResult { status, body, problem, location, etag }
+    }
+}
