@@ -218,7 +218,7 @@ async fn read<C: Call<S>, S: Shared>(shared: &S, request: Request) -> Result<(C,
     let parameters = Parameters::from_request_parts(&mut parts, &()).await?;
     let preconditions = preconditions(&parts.method, &parts.headers)?;
     let prefer = match parts.method {
-        Method::GET | Method::HEAD => Prefer::of_read(&parts.headers),
+        Method::GET | Method::HEAD => Prefer::of_read(&parts.headers)?,
         _ => Prefer::read(&parts.headers)?,
     };
     let deadline = parts.extensions.get().copied().ok_or_else(|| {

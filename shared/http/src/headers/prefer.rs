@@ -41,10 +41,12 @@ impl Prefer {
     }
 
     /// Reads what a read heeds of all preferences: `numbers`.
-    #[must_use]
-    pub fn of_read(headers: &HeaderMap) -> Self {
-        let Ok(Some(text)) = joined(headers, &PREFER) else { return Self::default() };
-        Self { numbers: read_numbers(&text), ..Self::default() }
+    ///
+    /// # Errors
+    /// [`Kind::BadHeader`](crate::problem::Kind::BadHeader) for characters other than visible ASCII.
+    pub fn of_read(headers: &HeaderMap) -> Result<Self, Problem> {
+        let text = joined(headers, &PREFER)?.unwrap_or_default();
+        Ok(Self { numbers: read_numbers(&text), ..Self::default() })
     }
 
     /// The value of `Preference-Applied`; `None` if no preference applies.
