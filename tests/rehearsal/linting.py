@@ -1,9 +1,10 @@
 """`sam validate --lint`, and cfn-lint on what SAM makes of the template: misspelt properties are caught."""
 
+import re
 import subprocess
 import unittest
 
-from templates import EVERYTHING, NESTED, REGION, ROOT, cfn_lint, lint, translated, written
+from templates import EVERYTHING, NESTED, REGION, ROOT, Standing, cfn_lint, lint, translated, written
 
 # W2001: SAM has used these parameters up. W1030: every parameter's default is tried wherever it could be used, whatever the
 # conditions say.
@@ -53,3 +54,11 @@ class Linting(unittest.TestCase):
         findings = lint(translated(template=template), USED_UP)
         missed = [name for name in misspelt if not any(f"'{name}'" in finding for finding in findings)]
         self.assertEqual(missed, [], "\n".join(findings))
+
+    def test_the_gateway_and_the_functions_allow_pages_the_same(self):
+        source = (ROOT / "shared/http/src/serve/cors.rs").read_text()
+        cors = Standing(translated(EVERYTHING), EVERYTHING).resources["Api"]["Properties"]["CorsConfiguration"]
+        for name, ours in (("AllowMethods", "METHODS"), ("AllowHeaders", "ALLOWED"), ("ExposeHeaders", "EXPOSED")):
+            text = re.search(rf'const {ours}: [^"]*"([^"]*)"', source)[1].replace("\\\n", "")
+            with self.subTest(name):
+                self.assertEqual([str(one) for one in cors[name]], re.split(r",\s*", text))

@@ -5,7 +5,7 @@ import sys
 import time
 import unittest
 
-SUITES = ("linting", "permissions", "filtering", "invoking", "building", "deployment")
+SUITES = ("linting", "commands", "permissions", "filtering", "invoking", "building", "deployment")
 
 
 class InOrder(unittest.TestLoader):
