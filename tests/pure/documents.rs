@@ -1,5 +1,5 @@
 //! The documents agree with the code: their links and files exist, their examples are what the codecs write, their list of rules
-//! is complete, and (`figures.rs`) their figures are those of the code and the template.
+//! is complete, their policies are of a form that IAM can read, and (`figures.rs`) their figures are those of the code and the template.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -9,11 +9,24 @@ use sapwood_core::keys::{Id, NodeRef, Schema, SortKey, Version};
 use sapwood_core::model::{
     BaseNode, Cursor, DELETING, DeletionMark, Item, Latest, Settings, Stored, key_of, row_parent, rows,
 };
+use serde_json::Value;
 
 mod figures;
 
 /// Most lines of ARCHITECTURE.md: it is a map, and details have pages of their own.
 const ARCHITECTURE_LINES_MAX: usize = 200;
+
+/// Most lines of docs/deploying.md: a newcomer reads all of it, and the rest has pages of its own.
+const DEPLOYING_LINES_MAX: usize = 120;
+
+/// Most characters of a managed policy. AWS doesn't count white space.
+const POLICY_CHARACTERS_MAX: usize = 6_144;
+
+/// The words that a reader of docs/permissions.md replaces in the policies.
+const PLACEHOLDERS: [&str; 5] = ["REGION", "ACCOUNT", "API_ID", "TABLE", "KEY_ID"];
+
+/// The methods of HTTP, which the resources of `execute-api:Invoke` name.
+const METHODS: [&str; 6] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
 
 /// The project's directory.
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
@@ -113,6 +126,56 @@ fn every_file_that_a_document_names_exists() {
 #[test]
 fn the_architecture_stays_a_map() {
     assert!(read("ARCHITECTURE.md").lines().count() <= ARCHITECTURE_LINES_MAX);
+}
+
+#[test]
+fn the_first_deployment_stays_one_page() {
+    assert!(read("docs/deploying.md").lines().count() <= DEPLOYING_LINES_MAX);
+}
+
+/// The texts of a value that is a text or a list of texts.
+fn texts(value: &Value) -> Vec<&str> {
+    value
+        .as_array()
+        .map_or_else(|| vec![value.as_str().unwrap()], |all| all.iter().map(|one| one.as_str().unwrap()).collect())
+}
+
+/// Panics unless a statement allows actions on resources, each in the form that IAM knows, with no placeholder but those of the page.
+fn check_statement(statement: &Value) {
+    let known = ["Sid", "Effect", "Action", "Resource", "Condition"];
+    assert!(statement.as_object().unwrap().keys().all(|key| known.contains(&key.as_str())), "{statement}");
+    assert_eq!(statement["Effect"], "Allow", "{statement}");
+    for action in texts(&statement["Action"]) {
+        let (service, call) = action.split_once(':').unwrap();
+        assert!(!call.is_empty() && !service.is_empty() && !service.contains('*'), "{action}");
+    }
+    for resource in texts(&statement["Resource"]).into_iter().filter(|resource| *resource != "*") {
+        assert!(resource.starts_with("arn:aws:") && resource.splitn(6, ':').count() == 6, "{resource}");
+        for word in resource.split(|c: char| !c.is_ascii_alphanumeric() && c != '_') {
+            let is_capital = word.len() > 1 && word.chars().all(|c| c.is_ascii_uppercase() || c == '_');
+            assert!(!is_capital || PLACEHOLDERS.contains(&word) || METHODS.contains(&word), "{resource}");
+        }
+    }
+}
+
+#[test]
+fn every_policy_is_one_that_iam_can_read_and_the_page_of_permissions_links_it() {
+    let page = read("docs/permissions.md");
+    let unexplained: Vec<&str> = PLACEHOLDERS.into_iter().filter(|word| !page.contains(&format!("`{word}`"))).collect();
+    assert!(unexplained.is_empty(), "{unexplained:?}");
+    let linked: BTreeSet<String> = between(&page, "](policies/", ")").map(str::to_owned).collect();
+    let mut files = BTreeSet::new();
+    for path in fs::read_dir(Path::new(ROOT).join("docs/policies")).unwrap().map(|entry| entry.unwrap().path()) {
+        let policy: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+        assert!(policy.to_string().len() <= POLICY_CHARACTERS_MAX, "{}", path.display());
+        assert_eq!(policy["Version"], "2012-10-17", "{}", path.display());
+        let statements = policy["Statement"].as_array().unwrap();
+        statements.iter().for_each(check_statement);
+        let sids: BTreeSet<&str> = statements.iter().map(|statement| statement["Sid"].as_str().unwrap()).collect();
+        assert!(!statements.is_empty() && sids.len() == statements.len(), "{}: {sids:?}", path.display());
+        files.insert(path.file_name().unwrap().to_str().unwrap().to_owned());
+    }
+    assert_eq!(files, linked);
 }
 
 #[test]

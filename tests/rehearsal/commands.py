@@ -8,7 +8,7 @@ import unittest
 from samcli.cli.types import CfnParameterOverridesType
 from templates import ROOT, written
 
-DOCUMENTS = (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
+DOCUMENTS = (*(ROOT / name for name in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md")), *sorted((ROOT / "docs").rglob("*.md")))
 NAMED = re.compile(r"(?<![\w=/])([A-Z]\w+)=")
 
 

@@ -115,11 +115,10 @@ fn metrics(directory: &str) -> BTreeSet<String> {
 
 #[test]
 fn every_parameter_of_the_template_is_explained_with_its_default() {
-    let deploying = read("docs/deploying.md");
-    let table = section(&deploying, "\n## Parameters\n", "\n## ");
+    let page = read("docs/parameters.md");
     let mut missing = Vec::new();
     for (name, default) in defaults() {
-        let row = table
+        let row = page
             .lines()
             .find(|row| row.starts_with('|') && row.split('|').nth(1).unwrap().contains(&format!("`{name}`")));
         let cell = row.map_or("", |row| row.split('|').nth(2).unwrap()).replace(['`', ','], " ");
@@ -129,6 +128,38 @@ fn every_parameter_of_the_template_is_explained_with_its_default() {
         }
     }
     assert!(missing.is_empty(), "{missing:#?}");
+}
+
+/// The groups of the template's parameters, each with its parameters, in the order of the console and of `--guided`.
+fn groups() -> Vec<(String, Vec<String>)> {
+    let template = read("template.yaml");
+    let mut groups: Vec<(String, Vec<String>)> = Vec::new();
+    for line in section(&template, "\n    ParameterGroups:\n", "\nParameters:\n").lines().map(str::trim) {
+        if let Some(label) = line.strip_prefix("- Label: {default: \"") {
+            groups.push((label.trim_end_matches("\"}").to_owned(), Vec::new()));
+        } else if let Some(name) = line.strip_prefix("- ") {
+            groups.last_mut().unwrap().1.push(name.to_owned());
+        }
+    }
+    groups
+}
+
+#[test]
+fn the_page_of_the_parameters_has_the_templates_groups_and_their_order() {
+    let page = read("docs/parameters.md");
+    let mut shown: Vec<(String, Vec<String>)> = Vec::new();
+    for part in page.split("\n## ").skip(1) {
+        let (heading, text) = part.split_once('\n').unwrap();
+        let cells = text.lines().filter(|row| row.starts_with("| `")).map(|row| row.split('|').nth(1).unwrap());
+        let names: Vec<String> = cells.flat_map(|cell| cell.split('`').skip(1).step_by(2)).map(str::to_owned).collect();
+        if !names.is_empty() {
+            shown.push((heading.to_owned(), names));
+        }
+    }
+    let groups = groups();
+    assert_eq!(shown, groups);
+    let grouped: BTreeSet<String> = groups.into_iter().flat_map(|(_, names)| names).collect();
+    assert_eq!(grouped, defaults().into_keys().collect());
 }
 
 #[test]
@@ -212,7 +243,8 @@ fn the_age_limit_of_records_is_the_templates_wherever_it_is_named() {
     let hours = limit.parse::<u64>().unwrap() / 3_600;
     let mut wrong = Vec::new();
     for (path, text) in documents() {
-        if !path.ends_with("docs/deploying.md") && !path.parent().unwrap().ends_with("runbooks") {
+        let directory = path.parent().unwrap();
+        if !directory.ends_with("docs") && !directory.ends_with("runbooks") {
             continue;
         }
         let text = flat(&text);
@@ -240,7 +272,7 @@ fn alarms_and_metrics_are_as_many_as_the_costs_of_an_idle_stack_say() {
     // In cents: an alarm 10, a dashboard 300, a secret 40, a metric 30.
     let (idle, metrics) = (alarms * 10 + 300 + 40, handler + 2 * api);
     assert_says(
-        "docs/deploying.md",
+        "docs/costs-and-limits.md",
         &[
             format!("costs **{}** a month, plus storage: {alarms} alarms at $0.10, a dashboard at $3", dollars(idle)),
             format!("{handler} of the stream handler and {api} of each API function are {metrics} at $0.30"),
@@ -266,9 +298,9 @@ fn the_time_limits_in_the_documents_are_those_of_the_template_and_the_code() {
             "{handler} s for the handler, and {api} s for the API, because API Gateway times out after {gateway} s."
         ),
         format!("our own limits are lower: {api} s, a body of {body} MB, a page of {page} MB"),
-        format!("(`wait` holds an answer for up to {wait} s)"),
     ];
-    assert_says("docs/deploying.md", &limits);
+    assert_says("docs/costs-and-limits.md", &limits);
+    assert_says("docs/parameters.md", &[format!("(`wait` holds an answer for up to {wait} s)")]);
     assert_says("docs/api.md", &[format!("the body is over {body} MB")]);
     assert_says("docs/protocol.md", &[format!("a lease of {lease} s.")]);
     assert_says("docs/runbooks/handler-errors.md", &[format!("reached its limit of {handler} s,")]);
@@ -337,7 +369,7 @@ fn the_limits_in_the_documents_are_those_of_the_code() {
         ("README.md", format!("nearest {DEPTH_MAX} ancestors")),
         ("README.md", format!("rows for {DEPTH_MAX} levels")),
         ("docs/api.md", format!("deeper than {DEPTH_MAX},")),
-        ("docs/deploying.md", format!("at most {DEPTH_MAX} levels")),
+        ("docs/costs-and-limits.md", format!("at most {DEPTH_MAX} levels")),
         ("docs/protocol.md", format!("after the {DEPTH_MAX}th (`DEPTH_MAX`)")),
         ("docs/runbooks/bad-records.md", format!("deeper than {DEPTH_MAX} levels")),
     ] {

@@ -103,7 +103,7 @@ impl World<'_> {
     }
 }
 
-/// The keys that the recipe "all items" of docs/deploying.md makes.
+/// The keys that the recipe "all items" of docs/recovery.md makes.
 fn all_keys(memory: &Memory) -> BTreeSet<ItemKey> {
     let contents = memory.contents();
     let keys = contents.iter().filter_map(|((pk, sk), item)| {
