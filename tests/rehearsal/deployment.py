@@ -6,6 +6,8 @@ wants a signature without looking at it.
 
 import json
 import os
+import subprocess
+import sys
 import time
 import unittest
 import urllib.error
@@ -273,6 +275,20 @@ class Deployment(unittest.TestCase):
         table.set("d", "up", "D")
         table.settle(self)
         self.assertEqual(self.quiet(outputs)[1], self.changes(outputs, "sk")[1])
+
+    def test_the_smoke_run_is_all_right(self):
+        """infra/smoke knows the names and switches by each stack's outputs and parameters, and leaves nothing in the table."""
+        for stack in self.stacks:
+            with self.subTest(stack):
+                outputs = self.emulator.outputs(stack)
+                api = f"{self.emulator.url}/_aws/execute-api/{outputs['ApiId']}/$default"
+                command = [sys.executable, ROOT / "infra" / "smoke", "--stack", stack, "--api", api]
+                done = subprocess.run(command, env=self.emulator.environment, capture_output=True, text=True)
+                print(done.stdout)
+                self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+                self.assertNotIn("isn't tried", done.stdout)
+                pages = self.client("dynamodb").get_paginator("scan").paginate(TableName=outputs["TableName"], ConsistentRead=True)
+                self.assertNotIn("smoke-", str([page["Items"] for page in pages]))
 
     def test_a_filter_that_let_rows_through_would_be_noticed(self):
         """By the counts that the tests above rely on."""
