@@ -1,0 +1,156 @@
+"""What the table must hold, computed from what this script has written, the naive way, with nothing of the product."""
+
+import json
+import re
+
+# The template's parameters that say what the table holds, with the template's defaults. Each is an option, too: --partition-key PK.
+SETTINGS = {
+    "PartitionKey": "PK",
+    "SortKey": "SK",
+    "NodeSortKey": "NODE",
+    "ParentAttribute": "parent",
+    "SegmentAttribute": "segment",
+    "PathRows": "on",
+    "RootRows": "on",
+    "CopiedAttributes": "all",
+    "NeverCopied": "",
+    "ApiAuthorization": "",
+}
+# A revision's sort key: its version and its topic.
+REVISION = re.compile(r"v([0-9]{3}|a[1-9][0-9]{3}|b[1-9][0-9]{4}|c[1-9][0-9]{5})_(.*)", re.DOTALL)
+
+
+class World:
+    """What a part of the run has written, and what the table must hold then: computed the naive way, with nothing of the product."""
+
+    def __init__(self, prefix, ids, settings):
+        self.prefix, self.ids, self.settings = prefix, [prefix + id for id in ids], settings
+        self.node, self.parent, self.segment = (settings[name] for name in ("NodeSortKey", "ParentAttribute", "SegmentAttribute"))
+        # Both by id, with attributes as DynamoDB spells them; revisions by id and sort key.
+        self.nodes, self.revisions = {}, {}
+        # The API leaves a trace of these for a while.
+        self.removed = set()
+
+    def parent_of(self, id):
+        return self.nodes.get(id, {}).get(self.parent, {}).get("S")
+
+    def segment_of(self, id):
+        return self.nodes.get(id, {}).get(self.segment, {}).get("S", id)
+
+    def ancestors(self, id):
+        """Nearest first, up to a root or to a node that isn't there."""
+        ancestors, at = [], self.parent_of(id)
+        while at is not None and at not in ancestors:
+            ancestors.append(at)
+            at = self.parent_of(at)
+        return ancestors
+
+    def below(self, id):
+        """The descendants of a node."""
+        return [each for each in self.nodes if id in self.ancestors(each)]
+
+    def children(self, id):
+        return sorted(each for each in self.nodes if self.parent_of(each) == id)
+
+    def path(self, id):
+        """The segments below the farthest ancestor."""
+        ancestors = self.ancestors(id)
+        return [self.segment_of(each) for each in [*ancestors[::-1][1:], id]] if ancestors else []
+
+    def copies(self, item):
+        chosen, never = (split(self.settings[name]) for name in ("CopiedAttributes", "NeverCopied"))
+        takes = {"all": lambda name: True, "none": lambda name: False}.get(",".join(chosen), lambda name: name in chosen)
+        return {name: value for name, value in item.items() if takes(name) and name not in never and not name.startswith("_")}
+
+    def wanted(self):
+        """All items by key, without their key attributes."""
+        table = {(id, self.node): item for id, item in self.nodes.items()} | dict(self.revisions)
+        for id, item in self.nodes.items():
+            table.update(self.rows(id, self.copies(item)))
+        newest = {}
+        for (id, sort_key), item in self.revisions.items():
+            version, topic = REVISION.fullmatch(sort_key).groups()
+            number, key = int(version.lstrip("abc")), (id, f"v0_{topic}")
+            if number > newest.get(key, (0,))[0]:
+                newest[key] = number, {"_version": {"N": str(number)}} | self.copies(item)
+        return table | {key: row for key, (_, row) in newest.items()}
+
+    def rows(self, id, copies):
+        """The rows of a node, and its lineage."""
+        parent, ancestors, has_path = self.parent_of(id), self.ancestors(id), self.settings["PathRows"] == "on"
+        path = self.path(id) if has_path else []
+        root, orphan = parent is None and self.settings["RootRows"] == "on", parent is not None and parent not in self.nodes
+        lineage = {"format": {"N": "1"}, "ancestors": texts(ancestors), "path": texts(path), "root": {"BOOL": root}}
+        yield (id, "LINEAGE"), lineage | ({"orphan": {"BOOL": True}} if orphan else {})
+        if root:
+            yield ("ROOTS", f"ROOT#{id}"), {"_id": {"S": id}} | copies
+        if orphan:
+            yield (f"ORPHANS#{fnv(parent) % 16:x}", f"ORPHAN#{id}"), {"_id": {"S": id}, "_parent": {"S": parent}}
+        for depth, ancestor in enumerate(ancestors, 1):
+            row = {"_id": {"S": id}, "_depth": {"N": str(depth)}, "_parent": {"S": parent}} | copies
+            yield (ancestor, f"{self.node}#{depth:04}#{id}"), row
+        if ancestors and has_path:
+            named = f"!{in_key(id)}" if self.segment_of(id) != id else ""
+            yield (ancestors[-1], "PATH#" + "#".join(map(in_key, path)) + named), row
+
+    def differences(self, found):
+        """What differs between the table and what it must hold, a line each."""
+        wanted, lines = self.wanted(), []
+        for key, item in sorted(found.items()):
+            if key in wanted:
+                lines += difference(key, wanted[key], self.comparable(key, item))
+                if key[1] == self.node and "_deleting" in item:
+                    lines.append(f"{shown(key)} is still being deleted")
+                if key[1] == "LINEAGE" and not item.get("born", {}).get("S"):
+                    lines.append(f"{shown(key)} names no life")
+            elif not self.is_trace(key, item):
+                lines.append(f"left over {shown(key)}: {spelled(item)}")
+        return [f"missing {shown(key)}" for key in sorted(wanted.keys() - found.keys())] + lines
+
+    def comparable(self, key, item):
+        """An item without what this script can't know: the stamps of base records, and the name of a life."""
+        if key[1] == self.node or REVISION.fullmatch(key[1]):
+            return {name: value for name, value in item.items() if not name.startswith("_")}
+        return {name: value for name, value in item.items() if (key[1], name) != ("LINEAGE", "born")}
+
+    def is_trace(self, key, item):
+        """What remains of a node that the API has deleted."""
+        return key[0] in self.removed and is_trace(key, item)
+
+
+def is_trace(key, item):
+    """What stays for a while of a node that the API has deleted, by the table's documentation."""
+    return key[0] == "OPERATIONS" or key[1] == "DELETED" or key[1] == "LINEAGE" and "deleted" in item
+
+
+def difference(key, wanted, found):
+    names = [name for name in sorted(wanted.keys() | found.keys()) if wanted.get(name) != found.get(name)]
+    return [f"wrong {shown(key)}: {name} must be {spelled(wanted.get(name))} and is {spelled(found.get(name))}" for name in names]
+
+
+def spelled(value):
+    return "absent" if value is None else json.dumps(value, ensure_ascii=False)
+
+
+def shown(key):
+    return f"{key[0]} / {key[1]}"
+
+
+def split(names):
+    return [name.strip() for name in names.split(",") if name.strip()]
+
+
+def texts(list):
+    return {"L": [{"S": text} for text in list]}
+
+
+def in_key(segment):
+    """A segment as a path row's key has it."""
+    return "".join(f"%{ord(c):02X}" if ord(c) <= 0x25 else c for c in segment)
+
+
+def fnv(text):
+    hash = 0x811C9DC5
+    for byte in text.encode():
+        hash = (hash ^ byte) * 0x01000193 % 2**32
+    return hash

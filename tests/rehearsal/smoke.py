@@ -1,0 +1,196 @@
+"""infra/smoke as a user runs it, on `sapwood dev`, and whether it notices what is wrong. The suite `deployment` runs it on deployed stacks."""
+
+import importlib.util
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import unittest
+
+import boto3
+
+from oracle import Oracle
+from process import Process, free_port
+from table import Table
+from templates import ROOT
+
+SMOKE = ROOT / "infra" / "smoke"
+# Another stack's parameters, and how the script is told of them without a stack.
+OTHER = {
+    "PartitionKey": ("pk", "--partition-key"),
+    "SortKey": ("sk", "--sort-key"),
+    "NodeSortKey": ("METADATA", "--node-sort-key"),
+    "ParentAttribute": ("up", "--parent-attribute"),
+    "SegmentAttribute": ("label", "--segment-attribute"),
+    "PathRows": ("off", "--path-rows"),
+    "RootRows": ("off", "--root-rows"),
+    "CopiedAttributes": ("name,size", "--copied-attributes"),
+    "NeverCopied": ("size", "--never-copied"),
+}
+MOVED = "two nested subtrees move at once ... ok"
+
+
+class Smoke(unittest.TestCase):
+    maxDiff = None
+
+    @classmethod
+    def setUpClass(cls):
+        subprocess.run(["cargo", "build", "--quiet", "--locked", "--bins"], cwd=ROOT, check=True)
+        cls.environment = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
+        cls.environment["AWS_EC2_METADATA_DISABLED"] = "true"
+
+    def stack(self, *options):
+        """Starts a local stack, and returns its table and what names it."""
+        dev = ["cargo", "run", "--quiet", "--locked", "--", "dev", "--dynamodb", "127.0.0.1:0", "--http", "127.0.0.1:0", "--json", *options]
+        process = Process(dev, ROOT, self.environment)
+        self.addCleanup(process.stop)
+        said = process.wait_until(lambda: re.search('"dynamodb":"([^"]+)".*"http":"([^"]+)"', process.said()))
+        client = boto3.client("dynamodb", "us-east-1", endpoint_url=said[1], aws_access_key_id="local", aws_secret_access_key="local")
+        return Table(client, "sapwood", Oracle()), ["--table", "sapwood", "--endpoint", said[1], "--api", said[2]]
+
+    def start(self, *arguments):
+        command = [sys.executable, SMOKE, *arguments]
+        process = subprocess.Popen(command, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.kill)
+        return process
+
+    def run_to_its_end(self, *arguments):
+        process = self.start(*arguments)
+        said = process.communicate(timeout=600)[0]
+        return process.returncode, said
+
+    def read_to(self, process, words):
+        """What a run prints until it has printed these words."""
+        lines = []
+        for line in process.stdout:
+            lines.append(line)
+            if line.startswith(words):
+                return "".join(lines)
+        self.fail("".join(lines))
+
+    def count(self, table):
+        return table.client.scan(TableName=table.name, Select="COUNT", ConsistentRead=True)["Count"]
+
+    def test_a_stack_that_works_is_all_right(self):
+        table, where = self.stack()
+        code, said = self.run_to_its_end(*where, "--patience", "60")
+        print(said)
+        self.assertEqual(code, 0, said)
+        self.assertEqual(re.findall(r"FAILED|isn't tried", said), [])
+        self.assertRegex(said, "first consistent sight of its row: p50 [0-9]+ ms, p90 [0-9]+ ms, p99 [0-9]+ ms, max [0-9]+ ms")
+        self.assertEqual(self.count(table), 0)
+
+    def test_a_stack_with_other_names_switches_and_tenants_is_all_right(self):
+        parameters = [word for name, (value, _) in OTHER.items() for word in ("--parameter", f"{name}={value}")]
+        tenants = ["--parameter", "Tenants=on", "--parameter", "TenantClaim=tenant", "--claim", "tenant=acme", "--claim", "sub=ada"]
+        table, where = self.stack(*parameters, *tenants)
+        options = [word for value, option in OTHER.values() for word in (option, value)]
+        code, said = self.run_to_its_end(*where, *options, "--tenant", "acme", "--patience", "60")
+        self.assertEqual(code, 0, said)
+        self.assertEqual(self.count(table), 0)
+        code, said = self.run_to_its_end(*where)
+        self.assertEqual(code, 2, said)
+        self.assertIn("give --partition-key pk --sort-key sk", said)
+
+    def test_rows_that_do_not_come_are_named(self):
+        table, where = self.stack("--no-handler")
+        code, said = self.run_to_its_end(*where, "--patience", "2")
+        self.assertEqual(code, 1, said)
+        self.assertRegex(said, "[0-9]+ differences after 2 s\n +missing ROOTS / ROOT#smoke-.*-t00\n")
+        self.assertEqual(self.count(table), 0, said)
+
+    def test_rows_that_somebody_changes_are_named(self):
+        table, where = self.stack()
+        run = self.start(*where, "--no-api", "--patience", "3")
+        prefix = re.search("prefix (.*)\n", self.read_to(run, MOVED))[1]
+        # Rows of nodes that the run doesn't write any more.
+        gone, changed, foreign = (f"NODE#0001#{prefix}{name}" for name in ("t50", "t51", "t99"))
+        key = {"PK": {"S": f"{prefix}t16"}}
+        table.client.delete_item(TableName=table.name, Key=key | {"SK": {"S": gone}})
+        renamed = {"UpdateExpression": "SET #n = :v", "ExpressionAttributeNames": {"#n": "name"}, "ExpressionAttributeValues": {":v": {"S": "?"}}}
+        table.client.update_item(TableName=table.name, Key=key | {"SK": {"S": changed}}, **renamed)
+        table.client.put_item(TableName=table.name, Item=key | {"SK": {"S": foreign}})
+        said = run.communicate(timeout=600)[0]
+        self.assertEqual(run.returncode, 1, said)
+        self.assertIn("3 differences after 3 s\n", said)
+        self.assertIn(f"missing {prefix}t16 / {gone}\n", said)
+        self.assertIn(f'wrong {prefix}t16 / {changed}: name must be {{"S": "Node 51"}} and is {{"S": "?"}}\n', said)
+        self.assertIn(f"left over {prefix}t16 / {foreign}: {{}}\n", said)
+        # The other parts are tried all the same, and the run removes what it has found.
+        self.assertRegex(said, r"the lag of .* \.\.\. ok")
+        self.assertEqual(self.count(table), 0, said)
+
+    def test_a_run_that_is_interrupted_removes_what_it_wrote(self):
+        table, where = self.stack()
+        run = self.start(*where, "--patience", "60")
+        self.read_to(run, MOVED)
+        run.send_signal(signal.SIGINT)
+        said = run.communicate(timeout=600)[0]
+        self.assertEqual(run.returncode, 130, said)
+        self.assertEqual(self.count(table), 0, said)
+
+    def test_what_a_run_that_was_killed_has_left_is_removed_by_its_prefix(self):
+        table, where = self.stack()
+        table.node("not of the run", name="stays")
+        table.settle(self)
+        before = table.items()
+        run = self.start(*where, "--patience", "60")
+        prefix = re.search("prefix (.*)\n", self.read_to(run, "the API moves a subtree"))[1]
+        run.kill()
+        run.wait()
+        self.assertGreater(self.count(table), 200)
+        code, said = self.run_to_its_end(*where, "--clean", prefix)
+        self.assertEqual(code, 0, said)
+        self.assertEqual(table.items(), before)
+
+    def test_what_cannot_be_tried_is_told_by_exit_code_2(self):
+        nowhere = f"http://127.0.0.1:{free_port()}"
+        table, where = self.stack()
+        for arguments, words in (
+            (["--region", "us-east-1"], "--stack --table is required"),
+            ([*where, "--clean", "smoke-"], "the whole prefix"),
+            (["--table", "sapwood", "--endpoint", nowhere], "Could not connect"),
+            ([*where, "--table", "nobody"], "ResourceNotFound"),
+            ([*where, "--api", nowhere], "can't be reached"),
+            ([*where, "--api-authorization", "JWT"], "give --token"),
+        ):
+            with self.subTest(words):
+                code, said = self.run_to_its_end(*arguments)
+                self.assertEqual(code, 2, said)
+                self.assertIn(words, said)
+        self.assertEqual(self.count(table), 0)
+
+    def test_its_oracle_and_the_rehearsals_agree(self):
+        specification = importlib.util.spec_from_file_location("world", SMOKE / "world.py")
+        module = importlib.util.module_from_spec(specification)
+        specification.loader.exec_module(module)
+        for seed in range(200):
+            draw = random.Random(seed)
+            names = {"PartitionKey": "pk", "SortKey": "sk", "NodeSortKey": "METADATA", "ParentAttribute": "up", "SegmentAttribute": "label"}
+            settings = module.SETTINGS | (names if seed % 2 else {}) | {"NeverCopied": draw.choice(["", "size", "size, parent"])}
+            world = module.World("", [], settings)
+            ids = [f"{number} é#%" for number in range(draw.randrange(30))]
+            for number, id in enumerate(ids):
+                item = {"name": {"S": id}, "size": {"N": str(number)}, "_mine": {"S": "not copied"}}
+                if parent := draw.choice([None, "missing", *ids[:number]]):
+                    item[world.parent] = {"S": parent}
+                if draw.random() < 0.3:
+                    item[world.segment] = {"S": draw.choice(["a b", "50% # $"])}
+                world.nodes[id] = item
+                for version in range(draw.randrange(3)):
+                    world.revisions[id, draw.choice(["v001_", "v999_", "va1000_"]) + draw.choice(["Audit", "Log#1"])] = item
+            oracle = Oracle(
+                partition_key=settings["PartitionKey"],
+                sort_key=settings["SortKey"],
+                node=settings["NodeSortKey"],
+                parent=settings["ParentAttribute"],
+                segment=settings["SegmentAttribute"],
+                never_copied=frozenset(module.split(settings["NeverCopied"])),
+            )
+            base = {(id, world.node): item for id, item in world.nodes.items()} | world.revisions
+            keys = {settings["PartitionKey"], settings["SortKey"]}
+            wanted = {key: {name: value for name, value in item.items() if name not in keys} for key, item in oracle.table(base).items()}
+            self.assertEqual(world.wanted(), wanted, f"seed {seed}")
