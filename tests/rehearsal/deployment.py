@@ -92,7 +92,7 @@ class Deployment(unittest.TestCase):
         json.loads(self.dashboard())
         routes = self.client("apigatewayv2").get_routes(ApiId=self.outputs["ApiId"])["Items"]
         self.assertEqual({route["AuthorizationType"] for route in routes}, {"AWS_IAM"})
-        self.assertEqual(len(routes), 9)
+        self.assertEqual(len(routes), 7)
 
     def dashboard(self):
         client = self.client("cloudwatch")
@@ -185,7 +185,7 @@ class Deployment(unittest.TestCase):
             "move-node": 422,
             "get-node-of-every-kind-of-byte": 404,
             "list-descendants": 200,
-            "list-descendants-by-prefix": 200,
+            "list-descendants-by-prefix": 404,
             "append-revision": 201,
             "decoded-number-sign": 400,
             "decoded-question-mark": 400,
