@@ -4,7 +4,7 @@
 //! No call fails and no two calls overlap: the only thing that varies is how far the stream is behind. In some runs another client
 //! deletes nodes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rand::rngs::SmallRng;
 use rand::seq::IndexedRandom;
@@ -118,8 +118,12 @@ impl Model {
 
     /// Takes back what is known of the doomed nodes below this one.
     fn free_below(&mut self, id: &str) {
-        let mut next = self.children(id);
+        // Where parents aren't known, the model can have a circle.
+        let (mut next, mut seen) = (self.children(id), BTreeSet::new());
         while let Some(child) = next.pop() {
+            if !seen.insert(child.clone()) {
+                continue;
+            }
             next.extend(self.children(&child));
             let node = self.nodes.get_mut(&child).unwrap();
             if std::mem::take(&mut node.doomed) {
