@@ -40,7 +40,7 @@ pub(crate) fn tagged<B: Serialize, T>(
     shown: impl FnOnce() -> B,
 ) -> Result<Response, Problem> {
     let own = tag_of(etag, at.prefer.numbers);
-    demand(&Preconditions { if_none_match: None, ..preconditions.clone() }, etag)?;
+    demand(preconditions, etag)?;
     let is_known = preconditions.if_none_match.as_ref().is_some_and(|known| known.include(Some(&own)));
     let mut response = match is_known {
         true => (StatusCode::NOT_MODIFIED, [(VARY, HeaderValue::from_static("prefer"))]).into_response(),
@@ -52,8 +52,9 @@ pub(crate) fn tagged<B: Serialize, T>(
     Ok(response)
 }
 
-/// Checks that what was read is what the client wants.
+/// Checks that what was read is what the client wants, by `If-Match`.
 pub(crate) fn demand(preconditions: &Preconditions, etag: &ETag) -> Result<(), Problem> {
+    let wanted = Preconditions { if_none_match: None, ..preconditions.clone() };
     let refused = |refusal: Refusal| Problem::new(Kind::PreconditionFailed, refusal.to_string()).at("if-match");
-    preconditions.check(Some(etag)).map_err(refused)
+    wanted.check(Some(etag)).map_err(refused)
 }

@@ -11,7 +11,7 @@ use sapwood_core::write::{Answered, Command, Idempotency, Preconditions, Request
 use sapwood_engine::write::Writer;
 use sapwood_http::call::{self, handler};
 use sapwood_http::caller::{Caller, Right};
-use sapwood_http::headers::{IdempotencyKey, PREFERENCE_APPLIED, Prefer};
+use sapwood_http::headers::{IdempotencyKey, Prefer};
 use sapwood_http::problem::{Kind, Problem};
 use sapwood_table::{Client, Deadline, Table};
 
@@ -102,10 +102,7 @@ impl<'a, T: Table> At<'a, T> {
 
     /// Adds to an answer which preferences applied.
     pub(crate) fn applied(&self, mut response: Response, minimal: bool) -> Response {
-        let prefer = Prefer { minimal: minimal && self.prefer.minimal, ..self.prefer };
-        if let Some(applied) = prefer.applied() {
-            response.headers_mut().insert(PREFERENCE_APPLIED, applied);
-        }
+        Prefer { minimal: minimal && self.prefer.minimal, ..self.prefer }.add_to(response.headers_mut());
         response
     }
 }

@@ -17,7 +17,7 @@ use serde::Serialize;
 use crate::body::read_whole;
 use crate::caller::{Caller, Right};
 use crate::contract::{Function, operations};
-use crate::headers::{PREFERENCE_APPLIED, Prefer, demand_json, demand_merge_patch, preconditions};
+use crate::headers::{Prefer, demand_json, demand_merge_patch, preconditions};
 use crate::json::{self, FromJson, Numbers};
 use crate::parameters::Parameters;
 use crate::path::PathParams;
@@ -160,9 +160,7 @@ impl<T, S> At<'_, T, S> {
     pub fn json(&self, body: &impl Serialize) -> Result<Response, Problem> {
         let mut response = json_response(body, self.prefer.numbers)?;
         response.headers_mut().insert(VARY, HeaderValue::from_static("prefer"));
-        if let Some(applied) = self.prefer.applied() {
-            response.headers_mut().insert(PREFERENCE_APPLIED, applied);
-        }
+        self.prefer.add_to(response.headers_mut());
         Ok(response)
     }
 }

@@ -56,11 +56,12 @@ impl Call<Shared> for Node {
     async fn answer<T: Table>(self, at: &At<'_, T>) -> Result<Response, Problem> {
         let base = reader(at).node(&self.node, self.strong).await.map_err(refused)?;
         let etag = ETag::of(&base.item, &at.shared.settings.schema);
+        let node = || body(&self.node, &base, &self.fields, at.shared);
         if self.ancestors.is_none() && self.latest.is_none() {
-            return tagged(at, &self.preconditions, &etag, || self.body(&base, at.shared));
+            return tagged(at, &self.preconditions, &etag, node);
         }
         // The answer is more than the node, so the node's tag can't name it. What a client knows by this tag is the node alone.
-        demand(&Preconditions { if_none_match: None, ..self.preconditions.clone() }, &etag)?;
+        demand(&self.preconditions, &etag)?;
         let bytes_max = Bounds::BYTES_MAX.saturating_sub(size_estimate(&base.item)) / 2;
         let ancestors = match &self.ancestors {
             Some(list) => Some(Ancestors::page(&list.within(bytes_max), &self.node, at).await?),
@@ -70,13 +71,7 @@ impl Call<Shared> for Node {
             Some(list) => Some(LatestOfAll::page(&list.within(bytes_max), &self.node, "", at).await?),
             None => None,
         };
-        at.json(&NodeBody { etag: Some(etag_text(&etag)), ancestors, latest, ..self.body(&base, at.shared) })
-    }
-}
-
-impl Node {
-    fn body(&self, base: &BaseNode, shared: &Shared) -> NodeBody {
-        body(&self.node, base, &self.fields, shared)
+        at.json(&NodeBody { etag: Some(etag_text(&etag)), ancestors, latest, ..node() })
     }
 }
 

@@ -125,10 +125,7 @@ pub(super) fn patched(
     let condition = patch_condition(patch, before, strict, schema)?;
     let stamps = stamped(Some(before), stamp).into_iter();
     changes.extend(stamps.filter(|(name, value)| before.get(name) != Some(value)).map(|(name, v)| (name, Some(v))));
-    let update = Update {
-        remove: changes.iter().filter(|(_, value)| value.is_none()).map(|(name, _)| name.clone()).collect(),
-        set: changes.into_iter().filter_map(|(name, value)| Some((name, value?))).collect(),
-    };
+    let update = update(changes);
     let item = update.of(before.clone());
     Draft { item, action: Action::Update { key, update, condition } }.check().map(Some)
 }
@@ -145,17 +142,20 @@ fn cleared(
 ) -> Result<Option<Draft>, Refusal> {
     let mut item = before.clone();
     item.retain(|name, _| is_of_nodes(name, schema));
-    for (name, value) in changes {
-        match value {
-            Some(value) => item.insert(name, value),
-            None => item.remove(&name),
-        };
-    }
+    let mut item = update(changes).of(item);
     if item == *before {
         return Ok(None);
     }
     item.extend(stamped(Some(before), stamp));
     Draft::put(key, item, as_read(Some(before), strict, schema)?).check().map(Some)
+}
+
+/// The update that makes these changes: `None` removes an attribute.
+fn update(changes: BTreeMap<String, Option<AttributeValue>>) -> Update {
+    Update {
+        remove: changes.iter().filter(|(_, value)| value.is_none()).map(|(name, _)| name.clone()).collect(),
+        set: changes.into_iter().filter_map(|(name, value)| Some((name, value?))).collect(),
+    }
 }
 
 /// The condition of a patch: what it doesn't name stays, so the record must be the one that was read. A map that is merged is

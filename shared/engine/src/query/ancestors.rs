@@ -33,10 +33,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         self.base(node, read.remove(&base))?;
         let stored = Stored::read(read.get(&lineage), schema);
         let ancestors = stored.lineage().map(|lineage| lineage.placement.ancestors.clone()).unwrap_or_default();
-        let passed: usize = match &options.after {
-            None => 0,
-            Some(depth) => depth.parse().map_err(|_| ReadError::Position)?,
-        };
+        let passed = options.passed()?;
         let depths = (passed + 1..).zip(ancestors.into_iter().skip(passed));
         let shown: Vec<(usize, Id)> = depths.take(options.bounds.items_max + 1).collect();
 

@@ -1,6 +1,6 @@
 //! The descendants of a node, by depth.
 
-use super::page::{Listing, Skipped};
+use super::page::Listing;
 use super::{ListOptions, Page, ReadError, Reader};
 use sapwood_core::keys::{DEPTH_MAX, Id, ItemKey, NodeRef, SortKey, SortRange};
 use sapwood_core::model::{BaseNode, Item, ROW_ATTRIBUTES, is_truncated, row_parent};
@@ -160,14 +160,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         let schema = self.client.schema();
         let names = schema.names();
         let own = ROW_ATTRIBUTES.into_iter().chain([names.parent.as_str(), names.segment.as_str()]).collect();
-        Listing {
-            pk: schema.partition(node),
-            range,
-            skipped: Skipped::Nothing,
-            descending: false,
-            across_pages: false,
-            own,
-        }
+        Listing::new(schema.partition(node), range, own)
     }
 
     /// Returns the descendant that a row of the node's collection describes, or the node itself for its base record.

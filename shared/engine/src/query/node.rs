@@ -60,12 +60,8 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
     ) -> Result<Page<(NodeRef, BaseNode)>, ReadError> {
         let schema = self.client.schema();
         let reading = ReadOptions { strong: options.strong, attributes: None };
-        let passed: usize = match &options.after {
-            None => 0,
-            Some(passed) => passed.parse().map_err(|_| ReadError::Position)?,
-        };
         let mut builder = PageBuilder::new(options.bounds);
-        let (mut done, mut at_once) = (passed.min(nodes.len()), NODES_AT_FIRST);
+        let (mut done, mut at_once) = (options.passed()?.min(nodes.len()), NODES_AT_FIRST);
         while done < nodes.len() {
             let chunk = &nodes[done..nodes.len().min(done + at_once)];
             let keys: Vec<ItemKey> = chunk.iter().map(|node| schema.node_key(node)).collect();

@@ -4,7 +4,7 @@ use sapwood_core::keys::{SortKey, Tenant};
 use sapwood_core::write::{Operation, ReadOperation};
 use sapwood_table::{RetryPolicy, Table};
 
-use super::page::{Listing, Skipped};
+use super::page::Listing;
 use super::{ListOptions, Page, ReadError, Reader};
 use crate::run::run;
 
@@ -34,14 +34,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         options: &ListOptions,
     ) -> Result<Page<(String, Operation)>, ReadError> {
         let schema = self.client.schema();
-        let listing = Listing {
-            pk: schema.operations_partition(tenant),
-            range: schema.operation_range(),
-            skipped: Skipped::Nothing,
-            descending: false,
-            across_pages: false,
-            own: Vec::new(),
-        };
+        let listing = Listing::new(schema.operations_partition(tenant), schema.operation_range(), Vec::new());
         let id = |sk: &str| match schema.parse_sort_key(sk)? {
             SortKey::Operation(id) => Some(id),
             _ => None,

@@ -57,6 +57,16 @@ pub struct ListOptions {
     pub bounds: Bounds,
 }
 
+impl ListOptions {
+    /// How many things the pages before have passed, for a list whose positions are numbers.
+    pub(super) fn passed(&self) -> Result<usize, ReadError> {
+        match &self.after {
+            None => Ok(0),
+            Some(passed) => passed.parse().map_err(|_| ReadError::Position),
+        }
+    }
+}
+
 /// A page of a list.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Page<R> {
@@ -162,7 +172,12 @@ pub(super) enum Skipped {
 /// The number of rows that are read at once if many of them may be skipped.
 const SPARSE_ITEMS: usize = 1_000;
 
-impl Listing<'_> {
+impl<'q> Listing<'q> {
+    /// The list of all of a range, in its order.
+    pub(super) fn new(pk: String, range: SortRange, own: Vec<&'q str>) -> Self {
+        Self { pk, range, skipped: Skipped::Nothing, descending: false, across_pages: false, own }
+    }
+
     /// Returns where to continue after a page that ended at `next`.
     pub(super) fn past(&self, next: String, schema: &Schema) -> String {
         let inside = match &self.skipped {

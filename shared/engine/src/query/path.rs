@@ -94,12 +94,8 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         let schema = self.client.schema();
         let segments_max = within.max_depth.map(|depth| within.segments.len().saturating_add(depth));
         let listing = Listing {
-            pk: schema.partition(root),
-            range: self.path_range(within)?,
             skipped: segments_max.map_or(Skipped::Nothing, Skipped::Deeper),
-            descending: false,
-            across_pages: false,
-            own: ROW_ATTRIBUTES.into(),
+            ..Listing::new(schema.partition(root), self.path_range(within)?, ROW_ATTRIBUTES.into())
         };
         let page = self
             .list(&listing, options, |key, item| {

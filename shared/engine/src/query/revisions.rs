@@ -106,14 +106,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         order: Order,
     ) -> Listing<'static> {
         let pk = self.client.schema().partition(node);
-        Listing {
-            pk,
-            range,
-            skipped,
-            descending: order == Order::Descending,
-            across_pages: false,
-            own: revision_own().collect(),
-        }
+        Listing { skipped, descending: order == Order::Descending, ..Listing::new(pk, range, revision_own().collect()) }
     }
 
     pub(super) fn revision_reading(&self, options: &ListOptions) -> ReadOptions {

@@ -1,6 +1,6 @@
 //! The roots of all trees.
 
-use super::page::{Listing, Skipped};
+use super::page::Listing;
 use super::{ListOptions, Page, ReadError, Reader};
 use sapwood_core::keys::{Id, SortKey, Tenant};
 use sapwood_core::model::{Item, ROW_ATTRIBUTES, is_truncated};
@@ -27,14 +27,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
             return Err(ReadError::SwitchedOff { what: "root", variable: "ROOT_ROWS" });
         }
         let schema = self.client.schema();
-        let listing = Listing {
-            pk: schema.roots_partition(tenant),
-            range: schema.root_range(),
-            skipped: Skipped::Nothing,
-            descending: false,
-            across_pages: false,
-            own: ROW_ATTRIBUTES.into(),
-        };
+        let listing = Listing::new(schema.roots_partition(tenant), schema.root_range(), ROW_ATTRIBUTES.into());
         self.list(&listing, options, |key, item| match schema.parse_sort_key(&key.sk)? {
             SortKey::Root(id) => {
                 Some(Root { id, attributes: options.fields.of_node(item, schema), truncated: is_truncated(item) })

@@ -13,7 +13,7 @@ pub use content::{demand_json, demand_merge_patch};
 pub use etag::{etag_header, etag_text, gzip_tag, tag_of};
 pub use idempotency::IdempotencyKey;
 pub use preconditions::{if_match, preconditions};
-pub use prefer::{PREFERENCE_APPLIED, Prefer, WAIT_SECONDS_MAX, Wait};
+pub use prefer::{Prefer, WAIT_SECONDS_MAX, Wait};
 
 use crate::problem::{Kind, Problem};
 

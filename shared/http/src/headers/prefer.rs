@@ -14,7 +14,7 @@ pub const WAIT_SECONDS_MAX: u8 = 10;
 const PREFER: HeaderName = HeaderName::from_static("prefer");
 
 /// The header by which an answer says which preferences applied.
-pub const PREFERENCE_APPLIED: HeaderName = HeaderName::from_static("preference-applied");
+const PREFERENCE_APPLIED: HeaderName = HeaderName::from_static("preference-applied");
 
 /// What a client prefers of an answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -47,6 +47,13 @@ impl Prefer {
     pub fn of_read(headers: &HeaderMap) -> Result<Self, Problem> {
         let text = joined(headers, &PREFER)?.unwrap_or_default();
         Ok(Self { numbers: read_numbers(&text), ..Self::default() })
+    }
+
+    /// Adds to an answer which preferences applied.
+    pub fn add_to(self, headers: &mut HeaderMap) {
+        if let Some(applied) = self.applied() {
+            headers.insert(PREFERENCE_APPLIED, applied);
+        }
     }
 
     /// The value of `Preference-Applied`; `None` if no preference applies.

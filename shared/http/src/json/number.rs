@@ -45,6 +45,11 @@ pub(super) fn written(text: &str) -> Result<String, NumberError> {
     Ok(if scientific.len() < plain.len() { scientific } else { plain })
 }
 
+/// Returns true if a JSON value that begins like this is a number.
+pub(super) fn is_number(json: &str) -> bool {
+    json.starts_with(|first: char| first == '-' || first.is_ascii_digit())
+}
+
 /// Returns true if a double that is read from this number is written as the same number again.
 pub(super) fn is_kept_by_doubles(text: &str) -> bool {
     let Ok(double) = text.parse::<f64>() else { return false };

@@ -41,8 +41,7 @@ struct LongAsText;
 
 impl Formatter for LongAsText {
     fn write_raw_fragment<W: ?Sized + io::Write>(&mut self, writer: &mut W, fragment: &str) -> io::Result<()> {
-        let is_number = fragment.starts_with(|first: char| first == '-' || first.is_ascii_digit());
-        if is_number && !number::is_kept_by_doubles(fragment) {
+        if number::is_number(fragment) && !number::is_kept_by_doubles(fragment) {
             return write!(writer, r#"{{"{NUMBER}":"{fragment}"}}"#);
         }
         CompactFormatter.write_raw_fragment(writer, fragment)

@@ -153,7 +153,7 @@ pub(super) fn string(raw: &RawValue, at: &Place<'_>) -> Result<String, JsonError
 }
 
 fn is_number(raw: &RawValue) -> bool {
-    raw.get().starts_with(|first: char| first == '-' || first.is_ascii_digit())
+    number::is_number(raw.get())
 }
 
 fn number(raw: &RawValue, at: &Place<'_>) -> Result<String, JsonError> {

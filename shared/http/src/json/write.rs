@@ -73,8 +73,7 @@ struct Number<'a>(&'a str);
 
 impl Serialize for Number<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let is_json = |text: &str| text.starts_with(|first: char| first == '-' || first.is_ascii_digit());
-        let is_short = self.0.len() <= PLAIN_NUMBER_BYTES_MAX && is_json(self.0);
+        let is_short = self.0.len() <= PLAIN_NUMBER_BYTES_MAX && number::is_number(self.0);
         if let (true, Ok(raw)) = (is_short, serde_json::from_str::<&RawValue>(self.0)) {
             return raw.serialize(serializer);
         }

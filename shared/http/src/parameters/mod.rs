@@ -67,9 +67,7 @@ impl Parameters {
     /// Returns what asks for the page after this one: the same query string, with another cursor.
     #[must_use]
     pub fn next_page(&self) -> NextPage {
-        let is_cursor = |pair: &&str| decode(pair.split('=').next().unwrap_or_default()).as_deref() == Some(CURSOR);
-        let others: Vec<&str> = self.query.split('&').filter(|pair| !pair.is_empty() && !is_cursor(pair)).collect();
-        NextPage(others.join("&"))
+        NextPage(self.query.clone())
     }
 
     /// Reads a whole number, in digits; `None` if the parameter is absent.
@@ -145,7 +143,7 @@ const CURSOR: &str = "cursor";
 /// [aws]: https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-quotas.html
 const LINK_BYTES_MAX: usize = 4_096;
 
-/// The query string of a list, without its cursor.
+/// The query string of a list, as it arrived.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NextPage(String);
 
@@ -156,8 +154,10 @@ impl NextPage {
     /// [RFC 8288]: https://www.rfc-editor.org/rfc/rfc8288
     #[must_use]
     pub fn link(&self, cursor: &str) -> Option<HeaderValue> {
-        let joint = if self.0.is_empty() { "" } else { "&" };
-        let target = format!("{}{joint}{CURSOR}={cursor}", self.0);
+        let is_cursor = |pair: &&str| decode(pair.split('=').next().unwrap_or_default()).as_deref() == Some(CURSOR);
+        let others = self.0.split('&').filter(|pair| !pair.is_empty() && !is_cursor(pair));
+        let cursor = format!("{CURSOR}={cursor}");
+        let target = others.chain([cursor.as_str()]).collect::<Vec<_>>().join("&");
         let is_plain = |byte: u8| byte.is_ascii_graphic() && !b"<>\"".contains(&byte);
         let link = format!("<?{target}>; rel=\"next\"");
         let fits = target.bytes().all(is_plain) && link.len() <= LINK_BYTES_MAX;

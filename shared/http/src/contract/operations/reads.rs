@@ -238,7 +238,7 @@ pub(super) static OPERATIONS: [Operation; 13] = [
         id: "list_paths",
         method: Method::GET,
         path: "/paths/{root}",
-        function: Reader(ReaderCall::ListRootPaths),
+        function: Reader(ReaderCall::ListPaths),
         tag: Tag::Read,
         summary: "List a tree, or a subtree, by path",
         description: "All descendants of a root, each node followed by its own descendants; with `path`, those at a path. One Query, half a \
@@ -274,7 +274,7 @@ pub(super) static OPERATIONS: [Operation; 13] = [
         id: "list_paths_by_url",
         method: Method::GET,
         path: "/paths/{root}/{path}",
-        function: Reader(ReaderCall::ListPaths),
+        function: Reader(ReaderCall::ListPathsByUrl),
         tag: Tag::Read,
         summary: "List a subtree by path, in the URL",
         description: "The same as `/paths/{root}` with `path`, for people who write URLs. The nodes at a path, each followed by its descendants. With `from` or `to`, the nodes below \
