@@ -8,9 +8,11 @@ mod headers;
 mod nodes;
 mod reads;
 mod refusals;
+mod representations;
 mod revisions;
 mod support;
 mod tenants;
+mod tokens;
 mod values;
 
 /// Each case by each way to the API.
@@ -62,20 +64,24 @@ by_every_way! {
         several_nodes_are_read_at_once
         a_node_comes_with_its_ancestors_and_newest_revisions
         a_list_links_to_its_next_page
-        long_numbers_are_text_for_clients_that_ask
         a_path_is_a_parameter_too
         an_operation_of_a_batch_has_a_condition_of_its_own
         a_repeated_answer_says_so
         operations_are_listed
+        a_repeated_batch_is_answered_as_this_client_prefers
+        null_in_the_place_of_the_attributes_removes_all
+        what_is_below_a_node_that_is_not_there_is_not_found
+    }
+    tokens {
         a_token_needs_its_scope_and_so_do_the_operations_of_a_batch
         who_may_not_read_is_told_nothing_by_a_write
-        a_repeated_batch_is_answered_as_this_client_prefers
+    }
+    representations {
+        long_numbers_are_text_for_clients_that_ask
         a_representation_with_numbers_as_text_has_a_tag_of_its_own
-        what_is_hard_to_escape_fits_an_answer
-        null_in_the_place_of_the_attributes_removes_all
         a_compressed_answer_has_a_tag_of_its_own_that_writes_take
+        what_is_hard_to_escape_fits_an_answer
         ids_that_look_alike_are_kept_apart
-        what_is_below_a_node_that_is_not_there_is_not_found
     }
     headers {
         a_write_keeps_to_its_precondition

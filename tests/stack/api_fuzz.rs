@@ -6,6 +6,7 @@
 
 mod bodies;
 mod draw;
+mod headers;
 mod judge;
 mod play;
 mod schema;

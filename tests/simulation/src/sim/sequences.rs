@@ -40,7 +40,7 @@ struct Promised {
     /// True if a deletion above the node takes it along.
     doomed: bool,
     /// True if a node between this one and the deletion that takes it along was deleted alone, before any row showed that it had
-    /// children. Nobody can say then what becomes of this node.
+    /// children, or has a parent that isn't known. Nobody can say then what becomes of this node.
     any_fate: bool,
     /// True if the parent isn't known: the node was to be adopted by a node that is gone.
     any_parent: bool,
@@ -90,17 +90,20 @@ impl Model {
     fn doom_below(&mut self, id: &str) {
         for child in self.children(id) {
             let node = self.nodes.get_mut(&child).unwrap();
-            if std::mem::replace(&mut node.doomed, true) {
+            // Whether the deletion finds a child whose parent isn't known, nobody can say.
+            let is_found = !node.any_parent;
+            let known = if is_found { &mut node.doomed } else { &mut node.any_fate };
+            if std::mem::replace(known, true) {
                 continue;
             }
             // A deletion leaves a child alone that has a mark of its own.
-            match node.deleting {
-                Some(DeletionMode::Detach) => {}
-                Some(DeletionMode::Adopt) => {
-                    self.doom_below(&child);
-                    self.free_below(&child);
-                }
-                Some(DeletionMode::Delete) | None => self.doom_below(&child),
+            if node.deleting == Some(DeletionMode::Detach) {
+                continue;
+            }
+            let takes_all = is_found && node.deleting != Some(DeletionMode::Adopt);
+            self.doom_below(&child);
+            if !takes_all {
+                self.free_below(&child);
             }
         }
     }
@@ -147,10 +150,17 @@ impl Model {
             ..Promised::default()
         });
         let node = Promised { parent, born: born(item), ..before };
-        let escapes = was_doomed && !node.doomed;
+        let (is_doomed, any_fate) = (node.doomed, node.any_fate);
         self.nodes.insert(id.to_owned(), node);
-        if escapes {
+        if was_doomed && !is_doomed {
             self.save_below(id);
+        }
+        // A node takes along what is below it.
+        if is_doomed || any_fate {
+            self.doom_below(id);
+        }
+        if any_fate {
+            self.free_below(id);
         }
     }
 
