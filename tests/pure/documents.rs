@@ -142,14 +142,19 @@ fn texts(value: &Value) -> Vec<&str> {
 
 /// Panics unless a statement allows actions on resources, each in the form that IAM knows, with no placeholder but those of the page.
 fn check_statement(statement: &Value) {
-    let known = ["Sid", "Effect", "Action", "Resource", "Condition"];
+    let known = ["Sid", "Effect", "Principal", "Action", "Resource", "Condition"];
     assert!(statement.as_object().unwrap().keys().all(|key| known.contains(&key.as_str())), "{statement}");
     assert_eq!(statement["Effect"], "Allow", "{statement}");
     for action in texts(&statement["Action"]) {
         let (service, call) = action.split_once(':').unwrap();
         assert!(!call.is_empty() && !service.is_empty() && !service.contains('*'), "{action}");
     }
-    for resource in texts(&statement["Resource"]).into_iter().filter(|resource| *resource != "*") {
+    // The trust policy of a role names a principal instead of resources.
+    let named = match &statement["Principal"] {
+        Value::Null => texts(&statement["Resource"]),
+        principal => texts(&principal["Federated"]),
+    };
+    for resource in named.into_iter().filter(|resource| *resource != "*") {
         assert!(resource.starts_with("arn:aws:") && resource.splitn(6, ':').count() == 6, "{resource}");
         for word in resource.split(|c: char| !c.is_ascii_alphanumeric() && c != '_') {
             let is_capital = word.len() > 1 && word.chars().all(|c| c.is_ascii_uppercase() || c == '_');
