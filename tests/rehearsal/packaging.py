@@ -1,0 +1,378 @@
+"""The package of a release (`infra/package`): its bytes, its contents, its bill of materials; that it can be deployed; and docs/workflows.
+
+The packages are made of the functions that the suite `building` has built.
+"""
+
+import hashlib
+import importlib.util
+import io
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+import tomllib
+import unittest
+import zipfile
+from pathlib import Path
+
+import yaml
+from samcli.yamlhelper import yaml_dump, yaml_parse
+
+from emulator import BUILT, Emulator
+from linting import USED_UP
+from oracle import Oracle
+from table import Table
+from templates import ARCHITECTURE, REGION, ROOT, cfn_lint, lint, translated
+
+FUNCTIONS = {"StreamHandler": "stream-handler", "ApiReader": "api-reader", "ApiWriter": "api-writer"}
+# 2026-11-21T09:05:00Z, the time of the examples in docs/table.md.
+MOMENT = 1795251900
+COMMIT = "8e3f1c0de2b7b5d3a4d5d0f1a2b3c4d5e6f70819"
+# What only tests, the command-line tool and build scripts use, and what runs in the compiler alone.
+NOT_LINKED = {"cc", "clap", "dynoxide-rs", "mimalloc", "proptest", "rcgen", "rusqlite", "sapwood-simulation", "serde_derive", "tempfile"}
+# A panic names the file of a crate's source.
+SOURCE = re.compile(rb"/registry/src/[^/\0]+/([\w.+-]+)/")
+# A template that says the same as ours in other words, and what is to become of it.
+OTHER_WORDS = """\
+Globals:
+  Function:
+    Architectures:
+      - !Ref Architecture
+    # The next line.
+    Timeout: 3
+Resources:
+  One:
+    Type: AWS::Serverless::Function
+    Properties:
+      CodeUri: .
+    Metadata:
+      # A remark.
+      BuildMethod: rust-cargolambda
+      BuildProperties:
+        Binary: one
+  # The next one.
+  Two: {Type: AWS::SQS::Queue}
+"""
+OTHER_WORDS_BUILT = """\
+Globals:
+  Function:
+    Architectures: [x86_64]
+    # The next line.
+    Timeout: 3
+Resources:
+  One:
+    Type: AWS::Serverless::Function
+    Properties:
+      CodeUri: one.zip
+  # The next one.
+  Two: {Type: AWS::SQS::Queue}
+"""
+WORKFLOW = ROOT / "docs" / "workflows" / "deploy.yml"
+TRUST = ROOT / "docs" / "policies" / "github-oidc-trust.json"
+OF_GITHUB = "token.actions.githubusercontent.com"
+# How the libraries that know the formats are asked: the text is the input, what is wrong with it is printed.
+SBOM_CHECK = """
+import json, sys
+from cyclonedx.model.bom import Bom
+from cyclonedx.schema import SchemaVersion
+from cyclonedx.validation.json import JsonStrictValidator
+from license_expression import get_spdx_licensing
+text = sys.stdin.read()
+if wrong := JsonStrictValidator(SchemaVersion.V1_6).validate_str(text):
+    sys.exit(str(wrong)[:300])
+# The library refuses references to nothing.
+Bom.from_json(json.loads(text)).validate()
+for component in json.loads(text)["components"]:
+    for licence in component.get("licenses", []):
+        if wrong := get_spdx_licensing().validate(licence["expression"]).errors:
+            sys.exit(f"{component['name']}: {wrong}")
+"""
+
+
+def load(name):
+    """A module of infra/package, which is a program and no package of Python's."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / "infra" / "package" / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def checkout(directory):
+    """A copy of this checkout, without what Git ignores."""
+    ignored = shutil.ignore_patterns(".git", ".cache", ".aws-sam", "target", "__pycache__")
+    return shutil.copytree(ROOT, directory, ignore=ignored, symlinks=True)
+
+
+def packed(root, functions, output, umask, moment=MOMENT):
+    """Runs the script of a checkout, and returns the package's directory."""
+    options = ["--functions", functions, "--arch", ARCHITECTURE, "--commit", COMMIT, "--output", output]
+    command = [sys.executable, root / "infra" / "package", *options]
+    environment = os.environ | {"SOURCE_DATE_EPOCH": str(moment)}
+    done = subprocess.run(command, cwd=output.parent, umask=umask, env=environment, capture_output=True, text=True)
+    if done.returncode != 0:
+        raise RuntimeError(done.stdout + done.stderr)
+    (directory,) = (path for path in output.iterdir() if path.is_dir())
+    return directory
+
+
+def contents(directory):
+    return {path.relative_to(directory).as_posix(): path.read_bytes() for path in directory.rglob("*") if path.is_file()}
+
+
+def for_the_emulator(folder, url):
+    """Tells the functions of an unpacked package where AWS is, and leaves out the alarms that compute, which ministack 1.5.33 doesn't know."""
+    for path in (folder / "template.yaml", *(folder / "infra").glob("*.yaml")):
+        template = yaml_parse(path.read_text())
+        if functions := template.get("Globals"):
+            functions["Function"]["Environment"]["Variables"]["AWS_ENDPOINT_URL"] = url
+        resources = template["Resources"].items()
+        template["Resources"] = {id: resource for id, resource in resources if "Metrics" not in resource.get("Properties", {})}
+        path.write_text(yaml_dump(template))
+
+
+def lines_of(text):
+    return {line.strip() for line in text.splitlines()}
+
+
+class Packaging(unittest.TestCase):
+    maxDiff = None
+
+    @classmethod
+    def setUpClass(cls):
+        temporary = Path(cls.enterClassContext(tempfile.TemporaryDirectory(prefix="rehearsal-")))
+        functions = temporary / "functions"
+        for function, name in FUNCTIONS.items():
+            (functions / name).mkdir(parents=True)
+            shutil.copy(BUILT.parent / function / "bootstrap", functions / name)
+        cls.temporary, cls.functions = temporary, functions
+        cls.directory = packed(ROOT, functions, temporary / "here", 0o022)
+        cls.files = contents(cls.directory)
+        cls.archive = cls.directory.with_name(f"{cls.directory.name}.zip").read_bytes()
+        cls.sbom = json.loads(cls.files["sbom.cdx.json"])
+        cls.components = {component["name"]: component for component in cls.sbom["components"]}
+
+    def text(self, name):
+        return self.files[name].decode()
+
+    def test_another_checkout_and_another_umask_give_the_same_bytes(self):
+        there = packed(checkout(self.temporary / "elsewhere"), self.functions, self.temporary / "there", 0o077)
+        self.assertEqual(there.name, self.directory.name)
+        self.assertEqual({name for name, content in contents(there).items() if content != self.files.get(name)}, set())
+        self.assertEqual(there.with_name(f"{there.name}.zip").read_bytes(), self.archive)
+
+    def test_the_archive_holds_the_directory(self):
+        with zipfile.ZipFile(io.BytesIO(self.archive)) as archive:
+            unpacked = {entry.filename: archive.read(entry) for entry in archive.infolist()}
+            modes = {entry.external_attr >> 16 for entry in archive.infolist()}
+        self.assertEqual(unpacked, {f"{self.directory.name}/{name}": content for name, content in self.files.items()})
+        self.assertEqual(list(unpacked), sorted(unpacked))
+        self.assertEqual(modes, {0o100644})
+
+    def test_the_checksums_are_those_of_all_files(self):
+        check = ["sha256sum", "--check", "--strict", "--quiet", "SHA256SUMS"]
+        self.assertEqual(subprocess.run(check, cwd=self.directory).returncode, 0)
+        listed = {line.split("  ")[1] for line in self.text("SHA256SUMS").splitlines()}
+        self.assertEqual(listed, set(self.files) - {"SHA256SUMS"})
+        changed = shutil.copytree(self.directory, self.temporary / "changed")
+        with (changed / "template.yaml").open("a") as file:
+            file.write("\n")
+        self.assertNotEqual(subprocess.run(check, cwd=changed, capture_output=True).returncode, 0)
+
+    def test_each_function_is_an_archive_that_lambda_can_run(self):
+        for name in FUNCTIONS.values():
+            with self.subTest(name), zipfile.ZipFile(self.directory / f"{name}.zip") as archive:
+                (entry,) = archive.infolist()
+                self.assertEqual((entry.filename, entry.external_attr >> 16), ("bootstrap", 0o100755))
+                self.assertEqual(entry.date_time, (1980, 1, 1, 0, 0, 0))
+                self.assertEqual(archive.read(entry), (self.functions / name / "bootstrap").read_bytes())
+
+    def test_the_package_holds_what_a_deployment_needs_and_no_path_of_this_machine(self):
+        smoke = {path.relative_to(ROOT).as_posix() for path in (ROOT / "infra" / "smoke").glob("*.py")}
+        nested = {path.relative_to(ROOT).as_posix() for path in (ROOT / "infra").glob("*.yaml")}
+        licences = {"LICENSE-MIT", "LICENSE-APACHE", "LICENSES-THIRD-PARTY.txt"}
+        of_text = {"README.md", "template.yaml", "samconfig.toml", "sbom.cdx.json", "SHA256SUMS"} | licences | smoke | nested
+        self.assertEqual(set(self.files), of_text | {f"{name}.zip" for name in FUNCTIONS.values()})
+        here = {str(ROOT), str(self.temporary), str(Path.home())}
+        self.assertEqual({name for name in of_text for path in here if f"{path}/" in self.text(name)}, set())
+        self.assertIn(COMMIT, self.text("README.md"))
+
+    def test_the_template_is_ours_but_for_how_functions_are_built(self):
+        ours, theirs = yaml_parse((ROOT / "template.yaml").read_text()), yaml_parse(self.text("template.yaml"))
+        for function, name in FUNCTIONS.items():
+            resource = theirs["Resources"][function]
+            self.assertEqual(resource["Properties"].pop("CodeUri"), f"{name}.zip")
+            self.assertNotIn("Architectures", resource["Properties"])
+            del ours["Resources"][function]["Properties"]["CodeUri"]
+            for key in ("BuildMethod", "BuildProperties"):
+                self.assertNotIn(key, resource.get("Metadata", {}))
+                del ours["Resources"][function]["Metadata"][key]
+        self.assertEqual(theirs["Globals"]["Function"].pop("Architectures"), [ARCHITECTURE])
+        del ours["Globals"]["Function"]["Architectures"]
+        self.assertEqual(theirs, ours)
+        # The comments are there.
+        new = lines_of(self.text("template.yaml")) - lines_of((ROOT / "template.yaml").read_text())
+        self.assertLessEqual(new, {f"Architectures: [{ARCHITECTURE}]", *(f"CodeUri: {name}.zip" for name in FUNCTIONS.values())})
+
+    def test_a_template_in_other_words_is_understood_or_refused(self):
+        template = load("built").template
+        replaced, binaries = template(OTHER_WORDS, "x86_64")
+        self.assertEqual(binaries, {"One": "one"})
+        self.assertEqual(replaced, OTHER_WORDS_BUILT)
+        in_one_line = "    Metadata: {kept: 1, BuildMethod: rust-cargolambda, BuildProperties: {Binary: one}}\n"
+        start, end = OTHER_WORDS.index("    Metadata:"), OTHER_WORDS.index("  # The next one.")
+        with self.assertRaisesRegex(Exception, "can't be replaced"):
+            template(OTHER_WORDS[:start] + in_one_line + OTHER_WORDS[end:], "x86_64")
+
+    def test_the_configuration_is_ours_but_for_building(self):
+        ours, theirs = tomllib.loads((ROOT / "samconfig.toml").read_text()), tomllib.loads(self.text("samconfig.toml"))
+        stages = [stage for stage in ours.values() if isinstance(stage, dict)]
+        self.assertTrue(all(stage.pop("build", None) for stage in stages))
+        self.assertEqual(theirs, ours)
+        self.assertNotIn("sam build", self.text("samconfig.toml"))
+        with self.assertRaisesRegex(Exception, "paragraphs"):
+            load("built").configuration('[a.build.parameters]\nb = 1\n[a.deploy.parameters]\nc = 2\n')
+
+    def test_sam_and_cfn_lint_find_nothing_in_the_package(self):
+        done = subprocess.run(["sam", "validate", "--lint", "--region", REGION], cwd=self.directory, capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertEqual(cfn_lint(*sorted((self.directory / "infra").glob("*.yaml"))), [])
+        self.assertEqual(lint(translated(template=yaml_parse(self.text("template.yaml"))), USED_UP), [])
+
+    def check_sbom(self, sbom):
+        done = subprocess.run([os.environ["SCHEMAS_PYTHON"], "-c", SBOM_CHECK], input=json.dumps(sbom), capture_output=True, text=True)
+        return (done.stdout + done.stderr)[-500:]
+
+    def test_the_bill_of_materials_is_what_cyclonedx_says_and_faults_are_found(self):
+        self.assertEqual(self.check_sbom(self.sbom), "")
+        (dependency, *others), (component, *rest) = self.sbom["dependencies"], self.sbom["components"]
+        for fault, words in (
+            ({"components": [component | {"type": "crate"}, *rest]}, "'crate' is not one of"),
+            ({"components": [component | {"licenses": [{"expression": "MIT OR Sapwood"}]}, *rest]}, "Sapwood"),
+            ({"dependencies": [{**dependency, "dependsOn": ["nothing"]}, *others]}, "nothing"),
+        ):
+            with self.subTest(words):
+                self.assertIn(words, self.check_sbom(self.sbom | fault))
+
+    def test_the_bill_of_materials_lists_the_crates_that_are_linked_and_no_others(self):
+        named = {f"{component['name']}-{component['version']}" for component in self.sbom["components"]}
+        for name in FUNCTIONS.values():
+            found = {crate.decode() for crate in SOURCE.findall((self.functions / name / "bootstrap").read_bytes())}
+            self.assertGreater(len(found), 50)
+            self.assertLessEqual(found, named, name)
+        self.assertEqual(NOT_LINKED & set(self.components), set())
+        locked = {crate["name"] for crate in tomllib.loads((ROOT / "Cargo.lock").read_text())["package"]}
+        self.assertLessEqual(NOT_LINKED, locked)
+
+    def test_the_bill_of_materials_lists_what_the_manifests_ask_for(self):
+        locked = {(crate["name"], crate["version"]): crate for crate in tomllib.loads((ROOT / "Cargo.lock").read_text())["package"]}
+        workspace = tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]["dependencies"]
+        left, seen = [ROOT / "functions" / name for name in FUNCTIONS.values()], set()
+        while left:
+            directory = left.pop()
+            for name, given in tomllib.loads((directory / "Cargo.toml").read_text())["dependencies"].items():
+                given = workspace[name] if given == {"workspace": True} else given
+                if not (isinstance(given, dict) and given.get("optional")) and name not in seen:
+                    seen.add(name)
+                    if isinstance(given, dict) and "path" in given:
+                        left.append(ROOT / given["path"])
+        self.assertGreater(len(seen), 20)
+        self.assertEqual(seen - set(self.components), set())
+        for component in self.sbom["components"]:
+            if component["name"] != "std":
+                crate = locked[component["name"], component["version"]]
+                self.assertEqual(component.get("purl"), f"pkg:cargo/{crate['name']}@{crate['version']}" if "source" in crate else None)
+                self.assertTrue(component["licenses"])
+                if "checksum" in crate:
+                    self.assertEqual(component["hashes"], [{"alg": "SHA-256", "content": crate["checksum"]}])
+
+    def test_the_bill_of_materials_names_the_functions_the_commit_and_its_time(self):
+        for name in FUNCTIONS.values():
+            sha256 = hashlib.sha256((self.functions / name / "bootstrap").read_bytes()).hexdigest()
+            self.assertEqual(self.components[name]["hashes"], [{"alg": "SHA-256", "content": sha256}])
+        metadata = self.sbom["metadata"]
+        self.assertEqual(metadata["timestamp"], "2026-11-21T09:05:00Z")
+        self.assertIn({"name": "sapwood:commit", "value": COMMIT}, metadata["component"]["properties"])
+        self.assertNotIn("serialNumber", self.sbom)
+        self.assertEqual(f"sapwood-{metadata['component']['version']}-{ARCHITECTURE}", self.directory.name)
+
+    def test_the_licences_of_all_crates_are_there(self):
+        notices = self.text("LICENSES-THIRD-PARTY.txt")
+        lines = lines_of(notices)
+        for component in self.sbom["components"]:
+            if "purl" in component:
+                line = f"{component['name']} {component['version']}: {component['licenses'][0]['expression']}"
+                self.assertTrue(lines & {line, f"{line} (the crate has no text of it)"}, line)
+        for words in ("Permission is hereby granted", "Apache License", "Redistribution and use in source and binary forms"):
+            self.assertIn(words, notices)
+
+    def test_the_unpacked_package_is_deployed_and_fans_out(self):
+        with zipfile.ZipFile(io.BytesIO(self.archive)) as archive:
+            archive.extractall(self.temporary / "unpacked")
+        folder = self.temporary / "unpacked" / self.directory.name
+        emulator = Emulator(os.environ["MINISTACK_PYTHON"])
+        self.addCleanup(emulator.stop)
+        for_the_emulator(folder, emulator.url)
+        deploy = next(command for command in self.commands(deploys=True) if command[:2] == ["sam", "deploy"])
+        command = [*deploy, "--stack-name", "packaged", "--no-progressbar"]
+        done = subprocess.run(command, cwd=folder, env=emulator.environment, capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        table = Table(emulator.client("dynamodb"), emulator.outputs("packaged")["TableName"], Oracle())
+        table.node("D", name="Drive D")
+        table.node("d", parent="D", name="Folder d")
+        table.settle(self)
+        self.assertIn(("D", "NODE#0001#d"), table.items())
+        cloudformation = emulator.client("cloudformation")
+        cloudformation.delete_stack(StackName="packaged")
+        cloudformation.get_waiter("stack_delete_complete").wait(StackName="packaged", WaiterConfig={"Delay": 1, "MaxAttempts": 300})
+        self.assertEqual(emulator.client("lambda").list_functions()["Functions"], [])
+
+    workflow = yaml.safe_load(WORKFLOW.read_text())
+
+    def commands(self, deploys):
+        """The commands of the jobs that deploy, or of the others, as lists of words."""
+        for job in self.workflow["jobs"].values():
+            if ("environment" in job) == deploys:
+                for line in "\n".join(step.get("run", "") for step in job["steps"]).replace("&&", "\n").splitlines():
+                    if words := shlex.split(line):
+                        yield words
+
+    def test_the_workflow_is_one_that_github_can_read(self):
+        check = [os.environ["SCHEMAS_PYTHON"], "-m", "check_jsonschema", "--builtin-schema", "vendor.github-workflows"]
+        done = subprocess.run([*check, WORKFLOW], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        wrong = self.temporary / "deploy.yml"
+        wrong.write_text(WORKFLOW.read_text().replace("runs-on", "run-on", 1))
+        self.assertNotEqual(subprocess.run([*check, wrong], capture_output=True).returncode, 0)
+        for step in (step for job in self.workflow["jobs"].values() for step in job["steps"] if "uses" in step):
+            self.assertRegex(step["uses"], r"@[0-9a-f]{40}$")
+
+    def test_the_workflow_runs_what_is_there(self):
+        of_the_checkout, of_the_package = list(self.commands(deploys=False)), list(self.commands(deploys=True))
+        for words, files in [(words, ROOT) for words in of_the_checkout] + [(words, self.directory) for words in of_the_package]:
+            for word in (word for word in words if re.match(r"\.ci/|infra/|[A-Z0-9]+$", word)):
+                self.assertTrue((files / word).exists(), words)
+        self.assertIn([".ci/package"], of_the_checkout)
+        self.assertIn(shlex.split(re.search("^cargo test.*", (ROOT / "README.md").read_text(), re.MULTILINE)[0]), of_the_checkout)
+        self.assertIn(["sha256sum", "--check", "--strict", "SHA256SUMS"], of_the_package)
+        stack = tomllib.loads(self.text("samconfig.toml"))["default"]["global"]["parameters"]["stack_name"]
+        self.assertIn(["python", "infra/smoke", "--stack", stack], of_the_package)
+        (deploy,) = (words for words in of_the_package if words[0] == "sam")
+        self.assertEqual(deploy, ["sam", "deploy", "--no-confirm-changeset", "--no-fail-on-empty-changeset"])
+        tools = (ROOT / ".ci" / "tools").read_text()
+        (installed,) = (words[2:] for words in of_the_package if words[0] == "pip")
+        self.assertEqual([requirement for requirement in installed if requirement not in tools], [])
+
+    def test_only_the_job_of_the_environment_gets_credentials(self):
+        jobs = self.workflow["jobs"]
+        (name,) = (name for name, job in jobs.items() if "id-token" in job.get("permissions", {}))
+        self.assertEqual(jobs[name]["environment"], "prod")
+        self.assertEqual(set(jobs[name]["needs"]), set(jobs) - {name})
+        self.assertEqual(self.workflow["permissions"], {"contents": "read"})
+        (statement,) = json.loads(TRUST.read_text())["Statement"]
+        self.assertEqual(statement["Principal"], {"Federated": f"arn:aws:iam::ACCOUNT:oidc-provider/{OF_GITHUB}"})
+        subject = "repo:OWNER@OWNER_ID/REPOSITORY@REPOSITORY_ID:environment:prod"
+        self.assertEqual(statement["Condition"], {"StringEquals": {f"{OF_GITHUB}:aud": "sts.amazonaws.com", f"{OF_GITHUB}:sub": subject}})
