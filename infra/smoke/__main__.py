@@ -41,7 +41,7 @@ def options_of(arguments):
     parser.add_argument("--api", metavar="URL", help="where the API is: a custom domain, or a local port")
     parser.add_argument("--no-api", action="store_true", help="leave the API out")
     parser.add_argument("--token", help="the bearer token for an API with ApiAuthorization=JWT")
-    parser.add_argument("--tenant", metavar="NAME", help="the tenant, for a stack with Tenants=on")
+    parser.add_argument("--tenant", metavar="NAME", help="the tenant, for a stack with a TenantClaim")
     parser.add_argument("--region", help="the region, if it isn't the environment's")
     parser.add_argument("--profile", help="the profile of your AWS configuration")
     parser.add_argument("--patience", type=float, metavar="SECONDS", help="how long to wait for rows (default: 120, and 300 for the first)")

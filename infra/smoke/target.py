@@ -36,8 +36,8 @@ class Target:
         self.settings.update({name: given for name in SETTINGS if (given := getattr(options, name)) is not None})
         if parameters.get("FanOut") == "off":
             raise Unusable("the stack has FanOut=off: its handler is switched off")
-        if parameters.get("Tenants") == "on" and not options.tenant:
-            raise Unusable("the stack has Tenants=on: give --tenant NAME, and for the API --token with a token of that tenant, or --no-api")
+        if parameters.get("TenantClaim") and not options.tenant:
+            raise Unusable("the stack has tenants (TenantClaim): give --tenant NAME, and for the API --token with a token of that tenant, or --no-api")
         self.name = options.table or self.outputs.get("TableName")
         if not self.name:
             raise Unusable(f"the stack {options.stack} has no output TableName: is it Sapwood's?")

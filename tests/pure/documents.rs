@@ -23,7 +23,7 @@ const DEPLOYING_LINES_MAX: usize = 120;
 const POLICY_CHARACTERS_MAX: usize = 6_144;
 
 /// The words that a reader of docs/permissions.md replaces in the policies.
-const PLACEHOLDERS: [&str; 5] = ["REGION", "ACCOUNT", "API_ID", "TABLE", "KEY_ID"];
+const PLACEHOLDERS: [&str; 6] = ["REGION", "ACCOUNT", "API_ID", "TABLE", "KEY_ID", "DOMAIN"];
 
 /// The methods of HTTP, which the resources of `execute-api:Invoke` name.
 const METHODS: [&str; 6] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];

@@ -9,7 +9,7 @@ import boto3
 from botocore.config import Config
 
 from process import Process, free_port
-from templates import ARCHITECTURE, REGION, ROOT
+from templates import REGION, ROOT, for_here, write, written
 
 BUILT = ROOT / ".aws-sam" / "build" / "template.yaml"
 
@@ -56,11 +56,12 @@ class Emulator:
 
     def deploy(self, stack, **parameters):
         """What `sam deploy` says. The functions are told where AWS is, and that they were built for this machine."""
-        parameters = {"AwsEndpointUrl": self.url, "Architecture": ARCHITECTURE} | parameters
-        overrides = [f"{name}={value}" for name, value in parameters.items()]
-        given = ["--template-file", BUILT, "--stack-name", stack, "--no-confirm-changeset", "--no-progressbar"]
-        configuration = ["--config-file", ROOT / "samconfig.toml", "--config-env", "dev"]
-        code, said = self.sam("deploy", *configuration, *given, "--parameter-overrides", *overrides)
+        template = BUILT.with_name("rehearsal.yaml")
+        write(for_here(written(BUILT), AWS_ENDPOINT_URL=self.url), template)
+        overrides = ["--parameter-overrides", *(f"{name}={value}" for name, value in parameters.items())] if parameters else []
+        given = ["--template-file", template, "--stack-name", stack, "--no-confirm-changeset", "--no-progressbar"]
+        configuration = ["--config-file", ROOT / "samconfig.toml"]
+        code, said = self.sam("deploy", *configuration, *given, *overrides)
         if code != 0:
             raise RuntimeError(f"sam deploy ended with {code}:\n{said}\n{self.process.said()[-4000:]}")
         return said

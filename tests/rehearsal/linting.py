@@ -19,7 +19,7 @@ class Linting(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
     def test_sam_is_content_with_both_configurations(self):
-        for name in ("dev", "prod"):
+        for name in ("default", "dev"):
             with self.subTest(name):
                 command = ["sam", "validate", "--config-env", name, "--region", REGION]
                 done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)

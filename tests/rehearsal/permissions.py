@@ -38,6 +38,8 @@ def granted(template, parameters):
         if kind == "AWS::IAM::Role":
             lines += lines_of(properties["AssumeRolePolicyDocument"], id)
             lines += (f"{id} has {arn}" for arn in properties.get("ManagedPolicyArns", []))
+            if "PermissionsBoundary" in properties:
+                lines.append(f"{id} is bounded by {spelt(properties['PermissionsBoundary'])}")
             for policy in properties.get("Policies", []):
                 lines += lines_of(policy["PolicyDocument"], id)
         elif kind == "AWS::S3::BucketPolicy":

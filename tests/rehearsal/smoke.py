@@ -85,7 +85,7 @@ class Smoke(unittest.TestCase):
 
     def test_a_stack_with_other_names_switches_and_tenants_is_all_right(self):
         parameters = [word for name, (value, _) in OTHER.items() for word in ("--parameter", f"{name}={value}")]
-        tenants = ["--parameter", "Tenants=on", "--parameter", "TenantClaim=tenant", "--claim", "tenant=acme", "--claim", "sub=ada"]
+        tenants = ["--parameter", "TenantClaim=tenant", "--claim", "tenant=acme", "--claim", "sub=ada"]
         table, where = self.stack(*parameters, *tenants)
         options = [word for value, option in OTHER.values() for word in (option, value)]
         code, said = self.run_to_its_end(*where, *options, "--tenant", "acme", "--patience", "60")

@@ -5,12 +5,13 @@ import json
 import logging
 import os
 import platform
+import re
 import subprocess
 import tempfile
 from pathlib import Path
 
 import boto3
-from samcli.yamlhelper import yaml_parse
+from samcli.yamlhelper import yaml_dump, yaml_parse
 from samtranslator.parser.parser import Parser
 from samtranslator.translator.translator import Translator
 
@@ -24,28 +25,38 @@ FULL = os.environ.get("REHEARSAL") == "full"
 # Functions that are run here are built for here.
 ARCHITECTURE = {"aarch64": "arm64", "arm64": "arm64"}.get(platform.machine(), "x86_64")
 
-# What takes every condition's other side: a table that is there already, a key, tracing, tokens, gradual deployments.
+# What takes every condition's other side: a table that is there already, a key, tokens, tenants, gradual deployments.
 EVERYTHING = {
-    "ExistingTableName": "orders",
     "ExistingTableStreamArn": f"arn:aws:dynamodb:{REGION}:123456789012:table/orders/stream/2026-11-21T04:39:45.000",
     "KmsKeyArn": f"arn:aws:kms:{REGION}:123456789012:key/11111111-2222-3333-4444-555555555555",
-    "Tracing": "Active",
     "ApiAuthorization": "JWT",
     "JwtIssuer": "https://issuer.example.com",
     "JwtAudience": "web,mobile",
     "JwtScopes": "read=trees/read,write=trees/write,delete=trees/delete",
-    "OlderCursors": "on",
-    "GradualDeployment": "true",
-    "StreamHandlerConcurrency": "10",
-    "ApiReaderConcurrency": "10",
-    "ApiWriterConcurrency": "10",
+    "TenantClaim": "tenant",
     "CorsOrigins": "https://app.example.com",
-    "AwsEndpointUrl": "http://127.0.0.1:4566",
+    "StreamHandlerConcurrency": "10",
+    "GradualDeployment": "true",
+    "OlderCursors": "on",
+    "AlarmEmail": "operators@example.com",
+    "PermissionsBoundaryArn": "arn:aws:iam::123456789012:policy/boundary",
 }
 
 
-def written():
-    return yaml_parse(TEMPLATE.read_text())
+def written(path=TEMPLATE):
+    return yaml_parse(path.read_text())
+
+
+def write(template, path):
+    path.write_text(yaml_dump(template))
+
+
+def for_here(template, **variables):
+    """A template whose functions run on this machine's processor, with more variables in their environment."""
+    of_all = template["Globals"]["Function"]
+    of_all["Architectures"] = [ARCHITECTURE]
+    of_all["Environment"]["Variables"] |= variables
+    return template
 
 
 def translated(parameters=None, template=None):
@@ -82,13 +93,14 @@ def lint(template, ignored=()):
 
 
 class Standing:
-    """A template under given parameters: conditions are decided, and what they leave out is gone."""
+    """A template under given parameters: conditions are decided, what they leave out is gone, and what the parameters say is computed."""
 
     def __init__(self, template, parameters):
         declared = template["Parameters"]
         self.parameters = {name: str(parameter.get("Default", "")) for name, parameter in declared.items()}
         self.parameters |= parameters
         self.conditions = template.get("Conditions", {})
+        self.mappings = template.get("Mappings", {})
         standing = {id: it for id, it in template["Resources"].items() if self.holds(it.get("Condition"))}
         self.resources = {id: self.resolved(resource) for id, resource in standing.items()}
 
@@ -104,11 +116,41 @@ class Standing:
         if function == "Condition":
             return self.holds(argument)
         if function == "Fn::Equals":
-            left, right = (self.parameters[side["Ref"]] if isinstance(side, dict) else str(side) for side in argument)
+            left, right = (str(self.computed(side)) for side in argument)
             return left == right
         if function == "Fn::Not":
             return not self.holds(argument[0])
         return {"Fn::And": all, "Fn::Or": any}[function](self.holds(one) for one in argument)
+
+    def computed(self, value):
+        """What is made of parameters and mappings."""
+        if isinstance(value, list):
+            return [self.computed(item) for item in value]
+        if not isinstance(value, dict):
+            return value
+        ((function, argument),) = value.items()
+        if function == "Ref":
+            return self.parameters[argument]
+        if function == "Fn::Sub":
+            return re.sub(r"\$\{(\w+)\}", lambda name: self.parameters[name[1]], argument)
+        first, second, *rest = self.computed(argument)
+        if function == "Fn::FindInMap":
+            return self.mappings[first][second][rest[0]]
+        return {
+            "Fn::Select": lambda: second[int(first)],
+            "Fn::Split": lambda: second.split(first),
+            "Fn::Join": lambda: first.join(second),
+        }[function]()
+
+    def filled(self, value):
+        """A resolved value with parameters in the place of references to them."""
+        if isinstance(value, list):
+            return [self.filled(item) for item in value]
+        if not isinstance(value, dict):
+            return value
+        if value.get("Ref") in self.parameters:
+            return self.parameters[value["Ref"]]
+        return {name: self.filled(item) for name, item in value.items()}
 
     def resolved(self, value):
         if isinstance(value, list):
@@ -118,6 +160,8 @@ class Standing:
         if list(value) == ["Fn::If"]:
             condition, then, otherwise = value["Fn::If"]
             return self.resolved(then if self.holds(condition) else otherwise)
+        if list(value) in (["Fn::FindInMap"], ["Fn::Select"], ["Fn::Join"]):
+            return self.computed(value)
         if value == {"Ref": "AWS::NoValue"}:
             return None
         items = ((name, self.resolved(item)) for name, item in value.items())

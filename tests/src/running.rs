@@ -71,17 +71,22 @@ impl Function for Recording {
 impl Running {
     /// Starts a stack in memory, with these parameters of the template.
     pub async fn start(parameters: &[(&str, &str)]) -> Self {
-        Self::start_after(parameters, Vec::new()).await
+        Self::start_with(parameters, &[], Vec::new(), Limits::default(), None, Metrics::default()).await
     }
 
-    /// Starts a stack with these items in the table before the mapping first reads the stream, so that every batch is full.
-    pub async fn start_after(parameters: &[(&str, &str)], items: Vec<HashMap<String, AttributeValue>>) -> Self {
-        Self::start_with(parameters, items, Limits::default(), None, Metrics::default()).await
+    /// Starts a stack with these parameters of the template and settings of the mapping, and with these items in the table before the
+    /// mapping first reads the stream, so that every batch is full.
+    pub async fn start_after(
+        parameters: &[(&str, &str)],
+        mapping: &[(&str, &str)],
+        items: Vec<HashMap<String, AttributeValue>>,
+    ) -> Self {
+        Self::start_with(parameters, mapping, items, Limits::default(), None, Metrics::default()).await
     }
 
     /// Starts a stack whose handler writes these metrics.
     pub async fn start_measured(metrics: Metrics) -> Self {
-        Self::start_with(&[], Vec::new(), Limits::default(), None, metrics).await
+        Self::start_with(&[], &[], Vec::new(), Limits::default(), None, metrics).await
     }
 
     /// Starts a stack with these limits. Only its handler reaches the engine through a proxy, which follows this policy.
@@ -89,17 +94,18 @@ impl Running {
         limits: Limits,
         policy: impl Fn(&Call) -> Option<Fault> + Send + Sync + 'static,
     ) -> Self {
-        Self::start_with(&[], Vec::new(), limits, Some(Box::new(policy)), Metrics::default()).await
+        Self::start_with(&[], &[], Vec::new(), limits, Some(Box::new(policy)), Metrics::default()).await
     }
 
-    /// Starts a stack with these parameters of the template and these limits. Only its handler reaches the engine through a
-    /// proxy, which has no policy at first.
-    pub async fn start_proxied(parameters: &[(&str, &str)], limits: Limits) -> Self {
-        Self::start_with(parameters, Vec::new(), limits, Some(Box::new(|_| None)), Metrics::default()).await
+    /// Starts a stack with these settings of the mapping and these limits. Only its handler reaches the engine through a proxy, which
+    /// has no policy at first.
+    pub async fn start_proxied(mapping: &[(&str, &str)], limits: Limits) -> Self {
+        Self::start_with(&[], mapping, Vec::new(), limits, Some(Box::new(|_| None)), Metrics::default()).await
     }
 
     async fn start_with(
         parameters: &[(&str, &str)],
+        mapping: &[(&str, &str)],
         items: Vec<HashMap<String, AttributeValue>>,
         limits: Limits,
         policy: Option<Policy>,
@@ -107,7 +113,10 @@ impl Running {
     ) -> Self {
         let parameters: BTreeMap<String, String> =
             parameters.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-        let template = Template::parse_with(TEMPLATE, &parameters).unwrap();
+        let mut template = Template::parse_with(TEMPLATE, &parameters).unwrap();
+        for (name, value) in mapping {
+            template.set_mapping(name, value).unwrap();
+        }
         let variables = template.environment(TABLE).unwrap();
         let config = Config::read(|name| variables.get(name).cloned()).unwrap();
         let engine = Engine::start();

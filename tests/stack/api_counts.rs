@@ -41,7 +41,7 @@ type Nodes<'a> = &'a [(&'a str, Option<&'a str>)];
 /// A stack with these nodes at rest.
 async fn stack(path_rows: &str, nodes: impl IntoIterator<Item = (String, Option<String>)>) -> Running {
     let items = nodes.into_iter().map(|(id, parent)| node(&id, parent.as_deref(), "a name"));
-    let running = Running::start_after(&[("PathRows", path_rows)], items.collect()).await;
+    let running = Running::start_after(&[("PathRows", path_rows)], &[], items.collect()).await;
     running.settle().await;
     running
 }
@@ -326,7 +326,7 @@ async fn bytes_below(running: &Running, pk: &str) -> usize {
 async fn a_list_is_one_query_for_each_megabyte() {
     let mut items = vec![node("big", None, "big")];
     items.extend((0..900).map(|n| node(&format!("leaf{n:04}"), Some("big"), &"x".repeat(3_500))));
-    let running = Running::start_after(&[("PathRows", "off")], items).await;
+    let running = Running::start_after(&[("PathRows", "off")], &[], items).await;
     running.settle().await;
     let bytes = bytes_below(&running, "big").await;
     let pages = bytes.div_ceil(MEGABYTE);

@@ -79,7 +79,7 @@ async fn a_parent_that_never_comes_leaves_an_orphan() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_parent_in_another_tenant_is_never_reached() {
-    let running = Running::start(&[("Tenants", "on")]).await;
+    let running = Running::start(&[("TenantClaim", "tenant")]).await;
     let oracle = Oracle { tenants: true, ..Oracle::default() };
     let in_tenant = |tenant: &str, id: &str, parent: Option<&str>| {
         let mut item = node(id, parent, id);

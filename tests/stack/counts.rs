@@ -181,7 +181,7 @@ async fn an_import_of_10_000_nodes_costs_next_to_nothing_but_its_rows() {
     let nodes: Vec<_> = (0..NODES)
         .map(|n| node(&format!("n{n:05}"), n.checked_sub(1).map(|n| format!("n{:05}", n / 6)).as_deref(), "a name"))
         .collect();
-    let running = Running::start_after(&[("ParallelizationFactor", "1")], nodes).await;
+    let running = Running::start_after(&[], &[("ParallelizationFactor", "1")], nodes).await;
     running.settle().await;
     let counts = total(&running.take().1);
     let contents = running.contents().await;

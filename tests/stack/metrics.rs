@@ -117,9 +117,9 @@ async fn dashboard_and_alarms_look_at_metrics_that_there_are() {
     running.settle().await;
     let metrics = Written::take(&lines);
     let dashboard = include_str!("../../infra/dashboard.yaml").lines();
-    let own = dashboard.filter(|line| line.contains(r#"["${MetricsNamespace}""#) && line.contains("${StreamHandler}"));
+    let own = dashboard.filter(|line| line.contains(r#"["Sapwood""#) && line.contains("${StreamHandler}"));
     let shown: Vec<&str> = own.map(|line| line.split('"').nth(3).unwrap()).collect();
-    let alarms = include_str!("../../infra/alarms.yaml").split("Namespace: !Ref MetricsNamespace").skip(1);
+    let alarms = include_str!("../../infra/alarms.yaml").split("Namespace: Sapwood\n").skip(1);
     let alarms: Vec<&str> = alarms.map(|rest| rest.trim_start().lines().next().unwrap()).collect();
     assert!(shown.len() > 10 && alarms.len() > 1, "{shown:?} {alarms:?}");
     for name in shown.into_iter().chain(alarms.iter().map(|line| line.strip_prefix("MetricName: ").unwrap())) {

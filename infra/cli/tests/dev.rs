@@ -108,7 +108,7 @@ fn forest() -> Vec<std::collections::HashMap<String, aws_sdk_dynamodb::types::At
 #[tokio::test(flavor = "multi_thread")]
 async fn killed_in_the_middle_of_a_large_move_it_goes_on_where_it_was() {
     let data = tempfile::tempdir().unwrap();
-    let sapwood = Sapwood::start_on(data.path(), &["--parameter", "ParallelizationFactor=10"]);
+    let sapwood = Sapwood::start_on(data.path(), &["--mapping", "ParallelizationFactor=10"]);
     put_all(&sapwood.client, TABLE, forest()).await;
     sapwood.becomes_right().await;
     put(&sapwood.client, TABLE, node("moved", Some("deeper"), "moved")).await;
@@ -129,7 +129,7 @@ async fn killed_in_the_middle_of_a_large_move_it_goes_on_where_it_was() {
         assert!(begun.elapsed() < Duration::from_secs(60), "the move doesn't begin");
     }
     sapwood.kill();
-    let sapwood = Sapwood::start_on(data.path(), &["--parameter", "ParallelizationFactor=10"]);
+    let sapwood = Sapwood::start_on(data.path(), &["--mapping", "ParallelizationFactor=10"]);
     assert_ne!(sapwood.differences().await.len(), 0, "nothing was left to do");
     sapwood.becomes_right().await;
     assert_eq!(sapwood.interrupt(), 0);
@@ -137,7 +137,7 @@ async fn killed_in_the_middle_of_a_large_move_it_goes_on_where_it_was() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn written_from_many_sides_at_once_under_factor_10_it_ends_right() {
-    let sapwood = Sapwood::start(&["--parameter", "ParallelizationFactor=10"]);
+    let sapwood = Sapwood::start(&["--mapping", "ParallelizationFactor=10"]);
     let mut nodes: Vec<_> = (0..60).map(|n| node(&format!("n{n}"), None, "n")).collect();
     // Some that can't be understood among them: they must not hold up their neighbours.
     for n in 0..5 {

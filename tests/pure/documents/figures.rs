@@ -18,7 +18,7 @@ const HANDLER_METRICS: &str = "functions/stream-handler/src";
 const API_METRICS: &str = "shared/http/src/serve";
 
 /// The nested stacks that have the alarms.
-const ALARMS: [&str; 2] = ["infra/alarms.yaml", "infra/failed-records-alarms.yaml"];
+const ALARMS: [&str; 2] = ["infra/alarms.yaml", "infra/mapping-alarms.yaml"];
 
 /// The hours for which a stream keeps a record.
 const STREAM_HOURS: u64 = 24;
@@ -98,6 +98,26 @@ fn value<'a>(block: &'a str, key: &str) -> Option<&'a str> {
     block.lines().find_map(|line| line.trim_start().strip_prefix(key)?.strip_prefix(": "))
 }
 
+/// The value of the first line that has this key, without a comment behind it.
+fn bare<'a>(block: &'a str, key: &str) -> Option<&'a str> {
+    value(block, key).map(|value| value.split(" #").next().unwrap().trim())
+}
+
+/// The constants of the template, each by the name of its property: values in one line, and no references to parameters. One that
+/// several resources have differently has several values.
+fn constants() -> BTreeMap<String, BTreeSet<String>> {
+    let mut constants: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    let template = read("template.yaml");
+    for line in template.split_once("\nGlobals:\n").unwrap().1.split("\nOutputs:\n").next().unwrap().lines() {
+        let Some((name, _)) = line.trim_start().split_once(": ") else { continue };
+        let value = bare(line, name).unwrap().trim_matches(['[', ']']);
+        if name.chars().all(|c| c.is_ascii_alphanumeric()) && !value.starts_with(['!', '>', '{']) {
+            constants.entry(name.to_owned()).or_default().insert(value.to_owned());
+        }
+    }
+    constants
+}
+
 /// A value that is a whole number.
 fn number(block: &str, key: &str) -> u64 {
     value(block, key).unwrap().parse().unwrap()
@@ -128,6 +148,96 @@ fn every_parameter_of_the_template_is_explained_with_its_default() {
         }
     }
     assert!(missing.is_empty(), "{missing:#?}");
+}
+
+#[test]
+fn the_constants_in_the_page_of_the_parameters_are_the_templates() {
+    let (page, constants) = (read("docs/parameters.md"), constants());
+    let table = page.split_once("\n## Constants, and the commands that change them\n").unwrap().1;
+    let mut shown = BTreeSet::new();
+    let mut wrong = Vec::new();
+    for row in table.lines().filter(|line| line.starts_with("| ")) {
+        let cells: Vec<&str> = row.split(" | ").collect();
+        let names: Vec<&str> = cells[0].split('`').skip(1).step_by(2).collect();
+        // The names of properties. Other cells name an alarm, an address or a function.
+        let names = names.into_iter().filter(|name| constants.contains_key(*name));
+        for (name, value) in names.zip(cells[1].split(", ")) {
+            let value = value.split(" (").next().unwrap().trim_matches('`');
+            if !constants[name].contains(value) {
+                wrong.push(format!("{name}: {value}, not {:?}", constants[name]));
+            }
+            shown.insert(name.to_owned());
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    let mapping = resources("template.yaml").remove("TableChanges").unwrap();
+    let settings = mapping.lines().filter_map(|line| line.strip_prefix("      ")?.split_once(": "));
+    let settings = settings.filter(|(name, value)| !name.starts_with([' ', '#', '-']) && !value.starts_with('!'));
+    let unexplained: Vec<&str> =
+        settings.map(|(name, _)| name).filter(|name| *name != "StartingPosition" && !shown.contains(*name)).collect();
+    assert!(unexplained.is_empty(), "{unexplained:?}");
+    for name in
+        ["MemorySize", "ThrottlingRateLimit", "ThrottlingBurstLimit", "ExpirationInDays", "Architectures", "Type"]
+    {
+        assert!(shown.contains(name), "{name}");
+    }
+}
+
+#[test]
+fn the_documents_say_what_follows_from_the_constants() {
+    let resources = resources("template.yaml");
+    let factor = number(&resources["TableChanges"], "ParallelizationFactor");
+    let rate = number(&resources["ApiStage"], "ThrottlingRateLimit");
+    // A new table has so many shards, and a new account may run so many functions at once.
+    let (shards, places) = (4, 10);
+    let (handler, left) = (shards * factor, places - shards * factor);
+    assert_says(
+        "docs/costs-and-limits.md",
+        &[
+            format!(
+                "the mapping sends {factor} batches of each at once: the stream handler takes {handler} places at most"
+            ),
+            format!("leaves {left} of {places} to the API"),
+            format!("The stage's own limit, {rate} requests a second,"),
+        ],
+    );
+    let days = number(&resources["FailedRecords"], "ExpirationInDays");
+    assert_says("docs/runbooks/failed-records.md", &[format!("Objects expire after {days} days.")]);
+    let batch = number(&resources["TableChanges"], "BatchSize");
+    assert_says("docs/costs-and-limits.md", &[format!("a batch of {batch} records is one invocation")]);
+}
+
+#[test]
+fn what_a_stage_sets_is_what_the_page_of_the_parameters_says() {
+    let template = read("template.yaml");
+    let stages = section(&template, "\n  Stages:\n", "\nRules:\n");
+    let (dev, prod) = stages.split_once("    prod:\n").unwrap();
+    let days = |stage: &str| format!("{} days", bare(stage, "LogRetentionDays").unwrap());
+    let level = |stage: &str| format!("`{}`", bare(stage, "LogLevel").unwrap());
+    let page = read("docs/parameters.md");
+    let says = |begin: &str| assert!(page.lines().any(|line| line.starts_with(begin)), "{begin}");
+    says(&format!("| how long logs are kept | {} | {} |", days(prod), days(dev)));
+    says(&format!("| log level of the functions | {} | {}", level(prod), level(dev)));
+    let table = section(&template, "\n      OnDemandThroughput: !If\n", "\n      AttributeDefinitions:\n");
+    let [no_cap, read, write] =
+        ["- !Ref AWS::NoValue", "- MaxReadRequestUnits: ", "  MaxWriteRequestUnits: "].map(|begin| {
+            let at = table.find(begin).unwrap();
+            (at, table[at + begin.len()..].lines().next().unwrap())
+        });
+    assert!(table.trim_start().starts_with("- IsProduction\n") && no_cap.0 < read.0, "{table}");
+    assert_eq!(read.1, write.1);
+    let cap = thousands(read.1.parse().unwrap());
+    says(&format!("| the most read units and write units a second | none | {cap} each"));
+    assert_says("docs/operating.md", &[format!("throttles at {cap} units a second")]);
+    assert_eq!(bare(prod, "DeletionProtection"), Some("\"true\""));
+    assert_eq!(bare(dev, "DeletionProtection"), Some("\"false\""));
+    let resources = resources("template.yaml");
+    for stack in ["AlarmStack", "MappingAlarmStack", "DashboardStack"] {
+        assert!(resources[stack].contains("Condition: IsProduction\n"), "{stack}");
+    }
+    assert!(template.contains("\n  IsProduction: !Equals [!Ref Stage, prod]\n"));
+    says("| deletion protection of the table | on | off |");
+    says("| alarms, dashboard | yes | no |");
 }
 
 /// The groups of the template's parameters, each with its parameters, in the order of the console and of `--guided`.
@@ -185,20 +295,25 @@ fn duration(alarm: &str) -> String {
     }
 }
 
-/// The threshold of an alarm, as the runbooks say it; `None` for a threshold of one.
-fn threshold(alarm: &str, defaults: &BTreeMap<String, String>) -> Option<String> {
-    let threshold = value(alarm, "Threshold").unwrap();
-    let mut words = threshold.split(|c: char| !c.is_alphanumeric());
-    if let Some((name, default)) = words.find_map(|word| defaults.get_key_value(word)) {
-        return Some(format!("`{name}` ({default})"));
+/// The threshold of an alarm, as the runbooks say it; `None` for a threshold of none or one.
+fn threshold(alarm: &str) -> Option<String> {
+    let threshold = bare(alarm, "Threshold").unwrap();
+    if ["0", "1"].contains(&threshold) {
+        return None;
     }
-    let share: f64 = threshold.parse().unwrap();
-    (share < 1.0).then(|| format!("{} %", share * 100.0))
+    let is_time = value(alarm, "Threshold").unwrap().contains("# milliseconds");
+    let amount: f64 = threshold.parse().unwrap();
+    Some(match amount {
+        share if share < 1.0 => format!("{} %", share * 100.0),
+        milliseconds if is_time => format!("{} s", milliseconds / 1_000.0),
+        _ => format!("{threshold} or more"),
+    })
 }
 
 #[test]
 fn every_alarm_has_a_page_that_says_when_it_goes_off() {
-    let (runbooks, defaults) = (read("docs/runbooks/README.md"), defaults());
+    let runbooks = read("docs/runbooks/README.md");
+    let parameters = read("docs/parameters.md");
     let mut missing = Vec::new();
     for (name, alarm) in alarms() {
         let page = value(&alarm, "AlarmDescription").unwrap().split_once("See docs/runbooks/").unwrap().1;
@@ -208,9 +323,16 @@ fn every_alarm_has_a_page_that_says_when_it_goes_off() {
             missing.push(format!("{name}: {page}"));
         }
         let about = flat(&read(&format!("docs/runbooks/{page}"))).to_lowercase();
-        for figure in [Some(duration(&alarm)), threshold(&alarm, &defaults)].into_iter().flatten() {
+        for figure in [Some(duration(&alarm)), threshold(&alarm)].into_iter().flatten() {
             if !row.contains(&figure) || !about.contains(&figure.to_lowercase()) {
                 missing.push(format!("{name}: {figure}"));
+            }
+        }
+        // A threshold that somebody may want to change has a row in the page of the constants.
+        if let Some(figure) = threshold(&alarm).filter(|figure| !figure.ends_with('%')) {
+            let row = format!("| the alarm `{name}` | {} |", figure.trim_end_matches(" or more"));
+            if !parameters.lines().any(|line| line.starts_with(&row)) {
+                missing.push(row);
             }
         }
     }
@@ -218,16 +340,18 @@ fn every_alarm_has_a_page_that_says_when_it_goes_off() {
 }
 
 #[test]
-fn a_default_beside_the_name_of_its_parameter_is_the_templates() {
+fn a_value_beside_the_name_of_its_parameter_or_constant_is_the_templates() {
     let mut wrong = Vec::new();
-    let defaults = defaults();
+    let defaults = defaults().into_iter().map(|(name, default)| (name, BTreeSet::from([default])));
+    let values: BTreeMap<String, BTreeSet<String>> = constants().into_iter().chain(defaults).collect();
     for (path, text) in documents() {
         let text = flat(&text);
-        for (name, default) in &defaults {
-            let hours = default.parse::<u64>().map(|seconds| format!("{} hours", seconds / 3_600)).unwrap_or_default();
+        for (name, values) in &values {
+            let hours = |value: &String| value.parse::<u64>().map(|seconds| format!("{} hours", seconds / 3_600));
+            let hours: BTreeSet<String> = values.iter().filter_map(|value| hours(value).ok()).collect();
             let begin = format!("`{name}` (");
             for shown in between(&text, &begin, ")").filter(|shown| shown.starts_with(|c: char| c.is_ascii_digit())) {
-                if shown != default && shown != hours {
+                if !values.contains(shown) && !hours.contains(shown) {
                     wrong.push(format!("{}: {begin}{shown})", path.display()));
                 }
             }
@@ -238,8 +362,8 @@ fn a_default_beside_the_name_of_its_parameter_is_the_templates() {
 
 #[test]
 fn the_age_limit_of_records_is_the_templates_wherever_it_is_named() {
-    let defaults = defaults();
-    let limit = &defaults["MaximumRecordAgeSeconds"];
+    let resources = resources("template.yaml");
+    let limit = bare(&resources["TableChanges"], "MaximumRecordAgeInSeconds").unwrap();
     let hours = limit.parse::<u64>().unwrap() / 3_600;
     let mut wrong = Vec::new();
     for (path, text) in documents() {
@@ -267,14 +391,19 @@ fn the_age_limit_of_records_is_the_templates_wherever_it_is_named() {
 
 #[test]
 fn alarms_and_metrics_are_as_many_as_the_costs_of_an_idle_stack_say() {
+    // AWS charges an alarm by the metrics that it watches: with metric math these are several.
+    let watched: usize = alarms().values().map(|alarm| alarm.matches("MetricStat:").count().max(1)).sum();
     let (alarms, handler, api) = (alarms().len(), metrics(HANDLER_METRICS).len(), metrics(API_METRICS).len());
     let shown = read("infra/dashboard.yaml").lines().filter(|line| line.trim_start().starts_with("[\"")).count();
-    // In cents: an alarm 10, a dashboard 300, a secret 40, a metric 30.
-    let (idle, metrics) = (alarms * 10 + 300 + 40, handler + 2 * api);
+    // In cents: a metric of an alarm 10, a dashboard 300, a secret 40, a metric 30.
+    let (idle, metrics) = (watched * 10 + 300 + 40, handler + 2 * api);
     assert_says(
         "docs/costs-and-limits.md",
         &[
-            format!("costs **{}** a month, plus storage: {alarms} alarms at $0.10, a dashboard at $3", dollars(idle)),
+            format!(
+                "costs **{}** a month, plus storage: {alarms} alarms on {watched} metrics at $0.10, a dashboard at $3",
+                dollars(idle)
+            ),
             format!("{handler} of the stream handler and {api} of each API function are {metrics} at $0.30"),
             format!("or {} in a month in which each is written every hour", dollars(metrics * 30)),
             format!("The dashboard shows {shown} metrics"),
@@ -308,7 +437,7 @@ fn the_time_limits_in_the_documents_are_those_of_the_template_and_the_code() {
     assert_says("docs/runbooks/api-server-errors.md", &[format!("its {api} s are up")]);
     let latency = format!("`Prefer: wait={wait}` is meant to take that long.");
     assert_says("docs/runbooks/api-latency.md", &[latency, format!("above {wait} s.")]);
-    assert_says("template.yaml", &[format!("which delays answers for up to {wait} seconds")]);
+    assert_says("infra/alarms.yaml", &[format!("delays an answer for up to {wait} seconds")]);
 }
 
 #[test]

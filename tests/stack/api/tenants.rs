@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::support::{delete, expect, get, ids, patch, post, put, read, refused};
 
-const PARAMETERS: [(&str, &str); 2] = [("Tenants", "on"), ("TenantClaim", "tenant")];
+const PARAMETERS: [(&str, &str); 1] = [("TenantClaim", "tenant")];
 
 pub(crate) async fn nothing_in_a_request_reaches_another_tenant(way: Way) {
     let acme = Serving::start(way, &PARAMETERS, &[("tenant", "acme"), ("sub", "ada")]).await;

@@ -196,7 +196,7 @@ async fn every_status_code_that_the_document_lists_happens() {
     let operation = prepare(&open.api, &nodes).await;
     open.running.settle().await;
 
-    let of_tenants = Serving::start(Way::Http, &[("Tenants", "on"), ("TenantClaim", "tenant")], &[]).await;
+    let of_tenants = Serving::start(Way::Http, &[("TenantClaim", "tenant")], &[]).await;
     let bare = Serving::start(Way::Http, &[("RootRows", "off"), ("PathRows", "off")], &[]).await;
     let refused = |_: &_| Some(Fault::error(500, "com.amazonaws.dynamodb.v20120810#InternalServerError"));
     // The API reaches the engine; the stream's handler doesn't.

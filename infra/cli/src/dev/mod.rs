@@ -57,9 +57,12 @@ pub(crate) struct Arguments {
     /// The table's name. The table is created if it doesn't exist.
     #[arg(long, value_name = "NAME", default_value = "sapwood")]
     table: String,
-    /// Set a parameter of the template, for example ParallelizationFactor=10 or PathRows=off. Repeat it for more parameters.
+    /// Set a parameter of the template, for example PathRows=off. Repeat it for more parameters.
     #[arg(long = "parameter", value_name = "NAME=VALUE", value_parser = parameter)]
     parameters: Vec<(String, String)>,
+    /// Change a setting of the event source mapping, for example ParallelizationFactor=10 or BatchSize=1000. Repeat it for more settings.
+    #[arg(long = "mapping", value_name = "NAME=VALUE", value_parser = parameter, conflicts_with = "no_handler")]
+    mapping: Vec<(String, String)>,
     /// Don't run the stream handler. Rows are written when you invoke one yourself, for example under cargo lambda.
     #[arg(long, conflicts_with = "demo")]
     no_handler: bool,
@@ -120,7 +123,10 @@ impl Stack {
         if let Some(address) = arguments.http.filter(|address| !address.ip().is_loopback() && !arguments.allow_remote) {
             return Err(DevError::Remote { address });
         }
-        let template = Template::parse_with(TEMPLATE, &arguments.parameters.iter().cloned().collect())?;
+        let mut template = Template::parse_with(TEMPLATE, &arguments.parameters.iter().cloned().collect())?;
+        for (name, value) in &arguments.mapping {
+            template.set_mapping(name, value)?;
+        }
         let variables = template.environment(&arguments.table)?;
         let config = Config::read(|name| variables.get(name).cloned())?;
         let data = arguments.data.clone().map_or(Data::Memory, Data::Directory);

@@ -39,6 +39,18 @@ pub enum StartingPosition {
     Latest,
 }
 
+/// The settings that `aws lambda update-event-source-mapping` can change, and that have an effect on one machine.
+const SETTINGS: [&str; 6] = [
+    "BatchSize",
+    "MaximumBatchingWindowInSeconds",
+    "ParallelizationFactor",
+    "MaximumRetryAttempts",
+    "MaximumRecordAgeInSeconds",
+    "BisectBatchOnFunctionError",
+];
+const SETTABLE: &str = "BatchSize, MaximumBatchingWindowInSeconds, ParallelizationFactor, MaximumRetryAttempts, \
+    MaximumRecordAgeInSeconds and BisectBatchOnFunctionError are";
+
 impl EventSource {
     pub(super) fn of(properties: &Property<'_>) -> Result<Self, TemplateError> {
         for name in ["TumblingWindowInSeconds", "FilterEncryption", "KmsKeyArn"] {
@@ -51,37 +63,50 @@ impl EventSource {
         {
             return Err(enabled.unsupported("only true is"));
         }
-        let integer = |name: &str, from, to, default| match properties.get(name) {
-            Some(property) => property.integer(from, to),
-            None => Ok(default),
-        };
-        let seconds = |n: i64| Duration::from_secs(n.unsigned_abs());
-
-        let retries = integer("MaximumRetryAttempts", -1, 10_000, -1)?;
-        let age = integer("MaximumRecordAgeInSeconds", -1, 604_800, -1)?;
-        if let Some(property) = properties.get("MaximumRecordAgeInSeconds")
-            && (0..60).contains(&age)
-        {
-            return Err(TemplateError::wrong(&property.path, "-1 or 60 and more", property.value));
-        }
-        Ok(EventSource {
+        let mut event_source = EventSource {
             filter_patterns: filter_patterns(properties)?,
-            batch_size_max: usize::try_from(integer("BatchSize", 1, 10_000, 100)?).unwrap_or(1),
-            batching_window: seconds(integer("MaximumBatchingWindowInSeconds", 0, 300, 0)?),
-            parallelization_factor: usize::try_from(integer("ParallelizationFactor", 1, 10, 1)?).unwrap_or(1),
+            batch_size_max: 100,
+            batching_window: Duration::ZERO,
+            parallelization_factor: 1,
             reports_batch_item_failures: reports_batch_item_failures(properties)?,
-            bisects_on_error: match properties.get("BisectBatchOnFunctionError") {
-                Some(property) => property.boolean()?,
-                None => false,
-            },
-            retries_max: u32::try_from(retries).ok(),
-            record_age_max: (age >= 0).then(|| seconds(age)),
+            bisects_on_error: false,
+            retries_max: None,
+            record_age_max: None,
             starting_position: starting_position(properties)?,
             has_failure_destination: properties
                 .get("DestinationConfig")
                 .and_then(|config| config.get("OnFailure"))
                 .is_some(),
-        })
+        };
+        for name in SETTINGS {
+            if let Some(property) = properties.get(name) {
+                event_source.set(name, &property)?;
+            }
+        }
+        Ok(event_source)
+    }
+
+    /// Sets one of [`SETTINGS`].
+    pub(super) fn set(&mut self, name: &str, property: &Property<'_>) -> Result<(), TemplateError> {
+        let count =
+            |from, to| property.integer(from, to).map(|n| usize::try_from(n).unwrap_or(from.unsigned_abs() as usize));
+        let seconds = |n: i64| Duration::from_secs(n.unsigned_abs());
+        match name {
+            "BatchSize" => self.batch_size_max = count(1, 10_000)?,
+            "MaximumBatchingWindowInSeconds" => self.batching_window = seconds(property.integer(0, 300)?),
+            "ParallelizationFactor" => self.parallelization_factor = count(1, 10)?,
+            "MaximumRetryAttempts" => self.retries_max = u32::try_from(property.integer(-1, 10_000)?).ok(),
+            "MaximumRecordAgeInSeconds" => {
+                let age = property.integer(-1, 604_800)?;
+                if (0..60).contains(&age) {
+                    return Err(TemplateError::wrong(&property.path, "-1 or 60 and more", property.value));
+                }
+                self.record_age_max = (age >= 0).then(|| seconds(age));
+            }
+            "BisectBatchOnFunctionError" => self.bisects_on_error = property.boolean()?,
+            _ => return Err(property.unsupported(SETTABLE)),
+        }
+        Ok(())
     }
 }
 

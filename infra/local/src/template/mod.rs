@@ -102,6 +102,15 @@ impl Template {
         &self.table
     }
 
+    /// Changes a setting of the event source mapping, as `aws lambda update-event-source-mapping` does.
+    ///
+    /// # Errors
+    /// The setting isn't one that can be changed, or the value isn't one that it takes.
+    pub fn set_mapping(&mut self, name: &str, value: &str) -> Result<(), TemplateError> {
+        let path = Path::of(&[name]);
+        self.event_source.set(name, &Property { path, value: &Value::from(value) })
+    }
+
     /// Returns the settings of the event source mapping.
     pub fn event_source(&self) -> &EventSource {
         &self.event_source

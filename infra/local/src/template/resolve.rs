@@ -16,6 +16,7 @@ const DEPTH_MAX: usize = 64;
 pub(super) struct Scope {
     parameters: BTreeMap<String, Value>,
     conditions: Map<String, Value>,
+    mappings: Value,
 }
 
 impl Scope {
@@ -43,7 +44,8 @@ impl Scope {
             parameters.insert(name.clone(), if is_list { split(&value) } else { value });
         }
         let conditions = document.get("Conditions").and_then(Value::as_object).cloned().unwrap_or_default();
-        Ok(Scope { parameters, conditions })
+        let mappings = document.get("Mappings").cloned().unwrap_or_default();
+        Ok(Scope { parameters, conditions, mappings })
     }
 
     /// Computes what can be computed in a value, and leaves the rest as it is. Returns `None` for `AWS::NoValue`.
@@ -98,6 +100,14 @@ impl Scope {
                     Some(false) => self.value(path, &parts[2], depth),
                     None => as_it_is(),
                 }
+            }
+            ("Fn::FindInMap", Value::Array(parts)) if parts.len() == 3 => {
+                let mut found = Some(&self.mappings);
+                for part in parts {
+                    let name = self.value(path, part, depth)?.as_ref().and_then(plain);
+                    found = found.zip(name).and_then(|(map, name)| map.get(name));
+                }
+                Ok(Some(found.unwrap_or(whole).clone()))
             }
             ("Fn::Sub", Value::String(text)) => Ok(Some(self.substitute(text).map_or(whole.clone(), Value::String))),
             ("Fn::Join", Value::Array(parts)) if parts.len() == 2 => {

@@ -214,6 +214,49 @@ fn an_error_names_the_property() {
 }
 
 #[test]
+fn a_setting_of_the_mapping_can_be_changed() {
+    let mut template = small(&[("Size", "1")]).unwrap();
+    let settings = [
+        ("BatchSize", "1000"),
+        ("MaximumBatchingWindowInSeconds", "300"),
+        ("ParallelizationFactor", "10"),
+        ("MaximumRetryAttempts", "7"),
+        ("MaximumRecordAgeInSeconds", "60"),
+        ("BisectBatchOnFunctionError", "true"),
+    ];
+    for (name, value) in settings {
+        template.set_mapping(name, value).unwrap();
+    }
+    let changed = template.event_source().clone();
+    assert_eq!((changed.batch_size_max, changed.parallelization_factor), (1000, 10));
+    assert_eq!(changed.batching_window, Duration::from_secs(300));
+    assert_eq!((changed.retries_max, changed.record_age_max), (Some(7), Some(Duration::from_secs(60))));
+    assert!(changed.bisects_on_error);
+    for (name, value) in [("BatchSize", "0"), ("MaximumRecordAgeInSeconds", "59"), ("ParallelizationFactor", "11")] {
+        let refused = template.set_mapping(name, value);
+        assert!(matches!(refused, Err(TemplateError::Wrong { property, .. }) if property == name), "{name}");
+    }
+    let refused = template.set_mapping("StartingPosition", "LATEST");
+    assert!(matches!(refused, Err(TemplateError::Unsupported { property, .. }) if property == "StartingPosition"));
+    assert_eq!(*template.event_source(), changed, "what is refused changes nothing");
+}
+
+#[test]
+fn a_value_is_found_in_a_map() {
+    let mapped = SMALL
+        .replace("BatchSize: !Ref Size", "BatchSize: !FindInMap [Sizes, !Ref Size, Batch]")
+        .replace("Resources:", "Mappings: {Sizes: {small: {Batch: 5}, large: {Batch: 500}}}\nResources:");
+    let sized = |size: &str| {
+        let given = BTreeMap::from([("Size".to_owned(), size.to_owned())]);
+        Template::parse_with(&mapped, &given).map(|template| template.event_source().batch_size_max)
+    };
+    assert_eq!((sized("small").unwrap(), sized("large").unwrap()), (5, 500));
+    assert!(
+        matches!(sized("huge"), Err(TemplateError::Unresolved { property, .. }) if property.ends_with("BatchSize"))
+    );
+}
+
+#[test]
 fn a_parameter_keeps_to_its_allowed_values() {
     let given = BTreeMap::from([("PathRows".to_owned(), "yes".to_owned())]);
     match Template::parse_with(OWN, &given) {

@@ -49,7 +49,7 @@ async fn the_dashboard_shows_existing_metrics() {
     by_event(measured(&lines), &Sent::new("GET", "/nodes/n").event()).await;
     let [line] = &parsed(&lines)[..] else { panic!("{}", lines.text()) };
     let dashboard = include_str!("../../../../../infra/dashboard.yaml").lines();
-    let own = dashboard.filter(|line| line.contains(r#"["${MetricsNamespace}""#) && line.contains("${Api"));
+    let own = dashboard.filter(|line| line.contains(r#"["Sapwood""#) && line.contains("${Api"));
     let shown: Vec<&str> = own.map(|line| line.split('"').nth(3).unwrap()).collect();
     assert!(shown.len() > 5, "{shown:?}");
     assert!(shown.iter().all(|name| line.get(name).is_some()), "{shown:?}");

@@ -1,0 +1,59 @@
+"""Gradual deployments: a version is a copy of a function with its environment, and a new one is needed for each new value that reaches it."""
+
+import unittest
+
+from templates import EVERYTHING, Standing, spelt, translated, written
+
+FUNCTION, VERSION = "AWS::Lambda::Function", "AWS::Lambda::Version"
+# A version doesn't have it.
+OF_THE_FUNCTION_ALONE = "ReservedConcurrentExecutions"
+
+
+def functions(standing):
+    """All that a version copies."""
+    copied = [dict(function["Properties"]) for function in standing.of_type(FUNCTION).values()]
+    for properties in copied:
+        properties.pop(OF_THE_FUNCTION_ALONE, None)
+    return standing.filled(copied)
+
+
+def descriptions(standing):
+    """What makes new versions: CloudFormation replaces a version whose description changes."""
+    given = [version["Properties"].get("Description") for version in standing.of_type(VERSION).values()]
+    return [spelt(description) if description else None for description in given]
+
+
+def configuration(standing):
+    """The content that is replaced, and gets a new number, when it changes."""
+    return standing.computed(standing.resources["Configuration"]["Properties"]["Content"])
+
+
+class Versions(unittest.TestCase):
+    def standing(self, **parameters):
+        return Standing(translated(parameters), parameters)
+
+    def other(self, name, parameter):
+        """Another value that the parameter may have."""
+        value = EVERYTHING.get(name, parameter["Default"])
+        if name == "ExistingTableStreamArn":
+            return value.replace("orders", "others")
+        return next((other for other in parameter.get("AllowedValues", ["other"]) if other != value))
+
+    def test_each_version_names_the_configuration(self):
+        self.assertEqual(descriptions(self.standing(**EVERYTHING)), ["configuration ${Configuration}"] * 3)
+
+    def test_switching_gradual_deployment_on_makes_new_versions(self):
+        """Else the versions of the first deployment would serve, with its parameters."""
+        self.assertEqual(descriptions(self.standing()), [None] * 3)
+
+    def test_a_parameter_that_reaches_a_function_makes_a_new_version(self):
+        before, reaching = self.standing(**EVERYTHING), 0
+        for name, parameter in written()["Parameters"].items():
+            if name == "GradualDeployment":
+                continue
+            after = self.standing(**EVERYTHING | {name: self.other(name, parameter)})
+            if functions(before) != functions(after):
+                reaching += 1
+                with self.subTest(name):
+                    self.assertNotEqual(configuration(before), configuration(after))
+        self.assertGreaterEqual(reaching, 18)
