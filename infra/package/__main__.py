@@ -30,6 +30,8 @@ from samcli.yamlhelper import yaml_parse
 ROOT = Path(__file__).resolve().parents[2]
 # The earliest time that a ZIP archive can have. With the time of the build, a function that hasn't changed would be uploaded and deployed anew.
 EARLIEST = (1980, 1, 1, 0, 0, 0)
+# The processor in the head of an ELF file.
+MACHINES = {"arm64": 183, "x86_64": 62}
 README = """# Sapwood {version} for {architecture}
 
 This folder has all that a deployment needs: the functions are built. It was made of the commit {commit}, whose `docs/deploying.md`
@@ -64,6 +66,8 @@ def contents(options, moment):
     """The package's name, and the contents of its files by their names."""
     template, binaries = built.template((ROOT / "template.yaml").read_text(), options.arch)
     functions = {name: (options.functions / name / "bootstrap").read_bytes() for name in binaries.values()}
+    if wrong := [name for name, function in sorted(functions.items()) if function[18] != MACHINES[options.arch]]:
+        raise built.Unexpected(f"not built for {options.arch}: {', '.join(wrong)}")
     crates = Crates(ROOT, TARGETS[options.arch], functions)
     sbom = crates.sbom(moment, options.commit, {name: sha256(function) for name, function in functions.items()})
     named = {"version": crates.version, "architecture": options.arch, "commit": options.commit, "sam": version("aws-sam-cli")}

@@ -107,11 +107,11 @@ def checkout(directory):
     return shutil.copytree(ROOT, directory, ignore=ignored, symlinks=True)
 
 
-def packed(root, functions, output, umask, moment=MOMENT):
+def packed(root, functions, output, umask=0o022, arch=ARCHITECTURE):
     """Runs the script of a checkout, and returns the package's directory."""
-    options = ["--functions", functions, "--arch", ARCHITECTURE, "--commit", COMMIT, "--output", output]
+    options = ["--functions", functions, "--arch", arch, "--commit", COMMIT, "--output", output]
     command = [sys.executable, root / "infra" / "package", *options]
-    environment = os.environ | {"SOURCE_DATE_EPOCH": str(moment)}
+    environment = os.environ | {"SOURCE_DATE_EPOCH": str(MOMENT)}
     done = subprocess.run(command, cwd=output.parent, umask=umask, env=environment, capture_output=True, text=True)
     if done.returncode != 0:
         raise RuntimeError(done.stdout + done.stderr)
@@ -149,7 +149,7 @@ class Packaging(unittest.TestCase):
             (functions / name).mkdir(parents=True)
             shutil.copy(BUILT.parent / function / "bootstrap", functions / name)
         cls.temporary, cls.functions = temporary, functions
-        cls.directory = packed(ROOT, functions, temporary / "here", 0o022)
+        cls.directory = packed(ROOT, functions, temporary / "here")
         cls.files = contents(cls.directory)
         cls.archive = cls.directory.with_name(f"{cls.directory.name}.zip").read_bytes()
         cls.sbom = json.loads(cls.files["sbom.cdx.json"])
@@ -163,6 +163,11 @@ class Packaging(unittest.TestCase):
         self.assertEqual(there.name, self.directory.name)
         self.assertEqual({name for name, content in contents(there).items() if content != self.files.get(name)}, set())
         self.assertEqual(there.with_name(f"{there.name}.zip").read_bytes(), self.archive)
+
+    def test_functions_for_another_processor_are_refused(self):
+        (other,) = {"arm64", "x86_64"} - {ARCHITECTURE}
+        with self.assertRaisesRegex(RuntimeError, f"not built for {other}: api-reader, api-writer, stream-handler"):
+            packed(ROOT, self.functions, self.temporary / "refused", arch=other)
 
     def test_the_archive_holds_the_directory(self):
         with zipfile.ZipFile(io.BytesIO(self.archive)) as archive:
