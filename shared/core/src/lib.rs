@@ -37,7 +37,9 @@
 //! - [`request`]: requests to a table and their answers, as values.
 //! - [`plan`]: plans, each a state machine that asks for reads and writes and decides what comes next.
 //! - [`mod@write`]: the plans of the HTTP API's writes.
+//! - [`audit`]: what must hold of the whole table, and what mends it where it doesn't.
 
+pub mod audit;
 pub mod keys;
 pub mod model;
 pub mod plan;

@@ -30,7 +30,12 @@
 //!
 //! [`query`] answers reads from rows and base records. [`mod@write`] changes base records and never rows: the stream brings the rows
 //! up to date.
+//!
+//! # The whole table
+//!
+//! [`audit`] compares what is derived with the base records, a page of a scan at a time, and mends what is wrong.
 
+pub mod audit;
 pub mod fanout;
 pub mod query;
 mod run;

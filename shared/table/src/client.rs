@@ -9,9 +9,11 @@ use futures::stream::{self, StreamExt};
 use sapwood_core::keys::{ItemKey, Schema};
 use sapwood_core::model::{Item, key_of};
 use sapwood_core::plan::{Task, TaskOutcome, Writes, WritesKind};
-use sapwood_core::request::{Action, ErrorKind, Page, Query, ReadOptions, TableError, Transacted, Write};
+use sapwood_core::request::{
+    Action, ErrorKind, Page, Query, ReadOptions, Scan, Scanned, TableError, Transacted, Write,
+};
 
-use super::{BATCH_GET_KEYS_MAX, BATCH_WRITE_ITEMS_MAX, Found, Reply, Table};
+use super::{BATCH_GET_KEYS_MAX, BATCH_WRITE_ITEMS_MAX, Found, Reply, Scannable, Table};
 
 /// How long a client goes on trying.
 pub trait RetryPolicy: Send + Sync {
@@ -218,6 +220,17 @@ impl<'a, T: Table, P: RetryPolicy> Client<'a, T, P> {
     /// See [`Client::get`].
     pub async fn query(&self, query: &Query) -> Result<Page, TableError> {
         self.persist(|| self.table.query(query)).await
+    }
+
+    /// Reads one page of the whole table.
+    ///
+    /// # Errors
+    /// See [`Client::get`].
+    pub async fn scan(&self, scan: &Scan) -> Result<Scanned, TableError>
+    where
+        T: Scannable,
+    {
+        self.persist(|| self.table.scan(scan)).await
     }
 
     /// Puts and deletes any number of items without conditions, in their order. Rows are written only while there is time for them.

@@ -16,8 +16,8 @@ use aws_sdk_dynamodb::types::{
 use super::connection::Connection;
 use super::https::https_client;
 use super::{
-    Action, Condition, Deadline, ErrorKind, Found, Page, Query, ReadOptions, Reply, Table, TableError, Transacted,
-    Update, Write,
+    Action, Condition, Deadline, ErrorKind, Found, Page, Query, ReadOptions, Reply, Scan, Scannable, Scanned, Table,
+    TableError, Transacted, Update, Write,
 };
 use sapwood_core::keys::{ItemKey, Schema};
 use sapwood_core::model::{AttributeValue, Item, key_of};
@@ -508,5 +508,31 @@ impl Table for DynamoTable {
         let next = output.last_evaluated_key.and_then(|key| self.found_key(key)).map(|key| key.sk);
         let items = output.items.unwrap_or_default().into_iter().map(from_sdk).collect();
         Ok(Reply { value: Page { items, next }, read_units, write_units: 0.0 })
+    }
+}
+
+impl Scannable for DynamoTable {
+    async fn scan(&self, scan: &Scan) -> Result<Reply<Scanned>, TableError> {
+        let Scan { segment, segments, after, limit, reading } = scan;
+        let number = |count: u32| i32::try_from(count).unwrap_or(i32::MAX);
+        let mut expressions = Expressions::default();
+        let projection = expressions.projection(reading, &self.schema);
+        let request = self
+            .client
+            .scan()
+            .table_name(&self.name)
+            .segment(number(*segment))
+            .total_segments(number(*segments))
+            .consistent_read(reading.strong)
+            .set_projection_expression(projection)
+            .set_expression_attribute_names(expressions.names())
+            .set_exclusive_start_key(after.as_ref().map(|key| self.key(key)))
+            .limit(i32::try_from(*limit).unwrap_or(i32::MAX))
+            .return_consumed_capacity(ReturnConsumedCapacity::Total);
+        let output = self.send(Kind::Read, request.send()).await?;
+        let read_units = units(output.consumed_capacity());
+        let next = output.last_evaluated_key.and_then(|key| self.found_key(key));
+        let items = output.items.unwrap_or_default().into_iter().map(from_sdk).collect();
+        Ok(Reply { value: Scanned { items, next }, read_units, write_units: 0.0 })
     }
 }

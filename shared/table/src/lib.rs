@@ -14,8 +14,8 @@ pub use connection::Connection;
 pub use deadline::Deadline;
 pub use dynamodb::DynamoTable;
 pub use sapwood_core::request::{
-    Action, Condition, ErrorKind, Page, Query, ReadOptions, TRANSACTION_ACTIONS_MAX, TableError, Transacted, Update,
-    Write,
+    Action, Condition, ErrorKind, Page, Query, ReadOptions, Scan, Scanned, TRANSACTION_ACTIONS_MAX, TableError,
+    Transacted, Update, Write,
 };
 
 use sapwood_core::keys::ItemKey;
@@ -69,6 +69,12 @@ pub trait Table: Send + Sync {
 
     /// Query of one page.
     fn query(&self, query: &Query) -> impl Future<Output = Result<Reply<Page>, TableError>> + Send;
+}
+
+/// A table that can be read as a whole. The functions of a stack neither need this nor have the permission.
+pub trait Scannable: Table {
+    /// Scan of one page.
+    fn scan(&self, scan: &Scan) -> impl Future<Output = Result<Reply<Scanned>, TableError>> + Send;
 }
 
 /// The answer to a request, and the capacity units that it consumed.

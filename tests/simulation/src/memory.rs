@@ -5,6 +5,7 @@ mod table;
 mod values;
 
 use std::collections::BTreeMap;
+use std::ops::Bound;
 
 use sapwood_core::keys::{ItemKey, PARTITION_KEY_BYTES_MAX, SORT_KEY_BYTES_MAX, Schema};
 use sapwood_core::model::{ITEM_BYTES_MAX, Item, item_bytes, key_of};
@@ -95,6 +96,18 @@ impl Memory {
         // key out if the last item ends the range. DynamoDB Local does.)
         let next = if found.len() == *limit { found.last().map(|(key, _)| key.sk.clone()) } else { None };
         Page { items: found.drain(..).map(|(_, item)| item.clone()).collect(), next }
+    }
+
+    /// Returns the items of a part of the table after a key, as Scan does. A partition key is in one part as a whole.
+    pub fn scan(
+        &self,
+        segment: u32,
+        segments: u32,
+        after: Option<&ItemKey>,
+    ) -> impl Iterator<Item = (&ItemKey, &Item)> {
+        let from = after.map_or(Bound::Unbounded, Bound::Excluded);
+        let part = move |key: &ItemKey| key.pk.bytes().map(u32::from).sum::<u32>() % segments == segment;
+        self.items.range::<ItemKey, _>((from, Bound::Unbounded)).filter(move |(key, _)| part(key))
     }
 
     /// Returns the whole table, for the oracle.

@@ -141,7 +141,9 @@ impl Oracle {
         let mut nodes = BTreeMap::new();
         for ((pk, sk), item) in base {
             let Some(place) = self.split(pk) else { continue };
-            if sk != node_sk || !usable(place.1) || (self.tenants && place.0.is_empty()) {
+            // What a repair has put back counts as gone.
+            let is_put_back = item.contains_key("_put_back");
+            if sk != node_sk || is_put_back || !usable(place.1) || (self.tenants && place.0.is_empty()) {
                 continue;
             }
             let read = |name: &str| match item.get(name) {

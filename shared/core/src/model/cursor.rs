@@ -21,8 +21,8 @@ pub struct Cursor {
     pub blocked: bool,
 }
 
-/// The attribute by which docs/runbooks/redrive.sh has an item handled again.
-const REDRIVEN: &str = "_redriven";
+/// The attribute by which an item is handled again: docs/runbooks/redrive.sh and repairs write it. No row carries it.
+pub const REDRIVEN: &str = "_redriven";
 
 /// What a cursor's slices are for.
 #[derive(Clone, Debug, PartialEq, Eq)]

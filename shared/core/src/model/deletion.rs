@@ -87,6 +87,8 @@ pub struct Tombstone {
 }
 
 impl Tombstone {
+    pub(super) const DELETING: &str = DELETING;
+
     /// The tombstone's item. It has no `ancestors`, so that a reader that doesn't know tombstones takes it for no lineage.
     ///
     /// ```json

@@ -120,6 +120,10 @@ impl Stored {
 }
 
 impl Lineage {
+    /// The attributes that a lineage or a tombstone can have, besides its key and its format.
+    pub(crate) const ATTRIBUTES: [&str; 8] =
+        [BORN, ANCESTORS, PATH, ROOT, ORPHAN, STALE_ROWS, ROWS_PENDING, Tombstone::DELETING];
+
     /// The item of a node's lineage. `orphan`, `stale_rows`, `rows_pending` and `deleting` are left out where they are false or
     /// empty.
     ///

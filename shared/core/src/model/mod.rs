@@ -18,7 +18,7 @@ mod tests;
 mod unchanged;
 mod variables;
 
-pub use cursor::{Cursor, CursorError, Position};
+pub use cursor::{Cursor, CursorError, Position, REDRIVEN};
 pub use deletion::{Deletion, Heir, Tombstone};
 pub(crate) use encoding::{decode as decode_item, encode as encode_item};
 pub use etag::ETag;
@@ -29,10 +29,10 @@ pub use latest::{Latest, VERSION};
 pub use lineage::{Lineage, Placement, Stored};
 pub use node::{BaseNode, TOUCHED, Unreadable, has_mark, is_touch, is_undelete, touch_value};
 pub use own::{
-    BORN, CREATED_AT, CREATED_BY, DELETING, DeletionMark, DeletionMode, EXPIRES, REVISION, UNDER, UPDATED_AT,
+    BORN, CREATED_AT, CREATED_BY, DELETING, DeletionMark, DeletionMode, EXPIRES, PUT_BACK, REVISION, UNDER, UPDATED_AT,
     UPDATED_BY, Under, WRITE, is_reserved, is_same_life,
 };
-pub use row::{ROW_ATTRIBUTES, Row, is_truncated, orphan_row_child, orphan_row_parent, row_parent, rows};
+pub use row::{ROW_ATTRIBUTES, Row, is_truncated, orphan_row_parent, own_depth, own_id, row_parent, rows};
 pub use settings::{Copied, Settings};
 pub use unchanged::{COMPARED_ATTRIBUTES_MAX, TooManyAttributes, own_unchanged, unchanged};
 pub use variables::VariableError;

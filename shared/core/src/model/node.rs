@@ -4,7 +4,7 @@ use thiserror::Error;
 
 use super::Item;
 use super::item::{AttributeValue, text, text_of};
-use super::own::{BORN, DELETING, DeletionMark, Under};
+use super::own::{BORN, DELETING, DeletionMark, PUT_BACK, Under};
 use crate::keys::{Id, KeyError, NodeRef, Schema, check_segment};
 
 /// The attribute that the handler writes into a base record so that the node is placed again ([`touch_value`]).
@@ -19,6 +19,10 @@ pub enum Unreadable {
         /// `parent` or `segment`, whatever the schema names them.
         role: &'static str,
     },
+    /// A repair has put the record there, and deletes it again: the stream's record of that has the handler remove what is left of a
+    /// node that is gone.
+    #[error("a repair has put this record there, only to delete it again")]
+    PutBack,
     /// The parent or the segment can't be part of a key.
     #[error("{role}: {source}")]
     Key {
@@ -53,6 +57,9 @@ impl BaseNode {
     /// [`Unreadable`] if `parent` or `segment` isn't a string, is empty or is too long. A node that is being deleted is always
     /// readable: such a parent or segment counts as none, so that the deletion can finish.
     pub fn read(item: Item, node: &NodeRef, schema: &Schema) -> Result<Self, Unreadable> {
+        if item.contains_key(PUT_BACK) {
+            return Err(Unreadable::PutBack);
+        }
         let deleting = DeletionMark::read(&item);
         match Self::place(&item, node, schema) {
             Ok((parent, segment)) => Ok(Self { parent, segment, deleting, item }),

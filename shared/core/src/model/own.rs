@@ -25,6 +25,8 @@ pub const BORN: &str = "_born";
 pub const UNDER: &str = "_under";
 /// The [`DeletionMark`] of a node that is being deleted.
 pub const DELETING: &str = "_deleting";
+/// The attribute of a record that a repair has put back, only to delete it again: the name of the repair.
+pub const PUT_BACK: &str = "_put_back";
 /// The time after which DynamoDB may delete an idempotency record, an operation or a tombstone, in seconds since 1970. A
 /// table with a TTL attribute of another name uses that instead.
 pub const EXPIRES: &str = "_expires";

@@ -110,14 +110,23 @@ pub fn is_truncated(row: &Item) -> bool {
     row.get(TRUNCATED) == Some(&super::AttributeValue::Bool(true))
 }
 
+/// Returns the node that a row shows, if the item says so.
+#[must_use]
+pub fn own_id(row: &Item) -> Option<Id> {
+    text_of(row, ID).and_then(|id| Id::new(id).ok())
+}
+
+/// Returns the depth at which a row shows its node, if the item says so.
+#[must_use]
+pub fn own_depth(row: &Item) -> Option<usize> {
+    match row.get(DEPTH) {
+        Some(super::AttributeValue::N(digits)) => digits.parse().ok(),
+        _ => None,
+    }
+}
+
 /// Returns the missing parent in an entry of the register of orphans.
 #[must_use]
 pub fn orphan_row_parent(row: &Item) -> Option<&str> {
     text_of(row, PARENT)
-}
-
-/// Returns the node in an entry of the register of orphans.
-#[must_use]
-pub fn orphan_row_child(row: &Item) -> Option<Id> {
-    text_of(row, ID).and_then(|id| Id::new(id).ok())
 }

@@ -7,9 +7,7 @@ use super::deletion::{DeletionSlice, Slice, children_of, children_query, delete_
 use super::step::{Facts, Failure, Need, Plan, PlanReport, Step, Task, count_held};
 use super::{Context, HandDown, Problem, Rule};
 use crate::keys::{Id, ItemKey, NodeRef};
-use crate::model::{
-    Cursor, CursorError, Item, Position, TOUCHED, orphan_row_child, orphan_row_parent, text, touch_value,
-};
+use crate::model::{Cursor, CursorError, Item, Position, TOUCHED, orphan_row_parent, own_id, text, touch_value};
 use crate::request::{Action, Condition, Page, Query, ReadOptions, Update};
 
 /// The work that a stream record of a lineage or of a cursor asks for, on the children of one node or a slice of them.
@@ -316,7 +314,7 @@ impl Plan for TouchOrphans<'_> {
                 let (mut tasks, mut owners) = (Vec::new(), Vec::new());
                 for (node, sequence) in &self.nodes {
                     let waiting = page.items.iter().filter(|row| orphan_row_parent(row) == Some(node.id.as_str()));
-                    for child in waiting.filter_map(orphan_row_child) {
+                    for child in waiting.filter_map(own_id) {
                         tasks.push(touch(&self.context, node, child, sequence));
                         owners.push(node.clone());
                     }

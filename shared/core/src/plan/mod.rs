@@ -25,6 +25,7 @@ pub mod newest;
 mod place;
 mod round;
 mod rules;
+mod shortfall;
 pub mod step;
 mod straggler;
 #[cfg(test)]
@@ -40,5 +41,6 @@ pub use newest::Newest;
 pub use place::{PlaceInput, PlacePlan, Settle, place, placement};
 pub use round::{Round, RoundEnd};
 pub use rules::{Rule, Rules};
+pub use shortfall::Shortfall;
 pub use step::{Facts, Failure, Need, Plan, PlanReport, Read, Step, Task, TaskOutcome, Writes, WritesKind};
 pub use straggler::Straggler;

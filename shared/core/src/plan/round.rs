@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::child_action::Child;
 use super::step::{Facts, Failure, Need, Plan, PlanReport, Read, Step, Writes, WritesKind};
-use super::{Context, PlaceInput, PlacePlan, Placing, Problem, Rule, Settle, Straggler, place};
-use crate::keys::{DEPTH_MAX, Id, ItemKey, NodeRef};
-use crate::model::{BaseNode, Deletion, Placement, Stored, is_same_life, item_bytes};
+use super::{Context, PlaceInput, PlacePlan, Placing, Problem, Rule, Settle, Shortfall, Straggler, place};
+use crate::keys::{Id, ItemKey, NodeRef};
+use crate::model::{BaseNode, Deletion, Placement, Stored, Unreadable, is_same_life, item_bytes};
 use crate::request::Write;
 
 /// One round of placings.
@@ -145,6 +145,7 @@ impl<'a> Round<'a> {
         let Some(item) = self.read.item(&key)? else { return Ok(None) };
         match BaseNode::read(item.clone(), node, schema) {
             Ok(base) => Ok(Some(base)),
+            Err(Unreadable::PutBack) => Ok(None),
             Err(unreadable) => {
                 self.note(key, format!("this base record counts as not there: {unreadable}"), true);
                 Ok(None)
@@ -204,30 +205,16 @@ impl<'a> Round<'a> {
         };
         let plan = place(&input, self.context.settings, self.context.rules);
         if let (Some(base), Some(placement)) = (&base, &plan.placed) {
-            self.note_impossible(node, base, placement, parent.as_ref().and_then(|p| p.used.as_ref()));
+            self.note_shortfalls(node, base, placement, parent.as_ref().and_then(|p| p.used.as_ref()));
         }
         Ok(Planned { node: node.clone(), placing, parent, plan, stopped: None })
     }
 
-    /// Notes which rows a node can't have, and why.
-    fn note_impossible(&mut self, node: &NodeRef, base: &BaseNode, placement: &Placement, parent: Option<&Placement>) {
+    /// Notes which rows a node can't have, and why. An orphan waits for its parent, which is no problem.
+    fn note_shortfalls(&mut self, node: &NodeRef, base: &BaseNode, placement: &Placement, parent: Option<&Placement>) {
         let schema = self.context.schema();
-        let key = schema.node_key(node);
-        if base.parent.as_ref() == Some(&node.id) {
-            self.note(
-                key.clone(),
-                "the node is its own parent; it has no ancestors until it gets another parent",
-                false,
-            );
-        } else if parent.is_some_and(|p| p.ancestors.contains(&node.id)) {
-            let reason = "the node is below itself; give one of the nodes of the cycle another parent";
-            self.note(key.clone(), reason, false);
-        } else if parent.is_some_and(|p| p.ancestors.len() == DEPTH_MAX) {
-            let reason = "the node is deeper than 98 levels; it has rows under its nearest 98 ancestors only";
-            self.note(key.clone(), reason, false);
-        }
-        if let Some(Err(error)) = placement.path_key(node).map(|path| schema.sort_key(&path)) {
-            self.note(key, format!("the node has no path row: {error}"), false);
+        for shortfall in Shortfall::of(node, base, placement, parent, schema).filter(|one| *one != Shortfall::Orphan) {
+            self.note(schema.node_key(node), shortfall.to_string(), false);
         }
     }
 

@@ -8,6 +8,6 @@ mod write;
 
 pub use condition::Condition;
 pub use error::{ErrorKind, TableError};
-pub use read::{Page, Query, ReadOptions};
+pub use read::{Page, Query, ReadOptions, Scan, Scanned};
 pub use transaction::{Action, TRANSACTION_ACTIONS_MAX, Transacted};
 pub use write::{Update, Write};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::keys::SortRange;
+use crate::keys::{ItemKey, SortRange};
 use crate::model::Item;
 
 /// How items are read.
@@ -44,4 +44,28 @@ pub struct Page {
     pub items: Vec<Item>,
     /// The sort key after which the next page begins; `None` on the last page.
     pub next: Option<String>,
+}
+
+/// A page of a scan of a part of the whole table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Scan {
+    /// The part, from 0. DynamoDB cuts a table into as many parts as it is asked for, each for itself.
+    pub segment: u32,
+    /// The number of parts, 1 to 1,000,000.
+    pub segments: u32,
+    /// The key after which the page begins; `None` for the first page.
+    pub after: Option<ItemKey>,
+    /// Most items on the page.
+    pub limit: usize,
+    /// How the items are read.
+    pub reading: ReadOptions,
+}
+
+/// One page of a [`Scan`].
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Scanned {
+    /// The items. Those of one partition key come one after another, in the order of their sort keys.
+    pub items: Vec<Item>,
+    /// The key after which the next page begins; `None` on the part's last page.
+    pub next: Option<ItemKey>,
 }

@@ -5,7 +5,7 @@ use sapwood_core::keys::{ItemKey, Schema};
 use sapwood_core::model::{Item, item_bytes, key_of, text};
 use sapwood_table::{
     Action, BATCH_GET_KEYS_MAX, BATCH_WRITE_ITEMS_MAX, Condition, ErrorKind, Found, Page, Query, ReadOptions, Reply,
-    TRANSACTION_ACTIONS_MAX, Table, TableError, Transacted, Update, Write,
+    Scan, Scannable, Scanned, TRANSACTION_ACTIONS_MAX, Table, TableError, Transacted, Update, Write,
 };
 
 use super::{Memory, is_possible, values};
@@ -217,5 +217,27 @@ impl Table for MemoryTable {
         }
         page.items = page.items.iter().map(|item| projected(item, &query.reading, &self.1)).collect();
         reply(page)
+    }
+}
+
+impl Scannable for MemoryTable {
+    async fn scan(&self, scan: &Scan) -> Result<Reply<Scanned>, TableError> {
+        let Scan { segment, segments, after, limit, reading } = scan;
+        if *limit == 0 || segment >= segments || !after.iter().all(is_possible) {
+            return Err(senseless("limit, segment or key"));
+        }
+        let memory = self.0.lock().unwrap();
+        let found = memory.scan(*segment, *segments, after.as_ref()).take(*limit);
+        let mut scanned = Scanned::default();
+        let mut bytes = 0;
+        for (key, item) in found {
+            bytes += item_bytes(item);
+            scanned.items.push(projected(item, reading, &self.1));
+            if scanned.items.len() == *limit || bytes > PAGE_BYTES_MAX {
+                scanned.next = Some(key.clone());
+                break;
+            }
+        }
+        reply(scanned)
     }
 }

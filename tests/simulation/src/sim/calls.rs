@@ -11,8 +11,8 @@ use rand::rngs::SmallRng;
 use sapwood_core::keys::ItemKey;
 use sapwood_core::model::{Item, text};
 use sapwood_table::{
-    Action, Condition, ErrorKind, Found, Page, Query, ReadOptions, Reply, RetryPolicy, Table, TableError, Transacted,
-    Update, Write,
+    Action, Condition, ErrorKind, Found, Page, Query, ReadOptions, Reply, RetryPolicy, Scan, Scannable, Scanned, Table,
+    TableError, Transacted, Update, Write,
 };
 
 use crate::memory::{Memory, default_key};
@@ -27,6 +27,7 @@ pub(super) enum Ask {
     Update(ItemKey, Update, Condition),
     Transact(Vec<Action>),
     Query(Query),
+    Scan(Scan),
 }
 
 /// The answer to a call.
@@ -36,6 +37,7 @@ enum Answer {
     Held(bool),
     Transacted(Transacted),
     Page(Page),
+    Scanned(Scanned),
     Failed(TableError),
 }
 
@@ -259,6 +261,15 @@ impl Calls {
                 }
                 Some(Answer::Page(self.memory.query(query)))
             }
+            Ask::Scan(scan) => {
+                if self.fails() {
+                    return Some(retry());
+                }
+                let mut found = self.memory.scan(scan.segment, scan.segments, scan.after.as_ref());
+                let page: Vec<_> = found.by_ref().take(scan.limit).collect();
+                let next = found.next().and(page.last()).map(|(key, _)| (*key).clone());
+                Some(Answer::Scanned(Scanned { items: page.into_iter().map(|(_, item)| item.clone()).collect(), next }))
+            }
             Ask::Transact(actions) => {
                 // Half of the transactions that fail conflict with another request. The others lose their answer.
                 let fails = self.fails();
@@ -300,7 +311,9 @@ impl Calls {
         let (key, condition) = match ask {
             Ask::Put(item, condition) => (default_key(item).unwrap(), condition),
             Ask::Delete(key, condition) | Ask::Update(key, _, condition) => (key.clone(), condition),
-            Ask::Get(_) | Ask::Write(_) | Ask::Query(_) | Ask::Transact(_) => unreachable!("not conditional"),
+            Ask::Get(_) | Ask::Write(_) | Ask::Query(_) | Ask::Scan(_) | Ask::Transact(_) => {
+                unreachable!("not conditional")
+            }
         };
         let old = self.memory.get(&key).cloned();
         if !condition.holds(old.as_ref()) {
@@ -345,7 +358,7 @@ impl Calls {
                         }
                     }
                 }
-                Ask::Get(_) | Ask::Query(_) => {}
+                Ask::Get(_) | Ask::Query(_) | Ask::Scan(_) => {}
                 Ask::Transact(actions) => {
                     if self.rng.random_bool(0.5) {
                         self.transact(actions);
@@ -466,6 +479,16 @@ impl Table for SimTable {
     async fn query(&self, query: &Query) -> Result<Reply<Page>, TableError> {
         match self.ask(Ask::Query(query.clone())).await {
             Answer::Page(page) => reply(page),
+            Answer::Failed(error) => Err(error),
+            _ => unreachable!("another answer"),
+        }
+    }
+}
+
+impl Scannable for SimTable {
+    async fn scan(&self, scan: &Scan) -> Result<Reply<Scanned>, TableError> {
+        match self.ask(Ask::Scan(scan.clone())).await {
+            Answer::Scanned(scanned) => reply(scanned),
             Answer::Failed(error) => Err(error),
             _ => unreachable!("another answer"),
         }

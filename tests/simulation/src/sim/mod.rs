@@ -5,10 +5,12 @@
 
 mod calls;
 mod concurrent_moves;
+mod damage;
 mod drills;
 mod outages;
 mod priorities;
 mod profile;
+mod repairs;
 mod requests;
 mod schedule;
 mod search;
@@ -17,6 +19,7 @@ mod witness;
 mod writers;
 
 pub use concurrent_moves::{MoveProfile, run_moves};
+pub use damage::{Damage, run_damage};
 pub use drills::Drill;
 pub use profile::{Profile, Writers};
 pub use schedule::{Fault, Run, run};

@@ -31,6 +31,8 @@ pub struct Profile {
     pub races: bool,
     /// Most outages of a run whose records are lost for the handler, until the operator redrives them.
     pub outages_max: usize,
+    /// Most repairs of a run, while others write.
+    pub repairs_max: usize,
     /// Most scheduler steps of a run. After them the run counts as one that doesn't come to rest.
     pub steps_max: usize,
 }
@@ -100,6 +102,7 @@ impl Profile {
             limbo: false,
             races: false,
             outages_max: 0,
+            repairs_max: 0,
             steps_max: 40_000,
         }
     }
@@ -114,6 +117,12 @@ impl Profile {
     #[must_use]
     pub fn with_races(self) -> Self {
         Self { races: true, ..self }
+    }
+
+    /// The same profile with repairs while others write.
+    #[must_use]
+    pub fn with_repairs(self) -> Self {
+        Self { repairs_max: 3, ..self }
     }
 
     /// Breaks a rule.

@@ -17,6 +17,7 @@ use super::calls::{Calls, Shared, SimRetryPolicy, SimTable};
 use super::outages::Operator;
 use super::priorities::{Priorities, Who};
 use super::profile::{Profile, Writers};
+use super::repairs::repair;
 use super::requests::request;
 use super::witness::{Actor, Witness};
 use super::writers::{BaseWrite, script};
@@ -78,6 +79,9 @@ pub(super) struct World<'a> {
     invocations: u64,
     crashes_left: usize,
     late_left: usize,
+    repairs_left: usize,
+    /// The numbers of the repairs.
+    repairs: BTreeSet<u64>,
     pub(super) operator: Operator,
     /// In profiles with races: who goes on.
     priorities: Option<Priorities>,
@@ -133,6 +137,8 @@ pub fn run(seed: u64, profile: &Profile) -> Result<Run, Fault> {
         invocations: 0,
         crashes_left,
         late_left,
+        repairs_left: profile.repairs_max,
+        repairs: BTreeSet::new(),
         operator: Operator::default(),
         priorities: None,
         now: 0,
@@ -188,6 +194,17 @@ impl World<'_> {
         self.poll(number);
     }
 
+    fn repair(&mut self) {
+        self.repairs_left -= 1;
+        let number = self.invocations;
+        self.invocations += 1;
+        let future = repair(number, Arc::clone(&self.calls), self.fanout.settings.clone(), self.fanout.rules);
+        self.requests.insert(number, future);
+        self.repairs.insert(number);
+        self.actor = Actor::Repair;
+        self.poll(number);
+    }
+
     fn begin(&mut self) {
         self.begun = true;
         self.history.clear();
@@ -233,6 +250,7 @@ impl World<'_> {
                     self.redeliver();
                 }
                 17 if self.begun && self.operator.outages_left > 0 && !self.history.is_empty() => self.outage()?,
+                24 | 25 if self.begun && self.repairs_left > 0 => self.repair(),
                 18 if self.operator.is_needed() => self.redrive(),
                 19..=21 if self.profile.limbo => {
                     let landed = self.calls.lock().unwrap().land_one();
@@ -306,7 +324,13 @@ impl World<'_> {
     }
 
     fn actor(&self, invocation: u64) -> Actor {
-        if self.asked.contains(&invocation) { Actor::Api } else { Actor::Handler }
+        if self.asked.contains(&invocation) {
+            Actor::Api
+        } else if self.repairs.contains(&invocation) {
+            Actor::Repair
+        } else {
+            Actor::Handler
+        }
     }
 
     /// Returns the item whose records are kept in order. If touches are apart, they are those of an item of their own.

@@ -1,0 +1,204 @@
+//! What can be wrong.
+
+use std::collections::BTreeSet;
+
+use super::Subject;
+use crate::keys::{ItemKey, NodeRef};
+use crate::model::{Item, encode_item};
+
+/// What is wrong with an item. Kinds up to [`Kind::RecordPutBack`] are faults of derived items, and can be repaired. The others are
+/// findings about base records: somebody has to decide what the record should be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Kind {
+    /// A node has no lineage.
+    LineageMissing,
+    /// A lineage isn't what the node's record and its parent's lineage ask for, or it says that rows are still to be written.
+    LineageWrong,
+    /// A lineage's node has no base record.
+    LineageSurplus,
+    /// A row that a lineage names isn't there.
+    RowMissing,
+    /// A row isn't as its base record asks for.
+    RowWrong,
+    /// A row that no lineage names.
+    RowSurplus,
+    /// A topic with revisions has no `v0_` copy.
+    CopyMissing,
+    /// A `v0_` copy isn't that of its topic's newest revision.
+    CopyWrong,
+    /// A `v0_` copy of a topic without revisions.
+    CopySurplus,
+    /// A cursor that nobody moves on.
+    CursorStuck,
+    /// A node is marked for deletion, and nobody deletes it.
+    DeletionStuck,
+    /// A base record that a repair has put back, and died before it could delete it again.
+    RecordPutBack,
+    /// A base record that can't be understood. It counts as not there.
+    Unreadable,
+    /// A node whose parent isn't there.
+    Orphan,
+    /// A node below itself.
+    Cycle,
+    /// A node deeper than 98 levels, which has rows under its nearest 98 ancestors only.
+    TooDeep,
+    /// A node whose path is too long for a sort key, so that it has no path row.
+    PathTooLong,
+    /// A record that is so large that its rows carry no copies.
+    NoRoomForCopies,
+    /// The table refuses to change a child of a node that is being deleted.
+    DeletionBlocked,
+    /// A cursor that no handler has written.
+    CursorUnreadable,
+    /// An item that a newer version of the handler has written.
+    NewerFormat,
+}
+
+impl Kind {
+    /// All kinds.
+    pub const ALL: [Self; 21] = [
+        Self::LineageMissing,
+        Self::LineageWrong,
+        Self::LineageSurplus,
+        Self::RowMissing,
+        Self::RowWrong,
+        Self::RowSurplus,
+        Self::CopyMissing,
+        Self::CopyWrong,
+        Self::CopySurplus,
+        Self::CursorStuck,
+        Self::DeletionStuck,
+        Self::RecordPutBack,
+        Self::Unreadable,
+        Self::Orphan,
+        Self::Cycle,
+        Self::TooDeep,
+        Self::PathTooLong,
+        Self::NoRoomForCopies,
+        Self::DeletionBlocked,
+        Self::CursorUnreadable,
+        Self::NewerFormat,
+    ];
+
+    /// True for what is to be mended in the base record.
+    #[must_use]
+    pub fn is_finding(self) -> bool {
+        self > Self::RecordPutBack
+    }
+
+    /// The kind's name in reports, for example `row-missing`.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::LineageMissing => "lineage-missing",
+            Self::LineageWrong => "lineage-wrong",
+            Self::LineageSurplus => "lineage-surplus",
+            Self::RowMissing => "row-missing",
+            Self::RowWrong => "row-wrong",
+            Self::RowSurplus => "row-surplus",
+            Self::CopyMissing => "copy-missing",
+            Self::CopyWrong => "copy-wrong",
+            Self::CopySurplus => "copy-surplus",
+            Self::CursorStuck => "cursor-stuck",
+            Self::DeletionStuck => "deletion-stuck",
+            Self::RecordPutBack => "record-put-back",
+            Self::Unreadable => "unreadable",
+            Self::Orphan => "orphan",
+            Self::Cycle => "cycle",
+            Self::TooDeep => "too-deep",
+            Self::PathTooLong => "path-too-long",
+            Self::NoRoomForCopies => "no-room-for-copies",
+            Self::DeletionBlocked => "deletion-blocked",
+            Self::CursorUnreadable => "cursor-unreadable",
+            Self::NewerFormat => "newer-format",
+        }
+    }
+
+    /// Returns the kind of this name.
+    #[must_use]
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.as_str() == name)
+    }
+}
+
+/// An item that isn't as it should be.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Difference {
+    /// The item that is missing, wrong or surplus.
+    pub key: ItemKey,
+    /// What is wrong with it.
+    pub kind: Kind,
+    /// The node that the item belongs to.
+    pub node: NodeRef,
+    /// A hash of all that the item was judged from. If it is the same at a later look, nothing has changed meanwhile.
+    pub evidence: u64,
+}
+
+impl Difference {
+    pub(super) fn of(kind: Kind, key: ItemKey, node: &NodeRef, evidence: &Evidence) -> Self {
+        Self { key, kind, node: node.clone(), evidence: evidence.0 }
+    }
+
+    /// Returns what has to be looked at again to see whether the difference is still there.
+    #[must_use]
+    pub fn subject(&self) -> Subject {
+        let (key, node) = (self.key.clone(), self.node.clone());
+        match self.kind {
+            Kind::RowSurplus => Subject::Row { key, node },
+            Kind::CopyMissing | Kind::CopyWrong | Kind::CopySurplus => Subject::History(node),
+            Kind::CursorStuck | Kind::CursorUnreadable | Kind::DeletionBlocked => Subject::Cursor(node),
+            _ => Subject::Node(node),
+        }
+    }
+}
+
+/// Returns what can be mended now, a difference for each write that it takes. A node's record is written once, however much of the node
+/// is wrong. A row that no lineage names waits until the lineage itself is right: it may name the row then.
+#[must_use]
+pub fn due(differences: Vec<Difference>) -> Vec<Difference> {
+    let is_of_node = |kind| {
+        use Kind::{DeletionStuck, LineageMissing, LineageSurplus, LineageWrong, RecordPutBack, RowMissing, RowWrong};
+        let of_lineage = matches!(kind, LineageMissing | LineageWrong | LineageSurplus);
+        of_lineage || matches!(kind, RowMissing | RowWrong | DeletionStuck | RecordPutBack)
+    };
+    let mut nodes = BTreeSet::new();
+    let (of_nodes, others): (Vec<_>, Vec<_>) = differences
+        .into_iter()
+        .filter(|difference| !difference.kind.is_finding())
+        .partition(|difference| is_of_node(difference.kind));
+    let mut due: Vec<Difference> =
+        of_nodes.into_iter().filter(|difference| nodes.insert(difference.node.clone())).collect();
+    due.extend(others.into_iter().filter(|one| one.kind != Kind::RowSurplus || !nodes.contains(&one.node)));
+    due
+}
+
+/// A hash of items, in the order in which they were added.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Evidence(u64);
+
+impl Evidence {
+    /// FNV-1a of 64 bits: a report that another release reads must mean the same there.
+    const BASIS: u64 = 0xcbf2_9ce4_8422_2325;
+    const PRIME: u64 = 0x0100_0000_01b3;
+
+    pub(super) fn new() -> Self {
+        Self(Self::BASIS)
+    }
+
+    pub(super) fn hash(self) -> u64 {
+        self.0
+    }
+
+    /// Hashes of several kinds of evidence, some of which may be missing.
+    pub(super) fn joined<'e>(all: impl IntoIterator<Item = Option<&'e Self>>) -> Self {
+        let bytes = all.into_iter().flat_map(|one| one.map_or(0, |one| one.0).to_le_bytes());
+        Self(bytes.fold(Self::BASIS, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(Self::PRIME)))
+    }
+
+    pub(super) fn and(self, item: Option<&Item>) -> Self {
+        let bytes = item.map(encode_item);
+        let absent = u8::from(bytes.is_none());
+        let all = bytes.iter().flatten().copied().chain([absent]);
+        Self(all.fold(self.0, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(Self::PRIME)))
+    }
+}

@@ -1,0 +1,116 @@
+//! Compares the copies of a node's newest revisions with its revisions.
+
+use std::collections::BTreeMap;
+
+use super::difference::Evidence;
+use super::{Difference, Kind};
+use crate::keys::{ItemKey, NodeRef, SortKey, Version};
+use crate::model::{Item, Latest, Settings, key_of};
+use crate::plan::{Facts, Failure, Need, Plan, Step};
+use crate::request::{Page, Query, ReadOptions};
+
+/// A look at all revisions and copies of one node, from the newest revision down: for each topic the first that comes is the newest.
+#[derive(Debug)]
+pub struct LookAtHistory<'a> {
+    settings: &'a Settings,
+    node: NodeRef,
+    query: Query,
+    begun: bool,
+    topics: BTreeMap<String, Topic>,
+}
+
+/// What was seen of a topic. Only hashes are kept, because a history can be long.
+#[derive(Debug, Default)]
+struct Topic {
+    /// The newest revision: the hash of the copy that it asks for, and the evidence.
+    newest: Option<(Version, u64, Evidence)>,
+    /// The copy that is there.
+    copy: Option<(u64, Evidence)>,
+}
+
+impl<'a> LookAtHistory<'a> {
+    /// A look at this node's history, in pages of so many items.
+    #[must_use]
+    pub fn new(settings: &'a Settings, node: NodeRef, strong: bool, page_items_max: usize) -> Self {
+        let query = Query {
+            pk: settings.schema.partition(&node),
+            range: settings.schema.revision_range(),
+            after: None,
+            limit: page_items_max,
+            descending: true,
+            reading: ReadOptions { strong, attributes: None },
+        };
+        Self { settings, node, query, begun: false, topics: BTreeMap::new() }
+    }
+
+    fn take(&mut self, page: &Page) {
+        for item in &page.items {
+            let Some(key) = key_of(item, &self.settings.schema) else { continue };
+            match self.settings.schema.parse_sort_key(&key.sk) {
+                Some(SortKey::Revision { version, topic }) => self.take_revision(version, topic, item),
+                Some(SortKey::Latest { topic }) => {
+                    let copy = (hash(item), Evidence::new().and(Some(item)));
+                    self.topics.entry(topic).or_default().copy = Some(copy);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn take_revision(&mut self, version: Version, topic: String, revision: &Item) {
+        let latest = Latest { node: self.node.clone(), topic };
+        let Ok(key) = latest.key(self.settings) else { return };
+        let seen = self.topics.entry(latest.topic).or_default();
+        if seen.newest.is_none() {
+            let copy = Latest::copy(&key, version, revision, self.settings);
+            seen.newest = Some((version, hash(&copy), Evidence::new().and(Some(revision))));
+        }
+    }
+
+    fn judge(&self) -> Vec<Difference> {
+        let judge = |(topic, seen): (&String, &Topic)| {
+            let kind = match (&seen.newest, &seen.copy) {
+                (Some((_, wanted, _)), Some((there, _))) if wanted == there => return None,
+                (Some(_), Some(_)) => Kind::CopyWrong,
+                (Some(_), None) => Kind::CopyMissing,
+                (None, _) => Kind::CopySurplus,
+            };
+            let key = Latest { node: self.node.clone(), topic: topic.clone() }.key(self.settings).ok()?;
+            let newest = seen.newest.as_ref().map(|(_, _, evidence)| evidence);
+            let evidence = Evidence::joined([newest, seen.copy.as_ref().map(|(_, evidence)| evidence)]);
+            Some(Difference::of(kind, key, &self.node, &evidence))
+        };
+        self.topics.iter().filter_map(judge).collect()
+    }
+}
+
+impl Plan for LookAtHistory<'_> {
+    type Done = Vec<Difference>;
+
+    fn next(&mut self, facts: Facts) -> Result<Step<Vec<Difference>>, Failure> {
+        if !std::mem::replace(&mut self.begun, true) {
+            return Ok(Need::page(self.query.clone()).into());
+        }
+        let page = facts.page()?;
+        self.take(&page);
+        match page.next {
+            Some(after) => {
+                self.query.after = Some(after);
+                Ok(Need::page(self.query.clone()).into())
+            }
+            None => Ok(Step::Done(self.judge())),
+        }
+    }
+}
+
+fn hash(item: &Item) -> u64 {
+    Evidence::new().and(Some(item)).hash()
+}
+
+/// The topic of a copy's key.
+pub(super) fn topic_of(key: &ItemKey, node: &NodeRef, settings: &Settings) -> Option<Latest> {
+    match settings.schema.parse_sort_key(&key.sk)? {
+        SortKey::Latest { topic } => Some(Latest { node: node.clone(), topic }),
+        _ => None,
+    }
+}

@@ -1,0 +1,293 @@
+//! Compares nodes, rows and cursors with what they should be.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::difference::Evidence;
+use super::{Difference, Kind, Subject};
+use crate::keys::{ItemKey, NodeRef, Schema};
+use crate::model::{
+    BaseNode, Cursor, CursorError, Deletion, Item, PUT_BACK, Placement, Settings, Stored, is_truncated, rows,
+};
+use crate::plan::{Facts, Failure, Need, PlaceInput, PlacePlan, Plan, Read, Rules, Settle, Shortfall, Step, place};
+use crate::request::ReadOptions;
+
+/// A look at some nodes, rows and cursors. Histories are left out: [`LookAtHistory`](super::LookAtHistory) looks at them.
+#[derive(Debug)]
+pub struct Look<'a> {
+    settings: &'a Settings,
+    subjects: BTreeSet<Subject>,
+    strong: bool,
+    known: &'a BTreeMap<ItemKey, Item>,
+    read: Read,
+    state: State,
+}
+
+#[derive(Debug, Default, Clone, Copy)]
+enum State {
+    #[default]
+    Begin,
+    ReadingSubjects,
+    ReadingWhatTheyName,
+}
+
+/// What a node's items say.
+struct Facets<'r> {
+    base_item: Option<&'r Item>,
+    stored_item: Option<&'r Item>,
+    base: Option<BaseNode>,
+    stored: Stored,
+}
+
+impl<'a> Look<'a> {
+    /// A look at these subjects. What is known of them already isn't read again.
+    ///
+    /// The first look reads what may be a moment old (`strong` is false), at half the units. What it finds has to be looked at again
+    /// with strong reads and nothing known.
+    #[must_use]
+    pub fn new(
+        settings: &'a Settings,
+        subjects: BTreeSet<Subject>,
+        known: &'a BTreeMap<ItemKey, Item>,
+        strong: bool,
+    ) -> Self {
+        Self { settings, subjects, strong, known, read: Read::default(), state: State::Begin }
+    }
+
+    fn item(&self, key: &ItemKey) -> Result<Option<&Item>, Failure> {
+        self.known.get(key).map_or_else(|| self.read.item(key), |item| Ok(Some(item)))
+    }
+
+    fn schema(&self) -> &'a Schema {
+        &self.settings.schema
+    }
+
+    fn need(&self, keys: BTreeSet<ItemKey>) -> Need {
+        let is_known = |key: &ItemKey| self.known.contains_key(key) || self.read.items.contains_key(key);
+        let keys = keys.into_iter().filter(|key| !is_known(key)).collect();
+        Need { keys, options: ReadOptions { strong: self.strong, attributes: None }, query: None }
+    }
+
+    /// The items of each subject itself.
+    fn own_keys(&self) -> BTreeSet<ItemKey> {
+        let schema = self.schema();
+        let keys = |subject: &Subject| match subject {
+            Subject::Node(node) => vec![schema.node_key(node), schema.lineage_key(node)],
+            Subject::Row { key, node } => vec![key.clone(), schema.lineage_key(node)],
+            Subject::Cursor(node) => vec![schema.cascade_key(node)],
+            Subject::History(_) => Vec::new(),
+        };
+        self.subjects.iter().flat_map(keys).collect()
+    }
+
+    /// The items that the subjects are compared with.
+    fn named_keys(&self) -> Result<BTreeSet<ItemKey>, Failure> {
+        let schema = self.schema();
+        let mut keys = BTreeSet::new();
+        for subject in &self.subjects {
+            let Subject::Node(node) = subject else { continue };
+            let facets = self.facets(node)?;
+            let Some(base) = &facets.base else { continue };
+            keys.extend(parent_of(node, base).map(|parent| schema.lineage_key(&parent)));
+            let placement = facets.stored.lineage().map(|lineage| &lineage.placement);
+            keys.extend(placement.into_iter().flat_map(|placement| rows(placement, node, schema)).map(|row| row.key));
+            keys.extend(base.deleting.is_some().then(|| schema.cascade_key(node)));
+        }
+        Ok(keys)
+    }
+
+    fn facets(&self, node: &NodeRef) -> Result<Facets<'_>, Failure> {
+        let schema = self.schema();
+        let base_item = self.item(&schema.node_key(node))?;
+        let stored_item = self.item(&schema.lineage_key(node))?;
+        let base = base_item.and_then(|item| BaseNode::read(item.clone(), node, schema).ok());
+        Ok(Facets { base_item, stored_item, base, stored: Stored::read(stored_item, schema) })
+    }
+
+    fn judge(&self) -> Result<Vec<Difference>, Failure> {
+        let mut found = Vec::new();
+        for subject in &self.subjects {
+            match subject {
+                Subject::Node(node) => self.judge_node(node, &mut found)?,
+                Subject::Row { key, node } => found.extend(self.judge_row(key, node)?),
+                Subject::Cursor(node) => found.extend(self.judge_cursor(node)?),
+                Subject::History(_) => {}
+            }
+        }
+        Ok(found)
+    }
+
+    fn judge_node(&self, node: &NodeRef, found: &mut Vec<Difference>) -> Result<(), Failure> {
+        let schema = self.schema();
+        let facets = self.facets(node)?;
+        let (node_key, lineage_key) = (schema.node_key(node), schema.lineage_key(node));
+        let evidence = Evidence::new().and(facets.base_item).and(facets.stored_item);
+        if facets.stored.check_format().is_err() {
+            found.push(Difference::of(Kind::NewerFormat, lineage_key, node, &evidence));
+            return Ok(());
+        }
+        if facets.base_item.is_some() && facets.base.is_none() {
+            found.push(Difference::of(Kind::Unreadable, node_key.clone(), node, &evidence));
+        }
+        if facets.base_item.is_some_and(|item| item.contains_key(PUT_BACK)) {
+            // Nothing else of the node counts, because the record goes.
+            found.push(Difference::of(Kind::RecordPutBack, node_key, node, &evidence));
+            return Ok(());
+        }
+        let parent = match facets.base.as_ref().and_then(|base| parent_of(node, base)) {
+            Some(parent) => self.item(&schema.lineage_key(&parent))?,
+            None => None,
+        };
+        let evidence = evidence.and(parent);
+        let above = Stored::read(parent, schema).lineage().map(|lineage| lineage.placement.clone());
+        let plan = self.plan(node, &facets, above.as_ref());
+        let Some(base) = &facets.base else {
+            if !plan.is_empty() {
+                found.push(Difference::of(Kind::LineageSurplus, lineage_key, node, &evidence));
+            }
+            return Ok(());
+        };
+        if let (Some(deletion), Some(_)) = (Deletion::of(node, base), facets.stored.lineage()) {
+            found.extend(self.judge_deletion(node, &facets, &deletion, evidence)?);
+            return Ok(());
+        }
+        if let Some(placed) = &plan.placed {
+            let shortfalls = Shortfall::of(node, base, placed, above.as_ref(), schema);
+            found.extend(shortfalls.map(|one| Difference::of(finding(&one), node_key.clone(), node, &evidence)));
+        }
+        if facets.stored.lineage().is_none() {
+            found.push(Difference::of(Kind::LineageMissing, lineage_key, node, &evidence));
+        } else if plan.intent.is_some() || plan.settle != Settle::Keep {
+            found.push(Difference::of(Kind::LineageWrong, lineage_key, node, &evidence));
+        } else if let Some(placed) = &plan.placed {
+            self.judge_rows(node, base, placed, evidence, found)?;
+        }
+        Ok(())
+    }
+
+    /// What the handler would do if the node were touched now: nothing, where all is right.
+    fn plan(&self, node: &NodeRef, facets: &Facets<'_>, parent: Option<&Placement>) -> PlacePlan {
+        let input = PlaceInput {
+            node,
+            base: facets.base.as_ref(),
+            stored: &facets.stored,
+            parent,
+            only_touched: true,
+            mark_went: false,
+            now: 0,
+            new_life: "",
+        };
+        place(&input, self.settings, Rules::default())
+    }
+
+    fn judge_rows(
+        &self,
+        node: &NodeRef,
+        base: &BaseNode,
+        placed: &Placement,
+        evidence: Evidence,
+        found: &mut Vec<Difference>,
+    ) -> Result<(), Failure> {
+        let mut has_room = true;
+        for row in rows(placed, node, self.schema()) {
+            let wanted = row.item(node, base, self.settings);
+            has_room &= !is_truncated(&wanted);
+            let there = self.item(&row.key)?;
+            if there == Some(&wanted) {
+                continue;
+            }
+            let kind = if there.is_none() { Kind::RowMissing } else { Kind::RowWrong };
+            found.push(Difference::of(kind, row.key, node, &evidence.and(there)));
+        }
+        if !has_room {
+            let key = self.schema().node_key(node);
+            found.push(Difference::of(Kind::NoRoomForCopies, key, node, &evidence));
+        }
+        Ok(())
+    }
+
+    /// A node that is being deleted keeps its rows as they are. It is deleted as soon as its children and revisions are done, so it is
+    /// stuck if neither its record nor its lineage nor its cursor changes.
+    fn judge_deletion(
+        &self,
+        node: &NodeRef,
+        facets: &Facets<'_>,
+        deletion: &Deletion,
+        evidence: Evidence,
+    ) -> Result<Option<Difference>, Failure> {
+        let schema = self.schema();
+        let cursor_item = self.item(&schema.cascade_key(node))?;
+        let rests = |item: &Item| Cursor::read(item).is_ok_and(|cursor| cursor.rests(item));
+        let says_so = facets.stored.lineage().is_some_and(|lineage| lineage.deleting.as_ref() == Some(deletion));
+        // The cursor is a subject of its own.
+        if says_so && cursor_item.is_some_and(rests) {
+            return Ok(None);
+        }
+        Ok(Some(Difference::of(Kind::DeletionStuck, schema.node_key(node), node, &evidence.and(cursor_item))))
+    }
+
+    fn judge_row(&self, key: &ItemKey, node: &NodeRef) -> Result<Option<Difference>, Failure> {
+        let Some(item) = self.item(key)? else { return Ok(None) };
+        let schema = self.schema();
+        let stored_item = self.item(&schema.lineage_key(node))?;
+        let stored = Stored::read(stored_item, schema);
+        if stored.check_format().is_err() || names(&stored, key, node, schema) {
+            return Ok(None);
+        }
+        let evidence = Evidence::new().and(Some(item)).and(stored_item);
+        Ok(Some(Difference::of(Kind::RowSurplus, key.clone(), node, &evidence)))
+    }
+
+    fn judge_cursor(&self, node: &NodeRef) -> Result<Option<Difference>, Failure> {
+        let key = self.schema().cascade_key(node);
+        let Some(item) = self.item(&key)? else { return Ok(None) };
+        let kind = match Cursor::read(item) {
+            Ok(cursor) if cursor.rests(item) => Kind::DeletionBlocked,
+            Ok(_) => Kind::CursorStuck,
+            Err(CursorError::Malformed) => Kind::CursorUnreadable,
+            Err(CursorError::Newer(_)) => Kind::NewerFormat,
+        };
+        Ok(Some(Difference::of(kind, key, node, &Evidence::new().and(Some(item)))))
+    }
+}
+
+impl Plan for Look<'_> {
+    type Done = Vec<Difference>;
+
+    fn next(&mut self, facts: Facts) -> Result<Step<Vec<Difference>>, Failure> {
+        match self.state {
+            State::Begin => {
+                self.state = State::ReadingSubjects;
+                Ok(self.need(self.own_keys()).into())
+            }
+            State::ReadingSubjects => {
+                self.read.extend(facts.read()?);
+                self.state = State::ReadingWhatTheyName;
+                Ok(self.need(self.named_keys()?).into())
+            }
+            State::ReadingWhatTheyName => {
+                self.read.extend(facts.read()?);
+                Ok(Step::Done(self.judge()?))
+            }
+        }
+    }
+}
+
+fn parent_of(node: &NodeRef, base: &BaseNode) -> Option<NodeRef> {
+    base.parent.as_ref().filter(|parent| **parent != node.id).map(|parent| node.sibling(parent.clone()))
+}
+
+/// True if a row may be there: the node's lineage names it.
+pub(super) fn names(stored: &Stored, key: &ItemKey, node: &NodeRef, schema: &Schema) -> bool {
+    stored.lineage().is_some_and(|lineage| {
+        lineage.stale_rows.contains(key) || rows(&lineage.placement, node, schema).iter().any(|row| row.key == *key)
+    })
+}
+
+fn finding(shortfall: &Shortfall) -> Kind {
+    match shortfall {
+        Shortfall::Orphan => Kind::Orphan,
+        Shortfall::OwnParent | Shortfall::BelowItself => Kind::Cycle,
+        Shortfall::TooDeep => Kind::TooDeep,
+        Shortfall::Path(_) => Kind::PathTooLong,
+    }
+}

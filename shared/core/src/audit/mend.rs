@@ -1,0 +1,229 @@
+//! Mends one difference.
+//!
+//! A row that has an owner is never written here: the owner's record is written, and the handler, which alone writes rows, does the rest.
+//! Only what nobody asks for is deleted.
+
+use super::history::topic_of;
+use super::look::names;
+use super::{Difference, Kind};
+use crate::keys::{ItemKey, NodeRef, Schema};
+use crate::model::{
+    BaseNode, Cursor, Deletion, Item, Lineage, PUT_BACK, Position, REDRIVEN, Stored, TOUCHED, text, with_key,
+};
+use crate::plan::{Context, CopyNewest, Facts, Failure, Need, Plan, Step, Task, TaskOutcome};
+use crate::request::{Action, Condition, Update};
+
+/// What became of a difference.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mended {
+    /// The handler was told to look at the item again.
+    Redriven,
+    /// The item, which nobody asked for, was deleted.
+    Deleted,
+    /// The copy is that of the newest revision now.
+    Copied,
+    /// There was nothing left to mend.
+    Gone,
+    /// The base record has to be changed, and only its owner knows how.
+    Left,
+}
+
+/// The plan that mends a difference.
+#[derive(Debug)]
+pub struct Mend<'a> {
+    context: Context<'a>,
+    difference: Difference,
+    /// A name that no other repair has: digits, below every sequence number of a stream.
+    name: String,
+    state: State<'a>,
+}
+
+#[derive(Debug, Default)]
+enum State<'a> {
+    #[default]
+    Begin,
+    Reading,
+    /// A write whose success means this.
+    Writing(Mended),
+    /// A record was put where there is none, and is read again before it is deleted.
+    PuttingBack,
+    ReadingBack,
+    Copying(Box<CopyNewest<'a>>),
+}
+
+impl<'a> Mend<'a> {
+    /// The plan for one difference. `name` has at most 19 digits, and no other repair of this table has had it: a write that changes
+    /// nothing makes no stream record.
+    #[must_use]
+    pub fn new(context: Context<'a>, difference: Difference, name: String) -> Self {
+        Self { context, difference, name, state: State::Begin }
+    }
+
+    fn schema(&self) -> &'a Schema {
+        self.context.schema()
+    }
+
+    fn node(&self) -> &NodeRef {
+        &self.difference.node
+    }
+
+    fn begin(&mut self) -> Result<Step<Mended>, Failure> {
+        let schema = self.schema();
+        match self.difference.kind {
+            Kind::LineageMissing | Kind::LineageWrong | Kind::RowMissing | Kind::RowWrong => {
+                Ok(self.redrive(schema.node_key(self.node())))
+            }
+            Kind::RecordPutBack => {
+                self.state = State::ReadingBack;
+                Ok(Need::keys([self.difference.key.clone()]).into())
+            }
+            Kind::CursorStuck => Ok(self.redrive(schema.cascade_key(self.node()))),
+            Kind::RowSurplus | Kind::LineageSurplus | Kind::DeletionStuck => {
+                let node = self.node();
+                let keys = [self.difference.key.clone(), schema.node_key(node), schema.lineage_key(node)];
+                self.state = State::Reading;
+                Ok(Need::keys(keys).into())
+            }
+            Kind::CopyMissing | Kind::CopyWrong | Kind::CopySurplus => {
+                let Some(topic) = topic_of(&self.difference.key, self.node(), self.context.settings) else {
+                    return Ok(Step::Done(Mended::Gone));
+                };
+                self.state = State::Copying(Box::new(CopyNewest::new(self.context, topic)));
+                self.next(Facts::None)
+            }
+            _ => Ok(Step::Done(Mended::Left)),
+        }
+    }
+
+    /// Writes an attribute that no row carries into an item that exists. Its record makes the handler look at the item as if it were
+    /// written for the first time.
+    fn redrive(&mut self, key: ItemKey) -> Step<Mended> {
+        let update = Update::set(REDRIVEN, text(&self.name));
+        self.write(Action::Update { key, update, condition: Condition::Exists }, Mended::Redriven)
+    }
+
+    fn write(&mut self, action: Action, mended: Mended) -> Step<Mended> {
+        self.state = State::Writing(mended);
+        Step::Do(vec![Task::Write(action)])
+    }
+
+    fn decide(&mut self, facts: Facts) -> Result<Step<Mended>, Failure> {
+        let (schema, node) = (self.schema(), self.node().clone());
+        let read = facts.read()?;
+        let item = read.item(&self.difference.key)?;
+        let base = read.item(&schema.node_key(&node))?;
+        let lineage_item = read.item(&schema.lineage_key(&node))?;
+        let stored = Stored::read(lineage_item, schema);
+        if item.is_none() || stored.check_format().is_err() {
+            return Ok(Step::Done(Mended::Gone));
+        }
+        match (self.difference.kind, base, stored.lineage()) {
+            (Kind::RowSurplus, ..) if names(&stored, &self.difference.key, &node, schema) => {
+                Ok(Step::Done(Mended::Gone))
+            }
+            (Kind::RowSurplus, ..) => Ok(self.delete_row(lineage_item)),
+            // A record that can't be understood counts as not there, and its next event has the handler say so.
+            (Kind::LineageSurplus, Some(_), _) => Ok(self.redrive(schema.node_key(&node))),
+            (Kind::LineageSurplus, None, _) => Ok(self.put_back()),
+            (Kind::DeletionStuck, Some(base), lineage) => Ok(self.set_off(base, lineage)),
+            _ => Ok(Step::Done(Mended::Gone)),
+        }
+    }
+
+    /// Deletes a row only while its owner's lineage is as it was read, and so doesn't name it. Nobody can be about to put the row: the
+    /// handler writes a lineage before the rows that it names.
+    fn delete_row(&mut self, lineage: Option<&Item>) -> Step<Mended> {
+        let schema = self.schema();
+        let condition = lineage.map_or(Condition::Absent, |item| same(item, schema));
+        let check = Action::Check { key: schema.lineage_key(self.node()), condition };
+        let delete = Action::Delete { key: self.difference.key.clone(), condition: Condition::Exists };
+        self.state = State::Writing(Mended::Deleted);
+        Step::Do(vec![Task::Transact(vec![check, delete])])
+    }
+
+    /// Puts a record there that counts as none, only to delete it again: the handler then removes what a lost deletion has left. The
+    /// records of the node are the lock, so a transaction wouldn't do: the handler may still be at work on an older one.
+    fn put_back(&mut self) -> Step<Mended> {
+        let schema = self.schema();
+        let key = schema.node_key(self.node());
+        let mut item = with_key(&key, schema);
+        item.insert(PUT_BACK.into(), text(&self.name));
+        self.state = State::PuttingBack;
+        Step::Do(vec![Task::Write(Action::Put { key, item, condition: Condition::Absent })])
+    }
+
+    /// Deletes the record that was put back. If somebody has written it meanwhile it is theirs, and only the mark goes.
+    fn take_away(&mut self, facts: Facts) -> Result<Step<Mended>, Failure> {
+        let schema = self.schema();
+        let key = schema.node_key(self.node());
+        let read = facts.read()?;
+        let Some(item) = read.item(&key)?.filter(|item| item.contains_key(PUT_BACK)) else {
+            return Ok(Step::Done(Mended::Redriven));
+        };
+        let names = schema.names();
+        let ours = [names.partition_key.as_str(), &names.sort_key, PUT_BACK, TOUCHED];
+        let condition = Condition::is(PUT_BACK, item.get(PUT_BACK).cloned());
+        if item.keys().all(|name| ours.contains(&name.as_str())) {
+            return Ok(self.write(Action::Delete { key, condition }, Mended::Redriven));
+        }
+        let update = Update { remove: [PUT_BACK.to_owned()].into(), ..Update::default() };
+        Ok(self.write(Action::Update { key, update, condition }, Mended::Redriven))
+    }
+
+    /// Has a deletion begin again. Where the lineage doesn't know of it, the node's record does. Where it does, its change was lost, and
+    /// a cursor without a position asks for the same.
+    fn set_off(&mut self, base: &Item, lineage: Option<&Lineage>) -> Step<Mended> {
+        let (schema, node) = (self.schema(), self.node().clone());
+        let base = BaseNode::read(base.clone(), &node, schema).ok();
+        let deletion = base.as_ref().and_then(|base| Deletion::of(&node, base));
+        if deletion.is_none() {
+            return Step::Done(Mended::Gone);
+        }
+        if lineage.and_then(|lineage| lineage.deleting.as_ref()) != deletion.as_ref() {
+            return self.redrive(schema.node_key(&node));
+        }
+        let sequence = format!("{:0>40}", self.name);
+        let cursor = Cursor { sequence, after: None, position: Position::Touching, blocked: false };
+        let key = schema.cascade_key(&node);
+        let item = cursor.item(&node, schema);
+        self.write(Action::Put { key, item, condition: Condition::Absent }, Mended::Redriven)
+    }
+}
+
+/// The condition that a lineage is as it was read.
+fn same(item: &Item, schema: &Schema) -> Condition {
+    let names = schema.names();
+    let compared = item.keys().filter(|name| **name != names.partition_key && **name != names.sort_key);
+    let as_read = compared.map(|name| Condition::is(name, item.get(name).cloned()));
+    let absent = Lineage::ATTRIBUTES.iter().filter(|name| !item.contains_key(**name));
+    let absent = absent.map(|name| Condition::is(*name, None));
+    Condition::All(std::iter::once(Condition::Exists).chain(as_read).chain(absent).collect())
+}
+
+impl Plan for Mend<'_> {
+    type Done = Mended;
+
+    fn next(&mut self, facts: Facts) -> Result<Step<Mended>, Failure> {
+        match std::mem::take(&mut self.state) {
+            State::Begin => self.begin(),
+            State::Reading => self.decide(facts),
+            State::Writing(mended) => match facts.outcome()? {
+                TaskOutcome::Held => Ok(Step::Done(mended)),
+                TaskOutcome::Failed(_) => Ok(Step::Done(Mended::Gone)),
+            },
+            State::PuttingBack => match facts.outcome()? {
+                TaskOutcome::Held => {
+                    self.state = State::ReadingBack;
+                    Ok(Need::keys([self.schema().node_key(self.node())]).into())
+                }
+                TaskOutcome::Failed(_) => Ok(Step::Done(Mended::Gone)),
+            },
+            State::ReadingBack => self.take_away(facts),
+            State::Copying(mut copy) => {
+                let step = copy.next(facts)?;
+                self.state = State::Copying(copy);
+                step.and_then(|()| Ok(Step::Done(Mended::Copied)))
+            }
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! What a node can't have, because of its own record or of those above it.
+
+use crate::keys::{DEPTH_MAX, KeyError, NodeRef, Schema};
+use crate::model::{BaseNode, Placement};
+
+/// Why a placement isn't all that a base record asks for.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Shortfall {
+    /// The parent has no lineage.
+    #[error("the node's parent isn't there; create it, or give the node another parent")]
+    Orphan,
+    /// The node is its own parent.
+    #[error("the node is its own parent; it has no ancestors until it gets another parent")]
+    OwnParent,
+    /// The node is among its own ancestors.
+    #[error("the node is below itself; give one of the nodes of the cycle another parent")]
+    BelowItself,
+    /// The node has more ancestors than rows are kept under.
+    #[error("the node is deeper than 98 levels; it has rows under its nearest 98 ancestors only")]
+    TooDeep,
+    /// The key of the path row can't be written.
+    #[error("the node has no path row: {0}")]
+    Path(KeyError),
+}
+
+impl Shortfall {
+    /// Returns what a placement falls short of. `parent` is the parent's placement, if it has one.
+    pub fn of(
+        node: &NodeRef,
+        base: &BaseNode,
+        placement: &Placement,
+        parent: Option<&Placement>,
+        schema: &Schema,
+    ) -> impl Iterator<Item = Self> {
+        let above = if base.parent.as_ref() == Some(&node.id) {
+            Some(Self::OwnParent)
+        } else if parent.is_some_and(|parent| parent.ancestors.contains(&node.id)) {
+            Some(Self::BelowItself)
+        } else if parent.is_some_and(|parent| parent.ancestors.len() == DEPTH_MAX) {
+            Some(Self::TooDeep)
+        } else {
+            placement.orphan.then_some(Self::Orphan)
+        };
+        let path = placement.path_key(node).and_then(|path| schema.sort_key(&path).err());
+        above.into_iter().chain(path.map(Self::Path))
+    }
+}

@@ -1,0 +1,135 @@
+//! Compares the whole table with its base records, page by page, and mends what is wrong. Plans decide; this module runs them.
+//!
+//! A caller scans the table in [`Audit::page`]s, which find suspects, and looks at each suspect again a while later
+//! ([`Audit::look`]): a difference counts if it is found again with the same evidence. How long a while is, and what becomes of the
+//! differences, is up to the caller.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use sapwood_core::audit::{Difference, Look, LookAtHistory, Mend, Mended, Subject};
+use sapwood_core::keys::{ItemKey, NodeRef};
+use sapwood_core::model::{Item, Settings, key_of};
+use sapwood_core::plan::{Context, Limits, Rules, Run};
+use sapwood_table::{Client, ReadOptions, RetryPolicy, Scan, Scannable, Table, TableError};
+
+use crate::run::run;
+
+/// Items in a page of a history.
+const HISTORY_PAGE_ITEMS_MAX: usize = 1_000;
+
+/// What is looked at in one go. A node has up to 101 rows.
+const SUBJECTS_MAX: usize = 100;
+
+/// Comparisons of one table.
+pub struct Audit<'a, T, P> {
+    client: &'a Client<'a, T, P>,
+    settings: &'a Settings,
+}
+
+/// What a page of the table shows.
+#[derive(Debug, Default)]
+pub struct Page {
+    /// The number of items.
+    pub items: u64,
+    /// The number of nodes, rows, histories and cursors that were looked at.
+    pub subjects: u64,
+    /// What seems to be wrong.
+    pub suspects: Vec<Difference>,
+    /// Where the next page begins; `None` at the part's end.
+    pub next: Option<Position>,
+}
+
+/// A position in a part of the table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Position {
+    /// The key of the last item that was looked at.
+    pub after: ItemKey,
+    /// The node whose history the page has begun with: a long one isn't looked at once more for each of its pages.
+    pub history: Option<NodeRef>,
+}
+
+impl<'a, T: Table, P: RetryPolicy> Audit<'a, T, P> {
+    /// Comparisons by these settings.
+    #[must_use]
+    pub fn new(client: &'a Client<'a, T, P>, settings: &'a Settings) -> Self {
+        Self { client, settings }
+    }
+
+    /// Looks at the page of a part of the table that begins here.
+    ///
+    /// # Errors
+    /// [`TableError`] if something can't be read. The page can be looked at again.
+    pub async fn page(
+        &self,
+        segment: u32,
+        segments: u32,
+        from: Option<&Position>,
+        items_max: usize,
+    ) -> Result<Page, TableError>
+    where
+        T: Scannable,
+    {
+        let reading = ReadOptions { strong: false, attributes: None };
+        let after = from.map(|position| position.after.clone());
+        let scanned = self.client.scan(&Scan { segment, segments, after, limit: items_max, reading }).await?;
+        let schema = &self.settings.schema;
+        let mut known = BTreeMap::new();
+        let mut subjects = BTreeSet::new();
+        let mut history = from.and_then(|position| position.history.clone());
+        for item in &scanned.items {
+            match Subject::of(item, schema) {
+                Some(Subject::History(node)) => {
+                    if history.replace(node.clone()).as_ref() != Some(&node) {
+                        subjects.insert(Subject::History(node));
+                    }
+                }
+                other => subjects.extend(other),
+            }
+        }
+        let items = scanned.items.len() as u64;
+        known.extend(scanned.items.into_iter().filter_map(|item| Some((key_of(&item, schema)?, item))));
+        let count = subjects.len() as u64;
+        let suspects = self.compare(subjects, &known, false).await?;
+        let next = scanned.next.map(|after| Position { after, history });
+        Ok(Page { items, subjects: count, suspects, next })
+    }
+
+    /// Looks at these subjects, strongly consistent.
+    ///
+    /// # Errors
+    /// [`TableError`] if something can't be read.
+    pub async fn look(&self, subjects: BTreeSet<Subject>) -> Result<Vec<Difference>, TableError> {
+        self.compare(subjects, &BTreeMap::new(), true).await
+    }
+
+    async fn compare(
+        &self,
+        subjects: BTreeSet<Subject>,
+        known: &BTreeMap<ItemKey, Item>,
+        strong: bool,
+    ) -> Result<Vec<Difference>, TableError> {
+        let (histories, others): (Vec<_>, Vec<_>) =
+            subjects.into_iter().partition(|subject| matches!(subject, Subject::History(_)));
+        let mut found = Vec::new();
+        for some in others.chunks(SUBJECTS_MAX) {
+            let look = Look::new(self.settings, some.iter().cloned().collect(), known, strong);
+            found.extend(run(self.client, look).await?);
+        }
+        for subject in histories {
+            let Subject::History(node) = subject else { continue };
+            let look = LookAtHistory::new(self.settings, node, strong, HISTORY_PAGE_ITEMS_MAX);
+            found.extend(run(self.client, look).await?);
+        }
+        Ok(found)
+    }
+
+    /// Mends a difference. `name` has at most 19 digits, and no other repair of this table has had it.
+    ///
+    /// # Errors
+    /// [`TableError`] if something can't be read or written. The repair can be tried again.
+    pub async fn mend(&self, difference: Difference, name: String, rules: Rules) -> Result<Mended, TableError> {
+        let limits = Limits::default();
+        let context = Context { settings: self.settings, limits, rules, run: Run::default() };
+        run(self.client, Mend::new(context, difference, name)).await
+    }
+}

@@ -1,0 +1,46 @@
+//! Repairs of a table in use: the plans of `sapwood verify` and `sapwood repair`, one call at a time.
+//!
+//! In a run no time passes, so nothing keeps a repair from acting on what is only on its way. It must do no harm then, either.
+
+use std::collections::BTreeSet;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use sapwood_core::audit::{Difference, Subject, due};
+use sapwood_core::model::Settings;
+use sapwood_core::plan::Rules;
+use sapwood_engine::audit::Audit;
+use sapwood_table::Client;
+
+use super::calls::{Shared, SimRetryPolicy, SimTable};
+
+/// Begins a repair: it compares the table, looks again at what seems wrong, and mends what it finds a second time.
+pub(super) fn repair(
+    number: u64,
+    calls: Shared,
+    settings: Settings,
+    rules: Rules,
+) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+    Box::pin(async move {
+        let table = SimTable { calls: Arc::clone(&calls), invocation: number };
+        let retry_policy = SimRetryPolicy(calls);
+        let client = Client::new(&table, &retry_policy, &settings.schema);
+        let audit = Audit::new(&client, &settings);
+        let (mut suspects, mut from) = (BTreeSet::new(), None);
+        loop {
+            let Ok(page) = audit.page(0, 1, from.as_ref(), 50).await else { return };
+            suspects.extend(page.suspects);
+            from = page.next;
+            if from.is_none() {
+                break;
+            }
+        }
+        let subjects: BTreeSet<Subject> = suspects.iter().map(Difference::subject).collect();
+        let Ok(again) = audit.look(subjects).await else { return };
+        let confirmed = again.into_iter().filter(|difference| suspects.contains(difference)).collect();
+        for (position, difference) in due(confirmed).into_iter().enumerate() {
+            let name = (number * 1_000 + position as u64).to_string();
+            let _ = audit.mend(difference, name, rules).await;
+        }
+    })
+}
