@@ -30,7 +30,7 @@ pub use lineage::{Lineage, Placement, Stored};
 pub use node::{BaseNode, TOUCHED, Unreadable, has_mark, is_touch, is_undelete, touch_value};
 pub use own::{
     BORN, CREATED_AT, CREATED_BY, DELETING, DeletionMark, DeletionMode, EXPIRES, PUT_BACK, REVISION, UNDER, UPDATED_AT,
-    UPDATED_BY, Under, WRITE, is_reserved, is_same_life,
+    UPDATED_BY, Under, WRITE, is_reserved, is_same_life, still_gone,
 };
 pub use row::{ROW_ATTRIBUTES, Row, is_truncated, orphan_row_parent, own_depth, own_id, row_parent, rows};
 pub use settings::{Copied, Settings};

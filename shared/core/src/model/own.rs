@@ -3,6 +3,7 @@
 use super::Item;
 use super::item::{AttributeValue, text_of};
 use crate::keys::{Id, Schema};
+use crate::request::Condition;
 
 /// The number of times that the API has written this record. The API's writes are conditional on it.
 pub const REVISION: &str = "_rev";
@@ -30,6 +31,13 @@ pub const PUT_BACK: &str = "_put_back";
 /// The time after which DynamoDB may delete an idempotency record, an operation or a tombstone, in seconds since 1970. A
 /// table with a TTL attribute of another name uses that instead.
 pub const EXPIRES: &str = "_expires";
+
+/// Returns the condition that a node is still gone, if it is: there is no base record, or one that a repair has put back.
+#[must_use]
+pub fn still_gone(record: Option<&Item>) -> Option<Condition> {
+    let Some(record) = record else { return Some(Condition::Absent) };
+    record.get(PUT_BACK).map(|name| Condition::is(PUT_BACK, Some(name.clone())))
+}
 
 /// The value of [`UNDER`].
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::step::{Facts, Failure, Need, Plan, Read, Step};
 use crate::keys::{DEPTH_MAX, Id, NodeRef, Schema};
-use crate::model::{AttributeValue, BaseNode, DELETING, Item, Placement, Stored};
+use crate::model::{AttributeValue, BaseNode, DELETING, Item, Placement, Stored, still_gone};
 use crate::request::{Condition, ReadOptions};
 
 /// Most edges of a path: one more than a node has ancestors, for the node's own edge.
@@ -15,8 +15,8 @@ const EDGES_MAX: usize = DEPTH_MAX + 1;
 pub struct Edge {
     /// The node that the edge begins at.
     pub node: Id,
-    /// True if the node has a base record.
-    pub exists: bool,
+    /// The condition that the node is still gone, if it has no base record.
+    pub gone: Option<Condition>,
     /// The parent attribute, of whatever type.
     pub parent_value: Option<AttributeValue>,
     /// The parent, if the attribute is an id.
@@ -38,7 +38,7 @@ impl Edge {
         let base = item.and_then(|item| BaseNode::read(item.clone(), node, schema).ok());
         Self {
             node: node.id.clone(),
-            exists: item.is_some(),
+            gone: still_gone(item),
             parent_value,
             parent,
             segment: base.map(|base| base.name(node).to_owned()),
@@ -49,8 +49,8 @@ impl Edge {
     /// The condition that the node still has this parent, or still doesn't exist.
     #[must_use]
     pub fn same_parent(&self, schema: &Schema) -> Condition {
-        if !self.exists {
-            return Condition::Absent;
+        if let Some(gone) = &self.gone {
+            return gone.clone();
         }
         Condition::All(vec![Condition::Exists, Condition::is(&schema.names().parent, self.parent_value.clone())])
     }

@@ -7,7 +7,7 @@ use super::child_action::Child;
 use super::step::{Facts, Failure, Need, Plan, PlanReport, Read, Step, Writes, WritesKind};
 use super::{Context, PlaceInput, PlacePlan, Placing, Problem, Rule, Settle, Shortfall, Straggler, place};
 use crate::keys::{Id, ItemKey, NodeRef};
-use crate::model::{BaseNode, Deletion, Placement, Stored, Unreadable, is_same_life, item_bytes};
+use crate::model::{BaseNode, Deletion, Placement, Stored, Unreadable, is_same_life, item_bytes, still_gone};
 use crate::request::Write;
 
 /// One round of placings.
@@ -396,7 +396,7 @@ impl<'a> Round<'a> {
     fn take_stragglers(&mut self, read: &Read) -> Step<RoundEnd<'a>> {
         for (child, parent, deletion) in std::mem::take(&mut self.stragglers) {
             match read.item(&self.context.schema().node_key(&parent)) {
-                Ok(Some(_)) if self.context.rules.keeps(Rule::TombstoneGone) => {}
+                Ok(record) if still_gone(record).is_none() && self.context.rules.keeps(Rule::TombstoneGone) => {}
                 Ok(_) => {
                     let node = child.node.clone();
                     self.end.stragglers.push((node, Straggler::new(self.context, child, deletion)));

@@ -8,7 +8,7 @@ use super::child_action::{Child, ChildAction};
 use super::step::{Facts, Failure, Need, Plan, PlanReport, Read, Step, Task, TaskOutcome};
 use super::{Context, Problem, Rule};
 use crate::keys::{DEPTH_MAX, Id, NodeRef};
-use crate::model::{BORN, BaseNode, Deletion, NewerFormat, Stored, TooManyAttributes, is_same_life};
+use crate::model::{BORN, BaseNode, Deletion, NewerFormat, Stored, TooManyAttributes, is_same_life, still_gone};
 use crate::request::{Action, Condition};
 
 /// The plan by which a straggler acts on itself. If its heir was deleted as well, the heir's tombstone decides. If there is no
@@ -78,7 +78,7 @@ impl<'a> Straggler<'a> {
     fn meet_heir(&mut self, heir: NodeRef, born: Option<String>, read: &Read) -> Result<Step<()>, Failure> {
         let schema = self.context.schema();
         let stored = Stored::read(read.item(&schema.lineage_key(&heir))?, schema);
-        if let Some(item) = read.item(&schema.node_key(&heir))? {
+        if let Some(item) = read.item(&schema.node_key(&heir))?.filter(|item| still_gone(Some(item)).is_none()) {
             let Ok(base) = BaseNode::read(item.clone(), &heir, schema) else {
                 return Ok(self.change(&ChildAction::Detach));
             };

@@ -8,7 +8,7 @@ use super::request::Stamp;
 use super::{Outcome, Refusal};
 use crate::keys::{NodeRef, Schema};
 use crate::model::{
-    AttributeValue, BORN, BaseNode, DELETING, DeletionMark, DeletionMode, Item, Stored, key_of, with_key,
+    AttributeValue, BORN, BaseNode, DELETING, DeletionMark, DeletionMode, Item, PUT_BACK, Stored, key_of, with_key,
 };
 use crate::plan::{Facts, Failure, Need, Plan, Read, Step};
 use crate::request::{Action, Condition, Query, ReadOptions, Update};
@@ -94,7 +94,8 @@ impl<'a> DeleteNode<'a> {
             return Ok(Step::Done(Ok(outcome)));
         }
         self.attempts.check_claim()?;
-        let before = before.ok_or(Refusal::NotFound)?;
+        // A record that a repair has put back goes by itself.
+        let before = before.filter(|item| !item.contains_key(PUT_BACK)).ok_or(Refusal::NotFound)?;
         let preconditions = &self.attempts.request.preconditions;
         preconditions.check_item(Some(before), schema)?;
         if before.contains_key(DELETING) {

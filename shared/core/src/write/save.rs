@@ -8,7 +8,7 @@ use super::moves::Move;
 use super::record::{self, Draft};
 use super::{Outcome, Refusal};
 use crate::keys::{DEPTH_MAX, Id, ItemKey, NodeRef, Schema, SortKey};
-use crate::model::{BORN, BaseNode, DELETING, Item, Stored, Under, key_of, text, text_of};
+use crate::model::{BORN, BaseNode, DELETING, Item, PUT_BACK, Stored, Under, key_of, text, text_of};
 use crate::plan::ancestry::{AncestorPath, Ancestry, Edge, Missing};
 use crate::plan::{Facts, Failure, Need, Plan, Read, Rule, Step, TaskOutcome};
 use crate::request::{Action, Page, Query, ReadOptions, TRANSACTION_ACTIONS_MAX};
@@ -166,6 +166,10 @@ impl<'a> SaveNode<'a> {
 
     fn decide(&mut self, read: &Read) -> Result<Step<Done>, Stop> {
         let look = self.looked(read)?;
+        if look.node.as_ref().is_some_and(|item| item.contains_key(PUT_BACK)) {
+            // A repair deletes this record in a moment.
+            return Ok(self.written(TaskOutcome::Failed(Vec::new())));
+        }
         if let Some(outcome) = self.attempts.found(look.node.as_ref()) {
             return Ok(Step::Done(Ok(outcome)));
         }

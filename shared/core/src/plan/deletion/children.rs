@@ -5,7 +5,8 @@ use std::collections::{BTreeSet, VecDeque};
 use super::{Adoptions, DeletionSlice, Pass, Present, Slice, State, delete_marked, deletion_of};
 use crate::keys::{Id, ItemKey};
 use crate::model::{
-    BORN, BaseNode, DELETING, Deletion, Heir, Item, Position, Stored, TooManyAttributes, UNDER, item_bytes, text_of,
+    BORN, BaseNode, DELETING, Deletion, Heir, Item, Position, Stored, TooManyAttributes, UNDER, item_bytes, still_gone,
+    text_of,
 };
 use crate::plan::Rule;
 use crate::plan::child_action::{Child, ChildAction};
@@ -71,15 +72,16 @@ impl DeletionSlice<'_> {
         let stored = Stored::read(read.item(&schema.lineage_key(&node))?, schema);
         let item = read.item(&key)?;
         let life = |born: Option<&str>| Some(Heir { id: heir.id.clone(), born: born.map(str::to_owned) });
-        let (heir, condition) = match item {
-            Some(item) => {
+        let (heir, condition) = match (item, still_gone(item)) {
+            (Some(item), None) => {
                 let same = Condition::is(BORN, item.get(BORN).cloned());
                 (life(text_of(item, BORN).or(stored.born_now())), Condition::All(vec![Condition::Exists, same]))
             }
-            None if heir.born.is_some() && stored.born().is_some_and(|last| heir.born.as_deref() != Some(last)) => {
-                (None, Condition::Absent)
+            (_, gone) => {
+                let is_another = |last: &str| heir.born.is_some() && heir.born.as_deref() != Some(last);
+                let heir = life(heir.born.as_deref()).filter(|_| !stored.born().is_some_and(is_another));
+                (heir, gone.unwrap_or(Condition::Absent))
             }
-            None => (life(heir.born.as_deref()), Condition::Absent),
         };
         Ok((heir, Action::Check { key, condition }, item.map_or(0, item_bytes)))
     }

@@ -30,7 +30,7 @@ fn forest(drawn: &str) -> Ancestry {
 fn check_with(rules: Rules, drawn: &str, room: usize, wanted: &str) {
     let ancestry = forest(drawn);
     let (n, p) = (Id::new("n").unwrap(), Id::new("p").unwrap());
-    let own = ancestry.resolve(&n).ok().filter(|path| path.edges[0].exists);
+    let own = ancestry.resolve(&n).ok().filter(|path| path.edges[0].gone.is_none());
     let target = ancestry.resolve(&p).unwrap();
     let moved = Move { node: &n, own: own.as_ref(), target: &target, height: 0 };
     let found = match moved.checks(room, rules) {
