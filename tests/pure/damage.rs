@@ -2,8 +2,16 @@
 //!
 //! `SAPWOOD_SCHEDULES=1000000` runs so many; `SAPWOOD_SEED=17` replays one.
 
+use std::collections::BTreeSet;
+
+use sapwood_core::audit::{Kind, Look, Mend, Subject};
+use sapwood_core::keys::{Id, ItemKey, NodeRef};
+use sapwood_core::model::text;
+use sapwood_core::plan::{Context, Facts, Limits, Plan, Read, Rule, Rules, Run, Step};
+use sapwood_table::Client;
+use sapwood_tests::fixture::{Fixture, NoRetries, at_once};
 use sapwood_tests::seeds::seeds;
-use sapwood_tests::sim::{Profile, Writers, run, run_damage, search};
+use sapwood_tests::sim::{Profile, Writers, run as schedule, run_damage, search};
 
 #[test]
 fn whatever_is_damaged_is_named_and_mended_and_nothing_else() {
@@ -15,26 +23,103 @@ fn whatever_is_damaged_is_named_and_mended_and_nothing_else() {
     }
 }
 
-fn schedules(profile: &Profile, usual: u64) {
-    let seeds = seeds(usual);
-    let (writers, count) = (profile.writers, seeds.end - seeds.start);
-    match search(seeds, |seed| run(seed, profile)) {
+fn schedules(writers: Writers, usual: u64) {
+    let (seeds, profile) = (seeds(usual), Profile::new(writers).with_repairs());
+    let count = seeds.end - seeds.start;
+    match search(seeds, |seed| schedule(seed, &profile)) {
         Ok(steps) => println!("{writers:?} with repairs: {count} schedules, {steps} steps, no difference"),
-        Err(fault) => panic!("{writers:?}: {fault}\nreplay it with SAPWOOD_SEED={}", fault.seed),
+        Err(fault) => panic!("{writers:?} with repairs: {fault}\nreplay it with SAPWOOD_SEED={}", fault.seed),
     }
 }
 
 #[test]
 fn repairs_beside_writers_do_no_harm() {
-    schedules(&Profile::new(Writers::Any).with_repairs(), 4_000);
+    schedules(Writers::Any, 4_000);
 }
 
 #[test]
 fn repairs_beside_moves_do_no_harm() {
-    schedules(&Profile::new(Writers::Moves).with_repairs(), 3_000);
+    schedules(Writers::Moves, 3_000);
 }
 
 #[test]
 fn repairs_beside_deletions_do_no_harm() {
-    schedules(&Profile::new(Writers::Deletions).with_repairs(), 3_000);
+    schedules(Writers::Deletions, 3_000);
+}
+
+#[test]
+fn repairs_beside_deletions_and_other_clients_do_no_harm() {
+    schedules(Writers::MixedDeletions, 3_000);
+}
+
+#[test]
+fn repairs_beside_heirs_that_go_do_no_harm() {
+    schedules(Writers::Heirs, 2_000);
+}
+
+#[test]
+fn repairs_beside_marks_that_are_taken_back_do_no_harm() {
+    schedules(Writers::Returns, 2_000);
+}
+
+#[test]
+fn repairs_beside_tenants_do_no_harm() {
+    schedules(Writers::Tenants, 1_000);
+}
+
+#[test]
+fn repairs_beside_readers_do_no_harm() {
+    schedules(Writers::Readers, 1_000);
+}
+
+/// Runs a plan to its end on the table of a fixture, and does something else before its first write.
+fn carried_out<D>(fixture: &mut Fixture, mut plan: impl Plan<Done = D>, meanwhile: impl FnOnce(&mut Fixture)) -> D {
+    let (mut facts, mut meanwhile) = (Facts::None, Some(meanwhile));
+    loop {
+        match plan.next(facts).unwrap() {
+            Step::Need(need) => {
+                let (table, settings) = (fixture.table(), fixture.settings());
+                let client = Client::new(table, &NoRetries, &settings.schema);
+                let items = at_once(client.get_many(need.keys, &need.options)).items;
+                facts = Facts::Read(Read { items, ..Read::default() });
+            }
+            Step::Do(tasks) => {
+                if let Some(meanwhile) = meanwhile.take() {
+                    meanwhile(fixture);
+                }
+                let (table, settings) = (fixture.table(), fixture.settings());
+                let client = Client::new(table, &NoRetries, &settings.schema);
+                let outcomes = tasks.iter().map(|task| Ok(at_once(client.carry_out(task)).outcome.unwrap()));
+                facts = Facts::Done(outcomes.collect());
+            }
+            Step::Done(done) => return done,
+            _ => panic!("another step"),
+        }
+    }
+}
+
+#[test]
+fn a_row_stays_that_a_lineage_names_by_then() {
+    let stays = |rules: Rules| {
+        let mut fixture = Fixture::default();
+        for (id, parent) in [("D", None), ("E", None), ("V", Some("D"))] {
+            fixture.put_node(id, parent, &[]);
+        }
+        fixture.settle();
+        fixture.put("E", "NODE#0001#V", &[("_id", text("V")), ("_depth", sapwood_core::model::number(1))]);
+        let settings = fixture.settings().clone();
+        let (key, node) = (ItemKey::new("E", "NODE#0001#V"), NodeRef::from(Id::new("V").unwrap()));
+        let (subjects, known) = (BTreeSet::from([Subject::Row { key, node }]), Default::default());
+        let found = carried_out(&mut fixture, Look::new(&settings, subjects, &known, true), |_| ());
+        let [surplus] = &found[..] else { panic!("{found:?}") };
+        assert_eq!(surplus.kind, Kind::RowSurplus);
+        let context = Context { settings: &settings, limits: Limits::default(), rules, run: Run::default() };
+        carried_out(&mut fixture, Mend::new(context, surplus.clone(), "1".to_owned()), |fixture| {
+            fixture.put_node("V", Some("E"), &[]);
+            fixture.settle();
+        });
+        fixture.get("E", "NODE#0001#V").is_some()
+    };
+    assert!(stays(Rules::default()));
+    assert!(!stays(Rules::without(Rule::RepairCheck)));
 }

@@ -10,7 +10,7 @@ use crate::keys::{ItemKey, NodeRef, Schema};
 use crate::model::{
     BaseNode, Cursor, Deletion, Item, Lineage, PUT_BACK, Position, REDRIVEN, Stored, TOUCHED, text, with_key,
 };
-use crate::plan::{Context, CopyNewest, Facts, Failure, Need, Plan, Step, Task, TaskOutcome};
+use crate::plan::{Context, CopyNewest, Facts, Failure, Need, Plan, Rule, Step, Task, TaskOutcome};
 use crate::request::{Action, Condition, Update};
 
 /// What became of a difference.
@@ -99,7 +99,13 @@ impl<'a> Mend<'a> {
     /// written for the first time.
     fn redrive(&mut self, key: ItemKey) -> Step<Mended> {
         let update = Update::set(REDRIVEN, text(&self.name));
-        self.write(Action::Update { key, update, condition: Condition::Exists }, Mended::Redriven)
+        let condition = self.on(Rule::RepairExists, Condition::Exists);
+        self.write(Action::Update { key, update, condition }, Mended::Redriven)
+    }
+
+    /// The condition, as long as this rule is kept.
+    fn on(&self, rule: Rule, condition: Condition) -> Condition {
+        if self.context.rules.keeps(rule) { condition } else { Condition::Always }
     }
 
     fn write(&mut self, action: Action, mended: Mended) -> Step<Mended> {
@@ -134,6 +140,10 @@ impl<'a> Mend<'a> {
     /// handler writes a lineage before the rows that it names.
     fn delete_row(&mut self, lineage: Option<&Item>) -> Step<Mended> {
         let schema = self.schema();
+        if !self.context.rules.keeps(Rule::RepairCheck) {
+            let action = Action::Delete { key: self.difference.key.clone(), condition: Condition::Exists };
+            return self.write(action, Mended::Deleted);
+        }
         let condition = lineage.map_or(Condition::Absent, |item| same(item, schema));
         let check = Action::Check { key: schema.lineage_key(self.node()), condition };
         let delete = Action::Delete { key: self.difference.key.clone(), condition: Condition::Exists };
@@ -162,7 +172,7 @@ impl<'a> Mend<'a> {
         };
         let names = schema.names();
         let ours = [names.partition_key.as_str(), &names.sort_key, PUT_BACK, TOUCHED];
-        let condition = Condition::is(PUT_BACK, item.get(PUT_BACK).cloned());
+        let condition = self.on(Rule::RepairTakesOwn, Condition::is(PUT_BACK, item.get(PUT_BACK).cloned()));
         if item.keys().all(|name| ours.contains(&name.as_str())) {
             return Ok(self.write(Action::Delete { key, condition }, Mended::Redriven));
         }
@@ -186,6 +196,7 @@ impl<'a> Mend<'a> {
         let cursor = Cursor { sequence, after: None, position: Position::Touching, blocked: false };
         let key = schema.cascade_key(&node);
         let item = cursor.item(&node, schema);
+        // Another cursor would do the same, and may be half way.
         self.write(Action::Put { key, item, condition: Condition::Absent }, Mended::Redriven)
     }
 }

@@ -105,6 +105,12 @@ pub enum Rule {
     UndeletePuts,
     /// A revision is deleted only if it is as it was read.
     RevisionCondition,
+    /// A repair writes only into a record that exists.
+    RepairExists,
+    /// A repair deletes a row only while its owner's lineage doesn't name it.
+    RepairCheck,
+    /// A repair takes away only what it has put there itself.
+    RepairTakesOwn,
     /// A create looks for the record that the API has deleted the id: nodes may still hang under it.
     DeletedRecord,
     /// A move checks the ancestor path of the moved node, not that of its new parent alone.

@@ -6,13 +6,41 @@ use std::collections::BTreeSet;
 use std::pin::Pin;
 use std::sync::Arc;
 
+use rand::RngExt;
+use rand::seq::IndexedRandom;
 use sapwood_core::audit::{Difference, Subject, due};
-use sapwood_core::model::Settings;
+use sapwood_core::keys::{ItemKey, Schema};
+use sapwood_core::model::{Item, Settings, with_key};
 use sapwood_core::plan::Rules;
 use sapwood_engine::audit::Audit;
 use sapwood_table::Client;
 
-use super::calls::{Shared, SimRetryPolicy, SimTable};
+use super::calls::{Calls, Shared, SimRetryPolicy, SimTable};
+
+/// How many repairs, one after another, mend a table at rest. A row that no lineage names waits until its node's lineage is right.
+pub(super) const REPAIRS_AT_REST: usize = 6;
+
+/// Puts rows of some nodes where the nodes never were, and takes rows away. Nobody is told.
+pub(super) fn damage(calls: &mut Calls) {
+    let items = calls.memory.scan(0, 1, None);
+    let rows = items.filter(|(key, _)| key.sk.starts_with("NODE#")).map(|(key, item)| (key.clone(), item.clone()));
+    let rows: Vec<(ItemKey, Item)> = rows.collect();
+    let partitions: Vec<String> = rows.iter().map(|(key, _)| key.pk.clone()).collect();
+    for (key, item) in rows {
+        if calls.rng.random_ratio(1, 4) {
+            let pk = partitions.choose(&mut calls.rng).unwrap().clone();
+            let other = ItemKey { pk, ..key.clone() };
+            if calls.memory.get(&other).is_none() {
+                let item = item.into_iter().chain(with_key(&other, &Schema::default())).collect();
+                calls.memory.write(&other, Some(item));
+            }
+        }
+        if calls.rng.random_ratio(1, 8) {
+            calls.memory.write(&key, None);
+        }
+    }
+    calls.memory.stream.clear();
+}
 
 /// Begins a repair: it compares the table, looks again at what seems wrong, and mends what it finds a second time.
 pub(super) fn repair(

@@ -17,7 +17,7 @@ use super::calls::{Calls, Shared, SimRetryPolicy, SimTable};
 use super::outages::Operator;
 use super::priorities::{Priorities, Who};
 use super::profile::{Profile, Writers};
-use super::repairs::repair;
+use super::repairs::{REPAIRS_AT_REST, damage, repair};
 use super::requests::request;
 use super::witness::{Actor, Witness};
 use super::writers::{BaseWrite, script};
@@ -163,6 +163,8 @@ pub fn run(seed: u64, profile: &Profile) -> Result<Run, Fault> {
     let watched = world.watched();
     world.settle(&mut script.rest, &mut steps, &watched).map_err(&fault)?;
 
+    world.mend_all(&mut steps).map_err(&fault)?;
+
     let calls = world.calls.lock().unwrap();
     let contents = calls.memory.contents();
     let settings = &world.fanout.settings;
@@ -205,7 +207,27 @@ impl World<'_> {
         self.poll(number);
     }
 
+    /// Repairs a table at rest, until nothing is left to mend.
+    fn mend_all(&mut self, steps: &mut usize) -> Result<(), Vec<String>> {
+        if self.profile.repairs_max == 0 {
+            return Ok(());
+        }
+        self.calls.lock().unwrap().failures_left = 0;
+        (self.crashes_left, self.late_left) = (0, 0);
+        for _ in 0..REPAIRS_AT_REST {
+            self.repairs_left = 1;
+            self.repair();
+            self.settle(&mut VecDeque::new(), steps, &BTreeSet::new())?;
+        }
+        Ok(())
+    }
+
     fn begin(&mut self) {
+        if self.profile.repairs_max > 0
+            && matches!(self.profile.writers, Writers::Any | Writers::Nodes | Writers::Moves)
+        {
+            damage(&mut self.calls.lock().unwrap());
+        }
         self.begun = true;
         self.history.clear();
         self.operator.outages_left = self.profile.outages_max;

@@ -211,8 +211,11 @@ impl Witness {
 
     /// Checks that the handler may make a record.
     fn check(&self, id: &str, record: &StreamRecord, actor: Actor) -> Result<(), String> {
-        if actor != Actor::Handler {
-            return Ok(());
+        match actor {
+            Actor::Client | Actor::Api => return Ok(()),
+            Actor::Repair if record.new.is_none() => return Err(format!("a repair deleted {id}")),
+            Actor::Repair => return Ok(()),
+            Actor::Handler => {}
         }
         let Some(old) = self.nodes.get(id) else { return Err(format!("the handler made {id}")) };
         let Some(new) = &record.new else {
