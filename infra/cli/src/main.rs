@@ -1,5 +1,8 @@
 //! The command-line tool `sapwood`.
 
+mod arguments;
+mod audit;
+mod connect;
 mod dev;
 
 use std::process::ExitCode;
@@ -18,16 +21,36 @@ struct Arguments {
 enum Command {
     /// Run DynamoDB, its stream and the stream handler in this process, as template.yaml configures them.
     Dev(dev::Arguments),
+    Verify(audit::VerifyArguments),
+    Repair(audit::RepairArguments),
 }
+
+/// The template: the same one that is deployed.
+const TEMPLATE: &str = include_str!("../../../template.yaml");
+
+/// The exit code of a command on a table that failed: 1 says that something is wrong in the table.
+const FAILED: u8 = 4;
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    let Arguments { command: Command::Dev(arguments) } = Arguments::parse();
-    match dev::run(arguments).await {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("sapwood: {error}");
-            ExitCode::FAILURE
-        }
+    match Arguments::parse().command {
+        Command::Dev(arguments) => match dev::run(arguments).await {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => failed(&error, 1),
+        },
+        Command::Verify(arguments) => ended(audit::verify(arguments).await),
+        Command::Repair(arguments) => ended(audit::repair(arguments).await),
     }
+}
+
+fn ended(verdict: Result<audit::Verdict, audit::AuditError>) -> ExitCode {
+    match verdict {
+        Ok(verdict) => ExitCode::from(verdict as u8),
+        Err(error) => failed(&error, FAILED),
+    }
+}
+
+fn failed(error: &dyn std::error::Error, code: u8) -> ExitCode {
+    eprintln!("sapwood: {error}");
+    ExitCode::from(code)
 }

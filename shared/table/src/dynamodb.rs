@@ -59,6 +59,15 @@ impl DynamoTable {
         Self { client: Client::from_conf(config.build()), name: name.into(), schema, deadline: None }
     }
 
+    /// Makes a table with the region and the credentials of a configuration, which may renew them.
+    #[must_use]
+    pub fn of(config: &aws_types::SdkConfig, name: impl Into<String>, schema: Schema) -> Self {
+        let config = aws_sdk_dynamodb::config::Builder::from(config)
+            .http_client(https_client())
+            .retry_config(RetryConfig::disabled());
+        Self { client: Client::from_conf(config.build()), name: name.into(), schema, deadline: None }
+    }
+
     /// Makes a table on an endpoint that checks no credentials, such as DynamoDB Local.
     #[must_use]
     pub fn local(url: &str, name: impl Into<String>, schema: Schema) -> Self {

@@ -21,14 +21,13 @@ use sapwood_local::template::Template;
 use sapwood_table::DynamoTable;
 use stream_handler::{Config, Handler};
 
+use crate::TEMPLATE;
+use crate::arguments::parameter;
 use error::DevError;
 use front::{Front, Served};
 use function::HandlerFunction;
 use http::Http;
 use output::Output;
-
-/// The template, the same one that is deployed.
-const TEMPLATE: &str = include_str!("../../../../template.yaml");
 
 /// The options of `sapwood dev`.
 #[derive(Args)]
@@ -75,13 +74,6 @@ pub(crate) struct Arguments {
     /// Print only errors.
     #[arg(long)]
     quiet: bool,
-}
-
-fn parameter(text: &str) -> Result<(String, String), String> {
-    match text.split_once('=') {
-        Some((name, value)) => Ok((name.to_owned(), value.to_owned())),
-        None => Err("write it as NAME=VALUE".to_owned()),
-    }
 }
 
 /// The address of DynamoDB where none is given: DynamoDB Local's port.

@@ -1,98 +1,11 @@
-//! The real binary, from outside: a foreign client writes over HTTP, the process is killed and started again.
-#![allow(missing_docs, clippy::disallowed_methods, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+//! `sapwood dev`: a foreign client writes over HTTP, the process is killed and started again.
 
-use std::io::{BufRead, BufReader};
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
-use aws_sdk_dynamodb::Client;
 use sapwood_tests::client::{client, contents, node, put, put_all, s};
-use sapwood_tests::oracle::Oracle;
-use tokio::sync::watch;
-use tokio::time::timeout;
 
-const TABLE: &str = "sapwood";
-/// The time without a batch after which the table is looked at: longer than the handler needs for one.
-const QUIET: Duration = Duration::from_millis(500);
-/// The time within which the table has to be right.
-const RIGHT_WITHIN: Duration = Duration::from_secs(180);
-
-/// `sapwood dev`, running.
-struct Sapwood {
-    process: Child,
-    url: String,
-    /// The API's URL, if it is served.
-    http: Option<String>,
-    client: Client,
-    /// Changes with each line that is printed: one for each batch of the stream.
-    batches: watch::Receiver<()>,
-}
-
-impl Sapwood {
-    fn start(arguments: &[&str]) -> Self {
-        let mut process = Command::new(env!("CARGO_BIN_EXE_sapwood"))
-            .args(["dev", "--json", "--dynamodb", "127.0.0.1:0"])
-            .args(arguments)
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut lines = BufReader::new(process.stdout.take().unwrap()).lines();
-        let first: serde_json::Value = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
-        assert_eq!(first["event"], "listening");
-        let url = first["dynamodb"].as_str().unwrap().to_owned();
-        let http = first["http"].as_str().map(str::to_owned);
-        let (printed, batches) = watch::channel(());
-        std::thread::spawn(move || lines.for_each(|_| printed.send_replace(())));
-        Self { process, client: client(&url), url, http, batches }
-    }
-
-    fn start_on(data: &Path, arguments: &[&str]) -> Self {
-        Self::start(&[&["--data", data.to_str().unwrap()], arguments].concat())
-    }
-
-    /// Not a word of farewell: SIGKILL.
-    fn kill(mut self) {
-        self.process.kill().unwrap();
-        self.process.wait().unwrap();
-    }
-
-    fn interrupt(mut self) -> i32 {
-        let pid = self.process.id().to_string();
-        assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
-        self.process.wait().unwrap().code().unwrap()
-    }
-
-    async fn differences(&self) -> Vec<String> {
-        Oracle::default().differences(&contents(&self.client, TABLE, ["PK", "SK"]).await)
-    }
-
-    /// Waits until no batch has come for a while, and the table is right then.
-    async fn becomes_right(&self) {
-        let begun = Instant::now();
-        let mut batches = self.batches.clone();
-        loop {
-            while timeout(QUIET, batches.changed()).await.is_ok_and(|printed| printed.is_ok()) {}
-            let differences = self.differences().await;
-            if differences.is_empty() {
-                break;
-            }
-            assert!(
-                begun.elapsed() < RIGHT_WITHIN,
-                "after {RIGHT_WITHIN:?} still {} differences: {:?}",
-                differences.len(),
-                &differences[..differences.len().min(5)]
-            );
-        }
-    }
-}
-
-impl Drop for Sapwood {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
-}
+use crate::running::{Sapwood, TABLE};
 
 /// A tree of 2,000 nodes below `moved`, which is below `from`; `to` stands by.
 fn forest() -> Vec<std::collections::HashMap<String, aws_sdk_dynamodb::types::AttributeValue>> {

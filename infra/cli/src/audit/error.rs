@@ -1,0 +1,50 @@
+//! Errors of `sapwood verify` and `sapwood repair`.
+
+use std::io;
+use std::path::PathBuf;
+
+use sapwood_table::TableError;
+
+use crate::connect::ConnectError;
+
+/// Why a table can't be compared or repaired. The message says what to do.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum AuditError {
+    /// The table can't be reached.
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+    /// A request failed for good.
+    #[error("the table can't be read or written: {0}")]
+    Table(#[from] TableError),
+    /// A report can't be written or read.
+    #[error("the report {path} can't be {action}: {source}")]
+    Report {
+        /// The report's file.
+        path: PathBuf,
+        /// `written` or `read`.
+        action: &'static str,
+        /// The reason.
+        source: io::Error,
+    },
+    /// A line of a report isn't one of ours.
+    #[error("line {line} of the report {path} isn't a difference; give the file that `sapwood verify --report` wrote")]
+    Line {
+        /// The report's file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: usize,
+    },
+    /// There is more to mend than any accident makes.
+    #[error(
+        "{found} differences are more than --max-differences {limit}: with wrong settings everything looks wrong. Compare --parameter with those of the stack; give a higher limit if they are right"
+    )]
+    TooMany {
+        /// What was found.
+        found: usize,
+        /// The limit.
+        limit: usize,
+    },
+    /// Nobody can be asked.
+    #[error("there is no terminal to ask on: give --yes to repair without asking")]
+    NobodyToAsk,
+}

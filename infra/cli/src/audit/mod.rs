@@ -1,0 +1,57 @@
+//! `sapwood verify` and `sapwood repair`: the whole table, held against its base records.
+
+mod error;
+mod pace;
+mod pass;
+mod repair;
+mod report;
+mod suspects;
+mod verify;
+
+pub(crate) use error::AuditError;
+pub(crate) use repair::{Arguments as RepairArguments, run as repair};
+pub(crate) use verify::{Arguments as VerifyArguments, run as verify};
+
+use std::time::{Duration, Instant};
+
+use clap::Args;
+
+/// How a command ends. The numbers are those of `docs/tools.md`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// All is right.
+    Right = 0,
+    /// Something is wrong.
+    Differences = 1,
+    /// Something may be wrong, and it still changed when the time was over.
+    Unfinished = 3,
+}
+
+/// How a table is compared.
+#[derive(Args)]
+struct Comparison {
+    /// How many parts of the table are read at a time.
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=256))]
+    segments: u32,
+    /// Most read units a second, on average. A table on demand serves 12,000 at least.
+    #[arg(long, value_name = "UNITS")]
+    rate: Option<f64>,
+    /// How many seconds a difference must stay the same until it counts. Rows follow their records: take more than the stream is behind.
+    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    settle: u64,
+    /// Print one JSON object a line.
+    #[arg(long)]
+    json: bool,
+}
+
+impl Comparison {
+    fn settle(&self) -> Duration {
+        Duration::from_secs(self.settle)
+    }
+}
+
+/// The time.
+#[allow(clippy::disallowed_methods, reason = "a person waits for a command; nothing pure knows the time")]
+fn now() -> Instant {
+    Instant::now()
+}

@@ -1,0 +1,121 @@
+//! `sapwood repair`.
+
+use std::collections::BTreeSet;
+use std::io::{BufRead, IsTerminal, Write};
+use std::path::PathBuf;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use clap::Args;
+use sapwood_core::audit::{Difference, Subject, due};
+use sapwood_core::model::Settings;
+use sapwood_core::plan::Rules;
+use sapwood_engine::audit::Audit;
+use sapwood_table::{Client, DynamoTable};
+use serde_json::json;
+
+use super::pass::Compared;
+use super::verify::verdict;
+use super::{AuditError, Comparison, Verdict, report};
+use crate::connect::{Connection, Patient};
+
+/// Most rounds of repairs. A row that no lineage names waits until its node's lineage is right, and a child until its parent's is.
+const ROUNDS_MAX: usize = 10;
+
+/// Mend what `sapwood verify` finds, while the table is in use. Base records stay as they are: the stream handler writes their rows anew.
+#[derive(Args)]
+#[command(after_help = "Examples:
+  sapwood repair --table sapwood --endpoint http://127.0.0.1:8000
+  sapwood repair --table sapwood --profile prod --report differences.jsonl --yes
+
+Other readers of the table's stream see a change of each record that is mended (the attribute _redriven). It ends as `sapwood verify`
+does: with 0 if all is right, and 1 if something is left.")]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    connection: Connection,
+    #[command(flatten)]
+    comparison: Comparison,
+    /// Mend what this file says, as far as it is still there, instead of comparing the whole table.
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+    /// Don't ask.
+    #[arg(long)]
+    yes: bool,
+    /// Do nothing if more is wrong than this: with wrong settings everything is.
+    #[arg(long, value_name = "N", default_value_t = 1_000)]
+    max_differences: usize,
+}
+
+pub(crate) async fn run(arguments: Arguments) -> Result<Verdict, AuditError> {
+    let (table, settings) = arguments.connection.open().await?;
+    let client = Client::new(&table, &Patient, &settings.schema);
+    let compared = Compared::new(&client, &settings, &arguments.comparison);
+    let json = arguments.comparison.json;
+    let mut found = match &arguments.report {
+        None => compared.whole().await?,
+        Some(path) => compared.some(subjects(&report::read(path)?)).await?,
+    };
+    report::print(&found, json);
+    let wrong = report::faults(&found.settled).len();
+    if wrong == 0 {
+        return Ok(verdict(&found));
+    }
+    if wrong > arguments.max_differences {
+        return Err(AuditError::TooMany { found: wrong, limit: arguments.max_differences });
+    }
+    if !arguments.yes && !agrees(due(found.settled.clone()).len())? {
+        return Ok(Verdict::Differences);
+    }
+    for _ in 0..ROUNDS_MAX {
+        let looked_at = subjects(&found.settled);
+        mend(&client, &settings, std::mem::take(&mut found.settled), json).await?;
+        found = compared.some(looked_at).await?;
+        if report::faults(&found.settled).is_empty() {
+            break;
+        }
+    }
+    report::print(&found, json);
+    Ok(verdict(&found))
+}
+
+fn subjects(differences: &[Difference]) -> BTreeSet<Subject> {
+    differences.iter().map(Difference::subject).collect()
+}
+
+async fn mend(
+    client: &Client<'_, DynamoTable, Patient>,
+    settings: &Settings,
+    differences: Vec<Difference>,
+    json: bool,
+) -> Result<(), AuditError> {
+    let audit = Audit::new(client, settings);
+    let mut name = nanoseconds();
+    for difference in due(differences) {
+        name += 1;
+        let mut line = report::line(&difference);
+        let mended = audit.mend(difference, name.to_string(), Rules::default()).await?;
+        if json {
+            line["mended"] = json!(format!("{mended:?}").to_lowercase());
+            println!("{line}");
+        }
+    }
+    Ok(())
+}
+
+/// A number of 19 digits that no other repair has: below every sequence number of a stream.
+#[allow(clippy::disallowed_methods, reason = "the names of repairs begin with the time")]
+fn nanoseconds() -> u128 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos()
+}
+
+/// Says what a repair costs, and asks.
+fn agrees(writes: usize) -> Result<bool, AuditError> {
+    if !std::io::stdin().is_terminal() {
+        return Err(AuditError::NobodyToAsk);
+    }
+    print!("{writes} writes, and the handler puts all rows of these nodes again. Repair? [y/N] ");
+    // Nothing depends on the question being seen: without an answer nothing is done.
+    let _ = std::io::stdout().flush();
+    let mut answer = String::new();
+    let read = std::io::stdin().lock().read_line(&mut answer);
+    Ok(read.is_ok() && matches!(answer.trim(), "y" | "Y" | "yes"))
+}

@@ -1,0 +1,51 @@
+//! `sapwood verify`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use sapwood_table::Client;
+
+use super::pass::{Compared, Found};
+use super::{AuditError, Comparison, Verdict, report};
+use crate::connect::{Connection, Patient};
+
+/// Compare everything that is derived with the base records. It writes nothing, and the table may be in use.
+#[derive(Args)]
+#[command(after_help = "Examples:
+  sapwood verify --table sapwood --endpoint http://127.0.0.1:8000
+  sapwood verify --table sapwood --profile prod --rate 500 --report differences.jsonl
+  sapwood verify --table sapwood --parameter PathRows=off --json
+
+It ends with 0 if all is right, 1 if something is wrong, 2 for wrong arguments, 3 if something still changed, and 4 if the table can't
+be read.")]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    connection: Connection,
+    #[command(flatten)]
+    comparison: Comparison,
+    /// Write all differences into this file, one JSON object a line. `sapwood repair --report` takes it.
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+}
+
+pub(crate) async fn run(arguments: Arguments) -> Result<Verdict, AuditError> {
+    let (table, settings) = arguments.connection.open().await?;
+    let client = Client::new(&table, &Patient, &settings.schema);
+    let found = Compared::new(&client, &settings, &arguments.comparison).whole().await?;
+    report::print(&found, arguments.comparison.json);
+    if let Some(path) = &arguments.report {
+        report::write(path, &found.settled)?;
+    }
+    Ok(verdict(&found))
+}
+
+/// Findings are about base records, which nobody but their owner can judge.
+pub(super) fn verdict(found: &Found) -> Verdict {
+    if !report::faults(&found.settled).is_empty() {
+        Verdict::Differences
+    } else if !report::faults(&found.moving).is_empty() {
+        Verdict::Unfinished
+    } else {
+        Verdict::Right
+    }
+}

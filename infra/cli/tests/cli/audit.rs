@@ -1,0 +1,120 @@
+//! `sapwood verify` and `sapwood repair`, the real binary, on the table of a running `sapwood dev` that a foreign client has damaged.
+
+use std::process::{Command, Output, Stdio};
+
+use aws_sdk_dynamodb::types::AttributeValue;
+use sapwood_tests::client::{node, put, s};
+
+use crate::running::{Sapwood, TABLE};
+
+/// Runs the binary on the table behind this URL.
+fn sapwood(url: &str, command: &str, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_sapwood"))
+        .args([command, "--table", TABLE, "--endpoint", url, "--settle", "1"])
+        .args(arguments)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap()
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+/// The kinds and keys of what was confirmed.
+fn confirmed(output: &Output) -> Vec<(String, String, String)> {
+    let lines = said(output);
+    let lines = lines.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    let text = |line: &serde_json::Value, name: &str| line[name].as_str().unwrap().to_owned();
+    let confirmed = lines.filter(|line| line["state"] == "confirmed");
+    confirmed.map(|line| (text(&line, "kind"), text(&line, "pk"), text(&line, "sk"))).collect()
+}
+
+async fn planted() -> Sapwood {
+    let sapwood = Sapwood::start(&[]);
+    for (id, parent) in [("D", None), ("V", Some("D")), ("d", Some("V")), ("x", Some("missing"))] {
+        put(&sapwood.client, TABLE, node(id, parent, id)).await;
+    }
+    for version in ["v001_Audit", "v002_Audit"] {
+        let mut revision = node("eq", None, version);
+        revision.insert("SK".to_owned(), s(version));
+        put(&sapwood.client, TABLE, revision).await;
+    }
+    sapwood.becomes_right().await;
+    sapwood
+}
+
+async fn delete(sapwood: &Sapwood, pk: &str, sk: &str) {
+    sapwood.client.delete_item().table_name(TABLE).key("PK", s(pk)).key("SK", s(sk)).send().await.unwrap();
+}
+
+async fn damage(sapwood: &Sapwood) {
+    delete(sapwood, "D", "NODE#0002#d").await;
+    delete(sapwood, "eq", "v0_Audit").await;
+    let mut row = node("D", None, "invented");
+    row.extend([("SK", s("NODE#0001#d")), ("_id", s("d"))].map(|(name, value)| (name.to_owned(), value)));
+    row.insert("_depth".to_owned(), AttributeValue::N("1".to_owned()));
+    put(&sapwood.client, TABLE, row).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_damaged_is_named_and_mended_and_base_records_stay() {
+    let running = planted().await;
+    let right = sapwood(&running.url, "verify", &["--json"]);
+    assert_eq!(right.status.code(), Some(0), "{right:?}");
+    // An orphan is a finding, and no fault.
+    assert_eq!(confirmed(&right), [("orphan".to_owned(), "x".to_owned(), "NODE".to_owned())]);
+
+    damage(&running).await;
+    let directory = tempfile::tempdir().unwrap();
+    let report = directory.path().join("report.jsonl");
+    let report = report.to_str().unwrap();
+    let wrong = sapwood(&running.url, "verify", &["--json", "--segments", "3", "--report", report]);
+    assert_eq!(wrong.status.code(), Some(1), "{wrong:?}");
+    let wanted = [
+        ("row-surplus", "D", "NODE#0001#d"),
+        ("row-missing", "D", "NODE#0002#d"),
+        ("copy-missing", "eq", "v0_Audit"),
+        ("orphan", "x", "NODE"),
+    ];
+    let named = confirmed(&wrong);
+    assert_eq!(named.iter().map(|(kind, pk, sk)| (&**kind, &**pk, &**sk)).collect::<Vec<_>>(), wanted);
+
+    let asked = sapwood(&running.url, "repair", &["--report", report]);
+    assert_eq!(asked.status.code(), Some(4), "nobody can be asked: {asked:?}");
+    assert!(!running.differences().await.is_empty());
+    let repaired = sapwood(&running.url, "repair", &["--report", report, "--yes"]);
+    assert_eq!(repaired.status.code(), Some(0), "{repaired:?}");
+    running.becomes_right().await;
+    let again = sapwood(&running.url, "repair", &["--report", report, "--yes"]);
+    assert_eq!(again.status.code(), Some(0), "{again:?}");
+    assert!(said(&again).contains("all derived items are right"), "{again:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn wrong_settings_repair_nothing() {
+    let running = planted().await;
+    let refused = sapwood(&running.url, "repair", &["--yes", "--max-differences", "2", "--parameter", "PathRows=off"]);
+    assert_eq!(refused.status.code(), Some(4), "{refused:?}");
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("--max-differences"), "{refused:?}");
+    running.becomes_right().await;
+}
+
+#[test]
+fn what_is_wrong_with_a_call_is_said() {
+    let sapwood = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_sapwood"));
+        let output = command.args(arguments).env_clear().stdin(Stdio::null()).output().unwrap();
+        (output.status.code().unwrap(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let (code, words) = sapwood(&["verify"]);
+    assert!(code == 2 && words.contains("--table"), "{code} {words}");
+    let (code, words) = sapwood(&["verify", "--table", "t", "--endpoint", "http://127.0.0.1:9"]);
+    assert!(code == 4 && words.contains("can't be read"), "{code} {words}");
+    let (code, words) =
+        sapwood(&["verify", "--table", "t", "--parameter", "PathRowz=off", "--endpoint", "http://127.0.0.1:9"]);
+    assert!(code == 4 && words.contains("PathRowz"), "{code} {words}");
+    let (code, words) =
+        sapwood(&["repair", "--table", "t", "--endpoint", "http://127.0.0.1:9", "--report", "/nothing"]);
+    assert!(code == 4 && words.contains("/nothing"), "{code} {words}");
+}
