@@ -15,7 +15,7 @@ pub use id::{Id, NodeRef, Tenant};
 pub use item_key::ItemKey;
 pub use sapwood_keys::{PARTITION_KEY_BYTES_MAX, SORT_KEY_BYTES_MAX};
 pub use schema::{Names, Schema};
-pub use sort_key::{SortKey, SortRange};
+pub use sort_key::{SortKey, SortRange, path_segment_bytes};
 pub use version::Version;
 
 /// Longest id of a node, in bytes: what a sort key of 1,024 bytes leaves after `NODE#0001#`.

@@ -163,6 +163,12 @@ fn write_path(segments: &[String], id: Option<&Id>) -> Result<String, KeyError> 
     Ok(key)
 }
 
+/// Returns how many bytes a segment, or the id after it, takes in the key of a path row, where some characters are escaped.
+#[must_use]
+pub fn path_segment_bytes(segment: &str) -> usize {
+    SEGMENT.escape_part(segment).len()
+}
+
 pub(super) fn parse(text: &str, node: &str) -> Option<SortKey> {
     if text.len() > SORT_KEY_BYTES_MAX {
         return None;

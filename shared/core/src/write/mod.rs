@@ -33,6 +33,7 @@ pub use idempotency::{Begin, Begun, Claim, Idempotency};
 pub use once::{Answered, WriteOnce};
 pub use operation::{Operation, Progress, ReadOperation};
 pub use outcome::Outcome;
+pub use record::ROOM_BYTES;
 pub use refusal::{Precondition, Refusal};
 pub use request::{Preconditions, Request, Stamp, Tags};
 

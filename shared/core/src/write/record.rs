@@ -13,9 +13,9 @@ use crate::model::{
 };
 use crate::request::{Action, Condition, Update};
 
-/// What is kept free in a record for what the stream writes into it: a touch by a parent with the longest id, and the mark of a
-/// deletion.
-const ROOM_BYTES: usize = 1_536;
+/// The bytes that are kept free in a record for what the stream writes into it: a touch by a parent with the longest id, and the
+/// mark of a deletion.
+pub const ROOM_BYTES: usize = 1_536;
 
 /// A record as it is to be, and how it is written.
 #[derive(Clone, Debug, PartialEq)]

@@ -19,18 +19,25 @@ pub trait FromJson: Sized {
 }
 
 /// The fields of an object that haven't been read yet. Those that are left in the end are unknown.
-pub(crate) struct Fields<'a> {
+pub struct Fields<'a> {
     members: Members<'a>,
     at: &'a Place<'a>,
 }
 
 impl<'a> Fields<'a> {
-    pub(crate) fn open(raw: &'a RawValue, at: &'a Place<'a>, wanted: &'static str) -> Result<Self, JsonError> {
+    /// Reads the members of an object. `wanted` says what the JSON must be, if it isn't one.
+    ///
+    /// # Errors
+    /// [`JsonError`] if it is no object, or has a name twice.
+    pub fn open(raw: &'a RawValue, at: &'a Place<'a>, wanted: &'static str) -> Result<Self, JsonError> {
         Ok(Self { members: members(raw, at, wanted)?, at })
     }
 
     /// Reads a field that may be absent.
-    pub(crate) fn optional<T>(
+    ///
+    /// # Errors
+    /// Those of `read`.
+    pub fn optional<T>(
         &mut self,
         name: &str,
         read: impl FnOnce(&RawValue, &Place<'_>) -> Result<T, JsonError>,
@@ -39,7 +46,10 @@ impl<'a> Fields<'a> {
     }
 
     /// Reads a field that must be there. `remedy` says what to do if it isn't.
-    pub(crate) fn required<T>(
+    ///
+    /// # Errors
+    /// [`JsonError::Missing`], and those of `read`.
+    pub fn required<T>(
         &mut self,
         name: &str,
         remedy: &'static str,
@@ -56,7 +66,10 @@ impl<'a> Fields<'a> {
     }
 
     /// Refuses the fields that haven't been read.
-    pub(crate) fn close(self) -> Result<(), JsonError> {
+    ///
+    /// # Errors
+    /// [`JsonError::Unknown`] if there is one.
+    pub fn close(self) -> Result<(), JsonError> {
         match self.members.first_key_value() {
             Some((name, _)) => Err(JsonError::Unknown { path: Place::Member(self.at, name).to_string() }),
             None => Ok(()),
@@ -65,23 +78,32 @@ impl<'a> Fields<'a> {
 }
 
 /// Reads a value of any type.
-pub(crate) fn value<T: FromJson>(raw: &RawValue, at: &Place<'_>) -> Result<T, JsonError> {
+///
+/// # Errors
+/// Those of the type.
+pub fn value<T: FromJson>(raw: &RawValue, at: &Place<'_>) -> Result<T, JsonError> {
     T::from_json(raw, at)
 }
 
 /// Reads a value, or null as `None`.
-pub(crate) fn or_null<T>(
+pub fn or_null<T>(
     read: impl FnOnce(&RawValue, &Place<'_>) -> Result<T, JsonError>,
 ) -> impl FnOnce(&RawValue, &Place<'_>) -> Result<Option<T>, JsonError> {
     |raw, at| if raw.get() == "null" { Ok(None) } else { read(raw, at).map(Some) }
 }
 
 /// Reads a text.
-pub(crate) fn text(raw: &RawValue, at: &Place<'_>) -> Result<String, JsonError> {
+///
+/// # Errors
+/// [`JsonError`] if the value is no text.
+pub fn text(raw: &RawValue, at: &Place<'_>) -> Result<String, JsonError> {
     string(raw, at)
 }
 
 /// Reads an id that a key can hold.
-pub(crate) fn id(raw: &RawValue, at: &Place<'_>) -> Result<Id, JsonError> {
+///
+/// # Errors
+/// [`JsonError`] if the value is no text, or no key can hold it.
+pub fn id(raw: &RawValue, at: &Place<'_>) -> Result<Id, JsonError> {
     Id::new(string(raw, at)?).map_err(|source| JsonError::Key { path: at.to_string(), source })
 }

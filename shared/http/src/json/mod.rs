@@ -25,13 +25,13 @@ mod tests;
 mod write;
 
 pub use error::{Fault, JsonError};
-pub use fields::FromJson;
-pub(crate) use fields::{Fields, id, or_null, text, value};
+pub use fields::{Fields, FromJson, id, or_null, text, value};
 pub use merge::MergePatch;
 use names::Record;
 pub use numbers::{Numbers, to_vec};
 pub use place::Place;
 pub(crate) use read::list;
+pub use read::number_text;
 use sapwood_core::keys::Schema;
 use sapwood_core::model::Item;
 

@@ -97,7 +97,7 @@ pub(super) fn object<'a>(raw: &'a RawValue, at: &Place<'_>) -> Result<Object<'a>
     let within = Place::Member(at, name);
     match name.as_str() {
         BINARY => Ok(Object::Value(AttributeValue::B(binary(inner, &within)?))),
-        NUMBER => Ok(Object::Value(AttributeValue::N(number_text(inner, &within)?))),
+        NUMBER => Ok(Object::Value(AttributeValue::N(number_text_of(inner, &within)?))),
         SET => Ok(Object::Value(set(inner, &within)?)),
         MAP => Ok(Object::Map(self::members(inner, &within, "an object")?)),
         name if name.starts_with('$') => Err(JsonError::Form { path: within.to_string() }),
@@ -157,14 +157,18 @@ fn is_number(raw: &RawValue) -> bool {
 }
 
 fn number(raw: &RawValue, at: &Place<'_>) -> Result<String, JsonError> {
-    spelt(raw.get(), at)
+    number_text(raw.get(), at)
 }
 
-fn number_text(raw: &RawValue, at: &Place<'_>) -> Result<String, JsonError> {
-    spelt(&string(raw, at)?, at)
+fn number_text_of(raw: &RawValue, at: &Place<'_>) -> Result<String, JsonError> {
+    number_text(&string(raw, at)?, at)
 }
 
-fn spelt(text: &str, at: &Place<'_>) -> Result<String, JsonError> {
+/// Returns a number in the one spelling that DynamoDB gives back: plain digits, without an exponent.
+///
+/// # Errors
+/// [`JsonError`] if the text isn't a number, or not one that DynamoDB keeps.
+pub fn number_text(text: &str, at: &Place<'_>) -> Result<String, JsonError> {
     let path = || at.to_string();
     number::spelt(text).map_err(|error| match error {
         NumberError::Digits(digits) => JsonError::Digits { path: path(), digits },
@@ -188,7 +192,7 @@ fn set(raw: &RawValue, at: &Place<'_>) -> Result<AttributeValue, JsonError> {
     }
     if is_number(first) || form(first, at, NUMBER)?.is_some() {
         let read = |raw: &RawValue, at: &Place<'_>| match form(raw, at, NUMBER)? {
-            Some(text) => number_text(text, &Place::Member(at, NUMBER)).map(Some),
+            Some(text) => number_text_of(text, &Place::Member(at, NUMBER)).map(Some),
             None if is_number(raw) => number(raw, at).map(Some),
             None => Ok(None),
         };
