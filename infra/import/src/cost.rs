@@ -1,0 +1,166 @@
+//! What an import costs: write units, and dollars at the list price.
+//!
+//! A node is written as its base record. Its fan-out then writes a lineage, a row for each ancestor, and a path row; for a root it writes a
+//! root row. Each item costs a unit for each KB begun ([docs/costs-and-limits.md](../../../docs/costs-and-limits.md)). The sizes are those
+//! of the codecs of `sapwood-core`: [`Sizes`] measures one item of each kind, and adds what differs from node to node.
+
+use std::collections::BTreeMap;
+
+use sapwood_core::keys::{Id, ItemKey, KeyError, NodeRef, SORT_KEY_BYTES_MAX, Schema};
+use sapwood_core::model::{
+    AttributeValue, BaseNode, ITEM_BYTES_MAX, Item, Lineage, Placement, Settings, item_bytes, rows,
+};
+
+/// The price of a million write units on demand, in dollars: the list price of us-east-1 in docs/costs-and-limits.md.
+pub const DOLLARS_PER_MILLION_UNITS: f64 = 0.625;
+
+/// The bytes that a write unit pays for.
+const UNIT_BYTES: usize = 1_024;
+
+/// The length of the name that the stream handler gives a node's life, in bytes: the id of an invocation, and a number.
+const LIFE_BYTES: usize = 40;
+
+/// Returns the write units of an item, by its size in bytes.
+#[must_use]
+pub fn units(bytes: usize) -> u64 {
+    bytes.div_ceil(UNIT_BYTES).max(1) as u64
+}
+
+/// Returns the price of write units in dollars.
+#[must_use]
+pub fn dollars(units: u64) -> f64 {
+    units as f64 * DOLLARS_PER_MILLION_UNITS / 1e6
+}
+
+/// What the cost of a node depends on. All sizes are in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NodeSizes {
+    /// The base record.
+    pub base: usize,
+    /// The attributes that rows copy.
+    pub copied: usize,
+    /// The id.
+    pub id: usize,
+    /// What a partition key has before the id: `TENANT#<tenant>#`, or nothing.
+    pub tenant: usize,
+    /// The parent's id; 0 for a root.
+    pub parent: usize,
+    /// The node's own segment, or its id.
+    pub segment: usize,
+    /// The end of the key of its path row: the escaped segment, and `!` with the escaped id if the segment is explicit.
+    pub path_end: usize,
+}
+
+/// Where a node stands, as far as its cost depends on it. All sizes are in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Above {
+    /// The number of ancestors.
+    pub depth: usize,
+    /// The ids of all ancestors together.
+    pub ids: usize,
+    /// The longest id of an ancestor.
+    pub longest_id: usize,
+    /// The id of the farthest ancestor.
+    pub farthest_id: usize,
+    /// The segments of all ancestors but the farthest.
+    pub segments: usize,
+    /// The same segments, escaped, with a separator after each.
+    pub path: usize,
+}
+
+/// The sizes of derived items without what differs from node to node, measured on one item of each kind. All are in bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct Sizes {
+    ancestor_row: usize,
+    path_row: Option<usize>,
+    path_key: usize,
+    root_row: Option<usize>,
+    lineage: usize,
+    truncated: usize,
+}
+
+impl Sizes {
+    /// Measures the items of a table with these settings.
+    ///
+    /// # Errors
+    /// None: ids of one byte fit every key.
+    pub fn of(settings: &Settings) -> Result<Self, KeyError> {
+        // The sizes of a tenant's partition keys are added to each node's.
+        let schema = Schema::new(settings.schema.names().clone(), false)?;
+        let settings = &Settings { schema, ..settings.clone() };
+        let (id, parent) = (Id::new("i")?, Id::new("p")?);
+        let node = NodeRef::from(id);
+        let base = |parent: Option<&Id>| BaseNode {
+            parent: parent.cloned(),
+            segment: None,
+            deleting: None,
+            item: Item::new(),
+        };
+        let sizes = |placement: &Placement, parent: Option<&Id>| -> Vec<(ItemKey, usize)> {
+            let rows = rows(placement, &node, &settings.schema).into_iter();
+            rows.map(|row| (row.key.clone(), item_bytes(&row.item(&node, &base(parent), settings)))).collect()
+        };
+        let path = if settings.path_rows { vec!["i".to_owned()] } else { Vec::new() };
+        let below = Placement { ancestors: vec![parent.clone()], path, ..Placement::default() };
+        let below = sizes(&below, Some(&parent));
+        let root = sizes(&Placement { root: settings.root_rows, ..Placement::default() }, None);
+        let size = |row: Option<&(ItemKey, usize)>, ids: usize| row.map(|(_, bytes)| bytes - ids);
+        let lineage = Lineage { born: Some("l".repeat(LIFE_BYTES)), ..Lineage::default() };
+        Ok(Self {
+            // Partition key, sort key, `_id` and `_parent` have a byte each.
+            ancestor_row: size(below.first(), 4).unwrap_or_default(),
+            path_row: size(below.get(1), 4),
+            path_key: below.get(1).map_or(0, |(key, _)| key.sk.len() - 1),
+            root_row: size(root.first(), 2),
+            lineage: item_bytes(&lineage.item(&node, &settings.schema)) - 1,
+            truncated: item_bytes(&truncation(&node, &base(Some(&parent)), settings)),
+        })
+    }
+
+    /// Returns the write units of a node, of its lineage and of all of its rows, if it is placed once. The result is exact, unless a row is
+    /// so near to a full KB that it matters which ancestor's id it has: every row counts with the longest.
+    #[must_use]
+    pub fn node_units(&self, node: &NodeSizes, above: &Above) -> u64 {
+        let row = |own: usize| {
+            let whole = own + node.copied;
+            units(if whole > ITEM_BYTES_MAX { own + self.truncated } else { whole })
+        };
+        let shown = node.tenant + node.parent + 2 * node.id;
+        let path_segments = above.segments + node.segment + above.depth;
+        let lineage = self.lineage + node.tenant + node.id + above.ids + above.depth;
+        if above.depth == 0 {
+            let root_row = self.root_row.map_or(0, |fixed| row(fixed + node.tenant + 2 * node.id));
+            return units(node.base) + units(lineage) + root_row;
+        }
+        let ancestor_rows = above.depth as u64 * row(self.ancestor_row + shown + above.longest_id);
+        let key = self.path_key + above.path + node.path_end;
+        let path_row = match self.path_row {
+            Some(fixed) if key <= SORT_KEY_BYTES_MAX => {
+                let ends = above.path + node.path_end;
+                row(fixed + node.tenant + above.farthest_id + ends + node.id + node.parent)
+            }
+            _ => 0,
+        };
+        let path = if self.path_row.is_some() { path_segments } else { 0 };
+        units(node.base) + units(lineage + path) + ancestor_rows + path_row
+    }
+}
+
+/// Returns what a row has instead of copies that would make it too large.
+fn truncation(node: &NodeRef, base: &BaseNode, settings: &Settings) -> Item {
+    let own = |base: &BaseNode| -> BTreeMap<String, AttributeValue> {
+        let placement = Placement { ancestors: base.parent.iter().cloned().collect(), ..Placement::default() };
+        let rows = rows(&placement, node, &settings.schema);
+        rows.first().map(|row| row.item(node, base, settings)).unwrap_or_default()
+    };
+    let large = AttributeValue::S("x".repeat(ITEM_BYTES_MAX));
+    let copied = BaseNode { item: Item::from([("x".to_owned(), large)]), ..base.clone() };
+    let plain = own(base);
+    own(&copied).into_iter().filter(|(name, _)| !plain.contains_key(name)).collect()
+}
+
+/// Returns the write units of a revision and of its copy.
+#[must_use]
+pub fn revision_units(revision_bytes: usize, copy_bytes: usize) -> u64 {
+    units(revision_bytes) + units(copy_bytes)
+}

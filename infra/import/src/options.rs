@@ -1,0 +1,56 @@
+//! How a source is to be read.
+
+use sapwood_core::keys::Tenant;
+use sapwood_core::model::Settings;
+
+/// The formats of sources.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// JSON Lines, as `sapwood export` writes them ([`jsonl`](crate::sources::jsonl)).
+    JsonLines,
+    /// CSV: a node a row, with a column for the id and one for the parent, or with a column for each level.
+    Csv,
+    /// What `dump_bulk` of django-treebeard returns, as JSON.
+    Treebeard,
+    /// An export of DynamoDB to S3, in the format `DYNAMODB_JSON`.
+    DynamoDb,
+}
+
+/// How a source is to be read. An import goes on only with the options that it began with.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// The format; by default it is told from the name and the first bytes.
+    pub format: Option<Format>,
+    /// The settings of the table: its names, whether it has tenants, and which attributes its rows carry.
+    pub settings: Settings,
+    /// The tenant of the records that name none. A table with tenants needs it, unless every record names its own.
+    pub tenant: Option<Tenant>,
+    /// What the columns of CSV mean.
+    pub csv: CsvOptions,
+    /// What the fields of treebeard's nodes mean.
+    pub treebeard: TreebeardOptions,
+}
+
+/// What the columns of CSV mean. All other columns are attributes of type text; an empty cell is no attribute.
+#[derive(Clone, Debug, Default)]
+pub struct CsvOptions {
+    /// The column with the id; by default `id`.
+    pub id: Option<String>,
+    /// The column with the parent's id; by default `parent` or `parent_id`. An empty cell makes a root.
+    pub parent: Option<String>,
+    /// The column with the segment; by default `segment`, if there is one.
+    pub segment: Option<String>,
+    /// The columns that are numbers.
+    pub numbers: Vec<String>,
+    /// The columns of a path, from the top: each is a level. Then `id`, `parent` and `segment` have no meaning.
+    pub levels: Vec<String>,
+    /// What separates the cells; by default a comma.
+    pub delimiter: Option<u8>,
+}
+
+/// What the fields of treebeard's nodes mean.
+#[derive(Clone, Debug, Default)]
+pub struct TreebeardOptions {
+    /// The field of `data` that becomes the segment; by default none does.
+    pub segment: Option<String>,
+}

@@ -1,0 +1,117 @@
+//! Records: what a source consists of, and what is written into the table.
+
+use sapwood_core::keys::{Id, ItemKey, KeyError, NodeRef, Schema, SortKey, Version, check_segment};
+use sapwood_core::model::{ITEM_BYTES_MAX, Item, JSON_BYTES_MAX, item_bytes, size_estimate, text, with_key};
+use sapwood_core::write::ROOM_BYTES;
+use sapwood_http::json::Attributes;
+
+use crate::fault::Fault;
+
+/// A node.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Node {
+    /// The node's id, and its tenant where the table has tenants.
+    pub node: NodeRef,
+    /// The parent, in the same tenant; a root has none.
+    pub parent: Option<Id>,
+    /// The node's name in paths, if that isn't the id.
+    pub segment: Option<String>,
+    /// The user's attributes.
+    pub attributes: Attributes,
+}
+
+/// A revision of a topic.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Revision {
+    /// The node that the revision belongs to.
+    pub node: NodeRef,
+    /// The topic, free text.
+    pub topic: String,
+    /// The version.
+    pub version: Version,
+    /// The user's attributes.
+    pub attributes: Attributes,
+}
+
+/// A record of a source.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Record {
+    /// A node.
+    Node(Node),
+    /// A revision.
+    Revision(Revision),
+}
+
+impl Record {
+    /// The node that the record is, or belongs to.
+    #[must_use]
+    pub fn node(&self) -> &NodeRef {
+        match self {
+            Self::Node(node) => &node.node,
+            Self::Revision(revision) => &revision.node,
+        }
+    }
+
+    /// Returns the key of the record's item.
+    ///
+    /// # Errors
+    /// [`KeyError`] if the key would be too long, or the record has a tenant and the table has none, or the other way round.
+    pub fn key(&self, schema: &Schema) -> Result<ItemKey, KeyError> {
+        match self {
+            Self::Node(node) => schema.item_key(&node.node, &SortKey::Node),
+            Self::Revision(Revision { node, topic, version, .. }) => {
+                schema.item_key(node, &SortKey::Revision { version: *version, topic: topic.clone() })
+            }
+        }
+    }
+
+    /// Returns the item that is written.
+    ///
+    /// ```json
+    /// {"PK": "d", "SK": "NODE", "parent": "V", "segment": "docs", "name": "Documents"}
+    /// {"PK": "eq", "SK": "v002_Audit", "auditor": "Padma"}
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`Record::key`].
+    pub fn item(&self, schema: &Schema) -> Result<Item, KeyError> {
+        let mut item = with_key(&self.key(schema)?, schema);
+        let names = schema.names();
+        match self {
+            Self::Node(node) => {
+                item.extend(node.attributes.0.clone());
+                item.extend(node.parent.iter().map(|parent| (names.parent.clone(), text(parent.as_str()))));
+                item.extend(node.segment.iter().map(|segment| (names.segment.clone(), text(segment))));
+            }
+            Self::Revision(revision) => item.extend(revision.attributes.0.clone()),
+        }
+        Ok(item)
+    }
+
+    /// Returns the item that is written, if Sapwood takes it: its names, its key, its segment and its size.
+    pub(crate) fn accepted(&self, schema: &Schema) -> Result<Item, Fault> {
+        let refused = |error: &dyn std::fmt::Display| Fault::refused(error.to_string());
+        match self {
+            Self::Node(node) => {
+                node.attributes.check_node(schema).map_err(|error| refused(&error))?;
+                node.segment.as_deref().map_or(Ok(()), check_segment).map_err(|error| refused(&error))?;
+            }
+            Self::Revision(revision) => {
+                revision.attributes.check_revision(schema).map_err(|error| refused(&error))?;
+            }
+        }
+        let item = self.item(schema).map_err(|error| refused(&error))?;
+        let (bytes, limit) = (item_bytes(&item), ITEM_BYTES_MAX - ROOM_BYTES);
+        if bytes > limit {
+            return Err(Fault::refused(format!(
+                "the item has {bytes} bytes, over its limit of {limit}; make it smaller"
+            )));
+        }
+        let (bytes, limit) = (size_estimate(&item), JSON_BYTES_MAX);
+        if bytes > limit {
+            let message = format!("the item has {bytes} bytes as JSON, over its limit of {limit}; make it smaller");
+            return Err(Fault::refused(message));
+        }
+        Ok(item)
+    }
+}

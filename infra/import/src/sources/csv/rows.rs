@@ -1,0 +1,152 @@
+//! The rows of a file of CSV, and what their columns are.
+
+use std::collections::BTreeSet;
+use std::io::{self, Read};
+use std::path::Path;
+
+use csv::{ByteRecord, ErrorKind, Reader, ReaderBuilder, StringRecord};
+use sapwood_core::model::{AttributeValue, Item, text};
+use sapwood_http::json::{Attributes, Place, number_text};
+
+use crate::sources::input::{self, Input, broken, utf8};
+use crate::sources::{OpenError, RECORD_BYTES_MAX, jsonl};
+use crate::{CsvOptions, Fault};
+
+/// The rows after the first.
+pub(super) struct Rows {
+    reader: Reader<Bounded>,
+    row: ByteRecord,
+    names: Vec<String>,
+    ended: bool,
+}
+
+impl Rows {
+    pub(super) fn open(path: &Path, options: &CsvOptions) -> Result<Self, OpenError> {
+        let input = Bounded { input: input::open(path)?, read: 0, allowed: ALLOWED_BYTES };
+        let delimiter = options.delimiter.unwrap_or(b',');
+        let mut reader = ReaderBuilder::new().delimiter(delimiter).flexible(true).has_headers(true).from_reader(input);
+        let header = |reason: String| OpenError::Header { path: path.to_owned(), reason };
+        let first = reader.byte_headers().map_err(|error| header(error.to_string()))?.clone();
+        let first = StringRecord::from_byte_record(first)
+            .map_err(|_| header("it isn't UTF-8; convert the file, for example with `iconv`".to_owned()))?;
+        let names: Vec<String> = first.iter().map(|name| name.trim().to_owned()).collect();
+        let mut seen = BTreeSet::new();
+        match names.iter().find(|name| !seen.insert(*name)) {
+            Some(column) => Err(OpenError::ColumnTwice { path: path.to_owned(), column: column.clone() }),
+            None => Ok(Self { reader, row: ByteRecord::new(), names, ended: false }),
+        }
+    }
+
+    pub(super) fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// Returns the line of the next row, and its cells.
+    pub(super) fn next(&mut self) -> Option<(u64, Result<Vec<&str>, Fault>)> {
+        if self.ended {
+            return None;
+        }
+        let position = self.reader.position().clone();
+        self.reader.get_mut().allowed = position.byte().saturating_add(ALLOWED_BYTES);
+        let read = self.reader.read_byte_record(&mut self.row);
+        let line = self.row.position().map_or(position.line(), csv::Position::line);
+        match read {
+            Ok(false) => return None,
+            Ok(true) => {}
+            Err(error) => {
+                self.ended = true;
+                return Some((line, Err(unreadable(error))));
+            }
+        }
+        let (found, wanted) = (self.row.len(), self.names.len());
+        if found != wanted {
+            let message = format!(
+                "the row has {found} cells, and the first row has {wanted}; quote cells that hold the separator"
+            );
+            return Some((line, Err(Fault::unreadable(message))));
+        }
+        Some((line, self.row.iter().map(utf8).collect()))
+    }
+}
+
+/// Returns what an error of the reader means. The fields can't be uneven, and text is checked elsewhere.
+fn unreadable(error: csv::Error) -> Fault {
+    match error.into_kind() {
+        ErrorKind::Io(error) if error.kind() == io::ErrorKind::FileTooLarge => Fault::unreadable(format!(
+            "the row is longer than {RECORD_BYTES_MAX} bytes, so nothing after it was read; look for a quote that isn't closed"
+        )),
+        ErrorKind::Io(error) => broken(&error),
+        kind => Fault::unreadable(format!("the row can't be read: {kind:?}")),
+    }
+}
+
+/// How far the reader may read past the beginning of a row, in bytes: a row, and what it reads ahead.
+const ALLOWED_BYTES: u64 = RECORD_BYTES_MAX as u64 + 64 * 1_024;
+
+/// A file that fails where a row becomes too long, since the reader would keep all of it.
+struct Bounded {
+    input: Input,
+    read: u64,
+    allowed: u64,
+}
+
+impl Read for Bounded {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.read > self.allowed {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        let read = self.input.read(buffer)?;
+        self.read += read as u64;
+        Ok(read)
+    }
+}
+
+/// The columns that are attributes.
+pub(super) struct AttributeColumns(Vec<AttributeColumn>);
+
+struct AttributeColumn {
+    index: usize,
+    name: String,
+    is_number: bool,
+}
+
+impl AttributeColumns {
+    /// Takes all columns that aren't used otherwise.
+    pub(super) fn new(path: &Path, names: &[String], used: &[usize], numbers: &[String]) -> Result<Self, OpenError> {
+        for number in numbers {
+            column(path, names, number)?;
+        }
+        let free = names.iter().enumerate().filter(|(index, _)| !used.contains(index));
+        let columns =
+            free.map(|(index, name)| AttributeColumn { index, name: name.clone(), is_number: numbers.contains(name) });
+        Ok(Self(columns.collect()))
+    }
+
+    /// Returns the attributes of a row. An empty cell is none.
+    pub(super) fn read(&self, cells: &[&str]) -> Result<Attributes, Fault> {
+        let mut item = Item::new();
+        for AttributeColumn { index, name, is_number } in &self.0 {
+            let cell = cells.get(*index).copied().unwrap_or_default();
+            if cell.is_empty() {
+                continue;
+            }
+            let value = if *is_number {
+                let at = Place::Member(&Place::Body, name);
+                AttributeValue::N(number_text(cell.trim(), &at).map_err(|error| jsonl::fault(&error))?)
+            } else {
+                text(cell)
+            };
+            item.insert(name.clone(), value);
+        }
+        Ok(Attributes(item))
+    }
+}
+
+/// Returns the index of a column.
+pub(super) fn column(path: &Path, names: &[String], name: &str) -> Result<usize, OpenError> {
+    names.iter().position(|other| other == name).ok_or_else(|| OpenError::Column {
+        path: path.to_owned(),
+        column: name.to_owned(),
+        columns: names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", "),
+    })
+}

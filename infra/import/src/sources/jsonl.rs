@@ -1,0 +1,148 @@
+//! JSON Lines: one record a line, read and written without loss.
+//!
+//! ```json
+//! {"id": "d", "parent": "V", "segment": "docs", "attributes": {"name": "Documents", "tags": {"$set": ["new", "red"]}}}
+//! {"node": "eq", "topic": "Audit", "version": 3, "attributes": {"auditor": "Padma"}}
+//! ```
+//!
+//! A node has `id`; a revision has `node`, `topic` and `version`. `parent`, `segment` and `attributes` may be absent, and a parent or a
+//! segment may be null, which is the same. `tenant` names the tenant where the table has tenants. Attributes are in the JSON of the HTTP API
+//! ([`sapwood_http::json`]): numbers have up to 38 digits, binary is `{"$binary": …}`, a set is `{"$set": […]}`.
+
+use sapwood_core::keys::{Id, NodeRef, Tenant, Version};
+use sapwood_http::json::{Attributes, Fields, JsonError, Place, id, or_null, text, value};
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use super::input::{Input, Lines};
+use super::{Entry, Found};
+use crate::{Fault, Location, Node, Options, Record, Revision};
+
+/// The records of a file.
+pub(super) struct JsonLines {
+    lines: Lines,
+    tenant: Option<Tenant>,
+}
+
+impl JsonLines {
+    pub(super) fn new(input: Input, options: &Options) -> Self {
+        Self { lines: Lines::new(input), tenant: options.tenant.clone() }
+    }
+}
+
+impl Iterator for JsonLines {
+    type Item = Entry;
+
+    fn next(&mut self) -> Option<Entry> {
+        let (line, text) = self.lines.next()?;
+        let found = text.and_then(|text| read(text, self.tenant.as_ref())).map(Found::Record);
+        Some(Entry { at: Location { file: 0, line }, found })
+    }
+}
+
+/// Reads a record from a line. `tenant` is the tenant of a record that names none.
+///
+/// # Errors
+/// [`Fault`] if the line isn't JSON of this shape, or has a value that can't be kept.
+pub fn read(line: &str, tenant: Option<&Tenant>) -> Result<Record, Fault> {
+    let raw: &RawValue = serde_json::from_str(line)
+        .map_err(|error| Fault::unreadable(format!("the line isn't JSON ({error}); write one object a line")))?;
+    record(raw, tenant).map_err(|error| fault(&error))
+}
+
+fn record(raw: &RawValue, tenant: Option<&Tenant>) -> Result<Record, JsonError> {
+    let mut fields = Fields::open(raw, &Place::Body, "an object, with `id` for a node or `node` for a revision")?;
+    let tenant = fields.optional("tenant", self::tenant)?.or_else(|| tenant.cloned());
+    let revised = fields.optional("node", id)?;
+    let record = match revised {
+        Some(id) => Record::Revision(Revision {
+            node: NodeRef { tenant, id },
+            topic: fields.required("topic", "a revision has a topic", text)?,
+            version: fields.required("version", "a revision has a version", version)?,
+            attributes: fields.optional("attributes", value)?.unwrap_or_default(),
+        }),
+        None => Record::Node(Node {
+            node: NodeRef { tenant, id: fields.required("id", "a node has `id`, and a revision has `node`", id)? },
+            parent: fields.optional("parent", or_null(id))?.flatten(),
+            segment: fields.optional("segment", or_null(text))?.flatten(),
+            attributes: fields.optional("attributes", value)?.unwrap_or_default(),
+        }),
+    };
+    fields.close()?;
+    Ok(record)
+}
+
+fn tenant(raw: &RawValue, at: &Place<'_>) -> Result<Tenant, JsonError> {
+    Tenant::new(text(raw, at)?).map_err(|source| JsonError::Key { path: at.to_string(), source })
+}
+
+fn version(raw: &RawValue, at: &Place<'_>) -> Result<Version, JsonError> {
+    let wrong = || JsonError::Type { path: at.to_string(), wanted: "a whole number" };
+    let number: u64 = raw.get().parse().map_err(|_| wrong())?;
+    Version::new(number).map_err(|source| JsonError::Key { path: at.to_string(), source })
+}
+
+/// Returns a mistake in JSON as a fault, with its place in the line.
+pub(super) fn fault(error: &JsonError) -> Fault {
+    let at = if error.path().is_empty() { String::new() } else { format!("`{}`: ", error.path()) };
+    match error {
+        JsonError::Unknown { .. } => Fault::unreadable(format!(
+            "{at}the line can't have this field; leave it out (attributes go into `attributes`)"
+        )),
+        JsonError::Key { .. } | JsonError::Digits { .. } | JsonError::Range { .. } | JsonError::Nested { .. } => {
+            Fault::refused(format!("{at}{error}"))
+        }
+        _ => Fault::unreadable(format!("{at}{error}")),
+    }
+}
+
+/// Returns a record as a line, without the line's end.
+///
+/// # Errors
+/// An error if a number of an attribute is none. No number of a table is such a one.
+pub fn write(record: &Record) -> serde_json::Result<String> {
+    match record {
+        Record::Node(node) => serde_json::to_string(&NodeLine {
+            tenant: node.node.tenant.as_ref().map(Tenant::as_str),
+            id: node.node.id.as_str(),
+            parent: node.parent.as_ref().map(Id::as_str),
+            segment: node.segment.as_deref(),
+            attributes: &node.attributes,
+        }),
+        Record::Revision(revision) => serde_json::to_string(&RevisionLine {
+            tenant: revision.node.tenant.as_ref().map(Tenant::as_str),
+            node: revision.node.id.as_str(),
+            topic: &revision.topic,
+            version: revision.version.number(),
+            attributes: &revision.attributes,
+        }),
+    }
+}
+
+#[derive(Serialize)]
+struct NodeLine<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tenant: Option<&'a str>,
+    id: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parent: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    segment: Option<&'a str>,
+    #[serde(skip_serializing_if = "is_empty")]
+    attributes: &'a Attributes,
+}
+
+#[derive(Serialize)]
+struct RevisionLine<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tenant: Option<&'a str>,
+    node: &'a str,
+    topic: &'a str,
+    version: u32,
+    #[serde(skip_serializing_if = "is_empty")]
+    attributes: &'a Attributes,
+}
+
+fn is_empty(attributes: &&Attributes) -> bool {
+    attributes.0.is_empty()
+}

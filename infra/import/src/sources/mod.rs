@@ -1,0 +1,103 @@
+//! Sources: files of five formats, read a record at a time.
+//!
+//! A source never holds more than one record, of at most [`RECORD_BYTES_MAX`]. Files that are compressed with gzip are read as they are.
+
+mod csv;
+mod detect;
+mod dynamodb;
+mod error;
+mod input;
+pub mod jsonl;
+mod scanner;
+mod treebeard;
+
+use std::path::{Path, PathBuf};
+
+use crate::{Fault, Format, Location, Node, Options, Record};
+pub use error::OpenError;
+pub use input::RECORD_BYTES_MAX;
+
+/// What a source has at a place.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Found {
+    /// A record.
+    Record(Record),
+    /// A node that a path names. It is made unless the source has a record of it; it may come many times.
+    Implied(Node),
+    /// An item of a table that is no base record: a row, a copy or a lineage. The import's own fan-out makes it again.
+    Derived,
+    /// An item of a table that isn't Sapwood's.
+    Foreign,
+}
+
+/// What a source has at a place, or what is wrong there.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Entry {
+    /// The place.
+    pub at: Location,
+    /// What is there.
+    pub found: Result<Found, Fault>,
+}
+
+type Entries = Box<dyn Iterator<Item = Entry> + Send>;
+
+/// A source that is being read, from its beginning to its end, in an order that is always the same.
+pub struct Source {
+    files: Vec<PathBuf>,
+    format: Format,
+    merges_equal: bool,
+    entries: Entries,
+}
+
+impl Source {
+    /// Opens a file, or a directory of files if it is an export of DynamoDB.
+    ///
+    /// # Errors
+    /// [`OpenError`] if there is no such file, it can't be read, it is empty or of another format.
+    pub fn open(path: &Path, options: &Options) -> Result<Self, OpenError> {
+        let is_directory = input::metadata(path)?.is_dir();
+        let format = match options.format {
+            Some(format) => format,
+            None if is_directory => Format::DynamoDb,
+            None => detect::format(path)?,
+        };
+        if is_directory && format != Format::DynamoDb {
+            return Err(OpenError::Directory { path: path.to_owned() });
+        }
+        let files = if is_directory { dynamodb::files(path)? } else { vec![path.to_owned()] };
+        let entries: Entries = match format {
+            Format::JsonLines => Box::new(jsonl::JsonLines::new(input::open(path)?, options)),
+            Format::Csv if options.csv.levels.is_empty() => Box::new(csv::Columns::open(path, options)?),
+            Format::Csv => Box::new(csv::Levels::open(path, options)?),
+            Format::Treebeard => Box::new(treebeard::Treebeard::new(input::open(path)?, options)),
+            Format::DynamoDb => Box::new(dynamodb::Export::new(files.clone(), &options.settings.schema)),
+        };
+        let merges_equal = format == Format::Csv && !options.csv.levels.is_empty();
+        Ok(Self { files, format, merges_equal, entries })
+    }
+
+    /// The files, in the order in which they are read.
+    #[must_use]
+    pub fn files(&self) -> &[PathBuf] {
+        &self.files
+    }
+
+    /// The format.
+    #[must_use]
+    pub fn format(&self) -> Format {
+        self.format
+    }
+
+    /// Returns true if two equal records are one, as in rows of paths.
+    pub(crate) fn merges_equal(&self) -> bool {
+        self.merges_equal
+    }
+}
+
+impl Iterator for Source {
+    type Item = Entry;
+
+    fn next(&mut self) -> Option<Entry> {
+        self.entries.next()
+    }
+}

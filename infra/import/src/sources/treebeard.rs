@@ -1,0 +1,234 @@
+//! What `dump_bulk` of [django-treebeard](https://django-treebeard.readthedocs.io) returns, written as JSON.
+//!
+//! ```json
+//! [{"data": {"name": "Drive D"}, "id": 1, "children": [{"data": {"name": "Volume V"}, "id": 2}]}]
+//! ```
+//!
+//! `json.dump(Model.objects.dump_bulk(), file, cls=DjangoJSONEncoder)` writes it. `data` has the attributes. The primary key is the one other
+//! field beside `data` and `children`, by whatever name; a number becomes text. It is missing with `keep_ids=False`, and then nothing can
+//! name the parent. It must stand before `children`, as treebeard writes it, because children are read one by one.
+
+use std::collections::BTreeSet;
+
+use sapwood_core::keys::{Id, NodeRef, Tenant};
+use sapwood_core::model::AttributeValue;
+use sapwood_http::json::{self, Attributes};
+
+use super::input::{Input, utf8};
+use super::jsonl;
+use super::scanner::Scanner;
+use super::{Entry, Found};
+use crate::{Fault, Location, Node, Options, Record};
+
+/// The most levels that are read. It bounds the memory; the check for trees that are too deep comes later.
+const LEVELS_MAX: usize = 10_000;
+
+/// The nodes of a file, parents first.
+pub(super) struct Treebeard {
+    scanner: Scanner,
+    tenant: Option<Tenant>,
+    segment: Option<String>,
+    state: State,
+    /// The nodes whose children are being read, from the top.
+    above: Vec<Open>,
+}
+
+enum State {
+    /// Nothing was read.
+    Start,
+    /// The next is a node, or the end of a list.
+    Node,
+    /// The next is what stands after a node in a list.
+    AfterNode,
+    /// Nothing more can be read.
+    End,
+}
+
+/// A node whose members are being read.
+#[derive(Default)]
+struct Open {
+    line: u64,
+    id: Option<Id>,
+    data: Option<Result<Attributes, Fault>>,
+    /// True once the node was returned: its children follow.
+    is_told: bool,
+    members: BTreeSet<String>,
+}
+
+impl Treebeard {
+    pub(super) fn new(input: Input, options: &Options) -> Self {
+        Self {
+            scanner: Scanner::new(input),
+            tenant: options.tenant.clone(),
+            segment: options.treebeard.segment.clone(),
+            state: State::Start,
+            above: Vec::new(),
+        }
+    }
+
+    /// Reads on to the next node. Returns `None` at the end. An error is one of the structure: nothing after it can be read.
+    fn read(&mut self) -> Result<Option<Entry>, Fault> {
+        loop {
+            match self.state {
+                State::Start => {
+                    self.scanner.expect(b"[")?;
+                    self.state = State::Node;
+                }
+                State::Node if self.scanner.take_if(b']')? => {
+                    if !self.end_of_list()? {
+                        return Ok(None);
+                    }
+                    if let Some(entry) = self.members(false)? {
+                        return Ok(Some(entry));
+                    }
+                }
+                State::Node => {
+                    self.scanner.expect(b"{")?;
+                    if self.above.len() >= LEVELS_MAX {
+                        return Err(Fault::unreadable(format!(
+                            "nodes are nested past {LEVELS_MAX} levels; take some out"
+                        )));
+                    }
+                    self.above.push(Open { line: self.scanner.line(), ..Open::default() });
+                    if let Some(entry) = self.members(true)? {
+                        return Ok(Some(entry));
+                    }
+                }
+                State::AfterNode => {
+                    if self.scanner.expect(b",]")? == b',' {
+                        self.state = State::Node;
+                        if self.scanner.peek()? == Some(b']') {
+                            return Err(Fault::unreadable("a list ends with a comma; write the file again"));
+                        }
+                    } else if !self.end_of_list()? {
+                        return Ok(None);
+                    } else if let Some(entry) = self.members(false)? {
+                        return Ok(Some(entry));
+                    }
+                }
+                State::End => return Ok(None),
+            }
+        }
+    }
+
+    /// Returns true at the end of a list of children, and false at the end of the whole.
+    fn end_of_list(&mut self) -> Result<bool, Fault> {
+        if !self.above.is_empty() {
+            return Ok(true);
+        }
+        self.state = State::End;
+        match self.scanner.peek()? {
+            None => Ok(false),
+            Some(_) => Err(Fault::unreadable("something stands after the end of the list; write the file again")),
+        }
+    }
+
+    /// Reads the members of the lowest open node, up to its children or its end. Returns the node if it can be told now.
+    fn members(&mut self, mut is_first: bool) -> Result<Option<Entry>, Fault> {
+        loop {
+            let is_end = if is_first { self.scanner.take_if(b'}')? } else { self.scanner.expect(b",}")? == b'}' };
+            if is_end {
+                let Some(open) = self.above.pop() else { return Ok(None) };
+                self.state = State::AfterNode;
+                return Ok((!open.is_told).then(|| self.entry(open)));
+            }
+            is_first = false;
+            let name = self.name()?;
+            self.scanner.expect(b":")?;
+            if name == "children" {
+                self.scanner.expect(b"[")?;
+                self.state = State::Node;
+                return self.told_before_children().map(Some);
+            }
+            let value = self.scanner.value()?;
+            let Some(open) = self.above.last_mut() else { return Ok(None) };
+            if name == "data" {
+                open.data = Some(json::read(&value).map_err(|error| jsonl::fault(&error)));
+            } else if open.id.is_none() {
+                open.id = Some(primary_key(&name, &value)?);
+            } else {
+                let message =
+                    format!("a node has `data`, `children` and its primary key, and `{name}` is another field");
+                return Err(Fault::unreadable(format!("{message}; leave it out")));
+            }
+        }
+    }
+
+    /// Reads the name of a member, which no other member of the node may have.
+    fn name(&mut self) -> Result<String, Fault> {
+        let text = self.scanner.value()?;
+        let name: String = serde_json::from_slice(&text).map_err(|error| Fault::unreadable(error.to_string()))?;
+        let is_new = self.above.last_mut().is_some_and(|open| open.members.insert(name.clone()));
+        if is_new { Ok(name) } else { Err(Fault::unreadable(format!("a node has `{name}` twice; leave one out"))) }
+    }
+
+    /// Returns the lowest open node, whose children begin here.
+    fn told_before_children(&mut self) -> Result<Entry, Fault> {
+        let Some(open) = self.above.last_mut() else { return Err(Fault::unreadable("children without a node")) };
+        if open.id.is_none() || open.data.is_none() {
+            return Err(Fault::unreadable(
+                "`children` stands before the node's `data` or its primary key; write the file with `dump_bulk(keep_ids=True)` and without sorting keys",
+            ));
+        }
+        open.is_told = true;
+        let told = Open { line: open.line, id: open.id.clone(), data: open.data.take(), ..Open::default() };
+        let above = self.above.pop();
+        let entry = self.entry(told);
+        self.above.extend(above);
+        Ok(entry)
+    }
+
+    fn entry(&self, open: Open) -> Entry {
+        let at = Location { file: 0, line: open.line };
+        Entry { at, found: self.node(open).map(|node| Found::Record(Record::Node(node))) }
+    }
+
+    /// Returns a node, below the open ones.
+    fn node(&self, open: Open) -> Result<Node, Fault> {
+        let id = open.id.ok_or_else(|| {
+            Fault::unreadable("the node has no primary key; write the file with `dump_bulk(keep_ids=True)`")
+        })?;
+        let mut attributes =
+            open.data.ok_or_else(|| Fault::unreadable("the node has no `data`; add it, `{}` at least"))??;
+        let segment = match &self.segment {
+            None => None,
+            Some(field) => match attributes.0.remove(field) {
+                Some(AttributeValue::S(text) | AttributeValue::N(text)) => Some(text),
+                None | Some(AttributeValue::Null(_)) => None,
+                Some(_) => {
+                    return Err(Fault::refused(format!(
+                        "`{field}` is to be the segment, and is no text; choose another"
+                    )));
+                }
+            },
+        };
+        let parent = self.above.last().and_then(|open| open.id.clone());
+        Ok(Node { node: NodeRef { tenant: self.tenant.clone(), id }, parent, segment, attributes })
+    }
+}
+
+/// Returns the id that a primary key makes: a text as it is, a number as it is written.
+fn primary_key(name: &str, value: &[u8]) -> Result<Id, Fault> {
+    let wrong =
+        || Fault::unreadable(format!("the primary key `{name}` is neither a text nor a whole number; write it as one"));
+    let text = match value.first() {
+        Some(b'"') => serde_json::from_slice(value).map_err(|_| wrong())?,
+        _ => {
+            let text = utf8(value)?;
+            text.parse::<i128>().map_err(|_| wrong())?;
+            text.to_owned()
+        }
+    };
+    Id::new(text).map_err(|error| Fault::refused(error.to_string()))
+}
+
+impl Iterator for Treebeard {
+    type Item = Entry;
+
+    fn next(&mut self) -> Option<Entry> {
+        self.read().unwrap_or_else(|fault| {
+            self.state = State::End;
+            Some(Entry { at: Location { file: 0, line: self.scanner.line() }, found: Err(fault) })
+        })
+    }
+}

@@ -1,0 +1,123 @@
+//! Links nodes with their parents, and places them level by level.
+
+use rusqlite::{Connection, params};
+use sapwood_core::keys::{NodeRef, Schema};
+use sapwood_core::model::Placement;
+
+use super::check::location;
+use super::{Lookup, WorkError, faults};
+use crate::fault::quoted;
+use crate::{Fault, FaultKind};
+
+/// The parents that are looked up at a time: what one request of DynamoDB's returns.
+const LOOKED_UP_MAX: usize = 100;
+
+/// Looks the parents up that the source doesn't have, and adds those that the table has, with their ancestors. The children of others are
+/// faults.
+pub(super) fn parents(connection: &Connection, schema: &Schema, lookup: &mut dyn Lookup) -> Result<(), WorkError> {
+    connection.execute_batch(
+        "CREATE INDEX by_parent ON record (parent) WHERE parent IS NOT NULL;
+         CREATE TEMP TABLE absent (parent TEXT PRIMARY KEY) WITHOUT ROWID;
+         INSERT INTO absent SELECT DISTINCT parent FROM record c INDEXED BY by_parent
+            WHERE parent IS NOT NULL AND NOT EXISTS (SELECT 1 FROM record p WHERE p.pk = c.parent AND p.sk = '')
+            ORDER BY parent;",
+    )?;
+    let mut after = String::new();
+    loop {
+        let mut batch =
+            connection.prepare_cached("SELECT parent FROM absent WHERE parent > ? ORDER BY parent LIMIT ?")?;
+        let keys = batch.query_map(params![after, LOOKED_UP_MAX as i64], |row| row.get(0))?;
+        let keys: Vec<String> = keys.collect::<Result<_, _>>()?;
+        let Some(last) = keys.last() else { break };
+        after.clone_from(last);
+        let nodes: Vec<NodeRef> = keys
+            .iter()
+            .map(|key| schema.parse_partition(key).map_err(|error| WorkError::Damaged { reason: error.to_string() }))
+            .collect::<Result<_, _>>()?;
+        let placements = lookup.lookup(&nodes)?;
+        for (position, (key, node)) in keys.iter().zip(&nodes).enumerate() {
+            match placements.get(position).and_then(Option::as_ref) {
+                Some(placement) => add_existing(connection, node, placement, schema)?,
+                None => missing(connection, key, node)?,
+            }
+        }
+    }
+    connection.execute_batch("DROP TABLE absent")?;
+    Ok(())
+}
+
+/// Adds a node of the table and its ancestors, as far as the source doesn't have them: it may move some.
+fn add_existing(
+    connection: &Connection,
+    node: &NodeRef,
+    placement: &Placement,
+    schema: &Schema,
+) -> rusqlite::Result<()> {
+    let mut insert = connection.prepare_cached(
+        "INSERT INTO record (seq, pk, sk, parent, tenant, id, segment, escaped)
+         SELECT (SELECT min(coalesce(min(seq), 0), 0) FROM record) - 1, ?1, '', ?2, ?3, ?4, ?5, ?6
+         WHERE NOT EXISTS (SELECT 1 FROM record WHERE pk = ?1 AND sk = '')",
+    )?;
+    let chain = || std::iter::once(&node.id).chain(&placement.ancestors);
+    let parents = placement.ancestors.iter().map(Some).chain([None]);
+    let segments = placement.path.iter().rev().map(Some).chain(std::iter::repeat(None));
+    for ((id, parent), segment) in chain().zip(parents).zip(segments) {
+        let pk = schema.partition(&node.sibling(id.clone()));
+        let parent = parent.map(|parent| schema.partition(&node.sibling(parent.clone())));
+        let segment = segment.map_or(id.as_str(), String::as_str);
+        let escaped = sapwood_core::keys::path_segment_bytes(segment);
+        let sizes = [pk.len() - id.as_str().len(), id.as_str().len(), segment.len(), escaped].map(|bytes| bytes as i64);
+        insert.execute(params![pk, parent, sizes[0], sizes[1], sizes[2], sizes[3]])?;
+    }
+    Ok(())
+}
+
+/// Reports the children of a parent that is nowhere.
+fn missing(connection: &Connection, key: &str, parent: &NodeRef) -> rusqlite::Result<()> {
+    let mut children = connection.prepare_cached(
+        "SELECT file, line, seq FROM record INDEXED BY by_parent WHERE parent = ? AND seq > 0 ORDER BY seq",
+    )?;
+    let mut rows = children.query([key])?;
+    while let Some(row) = rows.next()? {
+        let id = quoted(parent.id.as_str());
+        let message =
+            format!("the parent {id} is neither in the file nor in the table; add it, or give the node another parent");
+        faults::add(connection, location(row)?, &Fault { kind: FaultKind::MissingParent, message })?;
+        connection.prepare_cached("INSERT INTO orphan (seq) VALUES (?)")?.execute([row.get::<_, i64>(2)?])?;
+    }
+    Ok(())
+}
+
+/// Links nodes with their parents by number. Both indexes are read in their order, so that nothing is looked up all over the file.
+pub(super) fn link(connection: &Connection) -> rusqlite::Result<()> {
+    connection.execute_batch(
+        "INSERT INTO edge (parent, child)
+            SELECT p.seq, c.seq
+            FROM record c INDEXED BY by_parent CROSS JOIN record p INDEXED BY by_key
+            WHERE c.parent IS NOT NULL AND p.pk = c.parent AND p.sk = ''
+            ORDER BY p.seq, c.seq;
+         DROP INDEX by_parent;",
+    )
+}
+
+/// Places all nodes that have a way up to a root, level by level. A node whose parent is missing counts as a root, so that its
+/// descendants aren't reported as well.
+pub(super) fn place(connection: &Connection) -> rusqlite::Result<()> {
+    connection.execute_batch(
+        "INSERT INTO place SELECT 0, seq, 0, 0, 0, 0, 0 FROM record
+            WHERE sk = '' AND (parent IS NULL OR seq IN (SELECT seq FROM orphan)) ORDER BY seq",
+    )?;
+    // The farthest ancestor has no segment in a path.
+    let mut below = connection.prepare(
+        "INSERT INTO place
+            SELECT p.depth + 1, e.child, p.ids + r.id, max(p.longest_id, r.id), iif(p.depth = 0, r.id, p.farthest_id),
+                   iif(p.depth = 0, 0, p.segments + r.segment), iif(p.depth = 0, 0, p.path + r.escaped + 1)
+            FROM place p CROSS JOIN edge e ON e.parent = p.seq CROSS JOIN record r ON r.seq = p.seq
+            WHERE p.depth = ? ORDER BY e.child",
+    )?;
+    let mut depth = 0_i64;
+    while below.execute([depth])? > 0 {
+        depth += 1;
+    }
+    Ok(())
+}

@@ -1,0 +1,152 @@
+//! Takes the records of a source in.
+
+use rusqlite::{Connection, params};
+use sapwood_core::keys::{KeyError, path_segment_bytes};
+use sapwood_core::model::{Item, Latest, Settings, item_bytes};
+
+use super::stage::{self, Stage};
+use super::{Work, WorkError, faults, tables};
+use crate::cost::NodeSizes;
+use crate::sources::{Entry, Found, Source, jsonl};
+use crate::{Fault, Node, Record, Revision};
+
+/// The entries of one transaction.
+const ENTRIES_PER_TRANSACTION: u64 = 5_000;
+
+const ENTRIES: &str = "entries";
+pub(super) const DERIVED: &str = "derived";
+pub(super) const FOREIGN: &str = "foreign";
+
+/// A record as a row of the working file.
+struct Row {
+    pk: String,
+    /// Empty for a node.
+    sk: String,
+    parent: Option<String>,
+    sizes: NodeSizes,
+    /// The segment as it stands in the paths of descendants.
+    escaped: usize,
+    body: String,
+}
+
+impl Work {
+    /// Takes the next few thousand entries of a source in. Returns false once all are in. The source must stand where this file does: at its
+    /// beginning if the working file was just opened.
+    ///
+    /// # Errors
+    /// [`WorkError::SourceEnds`] if the source has less than was taken in before; [`WorkError::Sqlite`].
+    pub fn load_some(&mut self, source: &mut Source) -> Result<bool, WorkError> {
+        if self.stage()? != Stage::Loading {
+            return Ok(false);
+        }
+        while self.to_skip > 0 {
+            source.next().ok_or(WorkError::SourceEnds)?;
+            self.to_skip -= 1;
+        }
+        let transaction = self.connection.transaction()?;
+        let (mut entries, mut derived, mut foreign) = (0, 0, 0);
+        for entry in source.by_ref().take(ENTRIES_PER_TRANSACTION as usize) {
+            entries += 1;
+            match entry.found {
+                Ok(Found::Derived) => derived += 1,
+                Ok(Found::Foreign) => foreign += 1,
+                _ => take_in(&transaction, &entry, &self.settings)?,
+            }
+        }
+        for (name, count) in [(ENTRIES, entries), (DERIVED, derived), (FOREIGN, foreign)] {
+            tables::add(&transaction, name, count)?;
+        }
+        let is_end = entries < ENTRIES_PER_TRANSACTION;
+        if is_end {
+            stage::enter(&transaction, Stage::Sorting)?;
+        }
+        transaction.commit()?;
+        Ok(!is_end)
+    }
+
+    /// Returns the number of entries that were taken in.
+    pub(super) fn entries(&self) -> Result<u64, WorkError> {
+        Ok(tables::integer(&self.connection, ENTRIES)?.unsigned_abs())
+    }
+}
+
+fn take_in(connection: &Connection, entry: &Entry, settings: &Settings) -> rusqlite::Result<()> {
+    let (file, line) = (entry.at.file as i64, entry.at.line as i64);
+    let (row, is_implied) = match &entry.found {
+        Ok(Found::Record(record)) => (row(record, settings), false),
+        Ok(Found::Implied(node)) => (row(&Record::Node(node.clone()), settings), true),
+        Ok(Found::Derived | Found::Foreign) => return Ok(()),
+        Err(fault) => (Err(fault.clone()), false),
+    };
+    let Row { pk, sk, parent, sizes, escaped, body } = match row {
+        Ok(row) => row,
+        Err(fault) => return faults::add(connection, entry.at, &fault),
+    };
+    let sizes =
+        [sizes.base, sizes.copied, sizes.tenant, sizes.id, sizes.parent, sizes.segment, escaped, sizes.path_end];
+    let [base, copied, tenant, id, above, segment, escaped, path_end] = sizes.map(|bytes| bytes as i64);
+    if is_implied {
+        let mut insert = connection.prepare_cached(
+            "INSERT OR IGNORE INTO implied (pk, parent, file, line, base, copied, tenant, id, above, segment, escaped, path_end, body)
+             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        )?;
+        let values = params![pk, parent, file, line, base, copied, tenant, id, above, segment, escaped, path_end, body];
+        return insert.execute(values).map(drop);
+    }
+    let mut insert = connection.prepare_cached(
+        "INSERT INTO record (pk, sk, parent, file, line, base, copied, tenant, id, above, segment, escaped, path_end)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    )?;
+    insert.execute(params![pk, sk, parent, file, line, base, copied, tenant, id, above, segment, escaped, path_end])?;
+    let seq = connection.last_insert_rowid();
+    connection.prepare_cached("INSERT INTO body (seq, line) VALUES (?, ?)")?.execute(params![seq, body]).map(drop)
+}
+
+fn row(record: &Record, settings: &Settings) -> Result<Row, Fault> {
+    let schema = &settings.schema;
+    let item = record.accepted(schema)?;
+    let body = jsonl::write(record).map_err(|error| Fault::refused(format!("{error}; correct the number")))?;
+    match record {
+        Record::Node(node) => {
+            let pk = schema.partition(&node.node);
+            let parent = node.parent.clone().map(|parent| schema.partition(&node.node.sibling(parent)));
+            let (escaped, path_end) = path_sizes(node);
+            let sizes = node_sizes(node, &pk, &item, path_end, settings);
+            Ok(Row { pk, sk: String::new(), parent, sizes, escaped, body })
+        }
+        Record::Revision(revision) => {
+            let key = record.key(schema).map_err(|error| Fault::refused(error.to_string()))?;
+            let copied = copy_bytes(revision, &item, settings).map_err(|error| Fault::refused(error.to_string()))?;
+            let sizes = NodeSizes { base: item_bytes(&item), copied, ..NodeSizes::default() };
+            Ok(Row { pk: key.pk, sk: key.sk, parent: None, sizes, escaped: 0, body })
+        }
+    }
+}
+
+fn node_sizes(node: &Node, pk: &str, item: &Item, path_end: usize, settings: &Settings) -> NodeSizes {
+    let id = node.node.id.as_str();
+    NodeSizes {
+        base: item_bytes(item),
+        copied: item_bytes(&settings.copies(item)),
+        id: id.len(),
+        tenant: pk.len() - id.len(),
+        parent: node.parent.as_ref().map_or(0, |parent| parent.as_str().len()),
+        segment: node.segment.as_ref().map_or(id.len(), String::len),
+        path_end,
+    }
+}
+
+/// Returns the sizes of a node's part in the key of a path, in bytes: in those of its descendants, and in its own.
+fn path_sizes(node: &Node) -> (usize, usize) {
+    let id = node.node.id.as_str();
+    let escaped = path_segment_bytes(node.segment.as_deref().unwrap_or(id));
+    match node.segment.as_deref().filter(|segment| *segment != id) {
+        Some(_) => (escaped, escaped + "!".len() + path_segment_bytes(id)),
+        None => (escaped, escaped),
+    }
+}
+
+fn copy_bytes(revision: &Revision, item: &Item, settings: &Settings) -> Result<usize, KeyError> {
+    let latest = Latest { node: revision.node.clone(), topic: revision.topic.clone() };
+    Ok(item_bytes(&Latest::copy(&latest.key(settings)?, revision.version, item, settings)))
+}

@@ -1,0 +1,72 @@
+//! The working file: a SQLite database that takes the records of a source in, checks them, and remembers what was written.
+//!
+//! Its stages follow one another, each in transactions, so that a killed process goes on:
+//!
+//! 1. [`Work::load_some`] takes a few thousand records in. What was taken in already is read again and skipped.
+//! 2. [`Work::check_some`] runs one step of the checks over all records: duplicates, missing parents, cycles, depths, costs.
+//! 3. [`Work::next`] hands records out, a level at a time, and [`Work::mark_written`] and [`Work::refuse`] say what became of them.
+//!
+//! Memory is bounded by SQLite's cache ([`CACHE_BYTES`]) and its sorter, whatever the number of records. What is sorted goes through
+//! temporary files.
+
+mod check;
+mod cycles;
+mod error;
+mod faults;
+mod fingerprint;
+mod links;
+mod load;
+mod lookup;
+mod progress;
+mod stage;
+mod tables;
+
+use std::path::{Path, PathBuf};
+
+use rusqlite::Connection;
+use sapwood_core::model::Settings;
+
+use crate::Options;
+use crate::sources::Source;
+pub use error::WorkError;
+pub use faults::{FAULTS_KEPT_MAX, Faults, LocatedFault};
+pub use lookup::{Lookup, LookupError, Nowhere};
+pub use progress::{LevelProgress, Number, Summary, Waiting};
+use stage::Stage;
+pub use tables::{CACHE_BYTES, Level};
+
+/// A working file.
+#[derive(Debug)]
+pub struct Work {
+    connection: Connection,
+    path: PathBuf,
+    settings: Settings,
+    /// How many entries of the source were taken in by an earlier process, and are skipped.
+    to_skip: u64,
+    /// True if equal records are one.
+    merges_equal: bool,
+}
+
+impl Work {
+    /// Opens the working file of a source, or makes it. A file that was made for another source, or with other options, begins anew if
+    /// nothing of it was written yet.
+    ///
+    /// # Errors
+    /// [`WorkError::OtherSource`] or [`WorkError::OtherOptions`] if something was written; [`WorkError::InUse`] if another process has the
+    /// file open; [`WorkError::NotOurs`] for a file of another program or version.
+    pub fn open(path: &Path, source: &Source, options: &Options) -> Result<Self, WorkError> {
+        let connection = tables::open(path)?;
+        let mut work = Self {
+            connection,
+            path: path.to_owned(),
+            settings: options.settings.clone(),
+            to_skip: 0,
+            merges_equal: source.merges_equal(),
+        };
+        work.claim(source, options)?;
+        if work.stage()? == Stage::Loading {
+            work.to_skip = work.entries()?;
+        }
+        Ok(work)
+    }
+}

@@ -1,0 +1,245 @@
+//! What waits to be written, and what was.
+
+use std::path::PathBuf;
+
+use rusqlite::{Connection, params};
+
+use super::load::{DERIVED, FOREIGN};
+use super::stage::Stage;
+use super::tables::{Level, integer};
+use super::{Work, WorkError};
+use crate::Record;
+use crate::sources::jsonl;
+
+/// The number of a record in a working file. Within a level records are in the order of their numbers, which is that of the source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Number {
+    level: Level,
+    seq: i64,
+}
+
+impl Number {
+    /// The level that the record is in.
+    #[must_use]
+    pub fn level(self) -> Level {
+        self.level
+    }
+}
+
+/// A record that waits to be written.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Waiting {
+    /// Its number.
+    pub number: Number,
+    /// The record.
+    pub record: Record,
+    /// The size of its item in bytes, as DynamoDB counts it.
+    pub bytes: usize,
+    /// The file and the line that it is from, for example `places.csv:17`.
+    pub place: String,
+}
+
+/// What a level has, and what became of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LevelProgress {
+    /// The level.
+    pub level: Level,
+    /// How many records it has.
+    pub records: u64,
+    /// The size of their items in bytes.
+    pub bytes: u64,
+    /// The write units of these items and of all that the fan-out makes of them.
+    pub units: u64,
+    /// How many records were written.
+    pub written: u64,
+    /// How many records were refused.
+    pub refused: u64,
+}
+
+impl LevelProgress {
+    /// How many records wait.
+    #[must_use]
+    pub fn waiting(&self) -> u64 {
+        self.records.saturating_sub(self.written + self.refused)
+    }
+}
+
+/// What a working file has, as a whole.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// The entries of the source that were read.
+    pub entries: u64,
+    /// The items of an export that the fan-out makes again, and that aren't imported.
+    pub derived: u64,
+    /// The items of an export that aren't Sapwood's, and aren't imported.
+    pub foreign: u64,
+    /// The nodes to write. 0 until the checks are done.
+    pub nodes: u64,
+    /// The revisions to write.
+    pub revisions: u64,
+    /// The size of all their items in bytes.
+    pub bytes: u64,
+    /// The write units of the whole import.
+    pub units: u64,
+    /// The records that were written.
+    pub written: u64,
+    /// The records that were refused.
+    pub refused: u64,
+    /// The number of faults.
+    pub faults: u64,
+}
+
+impl Work {
+    /// Returns the next records of a level that wait, at most `limit`, after one that was returned before. A writer that has several
+    /// requests under way goes on after the last record that it got. One that begins anew passes `None`, and gets every record that isn't
+    /// known to be written.
+    ///
+    /// # Errors
+    /// [`WorkError::NotChecked`] or [`WorkError::Faulty`] if nothing may be written; [`WorkError::Damaged`].
+    pub fn next(&self, level: Level, after: Option<Number>, limit: usize) -> Result<Vec<Waiting>, WorkError> {
+        self.check_ready()?;
+        let mut next = self.connection.prepare_cached(
+            "SELECT w.seq, b.line, r.base, f.name, r.line
+             FROM waiting w CROSS JOIN body b USING (seq) CROSS JOIN record r USING (seq) CROSS JOIN file f ON f.number = r.file
+             WHERE w.level = ? AND w.seq > ? ORDER BY w.seq LIMIT ?",
+        )?;
+        let after = after.filter(|number| number.level == level).map_or(0, |number| number.seq);
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        let mut rows = next.query(params![level.number(), after, limit])?;
+        let mut records = Vec::new();
+        while let Some(row) = rows.next()? {
+            let (line, base): (String, i64) = (row.get(1)?, row.get(2)?);
+            let record = jsonl::read(&line, None).map_err(|fault| WorkError::Damaged { reason: fault.message })?;
+            let file = PathBuf::from(row.get::<_, String>(3)?);
+            records.push(Waiting {
+                number: Number { level, seq: row.get(0)? },
+                record,
+                bytes: usize::try_from(base).unwrap_or_default(),
+                place: format!("{}:{}", file.display(), row.get::<_, i64>(4)?),
+            });
+        }
+        Ok(records)
+    }
+
+    /// Remembers that records were written. Numbers that don't wait are ignored.
+    ///
+    /// # Errors
+    /// [`WorkError::Sqlite`]. Then none of them counts as written, and they may be written again.
+    pub fn mark_written(&mut self, numbers: &[Number]) -> Result<(), WorkError> {
+        let transaction = self.connection.transaction()?;
+        for number in numbers {
+            if take(&transaction, *number)? {
+                let mut written =
+                    transaction.prepare_cached("UPDATE level SET written = written + 1 WHERE level = ?")?;
+                written.execute([number.level.number()])?;
+            }
+        }
+        transaction.commit()?;
+        Ok(())
+    }
+
+    /// Remembers that the table refuses a record. A number that doesn't wait is ignored.
+    ///
+    /// # Errors
+    /// [`WorkError::Sqlite`].
+    pub fn refuse(&mut self, number: Number, reason: &str) -> Result<(), WorkError> {
+        let transaction = self.connection.transaction()?;
+        if take(&transaction, number)? {
+            let level = number.level.number();
+            transaction.execute("UPDATE level SET refused = refused + 1 WHERE level = ?", [level])?;
+            let refused = "INSERT INTO refused (seq, level, reason) VALUES (?, ?, ?)";
+            transaction.execute(refused, params![number.seq, level, reason])?;
+        }
+        transaction.commit()?;
+        Ok(())
+    }
+
+    /// Passes each refused record to `each`, as a line of JSON Lines that can be imported again, and the reason.
+    ///
+    /// # Errors
+    /// [`WorkError::Sqlite`], and the errors of `each`.
+    pub fn refused<E: From<WorkError>>(&self, mut each: impl FnMut(&str, &str) -> Result<(), E>) -> Result<(), E> {
+        let failed = |error: rusqlite::Error| E::from(WorkError::from(error));
+        let query = "SELECT line, reason FROM refused JOIN body USING (seq) ORDER BY level, seq";
+        let mut refused = self.connection.prepare(query).map_err(failed)?;
+        let mut rows = refused.query([]).map_err(failed)?;
+        while let Some(row) = rows.next().map_err(failed)? {
+            let (line, reason): (String, String) =
+                row.get(0).and_then(|line| Ok((line, row.get(1)?))).map_err(failed)?;
+            each(&line, &reason)?;
+        }
+        Ok(())
+    }
+
+    /// Returns what each level has, from the roots down, and the revisions last. Empty until the checks are done.
+    ///
+    /// # Errors
+    /// [`WorkError::Sqlite`].
+    pub fn levels(&self) -> Result<Vec<LevelProgress>, WorkError> {
+        let mut levels = self
+            .connection
+            .prepare_cached("SELECT level, records, bytes, units, written, refused FROM level ORDER BY level")?;
+        let levels = levels.query_map([], |row| {
+            let count = |column: usize| row.get::<_, i64>(column).map(i64::unsigned_abs);
+            Ok(LevelProgress {
+                level: Level::of(row.get(0)?),
+                records: count(1)?,
+                bytes: count(2)?,
+                units: count(3)?,
+                written: count(4)?,
+                refused: count(5)?,
+            })
+        })?;
+        Ok(levels.collect::<Result<_, _>>()?)
+    }
+
+    /// Returns what the whole import has.
+    ///
+    /// # Errors
+    /// [`WorkError::Sqlite`].
+    pub fn summary(&self) -> Result<Summary, WorkError> {
+        let named = |name: &str| integer(&self.connection, name).map(i64::unsigned_abs);
+        let mut summary = Summary {
+            entries: self.entries()?,
+            derived: named(DERIVED)?,
+            foreign: named(FOREIGN)?,
+            faults: self.faults()?.count(),
+            ..Summary::default()
+        };
+        for level in self.levels()? {
+            match level.level {
+                Level::Nodes(_) => summary.nodes += level.records,
+                Level::Revisions => summary.revisions += level.records,
+            }
+            summary.bytes += level.bytes;
+            summary.units += level.units;
+            summary.written += level.written;
+            summary.refused += level.refused;
+        }
+        Ok(summary)
+    }
+
+    /// Returns how many records were written or refused.
+    pub(super) fn written(&self) -> Result<u64, WorkError> {
+        let query = "SELECT coalesce(sum(written + refused), 0) FROM level";
+        Ok(self.connection.query_row(query, [], |row| row.get::<_, i64>(0))?.unsigned_abs())
+    }
+
+    fn check_ready(&self) -> Result<(), WorkError> {
+        if self.stage()? != Stage::Checked {
+            return Err(WorkError::NotChecked);
+        }
+        let query = "SELECT coalesce(sum(count), 0) FROM fault_count";
+        let mut faults = self.connection.prepare_cached(query)?;
+        match faults.query_row([], |row| row.get::<_, i64>(0))?.unsigned_abs() {
+            0 => Ok(()),
+            faults => Err(WorkError::Faulty { faults }),
+        }
+    }
+}
+
+/// Takes a record out of those that wait. Returns false if it isn't among them.
+fn take(connection: &Connection, number: Number) -> rusqlite::Result<bool> {
+    let mut take = connection.prepare_cached("DELETE FROM waiting WHERE level = ? AND seq = ?")?;
+    Ok(take.execute(params![number.level.number(), number.seq])? > 0)
+}

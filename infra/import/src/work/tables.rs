@@ -1,0 +1,151 @@
+//! The tables of a working file.
+
+use std::path::Path;
+
+use rusqlite::{Connection, ErrorCode, OptionalExtension};
+
+use super::WorkError;
+
+/// The memory of SQLite's cache, in bytes. Its sorter takes as much again while it runs.
+pub const CACHE_BYTES: usize = 32 * 1_024 * 1_024;
+
+/// Marks a SQLite database as a working file of this crate: "Sapw".
+const APPLICATION_ID: i64 = 0x5361_7077;
+
+/// The version of the tables. A file of another version is refused.
+const VERSION: i64 = 1;
+
+/// The records of an import that are written together, before the next level.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Level {
+    /// The nodes with this many ancestors.
+    Nodes(usize),
+    /// The revisions, after all nodes.
+    Revisions,
+}
+
+/// The level of revisions in the tables. No node is as deep.
+const REVISIONS: i64 = i64::MAX;
+
+impl Level {
+    pub(super) fn number(self) -> i64 {
+        match self {
+            Self::Nodes(depth) => i64::try_from(depth).unwrap_or(REVISIONS - 1),
+            Self::Revisions => REVISIONS,
+        }
+    }
+
+    pub(super) fn of(number: i64) -> Self {
+        match usize::try_from(number) {
+            Ok(depth) if number != REVISIONS => Self::Nodes(depth),
+            _ => Self::Revisions,
+        }
+    }
+}
+
+/// `record` has what the checks need, and `body` the record itself as a line of JSON. A node has an empty `sk`. Nodes that are only in the
+/// table have a negative `seq` and no body.
+///
+/// `node` in `place` and `waiting` is a record's `seq`. The columns after it are those of [`Above`](crate::cost::Above).
+pub(super) const CREATE: &str = "
+    CREATE TABLE value (name TEXT PRIMARY KEY, value ANY) WITHOUT ROWID;
+    CREATE TABLE file (number INTEGER PRIMARY KEY, name TEXT NOT NULL);
+    CREATE TABLE record (
+        seq INTEGER PRIMARY KEY, pk TEXT NOT NULL, sk TEXT NOT NULL, parent TEXT, file INTEGER, line INTEGER,
+        base INTEGER, copied INTEGER, tenant INTEGER, id INTEGER, above INTEGER, segment INTEGER, escaped INTEGER, path_end INTEGER
+    );
+    CREATE TABLE body (seq INTEGER PRIMARY KEY, line TEXT NOT NULL);
+    CREATE TABLE implied (
+        number INTEGER PRIMARY KEY, pk TEXT NOT NULL UNIQUE, parent TEXT, file INTEGER, line INTEGER,
+        base INTEGER, copied INTEGER, tenant INTEGER, id INTEGER, above INTEGER, segment INTEGER, escaped INTEGER, path_end INTEGER,
+        body TEXT NOT NULL
+    );
+    CREATE TABLE orphan (seq INTEGER PRIMARY KEY);
+    CREATE TABLE edge (parent INTEGER, child INTEGER, PRIMARY KEY (parent, child)) WITHOUT ROWID;
+    CREATE TABLE place (
+        depth INTEGER, seq INTEGER, ids INTEGER, longest_id INTEGER, farthest_id INTEGER, segments INTEGER, path INTEGER,
+        PRIMARY KEY (depth, seq)
+    ) WITHOUT ROWID;
+    CREATE TABLE waiting (level INTEGER, seq INTEGER, PRIMARY KEY (level, seq)) WITHOUT ROWID;
+    CREATE TABLE refused (seq INTEGER PRIMARY KEY, level INTEGER NOT NULL, reason TEXT NOT NULL);
+    CREATE TABLE level (
+        level INTEGER PRIMARY KEY, records INTEGER, bytes INTEGER, units INTEGER, written INTEGER, refused INTEGER
+    );
+    CREATE TABLE fault (kind INTEGER, file INTEGER, line INTEGER, message TEXT NOT NULL);
+    CREATE TABLE fault_count (kind INTEGER PRIMARY KEY, count INTEGER NOT NULL);
+";
+
+/// Opens a working file for this process alone, and makes its tables if it is new.
+pub(super) fn open(path: &Path) -> Result<Connection, WorkError> {
+    open_or_make(path)
+        .map_err(|error| match error.sqlite_error_code() {
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => WorkError::InUse { path: path.to_owned() },
+            Some(ErrorCode::NotADatabase) => WorkError::NotOurs { path: path.to_owned() },
+            _ => error.into(),
+        })?
+        .ok_or_else(|| WorkError::NotOurs { path: path.to_owned() })
+}
+
+/// Returns `None` for a database of another program or version.
+fn open_or_make(path: &Path) -> rusqlite::Result<Option<Connection>> {
+    let connection = Connection::open(path)?;
+    connection.busy_timeout(std::time::Duration::ZERO)?;
+    // What SIGKILL leaves is whole: a write-ahead log is replayed. What a power cut takes was only written twice.
+    connection.pragma_update(None, "locking_mode", "EXCLUSIVE")?;
+    connection.pragma_update(None, "journal_mode", "WAL")?;
+    connection.pragma_update(None, "synchronous", "NORMAL")?;
+    connection.pragma_update(None, "temp_store", "FILE")?;
+    connection.pragma_update(None, "cache_size", -(CACHE_BYTES as i64 / 1_024))?;
+    let transaction = connection.unchecked_transaction()?;
+    let is_new: bool = transaction.query_row("SELECT count(*) = 0 FROM sqlite_schema", [], |row| row.get(0))?;
+    if is_new {
+        transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
+        transaction.pragma_update(None, "user_version", VERSION)?;
+        make(&transaction)?;
+    } else {
+        let pragma = |name| transaction.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
+        if (pragma("application_id")?, pragma("user_version")?) != (APPLICATION_ID, VERSION) {
+            return Ok(None);
+        }
+    }
+    // This also takes the lock of a file that isn't new.
+    set(&transaction, "opened", 1)?;
+    transaction.commit()?;
+    Ok(Some(connection))
+}
+
+fn make(connection: &Connection) -> rusqlite::Result<()> {
+    connection.execute_batch(CREATE)
+}
+
+/// Empties a working file.
+pub(super) fn make_anew(connection: &Connection) -> rusqlite::Result<()> {
+    let mut statement = connection.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'")?;
+    let names: Vec<String> = statement.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
+    drop(statement);
+    for name in names {
+        connection.execute_batch(&format!("DROP TABLE {name}"))?;
+    }
+    make(connection)
+}
+
+/// Returns a named number, 0 if it was never set.
+pub(super) fn integer(connection: &Connection, name: &str) -> rusqlite::Result<i64> {
+    let mut statement = connection.prepare_cached("SELECT value FROM value WHERE name = ?")?;
+    Ok(statement.query_row([name], |row| row.get(0)).optional()?.unwrap_or_default())
+}
+
+/// Sets a named value.
+pub(super) fn set(connection: &Connection, name: &str, value: impl rusqlite::ToSql) -> rusqlite::Result<()> {
+    let mut statement = connection.prepare_cached("INSERT OR REPLACE INTO value (name, value) VALUES (?, ?)")?;
+    statement.execute(rusqlite::params![name, value]).map(drop)
+}
+
+/// Adds to a named number.
+pub(super) fn add(connection: &Connection, name: &str, count: u64) -> rusqlite::Result<()> {
+    if count == 0 {
+        return Ok(());
+    }
+    let sum = integer(connection, name)?.saturating_add_unsigned(count);
+    set(connection, name, sum)
+}
