@@ -1,4 +1,5 @@
-//! Measures an import of many synthetic nodes, up to the writing: `cargo run --release -p sapwood-import --example measure -- 10000000 DIRECTORY`.
+//! Measures an import up to the writing. With a number of nodes it makes the file first:
+//! `cargo run --release -p sapwood-import --example measure -- /tmp/nodes.jsonl /tmp/nodes.work 10000000`.
 #![allow(clippy::disallowed_methods, reason = "it measures, and its arguments are its own")]
 #![allow(clippy::unwrap_used, reason = "nobody depends on it")]
 
@@ -19,18 +20,17 @@ const CHILDREN: u64 = 6;
 
 fn main() {
     let arguments: Vec<String> = std::env::args().collect();
-    let [_, nodes, directory] = arguments.as_slice() else { return eprintln!("measure NODES DIRECTORY") };
-    let (nodes, directory): (u64, &Path) = (nodes.parse().unwrap(), directory.as_ref());
-    let (file, working) = (directory.join("measured.jsonl"), directory.join("measured.work"));
-    if !file.exists() {
-        write(&file, nodes);
+    let [_, file, working, nodes @ ..] = arguments.as_slice() else { return eprintln!("measure FILE WORKING [NODES]") };
+    let (file, working): (&Path, &Path) = (file.as_ref(), working.as_ref());
+    if let [nodes] = nodes {
+        write(file, nodes.parse().unwrap());
     }
     let options = Options::default();
-    let mut source = Source::open(&file, &options).unwrap();
-    let mut work = Work::open(&working, &source, &options).unwrap();
-    step("reading", &working, || while work.load_some(&mut source).unwrap() {});
-    while step("a step of the checks", &working, || work.check_some(&mut Nowhere).unwrap()) {}
-    step("writing", &working, || {
+    let mut source = Source::open(file, &options).unwrap();
+    let mut work = Work::open(working, &source, &options).unwrap();
+    step("reading", working, || while work.load_some(&mut source).unwrap() {});
+    while step("a step of the checks", working, || work.check_some(&mut Nowhere).unwrap()) {}
+    step("writing", working, || {
         for level in work.levels().unwrap() {
             let mut after = None;
             loop {
@@ -44,7 +44,7 @@ fn main() {
     });
     let summary = work.summary().unwrap();
     println!("{summary:?}, ${:.2}", sapwood_import::cost::dollars(summary.units));
-    assert_eq!((summary.written, summary.faults), (nodes, 0));
+    assert_eq!((summary.written, summary.faults), (summary.nodes, 0));
 }
 
 fn write(path: &Path, nodes: u64) {

@@ -16,7 +16,7 @@ use sapwood_http::json::Attributes;
 use serde::Deserialize;
 
 use super::input::{self, Lines};
-use super::{Entry, Found, OpenError};
+use super::{Entry, Found, OpenError, jsonl};
 use crate::{Fault, Location, Node, Record, Revision};
 
 /// Returns the data files of an export, sorted: those of its directory `data`, or of the directory itself. Its manifests aren't data.
@@ -106,12 +106,19 @@ fn read(line: &str, schema: &Schema) -> Result<Found, Fault> {
             let attributes = Attributes::of_node(&item, schema);
             let BaseNode { parent, segment, .. } =
                 BaseNode::read(item, &node, schema).map_err(|error| Fault::refused(error.to_string()))?;
-            Ok(Found::Record(Record::Node(Node { node, parent, segment, attributes })))
+            as_json(&Record::Node(Node { node, parent, segment, attributes })).map(Found::Record)
         }
         SortKey::Revision { version, topic } => {
             let attributes = Attributes::of_revision(&item, schema);
-            Ok(Found::Record(Record::Revision(Revision { node, topic, version, attributes })))
+            as_json(&Record::Revision(Revision { node, topic, version, attributes })).map(Found::Record)
         }
         _ => Ok(Found::Derived),
     }
+}
+
+/// Returns a record as it is after JSON: with its numbers in the one spelling that DynamoDB gives back. An item that DynamoDB would refuse
+/// is refused here.
+fn as_json(record: &Record) -> Result<Record, Fault> {
+    let line = jsonl::write(record).map_err(|error| Fault::refused(format!("{error}; correct the item")))?;
+    jsonl::read(&line, None)
 }

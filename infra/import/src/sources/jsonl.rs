@@ -86,6 +86,7 @@ fn version(raw: &RawValue, at: &Place<'_>) -> Result<Version, JsonError> {
 pub(super) fn fault(error: &JsonError) -> Fault {
     let at = if error.path().is_empty() { String::new() } else { format!("`{}`: ", error.path()) };
     match error {
+        JsonError::Syntax { detail } => Fault::unreadable(format!("the JSON is wrong ({detail}); write it again")),
         JsonError::Unknown { .. } => Fault::unreadable(format!(
             "{at}the line can't have this field; leave it out (attributes go into `attributes`)"
         )),

@@ -13,6 +13,10 @@ const NAMED_MAX: usize = 5;
 
 /// Finds the cycles among the nodes that no root leads to. Each of these nodes is on a cycle, or below one.
 pub(super) fn find(connection: &Connection) -> rusqlite::Result<()> {
+    let counts = "SELECT (SELECT count(*) FROM record WHERE sk = '') = (SELECT count(*) FROM place)";
+    if connection.query_row(counts, [], |row| row.get(0))? {
+        return Ok(());
+    }
     connection.execute_batch(
         "CREATE TEMP TABLE unplaced (seq INTEGER PRIMARY KEY);
          INSERT INTO unplaced SELECT seq FROM record WHERE sk = '' EXCEPT SELECT seq FROM place;

@@ -8,6 +8,7 @@ use std::time::UNIX_EPOCH;
 use rusqlite::OptionalExtension;
 use sha2::{Digest, Sha256};
 
+use super::stage::Stage;
 use super::{Work, WorkError, tables};
 use crate::Options;
 use crate::sources::Source;
@@ -22,11 +23,13 @@ impl Work {
     /// Makes the working file that of a source, or checks that it is.
     pub(super) fn claim(&mut self, source: &Source, options: &Options) -> Result<(), WorkError> {
         let fingerprint = of_source(source)?;
-        let described = format!("{options:?} {:?}", source.format());
+        let described = format!("{:?}", Options { format: Some(source.format()), ..options.clone() });
         let (before, options_before) = (self.text(SOURCE)?, self.text(OPTIONS)?);
         let (is_same, has_same_options) =
             (before.as_ref() == Some(&fingerprint), options_before.as_ref() == Some(&described));
-        if is_same && has_same_options {
+        // What was found faulty may be right now: a parent may have come into the table.
+        let is_refused = self.stage()? == Stage::Checked && !self.faults()?.is_empty();
+        if is_same && has_same_options && !is_refused {
             return Ok(());
         }
         let written = self.written()?;

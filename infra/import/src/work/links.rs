@@ -22,7 +22,11 @@ pub(super) fn parents(connection: &Connection, schema: &Schema, lookup: &mut dyn
             WHERE parent IS NOT NULL AND NOT EXISTS (SELECT 1 FROM record p WHERE p.pk = c.parent AND p.sk = '')
             ORDER BY parent;",
     )?;
-    let mut after = String::new();
+    connection.execute_batch(
+        "INSERT INTO orphan SELECT seq FROM record WHERE parent IN (SELECT parent FROM absent JOIN faulty ON pk = parent);
+         DELETE FROM absent WHERE parent IN (SELECT pk FROM faulty);",
+    )?;
+    let (mut after, mut added) = (String::new(), 0);
     loop {
         let mut batch =
             connection.prepare_cached("SELECT parent FROM absent WHERE parent > ? ORDER BY parent LIMIT ?")?;
@@ -37,7 +41,7 @@ pub(super) fn parents(connection: &Connection, schema: &Schema, lookup: &mut dyn
         let placements = lookup.lookup(&nodes)?;
         for (position, (key, node)) in keys.iter().zip(&nodes).enumerate() {
             match placements.get(position).and_then(Option::as_ref) {
-                Some(placement) => add_existing(connection, node, placement, schema)?,
+                Some(placement) => add_existing(connection, node, placement, schema, &mut added)?,
                 None => missing(connection, key, node)?,
             }
         }
@@ -46,16 +50,16 @@ pub(super) fn parents(connection: &Connection, schema: &Schema, lookup: &mut dyn
     Ok(())
 }
 
-/// Adds a node of the table and its ancestors, as far as the source doesn't have them: it may move some.
+/// Adds a node of the table and its ancestors, as far as the source doesn't have them: it may move some. `added` counts them.
 fn add_existing(
     connection: &Connection,
     node: &NodeRef,
     placement: &Placement,
     schema: &Schema,
+    added: &mut i64,
 ) -> rusqlite::Result<()> {
     let mut insert = connection.prepare_cached(
-        "INSERT INTO record (seq, pk, sk, parent, tenant, id, segment, escaped)
-         SELECT (SELECT min(coalesce(min(seq), 0), 0) FROM record) - 1, ?1, '', ?2, ?3, ?4, ?5, ?6
+        "INSERT INTO record (seq, pk, sk, parent, tenant, id, segment, escaped) SELECT ?7, ?1, '', ?2, ?3, ?4, ?5, ?6
          WHERE NOT EXISTS (SELECT 1 FROM record WHERE pk = ?1 AND sk = '')",
     )?;
     let chain = || std::iter::once(&node.id).chain(&placement.ancestors);
@@ -67,7 +71,8 @@ fn add_existing(
         let segment = segment.map_or(id.as_str(), String::as_str);
         let escaped = sapwood_core::keys::path_segment_bytes(segment);
         let sizes = [pk.len() - id.as_str().len(), id.as_str().len(), segment.len(), escaped].map(|bytes| bytes as i64);
-        insert.execute(params![pk, parent, sizes[0], sizes[1], sizes[2], sizes[3]])?;
+        let number = -1 - *added;
+        *added += insert.execute(params![pk, parent, sizes[0], sizes[1], sizes[2], sizes[3], number])? as i64;
     }
     Ok(())
 }

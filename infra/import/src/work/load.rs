@@ -80,7 +80,13 @@ fn take_in(connection: &Connection, entry: &Entry, settings: &Settings) -> rusql
     };
     let Row { pk, sk, parent, sizes, escaped, body } = match row {
         Ok(row) => row,
-        Err(fault) => return faults::add(connection, entry.at, &fault),
+        Err(fault) => {
+            if let Ok(Found::Record(record @ Record::Node(_))) = &entry.found {
+                let pk = settings.schema.partition(record.node());
+                connection.prepare_cached("INSERT OR IGNORE INTO faulty (pk) VALUES (?)")?.execute([pk])?;
+            }
+            return faults::add(connection, entry.at, &fault);
+        }
     };
     let sizes =
         [sizes.base, sizes.copied, sizes.tenant, sizes.id, sizes.parent, sizes.segment, escaped, sizes.path_end];

@@ -31,7 +31,7 @@ use crate::sources::Source;
 pub use error::WorkError;
 pub use faults::{FAULTS_KEPT_MAX, Faults, LocatedFault};
 pub use lookup::{Lookup, LookupError, Nowhere};
-pub use progress::{LevelProgress, Number, Summary, Waiting};
+pub use progress::{LevelProgress, NEXT_BYTES_MAX, Number, Summary, Waiting};
 use stage::Stage;
 pub use tables::{CACHE_BYTES, Level};
 
@@ -48,8 +48,8 @@ pub struct Work {
 }
 
 impl Work {
-    /// Opens the working file of a source, or makes it. A file that was made for another source, or with other options, begins anew if
-    /// nothing of it was written yet.
+    /// Opens the working file of a source, or makes it. It begins anew if it was made for another source or with other options and nothing
+    /// of it was written yet, or if its checks have found faults.
     ///
     /// # Errors
     /// [`WorkError::OtherSource`] or [`WorkError::OtherOptions`] if something was written; [`WorkError::InUse`] if another process has the

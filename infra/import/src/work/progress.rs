@@ -11,6 +11,9 @@ use super::{Work, WorkError};
 use crate::Record;
 use crate::sources::jsonl;
 
+/// How much [`Work::next`] returns at a time, in bytes of JSON: at least one record, and no more once this is reached.
+pub const NEXT_BYTES_MAX: usize = 8 * 1_024 * 1_024;
+
 /// The number of a record in a working file. Within a level records are in the order of their numbers, which is that of the source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Number {
@@ -90,7 +93,8 @@ pub struct Summary {
 }
 
 impl Work {
-    /// Returns the next records of a level that wait, at most `limit`, after one that was returned before. A writer that has several
+    /// Returns the next records of a level that wait, after one that was returned before: at most `limit`, and fewer if they have more than
+    /// [`NEXT_BYTES_MAX`] together. A writer that has several
     /// requests under way goes on after the last record that it got. One that begins anew passes `None`, and gets every record that isn't
     /// known to be written.
     ///
@@ -106,9 +110,12 @@ impl Work {
         let after = after.filter(|number| number.level == level).map_or(0, |number| number.seq);
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         let mut rows = next.query(params![level.number(), after, limit])?;
-        let mut records = Vec::new();
-        while let Some(row) = rows.next()? {
+        let (mut records, mut bytes) = (Vec::new(), 0);
+        while bytes < NEXT_BYTES_MAX
+            && let Some(row) = rows.next()?
+        {
             let (line, base): (String, i64) = (row.get(1)?, row.get(2)?);
+            bytes += line.len();
             let record = jsonl::read(&line, None).map_err(|fault| WorkError::Damaged { reason: fault.message })?;
             let file = PathBuf::from(row.get::<_, String>(3)?);
             records.push(Waiting {

@@ -46,7 +46,8 @@ impl Level {
 /// `record` has what the checks need, and `body` the record itself as a line of JSON. A node has an empty `sk`. Nodes that are only in the
 /// table have a negative `seq` and no body.
 ///
-/// `node` in `place` and `waiting` is a record's `seq`. The columns after it are those of [`Above`](crate::cost::Above).
+/// `faulty` has the nodes that were refused: their children have no fault of their own. `orphan` has the nodes without a parent that can
+/// be written. The columns of `place` after `seq` are those of [`Above`](crate::cost::Above).
 pub(super) const CREATE: &str = "
     CREATE TABLE value (name TEXT PRIMARY KEY, value ANY) WITHOUT ROWID;
     CREATE TABLE file (number INTEGER PRIMARY KEY, name TEXT NOT NULL);
@@ -60,6 +61,7 @@ pub(super) const CREATE: &str = "
         base INTEGER, copied INTEGER, tenant INTEGER, id INTEGER, above INTEGER, segment INTEGER, escaped INTEGER, path_end INTEGER,
         body TEXT NOT NULL
     );
+    CREATE TABLE faulty (pk TEXT PRIMARY KEY) WITHOUT ROWID;
     CREATE TABLE orphan (seq INTEGER PRIMARY KEY);
     CREATE TABLE edge (parent INTEGER, child INTEGER, PRIMARY KEY (parent, child)) WITHOUT ROWID;
     CREATE TABLE place (

@@ -13,7 +13,7 @@
 use std::collections::VecDeque;
 use std::path::Path;
 
-use sapwood_core::keys::{ID_BYTES_MAX, Id, NodeRef, Tenant};
+use sapwood_core::keys::{Id, NodeRef, Tenant};
 use sapwood_http::json::Attributes;
 use sapwood_keys::Format;
 
@@ -22,8 +22,8 @@ use crate::fault::quoted;
 use crate::sources::{Entry, Found, OpenError};
 use crate::{Fault, Location, Node, Options, Record};
 
-/// How the cells of a path are joined to an id.
-const PATH: Format<'static> = Format::SORT_KEY.separated_by("/").escaping().limited_to(ID_BYTES_MAX);
+/// How the cells of a path are joined to an id. The limit is the id's.
+const PATH: Format<'static> = Format::SORT_KEY.separated_by("/").escaping().limited_to(usize::MAX);
 
 /// The rows of a file, each with the nodes above it.
 pub(in crate::sources) struct Levels {
@@ -96,9 +96,9 @@ fn path<'a>(cells: &[&'a str], names: &[String]) -> Result<Vec<&'a str>, Fault> 
 
 fn node(path: &[&str], tenant: Option<&Tenant>, attributes: Attributes) -> Result<Node, Fault> {
     let id = |path: &[&str]| -> Result<Id, Fault> {
-        let too_long = |error: &dyn std::fmt::Display| Fault::refused(format!("the id that the path makes: {error}"));
-        let joined = PATH.build(path).map_err(|error| too_long(&error))?;
-        Id::new(joined).map_err(|error| too_long(&error))
+        let refused = |error: &dyn std::fmt::Display| Fault::refused(format!("the path as an id: {error}"));
+        let joined = PATH.build(path).map_err(|error| refused(&error))?;
+        Id::new(joined).map_err(|error| refused(&error))
     };
     let (above, last) = path.split_at(path.len().saturating_sub(1));
     let parent = if above.is_empty() { None } else { Some(id(above)?) };

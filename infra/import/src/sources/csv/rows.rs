@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::io::{self, Read};
 use std::path::Path;
 
-use csv::{ByteRecord, ErrorKind, Reader, ReaderBuilder, StringRecord};
+use csv::{ByteRecord, ErrorKind, Reader, ReaderBuilder, StringRecord, Terminator};
 use sapwood_core::model::{AttributeValue, Item, text};
 use sapwood_http::json::{Attributes, Place, number_text};
 
@@ -22,16 +22,19 @@ pub(super) struct Rows {
 
 impl Rows {
     pub(super) fn open(path: &Path, options: &CsvOptions) -> Result<Self, OpenError> {
-        let input = Bounded { input: input::open(path)?, read: 0, allowed: ALLOWED_BYTES };
+        let input = Bounded { input: input::open(path)?, read: 0, allowed: ALLOWED_BYTES, ended: false };
         let delimiter = options.delimiter.unwrap_or(b',');
-        let mut reader = ReaderBuilder::new().delimiter(delimiter).flexible(true).has_headers(true).from_reader(input);
+        // Rows end with a line feed alone, so that lines can be counted. A carriage return before it is taken off each row.
+        let mut reader = ReaderBuilder::new();
+        reader.delimiter(delimiter).terminator(Terminator::Any(b'\n')).flexible(true).has_headers(true);
+        let mut reader = reader.from_reader(input);
         let header = |reason: String| OpenError::Header { path: path.to_owned(), reason };
         let first = reader.byte_headers().map_err(|error| header(error.to_string()))?.clone();
         let first = StringRecord::from_byte_record(first)
             .map_err(|_| header("it isn't UTF-8; convert the file, for example with `iconv`".to_owned()))?;
         let names: Vec<String> = first.iter().map(|name| name.trim().to_owned()).collect();
         let mut seen = BTreeSet::new();
-        match names.iter().find(|name| !seen.insert(*name)) {
+        match names.iter().find(|name| !name.is_empty() && !seen.insert(*name)) {
             Some(column) => Err(OpenError::ColumnTwice { path: path.to_owned(), column: column.clone() }),
             None => Ok(Self { reader, row: ByteRecord::new(), names, ended: false }),
         }
@@ -41,23 +44,27 @@ impl Rows {
         &self.names
     }
 
-    /// Returns the line of the next row, and its cells.
+    /// Returns the line that the next row begins on, and its cells.
     pub(super) fn next(&mut self) -> Option<(u64, Result<Vec<&str>, Fault>)> {
-        if self.ended {
-            return None;
-        }
-        let position = self.reader.position().clone();
-        self.reader.get_mut().allowed = position.byte().saturating_add(ALLOWED_BYTES);
-        let read = self.reader.read_byte_record(&mut self.row);
-        let line = self.row.position().map_or(position.line(), csv::Position::line);
-        match read {
-            Ok(false) => return None,
-            Ok(true) => {}
-            Err(error) => {
-                self.ended = true;
-                return Some((line, Err(unreadable(error))));
+        let read = loop {
+            if self.ended {
+                return None;
             }
+            let start = self.reader.position().byte();
+            self.reader.get_mut().allowed = start.saturating_add(ALLOWED_BYTES);
+            let read = self.reader.read_byte_record(&mut self.row);
+            match read {
+                Ok(true) if self.row.as_slice() == b"\r" => {}
+                Ok(false) => return None,
+                read => break read,
+            }
+        };
+        if let Err(error) = read {
+            self.ended = true;
+            // Blank lines before the row count as a part of it.
+            return Some((self.row.position().map_or(1, csv::Position::line), Err(unreadable(error))));
         }
+        let line = self.line();
         let (found, wanted) = (self.row.len(), self.names.len());
         if found != wanted {
             let message = format!(
@@ -65,7 +72,22 @@ impl Rows {
             );
             return Some((line, Err(Fault::unreadable(message))));
         }
-        Some((line, self.row.iter().map(utf8).collect()))
+        Some((line, self.cells()))
+    }
+
+    fn cells(&self) -> Result<Vec<&str>, Fault> {
+        let mut cells: Vec<&str> = self.row.iter().map(utf8).collect::<Result<_, _>>()?;
+        if let Some(last) = cells.last_mut() {
+            *last = last.strip_suffix('\r').unwrap_or(last);
+        }
+        Ok(cells)
+    }
+
+    /// Returns the line that the row begins on. The reader counts the line feeds up to its end; the row's own are taken off.
+    fn line(&self) -> u64 {
+        let inside = self.row.as_slice().iter().filter(|byte| **byte == b'\n').count() as u64;
+        let at_end = u64::from(!self.reader.get_ref().ended);
+        self.reader.position().line().saturating_sub(inside + at_end)
     }
 }
 
@@ -88,6 +110,8 @@ struct Bounded {
     input: Input,
     read: u64,
     allowed: u64,
+    /// True once the end was read. Only a row without a line feed needs it.
+    ended: bool,
 }
 
 impl Read for Bounded {
@@ -97,6 +121,7 @@ impl Read for Bounded {
         }
         let read = self.input.read(buffer)?;
         self.read += read as u64;
+        self.ended = read == 0 && !buffer.is_empty();
         Ok(read)
     }
 }
@@ -129,6 +154,12 @@ impl AttributeColumns {
             let cell = cells.get(*index).copied().unwrap_or_default();
             if cell.is_empty() {
                 continue;
+            }
+            if name.is_empty() {
+                let column = index + 1;
+                return Err(Fault::unreadable(format!(
+                    "column {column} has a cell and no name; name it in the first row"
+                )));
             }
             let value = if *is_number {
                 let at = Place::Member(&Place::Body, name);

@@ -1,0 +1,167 @@
+use super::fixture::{Checked, lines, not_opened, read, waiting};
+use crate::sources::RECORD_BYTES_MAX;
+use crate::{CsvOptions, Options};
+
+fn options(csv: CsvOptions) -> Options {
+    Options { csv, ..Options::default() }
+}
+
+fn levels() -> Options {
+    let levels = ["Country", "State", "City", "Zip"].map(str::to_owned).to_vec();
+    options(CsvOptions { levels, numbers: vec!["people".to_owned()], ..CsvOptions::default() })
+}
+
+#[test]
+fn columns_are_found_by_their_usual_names() {
+    let wanted = [
+        r#"2: {"id":"D","attributes":{"name":"Drive, D"}}"#,
+        r#"3: {"id":"V","parent":"D"}"#,
+        r#"4: {"id":"d","parent":"V","segment":"docs","attributes":{"name":"two\nlines"}}"#,
+        r#"6: {"id":"e","parent":"d","attributes":{"name":"ü"}}"#,
+    ];
+    let content = "id,parent,segment,name\nD,,,\"Drive, D\"\nV,D,,\nd,V,docs,\"two\nlines\"\ne,d,,ü\n";
+    assert_eq!(read("a.csv", content, &Options::default()).unwrap(), wanted);
+    assert_eq!(read("a.csv", format!("\u{feff}{content}"), &Options::default()).unwrap(), wanted);
+    let other = content.replace("parent", "parent_id");
+    assert_eq!(read("a.csv", other, &Options::default()).unwrap(), wanted);
+}
+
+#[test]
+fn lines_may_end_as_on_windows() {
+    let content = "id,parent\r\na,\r\n\"b\",\"a\"\r\n\r\nc,a\r\nd\r\n";
+    assert_eq!(
+        read("a.csv", content, &Options::default()).unwrap(),
+        [
+            r#"2: {"id":"a"}"#,
+            r#"3: {"id":"b","parent":"a"}"#,
+            r#"5: {"id":"c","parent":"a"}"#,
+            "6: unreadable: the row has 1 cells, and the first row has 2; quote cells that hold the separator",
+        ]
+    );
+}
+
+#[test]
+fn lines_are_counted_over_blank_ones_and_inside_of_cells() {
+    let content = "id,parent\n\n\na,\n\"b\n\n\",\n\nc,\"\n\"";
+    let lines: Vec<String> = read("a.csv", content, &Options::default()).unwrap();
+    let lines: Vec<&str> = lines.iter().map(|line| line.split_once(':').unwrap().0).collect();
+    assert_eq!(lines, ["4", "5", "9"]);
+}
+
+#[test]
+fn columns_can_be_named_and_be_numbers() {
+    let csv = CsvOptions {
+        id: Some("key".to_owned()),
+        parent: Some("above".to_owned()),
+        segment: Some("name".to_owned()),
+        numbers: vec!["rank".to_owned()],
+        delimiter: Some(b';'),
+        ..CsvOptions::default()
+    };
+    let content = "name;key;above;rank;id\nDocs;d;V; 12345678901234567890.10 ;x\n;e;;;\n;f;;many;\n";
+    assert_eq!(
+        read("a.csv", content, &options(csv)).unwrap(),
+        [
+            r#"2: {"id":"d","parent":"V","segment":"Docs","attributes":{"id":"x","rank":12345678901234567890.1}}"#,
+            r#"3: {"id":"e"}"#,
+            "4: unreadable: `rank`: the value must be a number",
+        ]
+    );
+}
+
+#[test]
+fn a_column_without_a_name_is_one_of_empty_cells() {
+    let told = read("a.csv", "id,parent,,\na,,,\nb,a,,x\n", &Options::default()).unwrap();
+    assert_eq!(told, [r#"2: {"id":"a"}"#, "3: unreadable: column 4 has a cell and no name; name it in the first row"]);
+}
+
+#[test]
+fn missing_columns_are_named() {
+    let missing = |csv: CsvOptions, content: &str| not_opened("a.csv", content, &options(csv));
+    assert_eq!(
+        missing(CsvOptions::default(), "key,parent\n"),
+        "FILE has no column `id`; its first row has `key`, `parent`. Name the column that is meant"
+    );
+    assert!(missing(CsvOptions::default(), "id,name\n").starts_with("FILE has no column `parent`"));
+    let numbers = CsvOptions { numbers: vec!["rank".to_owned()], ..CsvOptions::default() };
+    assert!(missing(numbers, "id,parent\n").starts_with("FILE has no column `rank`"));
+    let same = CsvOptions { parent: Some("id".to_owned()), ..CsvOptions::default() };
+    assert_eq!(missing(same, "id\n"), "FILE: the column `id` is named twice; leave one of the two out");
+    assert!(missing(CsvOptions::default(), "id,parent,id\n").contains("`id` is named twice"));
+    assert!(not_opened("a.csv", "Country,State\n", &levels()).starts_with("FILE has no column `City`"));
+    assert!(
+        not_opened("a.csv", b"id,par\xe9nt\n", &Options::default())
+            .starts_with("the first row of FILE can't be read: it isn't UTF-8")
+    );
+}
+
+#[test]
+fn a_quote_that_is_not_closed_ends_the_reading_with_bounded_memory() {
+    let rest = "x,\n".repeat(RECORD_BYTES_MAX);
+    let content = format!("id,parent\na,\n\"b,\n{rest}");
+    let told = read("a.csv", content, &Options::default()).unwrap();
+    assert_eq!(told.len(), 2, "{told:?}");
+    assert!(told[1].starts_with("3: unreadable: the row is longer than 4194304 bytes"), "{}", told[1]);
+}
+
+#[test]
+fn rows_in_another_encoding_are_faults() {
+    let told = read("a.csv", b"id,parent\ncaf\xe9,\nb,\n", &Options::default()).unwrap();
+    assert!(told[0].starts_with("2: unreadable: byte 4 isn't UTF-8"), "{}", told[0]);
+    assert_eq!(told[1], r#"3: {"id":"b"}"#);
+}
+
+#[test]
+fn rows_of_paths_make_a_node_for_each_prefix() {
+    let content =
+        "Country,State,City,Zip,people\nUS,NE,Omaha,68102,8000\nUS,NE,Omaha,68103,\nUS,NE,,,2000000\nUS,A/B%,,,\n";
+    assert_eq!(
+        read("a.csv", content, &levels()).unwrap(),
+        [
+            r#"2: implied {"id":"US"}"#,
+            r#"2: implied {"id":"US/NE","parent":"US","segment":"NE"}"#,
+            r#"2: implied {"id":"US/NE/Omaha","parent":"US/NE","segment":"Omaha"}"#,
+            r#"2: {"id":"US/NE/Omaha/68102","parent":"US/NE/Omaha","segment":"68102","attributes":{"people":8000}}"#,
+            r#"3: {"id":"US/NE/Omaha/68103","parent":"US/NE/Omaha","segment":"68103"}"#,
+            r#"4: {"id":"US/NE","parent":"US","segment":"NE","attributes":{"people":2000000}}"#,
+            r#"5: {"id":"US/A%2FB%25","parent":"US","segment":"A/B%"}"#,
+        ]
+    );
+}
+
+#[test]
+fn a_path_is_one_node_however_often_it_comes() {
+    let content = "Country,State,City,Zip,people\nUS,NE,Omaha,68102,8000\nUS,NE,,,2\nFR,,,,\nUS,NE,Omaha,68102,8000\nFR,,,,\nUS,NE,Lincoln,,1\n";
+    let checked = Checked::of("a.csv", content, &levels());
+    assert_eq!(checked.faults(), [""; 0]);
+    assert_eq!(
+        lines(&waiting(&checked.work)),
+        [
+            r#"{"id":"FR"}"#,
+            r#"{"id":"US"}"#,
+            r#"{"id":"US/NE","parent":"US","segment":"NE","attributes":{"people":2}}"#,
+            r#"{"id":"US/NE/Lincoln","parent":"US/NE","segment":"Lincoln","attributes":{"people":1}}"#,
+            r#"{"id":"US/NE/Omaha","parent":"US/NE","segment":"Omaha"}"#,
+            r#"{"id":"US/NE/Omaha/68102","parent":"US/NE/Omaha","segment":"68102","attributes":{"people":8000}}"#,
+        ]
+    );
+}
+
+#[test]
+fn rows_of_one_path_with_different_attributes_are_faults_and_so_are_gaps() {
+    let long = "x".repeat(600);
+    let content =
+        format!("Country,State,City,Zip,people\nUS,NE,,,1\nUS,NE,,,2\nUS,,Omaha,,\n,,,,5\n{long},{long},,,\n");
+    let checked = Checked::of("a.csv", content, &levels());
+    let faults = checked.faults();
+    assert_eq!(
+        faults[..3],
+        [
+            "FILE:4: the column `State` is empty, and a level below it isn't; fill it in",
+            "FILE:5: all columns of the path are empty; fill in the first at least",
+            "FILE:6: the path as an id: the id has 1201 bytes, over its limit of 1014; shorten it",
+        ]
+        .map(str::to_owned)[..],
+    );
+    assert_eq!(faults[3..], ["FILE:3: `US/NE` is on line 2 already; leave one of them out"]);
+}

@@ -1,0 +1,189 @@
+use super::fixture::{Checked, Directory, lines, waiting};
+use crate::sources::Source;
+use crate::work::{Level, NEXT_BYTES_MAX, Nowhere, Work, WorkError};
+use crate::{CsvOptions, Options};
+
+/// 12,000 nodes in an order that isn't that of their levels.
+fn content() -> String {
+    let node = |n: usize| match n.checked_sub(1) {
+        None => "{\"id\":\"n0\"}\n".to_owned(),
+        Some(above) => format!("{{\"id\":\"n{n}\",\"parent\":\"n{}\"}}\n", above / 6),
+    };
+    (0..12_000).map(|n| node((n * 7_919 + 1) % 12_000)).collect()
+}
+
+/// Runs an import in processes that are each killed after one step, and returns what they write, and how many there were.
+fn in_steps(file: &std::path::Path, working: &std::path::Path) -> (Vec<String>, usize) {
+    let (options, mut written, mut processes) = (Options::default(), Vec::new(), 0);
+    loop {
+        processes += 1;
+        let mut source = Source::open(file, &options).unwrap();
+        let mut work = Work::open(working, &source, &options).unwrap();
+        if work.load_some(&mut source).unwrap() || work.check_some(&mut Nowhere).unwrap() {
+            continue;
+        }
+        assert!(work.faults().unwrap().is_empty());
+        let Some(level) = work.levels().unwrap().into_iter().find(|level| level.waiting() > 0) else { break };
+        let records = work.next(level.level, None, 5_000).unwrap();
+        written.extend(lines(&records));
+        let numbers: Vec<_> = records.iter().map(|record| record.number).collect();
+        work.mark_written(&numbers).unwrap();
+    }
+    (written, processes)
+}
+
+#[test]
+fn an_import_that_is_cut_off_after_every_step_writes_what_one_run_does() {
+    let content = content();
+    let whole = Checked::of("a.jsonl", &content, &Options::default());
+    let wanted = lines(&waiting(&whole.work));
+    assert_eq!(wanted.len(), 12_000);
+    let directory = Directory::new();
+    let file = directory.write("a.jsonl", &content);
+    let (written, processes) = in_steps(&file, &directory.path("work"));
+    assert!(written == wanted && processes > 15, "{} records in {processes} processes", written.len());
+}
+
+/// What SIGKILL leaves: the files as they are, without anything that closing does.
+#[test]
+fn what_a_killed_process_leaves_is_gone_on_with() {
+    let (directory, options) = (Directory::new(), Options::default());
+    let file = directory.write("a.jsonl", content());
+    let left = directory.path("left");
+    for steps in 0..10 {
+        for suffix in ["", "-wal"] {
+            _ = std::fs::remove_file(directory.path(&format!("left{suffix}")));
+            _ = std::fs::remove_file(directory.path(&format!("work{suffix}")));
+        }
+        let mut source = Source::open(&file, &options).unwrap();
+        let mut work = Work::open(&directory.path("work"), &source, &options).unwrap();
+        for _ in 0..steps {
+            _ = work.load_some(&mut source).unwrap() || work.check_some(&mut Nowhere).unwrap();
+        }
+        for suffix in ["", "-wal"] {
+            let from = directory.path(&format!("work{suffix}"));
+            std::fs::copy(from, directory.path(&format!("left{suffix}"))).unwrap();
+        }
+        let (written, _) = in_steps(&file, &left);
+        assert_eq!(written.len(), 12_000, "after {steps} steps");
+    }
+}
+
+#[test]
+fn a_lookup_that_fails_can_be_tried_again() {
+    struct Broken;
+    impl crate::work::Lookup for Broken {
+        fn lookup(
+            &mut self,
+            _: &[sapwood_core::keys::NodeRef],
+        ) -> Result<Vec<Option<sapwood_core::model::Placement>>, crate::work::LookupError> {
+            Err(crate::work::LookupError("the table is away".into()))
+        }
+    }
+    let (directory, options) = (Directory::new(), Options::default());
+    let file = directory.write("a.jsonl", "{\"id\":\"a\",\"parent\":\"x\"}");
+    let mut source = Source::open(&file, &options).unwrap();
+    let mut work = Work::open(&directory.path("work"), &source, &options).unwrap();
+    assert!(matches!(work.check_some(&mut Nowhere), Err(WorkError::NotChecked)));
+    while work.load_some(&mut source).unwrap() {}
+    let error = loop {
+        match work.check_some(&mut Broken) {
+            Ok(goes_on) => assert!(goes_on),
+            Err(error) => break error,
+        }
+    };
+    assert_eq!(error.to_string(), "parents can't be looked up in the table: the table is away");
+    assert!(matches!(work.next(Level::Nodes(0), None, 1), Err(WorkError::NotChecked)));
+    while work.check_some(&mut Nowhere).unwrap() {}
+    assert_eq!(work.faults().unwrap().count(), 1);
+    drop(work);
+    // The parent has come into the table.
+    let mut source = Source::open(&file, &options).unwrap();
+    let mut work = Work::open(&directory.path("work"), &source, &options).unwrap();
+    while work.load_some(&mut source).unwrap() {}
+    while work.check_some(&mut super::fixture::Existing::of(&[("x", &[])])).unwrap() {}
+    assert_eq!(lines(&waiting(&work)).len(), 1);
+}
+
+#[test]
+fn large_records_come_a_few_at_a_time() {
+    let node = |n: usize| format!("{{\"id\":\"{n}\",\"attributes\":{{\"x\":\"{}\"}}}}\n", "x".repeat(390_000));
+    let checked = Checked::of("a.jsonl", (0..50).map(node).collect::<String>(), &Options::default());
+    let batch = checked.work.next(Level::Nodes(0), None, 1_000).unwrap();
+    assert!(batch.len() * 390_000 > NEXT_BYTES_MAX && (batch.len() - 1) * 390_100 < NEXT_BYTES_MAX, "{}", batch.len());
+    let rest = checked.work.next(Level::Nodes(0), batch.last().map(|last| last.number), 1_000).unwrap();
+    assert_eq!(rest[0].place, format!("{}:{}", checked.file.display(), batch.len() + 1));
+}
+
+#[test]
+fn another_source_and_other_options_are_refused_once_something_was_written() {
+    let (directory, options) = (Directory::new(), Options::default());
+    let open = |file: &std::path::Path, options: &Options| {
+        let source = Source::open(file, options).unwrap();
+        Work::open(&directory.path("work"), &source, options).map(|work| (work, source))
+    };
+    let other_options =
+        Options { csv: CsvOptions { id: Some("key".to_owned()), ..CsvOptions::default() }, ..Options::default() };
+    let first = directory.write("a.jsonl", "{\"id\":\"a\"}\n{\"id\":\"b\"}");
+    drop(open(&first, &options).unwrap());
+    // Nothing was written, so that the working file begins anew.
+    let second = directory.write("b.jsonl", "{\"id\":\"c\"}\n{\"id\":\"d\"}");
+    let (mut work, mut source) = open(&second, &options).unwrap();
+    while work.load_some(&mut source).unwrap() {}
+    while work.check_some(&mut Nowhere).unwrap() {}
+    drop(work);
+    drop(open(&second, &other_options).unwrap());
+    let (mut work, mut source) = open(&second, &options).unwrap();
+    assert_eq!(work.summary().unwrap().entries, 0);
+    while work.load_some(&mut source).unwrap() {}
+    while work.check_some(&mut Nowhere).unwrap() {}
+    let records = waiting(&work);
+    assert_eq!(lines(&records), [r#"{"id":"c"}"#, r#"{"id":"d"}"#]);
+    work.mark_written(&[records[0].number, records[0].number]).unwrap();
+    assert_eq!(work.summary().unwrap().written, 1);
+    drop(work);
+    let message = open(&first, &options).err().unwrap().to_string();
+    assert!(
+        message.contains("belongs to an import of another file, or") && message.contains("; 1 records were written"),
+        "{message}"
+    );
+    assert!(matches!(open(&second, &other_options), Err(WorkError::OtherOptions { written: 1, .. })));
+    let renamed = directory.path("c.jsonl");
+    std::fs::rename(&second, &renamed).unwrap();
+    assert_eq!(lines(&waiting(&open(&renamed, &options).unwrap().0)), [r#"{"id":"d"}"#]);
+}
+
+#[test]
+fn a_working_file_has_one_process_and_is_no_other_programs() {
+    let (directory, options) = (Directory::new(), Options::default());
+    let file = directory.write("a.jsonl", "{\"id\":\"a\"}");
+    let source = Source::open(&file, &options).unwrap();
+    let work = Work::open(&directory.path("work"), &source, &options).unwrap();
+    assert!(matches!(Work::open(&directory.path("work"), &source, &options), Err(WorkError::InUse { .. })));
+    drop(work);
+    assert!(matches!(Work::open(&file, &source, &options), Err(WorkError::NotOurs { .. })));
+    let other = directory.path("other.sqlite");
+    rusqlite::Connection::open(&other).unwrap().execute_batch("CREATE TABLE mine (a)").unwrap();
+    assert!(matches!(Work::open(&other, &source, &options), Err(WorkError::NotOurs { .. })));
+}
+
+#[test]
+fn refused_records_can_be_imported_again() {
+    let content = "{\"id\":\"a\"}\n{\"id\":\"b\",\"attributes\":{\"n\":1.5}}\n";
+    let mut checked = Checked::of("a.jsonl", content, &Options::default());
+    let records = waiting(&checked.work);
+    checked.work.refuse(records[1].number, "the table said no").unwrap();
+    checked.work.mark_written(&[records[1].number, records[0].number]).unwrap();
+    let mut refused = Vec::new();
+    let told = checked.work.refused(|line, reason| -> Result<(), WorkError> {
+        refused.push((line.to_owned(), reason.to_owned()));
+        Ok(())
+    });
+    told.unwrap();
+    let line = "{\"id\":\"b\",\"attributes\":{\"n\":1.5}}".to_owned();
+    assert_eq!(refused, [(line, "the table said no".to_owned())]);
+    let summary = checked.work.summary().unwrap();
+    assert_eq!((summary.nodes, summary.written, summary.refused), (2, 1, 1));
+    assert_eq!(checked.work.levels().unwrap()[0].waiting(), 0);
+    drop(checked.directory);
+}
