@@ -187,3 +187,66 @@ fn refused_records_can_be_imported_again() {
     assert_eq!(checked.work.levels().unwrap()[0].waiting(), 0);
     drop(checked.directory);
 }
+
+/// The names of the files in the directory that a process of the next test runs in.
+const FILE: &str = "a.jsonl";
+const WORKING: &str = "work";
+const WRITTEN: &str = "written";
+
+#[test]
+#[ignore = "runs in a process of its own, which the next test kills"]
+fn killed() {
+    use std::io::Write;
+    let options = Options::default();
+    let mut source = Source::open(FILE.as_ref(), &options).unwrap();
+    let mut work = Work::open(WORKING.as_ref(), &source, &options).unwrap();
+    while work.load_some(&mut source).unwrap() || work.check_some(&mut Nowhere).unwrap() {}
+    let mut written = std::fs::File::options().append(true).create(true).open(WRITTEN).unwrap();
+    for level in work.levels().unwrap() {
+        loop {
+            let records = work.next(level.level, None, BATCH).unwrap();
+            if records.is_empty() {
+                break;
+            }
+            written.write_all(format!("{}\n", lines(&records).join("\n")).as_bytes()).unwrap();
+            work.mark_written(&records.iter().map(|record| record.number).collect::<Vec<_>>()).unwrap();
+        }
+    }
+}
+
+/// How many records a process writes at a time.
+const BATCH: usize = 20;
+
+#[test]
+fn a_process_that_is_killed_anywhere_loses_nothing_and_repeats_one_batch_at_most() {
+    let directory = Directory::new();
+    directory.write(FILE, content());
+    let start = || {
+        let mut command = std::process::Command::new(std::env::current_exe().unwrap());
+        command.args(["tests::resuming::killed", "--exact", "--ignored"]).current_dir(directory.path(""));
+        command.stdout(std::process::Stdio::null()).spawn().unwrap()
+    };
+    let mut kills = 0;
+    for milliseconds in (10..).step_by(60) {
+        let mut process = start();
+        std::thread::sleep(std::time::Duration::from_millis(milliseconds));
+        if let Some(status) = process.try_wait().unwrap() {
+            assert!(status.success());
+            break;
+        }
+        // On Unix this is SIGKILL.
+        process.kill().unwrap();
+        process.wait().unwrap();
+        kills += 1;
+    }
+    let written = std::fs::read_to_string(directory.path(WRITTEN)).unwrap();
+    let mut lines: Vec<&str> = written.lines().collect();
+    assert!(lines.len() <= 12_000 + kills * BATCH, "{} lines after {kills} kills", lines.len());
+    lines.sort_unstable();
+    lines.dedup();
+    let whole = Checked::of("a.jsonl", content(), &Options::default());
+    let mut wanted = super::fixture::lines(&waiting(&whole.work));
+    wanted.sort_unstable();
+    assert_eq!(lines, wanted);
+    println!("{kills} kills");
+}
