@@ -98,13 +98,23 @@ fn faults_of_a_kind_are_kept_up_to_a_limit_and_counted_beyond() {
 }
 
 #[test]
-fn a_long_cycle_is_told_in_short() {
-    let list: Vec<String> = (0..2_000).map(|n| format!("n{n}<n{}", (n + 1) % 2_000)).collect();
+fn a_long_cycle_with_a_long_tail_is_told_in_short() {
+    // 10,000 nodes in a circle, and 10,000 below the first of them.
+    let parent = |n: usize| {
+        if n < 10_000 {
+            (n + 1) % 10_000
+        } else if n == 10_000 {
+            0
+        } else {
+            n - 1
+        }
+    };
+    let list: Vec<String> = (0..20_000).map(|n| format!("n{n}<n{}", parent(n))).collect();
     let list: Vec<&str> = list.iter().map(String::as_str).collect();
     assert_eq!(
         checked(&list).faults(),
         [
-            "FILE:1: `n0` is below itself: its parents are `n1`, `n2`, `n3`, `n4`, …, `n0` (2000 nodes); give one of them another parent, or none"
+            "FILE:1: `n0` is below itself: its parents are `n1`, `n2`, `n3`, `n4`, …, `n0` (10000 nodes); give one of them another parent, or none"
         ]
     );
 }

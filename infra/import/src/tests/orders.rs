@@ -1,10 +1,10 @@
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 use proptest::sample::Index;
 
 use super::fixture::{Checked, waiting};
-use crate::{Options, Record};
+use crate::{FaultKind, Options, Record};
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
@@ -37,5 +37,45 @@ proptest! {
             }
         }
         prop_assert_eq!((seen.len(), revisions.len()), (parents.len(), parents.len()));
+    }
+}
+
+/// The nodes on the way up from a node, with itself, until it ends or comes round.
+fn way_up(node: usize, parents: &BTreeMap<usize, usize>) -> Vec<usize> {
+    let mut way = vec![node];
+    while let Some(parent) = way.last().and_then(|last| parents.get(last)).filter(|parent| !way.contains(parent)) {
+        way.push(*parent);
+    }
+    way
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    /// Ids from 30 on are in no line.
+    #[test]
+    fn the_faults_are_those_that_a_naive_look_finds(
+        parents in prop::collection::btree_map(0..30_usize, 0..33_usize, 0..30),
+        order in Just((0..30_usize).collect::<Vec<_>>()).prop_shuffle(),
+        twice in prop::collection::btree_set(0..30_usize, 0..3),
+    ) {
+        let line = |n: &usize| match parents.get(n) {
+            Some(parent) => format!("{{\"id\":\"{n}\",\"parent\":\"{parent}\"}}\n"),
+            None => format!("{{\"id\":\"{n}\"}}\n"),
+        };
+        let content: String = order.iter().chain(&twice).map(line).collect();
+        let faults = Checked::of("a.jsonl", content, &Options::default()).work.faults().unwrap();
+        let missing = parents.values().filter(|parent| **parent >= 30).count();
+        // A node is on a cycle if its parent leads back to it.
+        let on_cycle = |node: &usize| parents.get(node).is_some_and(|parent| way_up(*parent, &parents).contains(node));
+        let cycles: BTreeSet<BTreeSet<usize>> = (0..30)
+            .filter(on_cycle)
+            .map(|node| way_up(node, &parents).into_iter().collect())
+            .collect();
+        let count = |kind: FaultKind| faults.counts.get(&kind).map_or(0, |count| *count as usize);
+        prop_assert_eq!(count(FaultKind::MissingParent), missing);
+        prop_assert_eq!(count(FaultKind::Cycle), cycles.len());
+        prop_assert_eq!(count(FaultKind::Duplicate), twice.len());
+        prop_assert_eq!(faults.count() as usize, missing + cycles.len() + twice.len());
     }
 }

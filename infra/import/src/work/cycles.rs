@@ -102,8 +102,8 @@ fn forget_below(connection: &Connection, on_cycle: i64) -> rusqlite::Result<()> 
         }
         connection
             .prepare_cached(
-                "INSERT INTO next SELECT child FROM reached JOIN edge ON parent = reached.seq
-                 WHERE child IN (SELECT seq FROM unplaced)",
+                "INSERT INTO next SELECT child FROM reached
+                 CROSS JOIN edge ON parent = reached.seq CROSS JOIN unplaced ON unplaced.seq = child",
             )?
             .execute([])?;
         connection.prepare_cached("DELETE FROM reached")?.execute([])?;

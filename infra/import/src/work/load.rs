@@ -72,6 +72,13 @@ impl Work {
 
 fn take_in(connection: &Connection, entry: &Entry, settings: &Settings) -> rusqlite::Result<()> {
     let (file, line) = (entry.at.file as i64, entry.at.line as i64);
+    if let Ok(Found::Implied(node)) = &entry.found {
+        // Most rows imply the same few nodes.
+        let mut known = connection.prepare_cached("SELECT 1 FROM implied WHERE pk = ?")?;
+        if known.exists([settings.schema.partition(&node.node)])? {
+            return Ok(());
+        }
+    }
     let (row, is_implied) = match &entry.found {
         Ok(Found::Record(record)) => (row(record, settings), false),
         Ok(Found::Implied(node)) => (row(&Record::Node(node.clone()), settings), true),
@@ -93,7 +100,7 @@ fn take_in(connection: &Connection, entry: &Entry, settings: &Settings) -> rusql
     let [base, copied, tenant, id, above, segment, escaped, path_end] = sizes.map(|bytes| bytes as i64);
     if is_implied {
         let mut insert = connection.prepare_cached(
-            "INSERT OR IGNORE INTO implied (pk, parent, file, line, base, copied, tenant, id, above, segment, escaped, path_end, body)
+            "INSERT INTO implied (pk, parent, file, line, base, copied, tenant, id, above, segment, escaped, path_end, body)
              VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         )?;
         let values = params![pk, parent, file, line, base, copied, tenant, id, above, segment, escaped, path_end, body];
