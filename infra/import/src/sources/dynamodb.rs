@@ -10,7 +10,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use sapwood_core::keys::{Schema, SortKey};
+use sapwood_core::keys::{NodeRef, Schema, SortKey};
 use sapwood_core::model::{AttributeValue, BaseNode, key_of, sort_sets};
 use sapwood_http::json::Attributes;
 use serde::Deserialize;
@@ -67,14 +67,19 @@ impl Iterator for Export {
                     Err(error) => {
                         self.file += 1;
                         let found = Err(Fault::unreadable(error.to_string()));
-                        return Some(Entry { at: Location { file, line: 1 }, found });
+                        return Some(Entry::new(Location { file, line: 1 }, found));
                     }
                 },
             };
             match lines.next() {
                 Some((line, text)) => {
-                    let found = text.and_then(|text| read(text, &self.schema));
-                    return Some(Entry { at: Location { file, line }, found });
+                    let at = Location { file, line };
+                    let mut faulty_node = None;
+                    let found = text.and_then(|text| read(text, &self.schema, &mut faulty_node));
+                    return Some(Entry {
+                        faulty_node: faulty_node.filter(|_| found.is_err()),
+                        ..Entry::new(at, found)
+                    });
                 }
                 None => {
                     self.lines = None;
@@ -91,7 +96,8 @@ struct Line {
     item: BTreeMap<String, AttributeValue>,
 }
 
-fn read(line: &str, schema: &Schema) -> Result<Found, Fault> {
+/// Reads an item. `read_node` becomes the node that it is, if it is one.
+fn read(line: &str, schema: &Schema, read_node: &mut Option<NodeRef>) -> Result<Found, Fault> {
     let Line { mut item } = serde_json::from_str(line).map_err(|error| {
         Fault::unreadable(format!(
             "the line is no item of an export ({error}); export the table again as DYNAMODB_JSON"
@@ -103,6 +109,7 @@ fn read(line: &str, schema: &Schema) -> Result<Found, Fault> {
     let (Some(sort_key), Ok(node)) = (sort_key, schema.parse_partition(&key.pk)) else { return Ok(Found::Foreign) };
     match sort_key {
         SortKey::Node => {
+            *read_node = Some(node.clone());
             let attributes = Attributes::of_node(&item, schema);
             let BaseNode { parent, segment, .. } =
                 BaseNode::read(item, &node, schema).map_err(|error| Fault::refused(error.to_string()))?;

@@ -11,7 +11,7 @@
 
 use sapwood_core::keys::{Id, NodeRef, Tenant, Version};
 use sapwood_http::json::{Attributes, Fields, JsonError, Place, id, or_null, text, value};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::input::{Input, Lines};
@@ -35,9 +35,33 @@ impl Iterator for JsonLines {
 
     fn next(&mut self) -> Option<Entry> {
         let (line, text) = self.lines.next()?;
-        let found = text.and_then(|text| read(text, self.tenant.as_ref())).map(Found::Record);
-        Some(Entry { at: Location { file: 0, line }, found })
+        let tenant = self.tenant.as_ref();
+        let at = Location { file: 0, line };
+        Some(match text {
+            Err(fault) => Entry::new(at, Err(fault)),
+            Ok(text) => match read(text, tenant) {
+                Ok(record) => Entry::new(at, Ok(Found::Record(record))),
+                Err(fault) => Entry { faulty_node: node_of(text, tenant), ..Entry::new(at, Err(fault)) },
+            },
+        })
     }
+}
+
+/// The least that a node's line has.
+#[derive(Deserialize)]
+struct Least {
+    id: String,
+    tenant: Option<String>,
+}
+
+/// Returns the node of a line that is faulty otherwise, if it has one.
+fn node_of(line: &str, tenant: Option<&Tenant>) -> Option<NodeRef> {
+    let least: Least = serde_json::from_str(line).ok()?;
+    let tenant = match least.tenant {
+        Some(tenant) => Some(Tenant::new(tenant).ok()?),
+        None => tenant.cloned(),
+    };
+    Some(NodeRef { tenant, id: Id::new(least.id).ok()? })
 }
 
 /// Reads a record from a line. `tenant` is the tenant of a record that names none.

@@ -13,6 +13,8 @@ mod treebeard;
 
 use std::path::{Path, PathBuf};
 
+use sapwood_core::keys::NodeRef;
+
 use crate::{Fault, Format, Location, Node, Options, Record};
 pub use error::OpenError;
 pub use input::RECORD_BYTES_MAX;
@@ -37,6 +39,14 @@ pub struct Entry {
     pub at: Location,
     /// What is there.
     pub found: Result<Found, Fault>,
+    /// The node that a fault is about, if its id could be read. Its children have no fault of their own.
+    pub faulty_node: Option<NodeRef>,
+}
+
+impl Entry {
+    fn new(at: Location, found: Result<Found, Fault>) -> Self {
+        Self { at, found, faulty_node: None }
+    }
 }
 
 type Entries = Box<dyn Iterator<Item = Entry> + Send>;

@@ -180,7 +180,14 @@ impl Treebeard {
 
     fn entry(&self, open: Open) -> Entry {
         let at = Location { file: 0, line: open.line };
-        Entry { at, found: self.node(open).map(|node| Found::Record(Record::Node(node))) }
+        let id = open.id.clone();
+        match self.node(open) {
+            Ok(node) => Entry::new(at, Ok(Found::Record(Record::Node(node)))),
+            Err(fault) => {
+                let faulty_node = id.map(|id| NodeRef { tenant: self.tenant.clone(), id });
+                Entry { faulty_node, ..Entry::new(at, Err(fault)) }
+            }
+        }
     }
 
     /// Returns a node, below the open ones.
@@ -228,7 +235,7 @@ impl Iterator for Treebeard {
     fn next(&mut self) -> Option<Entry> {
         self.read().unwrap_or_else(|fault| {
             self.state = State::End;
-            Some(Entry { at: Location { file: 0, line: self.scanner.line() }, found: Err(fault) })
+            Some(Entry::new(Location { file: 0, line: self.scanner.line() }, Err(fault)))
         })
     }
 }

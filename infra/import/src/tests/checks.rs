@@ -3,7 +3,7 @@ use sapwood_core::model::Settings;
 
 use super::fixture::{Checked, Existing, lines, waiting};
 use crate::work::{Level, WorkError};
-use crate::{FaultKind, Options};
+use crate::{CsvOptions, FaultKind, Options};
 
 /// The lines of nodes, each `id` or `id<parent`.
 fn nodes(nodes: &[&str]) -> String {
@@ -70,6 +70,10 @@ fn all_faults_are_found_at_once() {
     assert_eq!(checked.work.summary().unwrap().faults, 6);
 }
 
+fn numbers() -> Options {
+    Options { csv: CsvOptions { numbers: vec!["n".to_owned()], ..CsvOptions::default() }, ..Options::default() }
+}
+
 #[test]
 fn descendants_of_a_faulty_node_have_no_fault_of_their_own() {
     let content =
@@ -77,6 +81,14 @@ fn descendants_of_a_faulty_node_have_no_fault_of_their_own() {
     let faults = Checked::of("a.jsonl", content, &Options::default()).faults();
     assert_eq!(faults.len(), 2, "{faults:?}");
     assert!(faults[0].starts_with("FILE:1: `attributes._x`") && faults[1].starts_with("FILE:5: the parent `x`"));
+    let faults = |name: &str, content: &str| Checked::of(name, content, &numbers()).faults();
+    assert_eq!(faults("a.jsonl", "{\"id\":\"a\",\"name\":1}\n{\"id\":\"b\",\"parent\":\"a\"}").len(), 1);
+    assert_eq!(faults("a.csv", "id,parent,n\na,,many\nb,a,\nc,b,1\n").len(), 1);
+    assert_eq!(faults("a.json", "[{\"data\":{\"n\":1e200},\"id\":1,\"children\":[{\"data\":{},\"id\":2}]}]").len(), 1);
+    let item = |rest: &str| format!("{{\"Item\":{{\"SK\":{{\"S\":\"NODE\"}},{rest}}}}}\n");
+    let (bad, child) =
+        ("\"PK\":{\"S\":\"a\"},\"parent\":{\"N\":\"1\"}", "\"PK\":{\"S\":\"b\"},\"parent\":{\"S\":\"a\"}");
+    assert_eq!(faults("a.json", &format!("{}{}", item(bad), item(child))).len(), 1);
 }
 
 #[test]

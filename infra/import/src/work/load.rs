@@ -88,8 +88,12 @@ fn take_in(connection: &Connection, entry: &Entry, settings: &Settings) -> rusql
     let Row { pk, sk, parent, sizes, escaped, body } = match row {
         Ok(row) => row,
         Err(fault) => {
-            if let Ok(Found::Record(record @ Record::Node(_))) = &entry.found {
-                let pk = settings.schema.partition(record.node());
+            let refused = match &entry.found {
+                Ok(Found::Record(Record::Node(node))) => Some(&node.node),
+                _ => entry.faulty_node.as_ref(),
+            };
+            if let Some(node) = refused {
+                let pk = settings.schema.partition(node);
                 connection.prepare_cached("INSERT OR IGNORE INTO faulty (pk) VALUES (?)")?.execute([pk])?;
             }
             return faults::add(connection, entry.at, &fault);

@@ -56,14 +56,17 @@ impl Iterator for Columns {
     fn next(&mut self) -> Option<Entry> {
         let Self { rows, tenant, id, parent, segment, attributes } = self;
         let (line, cells) = rows.next()?;
+        let mut faulty_node = None;
         let found = cells.and_then(|cells| {
             let id_of = |index: usize| Id::new(cells[index]).map_err(|error| Fault::refused(error.to_string()));
             let node = NodeRef { tenant: tenant.clone(), id: id_of(*id)? };
+            faulty_node = Some(node.clone());
             let parent = if cells[*parent].is_empty() { None } else { Some(id_of(*parent)?) };
             let segment = segment.map(|index| cells[index]).filter(|cell| !cell.is_empty()).map(str::to_owned);
             let attributes = attributes.read(&cells)?;
             Ok(Found::Record(Record::Node(Node { node, parent, segment, attributes })))
         });
-        Some(Entry { at: Location { file: 0, line }, found })
+        faulty_node = faulty_node.filter(|_| found.is_err());
+        Some(Entry { faulty_node, ..Entry::new(Location { file: 0, line }, found) })
     }
 }

@@ -64,15 +64,15 @@ impl Levels {
             let known = before.iter().zip(&path).take_while(|(before, cell)| before == cell).count();
             for depth in known + 1..path.len() {
                 let node = node(&path[..depth], tenant.as_ref(), Attributes::default())?;
-                ready.push_back(Entry { at, found: Ok(Found::Implied(node)) });
+                ready.push_back(Entry::new(at, Ok(Found::Implied(node))));
             }
             let node = node(&path, tenant.as_ref(), attributes)?;
-            ready.push_back(Entry { at, found: Ok(Found::Record(Record::Node(node))) });
+            ready.push_back(Entry::new(at, Ok(Found::Record(Record::Node(node)))));
             *before = path.into_iter().map(str::to_owned).collect();
             Ok(())
         });
         if let Err(fault) = read {
-            ready.push_back(Entry { at, found: Err(fault) });
+            ready.push_back(Entry::new(at, Err(fault)));
         }
         Some(())
     }
