@@ -2,8 +2,11 @@
 
 mod arguments;
 mod audit;
+mod clock;
 mod connect;
 mod dev;
+mod pace;
+mod transfer;
 
 use std::process::ExitCode;
 
@@ -21,6 +24,8 @@ struct Arguments {
 enum Command {
     /// Run DynamoDB, its stream and the stream handler in this process, as template.yaml configures them.
     Dev(dev::Arguments),
+    Import(transfer::ImportArguments),
+    Export(transfer::ExportArguments),
     Verify(audit::VerifyArguments),
     Repair(audit::RepairArguments),
 }
@@ -38,6 +43,8 @@ async fn main() -> ExitCode {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => failed(&error, 1),
         },
+        Command::Import(arguments) => transferred(transfer::import(arguments).await),
+        Command::Export(arguments) => transferred(transfer::export(arguments).await),
         Command::Verify(arguments) => ended(audit::verify(arguments).await),
         Command::Repair(arguments) => ended(audit::repair(arguments).await),
     }
@@ -46,6 +53,13 @@ async fn main() -> ExitCode {
 fn ended(verdict: Result<audit::Verdict, audit::AuditError>) -> ExitCode {
     match verdict {
         Ok(verdict) => ExitCode::from(verdict as u8),
+        Err(error) => failed(&error, FAILED),
+    }
+}
+
+fn transferred(is_whole: Result<bool, transfer::TransferError>) -> ExitCode {
+    match is_whole {
+        Ok(is_whole) => ExitCode::from(u8::from(!is_whole)),
         Err(error) => failed(&error, FAILED),
     }
 }

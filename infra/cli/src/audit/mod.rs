@@ -1,7 +1,6 @@
 //! `sapwood verify` and `sapwood repair`: the whole table, held against its base records.
 
 mod error;
-mod pace;
 mod pass;
 mod repair;
 mod report;
@@ -12,7 +11,7 @@ pub(crate) use error::AuditError;
 pub(crate) use repair::{Arguments as RepairArguments, run as repair};
 pub(crate) use verify::{Arguments as VerifyArguments, run as verify};
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use clap::Args;
 
@@ -48,10 +47,4 @@ impl Comparison {
     fn settle(&self) -> Duration {
         Duration::from_secs(self.settle)
     }
-}
-
-/// The time.
-#[allow(clippy::disallowed_methods, reason = "a person waits for a command; nothing pure knows the time")]
-fn now() -> Instant {
-    Instant::now()
 }

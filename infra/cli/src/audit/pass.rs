@@ -12,10 +12,11 @@ use sapwood_core::model::Settings;
 use sapwood_engine::audit::Audit;
 use sapwood_table::{Client, DynamoTable, TableError, Usage};
 
-use super::pace::Pace;
+use super::Comparison;
 use super::suspects::{Suspects, wait_before};
-use super::{Comparison, now};
+use crate::clock::now;
 use crate::connect::Patient;
+use crate::pace::Pace;
 
 /// Items in a page of the scan.
 const PAGE_ITEMS_MAX: usize = 500;

@@ -4,3 +4,4 @@
 mod audit;
 mod dev;
 mod running;
+mod transfer;

@@ -1,23 +1,23 @@
-//! Keeps to a rate of read units a second.
+//! Keeps to a rate of units a second.
 
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use super::now;
+use crate::clock::now;
 
 /// A rate, and when the units that were taken so far are paid.
-pub(super) struct Pace {
+pub(crate) struct Pace {
     units_a_second: Option<f64>,
     paid: Mutex<Instant>,
 }
 
 impl Pace {
-    pub(super) fn new(units_a_second: Option<f64>) -> Self {
+    pub(crate) fn new(units_a_second: Option<f64>) -> Self {
         Self { units_a_second: units_a_second.filter(|rate| *rate > 0.0), paid: Mutex::new(now()) }
     }
 
     /// Takes units that were used, and returns how long to wait until they are paid.
-    pub(super) fn take(&self, units: f64) -> Duration {
+    pub(crate) fn take(&self, units: f64) -> Duration {
         let Some(rate) = self.units_a_second else { return Duration::ZERO };
         let begun = now();
         let mut paid = self.paid.lock().unwrap_or_else(std::sync::PoisonError::into_inner);

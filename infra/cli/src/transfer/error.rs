@@ -1,0 +1,58 @@
+//! Errors of `sapwood import` and `sapwood export`.
+
+use std::io;
+use std::path::PathBuf;
+
+use sapwood_import::sources::OpenError;
+use sapwood_import::work::WorkError;
+use sapwood_table::TableError;
+
+use crate::connect::ConnectError;
+
+/// Why an import or an export can't go on. The message says what to do.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum TransferError {
+    /// The table can't be reached.
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+    /// The file can't be read.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// The working file can't be used.
+    #[error(transparent)]
+    Work(#[from] WorkError),
+    /// A request failed for good.
+    #[error("the table can't be read or written: {0}. The same command goes on from here")]
+    Table(#[from] TableError),
+    /// An option's value is wrong.
+    #[error("{0}")]
+    Option(String),
+    /// A file can't be written.
+    #[error("{path} can't be written: {source}")]
+    Output {
+        /// The file.
+        path: PathBuf,
+        /// The reason.
+        source: io::Error,
+    },
+    /// An item of the table can't be exported.
+    #[error("the item {pk} | {sk} can't be written as JSON: {reason}")]
+    Item {
+        /// The partition key.
+        pk: String,
+        /// The sort key.
+        sk: String,
+        /// The reason.
+        reason: String,
+    },
+    /// The stream handler doesn't place the parents.
+    #[error(
+        "for {seconds} s the stream handler has placed none of the {waiting} parents that the next nodes wait for. See whether it runs; the same command goes on from here. With --no-wait an import doesn't wait, and costs more"
+    )]
+    NotPlaced {
+        /// How long nothing happened.
+        seconds: u64,
+        /// The number of parents.
+        waiting: usize,
+    },
+}

@@ -1,0 +1,230 @@
+//! `sapwood import`.
+
+use std::fs::File;
+use std::io::{BufWriter, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+use comfy_table::presets::NOTHING;
+use comfy_table::{CellAlignment, Table};
+use indicatif::{ProgressBar, ProgressStyle};
+use sapwood_core::keys::Tenant;
+use sapwood_core::model::Settings;
+use sapwood_import::sources::Source;
+use sapwood_import::work::{Level, LevelProgress, Work};
+use sapwood_import::{CsvOptions, Format, Options, TreebeardOptions, cost};
+use sapwood_table::Client;
+use serde_json::json;
+
+use super::TransferError;
+use super::lookup::InTheTable;
+use super::write::Writer;
+use crate::connect::{Connection, Patient};
+use crate::pace::Pace;
+
+/// Requests under way at a time.
+const IN_FLIGHT_MAX: usize = 32;
+
+/// Read nodes and revisions from a file, check them as a whole, and write them, parents first. It can be stopped at any time: the same
+/// command goes on.
+#[derive(Args)]
+#[command(after_help = "Examples:
+  sapwood import places.jsonl --table sapwood --endpoint http://127.0.0.1:8000
+  sapwood import staff.csv --id employee --parent manager --table sapwood --dry-run
+  sapwood import zip.csv --levels Country,State,City,Zip --number population --table sapwood --rate 500
+  sapwood import AWSDynamoDB/01234/ --table sapwood --profile prod
+
+A line of JSON Lines is a node, {\"id\": \"d\", \"parent\": \"V\", \"segment\": \"docs\", \"attributes\": {}}, or a revision,
+{\"node\": \"eq\", \"topic\": \"Audit\", \"version\": 3, \"attributes\": {}}. Nothing is written while the file has a fault.
+
+It ends with 0 if everything is written, 1 if the file has faults or records were refused, 2 for wrong arguments, and 4 if it can't go
+on.")]
+pub(crate) struct Arguments {
+    /// The file: JSON Lines, CSV, treebeard's dump_bulk JSON, or an export of DynamoDB; .gz as well.
+    file: PathBuf,
+    #[command(flatten)]
+    connection: Connection,
+    /// The format, if the file's name and beginning don't tell it.
+    #[arg(long, value_name = "FORMAT")]
+    format: Option<FormatName>,
+    /// The tenant of records that name none.
+    #[arg(long, value_name = "TENANT")]
+    tenant: Option<String>,
+    /// CSV: the column with the id. By default `id`.
+    #[arg(long, value_name = "COLUMN")]
+    id: Option<String>,
+    /// CSV: the column with the parent's id. By default `parent` or `parent_id`.
+    #[arg(long, value_name = "COLUMN")]
+    parent: Option<String>,
+    /// CSV and treebeard: the column, or the field, that becomes the segment.
+    #[arg(long, value_name = "COLUMN")]
+    segment: Option<String>,
+    /// CSV: a column of numbers. Repeat it for more columns.
+    #[arg(long = "number", value_name = "COLUMN")]
+    numbers: Vec<String>,
+    /// CSV: the columns of a path, from the top, with commas between. Each is a level.
+    #[arg(long, value_name = "COLUMNS", value_delimiter = ',', conflicts_with_all = ["id", "parent"])]
+    levels: Vec<String>,
+    /// CSV: what separates the cells.
+    #[arg(long, value_name = "CHARACTER")]
+    delimiter: Option<char>,
+    /// Check the file, say what the import costs, and write nothing.
+    #[arg(long)]
+    dry_run: bool,
+    /// Most write units a second, with all that the stream handler writes.
+    #[arg(long, value_name = "UNITS")]
+    rate: Option<f64>,
+    /// Don't wait until parents are placed. The stream handler then places many nodes twice.
+    #[arg(long)]
+    no_wait: bool,
+    /// The working file, which remembers what was written. By default it is beside the file, and ends in .import.
+    #[arg(long, value_name = "FILE")]
+    work: Option<PathBuf>,
+    /// Print a JSON object at the end.
+    #[arg(long)]
+    json: bool,
+}
+
+/// The formats, by their names.
+#[derive(Clone, Copy, ValueEnum)]
+enum FormatName {
+    Jsonl,
+    Csv,
+    Treebeard,
+    Dynamodb,
+}
+
+impl Arguments {
+    fn options(&self, settings: &Settings) -> Result<Options, TransferError> {
+        let tenant = self.tenant.as_ref().map(|tenant| Tenant::new(tenant.clone())).transpose();
+        let delimiter = self.delimiter.map(u8::try_from).transpose();
+        let format = self.format.map(|format| match format {
+            FormatName::Jsonl => Format::JsonLines,
+            FormatName::Csv => Format::Csv,
+            FormatName::Treebeard => Format::Treebeard,
+            FormatName::Dynamodb => Format::DynamoDb,
+        });
+        Ok(Options {
+            format,
+            settings: settings.clone(),
+            tenant: tenant.map_err(|error| TransferError::Option(format!("--tenant: {error}")))?,
+            csv: CsvOptions {
+                id: self.id.clone(),
+                parent: self.parent.clone(),
+                segment: self.segment.clone(),
+                numbers: self.numbers.clone(),
+                levels: self.levels.clone(),
+                delimiter: delimiter
+                    .map_err(|_| TransferError::Option("--delimiter: one ASCII character".to_owned()))?,
+            },
+            treebeard: TreebeardOptions { segment: self.segment.clone() },
+        })
+    }
+
+    fn beside(&self, ending: &str) -> PathBuf {
+        let mut name = self.file.clone().into_os_string();
+        name.push(ending);
+        name.into()
+    }
+
+    fn bar(&self, records: u64) -> ProgressBar {
+        if self.json || !std::io::stderr().is_terminal() {
+            return ProgressBar::hidden();
+        }
+        let bar = ProgressBar::new(records);
+        let template = "{bar:30} {human_pos} of {human_len} records, {per_sec}, {eta} left  {msg}";
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            bar.set_style(style);
+        }
+        bar
+    }
+}
+
+/// Returns true if everything is written.
+pub(crate) async fn run(arguments: Arguments) -> Result<bool, TransferError> {
+    let (table, settings) = arguments.connection.open().await?;
+    let client = Client::new(&table, &Patient, &settings.schema).named("", IN_FLIGHT_MAX);
+    let options = arguments.options(&settings)?;
+    let mut source = Source::open(&arguments.file, &options)?;
+    let path = arguments.work.clone().unwrap_or_else(|| arguments.beside(".import"));
+    let mut work = Work::open(&path, &source, &options)?;
+    while work.load_some(&mut source)? {}
+    let mut in_the_table = InTheTable { client: &client, settings: &settings };
+    while work.check_some(&mut in_the_table)? {}
+    let faults = work.faults()?;
+    if !faults.is_empty() {
+        eprint!("{faults}");
+        eprintln!("{} faults: nothing is written", faults.count());
+        return Ok(false);
+    }
+    let levels = work.levels()?;
+    if arguments.dry_run {
+        print_plan(&levels, arguments.json);
+        return Ok(true);
+    }
+    let summary = work.summary()?;
+    let writer = Writer {
+        client: &client,
+        settings: &settings,
+        pace: Pace::new(arguments.rate),
+        bar: arguments.bar(summary.nodes + summary.revisions),
+        waits: !arguments.no_wait,
+    };
+    writer.bar.set_position(summary.written + summary.refused);
+    writer.all(&mut work).await?;
+    writer.bar.finish_and_clear();
+    ended(&arguments, work, &path)
+}
+
+/// Says what was written. Where nothing was refused the working file has done its work.
+fn ended(arguments: &Arguments, work: Work, path: &Path) -> Result<bool, TransferError> {
+    let summary = work.summary()?;
+    let refused = arguments.beside(".refused.jsonl");
+    if arguments.json {
+        println!("{}", json!({"written": summary.written, "refused": summary.refused, "units": summary.units}));
+    } else {
+        println!("{} records are written, {} refused", summary.written, summary.refused);
+    }
+    if summary.refused == 0 {
+        drop(work);
+        for ending in ["", "-wal", "-shm"] {
+            let mut name = path.as_os_str().to_owned();
+            name.push(ending);
+            // It is of no use any more, and in nobody's way.
+            let _ = std::fs::remove_file(name);
+        }
+        return Ok(true);
+    }
+    let failed = |source| TransferError::Output { path: refused.clone(), source };
+    let mut file = BufWriter::new(File::create(&refused).map_err(failed)?);
+    work.refused::<TransferError>(|line, reason| {
+        eprintln!("refused: {reason}");
+        writeln!(file, "{line}").map_err(failed)
+    })?;
+    file.flush().map_err(failed)?;
+    eprintln!("the refused records are in {}", refused.display());
+    Ok(false)
+}
+
+fn print_plan(levels: &[LevelProgress], json: bool) {
+    let units: u64 = levels.iter().map(|level| level.units).sum();
+    if json {
+        let records: u64 = levels.iter().map(|level| level.records).sum();
+        println!("{}", json!({"records": records, "units": units, "dollars": cost::dollars(units)}));
+        return;
+    }
+    let mut table = Table::new();
+    table.load_style(NOTHING).set_header(["level", "records", "bytes", "write units"]);
+    for level in levels {
+        let name = match level.level {
+            Level::Nodes(depth) => depth.to_string(),
+            Level::Revisions => "revisions".to_owned(),
+        };
+        table.add_row([name, level.records.to_string(), level.bytes.to_string(), level.units.to_string()]);
+    }
+    for column in table.column_iter_mut() {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    println!("{table}");
+    println!("{units} write units, ${:.2} at the list price of us-east-1", cost::dollars(units));
+}

@@ -1,0 +1,172 @@
+//! `sapwood import` and `sapwood export`, the real binary, on the table of a running `sapwood dev`.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
+
+use aws_sdk_dynamodb::primitives::Blob;
+use aws_sdk_dynamodb::types::AttributeValue;
+use sapwood_tests::client::{contents, node, put};
+use sapwood_tests::oracle::{Contents, Oracle};
+
+use crate::running::{Sapwood, TABLE};
+
+fn command(url: &str, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_sapwood"));
+    command.args(arguments).args(["--table", TABLE, "--endpoint", url]).stdin(Stdio::null());
+    command
+}
+
+fn sapwood(url: &str, arguments: &[&str]) -> Output {
+    command(url, arguments).output().unwrap()
+}
+
+fn words(output: &Output) -> String {
+    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+}
+
+/// The base records, without Sapwood's own attributes.
+async fn records(running: &Sapwood) -> Contents {
+    let oracle = Oracle::default();
+    let all = contents(&running.client, TABLE, ["PK", "SK"]).await;
+    let base = all.into_iter().filter(|((pk, sk), _)| oracle.is_base(pk, sk));
+    base.map(|(key, item)| (key, item.into_iter().filter(|(name, _)| !name.starts_with('_')).collect())).collect()
+}
+
+fn write(path: &Path, lines: &[String]) -> String {
+    fs::write(path, lines.join("\n")).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+/// A tree of so many nodes, twelve below each, the last line first.
+fn tree(nodes: usize) -> Vec<String> {
+    let line = |n: usize| match n.checked_sub(1) {
+        None => r#"{"id": "n0", "attributes": {"name": "top"}}"#.to_owned(),
+        Some(above) => format!(r#"{{"id": "n{n}", "parent": "n{}", "attributes": {{"name": "n{n}"}}}}"#, above / 12),
+    };
+    (0..nodes).rev().map(line).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_exported_and_imported_is_equal() {
+    let (from, to) = (Sapwood::start(&[]), Sapwood::start(&[]));
+    let mut every = node("every", Some("D"), "every kind");
+    let more = [
+        ("n", AttributeValue::N("12345678901234567890.123456789012345678".to_owned())),
+        ("b", AttributeValue::B(Blob::new([0, 255]))),
+        ("ss", AttributeValue::Ss(vec!["a".to_owned(), "b".to_owned()])),
+        ("ns", AttributeValue::Ns(vec!["1".to_owned(), "2.5".to_owned()])),
+        ("bs", AttributeValue::Bs(vec![Blob::new([1])])),
+        ("nothing", AttributeValue::Null(true)),
+        ("m", AttributeValue::M([("$set".to_owned(), AttributeValue::L(vec![AttributeValue::Bool(true)]))].into())),
+        ("segment", AttributeValue::S("50 % # $".to_owned())),
+    ];
+    every.extend(more.map(|(name, value)| (name.to_owned(), value)));
+    let mut revision = node("D", None, "a revision");
+    revision.insert("SK".to_owned(), AttributeValue::S("va1000_Audit".to_owned()));
+    for item in [node("D", None, "Drive"), every, revision] {
+        put(&from.client, TABLE, item).await;
+    }
+    from.becomes_right().await;
+
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("all.jsonl");
+    let file = file.to_str().unwrap();
+    let exported = sapwood(&from.url, &["export", "--output", file]);
+    assert_eq!(exported.status.code(), Some(0), "{}", words(&exported));
+    let imported = sapwood(&to.url, &["import", file]);
+    assert_eq!(imported.status.code(), Some(0), "{}", words(&imported));
+    to.becomes_right().await;
+    assert_eq!(records(&from).await, records(&to).await);
+    // Once more: what is there already is no fault.
+    let again = sapwood(&to.url, &["import", file]);
+    assert_eq!(again.status.code(), Some(0), "{}", words(&again));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_import_that_is_killed_goes_on() {
+    let running = Sapwood::start(&[]);
+    let directory = tempfile::tempdir().unwrap();
+    let file = write(&directory.path().join("tree.jsonl"), &tree(3_000));
+    let mut kills = 0;
+    loop {
+        let mut import = command(&running.url, &["import", &file, "--json"]).stdout(Stdio::null()).spawn().unwrap();
+        let ended = tokio::task::block_in_place(|| {
+            std::thread::sleep(Duration::from_millis(400 + 150 * kills));
+            import.try_wait().unwrap()
+        });
+        if let Some(status) = ended {
+            assert_eq!(status.code(), Some(0));
+            break;
+        }
+        import.kill().unwrap();
+        import.wait().unwrap();
+        kills += 1;
+        assert!(kills < 60, "it never ends");
+    }
+    println!("killed {kills} times");
+    assert!(kills > 1, "it was never killed");
+    running.becomes_right().await;
+    assert_eq!(records(&running).await.len(), 3_000);
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1, "the working file is gone");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn faults_are_found_before_anything_is_written() {
+    let running = Sapwood::start(&[]);
+    let directory = tempfile::tempdir().unwrap();
+    let lines = [
+        r#"{"id": "a", "parent": "nowhere"}"#,
+        r#"{"id": "b"}"#,
+        r#"{"id": "b"}"#,
+        r#"{"id": "c", "parent": "d"}"#,
+        r#"{"id": "d", "parent": "c"}"#,
+        "not json",
+    ];
+    let file = write(&directory.path().join("bad.jsonl"), &lines.map(str::to_owned));
+    let refused = sapwood(&running.url, &["import", &file]);
+    assert_eq!(refused.status.code(), Some(1), "{}", words(&refused));
+    for place in ["bad.jsonl:1:", "bad.jsonl:3:", "bad.jsonl:6:", "nothing is written"] {
+        assert!(words(&refused).contains(place), "{place}: {}", words(&refused));
+    }
+    assert!(records(&running).await.is_empty());
+
+    // A parent that is in the table already is none.
+    put(&running.client, TABLE, node("nowhere", None, "here now")).await;
+    put(&running.client, TABLE, node("taken", None, "somebody else's")).await;
+    let lines = [lines[0], r#"{"id": "taken", "attributes": {"name": "mine"}}"#];
+    let file = write(&directory.path().join("good.jsonl"), &lines.map(str::to_owned));
+    let planned = sapwood(&running.url, &["import", &file, "--dry-run", "--json"]);
+    assert_eq!(planned.status.code(), Some(0), "{}", words(&planned));
+    assert_eq!(records(&running).await.len(), 2);
+    let imported = sapwood(&running.url, &["import", &file]);
+    assert_eq!(imported.status.code(), Some(1), "one is refused: {}", words(&imported));
+    let left = fs::read_to_string(directory.path().join("good.jsonl.refused.jsonl")).unwrap();
+    assert!(left.contains("taken") && !left.contains("nowhere"), "{left}");
+    running.becomes_right().await;
+    assert_eq!(records(&running).await.len(), 3);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_path_of_columns_makes_a_level_of_each() {
+    let running = Sapwood::start(&[]);
+    let directory = tempfile::tempdir().unwrap();
+    let rows = ["Country,State,City,Zip,population", "USA,NE,Omaha,68102,8000", "USA,NE,Lincoln,68501,100", "USA,IA,Ames,50010,5"];
+    let file = write(&directory.path().join("zip.csv"), &rows.map(str::to_owned));
+    let levels = ["--levels", "Country,State,City,Zip", "--number", "population"];
+    let imported = sapwood(&running.url, &[&["import", &file][..], &levels].concat());
+    assert_eq!(imported.status.code(), Some(0), "{}", words(&imported));
+    running.becomes_right().await;
+    assert_eq!(records(&running).await.len(), 1 + 2 + 3 + 3);
+}
+
+#[test]
+fn a_file_that_cant_be_read_is_named() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().to_str().unwrap();
+    for (file, said) in [("/nowhere.jsonl", "doesn't exist"), (path, "directory")] {
+        let output = sapwood("http://127.0.0.1:9", &["import", file, "--format", "jsonl"]);
+        assert!(output.status.code() == Some(4) && words(&output).contains(said), "{}", words(&output));
+    }
+}
