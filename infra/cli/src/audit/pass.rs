@@ -13,7 +13,7 @@ use sapwood_engine::audit::Audit;
 use sapwood_table::{Client, DynamoTable, TableError, Usage};
 
 use super::Comparison;
-use super::suspects::{Suspects, wait_before};
+use super::suspects::Suspects;
 use crate::clock::now;
 use crate::connect::Patient;
 use crate::pace::Pace;
@@ -65,7 +65,7 @@ impl<'a> Compared<'a> {
     /// Compares the whole table.
     pub(super) async fn whole(&self) -> Result<Found, TableError> {
         let begun = now();
-        let (suspects, items) = (Mutex::new(Suspects::default()), AtomicU64::new(0));
+        let (suspects, items) = (Mutex::new(Suspects::new(self.comparison.settle())), AtomicU64::new(0));
         let segments = self.comparison.segments;
         let parts = (0..segments).map(|segment| self.part(segment, segments, &suspects, &items));
         futures::future::try_join_all(parts).await?;
@@ -98,26 +98,25 @@ impl<'a> Compared<'a> {
     /// Looks at these subjects until each is right, or has been the same for the settling time.
     pub(super) async fn some(&self, subjects: BTreeSet<Subject>) -> Result<Found, TableError> {
         let begun = now();
-        let mut suspects = Suspects::default();
+        let mut suspects = Suspects::new(self.comparison.settle());
         suspects.take(self.audit().look(subjects).await?, now());
         self.settled(suspects, 0, begun).await
     }
 
     async fn settled(&self, mut suspects: Suspects, items: u64, begun: Instant) -> Result<Found, TableError> {
-        let (settle, began_looking) = (self.comparison.settle(), now());
+        let began_looking = now();
         for look in 0.. {
-            let subjects = suspects.unsettled(settle, now());
-            if subjects.is_empty() {
+            let subjects = suspects.to_look_at(now());
+            let Some(wait) = suspects.wait_before(look, began_looking, now()).filter(|_| !subjects.is_empty()) else {
                 break;
-            }
-            let Some(wait) = wait_before(look, settle, began_looking, now()) else { break };
+            };
             self.bar.set_message(format!("looking again at {} suspects", subjects.len()));
             tokio::time::sleep(wait).await;
             let found = self.audit().look(subjects.clone()).await?;
             suspects.take_again(&subjects, found, now());
         }
         self.bar.finish_and_clear();
-        let (settled, moving) = suspects.settled(settle, now());
+        let (settled, moving) = suspects.settled(now());
         Ok(Found { items, settled, moving, usage: self.client.usage(), took: begun.elapsed() })
     }
 }

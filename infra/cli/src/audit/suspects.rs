@@ -1,4 +1,7 @@
 //! What seems to be wrong, and since when it has been the same.
+//!
+//! Rows follow their records, and nobody can ask the table how far the stream is behind. But what goes away by itself tells: a suspect
+//! counts only if it has outlived all of these by far.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -8,9 +11,12 @@ use sapwood_core::keys::ItemKey;
 
 /// How long to wait before each look at a suspect. From then on it is looked at as often as the last says.
 const LOOKS_AFTER: [Duration; 4] =
-    [Duration::from_secs(2), Duration::from_secs(5), Duration::from_secs(15), Duration::from_secs(30)];
+    [Duration::from_secs(2), Duration::from_secs(5), Duration::from_secs(10), Duration::from_secs(20)];
 
-/// How many times the settling time a suspect may go on changing.
+/// How many times as long as any suspect that went away by itself another one must last until it counts.
+const OUTLIVES: u32 = 3;
+
+/// How many times the settling time what still changes is waited for.
 const PATIENCE: u32 = 5;
 
 struct Suspect {
@@ -20,48 +26,125 @@ struct Suspect {
 }
 
 /// The suspects of a table.
-#[derive(Default)]
-pub(super) struct Suspects(BTreeMap<(ItemKey, Kind), Suspect>);
+pub(super) struct Suspects {
+    settle: Duration,
+    suspects: BTreeMap<(ItemKey, Kind), Suspect>,
+    /// The longest time that a suspect lasted that has gone away, or has changed.
+    longest: Duration,
+}
 
 impl Suspects {
+    /// No suspects yet. One counts after this time at the earliest.
+    pub(super) fn new(settle: Duration) -> Self {
+        Self { settle, suspects: BTreeMap::new(), longest: Duration::ZERO }
+    }
+
+    /// How long a suspect must be the same until it counts.
+    pub(super) fn settle(&self) -> Duration {
+        self.settle.max(self.longest.saturating_mul(OUTLIVES))
+    }
+
     /// Takes what a look has found. What has other evidence than before is new.
     pub(super) fn take(&mut self, found: Vec<Difference>, now: Instant) {
         for difference in found {
             let key = (difference.key.clone(), difference.kind);
-            match self.0.get(&key) {
-                Some(known) if known.difference.evidence == difference.evidence => {}
-                _ => _ = self.0.insert(key, Suspect { difference, since: now }),
+            match self.suspects.get(&key) {
+                Some(known) if known.difference.evidence == difference.evidence => continue,
+                Some(known) => self.longest = self.longest.max(now.saturating_duration_since(known.since)),
+                None => {}
             }
+            self.suspects.insert(key, Suspect { difference, since: now });
         }
     }
 
     /// Takes what a look at these subjects has found: all that there is to find of them.
     pub(super) fn take_again(&mut self, subjects: &BTreeSet<Subject>, found: Vec<Difference>, now: Instant) {
         let there: BTreeSet<(ItemKey, Kind)> = found.iter().map(|one| (one.key.clone(), one.kind)).collect();
-        self.0.retain(|key, suspect| there.contains(key) || !subjects.contains(&suspect.difference.subject()));
+        let longest = &mut self.longest;
+        self.suspects.retain(|key, suspect| {
+            let stays = there.contains(key) || !subjects.contains(&suspect.difference.subject());
+            if !stays {
+                *longest = (*longest).max(now.saturating_duration_since(suspect.since));
+            }
+            stays
+        });
         self.take(found, now);
     }
 
-    /// The subjects of those that haven't been the same for so long.
-    pub(super) fn unsettled(&self, settle: Duration, now: Instant) -> BTreeSet<Subject> {
-        let is_young = |suspect: &&Suspect| now.saturating_duration_since(suspect.since) < settle;
-        self.0.values().filter(is_young).map(|suspect| suspect.difference.subject()).collect()
+    /// The subjects to look at again: as long as one of them doesn't count, all of them, because the time after which they count may grow.
+    pub(super) fn to_look_at(&self, now: Instant) -> BTreeSet<Subject> {
+        if self.suspects.values().all(|suspect| self.counts(suspect, now)) {
+            return BTreeSet::new();
+        }
+        self.suspects.values().map(|suspect| suspect.difference.subject()).collect()
     }
 
-    /// Those that have been the same for so long, and the others.
-    pub(super) fn settled(self, settle: Duration, now: Instant) -> (Vec<Difference>, Vec<Difference>) {
-        let (settled, moving): (Vec<_>, Vec<_>) =
-            self.0.into_values().partition(|suspect| now.saturating_duration_since(suspect.since) >= settle);
-        let differences = |of: Vec<Suspect>| of.into_iter().map(|suspect| suspect.difference).collect();
-        (differences(settled), differences(moving))
+    fn counts(&self, suspect: &Suspect, now: Instant) -> bool {
+        now.saturating_duration_since(suspect.since) >= self.settle()
+    }
+
+    /// Those that count, and the others.
+    pub(super) fn settled(self, now: Instant) -> (Vec<Difference>, Vec<Difference>) {
+        let (mut settled, mut moving) = (Vec::new(), Vec::new());
+        for suspect in self.suspects.values() {
+            let list = if self.counts(suspect, now) { &mut settled } else { &mut moving };
+            list.push(suspect.difference.clone());
+        }
+        (settled, moving)
+    }
+
+    /// How long to wait before a look, from 0. `None` when what still changes is left alone.
+    pub(super) fn wait_before(&self, look: usize, begun: Instant, now: Instant) -> Option<Duration> {
+        if now.saturating_duration_since(begun) > self.settle() * PATIENCE {
+            return None;
+        }
+        let wait = LOOKS_AFTER.get(look).copied().unwrap_or(LOOKS_AFTER[LOOKS_AFTER.len() - 1]);
+        Some(wait.min(self.settle).max(Duration::from_millis(100)))
     }
 }
 
-/// How long to wait before a look, from 0. `None` when what still changes is left alone.
-pub(super) fn wait_before(look: usize, settle: Duration, begun: Instant, now: Instant) -> Option<Duration> {
-    if now.saturating_duration_since(begun) > settle * PATIENCE + LOOKS_AFTER[0] {
-        return None;
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sapwood_core::keys::{Id, NodeRef};
+
+    #[allow(clippy::unwrap_used)]
+    fn difference(id: &str, evidence: u64) -> Difference {
+        let node = NodeRef::from(Id::new(id).unwrap());
+        Difference { key: ItemKey::new(id, "LINEAGE"), kind: Kind::LineageWrong, node, evidence }
     }
-    let wait = LOOKS_AFTER.get(look).copied().unwrap_or(LOOKS_AFTER[LOOKS_AFTER.len() - 1]);
-    Some(wait.min(settle).max(Duration::from_millis(100)))
+
+    fn seconds(n: u64) -> Duration {
+        Duration::from_secs(n)
+    }
+
+    #[test]
+    #[allow(clippy::disallowed_methods)]
+    fn a_suspect_counts_when_it_has_outlived_those_that_went_away() {
+        let begun = Instant::now();
+        let all: BTreeSet<Subject> = ["a", "b"].map(|id| difference(id, 0).subject()).into();
+        let mut suspects = Suspects::new(seconds(5));
+        suspects.take(vec![difference("a", 1), difference("b", 1)], begun);
+        assert_eq!(suspects.to_look_at(begun + seconds(4)), all);
+        assert!(suspects.to_look_at(begun + seconds(5)).is_empty());
+        // After 4 seconds one of them goes away: the other has to last 12.
+        suspects.take_again(&all, vec![difference("a", 1)], begun + seconds(4));
+        assert_eq!(suspects.to_look_at(begun + seconds(11)).len(), 1);
+        assert!(suspects.to_look_at(begun + seconds(12)).is_empty());
+        // Other evidence is another suspect.
+        suspects.take_again(&all, vec![difference("a", 2)], begun + seconds(6));
+        assert_eq!(suspects.settle(), seconds(18));
+        let (settled, moving) = suspects.settled(begun + seconds(23));
+        assert_eq!((settled.len(), moving.len()), (0, 1));
+    }
+
+    #[test]
+    #[allow(clippy::disallowed_methods)]
+    fn what_changes_for_ever_is_left_alone() {
+        let begun = Instant::now();
+        let suspects = Suspects::new(seconds(5));
+        assert_eq!(suspects.wait_before(0, begun, begun), Some(seconds(2)));
+        assert_eq!(suspects.wait_before(9, begun, begun + seconds(25)), Some(seconds(5)));
+        assert_eq!(suspects.wait_before(9, begun, begun + seconds(26)), None);
+    }
 }

@@ -152,7 +152,12 @@ async fn faults_are_found_before_anything_is_written() {
 async fn a_path_of_columns_makes_a_level_of_each() {
     let running = Sapwood::start(&[]);
     let directory = tempfile::tempdir().unwrap();
-    let rows = ["Country,State,City,Zip,population", "USA,NE,Omaha,68102,8000", "USA,NE,Lincoln,68501,100", "USA,IA,Ames,50010,5"];
+    let rows = [
+        "Country,State,City,Zip,population",
+        "USA,NE,Omaha,68102,8000",
+        "USA,NE,Lincoln,68501,100",
+        "USA,IA,Ames,50010,5",
+    ];
     let file = write(&directory.path().join("zip.csv"), &rows.map(str::to_owned));
     let levels = ["--levels", "Country,State,City,Zip", "--number", "population"];
     let imported = sapwood(&running.url, &[&["import", &file][..], &levels].concat());
