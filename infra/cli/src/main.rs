@@ -7,6 +7,7 @@ mod connect;
 mod dev;
 mod pace;
 mod transfer;
+mod tree;
 
 use std::process::ExitCode;
 
@@ -26,6 +27,7 @@ enum Command {
     Dev(dev::Arguments),
     Import(transfer::ImportArguments),
     Export(transfer::ExportArguments),
+    Tree(tree::Arguments),
     Verify(audit::VerifyArguments),
     Repair(audit::RepairArguments),
 }
@@ -45,6 +47,10 @@ async fn main() -> ExitCode {
         },
         Command::Import(arguments) => transferred(transfer::import(arguments).await),
         Command::Export(arguments) => transferred(transfer::export(arguments).await),
+        Command::Tree(arguments) => match tree::run(arguments).await {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => failed(&error, if error.is_absent() { 1 } else { FAILED }),
+        },
         Command::Verify(arguments) => ended(audit::verify(arguments).await),
         Command::Repair(arguments) => ended(audit::repair(arguments).await),
     }

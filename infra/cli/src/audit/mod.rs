@@ -36,7 +36,7 @@ struct Comparison {
     #[arg(long, value_name = "UNITS")]
     rate: Option<f64>,
     /// How many seconds a difference must stay the same until it counts. Rows follow their records: take more than the stream is behind.
-    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=86_400))]
     settle: u64,
     /// Print one JSON object a line.
     #[arg(long)]

@@ -99,14 +99,15 @@ impl<'a> Compared<'a> {
     pub(super) async fn some(&self, subjects: BTreeSet<Subject>) -> Result<Found, TableError> {
         let begun = now();
         let mut suspects = Suspects::new(self.comparison.settle());
-        suspects.take(self.audit().look(subjects).await?, now());
+        let found = self.audit().look(subjects.clone()).await?;
+        suspects.take_again(&subjects, found, now());
         self.settled(suspects, 0, begun).await
     }
 
     async fn settled(&self, mut suspects: Suspects, items: u64, begun: Instant) -> Result<Found, TableError> {
         let began_looking = now();
         for look in 0.. {
-            let subjects = suspects.to_look_at(now());
+            let subjects = suspects.to_look_at();
             let Some(wait) = suspects.wait_before(look, began_looking, now()).filter(|_| !subjects.is_empty()) else {
                 break;
             };
@@ -116,7 +117,7 @@ impl<'a> Compared<'a> {
             suspects.take_again(&subjects, found, now());
         }
         self.bar.finish_and_clear();
-        let (settled, moving) = suspects.settled(now());
+        let (settled, moving) = suspects.settled();
         Ok(Found { items, settled, moving, usage: self.client.usage(), took: begun.elapsed() })
     }
 }

@@ -6,11 +6,12 @@ use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::Args;
-use sapwood_core::audit::{Difference, Subject, due};
+use sapwood_core::audit::{Difference, Kind, Subject, due};
+use sapwood_core::keys::ItemKey;
 use sapwood_core::model::Settings;
 use sapwood_core::plan::Rules;
 use sapwood_engine::audit::Audit;
-use sapwood_table::{Client, DynamoTable};
+use sapwood_table::{Client, DynamoTable, ErrorKind};
 use serde_json::json;
 
 use super::pass::Compared;
@@ -21,7 +22,7 @@ use crate::connect::{Connection, Patient};
 /// Most rounds of repairs. A row that no lineage names waits until its node's lineage is right, and a child until its parent's is.
 const ROUNDS_MAX: usize = 10;
 
-/// Mend what `sapwood verify` finds, while the table is in use. Base records stay as they are: the stream handler writes their rows anew.
+/// Mend what `sapwood verify` finds, while the table is in use. Nothing of yours in a base record changes: the stream handler writes the rows anew.
 #[derive(Args)]
 #[command(after_help = "Examples:
   sapwood repair --table sapwood --endpoint http://127.0.0.1:8000
@@ -66,15 +67,20 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Verdict, AuditError> {
         return Ok(Verdict::Differences);
     }
     for _ in 0..ROUNDS_MAX {
-        let looked_at = subjects(&found.settled);
+        let (looked_at, before) = (subjects(&found.settled), names(&found.settled));
         mend(&client, &settings, std::mem::take(&mut found.settled), json).await?;
         found = compared.some(looked_at).await?;
-        if report::faults(&found.settled).is_empty() {
+        // If nothing has come of it, another round would only write the same once more: nobody handles the records.
+        if report::faults(&found.settled).is_empty() || names(&found.settled) == before {
             break;
         }
     }
     report::print(&found, json);
     Ok(verdict(&found))
+}
+
+fn names(differences: &[Difference]) -> BTreeSet<(ItemKey, Kind)> {
+    differences.iter().map(|difference| (difference.key.clone(), difference.kind)).collect()
 }
 
 fn subjects(differences: &[Difference]) -> BTreeSet<Subject> {
@@ -92,9 +98,17 @@ async fn mend(
     for difference in due(differences) {
         name += 1;
         let mut line = report::line(&difference);
-        let mended = audit.mend(difference, name.to_string(), Rules::default()).await?;
+        let words = format!("{} | {}", difference.key.pk, difference.key.sk);
+        line["mended"] = match audit.mend(difference, name.to_string(), Rules::default()).await {
+            Ok(mended) => json!(format!("{mended:?}").to_lowercase()),
+            // A record of 400 KB has no room for the attribute. The others are mended.
+            Err(error) if error.kind == ErrorKind::Refuse => {
+                eprintln!("{words} can't be mended: {error}");
+                json!("refused")
+            }
+            Err(error) => return Err(error.into()),
+        };
         if json {
-            line["mended"] = json!(format!("{mended:?}").to_lowercase());
             println!("{line}");
         }
     }

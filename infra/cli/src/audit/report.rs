@@ -79,7 +79,8 @@ pub(super) fn print(found: &Found, json: bool) {
         println!(
             "{}",
             json!({
-                "items": found.items, "confirmed": found.settled.len(), "moving": found.moving.len(),
+                "items": found.items, "differences": faults(&found.settled).len(), "findings": findings(found).len(),
+                "moving": found.moving.len(),
                 "read_units": found.usage.read_units, "seconds": found.took.as_secs_f64(),
             })
         );

@@ -21,8 +21,17 @@ const PATIENCE: u32 = 5;
 
 struct Suspect {
     difference: Difference,
-    /// When it was found with this evidence.
-    since: Instant,
+    /// When a strong look first found it with this evidence. None: only a pass has seen it, which reads what may be a moment old.
+    since: Option<Instant>,
+    /// When it was last found.
+    seen: Instant,
+}
+
+impl Suspect {
+    /// How long it is known to have been the same.
+    fn age(&self) -> Option<Duration> {
+        Some(self.seen.saturating_duration_since(self.since?))
+    }
 }
 
 /// The suspects of a table.
@@ -44,50 +53,57 @@ impl Suspects {
         self.settle.max(self.longest.saturating_mul(OUTLIVES))
     }
 
-    /// Takes what a look has found. What has other evidence than before is new.
+    /// Takes what a pass suspects.
     pub(super) fn take(&mut self, found: Vec<Difference>, now: Instant) {
         for difference in found {
             let key = (difference.key.clone(), difference.kind);
-            match self.suspects.get(&key) {
-                Some(known) if known.difference.evidence == difference.evidence => continue,
-                Some(known) => self.longest = self.longest.max(now.saturating_duration_since(known.since)),
-                None => {}
-            }
-            self.suspects.insert(key, Suspect { difference, since: now });
+            self.suspects.insert(key, Suspect { difference, since: None, seen: now });
         }
     }
 
-    /// Takes what a look at these subjects has found: all that there is to find of them.
+    /// Takes what a strong look at these subjects has found: all that there is to find of them. What has other evidence than before is new.
     pub(super) fn take_again(&mut self, subjects: &BTreeSet<Subject>, found: Vec<Difference>, now: Instant) {
         let there: BTreeSet<(ItemKey, Kind)> = found.iter().map(|one| (one.key.clone(), one.kind)).collect();
         let longest = &mut self.longest;
         self.suspects.retain(|key, suspect| {
             let stays = there.contains(key) || !subjects.contains(&suspect.difference.subject());
             if !stays {
-                *longest = (*longest).max(now.saturating_duration_since(suspect.since));
+                *longest = (*longest).max(now.saturating_duration_since(suspect.since.unwrap_or(suspect.seen)));
             }
             stays
         });
-        self.take(found, now);
+        for difference in found {
+            let key = (difference.key.clone(), difference.kind);
+            let known = self.suspects.get(&key);
+            let since = match known.map(|known| (known.since, known.difference.evidence == difference.evidence)) {
+                Some((Some(since), true)) => since,
+                Some((Some(since), false)) => {
+                    self.longest = self.longest.max(now.saturating_duration_since(since));
+                    now
+                }
+                Some((None, _)) | None => now,
+            };
+            self.suspects.insert(key, Suspect { difference, since: Some(since), seen: now });
+        }
     }
 
     /// The subjects to look at again: as long as one of them doesn't count, all of them, because the time after which they count may grow.
-    pub(super) fn to_look_at(&self, now: Instant) -> BTreeSet<Subject> {
-        if self.suspects.values().all(|suspect| self.counts(suspect, now)) {
+    pub(super) fn to_look_at(&self) -> BTreeSet<Subject> {
+        if self.suspects.values().all(|suspect| self.counts(suspect)) {
             return BTreeSet::new();
         }
         self.suspects.values().map(|suspect| suspect.difference.subject()).collect()
     }
 
-    fn counts(&self, suspect: &Suspect, now: Instant) -> bool {
-        now.saturating_duration_since(suspect.since) >= self.settle()
+    fn counts(&self, suspect: &Suspect) -> bool {
+        suspect.age().is_some_and(|age| age >= self.settle())
     }
 
     /// Those that count, and the others.
-    pub(super) fn settled(self, now: Instant) -> (Vec<Difference>, Vec<Difference>) {
+    pub(super) fn settled(self) -> (Vec<Difference>, Vec<Difference>) {
         let (mut settled, mut moving) = (Vec::new(), Vec::new());
         for suspect in self.suspects.values() {
-            let list = if self.counts(suspect, now) { &mut settled } else { &mut moving };
+            let list = if self.counts(suspect) { &mut settled } else { &mut moving };
             list.push(suspect.difference.clone());
         }
         (settled, moving)
@@ -95,7 +111,7 @@ impl Suspects {
 
     /// How long to wait before a look, from 0. `None` when what still changes is left alone.
     pub(super) fn wait_before(&self, look: usize, begun: Instant, now: Instant) -> Option<Duration> {
-        if now.saturating_duration_since(begun) > self.settle() * PATIENCE {
+        if look > 0 && now.saturating_duration_since(begun) > self.settle() * PATIENCE {
             return None;
         }
         let wait = LOOKS_AFTER.get(look).copied().unwrap_or(LOOKS_AFTER[LOOKS_AFTER.len() - 1]);
@@ -124,17 +140,22 @@ mod tests {
         let begun = Instant::now();
         let all: BTreeSet<Subject> = ["a", "b"].map(|id| difference(id, 0).subject()).into();
         let mut suspects = Suspects::new(seconds(5));
+        // However long the pass takes, a strong look has to find what it has seen, and find it again.
         suspects.take(vec![difference("a", 1), difference("b", 1)], begun);
-        assert_eq!(suspects.to_look_at(begun + seconds(4)), all);
-        assert!(suspects.to_look_at(begun + seconds(5)).is_empty());
+        assert_eq!(suspects.to_look_at(), all);
+        suspects.take_again(&all, vec![difference("a", 1), difference("b", 1)], begun + seconds(100));
+        assert_eq!(suspects.to_look_at(), all);
         // After 4 seconds one of them goes away: the other has to last 12.
-        suspects.take_again(&all, vec![difference("a", 1)], begun + seconds(4));
-        assert_eq!(suspects.to_look_at(begun + seconds(11)).len(), 1);
-        assert!(suspects.to_look_at(begun + seconds(12)).is_empty());
+        suspects.take_again(&all, vec![difference("a", 1)], begun + seconds(104));
+        suspects.take_again(&all, vec![difference("a", 1)], begun + seconds(111));
+        assert_eq!(suspects.to_look_at().len(), 1);
+        suspects.take_again(&all, vec![difference("a", 1)], begun + seconds(112));
+        assert!(suspects.to_look_at().is_empty());
         // Other evidence is another suspect.
-        suspects.take_again(&all, vec![difference("a", 2)], begun + seconds(6));
-        assert_eq!(suspects.settle(), seconds(18));
-        let (settled, moving) = suspects.settled(begun + seconds(23));
+        suspects.take_again(&all, vec![difference("a", 2)], begun + seconds(113));
+        assert_eq!(suspects.settle(), seconds(39));
+        suspects.take_again(&all, vec![difference("a", 2)], begun + seconds(151));
+        let (settled, moving) = suspects.settled();
         assert_eq!((settled.len(), moving.len()), (0, 1));
     }
 
@@ -144,6 +165,8 @@ mod tests {
         let begun = Instant::now();
         let suspects = Suspects::new(seconds(5));
         assert_eq!(suspects.wait_before(0, begun, begun), Some(seconds(2)));
+        // Each suspect is looked at again at least once.
+        assert_eq!(suspects.wait_before(0, begun, begun + seconds(99)), Some(seconds(2)));
         assert_eq!(suspects.wait_before(9, begun, begun + seconds(25)), Some(seconds(5)));
         assert_eq!(suspects.wait_before(9, begun, begun + seconds(26)), None);
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::page::{PageBuilder, entry_size};
 use super::{ListOptions, Page, ReadError, Reader};
 use sapwood_core::keys::{ItemKey, NodeRef};
-use sapwood_core::model::{AttributeValue, BaseNode, CREATED_AT, CREATED_BY, Item, UPDATED_AT, UPDATED_BY};
+use sapwood_core::model::{AttributeValue, BaseNode, CREATED_AT, CREATED_BY, Item, PUT_BACK, UPDATED_AT, UPDATED_BY};
 use sapwood_table::{BATCH_GET_KEYS_MAX, ReadOptions, RetryPolicy, Table};
 
 /// When and for whom the API wrote a base record. All fields are `None` if another client wrote it.
@@ -99,6 +99,6 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
     /// The attributes that say where a node belongs.
     pub(super) fn placing_attributes(&self) -> BTreeSet<String> {
         let names = self.client.schema().names();
-        [names.parent.clone(), names.segment.clone()].into()
+        [names.parent.clone(), names.segment.clone(), PUT_BACK.to_owned()].into()
     }
 }
