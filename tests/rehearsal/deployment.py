@@ -297,14 +297,25 @@ class Deployment(unittest.TestCase):
         self.assertGreater(self.quiet(self.outputs)[1], self.changes(self.outputs, "SK")[1])
 
     def test_a_gradual_deployment_serves_the_parameters_of_this_deployment(self):
-        """When it is switched on, and when a parameter changes while the code doesn't."""
-        for copied in ("name", "name,size"):
-            self.emulator.deploy("rehearsal", GradualDeployment="true", CopiedAttributes=copied)
-            alias = f"{self.outputs['StreamHandlerName']}:live"
-            served = self.client("lambda").get_function_configuration(FunctionName=alias)
-            self.assertEqual(served["Environment"]["Variables"]["COPIED_ATTRIBUTES"], copied)
+        """When it is switched on and nothing else changes; when a parameter of one function changes while no code does; and switched off."""
+        function, alias = (self.outputs["ApiReaderName"] + ending for ending in ("", ":live"))
+
+        def served(name):
+            configuration = self.client("lambda").get_function_configuration(FunctionName=name)
+            return configuration["Environment"]["Variables"]["CORS_ORIGINS"]
+
+        for parameters, origins in (
+            ({"GradualDeployment": "true"}, ""),
+            ({"GradualDeployment": "true", "CorsOrigins": "https://a.example"}, "https://a.example"),
+            ({"GradualDeployment": "false", "CorsOrigins": "https://a.example"}, "https://a.example"),
+        ):
+            said = self.emulator.deploy("rehearsal", **parameters)
+            self.assertIn("Successfully created/updated stack", said)
+            self.assertEqual(served(alias), origins)
             mapping = self.client("lambda").get_event_source_mapping(UUID=self.outputs["EventSourceMappingId"])
-            self.assertTrue(mapping["FunctionArn"].endswith(alias), mapping["FunctionArn"])
+            gradual = parameters["GradualDeployment"] == "true"
+            self.assertEqual(mapping["FunctionArn"].endswith(":live"), gradual, mapping["FunctionArn"])
+        self.assertEqual(served(function), origins)
 
     def test_a_stack_that_goes_leaves_the_table_and_what_is_in_it(self):
         self.client("s3").put_object(Bucket=self.outputs["FailedRecordsBucket"], Key="a/failed/batch", Body=b"{}")

@@ -1,5 +1,6 @@
 """`sam validate --lint`, and cfn-lint on what SAM makes of the template: misspelt properties are caught."""
 
+import json
 import re
 import subprocess
 import unittest
@@ -54,6 +55,13 @@ class Linting(unittest.TestCase):
         findings = lint(translated(template=template), USED_UP)
         missed = [name for name in misspelt if not any(f"'{name}'" in finding for finding in findings)]
         self.assertEqual(missed, [], "\n".join(findings))
+
+    def test_the_access_log_names_the_caller_and_needs_no_policy_of_the_account(self):
+        resources = written()["Resources"]
+        log = json.loads(resources["ApiStage"]["Properties"]["AccessLogSettings"]["Format"])
+        self.assertEqual((log["userArn"], log["subject"]), ("$context.identity.userArn", "$context.authorizer.claims.sub"))
+        self.assertFalse(any("path" in value.lower() for value in log.values()), "ids are user data")
+        self.assertTrue(resources["ApiAccessLogs"]["Properties"]["LogGroupName"]["Fn::Sub"].startswith("/aws/vendedlogs/"))
 
     def test_the_gateway_and_the_functions_allow_pages_the_same(self):
         source = (ROOT / "shared/http/src/serve/cors.rs").read_text()

@@ -1,6 +1,9 @@
 """Least privilege: every action and resource of every role, and who may do what with the functions and the bucket."""
 
+import json
+import tomllib
 import unittest
+from fnmatch import fnmatchcase
 
 from samcli.yamlhelper import yaml_parse
 
@@ -83,6 +86,17 @@ class Permissions(unittest.TestCase):
     def test_the_nested_stacks_watch_and_grant_nothing(self):
         resources = [resource for file in NESTED for resource in yaml_parse(file.read_text())["Resources"].values()]
         self.assertEqual({resource["Type"].split("::")[1] for resource in resources}, {"CloudWatch"})
+
+    def test_the_deployers_policy_covers_the_stacks_of_the_configuration(self):
+        configuration = tomllib.loads((ROOT / "samconfig.toml").read_text())
+        stages = [stage["global"]["parameters"]["stack_name"] for stage in configuration.values() if isinstance(stage, dict)]
+        self.assertEqual(stages, ["sapwood", "sapwood-dev"])
+        statements = json.loads((ROOT / "docs" / "policies" / "deployer.json").read_text())["Statement"]
+        updating = [one for one in statements if "cloudformation:ExecuteChangeSet" in as_list(one["Action"])]
+        patterns = [resource for one in updating for resource in as_list(one["Resource"])]
+        for stack in stages:
+            arn = f"arn:aws:cloudformation:REGION:ACCOUNT:stack/{stack}/0123"
+            self.assertTrue(any(fnmatchcase(arn, pattern) for pattern in patterns), f"{stack}: {patterns}")
 
     def test_one_action_more_is_noticed(self):
         for id, action in (("ApiReaderRole", "dynamodb:Scan"), ("StreamHandlerRole", "dynamodb:DeleteTable")):

@@ -42,9 +42,16 @@ class Versions(unittest.TestCase):
     def test_each_version_names_the_configuration(self):
         self.assertEqual(descriptions(self.standing(**EVERYTHING)), ["configuration ${Configuration}"] * 3)
 
+    def test_each_function_changes_with_the_configuration(self):
+        """Lambda publishes no version of a function that hasn't changed, and CloudFormation then fails."""
+        named = [properties["Environment"]["Variables"].get("CONFIGURATION") for properties in functions(self.standing(**EVERYTHING))]
+        self.assertEqual(named, [{"Ref": "Configuration"}] * 3)
+
     def test_switching_gradual_deployment_on_makes_new_versions(self):
         """Else the versions of the first deployment would serve, with its parameters."""
-        self.assertEqual(descriptions(self.standing()), [None] * 3)
+        standing = self.standing()
+        self.assertEqual(descriptions(standing), [None] * 3)
+        self.assertNotIn("CONFIGURATION", str(functions(standing)))
 
     def test_a_parameter_that_reaches_a_function_makes_a_new_version(self):
         before, reaching = self.standing(**EVERYTHING), 0
