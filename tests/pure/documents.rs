@@ -244,3 +244,19 @@ fn the_examples_of_items_are_what_the_codecs_read_and_write() {
     let kinds: Vec<String> = others.iter().map(|item| key_of(item, &schema).unwrap().pk).collect();
     assert_eq!(kinds, [schema.roots_partition(None), schema.orphans_partition(&missing)]);
 }
+
+/// Whoever can't open `/docs` of a closed API can read the document here. `SAPWOOD_WRITE=1` writes it anew.
+#[test]
+fn the_published_document_is_the_apis() {
+    let document: Value = serde_json::from_str(&sapwood_http::contract::openapi()).unwrap();
+    let wanted = serde_json::to_string_pretty(&document).unwrap() + "\n";
+    let path = Path::new(ROOT).join("docs/openapi.json");
+    if std::env::var_os("SAPWOOD_WRITE").is_some() {
+        fs::write(&path, &wanted).unwrap();
+    }
+    let published = fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        published == wanted,
+        "SAPWOOD_WRITE=1 cargo test -p sapwood-tests --test pure published_document writes docs/openapi.json"
+    );
+}

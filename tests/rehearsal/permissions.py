@@ -11,6 +11,40 @@ from templates import EVERYTHING, NESTED, ROOT, Standing, spelt, translated
 
 LISTED = ROOT / "tests" / "rehearsal" / "permissions.txt"
 
+# The policies of who deploys, the second of them for gradual deployments.
+DEPLOYERS = ("deployer.json", "gradual-deployment.json")
+API = "apigateway:POST apigateway:PATCH apigateway:DELETE apigateway:GET"
+# What CloudFormation calls for each type of resource.
+TAKEN = {
+    "AWS::ApiGatewayV2::Api": API,
+    "AWS::ApiGatewayV2::Authorizer": API,
+    "AWS::ApiGatewayV2::Integration": API,
+    "AWS::ApiGatewayV2::Route": API,
+    "AWS::ApiGatewayV2::Stage": f"{API} logs:CreateLogDelivery logs:UpdateLogDelivery logs:DeleteLogDelivery",
+    "AWS::AppConfig::Application": "appconfig:CreateApplication appconfig:GetApplication appconfig:DeleteApplication",
+    "AWS::AppConfig::ConfigurationProfile": "appconfig:CreateConfigurationProfile appconfig:DeleteConfigurationProfile",
+    "AWS::AppConfig::HostedConfigurationVersion": "appconfig:CreateHostedConfigurationVersion appconfig:DeleteHostedConfigurationVersion",
+    "AWS::CloudFormation::Stack": "cloudformation:CreateStack cloudformation:UpdateStack cloudformation:DeleteStack",
+    "AWS::CloudWatch::Alarm": "cloudwatch:PutMetricAlarm cloudwatch:DescribeAlarms cloudwatch:DeleteAlarms",
+    "AWS::CloudWatch::Dashboard": "cloudwatch:PutDashboard cloudwatch:GetDashboard cloudwatch:DeleteDashboards",
+    "AWS::CodeDeploy::Application": "codedeploy:CreateApplication codedeploy:DeleteApplication",
+    "AWS::CodeDeploy::DeploymentGroup": "codedeploy:CreateDeploymentGroup codedeploy:UpdateDeploymentGroup codedeploy:CreateDeployment iam:PassRole",
+    "AWS::DynamoDB::Table": "dynamodb:CreateTable dynamodb:UpdateTable dynamodb:UpdateTimeToLive dynamodb:UpdateContinuousBackups",
+    "AWS::IAM::Role": "iam:CreateRole iam:PutRolePolicy iam:PutRolePermissionsBoundary iam:DeleteRolePolicy iam:DeleteRole",
+    "AWS::Lambda::Alias": "lambda:CreateAlias lambda:UpdateAlias lambda:DeleteAlias",
+    "AWS::Lambda::EventSourceMapping": "lambda:CreateEventSourceMapping lambda:UpdateEventSourceMapping lambda:DeleteEventSourceMapping",
+    "AWS::Lambda::Function": "lambda:CreateFunction lambda:UpdateFunctionCode lambda:UpdateFunctionConfiguration lambda:DeleteFunction"
+    " lambda:PutFunctionConcurrency lambda:DeleteFunctionConcurrency iam:PassRole s3:GetObject",
+    "AWS::Lambda::Permission": "lambda:AddPermission lambda:RemovePermission",
+    "AWS::Lambda::Version": "lambda:PublishVersion lambda:ListVersionsByFunction",
+    "AWS::Logs::LogGroup": "logs:CreateLogGroup logs:PutRetentionPolicy logs:DeleteLogGroup",
+    "AWS::S3::Bucket": "s3:CreateBucket s3:PutEncryptionConfiguration s3:PutLifecycleConfiguration s3:PutBucketPublicAccessBlock",
+    "AWS::S3::BucketPolicy": "s3:PutBucketPolicy s3:DeleteBucketPolicy",
+    "AWS::SNS::Topic": "sns:CreateTopic sns:Subscribe sns:DeleteTopic",
+    "AWS::SecretsManager::Secret": "secretsmanager:CreateSecret secretsmanager:GetRandomPassword secretsmanager:GetSecretValue"
+    " secretsmanager:DeleteSecret",
+}
+
 
 def as_list(value):
     return value if isinstance(value, list) else [value]
@@ -97,6 +131,18 @@ class Permissions(unittest.TestCase):
         for stack in stages:
             arn = f"arn:aws:cloudformation:REGION:ACCOUNT:stack/{stack}/0123"
             self.assertTrue(any(fnmatchcase(arn, pattern) for pattern in patterns), f"{stack}: {patterns}")
+
+    def test_the_deployers_policies_allow_what_the_resources_take(self):
+        """Of each type that the template can make: to make it, to change it, to remove it."""
+        made = [translated()["Resources"], translated(EVERYTHING)["Resources"]]
+        made += [yaml_parse(file.read_text())["Resources"] for file in NESTED]
+        types = {resource["Type"] for resources in made for resource in resources.values()}
+        self.assertEqual(types, set(TAKEN), "a new type needs its actions here, and in the policies")
+        policies = [json.loads((ROOT / "docs" / "policies" / name).read_text()) for name in DEPLOYERS]
+        allowed = [action for policy in policies for one in policy["Statement"] for action in as_list(one["Action"])]
+        for kind, actions in TAKEN.items():
+            missing = [action for action in actions.split() if not any(fnmatchcase(action, pattern) for pattern in allowed)]
+            self.assertEqual(missing, [], kind)
 
     def test_one_action_more_is_noticed(self):
         for id, action in (("ApiReaderRole", "dynamodb:Scan"), ("StreamHandlerRole", "dynamodb:DeleteTable")):
