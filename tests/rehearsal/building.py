@@ -52,6 +52,8 @@ class Building(unittest.TestCase):
             shim.chmod(0o755)
             changed = copy / "shared" / "keys" / "src" / "lib.rs"
             environment = {"PATH": f"{shim.parent}:{os.environ['PATH']}", "CARGO_BEHIND": shutil.which("cargo"), "IN_SHARED": str(changed)}
+            # The caller's would be another directory.
+            environment["CARGO_TARGET_DIR"] = str(copy / "target")
             for stage, version in (("default", "one"), ("default", "two"), ("dev", "three"), ("dev", "four")):
                 changed.write_text(version)
                 self.build(copy, environment, "--config-env", stage)
