@@ -191,14 +191,16 @@ impl Evidence {
 
     /// Hashes of several kinds of evidence, some of which may be missing.
     pub(super) fn joined<'e>(all: impl IntoIterator<Item = Option<&'e Self>>) -> Self {
-        let bytes = all.into_iter().flat_map(|one| one.map_or(0, |one| one.0).to_le_bytes());
-        Self(bytes.fold(Self::BASIS, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(Self::PRIME)))
+        Self::new().with(all.into_iter().flat_map(|one| one.map_or(0, |one| one.0).to_le_bytes()))
     }
 
     pub(super) fn and(self, item: Option<&Item>) -> Self {
         let bytes = item.map(encode_item);
         let absent = u8::from(bytes.is_none());
-        let all = bytes.iter().flatten().copied().chain([absent]);
-        Self(all.fold(self.0, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(Self::PRIME)))
+        self.with(bytes.into_iter().flatten().chain([absent]))
+    }
+
+    fn with(self, bytes: impl Iterator<Item = u8>) -> Self {
+        Self(bytes.fold(self.0, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(Self::PRIME)))
     }
 }

@@ -2,13 +2,12 @@
 //!
 //! No record of the stream tells of the damage: that is how a fault of ours, a lost record or somebody's hand would leave the table.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use rand::rngs::SmallRng;
 use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
-use sapwood_core::audit::{Difference, Kind, Mended, Subject, due};
+use sapwood_core::audit::{Difference, Kind, Mended, due};
 use sapwood_core::keys::{ItemKey, Schema};
 use sapwood_core::model::{AttributeValue, Item, Settings, text, with_key};
 use sapwood_core::plan::{Rule, Rules, StreamRecord};
@@ -16,6 +15,7 @@ use sapwood_engine::audit::Audit;
 use sapwood_engine::fanout::{self, Fanout};
 use sapwood_table::Client;
 
+use super::repairs::compared;
 use super::schedule::{Fault, Run, passes_filter};
 use crate::fixture::{NoRetries, at_once};
 use crate::memory::MemoryTable;
@@ -308,22 +308,9 @@ impl World {
         let client = Client::new(&self.table, &NoRetries, &settings.schema);
         let audit = Audit::new(&client, &settings);
         let (segments, size) = (self.rng.random_range(1..=3), self.rng.random_range(1..=30));
-        let mut suspects = Vec::new();
-        for segment in 0..segments {
-            let mut from = None;
-            loop {
-                let page = at_once(audit.page(segment, segments, from.as_ref(), size)).map_err(|e| e.to_string())?;
-                suspects.extend(page.suspects);
-                from = page.next;
-                if from.is_none() {
-                    break;
-                }
-            }
-        }
-        let subjects: BTreeSet<Subject> = suspects.iter().map(Difference::subject).collect();
-        let found: BTreeSet<Difference> =
-            at_once(audit.look(subjects)).map_err(|error| error.to_string())?.into_iter().collect();
-        if let Some(lost) = suspects.iter().find(|suspect| !found.contains(suspect)) {
+        let compared = at_once(compared(&audit, segments, size));
+        let (suspects, found) = compared.map_err(|error| error.to_string())?;
+        if let Some(lost) = suspects.difference(&found).next() {
             return Err(format!("nothing has changed, and a second look doesn't find {lost:?}"));
         }
         Ok(found.into_iter().filter(|difference| !difference.kind.is_finding()).collect())

@@ -13,7 +13,7 @@ use sapwood_core::keys::{ItemKey, Schema};
 use sapwood_core::model::{Item, Settings, with_key};
 use sapwood_core::plan::Rules;
 use sapwood_engine::audit::Audit;
-use sapwood_table::Client;
+use sapwood_table::{Client, RetryPolicy, Scannable, TableError};
 
 use super::calls::{Calls, Shared, SimRetryPolicy, SimTable};
 
@@ -42,6 +42,30 @@ pub(super) fn damage(calls: &mut Calls) {
     calls.memory.stream.clear();
 }
 
+/// Compares the table, as `sapwood verify` does, in so many parts and in pages of so many items. Returns what the pages suspect, and what a
+/// second look at that finds.
+pub(super) async fn compared<T: Scannable, P: RetryPolicy>(
+    audit: &Audit<'_, T, P>,
+    segments: u32,
+    items_max: usize,
+) -> Result<(BTreeSet<Difference>, BTreeSet<Difference>), TableError> {
+    let mut suspects = BTreeSet::new();
+    for segment in 0..segments {
+        let mut from = None;
+        loop {
+            let page = audit.page(segment, segments, from.as_ref(), items_max).await?;
+            suspects.extend(page.suspects);
+            from = page.next;
+            if from.is_none() {
+                break;
+            }
+        }
+    }
+    let subjects: BTreeSet<Subject> = suspects.iter().map(Difference::subject).collect();
+    let found = audit.look(subjects).await?.into_iter().collect();
+    Ok((suspects, found))
+}
+
 /// Begins a repair: it compares the table, looks again at what seems wrong, and mends what it finds a second time.
 pub(super) fn repair(
     number: u64,
@@ -54,18 +78,8 @@ pub(super) fn repair(
         let retry_policy = SimRetryPolicy(calls);
         let client = Client::new(&table, &retry_policy, &settings.schema);
         let audit = Audit::new(&client, &settings);
-        let (mut suspects, mut from) = (BTreeSet::new(), None);
-        loop {
-            let Ok(page) = audit.page(0, 1, from.as_ref(), 50).await else { return };
-            suspects.extend(page.suspects);
-            from = page.next;
-            if from.is_none() {
-                break;
-            }
-        }
-        let subjects: BTreeSet<Subject> = suspects.iter().map(Difference::subject).collect();
-        let Ok(again) = audit.look(subjects).await else { return };
-        let confirmed = again.into_iter().filter(|difference| suspects.contains(difference)).collect();
+        let Ok((suspects, found)) = compared(&audit, 1, 50).await else { return };
+        let confirmed = found.intersection(&suspects).cloned().collect();
         for (position, difference) in due(confirmed).into_iter().enumerate() {
             let name = (number * 1_000 + position as u64).to_string();
             let _ = audit.mend(difference, name, rules).await;

@@ -1,6 +1,7 @@
 //! A witness sees every change of a base record, in order, and reports the changes that the handler had no reason to make. The
 //! oracle can't know them, because it sees only the end.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use sapwood_core::model::{AttributeValue, Item};
@@ -181,12 +182,14 @@ impl Witness {
             }
         } else if sk == "NODE" {
             // What a repair has put back, to delete it again, is nobody's.
-            let is_put_back = |item: &Item| item.contains_key("_put_back");
-            let seen = StreamRecord {
-                old: record.old.clone().filter(|item| !is_put_back(item)),
-                new: record.new.clone().filter(|item| !is_put_back(item)),
-                ..record.clone()
-            };
+            let is_put_back = |item: &Option<Item>| item.as_ref().is_some_and(|item| item.contains_key("_put_back"));
+            let mut seen = Cow::Borrowed(record);
+            if is_put_back(&record.old) {
+                seen.to_mut().old = None;
+            }
+            if is_put_back(&record.new) {
+                seen.to_mut().new = None;
+            }
             if seen.old.is_none() && seen.new.is_none() {
                 return Ok(());
             }
