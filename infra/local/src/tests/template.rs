@@ -310,7 +310,7 @@ fn other_names_of_keys_reach_the_table_the_filter_and_the_functions() {
     let record = |sort_key: &str| json!({"dynamodb": {"Keys": {"pk": {"S": "V"}, "sk": {"S": sort_key}}}});
     assert!(["METADATA", "LINEAGE", "v001_x"].iter().all(|sort_key| filter.passes(&record(sort_key))));
     assert!(["NODE", "METADATA#0001#x", "v0_x"].iter().all(|sort_key| !filter.passes(&record(sort_key))));
-    for function in ["StreamHandler", "ApiReader", "ApiWriter"] {
+    for function in ["StreamHandler", "ApiReader", "ApiWriter", "Auditor"] {
         let unknown = BTreeMap::from([("CURSOR_KEY".to_owned(), String::new())]);
         let environment = template.environment_of(function, "t", &unknown).unwrap();
         let names = ["PARTITION_KEY", "SORT_KEY", "NODE_SORT_KEY", "TTL_ATTRIBUTE"].map(|name| &environment[name]);
