@@ -1,11 +1,13 @@
 """The deployed auditor on one machine's AWS: it heals what somebody has damaged by hand, and writes nothing else; with `Audit=report` it writes
 nothing but its own item; its schedule invokes it.
 
-A difference counts after ten minutes, and a pass begins once a day: here after seconds, and at once.
+A difference counts after ten minutes, and a pass begins once a day: here after seconds, and at once. The commands are those of docs/parameters.md
+and docs/auditor.md.
 """
 
 import json
 import os
+import re
 import time
 import unittest
 
@@ -13,9 +15,11 @@ from deployment import plant
 from emulator import Emulator
 from oracle import Oracle
 from table import WAIT, Table
+from templates import ROOT
 
 STACK = "auditing"
 FAST = {"AUDIT_SETTLE_SECONDS": "2", "AUDIT_PASS_HOURS": "0"}
+CONSTANTS = ROOT / "docs" / "parameters.md"
 POSITION = ("SAPWOOD", "AUDIT")
 # A row of a node that is there, with attributes that no record has; and a row that no lineage names.
 CHANGED = ("D", "NODE#0001#V")
@@ -39,10 +43,13 @@ class Auditing(unittest.TestCase):
         self.emulator.deploy(STACK, **parameters)
         type(self).outputs = self.emulator.outputs(STACK)
         type(self).table = Table(self.client("dynamodb"), self.outputs["TableName"], Oracle())
-        self.client("events").disable_rule(Name=self.outputs["AuditScheduleName"])
-        function = {"FunctionName": self.outputs["AuditorName"]}
-        variables = self.client("lambda").get_function_configuration(**function)["Environment"]["Variables"]
-        self.client("lambda").update_function_configuration(**function, Environment={"Variables": variables | FAST})
+        self.emulator.shell(f"aws events disable-rule --name {self.outputs['AuditScheduleName']}")
+        (variable,) = re.findall(r"^```sh\n(variable\(\).*?)^```$", CONSTANTS.read_text(), flags=re.M | re.S)
+        set_all = "".join(f"variable {self.outputs['AuditorName']} {name} {value}\n" for name, value in FAST.items())
+        self.emulator.shell(variable + set_all)
+        configuration = self.client("lambda").get_function_configuration(FunctionName=self.outputs["AuditorName"])
+        variables = configuration["Environment"]["Variables"]
+        self.assertEqual({name: variables.get(name) for name in (*FAST, "TABLE_NAME")}, FAST | {"TABLE_NAME": self.outputs["TableName"]})
 
     def run_auditor(self):
         """Runs it once. Returns the metrics of the run, as the log has them."""
@@ -146,10 +153,9 @@ class Auditing(unittest.TestCase):
         self.assertEqual(self.table.wrong_rows(), found)
 
     def test_its_schedule_invokes_it(self):
-        """With the commands of docs/parameters.md and docs/auditor.md."""
-        events, known = self.client("events"), len(self.metrics())
-        events.put_rule(Name=self.outputs["AuditScheduleName"], ScheduleExpression="rate(1 minute)")
-        events.enable_rule(Name=self.outputs["AuditScheduleName"])
+        known = len(self.metrics())
+        rule = self.outputs["AuditScheduleName"]
+        self.emulator.shell(f"aws events put-rule --name {rule} --schedule-expression 'rate(1 minute)'; aws events enable-rule --name {rule}")
         until = time.monotonic() + WAIT
         while len(self.metrics()) == known:
             self.assertLess(time.monotonic(), until, "no run")
