@@ -1,5 +1,6 @@
 //! The calls of the contract.
 
+mod audit;
 mod descendants;
 mod history;
 mod node;
@@ -8,6 +9,7 @@ mod paths;
 mod static_files;
 mod tree;
 
+pub(crate) use audit::Audit;
 pub(crate) use descendants::{Children, Count, Descendants, Roots};
 pub(crate) use history::{LatestOfAll, LatestOfOne, RevisionOfOne, Revisions, Topic};
 pub(crate) use node::{Ancestors, FanoutOf, Node, Nodes};
