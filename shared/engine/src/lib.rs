@@ -33,9 +33,11 @@
 //!
 //! # The whole table
 //!
-//! [`audit`] compares what is derived with the base records, a page of a scan at a time, and mends what is wrong.
+//! [`audit`] compares what is derived with the base records, a page of a scan at a time, and mends what is wrong. [`below`] finds a
+//! node and what is below it, for those who look at a part of the table.
 
 pub mod audit;
+pub mod below;
 pub mod fanout;
 pub mod query;
 mod run;
