@@ -21,6 +21,7 @@ use super::lookup::InTheTable;
 use super::write::Writer;
 use crate::connect::{Connection, Patient};
 use crate::pace::Pace;
+use crate::say::say;
 
 /// Requests under way at a time.
 const IN_FLIGHT_MAX: usize = 32;
@@ -181,9 +182,9 @@ fn ended(arguments: &Arguments, work: Work, path: &Path) -> Result<bool, Transfe
     let summary = work.summary()?;
     let refused = arguments.beside(".refused.jsonl");
     if arguments.json {
-        println!("{}", json!({"written": summary.written, "refused": summary.refused, "units": summary.units}));
+        say!("{}", json!({"written": summary.written, "refused": summary.refused, "units": summary.units}));
     } else {
-        println!("{} records are written, {} refused", summary.written, summary.refused);
+        say!("{} records are written, {} refused", summary.written, summary.refused);
     }
     if summary.refused == 0 {
         drop(work);
@@ -210,7 +211,7 @@ fn print_plan(levels: &[LevelProgress], json: bool) {
     let units: u64 = levels.iter().map(|level| level.units).sum();
     if json {
         let records: u64 = levels.iter().map(|level| level.records).sum();
-        println!("{}", json!({"records": records, "units": units, "dollars": cost::dollars(units)}));
+        say!("{}", json!({"records": records, "units": units, "dollars": cost::dollars(units)}));
         return;
     }
     let mut table = Table::new();
@@ -225,6 +226,6 @@ fn print_plan(levels: &[LevelProgress], json: bool) {
     for column in table.column_iter_mut() {
         column.set_cell_alignment(CellAlignment::Right);
     }
-    println!("{table}");
-    println!("{units} write units, ${:.2} at the list price of us-east-1", cost::dollars(units));
+    say!("{table}");
+    say!("{units} write units, ${:.2} at the list price of us-east-1", cost::dollars(units));
 }
