@@ -156,6 +156,9 @@ pub(crate) async fn run(arguments: Arguments) -> Result<bool, TransferError> {
     if !faults.is_empty() {
         eprint!("{faults}");
         eprintln!("{} faults: nothing is written", faults.count());
+        if arguments.json {
+            say!("{}", json!({"written": 0, "faults": faults.count()}));
+        }
         return Ok(false);
     }
     let levels = work.levels()?;

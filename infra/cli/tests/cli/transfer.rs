@@ -108,6 +108,8 @@ async fn faults_are_found_before_anything_is_written() {
         assert!(words(&refused).contains(place), "{place}: {}", words(&refused));
     }
     assert!(records(&running).await.is_empty());
+    let refused = sapwood(&running.url, &["import", &file, "--json"]);
+    assert_eq!(String::from_utf8(refused.stdout).unwrap(), "{\"faults\":4,\"written\":0}\n");
 
     // A parent that is in the table already is none.
     put(&running.client, TABLE, node("nowhere", None, "here now")).await;

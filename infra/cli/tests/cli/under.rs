@@ -191,7 +191,7 @@ async fn each_node_is_found_once_if_one_row_leads_to_it() {
     }
     running.becomes_right().await;
     let mut lost = Vec::new();
-    for n in 1..260_usize {
+    for (n, depth) in depths.iter().enumerate().skip(1) {
         let (mut path, mut at) = (Vec::new(), n);
         while at > 0 {
             path.push(format!("n{at}"));
@@ -200,7 +200,7 @@ async fn each_node_is_found_once_if_one_row_leads_to_it() {
         path.reverse();
         let id = format!("n{n}");
         let parents_row = (parents[&id].clone(), format!("NODE#0001#{id}"));
-        let tops_row = ("n0".to_owned(), format!("NODE#{:04}#{id}", depths[n]));
+        let tops_row = ("n0".to_owned(), format!("NODE#{depth:04}#{id}"));
         // The row of a child of the top is both.
         let mut rows: BTreeSet<(String, String)> =
             [parents_row, tops_row, ("n0".to_owned(), format!("PATH#{}", path.join("#")))].into();
