@@ -17,3 +17,7 @@ pub(crate) use operations::{OperationOf, Operations};
 pub(crate) use paths::{Paths, PathsOfRoot};
 pub(crate) use static_files::{docs, document, health};
 pub(crate) use tree::Tree;
+
+pub use descendants::descendant as descendant_body;
+pub use history::{copy as latest_body, revision as revision_body};
+pub use operations::body as operation_body;

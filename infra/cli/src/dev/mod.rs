@@ -33,6 +33,12 @@ use output::Output;
 
 /// The options of `sapwood dev`.
 #[derive(Args)]
+#[command(after_help = "Examples:
+  sapwood dev --demo
+  sapwood dev --http 127.0.0.1:3000
+  sapwood dev --data ./data --parameter PathRows=off --json
+
+It ends with 0 after Ctrl-C, with 1 if it can't start, and with 2 for wrong arguments.")]
 pub(crate) struct Arguments {
     /// Serve DynamoDB on this loopback address. Port 0 is any free port.
     #[arg(long, value_name = "ADDRESS", conflicts_with = "endpoint")]

@@ -3,5 +3,9 @@
 
 mod audit;
 mod dev;
+mod formats;
+mod nodes;
 mod running;
+mod shell;
 mod transfer;
+mod under;
