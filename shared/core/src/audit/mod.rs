@@ -1,6 +1,6 @@
 //! What must hold between base records and what is derived from them, and what mends it where it doesn't.
 //!
-//! The simulation, `sapwood verify` and `sapwood repair` run these plans. A plan sees one moment of a table that is in use, so what it
+//! The simulation, `sapwood verify`, `sapwood repair` and `sapwood redrive` run these plans. A plan sees one moment of a table that is in use, so what it
 //! finds is a *suspect*: rows follow their records a little later. A suspect counts if a later look finds it again with the same
 //! [`Difference::evidence`]: nothing that it was judged from has changed in between, so nobody is at work on it.
 //!
@@ -9,6 +9,7 @@
 //! | [`Look`] | compares nodes, rows and cursors, both ways: what a record asks for, and whether anything asks for a row |
 //! | [`LookAtHistory`] | compares the `v0_` copies of a node with its revisions |
 //! | [`Mend`] | has the handler write what is wrong, or deletes what nobody asks for |
+//! | [`Redrive`] | has an item handled again whose stream record was lost, without comparing anything |
 //!
 //! What a node asks for is decided by [`place`](fn@crate::plan::place), which the handler itself runs. The oracles of the tests are written
 //! apart from it.
@@ -17,6 +18,7 @@ mod difference;
 mod history;
 mod look;
 mod mend;
+mod redrive;
 mod subject;
 #[cfg(test)]
 mod tests;
@@ -25,4 +27,5 @@ pub use difference::{Difference, Kind, due};
 pub use history::LookAtHistory;
 pub use look::Look;
 pub use mend::{Mend, Mended};
+pub use redrive::{Redrive, Redriven};
 pub use subject::Subject;
