@@ -55,6 +55,13 @@ impl Connection {
         if let Some(url) = &self.endpoint {
             return Ok((DynamoTable::local(url, &self.table, schema), settings));
         }
+        let config = self.sdk_config().await;
+        config.region().ok_or(ConnectError::Region)?;
+        Ok((DynamoTable::of(&config, &self.table, schema), settings))
+    }
+
+    /// Loads the profile's region and credentials.
+    pub(crate) async fn sdk_config(&self) -> aws_config::SdkConfig {
         let mut loader = aws_config::defaults(aws_config::BehaviorVersion::latest());
         if let Some(profile) = &self.profile {
             loader = loader.profile_name(profile);
@@ -62,9 +69,12 @@ impl Connection {
         if let Some(region) = &self.region {
             loader = loader.region(aws_config::Region::new(region.clone()));
         }
-        let config = loader.load().await;
-        config.region().ok_or(ConnectError::Region)?;
-        Ok((DynamoTable::of(&config, &self.table, schema), settings))
+        loader.load().await
+    }
+
+    /// The endpoint that takes the place of the region's own.
+    pub(crate) fn endpoint(&self) -> Option<&str> {
+        self.endpoint.as_deref()
     }
 }
 

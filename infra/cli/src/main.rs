@@ -6,6 +6,7 @@ mod clock;
 mod connect;
 mod dev;
 mod pace;
+mod redrive;
 mod transfer;
 mod tree;
 
@@ -30,6 +31,7 @@ enum Command {
     Tree(tree::Arguments),
     Verify(audit::VerifyArguments),
     Repair(audit::RepairArguments),
+    Redrive(redrive::Arguments),
 }
 
 /// The template: the same one that is deployed.
@@ -53,6 +55,10 @@ async fn main() -> ExitCode {
         },
         Command::Verify(arguments) => ended(audit::verify(arguments).await),
         Command::Repair(arguments) => ended(audit::repair(arguments).await),
+        Command::Redrive(arguments) => match redrive::run(arguments).await {
+            Ok(is_whole) => ExitCode::from(u8::from(!is_whole)),
+            Err(error) => failed(&error, FAILED),
+        },
     }
 }
 

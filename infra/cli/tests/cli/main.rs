@@ -3,5 +3,6 @@
 
 mod audit;
 mod dev;
+mod redrive;
 mod running;
 mod transfer;
