@@ -11,7 +11,7 @@ use sapwood_core::plan::{Context, Facts, Limits, Plan, Read, Rule, Rules, Run, S
 use sapwood_table::Client;
 use sapwood_tests::fixture::{Fixture, NoRetries, at_once};
 use sapwood_tests::seeds::seeds;
-use sapwood_tests::sim::{Profile, Writers, run as schedule, run_damage, search};
+use sapwood_tests::sim::{Profile, Writers, run as schedule, run_auditor, run_damage, search};
 
 #[test]
 fn whatever_is_damaged_is_named_and_mended_and_nothing_else() {
@@ -122,4 +122,14 @@ fn a_row_stays_that_a_lineage_names_by_then() {
     };
     assert!(stays(Rules::default()));
     assert!(!stays(Rules::without(Rule::RepairCheck)));
+}
+
+#[test]
+fn the_auditor_mends_whatever_is_damaged_and_a_pass_that_has_ended_means_right() {
+    let seeds = seeds(2_000);
+    let count = seeds.end - seeds.start;
+    match search(seeds, run_auditor) {
+        Ok(steps) => println!("{count} audited tables, {steps} steps, all mended"),
+        Err(fault) => panic!("{}\nreplay it with SAPWOOD_SEED={}", fault.what.join("\n"), fault.seed),
+    }
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use sapwood_core::keys::{Id, NodeRef, Schema, SortKey, Version};
 use sapwood_core::model::{
-    BaseNode, Cursor, DELETING, DeletionMark, Item, Latest, Settings, Stored, key_of, row_parent, rows,
+    Announcement, BaseNode, Cursor, DELETING, DeletionMark, Item, Latest, Settings, Stored, key_of, row_parent, rows,
 };
 use serde_json::Value;
 
@@ -23,7 +23,7 @@ const DEPLOYING_LINES_MAX: usize = 120;
 const POLICY_CHARACTERS_MAX: usize = 6_144;
 
 /// The words that a reader of docs/permissions.md replaces in the policies.
-const PLACEHOLDERS: [&str; 6] = ["REGION", "ACCOUNT", "API_ID", "TABLE", "KEY_ID", "DOMAIN"];
+const PLACEHOLDERS: [&str; 7] = ["REGION", "ACCOUNT", "API_ID", "TABLE", "KEY_ID", "DOMAIN", "BUCKET"];
 
 /// The methods of HTTP, which the resources of `execute-api:Invoke` name.
 const METHODS: [&str; 6] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
@@ -206,6 +206,12 @@ fn the_examples_of_items_are_what_the_codecs_read_and_write() {
     let mut written = Vec::new();
     for item in &examples {
         let key = key_of(item, &schema).unwrap();
+        if key == schema.settings_key() {
+            let announcement = Announcement::read(item).unwrap().unwrap();
+            assert_eq!(announcement.item(&schema), *item);
+            announcement.settings().unwrap();
+            continue;
+        }
         let node = schema.parse_partition(&key.pk).unwrap();
         match schema.parse_sort_key(&key.sk).unwrap_or_else(|| panic!("{key:?} is no key of the table")) {
             SortKey::Node => {

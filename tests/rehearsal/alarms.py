@@ -1,4 +1,5 @@
-"""The alarm that is computed: what the console would show for given metrics, and when it rings. The emulator has no metric math."""
+"""The alarm that is computed: what the console would show for given metrics, and when it rings. The emulator has no metric math. And the alarm
+that silence sets off."""
 
 import unittest
 
@@ -55,3 +56,30 @@ class Alarms(unittest.TestCase):
         names = {id: (metric["Namespace"], metric["MetricName"]) for id, metric in metrics.items()}
         wanted = {"written": ("AWS/DynamoDB", "ConsumedWriteCapacityUnits"), "read": ("AWS/Lambda", "PolledEventCount")}
         self.assertEqual(names, wanted)
+
+
+class Silence(unittest.TestCase):
+    nested = written(ROOT / "infra" / "alarms.yaml")
+    alarm = nested["Resources"]["AuditStopped"]["Properties"]
+    day = 86_400
+
+    def rings(self, ages):
+        """With the oldest age that the auditor told in each hour, the last one last."""
+        assert (self.alarm["Statistic"], self.alarm["Period"], self.alarm["ComparisonOperator"]) == ("Maximum", 3600, "GreaterThanThreshold")
+        breaches = [self.alarm["TreatMissingData"] == "breaching" if age is None else age > self.alarm["Threshold"] for age in ages]
+        return sum(breaches[-self.alarm["EvaluationPeriods"] :]) >= self.alarm["DatapointsToAlarm"]
+
+    def test_it_rings_where_the_auditor_is_silent(self):
+        self.assertTrue(self.rings([self.day] + [None] * 6))
+        self.assertFalse(self.rings([None] * 5 + [300]), "the first run of a new stack")
+        self.assertFalse(self.rings([self.day, None, None, None, None, None]), "five hours")
+
+    def test_it_rings_where_a_pass_takes_longer_than_a_week(self):
+        self.assertTrue(self.rings([7 * self.day + 1] * 6))
+        self.assertFalse(self.rings([7 * self.day] * 6))
+        self.assertFalse(self.rings([2 * self.day] * 6), "a small table: a pass a day")
+
+    def test_no_other_alarm_is_set_off_by_silence(self):
+        alarms = [it for file in ("alarms.yaml", "mapping-alarms.yaml") for it in written(ROOT / "infra" / file)["Resources"].items()]
+        silent = [name for name, alarm in alarms if alarm["Properties"]["TreatMissingData"] != "notBreaching"]
+        self.assertEqual(silent, ["AuditStopped"])

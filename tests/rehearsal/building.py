@@ -18,7 +18,7 @@ from templates import ARCHITECTURE, FULL, NESTED, ROOT, for_here, write, written
 
 LIKE_THE_TESTS = {"SAM_BUILD_MODE": "debug", "CARGO_LAMBDA_COMPILER": "cargo"}
 ZIPPED_MAX = 10_000_000
-FUNCTIONS = ("StreamHandler", "ApiReader", "ApiWriter")
+FUNCTIONS = ("StreamHandler", "ApiReader", "ApiWriter", "Auditor")
 
 
 # What takes the place of cargo where only SAM is of interest: it "builds" a function that says what shared/ was then.

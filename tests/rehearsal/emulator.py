@@ -11,6 +11,7 @@ from botocore.config import Config
 from process import Process, free_port
 from templates import REGION, ROOT, for_here, write, written
 
+AWSCLI = ROOT / ".cache" / "awscli" / "bin"
 BUILT = ROOT / ".aws-sam" / "build" / "template.yaml"
 
 
@@ -65,6 +66,15 @@ class Emulator:
         if code != 0:
             raise RuntimeError(f"sam deploy ended with {code}:\n{said}\n{self.process.said()[-4000:]}")
         return said
+
+    def shell(self, script, answers=""):
+        """What a script of the documents prints, with the AWS CLI."""
+        environment = self.environment | {"PATH": f"{os.environ['PATH']}:{AWSCLI}", "AWS_PAGER": ""}
+        command = ["bash", "-euo", "pipefail", "-c", script]
+        done = subprocess.run(command, cwd=ROOT, env=environment, input=answers, capture_output=True, text=True, timeout=300)
+        if done.returncode != 0:
+            raise RuntimeError(f"{script}\n{done.stdout}\n{done.stderr}")
+        return done.stdout
 
     def outputs(self, stack):
         described = self.client("cloudformation").describe_stacks(StackName=stack)["Stacks"][0]

@@ -5,7 +5,7 @@ import sys
 import time
 import unittest
 
-SUITES = ("linting", "commands", "permissions", "versions", "alarms", "filtering", "invoking", "smoke", "building", "packaging", "deployment", "walking")
+SUITES = ("linting", "commands", "permissions", "versions", "alarms", "filtering", "invoking", "smoke", "building", "packaging", "deployment", "auditing", "walking")
 
 
 class InOrder(unittest.TestLoader):

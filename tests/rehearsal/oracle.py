@@ -7,6 +7,9 @@ large for DynamoDB is left out of account.
 import re
 from dataclasses import dataclass, field
 
+# What the functions keep for themselves: the handler's settings, the auditor's position. They come and go as they like.
+OWN = {("SAPWOOD", "SETTINGS"), ("SAPWOOD", "AUDIT")}
+
 
 @dataclass
 class Oracle:
@@ -21,7 +24,7 @@ class Oracle:
         """What differs between a table and what its base records call for, a line each."""
         base = self.base_of(found)
         wanted = self.table(base)
-        wanted |= {key: item for key, item in found.items() if key not in wanted and self.is_tombstone(key[1], item)}
+        wanted |= {key: item for key, item in found.items() if key not in wanted and (key in OWN or self.is_tombstone(key[1], item))}
         for pk, sk in found.keys() & wanted.keys():
             if sk == "LINEAGE" and "deleted" not in found[pk, sk]:
                 # The life that the record names. Where it names none, the handler has made up a name.
@@ -40,7 +43,7 @@ class Oracle:
     def is_derived(self, pk, sk):
         register = pk == "ROOTS" and sk.startswith("ROOT#") or pk.startswith("ORPHANS#") and sk.startswith("ORPHAN#")
         rows = rf"({re.escape(self.node)}#[0-9]{{4}}#|PATH#|v0_)"
-        return register or sk in ("LINEAGE", "CASCADE") or re.match(rows, sk) is not None
+        return register or (pk, sk) in OWN or sk in ("LINEAGE", "CASCADE") or re.match(rows, sk) is not None
 
     def is_tombstone(self, sk, item):
         """What a node that the API removed leaves in the place of its lineage, for a while."""

@@ -28,7 +28,7 @@ from oracle import Oracle
 from table import Table
 from templates import ARCHITECTURE, REGION, ROOT, cfn_lint, lint, translated
 
-FUNCTIONS = {"StreamHandler": "stream-handler", "ApiReader": "api-reader", "ApiWriter": "api-writer"}
+FUNCTIONS = {"StreamHandler": "stream-handler", "ApiReader": "api-reader", "ApiWriter": "api-writer", "Auditor": "auditor"}
 # 2026-11-21T09:05:00Z, the time of the examples in docs/table.md.
 MOMENT = 1795251900
 COMMIT = "8e3f1c0de2b7b5d3a4d5d0f1a2b3c4d5e6f70819"
@@ -166,7 +166,7 @@ class Packaging(unittest.TestCase):
 
     def test_functions_for_another_processor_are_refused(self):
         (other,) = {"arm64", "x86_64"} - {ARCHITECTURE}
-        with self.assertRaisesRegex(RuntimeError, f"not built for {other}: api-reader, api-writer, stream-handler"):
+        with self.assertRaisesRegex(RuntimeError, f"not built for {other}: api-reader, api-writer, auditor, stream-handler"):
             packed(ROOT, self.functions, self.temporary / "refused", arch=other)
 
     def test_the_archive_holds_the_directory(self):

@@ -30,8 +30,11 @@ TAKEN = {
     "AWS::CodeDeploy::Application": "codedeploy:CreateApplication codedeploy:DeleteApplication",
     "AWS::CodeDeploy::DeploymentGroup": "codedeploy:CreateDeploymentGroup codedeploy:UpdateDeploymentGroup codedeploy:CreateDeployment iam:PassRole",
     "AWS::DynamoDB::Table": "dynamodb:CreateTable dynamodb:UpdateTable dynamodb:UpdateTimeToLive dynamodb:UpdateContinuousBackups",
+    "AWS::Events::Rule": "events:PutRule events:DescribeRule events:DeleteRule events:PutTargets events:RemoveTargets events:TagResource",
     "AWS::IAM::Role": "iam:CreateRole iam:PutRolePolicy iam:PutRolePermissionsBoundary iam:DeleteRolePolicy iam:DeleteRole",
     "AWS::Lambda::Alias": "lambda:CreateAlias lambda:UpdateAlias lambda:DeleteAlias",
+    "AWS::Lambda::EventInvokeConfig": "lambda:PutFunctionEventInvokeConfig lambda:UpdateFunctionEventInvokeConfig"
+    " lambda:GetFunctionEventInvokeConfig lambda:DeleteFunctionEventInvokeConfig",
     "AWS::Lambda::EventSourceMapping": "lambda:CreateEventSourceMapping lambda:UpdateEventSourceMapping lambda:DeleteEventSourceMapping",
     "AWS::Lambda::Function": "lambda:CreateFunction lambda:UpdateFunctionCode lambda:UpdateFunctionConfiguration lambda:DeleteFunction"
     " lambda:PutFunctionConcurrency lambda:DeleteFunctionConcurrency iam:PassRole s3:GetObject",
@@ -157,6 +160,27 @@ class Permissions(unittest.TestCase):
         statement = template["Resources"]["ApiWriterRole"]["Properties"]["Policies"][0]["PolicyDocument"]["Statement"][0]
         statement["Resource"] = [statement["Resource"], "*"]
         self.assertEqual(more(template), {f"ApiWriterRole allows {action} on *" for action in statement["Action"]})
+
+    def test_only_the_auditor_reads_the_whole_table(self):
+        for parameters in ({}, {"Audit": "report"}, EVERYTHING):
+            scanning = {line.split()[0] for line in granted(translated(parameters), parameters) if "dynamodb:Scan" in line}
+            self.assertEqual(scanning, {"AuditorRole"}, parameters)
+
+    def test_an_auditor_that_reports_writes_its_own_item_only(self):
+        lines = granted(translated({"Audit": "report"}), {"Audit": "report"})
+        reads = ("BatchGetItem", "Query", "Scan")
+        may = [line for line in lines if line.startswith("AuditorRole allows dynamodb:")]
+        written = [line for line in may if not any(f":{action} " in line for action in reads)]
+        self.assertEqual(len(may), len(reads) + 1)
+        self.assertEqual(written, ["AuditorRole allows dynamodb:PutItem on Table.Arn if ForAllValues:StringEquals dynamodb:LeadingKeys SAPWOOD"])
+
+    def test_without_an_audit_there_is_nothing_of_it(self):
+        """Nor where the fan-out is off: another region may have it."""
+        for parameters in ({"Audit": "off"}, {"FanOut": "off"}, EVERYTHING | {"FanOut": "off"}):
+            standing = Standing(translated(parameters), parameters)
+            self.assertEqual([id for id in standing.resources if id.startswith("Audit")], [], parameters)
+            given = [stack["Properties"]["Parameters"].get("Auditor", "") for stack in standing.of_type("AWS::CloudFormation::Stack").values()]
+            self.assertEqual(given, [""] * len(NESTED), parameters)
 
     def test_a_policy_of_sams_own_making_is_noticed(self):
         template = translated()

@@ -25,7 +25,7 @@ FULL = os.environ.get("REHEARSAL") == "full"
 # Functions that are run here are built for here.
 ARCHITECTURE = {"aarch64": "arm64", "arm64": "arm64"}.get(platform.machine(), "x86_64")
 
-# What takes every condition's other side: a table that is there already, a key, tokens, tenants, gradual deployments.
+# What takes every condition's other side: a table that is there already, a key, tokens, tenants, gradual deployments, an auditor that only reads.
 EVERYTHING = {
     "ExistingTableStreamArn": f"arn:aws:dynamodb:{REGION}:123456789012:table/orders/stream/2026-11-21T04:39:45.000",
     "KmsKeyArn": f"arn:aws:kms:{REGION}:123456789012:key/11111111-2222-3333-4444-555555555555",
@@ -38,6 +38,7 @@ EVERYTHING = {
     "StreamHandlerConcurrency": "10",
     "GradualDeployment": "true",
     "OlderCursors": "on",
+    "Audit": "report",
     "AlarmEmail": "operators@example.com",
     "PermissionsBoundaryArn": "arn:aws:iam::123456789012:policy/boundary",
 }

@@ -11,7 +11,8 @@ OF_THE_FUNCTION_ALONE = "ReservedConcurrentExecutions"
 
 def functions(standing):
     """All that a version copies."""
-    copied = [dict(function["Properties"]) for function in standing.of_type(FUNCTION).values()]
+    versioned = {version["Properties"]["FunctionName"]["Ref"] for version in standing.of_type(VERSION).values()}
+    copied = [dict(function["Properties"]) for id, function in standing.of_type(FUNCTION).items() if id in versioned]
     for properties in copied:
         properties.pop(OF_THE_FUNCTION_ALONE, None)
     return standing.filled(copied)
@@ -46,6 +47,26 @@ class Versions(unittest.TestCase):
         """Lambda publishes no version of a function that hasn't changed, and CloudFormation then fails."""
         named = [properties["Environment"]["Variables"].get("CONFIGURATION") for properties in functions(self.standing(**EVERYTHING))]
         self.assertEqual(named, [{"Ref": "Configuration"}] * 3)
+
+    def test_the_auditor_has_no_version_and_its_schedule_invokes_what_the_stack_has(self):
+        """So a changed parameter takes effect at once, and none of its own makes a version of another function."""
+        standing = self.standing(**EVERYTHING)
+        versioned = {version["Properties"]["FunctionName"]["Ref"] for version in standing.of_type(VERSION).values()}
+        self.assertEqual(set(standing.of_type(FUNCTION)) - versioned, {"Auditor"})
+        (target,) = standing.resources["AuditSchedule"]["Properties"]["Targets"]
+        self.assertEqual(spelt(target["Arn"]), "Auditor.Arn")
+        audit = [self.standing(**EVERYTHING | {"Audit": mode}) for mode in ("heal", "report", "off")]
+        self.assertEqual(len({configuration(one) for one in audit}), 1)
+        self.assertEqual(len({str(functions(one)) for one in audit}), 1)
+
+    def test_a_run_is_never_repeated(self):
+        standing = self.standing()
+        (target,) = standing.resources["AuditSchedule"]["Properties"]["Targets"]
+        (invocation,) = standing.of_type("AWS::Lambda::EventInvokeConfig").values()
+        wanted = {"MaximumRetryAttempts": 0, "MaximumEventAgeInSeconds": 300}
+        self.assertEqual(target["RetryPolicy"], wanted)
+        self.assertEqual({name: invocation["Properties"][name] for name in wanted}, wanted)
+        self.assertEqual((spelt(invocation["Properties"]["FunctionName"]), invocation["Properties"]["Qualifier"]), ("Auditor", "$LATEST"))
 
     def test_switching_gradual_deployment_on_makes_new_versions(self):
         """Else the versions of the first deployment would serve, with its parameters."""

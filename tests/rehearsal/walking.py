@@ -7,14 +7,12 @@ and `aws logs tail`, which the AWS CLI 1 doesn't have.
 import os
 import re
 import shutil
-import subprocess
 import unittest
 
 from emulator import BUILT, Emulator
 from templates import ROOT, for_here, write, written
 
 PAGE = ROOT / "docs" / "deploying.md"
-AWSCLI = ROOT / ".cache" / "awscli" / "bin"
 
 
 def blocks(heading):
@@ -34,32 +32,25 @@ class Walking(unittest.TestCase):
         # The functions are told where AWS is, and that they were built for this machine.
         write(for_here(written(BUILT), AWS_ENDPOINT_URL=self.emulator.url), BUILT)
 
-    def run_shell(self, script, answers=""):
-        environment = self.emulator.environment | {"PATH": f"{os.environ['PATH']}:{AWSCLI}", "AWS_PAGER": ""}
-        command = ["bash", "-euo", "pipefail", "-c", script]
-        done = subprocess.run(command, cwd=ROOT, env=environment, input=answers, capture_output=True, text=True, timeout=300)
-        self.assertEqual(done.returncode, 0, f"{script}\n{done.stdout}\n{done.stderr}")
-        return done.stdout
-
     def test_from_two_commands_to_the_first_query_and_back_to_an_empty_account(self):
         ((build, deploy),) = (block.splitlines() for block in blocks("Two commands"))
         self.assertEqual(build, "sam build")
-        self.assertIn("Successfully created/updated stack - sapwood", self.run_shell(deploy, answers="y\n"))
+        self.assertIn("Successfully created/updated stack - sapwood", self.emulator.shell(deploy, answers="y\n"))
 
         (record,), (query, state) = blocks("First record"), blocks("First query")
         asked = record + "for n in $(seq 60); do\n" + f"found=$({query})\n" + '[[ $found == *"NODE#0002#d"* ]] && break\nsleep 1\ndone\necho "$found"\n'
-        found = self.run_shell(asked)
+        found = self.emulator.shell(asked)
         self.assertIn("NODE#0001#V\tFolder V", found)
         self.assertIn("NODE#0002#d\tFolder d", found)
         names = "".join(line + "\n" for line in record.splitlines() if line.startswith(("stack=", "output()", "table=")))
         state, logs = state.splitlines()
         self.assertTrue(logs.startswith("aws logs tail"))
-        self.assertIn("Enabled", self.run_shell(names + state))
+        self.assertIn("Enabled", self.emulator.shell(names + state))
 
         noted = re.search(r"outputs disappear with the stack: `([^`]*)`", PAGE.read_text())[1]
         removed = "aws cloudformation delete-stack --stack-name sapwood && aws cloudformation wait stack-delete-complete --stack-name sapwood\n"
         (everything,) = blocks("Removing everything")
-        self.run_shell(names + noted + "\n" + removed + everything)
+        self.emulator.shell(names + noted + "\n" + removed + everything)
         self.assertEqual(self.emulator.client("dynamodb").list_tables()["TableNames"], [])
         left = [bucket["Name"] for bucket in self.emulator.client("s3").list_buckets()["Buckets"]]
         self.assertEqual([name for name in left if not name.startswith("aws-sam-cli-managed")], [])

@@ -4,17 +4,36 @@
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
+use aws_sdk_dynamodb::types::AttributeValue;
+use sapwood_core::model::Settings;
+use sapwood_engine::announce::announce;
+use sapwood_engine::auditor::{Auditor, Clock, Report};
 use sapwood_engine::fanout::Limits;
+use sapwood_local::template::Template;
+use sapwood_table::{Client, Deadline, DynamoTable};
 use sapwood_tests::api::{Answered, Asked};
-use sapwood_tests::client;
+use sapwood_tests::client::{self, s};
 use sapwood_tests::faults::{Call, Fault};
-use sapwood_tests::running::{Running, TABLE};
+use sapwood_tests::oracle::Oracle;
+use sapwood_tests::running::{Running, TABLE, TEMPLATE};
 use sapwood_tests::serving::Serving;
 use serde_json::{Value, json};
 
 const LISTED: &str = include_str!("../rehearsal/permissions.txt");
 const SDK: &str = include_str!("../../shared/table/src/dynamodb.rs");
+
+/// What the auditor's role allows with `Audit=report`: each action, with its condition.
+fn listed_of_a_report() -> BTreeSet<String> {
+    let (_, everything) = LISTED.split_once("[with everything switched on]").unwrap();
+    let lines = everything.lines().filter_map(|line| line.strip_prefix("AuditorRole allows dynamodb:"));
+    let without_table = |line: &str| {
+        let (action, rest) = line.split_once(" on ").unwrap();
+        rest.split_once(" if ").map_or_else(|| action.to_owned(), |(_, condition)| format!("{action} if {condition}"))
+    };
+    lines.map(without_table).collect()
+}
 
 /// What a role may do to the table.
 fn listed(role: &str) -> BTreeSet<String> {
@@ -129,6 +148,80 @@ async fn each_function_calls_what_its_role_allows_and_nothing_else() {
     assert_eq!(by_writer.so_far(), listed("ApiWriterRole"), "the writer's");
 }
 
+/// Damages two rows, and makes runs of the auditor until one has seen the effect of its repairs. To the auditor an hour goes by from each to the next.
+async fn audit(
+    running: &Running,
+    heals: bool,
+    policy: impl Fn(&Call) -> Option<Fault> + Send + Sync + 'static,
+) -> Vec<Report> {
+    let of_nobody = [("_id", s("nobody")), ("_depth", AttributeValue::N("1".to_owned())), ("_parent", s("top"))];
+    let mut surplus = client::item([("PK", s("top")), ("SK", s("NODE#0001#nobody"))]);
+    surplus.extend(client::item(of_nobody));
+    client::put(&running.client, TABLE, surplus).await;
+    client::delete_all(&running.client, TABLE, vec![("top".to_owned(), "NODE#0002#b".to_owned())]).await;
+
+    let proxy = running.another_proxy().await;
+    proxy.follow(policy);
+    let variables = Template::parse(TEMPLATE).unwrap().environment(TABLE).unwrap();
+    let settings = Settings::read(|name| variables.get(name).cloned()).unwrap();
+    let deadline = Deadline::after(Duration::from_secs(60));
+    let [table, of_handler] =
+        [proxy.url(), running.url()].map(|url| DynamoTable::local(&url, TABLE, settings.schema.clone()));
+    announce(&Client::new(&of_handler, &deadline, &settings.schema), &settings, "0.1.0").await.unwrap();
+    let mut reports = Vec::new();
+    for run in 1..=5 {
+        let client = Client::new(&table, &deadline, &settings.schema);
+        let auditor = Auditor::new(&client, &settings, Default::default(), heals);
+        let clock = Clock { now: run * 3_600, name: run * 1_000, has_time: || true };
+        reports.push(auditor.run(clock).await.unwrap());
+        running.settle().await;
+    }
+    reports
+}
+
+async fn with_nodes_and_revisions() -> Running {
+    let running = Running::start(&[]).await;
+    let nodes = [("top", None), ("a", Some("top")), ("b", Some("a"))];
+    let nodes = nodes.into_iter().map(|(id, parent)| client::node(id, parent, id));
+    client::put_all(&running.client, TABLE, nodes.collect()).await;
+    client::put(&running.client, TABLE, client::item([("PK", s("b")), ("SK", s("v001_Audit"))])).await;
+    running.settle().await;
+    running
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_auditor_calls_what_its_role_allows_and_nothing_else() {
+    let running = with_nodes_and_revisions().await;
+    let needed = Needed::default();
+    let reports = audit(&running, true, needed.recorder()).await;
+    assert_eq!(reports.iter().map(|report| report.healed).sum::<u64>(), 2, "{reports:#?}");
+    assert_eq!(needed.so_far(), listed("AuditorRole"));
+    running.assert_right(&Oracle::default()).await;
+}
+
+/// IAM can tell partition keys apart, so a report can't change anything of a user's, whatever the code does.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_auditor_that_reports_writes_its_own_item_only() {
+    let running = with_nodes_and_revisions().await;
+    let needed = Needed::default();
+    let called = Arc::clone(&needed.0);
+    let reports = audit(&running, false, move |call| {
+        let condition = match call.operation.as_str() {
+            "PutItem" => format!(
+                " if ForAllValues:StringEquals dynamodb:LeadingKeys {}",
+                call.body["Item"]["PK"]["S"].as_str().unwrap()
+            ),
+            _ => String::new(),
+        };
+        called.lock().unwrap().insert(format!("{}{condition}", call.operation));
+        None
+    })
+    .await;
+    assert_eq!(reports.iter().map(|report| report.left.len()).sum::<usize>(), 2, "{reports:#?}");
+    assert_eq!(needed.so_far(), listed_of_a_report());
+    assert_eq!(Oracle::default().differences(&running.contents().await).len(), 2);
+}
+
 /// What wasn't met above could only be one of these: the SDK is named in one file (`layout` holds that), and this is all that it asks for.
 #[test]
 fn the_code_knows_no_operation_that_no_role_allows() {
@@ -153,12 +246,18 @@ fn the_code_knows_no_operation_that_no_role_allows() {
         .filter(|(method, _)| SDK.contains(&format!(".{method}()")))
         .map(|(_, action)| (*action).to_owned())
         .collect();
-    // A command alone reads the whole table (`Scannable`), and no function does: docs/policies/repair.json.
+    // Only the commands ask for the names of the table's keys: docs/policies/repair.json.
     let (of_commands, of_functions): (BTreeSet<String>, BTreeSet<String>) =
-        called.into_iter().partition(|action| action == "Scan");
-    assert_eq!(of_functions, listed("StreamHandlerRole"));
+        called.into_iter().partition(|action| action == "DescribeTable");
+    let (handler, auditor) = (listed("StreamHandlerRole"), listed("AuditorRole"));
+    assert_eq!(of_functions, handler.union(&auditor).cloned().collect());
+    // The auditor alone reads the whole table (`Scannable`), and no function that answers somebody does.
+    let scanning: Vec<&String> = auditor.difference(&handler).collect();
+    assert_eq!(scanning, ["Scan"]);
+    assert!(["ApiReaderRole", "ApiWriterRole"].iter().all(|role| listed(role).is_subset(&handler)));
     assert_eq!(of_commands.len(), 1);
-    assert!(include_str!("../../docs/policies/repair.json").contains("\"dynamodb:Scan\""));
+    let policy = include_str!("../../docs/policies/repair.json");
+    assert!(["DescribeTable", "Scan"].iter().all(|action| policy.contains(&format!("\"dynamodb:{action}\""))));
     // Each call of the SDK is one of those: none has a name that isn't in the list.
     let sent = SDK.matches(".send()").count();
     let known: usize = operations.iter().map(|(method, _)| SDK.matches(&format!(".{method}()")).count()).sum();

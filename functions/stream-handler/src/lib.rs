@@ -7,12 +7,15 @@ mod config;
 mod metrics;
 mod record;
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
 use aws_lambda_events::event::streams::{DynamoDbBatchItemFailure, DynamoDbEventResponse};
 use sapwood_core::plan::Problem;
+use sapwood_engine::announce::announce;
 use sapwood_engine::fanout::{Fanout, Report, Run};
-use sapwood_table::{Deadline, DynamoTable};
+use sapwood_table::{Client, Deadline, DynamoTable};
 use sapwood_telemetry::metrics::Metrics;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -25,12 +28,18 @@ pub use record::{Decoded, decode};
 /// The time at the end of an invocation in which no request is sent, so that the answer gets out in time. It is a choice.
 const RESERVED: Duration = Duration::from_millis(500);
 
+/// How often a handler looks whether its announcement is still in the table. It is a choice: while a deployment shifts traffic the older
+/// release may have written last.
+const ANNOUNCED_EVERY: Duration = Duration::from_secs(600);
+
 /// The stream handler. The process makes one and keeps it.
 #[derive(Clone, Debug)]
 pub struct Handler {
     fanout: Fanout,
     table: DynamoTable,
     metrics: Metrics,
+    /// When the handler has announced itself, in seconds since 1970. None if it doesn't.
+    announced_at: Option<Arc<AtomicU64>>,
 }
 
 #[derive(Deserialize)]
@@ -48,13 +57,19 @@ impl Handler {
     /// Makes a handler of this table. It writes no metrics.
     #[must_use]
     pub fn new(fanout: Fanout, table: DynamoTable) -> Self {
-        Self { fanout, table, metrics: Metrics::default() }
+        Self { fanout, table, metrics: Metrics::default(), announced_at: None }
     }
 
     /// Has the handler write a line of metrics for each batch.
     #[must_use]
     pub fn measured(self, metrics: Metrics) -> Self {
         Self { metrics, ..self }
+    }
+
+    /// Has the handler leave its settings in the table: with its first batch, and again if somebody else has left others.
+    #[must_use]
+    pub fn announcing(self) -> Self {
+        Self { announced_at: Some(Arc::default()), ..self }
     }
 
     /// Handles one event, given as JSON, within the time that is left. Returns the answer for Lambda.
@@ -89,6 +104,7 @@ impl Handler {
             }
         }
         let table = self.table.until(deadline);
+        self.announce(&table, &deadline).await;
         let name = Uuid::new_v4().to_string();
         let run = Run { name: &name, now: seconds_now() };
         let mut report = self.fanout.run(&table, &deadline, run, &records).await;
@@ -97,6 +113,23 @@ impl Handler {
         log(request_id, event.records.len(), &report);
         self.metrics.write(|now| metrics::of(event.records.len(), &written_at, &report, now));
         Ok(report)
+    }
+
+    /// Announces the handler. The batch doesn't depend on it, so an error is only logged.
+    async fn announce(&self, table: &DynamoTable, deadline: &Deadline) {
+        let Some(announced_at) = &self.announced_at else { return };
+        let now = seconds_now();
+        if now.saturating_sub(announced_at.load(Ordering::Relaxed)) < ANNOUNCED_EVERY.as_secs() {
+            return;
+        }
+        announced_at.store(now, Ordering::Relaxed);
+        let settings = &self.fanout.settings;
+        let client = Client::new(table, deadline, &settings.schema);
+        match announce(&client, settings, env!("CARGO_PKG_VERSION")).await {
+            Ok(false) => {}
+            Ok(true) => info!("the handler's settings are in the table now"),
+            Err(error) => warn!(%error, "the handler's settings can't be left in the table"),
+        }
     }
 }
 

@@ -27,7 +27,7 @@ async fn run() -> Result<(), Error> {
     let table = DynamoTable::new(&Connection::read(variable)?, config.table_name, config.settings.schema.clone());
     table.connect().await;
     let fanout = Fanout { settings: config.settings, ..Fanout::default() };
-    let handler = &Handler::new(fanout, table).measured(config.metrics);
+    let handler = &Handler::new(fanout, table).measured(config.metrics).announcing();
     lambda_runtime::run(service_fn(|event: LambdaEvent<Box<RawValue>>| async move {
         // If the deadline has already passed, the event is cargo lambda's: it sends a deadline in the year 1970.
         let left = event.context.deadline().duration_since(SystemTime::now()).unwrap_or(DEFAULT_TIME);

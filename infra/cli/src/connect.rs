@@ -3,12 +3,14 @@
 use std::time::Duration;
 
 use clap::Args;
-use sapwood_core::model::{Settings, VariableError};
+use sapwood_core::keys::{KeyError, Names, Schema};
+use sapwood_core::model::{Announcement, NewerFormat, Settings, VariableError};
+use sapwood_engine::announce::announced;
 use sapwood_local::template::{Template, TemplateError};
-use sapwood_table::{DynamoTable, RetryPolicy};
+use sapwood_table::{Client, DynamoTable, RetryPolicy, TableError};
 
 use crate::TEMPLATE;
-use crate::arguments::parameter;
+use crate::arguments::template_parameter;
 
 /// The table, and how to reach it.
 #[derive(Args)]
@@ -25,9 +27,9 @@ pub(crate) struct Connection {
     /// Another endpoint than the region's own, such as http://127.0.0.1:8000 for `sapwood dev`. It checks no credentials.
     #[arg(long, value_name = "URL")]
     endpoint: Option<String>,
-    /// A parameter that the stack was deployed with, for example PathRows=off. Repeat it for more parameters. What isn't named has the
-    /// template's default.
-    #[arg(long = "parameter", value_name = "NAME=VALUE", value_parser = parameter)]
+    /// A parameter that the stack was deployed with, for example PathRows=off. Repeat it for more parameters; what isn't named then has the
+    /// template's default. It isn't needed where a stream handler has left its settings in the table: without it these count.
+    #[arg(long = "parameter", value_name = "NAME=VALUE", value_parser = template_parameter)]
     parameters: Vec<(String, String)>,
 }
 
@@ -40,24 +42,54 @@ pub(crate) enum ConnectError {
     /// A value that a parameter gives the functions is wrong.
     #[error(transparent)]
     Settings(#[from] VariableError),
+    /// What the handler has left can't be read.
+    #[error("the settings that the stream handler has left in the table can't be read: {0}")]
+    Table(#[from] TableError),
+    /// A newer handler runs.
+    #[error("{0}; use the version of sapwood that belongs to it")]
+    Newer(#[from] NewerFormat),
+    /// The table's keys have names that no schema has.
+    #[error(transparent)]
+    Keys(#[from] KeyError),
     /// Nothing names the region.
     #[error("no region is named: give --region, or set one in the profile or in AWS_REGION")]
     Region,
 }
 
 impl Connection {
-    /// Makes the table, without a request, and reads the settings.
+    /// Reads the settings: those of the parameters, if there are any, and otherwise those that the table's handler has left. A table that no
+    /// handler has seen yet has the template's defaults.
     pub(crate) async fn open(&self) -> Result<(DynamoTable, Settings), ConnectError> {
         let template = Template::parse_with(TEMPLATE, &self.parameters.iter().cloned().collect())?;
         let variables = template.environment(&self.table)?;
         let settings = Settings::read(|name| variables.get(name).cloned())?;
-        let schema = settings.schema.clone();
+        let table = self.table(settings.schema.clone()).await?;
+        if !self.parameters.is_empty() {
+            return Ok((table, settings));
+        }
+        let table = match table.key_names().await {
+            Ok(Some((partition_key, sort_key))) => {
+                table.with(Schema::new(Names { partition_key, sort_key, ..Names::default() }, false)?)
+            }
+            // Who may not describe the table has it with the usual names, or gives parameters.
+            Ok(None) | Err(_) => table,
+        };
+        match left_by_handler(&table).await? {
+            None => Ok((table.with(settings.schema.clone()), settings)),
+            Some(announcement) => {
+                let settings = announcement.settings()?;
+                Ok((table.with(settings.schema.clone()), settings))
+            }
+        }
+    }
+
+    async fn table(&self, schema: Schema) -> Result<DynamoTable, ConnectError> {
         if let Some(url) = &self.endpoint {
-            return Ok((DynamoTable::local(url, &self.table, schema), settings));
+            return Ok(DynamoTable::local(url, &self.table, schema));
         }
         let config = self.sdk_config().await;
         config.region().ok_or(ConnectError::Region)?;
-        Ok((DynamoTable::of(&config, &self.table, schema), settings))
+        Ok(DynamoTable::of(&config, &self.table, schema))
     }
 
     /// Loads the profile's region and credentials.
@@ -76,6 +108,11 @@ impl Connection {
     pub(crate) fn endpoint(&self) -> Option<&str> {
         self.endpoint.as_deref()
     }
+}
+
+/// What the table's handler has left about itself.
+pub(crate) async fn left_by_handler(table: &DynamoTable) -> Result<Option<Announcement>, ConnectError> {
+    Ok(announced(&Client::new(table, &Patient, table.schema())).await??)
 }
 
 /// The retry policy of a person who waits: a throttled request is tried for about half a minute.

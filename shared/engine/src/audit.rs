@@ -6,8 +6,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use sapwood_core::audit::{Difference, Look, LookAtHistory, Mend, Mended, Redrive, Redriven, Subject};
-use sapwood_core::keys::{ItemKey, NodeRef};
+use sapwood_core::audit::{Difference, Look, LookAtHistory, Mend, Mended, Position, Redrive, Redriven, Subject};
+use sapwood_core::keys::ItemKey;
 use sapwood_core::model::{Item, Settings, key_of};
 use sapwood_core::plan::{Context, Limits, Rules, Run};
 use sapwood_table::{Client, ReadOptions, RetryPolicy, Scan, Scannable, Table, TableError};
@@ -37,15 +37,6 @@ pub struct Page {
     pub suspects: Vec<Difference>,
     /// Where the next page begins; `None` at the part's end.
     pub next: Option<Position>,
-}
-
-/// A position in a part of the table.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Position {
-    /// The key of the last item that was looked at.
-    pub after: ItemKey,
-    /// The node whose history the page has begun with: a long one isn't looked at once more for each of its pages.
-    pub history: Option<NodeRef>,
 }
 
 impl<'a, T: Table, P: RetryPolicy> Audit<'a, T, P> {

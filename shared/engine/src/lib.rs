@@ -33,9 +33,12 @@
 //!
 //! # The whole table
 //!
-//! [`audit`] compares what is derived with the base records, a page of a scan at a time, and mends what is wrong.
+//! [`announce`](mod@announce) leaves the handler's settings in the table. [`audit`] compares what is derived with the base records, a
+//! page of a scan at a time, and mends what is wrong. [`auditor`] does so for ever, a run at a time.
 
+pub mod announce;
 pub mod audit;
+pub mod auditor;
 pub mod fanout;
 pub mod query;
 mod run;

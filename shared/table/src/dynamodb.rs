@@ -9,8 +9,8 @@ use aws_sdk_dynamodb::config::{BehaviorVersion, Credentials, Region};
 use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
 use aws_sdk_dynamodb::types::{
-    AttributeValue as SdkValue, ConditionCheck, ConsumedCapacity, Delete, DeleteRequest, KeysAndAttributes, Put,
-    PutRequest, ReturnConsumedCapacity, TransactWriteItem, Update as SdkUpdate, WriteRequest,
+    AttributeValue as SdkValue, ConditionCheck, ConsumedCapacity, Delete, DeleteRequest, KeyType, KeysAndAttributes,
+    Put, PutRequest, ReturnConsumedCapacity, TransactWriteItem, Update as SdkUpdate, WriteRequest,
 };
 
 use super::connection::Connection;
@@ -82,6 +82,30 @@ impl DynamoTable {
         let reading = ReadOptions { strong: false, attributes: None };
         // A fault here comes up again at the first request of an event, and is reported there.
         drop(tokio::time::timeout(CONNECT_TIME_MAX, self.read_many(&[nothing], &reading)).await);
+    }
+
+    /// Asks for the names of the table's partition key and sort key. `None` for a table without a sort key.
+    ///
+    /// # Errors
+    /// [`TableError`] if the table isn't there, or if the caller may not see it (`dynamodb:DescribeTable`).
+    pub async fn key_names(&self) -> Result<Option<(String, String)>, TableError> {
+        let output = self.send(Kind::Read, self.client.describe_table().table_name(&self.name).send()).await?;
+        let keys = output.table.and_then(|table| table.key_schema).unwrap_or_default();
+        let named =
+            |wanted: KeyType| keys.iter().find(|key| key.key_type == wanted).map(|key| key.attribute_name.clone());
+        Ok(named(KeyType::Hash).zip(named(KeyType::Range)))
+    }
+
+    /// The schema of the table's keys.
+    #[must_use]
+    pub fn schema(&self) -> &Schema {
+        &self.schema
+    }
+
+    /// The same table with another schema.
+    #[must_use]
+    pub fn with(self, schema: Schema) -> Self {
+        Self { schema, ..self }
     }
 
     /// Returns the table for one invocation. No request outlives the deadline.

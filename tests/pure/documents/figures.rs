@@ -13,9 +13,13 @@ use sapwood_http::headers::WAIT_SECONDS_MAX;
 
 use super::{EXAMPLE_SECONDS, ROOT, between, documents, read, section};
 
-/// The directories of the files that make metrics: the stream handler's, and those of both API functions.
+/// The directories of the files that make metrics: the stream handler's, those of both API functions, and the auditor's.
 const HANDLER_METRICS: &str = "functions/stream-handler/src";
 const API_METRICS: &str = "shared/http/src/serve";
+const AUDITOR_METRICS: &str = "functions/auditor/src";
+
+/// Most metrics of a dashboard in AWS's free tier.
+const FREE_METRICS_OF_A_DASHBOARD: usize = 50;
 
 /// The nested stacks that have the alarms.
 const ALARMS: [&str; 2] = ["infra/alarms.yaml", "infra/mapping-alarms.yaml"];
@@ -110,8 +114,8 @@ fn constants() -> BTreeMap<String, BTreeSet<String>> {
     let template = read("template.yaml");
     for line in template.split_once("\nGlobals:\n").unwrap().1.split("\nOutputs:\n").next().unwrap().lines() {
         let Some((name, _)) = line.trim_start().split_once(": ") else { continue };
-        let value = bare(line, name).unwrap().trim_matches(['[', ']']);
-        if name.chars().all(|c| c.is_ascii_alphanumeric()) && !value.starts_with(['!', '>', '{']) {
+        let value = bare(line, name).unwrap().trim_matches(['[', ']', '"']);
+        if name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') && !value.starts_with(['!', '>', '{']) {
             constants.entry(name.to_owned()).or_default().insert(value.to_owned());
         }
     }
@@ -176,9 +180,17 @@ fn the_constants_in_the_page_of_the_parameters_are_the_templates() {
     let unexplained: Vec<&str> =
         settings.map(|(name, _)| name).filter(|name| *name != "StartingPosition" && !shown.contains(*name)).collect();
     assert!(unexplained.is_empty(), "{unexplained:?}");
-    for name in
-        ["MemorySize", "ThrottlingRateLimit", "ThrottlingBurstLimit", "ExpirationInDays", "Architectures", "Type"]
-    {
+    for name in [
+        "MemorySize",
+        "ThrottlingRateLimit",
+        "ThrottlingBurstLimit",
+        "ExpirationInDays",
+        "Architectures",
+        "Type",
+        "AUDIT_READ_UNITS",
+        "AUDIT_PASS_HOURS",
+        "ScheduleExpression",
+    ] {
         assert!(shown.contains(name), "{name}");
     }
 }
@@ -275,9 +287,11 @@ fn the_page_of_the_parameters_has_the_templates_groups_and_their_order() {
 #[test]
 fn every_metric_is_explained() {
     let explained = read("docs/metrics.md");
-    let (handler, api) = (metrics(HANDLER_METRICS), metrics(API_METRICS));
+    let (handler, api, auditor) = (metrics(HANDLER_METRICS), metrics(API_METRICS), metrics(AUDITOR_METRICS));
     assert!(handler.contains("RowsPut") && api.contains("Latency"), "{handler:?} {api:?}");
-    let missing: Vec<_> = handler.union(&api).filter(|name| !explained.contains(&format!("`{name}`"))).collect();
+    assert!(auditor.contains("AuditAge"), "{auditor:?}");
+    let made = handler.iter().chain(&api).chain(&auditor);
+    let missing: Vec<_> = made.filter(|name| !explained.contains(&format!("`{name}`"))).collect();
     assert!(missing.is_empty(), "{missing:?}");
 }
 
@@ -289,6 +303,7 @@ fn duration(alarm: &str) -> String {
         (1, all, some) if some == all => format!("for {all} minutes in a row"),
         (1, all, some) => format!("in {some} of {all} minutes"),
         (1_440, 1, 1) => "once a day".to_owned(),
+        (60, all, some) if some == all && all > 1 => format!("for {all} hours"),
         (_, 1, 1) => format!("in {minutes} minutes"),
         (_, all, some) if some == all => format!("for {} minutes", minutes * all),
         (_, all, some) => format!("in {some} of {all} periods of {minutes} minutes"),
@@ -302,10 +317,12 @@ fn threshold(alarm: &str) -> Option<String> {
         return None;
     }
     let is_time = value(alarm, "Threshold").unwrap().contains("# milliseconds");
+    let is_long = value(alarm, "Threshold").unwrap().contains("# seconds");
     let amount: f64 = threshold.parse().unwrap();
     Some(match amount {
         share if share < 1.0 => format!("{} %", share * 100.0),
         milliseconds if is_time => format!("{} s", milliseconds / 1_000.0),
+        seconds if is_long => format!("{} days", seconds / 86_400.0),
         _ => format!("{threshold} or more"),
     })
 }
@@ -393,10 +410,14 @@ fn the_age_limit_of_records_is_the_templates_wherever_it_is_named() {
 fn alarms_and_metrics_are_as_many_as_the_costs_of_an_idle_stack_say() {
     // AWS charges an alarm by the metrics that it watches: with metric math these are several.
     let watched: usize = alarms().values().map(|alarm| alarm.matches("MetricStat:").count().max(1)).sum();
+    let auditor = metrics(AUDITOR_METRICS).len();
+    let of_the_auditor = alarms().values().filter(|alarm| alarm.contains("Condition: Audits\n")).count();
     let (alarms, handler, api) = (alarms().len(), metrics(HANDLER_METRICS).len(), metrics(API_METRICS).len());
     let shown = read("infra/dashboard.yaml").lines().filter(|line| line.trim_start().starts_with("[\"")).count();
+    assert!(shown <= FREE_METRICS_OF_A_DASHBOARD, "{shown}");
     // In cents: a metric of an alarm 10, a dashboard 300, a secret 40, a metric 30.
-    let (idle, metrics) = (watched * 10 + 300 + 40, handler + 2 * api);
+    let (idle, metrics) = (watched * 10 + 300 + 40 + auditor * 30, handler + 2 * api);
+    let unaudited = idle - auditor * 30 - of_the_auditor * 10;
     assert_says(
         "docs/costs-and-limits.md",
         &[
@@ -404,6 +425,9 @@ fn alarms_and_metrics_are_as_many_as_the_costs_of_an_idle_stack_say() {
                 "costs **{}** a month, plus storage: {alarms} alarms on {watched} metrics at $0.10, a dashboard at $3",
                 dollars(idle)
             ),
+            format!("and the auditor's {auditor} metrics at $0.30,"),
+            format!("has neither alarms nor a dashboard and costs {}.", dollars(auditor * 30 + 40)),
+            format!("With `Audit=off` these are {} and $0.40.", dollars(unaudited)),
             format!("{handler} of the stream handler and {api} of each API function are {metrics} at $0.30"),
             format!("or {} in a month in which each is written every hour", dollars(metrics * 30)),
             format!("The dashboard shows {shown} metrics"),
@@ -412,11 +436,54 @@ fn alarms_and_metrics_are_as_many_as_the_costs_of_an_idle_stack_say() {
 }
 
 #[test]
+fn the_auditor_reads_as_much_a_month_as_the_costs_say() {
+    let resources = resources("template.yaml");
+    let schedule = bare(&resources["AuditSchedule"], "ScheduleExpression").unwrap();
+    let minutes: u64 = schedule.strip_prefix("rate(").unwrap().strip_suffix(" minutes)").unwrap().parse().unwrap();
+    let units: u64 = bare(&resources["Auditor"], "AUDIT_READ_UNITS").unwrap().trim_matches('"').parse().unwrap();
+    let hours: u64 = bare(&resources["Auditor"], "AUDIT_PASS_HOURS").unwrap().trim_matches('"').parse().unwrap();
+    assert_eq!(hours, 24, "the table below has a pass a day");
+    let runs = 30 * 24 * 60 / minutes;
+    let most = runs * units;
+    // A read unit costs an eighth of a millionth of a dollar.
+    let of = |units: u64| dollars(usize::try_from(units + 40_000).unwrap() / 80_000);
+    let millions = |units: u64| format!("{:.1} M", units as f64 / 1e6);
+    let month = format!("{} units, {} |", millions(most), of(most));
+    // A pass over a million nodes at depth 4 (docs/tools.md).
+    let pass = 5_840_000;
+    let days = |runs: u64| format!("{:.0} days", (runs * minutes) as f64 / 1_440.0);
+    assert_says("docs/tools.md", &[format!("{}, {}", millions(pass), of(pass))]);
+    assert_says(
+        "docs/costs-and-limits.md",
+        &[
+            format!("there are {} runs in 30 days", thousands(usize::try_from(runs).unwrap())),
+            format!("**So it reads at most {} units a month, {}**", millions(most), of(most)),
+            format!(
+                "| 10,000 nodes | {},000 read units | {} runs, half an hour | {} units, {} |",
+                pass / 100_000,
+                (pass / 100).div_ceil(units),
+                millions(30 * pass / 100),
+                of(30 * pass / 100)
+            ),
+            format!(
+                "| 1 M nodes | {} read units | {} runs, {} | {month}",
+                millions(pass),
+                pass.div_ceil(units),
+                days(pass / units)
+            ),
+            format!("| 10 M nodes | {} M read units | {}", 10 * pass / 1_000_000, days(10 * pass / units)),
+        ],
+    );
+    assert_says("docs/parameters.md", &[format!("{} a second, so that nobody notices", units / (minutes * 60))]);
+}
+
+#[test]
 fn the_time_limits_in_the_documents_are_those_of_the_template_and_the_code() {
     let resources = resources("template.yaml");
     let timeout = |function: &str| number(&resources[function], "Timeout");
     let (handler, api) = (timeout("StreamHandler"), timeout("ApiReader"));
     assert_eq!(timeout("ApiWriter"), api);
+    let auditor = timeout("Auditor");
     let gateway = number(&resources["ApiReaderIntegration"], "TimeoutInMillis") / 1_000;
     let wait = WAIT_SECONDS_MAX;
     let lease = constant("shared/core/src/write/idempotency.rs", "LEASE_SECONDS");
@@ -424,7 +491,8 @@ fn the_time_limits_in_the_documents_are_those_of_the_template_and_the_code() {
     let (body, page) = (BODY_BYTES_MAX / 1_048_576, Bounds::BYTES_MAX / 1_000_000);
     let limits = [
         format!(
-            "{handler} s for the handler, and {api} s for the API, because API Gateway times out after {gateway} s."
+            "{handler} s for the handler, and {api} s for the API, because API Gateway times out after {gateway} s. \
+             The auditor has {auditor} s."
         ),
         format!("our own limits are lower: {api} s, a body of {body} MB, a page of {page} MB"),
     ];
@@ -434,6 +502,7 @@ fn the_time_limits_in_the_documents_are_those_of_the_template_and_the_code() {
     assert_says("docs/protocol.md", &[format!("a lease of {lease} s.")]);
     assert_says("docs/runbooks/handler-errors.md", &[format!("reached its limit of {handler} s,")]);
     assert_says("docs/runbooks/api-errors.md", &[format!("reached its limit of {api} s,")]);
+    assert_says("docs/runbooks/audit-stopped.md", &[format!("reaches its limit of {auditor} s")]);
     assert_says("docs/runbooks/api-server-errors.md", &[format!("its {api} s are up")]);
     let latency = format!("`Prefer: wait={wait}` is meant to take that long.");
     assert_says("docs/runbooks/api-latency.md", &[latency, format!("above {wait} s.")]);

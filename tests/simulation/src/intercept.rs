@@ -5,7 +5,8 @@ use std::pin::Pin;
 use sapwood_core::keys::ItemKey;
 use sapwood_core::model::Item;
 use sapwood_table::{
-    Action, Condition, Found, Page, Query, ReadOptions, Reply, Table, TableError, Transacted, Update, Write,
+    Action, Condition, Found, Page, Query, ReadOptions, Reply, Scan, Scannable, Scanned, Table, TableError, Transacted,
+    Update, Write,
 };
 
 /// A request to a table, as its observer sees it.
@@ -25,6 +26,8 @@ pub enum Request<'a> {
     Transact(&'a [Action]),
     /// Query, one page.
     Query(&'a Query),
+    /// Scan, one page.
+    Scan(&'a Scan),
 }
 
 impl Request<'_> {
@@ -39,13 +42,14 @@ impl Request<'_> {
             Self::Update(_) => "UpdateItem",
             Self::Transact(_) => "TransactWriteItems",
             Self::Query(_) => "Query",
+            Self::Scan(_) => "Scan",
         }
     }
 
     /// True for a request that only reads.
     #[must_use]
     pub fn is_read(&self) -> bool {
-        matches!(self, Self::BatchGet(_) | Self::Query(_))
+        matches!(self, Self::BatchGet(_) | Self::Query(_) | Self::Scan(_))
     }
 }
 
@@ -116,5 +120,11 @@ impl<T: Table, O: Observer> Table for Intercept<T, O> {
 
     async fn query(&self, query: &Query) -> Result<Reply<Page>, TableError> {
         self.observed(Request::Query(query), Box::pin(self.table.query(query))).await
+    }
+}
+
+impl<T: Scannable, O: Observer> Scannable for Intercept<T, O> {
+    async fn scan(&self, scan: &Scan) -> Result<Reply<Scanned>, TableError> {
+        self.observed(Request::Scan(scan), Box::pin(self.table.scan(scan))).await
     }
 }

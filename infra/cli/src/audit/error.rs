@@ -34,6 +34,20 @@ pub(crate) enum AuditError {
         /// The line, from 1.
         line: usize,
     },
+    /// Nobody writes the rows.
+    #[error(
+        "no stream handler has left its settings in this table, so nobody would write the rows: deploy the handler of this release, and write any record"
+    )]
+    NoHandler,
+    /// With other settings than the handler's everything looks wrong.
+    #[error(
+        "the settings differ from those that the stream handler has left in the table, in {}: leave out --parameter, and the handler's count",
+        names.join(", ")
+    )]
+    OtherSettings {
+        /// The variables that differ.
+        names: Vec<&'static str>,
+    },
     /// There is more to mend than any accident makes.
     #[error(
         "{found} differences are more than --max-differences {limit}: with wrong settings everything looks wrong. Compare --parameter with those of the stack; give a higher limit if they are right"

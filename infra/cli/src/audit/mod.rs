@@ -4,7 +4,6 @@ mod error;
 mod pass;
 mod repair;
 mod report;
-mod suspects;
 mod verify;
 
 pub(crate) use error::AuditError;

@@ -7,19 +7,24 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
-use sapwood_core::audit::{Difference, Subject};
+use sapwood_core::audit::{Difference, Subject, Suspects};
 use sapwood_core::model::Settings;
 use sapwood_engine::audit::Audit;
 use sapwood_table::{Client, DynamoTable, TableError, Usage};
 
 use super::Comparison;
-use super::suspects::Suspects;
 use crate::clock::now;
 use crate::connect::Patient;
 use crate::pace::Pace;
 
 /// Items in a page of the scan.
 const PAGE_ITEMS_MAX: usize = 500;
+
+/// How long to wait before each look at a suspect. From then on it is looked at as often as the last says.
+const LOOKS_AFTER: [Duration; 4] =
+    [Duration::from_secs(2), Duration::from_secs(5), Duration::from_secs(10), Duration::from_secs(20)];
+
+const SHORTEST_WAIT: Duration = Duration::from_millis(100);
 
 /// A table that is compared.
 pub(super) struct Compared<'a> {
@@ -28,6 +33,7 @@ pub(super) struct Compared<'a> {
     comparison: &'a Comparison,
     pace: Pace,
     bar: ProgressBar,
+    begun: Instant,
 }
 
 /// What a pass has found.
@@ -55,7 +61,7 @@ impl<'a> Compared<'a> {
         if let Ok(style) = ProgressStyle::with_template("{spinner} {elapsed} {human_pos} items, {per_sec}  {msg}") {
             bar.set_style(style);
         }
-        Self { client, settings, comparison, pace: Pace::new(comparison.rate), bar }
+        Self { client, settings, comparison, pace: Pace::new(comparison.rate), bar, begun: now() }
     }
 
     fn audit(&self) -> Audit<'_, DynamoTable, Patient> {
@@ -64,13 +70,12 @@ impl<'a> Compared<'a> {
 
     /// Compares the whole table.
     pub(super) async fn whole(&self) -> Result<Found, TableError> {
-        let begun = now();
         let (suspects, items) = (Mutex::new(Suspects::new(self.comparison.settle())), AtomicU64::new(0));
         let segments = self.comparison.segments;
         let parts = (0..segments).map(|segment| self.part(segment, segments, &suspects, &items));
         futures::future::try_join_all(parts).await?;
         let suspects = suspects.into_inner().unwrap_or_else(PoisonError::into_inner);
-        self.settled(suspects, items.into_inner(), begun).await
+        self.settled(suspects, items.into_inner()).await
     }
 
     async fn part(
@@ -86,7 +91,7 @@ impl<'a> Compared<'a> {
             let page = self.audit().page(segment, segments, from.as_ref(), PAGE_ITEMS_MAX).await?;
             items.fetch_add(page.items, Ordering::Relaxed);
             self.bar.inc(page.items);
-            suspects.lock().unwrap_or_else(PoisonError::into_inner).take(page.suspects, now());
+            suspects.lock().unwrap_or_else(PoisonError::into_inner).take(page.suspects, self.begun.elapsed());
             let Some(next) = page.next else { return Ok(()) };
             from = Some(next);
             // Parts that run side by side share what they take: on average each pays for its own.
@@ -97,27 +102,34 @@ impl<'a> Compared<'a> {
 
     /// Looks at these subjects until each is right, or has been the same for the settling time.
     pub(super) async fn some(&self, subjects: BTreeSet<Subject>) -> Result<Found, TableError> {
-        let begun = now();
         let mut suspects = Suspects::new(self.comparison.settle());
         let found = self.audit().look(subjects.clone()).await?;
-        suspects.take_again(&subjects, found, now());
-        self.settled(suspects, 0, begun).await
+        suspects.take_again(&subjects, found, self.begun.elapsed());
+        self.settled(suspects, 0).await
     }
 
-    async fn settled(&self, mut suspects: Suspects, items: u64, begun: Instant) -> Result<Found, TableError> {
-        let began_looking = now();
-        for look in 0.. {
-            let subjects = suspects.to_look_at();
-            let Some(wait) = suspects.wait_before(look, began_looking, now()).filter(|_| !subjects.is_empty()) else {
+    async fn settled(&self, mut suspects: Suspects, items: u64) -> Result<Found, TableError> {
+        let began_looking = self.begun.elapsed();
+        let mut waits = LOOKS_AFTER.into_iter().chain(std::iter::repeat(LOOKS_AFTER[LOOKS_AFTER.len() - 1]));
+        let mut looked = false;
+        while !suspects.all_count() {
+            // Each suspect is looked at again at least once.
+            if looked && self.begun.elapsed() > began_looking + suspects.patience() {
                 break;
-            };
+            }
+            looked = true;
+            let subjects = suspects.subjects();
             self.bar.set_message(format!("looking again at {} suspects", subjects.len()));
-            tokio::time::sleep(wait).await;
+            let wait = waits.next().unwrap_or_default().min(self.comparison.settle());
+            tokio::time::sleep(wait.max(SHORTEST_WAIT)).await;
+            let before = self.client.usage().read_units;
             let found = self.audit().look(subjects.clone()).await?;
-            suspects.take_again(&subjects, found, now());
+            suspects.take_again(&subjects, found, self.begun.elapsed());
+            tokio::time::sleep(self.pace.take(self.client.usage().read_units - before)).await;
         }
         self.bar.finish_and_clear();
-        let (settled, moving) = suspects.settled();
-        Ok(Found { items, settled, moving, usage: self.client.usage(), took: begun.elapsed() })
+        let settled = suspects.take_settled().into_iter().map(|suspect| suspect.difference).collect();
+        let moving = suspects.iter().map(|suspect| suspect.difference.clone()).collect();
+        Ok(Found { items, settled, moving, usage: self.client.usage(), took: self.begun.elapsed() })
     }
 }

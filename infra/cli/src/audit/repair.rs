@@ -17,7 +17,7 @@ use super::pass::Compared;
 use super::verify::verdict;
 use super::{AuditError, Comparison, Verdict, report};
 use crate::clock::nanoseconds;
-use crate::connect::{Connection, Patient};
+use crate::connect::{Connection, Patient, left_by_handler};
 
 /// Most rounds of repairs. A row that no lineage names waits until its node's lineage is right, and a child until its parent's is.
 const ROUNDS_MAX: usize = 10;
@@ -47,13 +47,15 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) async fn run(arguments: Arguments) -> Result<Verdict, AuditError> {
+    let reported = arguments.report.as_deref().map(report::read).transpose()?;
     let (table, settings) = arguments.connection.open().await?;
+    check_settings(&table, &settings).await?;
     let client = Client::new(&table, &Patient, &settings.schema);
     let compared = Compared::new(&client, &settings, &arguments.comparison);
     let json = arguments.comparison.json;
-    let mut found = match &arguments.report {
+    let mut found = match &reported {
         None => compared.whole().await?,
-        Some(path) => compared.some(subjects(&report::read(path)?)).await?,
+        Some(reported) => compared.some(subjects(reported)).await?,
     };
     report::print(&found, json);
     let wrong = report::faults(&found.settled).len();
@@ -77,6 +79,13 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Verdict, AuditError> {
     }
     report::print(&found, json);
     Ok(verdict(&found))
+}
+
+/// A repair with other settings than the handler's would have it write everything anew, for ever.
+async fn check_settings(table: &DynamoTable, settings: &Settings) -> Result<(), AuditError> {
+    let announcement = left_by_handler(table).await?.ok_or(AuditError::NoHandler)?;
+    let names = announcement.differs_in(settings);
+    if names.is_empty() { Ok(()) } else { Err(AuditError::OtherSettings { names }) }
 }
 
 fn names(differences: &[Difference]) -> BTreeSet<(ItemKey, Kind)> {

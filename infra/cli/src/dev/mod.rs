@@ -140,7 +140,8 @@ impl Stack {
         let stream = endpoint.ensure_table(&config.table_name, template.table()).await?;
         let schema = config.settings.schema.clone();
         let table = DynamoTable::local(&own_url, config.table_name, schema.clone());
-        let handler = Handler::new(Fanout { settings: config.settings, ..Fanout::default() }, table.clone());
+        let handler =
+            Handler::new(Fanout { settings: config.settings, ..Fanout::default() }, table.clone()).announcing();
         let mut settings = Settings::new(&endpoint, &stream, &template);
         settings.observer = Some(output.observer());
         // The embedded engine has created its directory already.

@@ -1,5 +1,6 @@
 //! `sapwood verify` and `sapwood repair`, the real binary, on the table of a running `sapwood dev` that a foreign client has damaged.
 
+use std::collections::HashMap;
 use std::process::{Command, Output, Stdio};
 
 use aws_sdk_dynamodb::types::AttributeValue;
@@ -94,10 +95,53 @@ async fn what_is_damaged_is_named_and_mended_and_base_records_stay() {
 #[tokio::test(flavor = "multi_thread")]
 async fn wrong_settings_repair_nothing() {
     let running = planted().await;
-    let refused = sapwood(&running.url, "repair", &["--yes", "--max-differences", "2", "--parameter", "PathRows=off"]);
-    assert_eq!(refused.status.code(), Some(4), "{refused:?}");
-    assert!(String::from_utf8_lossy(&refused.stderr).contains("--max-differences"), "{refused:?}");
+    let others = sapwood(&running.url, "repair", &["--yes", "--parameter", "PathRows=off"]);
+    assert_eq!(others.status.code(), Some(4), "{others:?}");
+    assert!(String::from_utf8_lossy(&others.stderr).contains("PATH_ROWS"), "{others:?}");
     running.becomes_right().await;
+
+    damage(&running).await;
+    let too_many = sapwood(&running.url, "repair", &["--yes", "--max-differences", "2"]);
+    assert_eq!(too_many.status.code(), Some(4), "{too_many:?}");
+    assert!(String::from_utf8_lossy(&too_many.stderr).contains("--max-differences"), "{too_many:?}");
+
+    delete(&running, "SAPWOOD", "SETTINGS").await;
+    let nobody = sapwood(&running.url, "repair", &["--yes"]);
+    assert_eq!(nobody.status.code(), Some(4), "{nobody:?}");
+    assert!(String::from_utf8_lossy(&nobody.stderr).contains("no stream handler"), "{nobody:?}");
+    assert!(!running.differences().await.is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_settings_that_the_handler_has_left_need_no_parameters() {
+    let parameters =
+        ["PartitionKey=pk", "SortKey=sk", "NodeSortKey=METADATA", "ParentAttribute=manager", "PathRows=off"];
+    let running = Sapwood::start(&parameters.map(|parameter| ["--parameter", parameter]).concat());
+    for (id, manager) in [("D", None), ("V", Some("D")), ("d", Some("V"))] {
+        let mut record = HashMap::from([("pk".to_owned(), s(id)), ("sk".to_owned(), s("METADATA"))]);
+        record.extend(manager.map(|manager| ("manager".to_owned(), s(manager))));
+        put(&running.client, TABLE, record).await;
+    }
+    let tree = || {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_sapwood"));
+        let drawn = command.args(["tree", "D", "--table", TABLE, "--endpoint", &running.url]).output().unwrap();
+        said(&drawn).lines().count()
+    };
+    for _ in 0..100 {
+        if tree() == 3 {
+            break;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+    }
+    assert_eq!(tree(), 3);
+    let right = sapwood(&running.url, "verify", &[]);
+    assert_eq!(right.status.code(), Some(0), "{right:?}");
+    let key = |name: &str, value: &str| (name.to_owned(), s(value));
+    let row = HashMap::from([key("pk", "D"), key("sk", "METADATA#0002#d")]);
+    running.client.delete_item().table_name(TABLE).set_key(Some(row)).send().await.unwrap();
+    let repaired = sapwood(&running.url, "repair", &["--yes"]);
+    assert_eq!(repaired.status.code(), Some(0), "{repaired:?}");
+    assert!(said(&repaired).contains("METADATA#0002#d"), "{repaired:?}");
 }
 
 #[test]
@@ -113,7 +157,7 @@ fn what_is_wrong_with_a_call_is_said() {
     assert!(code == 4 && words.contains("can't be read"), "{code} {words}");
     let (code, words) =
         sapwood(&["verify", "--table", "t", "--parameter", "PathRowz=off", "--endpoint", "http://127.0.0.1:9"]);
-    assert!(code == 4 && words.contains("PathRowz"), "{code} {words}");
+    assert!(code == 2 && words.contains("PathRowz"), "{code} {words}");
     let (code, words) =
         sapwood(&["repair", "--table", "t", "--endpoint", "http://127.0.0.1:9", "--report", "/nothing"]);
     assert!(code == 4 && words.contains("/nothing"), "{code} {words}");

@@ -110,6 +110,18 @@ fn the_projects_template_has_its_environment() {
 }
 
 #[test]
+fn the_projects_auditor_has_its_mode_and_its_bounds() {
+    let audit = |mode: Option<&str>| {
+        let given = mode.map(|mode| ("Audit".to_owned(), mode.to_owned())).into_iter().collect();
+        let template = Template::parse_with(OWN, &given).unwrap();
+        let environment = template.environment_of("Auditor", "things", &BTreeMap::new()).unwrap();
+        ["AUDIT", "AUDIT_READ_UNITS", "AUDIT_PASS_HOURS", "TABLE_NAME"].map(|name| environment[name].clone())
+    };
+    assert_eq!(audit(None), ["heal", "10000", "24", "things"]);
+    assert_eq!(audit(Some("report"))[0], "report");
+}
+
+#[test]
 fn the_projects_filter_lets_base_records_lineages_and_cursors_pass() {
     let filter = own_filter();
     let passing = [
@@ -310,7 +322,7 @@ fn other_names_of_keys_reach_the_table_the_filter_and_the_functions() {
     let record = |sort_key: &str| json!({"dynamodb": {"Keys": {"pk": {"S": "V"}, "sk": {"S": sort_key}}}});
     assert!(["METADATA", "LINEAGE", "v001_x"].iter().all(|sort_key| filter.passes(&record(sort_key))));
     assert!(["NODE", "METADATA#0001#x", "v0_x"].iter().all(|sort_key| !filter.passes(&record(sort_key))));
-    for function in ["StreamHandler", "ApiReader", "ApiWriter"] {
+    for function in ["StreamHandler", "ApiReader", "ApiWriter", "Auditor"] {
         let unknown = BTreeMap::from([("CURSOR_KEY".to_owned(), String::new())]);
         let environment = template.environment_of(function, "t", &unknown).unwrap();
         let names = ["PARTITION_KEY", "SORT_KEY", "NODE_SORT_KEY", "TTL_ATTRIBUTE"].map(|name| &environment[name]);

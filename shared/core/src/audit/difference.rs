@@ -86,6 +86,13 @@ impl Kind {
         self > Self::RecordPutBack
     }
 
+    /// True for what one write of the node's record mends.
+    fn is_of_node(self) -> bool {
+        use Kind::{DeletionStuck, LineageMissing, LineageSurplus, LineageWrong, RecordPutBack, RowMissing, RowWrong};
+        let of_lineage = matches!(self, LineageMissing | LineageWrong | LineageSurplus);
+        of_lineage || matches!(self, RowMissing | RowWrong | DeletionStuck | RecordPutBack)
+    }
+
     /// The kind's name in reports, for example `row-missing`.
     #[must_use]
     pub fn as_str(self) -> &'static str {
@@ -156,20 +163,18 @@ impl Difference {
 /// is wrong. A row that no lineage names waits until the lineage itself is right: it may name the row then.
 #[must_use]
 pub fn due(differences: Vec<Difference>) -> Vec<Difference> {
-    let is_of_node = |kind| {
-        use Kind::{DeletionStuck, LineageMissing, LineageSurplus, LineageWrong, RecordPutBack, RowMissing, RowWrong};
-        let of_lineage = matches!(kind, LineageMissing | LineageWrong | LineageSurplus);
-        of_lineage || matches!(kind, RowMissing | RowWrong | DeletionStuck | RecordPutBack)
-    };
-    let mut nodes = BTreeSet::new();
-    let (of_nodes, others): (Vec<_>, Vec<_>) = differences
-        .into_iter()
-        .filter(|difference| !difference.kind.is_finding())
-        .partition(|difference| is_of_node(difference.kind));
-    let mut due: Vec<Difference> =
-        of_nodes.into_iter().filter(|difference| nodes.insert(difference.node.clone())).collect();
-    due.extend(others.into_iter().filter(|one| one.kind != Kind::RowSurplus || !nodes.contains(&one.node)));
+    let mut due = one_a_node(differences);
+    let nodes: BTreeSet<NodeRef> = due.iter().filter(|one| one.kind.is_of_node()).map(|one| one.node.clone()).collect();
+    due.retain(|one| !one.kind.is_finding() && (one.kind != Kind::RowSurplus || !nodes.contains(&one.node)));
     due
+}
+
+/// Returns the first of the differences that one write of a node's record mends, for each node, and all others.
+#[must_use]
+pub fn one_a_node(differences: Vec<Difference>) -> Vec<Difference> {
+    let mut nodes = BTreeSet::new();
+    let is_first = |one: &Difference| !one.kind.is_of_node() || nodes.insert(one.node.clone());
+    differences.into_iter().filter(is_first).collect()
 }
 
 /// A hash of items, in the order in which they were added.

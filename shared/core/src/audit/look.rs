@@ -137,6 +137,10 @@ impl<'a> Look<'a> {
             Some(parent) => self.item(&schema.lineage_key(&parent))?,
             None => None,
         };
+        if Stored::read(parent, schema).check_format().is_err() {
+            // Nobody here can say where the parent stands. It is reported for itself.
+            return Ok(());
+        }
         let evidence = evidence.and(parent);
         let above = Stored::read(parent, schema).lineage().map(|lineage| lineage.placement.clone());
         let plan = self.plan(node, &facets, above.as_ref());

@@ -1,6 +1,6 @@
 //! What must hold between base records and what is derived from them, and what mends it where it doesn't.
 //!
-//! The simulation, `sapwood verify`, `sapwood repair` and `sapwood redrive` run these plans. A plan sees one moment of a table that is in use, so what it
+//! The simulation, `sapwood verify`, `sapwood repair`, `sapwood redrive` and the auditor run these plans. A plan sees one moment of a table that is in use, so what it
 //! finds is a *suspect*: rows follow their records a little later. A suspect counts if a later look finds it again with the same
 //! [`Difference::evidence`]: nothing that it was judged from has changed in between, so nobody is at work on it.
 //!
@@ -11,6 +11,8 @@
 //! | [`Mend`] | has the handler write what is wrong, or deletes what nobody asks for |
 //! | [`Redrive`] | has an item handled again whose stream record was lost, without comparing anything |
 //!
+//! [`Suspects`] remembers since when what seems to be wrong has been the same, and [`State`] how far the auditor has come.
+//!
 //! What a node asks for is decided by [`place`](fn@crate::plan::place), which the handler itself runs. The oracles of the tests are written
 //! apart from it.
 
@@ -19,13 +21,17 @@ mod history;
 mod look;
 mod mend;
 mod redrive;
+mod state;
 mod subject;
+mod suspects;
 #[cfg(test)]
 mod tests;
 
-pub use difference::{Difference, Kind, due};
+pub use difference::{Difference, Kind, due, one_a_node};
 pub use history::LookAtHistory;
 pub use look::Look;
 pub use mend::{Mend, Mended};
 pub use redrive::{Redrive, Redriven};
+pub use state::{Pass, Position, State};
 pub use subject::Subject;
+pub use suspects::{Stage, Suspect, Suspects};

@@ -51,6 +51,8 @@ const ROOTS: &str = "ROOTS";
 const ORPHANS: &str = "ORPHANS#";
 const OPERATIONS: &str = "OPERATIONS";
 const IDEMPOTENCY: &str = "IDEMPOTENCY#";
+/// The partition of the items that belong to the table as a whole. It has no tenant.
+const OWN: &str = "SAPWOOD";
 
 /// The number of partitions of the register of orphans. A single one would limit how fast orphans can be imported.
 const ORPHAN_SHARDS: u32 = 16;
@@ -223,6 +225,18 @@ impl Schema {
     pub fn idempotency_key(&self, tenant: Option<&Tenant>, hash: &str, part: usize) -> ItemKey {
         let sk = sort_key::write(&SortKey::Idempotency { part }, &self.names.node).unwrap_or_default();
         ItemKey { pk: Self::in_tenant(tenant, &format!("{IDEMPOTENCY}{hash}")), sk }
+    }
+
+    /// Returns the key of what the handler announces about itself.
+    #[must_use]
+    pub fn settings_key(&self) -> ItemKey {
+        ItemKey::new(OWN, sort_key::SETTINGS)
+    }
+
+    /// Returns the key of the auditor's state.
+    #[must_use]
+    pub fn audit_key(&self) -> ItemKey {
+        ItemKey::new(OWN, sort_key::AUDIT)
     }
 
     /// Returns a key in a node's partition whose sort key has no parts, and therefore can't fail.

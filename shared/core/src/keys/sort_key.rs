@@ -87,6 +87,9 @@ const OPERATION: &str = "OPERATION#";
 const DELETED: &str = "DELETED";
 const IDEMPOTENCY: &str = "IDEMPOTENCY#";
 const LATEST: &str = "v0_";
+/// These are our own in one partition only. In others they are the owner's.
+pub(super) const SETTINGS: &str = "SETTINGS";
+pub(super) const AUDIT: &str = "AUDIT";
 
 /// The sort keys, besides the node's own, that the event source filter passes to the handler.
 const TRIGGERS: [&str; 2] = [LINEAGE, CASCADE];
@@ -104,7 +107,7 @@ pub(super) fn exact_triggers(node: &str) -> Vec<String> {
 
 /// Checks that a node's sort key of this name can't be mistaken for another kind's.
 pub(super) fn check_node_name(name: &str) -> Result<(), &'static str> {
-    let reserved = [LINEAGE, CASCADE, DELETED, "PATH", "ROOT", "ORPHAN", "OPERATION", "IDEMPOTENCY"];
+    let reserved = [LINEAGE, CASCADE, DELETED, SETTINGS, AUDIT, "PATH", "ROOT", "ORPHAN", "OPERATION", "IDEMPOTENCY"];
     if name.is_empty() {
         Err("it is empty")
     } else if name.contains(['#', PAST_SEPARATOR]) {

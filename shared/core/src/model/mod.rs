@@ -1,5 +1,6 @@
 //! The things that the table holds, and how each is written as an item.
 
+mod announcement;
 mod cursor;
 mod deletion;
 mod encoding;
@@ -18,6 +19,7 @@ mod tests;
 mod unchanged;
 mod variables;
 
+pub use announcement::Announcement;
 pub use cursor::{Cursor, CursorError, Position, REDRIVEN};
 pub use deletion::{Deletion, Heir, Tombstone};
 pub(crate) use encoding::{decode as decode_item, encode as encode_item};

@@ -1,5 +1,7 @@
 //! Settings from variables, of the environment or of a template.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use thiserror::Error;
 
 use super::{Copied, Settings};
@@ -32,6 +34,35 @@ pub enum VariableError {
 }
 
 impl Settings {
+    /// Returns the variables that [`Settings::read`] reads these settings from: all of them, with their values.
+    #[must_use]
+    pub fn variables(&self) -> BTreeMap<&'static str, String> {
+        let switch = |is_on: bool| if is_on { "on" } else { "off" }.to_owned();
+        let list = |names: &BTreeSet<String>| names.iter().map(String::as_str).collect::<Vec<_>>().join(",");
+        let names = self.schema.names();
+        BTreeMap::from([
+            ("PATH_ROWS", switch(self.path_rows)),
+            ("ROOT_ROWS", switch(self.root_rows)),
+            ("TENANTS", switch(self.schema.has_tenants())),
+            (
+                "COPIED_ATTRIBUTES",
+                match &self.copied {
+                    Copied::All => "all".to_owned(),
+                    Copied::None => "none".to_owned(),
+                    // The comma tells a list of one name from the words above.
+                    Copied::Only(names) => format!("{},", list(names)),
+                },
+            ),
+            ("NEVER_COPIED", list(&self.never_copied)),
+            ("TTL_ATTRIBUTE", self.ttl.clone().unwrap_or_default()),
+            ("PARTITION_KEY", names.partition_key.clone()),
+            ("SORT_KEY", names.sort_key.clone()),
+            ("PARENT_ATTRIBUTE", names.parent.clone()),
+            ("SEGMENT_ATTRIBUTE", names.segment.clone()),
+            ("NODE_SORT_KEY", names.node.clone()),
+        ])
+    }
+
     /// Reads the settings from the variables that `lookup` returns. An empty variable counts as not set.
     ///
     /// | variable | values | default |

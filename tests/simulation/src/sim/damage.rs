@@ -99,17 +99,25 @@ impl Damage {
     }
 }
 
-struct World {
-    rng: SmallRng,
-    table: MemoryTable,
-    fanout: Fanout,
+pub(super) struct World {
+    pub(super) rng: SmallRng,
+    pub(super) table: MemoryTable,
+    pub(super) fanout: Fanout,
     queue: Vec<StreamRecord>,
-    number: u64,
-    log: Vec<String>,
+    pub(super) number: u64,
+    pub(super) log: Vec<String>,
 }
 
 impl World {
-    fn contents(&self) -> Contents {
+    /// An empty table, with this rule broken, if any.
+    pub(super) fn new(seed: u64, table: MemoryTable, broken: Option<Rule>) -> Self {
+        let rules = broken.map_or_else(Rules::default, Rules::without);
+        let fanout = Fanout { settings: Settings::default(), rules, ..Fanout::default() };
+        let rng = SmallRng::seed_from_u64(seed);
+        Self { rng, table, fanout, queue: Vec::new(), number: 0, log: Vec::new() }
+    }
+
+    pub(super) fn contents(&self) -> Contents {
         self.table.0.lock().unwrap().contents()
     }
 
@@ -122,7 +130,7 @@ impl World {
     }
 
     /// Writes base records as any client would.
-    fn populate(&mut self) -> Result<(), String> {
+    pub(super) fn populate(&mut self) -> Result<(), String> {
         for _ in 0..self.rng.random_range(8..=24) {
             self.number += 1;
             let id = self.pick(&IDS);
@@ -148,7 +156,7 @@ impl World {
         self.settle()
     }
 
-    fn settle(&mut self) -> Result<(), String> {
+    pub(super) fn settle(&mut self) -> Result<(), String> {
         for _ in 0..10_000 {
             let new = std::mem::take(&mut self.table.0.lock().unwrap().stream);
             self.queue.extend(new.into_iter().filter(|record| passes_filter(&record.key.sk)));
@@ -182,7 +190,7 @@ impl World {
     }
 
     /// Damages the table. Returns the key of what is wrong then; none where there is nothing to damage.
-    fn damage(&mut self, damage: Damage) -> Option<ItemKey> {
+    pub(super) fn damage(&mut self, damage: Damage) -> Option<ItemKey> {
         let is_row = |sk: &str| ["NODE#", "PATH#", "ROOT#", "ORPHAN#"].iter().any(|prefix| sk.starts_with(prefix));
         let one_of = |world: &mut Self, is_one: &dyn Fn(&str) -> bool| {
             let mut items = world.items(is_one);
@@ -231,7 +239,7 @@ impl World {
             }
             Damage::LineageBuried => {
                 let (key, mut item) = one_of(self, &|sk| sk == "LINEAGE")?;
-                for name in ["ancestors", "path", "root", "orphan"] {
+                for name in ["ancestors", "path", "root", "orphan", "rows_pending"] {
                     item.remove(name);
                 }
                 let deleting = [
@@ -391,10 +399,7 @@ fn records(contents: &Contents) -> Contents {
 /// The [`Fault`], with what was done.
 pub fn run_damage(seed: u64, broken: Option<Rule>) -> Result<Run, Fault> {
     let table = MemoryTable(Arc::default(), Schema::default());
-    let rules = broken.map_or_else(Rules::default, Rules::without);
-    let fanout = Fanout { settings: Settings::default(), rules, ..Fanout::default() };
-    let rng = SmallRng::seed_from_u64(seed);
-    let mut world = World { rng, table, fanout, queue: Vec::new(), number: 0, log: Vec::new() };
+    let mut world = World::new(seed, table, broken);
     match world.play() {
         Ok(()) => Ok(Run { steps: world.number as usize, trace: 0 }),
         Err(what) => {

@@ -3,6 +3,7 @@
 //!
 //! Everything comes from the seed. The same seed twice gives the same run, call by call.
 
+mod auditing;
 mod calls;
 mod concurrent_moves;
 mod damage;
@@ -18,6 +19,7 @@ mod sequences;
 mod witness;
 mod writers;
 
+pub use auditing::run_auditor;
 pub use concurrent_moves::{MoveProfile, run_moves};
 pub use damage::{Damage, run_damage};
 pub use drills::Drill;

@@ -1,10 +1,11 @@
-//! Repairs of a table in use: the plans of `sapwood verify` and `sapwood repair`, one call at a time.
+//! Repairs of a table in use: the plans of `sapwood verify`, `sapwood repair` and the auditor, one call at a time.
 //!
 //! In a run no time passes, so nothing keeps a repair from acting on what is only on its way. It must do no harm then, either.
 
 use std::collections::BTreeSet;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use rand::RngExt;
 use rand::seq::IndexedRandom;
@@ -12,13 +13,18 @@ use sapwood_core::audit::{Difference, Subject, due};
 use sapwood_core::keys::{ItemKey, Schema};
 use sapwood_core::model::{Item, Settings, with_key};
 use sapwood_core::plan::Rules;
+use sapwood_engine::announce::announce;
 use sapwood_engine::audit::Audit;
+use sapwood_engine::auditor::{Auditor, Clock, Limits};
 use sapwood_table::{Client, RetryPolicy, Scannable, TableError};
 
 use super::calls::{Calls, Shared, SimRetryPolicy, SimTable};
 
 /// How many repairs, one after another, mend a table at rest. A row that no lineage names waits until its node's lineage is right.
 pub(super) const REPAIRS_AT_REST: usize = 6;
+
+/// How many runs of the auditor follow one another. The first ones suspect, and those after them mend.
+const AUDITOR_RUNS: u64 = 3;
 
 /// Puts rows of some nodes where the nodes never were, and takes rows away. Nobody is told.
 pub(super) fn damage(calls: &mut Calls) {
@@ -64,6 +70,28 @@ pub(super) async fn compared<T: Scannable, P: RetryPolicy>(
     let subjects: BTreeSet<Subject> = suspects.iter().map(Difference::subject).collect();
     let found = audit.look(subjects).await?.into_iter().collect();
     Ok((suspects, found))
+}
+
+/// Begins some runs of the auditor, which take everything they see twice for settled.
+pub(super) fn audits(
+    number: u64,
+    calls: Shared,
+    settings: Settings,
+    rules: Rules,
+) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+    Box::pin(async move {
+        let table = SimTable { calls: Arc::clone(&calls), invocation: number };
+        let retry_policy = SimRetryPolicy(calls);
+        let limits =
+            Limits { settle: Duration::ZERO, pass_every: Duration::ZERO, page_items_max: 20, ..Limits::default() };
+        for run in 0..AUDITOR_RUNS {
+            let client = Client::new(&table, &retry_policy, &settings.schema);
+            let _ = announce(&client, &settings, "0.1.0").await;
+            let auditor = Auditor::new(&client, &settings, limits, true).with(rules);
+            let clock = Clock { now: 1_000_000 + number, name: number * 10_000 + run * 1_000, has_time: || true };
+            let _ = auditor.run(clock).await;
+        }
+    })
 }
 
 /// Begins a repair: it compares the table, looks again at what seems wrong, and mends what it finds a second time.

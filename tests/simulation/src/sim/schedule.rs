@@ -17,7 +17,7 @@ use super::calls::{Calls, Shared, SimRetryPolicy, SimTable};
 use super::outages::Operator;
 use super::priorities::{Priorities, Who};
 use super::profile::{Profile, Writers};
-use super::repairs::{REPAIRS_AT_REST, damage, repair};
+use super::repairs::{REPAIRS_AT_REST, audits, damage, repair};
 use super::requests::request;
 use super::witness::{Actor, Witness};
 use super::writers::{BaseWrite, script};
@@ -203,7 +203,9 @@ impl World<'_> {
         self.repairs_left -= 1;
         let number = self.invocations;
         self.invocations += 1;
-        let future = repair(number, Arc::clone(&self.calls), self.fanout.settings.clone(), self.fanout.rules);
+        // While others write, every other repair is the auditor's.
+        let begin = if self.repairs_left % 2 == 1 { audits } else { repair };
+        let future = begin(number, Arc::clone(&self.calls), self.fanout.settings.clone(), self.fanout.rules);
         self.requests.insert(number, future);
         self.repairs.insert(number);
         self.actor = Actor::Repair;

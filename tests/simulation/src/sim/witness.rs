@@ -338,7 +338,8 @@ impl Witness {
         }
         match &record.new {
             Some(item) => {
-                let same = old.as_ref().filter(|old| is_same(&old.item, item));
+                // A repair changes nothing of what the owner has asked for, nor of what was asked of it.
+                let same = old.as_ref().filter(|old| actor == Actor::Repair || is_same(&old.item, item));
                 let reasons = same.map(|old| old.reasons.clone()).unwrap_or_default();
                 self.nodes.insert(id.to_owned(), Node { item: item.clone(), reasons });
                 if self.deleted.contains_key(id) {

@@ -1,0 +1,310 @@
+//! The auditor: a pass over the table that never ends, a run at a time.
+//!
+//! A run first looks again at what the runs before it have suspected, mends what counts by now, and then goes on with the scan. What it has
+//! come to is one item, which is saved at the end of the run if no other run has saved meanwhile. A run that dies has no effect but the repairs
+//! that it made, and these can be repeated.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use sapwood_core::audit::{Difference, Kind, Stage, State, Suspect, due, one_a_node};
+use sapwood_core::model::Settings;
+use sapwood_core::plan::{Rules, Task, TaskOutcome};
+use sapwood_core::request::Action;
+use sapwood_table::{Client, Condition, ErrorKind, ReadOptions, RetryPolicy, Scannable, TableError, Usage};
+
+use crate::announce::announced;
+use crate::audit::Audit;
+
+/// The bounds of a run.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// The read units after which the scan ends. A page that has begun is looked at, so a run may take somewhat more.
+    pub read_units_max: f64,
+    /// Items in a page of the scan.
+    pub page_items_max: usize,
+    /// Most suspects that are kept, and most bytes of their keys. The item has room for 400 KB.
+    pub suspects_max: usize,
+    /// See [`Limits::suspects_max`].
+    pub suspects_bytes_max: usize,
+    /// Most repairs whose effect isn't seen yet. Where nobody handles them, repairs end here.
+    pub repairs_max: usize,
+    /// How long a suspect must be the same until it counts.
+    pub settle: Duration,
+    /// The shortest time from the beginning of one pass to that of the next.
+    pub pass_every: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            read_units_max: 10_000.0,
+            page_items_max: 100,
+            suspects_max: 200,
+            suspects_bytes_max: 150_000,
+            repairs_max: 100,
+            settle: Duration::from_secs(600),
+            pass_every: Duration::from_secs(24 * 3_600),
+        }
+    }
+}
+
+/// The auditor of one table.
+pub struct Auditor<'a, T, P> {
+    client: &'a Client<'a, T, P>,
+    settings: &'a Settings,
+    limits: Limits,
+    rules: Rules,
+    heals: bool,
+}
+
+/// What one run is told.
+#[derive(Clone, Copy, Debug)]
+pub struct Clock<F> {
+    /// The time, in seconds since 1970.
+    pub now: u64,
+    /// A number of at most 19 digits, and so much above that of any other run that a name can be made of it for each repair.
+    pub name: u64,
+    /// True as long as there is time for another page.
+    pub has_time: F,
+}
+
+/// What a run has done.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    /// The number of items that the scan has seen.
+    pub items: u64,
+    /// The number of suspects that are left.
+    pub suspects: usize,
+    /// What counts since this run.
+    pub confirmed: Vec<Difference>,
+    /// How much of what was mended is right now.
+    pub healed: u64,
+    /// What was left: a repair has changed nothing, or none is wanted.
+    pub left: Vec<Difference>,
+    /// Findings about base records that the scan has met.
+    pub findings: u64,
+    /// How old the oldest key is that nobody has looked at since, in seconds.
+    pub age: u64,
+    /// How many seconds the pass took that this run has ended.
+    pub pass_time: Option<u64>,
+    /// What the requests took.
+    pub usage: Usage,
+    /// Why the run doesn't mend anything, though it should.
+    pub unfit: Option<String>,
+    /// Why the run has ended early. The next one goes on.
+    pub ended_by: Option<TableError>,
+    /// False if another run has saved meanwhile: this one counts for nothing, but for its repairs.
+    pub is_saved: bool,
+}
+
+impl<'a, T: Scannable, P: RetryPolicy> Auditor<'a, T, P> {
+    /// An auditor that mends what it finds, or only reports it.
+    #[must_use]
+    pub fn new(client: &'a Client<'a, T, P>, settings: &'a Settings, limits: Limits, heals: bool) -> Self {
+        Self { client, settings, limits, rules: Rules::default(), heals }
+    }
+
+    /// The same auditor with other rules.
+    #[must_use]
+    pub fn with(self, rules: Rules) -> Self {
+        Self { rules, ..self }
+    }
+
+    /// Makes one run.
+    ///
+    /// # Errors
+    /// [`TableError`] if the state can't be read or saved. What the run has done may be done again.
+    pub async fn run(&self, clock: Clock<impl Fn() -> bool>) -> Result<Report, TableError> {
+        let key = self.settings.schema.audit_key();
+        let found = self.client.get(&key, &ReadOptions::default()).await?;
+        let settle = self.limits.settle;
+        let newer = |error: sapwood_core::model::NewerFormat| TableError::new(ErrorKind::GiveUp, error.to_string());
+        let state = found.as_ref().map_or(Ok(None), |item| State::read(item, settle)).map_err(newer)?;
+        let before = found.map(|item| item.get(State::RUNS).cloned());
+        let mut run = Run {
+            auditor: self,
+            state: state.unwrap_or_else(|| State::new(settle, clock.now)),
+            report: Report::default(),
+            name: clock.name,
+            now: clock.now,
+        };
+        run.report.ended_by = run.work(&clock.has_time).await.err();
+        run.report.pass_time = run.state.end_pass(clock.now);
+        let Run { mut state, mut report, .. } = run;
+        state.runs += 1;
+        state.saved = clock.now;
+        let condition = before.map_or(Condition::Absent, |runs| Condition::is(State::RUNS, runs));
+        let save = Action::Put { key, item: state.item(&self.settings.schema), condition };
+        report.is_saved = self.client.carry_out(&Task::Write(save)).await.outcome? == TaskOutcome::Held;
+        report.suspects = state.suspects.len();
+        report.age = state.age(clock.now);
+        report.usage = self.client.usage();
+        Ok(report)
+    }
+
+    fn audit(&self) -> Audit<'_, T, P> {
+        Audit::new(self.client, self.settings)
+    }
+}
+
+/// One run at work.
+struct Run<'r, 'a, T, P> {
+    auditor: &'r Auditor<'a, T, P>,
+    state: State,
+    report: Report,
+    name: u64,
+    now: u64,
+}
+
+impl<T: Scannable, P: RetryPolicy> Run<'_, '_, T, P> {
+    async fn work(&mut self, has_time: &impl Fn() -> bool) -> Result<(), TableError> {
+        let now = Duration::from_secs(self.now);
+        self.look_again(now).await?;
+        self.mend(now).await?;
+        let restless = self.state.suspects.take_restless(now);
+        self.state.pass.restless += restless.len() as u64;
+        self.state.begin_pass(self.auditor.limits.pass_every, self.now);
+        while !self.state.scanned && has_time() && self.has_units() && self.scan(now).await? {}
+        Ok(())
+    }
+
+    fn has_units(&self) -> bool {
+        self.auditor.client.usage().read_units < self.auditor.limits.read_units_max
+    }
+
+    async fn look_again(&mut self, now: Duration) -> Result<(), TableError> {
+        let subjects = self.state.suspects.subjects();
+        if subjects.is_empty() {
+            return Ok(());
+        }
+        let found = faults(self.auditor.audit().look(subjects.clone()).await?);
+        let gone = self.state.suspects.take_again(&subjects, found, now);
+        let healed = gone.iter().filter(|suspect| suspect.stage == Stage::Mended).count() as u64;
+        self.state.pass.healed += healed;
+        self.report.healed += healed;
+        Ok(())
+    }
+
+    /// Mends what counts by now. What was mended already and still counts is left.
+    async fn mend(&mut self, now: Duration) -> Result<(), TableError> {
+        if !self.state.suspects.iter().any(|suspect| self.state.suspects.counts(suspect)) {
+            return Ok(());
+        }
+        let is_fit = self.is_fit().await?;
+        let settled = self.state.suspects.take_settled();
+        let (again, mut waiting): (Vec<_>, Vec<_>) =
+            settled.into_iter().partition(|suspect| suspect.stage == Stage::Mended);
+        self.leave(again);
+        let new = waiting.iter_mut().filter(|suspect| suspect.stage == Stage::Suspected);
+        for suspect in new {
+            suspect.stage = Stage::Confirmed;
+            self.state.pass.differences += 1;
+            self.report.confirmed.push(suspect.difference.clone());
+        }
+        if !is_fit {
+            self.leave(waiting);
+            return Ok(());
+        }
+        let under_way = self.state.suspects.iter().filter(|suspect| suspect.stage == Stage::Mended).count();
+        let room = self.auditor.limits.repairs_max.saturating_sub(under_way);
+        let due: Vec<Difference> =
+            due(waiting.iter().map(|suspect| suspect.difference.clone()).collect()).into_iter().take(room).collect();
+        let mut ended_by = None;
+        for suspect in waiting {
+            if ended_by.is_some() || !due.contains(&suspect.difference) {
+                self.state.suspects.put_back(suspect);
+                continue;
+            }
+            self.name += 1;
+            let audit = self.auditor.audit();
+            match audit.mend(suspect.difference.clone(), self.name.to_string(), self.auditor.rules).await {
+                Ok(_) => self.state.suspects.put_mended(suspect.difference, now),
+                Err(error) if error.kind == ErrorKind::Refuse => self.leave(vec![suspect]),
+                Err(error) => {
+                    self.state.suspects.put_back(suspect);
+                    ended_by = Some(error);
+                }
+            }
+        }
+        ended_by.map_or(Ok(()), Err)
+    }
+
+    /// True if what counts is to be mended, by settings that are the handler's.
+    async fn is_fit(&mut self) -> Result<bool, TableError> {
+        if !self.auditor.heals {
+            return Ok(false);
+        }
+        let unfit = match announced(self.auditor.client).await? {
+            Ok(Some(handler)) => {
+                let names = handler.differs_in(self.auditor.settings);
+                if names.is_empty() {
+                    return Ok(true);
+                }
+                format!("its settings differ from the stream handler's, in {}", names.join(", "))
+            }
+            Ok(None) => "no stream handler has left its settings in the table".to_owned(),
+            Err(error) => error.to_string(),
+        };
+        self.report.unfit = Some(unfit);
+        Ok(false)
+    }
+
+    fn leave(&mut self, suspects: Vec<Suspect>) {
+        self.state.pass.left += suspects.len() as u64;
+        self.report.left.extend(suspects.into_iter().map(|suspect| suspect.difference));
+    }
+
+    /// Looks at the next page. Returns false if its suspects have to wait until there is room for them.
+    async fn scan(&mut self, now: Duration) -> Result<bool, TableError> {
+        let limits = self.auditor.limits;
+        let audit = self.auditor.audit();
+        let page = audit.page(0, 1, self.state.position.as_ref(), limits.page_items_max).await?;
+        let mut findings: BTreeMap<Kind, u64> = BTreeMap::new();
+        for finding in page.suspects.iter().filter(|one| one.kind.is_finding()) {
+            *findings.entry(finding.kind).or_default() += 1;
+        }
+        let mut suspects = faults(page.suspects);
+        let fitting = self.fitting(&suspects);
+        if fitting < suspects.len() {
+            if !self.state.suspects.is_empty() {
+                return Ok(false);
+            }
+            // No waiting makes more room. The pass goes on, and says that it hasn't looked at everything.
+            self.state.pass.skipped += (suspects.len() - fitting) as u64;
+            suspects.truncate(fitting);
+        }
+        self.state.suspects.take(suspects, now);
+        for (kind, count) in findings {
+            *self.state.pass.findings.entry(kind).or_default() += count;
+            self.report.findings += count;
+        }
+        self.state.pass.items += page.items;
+        self.report.items += page.items;
+        self.state.scanned = page.next.is_none();
+        self.state.position = page.next;
+        Ok(true)
+    }
+
+    /// How many of these suspects there is room for.
+    fn fitting(&self, suspects: &[Difference]) -> usize {
+        let bytes =
+            |one: &Difference| one.key.pk.len() + one.key.sk.len() + one.node.id.as_str().len() + BYTES_OF_SUSPECT;
+        let limits = self.auditor.limits;
+        let mut used: usize = self.state.suspects.iter().map(|suspect| bytes(&suspect.difference)).sum();
+        let room = limits.suspects_max.saturating_sub(self.state.suspects.len());
+        let fits = suspects.iter().take(room).take_while(|one| {
+            used += bytes(one);
+            used <= limits.suspects_bytes_max
+        });
+        fits.count()
+    }
+}
+
+/// What a suspect takes besides its keys: the names of its attributes, numbers, and a tenant.
+const BYTES_OF_SUSPECT: usize = 400;
+
+/// What a run minds: one difference for each write that mends.
+fn faults(found: Vec<Difference>) -> Vec<Difference> {
+    one_a_node(found.into_iter().filter(|difference| !difference.kind.is_finding()).collect())
+}
