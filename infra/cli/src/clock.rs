@@ -13,3 +13,9 @@ pub(crate) fn now() -> Instant {
 pub(crate) fn nanoseconds() -> u128 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos()
 }
+
+/// The time in seconds since 1970.
+#[allow(clippy::disallowed_methods, reason = "a person asks how old something is; nothing pure knows the time")]
+pub(crate) fn seconds() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
+}

@@ -5,6 +5,7 @@ mod audit;
 mod clock;
 mod connect;
 mod dev;
+mod doctor;
 mod pace;
 mod redrive;
 mod transfer;
@@ -32,6 +33,7 @@ enum Command {
     Verify(audit::VerifyArguments),
     Repair(audit::RepairArguments),
     Redrive(redrive::Arguments),
+    Doctor(doctor::Arguments),
 }
 
 /// The template: the same one that is deployed.
@@ -55,10 +57,8 @@ async fn main() -> ExitCode {
         },
         Command::Verify(arguments) => ended(audit::verify(arguments).await),
         Command::Repair(arguments) => ended(audit::repair(arguments).await),
-        Command::Redrive(arguments) => match redrive::run(arguments).await {
-            Ok(is_whole) => ExitCode::from(u8::from(!is_whole)),
-            Err(error) => failed(&error, FAILED),
-        },
+        Command::Redrive(arguments) => looked(redrive::run(arguments).await),
+        Command::Doctor(arguments) => looked(doctor::run(arguments).await),
     }
 }
 
@@ -72,6 +72,14 @@ fn ended(verdict: Result<audit::Verdict, audit::AuditError>) -> ExitCode {
 fn transferred(is_whole: Result<bool, transfer::TransferError>) -> ExitCode {
     match is_whole {
         Ok(is_whole) => ExitCode::from(u8::from(!is_whole)),
+        Err(error) => failed(&error, FAILED),
+    }
+}
+
+/// Ends with 1 if something is wrong.
+fn looked<E: std::error::Error>(is_right: Result<bool, E>) -> ExitCode {
+    match is_right {
+        Ok(is_right) => ExitCode::from(u8::from(!is_right)),
         Err(error) => failed(&error, FAILED),
     }
 }

@@ -69,7 +69,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<bool, RedriveError> {
         match source {
             Source::Path(path) => reader.path(path)?,
             Source::Bucket { bucket, prefix } => {
-                let client = client(&arguments.connection, arguments.s3_endpoint.as_deref()).await;
+                let client = client(&arguments.connection, arguments.s3_endpoint.as_deref()).await?;
                 reader.bucket(&client, bucket, prefix).await?;
             }
         }

@@ -113,13 +113,13 @@ impl Reader<'_> {
 }
 
 /// Makes a client of S3: with the profile's credentials, or with those that an emulator at an endpoint takes.
-pub(super) async fn client(connection: &Connection, endpoint: Option<&str>) -> Client {
+pub(super) async fn client(connection: &Connection, endpoint: Option<&str>) -> Result<Client, RedriveError> {
     let Some(url) = endpoint else {
-        let config = connection.sdk_config().await;
+        let config = connection.config().await?;
         // What AWS_ENDPOINT_URL_S3 names may be an emulator, which knows buckets by the path.
         let path_style = std::env::var_os("AWS_ENDPOINT_URL_S3").is_some();
         let config = aws_sdk_s3::config::Builder::from(&config).force_path_style(path_style).build();
-        return Client::from_conf(config);
+        return Ok(Client::from_conf(config));
     };
     let config = aws_sdk_s3::Config::builder()
         .behavior_version(BehaviorVersion::latest())
@@ -128,5 +128,5 @@ pub(super) async fn client(connection: &Connection, endpoint: Option<&str>) -> C
         .endpoint_url(url)
         .force_path_style(true)
         .build();
-    Client::from_conf(config)
+    Ok(Client::from_conf(config))
 }
