@@ -3,6 +3,7 @@
 
 mod audit;
 mod dev;
+mod doctor;
 mod redrive;
 mod running;
 mod transfer;
