@@ -25,7 +25,7 @@ const DEPLOYING_LINES_MAX: usize = 120;
 const POLICY_CHARACTERS_MAX: usize = 6_144;
 
 /// The words that a reader of docs/permissions.md replaces in the policies.
-const PLACEHOLDERS: [&str; 6] = ["REGION", "ACCOUNT", "API_ID", "TABLE", "KEY_ID", "DOMAIN"];
+const PLACEHOLDERS: [&str; 7] = ["REGION", "ACCOUNT", "API_ID", "TABLE", "KEY_ID", "DOMAIN", "BUCKET"];
 
 /// The methods of HTTP, which the resources of `execute-api:Invoke` name.
 const METHODS: [&str; 6] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];

@@ -60,9 +60,7 @@ impl Connection {
     /// Reads the settings: those of the parameters, if there are any, and otherwise those that the table's handler has left. A table that no
     /// handler has seen yet has the template's defaults.
     pub(crate) async fn open(&self) -> Result<(DynamoTable, Settings), ConnectError> {
-        let template = Template::parse_with(TEMPLATE, &self.parameters.iter().cloned().collect())?;
-        let variables = template.environment(&self.table)?;
-        let settings = Settings::read(|name| variables.get(name).cloned())?;
+        let settings = self.settings()?;
         let table = self.table(settings.schema.clone()).await?;
         if !self.parameters.is_empty() {
             return Ok((table, settings));
@@ -83,10 +81,28 @@ impl Connection {
         }
     }
 
-    async fn table(&self, schema: Schema) -> Result<DynamoTable, ConnectError> {
+    /// The settings of the parameters, and of the template's defaults.
+    pub(crate) fn settings(&self) -> Result<Settings, ConnectError> {
+        let template = Template::parse_with(TEMPLATE, &self.parameters.iter().cloned().collect())?;
+        let variables = template.environment(&self.table)?;
+        Ok(Settings::read(|name| variables.get(name).cloned())?)
+    }
+
+    /// True if parameters are given.
+    pub(crate) fn has_parameters(&self) -> bool {
+        !self.parameters.is_empty()
+    }
+
+    /// Makes the table, without a request.
+    pub(crate) async fn table(&self, schema: Schema) -> Result<DynamoTable, ConnectError> {
         if let Some(url) = &self.endpoint {
             return Ok(DynamoTable::local(url, &self.table, schema));
         }
+        Ok(DynamoTable::of(&self.config().await?, &self.table, schema))
+    }
+
+    /// Loads the profile's region and credentials.
+    pub(crate) async fn config(&self) -> Result<aws_config::SdkConfig, ConnectError> {
         let mut loader = aws_config::defaults(aws_config::BehaviorVersion::latest());
         if let Some(profile) = &self.profile {
             loader = loader.profile_name(profile);
@@ -96,7 +112,12 @@ impl Connection {
         }
         let config = loader.load().await;
         config.region().ok_or(ConnectError::Region)?;
-        Ok(DynamoTable::of(&config, &self.table, schema))
+        Ok(config)
+    }
+
+    /// The endpoint that takes the place of the region's own.
+    pub(crate) fn endpoint(&self) -> Option<&str> {
+        self.endpoint.as_deref()
     }
 }
 

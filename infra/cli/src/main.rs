@@ -6,8 +6,10 @@ mod audit;
 mod clock;
 mod connect;
 mod dev;
+mod doctor;
 mod node;
 mod pace;
+mod redrive;
 mod say;
 mod shell;
 #[cfg(test)]
@@ -49,6 +51,8 @@ enum Command {
     Latest(node::LatestArguments),
     Verify(audit::VerifyArguments),
     Repair(audit::RepairArguments),
+    Redrive(redrive::Arguments),
+    Doctor(doctor::Arguments),
     Completions(shell::CompletionsArguments),
     Man(shell::ManArguments),
 }
@@ -93,6 +97,8 @@ async fn main() -> ExitCode {
         },
         Command::Verify(arguments) => ended(audit::verify(arguments).await),
         Command::Repair(arguments) => ended(audit::repair(arguments).await),
+        Command::Redrive(arguments) => looked(redrive::run(arguments).await),
+        Command::Doctor(arguments) => looked(doctor::run(arguments).await),
         Command::Completions(arguments) => printed(shell::completions(&arguments, Arguments::command())),
         Command::Man(arguments) => printed(shell::man(arguments, Arguments::command())),
     })
@@ -138,6 +144,14 @@ fn written(is_done: Result<bool, node::NodeError>) -> u8 {
 fn printed(done: Result<(), shell::ShellError>) -> u8 {
     match done {
         Ok(()) => 0,
+        Err(error) => failed(&error, FAILED),
+    }
+}
+
+/// Ends with 1 if something is wrong.
+fn looked<E: std::error::Error>(is_right: Result<bool, E>) -> u8 {
+    match is_right {
+        Ok(is_right) => u8::from(!is_right),
         Err(error) => failed(&error, FAILED),
     }
 }

@@ -4,6 +4,7 @@
 //! - [`sources`] read files of five formats, a record at a time, and name the line of each record and of each fault.
 //! - [`work`] is the working file, a SQLite database. It takes the records in, checks them with bounded memory, hands them out level by
 //!   level, and remembers what was written. A process can be killed at any time and goes on from there.
+//! - [`lost`] reads the records that an event source gave up, for `sapwood redrive`.
 //! - [`cost`] says how many write units an import takes.
 //!
 //! ```no_run
@@ -26,6 +27,7 @@
 
 pub mod cost;
 mod fault;
+pub mod lost;
 mod options;
 mod record;
 pub mod sources;

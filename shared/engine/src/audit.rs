@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use sapwood_core::audit::{Difference, Look, LookAtHistory, Mend, Mended, Position, Subject};
+use sapwood_core::audit::{Difference, Look, LookAtHistory, Mend, Mended, Position, Redrive, Redriven, Subject};
 use sapwood_core::keys::{ItemKey, NodeRef};
 use sapwood_core::model::{Item, Settings, key_of};
 use sapwood_core::plan::{Context, Limits, Rules, Run};
@@ -155,8 +155,26 @@ impl<'a, T: Table, P: RetryPolicy> Audit<'a, T, P> {
     /// # Errors
     /// [`TableError`] if something can't be read or written. The repair can be tried again.
     pub async fn mend(&self, difference: Difference, name: String, rules: Rules) -> Result<Mended, TableError> {
-        let limits = Limits::default();
-        let context = Context { settings: self.settings, limits, rules, run: Run::default() };
-        run(self.client, Mend::new(context, difference, name)).await
+        run(self.client, Mend::new(self.context(rules), difference, name)).await
+    }
+
+    /// Has an item handled again whose stream record was lost. `name` has at most 19 digits, and no other repair of this table has had it.
+    ///
+    /// # Errors
+    /// [`TableError`] if something can't be read or written. The redrive can be tried again.
+    pub async fn redrive(&self, key: ItemKey, name: String, rules: Rules) -> Result<Redriven, TableError> {
+        run(self.client, Redrive::new(self.context(rules), key, name)).await
+    }
+
+    /// Says what [`Audit::redrive`] would do, and writes nothing.
+    ///
+    /// # Errors
+    /// [`TableError`] if something can't be read.
+    pub async fn would_redrive(&self, key: ItemKey) -> Result<Redriven, TableError> {
+        run(self.client, Redrive::new(self.context(Rules::default()), key, String::new()).dry()).await
+    }
+
+    fn context(&self, rules: Rules) -> Context<'a> {
+        Context { settings: self.settings, limits: Limits::default(), rules, run: Run::default() }
     }
 }

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::Args;
 use sapwood_core::audit::{Difference, Kind, Subject, due};
@@ -17,6 +16,7 @@ use super::pass::Compared;
 use super::verify::verdict;
 use super::{AuditError, Comparison, Verdict, report};
 use crate::ask::agrees;
+use crate::clock::nanoseconds;
 use crate::connect::{Connection, Patient, left_by_handler};
 use crate::say::say;
 
@@ -126,10 +126,4 @@ async fn mend(
         }
     }
     Ok(())
-}
-
-/// A number of 19 digits that no other repair has: below every sequence number of a stream.
-#[allow(clippy::disallowed_methods, reason = "the names of repairs begin with the time")]
-fn nanoseconds() -> u128 {
-    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos()
 }

@@ -7,6 +7,7 @@ mod dynamodb;
 mod fixture;
 mod formats;
 mod jsonl;
+mod lost;
 mod memory;
 mod orders;
 mod resuming;

@@ -1,6 +1,6 @@
 //! What must hold between base records and what is derived from them, and what mends it where it doesn't.
 //!
-//! The simulation, `sapwood verify`, `sapwood repair` and the auditor run these plans. A plan sees one moment of a table that is in use, so what it
+//! The simulation, `sapwood verify`, `sapwood repair`, `sapwood redrive` and the auditor run these plans. A plan sees one moment of a table that is in use, so what it
 //! finds is a *suspect*: rows follow their records a little later. A suspect counts if a later look finds it again with the same
 //! [`Difference::evidence`]: nothing that it was judged from has changed in between, so nobody is at work on it.
 //!
@@ -9,6 +9,7 @@
 //! | [`Look`] | compares nodes, rows and cursors, both ways: what a record asks for, and whether anything asks for a row |
 //! | [`LookAtHistory`] | compares the `v0_` copies of a node with its revisions |
 //! | [`Mend`] | has the handler write what is wrong, or deletes what nobody asks for |
+//! | [`Redrive`] | has an item handled again whose stream record was lost, without comparing anything |
 //!
 //! [`Suspects`] remembers since when what seems to be wrong has been the same, and [`State`] how far the auditor has come.
 //!
@@ -19,6 +20,7 @@ mod difference;
 mod history;
 mod look;
 mod mend;
+mod redrive;
 mod state;
 mod subject;
 mod suspects;
@@ -29,6 +31,7 @@ pub use difference::{Difference, Kind, due, one_a_node};
 pub use history::LookAtHistory;
 pub use look::Look;
 pub use mend::{Mend, Mended};
+pub use redrive::{Redrive, Redriven};
 pub use state::{Pass, Position, State};
 pub use subject::Subject;
 pub use suspects::{Stage, Suspect, Suspects};

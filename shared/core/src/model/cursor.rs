@@ -21,7 +21,7 @@ pub struct Cursor {
     pub blocked: bool,
 }
 
-/// The attribute by which an item is handled again: docs/runbooks/redrive.sh and repairs write it. No row carries it.
+/// The attribute by which an item is handled again: redrives and repairs write it. No row carries it.
 pub const REDRIVEN: &str = "_redriven";
 
 /// What a cursor's slices are for.

@@ -29,7 +29,7 @@ pub use item::{AttributeValue, ITEM_BYTES_MAX, Item, item_bytes, key_of, number,
 pub use json_size::{JSON_BYTES_MAX, PLAIN_NUMBER_BYTES_MAX, size_estimate, text_size};
 pub use latest::{Latest, VERSION};
 pub use lineage::{Lineage, Placement, Stored};
-pub use node::{BaseNode, TOUCHED, Unreadable, has_mark, is_touch, is_undelete, touch_value};
+pub use node::{BaseNode, TOUCHED, Unreadable, has_mark, is_touch, is_undelete, shows_no_mark, touch_value};
 pub use own::{
     BORN, CREATED_AT, CREATED_BY, DELETING, DeletionMark, DeletionMode, EXPIRES, PUT_BACK, REVISION, UNDER, UPDATED_AT,
     UPDATED_BY, Under, WRITE, is_reserved, is_same_life, still_gone,

@@ -3,6 +3,7 @@
 use thiserror::Error;
 
 use super::Item;
+use super::cursor::REDRIVEN;
 use super::item::{AttributeValue, text, text_of};
 use super::own::{BORN, DELETING, DeletionMark, PUT_BACK, Under};
 use crate::keys::{Id, KeyError, NodeRef, Schema, check_segment};
@@ -142,4 +143,13 @@ pub fn is_undelete(old: Option<&Item>, new: Option<&Item>) -> bool {
 #[must_use]
 pub fn has_mark(item: Option<&Item>) -> bool {
     item.is_some_and(|item| item.contains_key(DELETING))
+}
+
+/// True if a redrive or a repair wrote this change of a base record, and the node had no mark then. The record that took a mark away may be
+/// the one that was lost.
+#[must_use]
+pub fn shows_no_mark(old: Option<&Item>, new: Option<&Item>) -> bool {
+    let Some(new) = new.filter(|new| !has_mark(Some(new))) else { return false };
+    let is_new = |name: &str| new.contains_key(name) && new.get(name) != old.and_then(|old| old.get(name));
+    is_new(REDRIVEN) || is_new(PUT_BACK)
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{Rule, Rules};
 use crate::keys::{Id, ItemKey, NodeRef, SortKey, Version};
 use crate::model::{
-    BaseNode, DeletionMark, Item, Latest, NewerFormat, Settings, Stored, has_mark, is_touch, is_undelete,
+    BaseNode, DeletionMark, Item, Latest, NewerFormat, Settings, Stored, has_mark, is_touch, is_undelete, shows_no_mark,
 };
 
 /// What happened to an item.
@@ -50,7 +50,7 @@ pub struct Problem {
 pub struct Placing {
     /// True if every record of the node in the batch is a touch.
     pub only_touched: bool,
-    /// True if a record of the node in the batch took its mark away, be it with the whole node.
+    /// True if a record of the node in the batch took its mark away, be it with the whole node, or a redrive or repair found none.
     pub mark_went: bool,
     /// The parent in the node's newest record. Its lineage is read together with the node.
     pub likely_parent: Option<Id>,
@@ -189,7 +189,8 @@ impl Batch {
         let first = Placing { only_touched: touched, mark_went: false, likely_parent: None, position };
         let placing = self.placings.entry(node).or_insert(first);
         placing.only_touched = touched && (placing.only_touched || !rules.keeps(Rule::AllTouches));
-        placing.mark_went |= rules.keeps(Rule::MarkReturned) && has_mark(old) && !has_mark(new);
+        let went = (has_mark(old) && !has_mark(new)) || shows_no_mark(old, new);
+        placing.mark_went |= rules.keeps(Rule::MarkReturned) && went;
         placing.likely_parent = likely_parent;
     }
 

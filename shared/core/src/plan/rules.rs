@@ -111,6 +111,8 @@ pub enum Rule {
     RepairCheck,
     /// A repair takes away only what it has put there itself.
     RepairTakesOwn,
+    /// A cursor that a redrive starts takes the place of one that is half way.
+    RedriveAnew,
     /// A create looks for the record that the API has deleted the id: nodes may still hang under it.
     DeletedRecord,
     /// A move checks the ancestor path of the moved node, not that of its new parent alone.

@@ -1,11 +1,17 @@
 //! What ends an outage for the table, though not for its rows: records that Lambda gave up, a stream that is made anew, settings
-//! that changed, a day that is replayed, a week that has passed. And what the operator does about it, by the very steps of docs/runbooks/redrive.sh.
+//! that changed, a day that is replayed, a week that has passed. And what the operator does about it: `sapwood redrive`, one call at a time.
 
 use std::collections::BTreeSet;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
 
 use sapwood_core::keys::ItemKey;
-use sapwood_core::model::{AttributeValue, Copied, Item, text};
+use sapwood_core::model::{AttributeValue, Copied, Item, Settings};
+use sapwood_core::plan::Rules;
+use sapwood_engine::audit::Audit;
+use sapwood_table::Client;
 
+use super::calls::{Shared, SimRetryPolicy, SimTable};
 use super::schedule::World;
 use super::witness::{Actor, Witness};
 use crate::memory::Memory;
@@ -18,14 +24,29 @@ const TOMBSTONE_SECONDS: u64 = 7 * 24 * 60 * 60;
 pub(super) struct Operator {
     /// The most outages that are still to come.
     pub(super) outages_left: usize,
-    lost: BTreeSet<ItemKey>,
+    lost: Lost,
     marks: u64,
 }
+
+/// The items whose records are lost.
+type Lost = Arc<Mutex<BTreeSet<ItemKey>>>;
 
 impl Operator {
     /// True if something is to be redriven.
     pub(super) fn is_needed(&self) -> bool {
-        !self.lost.is_empty()
+        !self.lost.lock().unwrap().is_empty()
+    }
+
+    fn lose(&self, key: ItemKey) {
+        self.lost.lock().unwrap().insert(key);
+    }
+
+    /// Takes the item at this position among those that are lost.
+    fn take(&self, position: usize) -> ItemKey {
+        let mut lost = self.lost.lock().unwrap();
+        let key = lost.iter().nth(position).unwrap().clone();
+        lost.remove(&key);
+        key
     }
 }
 
@@ -59,7 +80,7 @@ impl World<'_> {
             if let Some(invocation) = self.unfinished.remove(&record.sequence) {
                 self.calls.lock().unwrap().end_limbo(invocation);
             }
-            self.operator.lost.insert(record.key);
+            self.operator.lose(record.key);
         }
     }
 
@@ -74,9 +95,13 @@ impl World<'_> {
         }
         self.actor = Actor::Handler;
         self.take_records()?;
+        // Whoever redrives has the old settings, and begins again with the new ones.
+        self.actor = Actor::Repair;
+        self.end_redrives();
+        self.take_records()?;
         let mut calls = self.calls.lock().unwrap();
         calls.memory.renew_stream();
-        self.operator.lost = all_keys(&calls.memory);
+        *self.operator.lost.lock().unwrap() = all_keys(&calls.memory);
         drop(calls);
         (self.queue, self.history) = (Vec::new(), Vec::new());
         self.unfinished.clear();
@@ -90,17 +115,57 @@ impl World<'_> {
         Ok(())
     }
 
-    /// The operator redrives one item.
+    /// The operator begins to redrive one item.
     pub(super) fn redrive(&mut self) {
-        let position = self.roll(self.operator.lost.len());
-        let key = self.operator.lost.iter().nth(position).unwrap().clone();
-        self.operator.lost.remove(&key);
+        let count = self.operator.lost.lock().unwrap().len();
+        let position = self.roll(count);
+        let key = self.operator.take(position);
         self.operator.marks += 1;
         // It has 19 digits: it is below any sequence number of a stream.
-        let mark = format!("{}", 1_000_000_000_000_000_000 + self.operator.marks);
-        self.actor = Actor::Client;
-        redrive(&mut self.calls.lock().unwrap().memory, &key, &mark);
+        let name = format!("{}", 1_000_000_000_000_000_000 + self.operator.marks);
+        let (calls, settings) = (Arc::clone(&self.calls), self.fanout.settings.clone());
+        let lost = Arc::clone(&self.operator.lost);
+        let rules = self.fanout.rules;
+        self.begin_redrive(|number| redrive(number, calls, settings, rules, key, lost, name));
     }
+}
+
+/// A redrive that hasn't come to its end. If it fails or is killed, the operator runs the same command again.
+struct Unfinished {
+    key: Option<ItemKey>,
+    lost: Lost,
+}
+
+impl Unfinished {
+    fn ends(mut self) {
+        self.key = None;
+    }
+}
+
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        self.lost.lock().unwrap().extend(self.key.take());
+    }
+}
+
+fn redrive(
+    number: u64,
+    calls: Shared,
+    settings: Settings,
+    rules: Rules,
+    key: ItemKey,
+    lost: Lost,
+    name: String,
+) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+    let unfinished = Unfinished { key: Some(key.clone()), lost };
+    Box::pin(async move {
+        let table = SimTable { calls: Arc::clone(&calls), invocation: number };
+        let retry_policy = SimRetryPolicy(calls);
+        let client = Client::new(&table, &retry_policy, &settings.schema);
+        if Audit::new(&client, &settings).redrive(key, name, rules).await.is_ok() {
+            unfinished.ends();
+        }
+    })
 }
 
 /// The keys that the recipe "all items" of docs/recovery.md makes.
@@ -129,86 +194,4 @@ fn revision_of(copy: &str, item: &Item) -> Option<String> {
     let Some(AttributeValue::N(version)) = item.get("_version") else { return None };
     let (version, topic) = (version.parse::<u32>().ok()?, copy.strip_prefix("v0_")?);
     Some(if version < 1_000 { format!("v{version:03}_{topic}") } else { format!("va{version}_{topic}") })
-}
-
-fn redrive(memory: &mut Memory, key: &ItemKey, mark: &str) {
-    match key.sk.as_str() {
-        "NODE" => node(memory, key, mark),
-        "LINEAGE" => cascade(memory, &key.pk, mark),
-        "CASCADE" => _ = touch(memory, key, mark),
-        _ => revision(memory, key, mark),
-    }
-}
-
-/// Sets an attribute that no row carries, on an item that exists.
-fn touch(memory: &mut Memory, key: &ItemKey, mark: &str) -> bool {
-    let Some(mut item) = memory.get(key).cloned() else { return false };
-    item.insert("_redriven".to_owned(), text(mark));
-    memory.write(key, Some(item));
-    true
-}
-
-fn node(memory: &mut Memory, key: &ItemKey, mark: &str) {
-    if touch(memory, key, mark) {
-        if memory.get(key).is_some_and(|item| item.contains_key("_deleting")) {
-            cascade(memory, &key.pk, mark);
-        }
-        return;
-    }
-    let Some(lineage) = memory.get(&ItemKey::new(&key.pk, "LINEAGE")).filter(|item| !item.contains_key("deleted"))
-    else {
-        return;
-    };
-    let mut item = Item::new();
-    item.extend(lineage.get("born").map(|born| ("_born".to_owned(), born.clone())));
-    if let Some(AttributeValue::L(ancestors)) = lineage.get("ancestors") {
-        item.extend(ancestors.first().map(|parent| ("parent".to_owned(), parent.clone())));
-    }
-    if let Some(AttributeValue::L(path)) = lineage.get("path") {
-        let own = path.last().filter(|segment| **segment != text(&key.pk));
-        item.extend(own.map(|segment| ("segment".to_owned(), segment.clone())));
-    }
-    if let Some(AttributeValue::M(deleting)) = lineage.get("deleting") {
-        let mut deleting = deleting.clone();
-        if let Some(heir) = deleting.remove("heir") {
-            item.insert("parent".to_owned(), heir.clone());
-            if let Some(born) = deleting.remove("heir_born") {
-                let under = [("parent".to_owned(), heir), ("born".to_owned(), born)];
-                item.insert("_under".to_owned(), AttributeValue::M(under.into_iter().collect()));
-            }
-        }
-        item.insert("_deleting".to_owned(), AttributeValue::M(deleting));
-    }
-    put_and_delete(memory, key, item, mark);
-}
-
-/// Puts back an item that is gone, and deletes it again.
-fn put_and_delete(memory: &mut Memory, key: &ItemKey, mut item: Item, mark: &str) {
-    item.extend(
-        [("PK", &*key.pk), ("SK", &*key.sk), ("_redriven", mark)].map(|(name, it)| (name.to_owned(), text(it))),
-    );
-    memory.write(key, Some(item));
-    memory.write(key, None);
-}
-
-fn revision(memory: &mut Memory, key: &ItemKey, mark: &str) {
-    if touch(memory, key, mark) {
-        return;
-    }
-    let Some((_, topic)) = key.sk.split_once('_') else { return };
-    let copy = memory.get(&ItemKey::new(&key.pk, format!("v0_{topic}")));
-    let version = version_of(&key.sk).map(|version| AttributeValue::N(version.to_string()));
-    if copy.and_then(|copy| copy.get("_version")) == version.as_ref() {
-        put_and_delete(memory, key, Item::new(), mark);
-    }
-}
-
-/// Puts a cursor, whose record makes the handler do from the start what the lineage's change asked for.
-fn cascade(memory: &mut Memory, pk: &str, mark: &str) {
-    let key = ItemKey::new(pk, "CASCADE");
-    let sequence = format!("{mark:0>40}");
-    let texts = [("PK", pk), ("SK", "CASCADE"), ("sequence", &sequence)];
-    let mut item: Item = texts.into_iter().map(|(name, value)| (name.to_owned(), text(value))).collect();
-    item.insert("format".to_owned(), AttributeValue::N("1".to_owned()));
-    memory.write(&key, Some(item));
 }

@@ -80,8 +80,10 @@ pub(super) struct World<'a> {
     crashes_left: usize,
     late_left: usize,
     repairs_left: usize,
-    /// The numbers of the repairs.
+    /// The numbers of the repairs, redrives included.
     repairs: BTreeSet<u64>,
+    /// The numbers of the redrives.
+    redrives: BTreeSet<u64>,
     pub(super) operator: Operator,
     /// In profiles with races: who goes on.
     priorities: Option<Priorities>,
@@ -139,6 +141,7 @@ pub fn run(seed: u64, profile: &Profile) -> Result<Run, Fault> {
         late_left,
         repairs_left: profile.repairs_max,
         repairs: BTreeSet::new(),
+        redrives: BTreeSet::new(),
         operator: Operator::default(),
         priorities: None,
         now: 0,
@@ -207,6 +210,26 @@ impl World<'_> {
         self.repairs.insert(number);
         self.actor = Actor::Repair;
         self.poll(number);
+    }
+
+    /// Begins a redrive, which `make` makes of its number.
+    pub(super) fn begin_redrive(&mut self, make: impl FnOnce(u64) -> Pin<Box<dyn Future<Output = ()> + Send>>) {
+        let number = self.invocations;
+        self.invocations += 1;
+        self.requests.insert(number, make(number));
+        self.repairs.insert(number);
+        self.redrives.insert(number);
+        self.actor = Actor::Repair;
+        self.poll(number);
+    }
+
+    /// Ends all redrives that are under way.
+    pub(super) fn end_redrives(&mut self) {
+        for number in std::mem::take(&mut self.redrives) {
+            if self.requests.remove(&number).is_some() {
+                self.calls.lock().unwrap().crash(number);
+            }
+        }
     }
 
     /// Repairs a table at rest, until nothing is left to mend.

@@ -1,0 +1,237 @@
+//! Reads what the checks are about. What one call may not read is unknown, and the others go on.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use aws_sdk_cloudwatch::types::{MetricAlarm, StateValue};
+use aws_sdk_dynamodb::error::{DisplayErrorContext, ProvideErrorMetadata, SdkError};
+use aws_sdk_dynamodb::types::{KeyType, PointInTimeRecoveryStatus, TimeToLiveStatus};
+use aws_sdk_lambda::types::EventSourceMappingConfiguration;
+use sapwood_core::audit::State;
+use sapwood_core::keys::{Names, Schema};
+use sapwood_table::{Client, ReadOptions};
+
+use super::DoctorError;
+use super::seen::{Read, Seen, SeenAlarm, SeenFunction, SeenMapping, SeenTable};
+use crate::clock::seconds;
+use crate::connect::{Connection, Patient, left_by_handler};
+
+/// The services.
+pub(super) struct Services {
+    pub(super) dynamodb: aws_sdk_dynamodb::Client,
+    /// `None` where an endpoint of DynamoDB alone is named.
+    pub(super) others: Option<(aws_sdk_lambda::Client, aws_sdk_cloudwatch::Client)>,
+}
+
+/// What a failed call says, in a few words.
+fn said<E: ProvideErrorMetadata + std::error::Error + 'static>(error: &SdkError<E>) -> String {
+    match error.as_service_error().and_then(|error| Some((error.code()?, error.message().unwrap_or_default()))) {
+        Some((code, message)) => format!("{code}: {message}"),
+        None => DisplayErrorContext(error).to_string(),
+    }
+}
+
+fn is<E: ProvideErrorMetadata>(error: &SdkError<E>, codes: &[&str]) -> bool {
+    error.as_service_error().and_then(ProvideErrorMetadata::code).is_some_and(|code| codes.contains(&code))
+}
+
+pub(super) async fn look(connection: &Connection, services: &Services) -> Result<Seen, DoctorError> {
+    let name = &connection.table;
+    let table = table(&services.dynamodb, name).await?;
+    let names = table.as_ref().and_then(|table| match &table.keys[..] {
+        [(partition_key, _), (sort_key, _)] => Some((partition_key.clone(), sort_key.clone())),
+        _ => None,
+    });
+    let mut seen = Seen {
+        table,
+        ttl: Read::NotHere,
+        recovery: Read::NotHere,
+        announcement: Read::NotHere,
+        audit: Read::NotHere,
+        mappings: Read::NotHere,
+        functions: BTreeMap::new(),
+        alarms: Read::NotHere,
+        now: seconds(),
+    };
+    if seen.table.is_none() {
+        return Ok(seen);
+    }
+    (seen.ttl, seen.recovery) = futures::join!(ttl(&services.dynamodb, name), recovery(&services.dynamodb, name));
+    if let Some((partition_key, sort_key)) = names {
+        (seen.announcement, seen.audit) = left(connection, partition_key, sort_key).await?;
+    }
+    let stream = seen.table.as_ref().and_then(|table| table.stream.as_ref());
+    if let Some((lambda, cloudwatch)) = &services.others {
+        seen.mappings = match stream {
+            Some((arn, _)) => mappings(lambda, arn).await,
+            None => Read::Known(Vec::new()),
+        };
+        let mut about = BTreeSet::from([name.clone()]);
+        if let Read::Known(mappings) = &seen.mappings {
+            for mapping in mappings {
+                seen.functions.insert(mapping.function.clone(), function(lambda, &mapping.function).await);
+                about.insert(mapping.id.clone());
+                // arn:aws:lambda:REGION:ACCOUNT:function:NAME, and perhaps an alias.
+                about.extend(mapping.function.split(':').nth(6).map(str::to_owned));
+            }
+        }
+        seen.alarms = alarms(cloudwatch, &about).await;
+    }
+    Ok(seen)
+}
+
+async fn table(client: &aws_sdk_dynamodb::Client, name: &str) -> Result<Option<SeenTable>, DoctorError> {
+    let described = match client.describe_table().table_name(name).send().await {
+        Ok(output) => output.table.unwrap_or_else(|| aws_sdk_dynamodb::types::TableDescription::builder().build()),
+        Err(error) if is(&error, &["ResourceNotFoundException"]) => return Ok(None),
+        Err(error) => return Err(DoctorError::Table(said(&error))),
+    };
+    let attributes = described.attribute_definitions();
+    let kind = |name: &str| {
+        let found = attributes.iter().find(|attribute| attribute.attribute_name() == name);
+        found.map(|attribute| attribute.attribute_type().as_str().to_owned()).unwrap_or_default()
+    };
+    let mut schema = described.key_schema().to_vec();
+    schema.sort_by_key(|key| *key.key_type() != KeyType::Hash);
+    let view = described.stream_specification().filter(|stream| stream.stream_enabled());
+    let view = view.and_then(|stream| stream.stream_view_type()).map(|view| view.as_str().to_owned());
+    Ok(Some(SeenTable {
+        status: described.table_status().map(|status| status.as_str().to_owned()).unwrap_or_default(),
+        keys: schema.iter().map(|key| (key.attribute_name().to_owned(), kind(key.attribute_name()))).collect(),
+        stream: described.latest_stream_arn().map(str::to_owned).zip(view),
+        is_protected: described.deletion_protection_enabled().unwrap_or_default(),
+    }))
+}
+
+/// True for the error of an endpoint that doesn't know an operation.
+fn is_no_operation<E: ProvideErrorMetadata>(error: &SdkError<E>) -> bool {
+    is(error, &["UnknownOperationException", "UnknownOperation"])
+}
+
+async fn ttl(client: &aws_sdk_dynamodb::Client, name: &str) -> Read<Option<String>> {
+    match client.describe_time_to_live().table_name(name).send().await {
+        Ok(output) => {
+            let ttl = output.time_to_live_description.filter(|ttl| {
+                matches!(ttl.time_to_live_status(), Some(TimeToLiveStatus::Enabled | TimeToLiveStatus::Enabling))
+            });
+            Read::Known(ttl.and_then(|ttl| ttl.attribute_name))
+        }
+        Err(error) if is_no_operation(&error) => Read::NotHere,
+        Err(error) => Read::Unknown(said(&error)),
+    }
+}
+
+async fn recovery(client: &aws_sdk_dynamodb::Client, name: &str) -> Read<bool> {
+    match client.describe_continuous_backups().table_name(name).send().await {
+        Ok(output) => {
+            let recovery = output.continuous_backups_description;
+            let recovery = recovery.and_then(|backups| backups.point_in_time_recovery_description);
+            let status = recovery.and_then(|recovery| recovery.point_in_time_recovery_status);
+            Read::Known(status == Some(PointInTimeRecoveryStatus::Enabled))
+        }
+        Err(error) if is_no_operation(&error) => Read::NotHere,
+        Err(error) => Read::Unknown(said(&error)),
+    }
+}
+
+type Left = (Read<Option<sapwood_core::model::Announcement>>, Read<Option<State>>);
+
+/// What the handler and the auditor have left in the table.
+async fn left(connection: &Connection, partition_key: String, sort_key: String) -> Result<Left, DoctorError> {
+    let names = Names { partition_key, sort_key, ..Names::default() };
+    let schema = Schema::new(names, false).map_err(|error| DoctorError::Table(error.to_string()))?;
+    let table = connection.table(schema.clone()).await?;
+    let announcement = match left_by_handler(&table).await {
+        Ok(announcement) => Read::Known(announcement),
+        Err(error) => Read::Unknown(error.to_string()),
+    };
+    let client = Client::new(&table, &Patient, &schema);
+    let audit = match client.get(&schema.audit_key(), &ReadOptions::default()).await {
+        Ok(item) => match item.as_ref().map(|item| State::read(item, Duration::ZERO)).transpose() {
+            Ok(state) => Read::Known(state.flatten()),
+            Err(error) => Read::Unknown(error.to_string()),
+        },
+        Err(error) => Read::Unknown(error.to_string()),
+    };
+    Ok((announcement, audit))
+}
+
+async fn mappings(client: &aws_sdk_lambda::Client, stream: &str) -> Read<Vec<SeenMapping>> {
+    let pages = client.list_event_source_mappings().event_source_arn(stream).into_paginator().items().send();
+    match pages.collect::<Result<Vec<_>, _>>().await {
+        Ok(mappings) => Read::Known(mappings.into_iter().map(seen_mapping).collect()),
+        Err(error) => Read::Unknown(said(&error)),
+    }
+}
+
+fn seen_mapping(mapping: EventSourceMappingConfiguration) -> SeenMapping {
+    let filters = mapping.filter_criteria.and_then(|criteria| criteria.filters).unwrap_or_default();
+    let types = mapping.function_response_types.unwrap_or_default();
+    let destination = mapping.destination_config.and_then(|config| config.on_failure);
+    SeenMapping {
+        id: mapping.uuid.unwrap_or_default(),
+        function: mapping.function_arn.unwrap_or_default(),
+        state: mapping.state.unwrap_or_default(),
+        filters: filters.into_iter().filter_map(|filter| filter.pattern).collect(),
+        reports_failures: types.iter().any(|kind| kind.as_str() == "ReportBatchItemFailures"),
+        bisects: mapping.bisect_batch_on_function_error.unwrap_or_default(),
+        retries: mapping.maximum_retry_attempts.map_or(-1, i64::from),
+        record_age: mapping.maximum_record_age_in_seconds.map_or(-1, i64::from),
+        parallelization: mapping.parallelization_factor.map_or(1, i64::from),
+        has_destination: destination.and_then(|destination| destination.destination).is_some(),
+    }
+}
+
+async fn function(client: &aws_sdk_lambda::Client, arn: &str) -> Read<SeenFunction> {
+    let configuration = client.get_function_configuration().function_name(arn).send();
+    // An alias has no reserved concurrency of its own.
+    let name = arn.split(':').take(7).collect::<Vec<_>>().join(":");
+    let concurrency = client.get_function_concurrency().function_name(name).send();
+    let (configuration, concurrency) = futures::join!(configuration, concurrency);
+    let configuration = match configuration {
+        Ok(configuration) => configuration,
+        Err(error) => return Read::Unknown(said(&error)),
+    };
+    let concurrency = match concurrency {
+        Ok(concurrency) => concurrency,
+        Err(error) => return Read::Unknown(said(&error)),
+    };
+    let environment = configuration.environment.and_then(|environment| environment.variables);
+    Read::Known(SeenFunction {
+        last_update: configuration.last_update_status.map(|status| status.as_str().to_owned()).unwrap_or_default(),
+        environment: environment.unwrap_or_default().into_iter().collect(),
+        reserved_concurrency: concurrency.reserved_concurrent_executions.map(i64::from),
+    })
+}
+
+async fn alarms(client: &aws_sdk_cloudwatch::Client, about: &BTreeSet<String>) -> Read<Vec<SeenAlarm>> {
+    let mut pages = client.describe_alarms().into_paginator().send();
+    let mut alarms = Vec::new();
+    while let Some(page) = pages.next().await {
+        match page {
+            Ok(page) => alarms.extend(page.metric_alarms.unwrap_or_default().into_iter().map(seen_alarm)),
+            Err(error) => return Read::Unknown(said(&error)),
+        }
+    }
+    alarms.retain(|alarm: &SeenAlarm| alarm.dimensions.iter().any(|value| about.contains(value)));
+    Read::Known(alarms)
+}
+
+fn seen_alarm(alarm: MetricAlarm) -> SeenAlarm {
+    let stats = alarm.metrics.unwrap_or_default();
+    let metrics = stats.into_iter().filter_map(|query| query.metric_stat?.metric);
+    let (mut names, mut dimensions) = (Vec::new(), alarm.dimensions.unwrap_or_default());
+    names.extend(alarm.metric_name);
+    for metric in metrics {
+        names.extend(metric.metric_name);
+        dimensions.extend(metric.dimensions.unwrap_or_default());
+    }
+    SeenAlarm {
+        name: alarm.alarm_name.unwrap_or_default(),
+        state: alarm.state_value.unwrap_or(StateValue::InsufficientData).as_str().to_owned(),
+        metrics: names,
+        dimensions: dimensions.into_iter().filter_map(|dimension| dimension.value).collect(),
+        has_actions: alarm.actions_enabled.unwrap_or_default()
+            && alarm.alarm_actions.is_some_and(|all| !all.is_empty()),
+    }
+}

@@ -1,0 +1,117 @@
+//! `sapwood doctor`: one look at a deployment.
+
+mod checks;
+mod error;
+mod finding;
+mod look;
+mod seen;
+
+use std::collections::BTreeMap;
+
+use aws_config::{BehaviorVersion, Region, SdkConfig};
+use aws_sdk_dynamodb::config::Credentials;
+use clap::Args;
+use sapwood_core::model::Settings;
+use sapwood_local::template::Template;
+use serde_json::json;
+
+use self::error::DoctorError;
+use self::finding::Verdict;
+use self::look::{Services, look};
+use self::seen::{Read, Seen};
+use crate::TEMPLATE;
+use crate::connect::Connection;
+
+/// Look at a deployment once: the table, its stream, the event source mapping, the stream handler, alarms and the auditor. Nothing is written.
+#[derive(Args)]
+#[command(after_help = "Examples:
+  sapwood doctor --table sapwood --profile prod
+  sapwood doctor --table sapwood --endpoint http://127.0.0.1:8000
+  sapwood doctor --table sapwood --json | jq 'select(.verdict == \"fail\")'
+
+It ends with 0 if nothing fails (there may be warnings), 1 if something does, 2 for wrong arguments, and 4 if it can't look.")]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    connection: Connection,
+    /// Another endpoint of Lambda and CloudWatch than the region's own, such as an emulator's. It checks no credentials.
+    #[arg(long, value_name = "URL")]
+    services_endpoint: Option<String>,
+    /// Print one JSON object a line.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Returns true if nothing fails.
+pub(crate) async fn run(arguments: Arguments) -> Result<bool, DoctorError> {
+    let services = services(&arguments).await?;
+    let seen = look(&arguments.connection, &services).await?;
+    let settings = settings(&arguments.connection, &seen)?;
+    let names = settings.schema.names();
+    let parameters = BTreeMap::from([
+        ("SortKey".to_owned(), names.sort_key.clone()),
+        ("NodeSortKey".to_owned(), names.node.clone()),
+    ]);
+    let template = Template::parse_with(TEMPLATE, &parameters)?;
+    let findings = checks::all(&seen, &settings, template.event_source(), env!("CARGO_PKG_VERSION"));
+    let mut counts: BTreeMap<&'static str, u64> = BTreeMap::new();
+    for finding in &findings {
+        *counts.entry(finding.verdict.as_str()).or_default() += 1;
+        if arguments.json {
+            println!("{}", finding.json());
+        } else {
+            println!("{}", finding.line());
+        }
+    }
+    if arguments.json {
+        println!("{}", json!({"counts": counts}));
+    }
+    Ok(findings.iter().all(|finding| finding.verdict != Verdict::Fail))
+}
+
+/// The settings of the parameters, if there are any, and otherwise those that the handler has left, or those of its function.
+fn settings(connection: &Connection, seen: &Seen) -> Result<Settings, DoctorError> {
+    if connection.has_parameters() {
+        return Ok(connection.settings()?);
+    }
+    if let Read::Known(Some(announcement)) = &seen.announcement {
+        return Ok(announcement.settings()?);
+    }
+    let functions = seen.functions.values().filter_map(|function| match function {
+        Read::Known(function) if function.environment.contains_key("NODE_SORT_KEY") => Some(function),
+        _ => None,
+    });
+    for function in functions {
+        if let Ok(settings) = Settings::read(|name| function.environment.get(name).cloned()) {
+            return Ok(settings);
+        }
+    }
+    Ok(connection.settings()?)
+}
+
+async fn services(arguments: &Arguments) -> Result<Services, DoctorError> {
+    let connection = &arguments.connection;
+    let dynamodb = match connection.endpoint() {
+        Some(url) => emulator(url),
+        None => connection.config().await?,
+    };
+    let others = match (arguments.services_endpoint.as_deref(), connection.endpoint()) {
+        (Some(url), _) => Some(emulator(url)),
+        (None, Some(_)) => None,
+        (None, None) => Some(dynamodb.clone()),
+    };
+    Ok(Services {
+        dynamodb: aws_sdk_dynamodb::Client::new(&dynamodb),
+        others: others.map(|config| (aws_sdk_lambda::Client::new(&config), aws_sdk_cloudwatch::Client::new(&config))),
+    })
+}
+
+/// An endpoint that is named gets no real credentials.
+fn emulator(url: &str) -> SdkConfig {
+    let credentials = Credentials::new("local", "local", None, None, "local");
+    SdkConfig::builder()
+        .behavior_version(BehaviorVersion::latest())
+        .region(Region::new("us-east-1"))
+        .credentials_provider(aws_sdk_dynamodb::config::SharedCredentialsProvider::new(credentials))
+        .endpoint_url(url)
+        .build()
+}

@@ -1,0 +1,89 @@
+//! What a look at a deployment has read.
+
+use std::collections::BTreeMap;
+
+use sapwood_core::audit::State;
+use sapwood_core::model::Announcement;
+
+/// What came of reading something.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Read<T> {
+    /// It was read.
+    Known(T),
+    /// It couldn't be read: the reason.
+    Unknown(String),
+    /// The endpoint has no such thing.
+    NotHere,
+}
+
+/// The table.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct SeenTable {
+    /// `ACTIVE`, `UPDATING` …
+    pub(super) status: String,
+    /// The key attributes, the partition key first: name and type.
+    pub(super) keys: Vec<(String, String)>,
+    /// The ARN of the stream, and its view type, if the stream is on.
+    pub(super) stream: Option<(String, String)>,
+    pub(super) is_protected: bool,
+}
+
+/// An event source mapping of the table's stream.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct SeenMapping {
+    pub(super) id: String,
+    pub(super) function: String,
+    /// `Enabled`, `Disabled`, `Updating` …
+    pub(super) state: String,
+    pub(super) filters: Vec<String>,
+    pub(super) reports_failures: bool,
+    pub(super) bisects: bool,
+    /// -1: no limit.
+    pub(super) retries: i64,
+    /// Seconds. -1: no limit.
+    pub(super) record_age: i64,
+    pub(super) parallelization: i64,
+    pub(super) has_destination: bool,
+}
+
+/// A function.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct SeenFunction {
+    /// `Successful`, `Failed`, `InProgress`.
+    pub(super) last_update: String,
+    pub(super) environment: BTreeMap<String, String>,
+    pub(super) reserved_concurrency: Option<i64>,
+}
+
+/// An alarm on the table, a function or a mapping.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct SeenAlarm {
+    pub(super) name: String,
+    /// `OK`, `ALARM`, `INSUFFICIENT_DATA`.
+    pub(super) state: String,
+    pub(super) metrics: Vec<String>,
+    /// The values of its metrics' dimensions.
+    pub(super) dimensions: Vec<String>,
+    pub(super) has_actions: bool,
+}
+
+/// All that was read.
+#[derive(Clone, Debug)]
+pub(super) struct Seen {
+    /// `None` if there is no such table.
+    pub(super) table: Option<SeenTable>,
+    /// The TTL attribute, if TTL is on.
+    pub(super) ttl: Read<Option<String>>,
+    /// True if point-in-time recovery is on.
+    pub(super) recovery: Read<bool>,
+    /// What the handler has left about itself.
+    pub(super) announcement: Read<Option<Announcement>>,
+    /// What the auditor has left.
+    pub(super) audit: Read<Option<State>>,
+    pub(super) mappings: Read<Vec<SeenMapping>>,
+    /// The functions of the mappings, by their ARNs.
+    pub(super) functions: BTreeMap<String, Read<SeenFunction>>,
+    pub(super) alarms: Read<Vec<SeenAlarm>>,
+    /// The time, in seconds since 1970.
+    pub(super) now: u64,
+}

@@ -1,0 +1,213 @@
+//! `sapwood redrive`: the items of records that the event source gave up, handled again.
+
+mod error;
+mod sources;
+
+use std::collections::BTreeMap;
+use std::io::IsTerminal;
+
+use clap::Args;
+use futures::{StreamExt, TryStreamExt, stream};
+use indicatif::{ProgressBar, ProgressStyle};
+use sapwood_core::audit::Redriven;
+use sapwood_core::keys::ItemKey;
+use sapwood_core::plan::Rules;
+use sapwood_engine::audit::Audit;
+use sapwood_import::lost::LostKeys;
+use sapwood_table::{Client, DynamoTable, ErrorKind};
+use serde_json::json;
+
+use self::error::RedriveError;
+use self::sources::{Reader, Source, client};
+use crate::clock::nanoseconds;
+use crate::connect::{Connection, Patient};
+use crate::pace::Pace;
+
+/// Items that are taken at a time.
+const PAGE_KEYS_MAX: usize = 512;
+/// Nodes whose items are redriven at a time.
+const IN_FLIGHT_MAX: usize = 16;
+
+/// Have the stream handler look again at the items of records that its event source discarded.
+#[derive(Args)]
+#[command(after_help = "Examples:
+  sapwood redrive s3://sapwood-failedrecords-1x2y/ --table sapwood --profile prod
+  sapwood redrive failed/ stream.json --table sapwood --dry-run
+  sapwood redrive failed-records.jsonl --table sapwood --endpoint http://127.0.0.1:8000
+
+A source has JSON objects with a `payload`, which is an event or its text, as Lambda puts them into the bucket of failed records. All of them
+are read before anything is written. No record is replayed. The command can be stopped, repeated, and run while others write.
+
+It ends with 0 if every item is redriven, 1 if a source can't be read (nothing is written then) or an item couldn't be redriven, 2 for wrong
+arguments, and 4 if it can't go on.")]
+pub(crate) struct Arguments {
+    /// A file, a directory of files, or s3://BUCKET/PREFIX.
+    #[arg(required = true, value_name = "SOURCE")]
+    sources: Vec<String>,
+    #[command(flatten)]
+    connection: Connection,
+    /// Another endpoint of S3 than the region's own. It checks no credentials. AWS_ENDPOINT_URL_S3 names one that does.
+    #[arg(long, value_name = "URL")]
+    s3_endpoint: Option<String>,
+    /// Read the sources and the table, say what would be done, and write nothing.
+    #[arg(long)]
+    dry_run: bool,
+    /// Most write units a second, on average. The stream handler's come on top.
+    #[arg(long, value_name = "UNITS")]
+    rate: Option<f64>,
+    /// Print one JSON object a line.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Returns true if every item was redriven.
+pub(crate) async fn run(arguments: Arguments) -> Result<bool, RedriveError> {
+    let sources: Vec<Source> = arguments.sources.iter().map(|text| Source::parse(text)).collect::<Result<_, _>>()?;
+    let (table, settings) = arguments.connection.open().await?;
+    let mut reader = Reader { schema: &settings.schema, keys: LostKeys::new()?, unreadable: 0 };
+    for source in &sources {
+        match source {
+            Source::Path(path) => reader.path(path)?,
+            Source::Bucket { bucket, prefix } => {
+                let client = client(&arguments.connection, arguments.s3_endpoint.as_deref()).await?;
+                reader.bucket(&client, bucket, prefix).await?;
+            }
+        }
+    }
+    if reader.unreadable > 0 {
+        eprintln!("{} files or objects can't be read: nothing is written", reader.unreadable);
+        return Ok(false);
+    }
+    let client = Client::new(&table, &Patient, &settings.schema);
+    let redriving = Redriving {
+        audit: Audit::new(&client, &settings),
+        is_dry: arguments.dry_run,
+        json: arguments.json,
+        bar: bar(reader.keys.count()?, arguments.json),
+        first_name: nanoseconds(),
+    };
+    redriving.all(&client, &reader.keys, &Pace::new(arguments.rate)).await
+}
+
+fn bar(items: u64, json: bool) -> ProgressBar {
+    if json || !std::io::stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let bar = ProgressBar::new(items);
+    if let Ok(style) = ProgressStyle::with_template("{bar:30} {human_pos} of {human_len} items, {per_sec}, {eta} left")
+    {
+        bar.set_style(style);
+    }
+    bar
+}
+
+struct Redriving<'a> {
+    audit: Audit<'a, DynamoTable, Patient>,
+    is_dry: bool,
+    json: bool,
+    bar: ProgressBar,
+    /// The names of redrives count from here. A write that changes nothing makes no stream record.
+    first_name: u128,
+}
+
+/// What became of an item, or why the table refuses it.
+type Outcome = (ItemKey, Result<Redriven, String>);
+
+impl Redriving<'_> {
+    async fn all(
+        &self,
+        client: &Client<'_, DynamoTable, Patient>,
+        keys: &LostKeys,
+        pace: &Pace,
+    ) -> Result<bool, RedriveError> {
+        let mut counts: BTreeMap<&'static str, u64> = BTreeMap::new();
+        let (mut after, mut position) = (None, 0);
+        loop {
+            let page = keys.next(after.as_ref(), PAGE_KEYS_MAX)?;
+            let Some(last) = page.last() else { break };
+            after = Some(last.clone());
+            let before = client.usage().write_units;
+            // The items of one partition are redriven one after another.
+            let nodes: Vec<(u128, Vec<ItemKey>)> = page
+                .chunk_by(|one, other| one.pk == other.pk)
+                .map(|keys| {
+                    let first = position;
+                    position += keys.len() as u128;
+                    (self.first_name + first, keys.to_vec())
+                })
+                .collect();
+            let mut outcomes =
+                stream::iter(nodes.into_iter().map(|(name, keys)| self.node(name, keys))).buffered(IN_FLIGHT_MAX);
+            while let Some(outcomes) = outcomes.try_next().await? {
+                for outcome in outcomes {
+                    *counts.entry(self.print(&outcome)).or_default() += 1;
+                    self.bar.inc(1);
+                }
+            }
+            tokio::time::sleep(pace.take(client.usage().write_units - before)).await;
+        }
+        self.bar.finish_and_clear();
+        self.ended(&counts, client.usage().write_units);
+        let couldnt = [REFUSED, Redriven::Newer.as_str()];
+        Ok(couldnt.iter().all(|name| !counts.contains_key(name)))
+    }
+
+    async fn node(&self, first_name: u128, keys: Vec<ItemKey>) -> Result<Vec<Outcome>, RedriveError> {
+        let mut outcomes = Vec::with_capacity(keys.len());
+        for (key, name) in keys.into_iter().zip(first_name..) {
+            let redriven = if self.is_dry {
+                self.audit.would_redrive(key.clone()).await
+            } else {
+                self.audit.redrive(key.clone(), name.to_string(), Rules::default()).await
+            };
+            outcomes.push(match redriven {
+                Ok(redriven) => (key, Ok(redriven)),
+                // A record of 400 KB has no room for the attribute. The others are redriven.
+                Err(error) if error.kind == ErrorKind::Refuse => (key, Err(error.to_string())),
+                Err(error) => return Err(error.into()),
+            });
+        }
+        Ok(outcomes)
+    }
+
+    /// Prints a line, and returns the outcome's name.
+    fn print(&self, (key, outcome): &Outcome) -> &'static str {
+        let name = outcome.as_ref().map_or(REFUSED, |redriven| redriven.as_str());
+        let reason = match outcome {
+            Ok(Redriven::Newer) => Some("a newer version of the handler has written it; use that version of sapwood"),
+            Ok(_) => None,
+            Err(reason) => Some(reason.as_str()),
+        };
+        let (pk, sk) = (json!(key.pk), json!(key.sk));
+        self.bar.suspend(|| match self.json {
+            true => {
+                let verb = if self.is_dry { "would" } else { "done" };
+                let mut line = json!({"pk": pk, "sk": sk, verb: name});
+                if let Some(reason) = reason {
+                    line["reason"] = json!(reason);
+                }
+                println!("{line}");
+            }
+            // Keys may have line ends, which JSON escapes.
+            false => println!("{name:<16} {pk} {sk}"),
+        });
+        if let Some(reason) = reason {
+            self.bar.suspend(|| eprintln!("{pk} {sk} can't be redriven: {reason}"));
+        }
+        name
+    }
+
+    fn ended(&self, counts: &BTreeMap<&'static str, u64>, units: f64) {
+        let items: u64 = counts.values().sum();
+        if self.json {
+            println!("{}", json!({"items": items, "counts": counts, "write_units": units}));
+            return;
+        }
+        let counts: Vec<String> = counts.iter().map(|(name, count)| format!("{count} {name}")).collect();
+        let ending = if counts.is_empty() { String::new() } else { format!(": {}", counts.join(", ")) };
+        println!("{items} items{}{ending}", if self.is_dry { " (nothing is written)" } else { "" });
+    }
+}
+
+/// The name of an item that the table refuses to change.
+const REFUSED: &str = "refused";

@@ -1,0 +1,132 @@
+//! Where failed records are: files, directories of files, and S3.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use aws_sdk_s3::Client;
+use aws_sdk_s3::config::{BehaviorVersion, Credentials, Region};
+use aws_sdk_s3::error::DisplayErrorContext;
+use futures::{StreamExt, TryStreamExt, stream};
+use sapwood_core::keys::Schema;
+use sapwood_import::lost::{LostError, LostKeys, read};
+
+use super::RedriveError;
+use crate::connect::Connection;
+
+/// Objects that are read at a time. Each is held in memory as a whole, which is 12 MB at most.
+const OBJECTS_IN_FLIGHT_MAX: usize = 8;
+
+const SCHEME: &str = "s3://";
+
+/// A place of failed records.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Source {
+    /// A file, or a directory of files.
+    Path(PathBuf),
+    /// The objects of a bucket whose names begin like this.
+    Bucket { bucket: String, prefix: String },
+}
+
+impl Source {
+    pub(super) fn parse(text: &str) -> Result<Self, RedriveError> {
+        let Some(rest) = text.strip_prefix(SCHEME) else { return Ok(Self::Path(text.into())) };
+        let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
+        if bucket.is_empty() {
+            return Err(RedriveError::Place(text.to_owned()));
+        }
+        Ok(Self::Bucket { bucket: bucket.to_owned(), prefix: prefix.to_owned() })
+    }
+}
+
+/// Reads sources, and collects the keys of the items that their records name.
+pub(super) struct Reader<'a> {
+    pub(super) schema: &'a Schema,
+    pub(super) keys: LostKeys,
+    /// The number of files and objects that can't be read. Each was named.
+    pub(super) unreadable: u64,
+}
+
+impl Reader<'_> {
+    pub(super) fn path(&mut self, path: &Path) -> Result<(), RedriveError> {
+        let mut left = vec![path.to_owned()];
+        while let Some(path) = left.pop() {
+            // A link inside a directory isn't followed.
+            let listed = std::fs::metadata(&path).and_then(|metadata| {
+                if !metadata.is_dir() {
+                    return Ok(None);
+                }
+                let entries = std::fs::read_dir(&path)?;
+                entries
+                    .map(|entry| entry.and_then(|entry| Ok((entry.file_type()?, entry.path()))))
+                    .collect::<Result<Vec<_>, _>>()
+                    .map(Some)
+            });
+            match listed {
+                Err(error) => self.name(&path.display().to_string(), &error.to_string()),
+                Ok(Some(entries)) => left.extend(
+                    entries.into_iter().filter(|(kind, _)| kind.is_dir() || kind.is_file()).map(|(_, path)| path),
+                ),
+                Ok(None) => match File::open(&path) {
+                    Ok(file) => self.read(&path.display().to_string(), file)?,
+                    Err(error) => self.name(&path.display().to_string(), &error.to_string()),
+                },
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) async fn bucket(&mut self, client: &Client, bucket: &str, prefix: &str) -> Result<(), RedriveError> {
+        let failed = |what: String, reason: String| RedriveError::Bucket { what, reason };
+        let mut pages = client.list_objects_v2().bucket(bucket).prefix(prefix).into_paginator().send();
+        while let Some(page) = pages.next().await {
+            let page =
+                page.map_err(|error| failed(format!("s3://{bucket}"), DisplayErrorContext(&error).to_string()))?;
+            let names = page.contents().iter().filter_map(|object| object.key().map(str::to_owned));
+            let mut objects = stream::iter(names.map(|name| async move {
+                let what = format!("s3://{bucket}/{name}");
+                let object = client.get_object().bucket(bucket).key(&name).send().await;
+                let object = object.map_err(|error| failed(what.clone(), DisplayErrorContext(&error).to_string()))?;
+                let bytes = object.body.collect().await.map_err(|error| failed(what.clone(), error.to_string()))?;
+                Ok::<_, RedriveError>((what, bytes.into_bytes()))
+            }))
+            .buffered(OBJECTS_IN_FLIGHT_MAX);
+            while let Some((what, bytes)) = objects.try_next().await? {
+                self.read(&what, &bytes[..])?;
+            }
+        }
+        Ok(())
+    }
+
+    fn read(&mut self, what: &str, input: impl std::io::Read) -> Result<(), RedriveError> {
+        match read(input, self.schema, &mut self.keys) {
+            Ok(()) => {}
+            Err(LostError::Work(error)) => return Err(error.into()),
+            Err(LostError::Unreadable { at, reason }) => self.name(&format!("{what}: {at}"), &reason),
+        }
+        Ok(())
+    }
+
+    fn name(&mut self, place: &str, reason: &str) {
+        eprintln!("{place}: {reason}");
+        self.unreadable += 1;
+    }
+}
+
+/// Makes a client of S3: with the profile's credentials, or with those that an emulator at an endpoint takes.
+pub(super) async fn client(connection: &Connection, endpoint: Option<&str>) -> Result<Client, RedriveError> {
+    let Some(url) = endpoint else {
+        let config = connection.config().await?;
+        // What AWS_ENDPOINT_URL_S3 names may be an emulator, which knows buckets by the path.
+        let path_style = std::env::var_os("AWS_ENDPOINT_URL_S3").is_some();
+        let config = aws_sdk_s3::config::Builder::from(&config).force_path_style(path_style).build();
+        return Ok(Client::from_conf(config));
+    };
+    let config = aws_sdk_s3::Config::builder()
+        .behavior_version(BehaviorVersion::latest())
+        .region(Region::new("us-east-1"))
+        .credentials_provider(Credentials::new("local", "local", None, None, "local"))
+        .endpoint_url(url)
+        .force_path_style(true)
+        .build();
+    Ok(Client::from_conf(config))
+}

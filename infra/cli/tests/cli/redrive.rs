@@ -1,0 +1,405 @@
+//! `sapwood redrive`, the real binary, on records that the local event source mapping discarded.
+
+use std::collections::BTreeSet;
+use std::process::{Command, Output, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use aws_sdk_dynamodb::types::AttributeValue;
+use axum::Router;
+use axum::extract::{Path, Query, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use sapwood_engine::fanout::Limits;
+use sapwood_tests::client::{delete_all, item, node, put, put_all, s};
+use sapwood_tests::faults::{Call, Fault};
+use sapwood_tests::oracle::{Contents, Oracle};
+use sapwood_tests::running::{Running, TABLE};
+use serde_json::{Value, json};
+
+/// Children touched at a time: more of them take a cursor.
+const SLICE: usize = 5;
+
+fn command(url: &str, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_sapwood"));
+    command.args(["redrive", "--table", TABLE, "--endpoint", url]).args(arguments).stdin(Stdio::null());
+    command.env_remove("AWS_ENDPOINT_URL_S3");
+    command
+}
+
+async fn redrive(url: &str, arguments: &[&str]) -> Output {
+    let mut command = command(url, arguments);
+    tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap()
+}
+
+fn words(output: &Output) -> String {
+    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+}
+
+/// The lines of JSON, the last one apart.
+fn lines(output: &Output) -> (Vec<Value>, Value) {
+    let text = String::from_utf8(output.stdout.clone()).unwrap();
+    let mut lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let last = lines.pop().unwrap();
+    (lines, last)
+}
+
+/// What became of each item.
+fn outcomes(output: &Output, verb: &str) -> BTreeSet<(String, String, String)> {
+    let text = |line: &Value, name: &str| line[name].as_str().unwrap().to_owned();
+    lines(output).0.iter().map(|line| (text(line, "pk"), text(line, "sk"), text(line, verb))).collect()
+}
+
+fn named(wanted: &[(&str, &str, &str)]) -> BTreeSet<(String, String, String)> {
+    wanted.iter().map(|(pk, sk, done)| ((*pk).to_owned(), (*sk).to_owned(), (*done).to_owned())).collect()
+}
+
+fn denied() -> Fault {
+    Fault::error(400, "com.amazon.coral.service#AccessDeniedException")
+}
+
+/// True if a request names one of these as an id, a key or a value; rows of others in a key of their own don't count.
+fn names(call: &Call, ids: &[&str]) -> bool {
+    let body = call.body.to_string();
+    ids.iter().any(|id| body.contains(&format!("\"{id}\"")))
+}
+
+/// An object of the bucket of failed records, for these items.
+fn object(keys: &[(&str, &str)]) -> String {
+    let records: Vec<Value> = keys
+        .iter()
+        .map(|(pk, sk)| json!({"eventName": "REMOVE", "dynamodb": {"Keys": {"PK": {"S": pk}, "SK": {"S": sk}}}}))
+        .collect();
+    json!({"requestContext": {"condition": "RetryAttemptsExhausted"}, "payload": json!({"Records": records}).to_string()}).to_string()
+}
+
+/// The nodes that are being deleted with what is below them.
+const DELETED: [&str; 3] = ["many", "outer", "leaving"];
+
+/// What is left of a deletion: a record below such a node, a mark, or a cursor.
+fn left_of_deletions(contents: &Contents) -> Vec<&(String, String)> {
+    let is_below = |pk: &str| {
+        DELETED.contains(&pk) || ["inner", "below inner", "stuck", "below stuck"].contains(&pk) || pk.starts_with('m')
+    };
+    let left = contents.iter().filter(|((pk, sk), item)| {
+        let is_record = sk == "NODE" && is_below(pk) && pk != "moved";
+        is_record || sk == "CASCADE" || (sk == "NODE" && item.contains_key("_deleting"))
+    });
+    left.map(|(key, _)| key).collect()
+}
+
+/// Everything whose record can be lost, and the items of those records.
+async fn lose_a_record_of_every_kind(running: &Running) {
+    let client = &running.client;
+    let mut nodes = vec![node("root", None, "root"), node("to", None, "to")];
+    for id in ["renamed", "moved", "deleted # ü '\"", "sub", "wide"] {
+        nodes.push(node(id, Some("root"), "old"));
+    }
+    let mut named = node("named", Some("root"), "old");
+    named.insert("segment".to_owned(), s("a name"));
+    nodes.push(named);
+    nodes.push(node("below", Some("sub"), "below"));
+    nodes.extend((0..=2 * SLICE).map(|n| node(&format!("w{n}"), Some("wide"), "w")));
+    // Subtrees that will be deleted.
+    nodes.extend(["many", "outer", "leaving"].map(|id| node(id, Some("root"), "old")));
+    nodes.extend((0..=2 * SLICE).map(|n| node(&format!("m{n}"), Some("many"), "m")));
+    nodes.extend(
+        [("inner", "outer"), ("below inner", "inner"), ("stuck", "leaving"), ("below stuck", "stuck")]
+            .map(|(id, parent)| node(id, Some(parent), "old")),
+    );
+    put_all(client, TABLE, nodes).await;
+    for (pk, sk) in [("eq", "v001_Audit"), ("eq", "v002_Audit"), ("eq", "v001_Log"), ("eq", "va1000_Log")] {
+        put(client, TABLE, item([("PK", s(pk)), ("SK", s(sk)), ("text", s(sk))])).await;
+    }
+    running.settle().await;
+    running.assert_right(&Oracle::default()).await;
+
+    let poison = ["renamed", "moved", "deleted # ü '\\\"", "named", "eq"];
+    // Only the record of a cursor has the cursor read alone, so its loss is no matter of chance. The lineage's record may be
+    // delivered again, with another that failed, once the cursor is there.
+    running.proxy().unwrap().follow(move |call| {
+        let looks_below = call.operation == "Query" && names(call, &["sub", "inner"]);
+        let places_marked = call.operation == "BatchWriteItem" && names(call, &["stuck"]);
+        let reads_cursor = call.operation == "BatchGetItem" && names(call, &["CASCADE"]) && !names(call, &["LINEAGE"]);
+        (names(call, &poison) || looks_below || places_marked || reads_cursor).then(denied)
+    });
+    put(client, TABLE, node("renamed", Some("root"), "new")).await;
+    for id in ["moved", "sub", "wide"] {
+        put(client, TABLE, node(id, Some("to"), "new")).await;
+    }
+    for id in DELETED {
+        let mut marked = node(id, Some("root"), "old");
+        let mark = [("mode", s("delete")), ("operation", s(id)), ("revisions", AttributeValue::Bool(false))];
+        marked.insert(
+            "_deleting".to_owned(),
+            AttributeValue::M(mark.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()),
+        );
+        put(client, TABLE, marked).await;
+    }
+    let gone = [("deleted # ü '\"", "NODE"), ("named", "NODE"), ("eq", "v002_Audit")];
+    delete_all(client, TABLE, gone.iter().map(|(pk, sk)| ((*pk).to_owned(), (*sk).to_owned())).collect()).await;
+    put(client, TABLE, item([("PK", s("eq")), ("SK", s("va1000_Log")), ("text", s("amended"))])).await;
+    running.settle().await;
+    running.proxy().unwrap().follow(|_| None);
+}
+
+/// What becomes of what `lose_a_record_of_every_kind` has lost.
+const REDRIVEN: [(&str, &str, &str); 11] = [
+    ("deleted # ü '\"", "NODE", "deleted-again"),
+    ("eq", "v002_Audit", "copied"),
+    ("eq", "va1000_Log", "copied"),
+    ("inner", "LINEAGE", "cascaded"),
+    ("many", "CASCADE", "redriven"),
+    ("moved", "NODE", "redriven"),
+    ("named", "NODE", "deleted-again"),
+    ("renamed", "NODE", "redriven"),
+    ("stuck", "NODE", "deletion-set-off"),
+    ("sub", "LINEAGE", "cascaded"),
+    ("wide", "CASCADE", "redriven"),
+];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_discarded_is_redriven_from_a_file_a_directory_and_a_bucket() {
+    let limits = Limits { touch_slice_items_max: SLICE, ..Limits::default() };
+    let running = Running::start_proxied(&[("MaximumRetryAttempts", "1")], limits).await;
+    lose_a_record_of_every_kind(&running).await;
+    let wrong = Oracle::default().differences(&running.contents().await);
+    assert!(wrong.len() > 20, "{wrong:#?}");
+    let file = running.failures_file();
+    let file = file.to_str().unwrap();
+
+    let before = running.contents().await;
+    let planned = redrive(&running.url(), &[file, "--dry-run", "--json"]).await;
+    assert_eq!(planned.status.code(), Some(0), "{}", words(&planned));
+    assert_eq!(outcomes(&planned, "would"), named(&REDRIVEN));
+    assert_eq!(running.contents().await, before, "a dry run writes nothing");
+
+    // Every third request is throttled, and comes again.
+    let proxy = running.another_proxy().await;
+    proxy.follow(|call| {
+        let fault = || Fault::error(400, "com.amazonaws.dynamodb.v20120810#ProvisionedThroughputExceededException");
+        (call.nth % 3 == 0).then(fault)
+    });
+    let redriven = redrive(&proxy.url(), &[file, "--json"]).await;
+    assert_eq!(redriven.status.code(), Some(0), "{}", words(&redriven));
+    assert_eq!(outcomes(&redriven, "done"), named(&REDRIVEN));
+    running.settle().await;
+    running.assert_right(&Oracle::default()).await;
+    assert_eq!(left_of_deletions(&running.contents().await), Vec::<&(String, String)>::new());
+
+    // Once more, from a directory of directories and from a bucket, an object for each line: it finds nothing wrong, and does no harm.
+    let text = std::fs::read_to_string(file).unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let mut objects = vec![("empty/".to_owned(), String::new())];
+    for (number, line) in text.lines().enumerate() {
+        let inner = directory.path().join(format!("aws/lambda {}", number % 3));
+        std::fs::create_dir_all(&inner).unwrap();
+        std::fs::write(inner.join(format!("{number}.json")), line).unwrap();
+        objects.push((format!("aws/lambda {}/ü {number}.json", number % 3), line.to_owned()));
+    }
+    objects.push(("other/x".to_owned(), "not one of ours".to_owned()));
+    let bucket = Bucket::serve(objects, None).await;
+    for source in [&[directory.path().to_str().unwrap()][..], &["s3://failed/aws/", "--s3-endpoint", &bucket]] {
+        let again = redrive(&running.url(), &[source, &["--json"]].concat()).await;
+        assert_eq!(again.status.code(), Some(0), "{}", words(&again));
+        assert_eq!(lines(&again).1["items"], 11);
+        running.settle().await;
+        running.assert_right(&Oracle::default()).await;
+        assert_eq!(left_of_deletions(&running.contents().await), Vec::<&(String, String)>::new());
+    }
+    running.stop().await;
+}
+
+/// What is left of so many nodes whose deletions were lost: their lineages, and rows.
+async fn lose_deletions(running: &Running, count: usize) -> Vec<String> {
+    put(&running.client, TABLE, node("root", None, "root")).await;
+    running.settle().await;
+    let ids: Vec<String> = (0..count).map(|n| format!("g{n}")).collect();
+    let list = |id: &str| AttributeValue::L(vec![s(id)]);
+    let lineages = ids.iter().map(|id| {
+        let format = AttributeValue::N("1".to_owned());
+        let (root, born) = (AttributeValue::Bool(false), s(id));
+        item([("PK", s(id)), ("SK", s("LINEAGE")), ("format", format), ("born", born), ("root", root)])
+            .into_iter()
+            .chain([("ancestors".to_owned(), list("root")), ("path".to_owned(), list(id))])
+            .collect()
+    });
+    let rows = ids.iter().map(|id| {
+        let depth = AttributeValue::N("1".to_owned());
+        let sk = s(&format!("NODE#0001#{id}"));
+        item([("PK", s("root")), ("SK", sk), ("_id", s(id)), ("_depth", depth), ("_parent", s("root"))])
+    });
+    put_all(&running.client, TABLE, lineages.chain(rows).collect()).await;
+    running.settle().await;
+    ids
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_redrive_that_is_killed_anywhere_is_run_again() {
+    let running = Running::start(&[]).await;
+    let ids = lose_deletions(&running, 600).await;
+    let keys: Vec<(&str, &str)> = ids.iter().map(|id| (id.as_str(), "NODE")).collect();
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("lost");
+    std::fs::write(&file, object(&keys)).unwrap();
+    let mut kills = 0;
+    loop {
+        let mut redrive = command(&running.url(), &[file.to_str().unwrap()]).stdout(Stdio::null()).spawn().unwrap();
+        tokio::time::sleep(Duration::from_millis(150 + 60 * kills)).await;
+        if let Some(status) = redrive.try_wait().unwrap() {
+            assert_eq!(status.code(), Some(0));
+            break;
+        }
+        redrive.kill().unwrap();
+        redrive.wait().unwrap();
+        kills += 1;
+        assert!(kills < 100, "it never ends");
+    }
+    println!("killed {kills} times");
+    assert!(kills > 0, "it was never killed");
+    running.settle().await;
+    running.assert_right(&Oracle::default()).await;
+    let left: Vec<_> = running.contents().await.into_keys().filter(|(pk, _)| pk.starts_with('g')).collect();
+    assert_eq!(left, Vec::<(String, String)>::new());
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_written_while_a_source_cant_be_read() {
+    let running = Running::start(&[]).await;
+    put(&running.client, TABLE, node("root", None, "root")).await;
+    running.settle().await;
+    let before = running.contents().await;
+    let directory = tempfile::tempdir().unwrap();
+    let file = |name: &str, text: &str| {
+        let path = directory.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let good = file("good", &object(&[("root", "NODE")]));
+    let bad = file("bad", &format!("{}\n{{\"payload\": 1}}", object(&[("root", "NODE")])));
+    let missing = directory.path().join("missing").to_str().unwrap().to_owned();
+    let refused = redrive(&running.url(), &[&good, &bad, &missing]).await;
+    assert_eq!(refused.status.code(), Some(1), "{}", words(&refused));
+    for place in [format!("{bad}: line 2"), format!("{missing}: "), "nothing is written".to_owned()] {
+        assert!(words(&refused).contains(&place), "{place}: {}", words(&refused));
+    }
+
+    let bucket =
+        Bucket::serve(vec![("a".to_owned(), object(&[("root", "NODE")])), ("b".to_owned(), "{}".to_owned())], None)
+            .await;
+    let refused = redrive(&running.url(), &["s3://failed", "--s3-endpoint", &bucket]).await;
+    assert_eq!(refused.status.code(), Some(1), "{}", words(&refused));
+    assert!(words(&refused).contains("s3://failed/b: line 1"), "{}", words(&refused));
+
+    let bucket = Bucket::serve(vec![("a".to_owned(), object(&[("root", "NODE")]))], Some("a")).await;
+    let failed = redrive(&running.url(), &["s3://failed", "--s3-endpoint", &bucket]).await;
+    assert_eq!(failed.status.code(), Some(4), "{}", words(&failed));
+    assert!(words(&failed).contains("s3://failed/a") && words(&failed).contains("AccessDenied"), "{}", words(&failed));
+    assert_eq!(running.contents().await, before);
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_cant_be_redriven_is_named_and_the_rest_is_redriven() {
+    let running = Running::start(&[]).await;
+    let mut large = node("large", None, "large");
+    large.insert("text".to_owned(), s(&"x".repeat(400 * 1_024 - 40)));
+    let mut newer = node("newer", None, "newer");
+    newer.extend([("SK".to_owned(), s("LINEAGE")), ("format".to_owned(), AttributeValue::N("2".to_owned()))]);
+    for item in [large, newer, node("ours", None, "ours")] {
+        put(&running.client, TABLE, item).await;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("lost");
+    let keys = [
+        ("large", "NODE"),
+        ("newer", "NODE"),
+        ("ours", "NODE"),
+        ("theirs", "ORDER#7"),
+        ("gone", "NODE"),
+        ("gone", "CASCADE"),
+    ];
+    std::fs::write(&file, object(&keys)).unwrap();
+    let redriven = redrive(&running.url(), &[file.to_str().unwrap(), "--json"]).await;
+    assert_eq!(redriven.status.code(), Some(1), "{}", words(&redriven));
+    let wanted = [
+        ("gone", "CASCADE", "gone"),
+        ("gone", "NODE", "gone"),
+        ("large", "NODE", "refused"),
+        ("newer", "NODE", "newer-format"),
+        ("ours", "NODE", "redriven"),
+        ("theirs", "ORDER#7", "not-ours"),
+    ];
+    assert_eq!(outcomes(&redriven, "done"), named(&wanted));
+    let contents = running.contents().await;
+    let has =
+        |pk: &str| contents.get(&(pk.to_owned(), "NODE".to_owned())).is_some_and(|item| item.contains_key("_redriven"));
+    assert!(has("ours") && !has("large"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_makes_no_sense_is_refused() {
+    let none = redrive("http://127.0.0.1:9", &[]).await;
+    assert_eq!(none.status.code(), Some(2), "{}", words(&none));
+    let nowhere = redrive("http://127.0.0.1:9", &["s3:///x"]).await;
+    assert!(nowhere.status.code() == Some(4) && words(&nowhere).contains("s3://BUCKET"), "{}", words(&nowhere));
+}
+
+/// An S3 with one bucket, `failed`, that lists two objects at a time.
+struct Bucket {
+    objects: Vec<(String, String)>,
+    /// An object that may not be read.
+    denied: Option<&'static str>,
+}
+
+#[derive(serde::Deserialize)]
+struct Listing {
+    prefix: Option<String>,
+    #[serde(rename = "continuation-token")]
+    after: Option<String>,
+}
+
+impl Bucket {
+    async fn serve(mut objects: Vec<(String, String)>, denied: Option<&'static str>) -> String {
+        objects.sort();
+        let router = Router::new()
+            .route("/failed", get(Self::list))
+            .route("/failed/", get(Self::list))
+            .route("/failed/{*key}", get(Self::get))
+            .with_state(Arc::new(Self { objects, denied }));
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        tokio::spawn(async move { axum::serve(listener, router).await });
+        url
+    }
+
+    async fn list(State(bucket): State<Arc<Self>>, Query(listing): Query<Listing>) -> Response {
+        let prefix = listing.prefix.unwrap_or_default();
+        let from: usize = listing.after.map_or(0, |token| token.parse().unwrap());
+        let all: Vec<_> = bucket.objects.iter().filter(|(key, _)| key.starts_with(&prefix)).collect();
+        let page = all.iter().skip(from).take(2);
+        let contents: String = page
+            .map(|(key, text)| format!("<Contents><Key>{key}</Key><Size>{}</Size></Contents>", text.len()))
+            .collect();
+        let is_cut = from + 2 < all.len();
+        let next =
+            if is_cut { format!("<NextContinuationToken>{}</NextContinuationToken>", from + 2) } else { String::new() };
+        let body = format!(
+            "<?xml version=\"1.0\"?><ListBucketResult><Name>failed</Name><IsTruncated>{is_cut}</IsTruncated>{next}{contents}</ListBucketResult>"
+        );
+        ([("content-type", "application/xml")], body).into_response()
+    }
+
+    async fn get(State(bucket): State<Arc<Self>>, Path(key): Path<String>) -> Response {
+        if bucket.denied == Some(&key) {
+            let body = "<?xml version=\"1.0\"?><Error><Code>AccessDenied</Code><Message>no</Message></Error>";
+            return (StatusCode::FORBIDDEN, body).into_response();
+        }
+        match bucket.objects.iter().find(|(name, _)| *name == key) {
+            Some((_, text)) => text.clone().into_response(),
+            None => StatusCode::NOT_FOUND.into_response(),
+        }
+    }
+}
