@@ -46,6 +46,12 @@ pub(crate) enum ConnectError {
 }
 
 impl Connection {
+    /// Says which table it is: what a working file remembers.
+    pub(crate) fn described(&self) -> String {
+        let Self { table, region, profile, endpoint, .. } = self;
+        format!("{table} {region:?} {profile:?} {endpoint:?}")
+    }
+
     /// Makes the table, without a request, and reads the settings.
     pub(crate) async fn open(&self) -> Result<(DynamoTable, Settings), ConnectError> {
         let template = Template::parse_with(TEMPLATE, &self.parameters.iter().cloned().collect())?;

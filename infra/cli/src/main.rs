@@ -2,10 +2,12 @@
 
 mod arguments;
 mod audit;
+mod backfill;
 mod clock;
 mod connect;
 mod dev;
 mod pace;
+mod placed;
 mod transfer;
 mod tree;
 
@@ -28,6 +30,7 @@ enum Command {
     Import(transfer::ImportArguments),
     Export(transfer::ExportArguments),
     Tree(tree::Arguments),
+    Backfill(backfill::Arguments),
     Verify(audit::VerifyArguments),
     Repair(audit::RepairArguments),
 }
@@ -50,6 +53,10 @@ async fn main() -> ExitCode {
         Command::Tree(arguments) => match tree::run(arguments).await {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => failed(&error, if error.is_absent() { 1 } else { FAILED }),
+        },
+        Command::Backfill(arguments) => match backfill::run(arguments).await {
+            Ok(is_whole) => ExitCode::from(u8::from(!is_whole)),
+            Err(error) => failed(&error, FAILED),
         },
         Command::Verify(arguments) => ended(audit::verify(arguments).await),
         Command::Repair(arguments) => ended(audit::repair(arguments).await),

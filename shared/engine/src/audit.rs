@@ -31,6 +31,8 @@ pub struct Audit<'a, T, P> {
 pub struct Page {
     /// The number of items.
     pub items: u64,
+    /// The items.
+    pub contents: BTreeMap<ItemKey, Item>,
     /// The number of nodes, rows, histories and cursors that were looked at.
     pub subjects: u64,
     /// What seems to be wrong.
@@ -91,7 +93,7 @@ impl<'a, T: Table, P: RetryPolicy> Audit<'a, T, P> {
         let count = subjects.len() as u64;
         let suspects = self.compare(subjects, &known, false).await?;
         let next = scanned.next.map(|after| Position { after, history });
-        Ok(Page { items, subjects: count, suspects, next })
+        Ok(Page { items, contents: known, subjects: count, suspects, next })
     }
 
     /// Looks at these subjects, strongly consistent.

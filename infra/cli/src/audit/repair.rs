@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::io::{BufRead, IsTerminal, Write};
 use std::path::PathBuf;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::Args;
 use sapwood_core::audit::{Difference, Kind, Subject, due};
@@ -17,6 +16,7 @@ use serde_json::json;
 use super::pass::Compared;
 use super::verify::verdict;
 use super::{AuditError, Comparison, Verdict, report};
+use crate::clock::nanoseconds;
 use crate::connect::{Connection, Patient};
 
 /// Most rounds of repairs. A row that no lineage names waits until its node's lineage is right, and a child until its parent's is.
@@ -113,12 +113,6 @@ async fn mend(
         }
     }
     Ok(())
-}
-
-/// A number of 19 digits that no other repair has: below every sequence number of a stream.
-#[allow(clippy::disallowed_methods, reason = "the names of repairs begin with the time")]
-fn nanoseconds() -> u128 {
-    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos()
 }
 
 /// Says what a repair costs, and asks.

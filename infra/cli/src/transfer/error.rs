@@ -8,6 +8,7 @@ use sapwood_import::work::WorkError;
 use sapwood_table::TableError;
 
 use crate::connect::ConnectError;
+use crate::placed::NotPlaced;
 
 /// Why an import or an export can't go on. The message says what to do.
 #[derive(Debug, thiserror::Error)]
@@ -46,13 +47,6 @@ pub(crate) enum TransferError {
         reason: String,
     },
     /// The stream handler doesn't place the parents.
-    #[error(
-        "for {seconds} s the stream handler has placed none of the {waiting} parents that the next nodes wait for. See whether it runs; the same command goes on from here. With --no-wait an import doesn't wait, and costs more"
-    )]
-    NotPlaced {
-        /// How long nothing happened.
-        seconds: u64,
-        /// The number of parents.
-        waiting: usize,
-    },
+    #[error("{0}. With --no-wait an import doesn't wait, and costs more")]
+    NotPlaced(#[from] NotPlaced),
 }

@@ -86,6 +86,24 @@ impl Kind {
         self > Self::RecordPutBack
     }
 
+    /// True for what the handler mends once the node's record is written again.
+    #[must_use]
+    pub fn is_redriven(self) -> bool {
+        self.is_of_placing() || matches!(self, Self::RowMissing | Self::RowWrong)
+    }
+
+    /// True for a node that doesn't stand where it belongs: whatever is placed below it now is placed again.
+    #[must_use]
+    pub fn is_of_placing(self) -> bool {
+        matches!(self, Self::LineageMissing | Self::LineageWrong)
+    }
+
+    /// True for the copy of a topic's newest revision.
+    #[must_use]
+    pub fn is_of_copy(self) -> bool {
+        matches!(self, Self::CopyMissing | Self::CopyWrong | Self::CopySurplus)
+    }
+
     /// The kind's name in reports, for example `row-missing`.
     #[must_use]
     pub fn as_str(self) -> &'static str {
@@ -145,7 +163,7 @@ impl Difference {
         let (key, node) = (self.key.clone(), self.node.clone());
         match self.kind {
             Kind::RowSurplus => Subject::Row { key, node },
-            Kind::CopyMissing | Kind::CopyWrong | Kind::CopySurplus => Subject::History(node),
+            kind if kind.is_of_copy() => Subject::History(node),
             Kind::CursorStuck | Kind::CursorUnreadable | Kind::DeletionBlocked => Subject::Cursor(node),
             _ => Subject::Node(node),
         }
