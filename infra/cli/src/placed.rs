@@ -7,7 +7,7 @@ use indicatif::ProgressBar;
 use crate::clock::now;
 
 /// How long the stream handler may place no parent.
-const PATIENCE: Duration = Duration::from_secs(120);
+pub(crate) const PARENTS_WITHIN: Duration = Duration::from_secs(120);
 const FIRST_WAIT: Duration = Duration::from_millis(20);
 const LONGEST_WAIT: Duration = Duration::from_secs(2);
 
@@ -23,9 +23,11 @@ pub(crate) struct NotPlaced {
     waiting: usize,
 }
 
-/// Waits until no parent is left that isn't placed. `left` looks how many there are.
+/// Waits until no parent is left that isn't placed. `left` looks how many there are, and none may go for as long as
+/// `patience` at most.
 pub(crate) async fn placed<E: From<NotPlaced>>(
     bar: &ProgressBar,
+    patience: Duration,
     mut left: impl AsyncFnMut() -> Result<usize, E>,
 ) -> Result<(), E> {
     let (mut since, mut wait) = (now(), FIRST_WAIT);
@@ -39,7 +41,7 @@ pub(crate) async fn placed<E: From<NotPlaced>>(
             (since, wait, before) = (now(), FIRST_WAIT, Some(waiting));
         }
         let waited = now().saturating_duration_since(since);
-        if waited > PATIENCE {
+        if waited > patience {
             return Err(NotPlaced { seconds: waited.as_secs(), waiting }.into());
         }
         bar.set_message(format!("waiting for the stream handler to place {waiting} parents"));

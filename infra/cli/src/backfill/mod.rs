@@ -150,7 +150,8 @@ fn ended(
     path: &Path,
     arguments: &Arguments,
 ) -> Result<bool, BackfillError> {
-    let Counts { redriven, right, others, refused } = counts;
+    let Counts { redriven, right, others, others_refused } = counts;
+    let refused = others_refused + backlog.levels()?.iter().map(|level| level.refused).sum::<u64>();
     if arguments.json {
         let done = json!({
             "redriven": redriven, "right": right, "others": others, "refused": refused, "read_units": read_units,

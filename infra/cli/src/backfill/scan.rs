@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use indicatif::ProgressBar;
-use sapwood_core::audit::Kind;
+use sapwood_core::audit::{Difference, Kind};
 use sapwood_core::keys::{ItemKey, NodeRef, SortKey};
 use sapwood_core::model::{BaseNode, Item, Settings};
 use sapwood_engine::audit::{Audit, Position};
@@ -66,9 +66,12 @@ impl Scanner<'_> {
         let wrong: BTreeSet<&NodeRef> = redriven.map(|suspect| &suspect.node).collect();
         let nodes = found.contents.iter().filter_map(|(key, item)| self.node(key, item));
         let nodes = nodes.filter(|(node, _)| self.scope == Scope::All || wrong.contains(node)).collect();
+        let is_moved = |difference: &&Difference| difference.kind == Kind::LineageWrong;
+        let moved = found.suspects.iter().filter(is_moved).map(|moved| moved.node.clone()).collect();
         let copies = found.suspects.iter().filter(|suspect| suspect.kind.is_of_copy());
         Ok(Page {
             nodes,
+            moved,
             others: copies.map(|copy| (copy.key.clone(), copy.kind)).collect(),
             next: found.next.map(|Position { after, history }| Reached { after, history }),
         })

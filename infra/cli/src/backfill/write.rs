@@ -4,6 +4,7 @@
 //! (after a switch of path rows) is there before they are looked at.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use indicatif::ProgressBar;
 use sapwood_core::audit::{Difference, Kind, Subject};
@@ -19,10 +20,13 @@ use super::{BackfillError, Scope};
 use crate::clock::nanoseconds;
 use crate::connect::Patient;
 use crate::pace::Pace;
-use crate::placed::placed;
+use crate::placed::{PARENTS_WITHIN, placed};
 
 /// Nodes that are written in one go. They are looked at before, in one request for each hundred items.
 const CHUNK_NODES_MAX: usize = 100;
+
+/// How long the handler may hand nothing down to the nodes of a chunk.
+const HANDED_DOWN_WITHIN: Duration = Duration::from_secs(15);
 
 /// The writer of a backfill.
 pub(super) struct Writer<'a> {
@@ -45,8 +49,8 @@ pub(super) struct Counts {
     pub(super) right: u64,
     /// Copies and cursors that were written.
     pub(super) others: u64,
-    /// What the table refused.
-    pub(super) refused: u64,
+    /// Copies and cursors that the table refused.
+    pub(super) others_refused: u64,
 }
 
 impl<'a> Writer<'a> {
@@ -71,6 +75,9 @@ impl<'a> Writer<'a> {
                 let Some(last) = chunk.last() else { break };
                 after = Some(last.number);
                 self.wait_for_parents(&chunk).await?;
+                if self.scope == Scope::Wrong {
+                    self.wait_for_what_is_handed_down(&chunk).await?;
+                }
                 let written = self.nodes(backlog, &chunk).await?;
                 self.bar.inc(chunk.len() as u64);
                 tokio::time::sleep(self.pace.take(units * written as f64)).await;
@@ -95,7 +102,23 @@ impl<'a> Writer<'a> {
             }
             Ok(parents.len())
         };
-        placed(self.bar, left).await
+        placed(self.bar, PARENTS_WITHIN, left).await
+    }
+
+    /// Waits for what the handler does by itself: a node whose lineage has changed hands that down. What doesn't come is written by us.
+    async fn wait_for_what_is_handed_down(&self, chunk: &[Due]) -> Result<(), BackfillError> {
+        let handed_down = chunk.iter().filter(|due| due.is_handed_down);
+        let mut nodes: BTreeSet<NodeRef> = handed_down.map(|due| due.node.clone()).collect();
+        let left = async || {
+            if !nodes.is_empty() {
+                nodes = self.wrong(&nodes, Kind::is_of_placing).await?;
+            }
+            Ok(nodes.len())
+        };
+        match placed(self.bar, HANDED_DOWN_WITHIN, left).await {
+            Err(BackfillError::NotPlaced(_)) => Ok(()),
+            ended => ended,
+        }
     }
 
     /// Returns those of these nodes that have a difference of such a kind. The reads are strong.
@@ -131,7 +154,6 @@ impl<'a> Writer<'a> {
                 Err(error) if error.kind == ErrorKind::Refuse => {
                     self.bar.suspend(|| eprintln!("refused: {}: {error}", due.node.id));
                     backlog.refuse(due.number, &error.to_string())?;
-                    self.counts.refused += 1;
                 }
                 Err(error) => failed = Some(error),
             }
@@ -155,7 +177,7 @@ impl<'a> Writer<'a> {
                 Ok(()) => self.counts.others += 1,
                 Err(error) if error.kind == ErrorKind::Refuse => {
                     self.bar.suspend(|| eprintln!("refused: {} | {}: {error}", other.key.pk, other.key.sk));
-                    self.counts.refused += 1;
+                    self.counts.others_refused += 1;
                 }
                 Err(error) => {
                     failed = Some(error);

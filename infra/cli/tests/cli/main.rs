@@ -2,6 +2,13 @@
 #![allow(missing_docs, clippy::disallowed_methods, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod audit;
+mod backfill;
+mod damage;
 mod dev;
+mod moves;
+mod passes;
+mod refused;
 mod running;
+mod stack;
+mod throttled;
 mod transfer;

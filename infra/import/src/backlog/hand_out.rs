@@ -19,6 +19,8 @@ pub struct Due {
     pub node: NodeRef,
     /// The parent, if it is to be placed before.
     pub parent: Option<NodeRef>,
+    /// True if the handler comes to the node by itself, once the parent has its new lineage.
+    pub is_handed_down: bool,
 }
 
 /// Something that is to be mended, and that no order binds.
@@ -44,7 +46,8 @@ impl Backlog {
         let mut next = self.connection.prepare_cached(
             "SELECT w.seq, r.pk,
                 (SELECT p.pk FROM record p INDEXED BY by_key WHERE p.pk = r.parent AND p.sk = '' AND p.seq > 0
-                    AND p.seq NOT IN (SELECT seq FROM refused))
+                    AND p.seq NOT IN (SELECT seq FROM refused)),
+                r.parent IN (SELECT pk FROM moved)
              FROM waiting w CROSS JOIN record r USING (seq) WHERE w.level = ? AND w.seq > ? ORDER BY w.seq LIMIT ?",
         )?;
         let is_cycle = self.cycles()? == Some(level.number());
@@ -53,9 +56,11 @@ impl Backlog {
         let mut due = Vec::new();
         while let Some(row) = rows.next()? {
             let parent: Option<String> = row.get(2)?;
+            let is_handed_down = parent.is_some() && row.get(3)?;
             due.push(Due {
                 number: Number { level, seq: row.get(0)? },
                 node: node(&row.get::<_, String>(1)?, &self.settings.schema)?,
+                is_handed_down,
                 parent: parent.filter(|_| !is_cycle).map(|key| node(&key, &self.settings.schema)).transpose()?,
             });
         }

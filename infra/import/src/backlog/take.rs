@@ -14,6 +14,8 @@ use crate::work::load::{node_sizes, path_sizes};
 pub struct Page {
     /// The nodes that are to be placed, with their records.
     pub nodes: Vec<(NodeRef, BaseNode)>,
+    /// Those of them that have a lineage, and will have another one. The handler hands that down to their children.
+    pub moved: Vec<NodeRef>,
     /// What else is to be mended, and what is wrong with it.
     pub others: Vec<(ItemKey, Kind)>,
     /// Where the next page of the part begins; `None` at its end.
@@ -58,6 +60,10 @@ impl Backlog {
         let transaction = self.connection.transaction()?;
         for (node, base) in &page.nodes {
             insert(&transaction, node, base, settings)?;
+        }
+        for node in &page.moved {
+            let insert = "INSERT OR IGNORE INTO moved (pk) VALUES (?)";
+            transaction.prepare_cached(insert)?.execute([schema.partition(node)])?;
         }
         for (key, kind) in &page.others {
             let insert = "INSERT INTO other (pk, sk, kind) VALUES (?, ?, ?)";

@@ -55,7 +55,8 @@ impl Level {
 /// `faulty` has the nodes that were refused: their children have no fault of their own. `orphan` has the nodes without a parent that can
 /// be written. The columns of `place` after `seq` are those of [`Above`](crate::cost::Above).
 ///
-/// A backlog has its nodes in `record`, without a body, and what is no node in `other`. `scanned` has how far the parts of the table are read.
+/// A backlog has its nodes in `record`, without a body, and what is no node in `other`. `moved` has those
+/// whose lineages change. `scanned` has how far the parts of the table are read.
 pub(super) const CREATE: &str = "
     CREATE TABLE value (name TEXT PRIMARY KEY, value ANY) WITHOUT ROWID;
     CREATE TABLE file (number INTEGER PRIMARY KEY, name TEXT NOT NULL);
@@ -82,6 +83,7 @@ pub(super) const CREATE: &str = "
         level INTEGER PRIMARY KEY, records INTEGER, bytes INTEGER, units INTEGER, written INTEGER, refused INTEGER
     );
     CREATE TABLE scanned (segment INTEGER PRIMARY KEY, after_pk TEXT, after_sk TEXT, history TEXT, is_done INTEGER NOT NULL);
+    CREATE TABLE moved (pk TEXT PRIMARY KEY) WITHOUT ROWID;
     CREATE TABLE other (seq INTEGER PRIMARY KEY, pk TEXT NOT NULL, sk TEXT NOT NULL, kind TEXT NOT NULL);
     CREATE TABLE fault (kind INTEGER, file INTEGER, line INTEGER, message TEXT NOT NULL);
     CREATE TABLE fault_count (kind INTEGER PRIMARY KEY, count INTEGER NOT NULL);
