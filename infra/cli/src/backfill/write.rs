@@ -4,7 +4,6 @@
 //! (after a switch of path rows) is there before they are looked at.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
 
 use indicatif::ProgressBar;
 use sapwood_core::audit::{Difference, Kind, Subject};
@@ -20,13 +19,10 @@ use super::{BackfillError, Scope};
 use crate::clock::nanoseconds;
 use crate::connect::Patient;
 use crate::pace::Pace;
-use crate::placed::{PARENTS_WITHIN, placed};
+use crate::placed::{FOR_PARENTS, FOR_WHAT_IS_HANDED_DOWN, placed};
 
 /// Nodes that are written in one go. They are looked at before, in one request for each hundred items.
 const CHUNK_NODES_MAX: usize = 100;
-
-/// How long the handler may hand nothing down to the nodes of a chunk.
-const HANDED_DOWN_WITHIN: Duration = Duration::from_secs(15);
 
 /// The writer of a backfill.
 pub(super) struct Writer<'a> {
@@ -75,10 +71,11 @@ impl<'a> Writer<'a> {
                 let Some(last) = chunk.last() else { break };
                 after = Some(last.number);
                 self.wait_for_parents(&chunk).await?;
-                if self.scope == Scope::Wrong {
-                    self.wait_for_what_is_handed_down(&chunk).await?;
-                }
-                let written = self.nodes(backlog, &chunk).await?;
+                let right = match self.scope {
+                    Scope::Wrong => self.wait_for_what_is_handed_down(&chunk).await?,
+                    Scope::All | Scope::Cursors => BTreeSet::new(),
+                };
+                let written = self.nodes(backlog, &chunk, &right).await?;
                 self.bar.inc(chunk.len() as u64);
                 tokio::time::sleep(self.pace.take(units * written as f64)).await;
             }
@@ -102,22 +99,24 @@ impl<'a> Writer<'a> {
             }
             Ok(parents.len())
         };
-        placed(self.bar, PARENTS_WITHIN, left).await
+        placed(self.bar, FOR_PARENTS, left).await
     }
 
     /// Waits for what the handler does by itself: a node whose lineage has changed hands that down. What doesn't come is written by us.
-    async fn wait_for_what_is_handed_down(&self, chunk: &[Due]) -> Result<(), BackfillError> {
+    /// Returns the nodes that are right then.
+    async fn wait_for_what_is_handed_down(&self, chunk: &[Due]) -> Result<BTreeSet<NodeRef>, BackfillError> {
         let handed_down = chunk.iter().filter(|due| due.is_handed_down);
-        let mut nodes: BTreeSet<NodeRef> = handed_down.map(|due| due.node.clone()).collect();
+        let all: BTreeSet<NodeRef> = handed_down.map(|due| due.node.clone()).collect();
+        let mut waiting = all.clone();
         let left = async || {
-            if !nodes.is_empty() {
-                nodes = self.wrong(&nodes, Kind::is_of_placing).await?;
+            if !waiting.is_empty() {
+                waiting = self.wrong(&waiting, Kind::is_redriven).await?;
             }
-            Ok(nodes.len())
+            Ok(waiting.len())
         };
-        match placed(self.bar, HANDED_DOWN_WITHIN, left).await {
-            Err(BackfillError::NotPlaced(_)) => Ok(()),
-            ended => ended,
+        match placed(self.bar, FOR_WHAT_IS_HANDED_DOWN, left).await {
+            Ok(()) | Err(BackfillError::NotPlaced(_)) => Ok(all.difference(&waiting).cloned().collect()),
+            Err(error) => Err(error),
         }
     }
 
@@ -133,8 +132,13 @@ impl<'a> Writer<'a> {
     }
 
     /// Has these nodes placed, as far as they aren't by now. Returns how many.
-    async fn nodes(&mut self, backlog: &mut Backlog, chunk: &[Due]) -> Result<usize, BackfillError> {
-        let nodes = chunk.iter().map(|due| due.node.clone()).collect();
+    async fn nodes(
+        &mut self,
+        backlog: &mut Backlog,
+        chunk: &[Due],
+        right: &BTreeSet<NodeRef>,
+    ) -> Result<usize, BackfillError> {
+        let nodes = chunk.iter().map(|due| due.node.clone()).filter(|node| !right.contains(node)).collect();
         let wrong = match self.scope {
             Scope::All => nodes,
             Scope::Wrong | Scope::Cursors => self.wrong(&nodes, Kind::is_redriven).await?,

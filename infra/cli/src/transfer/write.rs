@@ -17,7 +17,7 @@ use sapwood_table::{Client, DynamoTable, ErrorKind, ReadOptions};
 use super::TransferError;
 use crate::connect::Patient;
 use crate::pace::Pace;
-use crate::placed::{PARENTS_WITHIN, placed};
+use crate::placed::{FOR_PARENTS, placed};
 
 /// Records that are written in one go. Their parents are read before, in one request.
 const CHUNK_RECORDS_MAX: usize = 100;
@@ -87,7 +87,7 @@ impl Writer<'_> {
             keys.retain(|key| !placed.contains_key(key));
             Ok(keys.len())
         };
-        placed(&self.bar, PARENTS_WITHIN, left).await
+        placed(&self.bar, FOR_PARENTS, left).await
     }
 
     /// Writes a record, unless there is another of its key. An equal one was written before this process began, or by somebody else.

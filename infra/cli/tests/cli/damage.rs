@@ -86,7 +86,7 @@ impl Damage {
             Self::RowInvented => 4,
             Self::CopyLost | Self::CopyChanged | Self::CopyInvented => 1,
             // Two lineages and the rows, twice; and those of the nodes below, which are touched and written by us.
-            Self::LineageLost | Self::LineageChanged | Self::LineageBuried => 4 * tree + 4,
+            Self::LineageLost | Self::LineageChanged | Self::LineageBuried => 3 * tree + 4,
             // Put and deleted; the rows and the lineage are deleted.
             Self::RecordLost => 2 + own,
             // The cursor, its deletion, and a touch of each child.

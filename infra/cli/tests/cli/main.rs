@@ -3,11 +3,12 @@
 
 mod audit;
 mod backfill;
+mod bad_files;
 mod damage;
 mod dev;
 mod moves;
 mod passes;
-mod refused;
+mod round_trip;
 mod running;
 mod stack;
 mod throttled;
