@@ -20,10 +20,10 @@ fn throttle(proxy: &Proxy) {
     let begun: Arc<Mutex<Option<Instant>>> = Arc::default();
     proxy.follow(move |call: &Call| {
         let begun = *begun.lock().unwrap().get_or_insert_with(Instant::now);
-        if begun.elapsed() > OUTAGE && call.nth % 3 > 0 {
+        if begun.elapsed() > OUTAGE && !call.nth.is_multiple_of(3) {
             return None;
         }
-        if call.nth % 2 == 0 && call.operation == "BatchGetItem" {
+        if call.nth.is_multiple_of(2) && call.operation == "BatchGetItem" {
             return Some(Fault::Unprocessed);
         }
         let name = format!("com.amazonaws.dynamodb.v20120810#{}", REFUSALS[call.nth % REFUSALS.len()]);
