@@ -19,6 +19,17 @@ fn digits(rng: &mut SmallRng) -> String {
     format!("{sign}{}.{}{last}", 1 + rng.random_range(0..9), &digits[..36])
 }
 
+/// Numbers at the limits, without exponents: DynamoDB Local keeps the spelling of a number inside of a map, and an import writes digits.
+fn number(rng: &mut SmallRng) -> String {
+    match rng.random_range(0..5) {
+        0 => "0".to_owned(),
+        1 => "-1".to_owned(),
+        2 => format!("0.{}1", "0".repeat(129)),
+        3 => format!("99{}", "0".repeat(124)),
+        _ => "12345678901234567890123456789012345678".to_owned(),
+    }
+}
+
 fn text(rng: &mut SmallRng) -> String {
     let letters = ['a', 'Z', ' ', '"', '\\', '\n', '\t', '#', '$', '%', '!', '/', 'é', '√', '😀', '\u{7f}', '\u{2028}'];
     (0..rng.random_range(1..12)).map(|_| letters[rng.random_range(0..letters.len())]).collect()
@@ -30,8 +41,7 @@ fn value(rng: &mut SmallRng, depth: usize) -> AttributeValue {
     match rng.random_range(0..if depth > 3 { 8 } else { 10 }) {
         0 => s(text(rng)),
         1 => N(digits(rng)),
-        2 => N(["0", "-1", "1e-130", "9.9e125", "12345678901234567890123456789012345678"][rng.random_range(0..5)]
-            .to_owned()),
+        2 => N(number(rng)),
         3 => B(bytes(rng)),
         4 => Bool(rng.random_bool(0.5)),
         5 => Null(true),
@@ -90,7 +100,10 @@ async fn what_goes_out_and_in_and_out_again_is_equal_to_the_byte() {
         let next = Running::start(&[]).await;
         ends_with(0, &next.url(), &["import", &file]);
         assert_right(&next).await;
-        assert!(records(&next.contents().await, &[]) == wanted, "a record has changed");
+        let there = records(&next.contents().await, &[]);
+        let changed = wanted.iter().find(|(key, item)| there.get(*key) != Some(item));
+        assert!(changed.is_none(), "{changed:?} is now {:?}", changed.and_then(|(key, _)| there.get(key)));
+        assert_eq!(there.len(), wanted.len());
         let (exported, lines) = export(&next, number);
         assert!(lines == exports[0], "the exports differ");
         file = exported;
