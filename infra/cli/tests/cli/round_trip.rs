@@ -48,7 +48,7 @@ fn value(rng: &mut SmallRng, depth: usize) -> AttributeValue {
         6 => Ss((0..rng.random_range(1..4)).map(|n| format!("{}{n}", text(rng))).collect()),
         7 if rng.random_bool(0.5) => Ns((1..rng.random_range(2..5))
             .map(|n| format!("{n}{}", digits(rng).trim_start_matches('-')))
-            .map(|n| n[..38].to_owned())
+            .map(|n| format!("{}7", &n[..37]))
             .collect()),
         7 => Bs((0..rng.random_range(1..4)).map(|n: u8| Blob::new(vec![n, rng.random()])).collect()),
         8 => L((0..rng.random_range(0..4)).map(|_| value(rng, depth + 1)).collect()),
