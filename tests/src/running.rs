@@ -9,9 +9,9 @@ use std::time::Instant;
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::types::AttributeValue;
 use sapwood_engine::fanout::{Counts, Fanout, Limits, Report};
-use sapwood_local::endpoint::Endpoint;
+use sapwood_local::endpoint::{Endpoint, TableStream};
 use sapwood_local::mapping::{Function, Mapping, Settings};
-use sapwood_local::template::Template;
+use sapwood_local::template::{StartingPosition, Template};
 use sapwood_table::DynamoTable;
 use sapwood_telemetry::metrics::Metrics;
 use serde_json::Value;
@@ -33,7 +33,8 @@ const FAILURES: &str = "failed-records.jsonl";
 /// A running stack.
 pub struct Running {
     engine: Engine,
-    mapping: Mapping,
+    mapping: Option<Mapping>,
+    stream: TableStream,
     proxy: Option<Proxy>,
     invocations: Arc<Mutex<Invocations>>,
     path_rows: bool,
@@ -111,14 +112,10 @@ impl Running {
         policy: Option<Policy>,
         metrics: Metrics,
     ) -> Self {
-        let parameters: BTreeMap<String, String> =
-            parameters.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-        let mut template = Template::parse_with(TEMPLATE, &parameters).unwrap();
+        let (mut template, config) = deployed(parameters);
         for (name, value) in mapping {
             template.set_mapping(name, value).unwrap();
         }
-        let variables = template.environment(TABLE).unwrap();
-        let config = Config::read(|name| variables.get(name).cloned()).unwrap();
         let engine = Engine::start();
         let endpoint = Endpoint::new(engine.url());
         let stream = endpoint.ensure_table(TABLE, template.table()).await.unwrap();
@@ -140,8 +137,8 @@ impl Running {
         let failures = tempfile::tempdir().unwrap();
         let failures_file = Some(failures.path().join(FAILURES));
         let settings = Settings { failures_file, ..Settings::new(&endpoint, &stream, &template) };
-        let mapping = Mapping::start(settings, function).unwrap();
-        Self { engine, mapping, proxy, invocations, path_rows, failures, handler, client }
+        let mapping = Some(Mapping::start(settings, function).unwrap());
+        Self { engine, mapping, stream, proxy, invocations, path_rows, failures, handler, client }
     }
 
     /// Starts another proxy in front of the engine.
@@ -175,7 +172,28 @@ impl Running {
 
     /// Waits until everything that was written is handled, and what the handler wrote as well.
     pub async fn settle(&self) {
-        self.mapping.settled().await.unwrap();
+        let mapping = self.mapping.as_ref().expect("the stack is paused");
+        mapping.settled().await.unwrap();
+    }
+
+    /// Stops the mapping. Of what is written from now on nobody is told, as of records that are older than a stream, or that were lost.
+    pub async fn pause(&mut self) {
+        self.settle().await;
+        self.mapping.take().unwrap().stop().await.unwrap();
+    }
+
+    /// Starts a mapping that reads what is written from now on, and a handler with these parameters of the template.
+    pub async fn resume(&mut self, parameters: &[(&str, &str)]) {
+        let (template, config) = deployed(parameters);
+        self.path_rows = config.settings.path_rows;
+        let table = DynamoTable::local(&self.engine.url(), TABLE, config.settings.schema.clone());
+        self.handler = Handler::new(Fanout { settings: config.settings, ..Fanout::default() }, table);
+        let function = Recording { handler: self.handler.clone(), invocations: Arc::clone(&self.invocations) };
+        let mut settings = Settings::new(&Endpoint::new(self.engine.url()), &self.stream, &template);
+        settings.source.starting_position = StartingPosition::Latest;
+        self.mapping = Some(Mapping::start(settings, function).unwrap());
+        // Its position is known once it has read the stream.
+        self.settle().await;
     }
 
     /// Takes the events and reports since this was last called.
@@ -215,9 +233,21 @@ impl Running {
 
     /// Stops the stack.
     pub async fn stop(self) {
-        self.mapping.stop().await.unwrap();
+        if let Some(mapping) = self.mapping {
+            mapping.stop().await.unwrap();
+        }
         self.engine.stop().await;
     }
+}
+
+/// The template with these parameters, and what it makes of the function.
+fn deployed(parameters: &[(&str, &str)]) -> (Template, Config) {
+    let parameters: BTreeMap<String, String> =
+        parameters.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    let template = Template::parse_with(TEMPLATE, &parameters).unwrap();
+    let variables = template.environment(TABLE).unwrap();
+    let config = Config::read(|name| variables.get(name).cloned()).unwrap();
+    (template, config)
 }
 
 /// Adds up the counts of reports.

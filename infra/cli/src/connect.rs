@@ -57,6 +57,12 @@ pub(crate) enum ConnectError {
 }
 
 impl Connection {
+    /// Says which table it is: what a working file remembers.
+    pub(crate) fn described(&self) -> String {
+        let Self { table, region, profile, endpoint, .. } = self;
+        format!("{table} {region:?} {profile:?} {endpoint:?}")
+    }
+
     /// Reads the settings: those of the parameters, if there are any, and otherwise those that the table's handler has left. A table that no
     /// handler has seen yet has the template's defaults.
     pub(crate) async fn open(&self) -> Result<(DynamoTable, Settings), ConnectError> {

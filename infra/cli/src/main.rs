@@ -3,12 +3,14 @@
 mod arguments;
 mod ask;
 mod audit;
+mod backfill;
 mod clock;
 mod connect;
 mod dev;
 mod doctor;
 mod node;
 mod pace;
+mod placed;
 mod redrive;
 mod say;
 mod shell;
@@ -49,6 +51,7 @@ enum Command {
     Rm(node::RmArguments),
     History(node::HistoryArguments),
     Latest(node::LatestArguments),
+    Backfill(backfill::Arguments),
     Verify(audit::VerifyArguments),
     Repair(audit::RepairArguments),
     Redrive(redrive::Arguments),
@@ -95,6 +98,7 @@ async fn main() -> ExitCode {
             Ok((true, is_done)) => written(Ok(is_done)),
             Err(error) => written(Err(error)),
         },
+        Command::Backfill(arguments) => looked(backfill::run(arguments).await),
         Command::Verify(arguments) => ended(audit::verify(arguments).await),
         Command::Repair(arguments) => ended(audit::repair(arguments).await),
         Command::Redrive(arguments) => looked(redrive::run(arguments).await),

@@ -31,6 +31,8 @@ pub struct Audit<'a, T, P> {
 pub struct Page {
     /// The number of items.
     pub items: u64,
+    /// The items.
+    pub contents: BTreeMap<ItemKey, Item>,
     /// The number of nodes, rows, histories and cursors that were looked at.
     pub subjects: u64,
     /// What seems to be wrong.
@@ -118,7 +120,7 @@ impl<'a, T: Table, P: RetryPolicy> Audit<'a, T, P> {
         let looked_at = subjects.len() as u64;
         let suspects = self.compare(subjects, &known, false).await?;
         let next = next.map(|after| Position { after, history });
-        Ok(Page { items: count, subjects: looked_at, suspects, next })
+        Ok(Page { items: count, contents: known, subjects: looked_at, suspects, next })
     }
 
     /// Looks at these subjects, strongly consistent.

@@ -8,6 +8,7 @@ use sapwood_import::work::WorkError;
 use sapwood_table::TableError;
 
 use crate::connect::ConnectError;
+use crate::placed::NotPlaced;
 use crate::{FAILED, USAGE};
 
 /// Why an import or an export can't go on. The message says what to do.
@@ -53,15 +54,8 @@ pub(crate) enum TransferError {
         id: String,
     },
     /// The stream handler doesn't place the parents.
-    #[error(
-        "for {seconds} s the stream handler has placed none of the {waiting} parents that the next nodes wait for. See whether it runs; the same command goes on from here. With --no-wait an import doesn't wait, and costs more"
-    )]
-    NotPlaced {
-        /// How long nothing happened.
-        seconds: u64,
-        /// The number of parents.
-        waiting: usize,
-    },
+    #[error("{0}. With --no-wait an import doesn't wait, and costs more")]
+    NotPlaced(#[from] NotPlaced),
 }
 
 impl TransferError {

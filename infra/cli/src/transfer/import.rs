@@ -11,7 +11,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use sapwood_core::keys::Tenant;
 use sapwood_core::model::Settings;
 use sapwood_import::sources::Source;
-use sapwood_import::work::{Level, LevelProgress, Work};
+use sapwood_import::work::{Level, LevelProgress, Work, remove};
 use sapwood_import::{CsvOptions, Format, Options, TreebeardOptions, cost};
 use sapwood_table::Client;
 use serde_json::json;
@@ -191,12 +191,7 @@ fn ended(arguments: &Arguments, work: Work, path: &Path) -> Result<bool, Transfe
     }
     if summary.refused == 0 {
         drop(work);
-        for ending in ["", "-wal", "-shm"] {
-            let mut name = path.as_os_str().to_owned();
-            name.push(ending);
-            // It is of no use any more, and in nobody's way.
-            let _ = std::fs::remove_file(name);
-        }
+        remove(path);
         return Ok(true);
     }
     let failed = |source| TransferError::Output { path: refused.clone(), source };

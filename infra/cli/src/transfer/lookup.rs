@@ -11,9 +11,9 @@ use tokio::runtime::Handle;
 use crate::connect::Patient;
 
 /// The nodes of a table, for checks that know no runtime.
-pub(super) struct InTheTable<'a> {
-    pub(super) client: &'a Client<'a, DynamoTable, Patient>,
-    pub(super) settings: &'a Settings,
+pub(crate) struct InTheTable<'a> {
+    pub(crate) client: &'a Client<'a, DynamoTable, Patient>,
+    pub(crate) settings: &'a Settings,
 }
 
 impl Lookup for InTheTable<'_> {

@@ -10,3 +10,4 @@ mod write;
 pub(crate) use error::TransferError;
 pub(crate) use export::{Arguments as ExportArguments, run as export};
 pub(crate) use import::{Arguments as ImportArguments, run as import};
+pub(crate) use lookup::InTheTable;

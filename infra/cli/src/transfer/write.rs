@@ -4,7 +4,6 @@
 //! is placed as an orphan first, and again below each ancestor that arrives.
 
 use std::collections::BTreeSet;
-use std::time::{Duration, Instant};
 
 use indicatif::ProgressBar;
 use sapwood_core::keys::{ItemKey, NodeRef};
@@ -16,15 +15,12 @@ use sapwood_import::work::{Level, Waiting, Work};
 use sapwood_table::{Client, DynamoTable, ErrorKind, ReadOptions};
 
 use super::TransferError;
-use crate::clock::now;
 use crate::connect::Patient;
 use crate::pace::Pace;
+use crate::placed::{FOR_PARENTS, placed};
 
 /// Records that are written in one go. Their parents are read before, in one request.
 const CHUNK_RECORDS_MAX: usize = 100;
-/// How long the stream handler may place no parent.
-const PATIENCE: Duration = Duration::from_secs(120);
-const LONGEST_WAIT: Duration = Duration::from_secs(2);
 
 /// The writer of an import.
 pub(super) struct Writer<'a> {
@@ -85,33 +81,13 @@ impl Writer<'_> {
         };
         let parents: BTreeSet<NodeRef> = chunk.iter().filter_map(parent).collect();
         let mut keys: BTreeSet<ItemKey> = parents.iter().map(|parent| schema.lineage_key(parent)).collect();
-        let (mut since, mut wait) = (now(), Duration::from_millis(20));
-        while !keys.is_empty() {
-            let options = ReadOptions { strong: true, attributes: Some(BTreeSet::new()) };
+        let options = ReadOptions { strong: true, attributes: Some(BTreeSet::new()) };
+        let left = async || {
             let placed = self.client.get_many(keys.clone(), &options).await.all()?;
-            if placed.is_empty() {
-                self.be_patient(since, keys.len())?;
-            } else {
-                (since, wait) = (now(), Duration::from_millis(20));
-                keys.retain(|key| !placed.contains_key(key));
-            }
-            if keys.is_empty() {
-                break;
-            }
-            self.bar.set_message(format!("waiting for the stream handler to place {} parents", keys.len()));
-            tokio::time::sleep(wait).await;
-            wait = wait.saturating_mul(2).min(LONGEST_WAIT);
-        }
-        self.bar.set_message("");
-        Ok(())
-    }
-
-    fn be_patient(&self, since: Instant, waiting: usize) -> Result<(), TransferError> {
-        let waited = now().saturating_duration_since(since);
-        if waited > PATIENCE {
-            return Err(TransferError::NotPlaced { seconds: waited.as_secs(), waiting });
-        }
-        Ok(())
+            keys.retain(|key| !placed.contains_key(key));
+            Ok(keys.len())
+        };
+        placed(&self.bar, FOR_PARENTS, left).await
     }
 
     /// Writes a record, unless there is another of its key. An equal one was written before this process began, or by somebody else.

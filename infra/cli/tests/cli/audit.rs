@@ -162,34 +162,3 @@ fn what_is_wrong_with_a_call_is_said() {
         sapwood(&["repair", "--table", "t", "--endpoint", "http://127.0.0.1:9", "--report", "/nothing"]);
     assert!(code == 4 && words.contains("/nothing"), "{code} {words}");
 }
-
-#[tokio::test(flavor = "multi_thread")]
-async fn two_repairs_at_once_mend_a_table_that_is_written_meanwhile() {
-    let running = planted().await;
-    for n in 0..150_usize {
-        let parent = n.checked_sub(1).map_or("V".to_owned(), |n| format!("n{}", n / 4));
-        put(&running.client, TABLE, node(&format!("n{n}"), Some(&parent), "n")).await;
-    }
-    running.becomes_right().await;
-    for n in 0..40 {
-        delete(&running, &format!("n{n}"), if n % 3 == 0 { "LINEAGE" } else { "NODE#0001#n120" }).await;
-        delete(&running, "D", &format!("NODE#0004#n{}", n + 30)).await;
-    }
-    let url = running.url.clone();
-    let repair = || {
-        let url = url.clone();
-        tokio::task::spawn_blocking(move || sapwood(&url, "repair", &["--yes"]))
-    };
-    let (one, other) = (repair(), repair());
-    for n in 0..100 {
-        put(&running.client, TABLE, node(&format!("n{}", n + 40), Some(&format!("n{}", n / 5)), "moved")).await;
-    }
-    for repair in [one, other] {
-        let repaired = repair.await.unwrap();
-        assert!(matches!(repaired.status.code(), Some(0 | 1 | 3)), "{repaired:?}");
-    }
-    // What they have left to one another is mended by one.
-    let last = sapwood(&running.url, "repair", &["--yes"]);
-    assert_eq!(last.status.code(), Some(0), "{last:?}");
-    running.becomes_right().await;
-}

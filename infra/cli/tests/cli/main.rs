@@ -2,12 +2,20 @@
 #![allow(missing_docs, clippy::disallowed_methods, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod audit;
+mod backfill;
+mod bad_files;
+mod damage;
 mod dev;
 mod doctor;
 mod formats;
+mod moves;
 mod nodes;
+mod passes;
 mod redrive;
+mod round_trip;
 mod running;
 mod shell;
+mod stack;
+mod throttled;
 mod transfer;
 mod under;

@@ -8,8 +8,10 @@ use std::time::Duration;
 use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue;
 use sapwood_tests::client::{node, put};
+use sapwood_tests::running::Running;
 
 use crate::running::{Sapwood, TABLE, command, records, sapwood, words};
+use crate::stack::{assert_right, ends_with};
 
 fn write(path: &Path, lines: &[String]) -> String {
     fs::write(path, lines.join("\n")).unwrap();
@@ -61,31 +63,33 @@ async fn what_is_exported_and_imported_is_equal() {
     assert_eq!(again.status.code(), Some(0), "{}", words(&again));
 }
 
+/// The places at which an import is killed.
+const KILLS: usize = 10;
+
 #[tokio::test(flavor = "multi_thread")]
-async fn an_import_that_is_killed_goes_on() {
-    let running = Sapwood::start(&[]);
+async fn an_import_that_is_killed_at_ten_places_goes_on() {
+    const NODES: usize = 2_200;
+    let running = Running::start(&[]).await;
+    let proxy = running.another_proxy().await;
     let directory = tempfile::tempdir().unwrap();
-    let file = write(&directory.path().join("tree.jsonl"), &tree(3_000));
-    let mut kills = 0;
-    loop {
-        let mut import = command(&running.url, &["import", &file, "--json"]).stdout(Stdio::null()).spawn().unwrap();
-        let ended = tokio::task::block_in_place(|| {
-            std::thread::sleep(Duration::from_millis(400 + 150 * kills));
-            import.try_wait().unwrap()
-        });
-        if let Some(status) = ended {
-            assert_eq!(status.code(), Some(0));
-            break;
+    let file = write(&directory.path().join("tree.jsonl"), &tree(NODES));
+    for kill in 0..KILLS {
+        let mut import = command(&proxy.url(), &["import", &file, "--json"]).stdout(Stdio::null()).spawn().unwrap();
+        // The first is killed while it reads and checks the file.
+        let place = kill * NODES / KILLS;
+        while kill > 0 && proxy.count("PutItem") < place {
+            assert!(import.try_wait().unwrap().is_none(), "it ended before it was killed at record {place}");
+            tokio::time::sleep(Duration::from_millis(2)).await;
         }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        assert!(import.try_wait().unwrap().is_none(), "it ended before it was killed at record {place}");
         import.kill().unwrap();
         import.wait().unwrap();
-        kills += 1;
-        assert!(kills < 60, "it never ends");
     }
-    println!("killed {kills} times");
-    assert!(kills > 1, "it was never killed");
-    running.becomes_right().await;
-    assert_eq!(records(&running).await.len(), 3_000);
+    ends_with(0, &proxy.url(), &["import", &file, "--json"]);
+    println!("killed {KILLS} times: {} writes of {NODES} records", proxy.count("PutItem"));
+    assert_right(&running).await;
+    assert_eq!(running.contents().await.keys().filter(|(_, sk)| sk == "NODE").count(), NODES);
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1, "the working file is gone");
 }
 
@@ -149,14 +153,4 @@ async fn a_path_of_columns_makes_a_level_of_each() {
     assert!(words(&drawn).starts_with(wanted), "{}", words(&drawn));
     assert!(words(&drawn).contains("    └── USA/IA/Ames/50010  population=5"), "{}", words(&drawn));
     assert_eq!(sapwood(&running.url, &["tree", "nobody"]).status.code(), Some(1));
-}
-
-#[test]
-fn a_file_that_cant_be_read_is_named() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().to_str().unwrap();
-    for (file, said) in [("/nowhere.jsonl", "doesn't exist"), (path, "directory")] {
-        let output = sapwood("http://127.0.0.1:9", &["import", file, "--format", "jsonl"]);
-        assert!(output.status.code() == Some(4) && words(&output).contains(said), "{}", words(&output));
-    }
 }

@@ -48,7 +48,7 @@ pub(super) fn open_any(path: &Path) -> Result<Input, OpenError> {
     without_mark(plain, path)
 }
 
-/// Takes the byte order mark of UTF-8 off, and refuses those of UTF-16.
+/// Takes the byte order mark of UTF-8 off, and refuses UTF-16, with its mark or without.
 fn without_mark(mut input: Input, path: &Path) -> Result<Input, OpenError> {
     let mut start = Vec::with_capacity(3);
     // A compressed file that is cut off fails here or later. What was read before is kept.
@@ -58,6 +58,7 @@ fn without_mark(mut input: Input, path: &Path) -> Result<Input, OpenError> {
     }
     match start.as_slice() {
         [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => Err(OpenError::Utf16 { path: path.to_owned() }),
+        [1..=255, 0, ..] | [0, 1..=255, ..] => Err(OpenError::Utf16 { path: path.to_owned() }),
         [0xef, 0xbb, 0xbf] => Ok(input),
         _ => Ok(Box::new(Cursor::new(start).chain(input))),
     }
@@ -75,12 +76,19 @@ pub(super) fn broken(error: &io::Error) -> Fault {
 
 /// Returns bytes as text.
 pub(super) fn utf8(bytes: &[u8]) -> Result<&str, Fault> {
-    std::str::from_utf8(bytes).map_err(|error| {
+    let text = std::str::from_utf8(bytes).map_err(|error| {
         let position = error.valid_up_to() + 1;
         Fault::unreadable(format!(
             "byte {position} isn't UTF-8; convert the file, for example with `iconv -f ISO-8859-1 -t UTF-8`"
         ))
-    })
+    })?;
+    match bytes.iter().position(|byte| *byte == 0) {
+        None => Ok(text),
+        Some(position) => Err(Fault::unreadable(format!(
+            "byte {} is NUL, which no text has; the file is damaged, write it again",
+            position + 1
+        ))),
+    }
 }
 
 /// The lines of a file.

@@ -112,6 +112,13 @@ fn rows_in_another_encoding_are_faults() {
 }
 
 #[test]
+fn rows_with_nul_are_faults() {
+    let told = read("a.csv", b"id,parent\na\0b,\nb,\n", &Options::default()).unwrap();
+    assert_eq!(told[0], "2: unreadable: byte 2 is NUL, which no text has; the file is damaged, write it again");
+    assert_eq!(told[1], r#"3: {"id":"b"}"#);
+}
+
+#[test]
 fn rows_of_paths_make_a_node_for_each_prefix() {
     let content =
         "Country,State,City,Zip,people\nUS,NE,Omaha,68102,8000\nUS,NE,Omaha,68103,\nUS,NE,,,2000000\nUS,A/B%,,,\n";

@@ -39,10 +39,13 @@ fn files_that_cannot_be_read_are_refused_with_what_to_do() {
         assert_eq!(not_opened(name, "", &options), "FILE is empty; check that it was written completely");
         assert_eq!(not_opened(name, gzip(b""), &options), "FILE is empty; check that it was written completely");
         let utf16: Vec<u8> = "\u{feff}id,parent\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
-        assert_eq!(
-            not_opened(name, utf16, &options),
-            "FILE is UTF-16; convert it to UTF-8, for example with `iconv -f UTF-16 -t UTF-8`"
-        );
+        let big_endian: Vec<u8> = "id,parent\n".encode_utf16().flat_map(u16::to_be_bytes).collect();
+        for utf16 in [&utf16, &utf16[2..], &big_endian] {
+            assert_eq!(
+                not_opened(name, utf16, &options),
+                "FILE is UTF-16; convert it to UTF-8, for example with `iconv -f UTF-16 -t UTF-8`"
+            );
+        }
     }
     let directory = Directory::new();
     assert_eq!(refused(&directory.path("none"), &options), "FILE doesn't exist; check the name");

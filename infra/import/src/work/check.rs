@@ -30,7 +30,7 @@ impl Work {
                 Stage::Parents
             }
             Stage::Parents => {
-                links::parents(&transaction, &settings.schema, lookup)?;
+                links::parents(&transaction, &settings.schema, lookup, links::Orphans::Faults)?;
                 Stage::Linking
             }
             Stage::Linking => {
@@ -49,6 +49,7 @@ impl Work {
             Stage::Counting => {
                 let sizes = Sizes::of(&settings).map_err(|error| WorkError::Damaged { reason: error.to_string() })?;
                 count(&transaction, &sizes)?;
+                transaction.execute_batch("DROP INDEX by_key")?;
                 Stage::Checked
             }
             Stage::Checked => return Ok(false),
@@ -111,7 +112,7 @@ pub(super) fn location(row: &rusqlite::Row<'_>) -> rusqlite::Result<Location> {
 }
 
 /// Counts what each level has and costs, and has its records wait.
-fn count(connection: &Connection, sizes: &Sizes) -> rusqlite::Result<()> {
+pub(crate) fn count(connection: &Connection, sizes: &Sizes) -> rusqlite::Result<()> {
     let mut nodes = connection.prepare(
         "SELECT place.depth, r.base, r.copied, r.tenant, r.id, r.above, r.segment, r.path_end,
                 ids, longest_id, farthest_id, segments, path
@@ -158,7 +159,7 @@ fn count(connection: &Connection, sizes: &Sizes) -> rusqlite::Result<()> {
     connection.execute("INSERT INTO waiting SELECT depth, seq FROM place WHERE seq > 0 ORDER BY depth, seq", [])?;
     let revisions = "INSERT INTO waiting SELECT ?, seq FROM record WHERE sk <> '' ORDER BY seq";
     connection.execute(revisions, [Level::Revisions.number()])?;
-    connection.execute_batch("DROP TABLE edge; DROP TABLE place; DROP TABLE orphan; DROP INDEX by_key").map(drop)
+    connection.execute_batch("DROP TABLE edge; DROP TABLE place; DROP TABLE orphan")
 }
 
 /// What a level has.

@@ -15,13 +15,18 @@ pub enum WorkError {
         "{path} belongs to an import of another file, or {file} has changed since; {written} records were written. Go on with the file as it was, or delete {path} to begin anew"
     )]
     OtherSource { path: PathBuf, file: PathBuf, written: u64 },
+    /// A backfill of something else has begun.
+    #[error(
+        "{path} belongs to a backfill of another table, or with other options; {written} records were written. Go on with the same options, or delete {path} to begin anew"
+    )]
+    OtherBacklog { path: PathBuf, written: u64 },
     /// The options aren't those that the import began with.
     #[error(
         "{path} belongs to an import with other options; {written} records were written. Go on with the same options, or delete {path} to begin anew"
     )]
     OtherOptions { path: PathBuf, written: u64 },
     /// Another process has the file open.
-    #[error("{path} is in use by another import; wait for it, or stop it")]
+    #[error("{path} is in use by another process; wait for it, or stop it")]
     InUse { path: PathBuf },
     /// The file is another program's, or another version's.
     #[error("{path} isn't a working file of this version; name another file, or delete it to begin anew")]

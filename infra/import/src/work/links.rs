@@ -12,9 +12,22 @@ use crate::{Fault, FaultKind};
 /// The parents that are looked up at a time: what one request of DynamoDB's returns.
 const LOOKED_UP_MAX: usize = 100;
 
-/// Looks the parents up that the source doesn't have, and adds those that the table has, with their ancestors. The children of others are
-/// faults.
-pub(super) fn parents(connection: &Connection, schema: &Schema, lookup: &mut dyn Lookup) -> Result<(), WorkError> {
+/// What the children of parents that are nowhere are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Orphans {
+    /// Faults of a file.
+    Faults,
+    /// Nodes of the table like others.
+    Nodes,
+}
+
+/// Looks the parents up that the source doesn't have, and adds those that the table has, with their ancestors.
+pub(crate) fn parents(
+    connection: &Connection,
+    schema: &Schema,
+    lookup: &mut dyn Lookup,
+    orphans: Orphans,
+) -> Result<(), WorkError> {
     connection.execute_batch(
         "CREATE INDEX by_parent ON record (parent) WHERE parent IS NOT NULL;
          CREATE TEMP TABLE absent (parent TEXT PRIMARY KEY) WITHOUT ROWID;
@@ -42,7 +55,7 @@ pub(super) fn parents(connection: &Connection, schema: &Schema, lookup: &mut dyn
         for (position, (key, node)) in keys.iter().zip(&nodes).enumerate() {
             match placements.get(position).and_then(Option::as_ref) {
                 Some(placement) => add_existing(connection, node, placement, schema, &mut added)?,
-                None => missing(connection, key, node)?,
+                None => missing(connection, key, node, orphans)?,
             }
         }
     }
@@ -77,8 +90,12 @@ fn add_existing(
     Ok(())
 }
 
-/// Reports the children of a parent that is nowhere.
-fn missing(connection: &Connection, key: &str, parent: &NodeRef) -> rusqlite::Result<()> {
+/// Remembers the children of a parent that is nowhere.
+fn missing(connection: &Connection, key: &str, parent: &NodeRef, orphans: Orphans) -> rusqlite::Result<()> {
+    if orphans == Orphans::Nodes {
+        let insert = "INSERT INTO orphan SELECT seq FROM record INDEXED BY by_parent WHERE parent = ? AND seq > 0";
+        return connection.prepare_cached(insert)?.execute([key]).map(drop);
+    }
     let mut children = connection.prepare_cached(
         "SELECT file, line, seq FROM record INDEXED BY by_parent WHERE parent = ? AND seq > 0 ORDER BY seq",
     )?;
@@ -94,7 +111,7 @@ fn missing(connection: &Connection, key: &str, parent: &NodeRef) -> rusqlite::Re
 }
 
 /// Links nodes with their parents by number. Both indexes are read in their order, so that nothing is looked up all over the file.
-pub(super) fn link(connection: &Connection) -> rusqlite::Result<()> {
+pub(crate) fn link(connection: &Connection) -> rusqlite::Result<()> {
     connection.execute_batch(
         "INSERT INTO edge (parent, child)
             SELECT p.seq, c.seq
@@ -107,7 +124,7 @@ pub(super) fn link(connection: &Connection) -> rusqlite::Result<()> {
 
 /// Places all nodes that have a way up to a root, level by level. A node whose parent is missing counts as a root, so that its
 /// descendants aren't reported as well.
-pub(super) fn place(connection: &Connection) -> rusqlite::Result<()> {
+pub(crate) fn place(connection: &Connection) -> rusqlite::Result<()> {
     connection.execute_batch(
         "INSERT INTO place SELECT 0, seq, 0, 0, 0, 0, 0 FROM record
             WHERE sk = '' AND (parent IS NULL OR seq IN (SELECT seq FROM orphan)) ORDER BY seq",

@@ -1,14 +1,14 @@
 //! Takes the records of a source in.
 
 use rusqlite::{Connection, params};
-use sapwood_core::keys::{KeyError, path_segment_bytes};
+use sapwood_core::keys::{Id, KeyError, NodeRef, path_segment_bytes};
 use sapwood_core::model::{Item, Latest, Settings, item_bytes};
 
 use super::stage::{self, Stage};
 use super::{Work, WorkError, faults, tables};
 use crate::cost::NodeSizes;
 use crate::sources::{Entry, Found, Source, jsonl};
-use crate::{Fault, Node, Record, Revision};
+use crate::{Fault, Record, Revision};
 
 /// The entries of one transaction.
 const ENTRIES_PER_TRANSACTION: u64 = 5_000;
@@ -127,8 +127,8 @@ fn row(record: &Record, settings: &Settings) -> Result<Row, Fault> {
         Record::Node(node) => {
             let pk = schema.partition(&node.node);
             let parent = node.parent.clone().map(|parent| schema.partition(&node.node.sibling(parent)));
-            let (escaped, path_end) = path_sizes(node);
-            let sizes = node_sizes(node, &pk, &item, path_end, settings);
+            let (escaped, _) = path_sizes(&node.node, node.segment.as_deref());
+            let sizes = node_sizes(&node.node, node.parent.as_ref(), node.segment.as_deref(), &item, settings);
             Ok(Row { pk, sk: String::new(), parent, sizes, escaped, body })
         }
         Record::Revision(revision) => {
@@ -140,24 +140,30 @@ fn row(record: &Record, settings: &Settings) -> Result<Row, Fault> {
     }
 }
 
-fn node_sizes(node: &Node, pk: &str, item: &Item, path_end: usize, settings: &Settings) -> NodeSizes {
-    let id = node.node.id.as_str();
+pub(crate) fn node_sizes(
+    node: &NodeRef,
+    parent: Option<&Id>,
+    segment: Option<&str>,
+    item: &Item,
+    settings: &Settings,
+) -> NodeSizes {
+    let id = node.id.as_str();
     NodeSizes {
         base: item_bytes(item),
         copied: item_bytes(&settings.copies(item)),
         id: id.len(),
-        tenant: pk.len() - id.len(),
-        parent: node.parent.as_ref().map_or(0, |parent| parent.as_str().len()),
-        segment: node.segment.as_ref().map_or(id.len(), String::len),
-        path_end,
+        tenant: settings.schema.partition(node).len() - id.len(),
+        parent: parent.map_or(0, |parent| parent.as_str().len()),
+        segment: segment.map_or(id.len(), str::len),
+        path_end: path_sizes(node, segment).1,
     }
 }
 
 /// Returns the sizes of a node's part in the key of a path, in bytes: in those of its descendants, and in its own.
-fn path_sizes(node: &Node) -> (usize, usize) {
-    let id = node.node.id.as_str();
-    let escaped = path_segment_bytes(node.segment.as_deref().unwrap_or(id));
-    match node.segment.as_deref().filter(|segment| *segment != id) {
+pub(crate) fn path_sizes(node: &NodeRef, segment: Option<&str>) -> (usize, usize) {
+    let id = node.id.as_str();
+    let escaped = path_segment_bytes(segment.unwrap_or(id));
+    match segment.filter(|segment| *segment != id) {
         Some(_) => (escaped, escaped + "!".len() + path_segment_bytes(id)),
         None => (escaped, escaped),
     }

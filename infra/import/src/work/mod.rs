@@ -9,17 +9,17 @@
 //! Memory is bounded by SQLite's cache ([`CACHE_BYTES`]) and its sorter, whatever the number of records. What is sorted goes through
 //! temporary files.
 
-mod check;
+pub(crate) mod check;
 mod cycles;
 mod error;
 mod faults;
 mod fingerprint;
-mod links;
-mod load;
+pub(crate) mod links;
+pub(crate) mod load;
 mod lookup;
-mod progress;
+pub(crate) mod progress;
 mod stage;
-mod tables;
+pub(crate) mod tables;
 
 use std::path::{Path, PathBuf};
 
@@ -55,7 +55,7 @@ impl Work {
     /// [`WorkError::OtherSource`] or [`WorkError::OtherOptions`] if something was written; [`WorkError::InUse`] if another process has the
     /// file open; [`WorkError::NotOurs`] for a file of another program or version.
     pub fn open(path: &Path, source: &Source, options: &Options) -> Result<Self, WorkError> {
-        let connection = tables::open(path)?;
+        let connection = tables::open(path, tables::Purpose::Import)?;
         let mut work = Self {
             connection,
             path: path.to_owned(),
@@ -68,5 +68,14 @@ impl Work {
             work.to_skip = work.entries()?;
         }
         Ok(work)
+    }
+}
+
+/// Deletes a working file, with what SQLite keeps beside it. It is of no use any more, and in nobody's way if it stays.
+pub fn remove(path: &Path) {
+    for ending in ["", "-wal", "-shm"] {
+        let mut name = path.as_os_str().to_owned();
+        name.push(ending);
+        let _ = std::fs::remove_file(PathBuf::from(name));
     }
 }

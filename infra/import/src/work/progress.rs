@@ -17,8 +17,8 @@ pub const NEXT_BYTES_MAX: usize = 8 * 1_024 * 1_024;
 /// The number of a record in a working file. Within a level records are in the order of their numbers, which is that of the source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Number {
-    level: Level,
-    seq: i64,
+    pub(crate) level: Level,
+    pub(crate) seq: i64,
 }
 
 impl Number {
@@ -133,16 +133,7 @@ impl Work {
     /// # Errors
     /// [`WorkError::Sqlite`]. Then none of them counts as written, and they may be written again.
     pub fn mark_written(&mut self, numbers: &[Number]) -> Result<(), WorkError> {
-        let transaction = self.connection.transaction()?;
-        for number in numbers {
-            if take(&transaction, *number)? {
-                let mut written =
-                    transaction.prepare_cached("UPDATE level SET written = written + 1 WHERE level = ?")?;
-                written.execute([number.level.number()])?;
-            }
-        }
-        transaction.commit()?;
-        Ok(())
+        Ok(mark_written(&mut self.connection, numbers)?)
     }
 
     /// Remembers that the table refuses a record. A number that doesn't wait is ignored.
@@ -150,15 +141,7 @@ impl Work {
     /// # Errors
     /// [`WorkError::Sqlite`].
     pub fn refuse(&mut self, number: Number, reason: &str) -> Result<(), WorkError> {
-        let transaction = self.connection.transaction()?;
-        if take(&transaction, number)? {
-            let level = number.level.number();
-            transaction.execute("UPDATE level SET refused = refused + 1 WHERE level = ?", [level])?;
-            let refused = "INSERT INTO refused (seq, level, reason) VALUES (?, ?, ?)";
-            transaction.execute(refused, params![number.seq, level, reason])?;
-        }
-        transaction.commit()?;
-        Ok(())
+        Ok(refuse(&mut self.connection, number, reason)?)
     }
 
     /// Passes each refused record to `each`, as a line of JSON Lines that can be imported again, and the reason.
@@ -183,21 +166,7 @@ impl Work {
     /// # Errors
     /// [`WorkError::Sqlite`].
     pub fn levels(&self) -> Result<Vec<LevelProgress>, WorkError> {
-        let mut levels = self
-            .connection
-            .prepare_cached("SELECT level, records, bytes, units, written, refused FROM level ORDER BY level")?;
-        let levels = levels.query_map([], |row| {
-            let count = |column: usize| row.get::<_, i64>(column).map(i64::unsigned_abs);
-            Ok(LevelProgress {
-                level: Level::of(row.get(0)?),
-                records: count(1)?,
-                bytes: count(2)?,
-                units: count(3)?,
-                written: count(4)?,
-                refused: count(5)?,
-            })
-        })?;
-        Ok(levels.collect::<Result<_, _>>()?)
+        Ok(levels(&self.connection)?)
     }
 
     /// Returns what the whole import has.
@@ -243,6 +212,45 @@ impl Work {
             faults => Err(WorkError::Faulty { faults }),
         }
     }
+}
+
+pub(crate) fn levels(connection: &Connection) -> rusqlite::Result<Vec<LevelProgress>> {
+    let query = "SELECT level, records, bytes, units, written, refused FROM level ORDER BY level";
+    let mut levels = connection.prepare_cached(query)?;
+    let levels = levels.query_map([], |row| {
+        let count = |column: usize| row.get::<_, i64>(column).map(i64::unsigned_abs);
+        Ok(LevelProgress {
+            level: Level::of(row.get(0)?),
+            records: count(1)?,
+            bytes: count(2)?,
+            units: count(3)?,
+            written: count(4)?,
+            refused: count(5)?,
+        })
+    })?;
+    levels.collect()
+}
+
+pub(crate) fn mark_written(connection: &mut Connection, numbers: &[Number]) -> rusqlite::Result<()> {
+    let transaction = connection.transaction()?;
+    for number in numbers {
+        if take(&transaction, *number)? {
+            let mut written = transaction.prepare_cached("UPDATE level SET written = written + 1 WHERE level = ?")?;
+            written.execute([number.level.number()])?;
+        }
+    }
+    transaction.commit()
+}
+
+pub(crate) fn refuse(connection: &mut Connection, number: Number, reason: &str) -> rusqlite::Result<()> {
+    let transaction = connection.transaction()?;
+    if take(&transaction, number)? {
+        let level = number.level.number();
+        transaction.execute("UPDATE level SET refused = refused + 1 WHERE level = ?", [level])?;
+        let refused = "INSERT INTO refused (seq, level, reason) VALUES (?, ?, ?)";
+        transaction.execute(refused, params![number.seq, level, reason])?;
+    }
+    transaction.commit()
 }
 
 /// Takes a record out of those that wait. Returns false if it isn't among them.

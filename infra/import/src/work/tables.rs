@@ -9,11 +9,17 @@ use super::WorkError;
 /// The memory of SQLite's cache, in bytes. Its sorter takes as much again while it runs.
 pub const CACHE_BYTES: usize = 32 * 1_024 * 1_024;
 
-/// Marks a SQLite database as a working file of this crate: "Sapw".
-const APPLICATION_ID: i64 = 0x5361_7077;
+/// What a working file is for. The number marks the SQLite database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// An import: "Sapw".
+    Import = 0x5361_7077,
+    /// A backfill: "Sapb".
+    Backlog = 0x5361_7062,
+}
 
 /// The version of the tables. A file of another version is refused.
-const VERSION: i64 = 1;
+const VERSION: i64 = 2;
 
 /// The records of an import that are written together, before the next level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -28,14 +34,14 @@ pub enum Level {
 const REVISIONS: i64 = i64::MAX;
 
 impl Level {
-    pub(super) fn number(self) -> i64 {
+    pub(crate) fn number(self) -> i64 {
         match self {
             Self::Nodes(depth) => i64::try_from(depth).unwrap_or(REVISIONS - 1),
             Self::Revisions => REVISIONS,
         }
     }
 
-    pub(super) fn of(number: i64) -> Self {
+    pub(crate) fn of(number: i64) -> Self {
         match usize::try_from(number) {
             Ok(depth) if number != REVISIONS => Self::Nodes(depth),
             _ => Self::Revisions,
@@ -48,6 +54,9 @@ impl Level {
 ///
 /// `faulty` has the nodes that were refused: their children have no fault of their own. `orphan` has the nodes without a parent that can
 /// be written. The columns of `place` after `seq` are those of [`Above`](crate::cost::Above).
+///
+/// A backlog has its nodes in `record`, without a body, and what is no node in `other`. `moved` has those
+/// whose lineages change. `scanned` has how far the parts of the table are read.
 pub(super) const CREATE: &str = "
     CREATE TABLE value (name TEXT PRIMARY KEY, value ANY) WITHOUT ROWID;
     CREATE TABLE file (number INTEGER PRIMARY KEY, name TEXT NOT NULL);
@@ -73,13 +82,16 @@ pub(super) const CREATE: &str = "
     CREATE TABLE level (
         level INTEGER PRIMARY KEY, records INTEGER, bytes INTEGER, units INTEGER, written INTEGER, refused INTEGER
     );
+    CREATE TABLE scanned (segment INTEGER PRIMARY KEY, after_pk TEXT, after_sk TEXT, history TEXT, is_done INTEGER NOT NULL);
+    CREATE TABLE moved (pk TEXT PRIMARY KEY) WITHOUT ROWID;
+    CREATE TABLE other (seq INTEGER PRIMARY KEY, pk TEXT NOT NULL, sk TEXT NOT NULL, kind TEXT NOT NULL);
     CREATE TABLE fault (kind INTEGER, file INTEGER, line INTEGER, message TEXT NOT NULL);
     CREATE TABLE fault_count (kind INTEGER PRIMARY KEY, count INTEGER NOT NULL);
 ";
 
 /// Opens a working file for this process alone, and makes its tables if it is new.
-pub(super) fn open(path: &Path) -> Result<Connection, WorkError> {
-    open_or_make(path)
+pub(crate) fn open(path: &Path, purpose: Purpose) -> Result<Connection, WorkError> {
+    open_or_make(path, purpose)
         .map_err(|error| match error.sqlite_error_code() {
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => WorkError::InUse { path: path.to_owned() },
             Some(ErrorCode::NotADatabase) => WorkError::NotOurs { path: path.to_owned() },
@@ -89,7 +101,7 @@ pub(super) fn open(path: &Path) -> Result<Connection, WorkError> {
 }
 
 /// Returns `None` for a database of another program or version.
-fn open_or_make(path: &Path) -> rusqlite::Result<Option<Connection>> {
+fn open_or_make(path: &Path, purpose: Purpose) -> rusqlite::Result<Option<Connection>> {
     let connection = Connection::open(path)?;
     connection.busy_timeout(std::time::Duration::ZERO)?;
     // What SIGKILL leaves is whole: a write-ahead log is replayed. What a power cut takes was only written twice.
@@ -101,12 +113,12 @@ fn open_or_make(path: &Path) -> rusqlite::Result<Option<Connection>> {
     let transaction = connection.unchecked_transaction()?;
     let is_new: bool = transaction.query_row("SELECT count(*) = 0 FROM sqlite_schema", [], |row| row.get(0))?;
     if is_new {
-        transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
+        transaction.pragma_update(None, "application_id", purpose as i64)?;
         transaction.pragma_update(None, "user_version", VERSION)?;
         make(&transaction)?;
     } else {
         let pragma = |name| transaction.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
-        if (pragma("application_id")?, pragma("user_version")?) != (APPLICATION_ID, VERSION) {
+        if (pragma("application_id")?, pragma("user_version")?) != (purpose as i64, VERSION) {
             return Ok(None);
         }
     }
@@ -121,7 +133,7 @@ fn make(connection: &Connection) -> rusqlite::Result<()> {
 }
 
 /// Empties a working file.
-pub(super) fn make_anew(connection: &Connection) -> rusqlite::Result<()> {
+pub(crate) fn make_anew(connection: &Connection) -> rusqlite::Result<()> {
     let mut statement = connection.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'")?;
     let names: Vec<String> = statement.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
     drop(statement);
@@ -132,19 +144,19 @@ pub(super) fn make_anew(connection: &Connection) -> rusqlite::Result<()> {
 }
 
 /// Returns a named number, 0 if it was never set.
-pub(super) fn integer(connection: &Connection, name: &str) -> rusqlite::Result<i64> {
+pub(crate) fn integer(connection: &Connection, name: &str) -> rusqlite::Result<i64> {
     let mut statement = connection.prepare_cached("SELECT value FROM value WHERE name = ?")?;
     Ok(statement.query_row([name], |row| row.get(0)).optional()?.unwrap_or_default())
 }
 
 /// Sets a named value.
-pub(super) fn set(connection: &Connection, name: &str, value: impl rusqlite::ToSql) -> rusqlite::Result<()> {
+pub(crate) fn set(connection: &Connection, name: &str, value: impl rusqlite::ToSql) -> rusqlite::Result<()> {
     let mut statement = connection.prepare_cached("INSERT OR REPLACE INTO value (name, value) VALUES (?, ?)")?;
     statement.execute(rusqlite::params![name, value]).map(drop)
 }
 
 /// Adds to a named number.
-pub(super) fn add(connection: &Connection, name: &str, count: u64) -> rusqlite::Result<()> {
+pub(crate) fn add(connection: &Connection, name: &str, count: u64) -> rusqlite::Result<()> {
     if count == 0 {
         return Ok(());
     }

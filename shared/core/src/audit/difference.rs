@@ -88,9 +88,25 @@ impl Kind {
 
     /// True for what one write of the node's record mends.
     fn is_of_node(self) -> bool {
-        use Kind::{DeletionStuck, LineageMissing, LineageSurplus, LineageWrong, RecordPutBack, RowMissing, RowWrong};
-        let of_lineage = matches!(self, LineageMissing | LineageWrong | LineageSurplus);
-        of_lineage || matches!(self, RowMissing | RowWrong | DeletionStuck | RecordPutBack)
+        self.is_redriven() || matches!(self, Self::LineageSurplus | Self::DeletionStuck | Self::RecordPutBack)
+    }
+
+    /// True for what the handler mends once the node's record is written again.
+    #[must_use]
+    pub fn is_redriven(self) -> bool {
+        self.is_of_placing() || matches!(self, Self::RowMissing | Self::RowWrong)
+    }
+
+    /// True for a node that doesn't stand where it belongs: whatever is placed below it now is placed again.
+    #[must_use]
+    pub fn is_of_placing(self) -> bool {
+        matches!(self, Self::LineageMissing | Self::LineageWrong)
+    }
+
+    /// True for the copy of a topic's newest revision.
+    #[must_use]
+    pub fn is_of_copy(self) -> bool {
+        matches!(self, Self::CopyMissing | Self::CopyWrong | Self::CopySurplus)
     }
 
     /// The kind's name in reports, for example `row-missing`.
@@ -152,7 +168,7 @@ impl Difference {
         let (key, node) = (self.key.clone(), self.node.clone());
         match self.kind {
             Kind::RowSurplus => Subject::Row { key, node },
-            Kind::CopyMissing | Kind::CopyWrong | Kind::CopySurplus => Subject::History(node),
+            kind if kind.is_of_copy() => Subject::History(node),
             Kind::CursorStuck | Kind::CursorUnreadable | Kind::DeletionBlocked => Subject::Cursor(node),
             _ => Subject::Node(node),
         }

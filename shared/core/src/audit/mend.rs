@@ -7,9 +7,7 @@ use super::history::topic_of;
 use super::look::names;
 use super::{Difference, Kind};
 use crate::keys::{ItemKey, NodeRef, Schema};
-use crate::model::{
-    BaseNode, Cursor, Deletion, Item, Lineage, PUT_BACK, Position, REDRIVEN, Stored, TOUCHED, text, with_key,
-};
+use crate::model::{BaseNode, Cursor, Deletion, Item, Lineage, PUT_BACK, REDRIVEN, Stored, TOUCHED, text, with_key};
 use crate::plan::{Context, CopyNewest, Facts, Failure, Need, Plan, Rule, Step, Task, TaskOutcome};
 use crate::request::{Action, Condition, Update};
 
@@ -70,9 +68,7 @@ impl<'a> Mend<'a> {
     fn begin(&mut self) -> Result<Step<Mended>, Failure> {
         let schema = self.schema();
         match self.difference.kind {
-            Kind::LineageMissing | Kind::LineageWrong | Kind::RowMissing | Kind::RowWrong => {
-                Ok(self.redrive(schema.node_key(self.node())))
-            }
+            kind if kind.is_redriven() => Ok(self.redrive(schema.node_key(self.node()))),
             Kind::RecordPutBack => {
                 self.state = State::ReadingBack;
                 Ok(Need::keys([self.difference.key.clone()]).into())
@@ -192,10 +188,8 @@ impl<'a> Mend<'a> {
         if lineage.and_then(|lineage| lineage.deleting.as_ref()) != deletion.as_ref() {
             return self.redrive(schema.node_key(&node));
         }
-        let sequence = format!("{:0>40}", self.name);
-        let cursor = Cursor { sequence, after: None, position: Position::Touching, blocked: false };
         let key = schema.cascade_key(&node);
-        let item = cursor.item(&node, schema);
+        let item = Cursor::anew(&self.name).item(&node, schema);
         // Another cursor would do the same, and may be half way.
         self.write(Action::Put { key, item, condition: Condition::Absent }, Mended::Redriven)
     }

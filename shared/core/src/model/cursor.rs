@@ -58,6 +58,13 @@ impl Cursor {
     const REVISIONS: &str = "revisions";
     const BLOCKED: &str = "blocked";
 
+    /// A cursor that asks for what the lineage's change asked for, from the beginning. `name` has at most 19 digits, so that it is below every
+    /// sequence number of a stream, and no other cursor has had it: a write that changes nothing makes no stream record.
+    #[must_use]
+    pub fn anew(name: &str) -> Self {
+        Self { sequence: format!("{name:0>40}"), after: None, position: Position::Touching, blocked: false }
+    }
+
     /// The item of a node's cursor, for example while the revisions of a node that is being deleted are deleted:
     ///
     /// ```json

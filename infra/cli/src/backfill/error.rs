@@ -1,0 +1,27 @@
+//! Errors of `sapwood backfill`.
+
+use sapwood_import::work::WorkError;
+use sapwood_table::TableError;
+
+use crate::connect::ConnectError;
+use crate::placed::NotPlaced;
+
+/// Why a backfill can't go on. The message says what to do.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum BackfillError {
+    /// The table can't be reached.
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+    /// The working file can't be used.
+    #[error(transparent)]
+    Work(#[from] WorkError),
+    /// A request failed for good.
+    #[error("the table can't be read or written: {0}. The same command goes on from here")]
+    Table(#[from] TableError),
+    /// The stream handler doesn't place the parents.
+    #[error(transparent)]
+    NotPlaced(#[from] NotPlaced),
+    /// Nobody can be asked.
+    #[error("there is no terminal to ask on: give --yes to write without asking, or --dry-run")]
+    NobodyToAsk,
+}

@@ -1,0 +1,105 @@
+//! Reads the table, and finds what is to be done.
+
+use std::collections::BTreeSet;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use indicatif::ProgressBar;
+use sapwood_core::audit::{Difference, Kind, Position};
+use sapwood_core::keys::{ItemKey, NodeRef, SortKey};
+use sapwood_core::model::{BaseNode, Item, Settings};
+use sapwood_engine::audit::Audit;
+use sapwood_import::backlog::{Backlog, Page, Reached};
+use sapwood_table::{Client, DynamoTable, ReadOptions, Scan};
+
+use super::{BackfillError, Scope};
+use crate::connect::Patient;
+use crate::pace::Pace;
+
+/// Items in a page.
+const PAGE_ITEMS_MAX: usize = 500;
+
+/// A table that is read into a working file.
+pub(super) struct Scanner<'a> {
+    pub(super) client: &'a Client<'a, DynamoTable, Patient>,
+    pub(super) settings: &'a Settings,
+    pub(super) scope: Scope,
+    pub(super) pace: Pace,
+    pub(super) bar: &'a ProgressBar,
+}
+
+impl Scanner<'_> {
+    /// Reads all parts of the table, each from where an earlier process came to.
+    pub(super) async fn all(&self, backlog: &Mutex<Backlog>) -> Result<(), BackfillError> {
+        let segments = lock(backlog).segments();
+        let parts = (0..segments).map(|segment| self.part(segment, segments, backlog));
+        futures::future::try_join_all(parts).await.map(drop)
+    }
+
+    async fn part(&self, segment: u32, segments: u32, backlog: &Mutex<Backlog>) -> Result<(), BackfillError> {
+        let mut from = match lock(backlog).reached(segment)? {
+            None => None,
+            Some(None) => return Ok(()),
+            Some(Some(reached)) => Some(reached),
+        };
+        loop {
+            let before = self.client.usage().read_units;
+            let page = match self.scope {
+                Scope::Cursors => self.cursors(segment, segments, from).await?,
+                Scope::All | Scope::Wrong => self.nodes(segment, segments, from).await?,
+            };
+            lock(backlog).take(segment, &page)?;
+            let Some(next) = page.next else { return Ok(()) };
+            from = Some(next);
+            // Parts that run side by side share what they take: on average each pays for its own.
+            let used = (self.client.usage().read_units - before) / f64::from(segments);
+            tokio::time::sleep(self.pace.take(used)).await;
+        }
+    }
+
+    /// Compares a page with what is derived from it.
+    async fn nodes(&self, segment: u32, segments: u32, from: Option<Reached>) -> Result<Page, BackfillError> {
+        let from = from.map(|Reached { after, history }| Position { after, history });
+        let audit = Audit::new(self.client, self.settings);
+        let found = audit.page(segment, segments, from.as_ref(), PAGE_ITEMS_MAX).await?;
+        self.bar.inc(found.items);
+        let redriven = found.suspects.iter().filter(|suspect| suspect.kind.is_redriven());
+        let wrong: BTreeSet<&NodeRef> = redriven.map(|suspect| &suspect.node).collect();
+        let nodes = found.contents.iter().filter_map(|(key, item)| self.node(key, item));
+        let nodes = nodes.filter(|(node, _)| self.scope == Scope::All || wrong.contains(node)).collect();
+        let is_moved = |difference: &&Difference| difference.kind == Kind::LineageWrong;
+        let moved = found.suspects.iter().filter(is_moved).map(|moved| moved.node.clone()).collect();
+        let copies = found.suspects.iter().filter(|suspect| suspect.kind.is_of_copy());
+        Ok(Page {
+            nodes,
+            moved,
+            others: copies.map(|copy| (copy.key.clone(), copy.kind)).collect(),
+            next: found.next.map(|Position { after, history }| Reached { after, history }),
+        })
+    }
+
+    /// Returns the node that a base record is. `None` for other items, and for records that can't be understood: `sapwood verify` names them.
+    fn node(&self, key: &ItemKey, item: &Item) -> Option<(NodeRef, BaseNode)> {
+        let schema = &self.settings.schema;
+        let node = schema.parse_partition(&key.pk).ok()?;
+        schema.parse_sort_key(&key.sk).filter(|sort_key| *sort_key == SortKey::Node)?;
+        let base = BaseNode::read(item.clone(), &node, schema).ok()?;
+        Some((node, base))
+    }
+
+    /// Finds the cursors of a page.
+    async fn cursors(&self, segment: u32, segments: u32, from: Option<Reached>) -> Result<Page, BackfillError> {
+        let reading = ReadOptions { strong: true, attributes: Some(BTreeSet::new()) };
+        let after = from.map(|reached| reached.after);
+        let page = self.client.scan(&Scan { segment, segments, after, limit: PAGE_ITEMS_MAX, reading }).await?;
+        self.bar.inc(page.items.len() as u64);
+        let schema = &self.settings.schema;
+        let keys = page.items.iter().filter_map(|item| sapwood_core::model::key_of(item, schema));
+        let cursors = keys.filter(|key| schema.parse_sort_key(&key.sk) == Some(SortKey::Cascade));
+        let others = cursors.map(|key| (key, Kind::CursorStuck)).collect();
+        Ok(Page { others, next: page.next.map(|after| Reached { after, history: None }), ..Page::default() })
+    }
+}
+
+pub(super) fn lock(backlog: &Mutex<Backlog>) -> MutexGuard<'_, Backlog> {
+    backlog.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,64 @@
+//! Waits for the stream handler.
+
+use std::time::Duration;
+
+use indicatif::ProgressBar;
+
+use crate::clock::now;
+
+/// How often the handler's work is looked at, and for how long it may not get on.
+#[derive(Clone, Copy)]
+pub(crate) struct Patience {
+    /// The time before the second look. It doubles while nothing happens.
+    first: Duration,
+    gives_up_after: Duration,
+}
+
+/// For parents: what waits for them is next.
+pub(crate) const FOR_PARENTS: Patience =
+    Patience { first: Duration::from_millis(20), gives_up_after: Duration::from_secs(120) };
+/// For what the handler hands down by itself. Each look reads as much as a comparison, and without it the nodes would only be written once
+/// more.
+pub(crate) const FOR_WHAT_IS_HANDED_DOWN: Patience =
+    Patience { first: Duration::from_millis(500), gives_up_after: Duration::from_secs(15) };
+const LONGEST_WAIT: Duration = Duration::from_secs(2);
+
+/// The stream handler doesn't place the parents.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "for {seconds} s the stream handler has placed none of the {waiting} parents that the next nodes wait for. See whether it runs; the same command goes on from here"
+)]
+pub(crate) struct NotPlaced {
+    /// How long nothing happened.
+    seconds: u64,
+    /// The number of parents.
+    waiting: usize,
+}
+
+/// Waits until no parent is left that isn't placed. `left` looks how many there are.
+pub(crate) async fn placed<E: From<NotPlaced>>(
+    bar: &ProgressBar,
+    patience: Patience,
+    mut left: impl AsyncFnMut() -> Result<usize, E>,
+) -> Result<(), E> {
+    let (mut since, mut wait) = (now(), patience.first);
+    let mut before = None;
+    loop {
+        let waiting = left().await?;
+        if waiting == 0 {
+            break;
+        }
+        if before.is_none_or(|before| waiting < before) {
+            (since, wait, before) = (now(), patience.first, Some(waiting));
+        }
+        let waited = now().saturating_duration_since(since);
+        if waited > patience.gives_up_after {
+            return Err(NotPlaced { seconds: waited.as_secs(), waiting }.into());
+        }
+        bar.set_message(format!("waiting for the stream handler to place {waiting} parents"));
+        tokio::time::sleep(wait).await;
+        wait = wait.saturating_mul(2).min(LONGEST_WAIT);
+    }
+    bar.set_message("");
+    Ok(())
+}

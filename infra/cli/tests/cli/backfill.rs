@@ -1,0 +1,231 @@
+//! `sapwood backfill`, the real binary, on tables whose records no handler has seen.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use rand::seq::SliceRandom;
+use sapwood_core::model::AttributeValue as Value;
+use sapwood_tests::client::{node, put, put_all, s};
+use sapwood_tests::oracle::Item;
+use sapwood_tests::running::{Running, TABLE, total};
+
+use crate::stack::{
+    Attributes, assert_right, chance, command, delete_derived, ends_with, lines, records, revision, sapwood, size,
+    tree, words,
+};
+
+/// A stack with records that are older than its stream.
+async fn older_than_the_stream(items: Vec<Attributes>) -> Running {
+    let mut running = Running::start(&[]).await;
+    running.pause().await;
+    put_all(&running.client, TABLE, items).await;
+    running.resume(&[]).await;
+    running.take();
+    running
+}
+
+/// A directory, and the name of a working file in it.
+fn working_file() -> (tempfile::TempDir, String) {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("work").to_str().unwrap().to_owned();
+    (directory, file)
+}
+
+/// The last object that a backfill prints.
+fn ended(url: &str, work: &str, arguments: &[&str]) -> serde_json::Value {
+    let printed = ends_with(0, url, &[&["backfill", "--json", "--work", work][..], arguments].concat());
+    lines(&printed).pop().unwrap()
+}
+
+/// The units that placing all nodes takes at least, their records included.
+fn least(contents: &sapwood_tests::oracle::Contents) -> f64 {
+    let derived = contents.keys().filter(|(_, sk)| sk != "NODE").count();
+    (derived + contents.keys().filter(|(_, sk)| sk == "NODE").count()) as f64
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nodes_that_no_handler_has_seen_are_placed_once_each_parents_first() {
+    let nodes = size("BACKFILLED_NODES", 400);
+    let mut items = tree(nodes, 4);
+    items.shuffle(&mut chance());
+    let running = older_than_the_stream(items).await;
+    let before = running.contents().await;
+    assert_eq!(before.len(), nodes);
+    let (directory, work) = working_file();
+
+    let planned = ended(&running.url(), &work, &["--dry-run"]);
+    assert_eq!(planned["nodes"], nodes);
+    assert_eq!(running.contents().await, before, "a dry run writes nothing");
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0, "and leaves nothing");
+
+    let done = ended(&running.url(), &work, &["--yes"]);
+    assert_right(&running).await;
+    let after = running.contents().await;
+    let counts = total(&running.take().1);
+    let (used, least) = (counts.usage.write_units + done["redriven"].as_f64().unwrap(), least(&after));
+    println!("{nodes} nodes: {used} write units, at least {least}: {:.3}", used / least);
+    assert_eq!((done["redriven"].as_u64(), done["refused"].as_u64()), (Some(nodes as u64), Some(0)));
+    assert_eq!(counts.tally.touches, 0, "no node is touched");
+    assert_eq!(used, least, "each node is placed once");
+    assert_eq!(planned["write_units"].as_f64(), Some(least), "as the dry run said");
+    assert_eq!(records(&after, &["_redriven"]), before, "nothing of the records changes");
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0, "the working file is gone");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_right_costs_nothing_but_reads_unless_all_is_asked_for() {
+    let mut items = tree(60, 3);
+    items.extend([revision("eq", "v001_Audit"), revision("eq", "v002_Audit"), node("x", Some("missing"), "x")]);
+    // A cycle, and a record that can't be understood.
+    items.extend([node("a", Some("b"), "a"), node("b", Some("a"), "b"), node("own", Some("own"), "own")]);
+    let mut unreadable = node("unreadable", None, "unreadable");
+    unreadable.insert("parent".to_owned(), aws_sdk_dynamodb::types::AttributeValue::Bool(true));
+    items.push(unreadable);
+    let running = older_than_the_stream(items).await;
+    let (_directory, work) = working_file();
+    let done = ended(&running.url(), &work, &["--yes"]);
+    assert_eq!((done["redriven"].as_u64(), done["others"].as_u64()), (Some(64), Some(1)), "{done}");
+    assert_right(&running).await;
+
+    let before = running.contents().await;
+    running.take();
+    let done = ended(&running.url(), &work, &["--yes"]);
+    assert_eq!((done["redriven"].as_u64(), done["others"].as_u64()), (Some(0), Some(0)), "{done}");
+    running.settle().await;
+    assert!(running.take().0.is_empty() && running.contents().await == before, "nothing is written");
+
+    let done = ended(&running.url(), &work, &["--yes", "--all", "--segments", "3"]);
+    assert_eq!(done["redriven"], 64);
+    assert_right(&running).await;
+    assert_eq!(records(&running.contents().await, &["_redriven"]), records(&before, &["_redriven"]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn after_a_switch_of_path_rows_only_what_changes_is_written() {
+    let running = &mut Running::start(&[("PathRows", "off")]).await;
+    let mut items = tree(300, 4);
+    items.extend((0..50).map(|n| node(&format!("root{n}"), None, "a root")));
+    put_all(&running.client, TABLE, items).await;
+    for (switch, rows) in [("on", 299), ("off", 0)] {
+        running.pause().await;
+        running.resume(&[("PathRows", switch)]).await;
+        running.take();
+        let (_directory, work) = working_file();
+        let parameter = format!("PathRows={switch}");
+        let done = ended(&running.url(), &work, &["--yes", "--parameter", &parameter]);
+        assert_right(running).await;
+        let contents = running.contents().await;
+        assert_eq!(contents.keys().filter(|(_, sk)| sk.starts_with("PATH#")).count(), rows);
+        let is_redriven = |id: &str| contents[&(id.to_owned(), "NODE".to_owned())].contains_key("_redriven");
+        assert!(!is_redriven("n0") && !(0..50).any(|n| is_redriven(&format!("root{n}"))), "a root stays as it is");
+        let counts = total(&running.take().1);
+        println!("PathRows={switch}: {done}, {:?}", counts);
+        // A node whose lineage changes hands that down, so its children needn't be written by us.
+        let written = done["redriven"].as_u64().unwrap() + counts.tally.touches;
+        assert!((299..=315).contains(&written), "{written} records are written for 299 nodes");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_backfill_that_is_killed_goes_on() {
+    let running = older_than_the_stream(tree(600, 5)).await;
+    let proxy = running.another_proxy().await;
+    let (directory, work) = working_file();
+    let mut kills = 0;
+    for written in [0, 30, 150, 280, 400] {
+        let before = proxy.count("UpdateItem");
+        let mut backfill = command(&proxy.url(), &["backfill", "--yes", "--json", "--work", &work]).spawn().unwrap();
+        // The first is killed while it reads.
+        while proxy.count("UpdateItem") <= before.max(written) && proxy.count("Scan") == 0 || written > 0 {
+            tokio::time::sleep(Duration::from_millis(3)).await;
+            if proxy.count("UpdateItem") > written || backfill.try_wait().unwrap().is_some() {
+                break;
+            }
+        }
+        kills += usize::from(backfill.try_wait().unwrap().is_none());
+        backfill.kill().unwrap();
+        backfill.wait().unwrap();
+    }
+    assert_eq!(kills, 5, "it ended before it was killed");
+    let done = ended(&proxy.url(), &work, &["--yes"]);
+    println!("killed {kills} times; the last: {done}; {} records written", proxy.count("UpdateItem"));
+    assert_right(&running).await;
+    // What was under way at a kill may be written once more.
+    assert!((600..=600 + kills * 100).contains(&proxy.count("UpdateItem")));
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn cursors_begin_anew_and_nothing_else_is_written() {
+    let mut running = Running::start(&[]).await;
+    put_all(&running.client, TABLE, tree(40, 3)).await;
+    running.pause().await;
+    // As a failover leaves it: the cursor is of another stream, whose numbers are higher, and half of the children have gone by.
+    let key = |sk: &str| ("n0".to_owned(), sk.to_owned());
+    let sequence = "9".repeat(40);
+    let cursor = [("PK", s("n0")), ("SK", s("CASCADE")), ("sequence", s(&sequence)), ("after", s("NODE#0001#n2"))];
+    let mut cursor: Attributes = cursor.map(|(name, value)| (name.to_owned(), value)).into();
+    cursor.insert("format".to_owned(), aws_sdk_dynamodb::types::AttributeValue::N("1".to_owned()));
+    put(&running.client, TABLE, cursor).await;
+    running.resume(&[]).await;
+    running.take();
+    let (_directory, work) = working_file();
+    let before = running.contents().await;
+    let done = ended(&running.url(), &work, &["--cursors", "--yes"]);
+    assert_eq!((done["redriven"].as_u64(), done["others"].as_u64()), (Some(0), Some(1)), "{done}");
+    assert_right(&running).await;
+    let after = running.contents().await;
+    assert!(!after.contains_key(&key("CASCADE")), "the handler has come to its end");
+    let is_touched = |(key, item): &(&(String, String), &Item)| item.get("_touched") != before[*key].get("_touched");
+    let nodes = after.iter().filter(|((_, sk), _)| sk == "NODE");
+    let touched: Vec<&str> = nodes.filter(is_touched).map(|((pk, _), _)| pk.as_str()).collect();
+    assert_eq!(touched, ["n1", "n2", "n3"], "all children, from the first on");
+    assert_eq!(records(&after, &["_touched"]), records(&before, &["_touched"]));
+    // A cursor that a newer handler has written is left alone, and named.
+    running.pause().await;
+    let mut newer: Attributes = [("PK", s("n0")), ("SK", s("CASCADE"))].map(|(n, v)| (n.to_owned(), v)).into();
+    newer.insert("format".to_owned(), aws_sdk_dynamodb::types::AttributeValue::N("2".to_owned()));
+    put(&running.client, TABLE, newer).await;
+    let refused = sapwood(&running.url(), &["backfill", "--cursors", "--yes", "--work", &work]);
+    assert_eq!(refused.status.code(), Some(1), "{}", words(&refused));
+    assert_eq!(running.contents().await[&key("CASCADE")]["format"], Value::N("2".to_owned()));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_record_that_the_table_refuses_is_named_and_its_children_are_placed() {
+    let mut large = node("large", None, "large");
+    // There is no room for the attribute.
+    let rest = 400 * 1024 - "PKlargeSKNODEnamelargetext".len();
+    large.insert("text".to_owned(), s("x".repeat(rest)));
+    let running = older_than_the_stream(vec![large, node("child", Some("large"), "child")]).await;
+    let (_directory, work) = working_file();
+    let refused = sapwood(&running.url(), &["backfill", "--yes", "--work", &work]);
+    assert_eq!(refused.status.code(), Some(1), "{}", words(&refused));
+    assert!(words(&refused).contains("refused: large"), "{}", words(&refused));
+    running.settle().await;
+    assert!(running.contents().await.contains_key(&("child".to_owned(), "LINEAGE".to_owned())));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_wrong_with_a_backfill_is_said() {
+    let running = older_than_the_stream(tree(5, 2)).await;
+    let (_directory, work) = working_file();
+    let url = running.url();
+    let fails = |code: i32, arguments: &[&str], said: &str| {
+        let output = sapwood(&url, &[&["backfill", "--work", &work][..], arguments].concat());
+        assert!(output.status.code() == Some(code) && words(&output).contains(said), "{}", words(&output));
+    };
+    fails(4, &[], "--yes");
+    fails(2, &["--all", "--cursors"], "cannot be used with");
+    assert_eq!(records(&running.contents().await, &[]).len(), running.contents().await.len(), "nothing is written");
+    // A working file of another table, of which something is written already, isn't taken for this one's.
+    let killed = Path::new(&work);
+    fs::write(killed, "not ours").unwrap();
+    fails(4, &["--yes"], "isn't a working file");
+    fs::remove_file(killed).unwrap();
+    fails(0, &["--yes"], "5 nodes");
+    assert_right(&running).await;
+    delete_derived(&running).await;
+    running.stop().await;
+}

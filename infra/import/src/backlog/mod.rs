@@ -1,0 +1,98 @@
+//! The working file of a backfill: the nodes of a table that are to be placed, parents first, and what is done of them.
+//!
+//! 1. [`Backlog::take`] takes what a page of the table shows. Pages of different parts of the table may come in turn.
+//! 2. [`Backlog::arrange`] orders the nodes by their depth, and says what they cost.
+//! 3. [`Backlog::next`] hands them out, a level at a time, and [`Backlog::mark_done`] and [`Backlog::refuse`] say what became of them.
+//!
+//! Each call is a transaction, so that a killed process goes on. Memory is bounded by SQLite's cache, whatever the number of nodes. A node
+//! takes its key and that of its parent, and a few numbers.
+
+mod arrange;
+mod hand_out;
+mod take;
+
+use std::path::Path;
+
+use rusqlite::{Connection, OptionalExtension};
+use sapwood_core::model::Settings;
+
+use crate::work::tables::{self, Purpose};
+use crate::work::{LevelProgress, WorkError, progress};
+pub use hand_out::{Due, Other};
+pub use take::{Page, Reached};
+
+const SEGMENTS: &str = "segments";
+const DESCRIPTION: &str = "description";
+const ARRANGED: &str = "arranged";
+
+/// A working file of a backfill.
+#[derive(Debug)]
+pub struct Backlog {
+    connection: Connection,
+    settings: Settings,
+    segments: u32,
+}
+
+impl Backlog {
+    /// Opens the working file of a backfill, or makes it. `description` names the table and the options. A file of another backfill begins
+    /// anew if nothing of it was written yet. The table is read in so many segments, if the file doesn't say otherwise.
+    ///
+    /// # Errors
+    /// [`WorkError::OtherBacklog`], [`WorkError::InUse`], and [`WorkError::NotOurs`].
+    pub fn open(path: &Path, description: &str, segments: u32, settings: &Settings) -> Result<Self, WorkError> {
+        let mut connection = tables::open(path, Purpose::Backlog)?;
+        let query = "SELECT value FROM value WHERE name = ?";
+        let before: Option<String> = connection.query_row(query, [DESCRIPTION], |row| row.get(0)).optional()?;
+        if before.as_deref() != Some(description) {
+            let written = done(&connection)?;
+            if written > 0 {
+                return Err(WorkError::OtherBacklog { path: path.to_owned(), written });
+            }
+            let transaction = connection.transaction()?;
+            if before.is_some() {
+                tables::make_anew(&transaction)?;
+            }
+            tables::set(&transaction, DESCRIPTION, description)?;
+            tables::set(&transaction, SEGMENTS, i64::from(segments))?;
+            transaction.commit()?;
+        }
+        let segments = u32::try_from(tables::integer(&connection, SEGMENTS)?).unwrap_or(segments);
+        Ok(Self { connection, settings: settings.clone(), segments })
+    }
+
+    /// The number of parts that the table is read in.
+    #[must_use]
+    pub fn segments(&self) -> u32 {
+        self.segments
+    }
+
+    /// True once the nodes are ordered, and can be handed out.
+    ///
+    /// # Errors
+    /// [`WorkError::Sqlite`].
+    pub fn is_arranged(&self) -> Result<bool, WorkError> {
+        Ok(tables::integer(&self.connection, ARRANGED)? > 0)
+    }
+
+    /// Returns what each level has. Empty until the nodes are arranged.
+    ///
+    /// # Errors
+    /// [`WorkError::Sqlite`].
+    pub fn levels(&self) -> Result<Vec<LevelProgress>, WorkError> {
+        Ok(progress::levels(&self.connection)?)
+    }
+
+    /// Returns how many records were written or refused.
+    ///
+    /// # Errors
+    /// [`WorkError::Sqlite`].
+    pub fn done(&self) -> Result<u64, WorkError> {
+        Ok(done(&self.connection)?)
+    }
+}
+
+fn done(connection: &Connection) -> rusqlite::Result<u64> {
+    let nodes: i64 =
+        connection.query_row("SELECT coalesce(sum(written + refused), 0) FROM level", [], |row| row.get(0))?;
+    Ok((nodes + tables::integer(connection, hand_out::OTHERS_DONE)?).unsigned_abs())
+}

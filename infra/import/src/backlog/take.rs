@@ -1,0 +1,101 @@
+//! Takes what pages of the table show.
+
+use rusqlite::{Connection, OptionalExtension, params};
+use sapwood_core::audit::Kind;
+use sapwood_core::keys::{ItemKey, NodeRef, Schema};
+use sapwood_core::model::{BaseNode, Settings};
+
+use super::{Backlog, WorkError};
+use crate::cost::NodeSizes;
+use crate::work::load::{node_sizes, path_sizes};
+
+/// What is to be done of a page of the table.
+#[derive(Debug, Default)]
+pub struct Page {
+    /// The nodes that are to be placed, with their records.
+    pub nodes: Vec<(NodeRef, BaseNode)>,
+    /// Those of them that have a lineage, and will have another one. The handler hands that down to their children.
+    pub moved: Vec<NodeRef>,
+    /// What else is to be mended, and what is wrong with it.
+    pub others: Vec<(ItemKey, Kind)>,
+    /// Where the next page of the part begins; `None` at its end.
+    pub next: Option<Reached>,
+}
+
+/// How far a part of the table is read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reached {
+    /// The key of the last item that was read.
+    pub after: ItemKey,
+    /// The node whose history was being read.
+    pub history: Option<NodeRef>,
+}
+
+impl Backlog {
+    /// Returns how far a part of the table is read: `None` if it hasn't been begun, `Some(None)` once it has been read to its end.
+    ///
+    /// # Errors
+    /// [`WorkError::Sqlite`].
+    pub fn reached(&self, segment: u32) -> Result<Option<Option<Reached>>, WorkError> {
+        let query = "SELECT is_done, after_pk, after_sk, history FROM scanned WHERE segment = ?";
+        let schema = &self.settings.schema;
+        let read = |row: &rusqlite::Row<'_>| {
+            if row.get(0)? {
+                return Ok(None);
+            }
+            let (pk, sk): (String, String) = (row.get(1)?, row.get(2)?);
+            let history: Option<String> = row.get(3)?;
+            let history = history.and_then(|key| schema.parse_partition(&key).ok());
+            Ok(Some(Reached { after: ItemKey { pk, sk }, history }))
+        };
+        Ok(self.connection.query_row(query, [segment], read).optional()?)
+    }
+
+    /// Takes a page of a part of the table, and remembers that it was read.
+    ///
+    /// # Errors
+    /// [`WorkError::Sqlite`]. Then the page has to be taken again.
+    pub fn take(&mut self, segment: u32, page: &Page) -> Result<(), WorkError> {
+        let (settings, schema) = (&self.settings, &self.settings.schema);
+        let transaction = self.connection.transaction()?;
+        for (node, base) in &page.nodes {
+            insert(&transaction, node, base, settings)?;
+        }
+        for node in &page.moved {
+            let insert = "INSERT OR IGNORE INTO moved (pk) VALUES (?)";
+            transaction.prepare_cached(insert)?.execute([schema.partition(node)])?;
+        }
+        for (key, kind) in &page.others {
+            let insert = "INSERT INTO other (pk, sk, kind) VALUES (?, ?, ?)";
+            transaction.prepare_cached(insert)?.execute([&key.pk, &key.sk, kind.as_str()])?;
+        }
+        remember(&transaction, segment, page.next.as_ref(), schema)?;
+        transaction.commit()?;
+        Ok(())
+    }
+}
+
+fn insert(connection: &Connection, node: &NodeRef, base: &BaseNode, settings: &Settings) -> rusqlite::Result<()> {
+    // A node that is its own parent stands as a root does, for the order.
+    let parent = base.parent.as_ref().filter(|parent| **parent != node.id);
+    let segment = base.segment.as_deref();
+    let NodeSizes { base: bytes, copied, tenant, id, parent: above, segment: own, path_end } =
+        node_sizes(node, parent, segment, &base.item, settings);
+    let sizes = [bytes, copied, tenant, id, above, own, path_sizes(node, segment).0, path_end];
+    let [bytes, copied, tenant, id, above, own, escaped, path_end] = sizes.map(|bytes| bytes as i64);
+    let schema = &settings.schema;
+    let parent = parent.map(|parent| schema.partition(&node.sibling(parent.clone())));
+    let mut insert = connection.prepare_cached(
+        "INSERT INTO record (pk, sk, parent, base, copied, tenant, id, above, segment, escaped, path_end)
+         VALUES (?, '', ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    )?;
+    let values = params![schema.partition(node), parent, bytes, copied, tenant, id, above, own, escaped, path_end];
+    insert.execute(values).map(drop)
+}
+
+fn remember(connection: &Connection, segment: u32, next: Option<&Reached>, schema: &Schema) -> rusqlite::Result<()> {
+    let mut remember = connection.prepare_cached("INSERT OR REPLACE INTO scanned VALUES (?, ?, ?, ?, ?)")?;
+    let history = next.and_then(|next| next.history.as_ref()).map(|node| schema.partition(node));
+    let after = next.map(|next| (&next.after.pk, &next.after.sk)).unzip();
+    remember.execute(params![segment, after.0, after.1, history, next.is_none()]).map(drop)
+}
