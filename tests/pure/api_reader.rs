@@ -530,3 +530,31 @@ async fn at_the_level_debug_each_request_to_the_table_is_a_line_without_keys() {
         assert!(!text.contains("ORDER") && !text.contains("NODE"), "{text}");
     }
 }
+
+#[tokio::test]
+async fn the_audit_says_how_far_it_has_come() {
+    use sapwood_engine::auditor::{Auditor, Clock, Limits};
+    use sapwood_table::Client;
+    use sapwood_tests::fixture::NoRetries;
+
+    let mut fixture = Fixture::default();
+    fixture.put_node("D", None, &[]);
+    fixture.put_node("x", Some("missing"), &[]);
+    fixture.settle();
+    assert_eq!(get(&fixture, "/health/audit").await.status, StatusCode::NOT_FOUND);
+    let schema = fixture.schema().clone();
+    let client = Client::new(fixture.table(), &NoRetries, &schema);
+    let auditor = Auditor::new(&client, fixture.settings(), Limits::default(), true);
+    auditor.run(Clock { now: 1_770_091_506, name: 1, has_time: || true }).await.unwrap();
+    let mut body = body(&fixture, "/health/audit").await;
+    assert!(body["age_seconds"].take().as_u64().unwrap() > 0);
+    let at = "2026-02-03T04:05:06Z";
+    let pass = json!({
+        "number": 1, "began_at": at, "ended_at": at, "items": 8, "differences": 0, "healed": 0, "left": 0, "still_changing": 0,
+        "skipped": 0, "findings": {"orphan": 1},
+    });
+    let wanted = json!({
+        "right_as_of": at, "age_seconds": null, "last_run_at": at, "suspects": 0, "pass": pass, "last_pass": pass,
+    });
+    assert_eq!(body, wanted);
+}

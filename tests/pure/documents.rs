@@ -4,7 +4,9 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
+use sapwood_core::audit::State;
 use sapwood_core::keys::{Id, NodeRef, Schema, SortKey, Version};
 use sapwood_core::model::{
     Announcement, BaseNode, Cursor, DELETING, DeletionMark, Item, Latest, Settings, Stored, key_of, row_parent, rows,
@@ -210,6 +212,11 @@ fn the_examples_of_items_are_what_the_codecs_read_and_write() {
             let announcement = Announcement::read(item).unwrap().unwrap();
             assert_eq!(announcement.item(&schema), *item);
             announcement.settings().unwrap();
+            continue;
+        }
+        if key == schema.audit_key() {
+            let state = State::read(item, Duration::ZERO).unwrap().unwrap();
+            assert_eq!(state.item(&schema), *item);
             continue;
         }
         let node = schema.parse_partition(&key.pk).unwrap();

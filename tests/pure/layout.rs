@@ -12,7 +12,7 @@ const LAYERS: [&[&str]; 8] = [
     &["sapwood-table"],
     &["sapwood-engine", "sapwood-local"],
     &["sapwood-http"],
-    &["api-reader", "api-writer", "stream-handler", "sapwood-import"],
+    &["api-reader", "api-writer", "auditor", "stream-handler", "sapwood-import"],
     &["sapwood-tests"],
     &["sapwood-cli"],
 ];

@@ -3,6 +3,7 @@
 
 mod api_reader;
 mod api_writer;
+mod auditor;
 mod damage;
 mod documents;
 mod filter;

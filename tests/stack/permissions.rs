@@ -148,7 +148,8 @@ async fn each_function_calls_what_its_role_allows_and_nothing_else() {
     assert_eq!(by_writer.so_far(), listed("ApiWriterRole"), "the writer's");
 }
 
-/// Damages two rows, and makes runs of the auditor until one has seen the effect of its repairs. To the auditor an hour goes by from each to the next.
+/// Damages two rows, and makes runs of the auditor until one has seen the effect of its repairs. To the auditor a quarter of an hour goes
+/// by from each to the next.
 async fn audit(
     running: &Running,
     heals: bool,
@@ -172,7 +173,7 @@ async fn audit(
     for run in 1..=5 {
         let client = Client::new(&table, &deadline, &settings.schema);
         let auditor = Auditor::new(&client, &settings, Default::default(), heals);
-        let clock = Clock { now: run * 3_600, name: run * 1_000, has_time: || true };
+        let clock = Clock { now: run * 900, name: run * 1_000, has_time: || true };
         reports.push(auditor.run(clock).await.unwrap());
         running.settle().await;
     }

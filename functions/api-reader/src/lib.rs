@@ -2,7 +2,7 @@
 //!
 //! Each call of the contract is a type in [`calls`](self). It reads a request's path and parameters, and then asks a
 //! [`Reader`](sapwood_engine::query::Reader). [`router`] makes a router of all calls. `sapwood_http::serve` adds what all
-//! answers have in common.
+//! answers have in common. `sapwood history`, `latest`, `tree` and `rm` print the same bodies.
 
 mod call;
 mod calls;
@@ -12,6 +12,7 @@ mod problem;
 mod routes;
 mod state;
 
+pub use calls::{descendant_body, latest_body, operation_body, revision_body};
 pub use config::{Config, ConfigError};
 pub use routes::router;
 pub use state::{Shared, State};

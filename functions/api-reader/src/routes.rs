@@ -7,8 +7,8 @@ use sapwood_http::contract::{Function, ReaderCall};
 use sapwood_table::Table;
 
 use crate::calls::{
-    Ancestors, Children, Count, Descendants, FanoutOf, LatestOfAll, LatestOfOne, Node, Nodes, OperationOf, Operations,
-    Paths, PathsOfRoot, RevisionOfOne, Revisions, Roots, Topic, Tree, docs, document, health,
+    Ancestors, Audit, Children, Count, Descendants, FanoutOf, LatestOfAll, LatestOfOne, Node, Nodes, OperationOf,
+    Operations, Paths, PathsOfRoot, RevisionOfOne, Revisions, Roots, Topic, Tree, docs, document, health,
 };
 use crate::state::{Shared, State};
 
@@ -45,6 +45,7 @@ fn handler<T: Table + 'static>(call: ReaderCall, method: MethodFilter) -> Method
         ReaderCall::GetOpenapi => on(method, document),
         ReaderCall::GetDocs => on(method, docs),
         ReaderCall::GetHealth => on(method, health),
+        ReaderCall::GetAudit => handle::<Audit, T>(method),
     }
 }
 

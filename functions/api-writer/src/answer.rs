@@ -24,37 +24,27 @@ pub(crate) struct Answer {
 impl Answer {
     /// The answer to a write with this outcome.
     pub(crate) fn of(outcome: &Outcome, settings: &Settings) -> Self {
+        let body = body(outcome, settings);
         match outcome {
-            Outcome::Deleted => Self { status: StatusCode::NO_CONTENT, location: None, etag: None, body: None },
-            Outcome::Deleting { operation, node, mode, created_at } => {
-                let body = OperationBody {
-                    id: operation.clone(),
-                    status: OperationStatus::Running,
-                    mode: (*mode).into(),
-                    node: node.as_str().to_owned(),
-                    created_at: created_at.clone(),
-                };
+            Outcome::Deleted => Self { status: StatusCode::NO_CONTENT, location: None, etag: None, body },
+            Outcome::Deleting { operation, .. } => {
                 let location = Some(operation_place(operation));
-                let body = Some(BatchBody::Operation(body));
                 Self { status: StatusCode::ACCEPTED, location, etag: None, body }
             }
             Outcome::Node { node, item, created } => {
-                let body = NodeBody::of(&node.id, item, settings);
-                let place = node_place(&node.id);
-                Self::written(*created, place, ETag::of(item, &settings.schema), BatchBody::Node(body))
+                Self::written(*created, node_place(&node.id), ETag::of(item, &settings.schema), body)
             }
             Outcome::Revision { topic, version, item, created } => {
-                let body = RevisionBody::of(&topic.node.id, &topic.topic, *version, item, settings);
-                let (id, topic) = (encode_segment(&body.id), encode_segment(&body.topic));
-                let place = format!("/nodes/{id}/revisions/{topic}/{}", body.version);
-                Self::written(*created, place, ETag::of(item, &settings.schema), BatchBody::Revision(body))
+                let (id, name) = (encode_segment(topic.node.id.as_str()), encode_segment(&topic.topic));
+                let place = format!("/nodes/{id}/revisions/{name}/{}", version.number());
+                Self::written(*created, place, ETag::of(item, &settings.schema), body)
             }
         }
     }
 
-    fn written(created: bool, place: String, etag: ETag, body: BatchBody) -> Self {
+    fn written(created: bool, place: String, etag: ETag, body: Option<BatchBody>) -> Self {
         let status = if created { StatusCode::CREATED } else { StatusCode::OK };
-        Self { status, location: created.then_some(place), etag: Some(etag), body: Some(body) }
+        Self { status, location: created.then_some(place), etag: Some(etag), body }
     }
 
     /// The same answer where the fan-out takes longer than the client waits.
@@ -94,6 +84,26 @@ impl Answer {
     pub(crate) fn result(self) -> BatchResult {
         let etag = self.etag.as_ref().map(etag_text);
         BatchResult { status: self.status.as_u16(), body: self.body, problem: None, location: self.location, etag }
+    }
+}
+
+/// The body of the answer to a write with this outcome; `None` where the node or the revision is deleted.
+#[must_use]
+pub fn body(outcome: &Outcome, settings: &Settings) -> Option<BatchBody> {
+    match outcome {
+        Outcome::Deleted => None,
+        Outcome::Deleting { operation, node, mode, created_at } => Some(BatchBody::Operation(OperationBody {
+            id: operation.clone(),
+            status: OperationStatus::Running,
+            mode: (*mode).into(),
+            node: node.as_str().to_owned(),
+            created_at: created_at.clone(),
+        })),
+        Outcome::Node { node, item, .. } => Some(BatchBody::Node(NodeBody::of(&node.id, item, settings))),
+        Outcome::Revision { topic, version, item, .. } => {
+            let body = RevisionBody::of(&topic.node.id, &topic.topic, *version, item, settings);
+            Some(BatchBody::Revision(body))
+        }
     }
 }
 

@@ -65,9 +65,7 @@ impl<'a, T: Table> At<'a, T> {
 
     /// A stamp for one write.
     pub(crate) fn stamp(&self) -> Stamp {
-        let source = &self.shared.source;
-        let moment = source.now();
-        Stamp { at: moment.at, seconds: moment.seconds, by: self.caller.name.clone(), token: source.name() }
+        self.shared.source.stamp(self.caller.name.clone())
     }
 
     /// Carries out a command.

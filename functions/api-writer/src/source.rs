@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use sapwood_core::write::Stamp;
 use uuid::Uuid;
 
 /// A moment, as it is written into records.
@@ -48,8 +49,17 @@ impl Source {
         (self.now)()
     }
 
-    pub(crate) fn name(&self) -> String {
+    /// A new name.
+    #[must_use]
+    pub fn name(&self) -> String {
         (self.name)()
+    }
+
+    /// A stamp for one write, by whom it is done.
+    #[must_use]
+    pub fn stamp(&self, by: impl Into<String>) -> Stamp {
+        let moment = self.now();
+        Stamp { at: moment.at, seconds: moment.seconds, by: by.into(), token: self.name() }
     }
 }
 

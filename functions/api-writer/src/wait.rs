@@ -9,7 +9,7 @@ use sapwood_core::model::Latest;
 use sapwood_core::write::{Command, Outcome};
 use sapwood_engine::query::Reader;
 use sapwood_http::headers::Wait;
-use sapwood_table::{Client, Deadline, Table};
+use sapwood_table::{Client, Deadline, RetryPolicy, Table};
 use serde::{Deserialize, Serialize};
 
 use crate::state::Shared;
@@ -46,7 +46,7 @@ impl Waits {
 /// What the fan-out derives from a write, in the caller's tenant. It is kept with the results of a batch.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Derived {
+pub enum Derived {
     /// The rows of the node of this id.
     Node(String),
     /// The copy of a topic's newest revision: the id, the topic and the version.
@@ -55,7 +55,8 @@ pub(crate) enum Derived {
 
 impl Derived {
     /// What is to be derived from a command with this outcome; `None` where the stream carries out a deletion first.
-    pub(crate) fn of(command: &Command, outcome: &Outcome) -> Option<Self> {
+    #[must_use]
+    pub fn of(command: &Command, outcome: &Outcome) -> Option<Self> {
         match (outcome, command) {
             (Outcome::Node { node, .. }, _) | (Outcome::Deleted, Command::Delete { node, .. }) => {
                 Some(Self::Node(node.id.as_str().to_owned()))
@@ -68,8 +69,8 @@ impl Derived {
         }
     }
 
-    /// True if it is as it should be.
-    async fn is_right<T: Table>(&self, reader: &Reader<'_, T, Deadline>, tenant: Option<&Tenant>) -> bool {
+    /// True if it is as it should be. A read that fails counts as one that came too early.
+    pub async fn is_right<T: Table, P: RetryPolicy>(&self, reader: &Reader<'_, T, P>, tenant: Option<&Tenant>) -> bool {
         let node = |id: &str| Some(NodeRef { tenant: tenant.cloned(), id: Id::new(id).ok()? });
         let status = match self {
             Self::Node(id) => match node(id) {

@@ -2,19 +2,25 @@
 
 use std::fmt::Write;
 
+use api_reader::descendant_body;
 use clap::Args;
-use sapwood_core::keys::{Id, ItemKey, KeyError, NodeRef, SortKey, Tenant};
+use sapwood_core::keys::{ItemKey, KeyError, NodeRef};
 use sapwood_core::model::{AttributeValue, Settings, Stored, rows};
 use sapwood_engine::query::{Descendant, Fields, ListOptions, ReadError, Reader, Tree};
 use sapwood_table::{Client, DynamoTable, ReadOptions, TableError};
+use serde_json::{Value, json};
 
+use crate::arguments::node;
 use crate::connect::{ConnectError, Connection, Patient};
+use crate::say::say;
+use crate::{FAILED, USAGE};
 
 /// Draw a node and what is below it.
 #[derive(Args)]
 #[command(after_help = "Examples:
   sapwood tree D --table sapwood --endpoint http://127.0.0.1:8000
   sapwood tree D --table sapwood --depth 2 --show name --rows
+  sapwood tree D --table sapwood --json
 
 At most 5,000 nodes are drawn. It ends with 0, with 1 if there is no such node, and with 4 if the table can't be read.")]
 pub(crate) struct Arguments {
@@ -34,6 +40,9 @@ pub(crate) struct Arguments {
     /// Name the items behind each node: its lineage, and the rows that this names.
     #[arg(long)]
     rows: bool,
+    /// Print one JSON object a line: a node with its depth, its parent and all attributes that rows carry, by depth.
+    #[arg(long, conflicts_with = "shown")]
+    json: bool,
 }
 
 /// Why a tree can't be drawn.
@@ -51,37 +60,70 @@ pub(crate) enum TreeError {
     /// The id or the tenant is none.
     #[error("{0}")]
     Key(#[from] KeyError),
+    /// What was read can't be printed.
+    #[error("it can't be written as JSON: {0}")]
+    Json(String),
 }
 
 impl TreeError {
-    /// True if the node isn't there.
-    pub(crate) fn is_absent(&self) -> bool {
-        matches!(self, Self::Read(ReadError::Absent { .. } | ReadError::Unreadable(_)))
+    /// The exit code.
+    pub(crate) fn code(&self) -> u8 {
+        match self {
+            Self::Read(ReadError::Absent { .. } | ReadError::Unreadable(_)) => 1,
+            Self::Key(_) => USAGE,
+            _ => FAILED,
+        }
     }
 }
 
 pub(crate) async fn run(arguments: Arguments) -> Result<(), TreeError> {
     let (table, settings) = arguments.connection.open().await?;
     let client = Client::new(&table, &Patient, &settings.schema);
-    let tenant = arguments.tenant.clone().map(Tenant::new).transpose()?;
-    let node = NodeRef { tenant, id: Id::new(arguments.id.clone())? };
-    // A node of the wrong kind of table is refused here, and not by an empty answer.
-    settings.schema.item_key(&node, &SortKey::Node)?;
+    let node = node(&arguments.id, arguments.tenant.as_ref(), &settings.schema)?;
     let options = ListOptions { strong: true, fields: Fields::all(), after: None, bounds: Tree::BOUNDS };
     let tree = Reader::new(&client, &settings).tree(&node, arguments.depth, &options).await?;
+    if arguments.json {
+        return print_json(&client, &settings, &node, tree, arguments.rows).await;
+    }
     let lines = drawn(&tree, &arguments.shown);
     for (index, line) in lines {
-        println!("{line}");
+        say!("{line}");
         if arguments.rows {
             let of = node.sibling(tree.nodes[index].id.clone());
             let indent = " ".repeat(line.chars().take_while(|c| "│├└─ ".contains(*c)).count() + 4);
-            for item in items(&client, &settings, &of).await? {
-                println!("{indent}{item}");
+            for item in items(&client, &settings, &of).await?.lines() {
+                say!("{indent}{item}");
             }
         }
     }
     if tree.next.is_some() {
-        println!("… and more: begin at a lower node, or take fewer levels with --depth");
+        say!("… and more: begin at a lower node, or take fewer levels with --depth");
+    }
+    Ok(())
+}
+
+/// Prints an object for each node, and one that says so if there are more.
+async fn print_json(
+    client: &Client<'_, DynamoTable, Patient>,
+    settings: &Settings,
+    top: &NodeRef,
+    tree: Tree,
+    rows: bool,
+) -> Result<(), TreeError> {
+    let wrong = |error: serde_json::Error| TreeError::Json(error.to_string());
+    for found in tree.nodes {
+        let of = top.sibling(found.id.clone());
+        // As text: a value of serde_json's would have fewer digits.
+        let mut line = serde_json::to_string(&descendant_body(found)).map_err(wrong)?;
+        if rows {
+            let items = serde_json::to_string(&items(client, settings, &of).await?.json()).map_err(wrong)?;
+            line.truncate(line.len() - 1);
+            line = format!("{line},\"items\":{items}}}");
+        }
+        say!("{line}");
+    }
+    if tree.next.is_some() {
+        say!("{}", json!({"more": true}));
     }
     Ok(())
 }
@@ -107,39 +149,65 @@ fn drawn(tree: &Tree, shown: &[String]) -> Vec<(usize, String)> {
 fn label(node: &Descendant, shown: &[String]) -> String {
     let mut label = node.id.to_string();
     for name in shown {
-        let value = match node.attributes.get(name) {
-            Some(AttributeValue::S(text)) => text.clone(),
-            Some(AttributeValue::N(digits)) => digits.clone(),
-            Some(AttributeValue::Bool(value)) => value.to_string(),
-            Some(_) => "…".to_owned(),
-            None => continue,
-        };
+        let Some(value) = node.attributes.get(name) else { continue };
         // A text can hold anything, a line's end included.
-        let _ = write!(label, "  {name}={}", value.escape_debug());
+        let _ = write!(label, "  {name}={}", self::shown(value).escape_debug());
     }
     label
 }
 
-/// The items behind a node, one a line.
+/// A value beside an id.
+pub(crate) fn shown(value: &AttributeValue) -> &str {
+    match value {
+        AttributeValue::S(text) | AttributeValue::N(text) => text,
+        AttributeValue::Bool(true) => "true",
+        AttributeValue::Bool(false) => "false",
+        _ => "…",
+    }
+}
+
+/// The items behind a node.
+struct Items {
+    lineage: Option<ItemKey>,
+    /// The rows that the lineage names, and true if they are there.
+    rows: Vec<(ItemKey, bool)>,
+}
+
+impl Items {
+    /// The items, one a line.
+    fn lines(&self) -> Vec<String> {
+        let Some(lineage) = &self.lineage else { return vec!["no lineage".to_owned()] };
+        let missing = |is_there: bool| if is_there { "" } else { "  missing" };
+        let row = |(key, is_there): &(ItemKey, bool)| format!("{} | {}{}", key.pk, key.sk, missing(*is_there));
+        std::iter::once(format!("{} | {}", lineage.pk, lineage.sk)).chain(self.rows.iter().map(row)).collect()
+    }
+
+    fn json(&self) -> Value {
+        let key = |key: &ItemKey| json!({"pk": key.pk, "sk": key.sk});
+        let row = |(key, is_there): &(ItemKey, bool)| json!({"pk": key.pk, "sk": key.sk, "missing": !is_there});
+        json!({"lineage": self.lineage.as_ref().map(key), "rows": self.rows.iter().map(row).collect::<Vec<_>>()})
+    }
+}
+
 async fn items(
     client: &Client<'_, DynamoTable, Patient>,
     settings: &Settings,
     node: &NodeRef,
-) -> Result<Vec<String>, TableError> {
+) -> Result<Items, TableError> {
     let schema = &settings.schema;
     let key = schema.lineage_key(node);
     let stored = Stored::read(client.get(&key, &ReadOptions::default()).await?.as_ref(), schema);
-    let Some(lineage) = stored.lineage() else { return Ok(vec!["no lineage".to_owned()]) };
+    let Some(lineage) = stored.lineage() else { return Ok(Items { lineage: None, rows: Vec::new() }) };
     let keys: Vec<_> = rows(&lineage.placement, node, schema).into_iter().map(|row| row.key).collect();
     let there = client.get_many(keys.iter().cloned().collect(), &ReadOptions::default()).await.all()?;
-    let missing = |key: &ItemKey| if there.contains_key(key) { "" } else { "  missing" };
-    let row = |key: &ItemKey| format!("{} | {}{}", key.pk, key.sk, missing(key));
-    Ok(std::iter::once(format!("{} | {}", key.pk, key.sk)).chain(keys.iter().map(row)).collect())
+    let row = |row: ItemKey| (row.clone(), there.contains_key(&row));
+    Ok(Items { lineage: Some(key), rows: keys.into_iter().map(row).collect() })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use sapwood_core::keys::Id;
     use sapwood_engine::query::Page;
 
     #[test]

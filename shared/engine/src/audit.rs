@@ -1,4 +1,4 @@
-//! Compares the whole table with its base records, page by page, and mends what is wrong. Plans decide; this module runs them.
+//! Compares the whole table, or a node's partition, with its base records, page by page, and mends what is wrong. Plans decide; this module runs them.
 //!
 //! A caller scans the table in [`Audit::page`]s, which find suspects, and looks at each suspect again a while later
 //! ([`Audit::look`]): a difference counts if it is found again with the same evidence. How long a while is, and what becomes of the
@@ -7,10 +7,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use sapwood_core::audit::{Difference, Look, LookAtHistory, Mend, Mended, Position, Redrive, Redriven, Subject};
-use sapwood_core::keys::ItemKey;
+use sapwood_core::keys::{ItemKey, NodeRef};
 use sapwood_core::model::{Item, Settings, key_of};
 use sapwood_core::plan::{Context, Limits, Rules, Run};
-use sapwood_table::{Client, ReadOptions, RetryPolicy, Scan, Scannable, Table, TableError};
+use sapwood_table::{Client, Query, ReadOptions, RetryPolicy, Scan, Scannable, Table, TableError};
 
 use crate::run::run;
 
@@ -26,7 +26,7 @@ pub struct Audit<'a, T, P> {
     settings: &'a Settings,
 }
 
-/// What a page of the table shows.
+/// What a page of the table, or of a partition, shows.
 #[derive(Debug, Default)]
 pub struct Page {
     /// The number of items.
@@ -63,11 +63,46 @@ impl<'a, T: Table, P: RetryPolicy> Audit<'a, T, P> {
         let reading = ReadOptions { strong: false, attributes: None };
         let after = from.map(|position| position.after.clone());
         let scanned = self.client.scan(&Scan { segment, segments, after, limit: items_max, reading }).await?;
+        self.judged(scanned.items, scanned.next, from, BTreeSet::new()).await
+    }
+
+    /// Looks at a page of a node's partition, and at its beginning at the node itself, even if it has no item at all.
+    ///
+    /// # Errors
+    /// [`TableError`] if something can't be read. The page can be looked at again.
+    pub async fn partition(
+        &self,
+        node: &NodeRef,
+        from: Option<&Position>,
+        items_max: usize,
+    ) -> Result<Page, TableError> {
         let schema = &self.settings.schema;
-        let mut known = BTreeMap::new();
-        let mut subjects = BTreeSet::new();
+        let pk = schema.partition(node);
+        let query = Query {
+            pk: pk.clone(),
+            range: schema.partition_range(),
+            after: from.map(|position| position.after.sk.clone()),
+            limit: items_max,
+            descending: false,
+            reading: ReadOptions { strong: false, attributes: None },
+        };
+        let page = self.client.query(&query).await?;
+        let own = from.is_none().then(|| Subject::Node(node.clone()));
+        let next = page.next.map(|sk| ItemKey { pk, sk });
+        self.judged(page.items, next, from, own.into_iter().collect()).await
+    }
+
+    /// Judges what a page has, and these subjects.
+    async fn judged(
+        &self,
+        items: Vec<Item>,
+        next: Option<ItemKey>,
+        from: Option<&Position>,
+        mut subjects: BTreeSet<Subject>,
+    ) -> Result<Page, TableError> {
+        let schema = &self.settings.schema;
         let mut history = from.and_then(|position| position.history.clone());
-        for item in &scanned.items {
+        for item in &items {
             match Subject::of(item, schema) {
                 Some(Subject::History(node)) => {
                     if history.replace(node.clone()).as_ref() != Some(&node) {
@@ -77,12 +112,13 @@ impl<'a, T: Table, P: RetryPolicy> Audit<'a, T, P> {
                 other => subjects.extend(other),
             }
         }
-        let items = scanned.items.len() as u64;
-        known.extend(scanned.items.into_iter().filter_map(|item| Some((key_of(&item, schema)?, item))));
-        let count = subjects.len() as u64;
+        let count = items.len() as u64;
+        let known: BTreeMap<ItemKey, Item> =
+            items.into_iter().filter_map(|item| Some((key_of(&item, schema)?, item))).collect();
+        let looked_at = subjects.len() as u64;
         let suspects = self.compare(subjects, &known, false).await?;
-        let next = scanned.next.map(|after| Position { after, history });
-        Ok(Page { items, subjects: count, suspects, next })
+        let next = next.map(|after| Position { after, history });
+        Ok(Page { items: count, subjects: looked_at, suspects, next })
     }
 
     /// Looks at these subjects, strongly consistent.

@@ -132,7 +132,7 @@ fn metrics(directory: &str) -> BTreeSet<String> {
     let files = fs::read_dir(Path::new(ROOT).join(directory)).unwrap().map(|entry| entry.unwrap().path());
     let sources: Vec<String> =
         files.filter(|path| path.is_file()).map(|path| fs::read_to_string(path).unwrap()).collect();
-    let made = ["Metric::count(\"", "Metric::amount(\"", "Metric::time(\"", "Metric::times(\""];
+    let made = ["Metric::count(\"", "Metric::amount(\"", "Metric::time(\"", "Metric::times(\"", "Metric::seconds(\""];
     let names = sources.iter().flat_map(|source| made.iter().flat_map(move |made| between(source, made, "\"")));
     names.map(str::to_owned).collect()
 }

@@ -82,7 +82,9 @@ impl Call<Shared> for Descendants {
     }
 }
 
-fn descendant(found: Descendant) -> DescendantBody {
+/// The body of a descendant.
+#[must_use]
+pub fn descendant(found: Descendant) -> DescendantBody {
     DescendantBody {
         id: found.id.to_string(),
         parent: found.parent.map(|parent| parent.to_string()),

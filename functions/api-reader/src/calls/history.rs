@@ -155,7 +155,9 @@ fn options(asked: &mut Asked<'_>) -> Result<ListOptions, Problem> {
     Ok(ListOptions { strong: asked.strong()?, fields: fields(asked)?, ..ListOptions::default() })
 }
 
-fn copy(found: Revision) -> LatestBody {
+/// The body of a copy of a topic's newest revision.
+#[must_use]
+pub fn copy(found: Revision) -> LatestBody {
     LatestBody {
         topic: found.topic,
         version: found.version.number(),
@@ -164,7 +166,9 @@ fn copy(found: Revision) -> LatestBody {
     }
 }
 
-fn revision(node: &NodeRef, found: Revision) -> RevisionBody {
+/// The body of a revision of a node.
+#[must_use]
+pub fn revision(node: &NodeRef, found: Revision) -> RevisionBody {
     RevisionBody {
         id: node.id.to_string(),
         topic: found.topic,

@@ -1,5 +1,6 @@
 //! The calls of the contract.
 
+mod audit;
 mod descendants;
 mod history;
 mod node;
@@ -8,6 +9,7 @@ mod paths;
 mod static_files;
 mod tree;
 
+pub(crate) use audit::Audit;
 pub(crate) use descendants::{Children, Count, Descendants, Roots};
 pub(crate) use history::{LatestOfAll, LatestOfOne, RevisionOfOne, Revisions, Topic};
 pub(crate) use node::{Ancestors, FanoutOf, Node, Nodes};
@@ -15,3 +17,7 @@ pub(crate) use operations::{OperationOf, Operations};
 pub(crate) use paths::{Paths, PathsOfRoot};
 pub(crate) use static_files::{docs, document, health};
 pub(crate) use tree::Tree;
+
+pub use descendants::descendant as descendant_body;
+pub use history::{copy as latest_body, revision as revision_body};
+pub use operations::body as operation_body;

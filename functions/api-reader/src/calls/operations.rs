@@ -64,7 +64,9 @@ fn status(operation: &Operation) -> OperationStatus {
     }
 }
 
-fn body(id: String, operation: Operation) -> OperationBody {
+/// The body of an operation.
+#[must_use]
+pub fn body(id: String, operation: Operation) -> OperationBody {
     OperationBody {
         id,
         status: status(&operation),

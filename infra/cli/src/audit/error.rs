@@ -3,9 +3,12 @@
 use std::io;
 use std::path::PathBuf;
 
+use sapwood_core::keys::{Id, KeyError};
 use sapwood_table::TableError;
 
+use crate::ask::NobodyToAsk;
 use crate::connect::ConnectError;
+use crate::{FAILED, USAGE};
 
 /// Why a table can't be compared or repaired. The message says what to do.
 #[derive(Debug, thiserror::Error)]
@@ -59,6 +62,23 @@ pub(crate) enum AuditError {
         limit: usize,
     },
     /// Nobody can be asked.
-    #[error("there is no terminal to ask on: give --yes to repair without asking")]
-    NobodyToAsk,
+    #[error(transparent)]
+    NobodyToAsk(#[from] NobodyToAsk),
+    /// The id or the tenant is none.
+    #[error("{0}")]
+    Key(#[from] KeyError),
+    /// Nothing is there to compare.
+    #[error("there is no node `{0}`, and nothing is left of one")]
+    Absent(Id),
+}
+
+impl AuditError {
+    /// The exit code.
+    pub(crate) fn code(&self) -> u8 {
+        match self {
+            Self::Absent(_) => 1,
+            Self::Key(_) => USAGE,
+            _ => FAILED,
+        }
+    }
 }

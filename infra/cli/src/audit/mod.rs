@@ -1,4 +1,4 @@
-//! `sapwood verify` and `sapwood repair`: the whole table, held against its base records.
+//! `sapwood verify` and `sapwood repair`: the whole table, or a part of it, held against its base records.
 
 mod error;
 mod pass;
@@ -13,6 +13,9 @@ pub(crate) use verify::{Arguments as VerifyArguments, run as verify};
 use std::time::Duration;
 
 use clap::Args;
+use sapwood_core::keys::{KeyError, NodeRef, Schema};
+
+use crate::arguments::node;
 
 /// How a command ends. The numbers are those of `docs/tools.md`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +31,12 @@ pub(crate) enum Verdict {
 /// How a table is compared.
 #[derive(Args)]
 struct Comparison {
+    /// Compare this node and what is below it, instead of the whole table.
+    #[arg(long, value_name = "ID", conflicts_with = "segments")]
+    under: Option<String>,
+    /// The tenant of the node that --under names, in a table with tenants.
+    #[arg(long, value_name = "TENANT", requires = "under")]
+    tenant: Option<String>,
     /// How many parts of the table are read at a time.
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=256))]
     segments: u32,
@@ -45,5 +54,10 @@ struct Comparison {
 impl Comparison {
     fn settle(&self) -> Duration {
         Duration::from_secs(self.settle)
+    }
+
+    /// The node that is compared with what is below it. `None`: the whole table is compared.
+    fn top(&self, schema: &Schema) -> Result<Option<NodeRef>, KeyError> {
+        self.under.as_ref().map(|id| node(id, self.tenant.as_ref(), schema)).transpose()
     }
 }

@@ -1,4 +1,4 @@
-//! A pass over the whole table, and the second looks at what it suspects.
+//! A pass over the whole table or over a part of it, and the second looks at what it suspects.
 
 use std::collections::BTreeSet;
 use std::io::IsTerminal;
@@ -7,17 +7,19 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
-use sapwood_core::audit::{Difference, Subject, Suspects};
+use sapwood_core::audit::{Difference, Position, Subject, Suspects};
+use sapwood_core::keys::NodeRef;
 use sapwood_core::model::Settings;
-use sapwood_engine::audit::Audit;
+use sapwood_engine::audit::{Audit, Page};
+use sapwood_engine::below::Below;
 use sapwood_table::{Client, DynamoTable, TableError, Usage};
 
-use super::Comparison;
+use super::{AuditError, Comparison};
 use crate::clock::now;
 use crate::connect::Patient;
 use crate::pace::Pace;
 
-/// Items in a page of the scan.
+/// Items in a page of the scan, or of a partition.
 const PAGE_ITEMS_MAX: usize = 500;
 
 /// How long to wait before each look at a suspect. From then on it is looked at as often as the last says.
@@ -68,8 +70,59 @@ impl<'a> Compared<'a> {
         Audit::new(self.client, self.settings)
     }
 
+    /// Compares all that is to be compared.
+    pub(super) async fn all(&self) -> Result<Found, AuditError> {
+        match self.comparison.top(&self.settings.schema)? {
+            Some(top) => self.below(top).await,
+            None => Ok(self.whole().await?),
+        }
+    }
+
+    /// Compares a node and what is below it, partition by partition.
+    async fn below(&self, top: NodeRef) -> Result<Found, AuditError> {
+        let (suspects, items) = (Mutex::new(Suspects::new(self.comparison.settle())), AtomicU64::new(0));
+        let mut below = Below::new(self.client, top.clone());
+        let mut is_there = false;
+        loop {
+            let before = self.client.usage().read_units;
+            let found = below.next().await?;
+            if found.is_empty() {
+                break;
+            }
+            is_there |= found.iter().any(|found| found.record.is_some());
+            let partitions = found.iter().map(|found| self.partition(&found.node, &suspects, &items)).collect();
+            self.client.all(partitions).await.into_iter().collect::<Result<(), TableError>>()?;
+            tokio::time::sleep(self.pace.take(self.client.usage().read_units - before)).await;
+        }
+        let items = items.into_inner();
+        if !is_there && items == 0 {
+            return Err(AuditError::Absent(top.id));
+        }
+        let suspects = suspects.into_inner().unwrap_or_else(PoisonError::into_inner);
+        Ok(self.settled(suspects, items).await?)
+    }
+
+    async fn partition(&self, node: &NodeRef, suspects: &Mutex<Suspects>, items: &AtomicU64) -> Result<(), TableError> {
+        let mut from = None;
+        loop {
+            let page = self.audit().partition(node, from.as_ref(), PAGE_ITEMS_MAX).await?;
+            from = self.taken(page, suspects, items);
+            if from.is_none() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Takes what a page has shown, and returns where the next one begins.
+    fn taken(&self, page: Page, suspects: &Mutex<Suspects>, items: &AtomicU64) -> Option<Position> {
+        items.fetch_add(page.items, Ordering::Relaxed);
+        self.bar.inc(page.items);
+        suspects.lock().unwrap_or_else(PoisonError::into_inner).take(page.suspects, self.begun.elapsed());
+        page.next
+    }
+
     /// Compares the whole table.
-    pub(super) async fn whole(&self) -> Result<Found, TableError> {
+    async fn whole(&self) -> Result<Found, TableError> {
         let (suspects, items) = (Mutex::new(Suspects::new(self.comparison.settle())), AtomicU64::new(0));
         let segments = self.comparison.segments;
         let parts = (0..segments).map(|segment| self.part(segment, segments, &suspects, &items));
@@ -89,11 +142,10 @@ impl<'a> Compared<'a> {
         loop {
             let before = self.client.usage().read_units;
             let page = self.audit().page(segment, segments, from.as_ref(), PAGE_ITEMS_MAX).await?;
-            items.fetch_add(page.items, Ordering::Relaxed);
-            self.bar.inc(page.items);
-            suspects.lock().unwrap_or_else(PoisonError::into_inner).take(page.suspects, self.begun.elapsed());
-            let Some(next) = page.next else { return Ok(()) };
-            from = Some(next);
+            from = self.taken(page, suspects, items);
+            if from.is_none() {
+                return Ok(());
+            }
             // Parts that run side by side share what they take: on average each pays for its own.
             let used = (self.client.usage().read_units - before) / f64::from(segments);
             tokio::time::sleep(self.pace.take(used)).await;

@@ -1,7 +1,6 @@
 //! `sapwood repair`.
 
 use std::collections::BTreeSet;
-use std::io::{BufRead, IsTerminal, Write};
 use std::path::PathBuf;
 
 use clap::Args;
@@ -16,8 +15,10 @@ use serde_json::json;
 use super::pass::Compared;
 use super::verify::verdict;
 use super::{AuditError, Comparison, Verdict, report};
+use crate::ask::agrees;
 use crate::clock::nanoseconds;
 use crate::connect::{Connection, Patient, left_by_handler};
+use crate::say::say;
 
 /// Most rounds of repairs. A row that no lineage names waits until its node's lineage is right, and a child until its parent's is.
 const ROUNDS_MAX: usize = 10;
@@ -27,6 +28,7 @@ const ROUNDS_MAX: usize = 10;
 #[command(after_help = "Examples:
   sapwood repair --table sapwood --endpoint http://127.0.0.1:8000
   sapwood repair --table sapwood --profile prod --report differences.jsonl --yes
+  sapwood repair --table sapwood --profile prod --under V
 
 Other readers of the table's stream see a change of each record that is mended (the attribute _redriven). It ends as `sapwood verify`
 does: with 0 if all is right, and 1 if something is left.")]
@@ -36,7 +38,7 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     comparison: Comparison,
     /// Mend what this file says, as far as it is still there, instead of comparing the whole table.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with = "under")]
     report: Option<PathBuf>,
     /// Don't ask.
     #[arg(long)]
@@ -54,7 +56,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Verdict, AuditError> {
     let compared = Compared::new(&client, &settings, &arguments.comparison);
     let json = arguments.comparison.json;
     let mut found = match &reported {
-        None => compared.whole().await?,
+        None => compared.all().await?,
         Some(reported) => compared.some(subjects(reported)).await?,
     };
     report::print(&found, json);
@@ -65,7 +67,9 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Verdict, AuditError> {
     if wrong > arguments.max_differences {
         return Err(AuditError::TooMany { found: wrong, limit: arguments.max_differences });
     }
-    if !arguments.yes && !agrees(due(found.settled.clone()).len())? {
+    let writes = due(found.settled.clone()).len();
+    let question = format!("{writes} writes, and the handler puts all rows of these nodes again. Repair?");
+    if !arguments.yes && !agrees(&question)? {
         return Ok(Verdict::Differences);
     }
     for _ in 0..ROUNDS_MAX {
@@ -118,21 +122,8 @@ async fn mend(
             Err(error) => return Err(error.into()),
         };
         if json {
-            println!("{line}");
+            say!("{line}");
         }
     }
     Ok(())
-}
-
-/// Says what a repair costs, and asks.
-fn agrees(writes: usize) -> Result<bool, AuditError> {
-    if !std::io::stdin().is_terminal() {
-        return Err(AuditError::NobodyToAsk);
-    }
-    print!("{writes} writes, and the handler puts all rows of these nodes again. Repair? [y/N] ");
-    // Nothing depends on the question being seen: without an answer nothing is done.
-    let _ = std::io::stdout().flush();
-    let mut answer = String::new();
-    let read = std::io::stdin().lock().read_line(&mut answer);
-    Ok(read.is_ok() && matches!(answer.trim(), "y" | "Y" | "yes"))
 }

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 
 use super::AuditError;
 use super::pass::Found;
+use crate::say::say;
 
 /// Most keys that are listed on a terminal. A report has them all.
 const LISTED_MAX: usize = 20;
@@ -73,10 +74,10 @@ pub(super) fn print(found: &Found, json: bool) {
             for difference in differences {
                 let mut line = line(difference);
                 line["state"] = json!(state);
-                println!("{line}");
+                say!("{line}");
             }
         }
-        println!(
+        say!(
             "{}",
             json!({
                 "items": found.items, "differences": faults(&found.settled).len(), "findings": findings(found).len(),
@@ -92,10 +93,10 @@ pub(super) fn print(found: &Found, json: bool) {
         ("to be decided", findings(found)),
     ] {
         if !differences.is_empty() {
-            println!("{heading}:\n{}", table(&differences));
+            say!("{heading}:\n{}", table(&differences));
         }
     }
-    println!(
+    say!(
         "{} items, {:.0} read units, {:.0} s: {}",
         found.items,
         found.usage.read_units,

@@ -2,9 +2,12 @@
 //! the table.
 
 use std::io::Write;
+use std::time::Duration;
 
-use sapwood_core::keys::{ItemKey, Schema, SortKey, SortRange, Version};
-use sapwood_core::model::{AttributeValue, Item, key_of, text};
+use auditor::Handler;
+use sapwood_core::audit::Difference;
+use sapwood_core::keys::{Id, ItemKey, Schema, SortKey, SortRange, Version};
+use sapwood_core::model::{AttributeValue, Item, key_of, number, text};
 use sapwood_local::mapping::Mapping;
 use sapwood_table::{Condition, DynamoTable, Query, ReadOptions, Table};
 
@@ -29,18 +32,23 @@ const FOLDERS: [(&str, Option<&str>, &str); 15] = [
     ("e", Some("V"), "Folder e"),
 ];
 
+/// Most runs until three rows are mended: one finds them, the next mends them, the last sees it.
+const AUDITOR_RUNS_MAX: usize = 10;
+const AUDITOR_TIME: Duration = Duration::from_secs(60);
+
 const AUDITOR: &str = "auditor";
 const NAME: &str = "name";
 
 /// Runs the demo to its end.
-pub(super) async fn run(table: &DynamoTable, mapping: &Mapping) -> Result<(), DevError> {
-    let demo = Demo { table, mapping, schema: Schema::default() };
+pub(super) async fn run(table: &DynamoTable, mapping: &Mapping, auditor: Option<&Handler>) -> Result<(), DevError> {
+    let demo = Demo { table, mapping, auditor, schema: Schema::default() };
     demo.run().await
 }
 
 struct Demo<'a> {
     table: &'a DynamoTable,
     mapping: &'a Mapping,
+    auditor: Option<&'a Handler>,
     schema: Schema,
 }
 
@@ -90,6 +98,8 @@ impl Demo<'_> {
             self.show(&format!("After audit {number}"), "Equipment_1", Part::Audits).await?;
         }
 
+        self.audit().await?;
+
         print(
             "\nThat was the real stream handler, on an embedded DynamoDB. Try next:\n\
              \n  cargo run -- dev                run it, and write to it with the aws CLI, boto3 or any SDK\n  \
@@ -98,8 +108,44 @@ impl Demo<'_> {
         )
     }
 
+    /// Damages three rows by hand, and has the auditor mend them.
+    async fn audit(&self) -> Result<(), DevError> {
+        let Some(auditor) = self.auditor else { return Ok(()) };
+        print(
+            "\n7. Somebody damages three rows by hand. The auditor compares every row with the base records, and has these written anew.",
+        )?;
+        self.show("Before, all below D", "D", Part::Depths(1, 98)).await?;
+        self.table.delete(&self.row_key("D", 1, "IV")?, &Condition::Always).await?;
+        for (depth, id, name) in [(2, "c", "not what its record says"), (1, "i", "a row that nothing asks for")] {
+            let mut row = self.keyed(&self.row_key("D", depth, id)?);
+            let ours = [(NAME, text(name)), ("_id", text(id)), ("_depth", number(depth))];
+            row.extend(ours.map(|(name, value)| (name.to_owned(), value)));
+            self.table.put(&row, &Condition::Always).await?;
+        }
+        self.show("Damaged", "D", Part::Depths(1, 98)).await?;
+        print("\n   The auditor finds:")?;
+        let mut healed = 0;
+        for _ in 0..AUDITOR_RUNS_MAX {
+            let report = auditor.run(AUDITOR_TIME).await?;
+            for Difference { key, kind, .. } in &report.confirmed {
+                print(&format!("     {}  {}  {}", key.pk, key.sk, kind.as_str()))?;
+            }
+            self.mapping.settled().await?;
+            healed += report.healed;
+            if healed > 0 && report.suspects == 0 {
+                break;
+            }
+        }
+        self.show(&format!("{healed} are mended"), "D", Part::Depths(1, 98)).await
+    }
+
     fn node_key(&self, id: &str) -> ItemKey {
         ItemKey::new(id, &self.schema.names().node)
+    }
+
+    fn row_key(&self, ancestor: &str, depth: usize, id: &str) -> Result<ItemKey, DevError> {
+        let (ancestor, id) = (Id::new(ancestor)?, Id::new(id)?);
+        Ok(self.schema.item_key(&ancestor.into(), &SortKey::Ancestor { depth, id })?)
     }
 
     async fn put_folder(&self, id: &str, parent: Option<&str>, name: &str) -> Result<(), DevError> {

@@ -4,6 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use sapwood_core::keys::KeyError;
 use sapwood_local::endpoint::TableError;
 use sapwood_local::engine::EngineError;
 use sapwood_local::mapping::{MappingError, Stopped};
@@ -31,6 +32,9 @@ pub(crate) enum DevError {
     /// A variable that the template gives the function is wrong.
     #[error(transparent)]
     Config(#[from] ConfigError),
+    /// No key can be made of an id.
+    #[error(transparent)]
+    Key(#[from] KeyError),
     /// The HTTP API can't be served.
     #[error("the HTTP API can't be served on {address}: {source}")]
     Http {

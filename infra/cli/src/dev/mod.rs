@@ -1,5 +1,6 @@
 //! `sapwood dev`: DynamoDB, its stream, the stream handler and the HTTP API in one process.
 
+mod audit;
 mod demo;
 mod error;
 mod front;
@@ -23,6 +24,7 @@ use stream_handler::{Config, Handler};
 
 use crate::TEMPLATE;
 use crate::arguments::parameter;
+use audit::Audit;
 use error::DevError;
 use front::{Front, Served};
 use function::HandlerFunction;
@@ -31,6 +33,12 @@ use output::Output;
 
 /// The options of `sapwood dev`.
 #[derive(Args)]
+#[command(after_help = "Examples:
+  sapwood dev --demo
+  sapwood dev --http 127.0.0.1:3000
+  sapwood dev --data ./data --parameter PathRows=off --json
+
+It ends with 0 after Ctrl-C, with 1 if it can't start, and with 2 for wrong arguments.")]
 pub(crate) struct Arguments {
     /// Serve DynamoDB on this loopback address. Port 0 is any free port.
     #[arg(long, value_name = "ADDRESS", conflicts_with = "endpoint")]
@@ -62,6 +70,10 @@ pub(crate) struct Arguments {
     /// Change a setting of the event source mapping, for example ParallelizationFactor=10 or BatchSize=1000. Repeat it for more settings.
     #[arg(long = "mapping", value_name = "NAME=VALUE", value_parser = parameter, conflicts_with = "no_handler")]
     mapping: Vec<(String, String)>,
+    /// Run the auditor, too: every 10 seconds it carries a pass over the table on, and mends what is wrong, or reports it with --parameter
+    /// Audit=report.
+    #[arg(long, conflicts_with_all = ["no_handler", "demo"])]
+    audit: bool,
     /// Don't run the stream handler. Rows are written when you invoke one yourself, for example under cargo lambda.
     #[arg(long, conflicts_with = "demo")]
     no_handler: bool,
@@ -88,7 +100,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), DevError> {
     let ended = if let (true, Some(mapping)) = (arguments.demo, &stack.mapping) {
         // Ctrl-C also ends a demo.
         tokio::select! {
-            ended = demo::run(&stack.table, mapping) => ended,
+            ended = demo::run(&stack.table, mapping, stack.auditor.as_ref()) => ended,
             stopped = stop_signal() => stopped,
         }
     } else {
@@ -105,6 +117,9 @@ struct Stack {
     /// The event source mapping, unless `--no-handler` is set.
     mapping: Option<Mapping>,
     http: Option<Http>,
+    auditor: Option<auditor::Handler>,
+    /// The auditor's runs, with `--audit`.
+    audit: Option<Audit>,
     table: DynamoTable,
     schema: Schema,
     url: String,
@@ -152,6 +167,12 @@ impl Stack {
         settings.failures_file = data.failures_file();
         let function = HandlerFunction::new(handler, Arc::clone(output));
         let mapping = if arguments.no_handler { None } else { Some(Mapping::start(settings, function)?) };
+        let auditor = match arguments.audit || arguments.demo {
+            true => Some(audit::handler(&template, &arguments.table, &table, arguments.demo)?),
+            false => None,
+        };
+        let runs = auditor.clone().filter(|_| arguments.audit);
+        let audit = runs.map(|auditor| Audit::start(auditor, Arc::clone(output)));
         let http = match arguments.http {
             Some(address) => {
                 let claims = arguments.claims.iter().cloned().collect();
@@ -162,12 +183,15 @@ impl Stack {
             }
             None => None,
         };
-        Ok(Self { engine, mapping, http, table, schema, url })
+        Ok(Self { engine, mapping, http, auditor, audit, table, schema, url })
     }
 
     async fn stop(self) -> Result<(), DevError> {
         if let Some(http) = self.http {
             http.stop().await;
+        }
+        if let Some(audit) = self.audit {
+            audit.stop().await;
         }
         if let Some(mapping) = self.mapping {
             mapping.stop().await?;

@@ -4,8 +4,10 @@ use std::io::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
+use sapwood_core::audit::Difference;
 use sapwood_core::keys::{DEPTH_MAX, Names, Schema, SortRange};
 use sapwood_core::plan::Tally;
+use sapwood_engine::auditor::Report as Audited;
 use sapwood_engine::fanout::{Counts, Report};
 use sapwood_local::mapping::{Observation, Observer};
 use sapwood_table::Usage;
@@ -127,7 +129,38 @@ impl Output {
         })
     }
 
-    fn trouble(&self, event: &str, reason: &str) {
+    /// Prints what a run of the auditor has found, if it has found anything.
+    pub(super) fn audit(&self, report: &Audited) {
+        let (confirmed, healed, left) = (report.confirmed.len(), report.healed, report.left.len());
+        if confirmed == 0 && healed == 0 && left == 0 && report.unfit.is_none() {
+            return;
+        }
+        let named = |one: &Difference| format!("{} {} | {}", one.kind.as_str(), one.key.pk, one.key.sk);
+        match self {
+            Self::Quiet => {}
+            Self::Json => {
+                let keys = |list: &[Difference]| list.iter().map(named).collect::<Vec<_>>();
+                let (confirmed, left) = (keys(&report.confirmed), keys(&report.left));
+                print(
+                    &json!({
+                        "event": "audit", "confirmed": confirmed, "healed": healed, "left": left, "unfit": report.unfit,
+                    })
+                    .to_string(),
+                );
+            }
+            Self::Text => {
+                for one in &report.confirmed {
+                    print(&format!("audit: {}", named(one)));
+                }
+                print(&format!("audit: {confirmed} found, {healed} mended, {left} left"));
+                if let Some(reason) = &report.unfit {
+                    print(&format!("! the auditor mends nothing: {reason}"));
+                }
+            }
+        }
+    }
+
+    pub(super) fn trouble(&self, event: &str, reason: &str) {
         match self {
             Self::Json => print(&json!({"event": event, "reason": reason}).to_string()),
             Self::Text | Self::Quiet => eprintln!("sapwood: {event}: {reason}"),

@@ -8,6 +8,7 @@ use sapwood_import::work::WorkError;
 use sapwood_table::TableError;
 
 use crate::connect::ConnectError;
+use crate::{FAILED, USAGE};
 
 /// Why an import or an export can't go on. The message says what to do.
 #[derive(Debug, thiserror::Error)]
@@ -45,6 +46,12 @@ pub(crate) enum TransferError {
         /// The reason.
         reason: String,
     },
+    /// There is no such node.
+    #[error("there is no node `{id}`")]
+    Absent {
+        /// The id.
+        id: String,
+    },
     /// The stream handler doesn't place the parents.
     #[error(
         "for {seconds} s the stream handler has placed none of the {waiting} parents that the next nodes wait for. See whether it runs; the same command goes on from here. With --no-wait an import doesn't wait, and costs more"
@@ -55,4 +62,15 @@ pub(crate) enum TransferError {
         /// The number of parents.
         waiting: usize,
     },
+}
+
+impl TransferError {
+    /// The exit code.
+    pub(crate) fn code(&self) -> u8 {
+        match self {
+            Self::Absent { .. } => 1,
+            Self::Option(_) => USAGE,
+            _ => FAILED,
+        }
+    }
 }

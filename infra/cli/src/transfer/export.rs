@@ -5,74 +5,287 @@ use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 
 use clap::Args;
-use sapwood_core::keys::{ItemKey, SortKey};
+use sapwood_core::keys::{ItemKey, NodeRef, SortKey, Tenant};
 use sapwood_core::model::{BaseNode, Item, Settings, key_of};
+use sapwood_engine::below::{Below, Found};
 use sapwood_http::json::Attributes;
-use sapwood_import::sources::jsonl;
 use sapwood_import::{Node, Record, Revision};
-use sapwood_table::{Client, ReadOptions, Scan};
+use sapwood_table::{Client, DynamoTable, Page, Query, ReadOptions, Scan, TableError};
+use serde_json::json;
 
 use super::TransferError;
+use super::formats::{Ended, Format, FormatError, FormatName, Options};
+use crate::arguments::node;
 use crate::connect::{Connection, Patient};
 use crate::pace::Pace;
+use crate::say::say;
 
 /// Items in a page of the scan.
 const PAGE_ITEMS_MAX: usize = 1_000;
+/// Revisions in a page of a node's history. Those of several nodes are held at a time.
+const HISTORY_PAGE_ITEMS_MAX: usize = 50;
 
-/// Write all nodes and revisions as JSON Lines, which `sapwood import` reads. Types and numbers stay as they are.
+/// Write all nodes and revisions as JSON Lines, which `sapwood import` reads: types and numbers stay as they are. Or write nodes as CSV, or
+/// draw them as a graph.
 #[derive(Args)]
 #[command(after_help = "Examples:
   sapwood export --table sapwood --endpoint http://127.0.0.1:8000 > places.jsonl
   sapwood export --table sapwood --profile prod --rate 500 --output places.jsonl
+  sapwood export --table sapwood --under V --format csv --output v.csv
+  sapwood export --table sapwood --under V --format mermaid --show name
+  sapwood export --table sapwood --format dot | dot -Tsvg > places.svg
 
-Derived items aren't exported, and neither are Sapwood's own attributes, which begin with `_`. A base record that can't be understood is
-named, and left out; the command then ends with 1.")]
+Derived items aren't exported, and neither are Sapwood's own attributes, which begin with `_`. CSV has no lists, maps, sets, bytes, nulls and
+empty texts: it says how many it left out, and with which options `sapwood import` reads the rest. CSV and graphs have no revisions.
+
+--under finds nodes by rows: those of their parents, of the node that it names, and of paths. One that has lost all of them is missing. Without
+it the whole table is read.
+
+It ends with 0, 1 if a base record can't be understood (it is named, and left out) or --under names no node, 2 for wrong arguments, and 4
+if the table can't be read.")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     connection: Connection,
+    /// Export this node and what is below it only. The node keeps its parent, which an import asks for.
+    #[arg(long, value_name = "ID")]
+    under: Option<String>,
+    /// Write the node that --under names as a root.
+    #[arg(long, requires = "under")]
+    as_root: bool,
+    /// Export the nodes and revisions of this tenant only.
+    #[arg(long, value_name = "TENANT")]
+    tenant: Option<String>,
+    /// The format.
+    #[arg(long, value_name = "FORMAT", default_value = "jsonl")]
+    format: FormatName,
+    /// CSV: only these attributes, with commas between.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    columns: Vec<String>,
+    /// Graphs: show this attribute below the id. Repeat it for more attributes.
+    #[arg(long = "show", value_name = "ATTRIBUTE")]
+    shown: Vec<String>,
     /// The file; by default the standard output.
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Most read units a second, on average.
     #[arg(long, value_name = "UNITS")]
     rate: Option<f64>,
+    /// Print a JSON object at the end.
+    #[arg(long, requires = "output")]
+    json: bool,
+}
+
+impl Arguments {
+    /// What is exported.
+    fn extent(&self, settings: &Settings) -> Result<Extent, TransferError> {
+        let option = |option: &str, error: &dyn std::fmt::Display| TransferError::Option(format!("{option}: {error}"));
+        let tenant = self.tenant.clone().map(Tenant::new).transpose().map_err(|error| option("--tenant", &error))?;
+        let top = self.under.as_ref().map(|id| node(id, self.tenant.as_ref(), &settings.schema));
+        let top = top.transpose().map_err(|error| option("--under", &error))?;
+        if !self.columns.is_empty() && self.format != FormatName::Csv {
+            return Err(option("--columns", &"only --format csv has columns"));
+        }
+        if !self.shown.is_empty() && !self.format.is_graph() {
+            return Err(option("--show", &"only --format dot and --format mermaid show attributes"));
+        }
+        if self.format == FormatName::Csv && settings.schema.has_tenants() && tenant.is_none() {
+            return Err(option("--format csv", &"it has no column for tenants: name one with --tenant"));
+        }
+        Ok(Extent { top, tenant, as_root: self.as_root })
+    }
+}
+
+/// What is exported.
+struct Extent {
+    /// This node and what is below it. `None`: the whole table.
+    top: Option<NodeRef>,
+    /// Nodes and revisions of this tenant. `None`: of all.
+    tenant: Option<Tenant>,
+    /// True if the node at the top is written as a root.
+    as_root: bool,
 }
 
 /// Returns true if every record is exported.
 pub(crate) async fn run(arguments: Arguments) -> Result<bool, TransferError> {
     let (table, settings) = arguments.connection.open().await?;
+    let extent = arguments.extent(&settings)?;
     let client = Client::new(&table, &Patient, &settings.schema);
-    let pace = Pace::new(arguments.rate);
     let path = arguments.output.clone().unwrap_or_else(|| PathBuf::from("the standard output"));
     let failed = |source| TransferError::Output { path: path.clone(), source };
-    let mut to: Box<dyn Write> = match &arguments.output {
+    let top = extent.top.as_ref().map(|top| top.id.to_string());
+    let options = Options { columns: arguments.columns.clone(), shown: arguments.shown.clone() };
+    let format = arguments.format.writer(options, top).map_err(|error| unwritten(error, &path, None))?;
+    let to: Box<dyn Write> = match &arguments.output {
         Some(path) => Box::new(BufWriter::new(File::create(path).map_err(failed)?)),
         None => Box::new(BufWriter::new(io::stdout())),
     };
-    let (mut after, mut is_whole) = (None, true);
-    loop {
-        let before = client.usage().read_units;
-        let reading = ReadOptions { strong: true, attributes: None };
-        let page = client.scan(&Scan { segment: 0, segments: 1, after, limit: PAGE_ITEMS_MAX, reading }).await?;
-        for item in page.items {
-            match record(item, &settings) {
-                None => {}
-                Some(Ok(record)) => {
-                    let line = jsonl::write(&record).map_err(|error| unwritable(&record, &settings, &error))?;
-                    writeln!(to, "{line}").map_err(failed)?;
-                }
-                Some(Err(reason)) => {
-                    eprintln!("left out: {reason}");
-                    is_whole = false;
-                }
+    let pace = Pace::new(arguments.rate);
+    let has_revisions = arguments.format.has_revisions();
+    let counts = Counts::default();
+    let mut export =
+        Export { client: &client, settings: &settings, extent, pace, has_revisions, path, format, to, counts };
+    match export.extent.top.clone() {
+        Some(top) => export.below(top).await?,
+        None => export.whole().await?,
+    }
+    let (counts, ended) = export.end()?;
+    counts.print(&ended, arguments.json);
+    Ok(counts.left_out == 0)
+}
+
+/// An export that is being written.
+struct Export<'a> {
+    client: &'a Client<'a, DynamoTable, Patient>,
+    settings: &'a Settings,
+    extent: Extent,
+    pace: Pace,
+    has_revisions: bool,
+    path: PathBuf,
+    format: Box<dyn Format>,
+    to: Box<dyn Write>,
+    counts: Counts,
+}
+
+/// What was exported.
+#[derive(Debug, Default)]
+struct Counts {
+    nodes: u64,
+    revisions: u64,
+    /// Base records that can't be understood.
+    left_out: u64,
+}
+
+impl Export<'_> {
+    /// Exports the whole table.
+    async fn whole(&mut self) -> Result<(), TransferError> {
+        let mut after = None;
+        loop {
+            let before = self.client.usage().read_units;
+            let reading = ReadOptions { strong: true, attributes: None };
+            let page =
+                self.client.scan(&Scan { segment: 0, segments: 1, after, limit: PAGE_ITEMS_MAX, reading }).await?;
+            page.items.into_iter().try_for_each(|item| self.take(item))?;
+            after = page.next;
+            if after.is_none() {
+                return Ok(());
+            }
+            tokio::time::sleep(self.pace.take(self.client.usage().read_units - before)).await;
+        }
+    }
+
+    /// Exports a node and what is below it.
+    async fn below(&mut self, top: NodeRef) -> Result<(), TransferError> {
+        let mut below = Below::new(self.client, top.clone());
+        let mut is_first = true;
+        loop {
+            let before = self.client.usage().read_units;
+            let found = below.next().await?;
+            if std::mem::take(&mut is_first) && found.iter().all(|found| found.record.is_none()) {
+                return Err(TransferError::Absent { id: top.id.to_string() });
+            }
+            if found.is_empty() {
+                return Ok(());
+            }
+            let nodes: Vec<NodeRef> =
+                found.iter().filter(|found| found.record.is_some()).map(|found| found.node.clone()).collect();
+            for Found { record, .. } in found {
+                record.map_or(Ok(()), |item| self.take(item))?;
+            }
+            if self.has_revisions {
+                self.histories(&nodes).await?;
+            }
+            tokio::time::sleep(self.pace.take(self.client.usage().read_units - before)).await;
+        }
+    }
+
+    /// Exports the revisions of these nodes. Most nodes have few, so the first of all are read side by side.
+    async fn histories(&mut self, nodes: &[NodeRef]) -> Result<(), TransferError> {
+        let pages = self.client.all(nodes.iter().map(|node| self.history(node, None)).collect()).await;
+        for (node, page) in nodes.iter().zip(pages) {
+            let mut page = page?;
+            loop {
+                page.items.into_iter().try_for_each(|item| self.take(item))?;
+                let Some(next) = page.next else { break };
+                page = self.history(node, Some(next)).await?;
             }
         }
-        after = page.next;
-        if after.is_none() {
-            to.flush().map_err(failed)?;
-            return Ok(is_whole);
+        Ok(())
+    }
+
+    /// Reads a page of a node's revisions, with the copies among them.
+    fn history(
+        &self,
+        node: &NodeRef,
+        after: Option<String>,
+    ) -> impl Future<Output = Result<Page, TableError>> + Send + use<'_> {
+        let (client, schema) = (self.client, &self.settings.schema);
+        let reading = ReadOptions { strong: true, attributes: None };
+        let (pk, range) = (schema.partition(node), schema.revision_range());
+        let query = Query { pk, range, after, limit: HISTORY_PAGE_ITEMS_MAX, descending: false, reading };
+        async move { client.query(&query).await }
+    }
+
+    /// Writes the record that an item is, if it is one.
+    fn take(&mut self, item: Item) -> Result<(), TransferError> {
+        let mut record = match record(item, self.settings) {
+            None => return Ok(()),
+            Some(Ok(record)) => record,
+            Some(Err(reason)) => {
+                eprintln!("left out: {reason}");
+                self.counts.left_out += 1;
+                return Ok(());
+            }
+        };
+        if self.extent.tenant.is_some() && record.node().tenant != self.extent.tenant {
+            return Ok(());
         }
-        tokio::time::sleep(pace.take(client.usage().read_units - before)).await;
+        if let Record::Node(node) = &mut record
+            && self.extent.as_root
+            && Some(&node.node) == self.extent.top.as_ref()
+        {
+            node.parent = None;
+        }
+        match record {
+            Record::Node(_) => self.counts.nodes += 1,
+            Record::Revision(_) => self.counts.revisions += 1,
+        }
+        let schema = &self.settings.schema;
+        self.format.take(&record, &mut self.to).map_err(|error| unwritten(error, &self.path, record.key(schema).ok()))
+    }
+
+    /// Writes the rest.
+    fn end(mut self) -> Result<(Counts, Ended), TransferError> {
+        let ended = self.format.end(&mut self.to).and_then(|ended| {
+            self.to.flush()?;
+            Ok(ended)
+        });
+        Ok((self.counts, ended.map_err(|error| unwritten(error, &self.path, None))?))
+    }
+}
+
+impl Counts {
+    /// Says what was exported, and what the format couldn't hold. The standard output may have the export itself.
+    fn print(&self, ended: &Ended, json: bool) {
+        let Ended { left_out, import_options } = ended;
+        let (nodes, revisions) = (self.nodes, self.revisions);
+        if json {
+            say!(
+                "{}",
+                json!({
+                    "nodes": nodes, "revisions": revisions, "unreadable": self.left_out,
+                    "left_out": left_out, "import_options": import_options,
+                })
+            );
+            return;
+        }
+        eprintln!("{nodes} nodes and {revisions} revisions are read");
+        for (name, values) in left_out {
+            eprintln!("left out: {values} values of {}, which no cell can hold", name.escape_debug());
+        }
+        if !import_options.is_empty() {
+            let words = shlex::try_join(import_options.iter().map(String::as_str));
+            eprintln!("sapwood import reads it with {}", words.unwrap_or_else(|_| import_options.join(" ")));
+        }
     }
 }
 
@@ -99,7 +312,13 @@ fn record(item: Item, settings: &Settings) -> Option<Result<Record, String>> {
     }
 }
 
-fn unwritable(record: &Record, settings: &Settings, error: &serde_json::Error) -> TransferError {
-    let key = record.key(&settings.schema).unwrap_or_else(|_| ItemKey::new("", ""));
-    TransferError::Item { pk: key.pk, sk: key.sk, reason: error.to_string() }
+fn unwritten(error: FormatError, path: &std::path::Path, key: Option<ItemKey>) -> TransferError {
+    match error {
+        FormatError::Output(source) => TransferError::Output { path: path.to_owned(), source },
+        FormatError::Json(error) => {
+            let ItemKey { pk, sk } = key.unwrap_or_else(|| ItemKey::new("", ""));
+            TransferError::Item { pk, sk, reason: error.to_string() }
+        }
+        error @ FormatError::TooManyColumns { .. } => TransferError::Option(error.to_string()),
+    }
 }

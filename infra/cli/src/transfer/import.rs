@@ -21,6 +21,7 @@ use super::lookup::InTheTable;
 use super::write::Writer;
 use crate::connect::{Connection, Patient};
 use crate::pace::Pace;
+use crate::say::say;
 
 /// Requests under way at a time.
 const IN_FLIGHT_MAX: usize = 32;
@@ -155,6 +156,9 @@ pub(crate) async fn run(arguments: Arguments) -> Result<bool, TransferError> {
     if !faults.is_empty() {
         eprint!("{faults}");
         eprintln!("{} faults: nothing is written", faults.count());
+        if arguments.json {
+            say!("{}", json!({"written": 0, "faults": faults.count()}));
+        }
         return Ok(false);
     }
     let levels = work.levels()?;
@@ -181,9 +185,9 @@ fn ended(arguments: &Arguments, work: Work, path: &Path) -> Result<bool, Transfe
     let summary = work.summary()?;
     let refused = arguments.beside(".refused.jsonl");
     if arguments.json {
-        println!("{}", json!({"written": summary.written, "refused": summary.refused, "units": summary.units}));
+        say!("{}", json!({"written": summary.written, "refused": summary.refused, "units": summary.units}));
     } else {
-        println!("{} records are written, {} refused", summary.written, summary.refused);
+        say!("{} records are written, {} refused", summary.written, summary.refused);
     }
     if summary.refused == 0 {
         drop(work);
@@ -210,7 +214,7 @@ fn print_plan(levels: &[LevelProgress], json: bool) {
     let units: u64 = levels.iter().map(|level| level.units).sum();
     if json {
         let records: u64 = levels.iter().map(|level| level.records).sum();
-        println!("{}", json!({"records": records, "units": units, "dollars": cost::dollars(units)}));
+        say!("{}", json!({"records": records, "units": units, "dollars": cost::dollars(units)}));
         return;
     }
     let mut table = Table::new();
@@ -225,6 +229,6 @@ fn print_plan(levels: &[LevelProgress], json: bool) {
     for column in table.column_iter_mut() {
         column.set_cell_alignment(CellAlignment::Right);
     }
-    println!("{table}");
-    println!("{units} write units, ${:.2} at the list price of us-east-1", cost::dollars(units));
+    say!("{table}");
+    say!("{units} write units, ${:.2} at the list price of us-east-1", cost::dollars(units));
 }

@@ -2,6 +2,7 @@
 
 mod error;
 mod export;
+mod formats;
 mod import;
 mod lookup;
 mod write;

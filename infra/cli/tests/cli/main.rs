@@ -4,6 +4,10 @@
 mod audit;
 mod dev;
 mod doctor;
+mod formats;
+mod nodes;
 mod redrive;
 mod running;
+mod shell;
 mod transfer;
+mod under;

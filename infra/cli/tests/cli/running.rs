@@ -2,16 +2,48 @@
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use aws_sdk_dynamodb::Client;
 use sapwood_tests::client::{client, contents};
-use sapwood_tests::oracle::Oracle;
+use sapwood_tests::oracle::{Contents, Oracle};
 use tokio::sync::watch;
 use tokio::time::timeout;
 
 pub(crate) const TABLE: &str = "sapwood";
+
+/// The binary with these arguments, on the table behind a URL.
+pub(crate) fn command(url: &str, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_sapwood"));
+    command.args(arguments).args(["--table", TABLE, "--endpoint", url]).stdin(Stdio::null());
+    command
+}
+
+pub(crate) fn sapwood(url: &str, arguments: &[&str]) -> Output {
+    command(url, arguments).output().unwrap()
+}
+
+/// What it printed, if it ended with this code.
+pub(crate) fn printed(url: &str, arguments: &[&str], code: i32) -> String {
+    let output = sapwood(url, arguments);
+    assert_eq!(output.status.code(), Some(code), "{arguments:?}: {}", words(&output));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// What it said in both ways.
+pub(crate) fn words(output: &Output) -> String {
+    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+}
+
+/// The base records, without Sapwood's own attributes.
+pub(crate) async fn records(running: &Sapwood) -> Contents {
+    let oracle = Oracle::default();
+    let all = contents(&running.client, TABLE, ["PK", "SK"]).await;
+    let base = all.into_iter().filter(|((pk, sk), _)| oracle.is_base(pk, sk));
+    base.map(|(key, item)| (key, item.into_iter().filter(|(name, _)| !name.starts_with('_')).collect())).collect()
+}
+
 /// The time without a batch after which the table is looked at: longer than the handler needs for one.
 const QUIET: Duration = Duration::from_millis(500);
 /// The time within which the table has to be right.

@@ -2,37 +2,14 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::Stdio;
 use std::time::Duration;
 
 use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue;
-use sapwood_tests::client::{contents, node, put};
-use sapwood_tests::oracle::{Contents, Oracle};
+use sapwood_tests::client::{node, put};
 
-use crate::running::{Sapwood, TABLE};
-
-fn command(url: &str, arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_sapwood"));
-    command.args(arguments).args(["--table", TABLE, "--endpoint", url]).stdin(Stdio::null());
-    command
-}
-
-fn sapwood(url: &str, arguments: &[&str]) -> Output {
-    command(url, arguments).output().unwrap()
-}
-
-fn words(output: &Output) -> String {
-    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
-}
-
-/// The base records, without Sapwood's own attributes.
-async fn records(running: &Sapwood) -> Contents {
-    let oracle = Oracle::default();
-    let all = contents(&running.client, TABLE, ["PK", "SK"]).await;
-    let base = all.into_iter().filter(|((pk, sk), _)| oracle.is_base(pk, sk));
-    base.map(|(key, item)| (key, item.into_iter().filter(|(name, _)| !name.starts_with('_')).collect())).collect()
-}
+use crate::running::{Sapwood, TABLE, command, records, sapwood, words};
 
 fn write(path: &Path, lines: &[String]) -> String {
     fs::write(path, lines.join("\n")).unwrap();
@@ -131,6 +108,8 @@ async fn faults_are_found_before_anything_is_written() {
         assert!(words(&refused).contains(place), "{place}: {}", words(&refused));
     }
     assert!(records(&running).await.is_empty());
+    let refused = sapwood(&running.url, &["import", &file, "--json"]);
+    assert_eq!(String::from_utf8(refused.stdout).unwrap(), "{\"faults\":4,\"written\":0}\n");
 
     // A parent that is in the table already is none.
     put(&running.client, TABLE, node("nowhere", None, "here now")).await;

@@ -237,7 +237,7 @@ fn read_node(value: &AttributeValue) -> Option<NodeRef> {
 }
 
 fn suspect_value(suspect: &Suspect) -> AttributeValue {
-    let Suspect { difference, stage, first, since, seen } = suspect;
+    let Suspect { difference, stage, first, since, seen, looks } = suspect;
     let stage = match stage {
         Stage::Suspected => "suspected",
         Stage::Confirmed => "confirmed",
@@ -252,6 +252,7 @@ fn suspect_value(suspect: &Suspect) -> AttributeValue {
         ("stage", text(stage)),
         ("first", number(first.as_secs())),
         ("seen", number(seen.as_secs())),
+        ("looks", number(u64::from(*looks))),
     ]);
     attributes.extend(since.map(|since| ("since", number(since.as_secs()))));
     map(attributes)
@@ -273,7 +274,8 @@ fn read_suspect(value: &AttributeValue) -> Option<Suspect> {
         "mended" => Stage::Mended,
         _ => return None,
     };
-    Some(Suspect { difference, stage, first: at("first")?, since: at("since"), seen: at("seen")? })
+    let looks = u32::try_from(read_number(attributes.get("looks"))?).ok()?;
+    Some(Suspect { difference, stage, first: at("first")?, since: at("since"), seen: at("seen")?, looks })
 }
 
 fn number(value: u64) -> AttributeValue {

@@ -15,6 +15,9 @@ const OUTLIVES: u32 = 3;
 /// How many times the settling time what still changes is waited for.
 const PATIENCE: u32 = 5;
 
+/// How often it is looked at, at least. Looks may be far apart.
+const LOOKS_MIN: u32 = 5;
+
 /// Something that seems to be wrong. Times are counted from any moment that stays the same.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Suspect {
@@ -28,6 +31,8 @@ pub struct Suspect {
     pub(super) since: Option<Duration>,
     /// When it was last found.
     pub(super) seen: Duration,
+    /// How many strong looks have found it.
+    pub(super) looks: u32,
 }
 
 /// What is known of a suspect.
@@ -110,7 +115,7 @@ impl Suspects {
     /// Takes what a pass suspects. What is suspected already stays as it is.
     pub fn take(&mut self, found: Vec<Difference>, now: Duration) {
         for difference in found {
-            let suspect = Suspect { difference, stage: Stage::Suspected, first: now, since: None, seen: now };
+            let suspect = Suspect { difference, stage: Stage::Suspected, first: now, since: None, seen: now, looks: 0 };
             self.suspects.entry(suspect.key()).or_insert(suspect);
         }
     }
@@ -127,7 +132,8 @@ impl Suspects {
             self.went(suspect, now);
         }
         for difference in found {
-            let new = Suspect { difference, stage: Stage::Suspected, first: now, since: Some(now), seen: now };
+            let new =
+                Suspect { difference, stage: Stage::Suspected, first: now, since: Some(now), seen: now, looks: 1 };
             let Some(known) = self.suspects.get(&new.key()).cloned() else {
                 self.suspects.insert(new.key(), new);
                 continue;
@@ -138,7 +144,8 @@ impl Suspects {
             }
             let since = known.since.filter(|_| is_same).or(Some(now));
             let stage = if is_same || known.stage == Stage::Mended { known.stage } else { Stage::Suspected };
-            self.suspects.insert(new.key(), Suspect { since, stage, first: known.first, ..new });
+            self.suspects
+                .insert(new.key(), Suspect { since, stage, first: known.first, looks: known.looks + 1, ..new });
         }
         gone
     }
@@ -178,8 +185,10 @@ impl Suspects {
     /// Takes out those that still change, long after they were first suspected.
     pub fn take_restless(&mut self, now: Duration) -> Vec<Suspect> {
         let patience = self.patience();
-        let restless =
-            |suspect: &Suspect| suspect.stage != Stage::Confirmed && now.saturating_sub(suspect.first) > patience;
+        let restless = |suspect: &Suspect| {
+            let is_long = now.saturating_sub(suspect.first) > patience && suspect.looks >= LOOKS_MIN;
+            suspect.stage != Stage::Confirmed && is_long
+        };
         self.suspects.extract_if(.., |_, suspect| restless(suspect)).map(|(_, suspect)| suspect).collect()
     }
 
@@ -190,7 +199,7 @@ impl Suspects {
 
     /// Puts a suspect back that was mended just now.
     pub fn put_mended(&mut self, difference: Difference, now: Duration) {
-        self.put_back(Suspect { difference, stage: Stage::Mended, first: now, since: None, seen: now });
+        self.put_back(Suspect { difference, stage: Stage::Mended, first: now, since: None, seen: now, looks: 0 });
     }
 
     /// Forgets how long suspects lasted that went away.
@@ -261,5 +270,11 @@ mod tests {
         }
         assert!(suspects.take_restless(seconds(50)).is_empty());
         assert_eq!(suspects.take_restless(seconds(51)).len(), 1);
+        // However far apart the looks are, there are some.
+        suspects.take(vec![difference("a", 0)], seconds(0));
+        for look in 1..=4 {
+            suspects.take_again(&all, vec![difference("a", look)], seconds(look * 100));
+            assert!(suspects.take_restless(seconds(look * 100)).is_empty());
+        }
     }
 }

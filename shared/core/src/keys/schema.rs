@@ -245,6 +245,12 @@ impl Schema {
         ItemKey { pk: self.partition(node), sk }
     }
 
+    /// Returns the range of all items of a partition. A key begins with a character, and none sorts after the last one.
+    #[must_use]
+    pub fn partition_range(&self) -> SortRange {
+        SortRange { from: char::MIN.to_string(), to: char::MAX.to_string() }
+    }
+
     /// Returns the range of a node's descendants from depth `from` to depth `to`, both included. One Query reads any depth
     /// window. From depth 0 on the range begins with the node's base record.
     #[must_use]

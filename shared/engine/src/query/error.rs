@@ -7,7 +7,7 @@ use sapwood_core::model::Unreadable;
 use sapwood_table::TableError;
 
 /// Why a read fails. A client may be shown the text, except that of [`ReadError::Table`].
-#[derive(Debug, Error)]
+#[derive(Clone, Debug, Error)]
 #[non_exhaustive]
 pub enum ReadError {
     /// The table didn't answer.

@@ -7,6 +7,7 @@
 //! Lists are made of derived rows. Rows that can't be read, because another program wrote them, are skipped.
 
 mod ancestors;
+mod audit;
 mod descendants;
 mod error;
 mod fields;

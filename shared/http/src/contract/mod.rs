@@ -4,6 +4,7 @@
 //! The bodies of answers are made of items of the table.
 
 mod attributes;
+mod audit;
 mod batch;
 mod deletions;
 mod docs;
@@ -17,6 +18,7 @@ mod status;
 mod tests;
 
 pub use crate::problem::ProblemBody;
+pub use audit::{AuditBody, PassBody};
 pub use batch::{
     Batch, BatchBody, BatchOperation, BatchResult, BatchResults, DeleteOperation, OPERATIONS_MAX, PatchOperation,
     PutOperation, RevisionOperation,

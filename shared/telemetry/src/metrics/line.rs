@@ -27,6 +27,7 @@ pub struct Metric {
 enum Unit {
     Count,
     Milliseconds,
+    Seconds,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -54,6 +55,12 @@ impl Metric {
     #[must_use]
     pub fn time(name: &'static str, milliseconds: f64) -> Self {
         Self { name, unit: Unit::Milliseconds, value: Value::Fraction(milliseconds) }
+    }
+
+    /// A metric of one duration, in seconds.
+    #[must_use]
+    pub fn seconds(name: &'static str, seconds: u64) -> Self {
+        Self { name, unit: Unit::Seconds, value: Value::Whole(seconds) }
     }
 
     /// A metric of several durations, in milliseconds. Of more than [`METRIC_VALUES_MAX`] durations that many are written,

@@ -76,6 +76,7 @@ pub enum ReaderCall {
     GetOpenapi,
     GetDocs,
     GetHealth,
+    GetAudit,
 }
 
 /// The calls that the function `api-writer` serves.

@@ -1,13 +1,13 @@
-//! The operations about the API itself. None of them reads the table.
+//! The operations about the API itself. All but that of the audit read no table.
 
 use axum::http::Method;
 use serde_json::json;
 
 use super::Function::Reader;
 use super::{Answer, Operation, ReaderCall, Tag, problems};
-use crate::contract::HealthBody;
+use crate::contract::{AuditBody, HealthBody};
 
-pub(super) static OPERATIONS: [Operation; 3] = [
+pub(super) static OPERATIONS: [Operation; 4] = [
     Operation {
         id: "get_openapi",
         method: Method::GET,
@@ -47,5 +47,28 @@ pub(super) static OPERATIONS: [Operation; 3] = [
         answers: &[Answer::json::<HealthBody>(200, "The function answers.")
             .example(|| json!({"status": "ok", "version": "0.1.0"}))],
         problems: problems::SERVICE,
+    },
+    Operation {
+        id: "get_audit",
+        method: Method::GET,
+        path: "/health/audit",
+        function: Reader(ReaderCall::GetAudit),
+        tag: Tag::Service,
+        summary: "Tell what the auditor has found",
+        description: "How far the auditor has come with comparing the table with its base records. The numbers are of the whole table, all \
+            tenants included. 404 as long as no auditor has run. One read unit.",
+        parameters: &[],
+        body: None,
+        answers: &[Answer::json::<AuditBody>(200, "The audit.").example(|| {
+            let pass = json!({
+                "number": 7, "began_at": "2026-02-03T04:05:06Z", "ended_at": "2026-02-03T04:20:06Z", "items": 48211,
+                "differences": 1, "healed": 1, "left": 0, "still_changing": 0, "skipped": 0, "findings": {"orphan": 2},
+            });
+            json!({
+                "right_as_of": "2026-02-03T04:05:06Z", "age_seconds": 4211, "last_run_at": "2026-02-03T05:10:06Z", "suspects": 0,
+                "pass": pass, "last_pass": pass,
+            })
+        })],
+        problems: problems::ROOTS,
     },
 ];

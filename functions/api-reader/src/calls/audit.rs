@@ -1,0 +1,62 @@
+//! What the auditor has found.
+
+use std::time::SystemTime;
+
+use axum::response::Response;
+use jiff::Timestamp;
+use sapwood_core::audit::Pass;
+use sapwood_http::call::Call;
+use sapwood_http::contract::{AuditBody, PassBody};
+use sapwood_http::problem::Problem;
+use sapwood_table::Table;
+
+use crate::call::{Asked, At, reader};
+use crate::problem::refused;
+use crate::state::Shared;
+
+/// `GET /health/audit`
+pub(crate) struct Audit;
+
+impl Call<Shared> for Audit {
+    fn read(_: &mut Asked<'_>) -> Result<Self, Problem> {
+        Ok(Self)
+    }
+
+    async fn answer<T: Table>(self, at: &At<'_, T>) -> Result<Response, Problem> {
+        let state = reader(at).audit().await.map_err(refused)?;
+        at.json(&AuditBody {
+            right_as_of: state.right_as_of.map(time),
+            age_seconds: state.age(now()),
+            last_run_at: time(state.saved),
+            suspects: state.suspects.len() as u64,
+            last_pass: state.last.as_ref().map(pass),
+            pass: pass(&state.pass),
+        })
+    }
+}
+
+fn pass(pass: &Pass) -> PassBody {
+    PassBody {
+        number: pass.number,
+        began_at: time(pass.began),
+        ended_at: pass.ended.map(time),
+        items: pass.items,
+        differences: pass.differences,
+        healed: pass.healed,
+        left: pass.left,
+        still_changing: pass.restless,
+        skipped: pass.skipped,
+        findings: pass.findings.iter().map(|(kind, count)| (kind.as_str().to_owned(), *count)).collect(),
+    }
+}
+
+/// A time as RFC 3339 writes it.
+fn time(seconds: u64) -> String {
+    let time = i64::try_from(seconds).ok().and_then(|seconds| Timestamp::from_second(seconds).ok());
+    time.unwrap_or(Timestamp::MAX).to_string()
+}
+
+#[allow(clippy::disallowed_methods, reason = "an age ends now")]
+fn now() -> u64 {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs()
+}

@@ -1,0 +1,140 @@
+//! The auditor: a schedule invokes it, and each invocation carries a pass over the table on from where the last one has stopped.
+
+mod config;
+
+use std::time::{Duration, SystemTime};
+
+use sapwood_core::audit::Difference;
+use sapwood_engine::auditor::{Auditor, Clock, Report};
+use sapwood_table::{Client, Deadline, DynamoTable, ErrorKind, RetryPolicy, TableError};
+use sapwood_telemetry::metrics::Metric;
+use serde_json::{Value, json};
+use tracing::{error, info, warn};
+
+pub use config::{Config, ConfigError};
+
+/// The time at the end of an invocation in which no request is sent.
+const RESERVED: Duration = Duration::from_millis(500);
+
+/// The share of an invocation's time after which the scan ends, so that there is time to save. It is a choice.
+const SHARE_FOR_SCAN: f64 = 0.8;
+
+/// Most attempts of a request. Where the table throttles, others need it more: the run saves and ends, and the next one goes on.
+const ATTEMPTS_MAX: u32 = 6;
+
+/// The auditor of one table. The process makes one and keeps it.
+#[derive(Clone, Debug)]
+pub struct Handler {
+    config: Config,
+    table: DynamoTable,
+}
+
+/// A retry policy that soon gives way to others.
+struct Yielding(Deadline);
+
+impl RetryPolicy for Yielding {
+    async fn wait(&self, attempt: u32) -> bool {
+        attempt + 1 < ATTEMPTS_MAX && self.0.wait(attempt).await
+    }
+}
+
+impl Handler {
+    /// Makes an auditor of this table.
+    #[must_use]
+    pub fn new(config: Config, table: DynamoTable) -> Self {
+        Self { config, table }
+    }
+
+    /// Makes a run, within the time that is left.
+    ///
+    /// # Errors
+    /// [`TableError`] if the state can't be read or saved, or if somebody has to mend something first (a permission, say).
+    pub async fn run(&self, left: Duration) -> Result<Report, TableError> {
+        let deadline = Deadline::after(left.saturating_sub(RESERVED));
+        let (table, policy) = (self.table.until(deadline), Yielding(deadline));
+        let Config { settings, heals, limits, metrics, .. } = &self.config;
+        let client = Client::new(&table, &policy, &settings.schema);
+        let time_for_saving = left.mul_f64(1.0 - SHARE_FOR_SCAN);
+        let began = since_1970();
+        let clock = Clock {
+            now: began.as_secs(),
+            name: u64::try_from(began.as_nanos()).unwrap_or(u64::MAX),
+            has_time: || deadline.left() > time_for_saving,
+        };
+        let report = Auditor::new(&client, settings, *limits, *heals).run(clock).await?;
+        log(&report);
+        metrics.write(|_| measured(&report));
+        match &report.ended_by {
+            Some(error) if error.kind == ErrorKind::GiveUp => Err(error.clone()),
+            _ => Ok(report),
+        }
+    }
+}
+
+#[allow(clippy::disallowed_methods, reason = "passes and repairs are dated by the clock")]
+fn since_1970() -> Duration {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default()
+}
+
+/// The answer of the function.
+#[must_use]
+pub fn answer(report: &Report) -> Value {
+    json!({
+        "saved": report.is_saved, "items": report.items, "suspects": report.suspects, "confirmed": report.confirmed.len(),
+        "healed": report.healed, "left": report.left.len(), "findings": report.findings, "age_seconds": report.age,
+        "pass_seconds": report.pass_time, "read_units": report.usage.read_units, "write_units": report.usage.write_units,
+    })
+}
+
+/// Logs a line for each difference that counts, and a line for the run. The lines name keys, never attributes.
+fn log(report: &Report) {
+    for Difference { key, kind, .. } in &report.confirmed {
+        warn!(pk = key.pk, sk = key.sk, kind = kind.as_str(), "difference");
+    }
+    for Difference { key, kind, .. } in &report.left {
+        warn!(pk = key.pk, sk = key.sk, kind = kind.as_str(), "difference that is left");
+    }
+    if let Some(reason) = &report.unfit {
+        error!(reason, "the auditor mends nothing");
+    }
+    if let Some(error) = &report.ended_by {
+        warn!(%error, "the run has ended early; the next one goes on");
+    }
+    info!(
+        saved = report.is_saved,
+        items = report.items,
+        suspects = report.suspects,
+        confirmed = report.confirmed.len(),
+        healed = report.healed,
+        left = report.left.len(),
+        findings = report.findings,
+        age = report.age,
+        requests = report.usage.requests,
+        retries = report.usage.retries,
+        read_units = report.usage.read_units,
+        write_units = report.usage.write_units,
+        "run"
+    );
+}
+
+/// The metrics of a run (docs/metrics.md). What a run has found that wasn't saved is found again, so it isn't counted.
+fn measured(report: &Report) -> Vec<Metric> {
+    let mut metrics = vec![
+        Metric::count("Retries", report.usage.retries),
+        Metric::amount("ReadUnits", report.usage.read_units),
+        Metric::amount("WriteUnits", report.usage.write_units),
+    ];
+    if report.is_saved {
+        metrics.extend([
+            Metric::count("AuditItems", report.items),
+            Metric::count("AuditSuspects", report.suspects as u64),
+            Metric::count("AuditConfirmed", report.confirmed.len() as u64),
+            Metric::count("AuditHealed", report.healed),
+            Metric::count("AuditLeft", report.left.len() as u64),
+            Metric::count("AuditFindings", report.findings),
+            Metric::seconds("AuditAge", report.age),
+        ]);
+        metrics.extend(report.pass_time.map(|seconds| Metric::seconds("AuditPassTime", seconds)));
+    }
+    metrics
+}

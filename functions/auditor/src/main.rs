@@ -1,0 +1,34 @@
+//! The Lambda function. It reads the environment, makes one auditor for the life of the process, and makes a run for each event.
+
+use std::process::ExitCode;
+use std::time::{Duration, SystemTime};
+
+use auditor::{Config, Handler, answer};
+use lambda_runtime::{Error, LambdaEvent, service_fn};
+use sapwood_table::{Connection, DynamoTable};
+use sapwood_telemetry::log;
+use serde_json::Value;
+
+/// The time of an invocation whose deadline has already passed: the function's `Timeout` in template.yaml.
+const DEFAULT_TIME: Duration = Duration::from_secs(300);
+
+#[tokio::main(flavor = "current_thread")]
+#[allow(clippy::disallowed_methods, reason = "the environment is read here and nowhere else")]
+async fn main() -> ExitCode {
+    log::init(std::env::var("AWS_LAMBDA_LOG_LEVEL").ok().as_deref());
+    log::ended(run().await)
+}
+
+#[allow(clippy::disallowed_methods, reason = "the environment is read here and nowhere else; an invocation has an end")]
+async fn run() -> Result<(), Error> {
+    let variable = |name: &str| std::env::var(name).ok();
+    let config = Config::read(variable)?;
+    let table = DynamoTable::new(&Connection::read(variable)?, &config.table_name, config.settings.schema.clone());
+    let handler = &Handler::new(config, table);
+    lambda_runtime::run(service_fn(|event: LambdaEvent<Value>| async move {
+        // If the deadline has already passed, the event is cargo lambda's: it sends a deadline in the year 1970.
+        let left = event.context.deadline().duration_since(SystemTime::now()).unwrap_or(DEFAULT_TIME);
+        handler.run(left).await.map(|report| answer(&report)).map_err(Error::from)
+    }))
+    .await
+}

@@ -1,0 +1,50 @@
+//! `sapwood latest`.
+
+use api_reader::latest_body;
+use clap::Args;
+use sapwood_core::model::Latest;
+use sapwood_engine::query::{Bounds, Fields, ListOptions, Reader, Revision};
+
+use super::{NodeError, Target, line};
+use crate::say::say;
+
+/// Read the newest revision of each topic of a node, or of one topic: the `v0_` copies, which the stream handler keeps.
+#[derive(Args)]
+#[command(after_help = "Examples:
+  sapwood latest eq --table sapwood --endpoint http://127.0.0.1:8000
+  sapwood latest eq Audit --table sapwood --profile prod --json
+
+A copy follows its revision by a moment. It ends with 0, with 1 if there is no such topic, and with 4 if the table can't be read.")]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    target: Target,
+    /// The topic; by default all are read.
+    topic: Option<String>,
+}
+
+pub(crate) async fn run(arguments: Arguments) -> Result<(), NodeError> {
+    let opened = arguments.target.open().await?;
+    let client = opened.client();
+    let reader = Reader::new(&client, &opened.settings);
+    let bounds = Bounds::items(Bounds::ITEMS_MAX);
+    let mut options = ListOptions { strong: true, fields: Fields::all(), after: None, bounds };
+    if let Some(topic) = arguments.topic {
+        let topic = Latest { node: opened.node.clone(), topic };
+        return print(reader.latest(&topic, &options).await?, arguments.target.json);
+    }
+    loop {
+        let page = reader.latest_of_all(&opened.node, "", &options).await?;
+        page.items.into_iter().try_for_each(|found| print(found, arguments.target.json))?;
+        options.after = page.next;
+        if options.after.is_none() {
+            return Ok(());
+        }
+    }
+}
+
+fn print(found: Revision, json: bool) -> Result<(), NodeError> {
+    let body = latest_body(found);
+    let words = format!("{}  {}  {}", body.topic.escape_debug(), body.version, line(&body.attributes)?);
+    say!("{}", if json { line(&body)? } else { words });
+    Ok(())
+}

@@ -1,0 +1,68 @@
+//! `sapwood get`, `history`, `latest`, `put`, `move` and `rm`: one node, read and written by the API's own code.
+
+mod error;
+mod get;
+mod history;
+mod latest;
+mod moves;
+mod put;
+mod rm;
+mod write;
+
+pub(crate) use error::NodeError;
+pub(crate) use get::{Arguments as GetArguments, run as get};
+pub(crate) use history::{Arguments as HistoryArguments, run as history};
+pub(crate) use latest::{Arguments as LatestArguments, run as latest};
+pub(crate) use moves::{Arguments as MoveArguments, run as relocate};
+pub(crate) use put::{Arguments as PutArguments, run as put};
+pub(crate) use rm::{Arguments as RmArguments, run as rm};
+
+use clap::Args;
+use sapwood_core::keys::NodeRef;
+use sapwood_core::model::Settings;
+use sapwood_table::{Client, DynamoTable};
+use serde::Serialize;
+
+use crate::arguments::node;
+use crate::connect::{Connection, Patient};
+
+/// The node that a command is about.
+#[derive(Args)]
+struct Target {
+    /// The node's id.
+    id: String,
+    #[command(flatten)]
+    connection: Connection,
+    /// The node's tenant, in a table with tenants.
+    #[arg(long, value_name = "TENANT")]
+    tenant: Option<String>,
+    /// Print JSON, as the HTTP API has it.
+    #[arg(long)]
+    json: bool,
+}
+
+/// A node, and the table that it is in.
+struct Opened {
+    table: DynamoTable,
+    settings: Settings,
+    node: NodeRef,
+}
+
+impl Target {
+    async fn open(&self) -> Result<Opened, NodeError> {
+        let (table, settings) = self.connection.open().await?;
+        let node = node(&self.id, self.tenant.as_ref(), &settings.schema)?;
+        Ok(Opened { table, settings, node })
+    }
+}
+
+impl Opened {
+    fn client(&self) -> Client<'_, DynamoTable, Patient> {
+        Client::new(&self.table, &Patient, &self.settings.schema)
+    }
+}
+
+/// A body of the API as a line of JSON.
+fn line(body: &impl Serialize) -> Result<String, NodeError> {
+    serde_json::to_string(body).map_err(|error| NodeError::Json(error.to_string()))
+}

@@ -1,0 +1,42 @@
+//! `sapwood move`.
+
+use clap::Args;
+use sapwood_core::keys::Id;
+use sapwood_engine::write::{Command, Patch};
+
+use super::write::{Writing, print};
+use super::{NodeError, Target};
+
+/// Give a node another parent, with all that is below it.
+#[derive(Args)]
+#[command(after_help = "Examples:
+  sapwood move d --to V --table sapwood --endpoint http://127.0.0.1:8000
+  sapwood move V --root --table sapwood --profile prod --wait
+
+The rules are the HTTP API's: a node can't come to be below itself, its new parent must be there, and nothing gets too deep. The stream
+handler then moves the rows of all that is below. It ends with 0, 1 if the move is refused or there is no such node, 3 if --wait ends before
+the node's own rows are right, and 4 if the table can't be read or written.")]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    target: Target,
+    /// The new parent.
+    #[arg(long, value_name = "PARENT", required_unless_present = "root")]
+    to: Option<String>,
+    /// Make the node a root.
+    #[arg(long, conflicts_with = "to")]
+    root: bool,
+    #[command(flatten)]
+    writing: Writing,
+}
+
+/// Returns true if all is done that was waited for.
+pub(crate) async fn run(arguments: Arguments) -> Result<bool, NodeError> {
+    let opened = arguments.target.open().await?;
+    let client = opened.client();
+    let parent = arguments.to.map(Id::new).transpose()?;
+    let patch = Patch { parent: Some(parent), ..Patch::default() };
+    let command = Command::Patch { node: opened.node.clone(), patch };
+    let outcome = arguments.writing.write(&client, &opened, &command).await?;
+    print(&outcome, &opened, arguments.target.json)?;
+    arguments.writing.wait_for_rows(&client, &opened, &command, &outcome).await
+}

@@ -1,0 +1,186 @@
+//! `sapwood put`.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{self, Read};
+use std::path::PathBuf;
+
+use clap::Args;
+use sapwood_core::keys::Id;
+use sapwood_core::model::{Item, Latest, text};
+use sapwood_engine::write::{Command, Content, Outcome, Patch, Refusal, ValueChange, WriteError};
+use sapwood_http::json::{Attributes, FromJson, MergePatch, read};
+use sapwood_table::{Client, DynamoTable};
+
+use super::write::{Writing, print};
+use super::{NodeError, Opened, Target};
+use crate::arguments::parameter;
+use crate::connect::Patient;
+
+/// Create a node, or change what is named of it: all else stays as it is, as in the HTTP API's PATCH. With --replace the node becomes what is
+/// named and nothing else, as in its PUT. With --topic a revision is appended.
+#[derive(Args)]
+#[command(after_help = "Examples:
+  sapwood put D --set name='Drive D' --table sapwood --endpoint http://127.0.0.1:8000
+  sapwood put V --parent D --json-attributes '{\"size\": 12.5, \"tags\": {\"$set\": [\"new\"]}}' --table sapwood
+  sapwood put V --unset size --if-match n0bY6ZyJHlVYBv8TQ2r6Yw --table sapwood --wait
+  sapwood put V --replace --parent D --json-attributes @volume.json --table sapwood
+  sapwood put eq --topic Audit --set auditor=Padma --table sapwood
+
+--set makes texts; --json-attributes has all types, as the HTTP API writes them. In a change, null deletes an attribute and an object merges
+into a map; with --replace and --topic null is a value. A node that isn't there yet is created, as a root if no parent is named.
+
+It ends with 0, 1 if the write is refused, 2 for wrong arguments, 3 if --wait ends before everything is up to date, and 4 if the table can't
+be read or written.")]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    target: Target,
+    /// The parent. Another one than before moves the node, with all that is below it.
+    #[arg(long, value_name = "PARENT")]
+    parent: Option<String>,
+    /// Make the node a root.
+    #[arg(long, conflicts_with = "parent")]
+    root: bool,
+    /// The node's name in paths. An empty one sets it back to the id.
+    #[arg(long, value_name = "SEGMENT")]
+    segment: Option<String>,
+    /// An attribute, as text. Repeat it for more attributes.
+    #[arg(long = "set", value_name = "NAME=VALUE", value_parser = parameter)]
+    set: Vec<(String, String)>,
+    /// Delete an attribute. Repeat it for more attributes.
+    #[arg(long = "unset", value_name = "NAME", conflicts_with_all = ["replace", "topic"])]
+    unset: Vec<String>,
+    /// Attributes as JSON: an object, @ and a file that has it, or @- for the standard input.
+    #[arg(long, value_name = "JSON")]
+    json_attributes: Option<String>,
+    /// Replace the node as a whole: what isn't named goes. Name its parent, or --root.
+    #[arg(long, conflicts_with = "topic")]
+    replace: bool,
+    /// Only create the node: it must not be there yet.
+    #[arg(long, value_name = "*", value_parser = ["*"], conflicts_with_all = ["if_match", "topic"])]
+    if_none_match: Option<String>,
+    /// Append a revision of this topic, instead of writing the node.
+    #[arg(long, value_name = "TOPIC", conflicts_with_all = ["parent", "root", "segment", "if_match"])]
+    topic: Option<String>,
+    #[command(flatten)]
+    writing: Writing,
+}
+
+/// How often a node is looked for once more that others create and delete meanwhile.
+const ATTEMPTS_MAX: u32 = 5;
+
+/// Returns true if all is done that was waited for.
+pub(crate) async fn run(arguments: Arguments) -> Result<bool, NodeError> {
+    let opened = arguments.target.open().await?;
+    let client = opened.client();
+    let (command, outcome) = match arguments.command(&opened)? {
+        Command::Patch { patch, .. } if arguments.writing.if_match.is_none() => {
+            arguments.change(&client, &opened, patch).await?
+        }
+        command => {
+            let outcome = arguments.writing.write(&client, &opened, &command).await?;
+            (command, outcome)
+        }
+    };
+    print(&outcome, &opened, arguments.target.json)?;
+    arguments.writing.wait_for_rows(&client, &opened, &command, &outcome).await
+}
+
+impl Arguments {
+    /// Changes a node, or creates it.
+    async fn change(
+        &self,
+        client: &Client<'_, DynamoTable, Patient>,
+        opened: &Opened,
+        patch: Patch,
+    ) -> Result<(Command, Outcome), NodeError> {
+        let create = Command::Create { node: opened.node.clone(), is_made_id: false, content: content_of(&patch) };
+        let patch = Command::Patch { node: opened.node.clone(), patch };
+        let mut attempts = 0;
+        loop {
+            attempts += 1;
+            match self.writing.write(client, opened, &patch).await {
+                Err(WriteError::Refused(Refusal::NotFound)) => {}
+                outcome => return Ok((patch, outcome?)),
+            }
+            match self.writing.write(client, opened, &create).await {
+                Err(WriteError::Refused(Refusal::Exists)) if attempts < ATTEMPTS_MAX => {}
+                outcome => return Ok((create, outcome?)),
+            }
+        }
+    }
+
+    /// The command of the API that these arguments are.
+    fn command(&self, opened: &Opened) -> Result<Command, NodeError> {
+        let node = opened.node.clone();
+        if let Some(topic) = &self.topic {
+            let topic = Latest { node, topic: topic.clone() };
+            sapwood_http::contract::check_topic(&topic.topic, &opened.settings.schema)?;
+            return Ok(Command::Append { topic, attributes: self.attributes()? });
+        }
+        let parent = match &self.parent {
+            Some(parent) => Some(Some(Id::new(parent.clone())?)),
+            None => self.root.then_some(None),
+        };
+        let segment = self.segment.clone().map(|segment| Some(segment).filter(|segment| !segment.is_empty()));
+        if self.replace {
+            let reason = "name the parent with --parent, or make the node a root with --root".to_owned();
+            let parent = parent.ok_or(NodeError::Attributes { option: "--replace", reason })?;
+            let content = Content { parent, segment: segment.flatten(), attributes: self.attributes()? };
+            return Ok(match self.if_none_match {
+                Some(_) => Command::Create { node, is_made_id: false, content },
+                None => Command::Replace { node, content },
+            });
+        }
+        let patch = Patch { parent, segment, attributes: self.changes()?, clears: false };
+        Ok(match self.if_none_match {
+            Some(_) => Command::Create { node, is_made_id: false, content: content_of(&patch) },
+            None => Command::Patch { node, patch },
+        })
+    }
+
+    /// All attributes.
+    fn attributes(&self) -> Result<Item, NodeError> {
+        let Attributes(mut attributes) = self.json()?.unwrap_or_default();
+        attributes.extend(self.set.iter().map(|(name, value)| (name.clone(), text(value.as_str()))));
+        Ok(attributes)
+    }
+
+    /// The changes of attributes.
+    fn changes(&self) -> Result<BTreeMap<String, ValueChange>, NodeError> {
+        let MergePatch(mut changes) = self.json()?.unwrap_or_default();
+        let set = |(name, value): &(String, String)| (name.clone(), ValueChange::Set(text(value.as_str())));
+        changes.extend(self.set.iter().map(set));
+        changes.extend(self.unset.iter().map(|name| (name.clone(), ValueChange::Remove)));
+        Ok(changes)
+    }
+
+    fn json<T: FromJson>(&self) -> Result<Option<T>, NodeError> {
+        let Some(given) = &self.json_attributes else { return Ok(None) };
+        let json = match given.strip_prefix('@') {
+            None => given.clone().into_bytes(),
+            Some("-") => {
+                let mut json = Vec::new();
+                let path = PathBuf::from("the standard input");
+                io::stdin().lock().read_to_end(&mut json).map_err(|source| NodeError::File { path, source })?;
+                json
+            }
+            Some(path) => fs::read(path).map_err(|source| NodeError::File { path: path.into(), source })?,
+        };
+        let wrong = |error: sapwood_http::json::JsonError| {
+            let at = if error.path().is_empty() { String::new() } else { format!("`{}`: ", error.path()) };
+            NodeError::Attributes { option: "--json-attributes", reason: format!("{at}{error}") }
+        };
+        read(&json).map(Some).map_err(wrong)
+    }
+}
+
+/// What a node is to be that isn't there, if this is what is to change of it.
+fn content_of(patch: &Patch) -> Content {
+    let attributes = patch.attributes.iter().filter_map(|(name, change)| Some((name.clone(), change.of(None)?)));
+    Content {
+        parent: patch.parent.clone().flatten(),
+        segment: patch.segment.clone().flatten(),
+        attributes: attributes.collect(),
+    }
+}

@@ -1,0 +1,112 @@
+//! `sapwood rm`.
+
+use api_reader::operation_body;
+use api_writer::Source;
+use clap::{Args, ValueEnum};
+use sapwood_engine::query::{Progress, Reader};
+use sapwood_engine::write::{Children, Command, Outcome};
+use sapwood_http::contract;
+
+use super::write::{Writing, print};
+use super::{NodeError, Target, line};
+use crate::ask::agrees;
+use crate::say::say;
+
+/// Delete a node. What becomes of its children, --children says; its revisions stay unless --revisions is given.
+#[derive(Args)]
+#[command(after_help = "Examples:
+  sapwood rm d --table sapwood --endpoint http://127.0.0.1:8000
+  sapwood rm V --children adopt --table sapwood --profile prod --wait
+  sapwood rm D --children delete --revisions --yes --json --table sapwood
+
+A node without children is deleted at once. Otherwise it is marked, and the stream handler carries the deletion out: the operation, which
+is printed, is one of the HTTP API's. --revisions holds even where RevisionsMutable keeps the API from it. It asks before it deletes, and
+without a terminal it needs --yes.
+
+It ends with 0, 1 if the deletion is refused, there is no such node or the answer was no, 3 if --wait ends before the deletion, and 4 if the
+table can't be read or written.")]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    target: Target,
+    /// What becomes of the children.
+    #[arg(long, value_name = "HOW", default_value = "restrict")]
+    children: ChildrenName,
+    /// Delete the node's revisions as well, and with --children delete those of all that is below.
+    #[arg(long)]
+    revisions: bool,
+    /// Don't ask.
+    #[arg(long)]
+    yes: bool,
+    #[command(flatten)]
+    writing: Writing,
+}
+
+/// What becomes of the children, by the API's words.
+#[derive(Clone, Copy, ValueEnum)]
+enum ChildrenName {
+    /// There must be none: else nothing is deleted.
+    #[value(alias = "refuse")]
+    Restrict,
+    /// They are deleted, with all that is below them.
+    Delete,
+    /// They move to the node's parent.
+    Adopt,
+    /// They become roots.
+    Detach,
+}
+
+impl ChildrenName {
+    fn of_api(self) -> contract::Children {
+        match self {
+            Self::Restrict => contract::Children::Restrict,
+            Self::Delete => contract::Children::Delete,
+            Self::Adopt => contract::Children::Adopt,
+            Self::Detach => contract::Children::Detach,
+        }
+    }
+
+    fn question(self, id: &str) -> String {
+        let children = match self {
+            Self::Restrict => "",
+            Self::Delete => " and all that is below it",
+            Self::Adopt => ", and move its children to its parent",
+            Self::Detach => ", and make its children roots",
+        };
+        format!("Delete {}{children}?", id.escape_debug())
+    }
+}
+
+/// Returns true if the node is deleted, or is being deleted; false where the answer was no. The second is true if all is done that was
+/// waited for.
+pub(crate) async fn run(arguments: Arguments) -> Result<(bool, bool), NodeError> {
+    let opened = arguments.target.open().await?;
+    let client = opened.client();
+    if !arguments.yes && !agrees(&arguments.children.question(opened.node.id.as_str()))? {
+        return Ok((false, true));
+    }
+    let command = Command::Delete {
+        node: opened.node.clone(),
+        children: arguments.children.of_api().mode().map_or(Children::Restrict, Children::With),
+        revisions: arguments.revisions,
+        operation: Source::system().name(),
+    };
+    let (writing, json) = (&arguments.writing, arguments.target.json);
+    let outcome = writing.write(&client, &opened, &command).await?;
+    let Outcome::Deleting { operation, .. } = &outcome else {
+        print(&outcome, &opened, json)?;
+        return Ok((true, writing.wait_for_rows(&client, &opened, &command, &outcome).await?));
+    };
+    // One object tells how it ended.
+    if !json || writing.wait.is_none() {
+        print(&outcome, &opened, json)?;
+    }
+    let (reader, tenant) = (Reader::new(&client, &opened.settings), opened.node.tenant.as_ref());
+    let is_done = async || Ok(reader.operation(tenant, operation).await?.progress == Progress::Done);
+    let is_done = writing.until(is_done).await?;
+    if writing.wait.is_some() && json {
+        say!("{}", line(&operation_body(operation.clone(), reader.operation(tenant, operation).await?))?);
+    } else if writing.wait.is_some() && is_done {
+        say!("{} is deleted", opened.node.id.as_str().escape_debug());
+    }
+    Ok((true, is_done))
+}

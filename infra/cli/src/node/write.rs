@@ -1,0 +1,130 @@
+//! What the commands that write a node have in common.
+
+use std::time::Duration;
+
+use api_writer::{Derived, Source, body};
+use clap::Args;
+use sapwood_core::model::ETag;
+use sapwood_engine::query::Reader;
+use sapwood_engine::write::{Command, Outcome, Preconditions, Request, Tags, WriteError, Writer};
+use sapwood_http::contract::BatchBody;
+use sapwood_http::headers::{etag_text, if_match};
+use sapwood_table::{Client, DynamoTable};
+use serde_json::json;
+
+use super::{NodeError, Opened, line};
+use crate::clock::now;
+use crate::connect::Patient;
+use crate::say::say;
+
+/// How long `--wait` waits where it names no time.
+const USUAL_WAIT: &str = "60";
+const FIRST_PAUSE: Duration = Duration::from_millis(40);
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+
+/// How a node is written.
+#[derive(Args)]
+pub(super) struct Writing {
+    /// Write only if the node has this tag, as `sapwood get` shows it, with its quotes or without. `*`: only if the node is there.
+    #[arg(long, value_name = "TAG", value_parser = tags)]
+    pub(super) if_match: Option<Tags>,
+    /// Who writes: `_updated_by` and `_created_by` of the record.
+    #[arg(long, value_name = "NAME", env = "USER", hide_env_values = true, default_value = "sapwood")]
+    by: String,
+    /// Wait until the stream handler has brought everything up to date, at most so many seconds.
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = USUAL_WAIT,
+        value_parser = clap::value_parser!(u64).range(1..=86_400)
+    )]
+    pub(super) wait: Option<u64>,
+}
+
+/// Reads an entity tag. A shell takes the quotes off.
+fn tags(text: &str) -> Result<Tags, &'static str> {
+    match text.contains(['"', '*']) {
+        true => if_match(text),
+        false => if_match(&format!("\"{text}\"")),
+    }
+}
+
+impl Writing {
+    /// Carries out a command.
+    pub(super) async fn write(
+        &self,
+        client: &Client<'_, DynamoTable, Patient>,
+        opened: &Opened,
+        command: &Command,
+    ) -> Result<Outcome, WriteError> {
+        let preconditions = Preconditions { if_match: self.if_match.clone(), if_none_match: None };
+        let stamp = Source::system().stamp(self.by.clone());
+        let request = Request { preconditions, ..Request::new(stamp) };
+        Writer::new(client, &opened.settings).write(command, &request).await
+    }
+
+    /// Waits for what is derived from a write, if that is wanted. Returns true if it is there, or if nobody waits.
+    pub(super) async fn wait_for_rows(
+        &self,
+        client: &Client<'_, DynamoTable, Patient>,
+        opened: &Opened,
+        command: &Command,
+        outcome: &Outcome,
+    ) -> Result<bool, NodeError> {
+        let Some(derived) = Derived::of(command, outcome) else { return Ok(true) };
+        let reader = Reader::new(client, &opened.settings);
+        self.until(async || Ok(derived.is_right(&reader, opened.node.tenant.as_ref()).await)).await
+    }
+
+    /// Looks until something is done, or the time is up. Returns true if it is done, or if nobody waits.
+    pub(super) async fn until(&self, is_done: impl AsyncFn() -> Result<bool, NodeError>) -> Result<bool, NodeError> {
+        let Some(seconds) = self.wait else { return Ok(true) };
+        let (end, mut pause) = (now() + Duration::from_secs(seconds), FIRST_PAUSE);
+        while !is_done().await? {
+            let left = end.saturating_duration_since(now());
+            if left.is_zero() {
+                eprintln!("sapwood: it is written, and after {seconds} s not everything that follows is done");
+                return Ok(false);
+            }
+            tokio::time::sleep(pause.min(left)).await;
+            pause = pause.saturating_mul(2).min(LONGEST_PAUSE);
+        }
+        Ok(true)
+    }
+}
+
+/// Prints what a write has done.
+pub(super) fn print(outcome: &Outcome, opened: &Opened, json: bool) -> Result<(), NodeError> {
+    let (id, settings) = (&opened.node.id, &opened.settings);
+    let tag = |item| etag_text(&ETag::of(item, &settings.schema));
+    let mut body = body(outcome, settings);
+    if let (Some(BatchBody::Node(node)), Outcome::Node { item, .. }) = (&mut body, outcome) {
+        node.etag = Some(tag(item));
+    }
+    let words = match outcome {
+        Outcome::Node { item, created, .. } => {
+            let done = if *created { "created" } else { "written" };
+            format!("{} is {done}, with the tag {}", id.as_str().escape_debug(), tag(item))
+        }
+        Outcome::Revision { topic, version, .. } => {
+            format!(
+                "revision {} of {} is appended to {}",
+                version.number(),
+                topic.topic.escape_debug(),
+                id.as_str().escape_debug()
+            )
+        }
+        Outcome::Deleted => format!("{} is deleted", id.as_str().escape_debug()),
+        Outcome::Deleting { operation, .. } => {
+            format!("{} is being deleted by operation {operation}", id.as_str().escape_debug())
+        }
+    };
+    match (json, &body) {
+        (false, _) => say!("{words}"),
+        (true, Some(body)) => say!("{}", line(body)?),
+        (true, None) => say!("{}", json!({"node": id.as_str(), "status": "done"})),
+    }
+    Ok(())
+}

@@ -1,0 +1,71 @@
+//! `sapwood completions` and `sapwood man`: made from the description that parses the arguments.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use clap::{Args, Command};
+use clap_complete::Shell;
+use clap_mangen::Man;
+
+/// The command's name.
+const NAME: &str = "sapwood";
+
+/// Print the completions of a shell.
+#[derive(Args)]
+#[command(after_help = "Examples:
+  sapwood completions bash > ~/.local/share/bash-completion/completions/sapwood
+  sapwood completions zsh > ~/.zfunc/_sapwood
+  sapwood completions fish > ~/.config/fish/completions/sapwood.fish")]
+pub(crate) struct CompletionsArguments {
+    /// The shell.
+    shell: Shell,
+}
+
+/// Print the man page, or write the pages of all commands into a directory.
+#[derive(Args)]
+#[command(after_help = "Examples:
+  sapwood man | man -l -
+  sapwood man --dir ~/.local/share/man/man1")]
+pub(crate) struct ManArguments {
+    /// The directory. It must be there. Each command has a page of its own, such as sapwood-verify.1.
+    #[arg(long, value_name = "DIRECTORY")]
+    dir: Option<PathBuf>,
+}
+
+/// Why nothing is printed.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ShellError {
+    /// The output can't be written.
+    #[error("{place} can't be written: {source}")]
+    Output {
+        /// Where.
+        place: String,
+        /// The reason.
+        source: io::Error,
+    },
+}
+
+pub(crate) fn completions(arguments: &CompletionsArguments, mut command: Command) -> Result<(), ShellError> {
+    // What writes straight to the standard output panics if nobody reads it any more.
+    let mut script = Vec::new();
+    clap_complete::generate(arguments.shell, &mut command, NAME, &mut script);
+    print(&script)
+}
+
+pub(crate) fn man(arguments: ManArguments, command: Command) -> Result<(), ShellError> {
+    if let Some(directory) = arguments.dir {
+        return clap_mangen::generate_to(command, &directory)
+            .map_err(|source| ShellError::Output { place: directory.display().to_string(), source });
+    }
+    let mut page = Vec::new();
+    Man::new(command).render(&mut page).map_err(stdout)?;
+    print(&page)
+}
+
+fn print(text: &[u8]) -> Result<(), ShellError> {
+    io::stdout().write_all(text).map_err(stdout)
+}
+
+fn stdout(source: io::Error) -> ShellError {
+    ShellError::Output { place: "the standard output".to_owned(), source }
+}

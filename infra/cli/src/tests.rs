@@ -1,0 +1,80 @@
+//! The help of all commands, and the page that lists them.
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::disallowed_methods)]
+
+use std::collections::BTreeSet;
+
+use clap::{Command, CommandFactory, Parser};
+
+use crate::Arguments;
+
+/// The page that lists all commands.
+const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/commands.md");
+
+/// The options that many commands have. The page explains them once.
+const COMMON: [&str; 10] =
+    ["table", "region", "profile", "endpoint", "parameter", "tenant", "json", "by", "wait", "if-match"];
+
+/// All commands, each with its words.
+fn commands() -> Vec<(String, Command)> {
+    let mut all = Vec::new();
+    let mut left = vec![("sapwood".to_owned(), Arguments::command())];
+    while let Some((name, command)) = left.pop() {
+        left.extend(command.get_subcommands().map(|below| (format!("{name} {}", below.get_name()), below.clone())));
+        all.push((name, command));
+    }
+    assert!(all.len() > 10);
+    all
+}
+
+#[test]
+fn every_command_has_examples_and_they_can_be_read() {
+    for (name, command) in commands() {
+        let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+        let examples: Vec<&str> = help.lines().filter(|line| line.starts_with("  sapwood ")).collect();
+        assert!(help.starts_with("Examples:\n") && !examples.is_empty(), "{name} has no examples");
+        for example in examples {
+            let words = shlex::split(example).unwrap_or_else(|| panic!("{example} has an open quote"));
+            let words: Vec<String> = words.into_iter().take_while(|word| word != ">" && word != "|").collect();
+            assert!(words.join(" ").starts_with(&name), "{example} is an example of {name}");
+            if let Err(error) = Arguments::try_parse_from(&words) {
+                panic!("{example}: {error}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_description_of_the_arguments_is_sound() {
+    Arguments::command().debug_assert();
+}
+
+#[test]
+fn the_page_of_commands_names_every_command_with_its_options() {
+    let page = std::fs::read_to_string(PAGE).unwrap();
+    let common: BTreeSet<&str> = COMMON.into();
+    let mut missing = Vec::new();
+    for option in common.iter().filter(|option| !page.contains(&format!("`--{option}"))) {
+        missing.push(format!("--{option}"));
+    }
+    for (name, command) in commands().into_iter().filter(|(name, _)| name != "sapwood") {
+        let row = page.lines().find(|line| line.starts_with(&format!("| `{name}")));
+        let Some(row) = row else {
+            missing.push(name);
+            continue;
+        };
+        let own = command.get_arguments().filter_map(|argument| argument.get_long());
+        let own = own.filter(|long| !common.contains(long) && *long != "help");
+        missing.extend(own.filter(|long| !row.contains(&format!("`--{long}"))).map(|long| format!("{name} --{long}")));
+    }
+    assert!(missing.is_empty(), "docs/commands.md lacks {missing:#?}");
+}
+
+#[test]
+fn commands_that_print_for_people_print_json_too() {
+    // `sapwood completions` and `sapwood man` print for a shell and for `man`.
+    let silent = ["sapwood", "sapwood completions", "sapwood man"];
+    for (name, command) in commands().into_iter().filter(|(name, _)| !silent.contains(&name.as_str())) {
+        assert!(command.get_arguments().any(|argument| argument.get_long() == Some("json")), "{name} has no --json");
+    }
+}

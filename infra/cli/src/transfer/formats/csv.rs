@@ -1,0 +1,157 @@
+//! CSV: a node a row, with columns for the id, the parent, the segment and the attributes.
+//!
+//! ```csv
+//! id,parent,segment,name,size
+//! D,,,Drive D,
+//! V,D,,Volume V,12.5
+//! ```
+//!
+//! The first row has to name all columns, and only the last node tells all of them. So the nodes go into a temporary file first.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{BufRead, BufReader, BufWriter, Seek, Write};
+
+use csv::{Writer, WriterBuilder};
+use sapwood_core::keys::Id;
+use sapwood_core::model::AttributeValue;
+use sapwood_import::sources::jsonl;
+use sapwood_import::{Node, Record};
+
+use super::{Ended, Format, FormatError};
+
+/// Most columns of attributes. Their names are all that is held in memory.
+const COLUMNS_MAX: usize = 2_000;
+
+/// Nodes, until all columns are known.
+pub(super) struct Csv {
+    /// The only columns, if any are named.
+    named: Vec<String>,
+    columns: BTreeMap<String, Column>,
+    /// An import takes a carriage return off the end of a row.
+    ends_in_a_return: bool,
+    nodes: BufWriter<File>,
+}
+
+/// What the values of an attribute are.
+#[derive(Debug, Default)]
+struct Column {
+    numbers: u64,
+    /// Texts and booleans.
+    texts: u64,
+    /// Values that no cell can hold, or that would come back as none.
+    others: u64,
+}
+
+impl Csv {
+    pub(super) fn new(named: Vec<String>) -> Result<Self, FormatError> {
+        let nodes = BufWriter::new(tempfile::tempfile()?);
+        Ok(Self { named, columns: BTreeMap::new(), ends_in_a_return: false, nodes })
+    }
+
+    fn count(&mut self, name: &str, value: &AttributeValue) -> Result<(), FormatError> {
+        if !self.columns.contains_key(name) {
+            if self.columns.len() == COLUMNS_MAX {
+                return Err(FormatError::TooManyColumns { limit: COLUMNS_MAX });
+            }
+            self.columns.insert(name.to_owned(), Column::default());
+        }
+        let Some(column) = self.columns.get_mut(name) else { return Ok(()) };
+        match cell(name, value) {
+            None => column.others += 1,
+            Some(_) if matches!(value, AttributeValue::N(_)) => column.numbers += 1,
+            Some(cell) => {
+                column.texts += 1;
+                self.ends_in_a_return |= cell.ends_with('\r');
+            }
+        }
+        Ok(())
+    }
+
+    /// The names of the columns that hold the id, the parent and the segment. No attribute's name begins with `_`.
+    fn own_names(&self) -> [String; 3] {
+        ["id", "parent", "segment"].map(|name| match self.columns.contains_key(name) {
+            true => format!("_{name}"),
+            false => name.to_owned(),
+        })
+    }
+
+    fn ended(&self) -> Ended {
+        let left_out = self.columns.iter().filter(|(_, column)| column.others > 0);
+        let own = ["--id", "--parent", "--segment"].into_iter().zip(self.own_names());
+        let renamed =
+            own.filter(|(_, name)| name.starts_with('_')).flat_map(|(option, name)| [option.to_owned(), name]);
+        let numbers = self.columns.iter().filter(|(_, column)| column.numbers > 0 && column.texts == 0);
+        let numbers = numbers.flat_map(|(name, _)| ["--number".to_owned(), name.clone()]);
+        Ended {
+            left_out: left_out.map(|(name, column)| (name.clone(), column.others)).collect(),
+            import_options: renamed.chain(numbers).collect(),
+        }
+    }
+
+    fn row(&self, to: &mut Writer<&mut dyn Write>, names: &[&str], node: &Node) -> Result<(), FormatError> {
+        let attributes = &node.attributes.0;
+        let own =
+            [node.node.id.as_str(), node.parent.as_ref().map_or("", Id::as_str), node.segment.as_deref().unwrap_or("")];
+        let cells = names.iter().map(|name| attributes.get(*name).and_then(|value| cell(name, value)).unwrap_or(""));
+        let guard = self.ends_in_a_return.then_some("");
+        to.write_record(own.into_iter().chain(cells).chain(guard)).map_err(output)
+    }
+}
+
+impl Format for Csv {
+    fn take(&mut self, record: &Record, _: &mut dyn Write) -> Result<(), FormatError> {
+        let Record::Node(node) = record else { return Ok(()) };
+        let mut node = node.clone();
+        if !self.named.is_empty() {
+            node.attributes.0.retain(|name, _| self.named.contains(name));
+        }
+        for (name, value) in &node.attributes.0 {
+            self.count(name, value)?;
+        }
+        self.ends_in_a_return |= node.segment.as_ref().is_some_and(|segment| segment.ends_with('\r'));
+        Ok(writeln!(self.nodes, "{}", jsonl::write(&Record::Node(node))?)?)
+    }
+
+    fn end(&mut self, to: &mut dyn Write) -> Result<Ended, FormatError> {
+        self.nodes.flush()?;
+        self.nodes.get_mut().rewind()?;
+        let own = self.own_names();
+        let filled = self.columns.iter().filter(|(_, column)| column.numbers + column.texts > 0);
+        let names: Vec<&str> = filled.map(|(name, _)| name.as_str()).collect();
+        let mut rows = WriterBuilder::new().from_writer(to);
+        // A column without a name, whose cells are all empty, keeps the return inside of its row.
+        let guard = self.ends_in_a_return.then_some("");
+        let first = own.iter().map(String::as_str).chain(names.iter().copied()).chain(guard);
+        rows.write_record(first).map_err(output)?;
+        for line in BufReader::new(self.nodes.get_ref()).lines() {
+            // The lines are those that this process wrote.
+            if let Ok(Record::Node(node)) = jsonl::read(&line?, None) {
+                self.row(&mut rows, &names, &node)?;
+            }
+        }
+        rows.flush()?;
+        Ok(self.ended())
+    }
+}
+
+/// A value as a cell. `None` if an import wouldn't make the same text or number of it.
+fn cell<'v>(name: &str, value: &'v AttributeValue) -> Option<&'v str> {
+    // An import takes the spaces off the names of columns.
+    if name.trim() != name {
+        return None;
+    }
+    match value {
+        AttributeValue::S(text) | AttributeValue::N(text) => Some(text.as_str()).filter(|text| !text.is_empty()),
+        AttributeValue::Bool(true) => Some("true"),
+        AttributeValue::Bool(false) => Some("false"),
+        _ => None,
+    }
+}
+
+fn output(error: csv::Error) -> FormatError {
+    match error.into_kind() {
+        csv::ErrorKind::Io(error) => error.into(),
+        kind => std::io::Error::other(format!("{kind:?}")).into(),
+    }
+}

@@ -1,0 +1,90 @@
+//! CSV of random nodes, read again by the import's own reader.
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::disallowed_methods)]
+
+use std::collections::BTreeMap;
+
+use sapwood_core::keys::Id;
+use sapwood_core::model::AttributeValue;
+use sapwood_http::json::Attributes;
+use sapwood_import::sources::{Found, Source};
+use sapwood_import::{CsvOptions, Node, Options as ImportOptions, Record};
+
+use super::{FormatName, Options};
+
+/// Characters that mean something in CSV, and some that don't.
+const CHARACTERS: [char; 12] = ['a', 'B', '7', ' ', ',', '"', '\'', '\n', '\r', ';', 'é', '☃'];
+
+fn random_text(random: &mut fastrand::Rng) -> String {
+    let length = random.usize(1..8);
+    (0..length).map(|_| CHARACTERS[random.usize(..CHARACTERS.len())]).collect()
+}
+
+fn random_value(random: &mut fastrand::Rng, is_number: bool) -> AttributeValue {
+    match is_number {
+        true => AttributeValue::N(random.i32(..).to_string()),
+        false => AttributeValue::S(random_text(random)),
+    }
+}
+
+fn random_nodes(random: &mut fastrand::Rng) -> BTreeMap<String, Node> {
+    // Names of the export's own columns, of another's, and names that have to be quoted. Those that begin with `n` have numbers.
+    let names = ["id", "parent_id", "a,b", "two\nlines", "\"", "n", "né", "z"];
+    let mut nodes = BTreeMap::new();
+    for n in 0..random.usize(1..20) {
+        let id = format!("{n}{}", random_text(random));
+        let parent = random.bool().then(|| Id::new(random_text(random)).unwrap());
+        let segment = random.bool().then(|| random_text(random));
+        let named = names.into_iter().filter(|_| random.bool()).collect::<Vec<_>>();
+        let attributes =
+            named.into_iter().map(|name| (name.to_owned(), random_value(random, name.starts_with('n')))).collect();
+        let node = Id::new(id.clone()).unwrap().into();
+        nodes.insert(id, Node { node, parent, segment, attributes: Attributes(attributes) });
+    }
+    nodes
+}
+
+/// What the import is told by the options of a command line.
+fn csv_options(options: &[String]) -> CsvOptions {
+    let mut csv = CsvOptions::default();
+    for pair in options.chunks(2) {
+        let value = pair[1].clone();
+        match pair[0].as_str() {
+            "--id" => csv.id = Some(value),
+            "--parent" => csv.parent = Some(value),
+            "--segment" => csv.segment = Some(value),
+            _ => csv.numbers.push(value),
+        }
+    }
+    csv
+}
+
+#[test]
+fn what_csv_holds_an_import_reads() {
+    let seeds: Vec<u64> = match std::env::var("SAPWOOD_SEED") {
+        Ok(seed) => vec![seed.parse().unwrap()],
+        Err(_) => (0..300).map(|_| fastrand::u64(..)).collect(),
+    };
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("nodes.csv");
+    for seed in seeds {
+        let nodes = random_nodes(&mut fastrand::Rng::with_seed(seed));
+        let mut file = Vec::new();
+        let mut format = FormatName::Csv.writer(Options::default(), None).unwrap();
+        for node in nodes.values() {
+            format.take(&Record::Node(node.clone()), &mut file).unwrap();
+        }
+        let ended = format.end(&mut file).unwrap();
+        assert!(ended.left_out.is_empty(), "SAPWOOD_SEED={seed}: {ended:?}");
+        std::fs::write(&path, &file).unwrap();
+        let options = ImportOptions { csv: csv_options(&ended.import_options), ..ImportOptions::default() };
+        let mut found = BTreeMap::new();
+        for entry in Source::open(&path, &options).unwrap() {
+            match entry.found {
+                Ok(Found::Record(Record::Node(node))) => _ = found.insert(node.node.id.to_string(), node),
+                other => panic!("SAPWOOD_SEED={seed}: {other:?}\n{}", String::from_utf8_lossy(&file)),
+            }
+        }
+        assert_eq!(found, nodes, "SAPWOOD_SEED={seed}:\n{}", String::from_utf8_lossy(&file));
+    }
+}

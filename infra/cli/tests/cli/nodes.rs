@@ -1,0 +1,214 @@
+//! `sapwood get`, `put`, `move`, `rm`, `history` and `latest`, on the table of a running `sapwood dev`.
+
+use sapwood_core::model::AttributeValue;
+use sapwood_tests::client::{contents, node, put};
+use serde_json::Value;
+
+use crate::running::{Sapwood, TABLE, printed, records, sapwood, words};
+
+/// The objects that were printed, one a line.
+fn lines(text: &str) -> Vec<Value> {
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// The attribute of a node's record.
+async fn attribute(running: &Sapwood, id: &str, name: &str) -> Option<AttributeValue> {
+    let all = contents(&running.client, TABLE, ["PK", "SK"]).await;
+    all.get(&(id.to_owned(), "NODE".to_owned())).and_then(|item| item.get(name).cloned())
+}
+
+fn text(value: &str) -> Option<AttributeValue> {
+    Some(AttributeValue::S(value.to_owned()))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn put_creates_a_node_and_changes_only_what_is_named() {
+    let running = Sapwood::start(&[]);
+    let url = &running.url;
+    let digits = "12345678901234567890.123456789012345678";
+    assert!(printed(url, &["put", "D", "--set", "name=Drive D"], 0).starts_with("D is created, with the tag \""));
+    let json = format!("{{\"size\": {digits}, \"tags\": {{\"$set\": [\"new\"]}}, \"at\": {{\"x\": 1, \"y\": 2}}}}");
+    let created = printed(url, &["put", "V", "--parent", "D", "--json-attributes", &json, "--by", "ada", "--json"], 0);
+    assert!(created.contains(digits) && created.contains("\"created_by\":\"ada\""), "{created}");
+    assert_eq!(attribute(&running, "V", "size").await, Some(AttributeValue::N(digits.to_owned())));
+
+    // A change leaves the parent and all else as they are. Null deletes, and a map is merged into.
+    printed(url, &["put", "V", "--set", "name=Volume=V", "--json-attributes", r#"{"tags": null, "at": {"y": 3}}"#], 0);
+    let got = lines(&printed(url, &["get", "V", "--json"], 0)).remove(0);
+    assert_eq!((&got["parent"], &got["attributes"]["name"]), (&"D".into(), &"Volume=V".into()));
+    assert_eq!(got["attributes"]["at"], serde_json::json!({"x": 1, "y": 3}));
+    assert!(got["attributes"].get("tags").is_none() && got["attributes"].get("size").is_some(), "{got}");
+    printed(url, &["put", "V", "--unset", "size", "--segment", "volume"], 0);
+    assert_eq!(attribute(&running, "V", "size").await, None);
+    assert_eq!(attribute(&running, "V", "segment").await, text("volume"));
+    printed(url, &["put", "V", "--segment", ""], 0);
+    assert_eq!(attribute(&running, "V", "segment").await, None);
+
+    // A replacement has nothing but what is named, and it names the parent.
+    let refused = sapwood(url, &["put", "V", "--replace", "--set", "name=new"]);
+    assert!(refused.status.code() == Some(2) && words(&refused).contains("--root"), "{}", words(&refused));
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("volume.json");
+    std::fs::write(&file, r#"{"nothing": null}"#).unwrap();
+    let file = format!("@{}", file.display());
+    printed(url, &["put", "V", "--replace", "--parent", "D", "--json-attributes", &file], 0);
+    let replaced = records(&running).await.remove(&("V".to_owned(), "NODE".to_owned())).unwrap();
+    let names: Vec<&str> = replaced.keys().map(String::as_str).collect();
+    assert_eq!(names, ["PK", "SK", "nothing", "parent"]);
+    assert_eq!(attribute(&running, "V", "_created_by").await, text("ada"));
+    running.becomes_right().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn put_writes_only_what_it_is_sure_of() {
+    let running = Sapwood::start(&[]);
+    let url = &running.url;
+    printed(url, &["put", "D", "--if-none-match", "*", "--set", "name=first"], 0);
+    printed(url, &["put", "D", "--if-none-match", "*", "--set", "name=second"], 1);
+    printed(url, &["put", "V", "--if-match", "*"], 1);
+    assert!(!records(&running).await.contains_key(&("V".to_owned(), "NODE".to_owned())));
+    let tag = lines(&printed(url, &["get", "D", "--json"], 0))[0]["etag"].as_str().unwrap().to_owned();
+    printed(url, &["put", "D", "--if-match", "AAAAAAAAAAAAAAAAAAAAAA", "--set", "name=third"], 1);
+    // A shell has taken the quotes off, or it hasn't.
+    printed(url, &["put", "D", "--if-match", tag.trim_matches('"'), "--set", "name=fourth"], 0);
+    printed(url, &["put", "D", "--if-match", &tag, "--set", "name=fifth"], 1);
+    assert_eq!(attribute(&running, "D", "name").await, text("fourth"));
+
+    for (arguments, code, said) in [
+        (&["put", "x", "--parent", "nobody"][..], 1, "`nobody` doesn't exist"),
+        (&["put", "D", "--parent", "D"], 1, "below it"),
+        (&["put", "D", "--set", "_name=x"], 1, "reserved"),
+        (&["put", "D", "--json-attributes", "{"], 2, "--json-attributes"),
+        (&["put", "D", "--json-attributes", "{\"a\": {\"$set\": []}}"], 2, "--json-attributes"),
+        (&["put", "D", "--json-attributes", "@/nowhere"], 4, "/nowhere"),
+        (&["put", ""], 2, "empty"),
+        (&["put", "D", "--topic", "t", "--parent", "V"], 2, "--topic"),
+        (&["get", "nobody"], 1, "no such node"),
+        (&["get", "D", "--tenant", "acme"], 2, "tenant"),
+    ] {
+        let output = sapwood(url, arguments);
+        let right = output.status.code() == Some(code) && words(&output).contains(said);
+        assert!(right, "{arguments:?}: {:?} {}", output.status, words(&output));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_move_keeps_to_the_rules_of_the_api() {
+    let running = Sapwood::start(&[]);
+    let url = &running.url;
+    for (id, parent) in [("D", None), ("V", Some("D")), ("d", Some("V"))] {
+        put(&running.client, TABLE, node(id, parent, id)).await;
+    }
+    running.becomes_right().await;
+    let cycle = sapwood(url, &["move", "D", "--to", "d"]);
+    assert!(cycle.status.code() == Some(1) && words(&cycle).contains("below it"), "{}", words(&cycle));
+    printed(url, &["move", "nobody", "--root"], 1);
+    printed(url, &["move", "d"], 2);
+    printed(url, &["move", "V", "--root", "--wait"], 0);
+    assert_eq!(attribute(&running, "V", "parent").await, None);
+    // It has waited for the node's own rows.
+    let listed = contents(&running.client, TABLE, ["PK", "SK"]).await;
+    assert!(listed.contains_key(&("ROOTS".to_owned(), "ROOT#V".to_owned())));
+    printed(url, &["move", "D", "--to", "d", "--wait=30"], 0);
+    running.becomes_right().await;
+    let drawn = printed(url, &["tree", "V", "--json", "--rows"], 0);
+    let drawn = lines(&drawn);
+    let ids: Vec<&str> = drawn.iter().map(|line| line["id"].as_str().unwrap()).collect();
+    assert_eq!(ids, ["V", "d", "D"]);
+    assert_eq!((&drawn[2]["depth"], &drawn[2]["parent"]), (&2.into(), &"d".into()));
+    assert_eq!(drawn[2]["items"]["lineage"]["pk"], "D");
+    assert!(drawn[2]["items"]["rows"].as_array().unwrap().iter().all(|row| row["missing"] == false), "{drawn:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_deletion_says_what_becomes_of_the_children_and_waits_for_it() {
+    let running = Sapwood::start(&[]);
+    let url = &running.url;
+    let tree = [("D", None), ("V", Some("D")), ("d", Some("V")), ("e", Some("d")), ("f", Some("e"))];
+    for (id, parent) in tree {
+        put(&running.client, TABLE, node(id, parent, id)).await;
+    }
+    for id in ["e", "f"] {
+        printed(url, &["put", id, "--topic", "Audit", "--set", "what=x"], 0);
+    }
+    running.becomes_right().await;
+    let unasked = sapwood(url, &["rm", "V", "--children", "delete"]);
+    assert!(unasked.status.code() == Some(4) && words(&unasked).contains("--yes"), "{}", words(&unasked));
+    for how in [&[][..], &["--children", "restrict"], &["--children", "refuse"]] {
+        let refused = sapwood(url, &[&["rm", "V", "--yes"][..], how].concat());
+        assert!(refused.status.code() == Some(1) && words(&refused).contains("children"), "{}", words(&refused));
+    }
+    assert_eq!(records(&running).await.len(), tree.len() + 2);
+
+    let adopted = printed(url, &["rm", "V", "--children", "adopt", "--yes", "--wait"], 0);
+    assert!(adopted.contains("is being deleted by operation ") && adopted.ends_with("V is deleted\n"), "{adopted}");
+    assert_eq!(attribute(&running, "d", "parent").await, text("D"));
+    let deleted = printed(url, &["rm", "d", "--children", "delete", "--revisions", "--yes", "--wait", "--json"], 0);
+    let deleted = lines(&deleted);
+    assert_eq!((deleted.len(), &deleted[0]["status"], &deleted[0]["mode"]), (1, &"done".into(), &"delete".into()));
+    // A leaf is deleted at once.
+    let leaf = lines(&printed(url, &["rm", "D", "--yes", "--json"], 0));
+    assert_eq!(leaf, [serde_json::json!({"node": "D", "status": "done"})]);
+    printed(url, &["rm", "D", "--yes"], 1);
+    running.becomes_right().await;
+    // The API remembers its operations, and that it has deleted D.
+    let left = records(&running).await;
+    let left: Vec<_> = left.keys().filter(|(_, sk)| sk == "NODE" || sk.starts_with('v')).collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_no_handler_carries_out_is_waited_for_and_not_finished() {
+    let running = Sapwood::start(&["--no-handler"]);
+    let url = &running.url;
+    printed(url, &["put", "D"], 0);
+    let waited = sapwood(url, &["put", "V", "--parent", "D", "--wait=1"]);
+    assert!(waited.status.code() == Some(3) && words(&waited).contains("after 1 s"), "{}", words(&waited));
+    assert_eq!(records(&running).await.len(), 2);
+    let waited = sapwood(url, &["rm", "D", "--children", "delete", "--yes", "--wait=1", "--json"]);
+    assert_eq!(waited.status.code(), Some(3), "{}", words(&waited));
+    assert_eq!(lines(&String::from_utf8(waited.stdout).unwrap())[0]["status"], "running");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_history_is_read_newest_first_and_page_by_page() {
+    let running = Sapwood::start(&[]);
+    let url = &running.url;
+    for n in 1..=5 {
+        let set = format!("n={n}");
+        printed(url, &["put", "eq", "--topic", "Audit", "--set", &set, "--by", "padma"], 0);
+    }
+    let said = printed(url, &["put", "eq", "--topic", "State\n", "--set", "n=1"], 0);
+    assert_eq!(said, "revision 1 of State\\n is appended to eq\n");
+    running.becomes_right().await;
+
+    let all = lines(&printed(url, &["history", "eq", "Audit", "--json"], 0));
+    let versions: Vec<u64> = all.iter().map(|line| line["version"].as_u64().unwrap()).collect();
+    assert_eq!(versions, [5, 4, 3, 2, 1]);
+    assert_eq!((&all[0]["attributes"]["n"], &all[0]["updated_by"]), (&"5".into(), &"padma".into()));
+    for topic in [&["Audit"][..], &[]] {
+        let mut found = Vec::new();
+        let mut after: Option<String> = None;
+        loop {
+            let mut arguments = [&["history", "eq"][..], topic, &["--limit", "2", "--json"]].concat();
+            arguments.extend(after.iter().flat_map(|after| ["--after", after.as_str()]));
+            let mut page = lines(&printed(url, &arguments, 0));
+            let next = page.pop_if(|last| last.get("next").is_some());
+            assert!(page.len() <= 2, "{page:?}");
+            found.extend(page);
+            let Some(next) = next else { break };
+            after = Some(next["next"].as_str().unwrap().to_owned());
+        }
+        assert_eq!(found, lines(&printed(url, &[&["history", "eq"][..], topic, &["--all", "--json"]].concat(), 0)));
+        assert_eq!(found.len(), if topic.is_empty() { 6 } else { 5 });
+    }
+    let people = printed(url, &["history", "eq", "Audit", "--limit", "1"], 0);
+    assert!(people.starts_with("Audit  5  ") && people.contains("… and more: add --after "), "{people}");
+
+    let newest = printed(url, &["latest", "eq"], 0);
+    assert_eq!(newest, "Audit  5  {\"n\":\"5\"}\nState\\n  1  {\"n\":\"1\"}\n");
+    assert_eq!(lines(&printed(url, &["latest", "eq", "Audit", "--json"], 0))[0]["version"], 5);
+    printed(url, &["latest", "eq", "nothing"], 1);
+    printed(url, &["history", "nobody"], 1);
+    printed(url, &["history", "eq", "--after", "nowhere"], 2);
+}

@@ -1,0 +1,55 @@
+//! What the auditor has found.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// How far the auditor has come, and what it has found.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct AuditBody {
+    /// Everything that stood in the table at this time has been compared since. It is absent until a pass has ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(examples("2026-02-03T04:05:06Z"))]
+    pub right_as_of: Option<String>,
+    /// How old the oldest item is that hasn't been compared since, in seconds: the time since `right_as_of`, or since the first run.
+    pub age_seconds: u64,
+    /// When the auditor ran last.
+    #[schema(examples("2026-02-04T04:05:06Z"))]
+    pub last_run_at: String,
+    /// The number of differences that wait for another look.
+    pub suspects: u64,
+    /// The pass that is under way, or the last one.
+    pub pass: PassBody,
+    /// The last pass that has ended. It is absent until one has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_pass: Option<PassBody>,
+}
+
+/// What a pass over the table has found so far.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct PassBody {
+    /// The pass's number, from 1.
+    pub number: u64,
+    /// When the pass began.
+    #[schema(examples("2026-02-03T04:05:06Z"))]
+    pub began_at: String,
+    /// When the pass ended. It is absent while it is under way.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(examples("2026-02-03T05:05:06Z"))]
+    pub ended_at: Option<String>,
+    /// The number of items that were seen.
+    pub items: u64,
+    /// The number of differences that counted.
+    pub differences: u64,
+    /// How many of them were mended and are right now.
+    pub healed: u64,
+    /// How many of them were left as they are.
+    pub left: u64,
+    /// How much changed for as long as the auditor waits.
+    pub still_changing: u64,
+    /// How many suspects there was no room for. The pass isn't whole then, and `right_as_of` stays.
+    pub skipped: u64,
+    /// Findings about base records, by their kinds, such as `orphan`.
+    pub findings: BTreeMap<String, u64>,
+}

@@ -1,0 +1,194 @@
+//! The auditor, run by run: what it mends, what it leaves, and when it mends nothing.
+
+use std::time::Duration;
+
+use sapwood_core::audit::{Kind, State};
+use sapwood_core::model::{Copied, Settings, text};
+use sapwood_engine::announce::announce;
+use sapwood_engine::auditor::{Auditor, Clock, Limits, Report};
+use sapwood_table::Client;
+use sapwood_tests::fixture::{Fixture, NoRetries, at_once};
+
+const LIMITS: Limits = Limits {
+    read_units_max: 1e9,
+    page_items_max: 10,
+    suspects_max: 200,
+    suspects_bytes_max: 150_000,
+    repairs_max: 100,
+    settle: Duration::ZERO,
+    pass_every: Duration::ZERO,
+};
+
+/// A root with so many children, and a handler that has announced itself.
+fn planted(children: usize) -> Fixture {
+    let mut fixture = Fixture::default();
+    fixture.put_node("D", None, &[]);
+    for child in 0..children {
+        fixture.put_node(&format!("c{child}"), Some("D"), &[]);
+    }
+    fixture.settle();
+    let client = Client::new(fixture.table(), &NoRetries, fixture.schema());
+    assert!(at_once(announce(&client, fixture.settings(), "0.1.0")).unwrap());
+    assert!(!at_once(announce(&client, fixture.settings(), "0.1.0")).unwrap(), "it is there already");
+    fixture
+}
+
+fn run_with(fixture: &Fixture, settings: &Settings, limits: Limits, heals: bool, now: u64) -> Report {
+    let client = Client::new(fixture.table(), &NoRetries, &settings.schema);
+    let auditor = Auditor::new(&client, settings, limits, heals);
+    at_once(auditor.run(Clock { now, name: now * 1_000, has_time: || true })).unwrap()
+}
+
+fn run(fixture: &Fixture, limits: Limits, heals: bool, now: u64) -> Report {
+    run_with(fixture, fixture.settings(), limits, heals, now)
+}
+
+fn state(fixture: &Fixture, limits: Limits) -> State {
+    State::read(&fixture.get("SAPWOOD", "AUDIT").unwrap(), limits.settle).unwrap().unwrap()
+}
+
+/// Deletes the rows of these children, and nobody is told.
+fn damage(fixture: &mut Fixture, children: std::ops::Range<usize>) {
+    for child in children {
+        fixture.delete("D", &format!("NODE#0001#c{child}"));
+    }
+    fixture.table().0.lock().unwrap().stream.clear();
+}
+
+#[test]
+fn what_is_damaged_is_suspected_then_mended_then_seen_to_be_right() {
+    let mut fixture = planted(3);
+    let first = run(&fixture, LIMITS, true, 100);
+    assert_eq!((first.suspects, first.pass_time, first.age), (0, Some(0), 0));
+    damage(&mut fixture, 1..2);
+    let found = run(&fixture, LIMITS, true, 200);
+    assert_eq!((found.suspects, found.confirmed.len(), found.pass_time), (1, 0, None));
+    let mended = run(&fixture, LIMITS, true, 300);
+    assert_eq!(mended.confirmed.iter().map(|one| one.kind).collect::<Vec<_>>(), [Kind::RowMissing]);
+    fixture.settle();
+    let right = run(&fixture, LIMITS, true, 400);
+    assert_eq!((right.healed, right.left.len(), right.suspects), (1, 0, 0));
+    // The pass began at 200, so everything was compared since then.
+    assert_eq!((right.pass_time, right.age), (Some(200), 200));
+    let state = state(&fixture, LIMITS);
+    assert_eq!(state.last.map(|pass| (pass.began, pass.differences, pass.healed)), Some((200, 1, 1)));
+    assert_eq!(state.right_as_of, Some(200));
+}
+
+#[test]
+fn a_difference_counts_only_after_the_settling_time() {
+    let limits = Limits { settle: Duration::from_secs(600), ..LIMITS };
+    let mut fixture = planted(3);
+    damage(&mut fixture, 1..2);
+    let confirmed: Vec<usize> =
+        (0..6).map(|number| run(&fixture, limits, true, 1_000 + number * 300).confirmed.len()).collect();
+    // The first run suspects, the second looks strongly, and ten minutes later it counts.
+    assert_eq!(confirmed, [0, 0, 0, 1, 0, 0]);
+}
+
+#[test]
+fn a_report_writes_nothing_but_its_state() {
+    let mut fixture = planted(3);
+    damage(&mut fixture, 0..2);
+    let before = fixture.table().0.lock().unwrap().contents();
+    let reports: Vec<Report> = (0..4).map(|number| run(&fixture, LIMITS, false, 100 + number)).collect();
+    let mut after = fixture.table().0.lock().unwrap().contents();
+    after.remove(&("SAPWOOD".to_owned(), "AUDIT".to_owned()));
+    assert_eq!(before, after);
+    assert!(reports.iter().all(|report| report.unfit.is_none()));
+    // Each pass finds them again, and says so. It takes two runs.
+    assert_eq!(reports.iter().map(|report| report.left.len()).collect::<Vec<_>>(), [0, 2, 0, 2]);
+}
+
+#[test]
+fn an_auditor_with_other_settings_than_the_handlers_mends_nothing() {
+    let mut fixture = planted(3);
+    let others = Settings { copied: Copied::None, path_rows: false, ..fixture.settings().clone() };
+    let before = fixture.table().0.lock().unwrap().stream.len();
+    let run = |now| run_with(&fixture, &others, LIMITS, true, now);
+    let first = run(100);
+    assert!(first.unfit.is_none() && first.suspects > 0, "{first:?}");
+    let reason = run(200).unfit.unwrap();
+    assert!(reason.contains("COPIED_ATTRIBUTES, PATH_ROWS"), "{reason}");
+    let stream = fixture.table().0.lock().unwrap().stream.clone();
+    assert!(stream[before..].iter().all(|record| record.key.pk == "SAPWOOD"), "{stream:?}");
+    fixture.delete("SAPWOOD", "SETTINGS");
+    run_with(&fixture, &others, LIMITS, true, 300);
+    let reason = run_with(&fixture, &others, LIMITS, true, 400).unfit.unwrap();
+    assert!(reason.contains("no stream handler"), "{reason}");
+}
+
+#[test]
+fn where_nobody_handles_repairs_they_end() {
+    let limits = Limits { repairs_max: 5, settle: Duration::from_secs(10), ..LIMITS };
+    let mut fixture = planted(30);
+    damage(&mut fixture, 0..30);
+    let written = |fixture: &Fixture| {
+        let stream = &fixture.table().0.lock().unwrap().stream;
+        stream.iter().filter(|record| record.key.sk == "NODE").count()
+    };
+    run(&fixture, limits, true, 100);
+    run(&fixture, limits, true, 110);
+    for number in 0..3 {
+        run(&fixture, limits, true, 120 + number);
+        assert_eq!(written(&fixture), 5);
+    }
+    // What was mended without effect is left, and makes room for others.
+    let report = run(&fixture, limits, true, 140);
+    assert_eq!((report.left.len(), written(&fixture)), (5, 10));
+}
+
+#[test]
+fn the_scan_waits_while_there_is_no_room_for_suspects_and_says_what_it_left_out() {
+    let limits = Limits { suspects_max: 4, page_items_max: 6, settle: Duration::from_secs(1_000), ..LIMITS };
+    let mut fixture = planted(12);
+    damage(&mut fixture, 0..12);
+    let first = run(&fixture, limits, true, 100);
+    let position = state(&fixture, limits).position;
+    assert!(first.suspects <= 4 && !state(&fixture, limits).scanned);
+    let second = run(&fixture, limits, true, 101);
+    assert_eq!((second.items, state(&fixture, limits).position), (0, position));
+    // A page with more suspects than there is room for at all is passed, and the pass isn't whole.
+    let limits = Limits { suspects_max: 1, page_items_max: 1_000, ..LIMITS };
+    let mut fixture = planted(12);
+    damage(&mut fixture, 0..12);
+    for number in 0..4 {
+        run(&fixture, limits, true, 100 + number);
+        let _ = fixture.table().0.lock().unwrap().stream.drain(..);
+    }
+    let state = state(&fixture, limits);
+    assert_eq!(state.last.map(|pass| pass.skipped), Some(11));
+    assert_eq!(state.right_as_of, None);
+}
+
+#[test]
+fn of_two_runs_at_once_one_counts() {
+    let fixture = planted(3);
+    run(&fixture, LIMITS, true, 100);
+    let stale = fixture.get("SAPWOOD", "AUDIT").unwrap();
+    let schema = fixture.schema().clone();
+    let client = Client::new(fixture.table(), &NoRetries, &schema);
+    let auditor = Auditor::new(&client, fixture.settings(), LIMITS, true);
+    let other = std::cell::Cell::new(true);
+    // Another run begins and saves while this one scans.
+    let meanwhile = || {
+        if other.take() {
+            assert!(run(&fixture, LIMITS, true, 200).is_saved);
+        }
+        true
+    };
+    let report = at_once(auditor.run(Clock { now: 201, name: 201_000, has_time: meanwhile })).unwrap();
+    assert!(!report.is_saved);
+    assert_eq!(state(&fixture, LIMITS).saved, 200);
+    assert_ne!(fixture.get("SAPWOOD", "AUDIT").unwrap(), stale);
+}
+
+#[test]
+fn a_newer_auditors_state_is_left_alone() {
+    let mut fixture = planted(1);
+    fixture.put("SAPWOOD", "AUDIT", &[("format", sapwood_core::model::number(9)), ("runs", text("others"))]);
+    let client = Client::new(fixture.table(), &NoRetries, fixture.schema());
+    let auditor = Auditor::new(&client, fixture.settings(), LIMITS, true);
+    let error = at_once(auditor.run(Clock { now: 1, name: 1, has_time: || true })).unwrap_err();
+    assert!(error.to_string().contains("format 9"), "{error}");
+}
