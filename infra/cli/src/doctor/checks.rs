@@ -390,4 +390,5 @@ fn audit(seen: &Seen) -> Finding {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests;

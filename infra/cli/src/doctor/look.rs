@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use aws_config::{BehaviorVersion, Region, SdkConfig};
 use aws_sdk_cloudwatch::types::{MetricAlarm, StateValue};
+use aws_sdk_dynamodb::config::{Credentials, SharedCredentialsProvider};
 use aws_sdk_dynamodb::error::{DisplayErrorContext, ProvideErrorMetadata, SdkError};
 use aws_sdk_dynamodb::types::{KeyType, PointInTimeRecoveryStatus, TimeToLiveStatus};
 use aws_sdk_lambda::types::EventSourceMappingConfiguration;
@@ -18,9 +20,37 @@ use crate::connect::{Connection, Patient, left_by_handler};
 
 /// The services.
 pub(super) struct Services {
-    pub(super) dynamodb: aws_sdk_dynamodb::Client,
+    dynamodb: aws_sdk_dynamodb::Client,
     /// `None` where an endpoint of DynamoDB alone is named.
-    pub(super) others: Option<(aws_sdk_lambda::Client, aws_sdk_cloudwatch::Client)>,
+    others: Option<(aws_sdk_lambda::Client, aws_sdk_cloudwatch::Client)>,
+}
+
+/// Makes the clients. `endpoint` is that of Lambda and CloudWatch, if one is named.
+pub(super) async fn services(connection: &Connection, endpoint: Option<&str>) -> Result<Services, DoctorError> {
+    let dynamodb = match connection.endpoint() {
+        Some(url) => emulator(url),
+        None => connection.config().await?,
+    };
+    let others = match (endpoint, connection.endpoint()) {
+        (Some(url), _) => Some(emulator(url)),
+        (None, Some(_)) => None,
+        (None, None) => Some(dynamodb.clone()),
+    };
+    Ok(Services {
+        dynamodb: aws_sdk_dynamodb::Client::new(&dynamodb),
+        others: others.map(|config| (aws_sdk_lambda::Client::new(&config), aws_sdk_cloudwatch::Client::new(&config))),
+    })
+}
+
+/// An endpoint that is named gets no real credentials.
+fn emulator(url: &str) -> SdkConfig {
+    let credentials = Credentials::new("local", "local", None, None, "local");
+    SdkConfig::builder()
+        .behavior_version(BehaviorVersion::latest())
+        .region(Region::new("us-east-1"))
+        .credentials_provider(SharedCredentialsProvider::new(credentials))
+        .endpoint_url(url)
+        .build()
 }
 
 /// What a failed call says, in a few words.

@@ -8,8 +8,6 @@ mod seen;
 
 use std::collections::BTreeMap;
 
-use aws_config::{BehaviorVersion, Region, SdkConfig};
-use aws_sdk_dynamodb::config::Credentials;
 use clap::Args;
 use sapwood_core::model::Settings;
 use sapwood_local::template::Template;
@@ -17,7 +15,7 @@ use serde_json::json;
 
 use self::error::DoctorError;
 use self::finding::Verdict;
-use self::look::{Services, look};
+use self::look::{look, services};
 use self::seen::{Read, Seen};
 use crate::TEMPLATE;
 use crate::connect::Connection;
@@ -43,7 +41,7 @@ pub(crate) struct Arguments {
 
 /// Returns true if nothing fails.
 pub(crate) async fn run(arguments: Arguments) -> Result<bool, DoctorError> {
-    let services = services(&arguments).await?;
+    let services = services(&arguments.connection, arguments.services_endpoint.as_deref()).await?;
     let seen = look(&arguments.connection, &services).await?;
     let settings = settings(&arguments.connection, &seen)?;
     let names = settings.schema.names();
@@ -86,32 +84,4 @@ fn settings(connection: &Connection, seen: &Seen) -> Result<Settings, DoctorErro
         }
     }
     Ok(connection.settings()?)
-}
-
-async fn services(arguments: &Arguments) -> Result<Services, DoctorError> {
-    let connection = &arguments.connection;
-    let dynamodb = match connection.endpoint() {
-        Some(url) => emulator(url),
-        None => connection.config().await?,
-    };
-    let others = match (arguments.services_endpoint.as_deref(), connection.endpoint()) {
-        (Some(url), _) => Some(emulator(url)),
-        (None, Some(_)) => None,
-        (None, None) => Some(dynamodb.clone()),
-    };
-    Ok(Services {
-        dynamodb: aws_sdk_dynamodb::Client::new(&dynamodb),
-        others: others.map(|config| (aws_sdk_lambda::Client::new(&config), aws_sdk_cloudwatch::Client::new(&config))),
-    })
-}
-
-/// An endpoint that is named gets no real credentials.
-fn emulator(url: &str) -> SdkConfig {
-    let credentials = Credentials::new("local", "local", None, None, "local");
-    SdkConfig::builder()
-        .behavior_version(BehaviorVersion::latest())
-        .region(Region::new("us-east-1"))
-        .credentials_provider(aws_sdk_dynamodb::config::SharedCredentialsProvider::new(credentials))
-        .endpoint_url(url)
-        .build()
 }

@@ -49,6 +49,9 @@ pub(crate) struct Arguments {
     /// Another endpoint of S3 than the region's own. It checks no credentials. AWS_ENDPOINT_URL_S3 names one that does.
     #[arg(long, value_name = "URL")]
     s3_endpoint: Option<String>,
+    /// The endpoint that the SDK takes from the environment.
+    #[arg(long, value_name = "URL", env = "AWS_ENDPOINT_URL_S3", hide = true)]
+    s3_endpoint_of_environment: Option<String>,
     /// Read the sources and the table, say what would be done, and write nothing.
     #[arg(long)]
     dry_run: bool,
@@ -69,7 +72,8 @@ pub(crate) async fn run(arguments: Arguments) -> Result<bool, RedriveError> {
         match source {
             Source::Path(path) => reader.path(path)?,
             Source::Bucket { bucket, prefix } => {
-                let client = client(&arguments.connection, arguments.s3_endpoint.as_deref()).await?;
+                let path_style = arguments.s3_endpoint_of_environment.is_some();
+                let client = client(&arguments.connection, arguments.s3_endpoint.as_deref(), path_style).await?;
                 reader.bucket(&client, bucket, prefix).await?;
             }
         }

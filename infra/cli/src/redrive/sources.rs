@@ -113,11 +113,14 @@ impl Reader<'_> {
 }
 
 /// Makes a client of S3: with the profile's credentials, or with those that an emulator at an endpoint takes.
-pub(super) async fn client(connection: &Connection, endpoint: Option<&str>) -> Result<Client, RedriveError> {
+/// `path_style` names buckets by the path, as emulators and endpoints of one's own know them.
+pub(super) async fn client(
+    connection: &Connection,
+    endpoint: Option<&str>,
+    path_style: bool,
+) -> Result<Client, RedriveError> {
     let Some(url) = endpoint else {
         let config = connection.config().await?;
-        // What AWS_ENDPOINT_URL_S3 names may be an emulator, which knows buckets by the path.
-        let path_style = std::env::var_os("AWS_ENDPOINT_URL_S3").is_some();
         let config = aws_sdk_s3::config::Builder::from(&config).force_path_style(path_style).build();
         return Ok(Client::from_conf(config));
     };

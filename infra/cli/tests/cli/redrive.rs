@@ -227,7 +227,7 @@ async fn lose_deletions(running: &Running, count: usize) -> Vec<String> {
     });
     let rows = ids.iter().map(|id| {
         let depth = AttributeValue::N("1".to_owned());
-        let sk = s(&format!("NODE#0001#{id}"));
+        let sk = s(format!("NODE#0001#{id}"));
         item([("PK", s("root")), ("SK", sk), ("_id", s(id)), ("_depth", depth), ("_parent", s("root"))])
     });
     put_all(&running.client, TABLE, lineages.chain(rows).collect()).await;
@@ -305,7 +305,7 @@ async fn nothing_is_written_while_a_source_cant_be_read() {
 async fn what_cant_be_redriven_is_named_and_the_rest_is_redriven() {
     let running = Running::start(&[]).await;
     let mut large = node("large", None, "large");
-    large.insert("text".to_owned(), s(&"x".repeat(400 * 1_024 - 40)));
+    large.insert("text".to_owned(), s("x".repeat(400 * 1_024 - 40)));
     let mut newer = node("newer", None, "newer");
     newer.extend([("SK".to_owned(), s("LINEAGE")), ("format".to_owned(), AttributeValue::N("2".to_owned()))]);
     for item in [large, newer, node("ours", None, "ours")] {
