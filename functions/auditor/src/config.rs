@@ -66,7 +66,7 @@ impl Config {
         }
         Ok(Self {
             table_name: needed("TABLE_NAME", "the name of the table")?,
-            settings: Settings::read(&lookup)?,
+            settings: Settings::read(lookup)?,
             heals,
             limits,
             metrics: Metrics::read(lookup),

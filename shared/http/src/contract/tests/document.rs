@@ -10,7 +10,7 @@ use crate::contract::{
 use crate::json::read;
 
 /// Each call of the contract, with its status codes when it succeeds.
-const CALLS: [(&str, &str, &[u16]); 29] = [
+const CALLS: [(&str, &str, &[u16]); 30] = [
     ("POST", "/nodes", &[201, 202, 204]),
     ("PUT", "/nodes/{id}", &[200, 201, 202, 204]),
     ("PATCH", "/nodes/{id}", &[200, 202, 204]),
