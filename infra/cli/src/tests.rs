@@ -63,7 +63,8 @@ fn the_page_of_commands_names_every_command_with_its_options() {
             missing.push(name);
             continue;
         };
-        let own = command.get_arguments().filter_map(|argument| argument.get_long());
+        let shown = command.get_arguments().filter(|argument| !argument.is_hide_set());
+        let own = shown.filter_map(|argument| argument.get_long());
         let own = own.filter(|long| !common.contains(long) && *long != "help");
         missing.extend(own.filter(|long| !row.contains(&format!("`--{long}"))).map(|long| format!("{name} --{long}")));
     }
