@@ -81,7 +81,7 @@ fn since_1970() -> Duration {
 pub fn answer(report: &Report) -> Value {
     json!({
         "saved": report.is_saved, "items": report.items, "suspects": report.suspects, "confirmed": report.confirmed.len(),
-        "healed": report.healed, "left": report.left.len(), "findings": report.findings, "age_seconds": report.age,
+        "healed": report.healed, "left": report.left.len(), "restless": report.restless.len(), "findings": report.findings, "age_seconds": report.age,
         "pass_seconds": report.pass_time, "read_units": report.usage.read_units, "write_units": report.usage.write_units,
     })
 }
@@ -93,6 +93,9 @@ fn log(report: &Report) {
     }
     for Difference { key, kind, .. } in &report.left {
         warn!(pk = key.pk, sk = key.sk, kind = kind.as_str(), "difference that is left");
+    }
+    for Difference { key, kind, .. } in &report.restless {
+        warn!(pk = key.pk, sk = key.sk, kind = kind.as_str(), "suspect that still changes");
     }
     if let Some(reason) = &report.unfit {
         error!(reason, "the auditor mends nothing");
@@ -131,6 +134,7 @@ fn measured(report: &Report) -> Vec<Metric> {
             Metric::count("AuditConfirmed", report.confirmed.len() as u64),
             Metric::count("AuditHealed", report.healed),
             Metric::count("AuditLeft", report.left.len() as u64),
+            Metric::count("AuditRestless", report.restless.len() as u64),
             Metric::count("AuditFindings", report.findings),
             Metric::seconds("AuditAge", report.age),
         ]);

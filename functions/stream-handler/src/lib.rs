@@ -15,7 +15,7 @@ use aws_lambda_events::event::streams::{DynamoDbBatchItemFailure, DynamoDbEventR
 use sapwood_core::plan::Problem;
 use sapwood_engine::announce::announce;
 use sapwood_engine::fanout::{Fanout, Report, Run};
-use sapwood_table::{Client, Deadline, DynamoTable};
+use sapwood_table::{Client, Deadline, DynamoTable, RetryPolicy};
 use sapwood_telemetry::metrics::Metrics;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -40,6 +40,18 @@ pub struct Handler {
     metrics: Metrics,
     /// When the handler has announced itself, in seconds since 1970. None if it doesn't.
     announced_at: Option<Arc<AtomicU64>>,
+}
+
+/// The longest time that an announcement keeps a batch waiting.
+const ANNOUNCED_WITHIN: Duration = Duration::from_secs(1);
+
+/// A retry policy for what can wait until the next batch.
+struct Once;
+
+impl RetryPolicy for Once {
+    async fn wait(&self, _: u32) -> bool {
+        false
+    }
 }
 
 #[derive(Deserialize)]
@@ -104,7 +116,7 @@ impl Handler {
             }
         }
         let table = self.table.until(deadline);
-        self.announce(&table, &deadline).await;
+        self.announce().await;
         let name = Uuid::new_v4().to_string();
         let run = Run { name: &name, now: seconds_now() };
         let mut report = self.fanout.run(&table, &deadline, run, &records).await;
@@ -115,8 +127,8 @@ impl Handler {
         Ok(report)
     }
 
-    /// Announces the handler. The batch doesn't depend on it, so an error is only logged.
-    async fn announce(&self, table: &DynamoTable, deadline: &Deadline) {
+    /// Announces the handler. The batch doesn't depend on it, so it is tried once, and an error is only logged.
+    async fn announce(&self) {
         let Some(announced_at) = &self.announced_at else { return };
         let now = seconds_now();
         if now.saturating_sub(announced_at.load(Ordering::Relaxed)) < ANNOUNCED_EVERY.as_secs() {
@@ -124,7 +136,8 @@ impl Handler {
         }
         announced_at.store(now, Ordering::Relaxed);
         let settings = &self.fanout.settings;
-        let client = Client::new(table, deadline, &settings.schema);
+        let table = self.table.until(Deadline::after(ANNOUNCED_WITHIN));
+        let client = Client::new(&table, &Once, &settings.schema);
         match announce(&client, settings, env!("CARGO_PKG_VERSION")).await {
             Ok(false) => {}
             Ok(true) => info!("the handler's settings are in the table now"),

@@ -29,6 +29,8 @@ pub struct Limits {
     pub suspects_bytes_max: usize,
     /// Most repairs whose effect isn't seen yet. Where nobody handles them, repairs end here.
     pub repairs_max: usize,
+    /// After so many repairs without effect, one after another, no more are made in this pass: nobody handles them.
+    pub unheeded_max: u64,
     /// How long a suspect must be the same until it counts.
     pub settle: Duration,
     /// The shortest time from the beginning of one pass to that of the next.
@@ -43,6 +45,7 @@ impl Default for Limits {
             suspects_max: 200,
             suspects_bytes_max: 150_000,
             repairs_max: 100,
+            unheeded_max: 10,
             settle: Duration::from_secs(600),
             pass_every: Duration::from_secs(24 * 3_600),
         }
@@ -82,6 +85,8 @@ pub struct Report {
     pub healed: u64,
     /// What was left: a repair has changed nothing, or none is wanted.
     pub left: Vec<Difference>,
+    /// What still changed for as long as it is waited for: nobody can say whether it is right.
+    pub restless: Vec<Difference>,
     /// Findings about base records that the scan has met.
     pub findings: u64,
     /// How old the oldest key is that nobody has looked at since, in seconds.
@@ -164,6 +169,7 @@ impl<T: Scannable, P: RetryPolicy> Run<'_, '_, T, P> {
         self.mend(now).await?;
         let restless = self.state.suspects.take_restless(now);
         self.state.pass.restless += restless.len() as u64;
+        self.report.restless = restless.into_iter().map(|suspect| suspect.difference).collect();
         self.state.begin_pass(self.auditor.limits.pass_every, self.now);
         while !self.state.scanned && has_time() && self.has_units() && self.scan(now).await? {}
         Ok(())
@@ -179,9 +185,18 @@ impl<T: Scannable, P: RetryPolicy> Run<'_, '_, T, P> {
             return Ok(());
         }
         let found = faults(self.auditor.audit().look(subjects.clone()).await?);
+        // There may be more to find of a subject than was suspected: each copy of a long history, say.
+        let (known, mut new): (Vec<_>, Vec<_>) = found.into_iter().partition(|one| self.state.suspects.contains(one));
+        let fitting = self.fitting(&new);
+        self.state.pass.skipped += (new.len() - fitting) as u64;
+        new.truncate(fitting);
+        let found = known.into_iter().chain(new).collect();
         let gone = self.state.suspects.take_again(&subjects, found, now);
         let healed = gone.iter().filter(|suspect| suspect.stage == Stage::Mended).count() as u64;
         self.state.pass.healed += healed;
+        if healed > 0 {
+            self.state.pass.unheeded = 0;
+        }
         self.report.healed += healed;
         Ok(())
     }
@@ -195,7 +210,20 @@ impl<T: Scannable, P: RetryPolicy> Run<'_, '_, T, P> {
         let settled = self.state.suspects.take_settled();
         let (again, mut waiting): (Vec<_>, Vec<_>) =
             settled.into_iter().partition(|suspect| suspect.stage == Stage::Mended);
+        self.state.pass.unheeded += again.len() as u64;
         self.leave(again);
+        let is_heeded = self.state.pass.unheeded < self.auditor.limits.unheeded_max;
+        if is_fit && !is_heeded {
+            self.report.unfit = Some("nothing has come of its last repairs: does the stream handler run?".to_owned());
+        }
+        let is_fit = is_fit && is_heeded;
+        let waits = |suspect: &Suspect| suspect.difference.waits_for.is_some();
+        // What is under way, or isn't known for long enough, may be what the others wait for.
+        if !waiting.iter().all(waits) || !self.state.suspects.iter().all(waits) {
+            let (later, now): (Vec<_>, Vec<_>) = waiting.into_iter().partition(waits);
+            later.into_iter().for_each(|suspect| self.state.suspects.put_back(suspect));
+            waiting = now;
+        }
         let new = waiting.iter_mut().filter(|suspect| suspect.stage == Stage::Suspected);
         for suspect in new {
             suspect.stage = Stage::Confirmed;

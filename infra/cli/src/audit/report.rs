@@ -20,10 +20,13 @@ const LISTED_MAX: usize = 20;
 
 /// A difference as JSON.
 pub(super) fn line(difference: &Difference) -> Value {
-    let Difference { key, kind, node, evidence } = difference;
+    let Difference { key, kind, node, evidence, waits_for } = difference;
     let mut line = json!({
         "kind": kind.as_str(), "pk": key.pk, "sk": key.sk, "node": node.id.as_str(), "evidence": format!("{evidence:016x}"),
     });
+    if let Some(waits_for) = waits_for {
+        line["waits_for"] = json!(waits_for.id.as_str());
+    }
     if let Some(tenant) = &node.tenant {
         line["tenant"] = json!(tenant.as_str());
     }
@@ -38,11 +41,17 @@ fn parse(text: &str) -> Option<Difference> {
         None => None,
         Some(tenant) => Some(Tenant::new(tenant).ok()?),
     };
+    let node = NodeRef { tenant, id: Id::new(text("node")?).ok()? };
+    let waits_for = match text("waits_for") {
+        None => None,
+        Some(id) => Some(node.sibling(Id::new(id).ok()?)),
+    };
     Some(Difference {
         key: ItemKey::new(text("pk")?, text("sk")?),
         kind: Kind::parse(text("kind")?)?,
-        node: NodeRef { tenant, id: Id::new(text("node")?).ok()? },
+        node,
         evidence: u64::from_str_radix(text("evidence")?, 16).ok()?,
+        waits_for,
     })
 }
 

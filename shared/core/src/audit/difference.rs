@@ -155,11 +155,13 @@ pub struct Difference {
     pub node: NodeRef,
     /// A hash of all that the item was judged from. If it is the same at a later look, nothing has changed meanwhile.
     pub evidence: u64,
+    /// The node that has to be mended first: its lineage decides whether this is a difference at all.
+    pub waits_for: Option<NodeRef>,
 }
 
 impl Difference {
     pub(super) fn of(kind: Kind, key: ItemKey, node: &NodeRef, evidence: &Evidence) -> Self {
-        Self { key, kind, node: node.clone(), evidence: evidence.0 }
+        Self { key, kind, node: node.clone(), evidence: evidence.0, waits_for: None }
     }
 
     /// Returns what has to be looked at again to see whether the difference is still there.
@@ -176,12 +178,17 @@ impl Difference {
 }
 
 /// Returns what can be mended now, a difference for each write that it takes. A node's record is written once, however much of the node
-/// is wrong. A row that no lineage names waits until the lineage itself is right: it may name the row then.
+/// is wrong. A row that no lineage names waits until the lineage itself is right: it may name the row then. So does whatever
+/// [waits for](Difference::waits_for) another node.
 #[must_use]
 pub fn due(differences: Vec<Difference>) -> Vec<Difference> {
     let mut due = one_a_node(differences);
     let nodes: BTreeSet<NodeRef> = due.iter().filter(|one| one.kind.is_of_node()).map(|one| one.node.clone()).collect();
     due.retain(|one| !one.kind.is_finding() && (one.kind != Kind::RowSurplus || !nodes.contains(&one.node)));
+    // Nodes of a circle may wait for one another. Then somebody has to be the first.
+    if due.iter().any(|one| one.waits_for.is_none()) {
+        due.retain(|one| one.waits_for.is_none());
+    }
     due
 }
 

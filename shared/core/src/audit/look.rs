@@ -19,6 +19,7 @@ pub struct Look<'a> {
     strong: bool,
     known: &'a BTreeMap<ItemKey, Item>,
     read: Read,
+    found: Vec<Found>,
     state: State,
 }
 
@@ -28,7 +29,13 @@ enum State {
     Begin,
     ReadingSubjects,
     ReadingWhatTheyName,
+    /// What seems wrong may be so only because another node stands wrong: that node is judged first.
+    ReadingWhatTheyDependOn,
+    ReadingParentsOfThese,
 }
+
+/// A difference, and the node whose lineage decides whether it is one.
+type Found = (Difference, Option<NodeRef>);
 
 /// What a node's items say.
 struct Facets<'r> {
@@ -50,7 +57,7 @@ impl<'a> Look<'a> {
         known: &'a BTreeMap<ItemKey, Item>,
         strong: bool,
     ) -> Self {
-        Self { settings, subjects, strong, known, read: Read::default(), state: State::Begin }
+        Self { settings, subjects, strong, known, read: Read::default(), found: Vec::new(), state: State::Begin }
     }
 
     fn item(&self, key: &ItemKey) -> Result<Option<&Item>, Failure> {
@@ -103,17 +110,65 @@ impl<'a> Look<'a> {
         Ok(Facets { base_item, stored_item, base, stored: Stored::read(stored_item, schema) })
     }
 
-    fn judge(&self) -> Result<Vec<Difference>, Failure> {
+    fn judge(&self) -> Result<Vec<Found>, Failure> {
         let mut found = Vec::new();
         for subject in &self.subjects {
             match subject {
-                Subject::Node(node) => self.judge_node(node, &mut found)?,
-                Subject::Row { key, node } => found.extend(self.judge_row(key, node)?),
-                Subject::Cursor(node) => found.extend(self.judge_cursor(node)?),
+                Subject::Node(node) => {
+                    let mut of_node = Vec::new();
+                    self.judge_node(node, &mut of_node)?;
+                    let base = self.facets(node)?.base;
+                    let parent = base.as_ref().and_then(|base| parent_of(node, base));
+                    found.extend(of_node.into_iter().map(|one| {
+                        let above = parent.clone().filter(|_| depends_on_parent(one.kind));
+                        (one, above)
+                    }));
+                }
+                Subject::Row { key, node } => {
+                    found.extend(self.judge_row(key, node)?.map(|one| (one, Some(node.clone()))));
+                }
+                Subject::Cursor(node) => found.extend(self.judge_cursor(node)?.map(|one| (one, None))),
                 Subject::History(_) => {}
             }
         }
         Ok(found)
+    }
+
+    /// The nodes that decide whether something is wrong.
+    fn deciding(&self) -> BTreeSet<NodeRef> {
+        self.found.iter().filter_map(|(_, above)| above.clone()).collect()
+    }
+
+    fn parents_of_deciding(&self) -> Result<BTreeSet<ItemKey>, Failure> {
+        let mut keys = BTreeSet::new();
+        for node in self.deciding() {
+            let parent = self.facets(&node)?.base.as_ref().and_then(|base| parent_of(&node, base));
+            keys.extend(parent.map(|parent| self.schema().lineage_key(&parent)));
+        }
+        Ok(keys)
+    }
+
+    /// A child of a node that stands wrong may be right once that node is mended. To place it anew below a lineage that is lost or wrong would
+    /// take its whole subtree along, and back again. Nor is a row surplus whose node is only to be placed. So what depends on such a node
+    /// waits for it, and the node is reported with it.
+    fn decided(&mut self) -> Result<Vec<Difference>, Failure> {
+        let mut wrong = BTreeMap::new();
+        for node in self.deciding() {
+            let mut found = Vec::new();
+            self.judge_node(&node, &mut found)?;
+            wrong.extend(found.into_iter().find(|one| one.kind.is_of_placing()).map(|one| (node, one)));
+        }
+        let mut found = std::mem::take(&mut self.found);
+        let mut deciding = BTreeSet::new();
+        for (difference, above) in &mut found {
+            let wrong_above = above.take().filter(|above| wrong.contains_key(above));
+            deciding.extend(wrong_above.clone());
+            difference.waits_for = wrong_above;
+        }
+        let is_reported = |node: &NodeRef| found.iter().any(|(one, _)| one.kind.is_of_placing() && one.node == *node);
+        let unreported: Vec<Difference> =
+            deciding.iter().filter(|node| !is_reported(node)).filter_map(|node| wrong.remove(node)).collect();
+        Ok(unreported.into_iter().chain(found.into_iter().map(|(difference, _)| difference)).collect())
     }
 
     fn judge_node(&self, node: &NodeRef, found: &mut Vec<Difference>) -> Result<(), Failure> {
@@ -163,7 +218,7 @@ impl<'a> Look<'a> {
         } else if plan.intent.is_some() || plan.settle != Settle::Keep {
             found.push(Difference::of(Kind::LineageWrong, lineage_key, node, &evidence));
         } else if let Some(placed) = &plan.placed {
-            self.judge_rows(node, base, placed, evidence, found)?;
+            self.judge_rows(node, base, facets.base_item, placed, found)?;
         }
         Ok(())
     }
@@ -187,8 +242,8 @@ impl<'a> Look<'a> {
         &self,
         node: &NodeRef,
         base: &BaseNode,
+        base_item: Option<&Item>,
         placed: &Placement,
-        evidence: Evidence,
         found: &mut Vec<Difference>,
     ) -> Result<(), Failure> {
         let mut has_room = true;
@@ -200,11 +255,13 @@ impl<'a> Look<'a> {
                 continue;
             }
             let kind = if there.is_none() { Kind::RowMissing } else { Kind::RowWrong };
-            found.push(Difference::of(kind, row.key, node, &evidence.and(there)));
+            // Where the node and its parent stand may change all the time. The row has to be what the record says all the same.
+            let judged_from = Evidence::new().and(base_item).and(there);
+            found.push(Difference::of(kind, row.key, node, &judged_from));
         }
         if !has_room {
             let key = self.schema().node_key(node);
-            found.push(Difference::of(Kind::NoRoomForCopies, key, node, &evidence));
+            found.push(Difference::of(Kind::NoRoomForCopies, key, node, &Evidence::new().and(base_item)));
         }
         Ok(())
     }
@@ -237,7 +294,8 @@ impl<'a> Look<'a> {
         if stored.check_format().is_err() || names(&stored, key, node, schema) {
             return Ok(None);
         }
-        let evidence = Evidence::new().and(Some(item)).and(stored_item);
+        // No lineage names it, whatever else the lineage says.
+        let evidence = Evidence::new().and(Some(item));
         Ok(Some(Difference::of(Kind::RowSurplus, key.clone(), node, &evidence)))
     }
 
@@ -270,10 +328,32 @@ impl Plan for Look<'_> {
             }
             State::ReadingWhatTheyName => {
                 self.read.extend(facts.read()?);
-                Ok(Step::Done(self.judge()?))
+                self.found = self.judge()?;
+                let deciding = self.deciding();
+                if deciding.is_empty() {
+                    return Ok(Step::Done(self.decided()?));
+                }
+                self.state = State::ReadingWhatTheyDependOn;
+                let schema = self.schema();
+                let keys = deciding.iter().flat_map(|node| [schema.node_key(node), schema.lineage_key(node)]);
+                Ok(self.need(keys.collect()).into())
+            }
+            State::ReadingWhatTheyDependOn => {
+                self.read.extend(facts.read()?);
+                self.state = State::ReadingParentsOfThese;
+                Ok(self.need(self.parents_of_deciding()?).into())
+            }
+            State::ReadingParentsOfThese => {
+                self.read.extend(facts.read()?);
+                Ok(Step::Done(self.decided()?))
             }
         }
     }
+}
+
+/// True for what may be wrong only because the node's parent is.
+fn depends_on_parent(kind: Kind) -> bool {
+    kind.is_of_placing() || matches!(kind, Kind::Orphan | Kind::Cycle | Kind::TooDeep | Kind::PathTooLong)
 }
 
 fn parent_of(node: &NodeRef, base: &BaseNode) -> Option<NodeRef> {

@@ -7,7 +7,10 @@ use super::history::topic_of;
 use super::look::names;
 use super::{Difference, Kind};
 use crate::keys::{ItemKey, NodeRef, Schema};
-use crate::model::{BaseNode, Cursor, Deletion, Item, Lineage, PUT_BACK, REDRIVEN, Stored, TOUCHED, text, with_key};
+use crate::model::{
+    BORN, BaseNode, Cursor, DELETING, Deletion, Item, Lineage, PUT_BACK, REDRIVEN, REVISION, Stored, TOUCHED, WRITE,
+    text, with_key,
+};
 use crate::plan::{Context, CopyNewest, Facts, Failure, Need, Plan, Rule, Step, Task, TaskOutcome};
 use crate::request::{Action, Condition, Update};
 
@@ -168,10 +171,15 @@ impl<'a> Mend<'a> {
         };
         let names = schema.names();
         let ours = [names.partition_key.as_str(), &names.sort_key, PUT_BACK, TOUCHED];
-        let condition = self.on(Rule::RepairTakesOwn, Condition::is(PUT_BACK, item.get(PUT_BACK).cloned()));
+        let is_ours = Condition::is(PUT_BACK, item.get(PUT_BACK).cloned());
         if item.keys().all(|name| ours.contains(&name.as_str())) {
+            // What makes a node of the record may come in just now.
+            let names = [names.parent.as_str(), &names.segment, BORN, REVISION, WRITE, DELETING];
+            let bare = names.map(|name| Condition::is(name, None));
+            let condition = self.on(Rule::RepairTakesOwn, Condition::All([is_ours].into_iter().chain(bare).collect()));
             return Ok(self.write(Action::Delete { key, condition }, Mended::Redriven));
         }
+        let condition = self.on(Rule::RepairTakesOwn, is_ours);
         let update = Update { remove: [PUT_BACK.to_owned()].into(), ..Update::default() };
         Ok(self.write(Action::Update { key, update, condition }, Mended::Redriven))
     }

@@ -162,7 +162,7 @@ impl<'a> Redrive<'a> {
             return Ok(Step::Done(means));
         }
         // What was lost is no suspect that has to be found again.
-        let difference = Difference { key, kind, node, evidence: 0 };
+        let difference = Difference { key, kind, node, evidence: 0, waits_for: None };
         let mend = Box::new(Mend::new(self.context, difference, self.name.clone()));
         self.go_on(mend, means, None, Facts::None)
     }

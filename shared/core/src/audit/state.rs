@@ -38,6 +38,8 @@ pub struct Pass {
     pub restless: u64,
     /// Suspects for which there was no room.
     pub skipped: u64,
+    /// Repairs without effect since the last that had one. Where there are many nobody handles them.
+    pub unheeded: u64,
     /// Findings about base records, by their kinds, as the pass has met them.
     pub findings: BTreeMap<Kind, u64>,
 }
@@ -191,6 +193,7 @@ impl Pass {
             ("left", number(self.left)),
             ("restless", number(self.restless)),
             ("skipped", number(self.skipped)),
+            ("unheeded", number(self.unheeded)),
             ("findings", map(findings)),
         ];
         attributes.extend(self.ended.map(|at| ("ended", number(at))));
@@ -213,6 +216,7 @@ impl Pass {
             left: count("left")?,
             restless: count("restless")?,
             skipped: count("skipped")?,
+            unheeded: count("unheeded")?,
             findings: findings.collect(),
         })
     }
@@ -254,6 +258,7 @@ fn suspect_value(suspect: &Suspect) -> AttributeValue {
         ("seen", number(seen.as_secs())),
         ("looks", number(u64::from(*looks))),
     ]);
+    attributes.extend(difference.waits_for.as_ref().map(|node| ("waits_for", map(node_value(node)))));
     attributes.extend(since.map(|since| ("since", number(since.as_secs()))));
     map(attributes)
 }
@@ -267,6 +272,7 @@ fn read_suspect(value: &AttributeValue) -> Option<Suspect> {
         kind: Kind::parse(part("kind")?)?,
         node: read_node(value)?,
         evidence: read_number(attributes.get("evidence"))?,
+        waits_for: attributes.get("waits_for").and_then(read_node),
     };
     let stage = match part("stage")? {
         "suspected" => Stage::Suspected,

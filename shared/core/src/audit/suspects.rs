@@ -150,11 +150,19 @@ impl Suspects {
         gone
     }
 
-    /// Learns from a suspect that has gone away, or has changed: others may last as long. What was mended didn't go by itself.
+    /// Learns from a suspect that has gone away, or has changed: others may last as long. What was mended didn't go by itself, and of a
+    /// time in which nobody looked at most the settling time counts.
     fn went(&mut self, suspect: &Suspect, now: Duration) {
         if suspect.stage != Stage::Mended {
-            self.longest = self.longest.max(now.saturating_sub(suspect.since.unwrap_or(suspect.seen)));
+            let unseen = now.saturating_sub(suspect.seen).min(self.settle);
+            self.longest = self.longest.max(suspect.age().unwrap_or_default() + unseen);
         }
+    }
+
+    /// True if this is suspected already.
+    #[must_use]
+    pub fn contains(&self, difference: &Difference) -> bool {
+        self.suspects.contains_key(&(difference.key.clone(), difference.kind))
     }
 
     /// The subjects of all suspects.
@@ -216,7 +224,7 @@ mod tests {
     #[allow(clippy::unwrap_used)]
     fn difference(id: &str, evidence: u64) -> Difference {
         let node = NodeRef::from(Id::new(id).unwrap());
-        Difference { key: ItemKey::new(id, "LINEAGE"), kind: Kind::LineageWrong, node, evidence }
+        Difference { key: ItemKey::new(id, "LINEAGE"), kind: Kind::LineageWrong, node, evidence, waits_for: None }
     }
 
     fn seconds(n: u64) -> Duration {
@@ -247,6 +255,16 @@ mod tests {
         suspects.take_again(&all, vec![difference("a", 2)], seconds(152));
         assert_eq!(suspects.take_settled().len(), 1);
         assert!(suspects.is_empty());
+    }
+
+    #[test]
+    fn a_time_in_which_nobody_looked_says_nothing() {
+        let all: BTreeSet<Subject> = [difference("a", 0).subject()].into();
+        let mut suspects = Suspects::new(seconds(10));
+        suspects.take(vec![difference("a", 1)], seconds(0));
+        suspects.take_again(&all, vec![difference("a", 1)], seconds(3));
+        suspects.take_again(&all, vec![], seconds(1_000_000));
+        assert_eq!(suspects.settle(), seconds(30));
     }
 
     #[test]

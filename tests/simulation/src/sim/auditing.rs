@@ -153,6 +153,7 @@ pub fn run_auditor(seed: u64) -> Result<Run, Fault> {
         suspects_max: world.rng.random_range(20..=40),
         suspects_bytes_max: 30_000,
         repairs_max: world.rng.random_range(1..=5),
+        unheeded_max: 10,
         settle: Duration::from_secs(world.rng.random_range(0..=2) * STEP),
         pass_every: Duration::from_secs(world.rng.random_range(0..=3) * STEP),
     };

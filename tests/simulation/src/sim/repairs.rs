@@ -26,6 +26,9 @@ pub(super) const REPAIRS_AT_REST: usize = 6;
 /// How many runs of the auditor follow one another. The first ones suspect, and those after them mend.
 const AUDITOR_RUNS: u64 = 3;
 
+/// Most looks until all that is named decides for itself.
+const LOOKS_MAX: usize = 10;
+
 /// Puts rows of some nodes where the nodes never were, and takes rows away. Nobody is told.
 pub(super) fn damage(calls: &mut Calls) {
     let items = calls.memory.scan(0, 1, None);
@@ -67,8 +70,17 @@ pub(super) async fn compared<T: Scannable, P: RetryPolicy>(
             }
         }
     }
-    let subjects: BTreeSet<Subject> = suspects.iter().map(Difference::subject).collect();
-    let found = audit.look(subjects).await?.into_iter().collect();
+    // A look at a node whose parent is wrong names the parent, and the next look perhaps what is above it.
+    let mut found: BTreeSet<Difference> = suspects.clone();
+    for _ in 0..LOOKS_MAX {
+        let subjects: BTreeSet<Subject> = found.iter().map(Difference::subject).collect();
+        let again: BTreeSet<Difference> = audit.look(subjects).await?.into_iter().collect();
+        let is_same = again == found;
+        found = again;
+        if is_same {
+            break;
+        }
+    }
     Ok((suspects, found))
 }
 
