@@ -215,6 +215,8 @@ class Packaging(unittest.TestCase):
             for key in ("BuildMethod", "BuildProperties"):
                 self.assertNotIn(key, resource.get("Metadata", {}))
                 del ours["Resources"][function]["Metadata"][key]
+            if not ours["Resources"][function]["Metadata"]:
+                del ours["Resources"][function]["Metadata"]
         self.assertEqual(theirs["Globals"]["Function"].pop("Architectures"), [ARCHITECTURE])
         del ours["Globals"]["Function"]["Architectures"]
         self.assertEqual(theirs, ours)

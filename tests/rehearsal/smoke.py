@@ -72,7 +72,9 @@ class Smoke(unittest.TestCase):
         self.fail("".join(lines))
 
     def count(self, table):
-        return table.client.scan(TableName=table.name, Select="COUNT", ConsistentRead=True)["Count"]
+        """The number of items, without what the functions keep for themselves for good: the partition key of that is SAPWOOD."""
+        items = table.client.scan(TableName=table.name, ConsistentRead=True)["Items"]
+        return sum({"S": "SAPWOOD"} not in item.values() for item in items)
 
     def test_a_stack_that_works_is_all_right(self):
         table, where = self.stack()

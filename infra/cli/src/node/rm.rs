@@ -19,9 +19,9 @@ use crate::say::say;
   sapwood rm V --children adopt --table sapwood --profile prod --wait
   sapwood rm D --children delete --revisions --yes --json --table sapwood
 
-A node without children is deleted at once. Otherwise it is marked, and the stream handler carries the deletion out: the operation, which
-is printed, is one of the HTTP API's. --revisions holds even where RevisionsMutable keeps the API from it. It asks before it deletes, and
-without a terminal it needs --yes.
+With --children restrict, and without --revisions, the node is deleted at once. Otherwise it is marked, even if it has no children, and the
+stream handler carries the deletion out: the operation, which is printed, is one of the HTTP API's. --revisions holds even where
+RevisionsMutable keeps the API from it. It asks before it deletes, and without a terminal it needs --yes.
 
 It ends with 0, 1 if the deletion is refused, there is no such node or the answer was no, 3 if --wait ends before the deletion, and 4 if the
 table can't be read or written.")]
