@@ -233,9 +233,9 @@ async fn every_read_of_the_document_is_served_and_answers_what_it_says() {
             filled.replace("{version}", "1").replace("{path}", "first~20order")
         };
         assert!(!fill("D").contains('{'), "{operation:?}");
-        // Besides what is in its path, a call needs nothing but the ids that it is asked for; there is no operation.
+        // Besides what is in its path, a call needs nothing but the ids that it is asked for; there is no operation, and no audit.
         let needed = if operation.id == "get_nodes" { "?ids=D" } else { "" };
-        let found = if operation.id == "get_operation" { 404 } else { 200 };
+        let found = if ["get_operation", "get_audit"].contains(&operation.id) { 404 } else { 200 };
         for (target, status) in [(fill("D") + needed, found), (format!("{}?nothing=1", fill("D")), 400)] {
             let answer = send_raw(&fixture, None, &target, &[]).await;
             assert_eq!(answer.0.status.as_u16(), status, "{target}");

@@ -1,0 +1,87 @@
+//! Tests of the function: its settings, and the binary itself on a stand-in for Lambda's runtime API.
+#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::disallowed_methods)]
+
+use std::time::Duration;
+
+use auditor::Config;
+use sapwood_core::keys::{Id, ItemKey, NodeRef};
+use sapwood_core::model::{text, with_key};
+use sapwood_engine::auditor::Limits;
+use sapwood_table::{Condition, DynamoTable, ReadOptions, Table};
+use sapwood_tests::running::Running;
+use sapwood_tests::runtime_api::{Function, environment, pairs};
+
+const BINARY: &str = env!("CARGO_BIN_EXE_auditor");
+
+fn read(variables: &[(&str, &str)]) -> Result<Config, String> {
+    let variables = [&[("TABLE_NAME", "things")], variables].concat();
+    let lookup = |name: &str| variables.iter().find(|(n, _)| *n == name).map(|(_, value)| (*value).to_owned());
+    Config::read(lookup).map_err(|error| error.to_string())
+}
+
+#[test]
+fn every_setting_is_read_and_what_is_wrong_is_named() {
+    let config =
+        read(&[("AUDIT", "report"), ("AUDIT_READ_UNITS", "50"), ("AUDIT_PASS_HOURS", "2"), ("PATH_ROWS", "off")]);
+    let Config { heals, limits, settings, .. } = config.unwrap();
+    assert!(!heals && !settings.path_rows);
+    assert_eq!((limits.read_units_max, limits.pass_every), (50.0, Duration::from_secs(7_200)));
+    assert_eq!(limits.settle, Limits::default().settle);
+    let settle = read(&[("AUDIT", "heal"), ("AUDIT_SETTLE_SECONDS", "3")]).unwrap();
+    assert!(settle.heals && settle.limits.settle == Duration::from_secs(3));
+    for (variables, said) in [
+        (vec![], "AUDIT isn't set; set it to `heal` or `report`"),
+        (vec![("AUDIT", "off")], "AUDIT is `off`; set it to `heal` or `report`"),
+        (vec![("AUDIT", "heal"), ("AUDIT_READ_UNITS", "0")], "AUDIT_READ_UNITS is `0`; set it to a number from 1"),
+        (
+            vec![("AUDIT", "heal"), ("AUDIT_PASS_HOURS", "daily")],
+            "AUDIT_PASS_HOURS is `daily`; set it to a number from 0",
+        ),
+    ] {
+        assert_eq!(read(&variables).unwrap_err(), said);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_damaged_row_is_named_in_the_log_and_mended_in_a_few_invocations() {
+    let stack = Running::start(&[]).await;
+    let mut variables = environment("Auditor", &stack.url());
+    let Config { table_name, settings, .. } = Config::read(|name| variables.get(name).cloned()).unwrap();
+    let schema = settings.schema;
+    let table = DynamoTable::local(&stack.url(), table_name, schema.clone());
+    for (id, parent) in [("D", None), ("V", Some("D"))] {
+        let node = NodeRef::from(Id::new(id).unwrap());
+        let mut item = with_key(&schema.node_key(&node), &schema);
+        item.extend(parent.map(|parent| (schema.names().parent.clone(), text(parent))));
+        table.put(&item, &Condition::Always).await.unwrap();
+    }
+    stack.settle().await;
+    let row = ItemKey::new("D", "NODE#0001#V");
+    table.delete(&row, &Condition::Always).await.unwrap();
+
+    let mut variables = environment("Auditor", &stack.url());
+    variables
+        .extend([("AUDIT_SETTLE_SECONDS", "0"), ("AUDIT_PASS_HOURS", "0")].map(|(n, v)| (n.to_owned(), v.to_owned())));
+    let mut function = Function::start(BINARY, pairs(&variables)).await;
+    let mut healed = 0;
+    for _ in 0..10 {
+        let answer = function.invoke("{}").await.unwrap();
+        assert_eq!(answer["saved"], true, "{answer}");
+        healed += answer["healed"].as_u64().unwrap();
+        stack.settle().await;
+        if healed > 0 {
+            break;
+        }
+    }
+    assert_eq!(healed, 1, "{}", function.log());
+    let found = table.read_many(std::slice::from_ref(&row), &ReadOptions::default()).await.unwrap();
+    assert_eq!(found.value.items.len(), 1);
+    let log = function.log();
+    let line = log.lines().find(|line| line.contains(r#""message":"difference""#)).unwrap();
+    let line: serde_json::Value = serde_json::from_str(line).unwrap();
+    assert_eq!(
+        (&line["pk"], &line["sk"], &line["kind"]),
+        (&"D".into(), &row.sk.as_str().into(), &"row-missing".into())
+    );
+    stack.stop().await;
+}
