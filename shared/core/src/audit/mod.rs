@@ -1,7 +1,7 @@
 //! What must hold between base records and what is derived from them, and what mends it where it doesn't.
 //!
-//! The simulation, `sapwood verify`, `sapwood repair`, `sapwood redrive` and the auditor run these plans. A plan sees one moment of a table that is in use, so what it
-//! finds is a *suspect*: rows follow their records a little later. A suspect counts if a later look finds it again with the same
+//! The simulation, `sapwood verify`, `sapwood repair`, `sapwood redrive` and the auditor run these plans. A plan sees one moment of a table that
+//! is in use, so what it finds is a *suspect*: rows follow their records a little later. A suspect counts if a later look finds it again with the same
 //! [`Difference::evidence`]: nothing that it was judged from has changed in between, so nobody is at work on it.
 //!
 //! | plan | what it does |

@@ -8,7 +8,8 @@ use utoipa::ToSchema;
 /// How far the auditor has come, and what it has found.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct AuditBody {
-    /// Everything that stood in the table at this time has been compared since. It is absent until a pass has ended.
+    /// Everything that stood in the table at this time has been compared since, but for what still changed whenever it was looked at. It is
+    /// absent until a pass has ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(examples("2026-02-03T04:05:06Z"))]
     pub right_as_of: Option<String>,
@@ -46,7 +47,7 @@ pub struct PassBody {
     pub healed: u64,
     /// How many of them were left as they are.
     pub left: u64,
-    /// How much changed for as long as the auditor waits.
+    /// How much changed for as long as the auditor waits. Nobody can say whether it is right; the log has its keys.
     pub still_changing: u64,
     /// How many suspects there was no room for. The pass isn't whole then, and `right_as_of` stays.
     pub skipped: u64,
