@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::types::AttributeValue;
@@ -194,6 +194,13 @@ impl Running {
         self.mapping = Some(Mapping::start(settings, function).unwrap());
         // Its position is known once it has read the stream.
         self.settle().await;
+    }
+
+    /// Has the handler leave its settings in the table, as that of a deployed stack does with its first batch. By itself it doesn't: what
+    /// tests count is what it writes for records.
+    pub async fn announce(&self) {
+        let handler = self.handler.clone().announcing();
+        handler.run(r#"{"Records": []}"#, "announcement", Duration::from_secs(60)).await.unwrap();
     }
 
     /// Takes the events and reports since this was last called.

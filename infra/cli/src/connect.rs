@@ -33,6 +33,40 @@ pub(crate) struct Connection {
     parameters: Vec<(String, String)>,
 }
 
+/// Whose settings count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Whose {
+    /// Those that the handler has left in the table.
+    Handler,
+    /// Those of the parameters.
+    Parameters,
+    /// The template's defaults: nobody has said anything else.
+    Defaults,
+}
+
+impl Whose {
+    /// The name in JSON.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Handler => "handler",
+            Self::Parameters => "parameters",
+            Self::Defaults => "defaults",
+        }
+    }
+
+    /// Says it to people.
+    fn tell(self) {
+        eprintln!(
+            "settings: {}",
+            match self {
+                Self::Handler => "those that the stream handler has left in the table",
+                Self::Parameters => "those of --parameter, and the template's defaults for what isn't named",
+                Self::Defaults => "the template's defaults, because no stream handler has left its own in this table",
+            }
+        );
+    }
+}
+
 /// Why a table can't be reached.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ConnectError {
@@ -63,13 +97,37 @@ impl Connection {
         format!("{table} {region:?} {profile:?} {endpoint:?}")
     }
 
+    /// Opens the table, with the settings that count.
+    pub(crate) async fn open(&self) -> Result<(DynamoTable, Settings), ConnectError> {
+        let (table, settings, _) = self.opened().await?;
+        Ok((table, settings))
+    }
+
+    /// Like [`Connection::open`], and says whose settings count: with others than the handler's everything looks wrong.
+    pub(crate) async fn open_and_tell(&self) -> Result<(DynamoTable, Settings, Whose), ConnectError> {
+        let opened = self.opened().await?;
+        opened.2.tell();
+        Ok(opened)
+    }
+
+    /// Like [`Connection::open`], for those who write base records. It warns where nobody has said what the settings are.
+    pub(crate) async fn open_to_write(&self) -> Result<(DynamoTable, Settings), ConnectError> {
+        let (table, settings, whose) = self.opened().await?;
+        if whose == Whose::Defaults {
+            eprintln!(
+                "no stream handler has left its settings in this table: the template's defaults count; give --parameter if your stack has others"
+            );
+        }
+        Ok((table, settings))
+    }
+
     /// Reads the settings: those of the parameters, if there are any, and otherwise those that the table's handler has left. A table that no
     /// handler has seen yet has the template's defaults.
-    pub(crate) async fn open(&self) -> Result<(DynamoTable, Settings), ConnectError> {
+    async fn opened(&self) -> Result<(DynamoTable, Settings, Whose), ConnectError> {
         let settings = self.settings()?;
         let table = self.table(settings.schema.clone()).await?;
-        if !self.parameters.is_empty() {
-            return Ok((table, settings));
+        if self.has_parameters() {
+            return Ok((table, settings, Whose::Parameters));
         }
         let table = match table.key_names().await {
             Ok(Some((partition_key, sort_key))) => {
@@ -79,10 +137,10 @@ impl Connection {
             Ok(None) | Err(_) => table,
         };
         match left_by_handler(&table).await? {
-            None => Ok((table.with(settings.schema.clone()), settings)),
+            None => Ok((table.with(settings.schema.clone()), settings, Whose::Defaults)),
             Some(announcement) => {
                 let settings = announcement.settings()?;
-                Ok((table.with(settings.schema.clone()), settings))
+                Ok((table.with(settings.schema.clone()), settings, Whose::Handler))
             }
         }
     }

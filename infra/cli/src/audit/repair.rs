@@ -50,7 +50,7 @@ pub(crate) struct Arguments {
 
 pub(crate) async fn run(arguments: Arguments) -> Result<Verdict, AuditError> {
     let reported = arguments.report.as_deref().map(report::read).transpose()?;
-    let (table, settings) = arguments.connection.open().await?;
+    let (table, settings, whose) = arguments.connection.open_and_tell().await?;
     check_settings(&table, &settings).await?;
     let client = Client::new(&table, &Patient, &settings.schema);
     let compared = Compared::new(&client, &settings, &arguments.comparison);
@@ -59,7 +59,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Verdict, AuditError> {
         None => compared.all().await?,
         Some(reported) => compared.some(subjects(reported)).await?,
     };
-    report::print(&found, json);
+    report::print(&found, whose, json);
     let wrong = report::faults(&found.settled).len();
     if wrong == 0 {
         return Ok(verdict(&found));
@@ -81,7 +81,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Verdict, AuditError> {
             break;
         }
     }
-    report::print(&found, json);
+    report::print(&found, whose, json);
     Ok(verdict(&found))
 }
 

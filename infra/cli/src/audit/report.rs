@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 
 use super::AuditError;
 use super::pass::Found;
+use crate::connect::Whose;
 use crate::say::say;
 
 /// Most keys that are listed on a terminal. A report has them all.
@@ -77,7 +78,7 @@ pub(super) fn read(path: &Path) -> Result<Vec<Difference>, AuditError> {
 }
 
 /// Prints what was found.
-pub(super) fn print(found: &Found, json: bool) {
+pub(super) fn print(found: &Found, whose: Whose, json: bool) {
     if json {
         for (state, differences) in [("confirmed", &found.settled), ("moving", &found.moving)] {
             for difference in differences {
@@ -90,7 +91,7 @@ pub(super) fn print(found: &Found, json: bool) {
             "{}",
             json!({
                 "items": found.items, "differences": faults(&found.settled).len(), "findings": findings(found).len(),
-                "moving": found.moving.len(),
+                "moving": found.moving.len(), "settings": whose.as_str(),
                 "read_units": found.usage.read_units, "seconds": found.took.as_secs_f64(),
             })
         );

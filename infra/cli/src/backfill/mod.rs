@@ -4,21 +4,24 @@ mod error;
 mod scan;
 mod write;
 
-use std::io::{BufRead, IsTerminal, Write};
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use clap::Args;
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table};
 use indicatif::{ProgressBar, ProgressStyle};
+use sapwood_core::model::{Announcement, Settings};
 use sapwood_import::backlog::Backlog;
 use sapwood_import::cost;
 use sapwood_import::work::{Level, remove};
 use sapwood_table::Client;
 use serde_json::json;
 
-use crate::connect::{Connection, Patient};
+use crate::ask::{NobodyToAsk, agrees};
+use crate::connect::{Connection, Patient, Whose, left_by_handler};
 use crate::pace::Pace;
 use crate::transfer::InTheTable;
 pub(crate) use error::BackfillError;
@@ -27,6 +30,9 @@ use write::{Counts, Writer};
 
 /// Requests under way at a time.
 const IN_FLIGHT_MAX: usize = 32;
+
+/// How old a working file may be that a backfill goes on from.
+const SCAN_AGE_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Have the stream handler place nodes that it has never seen: those of an existing or a restored table, or all after a switch. Parents come
 /// first. It can be stopped at any time: the same command goes on.
@@ -103,12 +109,19 @@ impl Arguments {
 
 /// Returns true if everything is written.
 pub(crate) async fn run(arguments: Arguments) -> Result<bool, BackfillError> {
-    let (table, settings) = arguments.connection.open().await?;
+    let (table, settings, whose) = arguments.connection.open_and_tell().await?;
+    let others = match whose {
+        Whose::Parameters => left_by_handler(&table).await?.map(|left| others(&left, &settings)).unwrap_or_default(),
+        Whose::Handler | Whose::Defaults => Vec::new(),
+    };
+    for words in &others {
+        eprintln!("{words}");
+    }
     let client = Client::new(&table, &Patient, &settings.schema).named("", IN_FLIGHT_MAX);
     let path = arguments.work.clone().unwrap_or_else(|| format!("{}.backfill", arguments.connection.table).into());
     let scope = arguments.scope();
     let description = format!("{} {scope:?} {settings:?}", arguments.connection.described());
-    let backlog = Mutex::new(Backlog::open(&path, &description, arguments.segments, &settings)?);
+    let backlog = Mutex::new(opened(&path, &description, arguments.segments, &settings)?);
     if !lock(&backlog).is_arranged()? {
         let bar = arguments.bar(ProgressBar::new_spinner(), "{spinner} {elapsed} {human_pos} items read, {per_sec}");
         let pace = Pace::new(arguments.read_rate);
@@ -121,31 +134,77 @@ pub(crate) async fn run(arguments: Arguments) -> Result<bool, BackfillError> {
     let plan = Plan::of(&backlog)?;
     plan.print(client.usage().read_units, arguments.json);
     if arguments.dry_run {
-        // What is wrong now may be right later, and the other way round.
-        if backlog.done()? == 0 {
-            drop(backlog);
-            remove(&path);
-        }
+        forget(backlog, &path)?;
         return Ok(true);
     }
     if plan.is_empty() {
-        return ended(Counts::default(), client.usage().read_units, backlog, &path, &arguments);
+        return ended(Counts::default(), client.usage().read_units, whose, backlog, &path, &arguments);
     }
-    if !arguments.yes && !agrees()? {
-        return Ok(false);
+    if !arguments.yes {
+        let question = if others.is_empty() { "Backfill?" } else { "Backfill with other settings than the handler's?" };
+        let answer = agrees(question);
+        if !matches!(answer, Ok(true)) {
+            forget(backlog, &path)?;
+            return answer.map_err(|NobodyToAsk| BackfillError::NobodyToAsk);
+        }
     }
     let template = "{bar:30} {human_pos} of {human_len} records, {per_sec}, {eta} left  {msg}";
     let bar = arguments.bar(ProgressBar::new(plan.records()), template);
     let mut writer = Writer::new(&client, &settings, scope, arguments.rate, &bar);
     writer.all(&mut backlog).await?;
     bar.finish_and_clear();
-    ended(writer.counts, client.usage().read_units, backlog, &path, &arguments)
+    ended(writer.counts, client.usage().read_units, whose, backlog, &path, &arguments)
+}
+
+/// What the settings of the parameters have otherwise than those that the handler has left, a variable each.
+fn others(left: &Announcement, settings: &Settings) -> Vec<String> {
+    let ours = Announcement::of(settings, &left.release);
+    let value =
+        |of: &Announcement, name: &str| of.variables.get(name).map_or("nothing".to_owned(), |v| format!("`{v}`"));
+    let words = left.differs_in(settings).into_iter().map(|name| {
+        let (handlers, given) = (value(left, name), value(&ours, name));
+        format!("{name}: the handler has left {handlers}, and the parameters say {given}")
+    });
+    words.collect()
+}
+
+/// Opens the working file. One that nobody has written for a day begins anew: what it has read of the table is too old.
+fn opened(path: &Path, description: &str, segments: u32, settings: &Settings) -> Result<Backlog, BackfillError> {
+    let is_old = is_old(path);
+    let backlog = Backlog::open(path, description, segments, settings)?;
+    if !is_old {
+        return Ok(backlog);
+    }
+    eprintln!("the working file {} is older than a day: the table is read anew", path.display());
+    drop(backlog);
+    remove(path);
+    Ok(Backlog::open(path, description, segments, settings)?)
+}
+
+/// True if neither the working file nor the log that SQLite keeps beside it was written for a day.
+fn is_old(path: &Path) -> bool {
+    let mut log = path.as_os_str().to_owned();
+    log.push("-wal");
+    let written =
+        [path.to_owned(), log.into()].map(|file: PathBuf| file.metadata().and_then(|data| data.modified()).ok());
+    let last = written.into_iter().flatten().max();
+    last.and_then(|last| last.elapsed().ok()).is_some_and(|age| age > SCAN_AGE_MAX)
+}
+
+/// Deletes the working file of a backfill that has written nothing: what is wrong now may be right later, and the other way round.
+fn forget(backlog: Backlog, path: &Path) -> Result<(), BackfillError> {
+    if backlog.done()? == 0 {
+        drop(backlog);
+        remove(path);
+    }
+    Ok(())
 }
 
 /// Says what was done. Where nothing was refused the working file has done its work.
 fn ended(
     counts: Counts,
     read_units: f64,
+    whose: Whose,
     backlog: Backlog,
     path: &Path,
     arguments: &Arguments,
@@ -155,6 +214,7 @@ fn ended(
     if arguments.json {
         let done = json!({
             "redriven": redriven, "right": right, "others": others, "refused": refused, "read_units": read_units,
+            "settings": whose.as_str(),
         });
         println!("{done}");
     } else {
@@ -216,16 +276,4 @@ impl Plan {
             cost::dollars(units)
         );
     }
-}
-
-fn agrees() -> Result<bool, BackfillError> {
-    if !std::io::stdin().is_terminal() {
-        return Err(BackfillError::NobodyToAsk);
-    }
-    print!("Backfill? [y/N] ");
-    // Nothing depends on the question being seen: without an answer nothing is done.
-    let _ = std::io::stdout().flush();
-    let mut answer = String::new();
-    let read = std::io::stdin().lock().read_line(&mut answer);
-    Ok(read.is_ok() && matches!(answer.trim(), "y" | "Y" | "yes"))
 }

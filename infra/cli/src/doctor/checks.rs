@@ -48,11 +48,11 @@ pub(super) fn all(seen: &Seen, settings: &Settings, source: &EventSource, releas
         protection(table),
         announcement(seen, release),
     ];
-    let ours = ours(seen);
-    findings.extend(match (&seen.mappings, table.stream.is_some()) {
-        (Read::Known(_), _) => mapping(&ours, source),
-        (Read::Unknown(reason), _) => vec![unknown("mapping", reason, STREAM_NOT_READ)],
-        (Read::NotHere, _) => vec![not_here("mapping", "Lambda")],
+    let Mappings { ours, unread } = Mappings::of(seen);
+    findings.extend(match &seen.mappings {
+        Read::Known(_) => mapping(&ours, &unread, source),
+        Read::Unknown(reason) => vec![unknown("mapping", reason, STREAM_NOT_READ)],
+        Read::NotHere => vec![not_here("mapping", "Lambda")],
     });
     for mapping in &ours {
         findings.extend(function(seen, &mapping.function));
@@ -175,28 +175,60 @@ fn announcement(seen: &Seen, release: &str) -> Finding {
     }
 }
 
-/// The mappings to our handler: those to functions that have the same table in their environment. Another consumer may read the stream.
-fn ours(seen: &Seen) -> Vec<&SeenMapping> {
-    let Read::Known(mappings) = &seen.mappings else { return Vec::new() };
-    let is_other = |mapping: &&SeenMapping| matches!(seen.functions.get(&mapping.function), Some(Read::Known(function)) if !function.environment.contains_key("NODE_SORT_KEY"));
-    mappings.iter().filter(|mapping| !is_other(mapping)).collect()
+/// The mappings of the table's stream. Another consumer may read it.
+struct Mappings<'a> {
+    /// Those to a stream handler: a function that has such an environment.
+    ours: Vec<&'a SeenMapping>,
+    /// Those to functions whose configuration can't be read: they may be a handler's, or another consumer's.
+    unread: Vec<&'a SeenMapping>,
 }
 
-fn mapping(ours: &[&SeenMapping], source: &EventSource) -> Vec<Finding> {
+impl<'a> Mappings<'a> {
+    fn of(seen: &'a Seen) -> Self {
+        let Read::Known(mappings) = &seen.mappings else { return Self { ours: Vec::new(), unread: Vec::new() } };
+        let (mut ours, mut unread) = (Vec::new(), Vec::new());
+        for mapping in mappings {
+            match seen.functions.get(&mapping.function) {
+                Some(Read::Known(function)) if function.environment.contains_key("NODE_SORT_KEY") => ours.push(mapping),
+                Some(Read::Known(_)) => {}
+                Some(Read::Unknown(_) | Read::NotHere) | None => unread.push(mapping),
+            }
+        }
+        // The only reader of the stream is the handler: what can be read of it is judged.
+        if ours.is_empty() && mappings.len() == 1 {
+            ours.append(&mut unread);
+        }
+        Self { ours, unread }
+    }
+}
+
+fn mapping(ours: &[&SeenMapping], unread: &[&SeenMapping], source: &EventSource) -> Vec<Finding> {
+    let ids =
+        |mappings: &[&SeenMapping]| mappings.iter().map(|mapping| mapping.id.as_str()).collect::<Vec<_>>().join(", ");
+    let of_unread = (!unread.is_empty() && ours.len() < 2).then(|| {
+        let functions: Vec<&str> = unread.iter().map(|mapping| mapping.function.as_str()).collect();
+        let words = format!(
+            "{} may bring the stream to a{} handler: the configuration of {} can't be read",
+            ids(unread),
+            if ours.is_empty() { "" } else { "nother" },
+            functions.join(", ")
+        );
+        Finding::new("mapping", Unknown, words, STREAM_NOT_READ)
+    });
     let [mapping] = ours else {
-        let finding = match ours {
-            [] => Finding::new(
+        let finding = match (ours, of_unread) {
+            ([], Some(finding)) => finding,
+            ([], None) => Finding::new(
                 "mapping",
                 Fail,
                 "no event source mapping brings the stream to a stream handler: deploy again",
                 STREAM_NOT_READ,
             ),
             _ => {
-                let ids: Vec<&str> = ours.iter().map(|mapping| mapping.id.as_str()).collect();
                 let words = format!(
                     "{} mappings bring the stream to a handler, which breaks the order of records: delete all but one ({})",
                     ours.len(),
-                    ids.join(", ")
+                    ids(ours)
                 );
                 Finding::new("mapping", Fail, words, "existing-table.md")
             }
@@ -215,13 +247,15 @@ fn mapping(ours: &[&SeenMapping], source: &EventSource) -> Vec<Finding> {
             Finding::new("mapping", Warn, format!("{} is {other}: look again in a minute", mapping.id), STREAM_NOT_READ)
         }
     };
-    vec![
+    let mut findings = vec![
         state,
         filter(mapping, source),
         batches(mapping, source),
         limits(mapping, source),
         destination(mapping, source),
-    ]
+    ];
+    findings.extend(of_unread);
+    findings
 }
 
 /// A pattern as a value, with its lists as sets.
@@ -380,7 +414,10 @@ fn audit(seen: &Seen) -> Finding {
     };
     let (silent, age) = (seen.now.saturating_sub(state.saved), state.age(seen.now));
     let (verdict, words): (Verdict, String) = if silent > AUDITOR_SILENT_SECONDS_MAX {
-        (Fail, format!("the auditor hasn't run for {} minutes: is its schedule on?", silent / 60))
+        (
+            Warn,
+            format!("the auditor doesn't run: it was last heard of {} minutes ago. Is it switched off?", silent / 60),
+        )
     } else if age > AUDIT_AGE_SECONDS_MAX {
         (Warn, format!("the oldest key was last looked at {} hours ago: passes are skipped, or too slow", age / 3_600))
     } else {

@@ -50,7 +50,14 @@ struct Opened {
 
 impl Target {
     async fn open(&self) -> Result<Opened, NodeError> {
-        let (table, settings) = self.connection.open().await?;
+        self.found_in(self.connection.open().await?)
+    }
+
+    async fn open_to_write(&self) -> Result<Opened, NodeError> {
+        self.found_in(self.connection.open_to_write().await?)
+    }
+
+    fn found_in(&self, (table, settings): (DynamoTable, Settings)) -> Result<Opened, NodeError> {
         let node = node(&self.id, self.tenant.as_ref(), &settings.schema)?;
         Ok(Opened { table, settings, node })
     }

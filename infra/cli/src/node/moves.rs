@@ -31,7 +31,7 @@ pub(crate) struct Arguments {
 
 /// Returns true if all is done that was waited for.
 pub(crate) async fn run(arguments: Arguments) -> Result<bool, NodeError> {
-    let opened = arguments.target.open().await?;
+    let opened = arguments.target.open_to_write().await?;
     let client = opened.client();
     let parent = arguments.to.map(Id::new).transpose()?;
     let patch = Patch { parent: Some(parent), ..Patch::default() };

@@ -71,7 +71,7 @@ const ATTEMPTS_MAX: u32 = 5;
 
 /// Returns true if all is done that was waited for.
 pub(crate) async fn run(arguments: Arguments) -> Result<bool, NodeError> {
-    let opened = arguments.target.open().await?;
+    let opened = arguments.target.open_to_write().await?;
     let client = opened.client();
     let (command, outcome) = match arguments.command(&opened)? {
         Command::Patch { patch, .. } if arguments.writing.if_match.is_none() => {

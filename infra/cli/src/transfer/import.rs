@@ -11,7 +11,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use sapwood_core::keys::Tenant;
 use sapwood_core::model::Settings;
 use sapwood_import::sources::Source;
-use sapwood_import::work::{Level, LevelProgress, Work, remove};
+use sapwood_import::work::{Level, LevelProgress, Work, WorkError, remove};
 use sapwood_import::{CsvOptions, Format, Options, TreebeardOptions, cost};
 use sapwood_table::Client;
 use serde_json::json;
@@ -19,7 +19,7 @@ use serde_json::json;
 use super::TransferError;
 use super::lookup::InTheTable;
 use super::write::Writer;
-use crate::connect::{Connection, Patient};
+use crate::connect::{ConnectError, Connection, Patient};
 use crate::pace::Pace;
 use crate::say::say;
 
@@ -143,12 +143,29 @@ impl Arguments {
 
 /// Returns true if everything is written.
 pub(crate) async fn run(arguments: Arguments) -> Result<bool, TransferError> {
-    let (table, settings) = arguments.connection.open().await?;
+    let local = arguments.connection.settings()?;
+    // What is wrong with the file as such is said before anybody asks the table.
+    Source::open(&arguments.file, &arguments.options(&local)?)?;
+    let (table, settings, mut unreached) = match arguments.connection.open_to_write().await {
+        Ok((table, settings)) => (table, settings, None),
+        // The records can be checked without the table, but for parents that only the table has.
+        Err(error @ ConnectError::Table(_)) => {
+            (arguments.connection.table(local.schema.clone()).await?, local, Some(error))
+        }
+        Err(error) => return Err(error.into()),
+    };
     let client = Client::new(&table, &Patient, &settings.schema).named("", IN_FLIGHT_MAX);
     let options = arguments.options(&settings)?;
     let mut source = Source::open(&arguments.file, &options)?;
     let path = arguments.work.clone().unwrap_or_else(|| arguments.beside(".import"));
-    let mut work = Work::open(&path, &source, &options)?;
+    let mut work = match (Work::open(&path, &source, &options), unreached) {
+        // What is written already was written with the table's settings, which nobody knows now.
+        (Err(WorkError::OtherOptions { .. }), Some(error)) => return Err(error.into()),
+        (work, error) => {
+            unreached = error;
+            work?
+        }
+    };
     while work.load_some(&mut source)? {}
     let mut in_the_table = InTheTable { client: &client, settings: &settings };
     while work.check_some(&mut in_the_table)? {}
@@ -162,6 +179,12 @@ pub(crate) async fn run(arguments: Arguments) -> Result<bool, TransferError> {
         return Ok(false);
     }
     let levels = work.levels()?;
+    if let Some(error) = unreached {
+        if !arguments.dry_run {
+            return Err(error.into());
+        }
+        eprintln!("{error}: the import is planned with those of --parameter and the template's defaults");
+    }
     if arguments.dry_run {
         print_plan(&levels, arguments.json);
         return Ok(true);

@@ -96,3 +96,12 @@ fn a_file_that_may_not_be_read_is_named() {
     assert_eq!(output.status.code(), Some(FAILED), "{}", words(&output));
     assert!(words(&output).contains("may not be read by this user"), "{}", words(&output));
 }
+
+#[test]
+fn an_import_that_reaches_no_table_is_planned_and_not_begun() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("a.jsonl");
+    std::fs::write(&file, "{\"id\": \"a\"}\n{\"id\": \"b\", \"parent\": \"a\"}\n").unwrap();
+    ends(&file, &["--dry-run"], 0, &["no connection", "the import is planned with", "write units"]);
+    ends(&file, &[], FAILED, &["no connection"]);
+}

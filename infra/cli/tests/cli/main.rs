@@ -14,6 +14,7 @@ mod passes;
 mod redrive;
 mod round_trip;
 mod running;
+mod settings;
 mod shell;
 mod stack;
 mod throttled;

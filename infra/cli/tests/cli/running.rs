@@ -11,6 +11,8 @@ use sapwood_tests::oracle::{Contents, Oracle};
 use tokio::sync::watch;
 use tokio::time::timeout;
 
+use crate::stack::OURS;
+
 pub(crate) const TABLE: &str = "sapwood";
 
 /// The binary with these arguments, on the table behind a URL.
@@ -40,7 +42,7 @@ pub(crate) fn words(output: &Output) -> String {
 pub(crate) async fn records(running: &Sapwood) -> Contents {
     let oracle = Oracle::default();
     let all = contents(&running.client, TABLE, ["PK", "SK"]).await;
-    let base = all.into_iter().filter(|((pk, sk), _)| oracle.is_base(pk, sk));
+    let base = all.into_iter().filter(|((pk, sk), _)| pk != OURS && oracle.is_base(pk, sk));
     base.map(|(key, item)| (key, item.into_iter().filter(|(name, _)| !name.starts_with('_')).collect())).collect()
 }
 

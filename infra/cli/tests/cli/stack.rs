@@ -69,10 +69,13 @@ pub(crate) fn revision(id: &str, sort_key: &str) -> Attributes {
     revision
 }
 
+/// The partition of what Sapwood leaves about itself.
+pub(crate) const OURS: &str = "SAPWOOD";
+
 /// The base records, without these attributes.
 pub(crate) fn records(contents: &Contents, without: &[&str]) -> Contents {
     let oracle = Oracle::default();
-    let base = contents.iter().filter(|((pk, sk), _)| oracle.is_base(pk, sk));
+    let base = contents.iter().filter(|((pk, sk), _)| pk != OURS && oracle.is_base(pk, sk));
     base.map(|(key, item)| {
         let item = item.iter().filter(|(name, _)| !without.contains(&name.as_str()));
         (key.clone(), item.map(|(name, value)| (name.clone(), value.clone())).collect())

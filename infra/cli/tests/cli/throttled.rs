@@ -34,6 +34,7 @@ fn throttle(proxy: &Proxy) {
 #[tokio::test(flavor = "multi_thread")]
 async fn on_a_table_that_throttles_every_command_ends_right() {
     let mut running = Running::start(&[]).await;
+    running.announce().await;
     let proxy = running.another_proxy().await;
     let directory = tempfile::tempdir().unwrap();
     let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();

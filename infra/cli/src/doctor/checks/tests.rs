@@ -189,6 +189,34 @@ fn another_consumer_of_the_stream_isnt_ours_and_a_second_mapping_to_a_handler_is
 }
 
 #[test]
+fn a_function_that_cant_be_read_is_no_second_handler_and_is_named() {
+    let and_unread = |seen: &mut Seen| {
+        let Read::Known(mappings) = &mut seen.mappings else { unreachable!() };
+        mappings.push(SeenMapping { id: "other".to_owned(), function: "theirs".to_owned(), ..mappings[0].clone() });
+        seen.functions.insert("theirs".to_owned(), Read::Unknown("AccessDenied: no".to_owned()));
+    };
+    one(
+        found(and_unread),
+        "mapping",
+        Unknown,
+        "other may bring the stream to another handler: the configuration of theirs",
+    );
+    // Where none can be read nobody knows which is the handler's.
+    let none_read = |seen: &mut Seen| {
+        and_unread(seen);
+        seen.functions.insert(FUNCTION.to_owned(), Read::Unknown("AccessDenied: no".to_owned()));
+    };
+    one(found(none_read), "mapping", Unknown, "m, other may bring the stream to a handler");
+    // What is wrong with the handler that was read is still found.
+    let disabled = |seen: &mut Seen| {
+        and_unread(seen);
+        let Read::Known(mappings) = &mut seen.mappings else { unreachable!() };
+        mappings[0].state = "Disabled".to_owned();
+    };
+    assert_eq!(found(disabled).0, [("mapping", Fail), ("mapping", Unknown)]);
+}
+
+#[test]
 fn a_handler_is_judged_by_its_configuration_and_what_it_has_left() {
     one(function(|function| function.last_update = "Failed".to_owned()), "handler", Fail, "deploy again");
     one(function(|function| function.last_update = "InProgress".to_owned()), "handler", Warn, "being updated");
@@ -227,7 +255,7 @@ fn every_metric_has_an_alarm_in_the_templates() {
 #[test]
 fn the_auditor_is_to_run_and_to_come_round() {
     one(found(|seen| seen.audit = Read::Known(None)), "audit", Warn, "no auditor has run");
-    one(audited(|state| state.saved = NOW - 2 * 60 * 60), "audit", Fail, "120 minutes");
+    one(audited(|state| state.saved = NOW - 2 * 60 * 60), "audit", Warn, "120 minutes");
     one(audited(|state| state.right_as_of = Some(NOW - 8 * 24 * 60 * 60)), "audit", Warn, "192 hours");
 }
 
