@@ -59,7 +59,6 @@ async fn a_damaged_row_is_named_in_the_log_and_mended_in_a_few_invocations() {
     let row = ItemKey::new("D", "NODE#0001#V");
     table.delete(&row, &Condition::Always).await.unwrap();
 
-    let mut variables = environment("Auditor", &stack.url());
     variables
         .extend([("AUDIT_SETTLE_SECONDS", "0"), ("AUDIT_PASS_HOURS", "0")].map(|(n, v)| (n.to_owned(), v.to_owned())));
     let mut function = Function::start(BINARY, pairs(&variables)).await;
