@@ -99,20 +99,23 @@ impl Connection {
 
     /// Opens the table, with the settings that count.
     pub(crate) async fn open(&self) -> Result<(DynamoTable, Settings), ConnectError> {
-        let (table, settings, _) = self.opened().await?;
+        let (table, settings, _) = self.opened(&Patient).await?;
         Ok((table, settings))
     }
 
     /// Like [`Connection::open`], and says whose settings count: with others than the handler's everything looks wrong.
     pub(crate) async fn open_and_tell(&self) -> Result<(DynamoTable, Settings, Whose), ConnectError> {
-        let opened = self.opened().await?;
+        let opened = self.opened(&Patient).await?;
         opened.2.tell();
         Ok(opened)
     }
 
     /// Like [`Connection::open`], for those who write base records. It warns where nobody has said what the settings are.
-    pub(crate) async fn open_to_write(&self) -> Result<(DynamoTable, Settings), ConnectError> {
-        let (table, settings, whose) = self.opened().await?;
+    pub(crate) async fn open_to_write(
+        &self,
+        policy: &impl RetryPolicy,
+    ) -> Result<(DynamoTable, Settings), ConnectError> {
+        let (table, settings, whose) = self.opened(policy).await?;
         if whose == Whose::Defaults {
             eprintln!(
                 "no stream handler has left its settings in this table: the template's defaults count; give --parameter if your stack has others"
@@ -123,7 +126,7 @@ impl Connection {
 
     /// Reads the settings: those of the parameters, if there are any, and otherwise those that the table's handler has left. A table that no
     /// handler has seen yet has the template's defaults.
-    async fn opened(&self) -> Result<(DynamoTable, Settings, Whose), ConnectError> {
+    async fn opened(&self, policy: &impl RetryPolicy) -> Result<(DynamoTable, Settings, Whose), ConnectError> {
         let settings = self.settings()?;
         let table = self.table(settings.schema.clone()).await?;
         if self.has_parameters() {
@@ -136,7 +139,7 @@ impl Connection {
             // Who may not describe the table has it with the usual names, or gives parameters.
             Ok(None) | Err(_) => table,
         };
-        match left_by_handler(&table).await? {
+        match left_in(&table, policy).await? {
             None => Ok((table.with(settings.schema.clone()), settings, Whose::Defaults)),
             Some(announcement) => {
                 let settings = announcement.settings()?;
@@ -187,7 +190,20 @@ impl Connection {
 
 /// What the table's handler has left about itself.
 pub(crate) async fn left_by_handler(table: &DynamoTable) -> Result<Option<Announcement>, ConnectError> {
-    Ok(announced(&Client::new(table, &Patient, table.schema())).await??)
+    left_in(table, &Patient).await
+}
+
+async fn left_in(table: &DynamoTable, policy: &impl RetryPolicy) -> Result<Option<Announcement>, ConnectError> {
+    Ok(announced(&Client::new(table, policy, table.schema())).await??)
+}
+
+/// The retry policy of who has something else to do meanwhile: nothing is tried again.
+pub(crate) struct AtOnce;
+
+impl RetryPolicy for AtOnce {
+    async fn wait(&self, _attempt: u32) -> bool {
+        false
+    }
 }
 
 /// The retry policy of a person who waits: a throttled request is tried for about half a minute.

@@ -54,7 +54,7 @@ impl Target {
     }
 
     async fn open_to_write(&self) -> Result<Opened, NodeError> {
-        self.found_in(self.connection.open_to_write().await?)
+        self.found_in(self.connection.open_to_write(&Patient).await?)
     }
 
     fn found_in(&self, (table, settings): (DynamoTable, Settings)) -> Result<Opened, NodeError> {

@@ -13,13 +13,13 @@ use sapwood_core::model::Settings;
 use sapwood_import::sources::Source;
 use sapwood_import::work::{Level, LevelProgress, Work, WorkError, remove};
 use sapwood_import::{CsvOptions, Format, Options, TreebeardOptions, cost};
-use sapwood_table::Client;
+use sapwood_table::{Client, DynamoTable};
 use serde_json::json;
 
 use super::TransferError;
 use super::lookup::InTheTable;
 use super::write::Writer;
-use crate::connect::{ConnectError, Connection, Patient};
+use crate::connect::{AtOnce, ConnectError, Connection, Patient};
 use crate::pace::Pace;
 use crate::say::say;
 
@@ -143,48 +143,11 @@ impl Arguments {
 
 /// Returns true if everything is written.
 pub(crate) async fn run(arguments: Arguments) -> Result<bool, TransferError> {
-    let local = arguments.connection.settings()?;
-    // What is wrong with the file as such is said before anybody asks the table.
-    Source::open(&arguments.file, &arguments.options(&local)?)?;
-    let (table, settings, mut unreached) = match arguments.connection.open_to_write().await {
-        Ok((table, settings)) => (table, settings, None),
-        // The records can be checked without the table, but for parents that only the table has.
-        Err(error @ ConnectError::Table(_)) => {
-            (arguments.connection.table(local.schema.clone()).await?, local, Some(error))
-        }
-        Err(error) => return Err(error.into()),
-    };
-    let client = Client::new(&table, &Patient, &settings.schema).named("", IN_FLIGHT_MAX);
-    let options = arguments.options(&settings)?;
-    let mut source = Source::open(&arguments.file, &options)?;
     let path = arguments.work.clone().unwrap_or_else(|| arguments.beside(".import"));
-    let mut work = match (Work::open(&path, &source, &options), unreached) {
-        // What is written already was written with the table's settings, which nobody knows now.
-        (Err(WorkError::OtherOptions { .. }), Some(error)) => return Err(error.into()),
-        (work, error) => {
-            unreached = error;
-            work?
-        }
-    };
-    while work.load_some(&mut source)? {}
-    let mut in_the_table = InTheTable { client: &client, settings: &settings };
-    while work.check_some(&mut in_the_table)? {}
-    let faults = work.faults()?;
-    if !faults.is_empty() {
-        eprint!("{faults}");
-        eprintln!("{} faults: nothing is written", faults.count());
-        if arguments.json {
-            say!("{}", json!({"written": 0, "faults": faults.count()}));
-        }
-        return Ok(false);
-    }
+    let Some((table, settings)) = opened(&arguments, &path).await? else { return Ok(false) };
+    let client = Client::new(&table, &Patient, &settings.schema).named("", IN_FLIGHT_MAX);
+    let Some(mut work) = checked(&arguments, &client, &settings, &path)? else { return Ok(false) };
     let levels = work.levels()?;
-    if let Some(error) = unreached {
-        if !arguments.dry_run {
-            return Err(error.into());
-        }
-        eprintln!("{error}: the import is planned with those of --parameter and the template's defaults");
-    }
     if arguments.dry_run {
         print_plan(&levels, arguments.json);
         return Ok(true);
@@ -201,6 +164,58 @@ pub(crate) async fn run(arguments: Arguments) -> Result<bool, TransferError> {
     writer.all(&mut work).await?;
     writer.bar.finish_and_clear();
     ended(&arguments, work, &path)
+}
+
+/// Opens the table. Nobody waits for one that can't be reached to hear of faults that can be found without it: then there is `None`.
+async fn opened(arguments: &Arguments, path: &Path) -> Result<Option<(DynamoTable, Settings)>, TransferError> {
+    let connection = &arguments.connection;
+    let local = connection.settings()?;
+    // What is wrong with the file as such.
+    Source::open(&arguments.file, &arguments.options(&local)?)?;
+    match connection.open_to_write(&AtOnce).await {
+        Err(ConnectError::Table(_)) => {}
+        opened => return Ok(Some(opened?)),
+    }
+    let table = connection.table(local.schema.clone()).await?;
+    let client = Client::new(&table, &Patient, &local.schema).named("", IN_FLIGHT_MAX);
+    match checked(arguments, &client, &local, path) {
+        Ok(None) => return Ok(None),
+        // What is written already was checked with the table's own settings.
+        Ok(Some(_)) | Err(TransferError::Work(WorkError::OtherOptions { .. })) => {}
+        Err(error) => return Err(error),
+    }
+    match connection.open_to_write(&Patient).await {
+        Err(error @ ConnectError::Table(_)) if arguments.dry_run => {
+            eprintln!("{error}: the import is planned with those of --parameter and the template's defaults");
+            Ok(Some((table, local)))
+        }
+        opened => Ok(Some(opened?)),
+    }
+}
+
+/// Reads the file into the working file, and checks it as a whole. `None` if there are faults, which are said.
+fn checked(
+    arguments: &Arguments,
+    client: &Client<'_, DynamoTable, Patient>,
+    settings: &Settings,
+    path: &Path,
+) -> Result<Option<Work>, TransferError> {
+    let options = arguments.options(settings)?;
+    let mut source = Source::open(&arguments.file, &options)?;
+    let mut work = Work::open(path, &source, &options)?;
+    while work.load_some(&mut source)? {}
+    let mut in_the_table = InTheTable { client, settings };
+    while work.check_some(&mut in_the_table)? {}
+    let faults = work.faults()?;
+    if faults.is_empty() {
+        return Ok(Some(work));
+    }
+    eprint!("{faults}");
+    eprintln!("{} faults: nothing is written", faults.count());
+    if arguments.json {
+        say!("{}", json!({"written": 0, "faults": faults.count()}));
+    }
+    Ok(None)
 }
 
 /// Says what was written. Where nothing was refused the working file has done its work.

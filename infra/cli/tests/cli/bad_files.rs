@@ -102,6 +102,7 @@ fn an_import_that_reaches_no_table_is_planned_and_not_begun() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("a.jsonl");
     std::fs::write(&file, "{\"id\": \"a\"}\n{\"id\": \"b\", \"parent\": \"a\"}\n").unwrap();
+    // Only now somebody waits for the table.
     ends(&file, &["--dry-run"], 0, &["no connection", "the import is planned with", "write units"]);
     ends(&file, &[], FAILED, &["no connection"]);
 }
