@@ -208,9 +208,9 @@ fn mapping(ours: &[&SeenMapping], unread: &[&SeenMapping], source: &EventSource)
     let of_unread = (!unread.is_empty() && ours.len() < 2).then(|| {
         let functions: Vec<&str> = unread.iter().map(|mapping| mapping.function.as_str()).collect();
         let words = format!(
-            "{} may bring the stream to a{} handler: the configuration of {} can't be read",
+            "{} may bring the stream to {} handler: the configuration of {} can't be read",
             ids(unread),
-            if ours.is_empty() { "" } else { "nother" },
+            if ours.is_empty() { "a" } else { "another" },
             functions.join(", ")
         );
         Finding::new("mapping", Unknown, words, STREAM_NOT_READ)

@@ -144,3 +144,19 @@ async fn a_working_file_that_is_older_than_a_day_begins_anew() {
     assert_eq!(lines(std::str::from_utf8(&done.stdout).unwrap()).pop().unwrap()["redriven"], 6);
     assert_right(&running).await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_import_finds_faults_of_a_file_before_it_asks_the_table() {
+    let running = Running::start(&[]).await;
+    let (proxy, directory) = (running.another_proxy().await, tempfile::tempdir().unwrap());
+    let file = within(&directory, "a.csv");
+    let asked = || ["GetItem", "DescribeTable", "BatchGetItem"].map(|name| proxy.count(name)).iter().sum::<usize>();
+    std::fs::write(&file, "key,parent\na,\n").unwrap();
+    let refused = sapwood(&proxy.url(), &["import", &file]);
+    assert!(words(&refused).contains("has no column `id`"), "{}", words(&refused));
+    assert_eq!(asked(), 0);
+    std::fs::write(&file, "id,parent\na,\n").unwrap();
+    let done = sapwood(&proxy.url(), &["import", &file]);
+    assert_eq!(done.status.code(), Some(0), "{}", words(&done));
+    assert!(asked() > 0);
+}
