@@ -45,6 +45,7 @@ fn every_setting_is_read_and_what_is_wrong_is_named() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_damaged_row_is_named_in_the_log_and_mended_in_a_few_invocations() {
     let stack = Running::start(&[]).await;
+    stack.announce().await;
     let mut variables = environment("Auditor", &stack.url());
     let Config { table_name, settings, .. } = Config::read(|name| variables.get(name).cloned()).unwrap();
     let schema = settings.schema;

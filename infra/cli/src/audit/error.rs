@@ -37,6 +37,30 @@ pub(crate) enum AuditError {
         /// The line, from 1.
         line: usize,
     },
+    /// A working file can't be written or read.
+    #[error("the working file {path} can't be {action}: {source}")]
+    Work {
+        /// The file.
+        path: PathBuf,
+        /// `written` or `read`.
+        action: &'static str,
+        /// The reason.
+        source: io::Error,
+    },
+    /// It isn't a working file.
+    #[error("{path} isn't the working file of a pass: name another with --work, or delete it")]
+    NoWork {
+        /// The file.
+        path: PathBuf,
+    },
+    /// It is another pass's.
+    #[error(
+        "{path} is the working file of another pass: the table, its settings or --segments differ. Name another file, or delete it to begin anew"
+    )]
+    OtherWork {
+        /// The file.
+        path: PathBuf,
+    },
     /// Nobody writes the rows.
     #[error(
         "no stream handler has left its settings in this table, so nobody would write the rows: deploy the handler of this release, and write any record"

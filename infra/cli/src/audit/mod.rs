@@ -5,11 +5,13 @@ mod pass;
 mod repair;
 mod report;
 mod verify;
+mod work;
 
 pub(crate) use error::AuditError;
 pub(crate) use repair::{Arguments as RepairArguments, run as repair};
 pub(crate) use verify::{Arguments as VerifyArguments, run as verify};
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
@@ -46,6 +48,9 @@ struct Comparison {
     /// How many seconds a difference must stay the same until it counts. Rows follow their records: take more than the stream is behind.
     #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=86_400))]
     settle: u64,
+    /// Keep in this file how far the pass over the table is. After a kill the same command goes on from there.
+    #[arg(long, value_name = "FILE", conflicts_with = "under")]
+    work: Option<PathBuf>,
     /// Print one JSON object a line.
     #[arg(long)]
     json: bool,

@@ -14,6 +14,7 @@ use sapwood_engine::audit::{Audit, Page};
 use sapwood_engine::below::Below;
 use sapwood_table::{Client, DynamoTable, TableError, Usage};
 
+use super::work::Work;
 use super::{AuditError, Comparison};
 use crate::clock::now;
 use crate::connect::Patient;
@@ -33,6 +34,8 @@ pub(super) struct Compared<'a> {
     client: &'a Client<'a, DynamoTable, Patient>,
     settings: &'a Settings,
     comparison: &'a Comparison,
+    /// Says which table it is.
+    table: String,
     pace: Pace,
     bar: ProgressBar,
     begun: Instant,
@@ -57,13 +60,14 @@ impl<'a> Compared<'a> {
         client: &'a Client<'a, DynamoTable, Patient>,
         settings: &'a Settings,
         comparison: &'a Comparison,
+        table: String,
     ) -> Self {
         let shows = std::io::stderr().is_terminal() && !comparison.json;
         let bar = if shows { ProgressBar::new_spinner() } else { ProgressBar::hidden() };
         if let Ok(style) = ProgressStyle::with_template("{spinner} {elapsed} {human_pos} items, {per_sec}  {msg}") {
             bar.set_style(style);
         }
-        Self { client, settings, comparison, pace: Pace::new(comparison.rate), bar, begun: now() }
+        Self { client, settings, comparison, table, pace: Pace::new(comparison.rate), bar, begun: now() }
     }
 
     fn audit(&self) -> Audit<'_, DynamoTable, Patient> {
@@ -74,7 +78,7 @@ impl<'a> Compared<'a> {
     pub(super) async fn all(&self) -> Result<Found, AuditError> {
         match self.comparison.top(&self.settings.schema)? {
             Some(top) => self.below(top).await,
-            None => Ok(self.whole().await?),
+            None => self.whole().await,
         }
     }
 
@@ -122,34 +126,28 @@ impl<'a> Compared<'a> {
     }
 
     /// Compares the whole table.
-    async fn whole(&self) -> Result<Found, TableError> {
-        let (suspects, items) = (Mutex::new(Suspects::new(self.comparison.settle())), AtomicU64::new(0));
-        let segments = self.comparison.segments;
-        let parts = (0..segments).map(|segment| self.part(segment, segments, &suspects, &items));
+    async fn whole(&self) -> Result<Found, AuditError> {
+        let work = Work::open(self.comparison, &self.table, self.settings)?;
+        let parts = (0..self.comparison.segments).map(|segment| self.part(segment, &work));
         futures::future::try_join_all(parts).await?;
-        let suspects = suspects.into_inner().unwrap_or_else(PoisonError::into_inner);
-        self.settled(suspects, items.into_inner()).await
+        let (suspects, items) = work.found();
+        let found = self.settled(suspects, items).await?;
+        work.end();
+        Ok(found)
     }
 
-    async fn part(
-        &self,
-        segment: u32,
-        segments: u32,
-        suspects: &Mutex<Suspects>,
-        items: &AtomicU64,
-    ) -> Result<(), TableError> {
-        let mut from = None;
-        loop {
+    async fn part(&self, segment: u32, work: &Work) -> Result<(), AuditError> {
+        let segments = self.comparison.segments;
+        while let Some(from) = work.next(segment) {
             let before = self.client.usage().read_units;
             let page = self.audit().page(segment, segments, from.as_ref(), PAGE_ITEMS_MAX).await?;
-            from = self.taken(page, suspects, items);
-            if from.is_none() {
-                return Ok(());
-            }
+            self.bar.inc(page.items);
+            work.take(segment, page, self.begun.elapsed())?;
             // Parts that run side by side share what they take: on average each pays for its own.
             let used = (self.client.usage().read_units - before) / f64::from(segments);
             tokio::time::sleep(self.pace.take(used)).await;
         }
+        Ok(())
     }
 
     /// Looks at these subjects until each is right, or has been the same for the settling time.

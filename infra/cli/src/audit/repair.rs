@@ -53,7 +53,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Verdict, AuditError> {
     let (table, settings, whose) = arguments.connection.open_and_tell().await?;
     check_settings(&table, &settings).await?;
     let client = Client::new(&table, &Patient, &settings.schema);
-    let compared = Compared::new(&client, &settings, &arguments.comparison);
+    let compared = Compared::new(&client, &settings, &arguments.comparison, arguments.connection.described());
     let json = arguments.comparison.json;
     let mut found = match &reported {
         None => compared.all().await?,

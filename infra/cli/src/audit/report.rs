@@ -35,8 +35,7 @@ pub(super) fn line(difference: &Difference) -> Value {
 }
 
 /// Reads what [`line`] wrote.
-fn parse(text: &str) -> Option<Difference> {
-    let line: Value = serde_json::from_str(text).ok()?;
+pub(super) fn parse(line: &Value) -> Option<Difference> {
     let text = |name: &str| line.get(name).and_then(Value::as_str);
     let tenant = match text("tenant") {
         None => None,
@@ -71,7 +70,8 @@ pub(super) fn read(path: &Path) -> Result<Vec<Difference>, AuditError> {
     let failed = |source| AuditError::Report { path: path.to_owned(), action: "read", source };
     let mut differences = Vec::new();
     for (position, text) in BufReader::new(File::open(path).map_err(failed)?).lines().enumerate() {
-        let difference = parse(&text.map_err(failed)?);
+        let line = serde_json::from_str(&text.map_err(failed)?).ok();
+        let difference = line.as_ref().and_then(parse);
         differences.push(difference.ok_or(AuditError::Line { path: path.to_owned(), line: position + 1 })?);
     }
     Ok(differences)

@@ -162,3 +162,46 @@ fn what_is_wrong_with_a_call_is_said() {
         sapwood(&["repair", "--table", "t", "--endpoint", "http://127.0.0.1:9", "--report", "/nothing"]);
     assert!(code == 4 && words.contains("/nothing"), "{code} {words}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pass_that_is_killed_goes_on_from_there() {
+    let running = planted().await;
+    for n in 0..600_usize {
+        let parent = n.checked_sub(1).map_or("V".to_owned(), |n| format!("n{}", n / 5));
+        put(&running.client, TABLE, node(&format!("n{n}"), Some(&parent), "n")).await;
+    }
+    running.becomes_right().await;
+    delete(&running, "V", "NODE#0001#n0").await;
+    let directory = tempfile::tempdir().unwrap();
+    let work = directory.path().join("pass");
+    let path = work.to_str().unwrap();
+    let arguments =
+        ["verify", "--table", TABLE, "--endpoint", &running.url, "--settle", "1", "--segments", "2", "--work", path];
+    let mut killed = Command::new(env!("CARGO_BIN_EXE_sapwood"))
+        .args(arguments)
+        .args(["--rate", "60"])
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let begun = std::time::Instant::now();
+    while !work.exists() {
+        assert!(begun.elapsed().as_secs() < 120, "nothing is saved");
+        assert!(killed.try_wait().unwrap().is_none(), "it is done already");
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    }
+    killed.kill().unwrap();
+    killed.wait().unwrap();
+
+    let last =
+        |output: &Output| serde_json::from_str::<serde_json::Value>(said(output).lines().last().unwrap()).unwrap();
+    let other = sapwood(&running.url, "verify", &["--segments", "3", "--work", path]);
+    assert_eq!(other.status.code(), Some(4), "{other:?}");
+    assert!(String::from_utf8_lossy(&other.stderr).contains("another pass"), "{other:?}");
+    let rest = sapwood(&running.url, "verify", &["--json", "--segments", "2", "--work", path]);
+    assert_eq!((rest.status.code(), work.exists()), (Some(1), false), "{rest:?}");
+    assert_eq!(confirmed(&rest)[0], ("row-missing".to_owned(), "V".to_owned(), "NODE#0001#n0".to_owned()));
+    let whole = sapwood(&running.url, "verify", &["--json", "--segments", "2", "--work", path]);
+    let (rest, whole) = (last(&rest), last(&whole));
+    assert_eq!((&rest["items"], &rest["differences"]), (&whole["items"], &whole["differences"]));
+    assert!(rest["read_units"].as_f64() < whole["read_units"].as_f64(), "{rest} {whole}");
+}

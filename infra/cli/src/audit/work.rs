@@ -1,0 +1,183 @@
+//! How far a pass has come, in a file: whoever runs the same command again after a kill goes on from there.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use sapwood_core::audit::{Position, Suspects};
+use sapwood_core::keys::{Id, ItemKey, NodeRef, Tenant};
+use sapwood_core::model::Settings;
+use sapwood_engine::audit::Page;
+use serde_json::{Value, json};
+
+use super::report::{line, parse};
+use super::{AuditError, Comparison};
+use crate::clock::{now, seconds};
+
+/// The time from one saving to the next.
+const SAVED_EVERY: Duration = Duration::from_secs(2);
+
+/// A pass that was begun so long ago says little about the table as it is now.
+const AGE_SECONDS_MAX: u64 = 24 * 3_600;
+
+/// How far a pass over the whole table has come.
+pub(super) struct Work {
+    path: Option<PathBuf>,
+    /// What the pass is about. Another one doesn't go on from here.
+    about: Value,
+    began: u64,
+    progress: Mutex<Progress>,
+}
+
+struct Progress {
+    parts: Vec<Part>,
+    items: u64,
+    suspects: Suspects,
+    saved: Instant,
+}
+
+/// A part of the table.
+#[derive(Clone)]
+enum Part {
+    /// The next page begins here.
+    At(Option<Position>),
+    Done,
+}
+
+impl Work {
+    /// Goes on with the pass of the working file, if there is one, and otherwise begins.
+    pub(super) fn open(comparison: &Comparison, table: &str, settings: &Settings) -> Result<Self, AuditError> {
+        let segments = comparison.segments;
+        let about = json!({"table": table, "settings": settings.variables(), "segments": segments});
+        let mut work = Self {
+            path: comparison.work.clone(),
+            about,
+            began: seconds(),
+            progress: Mutex::new(Progress {
+                parts: vec![Part::At(None); segments as usize],
+                items: 0,
+                suspects: Suspects::new(comparison.settle()),
+                saved: now(),
+            }),
+        };
+        if let Some(path) = comparison.work.clone().filter(|path| path.exists()) {
+            work.go_on(&path)?;
+        }
+        Ok(work)
+    }
+
+    fn go_on(&mut self, path: &Path) -> Result<(), AuditError> {
+        let failed = |source| AuditError::Work { path: path.to_owned(), action: "read", source };
+        let text = std::fs::read_to_string(path).map_err(failed)?;
+        let saved: Value = serde_json::from_str(&text).map_err(|_| AuditError::NoWork { path: path.to_owned() })?;
+        if saved["about"] != self.about {
+            return Err(AuditError::OtherWork { path: path.to_owned() });
+        }
+        let began = saved["began"].as_u64().unwrap_or_default();
+        if self.began.saturating_sub(began) > AGE_SECONDS_MAX {
+            eprintln!("sapwood: the pass of {} was begun more than a day ago, so it begins anew", path.display());
+            return Ok(());
+        }
+        let mut progress = self.progress();
+        let parts: Option<Vec<Part>> =
+            saved["parts"].as_array().and_then(|parts| parts.iter().map(read_part).collect());
+        let suspects = saved["suspects"].as_array().and_then(|all| all.iter().map(parse).collect());
+        let (Some(parts), Some(suspects)) = (parts, suspects) else {
+            return Err(AuditError::NoWork { path: path.to_owned() });
+        };
+        progress.parts = parts;
+        progress.items = saved["items"].as_u64().unwrap_or_default();
+        progress.suspects.take(suspects, Duration::ZERO);
+        eprintln!("sapwood: going on with the pass of {}, {} items are compared", path.display(), progress.items);
+        drop(progress);
+        self.began = began;
+        Ok(())
+    }
+
+    fn progress(&self) -> MutexGuard<'_, Progress> {
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Where the next page of a part begins. `None` at its end.
+    pub(super) fn next(&self, segment: u32) -> Option<Option<Position>> {
+        match &self.progress().parts[segment as usize] {
+            Part::At(position) => Some(position.clone()),
+            Part::Done => None,
+        }
+    }
+
+    /// Takes what a page of a part has shown.
+    pub(super) fn take(&self, segment: u32, page: Page, at: Duration) -> Result<(), AuditError> {
+        let mut progress = self.progress();
+        progress.items += page.items;
+        progress.suspects.take(page.suspects, at);
+        progress.parts[segment as usize] = page.next.map_or(Part::Done, |next| Part::At(Some(next)));
+        let is_last = progress.parts.iter().all(|part| matches!(part, Part::Done));
+        if is_last || progress.saved.elapsed() >= SAVED_EVERY {
+            self.save(&mut progress)?;
+        }
+        Ok(())
+    }
+
+    fn save(&self, progress: &mut Progress) -> Result<(), AuditError> {
+        let Some(path) = &self.path else { return Ok(()) };
+        let saved = json!({
+            "about": self.about, "began": self.began, "items": progress.items,
+            "parts": progress.parts.iter().map(part).collect::<Vec<_>>(),
+            "suspects": progress.suspects.iter().map(|suspect| line(&suspect.difference)).collect::<Vec<_>>(),
+        });
+        let failed = |source| AuditError::Work { path: path.clone(), action: "written", source };
+        // A kill leaves the old file or the new one.
+        let new = path.with_extension("new");
+        std::fs::write(&new, saved.to_string()).map_err(failed)?;
+        std::fs::rename(&new, path).map_err(failed)?;
+        progress.saved = now();
+        Ok(())
+    }
+
+    /// What the pass has found.
+    pub(super) fn found(&self) -> (Suspects, u64) {
+        let progress = self.progress();
+        (progress.suspects.clone(), progress.items)
+    }
+
+    /// Removes the working file: the pass is done.
+    pub(super) fn end(&self) {
+        if let Some(path) = &self.path {
+            // A file that stays belongs to a pass that is done, and has nothing left to compare.
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+fn part(part: &Part) -> Value {
+    match part {
+        Part::Done => json!("done"),
+        Part::At(None) => json!("begin"),
+        Part::At(Some(Position { after, history })) => {
+            let history =
+                history.as_ref().map(|node| json!([node.id.as_str(), node.tenant.as_ref().map(Tenant::as_str)]));
+            json!({"pk": after.pk, "sk": after.sk, "history": history})
+        }
+    }
+}
+
+fn read_part(value: &Value) -> Option<Part> {
+    match value.as_str() {
+        Some("done") => return Some(Part::Done),
+        Some("begin") => return Some(Part::At(None)),
+        _ => {}
+    }
+    let history = match &value["history"] {
+        Value::Null => None,
+        node => {
+            let tenant = match node[1].as_str() {
+                Some(tenant) => Some(Tenant::new(tenant).ok()?),
+                None => None,
+            };
+            Some(NodeRef { tenant, id: Id::new(node[0].as_str()?).ok()? })
+        }
+    };
+    let after = ItemKey::new(value["pk"].as_str()?, value["sk"].as_str()?);
+    Some(Part::At(Some(Position { after, history })))
+}
