@@ -3,11 +3,15 @@
 use std::collections::BTreeMap;
 
 use axum::http::Method;
+use sapwood_core::model::Settings;
+use sapwood_engine::auditor::{self, Auditor, Clock};
 use sapwood_engine::fanout::Limits;
 use sapwood_http::contract::{Operation, operations};
+use sapwood_table::{Client, DynamoTable};
 use sapwood_tests::api::{Answered, Api, Asked};
 use sapwood_tests::faults::Fault;
-use sapwood_tests::running::Running;
+use sapwood_tests::fixture::NoRetries;
+use sapwood_tests::running::{Running, TABLE};
 use sapwood_tests::serving::{Serving, Way};
 use serde_json::{Value, json};
 
@@ -110,7 +114,7 @@ impl Case {
             (400, _) if plain.contains('?') => By(Stack::Open, self.valid(&format!("{plain}&unknown=1"))),
             (400, _) => By(Stack::Open, self.valid(&format!("{plain}?unknown=1"))),
             (403, _) => By(Stack::OfTenants, self.valid(&plain)),
-            (404, _) if path == "/roots" => By(Stack::Bare, self.asked(&plain)),
+            (404, _) if ["/roots", "/health/audit"].contains(&path) => By(Stack::Bare, self.asked(&plain)),
             (404, _) if is_revision && method != "GET" => By(Stack::Open, self.valid(&self.target(&self.node, "9"))),
             (404, _) => By(Stack::Open, self.valid(&self.target("nobody", "9"))),
             (409, _) if path == "/batch" || (is_revision && method == "POST") => {
@@ -184,6 +188,16 @@ async fn one_of_many(api: &Api, asked: &Asked, status: u16) -> Answered {
     answered.unwrap()
 }
 
+/// Has the auditor make a run.
+async fn audit(running: &Running) {
+    let settings = Settings::default();
+    let table = DynamoTable::local(&running.url(), TABLE, settings.schema.clone());
+    let client = Client::new(&table, &NoRetries, &settings.schema);
+    let auditor = Auditor::new(&client, &settings, auditor::Limits::default(), false);
+    let report = auditor.run(Clock { now: 1, name: 1, has_time: || true }).await.unwrap();
+    assert!(report.is_saved);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn every_status_code_that_the_document_lists_happens() {
     let every =
@@ -195,6 +209,7 @@ async fn every_status_code_that_the_document_lists_happens() {
     let open = Serving::start(Way::Http, &[("RevisionsMutable", "on")], &[]).await;
     let operation = prepare(&open.api, &nodes).await;
     open.running.settle().await;
+    audit(&open.running).await;
 
     let of_tenants = Serving::start(Way::Http, &[("TenantClaim", "tenant")], &[]).await;
     let bare = Serving::start(Way::Http, &[("RootRows", "off"), ("PathRows", "off")], &[]).await;

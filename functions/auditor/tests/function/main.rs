@@ -83,5 +83,10 @@ async fn a_damaged_row_is_named_in_the_log_and_mended_in_a_few_invocations() {
         (&line["pk"], &line["sk"], &line["kind"]),
         (&"D".into(), &row.sk.as_str().into(), &"row-missing".into())
     );
+    // The alarms look at metrics that there are.
+    let measured = log.lines().find(|line| line.contains("CloudWatchMetrics")).unwrap();
+    let alarms = include_str!("../../../../infra/alarms.yaml").lines().map(str::trim);
+    let named: Vec<&str> = alarms.filter_map(|line| line.strip_prefix("MetricName: Audit")).collect();
+    assert!(named.len() > 1 && named.iter().all(|name| measured.contains(&format!("\"Audit{name}\""))), "{named:?}");
     stack.stop().await;
 }
