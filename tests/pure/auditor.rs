@@ -254,3 +254,28 @@ fn the_children_of_a_lost_lineage_stay_until_it_is_mended() {
         fixture.settle();
     }
 }
+
+#[test]
+fn what_the_others_wait_for_has_room_however_many_they_are() {
+    let mut fixture = planted(1);
+    // Below `c0` is `p`, with more children than there is room for.
+    fixture.put_node("p", Some("c0"), &[]);
+    for child in 0..12 {
+        fixture.put_node(&format!("k{child}"), Some("p"), &[]);
+    }
+    fixture.settle();
+    // The children are found first, then that `p` is wrong, and only then that `c0` is.
+    for id in ["p", "c0"] {
+        fixture.delete(id, "LINEAGE");
+    }
+    fixture.table().0.lock().unwrap().stream.clear();
+    let limits = Limits { page_items_max: 4, suspects_max: 5, settle: Duration::from_secs(10), ..LIMITS };
+    let mut confirmed = Vec::new();
+    for number in 0..40 {
+        let report = run(&fixture, limits, true, 100 + number * 10);
+        confirmed.extend(report.confirmed.into_iter().map(|one| one.node.id.to_string()));
+        handled(&mut fixture);
+    }
+    assert!(!confirmed.iter().any(|id| id.starts_with('k')), "{confirmed:?}");
+    fixture.settle();
+}

@@ -4,10 +4,11 @@
 //! come to is one item, which is saved at the end of the run if no other run has saved meanwhile. A run that dies has no effect but the repairs
 //! that it made, and these can be repeated.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use sapwood_core::audit::{Difference, Kind, Stage, State, Suspect, due, one_a_node};
+use sapwood_core::keys::NodeRef;
 use sapwood_core::model::Settings;
 use sapwood_core::plan::{Rules, Task, TaskOutcome};
 use sapwood_core::request::Action;
@@ -186,8 +187,13 @@ impl<T: Scannable, P: RetryPolicy> Run<'_, '_, T, P> {
         }
         let found = faults(self.auditor.audit().look(subjects.clone()).await?);
         // There may be more to find of a subject than was suspected: each copy of a long history, say.
+        let awaited: BTreeSet<NodeRef> = found.iter().filter_map(|one| one.waits_for.clone()).collect();
         let (known, mut new): (Vec<_>, Vec<_>) = found.into_iter().partition(|one| self.state.suspects.contains(one));
-        let fitting = self.fitting(&new);
+        // What the others wait for has to come in, or none of them would ever make room.
+        let is_awaited = |one: &Difference| one.waits_for.is_none() && awaited.contains(&one.node);
+        new.sort_by_key(|one| !is_awaited(one));
+        let awaited = new.iter().take(AWAITED_MAX).filter(|one| is_awaited(one)).count();
+        let fitting = self.fitting(&new).max(awaited);
         self.state.pass.skipped += (new.len() - fitting) as u64;
         new.truncate(fitting);
         let found = known.into_iter().chain(new).collect();
@@ -328,6 +334,9 @@ impl<T: Scannable, P: RetryPolicy> Run<'_, '_, T, P> {
         fits.count()
     }
 }
+
+/// Most suspects for which there is room because others wait for them.
+const AWAITED_MAX: usize = 20;
 
 /// What a suspect takes besides its keys: the names of its attributes, numbers, and a tenant.
 const BYTES_OF_SUSPECT: usize = 400;
