@@ -16,9 +16,8 @@ use sapwood_http::cursor::CursorKey;
 use sapwood_http::json::Attributes;
 use sapwood_http::serve::{Options, service};
 use sapwood_table::Usage;
-use sapwood_telemetry::log;
+use sapwood_telemetry::lines::Lines;
 use sapwood_tests::fixture::Fixture;
-use sapwood_tests::lines::Lines;
 use sapwood_tests::oracle::Oracle;
 use serde_json::{Value, json};
 use tower::ServiceExt;
@@ -520,9 +519,7 @@ proptest! {
 async fn at_the_level_debug_each_request_to_the_table_is_a_line_without_keys() {
     let fixture = fixture();
     for (level, lines_of_requests) in [("DEBUG", 2), ("INFO", 0)] {
-        let lines = Lines::default();
-        let writer = lines.clone();
-        let guard = tracing::subscriber::set_default(log::subscriber(Some(level), move || writer.clone()));
+        let (lines, guard) = Lines::logged(Some(level));
         body(&fixture, "/nodes/ORDER~231/ancestors?fields=name").await;
         drop(guard);
         let text = lines.take();

@@ -12,7 +12,6 @@ pub mod engine;
 pub mod faults;
 pub mod forest;
 pub mod https;
-pub mod lines;
 pub mod running;
 pub mod runtime_api;
 pub mod serving;

@@ -1,16 +1,53 @@
-//! An output for tests that keeps what is written.
+//! For tests: an output that keeps what is written, and the log of one thread.
 #![allow(clippy::unwrap_used)]
 
 use std::io::{Result, Write};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, LazyLock, Mutex};
 
-/// What was written. Clones share it.
-#[derive(Clone, Default)]
-pub(crate) struct Lines(Arc<Mutex<Vec<u8>>>);
+use tracing::Dispatch;
+use tracing::level_filters::LevelFilter;
+use tracing::subscriber::DefaultGuard;
+
+use crate::log;
+
+/// The lines that were written. Clones share them.
+#[derive(Clone, Debug, Default)]
+pub struct Lines(Arc<Mutex<Vec<u8>>>);
+
+/// A subscriber of nothing that is there beside any other. While there is one subscriber alone, a call site that another thread meets
+/// first is registered for the subscriber of *that* thread, and stays silent if it has none (tracing-core 0.1, `Rebuilder::JustOne`).
+static SILENT: LazyLock<Dispatch> =
+    LazyLock::new(|| Dispatch::new(tracing_subscriber::fmt().with_max_level(LevelFilter::OFF).finish()));
 
 impl Lines {
-    pub(crate) fn text(&self) -> String {
+    /// Returns the lines that this thread logs at a level until the guard is dropped.
+    #[must_use]
+    pub fn logged(level: Option<&str>) -> (Self, DefaultGuard) {
+        LazyLock::force(&SILENT);
+        let lines = Self::default();
+        let writer = lines.clone();
+        let guard = tracing::subscriber::set_default(log::subscriber(level, move || writer.clone()));
+        (lines, guard)
+    }
+
+    /// Returns what was written.
+    ///
+    /// # Panics
+    ///
+    /// Panics if what was written isn't UTF-8.
+    #[must_use]
+    pub fn text(&self) -> String {
         String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
+    }
+
+    /// Takes what was written since this was last called.
+    ///
+    /// # Panics
+    ///
+    /// Panics if what was written isn't UTF-8.
+    #[must_use]
+    pub fn take(&self) -> String {
+        String::from_utf8(std::mem::take(&mut *self.0.lock().unwrap())).unwrap()
     }
 }
 

@@ -6,8 +6,6 @@ mod gateway;
 mod lines;
 mod metrics;
 
-use std::io::Write;
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use axum::body::Bytes;
@@ -19,6 +17,7 @@ use axum::routing::{get, post};
 use axum::{Extension, Json, Router};
 use sapwood_core::model::Settings;
 use sapwood_table::{Deadline, Usage};
+use sapwood_telemetry::lines::Lines;
 use serde_json::{Value, json};
 
 use super::Options;
@@ -27,27 +26,6 @@ use crate::headers::{demand_json, demand_merge_patch};
 use crate::parameters::{NoParameters, Parameters};
 use crate::path::PathParams;
 use crate::problem::{Kind, Problem};
-
-/// An output that keeps what is written. Clones share it.
-#[derive(Clone, Default)]
-struct Lines(Arc<Mutex<Vec<u8>>>);
-
-impl Lines {
-    fn text(&self) -> String {
-        String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
-    }
-}
-
-impl Write for Lines {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
 
 /// Answers with what the handler has understood.
 async fn node(params: PathParams, RawQuery(query): RawQuery) -> Result<Json<Value>, Problem> {

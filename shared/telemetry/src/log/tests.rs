@@ -7,10 +7,9 @@ use crate::log;
 
 /// Returns what is logged on this thread while `run` runs.
 fn logged(level: Option<&str>, run: impl FnOnce()) -> Vec<Value> {
-    let lines = Lines::default();
-    let writer = lines.clone();
-    tracing::subscriber::with_default(log::subscriber(level, move || writer.clone()), run);
-    lines.text().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    let (lines, _guard) = Lines::logged(level);
+    run();
+    lines.take().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 /// Returns true for a time in RFC 3339, such as `2026-01-02T03:04:05.678901Z`.

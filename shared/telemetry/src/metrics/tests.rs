@@ -10,7 +10,7 @@ use crate::lines::Lines;
 fn written(metrics: Vec<Metric>) -> String {
     let lines = Lines::default();
     Metrics::new("Sapwood", "a-function", || 1_574_109_732_004, lines.clone()).write(|_| metrics);
-    lines.text()
+    lines.take()
 }
 
 fn parsed(metrics: Vec<Metric>) -> Value {
@@ -149,7 +149,7 @@ fn without_a_namespace_or_a_function_nothing_is_written() {
 fn metrics_have_the_time_of_their_line() {
     let lines = Lines::default();
     Metrics::new("n", "f", || 1_000, lines.clone()).write(|now| vec![Metric::times("Lag", vec![now - 400])]);
-    let line: Value = serde_json::from_str(&lines.text()).unwrap();
+    let line: Value = serde_json::from_str(&lines.take()).unwrap();
     assert_eq!((&line["_aws"]["Timestamp"], &line["Lag"]), (&json!(1_000), &json!([600])));
 }
 

@@ -1,7 +1,5 @@
 //! The log of a request.
 
-use sapwood_telemetry::log;
-
 use super::client::{Sent, by_event, ending_soon};
 use super::*;
 
@@ -12,12 +10,10 @@ async fn logged(sent: Sent) -> (Value, String) {
 
 /// Returns all that is logged in the meantime, and the line of the request.
 async fn lines_of<T>(answered: impl Future<Output = T>) -> (String, Value) {
-    let lines = Lines::default();
-    let writer = lines.clone();
-    let guard = tracing::subscriber::set_default(log::subscriber(None, move || writer.clone()));
+    let (lines, guard) = Lines::logged(None);
     answered.await;
     drop(guard);
-    let text = lines.text();
+    let text = lines.take();
     let line = text.lines().find(|line| line.contains("\"message\":\"request\"")).unwrap();
     let line = serde_json::from_str(line).unwrap();
     (text, line)
@@ -75,13 +71,10 @@ fn a_tenant_claim_that_users_can_change_is_warned_of() {
     for (claim, is_warned_of) in
         [("email", true), ("preferred_username", true), ("custom:tenant", false), ("principalOrgId", false)]
     {
-        let lines = Lines::default();
-        let writer = lines.clone();
+        let (lines, _guard) = Lines::logged(None);
         let lookup = |name: &str| (name == "TENANT_CLAIM").then(|| claim.to_owned());
-        tracing::subscriber::with_default(log::subscriber(None, move || writer.clone()), || {
-            Options::read(lookup, &settings).unwrap();
-        });
-        let text = lines.text();
+        Options::read(lookup, &settings).unwrap();
+        let text = lines.take();
         assert_eq!(text.contains("\"level\":\"WARN\"") && text.contains(claim), is_warned_of, "{claim}: {text}");
     }
 }
