@@ -2,7 +2,7 @@
 //! a function that does nothing, in one run; the most memory they had; the size of the binary.
 //!
 //! ```sh
-//! cargo build --release -p stream-handler -p api-reader -p api-writer -p empty-function
+//! cargo build --release -p stream-handler -p api-reader -p api-writer -p auditor -p empty-function
 //! cargo run -p sapwood-tests --features start-up --example start_up -- target/release
 //! ```
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::disallowed_methods)]
@@ -52,6 +52,8 @@ async fn main() {
         ("stream-handler", Some("StreamHandler"), record),
         ("api-reader", Some("ApiReader"), read),
         ("api-writer", Some("ApiWriter"), write),
+        // A run that ends a pass over the root.
+        ("auditor", Some("Auditor"), "{}".to_owned()),
     ]
     .map(|(name, id, event)| Measured {
         name,

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use sapwood_core::audit::{Kind, Look, Mend, Subject};
+use sapwood_core::audit::{Difference, Kind, Look, Mend, Subject};
 use sapwood_core::keys::{Id, ItemKey, NodeRef};
 use sapwood_core::model::text;
 use sapwood_core::plan::{Context, Facts, Limits, Plan, Read, Rule, Rules, Run, Step};
@@ -122,6 +122,26 @@ fn a_row_stays_that_a_lineage_names_by_then() {
     };
     assert!(stays(Rules::default()));
     assert!(!stays(Rules::without(Rule::RepairCheck)));
+}
+
+#[test]
+fn a_record_that_was_put_back_stays_nobodys_if_others_of_ours_write_it() {
+    let mut fixture = Fixture::default();
+    let put_back = ("_put_back", text("1"));
+    // Another repair saw the node before it went, and an ancestor's event touched it.
+    fixture.put("V", "NODE", &[put_back.clone(), ("_redriven", text("2")), ("_touched", text("3#P"))]);
+    fixture.put("W", "NODE", &[put_back, ("name", text("somebody's"))]);
+    let settings = fixture.settings().clone();
+    let context =
+        Context { settings: &settings, limits: Limits::default(), rules: Rules::default(), run: Run::default() };
+    for id in ["V", "W"] {
+        let node = NodeRef::from(Id::new(id).unwrap());
+        let difference = Difference::unseen(Kind::RecordPutBack, settings.schema.node_key(&node), node);
+        carried_out(&mut fixture, Mend::new(context, difference, "4".to_owned()), |_| ());
+    }
+    assert_eq!(fixture.get("V", "NODE"), None);
+    let kept = fixture.get("W", "NODE").unwrap();
+    assert!(!kept.contains_key("_put_back") && kept.contains_key("name"));
 }
 
 #[test]

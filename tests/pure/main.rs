@@ -6,6 +6,7 @@ mod api_writer;
 mod auditor;
 mod damage;
 mod documents;
+mod early;
 mod filter;
 mod fixtures;
 mod interleavings;

@@ -41,5 +41,5 @@ macro_rules! cycles {
 
 cycles! {
     without_any_checks_two_moves_make_a_cycle: Rule::AncestorPathChecks, seed 22;
-    without_the_ancestor_path_of_the_moved_node_three_moves_make_a_cycle: Rule::OwnAncestorPath, seed 69;
+    without_the_ancestor_path_of_the_moved_node_three_moves_make_a_cycle: Rule::OwnAncestorPath, seed 72862;
 }

@@ -5,7 +5,7 @@ import sys
 import time
 import unittest
 
-SUITES = ("linting", "commands", "permissions", "versions", "alarms", "filtering", "invoking", "smoke", "building", "packaging", "deployment", "auditing", "walking")
+SUITES = ("linting", "commands", "permissions", "versions", "alarms", "filtering", "invoking", "smoke", "building", "packaging", "deployment", "auditing", "examining", "walking")
 
 
 class InOrder(unittest.TestLoader):

@@ -38,6 +38,14 @@ impl Call {
         let tables = self.body["RequestItems"].as_object();
         tables.map_or(0, |tables| tables.values().filter_map(list).map(Vec::len).sum())
     }
+
+    /// The actions that IAM must allow for the request, such as `PutItem`. A transaction has none of its own: it needs those of its parts.
+    #[must_use]
+    pub fn actions(&self) -> Vec<String> {
+        let Some(parts) = list(&self.body["TransactItems"]) else { return vec![self.operation.clone()] };
+        let names = parts.iter().filter_map(Value::as_object).filter_map(|part| part.keys().next());
+        names.map(|name| format!("{name}Item")).collect()
+    }
 }
 
 /// What the proxy does with a request instead of passing it on.
@@ -57,6 +65,8 @@ pub enum Fault {
     Half,
     /// The proxy waits for this time, then cuts the connection.
     Stall(Duration),
+    /// The proxy waits for this time, then passes the request on: a queue before the engine.
+    Late(Duration),
 }
 
 impl Fault {
@@ -255,6 +265,10 @@ async fn serve(mut client: TcpStream, engine: SocketAddr, state: Arc<Mutex<State
             Some(Fault::Stall(time)) => {
                 tokio::time::sleep(time).await;
                 return Ok(());
+            }
+            Some(Fault::Late(time)) => {
+                tokio::time::sleep(time).await;
+                engine.ask(&request).await?
             }
         };
         client.write_all(&answer.bytes()).await?;

@@ -248,10 +248,14 @@ impl Running {
 }
 
 /// The template with these parameters, and what it makes of the function.
-fn deployed(parameters: &[(&str, &str)]) -> (Template, Config) {
+#[must_use]
+pub fn deployed(parameters: &[(&str, &str)]) -> (Template, Config) {
     let parameters: BTreeMap<String, String> =
         parameters.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-    let template = Template::parse_with(TEMPLATE, &parameters).unwrap();
+    let mut template = Template::parse_with(TEMPLATE, &parameters).unwrap();
+    // The local stack runs one batch at a time unless it is told otherwise. Tests run as many at once as are deployed.
+    let factor = template.event_source().parallelization_factor.to_string();
+    template.set_mapping("ParallelizationFactor", &factor).unwrap();
     let variables = template.environment(TABLE).unwrap();
     let config = Config::read(|name| variables.get(name).cloned()).unwrap();
     (template, config)

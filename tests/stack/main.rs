@@ -9,6 +9,8 @@ mod api_races;
 mod bad_input;
 mod conformance;
 mod counts;
+mod growth;
+mod imports;
 mod memory;
 mod metrics;
 mod outages;

@@ -19,7 +19,7 @@ use sapwood_tests::faults::{Call, Fault};
 use sapwood_tests::oracle::Oracle;
 use sapwood_tests::running::{Running, TABLE, TEMPLATE};
 use sapwood_tests::serving::Serving;
-use serde_json::{Value, json};
+use serde_json::json;
 
 const LISTED: &str = include_str!("../rehearsal/permissions.txt");
 const SDK: &str = include_str!("../../shared/table/src/dynamodb.rs");
@@ -52,22 +52,13 @@ impl Needed {
     fn recorder(&self) -> impl Fn(&Call) -> Option<Fault> + Send + Sync + 'static {
         let needed = Arc::clone(&self.0);
         move |call| {
-            needed.lock().unwrap().extend(needed_for(&call.operation, &call.body));
+            needed.lock().unwrap().extend(call.actions());
             None
         }
     }
 
     fn so_far(&self) -> BTreeSet<String> {
         self.0.lock().unwrap().clone()
-    }
-}
-
-/// A transaction has no action of its own: it needs those of its parts.
-fn needed_for(operation: &str, body: &Value) -> Vec<String> {
-    let part_name = |part: &Value| format!("{}Item", part.as_object().unwrap().keys().next().unwrap());
-    match operation {
-        "TransactWriteItems" => body["TransactItems"].as_array().unwrap().iter().map(part_name).collect(),
-        other => vec![other.to_owned()],
     }
 }
 
@@ -268,5 +259,6 @@ fn the_code_knows_no_operation_that_no_role_allows() {
 #[test]
 fn a_transaction_needs_the_actions_of_its_parts() {
     let body = json!({"TransactItems": [{"Update": {}}, {"ConditionCheck": {}}, {"Put": {}}]});
-    assert_eq!(needed_for("TransactWriteItems", &body), ["UpdateItem", "ConditionCheckItem", "PutItem"]);
+    let call = Call { operation: "TransactWriteItems".to_owned(), nth: 0, body };
+    assert_eq!(call.actions(), ["UpdateItem", "ConditionCheckItem", "PutItem"]);
 }

@@ -15,7 +15,7 @@ use aws_lambda_events::event::streams::{DynamoDbBatchItemFailure, DynamoDbEventR
 use sapwood_core::plan::Problem;
 use sapwood_engine::announce::announce;
 use sapwood_engine::fanout::{Fanout, Report, Run};
-use sapwood_table::{Client, Deadline, DynamoTable, RetryPolicy};
+use sapwood_table::{Client, Deadline, DynamoTable, NoRetries};
 use sapwood_telemetry::metrics::Metrics;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -44,15 +44,6 @@ pub struct Handler {
 
 /// The longest time that an announcement keeps a batch waiting.
 const ANNOUNCED_WITHIN: Duration = Duration::from_secs(1);
-
-/// A retry policy for what can wait until the next batch.
-struct Once;
-
-impl RetryPolicy for Once {
-    async fn wait(&self, _: u32) -> bool {
-        false
-    }
-}
 
 #[derive(Deserialize)]
 struct StreamEvent<'a> {
@@ -137,7 +128,7 @@ impl Handler {
         announced_at.store(now, Ordering::Relaxed);
         let settings = &self.fanout.settings;
         let table = self.table.until(Deadline::after(ANNOUNCED_WITHIN));
-        let client = Client::new(&table, &Once, &settings.schema);
+        let client = Client::new(&table, &NoRetries, &settings.schema);
         match announce(&client, settings, env!("CARGO_PKG_VERSION")).await {
             Ok(false) => {}
             Ok(true) => info!("the handler's settings are in the table now"),

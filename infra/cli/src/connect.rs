@@ -12,13 +12,17 @@ use sapwood_table::{Client, DynamoTable, RetryPolicy, TableError};
 use crate::TEMPLATE;
 use crate::arguments::template_parameter;
 
+/// Longest time that a request to an endpoint of `--endpoint` may take. The engine of `sapwood dev` has one thread, so where many ask, or the
+/// machine is busy, an answer is late and not lost.
+const LOCAL_CALL_TIME_MAX: Duration = Duration::from_secs(60);
+
 /// The table, and how to reach it.
 #[derive(Args)]
 pub(crate) struct Connection {
     /// The table's name.
     #[arg(long, value_name = "NAME", env = "TABLE_NAME")]
     pub(crate) table: String,
-    /// The region, if the profile doesn't name it.
+    /// The region, if the profile doesn't name it. An endpoint may keep the tables of each region apart.
     #[arg(long, value_name = "REGION")]
     region: Option<String>,
     /// The profile of ~/.aws/config and ~/.aws/credentials, single sign-on included.
@@ -163,7 +167,7 @@ impl Connection {
     /// Makes the table, without a request.
     pub(crate) async fn table(&self, schema: Schema) -> Result<DynamoTable, ConnectError> {
         if let Some(url) = &self.endpoint {
-            return Ok(DynamoTable::local(url, &self.table, schema));
+            return Ok(DynamoTable::new(&self.at(url), &self.table, schema).waiting(LOCAL_CALL_TIME_MAX));
         }
         Ok(DynamoTable::of(&self.config().await?, &self.table, schema))
     }
@@ -182,6 +186,15 @@ impl Connection {
         Ok(config)
     }
 
+    /// An endpoint that is named: it gets no real credentials, and the region only if one is named.
+    pub(crate) fn at(&self, url: &str) -> sapwood_table::Connection {
+        let mut endpoint = sapwood_table::Connection::local(url);
+        if let Some(region) = &self.region {
+            endpoint.region.clone_from(region);
+        }
+        endpoint
+    }
+
     /// The endpoint that takes the place of the region's own.
     pub(crate) fn endpoint(&self) -> Option<&str> {
         self.endpoint.as_deref()
@@ -195,15 +208,6 @@ pub(crate) async fn left_by_handler(table: &DynamoTable) -> Result<Option<Announ
 
 async fn left_in(table: &DynamoTable, policy: &impl RetryPolicy) -> Result<Option<Announcement>, ConnectError> {
     Ok(announced(&Client::new(table, policy, table.schema())).await??)
-}
-
-/// The retry policy of who has something else to do meanwhile: nothing is tried again.
-pub(crate) struct AtOnce;
-
-impl RetryPolicy for AtOnce {
-    async fn wait(&self, _attempt: u32) -> bool {
-        false
-    }
 }
 
 /// The retry policy of a person who waits: a throttled request is tried for about half a minute.

@@ -1,6 +1,6 @@
 //! A local `DynamoDB` endpoint, embedded or not, and the table on it.
 //!
-//! Only this file and `stream.rs` name the SDK.
+//! Only this file, `record.rs` and `stream.rs` name the SDK.
 
 use std::time::Duration;
 

@@ -1,14 +1,26 @@
-//! Change records of a stream, without types of the SDK.
+//! Change records of a stream, and how they look in an event.
+//!
+//! Nothing of a record is made into JSON before somebody asks for it: most records are of rows, which the filter drops by their keys.
 
-use std::time::SystemTime;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
+use aws_sdk_dynamodbstreams::types::{self, AttributeValue, OperationType, StreamRecord, StreamViewType};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use serde::Serialize;
+use serde::ser::{SerializeMap as _, Serializer};
 use serde_json::Value;
+
+type Attributes = HashMap<String, AttributeValue>;
 
 /// One change record.
 #[derive(Debug, Clone)]
 pub(crate) struct Record {
-    /// The record as a function gets it from Lambda.
-    pub(crate) event: Value,
+    stream: Arc<str>,
+    record: types::Record,
+    change: StreamRecord,
     /// The record's position in the shard.
     pub(crate) sequence_number: String,
     /// The time of the change.
@@ -16,69 +28,236 @@ pub(crate) struct Record {
 }
 
 impl Record {
-    /// Returns the key attributes of the changed item as text, which is the same in all records of the item.
-    pub(crate) fn item(&self) -> String {
-        self.event["dynamodb"]["Keys"].to_string()
+    /// Takes a record of the stream with this ARN.
+    pub(crate) fn new(stream: Arc<str>, mut record: types::Record) -> Self {
+        let mut change = record.dynamodb.take().unwrap_or_else(|| StreamRecord::builder().build());
+        let seconds = change.approximate_creation_date_time.and_then(|time| u64::try_from(time.secs()).ok());
+        Record {
+            stream,
+            record,
+            sequence_number: change.sequence_number.take().unwrap_or_default(),
+            created: SystemTime::UNIX_EPOCH + Duration::from_secs(seconds.unwrap_or_default()),
+            change,
+        }
+    }
+
+    /// Returns the key attributes of the changed item: `{"PK": {"S": "a"}, …}`. Their text is the same in all records of the item.
+    pub(crate) fn keys(&self) -> Value {
+        self.change.keys.as_ref().and_then(|keys| serde_json::to_value(Item(keys)).ok()).unwrap_or_default()
+    }
+
+    /// Returns the record as a function gets it from Lambda.
+    pub(crate) fn event(&self) -> Event<'_> {
+        #[cfg(test)]
+        EVENTS.with(|events| events.set(events.get() + 1));
+        Event(self)
     }
 
     /// Returns true if the write changed nothing. Only dynoxide makes a record of such a write; AWS and DynamoDB Local don't.
     pub(crate) fn changes_nothing(&self) -> bool {
-        let images = &self.event["dynamodb"];
-        match (images.get("OldImage"), images.get("NewImage")) {
-            (Some(old), Some(new)) => same_value(old, new),
+        match (&self.change.old_image, &self.change.new_image) {
+            (Some(old), Some(new)) => same_item(old, new),
             _ => false,
         }
     }
 }
 
-/// Returns true if two values in DynamoDB's JSON are equal. Sets have no order.
-fn same_value(a: &Value, b: &Value) -> bool {
-    match (a, b) {
-        (Value::Object(a), Value::Object(b)) => {
-            a.len() == b.len()
-                && a.iter().all(|(name, a)| {
-                    b.get(name).is_some_and(|b| match (name.as_str(), a, b) {
-                        // An attribute can have the name SS too, but its value is never a list.
-                        ("SS" | "NS" | "BS", Value::Array(a), Value::Array(b)) => same_set(a, b),
-                        _ => same_value(a, b),
-                    })
-                })
+#[cfg(test)]
+thread_local! {
+    /// The number of records of which this thread has made an event.
+    pub(crate) static EVENTS: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
+/// A record in an event.
+pub(crate) struct Event<'a>(&'a Record);
+
+impl Serialize for Event<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Record { stream, record, .. } = self.0;
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("eventID", &record.event_id)?;
+        map.serialize_entry("eventName", &record.event_name.as_ref().map(OperationType::as_str))?;
+        map.serialize_entry("eventVersion", &record.event_version)?;
+        map.serialize_entry("eventSource", &record.event_source)?;
+        map.serialize_entry("awsRegion", &record.aws_region)?;
+        map.serialize_entry("dynamodb", &Change(self.0))?;
+        map.serialize_entry("eventSourceARN", &**stream)?;
+        // DynamoDB names an identity only for deletions by TTL.
+        if let Some(who) = &record.user_identity {
+            let who = [
+                ("type", who.r#type.as_deref().unwrap_or("Service")),
+                ("principalId", who.principal_id.as_deref().unwrap_or("dynamodb.amazonaws.com")),
+            ];
+            map.serialize_entry("userIdentity", &Fields(&who))?;
         }
-        (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same_value(a, b)),
+        map.end()
+    }
+}
+
+struct Fields<'a>(&'a [(&'a str, &'a str)]);
+
+impl Serialize for Fields<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().copied())
+    }
+}
+
+struct Change<'a>(&'a Record);
+
+impl Serialize for Change<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Record { change, sequence_number, .. } = self.0;
+        let mut map = serializer.serialize_map(None)?;
+        let created = change.approximate_creation_date_time;
+        map.serialize_entry("ApproximateCreationDateTime", &created.map_or(0, |time| time.secs()))?;
+        match &change.keys {
+            Some(keys) => map.serialize_entry("Keys", &Item(keys))?,
+            None => map.serialize_entry("Keys", &Fields(&[]))?,
+        }
+        for (name, image) in [("NewImage", &change.new_image), ("OldImage", &change.old_image)] {
+            if let Some(image) = image {
+                map.serialize_entry(name, &Item(image))?;
+            }
+        }
+        map.serialize_entry("SequenceNumber", sequence_number)?;
+        map.serialize_entry("SizeBytes", &change.size_bytes.unwrap_or_default())?;
+        map.serialize_entry("StreamViewType", &change.stream_view_type.as_ref().map(StreamViewType::as_str))?;
+        map.end()
+    }
+}
+
+/// An item in DynamoDB's JSON.
+struct Item<'a>(&'a Attributes);
+
+impl Serialize for Item<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        // By name, so that equal items have equal texts.
+        let mut attributes: Vec<(&String, One)> = self.0.iter().map(|(name, value)| (name, One(value))).collect();
+        attributes.sort_unstable_by_key(|(name, _)| *name);
+        serializer.collect_map(attributes)
+    }
+}
+
+/// An attribute value in DynamoDB's JSON.
+struct One<'a>(&'a AttributeValue);
+
+impl Serialize for One<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        fn tagged<S: Serializer, T: Serialize + ?Sized>(
+            serializer: S,
+            tag: &str,
+            value: &T,
+        ) -> Result<S::Ok, S::Error> {
+            serializer.collect_map([(tag, value)])
+        }
+        match self.0 {
+            AttributeValue::S(text) => tagged(serializer, "S", text),
+            AttributeValue::N(number) => tagged(serializer, "N", number),
+            AttributeValue::Bool(is) => tagged(serializer, "BOOL", is),
+            AttributeValue::Null(is) => tagged(serializer, "NULL", is),
+            AttributeValue::M(map) => tagged(serializer, "M", &Item(map)),
+            AttributeValue::L(list) => tagged(serializer, "L", &list.iter().map(One).collect::<Vec<_>>()),
+            AttributeValue::Ss(texts) => tagged(serializer, "SS", texts),
+            AttributeValue::Ns(numbers) => tagged(serializer, "NS", numbers),
+            AttributeValue::B(bytes) => tagged(serializer, "B", &BASE64.encode(bytes.as_ref())),
+            AttributeValue::Bs(all) => {
+                tagged(serializer, "BS", &all.iter().map(|bytes| BASE64.encode(bytes.as_ref())).collect::<Vec<_>>())
+            }
+            // Any type that a newer DynamoDB may have.
+            _ => tagged(serializer, "NULL", &true),
+        }
+    }
+}
+
+fn same_item(a: &Attributes, b: &Attributes) -> bool {
+    a.len() == b.len() && a.iter().all(|(name, a)| b.get(name).is_some_and(|b| same_value(a, b)))
+}
+
+/// Returns true if two values are equal. Sets have no order.
+fn same_value(a: &AttributeValue, b: &AttributeValue) -> bool {
+    match (a, b) {
+        (AttributeValue::M(a), AttributeValue::M(b)) => same_item(a, b),
+        (AttributeValue::L(a), AttributeValue::L(b)) => {
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same_value(a, b))
+        }
+        (AttributeValue::Ss(a), AttributeValue::Ss(b)) | (AttributeValue::Ns(a), AttributeValue::Ns(b)) => {
+            same_set(a, b)
+        }
+        (AttributeValue::Bs(a), AttributeValue::Bs(b)) => same_set(a, b),
         _ => a == b,
     }
 }
 
-fn same_set(a: &[Value], b: &[Value]) -> bool {
+fn same_set<T: PartialEq>(a: &[T], b: &[T]) -> bool {
     a.len() == b.len() && a.iter().all(|one| b.contains(one))
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use serde_json::json;
 
     use super::*;
 
-    fn record(old: Value, new: Value) -> Record {
-        let event = json!({"dynamodb": {"Keys": {"k": {"S": "a"}}, "OldImage": old, "NewImage": new}});
-        Record { event, sequence_number: "1".to_owned(), created: SystemTime::UNIX_EPOCH }
+    fn attributes<const N: usize>(attributes: [(&str, AttributeValue); N]) -> Option<Attributes> {
+        Some(attributes.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
+    }
+
+    fn s(text: &str) -> AttributeValue {
+        AttributeValue::S(text.to_owned())
+    }
+
+    fn changes_nothing(old: Option<Attributes>, new: Option<Attributes>) -> bool {
+        let change = StreamRecord::builder().set_old_image(old).set_new_image(new).build();
+        Record::new("arn".into(), types::Record::builder().dynamodb(change).build()).changes_nothing()
     }
 
     #[test]
     fn images_that_differ_in_the_order_of_a_set_are_equal() {
-        let old = json!({"tags": {"SS": ["a", "b"]}, "list": {"L": [{"N": "1"}]}});
-        assert!(
-            record(old.clone(), json!({"tags": {"SS": ["b", "a"]}, "list": {"L": [{"N": "1"}]}})).changes_nothing()
-        );
-        assert!(
-            !record(old.clone(), json!({"tags": {"SS": ["b", "c"]}, "list": {"L": [{"N": "1"}]}})).changes_nothing()
-        );
-        assert!(!record(old, json!({"tags": {"SS": ["a", "b"]}})).changes_nothing());
+        let image = |tags: [&str; 2]| {
+            let tags = AttributeValue::Ss(tags.map(str::to_owned).to_vec());
+            attributes([("map", AttributeValue::M(attributes([("tags", tags)]).unwrap())), ("n", s("1"))])
+        };
+        assert!(changes_nothing(image(["a", "b"]), image(["b", "a"])));
+        assert!(!changes_nothing(image(["a", "b"]), image(["b", "c"])));
+        assert!(!changes_nothing(image(["a", "b"]), attributes([("n", s("1"))])));
+        assert!(!changes_nothing(None, image(["a", "b"])));
     }
 
     #[test]
     fn the_order_of_a_list_counts() {
-        let image = |items: [&str; 2]| json!({"list": {"L": [{"S": items[0]}, {"S": items[1]}]}});
-        assert!(!record(image(["a", "b"]), image(["b", "a"])).changes_nothing());
+        let image = |items: [&str; 2]| attributes([("list", AttributeValue::L(items.map(s).to_vec()))]);
+        assert!(changes_nothing(image(["a", "b"]), image(["a", "b"])));
+        assert!(!changes_nothing(image(["a", "b"]), image(["b", "a"])));
+    }
+
+    #[test]
+    fn every_type_of_value_looks_in_an_event_as_in_lambdas() {
+        let bytes = |text: &str| aws_sdk_dynamodbstreams::primitives::Blob::new(text);
+        let image = attributes([
+            ("s", s("text")),
+            ("n", AttributeValue::N("1.5".to_owned())),
+            ("bool", AttributeValue::Bool(true)),
+            ("null", AttributeValue::Null(true)),
+            ("map", AttributeValue::M(attributes([("S", s(""))]).unwrap())),
+            ("list", AttributeValue::L(vec![s("a"), AttributeValue::L(Vec::new())])),
+            ("texts", AttributeValue::Ss(vec!["a".to_owned()])),
+            ("numbers", AttributeValue::Ns(vec!["1".to_owned()])),
+            ("bytes", AttributeValue::B(bytes("bytes"))),
+            ("many", AttributeValue::Bs(vec![bytes("bytes")])),
+        ]);
+        let change = StreamRecord::builder().set_old_image(image).build();
+        let who = types::Identity::builder().r#type("Service").principal_id("dynamodb.amazonaws.com").build();
+        let record = types::Record::builder().dynamodb(change).event_name(OperationType::Remove).user_identity(who);
+        let event = serde_json::to_value(Record::new("arn".into(), record.build()).event()).unwrap();
+        let expected = json!({
+            "s": {"S": "text"}, "n": {"N": "1.5"}, "bool": {"BOOL": true}, "null": {"NULL": true},
+            "map": {"M": {"S": {"S": ""}}}, "list": {"L": [{"S": "a"}, {"L": []}]}, "texts": {"SS": ["a"]},
+            "numbers": {"NS": ["1"]}, "bytes": {"B": "Ynl0ZXM="}, "many": {"BS": ["Ynl0ZXM="]},
+        });
+        assert_eq!(event["dynamodb"]["OldImage"], expected);
+        assert_eq!(event["dynamodb"].get("NewImage"), None);
+        assert_eq!(event["eventName"], "REMOVE");
+        assert_eq!(event["userIdentity"], json!({"type": "Service", "principalId": "dynamodb.amazonaws.com"}));
     }
 }

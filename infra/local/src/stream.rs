@@ -1,17 +1,13 @@
 //! A table's stream: its shards, and their records as Lambda delivers them.
 //!
-//! Only this file and `endpoint.rs` name the SDK.
+//! Only this file, `record.rs` and `endpoint.rs` name the SDK.
 
-use std::collections::HashMap;
-use std::time::{Duration, SystemTime};
+use std::sync::Arc;
 
 use aws_sdk_dynamodbstreams::Client;
 use aws_sdk_dynamodbstreams::config::{BehaviorVersion, Credentials, Region};
 use aws_sdk_dynamodbstreams::error::{DisplayErrorContext, ProvideErrorMetadata, SdkError};
-use aws_sdk_dynamodbstreams::types::{self, AttributeValue, ShardIteratorType};
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD as BASE64;
-use serde_json::{Map, Value, json};
+use aws_sdk_dynamodbstreams::types::ShardIteratorType;
 
 use crate::record::Record;
 
@@ -22,7 +18,7 @@ const ANYTHING: &str = "local";
 #[derive(Debug, Clone)]
 pub(crate) struct Stream {
     client: Client,
-    arn: String,
+    arn: Arc<str>,
 }
 
 /// A shard of the stream.
@@ -70,7 +66,7 @@ impl Stream {
             .region(Region::new(ANYTHING))
             .credentials_provider(Credentials::new(ANYTHING, ANYTHING, None, None, "a local endpoint"))
             .build();
-        Stream { client: Client::from_conf(config), arn: arn.to_owned() }
+        Stream { client: Client::from_conf(config), arn: arn.into() }
     }
 
     pub(crate) fn arn(&self) -> &str {
@@ -82,7 +78,7 @@ impl Stream {
         let mut shards = Vec::new();
         let mut last = None;
         loop {
-            let request = self.client.describe_stream().stream_arn(&self.arn).set_exclusive_start_shard_id(last);
+            let request = self.client.describe_stream().stream_arn(&*self.arn).set_exclusive_start_shard_id(last);
             let output = request.send().await.map_err(failed)?;
             let Some(description) = output.stream_description else { return Ok(shards) };
             for shard in description.shards.unwrap_or_default() {
@@ -99,7 +95,7 @@ impl Stream {
 
     /// Returns an iterator, or `None` if the shard has no more records.
     pub(crate) async fn iterator(&self, shard: &str, from: &From) -> Result<Option<String>, StreamError> {
-        let request = self.client.get_shard_iterator().stream_arn(&self.arn).shard_id(shard);
+        let request = self.client.get_shard_iterator().stream_arn(&*self.arn).shard_id(shard);
         let request = match from {
             From::Oldest => request.shard_iterator_type(ShardIteratorType::TrimHorizon),
             From::Now => request.shard_iterator_type(ShardIteratorType::Latest),
@@ -114,64 +110,9 @@ impl Stream {
         let output = self.client.get_records().shard_iterator(iterator).send().await.map_err(failed)?;
         let records = output.records.unwrap_or_default();
         Ok(Page {
-            records: records.into_iter().map(|record| self.record(record)).collect(),
+            records: records.into_iter().map(|record| Record::new(Arc::clone(&self.arn), record)).collect(),
             next: output.next_shard_iterator,
         })
-    }
-
-    fn record(&self, record: types::Record) -> Record {
-        let change = record.dynamodb.unwrap_or_else(|| types::StreamRecord::builder().build());
-        let sequence_number = change.sequence_number.unwrap_or_default();
-        let created = change.approximate_creation_date_time;
-        let mut dynamodb = Map::from_iter([
-            ("ApproximateCreationDateTime".to_owned(), json!(created.map_or(0, |time| time.secs()))),
-            ("Keys".to_owned(), item(change.keys.unwrap_or_default())),
-            ("SequenceNumber".to_owned(), json!(sequence_number)),
-            ("SizeBytes".to_owned(), json!(change.size_bytes.unwrap_or_default())),
-            ("StreamViewType".to_owned(), json!(change.stream_view_type.as_ref().map(types::StreamViewType::as_str))),
-        ]);
-        dynamodb.extend(change.new_image.map(|image| ("NewImage".to_owned(), item(image))));
-        dynamodb.extend(change.old_image.map(|image| ("OldImage".to_owned(), item(image))));
-        let mut event = json!({
-            "eventID": record.event_id,
-            "eventName": record.event_name.as_ref().map(types::OperationType::as_str),
-            "eventVersion": record.event_version,
-            "eventSource": record.event_source,
-            "awsRegion": record.aws_region,
-            "dynamodb": dynamodb,
-            "eventSourceARN": self.arn,
-        });
-        if let Some(who) = record.user_identity {
-            // DynamoDB names an identity only for deletions by TTL.
-            event["userIdentity"] = json!({
-                "type": who.r#type.unwrap_or_else(|| "Service".to_owned()),
-                "principalId": who.principal_id.unwrap_or_else(|| "dynamodb.amazonaws.com".to_owned()),
-            });
-        }
-        let age = created.and_then(|time| u64::try_from(time.secs()).ok()).map(Duration::from_secs);
-        Record { event, sequence_number, created: SystemTime::UNIX_EPOCH + age.unwrap_or_default() }
-    }
-}
-
-fn item(attributes: HashMap<String, AttributeValue>) -> Value {
-    attributes.into_iter().map(|(name, value)| (name, attribute(value))).collect()
-}
-
-/// Returns an attribute value in DynamoDB's JSON, as in Lambda's events.
-fn attribute(value: AttributeValue) -> Value {
-    match value {
-        AttributeValue::S(text) => json!({ "S": text }),
-        AttributeValue::N(number) => json!({ "N": number }),
-        AttributeValue::Bool(is) => json!({ "BOOL": is }),
-        AttributeValue::Null(is) => json!({ "NULL": is }),
-        AttributeValue::M(map) => json!({ "M": item(map) }),
-        AttributeValue::L(list) => json!({ "L": list.into_iter().map(attribute).collect::<Vec<_>>() }),
-        AttributeValue::Ss(texts) => json!({ "SS": texts }),
-        AttributeValue::Ns(numbers) => json!({ "NS": numbers }),
-        AttributeValue::B(bytes) => json!({ "B": BASE64.encode(bytes.as_ref()) }),
-        AttributeValue::Bs(all) => json!({ "BS": all.iter().map(|b| BASE64.encode(b.as_ref())).collect::<Vec<_>>() }),
-        // Any type that a newer DynamoDB may have.
-        _ => json!({ "NULL": true }),
     }
 }
 

@@ -4,12 +4,12 @@
 //! come to is one item, which is saved at the end of the run if no other run has saved meanwhile. A run that dies has no effect but the repairs
 //! that it made, and these can be repeated.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use sapwood_core::audit::{Difference, Kind, Stage, State, Suspect, due, one_a_node};
 use sapwood_core::keys::NodeRef;
-use sapwood_core::model::Settings;
+use sapwood_core::model::{NewerFormat, Settings};
 use sapwood_core::plan::{Rules, Task, TaskOutcome};
 use sapwood_core::request::Action;
 use sapwood_table::{Client, Condition, ErrorKind, ReadOptions, RetryPolicy, Scannable, TableError, Usage};
@@ -125,7 +125,7 @@ impl<'a, T: Scannable, P: RetryPolicy> Auditor<'a, T, P> {
         let key = self.settings.schema.audit_key();
         let found = self.client.get(&key, &ReadOptions::default()).await?;
         let settle = self.limits.settle;
-        let newer = |error: sapwood_core::model::NewerFormat| TableError::new(ErrorKind::GiveUp, error.to_string());
+        let newer = |error: NewerFormat| TableError::new(ErrorKind::GiveUp, error.to_string());
         let state = found.as_ref().map_or(Ok(None), |item| State::read(item, settle)).map_err(newer)?;
         let before = found.map(|item| item.get(State::RUNS).cloned());
         let mut run = Run {
@@ -294,10 +294,7 @@ impl<T: Scannable, P: RetryPolicy> Run<'_, '_, T, P> {
         let limits = self.auditor.limits;
         let audit = self.auditor.audit();
         let page = audit.page(0, 1, self.state.position.as_ref(), limits.page_items_max).await?;
-        let mut findings: BTreeMap<Kind, u64> = BTreeMap::new();
-        for finding in page.suspects.iter().filter(|one| one.kind.is_finding()) {
-            *findings.entry(finding.kind).or_default() += 1;
-        }
+        let findings: Vec<Kind> = page.suspects.iter().map(|one| one.kind).filter(|kind| kind.is_finding()).collect();
         let mut suspects = faults(page.suspects);
         let fitting = self.fitting(&suspects);
         if fitting < suspects.len() {
@@ -309,9 +306,9 @@ impl<T: Scannable, P: RetryPolicy> Run<'_, '_, T, P> {
             suspects.truncate(fitting);
         }
         self.state.suspects.take(suspects, now);
-        for (kind, count) in findings {
-            *self.state.pass.findings.entry(kind).or_default() += count;
-            self.report.findings += count;
+        self.report.findings += findings.len() as u64;
+        for kind in findings {
+            *self.state.pass.findings.entry(kind).or_default() += 1;
         }
         self.state.pass.items += page.items;
         self.report.items += page.items;

@@ -27,6 +27,16 @@ pub trait RetryPolicy: Send + Sync {
     }
 }
 
+/// Nothing is tried again: the caller has something better to do, or the table never fails.
+#[derive(Clone, Copy, Debug)]
+pub struct NoRetries;
+
+impl RetryPolicy for NoRetries {
+    async fn wait(&self, _attempt: u32) -> bool {
+        false
+    }
+}
+
 /// What the requests of a client took.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Usage {

@@ -10,6 +10,8 @@ use sapwood_core::plan::WritesKind;
 /// The moments after which no request is sent any more.
 #[derive(Clone, Copy, Debug)]
 pub struct Deadline {
+    /// After this moment no row is put any more while other nodes wait for their parents, so that those have time, too.
+    meanwhile: Instant,
     /// After this moment no row is put any more, so that those of nodes whose rows are all put can still be deleted.
     first_rows: Instant,
     /// After this moment no row is deleted any more, so that what was written can still be confirmed.
@@ -25,6 +27,7 @@ const LONGEST_WAIT: Duration = Duration::from_secs(2);
 
 /// The shares of an invocation's time in which rows are put, and after that deleted. They are a choice: deleting costs less, and what
 /// follows takes a few requests.
+const SHARE_FOR_MEANWHILE: f64 = 0.3;
 const SHARE_FOR_FIRST_ROWS: f64 = 0.6;
 const SHARE_FOR_SECOND_ROWS: f64 = 0.8;
 
@@ -32,7 +35,7 @@ impl Deadline {
     /// The deadline of a request, which ends at this moment.
     #[must_use]
     pub fn at(end: Instant) -> Self {
-        Self { first_rows: end, second_rows: end, end }
+        Self { meanwhile: end, first_rows: end, second_rows: end, end }
     }
 
     /// The deadline of an invocation that begins now and has so much time.
@@ -41,7 +44,12 @@ impl Deadline {
     pub fn after(left: Duration) -> Self {
         let now = Instant::now();
         let share = |share| now + left.mul_f64(share);
-        Self { first_rows: share(SHARE_FOR_FIRST_ROWS), second_rows: share(SHARE_FOR_SECOND_ROWS), end: now + left }
+        Self {
+            meanwhile: share(SHARE_FOR_MEANWHILE),
+            first_rows: share(SHARE_FOR_FIRST_ROWS),
+            second_rows: share(SHARE_FOR_SECOND_ROWS),
+            end: now + left,
+        }
     }
 
     /// The moment after which nothing is sent any more.
@@ -72,6 +80,7 @@ impl RetryPolicy for Deadline {
     #[allow(clippy::disallowed_methods, reason = "a deadline is a moment of the clock; nothing pure knows it")]
     fn has_time_for(&self, kind: WritesKind) -> bool {
         let end = match kind {
+            WritesKind::Meanwhile => self.meanwhile,
             WritesKind::FirstRows => self.first_rows,
             WritesKind::SecondRows => self.second_rows,
             WritesKind::Lineages => return true,

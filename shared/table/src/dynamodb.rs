@@ -22,8 +22,8 @@ use super::{
 use sapwood_core::keys::{ItemKey, Schema};
 use sapwood_core::model::{AttributeValue, Item, key_of};
 
-/// Longest time that one request may take. It is a choice: several attempts fit the time of an invocation. An invocation that has
-/// less time left ends its request sooner.
+/// Longest time that one request may take, unless [`DynamoTable::waiting`] sets another. It is a choice: several attempts fit the time of
+/// an invocation. An invocation that has less time left ends its request sooner.
 const CALL_TIME_MAX: Duration = Duration::from_secs(5);
 
 /// Longest time that [`DynamoTable::connect`] may take. Lambda gives a function ten seconds to start.
@@ -36,6 +36,8 @@ pub struct DynamoTable {
     name: String,
     schema: Schema,
     deadline: Option<Deadline>,
+    /// Longest time that one request may take.
+    call_time_max: Duration,
 }
 
 impl DynamoTable {
@@ -56,7 +58,13 @@ impl DynamoTable {
             .credentials_provider(credentials.build())
             .retry_config(RetryConfig::disabled());
         config.set_endpoint_url(endpoint_url);
-        Self { client: Client::from_conf(config.build()), name: name.into(), schema, deadline: None }
+        Self {
+            client: Client::from_conf(config.build()),
+            name: name.into(),
+            schema,
+            deadline: None,
+            call_time_max: CALL_TIME_MAX,
+        }
     }
 
     /// Makes a table with the region and the credentials of a configuration, which may renew them.
@@ -65,7 +73,13 @@ impl DynamoTable {
         let config = aws_sdk_dynamodb::config::Builder::from(config)
             .http_client(https_client())
             .retry_config(RetryConfig::disabled());
-        Self { client: Client::from_conf(config.build()), name: name.into(), schema, deadline: None }
+        Self {
+            client: Client::from_conf(config.build()),
+            name: name.into(),
+            schema,
+            deadline: None,
+            call_time_max: CALL_TIME_MAX,
+        }
     }
 
     /// Makes a table on an endpoint that checks no credentials, such as DynamoDB Local.
@@ -114,6 +128,13 @@ impl DynamoTable {
         Self { deadline: Some(deadline), ..self.clone() }
     }
 
+    /// Returns the table with another limit for the time that one request may take. An engine on the same machine loses no request: one that
+    /// isn't answered waits in a queue, and whoever sends it again makes the queue longer.
+    #[must_use]
+    pub fn waiting(self, call_time_max: Duration) -> Self {
+        Self { call_time_max, ..self }
+    }
+
     fn key(&self, key: &ItemKey) -> HashMap<String, SdkValue> {
         let names = self.schema.names();
         HashMap::from([
@@ -148,7 +169,7 @@ impl DynamoTable {
         self.found_key(request.delete_request?.key).map(Write::Delete)
     }
 
-    /// Sends a request. It ends within [`CALL_TIME_MAX`], and before the deadline.
+    /// Sends a request. It ends within the time for a request, and before the deadline.
     async fn send<T, E>(
         &self,
         kind: Kind,
@@ -157,7 +178,7 @@ impl DynamoTable {
     where
         E: ProvideErrorMetadata,
     {
-        let limit = self.deadline.map_or(CALL_TIME_MAX, |deadline| deadline.left().min(CALL_TIME_MAX));
+        let limit = self.deadline.map_or(self.call_time_max, |deadline| deadline.left().min(self.call_time_max));
         if limit.is_zero() {
             return Err(TableError::new(ErrorKind::Retry, "no time left"));
         }
@@ -554,8 +575,10 @@ impl Scannable for DynamoTable {
             .client
             .scan()
             .table_name(&self.name)
-            .segment(number(*segment))
-            .total_segments(number(*segments))
+            // The one part of a table is the table. Said this way dynoxide reads it by its key, and any part in an order for which it has no
+            // index: it reads and sorts the whole table for each page.
+            .set_segment((*segments > 1).then(|| number(*segment)))
+            .set_total_segments((*segments > 1).then(|| number(*segments)))
             .consistent_read(reading.strong)
             .set_projection_expression(projection)
             .set_expression_attribute_names(expressions.names())

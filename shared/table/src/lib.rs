@@ -9,7 +9,7 @@ mod https;
 
 use std::future::Future;
 
-pub use client::{Client, Items, RetryPolicy, Usage};
+pub use client::{Client, Items, NoRetries, RetryPolicy, Usage};
 pub use connection::Connection;
 pub use deadline::Deadline;
 pub use dynamodb::DynamoTable;

@@ -10,7 +10,8 @@ use sapwood_core::keys::{ItemKey, Names, Schema};
 use sapwood_core::model::{AttributeValue, Item, Settings, text};
 use sapwood_core::plan::{Event, Problem, StreamRecord};
 use sapwood_engine::fanout::{Fanout, Limits, Run};
-use sapwood_table::{Condition, RetryPolicy, Table};
+pub use sapwood_table::NoRetries;
+use sapwood_table::{Condition, Table};
 
 use crate::memory::MemoryTable;
 use crate::oracle::Oracle;
@@ -284,16 +285,6 @@ pub fn text_at<'a>(item: &'a Item, name: &str) -> &'a str {
 #[must_use]
 pub fn events_of(records: &[StreamRecord], pk: &str, sk: &str) -> Vec<Event> {
     records.iter().filter(|record| record.key == ItemKey::new(pk, sk)).map(|record| record.event).collect()
-}
-
-/// A retry policy that gives up at the first failure. Tables in memory have none.
-#[derive(Clone, Copy, Debug)]
-pub struct NoRetries;
-
-impl RetryPolicy for NoRetries {
-    async fn wait(&self, _attempt: u32) -> bool {
-        false
-    }
 }
 
 /// Runs a future whose calls are all answered at once.

@@ -21,7 +21,17 @@ pub fn unfinished(contents: &Contents, settings: &Settings) -> Vec<String> {
         let parent = parent.and_then(|id| lineage(&node.sibling(id)).lineage().map(|l| l.placement.clone()));
         let (base, parent, stored) = (base.as_ref(), parent.as_ref(), &lineage(&node));
         let (only_touched, mark_went) = (true, false);
-        let input = PlaceInput { node: &node, base, stored, parent, only_touched, mark_went, now: 0, new_life: "none" };
+        let input = PlaceInput {
+            node: &node,
+            base,
+            stored,
+            parent,
+            is_predicted: false,
+            only_touched,
+            mark_went,
+            now: 0,
+            new_life: "none",
+        };
         !place(&input, settings, Rules::default()).is_empty()
     };
     partitions.into_iter().filter(|pk| is_unfinished(pk)).cloned().collect()

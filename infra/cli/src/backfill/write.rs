@@ -201,10 +201,7 @@ impl<'a> Writer<'a> {
         let (client, settings) = (self.client, self.settings);
         let mending = items.into_iter().zip(first..).map(|((key, node, kind), name)| async move {
             let audit = Audit::new(client, settings);
-            audit
-                .mend(Difference { key, kind, node, evidence: 0, waits_for: None }, name.to_string(), Rules::default())
-                .await
-                .map(drop)
+            audit.mend(Difference::unseen(kind, key, node), name.to_string(), Rules::default()).await.map(drop)
         });
         self.client.all(mending.collect()).await
     }

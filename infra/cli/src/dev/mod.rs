@@ -67,7 +67,8 @@ pub(crate) struct Arguments {
     /// Set a parameter of the template, for example PathRows=off. Repeat it for more parameters.
     #[arg(long = "parameter", value_name = "NAME=VALUE", value_parser = parameter)]
     parameters: Vec<(String, String)>,
-    /// Change a setting of the event source mapping, for example ParallelizationFactor=10 or BatchSize=1000. Repeat it for more settings.
+    /// Change a setting of the event source mapping, for example ParallelizationFactor=10 or BatchSize=1000. Repeat it for more settings. The
+    /// factor is 1 unless it is set, the other settings are the template's.
     #[arg(long = "mapping", value_name = "NAME=VALUE", value_parser = parameter, conflicts_with = "no_handler")]
     mapping: Vec<(String, String)>,
     /// Run the auditor, too: every 10 seconds it carries a pass over the table on, and mends what is wrong, or reports it with --parameter

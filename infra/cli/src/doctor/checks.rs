@@ -54,8 +54,10 @@ pub(super) fn all(seen: &Seen, settings: &Settings, source: &EventSource, releas
         Read::Unknown(reason) => vec![unknown("mapping", reason, STREAM_NOT_READ)],
         Read::NotHere => vec![not_here("mapping", "Lambda")],
     });
-    for mapping in &ours {
-        findings.extend(function(seen, &mapping.function));
+    // Several mappings may bring the stream to one handler.
+    let handlers: BTreeSet<&str> = ours.iter().map(|mapping| mapping.function.as_str()).collect();
+    for handler in handlers {
+        findings.extend(function(seen, handler));
     }
     findings.extend(match &seen.alarms {
         Read::Known(alarms) => self::alarms(alarms),

@@ -6,7 +6,7 @@ use std::time::Duration;
 use aws_config::{BehaviorVersion, Region, SdkConfig};
 use aws_sdk_cloudwatch::types::{MetricAlarm, StateValue};
 use aws_sdk_dynamodb::config::{Credentials, SharedCredentialsProvider};
-use aws_sdk_dynamodb::error::{DisplayErrorContext, ProvideErrorMetadata, SdkError};
+use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_dynamodb::types::{KeyType, PointInTimeRecoveryStatus, TimeToLiveStatus};
 use aws_sdk_lambda::types::EventSourceMappingConfiguration;
 use sapwood_core::audit::State;
@@ -28,11 +28,11 @@ pub(super) struct Services {
 /// Makes the clients. `endpoint` is that of Lambda and CloudWatch, if one is named.
 pub(super) async fn services(connection: &Connection, endpoint: Option<&str>) -> Result<Services, DoctorError> {
     let dynamodb = match connection.endpoint() {
-        Some(url) => emulator(url),
+        Some(url) => emulator(connection, url),
         None => connection.config().await?,
     };
     let others = match (endpoint, connection.endpoint()) {
-        (Some(url), _) => Some(emulator(url)),
+        (Some(url), _) => Some(emulator(connection, url)),
         (None, Some(_)) => None,
         (None, None) => Some(dynamodb.clone()),
     };
@@ -42,22 +42,34 @@ pub(super) async fn services(connection: &Connection, endpoint: Option<&str>) ->
     })
 }
 
-/// An endpoint that is named gets no real credentials.
-fn emulator(url: &str) -> SdkConfig {
-    let credentials = Credentials::new("local", "local", None, None, "local");
+/// An endpoint that is named, as all commands ask it.
+fn emulator(connection: &Connection, url: &str) -> SdkConfig {
+    let endpoint = connection.at(url);
+    let credentials = Credentials::new(endpoint.access_key_id, endpoint.secret_access_key, None, None, "local");
     SdkConfig::builder()
         .behavior_version(BehaviorVersion::latest())
-        .region(Region::new("us-east-1"))
+        .region(Region::new(endpoint.region))
         .credentials_provider(SharedCredentialsProvider::new(credentials))
         .endpoint_url(url)
         .build()
 }
 
-/// What a failed call says, in a few words.
+/// What a failed call says, in a few words. An answer that can't be read isn't quoted: it may hold anything.
 fn said<E: ProvideErrorMetadata + std::error::Error + 'static>(error: &SdkError<E>) -> String {
-    match error.as_service_error().and_then(|error| Some((error.code()?, error.message().unwrap_or_default()))) {
-        Some((code, message)) => format!("{code}: {message}"),
-        None => DisplayErrorContext(error).to_string(),
+    if let Some((code, message)) =
+        error.as_service_error().and_then(|error| Some((error.code()?, error.message().unwrap_or_default())))
+    {
+        return format!("{code}: {message}");
+    }
+    let mut words = error.to_string();
+    let mut source = std::error::Error::source(error);
+    while let Some(cause) = source {
+        words.push_str(&format!(": {cause}"));
+        source = cause.source();
+    }
+    match error.raw_response() {
+        Some(response) => format!("the answer is HTTP {}: {words}", response.status().as_u16()),
+        None => words,
     }
 }
 

@@ -13,13 +13,13 @@ use sapwood_core::model::Settings;
 use sapwood_import::sources::Source;
 use sapwood_import::work::{Level, LevelProgress, Work, WorkError, remove};
 use sapwood_import::{CsvOptions, Format, Options, TreebeardOptions, cost};
-use sapwood_table::{Client, DynamoTable};
+use sapwood_table::{Client, DynamoTable, NoRetries};
 use serde_json::json;
 
 use super::TransferError;
 use super::lookup::InTheTable;
 use super::write::Writer;
-use crate::connect::{AtOnce, ConnectError, Connection, Patient};
+use crate::connect::{ConnectError, Connection, Patient};
 use crate::pace::Pace;
 use crate::say::say;
 
@@ -172,7 +172,7 @@ async fn opened(arguments: &Arguments, path: &Path) -> Result<Option<(DynamoTabl
     let local = connection.settings()?;
     // What is wrong with the file as such.
     Source::open(&arguments.file, &arguments.options(&local)?)?;
-    match connection.open_to_write(&AtOnce).await {
+    match connection.open_to_write(&NoRetries).await {
         Err(ConnectError::Table(_)) => {}
         opened => return Ok(Some(opened?)),
     }

@@ -1,12 +1,12 @@
 //! `sapwood doctor`, the real binary, on `sapwood dev` and on an endpoint that answers as Lambda and CloudWatch do.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::process::{Command, Output, Stdio};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use axum::Router;
 use axum::extract::State;
-use axum::http::{StatusCode, Uri};
+use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use sapwood_local::template::Template;
 use sapwood_tests::client::{node, put};
@@ -15,40 +15,68 @@ use serde_json::{Value, json};
 
 use crate::running::{Sapwood, TABLE};
 
-async fn doctor(arguments: &[&str]) -> Output {
+pub(crate) async fn doctor(arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_sapwood"));
     command.args(["doctor", "--table", TABLE, "--json"]).args(arguments).stdin(Stdio::null());
     tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap()
 }
 
 /// The verdict of each check.
-fn verdicts(output: &Output) -> BTreeMap<String, String> {
+pub(crate) fn verdicts(output: &Output) -> BTreeMap<String, String> {
     let text = String::from_utf8(output.stdout.clone()).unwrap();
     let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     let text = |line: &Value, name: &str| line[name].as_str().map(str::to_owned);
     lines.filter_map(|line| Some((text(&line, "check")?, text(&line, "verdict")?))).collect()
 }
 
+/// What CloudWatch answers.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Alarms {
+    There,
+    Denied,
+    /// Something that isn't CBOR, with a secret in it.
+    Garbled,
+}
+
 /// Lambda and CloudWatch, for a deployment.
-struct Services {
+pub(crate) struct Services {
     /// True if the event source mapping is enabled.
     is_enabled: bool,
-    /// True if alarms may not be read.
-    denies_alarms: bool,
+    alarms: Alarms,
+    /// The path and the credentials' scope of each request.
+    asked: Mutex<BTreeSet<(String, String)>>,
 }
 
 const FUNCTION: &str = "arn:aws:lambda:us-east-1:000000000000:function:sapwood-StreamHandler-1";
 
 impl Services {
-    async fn serve(self) -> String {
-        let router = Router::new().fallback(Self::answer).with_state(Arc::new(self));
+    pub(crate) fn new(is_enabled: bool, alarms: Alarms) -> Arc<Self> {
+        Arc::new(Self { is_enabled, alarms, asked: Mutex::default() })
+    }
+
+    pub(crate) async fn serve(self: &Arc<Self>) -> String {
+        let router = Router::new().fallback(Self::answer).with_state(Arc::clone(self));
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         tokio::spawn(async move { axum::serve(listener, router).await });
         url
     }
 
-    async fn answer(State(services): State<Arc<Self>>, uri: Uri) -> Response {
+    /// The regions that requests were signed for.
+    fn regions(&self) -> BTreeSet<String> {
+        let asked = self.asked.lock().unwrap();
+        asked.iter().map(|(_, scope)| scope.split('/').nth(2).unwrap().to_owned()).collect()
+    }
+
+    /// The actions that IAM must allow, each with its resource, for what was asked.
+    pub(crate) fn actions(&self) -> BTreeSet<String> {
+        let asked = self.asked.lock().unwrap();
+        asked.iter().map(|(path, _)| action(path)).collect()
+    }
+
+    async fn answer(State(services): State<Arc<Self>>, uri: Uri, headers: HeaderMap) -> Response {
+        let scope = headers["authorization"].to_str().unwrap().split_once("Credential=").unwrap().1.to_owned();
+        services.asked.lock().unwrap().insert((uri.path().to_owned(), scope));
         let template = Template::parse(TEMPLATE).unwrap();
         let path = uri.path();
         if path.contains("/event-source-mappings") {
@@ -81,9 +109,13 @@ impl Services {
                 .into_response();
         }
         assert!(path.ends_with("/operation/DescribeAlarms"), "{path}");
-        if services.denies_alarms {
-            let answer = cbor(&json!({"__type": "com.amazonaws.cloudwatch#AccessDenied", "message": "no"}));
-            return (StatusCode::FORBIDDEN, CBOR, answer).into_response();
+        match services.alarms {
+            Alarms::There => {}
+            Alarms::Denied => {
+                let answer = cbor(&json!({"__type": "com.amazonaws.cloudwatch#AccessDenied", "message": "no"}));
+                return (StatusCode::FORBIDDEN, CBOR, answer).into_response();
+            }
+            Alarms::Garbled => return (StatusCode::NOT_FOUND, "the password is hunter2").into_response(),
         }
         let alarm = |name: &str, value: &str| {
             let dimensions = [json!({"Name": "FunctionName", "Value": value})];
@@ -92,6 +124,24 @@ impl Services {
         let alarms = [alarm("ours", "sapwood-StreamHandler-1"), alarm("theirs", "theirs-entirely")];
         (CBOR, cbor(&json!({"MetricAlarms": alarms}))).into_response()
     }
+}
+
+/// The action of a request's path, and its resource.
+fn action(path: &str) -> String {
+    let path = path.replace("%3A", ":");
+    if let Some((function, what)) = path.split_once("/functions/").and_then(|(_, rest)| rest.rsplit_once('/')) {
+        let action = match what {
+            "configuration" => "GetFunctionConfiguration",
+            "concurrency" => "GetFunctionConcurrency",
+            other => panic!("no action of {other}"),
+        };
+        return format!("lambda:{action} on {function}");
+    }
+    if path.ends_with("/event-source-mappings") || path.ends_with("/event-source-mappings/") {
+        return "lambda:ListEventSourceMappings on *".to_owned();
+    }
+    let (_, operation) = path.split_once("/operation/").unwrap_or_else(|| panic!("no action of {path}"));
+    format!("cloudwatch:{operation} on *")
 }
 
 /// CloudWatch answers in CBOR.
@@ -140,8 +190,9 @@ async fn lambda_and_cloudwatch_are_asked_and_one_denied_call_leaves_the_others()
     let running = Sapwood::start(&[]);
     put(&running.client, TABLE, node("D", None, "D")).await;
     running.becomes_right().await;
-    let services = Services { is_enabled: true, denies_alarms: false }.serve().await;
-    let looked = doctor(&["--endpoint", &running.url, "--services-endpoint", &services]).await;
+    let services = Services::new(true, Alarms::There);
+    let url = services.serve().await;
+    let looked = doctor(&["--endpoint", &running.url, "--services-endpoint", &url, "--region", "eu-central-1"]).await;
     assert_eq!(looked.status.code(), Some(0), "{looked:?}");
     let found = verdicts(&looked);
     for check in ["mapping", "filter", "failures", "retries", "destination", "handler", "concurrency", "settings"] {
@@ -151,10 +202,24 @@ async fn lambda_and_cloudwatch_are_asked_and_one_denied_call_leaves_the_others()
     assert_eq!([&found["alarm-actions"], &found["alarms-missing"]], ["warn", "warn"]);
     let said = String::from_utf8(looked.stdout).unwrap();
     assert!(said.contains("nobody hears of ours:"), "{said}");
+    // An emulator keeps regions apart.
+    assert_eq!(services.regions(), BTreeSet::from(["eu-central-1".to_owned()]));
 
-    let services = Services { is_enabled: false, denies_alarms: true }.serve().await;
-    let looked = doctor(&["--endpoint", &running.url, "--services-endpoint", &services]).await;
+    let url = Services::new(false, Alarms::Denied).serve().await;
+    let looked = doctor(&["--endpoint", &running.url, "--services-endpoint", &url]).await;
     assert_eq!(looked.status.code(), Some(1), "{looked:?}");
     let found = verdicts(&looked);
     assert_eq!([&found["mapping"], &found["alarms"], &found["filter"]], ["fail", "unknown", "ok"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_that_cant_be_read_is_unknown_and_isnt_quoted() {
+    let running = Sapwood::start(&[]);
+    let url = Services::new(true, Alarms::Garbled).serve().await;
+    let looked = doctor(&["--endpoint", &running.url, "--services-endpoint", &url]).await;
+    assert_eq!(looked.status.code(), Some(0), "{looked:?}");
+    let found = verdicts(&looked);
+    assert_eq!([&found["mapping"], &found["alarms"]], ["ok", "unknown"]);
+    let said = String::from_utf8(looked.stdout).unwrap();
+    assert!(said.contains("can't be read: the answer is HTTP 404") && !said.contains("hunter2"), "{said}");
 }

@@ -11,6 +11,7 @@ mod formats;
 mod moves;
 mod nodes;
 mod passes;
+mod permissions;
 mod redrive;
 mod round_trip;
 mod running;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::process::{Command, Output, Stdio};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use aws_sdk_dynamodb::types::AttributeValue;
@@ -19,7 +19,7 @@ use sapwood_tests::running::{Running, TABLE};
 use serde_json::{Value, json};
 
 /// Children touched at a time: more of them take a cursor.
-const SLICE: usize = 5;
+pub(crate) const SLICE: usize = 5;
 
 fn command(url: &str, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_sapwood"));
@@ -28,7 +28,7 @@ fn command(url: &str, arguments: &[&str]) -> Command {
     command
 }
 
-async fn redrive(url: &str, arguments: &[&str]) -> Output {
+pub(crate) async fn redrive(url: &str, arguments: &[&str]) -> Output {
     let mut command = command(url, arguments);
     tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap()
 }
@@ -66,7 +66,7 @@ fn names(call: &Call, ids: &[&str]) -> bool {
 }
 
 /// An object of the bucket of failed records, for these items.
-fn object(keys: &[(&str, &str)]) -> String {
+pub(crate) fn object(keys: &[(&str, &str)]) -> String {
     let records: Vec<Value> = keys
         .iter()
         .map(|(pk, sk)| json!({"eventName": "REMOVE", "dynamodb": {"Keys": {"PK": {"S": pk}, "SK": {"S": sk}}}}))
@@ -90,7 +90,7 @@ fn left_of_deletions(contents: &Contents) -> Vec<&(String, String)> {
 }
 
 /// Everything whose record can be lost, and the items of those records.
-async fn lose_a_record_of_every_kind(running: &Running) {
+pub(crate) async fn lose_a_record_of_every_kind(running: &Running) {
     let client = &running.client;
     let mut nodes = vec![node("root", None, "root"), node("to", None, "to")];
     for id in ["renamed", "moved", "deleted # ü '\"", "sub", "wide"] {
@@ -348,11 +348,15 @@ async fn a_call_that_makes_no_sense_is_refused() {
 }
 
 /// An S3 with one bucket, `failed`, that lists two objects at a time.
-struct Bucket {
+pub(crate) struct Bucket {
     objects: Vec<(String, String)>,
     /// An object that may not be read.
     denied: Option<&'static str>,
+    asked: Asked,
 }
+
+/// The actions that IAM must allow, each with its resource, for what a bucket was asked.
+pub(crate) type Asked = Arc<Mutex<BTreeSet<String>>>;
 
 #[derive(serde::Deserialize)]
 struct Listing {
@@ -362,20 +366,29 @@ struct Listing {
 }
 
 impl Bucket {
-    async fn serve(mut objects: Vec<(String, String)>, denied: Option<&'static str>) -> String {
+    async fn serve(objects: Vec<(String, String)>, denied: Option<&'static str>) -> String {
+        Self::serve_and_tell(objects, denied).await.0
+    }
+
+    pub(crate) async fn serve_and_tell(
+        mut objects: Vec<(String, String)>,
+        denied: Option<&'static str>,
+    ) -> (String, Asked) {
         objects.sort();
+        let asked = Asked::default();
         let router = Router::new()
             .route("/failed", get(Self::list))
             .route("/failed/", get(Self::list))
             .route("/failed/{*key}", get(Self::get))
-            .with_state(Arc::new(Self { objects, denied }));
+            .with_state(Arc::new(Self { objects, denied, asked: Arc::clone(&asked) }));
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         tokio::spawn(async move { axum::serve(listener, router).await });
-        url
+        (url, asked)
     }
 
     async fn list(State(bucket): State<Arc<Self>>, Query(listing): Query<Listing>) -> Response {
+        bucket.asked.lock().unwrap().insert("s3:ListBucket on arn:aws:s3:::BUCKET".to_owned());
         let prefix = listing.prefix.unwrap_or_default();
         let from: usize = listing.after.map_or(0, |token| token.parse().unwrap());
         let all: Vec<_> = bucket.objects.iter().filter(|(key, _)| key.starts_with(&prefix)).collect();
@@ -393,6 +406,7 @@ impl Bucket {
     }
 
     async fn get(State(bucket): State<Arc<Self>>, Path(key): Path<String>) -> Response {
+        bucket.asked.lock().unwrap().insert("s3:GetObject on arn:aws:s3:::BUCKET/*".to_owned());
         if bucket.denied == Some(&key) {
             let body = "<?xml version=\"1.0\"?><Error><Code>AccessDenied</Code><Message>no</Message></Error>";
             return (StatusCode::FORBIDDEN, body).into_response();

@@ -15,8 +15,8 @@ const LOCK: &str = "lock";
 pub enum Data {
     /// In memory, for as long as the engine runs.
     ///
-    /// Several connections of the process share the database, because a second one adds the stream's index. A temporary file
-    /// that is never flushed was a fifth slower, and a killed process leaves it behind.
+    /// Several connections of the process share the database, because others than dynoxide's add the stream's index and
+    /// delete what has expired. A temporary file that is never flushed was a fifth slower, and a killed process leaves it behind.
     Memory,
     /// In a directory, which is created if it doesn't exist.
     Directory(PathBuf),

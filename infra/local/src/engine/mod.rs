@@ -4,6 +4,9 @@ mod data;
 mod error;
 mod serve;
 mod stream_index;
+mod sweep;
+#[cfg(test)]
+mod tests;
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -15,6 +18,7 @@ pub use self::error::EngineError;
 
 use self::data::Place;
 use self::serve::Server;
+use self::sweep::Sweep;
 
 /// A running engine. Dropping it stops it without waiting.
 #[derive(Debug)]
@@ -32,7 +36,8 @@ impl Engine {
         let listener = listen(address)?;
         let address = listener.local_addr().map_err(|source| EngineError::Listen { address, source })?;
         let place = Place::of(data)?;
-        let server = Server::start(listener, open(&place)?)?;
+        let (database, sweep) = open(&place)?;
+        let server = Server::start(listener, database, sweep)?;
         Ok(Engine { address, server, _place: place })
     }
 
@@ -68,7 +73,7 @@ pub fn listen(address: SocketAddr) -> Result<TcpListener, EngineError> {
     Ok(listener)
 }
 
-fn open(place: &Place) -> Result<Database, EngineError> {
+fn open(place: &Place) -> Result<(Database, Sweep), EngineError> {
     let path = &place.database;
     let unreadable = |reason: String| EngineError::Unreadable { path: path.clone(), reason };
     let text = path.to_str().ok_or_else(|| unreadable("its path isn't valid UTF-8".to_owned()))?;
@@ -78,5 +83,6 @@ fn open(place: &Place) -> Result<Database, EngineError> {
     // process loses nothing. A power cut may lose the last writes, but never damages the file. The default flushes every
     // write.
     database.disable_bulk_loading().map_err(|error| unreadable(error.to_string()))?;
-    Ok(database)
+    let sweep = Sweep::new(text).map_err(|error| unreadable(error.to_string()))?;
+    Ok((database, sweep))
 }

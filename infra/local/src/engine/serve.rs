@@ -1,20 +1,27 @@
 //! The thread that serves the engine.
 
+use std::convert::Infallible;
 use std::net::TcpListener;
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use dynoxide::Database;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::watch;
 
 use super::EngineError;
+use super::sweep::Sweep;
 
 /// How long running requests may take when the engine stops. A client that never finishes one doesn't block it.
 const GRACE: Duration = Duration::from_secs(3);
 
-/// The time between two deletions of expired items. DynamoDB takes days, which is too long for a developer.
-const SWEEP_EVERY: Duration = Duration::from_secs(10);
+/// The time from a pass of the sweep to the next, at least. DynamoDB takes days to delete an expired item, which is too long for a
+/// developer.
+const PASSES_EVERY: Duration = Duration::from_secs(5);
+
+/// How many times as long as a page of the sweep the pause after it is. So the sweep never takes more than a fiftieth of the thread's
+/// time, however long a table is: what grows is the time of a pass.
+const PAUSE_FACTOR: u32 = 49;
 
 /// The engine's thread. Its SQLite statements block, so they don't run on the caller's runtime. When the thread has ended,
 /// every task that uses the database has ended too, and the file is closed.
@@ -25,13 +32,13 @@ pub(super) struct Server {
 }
 
 impl Server {
-    pub(super) fn start(listener: TcpListener, database: Database) -> Result<Self, EngineError> {
+    pub(super) fn start(listener: TcpListener, database: Database, sweep: Sweep) -> Result<Self, EngineError> {
         let (stop, stopped) = watch::channel(false);
         let failed = |error: std::io::Error| EngineError::Server(error.to_string());
         let runtime = Builder::new_current_thread().enable_all().build().map_err(failed)?;
         let thread = thread::Builder::new()
             .name("dynamodb".to_owned())
-            .spawn(move || serve(&runtime, listener, database, stopped))
+            .spawn(move || serve(&runtime, listener, database, sweep, stopped))
             .map_err(failed)?;
         Ok(Server { stop, thread })
     }
@@ -51,18 +58,17 @@ fn serve(
     runtime: &Runtime,
     listener: TcpListener,
     database: Database,
+    sweep: Sweep,
     stopped: watch::Receiver<bool>,
 ) -> Result<(), String> {
     runtime.block_on(async move {
         let listener = tokio::net::TcpListener::from_std(listener).map_err(|error| error.to_string())?;
-        let sweeping = tokio::spawn(sweep(database.clone()));
         let served = dynoxide::server::serve_with_shutdown(listener, database, told_to_stop(stopped.clone()));
-        let result = tokio::select! {
+        tokio::select! {
             result = served => result,
             () = async { told_to_stop(stopped).await; tokio::time::sleep(GRACE).await } => Ok(()),
-        };
-        sweeping.abort();
-        result
+            never = keep_sweeping(sweep) => match never {},
+        }
     })
 }
 
@@ -72,12 +78,35 @@ async fn told_to_stop(mut stopped: watch::Receiver<bool>) {
     let _ = stopped.wait_for(|stop| *stop).await;
 }
 
-async fn sweep(database: Database) {
-    let mut every = tokio::time::interval(SWEEP_EVERY);
+/// Deletes what has expired, a page at a time.
+async fn keep_sweeping(mut sweep: Sweep) -> Infallible {
     loop {
-        every.tick().await;
-        if let Err(error) = database.sweep_ttl() {
-            tracing::warn!(%error, "expired items could not be deleted");
+        let begun = Instant::now();
+        let is_last = match sweep.page().await {
+            Ok(page) => page.is_last,
+            Err(error) => {
+                tracing::warn!(%error, "expired items could not be deleted");
+                true
+            }
+        };
+        let pause = pause_after(begun.elapsed());
+        tokio::time::sleep(if is_last { pause.max(PASSES_EVERY) } else { pause }).await;
+    }
+}
+
+/// The pause after a page of the sweep.
+fn pause_after(took: Duration) -> Duration {
+    took.saturating_mul(PAUSE_FACTOR)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_sweep_takes_a_fiftieth_of_the_time_at_most() {
+        for took in [1, 999, 1_000_000, 7_000_000_000].map(Duration::from_nanos) {
+            assert!(took * 50 <= took + pause_after(took), "{took:?}");
         }
     }
 }

@@ -25,19 +25,79 @@ use self::matching::matches;
 /// Patterns, of which a record must match one.
 #[derive(Debug, Clone, Default)]
 pub struct Filter {
-    patterns: Vec<Pattern>,
+    criteria: Vec<Criterion>,
+}
+
+/// What a record's keys alone say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// The record passes, whatever else is in it.
+    Passes,
+    /// The record doesn't pass, whatever else is in it.
+    Rejected,
+    /// It depends on more than the keys.
+    AsksForMore,
+}
+
+/// A pattern, and what it asks of a record's keys.
+#[derive(Debug, Clone)]
+struct Criterion {
+    pattern: Pattern,
+    /// The pattern's part on `dynamodb.Keys`. None: the pattern asks nothing of the keys.
+    keys: Option<Pattern>,
+    asks_for_more: bool,
 }
 
 impl Filter {
     /// Parses patterns, which are JSON texts. Without patterns every record passes.
     pub fn new<T: AsRef<str>>(patterns: &[T]) -> Result<Self, FilterError> {
-        let patterns = patterns.iter().map(|text| parse::pattern(text.as_ref())).collect::<Result<_, _>>()?;
-        Ok(Filter { patterns })
+        let patterns = patterns.iter().map(|text| parse::pattern(text.as_ref()));
+        let criteria = patterns.map(|pattern| pattern.map(Criterion::from)).collect::<Result<_, _>>()?;
+        Ok(Filter { criteria })
     }
 
     /// Returns true if a record passes.
     pub fn passes(&self, record: &Value) -> bool {
-        self.patterns.is_empty() || self.patterns.iter().any(|pattern| matches(pattern, Some(record)))
+        self.criteria.is_empty() || self.criteria.iter().any(|one| matches(&one.pattern, Some(record)))
+    }
+
+    /// Judges a record by its keys, `{"PK": {"S": "a"}, …}`. It agrees with [`Filter::passes`] on the whole record.
+    pub fn judge(&self, keys: &Value) -> Verdict {
+        if self.criteria.is_empty() {
+            return Verdict::Passes;
+        }
+        let mut verdict = Verdict::Rejected;
+        for Criterion { keys: wanted, asks_for_more, .. } in &self.criteria {
+            if wanted.as_ref().is_none_or(|wanted| matches(wanted, Some(keys))) {
+                if !asks_for_more {
+                    return Verdict::Passes;
+                }
+                verdict = Verdict::AsksForMore;
+            }
+        }
+        verdict
+    }
+}
+
+impl From<Pattern> for Criterion {
+    /// Every field of a pattern must match, so its part on the keys can reject a record by itself.
+    fn from(pattern: Pattern) -> Self {
+        let (dynamodb, beside) = pattern.field("dynamodb");
+        let (keys, beside_keys) = dynamodb.map_or((None, false), |change| change.field("Keys"));
+        Criterion { keys: keys.cloned(), asks_for_more: beside || beside_keys, pattern }
+    }
+}
+
+impl Pattern {
+    /// Returns the part on a field, and true if there are other parts.
+    fn field(&self, wanted: &str) -> (Option<&Pattern>, bool) {
+        match self {
+            Pattern::Fields(fields) => {
+                let found = fields.iter().find(|(name, _)| name == wanted).map(|(_, inner)| inner);
+                (found, fields.iter().any(|(name, _)| name != wanted))
+            }
+            Pattern::AnyOf(_) => (None, true),
+        }
     }
 }
 

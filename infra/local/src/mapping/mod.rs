@@ -9,6 +9,7 @@
 //! - The position never passes a record that isn't handled, so every record is handled at least once.
 //!
 //! These differ:
+//! - The parallelization factor is 1 unless it is set for this machine ([`Template::local_event_source`](crate::template::Template::local_event_source)).
 //! - Workers are chosen by item, not by partition key. A function can rely on order per item only.
 //! - A record doesn't age while no mapping runs.
 //! - The stream is polled more often. Records of writes that changed nothing, which only dynoxide makes, are left out.

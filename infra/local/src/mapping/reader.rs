@@ -7,6 +7,7 @@ use std::sync::Arc;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
+use crate::filter::{Filter, Verdict};
 use crate::record::Record;
 use crate::stream::{From, Page, StreamError};
 
@@ -136,21 +137,21 @@ impl<F: Function> Reader<F> {
         let Some(last) = records.last() else { return };
         self.from = From::After(last.sequence_number.clone());
         let context = &self.context;
-        let is_wanted = |record: &Record| !record.changes_nothing() && context.filter.passes(&record.event);
-        let wanted: Vec<bool> = records.iter().map(is_wanted).collect();
+        let wanted: Vec<bool> = records.iter().map(|record| is_wanted(&context.filter, record)).collect();
         let read = records.iter().zip(&wanted).map(|(record, &wanted)| (record.sequence_number.clone(), wanted));
         let numbers = context.progress.admit(&self.shard, read.collect());
 
         let mut sorted: Vec<Vec<Delivery>> = self.workers.iter().map(|_| Vec::new()).collect();
         let wanted = records.into_iter().zip(wanted).filter_map(|(record, wanted)| wanted.then_some(record));
         for (record, number) in wanted.zip(numbers) {
-            let keys = record.item();
+            let keys = record.keys().to_string();
             // The worker is chosen by item. Lambda chooses by partition key, but a function can rely on order per item only.
             let worker = worker_of(&keys, sorted.len());
             sorted[worker].push(Delivery {
                 number,
                 keys,
-                text: record.event.to_string(),
+                // No value of an event can fail to be JSON.
+                text: serde_json::to_string(&record.event()).unwrap_or_default(),
                 sequence_number: record.sequence_number,
                 created: record.created,
             });
@@ -164,9 +165,60 @@ impl<F: Function> Reader<F> {
     }
 }
 
+/// Returns true if the function is to get the record. The keys come first: most records are of rows, which the filter drops by them.
+fn is_wanted(filter: &Filter, record: &Record) -> bool {
+    let passes = match filter.judge(&record.keys()) {
+        Verdict::Passes => true,
+        Verdict::Rejected => false,
+        Verdict::AsksForMore => serde_json::to_value(record.event()).is_ok_and(|event| filter.passes(&event)),
+    };
+    passes && !record.changes_nothing()
+}
+
 fn worker_of(keys: &str, workers: usize) -> usize {
     let mut hasher = DefaultHasher::new();
     keys.hash(&mut hasher);
     // The remainder is less than `workers`.
     usize::try_from(hasher.finish() % workers.max(1) as u64).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use aws_sdk_dynamodbstreams::types::{self, AttributeValue, StreamRecord};
+
+    use super::*;
+    use crate::record::EVENTS;
+
+    fn record(sk: &str, name: &str) -> Record {
+        let s = |text: &str| AttributeValue::S(text.to_owned());
+        let change = StreamRecord::builder().keys("PK", s("a")).keys("SK", s(sk)).new_image("name", s(name)).build();
+        Record::new("arn".into(), types::Record::builder().dynamodb(change).build())
+    }
+
+    /// Returns the sort keys of the records that are wanted, and of how many records an event was made.
+    fn wanted(pattern: &str) -> (Vec<&'static str>, usize) {
+        let filter = Filter::new(&[pattern]).unwrap();
+        let before = EVENTS.get();
+        let keys = ["NODE", "LINEAGE", "001#a", "002#b", "@path"];
+        let wanted = keys.into_iter().filter(|sk| is_wanted(&filter, &record(sk, sk))).collect();
+        (wanted, EVENTS.get() - before)
+    }
+
+    #[test]
+    fn no_event_is_made_of_a_record_that_the_keys_decide_on() {
+        let found = wanted(r#"{"dynamodb": {"Keys": {"SK": {"S": ["NODE", {"prefix": "LIN"}]}}}}"#);
+        assert_eq!(found, (vec!["NODE", "LINEAGE"], 0));
+    }
+
+    #[test]
+    fn a_pattern_that_asks_for_images_gets_them_of_the_records_whose_keys_match() {
+        let found = wanted(
+            r#"{"dynamodb": {"Keys": {"SK": {"S": [{"prefix": "00"}]}}, "NewImage": {"name": {"S": [{"suffix": "b"}]}}}}"#,
+        );
+        assert_eq!(found, (vec!["002#b"], 2));
+        let found = wanted(r#"{"dynamodb": {"NewImage": {"name": {"S": [{"anything-but": "NODE"}]}}}}"#);
+        assert_eq!(found, (vec!["LINEAGE", "001#a", "002#b", "@path"], 5));
+    }
 }

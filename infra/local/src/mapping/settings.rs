@@ -20,7 +20,7 @@ pub struct Settings {
     pub url: String,
     /// The stream.
     pub stream: TableStream,
-    /// The event source as the template configures it.
+    /// The event source.
     pub source: EventSource,
     /// The function's timeout.
     pub timeout: Duration,
@@ -58,12 +58,12 @@ pub struct Pace {
 }
 
 impl Settings {
-    /// Returns the template's settings, without files and observer.
+    /// Returns the template's settings on one machine ([`Template::local_event_source`]), without files and observer.
     pub fn new(endpoint: &Endpoint, stream: &TableStream, template: &Template) -> Self {
         Settings {
             url: endpoint.url().to_owned(),
             stream: stream.clone(),
-            source: template.event_source().clone(),
+            source: template.local_event_source(),
             timeout: template.timeout(),
             position_file: None,
             failures_file: None,

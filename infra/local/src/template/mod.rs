@@ -21,6 +21,8 @@ pub use self::table::{KeyAttribute, TableDefinition};
 use self::document::{Path, Property, intrinsic};
 use self::resolve::Scope;
 
+const PARALLELIZATION_FACTOR: &str = "ParallelizationFactor";
+
 /// Lambda's timeout for functions without one in the template, in seconds.
 const TIMEOUT_SECONDS_DEFAULT: i64 = 3;
 /// Lambda's longest timeout, in seconds.
@@ -32,6 +34,8 @@ pub struct Template {
     table: TableDefinition,
     table_id: String,
     event_source: EventSource,
+    /// True if [`Template::set_mapping`] has set the parallelization factor.
+    has_own_factor: bool,
     timeout: Duration,
     /// The function that the event source invokes.
     function_id: String,
@@ -91,6 +95,7 @@ impl Template {
             table: TableDefinition::of(&Property { path: table_path, value: &table_value })?,
             table_id,
             event_source: EventSource::of(&mapping)?,
+            has_own_factor: false,
             timeout: Duration::from_secs(timeout.unsigned_abs()),
             function_id,
             environments,
@@ -108,12 +113,24 @@ impl Template {
     /// The setting isn't one that can be changed, or the value isn't one that it takes.
     pub fn set_mapping(&mut self, name: &str, value: &str) -> Result<(), TemplateError> {
         let path = Path::of(&[name]);
-        self.event_source.set(name, &Property { path, value: &Value::from(value) })
+        self.event_source.set(name, &Property { path, value: &Value::from(value) })?;
+        self.has_own_factor |= name == PARALLELIZATION_FACTOR;
+        Ok(())
     }
 
-    /// Returns the settings of the event source mapping.
+    /// Returns the settings of the event source mapping, as they are deployed.
     pub fn event_source(&self) -> &EventSource {
         &self.event_source
+    }
+
+    /// Returns the settings of the event source mapping on one machine. They differ from those that are deployed in the
+    /// parallelization factor: it is 1 unless [`Template::set_mapping`] has set it. Batches at once hide the time that a request
+    /// takes over a network. Here requests wait for one thread, and batches at once only find each other's work half done: an import
+    /// writes more.
+    pub fn local_event_source(&self) -> EventSource {
+        let deployed = self.event_source.clone();
+        let parallelization_factor = if self.has_own_factor { deployed.parallelization_factor } else { 1 };
+        EventSource { parallelization_factor, ..deployed }
     }
 
     /// Returns the timeout of the function on the stream.

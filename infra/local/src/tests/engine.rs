@@ -1,8 +1,11 @@
 //! The embedded engine and its table.
 
 use std::net::TcpListener;
+use std::time::Duration;
 
-use super::fixture::{Fixture, template};
+use serde_json::json;
+
+use super::fixture::{Fixture, put_item, template};
 use crate::endpoint::{Endpoint, TableError};
 use crate::engine::{Data, Engine, EngineError};
 use crate::template::TableDefinition;
@@ -86,6 +89,22 @@ async fn a_stopped_engine_answers_no_more() {
     let address = fixture.engine.address();
     fixture.engine.stop().await.unwrap();
     assert!(std::net::TcpStream::connect(address).is_err());
+}
+
+#[tokio::test]
+async fn a_running_engine_deletes_what_has_expired() {
+    let fixture = Fixture::new().await;
+    put_item(&fixture.endpoint, json!({"PK": "a", "SK": "base", "expires": 1_000_000_000})).await;
+    put_item(&fixture.endpoint, json!({"PK": "b", "SK": "base", "expires": 99_999_999_999_u64})).await;
+    let left = async || {
+        let scanned = fixture.endpoint.client().scan().table_name("things").send().await.unwrap();
+        scanned.items().iter().map(|item| item["PK"].as_s().unwrap().clone()).collect::<Vec<_>>()
+    };
+    // It is gone after some seconds. The test waits until the runner loses patience.
+    while left().await.iter().any(|pk| pk == "a") {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    assert_eq!(left().await, ["b"]);
 }
 
 #[tokio::test]

@@ -1,6 +1,6 @@
 //! Filter patterns with Lambda's semantics.
 
-use crate::filter::{Filter, FilterError};
+use crate::filter::{Filter, FilterError, Verdict};
 use serde_json::{Value, json};
 
 #[track_caller]
@@ -105,6 +105,85 @@ fn a_record_passes_that_matches_any_pattern() {
     assert!(filter.passes(&json!({"a": "x"})));
     assert!(filter.passes(&json!({"b": "y"})));
     assert!(!filter.passes(&json!({"a": "y", "b": "x"})));
+}
+
+#[test]
+fn keys_decide_where_a_pattern_asks_for_nothing_else() {
+    let keys = json!({"PK": {"S": "a"}, "SK": {"S": "NODE"}});
+    let judge = |patterns: &[Value]| {
+        let patterns: Vec<String> = patterns.iter().map(Value::to_string).collect();
+        Filter::new(&patterns).unwrap().judge(&keys)
+    };
+    let on_keys = |sk: &str| json!({"dynamodb": {"Keys": {"SK": {"S": [sk]}}}});
+    let on_image = json!({"dynamodb": {"NewImage": {"n": {"N": ["1"]}}}});
+    let on_both = |sk: &str| json!({"dynamodb": {"Keys": {"SK": {"S": [sk]}}, "OldImage": {"n": {"N": ["1"]}}}});
+    let on_event = json!({"eventName": ["INSERT"]});
+    assert_eq!(judge(&[]), Verdict::Passes);
+    assert_eq!(judge(&[on_keys("NODE")]), Verdict::Passes);
+    assert_eq!(judge(&[on_keys("LINEAGE")]), Verdict::Rejected);
+    assert_eq!(judge(std::slice::from_ref(&on_image)), Verdict::AsksForMore);
+    assert_eq!(judge(&[on_both("NODE")]), Verdict::AsksForMore);
+    assert_eq!(judge(&[on_both("LINEAGE")]), Verdict::Rejected);
+    assert_eq!(judge(std::slice::from_ref(&on_event)), Verdict::AsksForMore);
+    assert_eq!(judge(&[json!({"dynamodb": [{"exists": false}]})]), Verdict::AsksForMore);
+    assert_eq!(judge(&[json!({"dynamodb": {"Keys": [{"exists": true}]}})]), Verdict::Rejected);
+    assert_eq!(judge(&[on_event, on_keys("NODE")]), Verdict::Passes);
+    assert_eq!(judge(&[on_image, on_keys("LINEAGE")]), Verdict::AsksForMore);
+}
+
+/// Random patterns over few names and texts, and random records: what the keys say is what the whole record says. `SAPWOOD_SEED` replays a
+/// run.
+#[test]
+fn what_the_keys_say_is_what_the_record_says() {
+    const TEXTS: [&str; 4] = ["a", "b", "ab", ""];
+    fn part(random: &mut fastrand::Rng) -> Value {
+        let text = TEXTS[random.usize(..4)];
+        let one = [
+            json!(text),
+            json!({"prefix": text}),
+            json!({"suffix": text}),
+            json!({"anything-but": [text]}),
+            json!({"exists": random.bool()}),
+        ];
+        json!({ ["S", "N"][random.usize(..2)]: [one[random.usize(..5)]] })
+    }
+    fn some(random: &mut fastrand::Rng, names: &[&str], value: impl Fn(&mut fastrand::Rng) -> Value) -> Value {
+        let chosen = names.iter().filter(|_| random.bool()).copied().collect::<Vec<_>>();
+        let chosen = if chosen.is_empty() { vec![names[random.usize(..names.len())]] } else { chosen };
+        chosen.into_iter().map(|name| (name.to_owned(), value(random))).collect()
+    }
+    let seed = std::env::var("SAPWOOD_SEED").map_or_else(|_| fastrand::u64(..), |seed| seed.parse().unwrap());
+    println!("SAPWOOD_SEED={seed}");
+    let mut random = fastrand::Rng::with_seed(seed);
+    let mut seen = [0; 3];
+    for _ in 0..5_000 {
+        let patterns: Vec<String> = (0..=random.usize(..2))
+            .map(|_| {
+                let parts = &["Keys", "Keys", "NewImage", "OldImage"][..1 + random.usize(..4)];
+                let images = some(&mut random, parts, |random| some(random, &["PK", "SK"], part));
+                let mut pattern = json!({ "dynamodb": images });
+                if random.u8(..4) == 0 {
+                    pattern["eventName"] = json!(["INSERT"]);
+                }
+                pattern.to_string()
+            })
+            .collect();
+        let value = |random: &mut fastrand::Rng| json!({ "S": TEXTS[random.usize(..4)] });
+        let keys = json!({"PK": value(&mut random), "SK": value(&mut random)});
+        let image = some(&mut random, &["PK", "SK"], value);
+        let name = if random.bool() { "INSERT" } else { "MODIFY" };
+        let record = json!({"eventName": name, "dynamodb": {"Keys": keys, "NewImage": image}});
+        let filter = Filter::new(&patterns).unwrap();
+        let passes = filter.passes(&record);
+        let verdict = filter.judge(&keys);
+        match verdict {
+            Verdict::Passes => assert!(passes, "{patterns:?} {record}"),
+            Verdict::Rejected => assert!(!passes, "{patterns:?} {record}"),
+            Verdict::AsksForMore => {}
+        }
+        seen[verdict as usize] += 1;
+    }
+    assert!(seen.iter().all(|times| *times > 100), "{seen:?}");
 }
 
 #[test]

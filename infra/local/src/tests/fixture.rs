@@ -17,6 +17,7 @@ Resources:
       AttributeDefinitions: [{AttributeName: PK, AttributeType: S}, {AttributeName: SK, AttributeType: S}]
       KeySchema: [{AttributeName: PK, KeyType: HASH}, {AttributeName: SK, KeyType: RANGE}]
       StreamSpecification: {StreamViewType: NEW_AND_OLD_IMAGES}
+      TimeToLiveSpecification: {AttributeName: expires, Enabled: true}
   Follower:
     Type: AWS::Serverless::Function
     Properties:

@@ -6,5 +6,6 @@ mod engine;
 mod filter;
 mod fixture;
 mod long_stream;
+mod long_table;
 mod mapping;
 mod template;

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use crate::endpoint::{Endpoint, TableStream};
 use crate::filter::Filter;
+use crate::mapping::Settings;
 use crate::template::{StartingPosition, Template, TemplateError};
 use serde_json::json;
 
@@ -251,6 +253,26 @@ fn a_setting_of_the_mapping_can_be_changed() {
     let refused = template.set_mapping("StartingPosition", "LATEST");
     assert!(matches!(refused, Err(TemplateError::Unsupported { property, .. }) if property == "StartingPosition"));
     assert_eq!(*template.event_source(), changed, "what is refused changes nothing");
+}
+
+#[test]
+fn one_batch_runs_at_a_time_here_unless_more_are_asked_for() {
+    let mut template = small(&[("Size", "1"), ("Factor", "4")]).unwrap();
+    template.set_mapping("BatchSize", "7").unwrap();
+    let (deployed, here) = (template.event_source().clone(), template.local_event_source());
+    assert_eq!((deployed.parallelization_factor, here.parallelization_factor), (4, 1));
+    assert_eq!(here.batch_size_max, 7);
+    let settings = |template: &Template| {
+        let stream = TableStream { table_name: "things".to_owned(), arn: "arn".to_owned() };
+        Settings::new(&Endpoint::new("http://127.0.0.1:1"), &stream, template).source
+    };
+    assert_eq!(settings(&template), here);
+    // Also the factor that the template has anyway can be asked for.
+    for factor in ["4", "1", "10"] {
+        template.set_mapping("ParallelizationFactor", factor).unwrap();
+        assert_eq!(settings(&template).parallelization_factor.to_string(), factor);
+    }
+    assert!(template.set_mapping("ParallelizationFactor", "11").is_err());
 }
 
 #[test]

@@ -164,6 +164,12 @@ impl Difference {
         Self { key, kind, node: node.clone(), evidence: evidence.0, waits_for: None }
     }
 
+    /// A difference that nobody has looked for: its item is to be mended as if it had been found.
+    #[must_use]
+    pub fn unseen(kind: Kind, key: ItemKey, node: NodeRef) -> Self {
+        Self { key, kind, node, evidence: 0, waits_for: None }
+    }
+
     /// Returns what has to be looked at again to see whether the difference is still there.
     #[must_use]
     pub fn subject(&self) -> Subject {

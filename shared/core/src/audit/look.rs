@@ -117,8 +117,10 @@ impl<'a> Look<'a> {
                 Subject::Node(node) => {
                     let mut of_node = Vec::new();
                     self.judge_node(node, &mut of_node)?;
-                    let base = self.facets(node)?.base;
-                    let parent = base.as_ref().and_then(|base| parent_of(node, base));
+                    if of_node.is_empty() {
+                        continue;
+                    }
+                    let parent = self.parent(node)?;
                     found.extend(of_node.into_iter().map(|one| {
                         let above = parent.clone().filter(|_| depends_on_parent(one.kind));
                         (one, above)
@@ -134,6 +136,11 @@ impl<'a> Look<'a> {
         Ok(found)
     }
 
+    /// The parent that a node's record names.
+    fn parent(&self, node: &NodeRef) -> Result<Option<NodeRef>, Failure> {
+        Ok(self.facets(node)?.base.as_ref().and_then(|base| parent_of(node, base)))
+    }
+
     /// The nodes that decide whether something is wrong.
     fn deciding(&self) -> BTreeSet<NodeRef> {
         self.found.iter().filter_map(|(_, above)| above.clone()).collect()
@@ -142,8 +149,7 @@ impl<'a> Look<'a> {
     fn parents_of_deciding(&self) -> Result<BTreeSet<ItemKey>, Failure> {
         let mut keys = BTreeSet::new();
         for node in self.deciding() {
-            let parent = self.facets(&node)?.base.as_ref().and_then(|base| parent_of(&node, base));
-            keys.extend(parent.map(|parent| self.schema().lineage_key(&parent)));
+            keys.extend(self.parent(&node)?.map(|parent| self.schema().lineage_key(&parent)));
         }
         Ok(keys)
     }
@@ -192,12 +198,13 @@ impl<'a> Look<'a> {
             Some(parent) => self.item(&schema.lineage_key(&parent))?,
             None => None,
         };
-        if Stored::read(parent, schema).check_format().is_err() {
+        let above = Stored::read(parent, schema);
+        if above.check_format().is_err() {
             // Nobody here can say where the parent stands. It is reported for itself.
             return Ok(());
         }
         let evidence = evidence.and(parent);
-        let above = Stored::read(parent, schema).lineage().map(|lineage| lineage.placement.clone());
+        let above = above.lineage().map(|lineage| lineage.placement.clone());
         let plan = self.plan(node, &facets, above.as_ref());
         let Some(base) = &facets.base else {
             if !plan.is_empty() {
@@ -230,6 +237,7 @@ impl<'a> Look<'a> {
             base: facets.base.as_ref(),
             stored: &facets.stored,
             parent,
+            is_predicted: false,
             only_touched: true,
             mark_went: false,
             now: 0,

@@ -170,7 +170,7 @@ impl<'a> Mend<'a> {
             return Ok(Step::Done(Mended::Redriven));
         };
         let names = schema.names();
-        let ours = [names.partition_key.as_str(), &names.sort_key, PUT_BACK, TOUCHED];
+        let ours = [names.partition_key.as_str(), &names.sort_key, PUT_BACK, TOUCHED, REDRIVEN];
         let is_ours = Condition::is(PUT_BACK, item.get(PUT_BACK).cloned());
         if item.keys().all(|name| ours.contains(&name.as_str())) {
             // What makes a node of the record may come in just now.

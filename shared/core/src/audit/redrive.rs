@@ -5,7 +5,7 @@
 
 use super::{Difference, Kind, Mend, Mended};
 use crate::keys::{ItemKey, NodeRef, SortKey};
-use crate::model::{Cursor, CursorError, DELETING, Item, Latest, PUT_BACK, Position, Stored};
+use crate::model::{Cursor, CursorError, DELETING, Item, Latest, PUT_BACK, Stored};
 use crate::plan::{Context, Facts, Failure, Need, Plan, Read, Rule, Step, Task, TaskOutcome};
 use crate::request::{Action, Condition};
 
@@ -162,7 +162,7 @@ impl<'a> Redrive<'a> {
             return Ok(Step::Done(means));
         }
         // What was lost is no suspect that has to be found again.
-        let difference = Difference { key, kind, node, evidence: 0, waits_for: None };
+        let difference = Difference::unseen(kind, key, node);
         let mend = Box::new(Mend::new(self.context, difference, self.name.clone()));
         self.go_on(mend, means, None, Facts::None)
     }
@@ -198,9 +198,7 @@ impl<'a> Redrive<'a> {
             return Step::Done(means);
         }
         let schema = self.context.schema();
-        let sequence = format!("{:0>40}", self.name);
-        let cursor = Cursor { sequence, after: None, position: Position::Touching, blocked: false };
-        let (key, item) = (schema.cascade_key(node), cursor.item(node, schema));
+        let (key, item) = (schema.cascade_key(node), Cursor::anew(&self.name).item(node, schema));
         let anew = self.context.rules.keeps(Rule::RedriveAnew);
         let condition = if anew { Condition::Always } else { Condition::Absent };
         self.state = State::Starting(means);

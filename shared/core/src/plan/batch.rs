@@ -52,6 +52,8 @@ pub struct Placing {
     pub only_touched: bool,
     /// True if a record of the node in the batch took its mark away, be it with the whole node, or a redrive or repair found none.
     pub mark_went: bool,
+    /// The sequence number of the node's newest record, padded to 40 digits.
+    pub sequence: String,
     /// The parent in the node's newest record. Its lineage is read together with the node.
     pub likely_parent: Option<Id>,
     /// The position of the node's first record in the batch. What comes first is written first, because the stream is delivered
@@ -186,11 +188,13 @@ impl Batch {
             .new
             .as_ref()
             .and_then(|item| BaseNode::read(item.clone(), &node, &settings.schema).ok().and_then(|base| base.parent));
-        let first = Placing { only_touched: touched, mark_went: false, likely_parent: None, position };
+        let first =
+            Placing { only_touched: touched, mark_went: false, sequence: String::new(), likely_parent: None, position };
         let placing = self.placings.entry(node).or_insert(first);
         placing.only_touched = touched && (placing.only_touched || !rules.keeps(Rule::AllTouches));
         let went = (has_mark(old) && !has_mark(new)) || shows_no_mark(old, new);
         placing.mark_went |= rules.keeps(Rule::MarkReturned) && went;
+        placing.sequence = padded(&record.sequence).max(std::mem::take(&mut placing.sequence));
         placing.likely_parent = likely_parent;
     }
 
@@ -225,7 +229,7 @@ impl Batch {
             (false, true) => HandDown::ToOrphans,
             (false, false) => HandDown::ToChildren,
         };
-        let sequence = format!("{:0>40}", record.sequence);
+        let sequence = padded(&record.sequence);
         match self.cascades.get_mut(&node) {
             None => {
                 self.cascades.insert(node, LineageChange { sequence, kind });
@@ -253,6 +257,11 @@ impl Batch {
             placed(first.and_then(|record| record.old.as_ref())) != placed(last.and_then(|record| record.new.as_ref()))
         });
     }
+}
+
+/// Sequence numbers of one length, so that they compare as text.
+fn padded(sequence: &str) -> String {
+    format!("{sequence:0>40}")
 }
 
 /// What children inherit from their parent's lineage.

@@ -18,6 +18,8 @@ pub struct Limits {
     pub rows_bytes_max: usize,
     /// Most requests of one kind at a time.
     pub requests_in_flight_max: usize,
+    /// How often a batch waits for parents of its nodes that are being placed elsewhere.
+    pub waits_max: usize,
     /// How often a plan looks again within one invocation because something changed meanwhile. After that the record is delivered
     /// again.
     pub rounds_max: usize,
@@ -31,6 +33,7 @@ impl Default for Limits {
             revision_page_items_max: 100,
             rows_bytes_max: 4 * 1_024 * 1_024,
             requests_in_flight_max: 8,
+            waits_max: 20,
             rounds_max: 20,
         }
     }

@@ -7,6 +7,7 @@
 //! | plan | what sets it off | what it does |
 //! |---|---|---|
 //! | [`Round`] | records of nodes | brings their rows where they belong |
+//! | [`AwaitParents`] | nodes that come before their parents are placed | waits a moment for the parents |
 //! | [`Straggler`] | a node that arrives after its parent was deleted | does with the node what the parent's deletion would have done |
 //! | [`Cascade`] | a record of a lineage, or of a cursor | touches the node's children, or runs a slice of its deletion |
 //! | [`DeletionSlice`] | a cascade of a node that is being deleted | acts on children, deletes revisions |
@@ -20,9 +21,12 @@ mod cascade;
 mod child_action;
 mod context;
 mod deletion;
+mod early;
 mod latest;
 pub mod newest;
+mod parents_first;
 mod place;
+mod predict;
 mod round;
 mod rules;
 mod shortfall;
@@ -36,6 +40,7 @@ pub use cascade::{Cascade, Orphans, TouchOrphans};
 pub use child_action::{Child, ChildAction};
 pub use context::{Context, Limits, Run, Tally};
 pub use deletion::{DeletionSlice, Slice};
+pub use early::{AwaitParents, Awaited, Early};
 pub use latest::{Copied, CopyHighest, CopyNewest};
 pub use newest::Newest;
 pub use place::{PlaceInput, PlacePlan, Settle, place, placement};

@@ -17,6 +17,8 @@ pub struct PlaceInput<'a> {
     pub stored: &'a Stored,
     /// The parent's placement; `None` if the parent has no lineage, or the node has no parent.
     pub parent: Option<&'a Placement>,
+    /// True if `parent` is only predicted. The node waits for it among the orphans.
+    pub is_predicted: bool,
     /// True if every record of the node in the batch is a touch. The node's attributes then haven't changed.
     pub only_touched: bool,
     /// True if a record of the node in the batch took its mark away.
@@ -93,7 +95,7 @@ pub fn placement(
 /// Plans the placing of one node.
 #[must_use]
 pub fn place(input: &PlaceInput<'_>, settings: &Settings, rules: Rules) -> PlacePlan {
-    let PlaceInput { node, base, stored, parent, only_touched, mark_went, now, new_life } = *input;
+    let PlaceInput { node, base, stored, parent, is_predicted, only_touched, mark_went, now, new_life } = *input;
     let named = |placement: &Placement| rows(placement, node, &settings.schema);
     let standing: Vec<ItemKey> =
         stored.lineage().map(|l| named(&l.placement).into_iter().map(|row| row.key).collect()).unwrap_or_default();
@@ -119,7 +121,8 @@ pub fn place(input: &PlaceInput<'_>, settings: &Settings, rules: Rules) -> Place
         return keep_placement(node, deletion, born, lineage, mark_went, settings);
     }
 
-    let wanted = placement(node, base, parent, settings, rules);
+    let mut wanted = placement(node, base, parent, settings, rules);
+    wanted.orphan |= is_predicted && rules.keeps(Rule::OrphanRow);
     let wanted_rows = named(&wanted);
     let wanted_keys: BTreeSet<&ItemKey> = wanted_rows.iter().map(|row| &row.key).collect();
     let deletes: BTreeSet<ItemKey> =

@@ -4,8 +4,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::child_action::Child;
+use super::parents_first::parents_first;
+use super::predict::Climb;
 use super::step::{Facts, Failure, Need, Plan, PlanReport, Read, Step, Writes, WritesKind};
-use super::{Context, PlaceInput, PlacePlan, Placing, Problem, Rule, Settle, Shortfall, Straggler, place};
+use super::{Context, Early, PlaceInput, PlacePlan, Placing, Problem, Rule, Settle, Shortfall, Straggler, place};
 use crate::keys::{Id, ItemKey, NodeRef};
 use crate::model::{BaseNode, Deletion, Placement, Stored, Unreadable, is_same_life, item_bytes, still_gone};
 use crate::request::Write;
@@ -17,6 +19,10 @@ pub struct Round<'a> {
     placings: BTreeMap<NodeRef, Placing>,
     /// The nodes' base records; `None` for a record that doesn't exist or can't be understood.
     bases: BTreeMap<NodeRef, Option<BaseNode>>,
+    /// True if early nodes are left for later.
+    is_patient: bool,
+    /// The keys that the plan has asked for before it planned.
+    asked: BTreeSet<ItemKey>,
     read: Read,
     planned: Vec<Planned>,
     /// For each write of the current step: the position of its node in `planned`, and true if the write is a put.
@@ -34,6 +40,11 @@ pub struct RoundEnd<'a> {
     pub again: BTreeMap<NodeRef, Placing>,
     /// Nodes whose records have to be delivered again.
     pub failed: BTreeSet<NodeRef>,
+    /// Nodes that were left for later, because their parents aren't placed yet.
+    pub early: Early,
+    /// Nodes that aren't there, and never were placed, each with the sequence number of its record. Others may have been placed below
+    /// them on the strength of their base records.
+    pub never_placed: BTreeMap<NodeRef, String>,
     /// Nodes whose parents were deleted, each with the plan that acts on it.
     pub stragglers: Vec<(NodeRef, Straggler<'a>)>,
 }
@@ -46,6 +57,8 @@ enum State {
     ReadingNodes,
     /// The plan reads the lineages of the parents that the records didn't name.
     ReadingParents,
+    /// The plan reads upwards from parents without a lineage.
+    Climbing,
     /// The plan writes one step of all nodes that haven't stopped.
     Writing(Writing),
     /// The plan reads the parents' lineages again.
@@ -82,6 +95,15 @@ struct Parent {
     used: Option<Placement>,
     /// The parent's placement as it was read.
     read: Option<Placement>,
+    /// Where the parent will be placed, if it has no lineage and its base record is there.
+    predicted: Option<Placement>,
+}
+
+impl Parent {
+    /// The placement to place a child below.
+    fn placement(&self) -> Option<&Placement> {
+        self.used.as_ref().or(self.predicted.as_ref())
+    }
 }
 
 impl<'a> Round<'a> {
@@ -94,6 +116,8 @@ impl<'a> Round<'a> {
             context,
             placings,
             bases: BTreeMap::new(),
+            is_patient: false,
+            asked: BTreeSet::new(),
             read: Read::default(),
             planned: Vec::new(),
             owners: BTreeMap::new(),
@@ -102,6 +126,12 @@ impl<'a> Round<'a> {
             state: State::Begin,
             report,
         }
+    }
+
+    /// The round leaves early nodes for later.
+    #[must_use]
+    pub fn patient(self) -> Self {
+        Self { is_patient: true, ..self }
     }
 
     fn lineage_key(&self, node: &NodeRef) -> ItemKey {
@@ -124,10 +154,16 @@ impl<'a> Round<'a> {
         keys
     }
 
+    /// Asks for items before planning.
+    fn ask(&mut self, keys: BTreeSet<ItemKey>, state: State) -> Step<RoundEnd<'a>> {
+        self.asked.extend(keys.iter().cloned());
+        self.state = state;
+        Need::keys(keys).into()
+    }
+
     /// Takes the nodes' base records. Returns the keys of the parents' lineages that weren't read with them.
     fn take_nodes(&mut self, read: Read) -> BTreeSet<ItemKey> {
         self.read = read;
-        let asked = self.first_keys();
         for node in self.placings.keys().cloned().collect::<Vec<_>>() {
             match self.base(&node) {
                 Ok(base) => _ = self.bases.insert(node, base),
@@ -135,7 +171,29 @@ impl<'a> Round<'a> {
             }
         }
         let parents = self.bases.iter().filter_map(|(node, base)| Some(node.sibling(base.as_ref()?.parent.clone()?)));
-        parents.map(|parent| self.lineage_key(&parent)).filter(|key| !asked.contains(key)).collect()
+        parents.map(|parent| self.lineage_key(&parent)).filter(|key| !self.asked.contains(key)).collect()
+    }
+
+    /// The keys to read to know where parents without a lineage will be placed. A round that leaves their children for later needs to know
+    /// no more than that they are there.
+    fn keys_to_climb(&self) -> BTreeSet<ItemKey> {
+        let schema = self.context.schema();
+        let parents = self.bases.iter().filter_map(|(node, base)| Some(node.sibling(base.as_ref()?.parent.clone()?)));
+        let parents: BTreeSet<NodeRef> = parents.filter(|parent| !self.bases.contains_key(parent)).collect();
+        let climbs = parents.iter().map(|parent| Climb::from(parent, &self.read, &self.asked, &self.context));
+        let unasked = climbs.filter(|climb| !(self.is_patient && climb.is_coming())).filter_map(Climb::unasked);
+        let keys = unasked.flat_map(|node| [schema.node_key(&node), schema.lineage_key(&node)]);
+        keys.filter(|key| !self.asked.contains(key)).collect()
+    }
+
+    /// Asks for what is missing to plan. If nothing is, plans and begins to write.
+    fn climb(&mut self) -> Step<RoundEnd<'a>> {
+        let keys = self.keys_to_climb();
+        if !keys.is_empty() {
+            return self.ask(keys, State::Climbing);
+        }
+        self.plan();
+        self.write_from(Writing::Intent)
     }
 
     /// Returns a node's base record; `None` if it doesn't exist or can't be understood.
@@ -165,7 +223,13 @@ impl<'a> Round<'a> {
             let in_order = self.context.rules.keeps(Rule::RecordOrder);
             self.placings.get(node).filter(|_| in_order).map(|placing| placing.position)
         }) {
-            match self.plan_one(node, parents.get(node).and_then(Option::as_ref), &placed) {
+            let parent = parents.get(node).and_then(Option::as_ref);
+            if let Some(parent) = parent.filter(|parent| self.is_early(node, parent)) {
+                let placing = self.placings.get(node).cloned().unwrap_or_default();
+                self.end.early.insert(node.clone(), placing, parent.clone());
+                continue;
+            }
+            match self.plan_one(node, parent, &placed) {
                 Ok(one) => {
                     placed.insert(node.clone(), one.plan.placed.clone());
                     self.planned.push(one);
@@ -173,6 +237,14 @@ impl<'a> Round<'a> {
                 Err(_) => _ = self.end.failed.insert(node.clone()),
             }
         }
+    }
+
+    /// True if the node is left for later: its parent is there and isn't placed yet, or is early itself.
+    fn is_early(&self, node: &NodeRef, parent: &NodeRef) -> bool {
+        let is_coming = || {
+            !self.bases.contains_key(parent) && Climb::from(parent, &self.read, &self.asked, &self.context).is_coming()
+        };
+        self.is_patient && node != parent && (self.end.early.contains(parent) || is_coming())
     }
 
     fn plan_one(
@@ -184,12 +256,20 @@ impl<'a> Round<'a> {
         let placing = self.placings.get(node).cloned().unwrap_or_default();
         let base = self.bases.get(node).cloned().flatten();
         let stored = self.stored(node)?;
+        // A touch takes nobody away. If it counted, a node that can't be understood and waits for itself would touch itself for ever.
+        let went = base.is_none() && !placing.only_touched;
+        if went && matches!(stored, Stored::Absent | Stored::Tombstone(_)) {
+            self.end.never_placed.insert(node.clone(), placing.sequence.clone());
+        }
         let parent = match parent.filter(|parent| *parent != node) {
             None => None,
             Some(parent) => {
                 let read = self.stored(parent)?.lineage().map(|lineage| lineage.placement.clone());
                 let used = placed.get(parent).cloned().unwrap_or_else(|| read.clone());
-                Some(Parent { node: parent.clone(), used, read })
+                let climb = Climb::from(parent, &self.read, &self.asked, &self.context);
+                let is_unknown = !placed.contains_key(parent);
+                let predicted = if is_unknown { climb.prediction(&self.context) } else { None };
+                Some(Parent { node: parent.clone(), used, read, predicted })
             }
         };
         let new_life = format!("{}.{}", self.context.run.name, self.planned.len());
@@ -197,7 +277,8 @@ impl<'a> Round<'a> {
             node,
             base: base.as_ref(),
             stored: &stored,
-            parent: parent.as_ref().and_then(|p| p.used.as_ref()),
+            parent: parent.as_ref().and_then(Parent::placement),
+            is_predicted: parent.as_ref().is_some_and(|p| p.predicted.is_some()),
             only_touched: placing.only_touched,
             mark_went: placing.mark_went,
             now: self.context.run.now,
@@ -205,7 +286,7 @@ impl<'a> Round<'a> {
         };
         let plan = place(&input, self.context.settings, self.context.rules);
         if let (Some(base), Some(placement)) = (&base, &plan.placed) {
-            self.note_shortfalls(node, base, placement, parent.as_ref().and_then(|p| p.used.as_ref()));
+            self.note_shortfalls(node, base, placement, parent.as_ref().and_then(Parent::placement));
         }
         Ok(Planned { node: node.clone(), placing, parent, plan, stopped: None })
     }
@@ -236,7 +317,7 @@ impl<'a> Round<'a> {
             let writes = self.writes(step);
             if !writes.is_empty() {
                 self.state = State::Writing(step);
-                return Step::Write(Writes { writes, kind: step.kind() });
+                return Step::Write(Writes { writes, kind: step.kind(self.end.early.is_empty()) });
             }
             match step.next() {
                 Some(next) => step = next,
@@ -292,7 +373,7 @@ impl<'a> Round<'a> {
     }
 
     fn written(&mut self, step: Writing, failed: BTreeMap<ItemKey, Failure>) -> Step<RoundEnd<'a>> {
-        if step.kind() != WritesKind::Lineages {
+        if step.is_of_rows() {
             for (_, is_put) in self.owners.iter().filter(|(key, _)| !failed.contains_key(key)).map(|(_, owner)| owner) {
                 let tally = &mut self.report.tally;
                 *(if *is_put { &mut tally.rows_put } else { &mut tally.rows_deleted }) += 1;
@@ -317,7 +398,15 @@ impl<'a> Round<'a> {
         if !self.context.rules.keeps(Rule::Confirm) {
             return self.finish();
         }
-        let keys: BTreeSet<ItemKey> = self.confirmed().map(|(_, parent, _)| self.lineage_key(&parent.node)).collect();
+        let schema = self.context.schema();
+        let is_predicted = |parent: &Parent| parent.predicted.is_some() && self.context.rules.keeps(Rule::ConfirmBase);
+        let keys: BTreeSet<ItemKey> = self
+            .confirmed()
+            .flat_map(|(_, parent, _)| {
+                let base = is_predicted(parent).then(|| schema.node_key(&parent.node));
+                std::iter::once(schema.lineage_key(&parent.node)).chain(base)
+            })
+            .collect();
         self.state = State::Confirming;
         Need::keys(keys).into()
     }
@@ -346,7 +435,11 @@ impl<'a> Round<'a> {
             };
             let used = if rules.keeps(Rule::ConfirmAgainstUsed) { &parent.used } else { &parent.read };
             let placed = now.lineage().map(|lineage| &lineage.placement);
-            if self.seen_by_children(used.as_ref()) != self.seen_by_children(placed) {
+            let Ok(is_as_predicted) = self.is_as_predicted(parent) else {
+                failed.insert(one.node.clone());
+                continue;
+            };
+            if self.seen_by_children(used.as_ref()) != self.seen_by_children(placed) || !is_as_predicted {
                 let placing = Placing { likely_parent: Some(parent.node.id.clone()), ..one.placing.clone() };
                 again.insert(one.node.clone(), placing);
             } else if let Stored::Tombstone(tombstone) = now
@@ -375,6 +468,16 @@ impl<'a> Round<'a> {
             return true;
         }
         under.is_some() && !self.context.rules.keeps(Rule::TombstoneLife) || is_same_life(under.as_deref(), born)
+    }
+
+    /// False if the parent was predicted and isn't there any more. Nobody may place it now, so nobody tells its children.
+    fn is_as_predicted(&self, parent: &Parent) -> Result<bool, Failure> {
+        if parent.predicted.is_none() || !self.context.rules.keeps(Rule::ConfirmBase) {
+            return Ok(true);
+        }
+        let key = self.context.schema().node_key(&parent.node);
+        let item = self.read.item(&key)?.cloned();
+        Ok(item.is_some_and(|item| BaseNode::read(item, &parent.node, self.context.schema()).is_ok()))
     }
 
     fn confirmed_lineage(&self, parent: &NodeRef) -> Result<Stored, Failure> {
@@ -413,8 +516,14 @@ impl<'a> Round<'a> {
 }
 
 impl Writing {
-    fn kind(self) -> WritesKind {
+    fn is_of_rows(self) -> bool {
+        matches!(self, Self::FirstRows | Self::SecondRows)
+    }
+
+    /// What the writes are, in a round that leaves nobody for later, or does.
+    fn kind(self, is_whole: bool) -> WritesKind {
         match self {
+            Self::FirstRows if !is_whole => WritesKind::Meanwhile,
             Self::FirstRows => WritesKind::FirstRows,
             Self::SecondRows => WritesKind::SecondRows,
             Self::Intent | Self::Settle => WritesKind::Lineages,
@@ -436,23 +545,14 @@ impl<'a> Plan for Round<'a> {
 
     fn next(&mut self, facts: Facts) -> Result<Step<RoundEnd<'a>>, Failure> {
         match std::mem::take(&mut self.state) {
-            State::Begin => {
-                self.state = State::ReadingNodes;
-                Ok(Need::keys(self.first_keys()).into())
-            }
+            State::Begin => Ok(self.ask(self.first_keys(), State::ReadingNodes)),
             State::ReadingNodes => {
                 let parents = self.take_nodes(facts.read()?);
-                if !parents.is_empty() {
-                    self.state = State::ReadingParents;
-                    return Ok(Need::keys(parents).into());
-                }
-                self.plan();
-                Ok(self.write_from(Writing::Intent))
+                if parents.is_empty() { Ok(self.climb()) } else { Ok(self.ask(parents, State::ReadingParents)) }
             }
-            State::ReadingParents => {
+            State::ReadingParents | State::Climbing => {
                 self.read.extend(facts.read()?);
-                self.plan();
-                Ok(self.write_from(Writing::Intent))
+                Ok(self.climb())
             }
             State::Writing(step) => Ok(self.written(step, facts.written()?)),
             State::Confirming => Ok(self.confirm_with(facts.read()?)),
@@ -463,28 +563,4 @@ impl<'a> Plan for Round<'a> {
     fn take_report(&mut self) -> PlanReport {
         std::mem::take(&mut self.report)
     }
-}
-
-/// Orders the nodes as their records are, but so that each comes after its parent, if that is among them. A cycle is opened at any
-/// of its nodes.
-fn parents_first(
-    parents: &BTreeMap<NodeRef, Option<NodeRef>>,
-    position: impl Fn(&NodeRef) -> Option<usize>,
-) -> Vec<&NodeRef> {
-    let mut seen = BTreeSet::new();
-    let mut order = Vec::with_capacity(parents.len());
-    let mut nodes: Vec<&NodeRef> = parents.keys().collect();
-    nodes.sort_by_key(|node| position(node));
-    for node in nodes {
-        let mut path_up = Vec::new();
-        let mut next = Some(node);
-        while let Some(at) = next
-            && seen.insert(at)
-        {
-            path_up.push(at);
-            next = parents.get(at).and_then(|parent| parents.get_key_value(parent.as_ref()?)).map(|(key, _)| key);
-        }
-        order.extend(path_up.into_iter().rev());
-    }
-    order
 }

@@ -13,6 +13,10 @@ pub enum Rule {
     ConfirmPath,
     /// That comparison includes whether the parent has a lineage at all.
     ConfirmPresence,
+    /// The base record of a parent that was predicted is read again as well.
+    ConfirmBase,
+    /// The orphans of a node that is gone and was never placed are touched.
+    TouchNeverPlaced,
     /// The lineage is written before the rows that it names.
     Intent,
     /// Rows that an earlier placement still had to delete stay named in the lineage.

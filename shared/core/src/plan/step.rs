@@ -87,6 +87,8 @@ pub struct Writes {
 /// What writes are. Each kind leaves enough of an invocation's time to what follows it, so that the front of a batch is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WritesKind {
+    /// The same as the first rows, while other nodes of the batch wait for their parents and need time, too.
+    Meanwhile,
     /// Rows that are put, or what is written in their place first.
     FirstRows,
     /// Rows that are deleted after that.

@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use sapwood_core::keys::{ItemKey, NodeRef, Version};
 use sapwood_core::model::{Latest, Settings};
 use sapwood_core::plan::{
-    Batch, Cascade, Context, Copied, CopyHighest, CopyNewest, HandDown, LineageChange, Orphans, Placing, Plan, Problem,
-    Round, RoundEnd, Rules, StreamRecord, Tally, TouchOrphans,
+    AwaitParents, Awaited, Batch, Cascade, Context, Copied, CopyHighest, CopyNewest, Early, HandDown, LineageChange,
+    Orphans, Placing, Plan, Problem, Round, Rule, Rules, StreamRecord, Tally, TouchOrphans,
 };
 pub use sapwood_core::plan::{Limits, Run};
 use sapwood_table::{Client, RetryPolicy, Table, Usage};
@@ -95,30 +95,82 @@ struct Running<'a, T, P> {
 }
 
 impl<'a, T: Table, P: RetryPolicy> Running<'a, T, P> {
-    /// Places nodes, round by round. Returns the nodes whose records have to be delivered again.
+    /// Places nodes, round by round. Nodes whose parents are being placed elsewhere wait for them a moment. Returns the nodes whose records
+    /// have to be delivered again.
     async fn place(&self, mut placings: BTreeMap<NodeRef, Placing>) -> BTreeSet<NodeRef> {
-        let mut failed = BTreeSet::new();
-        for _ in 0..self.context.limits.rounds_max {
+        let Limits { rounds_max, waits_max, .. } = self.context.limits;
+        let (mut failed, mut never_placed) = (BTreeSet::new(), BTreeMap::new());
+        let (mut early, mut rounds, mut waits, mut is_patient) = (Early::default(), 0, 0, true);
+        while !(placings.is_empty() && early.is_empty()) && rounds < rounds_max {
             if placings.is_empty() {
-                return failed;
+                waits += 1;
+                let awaited = self.executor.run(AwaitParents::new(self.context, early.clone())).await;
+                let Awaited { ready, early: rest } = awaited.unwrap_or_default();
+                // Nobody waits for ever. Those that are left are placed as base records predict.
+                is_patient = !ready.is_empty() && waits < waits_max;
+                (placings, early) = if is_patient { (ready, rest) } else { (early.into_placings(), Early::default()) };
             }
             let nodes: Vec<NodeRef> = placings.keys().cloned().collect();
-            let Ok(end) = self.executor.run(Round::new(self.context, placings)).await else {
+            let round = Round::new(self.context, placings);
+            let Ok(end) = self.executor.run(if is_patient { round.patient() } else { round }).await else {
                 failed.extend(nodes);
-                return failed;
+                placings = BTreeMap::new();
+                break;
             };
-            let RoundEnd { again, failed: unplaced, stragglers } = end;
-            failed.extend(unplaced);
-            for (node, straggler) in stragglers {
+            failed.extend(end.failed);
+            never_placed.extend(end.never_placed);
+            for (node, straggler) in end.stragglers {
                 if self.executor.run(straggler).await.is_err() {
                     failed.insert(node);
                 }
             }
-            placings = again;
+            early.extend(end.early);
+            rounds += usize::from(!end.again.is_empty());
+            placings = end.again;
         }
         // The ancestors of these nodes keep moving. The nodes' records are delivered again.
-        failed.extend(placings.into_keys());
+        failed.extend(placings.into_keys().chain(early.into_placings().into_keys()));
+        failed.extend(self.touch_orphans_of(never_placed).await);
         failed
+    }
+
+    /// Touches the nodes that were placed below these on the strength of base records that have gone. Returns the nodes whose records have to be
+    /// delivered again.
+    async fn touch_orphans_of(&self, never_placed: BTreeMap<NodeRef, String>) -> BTreeSet<NodeRef> {
+        if !self.context.rules.keeps(Rule::TouchNeverPlaced) {
+            return BTreeSet::new();
+        }
+        let Orphans { mut failed, unknown } = self.touch_orphans(never_placed).await;
+        let (nodes, cascades): (Vec<NodeRef>, Vec<Cascade<'_>>) = unknown
+            .into_iter()
+            .map(|(node, sequence)| {
+                (node.clone(), Cascade::of_lineage(self.context, node, sequence, HandDown::ToChildren))
+            })
+            .unzip();
+        let results =
+            self.executor.all(cascades.into_iter().map(|plan| Box::pin(self.executor.run(plan))).collect()).await;
+        failed.extend(nodes.into_iter().zip(results).filter(|(_, result)| result.is_err()).map(|(node, _)| node));
+        failed
+    }
+
+    /// Touches the orphans that wait for these nodes, as far as the register can tell them.
+    async fn touch_orphans(&self, nodes: BTreeMap<NodeRef, String>) -> Orphans {
+        let (context, schema) = (self.context, self.context.schema());
+        let mut by_partition: BTreeMap<String, BTreeMap<NodeRef, String>> = BTreeMap::new();
+        for (node, sequence) in nodes {
+            by_partition.entry(schema.orphans_partition(&node)).or_default().insert(node, sequence);
+        }
+        let looks = by_partition.into_iter().map(|(partition, nodes)| async {
+            let all: BTreeSet<NodeRef> = nodes.keys().cloned().collect();
+            let look = self.executor.run(TouchOrphans::new(context, partition, nodes)).await;
+            look.unwrap_or(Orphans { failed: all, ..Orphans::default() })
+        });
+        let mut told = Orphans::default();
+        for orphans in self.executor.all(looks.collect()).await {
+            told.failed.extend(orphans.failed);
+            told.unknown.extend(orphans.unknown);
+        }
+        told
     }
 
     /// Hands lineages down and continues cursors. Returns the items whose records have to be delivered again.
@@ -137,26 +189,17 @@ impl<'a, T: Table, P: RetryPolicy> Running<'a, T, P> {
     /// too. Returns the lineages whose records have to be delivered again.
     async fn hand_down(&self, changes: BTreeMap<NodeRef, LineageChange>) -> Vec<ItemKey> {
         let (context, schema) = (self.context, self.context.schema());
-        let mut by_partition: BTreeMap<String, BTreeMap<NodeRef, String>> = BTreeMap::new();
-        let mut cascades = BTreeMap::new();
+        let (mut new, mut cascades) = (BTreeMap::new(), BTreeMap::new());
         for (node, LineageChange { sequence, kind }) in changes {
             if kind == HandDown::ToOrphans {
-                by_partition.entry(schema.orphans_partition(&node)).or_default().insert(node, sequence);
+                new.insert(node, sequence);
             } else {
                 cascades.insert(node.clone(), Cascade::of_lineage(context, node, sequence, kind));
             }
         }
-        let mut failed = BTreeSet::new();
-        let looks = by_partition.into_iter().map(|(partition, nodes)| async {
-            let all: BTreeSet<NodeRef> = nodes.keys().cloned().collect();
-            let look = self.executor.run(TouchOrphans::new(context, partition, nodes)).await;
-            look.unwrap_or(Orphans { failed: all, ..Orphans::default() })
-        });
-        for orphans in self.executor.all(looks.collect()).await {
-            failed.extend(orphans.failed);
-            for (node, sequence) in orphans.unknown {
-                cascades.insert(node.clone(), Cascade::of_lineage(context, node, sequence, HandDown::ToChildren));
-            }
+        let Orphans { failed, unknown } = self.touch_orphans(new).await;
+        for (node, sequence) in unknown {
+            cascades.insert(node.clone(), Cascade::of_lineage(context, node, sequence, HandDown::ToChildren));
         }
         let keys = cascades.keys().map(|node| schema.lineage_key(node)).collect();
         let uncascaded = self.run_all(keys, cascades.into_values().collect()).await;

@@ -27,11 +27,13 @@ pub enum Drill {
     MarkAgain,
     /// A child of a node that is being deleted is moved away, or changed.
     ChildLeaves,
+    /// A parent goes before anybody has placed it, and a child has come in below it.
+    BriefParent,
 }
 
 impl Drill {
     /// All sequences.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::ThereAndBack,
         Self::Together,
         Self::Twice,
@@ -40,6 +42,7 @@ impl Drill {
         Self::TwoLives,
         Self::MarkAgain,
         Self::ChildLeaves,
+        Self::BriefParent,
     ];
 }
 
@@ -54,6 +57,7 @@ pub(super) fn script(rng: &mut SmallRng, drill: Drill) -> Script {
         Drill::TwoLives => two_lives(),
         Drill::MarkAgain => mark_again(rng),
         Drill::ChildLeaves => child_leaves(rng),
+        Drill::BriefParent => brief_parent(rng),
     };
     for position in (1..rest.len()).rev() {
         match rng.random_range(0..12) {
@@ -138,6 +142,15 @@ fn newest_two(rng: &mut SmallRng) -> (Vec<BaseWrite>, Vec<BaseWrite>) {
 fn heir_below_straggler() -> (Vec<BaseWrite>, Vec<BaseWrite>) {
     let settled = vec![make("p", None), make("n", Some("p"))];
     let rest = vec![delete("n", DeletionMode::Adopt, false), make("c", Some("n")), move_to("p", "c")];
+    (settled, rest)
+}
+
+fn brief_parent(rng: &mut SmallRng) -> (Vec<BaseWrite>, Vec<BaseWrite>) {
+    let settled = vec![make("x", None)];
+    let comes = vec![make("p", Some("x")), make("c", Some("p"))];
+    let goes = BaseWrite::Delete { id: "p".to_owned() };
+    let mut rest = if rng.random_bool(0.5) { vec![BaseWrite::Together(comes)] } else { comes };
+    rest.push(goes);
     (settled, rest)
 }
 

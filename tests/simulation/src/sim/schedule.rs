@@ -116,6 +116,7 @@ pub fn run(seed: u64, profile: &Profile) -> Result<Run, Fault> {
         orphan_page_items_max: [1, 2, 100][rng.random_range(0..3)],
         revision_page_items_max: [1, 2, 100][rng.random_range(0..3)],
         requests_in_flight_max: [1, 2, 8][rng.random_range(0..3)],
+        waits_max: 2,
         rounds_max: [2, 20][rng.random_range(0..2)],
     };
     let failure_percent = profile.failure_percent.unwrap_or_else(|| [0, 2, 10, 25][rng.random_range(0..4)]);

@@ -29,6 +29,8 @@ struct Node {
     /// The marks that the node's parent has had since this record last changed in a way that shows. Each is a reason to act on
     /// the node.
     reasons: BTreeSet<Mark>,
+    /// The record whose mark another client has taken back, until the lineage shows that the handler has seen it.
+    taken_back: Option<Item>,
 }
 
 /// A deleted node, as it was last.
@@ -173,6 +175,11 @@ impl Witness {
                 }
                 self.named.insert(pk.to_owned(), born);
             }
+            if mark(&record.new).is_none()
+                && let Some(node) = self.nodes.get_mut(pk)
+            {
+                node.taken_back = None;
+            }
             if mark(&record.new).is_some() && mark(&record.old) != mark(&record.new) {
                 // A row of a child that has left is still on its way out.
                 let is_child = |child: &str| self.nodes.get(child).and_then(Node::parent).is_some_and(|at| at == pk);
@@ -248,7 +255,7 @@ impl Witness {
                 return Err(format!("{id} was marked {marked:?} without a reason: {:?}", old.reasons));
             }
         }
-        let parent = Node { item: new.clone(), reasons: BTreeSet::new() }.parent();
+        let parent = Node { item: new.clone(), reasons: BTreeSet::new(), taken_back: None }.parent();
         if parent != old.parent() { self.check_child_action(id, old, parent) } else { Ok(()) }
     }
 
@@ -341,13 +348,20 @@ impl Witness {
                 // A repair changes nothing of what the owner has asked for, nor of what was asked of it.
                 let same = old.as_ref().filter(|old| actor == Actor::Repair || is_same(&old.item, item));
                 let reasons = same.map(|old| old.reasons.clone()).unwrap_or_default();
-                self.nodes.insert(id.to_owned(), Node { item: item.clone(), reasons });
+                let taken_back = old
+                    .as_ref()
+                    .and_then(|old| if old.mark().is_some() { Some(old.item.clone()) } else { old.taken_back.clone() });
+                self.nodes.insert(id.to_owned(), Node { item: item.clone(), reasons, taken_back });
                 if self.deleted.contains_key(id) {
                     self.again.insert(id.to_owned());
                 }
             }
             None => {
-                let Some(last) = self.nodes.remove(id) else { return };
+                let Some(mut last) = self.nodes.remove(id) else { return };
+                // The handler knows the node as it was when it had its mark.
+                if let Some(item) = last.taken_back.take().filter(|_| last.mark().is_none()) {
+                    last.item = item;
+                }
                 let (parent, mark) = (last.parent(), last.mark());
                 let born_of_parent = parent.as_ref().and_then(|parent| last.born_of(parent));
                 let born = text(&last.item, "_born").or_else(|| self.named.get(id).cloned());

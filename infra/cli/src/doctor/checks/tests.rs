@@ -189,6 +189,17 @@ fn another_consumer_of_the_stream_isnt_ours_and_a_second_mapping_to_a_handler_is
 }
 
 #[test]
+fn a_handler_with_two_mappings_is_judged_once() {
+    let twice = |seen: &mut Seen| {
+        let Read::Known(mappings) = &mut seen.mappings else { unreachable!() };
+        mappings.push(SeenMapping { id: "other".to_owned(), ..mappings[0].clone() });
+        let Some(Read::Known(function)) = seen.functions.get_mut(FUNCTION) else { unreachable!() };
+        function.reserved_concurrency = Some(0);
+    };
+    assert_eq!(found(twice).0, [("mapping", Fail), ("concurrency", Fail)]);
+}
+
+#[test]
 fn a_function_that_cant_be_read_is_no_second_handler_and_is_named() {
     let and_unread = |seen: &mut Seen| {
         let Read::Known(mappings) = &mut seen.mappings else { unreachable!() };

@@ -148,6 +148,7 @@ impl<'a> Tree<'a> {
             base: base.as_ref(),
             stored: &stored,
             parent: parent.as_ref(),
+            is_predicted: false,
             only_touched: ["touch", "mark"].contains(&words[0]),
             mark_went: words[0] == "put",
             now: 7,

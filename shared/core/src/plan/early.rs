@@ -1,0 +1,149 @@
+//! Early nodes: their parents are there and aren't placed yet, because batches are handled side by side. Waiting for the parents a moment
+//! saves placing the nodes twice.
+
+use std::collections::BTreeMap;
+
+use super::{Context, Facts, Failure, Need, Placing, Plan, Step};
+use crate::keys::NodeRef;
+use crate::model::Stored;
+
+/// How often the plan looks without seeing one more parent placed. The waits between the looks grow.
+const LOOKS_MAX: u32 = 3;
+
+/// Nodes that wait for their parents.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Early {
+    /// Each with its parent, which may be one of them.
+    nodes: BTreeMap<NodeRef, (Placing, NodeRef)>,
+}
+
+impl Early {
+    /// True if nobody waits.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.nodes.is_empty()
+    }
+
+    /// True if the node waits.
+    #[must_use]
+    pub fn contains(&self, node: &NodeRef) -> bool {
+        self.nodes.contains_key(node)
+    }
+
+    /// Has a node wait for its parent.
+    pub fn insert(&mut self, node: NodeRef, placing: Placing, parent: NodeRef) {
+        self.nodes.insert(node, (placing, parent));
+    }
+
+    /// Adds the nodes of another round.
+    pub fn extend(&mut self, other: Self) {
+        self.nodes.extend(other.nodes);
+    }
+
+    /// All nodes, to be placed now.
+    #[must_use]
+    pub fn into_placings(self) -> BTreeMap<NodeRef, Placing> {
+        self.nodes.into_iter().map(|(node, (placing, _))| (node, placing)).collect()
+    }
+
+    /// The parents that aren't early themselves.
+    fn parents_to_come(&self) -> impl Iterator<Item = &NodeRef> {
+        self.nodes.values().map(|(_, parent)| parent).filter(|parent| !self.contains(parent))
+    }
+
+    /// Takes out the nodes below these parents, and those below them.
+    fn take_below(&mut self, is_placed: impl Fn(&NodeRef) -> bool) -> BTreeMap<NodeRef, Placing> {
+        let mut ready = BTreeMap::new();
+        loop {
+            let is_ready = |parent: &NodeRef| is_placed(parent) || ready.contains_key(parent);
+            let next: Vec<NodeRef> =
+                self.nodes.iter().filter(|(_, (_, parent))| is_ready(parent)).map(|(node, _)| node.clone()).collect();
+            if next.is_empty() {
+                return ready;
+            }
+            for node in next {
+                ready.extend(self.nodes.remove(&node).map(|(placing, _)| (node, placing)));
+            }
+        }
+    }
+}
+
+/// The plan that waits until a parent of early nodes is placed.
+#[derive(Debug)]
+pub struct AwaitParents<'a> {
+    context: Context<'a>,
+    early: Early,
+    /// Nodes whose parents are placed by now.
+    ready: BTreeMap<NodeRef, Placing>,
+    looks: u32,
+    state: State,
+}
+
+#[derive(Debug, Default)]
+enum State {
+    #[default]
+    Begin,
+    Waiting,
+    Looking,
+}
+
+/// What came of the wait.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Awaited {
+    /// Nodes whose parents are placed, and those below them.
+    pub ready: BTreeMap<NodeRef, Placing>,
+    /// Nodes that still wait.
+    pub early: Early,
+}
+
+impl<'a> AwaitParents<'a> {
+    /// The plan for these nodes.
+    #[must_use]
+    pub fn new(context: Context<'a>, early: Early) -> Self {
+        Self { context, early, ready: BTreeMap::new(), looks: 0, state: State::Begin }
+    }
+
+    fn wait(&mut self) -> Step<Awaited> {
+        self.state = State::Waiting;
+        Step::Wait(1 + self.looks)
+    }
+
+    fn done(&mut self) -> Step<Awaited> {
+        let (ready, early) = (std::mem::take(&mut self.ready), std::mem::take(&mut self.early));
+        Step::Done(Awaited { ready, early })
+    }
+}
+
+impl Plan for AwaitParents<'_> {
+    type Done = Awaited;
+
+    fn next(&mut self, facts: Facts) -> Result<Step<Awaited>, Failure> {
+        let schema = self.context.schema();
+        match std::mem::take(&mut self.state) {
+            State::Begin => Ok(self.wait()),
+            State::Waiting if !facts.waited()? => Ok(self.done()),
+            State::Waiting => {
+                self.state = State::Looking;
+                Ok(Need::keys(self.early.parents_to_come().map(|parent| schema.lineage_key(parent))).into())
+            }
+            State::Looking => {
+                let read = facts.read()?;
+                let is_placed = |parent: &NodeRef| {
+                    let item = read.item(&schema.lineage_key(parent)).ok().flatten();
+                    matches!(Stored::read(item, schema), Stored::Lineage(_))
+                };
+                let ready = self.early.take_below(is_placed);
+                self.looks += 1;
+                // While parents come one after the other it is worth waiting for the next: a round takes some requests.
+                let is_over = if ready.is_empty() {
+                    !self.ready.is_empty() || self.looks == LOOKS_MAX
+                } else {
+                    self.looks = 0;
+                    self.early.is_empty()
+                };
+                self.ready.extend(ready);
+                Ok(if is_over { self.done() } else { self.wait() })
+            }
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! Where a node will be placed whose stream record wasn't handled yet: base records say it, up to the next lineage.
+//!
+//! Whoever is placed below such a node takes the prediction for granted and waits in the register of orphans. So once the node is placed, and
+//! as predicted, nothing changes but that nobody waits any more.
+
+use std::collections::BTreeSet;
+
+use super::{Context, placement};
+use crate::keys::{DEPTH_MAX, ItemKey, NodeRef};
+use crate::model::{BaseNode, Placement, Stored};
+use crate::plan::Read;
+
+/// What is known of the nodes from one on upwards that have base records and no lineage.
+pub(super) struct Climb {
+    /// Those nodes, from the first on.
+    path: Vec<(NodeRef, BaseNode)>,
+    top: Top,
+}
+
+/// How a climb ends.
+enum Top {
+    /// At a node that is placed.
+    Placed(Placement),
+    /// At a root, or below a node that isn't there.
+    End,
+    /// At a node that nobody has asked for.
+    Unasked(NodeRef),
+    /// In a circle, or at something that can't be read or understood.
+    Unknown,
+}
+
+impl Climb {
+    /// Climbs from a node on, as far as it was asked for.
+    pub(super) fn from(start: &NodeRef, read: &Read, asked: &BTreeSet<ItemKey>, context: &Context<'_>) -> Self {
+        let schema = context.schema();
+        let (mut path, mut at): (Vec<(NodeRef, BaseNode)>, _) = (Vec::new(), start.clone());
+        let top = loop {
+            let [base, lineage] = [schema.node_key(&at), schema.lineage_key(&at)];
+            if path.iter().any(|(node, _)| *node == at) {
+                break Top::Unknown;
+            }
+            if !asked.contains(&lineage) {
+                break Top::Unasked(at);
+            }
+            let Ok(lineage) = read.item(&lineage) else { break Top::Unknown };
+            match Stored::read(lineage, schema) {
+                // A lineage is never climbed past. Its changes are handed down to those that were placed below it.
+                Stored::Lineage(lineage) => break Top::Placed(lineage.placement),
+                Stored::Absent | Stored::Tombstone(_) => {}
+                Stored::Malformed | Stored::Newer(_) => break Top::Unknown,
+            }
+            if !asked.contains(&base) {
+                break Top::Unasked(at);
+            }
+            let Ok(base) = read.item(&base) else { break Top::Unknown };
+            let Some(base) = base.and_then(|item| BaseNode::read(item.clone(), &at, schema).ok()) else {
+                break Top::End;
+            };
+            let above = base.parent.clone().map(|id| at.sibling(id));
+            path.push((at, base));
+            match above.filter(|_| path.len() < DEPTH_MAX) {
+                Some(above) => at = above,
+                None => break Top::End,
+            }
+        };
+        Self { path, top }
+    }
+
+    /// True if the first node is there and will be placed.
+    pub(super) fn is_coming(&self) -> bool {
+        !self.path.is_empty()
+    }
+
+    /// The node to ask for, to climb on.
+    pub(super) fn unasked(self) -> Option<NodeRef> {
+        if let Top::Unasked(node) = self.top { Some(node) } else { None }
+    }
+
+    /// Where the first node will be placed, if all above it is known.
+    pub(super) fn prediction(&self, context: &Context<'_>) -> Option<Placement> {
+        let mut above = match &self.top {
+            Top::Placed(placement) => Some(placement.clone()),
+            Top::End => None,
+            Top::Unasked(_) | Top::Unknown => return None,
+        };
+        for (node, base) in self.path.iter().rev() {
+            above = Some(placement(node, base, above.as_ref(), context.settings, context.rules));
+        }
+        above.filter(|_| self.is_coming())
+    }
+}

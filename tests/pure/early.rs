@@ -1,0 +1,157 @@
+//! Nodes that arrive before their parents are placed: they wait a moment, and then stand where their parents will be.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use sapwood_core::keys::ItemKey;
+use sapwood_core::model::{AttributeValue, TOUCHED};
+use sapwood_core::plan::StreamRecord;
+use sapwood_engine::fanout::{Fanout, Report, Run};
+use sapwood_table::RetryPolicy;
+use sapwood_tests::fixture::{Fixture, at_once};
+use sapwood_tests::intercept::{Intercept, Observer, Request};
+use sapwood_tests::memory::MemoryTable;
+
+/// Has time for every wait.
+struct Patient;
+
+impl RetryPolicy for Patient {
+    async fn wait(&self, _attempt: u32) -> bool {
+        true
+    }
+}
+
+/// The stream's records since this was last called, as far as they reach the handler.
+fn records(fixture: &Fixture) -> Vec<StreamRecord> {
+    let records = std::mem::take(&mut fixture.table().0.lock().unwrap().stream);
+    records.into_iter().filter(|record| fixture.passes_filter(&record.key.sk)).collect()
+}
+
+/// A chain of nodes, the deepest first, whose records nobody has handled.
+fn chain(ids: &[&str]) -> (Fixture, Vec<StreamRecord>) {
+    let mut fixture = Fixture::default();
+    for (position, id) in ids.iter().enumerate() {
+        fixture.put_node(id, ids.get(position + 1).copied(), &[]);
+    }
+    let records = records(&fixture);
+    (fixture, records)
+}
+
+fn sort_keys(fixture: &Fixture, pk: &str) -> Vec<String> {
+    fixture.sort_keys(&fixture.query(pk))
+}
+
+#[test]
+fn a_node_stands_where_its_parent_will_be_and_only_its_orphan_row_goes_later() {
+    let (mut fixture, waiting) = chain(&["e", "d", "c", "b", "a"]);
+    let mut touches = Vec::new();
+    for record in waiting {
+        // One batch each, as if lanes were far apart.
+        fixture.deliver(&[record]);
+        if fixture.get("e", "LINEAGE").is_some() && touches.is_empty() && fixture.get("d", "LINEAGE").is_none() {
+            assert!(sort_keys(&fixture, "a").contains(&"NODE#0004#e".to_owned()), "{:?}", sort_keys(&fixture, "a"));
+            assert_eq!(fixture.get("e", "LINEAGE").unwrap().get("orphan"), Some(&AttributeValue::Bool(true)));
+        }
+        let mut next = records(&fixture);
+        while !next.is_empty() {
+            touches.extend(next.iter().filter_map(|record| record.new.as_ref()?.get(TOUCHED).cloned()));
+            fixture.deliver(&next);
+            next = records(&fixture);
+        }
+    }
+    // Each node is touched once, by its own parent, and never for what is above that.
+    assert_eq!(touches.len(), 4, "{touches:?}");
+    fixture.settle();
+    assert!(sort_keys(&fixture, "e").iter().all(|sk| sk != "ORPHAN#e"));
+}
+
+#[test]
+fn a_circle_of_nodes_that_nobody_has_placed_predicts_nothing() {
+    let mut fixture = Fixture::default();
+    for (id, parent) in [("c", "b"), ("b", "a"), ("a", "b")] {
+        fixture.put_node(id, Some(parent), &[]);
+    }
+    let waiting = records(&fixture);
+    fixture.deliver(&waiting[..1]);
+    let AttributeValue::L(ancestors) = &fixture.get("c", "LINEAGE").unwrap()["ancestors"] else { panic!("no list") };
+    assert_eq!(ancestors.len(), 1, "{ancestors:?}");
+    fixture.deliver(&waiting[1..]);
+    fixture.settle();
+}
+
+#[test]
+fn a_lineage_is_never_climbed_past() {
+    let mut fixture = Fixture::default();
+    for (id, parent) in [("x", None), ("y", None), ("g", Some("x"))] {
+        fixture.put_node(id, parent, &[]);
+    }
+    fixture.settle();
+    // The lineage of g says x for a moment longer.
+    fixture.put_node("g", Some("y"), &[]);
+    let of_g = records(&fixture);
+    for (id, parent) in [("n", "p"), ("p", "g")] {
+        fixture.put_node(id, Some(parent), &[]);
+    }
+    let of_others = records(&fixture);
+    fixture.deliver(&of_others[..1]);
+    assert!(sort_keys(&fixture, "x").contains(&"NODE#0003#n".to_owned()));
+    assert!(!sort_keys(&fixture, "y").contains(&"NODE#0003#n".to_owned()));
+    fixture.deliver(&of_g);
+    fixture.deliver(&of_others[1..]);
+    fixture.settle();
+    assert!(sort_keys(&fixture, "y").contains(&"NODE#0003#n".to_owned()));
+}
+
+/// Another batch places nodes when somebody looks at this lineage for the nth time.
+struct OtherBatch {
+    table: MemoryTable,
+    lineage: ItemKey,
+    looks: AtomicUsize,
+    comes_at: usize,
+    batch: Mutex<Vec<StreamRecord>>,
+}
+
+impl Observer for OtherBatch {
+    async fn before(&self, request: &Request<'_>) {
+        let Request::BatchGet(keys) = request else { return };
+        if keys.contains(&self.lineage) && self.looks.fetch_add(1, Ordering::SeqCst) + 1 == self.comes_at {
+            let batch = std::mem::take(&mut *self.batch.lock().unwrap());
+            let run = Run { name: "another", now: 0 };
+            let report = at_once(Fanout::default().run(&self.table, &Patient, run, &batch));
+            assert_eq!(report.failed, Vec::<String>::new());
+        }
+    }
+}
+
+/// Handles the record of `c` while `p`, its parent, is placed by another batch at this look. Returns how often somebody looked at the lineage of
+/// `p`, and the report.
+fn beside(comes_at: usize) -> (usize, Report, Fixture) {
+    let (fixture, mut waiting) = chain(&["c", "p"]);
+    let of_parent = waiting.split_off(1);
+    let observer = OtherBatch {
+        table: fixture.table().clone(),
+        lineage: ItemKey::new("p", "LINEAGE"),
+        looks: AtomicUsize::default(),
+        comes_at,
+        batch: Mutex::new(of_parent),
+    };
+    let table = Intercept { table: fixture.table().clone(), observer };
+    let report = at_once(Fanout::default().run(&table, &Patient, Run { name: "one", now: 0 }, &waiting));
+    (table.observer.looks.load(Ordering::SeqCst), report, fixture)
+}
+
+#[test]
+fn a_node_whose_parent_is_placed_a_moment_later_is_placed_once() {
+    // The first look is the one before the plan.
+    let (_, report, fixture) = beside(3);
+    assert_eq!((report.counts.tally.rows_put, report.counts.tally.rows_deleted), (2, 0), "{report:?}");
+    assert!(!fixture.get("c", "LINEAGE").unwrap().contains_key("orphan"));
+}
+
+#[test]
+fn a_node_whose_parent_doesnt_come_waits_for_three_looks() {
+    let (looks, report, fixture) = beside(usize::MAX);
+    // One before the plan, three while it waits, one before the second plan, and one that confirms.
+    assert_eq!(looks, 6, "{report:?}");
+    assert_eq!(fixture.get("c", "LINEAGE").unwrap().get("orphan"), Some(&AttributeValue::Bool(true)));
+}

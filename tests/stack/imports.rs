@@ -1,0 +1,111 @@
+//! What an import costs that goes through the running stack: four clients write, and batches are handled side by side meanwhile, as on
+//! Lambda. `IMPORT_NODES=10000` imports more; `SAPWOOD_SEED=17` makes another tree.
+
+use std::collections::HashMap;
+
+use aws_sdk_dynamodb::types::AttributeValue;
+use futures::future::join_all;
+use rand::RngExt;
+use rand::seq::SliceRandom;
+use sapwood_tests::client::{node, put_all};
+use sapwood_tests::oracle::Oracle;
+use sapwood_tests::running::{Running, TABLE, total};
+use sapwood_tests::seeds::{chance, number};
+
+/// The deepest nodes of the trees have so many ancestors.
+const DEPTH: usize = 9;
+
+/// The clients that write, each a batch, all at once.
+const CLIENTS: usize = 4;
+
+type Item = HashMap<String, AttributeValue>;
+
+/// The order in which the nodes of an import are written.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Order {
+    ParentsFirst,
+    Shuffled,
+}
+
+/// What an import took, for each node or as a ratio.
+#[derive(Clone, Copy, Debug)]
+struct Figures {
+    /// Write units of clients and handler, divided by the least: one for each item that the table ends with.
+    units: f64,
+    /// Requests of the handler.
+    requests: f64,
+    /// Children touched.
+    touches: f64,
+}
+
+/// The base records of a random tree, and their depths.
+fn tree(nodes: usize, order: Order) -> Vec<Item> {
+    let mut rng = chance("SAPWOOD_SEED");
+    let mut depths: Vec<usize> = vec![0];
+    let mut items = vec![(0, node("n0", None, "a name"))];
+    while items.len() < nodes {
+        let parent = rng.random_range(0..items.len());
+        if depths[parent] < DEPTH {
+            let depth = depths[parent] + 1;
+            items.push((depth, node(&format!("n{}", items.len()), Some(&format!("n{parent}")), "a name")));
+            depths.push(depth);
+        }
+    }
+    match order {
+        Order::ParentsFirst => items.sort_by_key(|(depth, _)| *depth),
+        Order::Shuffled => items.shuffle(&mut rng),
+    }
+    items.into_iter().map(|(_, item)| item).collect()
+}
+
+async fn imported(nodes: usize, order: Order, factor: &str) -> Figures {
+    let running = Running::start_after(&[], &[("ParallelizationFactor", factor)], Vec::new()).await;
+    let items = tree(nodes, order);
+    let chunks: Vec<Vec<Item>> = items.chunks(25).map(<[Item]>::to_vec).collect();
+    for wave in chunks.chunks(CLIENTS) {
+        join_all(wave.iter().map(|chunk| put_all(&running.client, TABLE, chunk.clone()))).await;
+    }
+    running.settle().await;
+    let counts = total(&running.take().1);
+    let least = running.contents().await.len() as f64;
+    running.assert_right(&Oracle::default()).await;
+    running.stop().await;
+    let figures = Figures {
+        units: (nodes as f64 + counts.usage.write_units) / least,
+        requests: counts.usage.requests as f64 / nodes as f64,
+        touches: counts.tally.touches as f64 / nodes as f64,
+    };
+    println!("{nodes} nodes {order:?}, factor {factor}: {figures:.3?} {counts:?}");
+    figures
+}
+
+/// The number of nodes of an import.
+fn nodes() -> usize {
+    number("IMPORT_NODES").unwrap_or(1_000) as usize
+}
+
+/// Imports with each factor, and with so many requests a node at most. Panics where an import takes more than this. The more batches are handled
+/// side by side, the smaller each is, and the fewer of its rows share a request.
+///
+/// The bounds leave room for a machine that is busy with other tests, where a batch can take longer than another one waits. docs/performance.md has
+/// what a quiet one measures.
+async fn held(order: Order, units: f64, touches: f64, requests: [(&str, f64); 3]) {
+    let mut all = Vec::new();
+    for (factor, requests) in requests {
+        all.push((imported(nodes(), order, factor).await, requests));
+    }
+    for (took, requests) in all {
+        let is_held = took.units <= units && took.touches <= touches && took.requests <= requests;
+        assert!(is_held, "{took:?}; {units} units, {touches} touches and {requests} requests are the most");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_import_of_parents_first_places_hardly_anything_twice() {
+    held(Order::ParentsFirst, 1.06, 0.08, [("1", 0.85), ("4", 0.95), ("10", 1.6)]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_shuffled_import_costs_little_more_than_its_rows() {
+    held(Order::Shuffled, 1.7, 1.5, [("1", 4.0), ("4", 3.5), ("10", 5.0)]).await;
+}
