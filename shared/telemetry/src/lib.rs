@@ -3,7 +3,6 @@
 //! Both are lines of JSON on standard output. A line of the [`log`] has a time and a level. A line of [`metrics`] has neither;
 //! its member `_aws` tells CloudWatch what to take from it.
 
-#[cfg(any(test, feature = "testing"))]
 pub mod lines;
 pub mod log;
 pub mod metrics;

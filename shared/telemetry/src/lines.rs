@@ -1,4 +1,5 @@
-//! For tests: an output that keeps what is written, and the log of one thread.
+//! For the tests of all crates: an output that keeps what is written, and the log of one thread. It is no feature, because a build with
+//! another set of features would build what stands above it twice.
 #![allow(clippy::unwrap_used)]
 
 use std::io::{Result, Write};

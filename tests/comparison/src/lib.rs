@@ -15,6 +15,7 @@ pub mod lag;
 pub mod meter;
 pub mod pattern;
 pub mod patterns;
+#[cfg(feature = "plots")]
 pub mod plot;
 pub mod postgres;
 pub mod rightness;

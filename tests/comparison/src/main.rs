@@ -1,9 +1,9 @@
 //! Counts everything, and writes the tables of docs/comparison.md and the plots of docs/plots:
 //!
 //! ```sh
-//! cargo run -p sapwood-comparison                   # some minutes
-//! COMPARISON=full cargo run -p sapwood-comparison
-//! cargo run -p sapwood-comparison -- lag            # only this part, of: machine, counts, rightness, lag, growth, postgres, plots
+//! cargo run -p sapwood-comparison --features plots                   # some minutes
+//! COMPARISON=full cargo run -p sapwood-comparison --features plots
+//! cargo run -p sapwood-comparison --features plots -- lag            # only this part, of: machine, counts, rightness, lag, growth, postgres, plots
 //! ```
 #![allow(
     clippy::unwrap_used,
