@@ -122,7 +122,7 @@ impl Client {
         self.engine.url()
     }
 
-    /// Has [`Client::bytes`] count a table that somebody else has made.
+    /// Has [`Client::stored`] count a table that somebody else has made.
     pub fn know(&mut self, table: Table) {
         self.tables.push(table);
     }
