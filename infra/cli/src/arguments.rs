@@ -1,9 +1,29 @@
 //! Values of arguments.
 
+use clap::Args;
 use sapwood_core::keys::{Id, KeyError, NodeRef, Schema, SortKey, Tenant};
 use sapwood_local::template::Template;
 
 use crate::TEMPLATE;
+use crate::connect::Connection;
+
+/// Parts of the table that are read at a time, if nobody says how many.
+const SEGMENTS: u32 = 4;
+
+/// How a table is cut for reading.
+#[derive(Args)]
+pub(crate) struct Segments {
+    /// How many parts of the table are read at a time: 4 if none are named, and 1 with --endpoint, because a local engine has one thread.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
+    segments: Option<u32>,
+}
+
+impl Segments {
+    /// The number of parts. A local engine answers one request after another, and may have no index for parts.
+    pub(crate) fn count(&self, connection: &Connection) -> u32 {
+        self.segments.unwrap_or(if connection.endpoint().is_some() { 1 } else { SEGMENTS })
+    }
+}
 
 /// Reads `NAME=VALUE`.
 pub(crate) fn parameter(text: &str) -> Result<(String, String), String> {

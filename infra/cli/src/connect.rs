@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use aws_config::{BehaviorVersion, Region, SdkConfig};
+use aws_sdk_s3::config::{Credentials, SharedCredentialsProvider};
 use clap::Args;
 use sapwood_core::keys::{KeyError, Names, Schema};
 use sapwood_core::model::{Announcement, NewerFormat, Settings, VariableError};
@@ -173,13 +175,13 @@ impl Connection {
     }
 
     /// Loads the profile's region and credentials.
-    pub(crate) async fn config(&self) -> Result<aws_config::SdkConfig, ConnectError> {
-        let mut loader = aws_config::defaults(aws_config::BehaviorVersion::latest());
+    pub(crate) async fn config(&self) -> Result<SdkConfig, ConnectError> {
+        let mut loader = aws_config::defaults(BehaviorVersion::latest());
         if let Some(profile) = &self.profile {
             loader = loader.profile_name(profile);
         }
         if let Some(region) = &self.region {
-            loader = loader.region(aws_config::Region::new(region.clone()));
+            loader = loader.region(Region::new(region.clone()));
         }
         let config = loader.load().await;
         config.region().ok_or(ConnectError::Region)?;
@@ -193,6 +195,18 @@ impl Connection {
             endpoint.region.clone_from(region);
         }
         endpoint
+    }
+
+    /// The same for clients of the SDK.
+    pub(crate) fn config_at(&self, url: &str) -> SdkConfig {
+        let endpoint = self.at(url);
+        let credentials = Credentials::new(endpoint.access_key_id, endpoint.secret_access_key, None, None, "local");
+        SdkConfig::builder()
+            .behavior_version(BehaviorVersion::latest())
+            .region(Region::new(endpoint.region))
+            .credentials_provider(SharedCredentialsProvider::new(credentials))
+            .endpoint_url(url)
+            .build()
     }
 
     /// The endpoint that takes the place of the region's own.

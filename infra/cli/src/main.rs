@@ -13,6 +13,7 @@ mod pace;
 mod placed;
 mod redrive;
 mod say;
+mod sdk;
 mod shell;
 #[cfg(test)]
 mod tests;

@@ -9,12 +9,14 @@
 //!    the partition of its root. A descendant whose chain of parents leads to the top, and that misses its row in its parent's partition,
 //!    was not come to: the walk goes on from it.
 //!
+//! The walk remembers where it has been, as far as its memory goes, so that the rows of step 2 take no other reads as a rule.
+//!
 //! So a node is found if its parent or the node at the top has a row of it, or if it has a path row. A scan of the table finds all.
 //!
 //! Some rows propose nodes that have no record, or one that can't be understood. These are named as well, once each, because rows and
 //! lineages of them are left. Nodes that are moved meanwhile may be found twice, or not at all.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 
 use sapwood_core::keys::{DEPTH_MAX, Id, ItemKey, NodeRef, SortKey, SortRange};
 use sapwood_core::model::{BaseNode, Item, Placement, Stored, key_of};
@@ -25,6 +27,12 @@ pub const NODES_AT_ONCE_MAX: usize = 64;
 
 /// Most steps up from a node to the one at the top. Nodes deeper than rows go are too deep, and still below.
 const STEPS_MAX: usize = 10 * DEPTH_MAX;
+
+/// Most memory for the nodes that the walk remembers, in bytes. It is a choice: half a million short ids.
+const REMEMBERED_BYTES_MAX: usize = 32 << 20;
+
+/// What remembering a node takes besides the text of its id, in bytes.
+const REMEMBERED_NODE_BYTES: usize = 64;
 
 /// A node that was found.
 #[derive(Clone, Debug, PartialEq)]
@@ -46,6 +54,15 @@ pub struct Below<'a, T, P> {
     sweeps: VecDeque<Sweep>,
     /// The nodes that were found in another way than by their parent's row. There are as many as there is damage.
     apart: BTreeSet<NodeRef>,
+    remembered: Remembered,
+    /// How everything but the record of the node at the top is read.
+    strong: bool,
+}
+
+/// Nodes that the walk has come to, as many as there is memory for.
+struct Remembered {
+    ids: HashSet<Id>,
+    bytes_left: usize,
 }
 
 /// Children of a node: those that were proposed, and where the next are.
@@ -77,7 +94,20 @@ impl<'a, T: Table, P: RetryPolicy> Below<'a, T, P> {
     #[must_use]
     pub fn new(client: &'a Client<'a, T, P>, top: NodeRef) -> Self {
         let (walk, sweeps, apart) = (Vec::new(), VecDeque::new(), BTreeSet::new());
-        Self { client, top, has_begun: false, walk, sweeps, apart }
+        let remembered = Remembered { ids: HashSet::new(), bytes_left: REMEMBERED_BYTES_MAX };
+        Self { client, top, has_begun: false, walk, sweeps, apart, remembered, strong: true }
+    }
+
+    /// Gives the walk another memory for the nodes that it has come to. Of those that it forgets it reads the rows again.
+    #[must_use]
+    pub fn remembering(self, bytes_max: usize) -> Self {
+        Self { remembered: Remembered { ids: HashSet::new(), bytes_left: bytes_max }, ..self }
+    }
+
+    /// Has the walk read as a scan of the table does: a moment late perhaps, and for half the units.
+    #[must_use]
+    pub fn eventually(self) -> Self {
+        Self { strong: false, ..self }
     }
 
     /// Returns the next nodes, the node at the top first and alone. The list is empty at the end, and only there.
@@ -88,7 +118,9 @@ impl<'a, T: Table, P: RetryPolicy> Below<'a, T, P> {
         if !self.has_begun {
             self.has_begun = true;
             let top = self.top.clone();
-            let record = self.records(std::slice::from_ref(&top)).await?.into_values().next();
+            // Who names a node that was written a moment ago means that node.
+            let key = self.client.schema().node_key(&top);
+            let record = self.client.get(&key, &ReadOptions::default()).await?;
             let paths = self.paths().await?;
             let found = vec![Found { node: top.clone(), record }];
             self.walk_on(&found).await?;
@@ -129,6 +161,7 @@ impl<'a, T: Table, P: RetryPolicy> Below<'a, T, P> {
                 Place::Nowhere => self.apart.insert(node.clone()),
             };
             if is_below {
+                self.remembered.take(&node.id);
                 found.push(Found { node, record });
             }
         }
@@ -155,7 +188,7 @@ impl<'a, T: Table, P: RetryPolicy> Below<'a, T, P> {
     /// Returns where the path rows of the descendants of the node at the top are, as its lineage says it.
     async fn paths(&self) -> Result<Option<Sweep>, TableError> {
         let schema = self.client.schema();
-        let stored = self.client.get(&schema.lineage_key(&self.top), &ReadOptions::default()).await?;
+        let stored = self.client.get(&schema.lineage_key(&self.top), &self.reading(None)).await?;
         let stored = Stored::read(stored.as_ref(), schema);
         let Some(Placement { ancestors, path, .. }) = stored.lineage().map(|lineage| &lineage.placement) else {
             return Ok(None);
@@ -186,7 +219,7 @@ impl<'a, T: Table, P: RetryPolicy> Below<'a, T, P> {
         after: Option<String>,
     ) -> Result<(Vec<(Option<usize>, Id)>, Option<String>), TableError> {
         let schema = self.client.schema();
-        let reading = ReadOptions { strong: true, attributes: Some(BTreeSet::new()) };
+        let reading = self.reading(Some(BTreeSet::new()));
         let pk = schema.partition(of);
         let query = Query { pk, range, after, limit: NODES_AT_ONCE_MAX, descending: false, reading };
         let page = self.client.query(&query).await?;
@@ -207,7 +240,8 @@ impl<'a, T: Table, P: RetryPolicy> Below<'a, T, P> {
         if after.is_some() {
             self.sweeps.push_front(Sweep { of: of.clone(), range, after });
         }
-        let is_new = |node: &NodeRef| *node != self.top && !self.apart.contains(node);
+        let is_known = |node: &NodeRef| self.apart.contains(node) || self.remembered.ids.contains(&node.id);
+        let is_new = |node: &NodeRef| *node != self.top && !is_known(node);
         let rows: Vec<(Option<usize>, NodeRef)> = rows.into_iter().map(|(depth, id)| (depth, of.sibling(id))).collect();
         let nodes: BTreeSet<NodeRef> = rows.iter().map(|(_, node)| node.clone()).filter(is_new).collect();
         let nodes: Vec<NodeRef> = nodes.into_iter().collect();
@@ -280,14 +314,29 @@ impl<'a, T: Table, P: RetryPolicy> Below<'a, T, P> {
     async fn records(&self, nodes: &[NodeRef]) -> Result<BTreeMap<NodeRef, Item>, TableError> {
         let schema = self.client.schema();
         let keys: Vec<ItemKey> = nodes.iter().map(|node| schema.node_key(node)).collect();
-        let mut read = self.client.get_all(&keys, &ReadOptions::default()).await?;
+        let mut read = self.client.get_all(&keys, &self.reading(None)).await?;
         Ok(nodes.iter().zip(keys).filter_map(|(node, key)| Some((node.clone(), read.remove(&key)?))).collect())
+    }
+
+    fn reading(&self, attributes: Option<BTreeSet<String>>) -> ReadOptions {
+        ReadOptions { strong: self.strong, attributes }
     }
 
     /// Returns which of these items are there.
     async fn there(&self, keys: BTreeSet<ItemKey>) -> Result<BTreeSet<ItemKey>, TableError> {
-        let reading = ReadOptions { strong: true, attributes: Some(BTreeSet::new()) };
+        let reading = self.reading(Some(BTreeSet::new()));
         Ok(self.client.get_many(keys, &reading).await.all()?.into_keys().collect())
+    }
+}
+
+impl Remembered {
+    fn take(&mut self, id: &Id) {
+        let left = self.bytes_left.checked_sub(REMEMBERED_NODE_BYTES + id.as_str().len());
+        if let Some(left) = left
+            && self.ids.insert(id.clone())
+        {
+            self.bytes_left = left;
+        }
     }
 }
 

@@ -14,6 +14,7 @@ use aws_sdk_dynamodb::types::{
 };
 
 use super::connection::Connection;
+use super::credentials::lacks_credentials;
 use super::https::https_client;
 use super::{
     Action, Condition, Deadline, ErrorKind, Found, Page, Query, ReadOptions, Reply, Scan, Scannable, Scanned, Table,
@@ -176,7 +177,7 @@ impl DynamoTable {
         request: impl Future<Output = Result<T, SdkError<E>>>,
     ) -> Result<T, TableError>
     where
-        E: ProvideErrorMetadata,
+        E: ProvideErrorMetadata + std::error::Error + 'static,
     {
         let limit = self.deadline.map_or(self.call_time_max, |deadline| deadline.left().min(self.call_time_max));
         if limit.is_zero() {
@@ -196,7 +197,7 @@ impl DynamoTable {
         capacity: impl Fn(&T) -> Option<&ConsumedCapacity>,
     ) -> Result<Reply<bool>, TableError>
     where
-        E: ProvideErrorMetadata,
+        E: ProvideErrorMetadata + std::error::Error + 'static,
     {
         let request = async {
             match request.await {
@@ -230,11 +231,15 @@ fn give_up(message: &str) -> TableError {
     TableError::new(ErrorKind::GiveUp, message)
 }
 
-fn table_error<E: ProvideErrorMetadata>(kind: Kind, error: &SdkError<E>) -> TableError {
+fn table_error<E: ProvideErrorMetadata + std::error::Error + 'static>(kind: Kind, error: &SdkError<E>) -> TableError {
     let failed = match error {
         SdkError::ServiceError(failed) => failed,
         SdkError::ConstructionFailure(_) => return give_up("a request can't be built: is the region set?"),
-        _ => return TableError::unanswered("no connection to DynamoDB"),
+        other => {
+            // Nobody finds credentials by trying again.
+            return lacks_credentials(other)
+                .map_or_else(|| TableError::unanswered("no connection to DynamoDB"), |words| give_up(&words));
+        }
     };
     let code = failed.err().code().unwrap_or("an error without a code");
     match code {

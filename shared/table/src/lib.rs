@@ -3,6 +3,7 @@
 
 mod client;
 mod connection;
+mod credentials;
 mod deadline;
 mod dynamodb;
 mod https;
@@ -11,6 +12,7 @@ use std::future::Future;
 
 pub use client::{Client, Items, NoRetries, RetryPolicy, Usage};
 pub use connection::Connection;
+pub use credentials::lacks_credentials;
 pub use deadline::Deadline;
 pub use dynamodb::DynamoTable;
 pub use sapwood_core::request::{

@@ -24,7 +24,7 @@ pub fn init(level: Option<&str>) {
 
 /// The crates whose lines below INFO are written. Others, such as the runtime and the SDK, log whole events and requests there, with
 /// tokens, bodies and items.
-const OURS: [&str; 4] = ["sapwood_", "api_reader", "api_writer", "stream_handler"];
+const OURS: [&str; 5] = ["sapwood_", "api_reader", "api_writer", "auditor", "stream_handler"];
 
 /// Makes a subscriber that writes the log. `level` is the value of `AWS_LAMBDA_LOG_LEVEL`; INFO if that is no level. Lines of other
 /// crates are written from INFO on.

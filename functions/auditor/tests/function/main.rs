@@ -11,6 +11,9 @@ use sapwood_table::{Condition, DynamoTable, ReadOptions, Table};
 use sapwood_tests::running::Running;
 use sapwood_tests::runtime_api::{Function, environment, pairs};
 
+/// What EventBridge sends.
+const SCHEDULED: &str = include_str!("../../../../tests/events/schedule/audit.json");
+
 const BINARY: &str = env!("CARGO_BIN_EXE_auditor");
 
 fn read(variables: &[(&str, &str)]) -> Result<Config, String> {
@@ -65,7 +68,7 @@ async fn a_damaged_row_is_named_in_the_log_and_mended_in_a_few_invocations() {
     let mut function = Function::start(BINARY, pairs(&variables)).await;
     let mut healed = 0;
     for _ in 0..10 {
-        let answer = function.invoke("{}").await.unwrap();
+        let answer = function.invoke(SCHEDULED).await.unwrap();
         assert_eq!(answer["saved"], true, "{answer}");
         healed += answer["healed"].as_u64().unwrap();
         stack.settle().await;

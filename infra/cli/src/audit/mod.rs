@@ -17,7 +17,7 @@ use std::time::Duration;
 use clap::Args;
 use sapwood_core::keys::{KeyError, NodeRef, Schema};
 
-use crate::arguments::node;
+use crate::arguments::{Segments, node};
 
 /// How a command ends. The numbers are those of `docs/tools.md`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,9 +39,8 @@ struct Comparison {
     /// The tenant of the node that --under names, in a table with tenants.
     #[arg(long, value_name = "TENANT", requires = "under")]
     tenant: Option<String>,
-    /// How many parts of the table are read at a time.
-    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=256))]
-    segments: u32,
+    #[command(flatten)]
+    segments: Segments,
     /// Most read units a second, on average. A table on demand serves 12,000 at least.
     #[arg(long, value_name = "UNITS")]
     rate: Option<f64>,

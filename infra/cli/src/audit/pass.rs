@@ -17,7 +17,7 @@ use sapwood_table::{Client, DynamoTable, TableError, Usage};
 use super::work::Work;
 use super::{AuditError, Comparison};
 use crate::clock::now;
-use crate::connect::Patient;
+use crate::connect::{Connection, Patient};
 use crate::pace::Pace;
 
 /// Items in a page of the scan, or of a partition.
@@ -34,8 +34,7 @@ pub(super) struct Compared<'a> {
     client: &'a Client<'a, DynamoTable, Patient>,
     settings: &'a Settings,
     comparison: &'a Comparison,
-    /// Says which table it is.
-    table: String,
+    connection: &'a Connection,
     pace: Pace,
     bar: ProgressBar,
     begun: Instant,
@@ -60,14 +59,14 @@ impl<'a> Compared<'a> {
         client: &'a Client<'a, DynamoTable, Patient>,
         settings: &'a Settings,
         comparison: &'a Comparison,
-        table: String,
+        connection: &'a Connection,
     ) -> Self {
         let shows = std::io::stderr().is_terminal() && !comparison.json;
         let bar = if shows { ProgressBar::new_spinner() } else { ProgressBar::hidden() };
         if let Ok(style) = ProgressStyle::with_template("{spinner} {elapsed} {human_pos} items, {per_sec}  {msg}") {
             bar.set_style(style);
         }
-        Self { client, settings, comparison, table, pace: Pace::new(comparison.rate), bar, begun: now() }
+        Self { client, settings, comparison, connection, pace: Pace::new(comparison.rate), bar, begun: now() }
     }
 
     fn audit(&self) -> Audit<'_, DynamoTable, Patient> {
@@ -85,7 +84,7 @@ impl<'a> Compared<'a> {
     /// Compares a node and what is below it, partition by partition.
     async fn below(&self, top: NodeRef) -> Result<Found, AuditError> {
         let (suspects, items) = (Mutex::new(Suspects::new(self.comparison.settle())), AtomicU64::new(0));
-        let mut below = Below::new(self.client, top.clone());
+        let mut below = Below::new(self.client, top.clone()).eventually();
         let mut is_there = false;
         loop {
             let before = self.client.usage().read_units;
@@ -127,8 +126,9 @@ impl<'a> Compared<'a> {
 
     /// Compares the whole table.
     async fn whole(&self) -> Result<Found, AuditError> {
-        let work = Work::open(self.comparison, &self.table, self.settings)?;
-        let parts = (0..self.comparison.segments).map(|segment| self.part(segment, &work));
+        let segments = self.comparison.segments.count(self.connection);
+        let work = Work::open(self.comparison, segments, &self.connection.described(), self.settings)?;
+        let parts = (0..segments).map(|segment| self.part(segment, segments, &work));
         futures::future::try_join_all(parts).await?;
         let (suspects, items) = work.found();
         let found = self.settled(suspects, items).await?;
@@ -136,8 +136,7 @@ impl<'a> Compared<'a> {
         Ok(found)
     }
 
-    async fn part(&self, segment: u32, work: &Work) -> Result<(), AuditError> {
-        let segments = self.comparison.segments;
+    async fn part(&self, segment: u32, segments: u32, work: &Work) -> Result<(), AuditError> {
         while let Some(from) = work.next(segment) {
             let before = self.client.usage().read_units;
             let page = self.audit().page(segment, segments, from.as_ref(), PAGE_ITEMS_MAX).await?;

@@ -1,15 +1,16 @@
 //! `sapwood repair`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use clap::Args;
 use sapwood_core::audit::{Difference, Kind, Subject, due};
-use sapwood_core::keys::ItemKey;
-use sapwood_core::model::Settings;
+use sapwood_core::keys::{ItemKey, NodeRef};
+use sapwood_core::model::{Copied, Item, Settings, Stored, item_bytes, rows};
 use sapwood_core::plan::Rules;
 use sapwood_engine::audit::Audit;
-use sapwood_table::{Client, DynamoTable, ErrorKind};
+use sapwood_import::cost;
+use sapwood_table::{Client, DynamoTable, ErrorKind, ReadOptions, TableError};
 use serde_json::json;
 
 use super::pass::Compared;
@@ -53,7 +54,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Verdict, AuditError> {
     let (table, settings, whose) = arguments.connection.open_and_tell().await?;
     check_settings(&table, &settings).await?;
     let client = Client::new(&table, &Patient, &settings.schema);
-    let compared = Compared::new(&client, &settings, &arguments.comparison, arguments.connection.described());
+    let compared = Compared::new(&client, &settings, &arguments.comparison, &arguments.connection);
     let json = arguments.comparison.json;
     let mut found = match &reported {
         None => compared.all().await?,
@@ -67,9 +68,8 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Verdict, AuditError> {
     if wrong > arguments.max_differences {
         return Err(AuditError::TooMany { found: wrong, limit: arguments.max_differences });
     }
-    let writes = due(found.settled.clone()).len();
-    let question = format!("{writes} writes, and the handler puts all rows of these nodes again. Repair?");
-    if !arguments.yes && !agrees(&question)? {
+    show_plan(&client, &settings, &due(found.settled.clone()), json).await?;
+    if !arguments.yes && !agrees("Repair?")? {
         return Ok(Verdict::Differences);
     }
     for _ in 0..ROUNDS_MAX {
@@ -83,6 +83,47 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Verdict, AuditError> {
     }
     report::print(&found, whose, json);
     Ok(verdict(&found))
+}
+
+/// Says what the first round writes, and what that costs. What waits for it comes on top.
+async fn show_plan(
+    client: &Client<'_, DynamoTable, Patient>,
+    settings: &Settings,
+    due: &[Difference],
+    json: bool,
+) -> Result<(), TableError> {
+    let schema = &settings.schema;
+    let nodes: BTreeSet<&NodeRef> = due.iter().map(|difference| &difference.node).collect();
+    let keys: Vec<ItemKey> = nodes.iter().flat_map(|node| [schema.node_key(node), schema.lineage_key(node)]).collect();
+    let items = client.get_all(&keys, &ReadOptions { strong: false, attributes: None }).await?;
+    let units: u64 = due.iter().map(|difference| units_min(difference, &items, settings)).sum();
+    let (writes, dollars) = (due.len(), cost::dollars(units));
+    if json {
+        say!("{}", json!({"writes": writes, "write_units_min": units, "dollars_min": dollars}));
+    } else {
+        say!(
+            "{writes} writes, and the handler puts all rows of these nodes again: at least {units} write units, ${dollars:.2} at the list price of us-east-1"
+        );
+    }
+    Ok(())
+}
+
+/// The least write units that mending a difference takes, what the handler writes included.
+fn units_min(difference: &Difference, items: &BTreeMap<ItemKey, Item>, settings: &Settings) -> u64 {
+    let (node, schema) = (&difference.node, &settings.schema);
+    let record = items.get(&schema.node_key(node)).map_or(1, |item| cost::units(item_bytes(item)));
+    let stored = Stored::read(items.get(&schema.lineage_key(node)), schema);
+    let rows = stored.lineage().map_or(0, |lineage| rows(&lineage.placement, node, schema).len() as u64);
+    // A row is about as large as the record that it copies.
+    let row = if settings.copied == Copied::All { record } else { 1 };
+    match difference.kind {
+        kind if kind.is_redriven() => record + rows * row + u64::from(kind.is_of_placing()),
+        // The record is put and deleted; the handler deletes the rows and the lineage.
+        Kind::LineageSurplus => 2 + rows + 1,
+        // A transaction of a check and a deletion takes two units for each.
+        Kind::RowSurplus => 4,
+        _ => 1,
+    }
 }
 
 /// A repair with other settings than the handler's would have it write everything anew, for ever.

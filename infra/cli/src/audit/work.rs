@@ -46,8 +46,12 @@ enum Part {
 
 impl Work {
     /// Goes on with the pass of the working file, if there is one, and otherwise begins.
-    pub(super) fn open(comparison: &Comparison, table: &str, settings: &Settings) -> Result<Self, AuditError> {
-        let segments = comparison.segments;
+    pub(super) fn open(
+        comparison: &Comparison,
+        segments: u32,
+        table: &str,
+        settings: &Settings,
+    ) -> Result<Self, AuditError> {
         let about = json!({"table": table, "settings": settings.variables(), "segments": segments});
         let mut work = Self {
             path: comparison.work.clone(),

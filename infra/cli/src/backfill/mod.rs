@@ -20,6 +20,7 @@ use sapwood_import::work::{Level, remove};
 use sapwood_table::Client;
 use serde_json::json;
 
+use crate::arguments::Segments;
 use crate::ask::{NobodyToAsk, agrees};
 use crate::connect::{Connection, Patient, Whose, left_by_handler};
 use crate::pace::Pace;
@@ -65,9 +66,8 @@ pub(crate) struct Arguments {
     /// Most read units a second while the table is read.
     #[arg(long, value_name = "UNITS")]
     read_rate: Option<f64>,
-    /// How many parts of the table are read at a time.
-    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=256))]
-    segments: u32,
+    #[command(flatten)]
+    segments: Segments,
     /// The working file, which remembers what was done. By default it is in the current directory, and named after the table.
     #[arg(long, value_name = "FILE")]
     work: Option<PathBuf>,
@@ -121,7 +121,8 @@ pub(crate) async fn run(arguments: Arguments) -> Result<bool, BackfillError> {
     let path = arguments.work.clone().unwrap_or_else(|| format!("{}.backfill", arguments.connection.table).into());
     let scope = arguments.scope();
     let description = format!("{} {scope:?} {settings:?}", arguments.connection.described());
-    let backlog = Mutex::new(opened(&path, &description, arguments.segments, &settings)?);
+    let segments = arguments.segments.count(&arguments.connection);
+    let backlog = Mutex::new(opened(&path, &description, segments, &settings)?);
     if !lock(&backlog).is_arranged()? {
         let bar = arguments.bar(ProgressBar::new_spinner(), "{spinner} {elapsed} {human_pos} items read, {per_sec}");
         let pace = Pace::new(arguments.read_rate);

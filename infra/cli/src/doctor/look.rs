@@ -3,10 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use aws_config::{BehaviorVersion, Region, SdkConfig};
 use aws_sdk_cloudwatch::types::{MetricAlarm, StateValue};
-use aws_sdk_dynamodb::config::{Credentials, SharedCredentialsProvider};
-use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_dynamodb::types::{KeyType, PointInTimeRecoveryStatus, TimeToLiveStatus};
 use aws_sdk_lambda::types::EventSourceMappingConfiguration;
 use sapwood_core::audit::State;
@@ -17,6 +14,7 @@ use super::DoctorError;
 use super::seen::{Read, Seen, SeenAlarm, SeenFunction, SeenMapping, SeenTable};
 use crate::clock::seconds;
 use crate::connect::{Connection, Patient, left_by_handler};
+use crate::sdk::{ProvideErrorMetadata, SdkError, is, said};
 
 /// The services.
 pub(super) struct Services {
@@ -28,11 +26,11 @@ pub(super) struct Services {
 /// Makes the clients. `endpoint` is that of Lambda and CloudWatch, if one is named.
 pub(super) async fn services(connection: &Connection, endpoint: Option<&str>) -> Result<Services, DoctorError> {
     let dynamodb = match connection.endpoint() {
-        Some(url) => emulator(connection, url),
+        Some(url) => connection.config_at(url),
         None => connection.config().await?,
     };
     let others = match (endpoint, connection.endpoint()) {
-        (Some(url), _) => Some(emulator(connection, url)),
+        (Some(url), _) => Some(connection.config_at(url)),
         (None, Some(_)) => None,
         (None, None) => Some(dynamodb.clone()),
     };
@@ -40,41 +38,6 @@ pub(super) async fn services(connection: &Connection, endpoint: Option<&str>) ->
         dynamodb: aws_sdk_dynamodb::Client::new(&dynamodb),
         others: others.map(|config| (aws_sdk_lambda::Client::new(&config), aws_sdk_cloudwatch::Client::new(&config))),
     })
-}
-
-/// An endpoint that is named, as all commands ask it.
-fn emulator(connection: &Connection, url: &str) -> SdkConfig {
-    let endpoint = connection.at(url);
-    let credentials = Credentials::new(endpoint.access_key_id, endpoint.secret_access_key, None, None, "local");
-    SdkConfig::builder()
-        .behavior_version(BehaviorVersion::latest())
-        .region(Region::new(endpoint.region))
-        .credentials_provider(SharedCredentialsProvider::new(credentials))
-        .endpoint_url(url)
-        .build()
-}
-
-/// What a failed call says, in a few words. An answer that can't be read isn't quoted: it may hold anything.
-fn said<E: ProvideErrorMetadata + std::error::Error + 'static>(error: &SdkError<E>) -> String {
-    if let Some((code, message)) =
-        error.as_service_error().and_then(|error| Some((error.code()?, error.message().unwrap_or_default())))
-    {
-        return format!("{code}: {message}");
-    }
-    let mut words = error.to_string();
-    let mut source = std::error::Error::source(error);
-    while let Some(cause) = source {
-        words.push_str(&format!(": {cause}"));
-        source = cause.source();
-    }
-    match error.raw_response() {
-        Some(response) => format!("the answer is HTTP {}: {words}", response.status().as_u16()),
-        None => words,
-    }
-}
-
-fn is<E: ProvideErrorMetadata>(error: &SdkError<E>, codes: &[&str]) -> bool {
-    error.as_service_error().and_then(ProvideErrorMetadata::code).is_some_and(|code| codes.contains(&code))
 }
 
 pub(super) async fn look(connection: &Connection, services: &Services) -> Result<Seen, DoctorError> {

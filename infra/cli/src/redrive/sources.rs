@@ -4,14 +4,13 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use aws_sdk_s3::Client;
-use aws_sdk_s3::config::{BehaviorVersion, Credentials, Region};
-use aws_sdk_s3::error::DisplayErrorContext;
 use futures::{StreamExt, TryStreamExt, stream};
 use sapwood_core::keys::Schema;
 use sapwood_import::lost::{LostError, LostKeys, read};
 
-use super::RedriveError;
+use super::error::{RedriveError, Refusal};
 use crate::connect::Connection;
+use crate::sdk::causes;
 
 /// Objects that are read at a time. Each is held in memory as a whole, which is 12 MB at most.
 const OBJECTS_IN_FLIGHT_MAX: usize = 8;
@@ -76,17 +75,17 @@ impl Reader<'_> {
     }
 
     pub(super) async fn bucket(&mut self, client: &Client, bucket: &str, prefix: &str) -> Result<(), RedriveError> {
-        let failed = |what: String, reason: String| RedriveError::Bucket { what, reason };
+        let failed = |what: String, refusal: Refusal| RedriveError::Bucket { what, refusal };
         let mut pages = client.list_objects_v2().bucket(bucket).prefix(prefix).into_paginator().send();
         while let Some(page) = pages.next().await {
-            let page =
-                page.map_err(|error| failed(format!("s3://{bucket}"), DisplayErrorContext(&error).to_string()))?;
+            let page = page.map_err(|error| failed(format!("s3://{bucket}"), Refusal::of(&error)))?;
             let names = page.contents().iter().filter_map(|object| object.key().map(str::to_owned));
             let mut objects = stream::iter(names.map(|name| async move {
                 let what = format!("s3://{bucket}/{name}");
                 let object = client.get_object().bucket(bucket).key(&name).send().await;
-                let object = object.map_err(|error| failed(what.clone(), DisplayErrorContext(&error).to_string()))?;
-                let bytes = object.body.collect().await.map_err(|error| failed(what.clone(), error.to_string()))?;
+                let object = object.map_err(|error| failed(what.clone(), Refusal::of(&error)))?;
+                let bytes = object.body.collect().await;
+                let bytes = bytes.map_err(|error| failed(what.clone(), Refusal::Unanswered(causes(&error))))?;
                 Ok::<_, RedriveError>((what, bytes.into_bytes()))
             }))
             .buffered(OBJECTS_IN_FLIGHT_MAX);
@@ -119,17 +118,10 @@ pub(super) async fn client(
     endpoint: Option<&str>,
     path_style: bool,
 ) -> Result<Client, RedriveError> {
-    let Some(url) = endpoint else {
-        let config = connection.config().await?;
-        let config = aws_sdk_s3::config::Builder::from(&config).force_path_style(path_style).build();
-        return Ok(Client::from_conf(config));
+    let config = match endpoint {
+        Some(url) => connection.config_at(url),
+        None => connection.config().await?,
     };
-    let config = aws_sdk_s3::Config::builder()
-        .behavior_version(BehaviorVersion::latest())
-        .region(Region::new("us-east-1"))
-        .credentials_provider(Credentials::new("local", "local", None, None, "local"))
-        .endpoint_url(url)
-        .force_path_style(true)
-        .build();
-    Ok(Client::from_conf(config))
+    let config = aws_sdk_s3::config::Builder::from(&config).force_path_style(path_style || endpoint.is_some());
+    Ok(Client::from_conf(config.build()))
 }

@@ -83,6 +83,9 @@ async fn what_is_damaged_is_named_and_mended_and_base_records_stay() {
 
     let asked = sapwood(&running.url, "repair", &["--report", report]);
     assert_eq!(asked.status.code(), Some(4), "nobody can be asked: {asked:?}");
+    // The record of d, its two ancestor rows and its path row, and the copy. The surplus row waits for d.
+    let plan = "2 writes, and the handler puts all rows of these nodes again: at least 5 write units, $0.00";
+    assert!(said(&asked).contains(plan), "{}", said(&asked));
     assert!(!running.differences().await.is_empty());
     let repaired = sapwood(&running.url, "repair", &["--report", report, "--yes"]);
     assert_eq!(repaired.status.code(), Some(0), "{repaired:?}");

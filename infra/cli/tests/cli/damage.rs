@@ -17,7 +17,7 @@ use crate::stack::{Attributes, assert_right, chance, ends_with, lines, records, 
 
 /// What is done to a tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Damage {
+pub(crate) enum Damage {
     RowLost,
     RowChanged,
     RowInvented,
@@ -35,7 +35,7 @@ enum Damage {
 }
 
 impl Damage {
-    const ALL: [Self; 14] = [
+    pub(crate) const ALL: [Self; 14] = [
         Self::RowLost,
         Self::RowChanged,
         Self::RowInvented,
@@ -99,15 +99,15 @@ impl Damage {
 }
 
 /// A table, and trees of it.
-struct Trees {
-    running: Running,
+pub(crate) struct Trees {
+    pub(crate) running: Running,
     rng: SmallRng,
     before: Contents,
 }
 
 /// What was done to one tree.
 #[derive(Debug)]
-struct Done {
+pub(crate) struct Done {
     tree: usize,
     damage: Damage,
     key: (String, String),
@@ -126,7 +126,7 @@ fn tree_of(pk: &str, item: &str) -> usize {
 
 impl Trees {
     /// So many trees of three to eight nodes each, all of which have come to rest. Nobody reads the stream then.
-    async fn grown(count: usize, mut rng: SmallRng) -> Self {
+    pub(crate) async fn grown(count: usize, mut rng: SmallRng) -> Self {
         let mut running = Running::start(&[]).await;
         let mut items = Vec::new();
         for tree in 0..count {
@@ -318,7 +318,7 @@ impl Trees {
     }
 
     /// Does damage to every tree, all kinds about as often.
-    async fn damage_all(&mut self, trees: usize) -> Vec<Done> {
+    pub(crate) async fn damage_all(&mut self, trees: usize) -> Vec<Done> {
         let mut done = Vec::new();
         for tree in 0..trees {
             done.push(self.damage(tree, Damage::ALL[tree % Damage::ALL.len()]).await);

@@ -15,6 +15,7 @@ mod permissions;
 mod redrive;
 mod round_trip;
 mod running;
+mod segments;
 mod settings;
 mod shell;
 mod stack;

@@ -43,7 +43,7 @@ fn average_depth(table: &Contents) -> f64 {
 async fn what_a_pass_costs() {
     let measured = size("PASS_NODES_MIN", 0)..=size("PASS_NODES", 10_000);
     println!(
-        "| nodes | average depth | items | read units | a node | seconds | a thousand nodes |\n|--:|--:|--:|--:|--:|--:|--:|"
+        "| nodes | average depth | items | read units | a node | `--under` the root | seconds | a thousand nodes |\n|--:|--:|--:|--:|--:|--:|--:|--:|"
     );
     for (nodes, width) in TREES.into_iter().filter(|(nodes, _)| measured.contains(nodes)) {
         let mut running = Running::start(&[]).await;
@@ -57,11 +57,15 @@ async fn what_a_pass_costs() {
         stream::iter(items.chunks(1_000))
             .for_each_concurrent(4, |some| put_all(&running.client, TABLE, some.to_vec()))
             .await;
-        let printed = ends_with(0, &running.url(), &["verify", "--json", "--settle", "1"]);
-        let summary = lines(&printed).pop().unwrap();
-        let [items, units, seconds] = ["items", "read_units", "seconds"].map(|name| summary[name].as_f64().unwrap());
+        let verify = |more: &[&str]| {
+            let printed = ends_with(0, &running.url(), &[&["verify", "--json", "--settle", "1"], more].concat());
+            let summary = lines(&printed).pop().unwrap();
+            ["items", "read_units", "seconds"].map(|name| summary[name].as_f64().unwrap())
+        };
+        let [items, units, seconds] = verify(&[]);
+        let [_, under, _] = verify(&["--under", "n0"]);
         println!(
-            "| {nodes} | {depth:.1} | {items} | {units} | {:.2} | {seconds:.1} | {:.2} |",
+            "| {nodes} | {depth:.1} | {items} | {units} | {:.2} | {under} | {seconds:.1} | {:.2} |",
             units / nodes as f64,
             seconds * 1_000.0 / nodes as f64
         );

@@ -4,24 +4,35 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
 use sapwood_engine::fanout::Limits;
+use sapwood_tests::client::put_all;
 use sapwood_tests::faults::Proxy;
 use sapwood_tests::oracle::Oracle;
-use sapwood_tests::running::Running;
+use sapwood_tests::running::{Running, TABLE};
 use serde_json::Value;
 
+use crate::damage::{Damage, Trees};
 use crate::doctor::{Alarms, Services, doctor, verdicts};
 use crate::redrive::{Bucket, SLICE, lose_a_record_of_every_kind, redrive};
 use crate::running::words;
+use crate::stack::{chance, ends_with, revision, tree};
+
+/// What the commands on a table need, but `doctor` and `redrive`.
+const POLICY: &str = include_str!("../../../../docs/policies/repair.json");
 
 /// What a policy allows: each action, with its resource.
 fn allowed(policy: &str) -> BTreeSet<String> {
+    allowed_by(policy, |_| true)
+}
+
+/// What the statements of a policy allow that have these names.
+fn allowed_by(policy: &str, is_one: impl Fn(&str) -> bool) -> BTreeSet<String> {
     let policy: Value = serde_json::from_str(policy).unwrap();
     let list = |value: &Value| -> Vec<String> {
         let values = value.as_array().cloned().unwrap_or_else(|| vec![value.clone()]);
         values.iter().map(|value| value.as_str().unwrap().to_owned()).collect()
     };
     let mut lines = BTreeSet::new();
-    for statement in policy["Statement"].as_array().unwrap() {
+    for statement in policy["Statement"].as_array().unwrap().iter().filter(|one| is_one(one["Sid"].as_str().unwrap())) {
         assert_eq!(statement["Effect"], "Allow");
         for resource in list(&statement["Resource"]) {
             lines.extend(list(&statement["Action"]).iter().map(|action| format!("{action} on {resource}")));
@@ -90,4 +101,71 @@ async fn redrive_calls_what_its_policy_allows_and_nothing_else() {
     running.settle().await;
     running.assert_right(&Oracle::default()).await;
     running.stop().await;
+}
+
+/// Runs a command on a table, and returns what it needs.
+fn needed_by(proxy: &Proxy, arguments: &[&str]) -> BTreeSet<String> {
+    let needed = record(proxy);
+    ends_with(0, &proxy.url(), arguments);
+    std::mem::take(&mut needed.lock().unwrap())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn commands_that_read_call_what_the_statement_of_verify_allows_and_nothing_else() {
+    let running = Running::start(&[]).await;
+    put_all(&running.client, TABLE, [tree(20, 3), vec![revision("n0", "v001_Audit")]].concat()).await;
+    running.settle().await;
+    running.announce().await;
+    let proxy = running.another_proxy().await;
+    let verify = allowed_by(POLICY, |name| name == "Verify");
+    for arguments in [
+        &["get", "n0"][..],
+        &["tree", "n0"],
+        &["tree", "n0", "--rows"],
+        &["history", "n0"],
+        &["latest", "n0"],
+        &["export"],
+        &["export", "--under", "n1"],
+        &["verify", "--settle", "1", "--under", "n1"],
+    ] {
+        let needed = needed_by(&proxy, arguments);
+        assert!(!needed.is_empty() && needed.is_subset(&verify), "{arguments:?} needs {needed:?}");
+    }
+    assert_eq!(needed_by(&proxy, &["verify", "--settle", "1"]), verify);
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn commands_that_write_call_what_the_policy_of_repair_allows_and_nothing_else() {
+    let mut trees = Trees::grown(Damage::ALL.len(), chance()).await;
+    trees.damage_all(Damage::ALL.len()).await;
+    trees.running.resume(&[]).await;
+    let proxy = trees.running.another_proxy().await;
+    let policy = allowed(POLICY);
+    assert_eq!(needed_by(&proxy, &["repair", "--settle", "1", "--yes"]), policy);
+
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
+    let (file, import, backfill) = (path("nodes.jsonl"), path("import"), path("backfill"));
+    let lines = [
+        "{\"id\": \"i\"}",
+        "{\"id\": \"j\", \"parent\": \"i\"}",
+        "{\"node\": \"j\", \"topic\": \"Audit\", \"version\": 1}",
+    ];
+    std::fs::write(&file, lines.join("\n")).unwrap();
+    for arguments in [
+        &["import", &file, "--work", &import][..],
+        &["put", "k", "--root", "--set", "name=k", "--wait"],
+        &["put", "j", "--set", "name=j", "--wait"],
+        &["put", "j", "--topic", "Audit", "--wait"],
+        &["move", "j", "--to", "k", "--wait"],
+        &["rm", "k", "--children", "adopt", "--yes", "--wait"],
+        &["rm", "j", "--revisions", "--yes", "--wait"],
+        &["rm", "i", "--yes"],
+        &["backfill", "--all", "--yes", "--work", &backfill],
+    ] {
+        let needed = needed_by(&proxy, arguments);
+        assert!(!needed.is_empty() && needed.is_subset(&policy), "{arguments:?} needs {needed:?}");
+    }
+    trees.running.stop().await;
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use aws_sdk_dynamodb::types::AttributeValue;
 use axum::Router;
 use axum::extract::{Path, Query, State};
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use sapwood_engine::fanout::Limits;
@@ -296,7 +296,7 @@ async fn nothing_is_written_while_a_source_cant_be_read() {
     let bucket = Bucket::serve(vec![("a".to_owned(), object(&[("root", "NODE")]))], Some("a")).await;
     let failed = redrive(&running.url(), &["s3://failed", "--s3-endpoint", &bucket]).await;
     assert_eq!(failed.status.code(), Some(4), "{}", words(&failed));
-    assert!(words(&failed).contains("s3://failed/a") && words(&failed).contains("AccessDenied"), "{}", words(&failed));
+    assert!(words(&failed).contains("s3://failed/a can't be read: access is denied"), "{}", words(&failed));
     assert_eq!(running.contents().await, before);
     running.stop().await;
 }
@@ -345,6 +345,83 @@ async fn a_call_that_makes_no_sense_is_refused() {
     assert_eq!(none.status.code(), Some(2), "{}", words(&none));
     let nowhere = redrive("http://127.0.0.1:9", &["s3:///x"]).await;
     assert!(nowhere.status.code() == Some(4) && words(&nowhere).contains("s3://BUCKET"), "{}", words(&nowhere));
+}
+
+/// An S3 that refuses everything with this status and code. Returns its URL, and the regions that requests were signed for.
+async fn refusing(status: u16, code: &str) -> (String, Arc<Mutex<BTreeSet<String>>>) {
+    let regions = Arc::<Mutex<BTreeSet<String>>>::default();
+    let seen = Arc::clone(&regions);
+    let body = format!("<?xml version=\"1.0\"?><Error><Code>{code}</Code><Message>a secret</Message></Error>");
+    let answer = move |headers: HeaderMap| {
+        let scope = headers["authorization"].to_str().unwrap().split_once("Credential=").unwrap().1;
+        seen.lock().unwrap().insert(scope.split('/').nth(2).unwrap().to_owned());
+        let headers = [("content-type", "application/xml"), ("x-amz-bucket-region", "eu-north-1")];
+        std::future::ready((StatusCode::from_u16(status).unwrap(), headers, body.clone()))
+    };
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    tokio::spawn(async move { axum::serve(listener, Router::new().fallback(answer)).await });
+    (url, regions)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_s3_refuses_is_said_in_words_that_help() {
+    let running = Running::start(&[]).await;
+    let cases = [
+        (403, "AccessDenied", "s3:ListBucket"),
+        (404, "NoSuchBucket", "FailedRecordsBucket"),
+        (301, "PermanentRedirect", "the bucket is in eu-north-1"),
+        (400, "AuthorizationHeaderMalformed", "--region"),
+        (403, "ExpiredToken", "(ExpiredToken). Log in again"),
+        (403, "InvalidObjectState", "archived"),
+        (404, "NoSuchKey", "gone since"),
+        (400, "SomethingNew", "SomethingNew"),
+    ];
+    for (status, code, wanted) in cases {
+        let (s3, _) = refusing(status, code).await;
+        let failed = redrive(&running.url(), &["s3://failed/", "--s3-endpoint", &s3]).await;
+        let said = words(&failed);
+        assert!(failed.status.code() == Some(4) && said.contains(wanted), "{code}: {said}");
+        assert_eq!((said.lines().count(), said.contains("s3://failed can't be read")), (1, true), "{said}");
+        // No dump of the SDK's structures.
+        assert!(!said.contains('{') && !said.contains("Some("), "{said}");
+    }
+    let nobody = redrive(&running.url(), &["s3://failed/", "--s3-endpoint", "http://127.0.0.1:9"]).await;
+    assert!(nobody.status.code() == Some(4) && words(&nobody).contains("no whole answer came"), "{}", words(&nobody));
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_endpoint_of_s3_is_asked_for_the_region_that_is_named() {
+    let running = Running::start(&[]).await;
+    let (s3, regions) = refusing(403, "AccessDenied").await;
+    redrive(&running.url(), &["s3://failed/", "--s3-endpoint", &s3, "--region", "eu-west-3"]).await;
+    assert_eq!(*regions.lock().unwrap(), BTreeSet::from(["eu-west-3".to_owned()]));
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_credentials_it_says_so() {
+    let running = Running::start(&[]).await;
+    let empty = tempfile::tempdir().unwrap();
+    let without = |mut command: Command| {
+        for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("AWS_")) {
+            command.env_remove(name);
+        }
+        command.env("HOME", empty.path()).env("AWS_EC2_METADATA_DISABLED", "true");
+        let output = tokio::task::block_in_place(|| command.output().unwrap());
+        let said = words(&output);
+        assert!(output.status.code() == Some(4) && said.contains("no credentials ("), "{said}");
+        assert!(said.contains("log in") && said.lines().count() == 1, "{said}");
+    };
+    without(command(&running.url(), &["s3://failed/", "--region", "eu-west-3"]));
+    // So does a command that reads the table only, and at once.
+    let mut verify = Command::new(env!("CARGO_BIN_EXE_sapwood"));
+    verify.args(["verify", "--table", TABLE, "--region", "eu-west-3"]);
+    let begun = std::time::Instant::now();
+    without(verify);
+    assert!(begun.elapsed() < Duration::from_secs(20), "it tries again and again");
+    running.stop().await;
 }
 
 /// An S3 with one bucket, `failed`, that lists two objects at a time.

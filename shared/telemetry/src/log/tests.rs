@@ -82,6 +82,18 @@ fn other_crates_log_nothing_below_info() {
 }
 
 #[test]
+fn every_function_is_among_the_crates_whose_lines_are_written() {
+    let functions = concat!(env!("CARGO_MANIFEST_DIR"), "/../../functions");
+    let entries = std::fs::read_dir(functions).unwrap().map(|entry| entry.unwrap().path());
+    let crates = entries.filter(|path| path.join("Cargo.toml").is_file());
+    let mut names: Vec<String> =
+        crates.map(|path| path.file_name().unwrap().to_str().unwrap().replace('-', "_")).collect();
+    names.sort();
+    let ours: Vec<&str> = log::OURS.into_iter().filter(|name| *name != "sapwood_").collect();
+    assert_eq!(ours, names);
+}
+
+#[test]
 fn the_error_that_ends_a_function_is_logged() {
     let lines = logged(None, || {
         assert_eq!(format!("{:?}", log::ended(Ok::<_, String>(()))), format!("{:?}", std::process::ExitCode::SUCCESS));
