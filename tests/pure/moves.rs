@@ -17,6 +17,17 @@ fn whatever_is_moved_at_the_same_time_there_is_never_a_cycle_nor_anything_lost_o
 }
 
 #[test]
+fn what_a_batch_has_read_before_its_operations_began_does_no_harm() {
+    let profile = MoveProfile { batch_max: 4, operations_max: 16, ..MoveProfile::default() };
+    let seeds = seeds(3_000);
+    let count = seeds.end - seeds.start;
+    match search(seeds, |seed| run_moves(seed, &profile)) {
+        Ok(steps) => println!("{count} schedules, {steps} steps, no difference"),
+        Err(fault) => panic!("{fault}\nreplay it with SAPWOOD_SEED={}", fault.seed),
+    }
+}
+
+#[test]
 fn the_same_seed_twice_gives_the_same_run() {
     let profile = MoveProfile::default();
     for seed in 0..200 {

@@ -7,7 +7,7 @@ use axum::http::{HeaderValue, Method};
 use axum::response::Response;
 use axum::routing::{MethodFilter, MethodRouter};
 use sapwood_core::model::Settings;
-use sapwood_core::write::{Answered, Command, Idempotency, Preconditions, Request, Stamp};
+use sapwood_core::write::{Ahead, Answered, Command, Idempotency, Preconditions, Request, Stamp};
 use sapwood_engine::write::Writer;
 use sapwood_http::call::{self, handler};
 use sapwood_http::caller::{Caller, Right};
@@ -68,21 +68,24 @@ impl<'a, T: Table> At<'a, T> {
         self.shared.source.stamp(self.caller.name.clone())
     }
 
-    /// Carries out a command.
+    /// Carries out a command, as one of a batch by what was read ahead.
     pub(crate) async fn write(
         &self,
         command: &Command,
         preconditions: Preconditions,
         idempotency: Option<Idempotency>,
+        ahead: Option<&mut Ahead>,
     ) -> Result<Answered, Problem> {
         let request = Request { stamp: self.stamp(), preconditions, idempotency };
         // Boxed, since nested futures of this depth are more than the compiler follows.
-        Box::pin(self.writer().write_once(command, &request)).await.map_err(|error| match (refused(error), command) {
-            // The node that has the id already.
-            (problem, Command::Create { node, .. }) if problem.kind() == Kind::Exists => {
-                located(problem, node_place(&node.id))
+        Box::pin(self.writer().write_once(command, &request, ahead)).await.map_err(|error| {
+            match (refused(error), command) {
+                // The node that has the id already.
+                (problem, Command::Create { node, .. }) if problem.kind() == Kind::Exists => {
+                    located(problem, node_place(&node.id))
+                }
+                (problem, _) => problem,
             }
-            (problem, _) => problem,
         })
     }
 
@@ -154,7 +157,8 @@ impl<W: Write> Call for One<W> {
     }
 
     async fn answer<T: Table>(self, at: &At<'_, T>) -> Result<Response, Problem> {
-        let Answered { outcome, is_repeated } = at.write(&self.0, at.preconditions.clone(), at.key.clone()).await?;
+        let Answered { outcome, is_repeated } =
+            at.write(&self.0, at.preconditions.clone(), at.key.clone(), None).await?;
         let answer = Answer::of(&outcome, &at.shared.settings);
         let response = match Derived::of(&self.0, &outcome) {
             None => answer.response(at.prefer.numbers)?,

@@ -72,19 +72,20 @@ impl Derived {
     /// True if it is as it should be. A read that fails counts as one that came too early.
     pub async fn is_right<T: Table, P: RetryPolicy>(&self, reader: &Reader<'_, T, P>, tenant: Option<&Tenant>) -> bool {
         let node = |id: &str| Some(NodeRef { tenant: tenant.cloned(), id: Id::new(id).ok()? });
-        let status = match self {
+        let is_right = match self {
             Self::Node(id) => match node(id) {
-                Some(node) => reader.status(&node).await,
+                Some(node) => reader.is_up_to_date(&node).await,
                 None => return true,
             },
             Self::Copy(id, topic, version) => match (node(id), Version::new((*version).into())) {
                 (Some(node), Ok(version)) => {
-                    reader.latest_status(&Latest { node, topic: topic.clone() }, version).await
+                    let status = reader.latest_status(&Latest { node, topic: topic.clone() }, version).await;
+                    status.map(|status| status.is_up_to_date())
                 }
                 _ => return true,
             },
         };
-        status.is_ok_and(|status| status.is_up_to_date())
+        is_right.unwrap_or(false)
     }
 }
 

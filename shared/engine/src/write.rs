@@ -1,14 +1,14 @@
 //! The writes of the HTTP API: runs the plans of `sapwood_core::write`.
 
 pub use sapwood_core::write::{
-    Answered, Begun, Children, Claim, Command, Content, Idempotency, Limits, Outcome, Patch, Precondition,
+    Ahead, Answered, Begun, Children, Claim, Command, Content, Idempotency, Limits, Outcome, Patch, Precondition,
     Preconditions, Refusal, Request, Stamp, Tags, ValueChange,
 };
 
 use sapwood_core::model::Settings;
-use sapwood_core::plan::{Rules, Task};
-use sapwood_core::write::{Begin, Context, WriteOnce};
-use sapwood_table::{Client, RetryPolicy, Table, TableError};
+use sapwood_core::plan::{Read, Rules, Task};
+use sapwood_core::write::{Begin, Context, Wanted, WriteOnce};
+use sapwood_table::{Client, Items, ReadOptions, RetryPolicy, Table, TableError};
 use thiserror::Error;
 
 use crate::run::run;
@@ -48,15 +48,40 @@ impl<'a, T: Table, P: RetryPolicy> Writer<'a, T, P> {
     /// # Errors
     /// [`WriteError`].
     pub async fn write(&self, command: &Command, request: &Request) -> Result<Outcome, WriteError> {
-        self.write_once(command, request).await.map(|answered| answered.outcome)
+        self.write_once(command, request, None).await.map(|answered| answered.outcome)
     }
 
-    /// Carries out a command as [`write`](Self::write) does, and says whether an earlier request has done it.
+    /// Carries out a command as [`write`](Self::write) does, and says whether an earlier request has done it. As one of a batch it goes by
+    /// what [`read_ahead`](Self::read_ahead) has read.
     ///
     /// # Errors
     /// [`WriteError`].
-    pub async fn write_once(&self, command: &Command, request: &Request) -> Result<Answered, WriteError> {
-        Ok(run(self.client, WriteOnce::new(self.context, command, request)).await??)
+    pub async fn write_once(
+        &self,
+        command: &Command,
+        request: &Request,
+        ahead: Option<&mut Ahead>,
+    ) -> Result<Answered, WriteError> {
+        let plan = WriteOnce::new(self.context, command, request);
+        let plan = match ahead {
+            Some(ahead) => plan.knowing(ahead),
+            None => plan,
+        };
+        Ok(run(self.client, plan).await??)
+    }
+
+    /// Reads what these commands need, all at once. A command reads for itself what couldn't be read.
+    pub async fn read_ahead(&self, commands: &[&Command], ahead: &mut Ahead) {
+        let wanted = Wanted::of(self.context, commands);
+        let reading = ReadOptions::default();
+        let (items, pages) = futures::join!(
+            self.client.get_many(wanted.keys.clone(), &reading),
+            self.client.all(wanted.queries.iter().map(|query| self.client.query(query)).collect()),
+        );
+        let Items { items, failed } = items;
+        let read = Read { items, unread: failed.into_keys().collect(), page: None };
+        let pages = pages.into_iter().map(Result::ok).collect();
+        ahead.learn(commands, wanted, read, pages, &self.context.settings.schema);
     }
 
     /// Begins a request with an idempotency key, of which each part is done on its own.

@@ -1,8 +1,15 @@
 //! Subtrees by path, as in the seed composite-sort-key-locations.
 
+use std::sync::Mutex;
+
+use rand::rngs::SmallRng;
+use rand::seq::IndexedRandom;
+use rand::{RngExt, SeedableRng};
 use sapwood_core::model::text;
-use sapwood_engine::query::{AtPath, ReadError, Within};
-use sapwood_tests::fixture::Fixture;
+use sapwood_engine::query::{AtPath, Bounds, ListOptions, ReadError, Reader, Within};
+use sapwood_table::Client;
+use sapwood_tests::fixture::{Fixture, NoRetries, at_once};
+use sapwood_tests::intercept::{Intercept, Observer, Request};
 
 use super::support::*;
 
@@ -114,6 +121,92 @@ fn what_is_too_deep_is_jumped_over_not_read() {
             page
         });
         assert_eq!(drawn(&paged), ["a", "b", "c"]);
+    }
+}
+
+/// A tree of so many nodes below `D`: each under one of the `reach` before it, so a small reach makes it deep. Half of them have a segment
+/// of their own, of three, so that siblings have the same.
+fn random_tree(rng: &mut SmallRng, nodes: usize, reach: usize) -> Fixture {
+    let mut fixture = Fixture::default();
+    fixture.put_node("D", None, &[]);
+    for n in 0..nodes {
+        let above = rng.random_range(n.saturating_sub(reach)..=n);
+        let parent = if above == n { "D".to_owned() } else { format!("n{above}") };
+        let segment = ["s", "t", "u"].choose(rng).filter(|_| rng.random_bool(0.5));
+        let attributes: Vec<_> = segment.iter().map(|segment| ("segment", text(**segment))).collect();
+        fixture.put_node(&format!("n{n}"), Some(&parent), &attributes);
+    }
+    fixture.settle();
+    fixture
+}
+
+#[test]
+fn a_path_to_a_depth_is_the_whole_path_without_what_is_deeper() {
+    let mut rng = SmallRng::seed_from_u64(15);
+    for (nodes, reach) in [(40, 1), (60, 3), (150, 150), (300, 40), (700, 700), (700, 8)] {
+        let fixture = random_tree(&mut rng, nodes, reach);
+        let list =
+            |asked: &Within, options: &ListOptions| read(&fixture, async |r| r.paths(&node("D"), asked, options).await);
+        let all = all_pages(1_000, |options| list(&within("", None, None, None), options));
+        for _ in 0..25 {
+            let at = &all.choose(&mut rng).unwrap().path;
+            let above = &at[..rng.random_range(0..=at.len())];
+            let max_depth = rng.random_range(usize::from(above.is_empty())..=4);
+            let is_below = |path: &[String]| path.starts_with(above) && path.len() <= above.len() + max_depth;
+            let wanted: Vec<&AtPath> = all.iter().filter(|at| is_below(&at.path)).collect();
+            let asked = Within::new(above.to_vec(), Some(max_depth), None, None).unwrap();
+            for limit in [1, 2, 7, 33, 100, 1_000] {
+                let found = all_pages(limit, |options| list(&asked, options));
+                assert!(found.iter().eq(wanted.iter().copied()), "{asked:?} by {limit}: {found:?}");
+            }
+        }
+    }
+}
+
+/// The rows that a list asks for, and its queries.
+#[derive(Default)]
+struct Rows(Mutex<(usize, usize)>);
+
+impl Observer for Rows {
+    async fn before(&self, request: &Request<'_>) {
+        let Request::Query(query) = request else { panic!("{request:?}") };
+        let mut rows = self.0.lock().unwrap();
+        *rows = (rows.0 + 1, rows.1 + query.limit);
+    }
+}
+
+#[test]
+fn a_list_to_a_depth_asks_for_little_more_than_it_shows() {
+    // So many children, each the first of a chain.
+    for (children, length, limit, queries_max, rows_max) in [
+        (2_000, 1, 100, 2, 101),
+        (2_000, 1, 1_000, 4, 1_001),
+        (16, 97, 12, 15, 13 * 32 + 128),
+        (300, 5, 100, 5, 101 * 5 + 300),
+    ] {
+        let mut fixture = Fixture::default();
+        fixture.put_node("D", None, &[]);
+        for child in 0..children {
+            let mut parent = "D".to_owned();
+            for n in 0..length {
+                let id = format!("c{child:04}-{n}");
+                fixture.put_node(&id, Some(&parent), &[]);
+                parent = id;
+            }
+        }
+        fixture.settle();
+        let table = Intercept { table: fixture.table().clone(), observer: Rows::default() };
+        let session = Client::new(&table, &NoRetries, fixture.schema());
+        let options = ListOptions { bounds: Bounds::items(limit), ..ListOptions::default() };
+        let asked = within("", Some(1), None, None);
+        let reader = Reader::new(&session, fixture.settings());
+        let page = at_once(reader.paths(&node("D"), &asked, &options)).unwrap();
+        assert_eq!((page.items.len(), page.next.is_some()), (limit, true));
+        let (queries, rows) = *table.observer.0.lock().unwrap();
+        println!(
+            "{children} children, each the first of a chain of {length}: {limit} of them in {queries} queries for {rows} rows"
+        );
+        assert!(queries <= queries_max && rows <= rows_max, "{queries} queries, {rows} rows");
     }
 }
 

@@ -1,9 +1,13 @@
 //! What the fan-out has still to do.
 
+use std::sync::Mutex;
+
 use sapwood_core::keys::Version;
 use sapwood_core::model::{Latest, Settings, text};
-use sapwood_engine::query::Status;
-use sapwood_tests::fixture::Fixture;
+use sapwood_engine::query::{Reader, Status};
+use sapwood_table::Client;
+use sapwood_tests::fixture::{Fixture, NoRetries, at_once};
+use sapwood_tests::intercept::{Intercept, Observer, Request};
 use sapwood_tests::oracle::Oracle;
 
 use super::support::*;
@@ -58,6 +62,65 @@ fn what_was_written_and_not_handled_is_not_up_to_date() {
     assert!(!of(&fixture, "Z").exists);
 }
 
+/// The keys that a question asks for, one number for each BatchGetItem.
+#[derive(Default)]
+struct Keys(Mutex<Vec<usize>>);
+
+impl Observer for Keys {
+    async fn before(&self, request: &Request<'_>) {
+        let Request::BatchGet(keys) = request else { panic!("{request:?}") };
+        self.0.lock().unwrap().push(keys.len());
+    }
+}
+
+#[test]
+fn rows_are_read_only_where_the_lineage_is_right() {
+    let mut fixture = Fixture::default();
+    fixture.put_node("r", None, &[]);
+    fixture.put_node("s", None, &[]);
+    for n in 1..=30 {
+        fixture.put_node(&format!("n{n}"), Some(&if n == 1 { "r".to_owned() } else { format!("n{}", n - 1) }), &[]);
+    }
+    fixture.settle();
+    let asked = |fixture: &Fixture, id: &str| {
+        let table = Intercept { table: fixture.table().clone(), observer: Keys::default() };
+        let session = Client::new(&table, &NoRetries, fixture.schema());
+        let reader = Reader::new(&session, fixture.settings());
+        let status = at_once(reader.status(&node(id))).unwrap();
+        let of_status = std::mem::take(&mut *table.observer.0.lock().unwrap());
+        assert_eq!(at_once(reader.is_up_to_date(&node(id))).unwrap(), status.is_up_to_date());
+        let of_question = std::mem::take(&mut *table.observer.0.lock().unwrap());
+        println!("{id}: {status:?}, keys of the status {of_status:?}, of the question alone {of_question:?}");
+        (status, of_status, of_question)
+    };
+    // The node and its lineage; its 30 ancestors; 30 rows and a path row.
+    let (status, of_status, of_question) = asked(&fixture, "n30");
+    assert!(status.is_up_to_date());
+    assert_eq!((of_status, of_question), (vec![2, 30, 31], vec![2, 30, 31]));
+    // A node that isn't placed: its parent's lineage tells the way.
+    fixture.put_node("new", Some("n29"), &[]);
+    let (status, of_status, of_question) = asked(&fixture, "new");
+    assert_eq!((status.ancestors, status.missing, status.stale), (30, 32, 0));
+    assert_eq!((of_status, of_question), (vec![2, 2, 29], vec![2]));
+    // A node that was moved.
+    fixture.put_node("n20", Some("s"), &[]);
+    let (status, of_status, of_question) = asked(&fixture, "n20");
+    assert_eq!((status.ancestors, status.missing, status.stale), (1, 2, 20 + 1 + 1));
+    assert_eq!((of_status, of_question), (vec![2, 2], vec![2]));
+    // A node below it: only the way up shows that its lineage is stale.
+    let (status, of_status, of_question) = asked(&fixture, "n30");
+    assert!(status.missing > 0 && status.stale > 0 && status.ancestors == 11, "{status:?}");
+    assert_eq!(of_status, of_question);
+    assert_eq!(of_status.iter().sum::<usize>(), 2 + 30 + 2);
+    // A node that was deleted.
+    fixture.delete_node("n25");
+    let (status, of_status, of_question) = asked(&fixture, "n25");
+    assert_eq!((status.exists, status.missing, status.stale), (false, 0, 25 + 1 + 1));
+    assert_eq!((of_status, of_question), (vec![2], vec![2]));
+    fixture.settle();
+    assert_all_up_to_date(&fixture, &["n20", "n25", "n30", "new"]);
+}
+
 #[test]
 fn a_row_taken_away_or_changed_by_somebody_is_told() {
     let mut fixture = small();
@@ -65,8 +128,9 @@ fn a_row_taken_away_or_changed_by_somebody_is_told() {
     assert_eq!((of(&fixture, "X").missing, of(&fixture, "X").stale), (1, 0));
     fixture.update("V", "NODE#0001#X", "name", None);
     assert_eq!((of(&fixture, "X").missing, of(&fixture, "X").stale), (1, 1));
+    // Without a lineage there are no rows: all that there should be are missing, and none is read.
     fixture.delete("X", "LINEAGE");
-    assert_eq!((of(&fixture, "X").missing, of(&fixture, "X").stale), (2, 1));
+    assert_eq!((of(&fixture, "X").missing, of(&fixture, "X").stale), (4, 0));
 }
 
 #[test]

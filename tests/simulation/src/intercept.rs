@@ -1,6 +1,7 @@
 //! A table in front of another table. It tells an observer of every request.
 
 use std::pin::Pin;
+use std::sync::Arc;
 
 use sapwood_core::keys::ItemKey;
 use sapwood_core::model::Item;
@@ -65,6 +66,20 @@ pub trait Observer: Send + Sync {
 
     /// Is called after the request was answered.
     fn after(&self, _request: &Request<'_>) {}
+}
+
+impl<O: Observer> Observer for Arc<O> {
+    async fn before(&self, request: &Request<'_>) {
+        (**self).before(request).await;
+    }
+
+    fn refuses(&self, request: &Request<'_>) -> Option<TableError> {
+        (**self).refuses(request)
+    }
+
+    fn after(&self, request: &Request<'_>) {
+        (**self).after(request);
+    }
 }
 
 /// A table whose requests are observed.

@@ -3,7 +3,7 @@
 use axum::http::{Method, StatusCode};
 use axum::response::Response;
 use sapwood_core::keys::{Id, NodeRef};
-use sapwood_core::write::{Answered, Begun, Claim, Command, Content, Idempotency, Preconditions};
+use sapwood_core::write::{Ahead, Answered, Begun, Claim, Command, Content, Idempotency, Preconditions};
 use sapwood_http::call::{Prefix, json_response};
 use sapwood_http::caller::Right;
 use sapwood_http::contract::{self, BatchBody, BatchOperation, BatchResult, BatchResults, CreateRevision};
@@ -23,6 +23,9 @@ use crate::wait::Derived;
 /// Most bytes of JSON of what was written, in the results of a batch. Lambda's answers have at most 6 MB, of which escaping a body
 /// can take half. DynamoDB's transactions have 4 MB, and the results of a batch with an `Idempotency-Key` are kept by one.
 const BODIES_BYTES_MAX: usize = 2_500_000;
+
+/// For how many operations is read ahead. What no condition of a write guards (that the parent is there, say) is as old as that.
+const OPERATIONS_AHEAD: usize = 25;
 
 /// `POST /batch`
 pub(crate) struct Batch {
@@ -127,18 +130,26 @@ impl Batch {
         let mut results: Vec<BatchResult> = Vec::with_capacity(self.operations.len());
         let mut derived: Vec<Derived> = Vec::new();
         let mut bytes_left = BODIES_BYTES_MAX;
-        for (position, operation) in self.operations.into_iter().enumerate() {
-            let key = at.key.as_ref().map(|key| part(key, position));
-            let written = match operation {
-                Ok(Conditioned { command, preconditions }) => {
-                    at.write(&command, preconditions, key).await.map(|Answered { outcome, .. }| {
-                        derived.extend(Derived::of(&command, &outcome));
-                        within(&mut bytes_left, Answer::of(&outcome, &at.shared.settings))
-                    })
-                }
-                Err(problem) => Err(problem),
-            };
-            results.push(written.unwrap_or_else(|problem| failed(&problem)));
+        let mut ahead = Ahead::default();
+        let mut operations = self.operations.into_iter();
+        while operations.len() > 0 {
+            let some: Vec<_> = operations.by_ref().take(OPERATIONS_AHEAD).collect();
+            let commands: Vec<&Command> = some.iter().flatten().map(|operation| &operation.command).collect();
+            at.writer().read_ahead(&commands, &mut ahead).await;
+            for operation in some {
+                let key = at.key.as_ref().map(|key| part(key, results.len()));
+                let written = match operation {
+                    Ok(Conditioned { command, preconditions }) => at
+                        .write(&command, preconditions, key, Some(&mut ahead))
+                        .await
+                        .map(|Answered { outcome, .. }| {
+                            derived.extend(Derived::of(&command, &outcome));
+                            within(&mut bytes_left, Answer::of(&outcome, &at.shared.settings))
+                        }),
+                    Err(problem) => Err(problem),
+                };
+                results.push(written.unwrap_or_else(|problem| failed(&problem)));
+            }
         }
         Results { results, derived }
     }

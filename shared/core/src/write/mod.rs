@@ -10,8 +10,10 @@
 //! | `DeleteNode` | deletes a node at once, or marks it for the stream |
 //! | `AppendRevision`, `ChangeRevision` | append, amend and delete a revision |
 //! | [`Begin`] | claims an idempotency key, or reads what it was completed with |
+//! | [`Ahead`] | what the operations of a batch need, read before they begin |
 //! | [`ReadOperation`] | says how far a deletion is that the stream carries out |
 
+mod ahead;
 mod attempts;
 mod command;
 mod delete;
@@ -28,6 +30,7 @@ mod save;
 #[cfg(test)]
 mod tests;
 
+pub use ahead::{Ahead, Wanted};
 pub use command::{Children, Command, Content, Patch, ValueChange};
 pub use idempotency::{Begin, Begun, Claim, Idempotency};
 pub use once::{Answered, WriteOnce};

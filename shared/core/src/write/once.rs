@@ -1,12 +1,14 @@
 //! A command, carried out once.
 
+use super::ahead::Ahead;
 use super::attempts::{Attempts, Done};
 use super::delete::DeleteNode;
 use super::idempotency::{Begin, Begun, Claim};
 use super::revision::{AppendRevision, ChangeRevision};
 use super::save::{SaveNode, Wanted};
 use super::{Command, Context, Outcome, Refusal, Request};
-use crate::plan::{Facts, Failure, Plan, Step};
+use crate::keys::Schema;
+use crate::plan::{Facts, Failure, Plan, Step, Task, TaskOutcome};
 
 /// A command is carried out. Where its request has an idempotency key, it is carried out once: the key is claimed first, and
 /// completed with the outcome in the transaction that writes. A key that was completed before gives the outcome of that time. A
@@ -16,7 +18,20 @@ pub struct WriteOnce<'a> {
     context: Context<'a>,
     command: &'a Command,
     request: &'a Request,
+    ahead: Option<Guided<'a>>,
     state: State<'a>,
+}
+
+/// What was read ahead for a command, and how far the command goes by it.
+#[derive(Debug)]
+struct Guided<'a> {
+    ahead: &'a mut Ahead,
+    /// True before the command has written or waited. After that it reads for itself.
+    asks: bool,
+    /// True if the command goes by something that was read ahead, and no condition of a write has shown that it still holds.
+    relies: bool,
+    /// What the command writes.
+    under_way: Vec<Task>,
 }
 
 type Once = Result<Answered, Refusal>;
@@ -43,7 +58,7 @@ enum State<'a> {
 
 /// The plan of a command.
 #[derive(Debug)]
-enum Carried<'a> {
+pub(super) enum Carried<'a> {
     Save(Box<SaveNode<'a>>),
     Delete(DeleteNode<'a>),
     Append(AppendRevision<'a>),
@@ -54,7 +69,13 @@ impl<'a> WriteOnce<'a> {
     /// The command of a request.
     #[must_use]
     pub fn new(context: Context<'a>, command: &'a Command, request: &'a Request) -> Self {
-        Self { context, command, request, state: State::Begin }
+        Self { context, command, request, ahead: None, state: State::Begin }
+    }
+
+    /// The same command, as one of a batch.
+    #[must_use]
+    pub fn knowing(self, ahead: &'a mut Ahead) -> Self {
+        Self { ahead: Some(Guided { ahead, asks: true, relies: false, under_way: Vec::new() }), ..self }
     }
 
     fn claim(&mut self, mut begin: Begin<'a>, facts: Facts) -> Result<Step<Once>, Failure> {
@@ -74,18 +95,35 @@ impl<'a> WriteOnce<'a> {
     }
 
     fn write(&mut self, claim: Option<Claim>) -> Result<Step<Once>, Failure> {
-        let attempts = Attempts::new(self.context, self.request, claim.clone());
-        let carried = Carried::new(attempts, self.command);
-        self.go_on(Box::new(carried), claim, Facts::None)
+        let carried = self.begin(claim.clone());
+        self.go_on(carried, claim, Facts::None)
+    }
+
+    fn begin(&self, claim: Option<Claim>) -> Box<Carried<'a>> {
+        Box::new(Carried::new(Attempts::new(self.context, self.request, claim), self.command))
     }
 
     fn go_on(
         &mut self,
         mut carried: Box<Carried<'a>>,
         claim: Option<Claim>,
-        facts: Facts,
+        mut facts: Facts,
     ) -> Result<Step<Once>, Failure> {
-        match (carried.next(facts)?, claim) {
+        let schema = &self.context.settings.schema;
+        let step = loop {
+            let Some(guided) = &mut self.ahead else { break carried.next(facts)? };
+            guided.learn(&facts, schema);
+            let step = carried.next(facts)?;
+            facts = match guided.answer(step) {
+                Answer::Known(known) => known,
+                Answer::Unsure => {
+                    carried = self.begin(claim.clone());
+                    Facts::None
+                }
+                Answer::Pass(step) => break step,
+            };
+        };
+        match (step, claim) {
             // The claim is another request's now.
             (Step::Done(Err(Refusal::InProgress)), _) => Ok(Step::Done(Err(Refusal::InProgress))),
             (Step::Done(Err(refusal)), Some(claim)) => {
@@ -96,6 +134,52 @@ impl<'a> WriteOnce<'a> {
             (step, claim) => {
                 self.state = State::Writing(carried, claim);
                 step.and_then(|_| Err(Failure::Again))
+            }
+        }
+    }
+}
+
+/// What becomes of a step of a command that goes by what was read ahead.
+enum Answer {
+    /// What the step needs is known.
+    Known(Facts),
+    /// The command is done, and what it decided on may not hold any more. It begins again, and reads for itself.
+    Unsure,
+    /// The step is taken.
+    Pass(Step<Done>),
+}
+
+impl Guided<'_> {
+    fn answer(&mut self, step: Step<Done>) -> Answer {
+        match &step {
+            Step::Need(need) if self.asks => {
+                if let Some(read) = self.ahead.answer(need) {
+                    self.relies = true;
+                    return Answer::Known(Facts::Read(read));
+                }
+            }
+            Step::Need(_) => {}
+            Step::Do(tasks) => {
+                self.ahead.forget(tasks);
+                self.under_way.clone_from(tasks);
+                (self.asks, self.relies) = (false, false);
+            }
+            Step::Write(_) | Step::Wait(_) => (self.asks, self.relies) = (false, false),
+            Step::Done(_) if self.relies => {
+                (self.asks, self.relies) = (false, false);
+                return Answer::Unsure;
+            }
+            Step::Done(_) => {}
+        }
+        Answer::Pass(step)
+    }
+
+    /// Takes what the command has written.
+    fn learn(&mut self, facts: &Facts, schema: &Schema) {
+        let Facts::Done(outcomes) = facts else { return };
+        for (task, outcome) in std::mem::take(&mut self.under_way).iter().zip(outcomes) {
+            if *outcome == Ok(TaskOutcome::Held) {
+                self.ahead.written(task, schema);
             }
         }
     }
@@ -120,7 +204,7 @@ impl Plan for WriteOnce<'_> {
 }
 
 impl<'a> Carried<'a> {
-    fn new(attempts: Attempts<'a>, command: &'a Command) -> Self {
+    pub(super) fn new(attempts: Attempts<'a>, command: &'a Command) -> Self {
         match command {
             Command::Create { node, is_made_id, content } => {
                 Self::Save(Box::new(SaveNode::new(attempts, node, Wanted::Create { content, is_made_id: *is_made_id })))

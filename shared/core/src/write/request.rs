@@ -25,7 +25,7 @@ impl Request {
 }
 
 /// Who writes, and when. A value: the core knows no clock and no randomness.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stamp {
     /// The time as RFC 3339 in UTC, to the millisecond.
     pub at: String,

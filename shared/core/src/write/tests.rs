@@ -2,5 +2,6 @@
 //! what it comes to.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+mod ahead;
 mod moves;
 mod steps;

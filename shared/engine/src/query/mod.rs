@@ -13,6 +13,7 @@ mod error;
 mod fields;
 mod node;
 mod operations;
+mod pace;
 mod page;
 mod path;
 mod revisions;

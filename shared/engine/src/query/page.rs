@@ -1,5 +1,6 @@
 //! Pages of lists.
 
+use super::pace::Pace;
 use super::{Fields, ReadError, Reader};
 use sapwood_core::keys::{ItemKey, Schema, SortKey, SortRange};
 use sapwood_core::model::{Item, key_of, size_estimate, text_size};
@@ -13,7 +14,7 @@ pub struct Bounds {
     /// The most bytes as JSON, by [`size_estimate`]. A page has at least one item, whatever its size.
     pub bytes_max: usize,
     /// The most Query requests. Each reads at most 1 MB of rows, whatever of them the page shows. Past them a page ends where they came
-    /// to, even if it has no items.
+    /// to, even if it has no items. A list of paths to a depth makes more of them, which read no more together.
     pub queries_max: usize,
 }
 
@@ -169,9 +170,6 @@ pub(super) enum Skipped {
     Deeper(usize),
 }
 
-/// The number of rows that are read at once if many of them may be skipped.
-const SPARSE_ITEMS: usize = 1_000;
-
 impl<'q> Listing<'q> {
     /// The list of all of a range, in its order.
     pub(super) fn new(pk: String, range: SortRange, own: Vec<&'q str>) -> Self {
@@ -200,11 +198,6 @@ impl<'q> Listing<'q> {
             }
             _ => next,
         }
-    }
-
-    /// Returns how many rows to read to get `missing` entries.
-    fn limit(&self, missing: usize) -> usize {
-        if matches!(self.skipped, Skipped::Deeper(_)) { missing.max(SPARSE_ITEMS) } else { missing }
     }
 
     /// Returns true if the list can have this position.
@@ -240,8 +233,8 @@ pub(super) fn entry_size(key: &ItemKey, item: &Item) -> usize {
 }
 
 impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
-    /// Reads one page of a list. It takes one Query, unless rows that `read` can't read take up room. Where a later Query gets no
-    /// answer in time, the page ends with what was read.
+    /// Reads one page of a list. It takes one Query, unless rows that `read` can't read take up room, or rows are jumped over. Where a
+    /// later Query gets no answer in time, the page ends with what was read.
     pub(super) async fn list<R>(
         &self,
         listing: &Listing<'_>,
@@ -251,11 +244,14 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         let schema = self.client.schema();
         let mut after = listing.start(options)?;
         let mut builder = PageBuilder::new(options.bounds);
-        for queries in 0..options.bounds.queries_max.max(1) {
-            let limit = listing.limit(builder.missing());
+        let queries_max = options.bounds.queries_max.max(1);
+        let mut pace = matches!(listing.skipped, Skipped::Deeper(_)).then(|| Pace::new(queries_max));
+        for queries in 1.. {
+            let (before, units) = (builder.len(), self.client.usage().read_units);
+            let limit = pace.as_ref().map_or(builder.missing(), |pace| pace.rows(builder.missing()));
             let query = listing.query(after.clone(), limit, options, schema);
             let page = match self.client.query(&query).await {
-                Err(error) if queries > 0 && error.kind == ErrorKind::Retry => return Ok(builder.cut_at(after)),
+                Err(error) if queries > 1 && error.kind == ErrorKind::Retry => break,
                 page => page?,
             };
             let found = page.items.len();
@@ -272,6 +268,16 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
                 return Ok(builder.perhaps_followed());
             }
             after = Some(listing.past(next, schema));
+            let goes_on = match &mut pace {
+                None => queries < queries_max,
+                Some(pace) => {
+                    let units = self.client.usage().read_units - units;
+                    pace.took(found, builder.len() - before, if options.strong { units / 2.0 } else { units })
+                }
+            };
+            if !goes_on {
+                break;
+            }
         }
         Ok(builder.cut_at(after))
     }

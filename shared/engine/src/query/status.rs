@@ -1,11 +1,11 @@
 //! Whether derived rows match their base record.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use super::{ListOptions, Order, ReadError, Reader};
 use crate::run::run;
 use sapwood_core::keys::{ItemKey, NodeRef, Version};
-use sapwood_core::model::{BaseNode, Item, Latest, Lineage, Placement, Row, Stored, rows};
+use sapwood_core::model::{BaseNode, Item, Latest, Lineage, Placement, Stored, rows};
 use sapwood_core::plan::ancestry::ReadAncestorPath;
 use sapwood_core::plan::{Rules, placement};
 use sapwood_table::{ReadOptions, RetryPolicy, Table, TableError};
@@ -31,34 +31,73 @@ impl Status {
     }
 }
 
+/// A node's base record, and its lineage.
+struct Look {
+    base: Option<BaseNode>,
+    stored: Stored,
+}
+
+impl Look {
+    /// True if the lineage shows by itself that rows aren't right yet: it isn't there, isn't settled, or names another parent.
+    fn is_behind(&self, node: &NodeRef) -> bool {
+        match (&self.base, self.stored.lineage()) {
+            (Some(base), Some(lineage)) => {
+                let parent = base.parent.as_ref().filter(|parent| **parent != node.id);
+                !lineage.is_settled() || lineage.placement.ancestors.first() != parent
+            }
+            (Some(_), None) => true,
+            (None, lineage) => lineage.is_some_and(|lineage| !names_nothing(lineage)),
+        }
+    }
+}
+
 impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
     /// Returns what the fan-out has yet to do for a node's own rows. Reads strongly, in three round trips at most if the
-    /// ancestors are those of the lineage.
+    /// ancestors are those of the lineage. Rows are read only where the lineage is right. Where it isn't, the rows that it names and the
+    /// rows that there should be are counted: no other rows exist.
     ///
     /// # Errors
     /// [`ReadError::Table`] only. A node that doesn't exist has a status, too.
     pub async fn status(&self, node: &NodeRef) -> Result<Status, ReadError> {
+        let look = self.look(node).await?;
+        self.status_of(node, &look).await
+    }
+
+    /// Returns true if the fan-out has nothing to do for a node's own rows. Takes one round trip while the lineage isn't there, isn't
+    /// settled, or names another parent; else as many as [`status`](Self::status).
+    ///
+    /// # Errors
+    /// [`ReadError::Table`] only.
+    pub async fn is_up_to_date(&self, node: &NodeRef) -> Result<bool, ReadError> {
+        let look = self.look(node).await?;
+        Ok(!look.is_behind(node) && self.status_of(node, &look).await?.is_up_to_date())
+    }
+
+    async fn look(&self, node: &NodeRef) -> Result<Look, TableError> {
         let schema = self.client.schema();
         let [base_key, lineage_key] = [schema.node_key(node), schema.lineage_key(node)];
         let mut read = self.client.get_all(&[base_key.clone(), lineage_key.clone()], &ReadOptions::default()).await?;
         let stored = Stored::read(read.get(&lineage_key), schema);
         let base = read.remove(&base_key).and_then(|item| BaseNode::read(item, node, schema).ok());
-        let wanted = match &base {
-            None => None,
-            Some(base) => {
-                let parent = self.parent_placement(node, base, &stored).await?;
-                Some(placement(node, base, parent.as_ref(), self.settings, Rules::default()))
-            }
-        };
-        let mut status = self.rows_status(node, base.as_ref(), wanted.as_ref(), stored.lineage()).await?;
-        match (&wanted, &stored) {
-            (Some(_), Stored::Absent | Stored::Malformed | Stored::Newer(_)) => status.missing += 1,
-            (Some(wanted), Stored::Lineage(lineage)) if lineage.placement != *wanted || !lineage.is_settled() => {
-                status.stale += 1;
-            }
+        Ok(Look { base, stored })
+    }
+
+    async fn status_of(&self, node: &NodeRef, look: &Look) -> Result<Status, ReadError> {
+        let lineage = look.stored.lineage();
+        let Some(base) = &look.base else {
             // A lineage that names no row is about to be deleted, or to expire.
-            (None, Stored::Lineage(lineage)) if !names_nothing(lineage) => status.stale += 1,
-            _ => {}
+            let lineage = lineage.filter(|lineage| !names_nothing(lineage));
+            let (missing, stale) = self.by_lineage(node, None, lineage);
+            return Ok(Status { exists: false, ancestors: 0, missing, stale });
+        };
+        let parent = self.parent_placement(node, base, &look.stored).await?;
+        let wanted = placement(node, base, parent.as_ref(), self.settings, Rules::default());
+        let is_right = |lineage: &Lineage| lineage.placement == wanted && lineage.is_settled();
+        let mut status = Status { exists: true, ancestors: wanted.ancestors.len(), ..Status::default() };
+        if lineage.is_some_and(is_right) {
+            self.compare_rows(node, base, &wanted, &mut status).await?;
+        } else {
+            (status.missing, status.stale) = self.by_lineage(node, Some(&wanted), lineage);
         }
         Ok(status)
     }
@@ -75,31 +114,36 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         Ok(run(self.client, plan).await?.placement(&node.id))
     }
 
-    async fn rows_status(
+    /// Counts what is missing and what shouldn't exist, by a lineage that isn't right. The lineage counts as a row.
+    fn by_lineage(&self, node: &NodeRef, wanted: Option<&Placement>, lineage: Option<&Lineage>) -> (usize, usize) {
+        let schema = self.client.schema();
+        let keys = |placement: Option<&Placement>| -> BTreeSet<ItemKey> {
+            let rows = placement.map(|placement| rows(placement, node, schema));
+            rows.into_iter().flatten().map(|row| row.key).collect()
+        };
+        let wanted_rows = keys(wanted);
+        let mut named = keys(lineage.map(|lineage| &lineage.placement));
+        named.extend(lineage.iter().flat_map(|lineage| lineage.stale_rows.iter().cloned()));
+        let missing = wanted_rows.difference(&named).count() + usize::from(wanted.is_some() && lineage.is_none());
+        let stale = named.difference(&wanted_rows).count() + usize::from(lineage.is_some());
+        (missing, stale)
+    }
+
+    /// Compares the rows of this placement with what there should be.
+    async fn compare_rows(
         &self,
         node: &NodeRef,
-        base: Option<&BaseNode>,
-        wanted: Option<&Placement>,
-        lineage: Option<&Lineage>,
-    ) -> Result<Status, TableError> {
-        let schema = self.client.schema();
-        let named = |placement: &Placement| rows(placement, node, schema);
-        let wanted_rows: BTreeMap<ItemKey, Row> =
-            wanted.map(named).unwrap_or_default().into_iter().map(|row| (row.key.clone(), row)).collect();
-        let mut keys: BTreeSet<ItemKey> = wanted_rows.keys().cloned().collect();
-        if let Some(lineage) = lineage {
-            keys.extend(named(&lineage.placement).into_iter().map(|row| row.key));
-            keys.extend(lineage.stale_rows.iter().cloned());
-        }
-        let keys: Vec<ItemKey> = keys.into_iter().collect();
+        base: &BaseNode,
+        wanted: &Placement,
+        status: &mut Status,
+    ) -> Result<(), TableError> {
+        let rows = rows(wanted, node, self.client.schema());
+        let keys: Vec<ItemKey> = rows.iter().map(|row| row.key.clone()).collect();
         let read = self.client.get_all(&keys, &ReadOptions::default()).await?;
-        let ancestors = wanted.map_or(0, |wanted| wanted.ancestors.len());
-        let mut status = Status { exists: base.is_some(), ancestors, ..Status::default() };
-        for key in &keys {
-            let want = wanted_rows.get(key).zip(base).map(|(row, base)| row.item(node, base, self.settings));
-            status.compare(want.as_ref(), read.get(key));
+        for row in rows {
+            status.compare(Some(&row.item(node, base, self.settings)), read.get(&row.key));
         }
-        Ok(status)
+        Ok(())
     }
 
     /// Returns what the fan-out has yet to do for a topic after this version was written: the copy must be that of the newest

@@ -9,7 +9,7 @@ use crate::write::{
     ReadOperation, Refusal, Request, Stamp, Tags, ValueChange, WriteOnce,
 };
 
-fn stamp(token: &str, seconds: u64) -> Stamp {
+pub(super) fn stamp(token: &str, seconds: u64) -> Stamp {
     Stamp { at: "now".to_owned(), seconds, by: "anna".to_owned(), token: token.to_owned() }
 }
 
@@ -25,29 +25,29 @@ fn key() -> Idempotency {
     Idempotency { tenant: None, hash: "K".to_owned(), fingerprint: "the request".to_owned() }
 }
 
-fn id(text: &str) -> Id {
+pub(super) fn id(text: &str) -> Id {
     Id::new(text).unwrap()
 }
 
-fn create(of: &str, is_made_id: bool, parent: Option<&str>) -> Command {
+pub(super) fn create(of: &str, is_made_id: bool, parent: Option<&str>) -> Command {
     let content = Content { parent: parent.map(id), ..Content::default() };
     Command::Create { node: node(of), is_made_id, content }
 }
 
-fn moved(of: &str, parent: &str) -> Command {
+pub(super) fn moved(of: &str, parent: &str) -> Command {
     Command::Patch { node: node(of), patch: Patch { parent: Some(Some(id(parent))), ..Patch::default() } }
 }
 
-fn set(of: &str, name: &str, value: &str) -> Command {
+pub(super) fn set(of: &str, name: &str, value: &str) -> Command {
     let attributes = [(name.to_owned(), ValueChange::Set(text(value)))].into();
     Command::Patch { node: node(of), patch: Patch { attributes, ..Patch::default() } }
 }
 
-fn delete(of: &str, children: Children) -> Command {
+pub(super) fn delete(of: &str, children: Children) -> Command {
     Command::Delete { node: node(of), children, revisions: false, operation: "o1".to_owned() }
 }
 
-fn append(of: &str) -> Command {
+pub(super) fn append(of: &str) -> Command {
     Command::Append { topic: topic(of), attributes: Item::new() }
 }
 
@@ -60,7 +60,7 @@ fn version(number: u64) -> Version {
 }
 
 /// The record of `n`, as another client writes it.
-fn named_record(name: &str) -> Item {
+pub(super) fn named_record(name: &str) -> Item {
     let mut item = World::drawn("").base("n", None);
     item.insert("name".to_owned(), text(name));
     item
@@ -76,7 +76,7 @@ fn under(parent: &str) -> AttributeValue {
     Under { parent: Id::new(parent).unwrap(), born: Some("1".to_owned()) }.value()
 }
 
-fn print_outcome(outcome: &Outcome) -> String {
+pub(super) fn print_outcome(outcome: &Outcome) -> String {
     let verb = |created: bool| if created { "created" } else { "written" };
     match outcome {
         Outcome::Node { node, created, .. } => format!("{} {}", verb(*created), node.id),

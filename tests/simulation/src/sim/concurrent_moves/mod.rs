@@ -28,6 +28,8 @@ pub struct MoveProfile {
     pub broken: Option<Rule>,
     /// True if a run has only moves, in a deep tree, and no call fails. That makes rare cycles less rare.
     pub moves_alone: bool,
+    /// Most operations that one caller sends as a batch.
+    pub batch_max: usize,
     /// Most operations of a run.
     pub operations_max: usize,
     /// Most calls of a run that fail.
@@ -38,7 +40,7 @@ pub struct MoveProfile {
 
 impl Default for MoveProfile {
     fn default() -> Self {
-        Self { broken: None, moves_alone: false, operations_max: 12, failures_max: 8, steps_max: 40_000 }
+        Self { broken: None, moves_alone: false, batch_max: 1, operations_max: 12, failures_max: 8, steps_max: 40_000 }
     }
 }
 
@@ -54,7 +56,7 @@ enum Stream {
 }
 
 enum Ended {
-    Operation(usize, Answer),
+    Batch(Vec<(usize, Answer)>),
     Fanout(Report),
 }
 
@@ -70,6 +72,7 @@ struct World {
     tasks: BTreeMap<u64, Task>,
     next: u64,
     workers: usize,
+    batch_max: usize,
     fanout: bool,
     /// True if tasks may die.
     dies: bool,
@@ -94,6 +97,7 @@ pub fn run_moves(seed: u64, profile: &MoveProfile) -> Result<Run, Fault> {
         tasks: BTreeMap::new(),
         next: 0,
         workers,
+        batch_max: profile.batch_max,
         fanout: stream != Stream::Never,
         dies: false,
         judge: Judge::new(operations.clone(), failure_percent == 0),
@@ -172,12 +176,13 @@ impl World {
     }
 
     fn start(&mut self, left: &mut Vec<(usize, Operation)>) {
-        let Some((number, operation)) = left.pop() else { return };
+        let size = if self.batch_max > 1 { self.roll(self.batch_max) + 1 } else { 1 };
+        let batch: Vec<(usize, Operation)> = left.drain(left.len().saturating_sub(size)..).rev().collect();
         let (calls, rules) = (Arc::clone(&self.calls), self.rules);
         let id = self.next;
         self.spawn(Vec::new(), async move {
             let table = SimTable { calls: Arc::clone(&calls), invocation: id };
-            Ended::Operation(number, operation.run(number, &table, &SimRetryPolicy(calls), rules).await)
+            Ended::Batch(operations::run(batch, &table, &SimRetryPolicy(calls), rules).await)
         });
     }
 
@@ -221,7 +226,9 @@ impl World {
         let Poll::Ready(ended) = task.future.as_mut().poll(&mut context) else { return };
         let records = self.tasks.remove(&id).unwrap().records;
         match ended {
-            Ended::Operation(number, answer) => self.judge.answered(number, answer),
+            Ended::Batch(answers) => {
+                answers.into_iter().for_each(|(number, answer)| self.judge.answered(number, answer));
+            }
             Ended::Fanout(report) => {
                 let from = records.iter().position(|r| report.failed.contains(&r.sequence)).unwrap_or(records.len());
                 self.requeue(&records[from..]);

@@ -7,7 +7,8 @@ use sapwood_core::keys::{Id, ItemKey, NodeRef, Schema, Version};
 use sapwood_core::model::{AttributeValue, Item, Latest, Settings, text};
 use sapwood_core::plan::Rules;
 use sapwood_engine::write::{
-    Children, Command, Content, Idempotency, Limits, Outcome, Patch, Request, Stamp, ValueChange, WriteError, Writer,
+    Ahead, Children, Command, Content, Idempotency, Limits, Outcome, Patch, Request, Stamp, ValueChange, WriteError,
+    Writer,
 };
 use sapwood_table::{Client, RetryPolicy, Table};
 
@@ -147,28 +148,14 @@ fn id(text: &str) -> Id {
 }
 
 impl Operation {
-    pub(super) async fn run<T: Table, P: RetryPolicy>(
-        &self,
-        number: usize,
-        table: &T,
-        retry_policy: &P,
-        rules: Rules,
-    ) -> Answer {
-        let settings = Settings::default();
-        let session = Client::new(table, retry_policy, &settings.schema);
-        let limits = Limits { attempts_max: 12, revision_page_items_max: 2, ..Limits::default() };
-        let writer = Writer::new(&session, &settings).with(limits, rules);
-        let at = format!("2026-01-01T00:00:00.{number:03}Z");
-        let stamp = Stamp { at, seconds: 0, by: "simulation".to_owned(), token: token(number) };
-        let idempotency = has_key(number).then(|| idempotency(number));
-        let request = Request { idempotency, ..Request::new(stamp) };
+    fn command(&self, number: usize) -> Command {
         let name = text(token(number));
         let content = |parent: &Option<String>| Content {
             parent: parent.as_deref().map(id),
             segment: None,
             attributes: Item::from([(NAME.to_owned(), name.clone())]),
         };
-        let command = match self {
+        match self {
             Self::Create { id, is_made_id, parent } => {
                 Command::Create { node: node(id), is_made_id: *is_made_id, content: content(parent) }
             }
@@ -188,12 +175,38 @@ impl Operation {
                 let (children, operation) = (Children::Restrict, "none".to_owned());
                 Command::Delete { node: node(id), children, revisions: false, operation }
             }
-        };
-        match writer.write(&command, &request).await {
+        }
+    }
+}
+
+/// Carries out operations one after another, as a batch of the API does. What several of them need is read before.
+pub(super) async fn run<T: Table, P: RetryPolicy>(
+    operations: Vec<(usize, Operation)>,
+    table: &T,
+    retry_policy: &P,
+    rules: Rules,
+) -> Vec<(usize, Answer)> {
+    let settings = Settings::default();
+    let session = Client::new(table, retry_policy, &settings.schema);
+    let limits = Limits { attempts_max: 12, revision_page_items_max: 2, ..Limits::default() };
+    let writer = Writer::new(&session, &settings).with(limits, rules);
+    let commands: Vec<Command> = operations.iter().map(|(number, operation)| operation.command(*number)).collect();
+    let mut ahead = Ahead::default();
+    writer.read_ahead(&commands.iter().collect::<Vec<_>>(), &mut ahead).await;
+    let mut answers = Vec::new();
+    for ((number, _), command) in operations.into_iter().zip(&commands) {
+        let at = format!("2026-01-01T00:00:00.{number:03}Z");
+        let stamp = Stamp { at, seconds: 0, by: "simulation".to_owned(), token: token(number) };
+        let idempotency = has_key(number).then(|| idempotency(number));
+        let request = Request { idempotency, ..Request::new(stamp) };
+        let done = writer.write_once(command, &request, Some(&mut ahead)).await;
+        let answer = match done.map(|answered| answered.outcome) {
             Ok(Outcome::Node { item, .. }) => Answer::Written { item, version: None },
             Ok(Outcome::Revision { item, version, .. }) => Answer::Written { item, version: Some(version) },
             Ok(Outcome::Deleted | Outcome::Deleting { .. }) => Answer::Deleted,
             Err(error) => Answer::Refused(error),
-        }
+        };
+        answers.push((number, answer));
     }
+    answers
 }

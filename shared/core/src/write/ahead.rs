@@ -1,0 +1,178 @@
+//! What the operations of a batch need, read before the first of them begins.
+//!
+//! An operation reads, decides and writes, and the next one begins after it. Most of what they read is known before: the nodes that
+//! they name, and the parents. So it is read together, and each operation is answered from that. What the batch itself has written
+//! since is added, so an operation sees what those before it did.
+//!
+//! Nothing is taken on trust that could be wrong by now:
+//!
+//! - A write still has the conditions of what was read. If they don't hold, the operation reads for itself.
+//! - A refusal, and an answer that nothing changes, are given only for what the operation has read itself.
+//! - Rows decide whether a node has children, and how deep the tree below it is. An operation that asks for that reads them itself.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::attempts::Attempts;
+use super::once::Carried;
+use super::{Children, Command, Context, Request, Stamp};
+use crate::keys::{ItemKey, NodeRef, Schema, SortKey};
+use crate::model::{Item, item_bytes, text};
+use crate::plan::{Facts, Need, Plan, Read, Step, Task};
+use crate::request::{Action, Page, Query};
+
+/// Most bytes of items that are kept from operations whose turn is over.
+const KEPT_BYTES_MAX: usize = 8 * 1_024 * 1_024;
+
+/// What is known of the table: items that were read strongly, or written by the batch itself, and pages.
+#[derive(Debug, Default)]
+pub struct Ahead {
+    items: BTreeMap<ItemKey, Option<Item>>,
+    /// The first page of one query of a partition.
+    pages: BTreeMap<String, (Query, Page)>,
+}
+
+/// What operations read first: items, strongly consistent and with all attributes, and pages.
+#[derive(Debug, Default, PartialEq)]
+pub struct Wanted {
+    /// The keys of the items.
+    pub keys: BTreeSet<ItemKey>,
+    /// The queries, one for a partition.
+    pub queries: Vec<Query>,
+}
+
+impl Wanted {
+    /// What these commands read first. It is nothing if fewer than two of them read something: one reads as fast by itself.
+    #[must_use]
+    pub fn of(context: Context<'_>, commands: &[&Command]) -> Self {
+        // Whatever else a request says, it doesn't change what its command reads first.
+        let request = Request::new(Stamp::default());
+        let first = |command: &&Command| {
+            if reads_rows(command) {
+                return None;
+            }
+            let mut plan = Carried::new(Attempts::new(context, &request, None), command);
+            match plan.next(Facts::None) {
+                Ok(Step::Need(need)) => Some(need),
+                _ => None,
+            }
+        };
+        let needs: Vec<Need> = commands.iter().filter_map(first).collect();
+        if needs.len() < 2 {
+            return Self::default();
+        }
+        let mut wanted = Self::default();
+        for Need { keys, query, .. } in needs {
+            wanted.keys.extend(keys);
+            wanted.queries.extend(query.filter(|query| wanted.queries.iter().all(|other| other.pk != query.pk)));
+        }
+        wanted
+    }
+}
+
+impl Ahead {
+    /// Takes what was read for these commands: the items, with the keys that couldn't be read, and the pages that could.
+    pub fn learn(
+        &mut self,
+        commands: &[&Command],
+        wanted: Wanted,
+        read: Read,
+        pages: Vec<Option<Page>>,
+        schema: &Schema,
+    ) {
+        if self.items.values().flatten().map(item_bytes).sum::<usize>() > KEPT_BYTES_MAX {
+            self.items.clear();
+        }
+        self.pages.clear();
+        let Read { mut items, unread, .. } = read;
+        for key in wanted.keys.into_iter().filter(|key| !unread.contains(key)) {
+            let item = items.remove(&key);
+            self.items.insert(key, item);
+        }
+        for (query, page) in wanted.queries.into_iter().zip(pages) {
+            let Some(page) = page else { continue };
+            let asks = |command: &&Command| reads_page_of(command).is_some_and(|of| schema.partition(of) == query.pk);
+            if commands.iter().copied().filter(asks).all(|command| self.stays(command, schema)) {
+                self.pages.insert(query.pk.clone(), (query, page));
+            }
+        }
+    }
+
+    /// True if the tree below the command's node doesn't matter: the node isn't there, or it stays where it is.
+    fn stays(&self, command: &Command, schema: &Schema) -> bool {
+        let (Command::Create { node, content, .. } | Command::Replace { node, content }) = command else { return true };
+        match self.items.get(&schema.node_key(node)) {
+            None => false,
+            Some(None) => true,
+            Some(Some(item)) => {
+                let parent = content.parent.as_ref().map(|parent| text(parent.as_str()));
+                item.get(&schema.names().parent) == parent.as_ref()
+            }
+        }
+    }
+
+    /// The answer to what a plan needs, if all of it is known.
+    pub(super) fn answer(&self, need: &Need) -> Option<Read> {
+        if !need.options.strong {
+            return None;
+        }
+        let mut read = Read::default();
+        for key in &need.keys {
+            read.items.extend(self.items.get(key)?.clone().map(|item| (key.clone(), item)));
+        }
+        if let Some(query) = &need.query {
+            let (known, page) = self.pages.get(&query.pk)?;
+            read.page = Some(page.clone()).filter(|_| known == query);
+            read.page.as_ref()?;
+        }
+        Some(read)
+    }
+
+    /// Forgets what these tasks are about: it isn't known before they are answered.
+    pub(super) fn forget(&mut self, tasks: &[Task]) {
+        for key in tasks.iter().flat_map(|task| actions(task).iter().map(Action::key).chain(task.key())) {
+            self.items.remove(key);
+            self.pages.remove(&key.pk);
+        }
+    }
+
+    /// Takes what a task has written into base records, and into the records of deleted nodes. Nothing else is asked for again.
+    pub(super) fn written(&mut self, task: &Task, schema: &Schema) {
+        for action in actions(task) {
+            if !matches!(schema.parse_sort_key(&action.key().sk), Some(SortKey::Node | SortKey::Deleted)) {
+                continue;
+            }
+            match action {
+                Action::Put { key, item, .. } => _ = self.items.insert(key.clone(), Some(item.clone())),
+                Action::Delete { key, .. } => _ = self.items.insert(key.clone(), None),
+                Action::Update { .. } | Action::Check { .. } => {}
+            }
+        }
+    }
+}
+
+fn actions(task: &Task) -> &[Action] {
+    match task {
+        Task::Write(action) => std::slice::from_ref(action),
+        Task::Transact(actions) => actions,
+        Task::Mark { .. } => &[],
+    }
+}
+
+/// True if a command needs the rows below its node as they are when it is its turn: it moves the node, or deletes it if it has no
+/// children. What the operations before it did can just have changed them.
+fn reads_rows(command: &Command) -> bool {
+    match command {
+        Command::Patch { patch, .. } => matches!(patch.parent, Some(Some(_))),
+        Command::Delete { children, .. } => *children == Children::Restrict,
+        _ => false,
+    }
+}
+
+/// The node in whose partition a command reads a page.
+fn reads_page_of(command: &Command) -> Option<&NodeRef> {
+    match command {
+        Command::Create { node, .. } | Command::Replace { node, .. } => Some(node),
+        Command::Append { topic, .. } => Some(&topic.node),
+        _ => None,
+    }
+}

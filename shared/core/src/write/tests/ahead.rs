@@ -1,0 +1,206 @@
+//! The steps of operations that go by what their batch has read before.
+
+use super::steps::{append, create, delete, id, moved, named_record, print_outcome, set, stamp};
+use crate::model::DeletionMode;
+use crate::plan::tests::world::{World, node, print_key};
+use crate::plan::{Need, Rules};
+use crate::write::{Ahead, Children, Command, Content, Context, Limits, Request, Wanted, WriteOnce};
+
+/// Reads ahead for commands, lets another client do something, and carries the commands out. Returns the steps.
+fn steps(world: &mut World, commands: &[Command], meanwhile: impl FnOnce(&mut World)) -> Vec<String> {
+    let settings = world.settings.clone();
+    let limits = Limits { attempts_max: 3, revision_page_items_max: 2, ..Limits::default() };
+    let context = Context { settings: &settings, limits, rules: Rules::default() };
+    let commands: Vec<&Command> = commands.iter().collect();
+    let wanted = Wanted::of(context, &commands);
+    let keys: Vec<String> = wanted.keys.iter().map(print_key).collect();
+    let lists = wanted.queries.iter().map(|query| format!("; list {} {}", query.pk, query.range.from));
+    let mut lines = vec![format!("ahead {}{}", keys.join(", "), lists.collect::<String>())];
+    let read = world.read(Need::keys(wanted.keys.iter().cloned()));
+    let pages = wanted.queries.iter().map(|query| world.read(Need::page(query.clone())).page).collect();
+    let mut ahead = Ahead::default();
+    ahead.learn(&commands, wanted, read, pages, &settings.schema);
+    meanwhile(world);
+    for (number, command) in commands.into_iter().enumerate() {
+        let request = Request::new(stamp(&format!("t{number}"), 1_000));
+        let (steps, done) = world.run(&mut WriteOnce::new(context, command, &request).knowing(&mut ahead));
+        lines.extend(steps);
+        lines.push(match done.unwrap() {
+            Ok(answered) => print_outcome(&answered.outcome),
+            Err(refusal) => format!("refused: {refusal}"),
+        });
+    }
+    lines
+}
+
+#[track_caller]
+fn check(world: &mut World, commands: &[Command], meanwhile: impl FnOnce(&mut World), wanted: &str) {
+    let wanted: Vec<&str> = wanted.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    assert_eq!(steps(world, commands, meanwhile), wanted);
+}
+
+fn nothing(_: &mut World) {}
+
+fn replace(of: &str, parent: &str) -> Command {
+    Command::Replace { node: node(of), content: Content { parent: Some(id(parent)), ..Content::default() } }
+}
+
+#[test]
+fn operations_write_without_reading() {
+    check(
+        &mut World::drawn("p n"),
+        &[
+            create("made", true, Some("p")),
+            create("own", false, Some("p")),
+            set("n", "name", "x"),
+            delete("n", Children::With(DeletionMode::Delete)),
+            append("p"),
+        ],
+        nothing,
+        "
+        ahead n DELETED, n, own DELETED, own LINEAGE, own, p LINEAGE, p, p v0_T; list own NODE#0001#; list p v00
+        put made
+        created made
+        put own
+        created own
+        update n
+        written n
+        read n DELETED, n
+        together: mark n, put OPERATIONS OPERATION#o1
+        deleting n, delete its children, as o1
+        put p v001_T
+        created p T 1
+        ",
+    );
+}
+
+#[test]
+fn an_operation_sees_what_those_before_it_have_written() {
+    // The way up from a parent that isn't placed yet is known, too.
+    check(
+        &mut World::drawn(""),
+        &[
+            create("r", false, None),
+            create("s", false, Some("r")),
+            create("t", false, Some("s")),
+            create("s", false, Some("r")),
+        ],
+        nothing,
+        "
+        ahead r LINEAGE, r, s DELETED, s LINEAGE, s, t DELETED, t LINEAGE, t; list s NODE#0001#; list t NODE#0001#
+        put r
+        created r
+        put s
+        created s
+        put t
+        created t
+        read r LINEAGE, r, s DELETED, s LINEAGE, s; list s NODE#0001#
+        refused: it exists already
+        ",
+    );
+}
+
+#[test]
+fn one_operation_reads_for_itself() {
+    let wanted = "ahead \nread p LINEAGE, p\nput n\ncreated n";
+    let mut world = World::drawn("p");
+    let commands = [create("n", true, Some("p")), create("root", true, None)];
+    assert_eq!(steps(&mut world, &commands, nothing)[..4], wanted.lines().collect::<Vec<_>>()[..]);
+}
+
+#[test]
+fn rows_are_read_when_it_is_their_operations_turn() {
+    check(
+        &mut World::drawn("p q n<p m k"),
+        &[moved("n", "q"), replace("n", "p"), delete("m", Children::Restrict), set("k", "name", "x")],
+        nothing,
+        "
+        ahead k, n DELETED, n LINEAGE, n, p LINEAGE, p; list n NODE#0001#
+        read n DELETED, n LINEAGE, n, q LINEAGE, q; list n NODE#0001#
+        together: move n below q, check q
+        written n
+        read n DELETED, n LINEAGE, n, p LINEAGE, p; list n NODE#0001#
+        read q LINEAGE, q
+        together: put n, check p
+        written n
+        read m DELETED, m LINEAGE, m; list m NODE#0001#
+        together: delete m, put m DELETED
+        deleted
+        update k
+        written k
+        ",
+    );
+}
+
+#[test]
+fn a_node_that_stays_under_its_parent_is_replaced_without_its_rows() {
+    let wanted = "
+        ahead n DELETED, n LINEAGE, n, o DELETED, o LINEAGE, o, p LINEAGE, p, q LINEAGE, q; list n NODE#0001#; list o NODE#0001#
+        put n
+        written n
+        read o DELETED, o LINEAGE, o, q LINEAGE, q; list o NODE#0001#
+        together: put o, check q
+        written o
+        ";
+    check(&mut World::drawn("p q n<p o<p"), &[replace("n", "p"), replace("o", "q")], nothing, wanted);
+}
+
+#[test]
+fn what_another_client_has_changed_since_is_read_again() {
+    let mut world = World::drawn("p");
+    world.put(named_record("before"));
+    let change = |world: &mut World| world.put(named_record("another"));
+    check(
+        &mut world,
+        &[set("n", "name", "x"), set("p", "name", "x")],
+        change,
+        "
+        ahead n, p
+        update n: refused
+        wait 0
+        read n
+        update n
+        written n
+        update p
+        written p
+        ",
+    );
+}
+
+#[test]
+fn nothing_is_refused_for_what_was_read_before() {
+    check(
+        &mut World::drawn("p"),
+        &[create("n", true, Some("q")), create("m", true, Some("nowhere")), create("o", true, Some("p"))],
+        |world| world.put_base("q", None),
+        "
+        ahead nowhere LINEAGE, nowhere, p LINEAGE, p, q LINEAGE, q
+        read q LINEAGE, q
+        put n
+        created n
+        read nowhere LINEAGE, nowhere
+        refused: the parent `nowhere` doesn't exist; create it first
+        put o
+        created o
+        ",
+    );
+}
+
+#[test]
+fn nothing_is_left_as_it_is_for_what_was_read_before() {
+    let mut world = World::drawn("p");
+    world.put(named_record("x"));
+    check(
+        &mut world,
+        &[set("n", "name", "x"), set("p", "name", "x")],
+        |world| world.put(named_record("another")),
+        "
+        ahead n, p
+        read n
+        update n
+        written n
+        update p
+        written p
+        ",
+    );
+}
