@@ -1,0 +1,82 @@
+//! The processor's instructions of keys and plans. Each has a limit about a tenth above what was counted; whoever passes it has made the
+//! handler slower, and raises the limit only with a reason. `.ci/full instructions` runs it.
+#![allow(missing_docs, clippy::missing_panics_doc, reason = "made by the macros")]
+
+use std::hint::black_box;
+
+use gungraun::{Callgrind, EventKind, LibraryBenchmarkConfig, library_benchmark, library_benchmark_group, main};
+use sapwood_core::keys::SortKey;
+use sapwood_core::model::{Item, Settings, Stored, rows};
+use sapwood_core::plan::{Batch, PlaceInput, PlacePlan, Rules, StreamRecord, place};
+use sapwood_instructions::{Node, node_at, read_all, records, row_keys};
+
+fn at_most(instructions: u64) -> LibraryBenchmarkConfig {
+    let mut config = LibraryBenchmarkConfig::default();
+    config.tool(Callgrind::default().hard_limits([(EventKind::Ir, instructions)]));
+    config
+}
+
+fn plan(of: &Node) -> PlacePlan {
+    let input = PlaceInput {
+        node: &of.node,
+        base: Some(&of.base),
+        stored: &Stored::Absent,
+        parent: Some(&of.parent),
+        is_predicted: false,
+        only_touched: false,
+        mark_went: false,
+        now: 1_700_000_000,
+        new_life: "life.0",
+    };
+    place(&input, &of.settings, Rules::default())
+}
+
+/// Plans where a new node belongs.
+#[library_benchmark]
+#[bench::depth_1(args = (node_at(1)), config = at_most(1))]
+#[bench::depth_8(args = (node_at(8)), config = at_most(1))]
+#[bench::depth_64(args = (node_at(64)), config = at_most(1))]
+fn place_a_node(of: Node) -> PlacePlan {
+    plan(black_box(&of))
+}
+
+fn planned(depth: usize) -> (Node, PlacePlan) {
+    let of = node_at(depth);
+    let plan = plan(&of);
+    (of, plan)
+}
+
+/// Makes the items of all rows of a node.
+#[library_benchmark]
+#[bench::depth_8(args = (planned(8)), config = at_most(1))]
+fn items_of_rows((of, plan): (Node, PlacePlan)) -> Vec<Item> {
+    black_box(&plan).puts.iter().map(|row| row.item(&of.node, &of.base, &of.settings)).collect()
+}
+
+/// Names all rows of a node.
+#[library_benchmark]
+#[bench::depth_8(args = (planned(8)), config = at_most(1))]
+fn keys_of_rows((of, plan): (Node, PlacePlan)) -> usize {
+    plan.placed.iter().map(|placement| rows(black_box(placement), &of.node, &of.settings.schema).len()).sum()
+}
+
+/// Reads the sort keys of all rows of a node.
+#[library_benchmark]
+#[bench::depth_8(args = (row_keys(8)), config = at_most(1))]
+fn read_keys(keys: (Settings, Vec<String>)) -> Vec<Option<SortKey>> {
+    read_all(black_box(&keys))
+}
+
+/// Sorts 100 records of new nodes by what they ask for.
+#[library_benchmark]
+#[bench::new_nodes(args = (records()), config = at_most(1))]
+fn take_a_batch((settings, records): (Settings, Vec<StreamRecord>)) -> Batch {
+    Batch::of(black_box(&records), &settings, Rules::default())
+}
+
+library_benchmark_group!(
+    name = keys_and_plans,
+    benchmarks = [place_a_node, items_of_rows, keys_of_rows, read_keys, take_a_batch]
+);
+
+main!(library_benchmark_groups = keys_and_plans);
