@@ -134,7 +134,7 @@ mutants! {
     a_cursor_of_another_kind_ends_the_deletion: Profile { outages_max: 3, ..mixed(Rule::CursorAnyKind) }, seed 87;
     a_redrive_that_leaves_a_cursor_half_way_forgets_children: Profile { outages_max: 3, ..drill(Drill::Twice, Rule::RedriveAnew) }, seed 51;
     a_repair_of_a_node_that_is_gone_makes_one: mixed(Rule::RepairExists).with_repairs(), seed 19;
-    a_repair_that_takes_away_whatever_is_there_deletes_a_node: mixed(Rule::RepairTakesOwn).with_repairs(), seed 11681;
+    a_repair_that_takes_away_whatever_is_there_deletes_a_node: mixed(Rule::RepairTakesOwn).with_repairs(), seed 9641;
     ancestors_not_cut_in_a_cycle_include_the_node_itself: any(Rule::CutCycle), seed 0;
 }
 
