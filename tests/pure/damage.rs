@@ -81,6 +81,7 @@ fn carried_out<D>(fixture: &mut Fixture, mut plan: impl Plan<Done = D>, meanwhil
                 let (table, settings) = (fixture.table(), fixture.settings());
                 let client = Client::new(table, &NoRetries, &settings.schema);
                 let items = at_once(client.get_many(need.keys, &need.options)).items;
+                let items = items.into_iter().map(|(key, item)| (key, item.into())).collect();
                 facts = Facts::Read(Read { items, ..Read::default() });
             }
             Step::Do(tasks) => {

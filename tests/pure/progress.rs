@@ -1,5 +1,5 @@
 //! A batch whose rows don't fit the bandwidth of a partition within one invocation. Each invocation must do the front of the batch, so
-//! that the checkpoint advances, and must never make more rows at a time than its bound.
+//! that the checkpoint advances.
 
 use std::sync::Mutex;
 
@@ -46,10 +46,7 @@ impl RetryPolicy for &Bandwidth {
 impl Bandwidth {
     /// Admits what fits, and leaves the rest unprocessed.
     fn admit(&self, writes: &[Write]) -> Admitted {
-        let units = |write: &Write| match write {
-            Write::Put { item, .. } => item_bytes(item).div_ceil(1_024),
-            Write::Delete(_) => 1,
-        };
+        let units = |write: &Write| write.item(&Schema::default()).map_or(1, |item| item_bytes(&item).div_ceil(1_024));
         let mut left = self.left.lock().unwrap();
         // A partition takes an item that is larger than what is left of the second, and then nothing for a while.
         let fits = |write: &&Write| {

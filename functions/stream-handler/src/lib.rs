@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
 use aws_lambda_events::event::streams::{DynamoDbBatchItemFailure, DynamoDbEventResponse};
-use sapwood_core::plan::Problem;
+use sapwood_core::plan::{Problem, StreamRecord};
 use sapwood_engine::announce::announce;
 use sapwood_engine::fanout::{Fanout, Report, Run};
 use sapwood_table::{Client, Deadline, DynamoTable, NoRetries};
@@ -51,6 +51,18 @@ struct StreamEvent<'a> {
     records: Vec<&'a RawValue>,
 }
 
+/// What an event comes to.
+#[derive(Default)]
+struct Decodings {
+    /// The number of records, the undecodable ones included.
+    count: usize,
+    records: Vec<StreamRecord>,
+    /// The times at which the items were written, in milliseconds since 1970.
+    written_at: Vec<u64>,
+    /// The records that can't be decoded.
+    problems: Vec<Problem>,
+}
+
 /// The error of an event that isn't one of DynamoDB Streams. Lambda delivers it again.
 #[derive(Debug, thiserror::Error)]
 #[error("this isn't an event of DynamoDB Streams: it has no list `Records`")]
@@ -75,13 +87,14 @@ impl Handler {
         Self { announced_at: Some(Arc::default()), ..self }
     }
 
-    /// Handles one event, given as JSON, within the time that is left. Returns the answer for Lambda.
+    /// Handles one event, given as JSON, within the time that is left. Returns the answer for Lambda. An event that is given away takes no
+    /// memory while its records are handled.
     ///
     /// # Errors
     /// [`NoStreamEvent`]. A record that can't be decoded is no error.
     pub async fn handle(
         &self,
-        event: &str,
+        event: impl AsRef<str>,
         request_id: &str,
         left: Duration,
     ) -> Result<DynamoDbEventResponse, NoStreamEvent> {
@@ -92,30 +105,35 @@ impl Handler {
     ///
     /// # Errors
     /// See [`Handler::handle`].
-    pub async fn run(&self, event: &str, request_id: &str, left: Duration) -> Result<Report, NoStreamEvent> {
-        let event: StreamEvent<'_> = serde_json::from_str(event).map_err(|_| NoStreamEvent)?;
+    pub async fn run(&self, event: impl AsRef<str>, request_id: &str, left: Duration) -> Result<Report, NoStreamEvent> {
         let deadline = Deadline::after(left.saturating_sub(RESERVED));
-        let schema = &self.fanout.settings.schema;
-        let (mut records, mut written_at, mut problems) = (Vec::new(), Vec::new(), Vec::new());
-        for raw in &event.records {
-            match decode(raw.get(), schema) {
-                Ok(decoded) => {
-                    records.push(decoded.record);
-                    written_at.extend(decoded.written_at);
-                }
-                Err(problem) => problems.push(problem),
-            }
-        }
+        let Decodings { count, records, written_at, problems } = self.decode(event.as_ref())?;
+        drop(event);
         let table = self.table.until(deadline);
         self.announce().await;
         let name = Uuid::new_v4().to_string();
         let run = Run { name: &name, now: seconds_now() };
-        let mut report = self.fanout.run(&table, &deadline, run, &records).await;
-        problems.append(&mut report.problems);
-        report.problems = problems;
-        log(request_id, event.records.len(), &report);
-        self.metrics.write(|now| metrics::of(event.records.len(), &written_at, &report, now));
+        let mut report = self.fanout.run(&table, &deadline, run, records).await;
+        report.problems.splice(..0, problems);
+        log(request_id, count, &report);
+        self.metrics.write(|now| metrics::of(count, &written_at, &report, now));
         Ok(report)
+    }
+
+    /// Decodes an event's records, each by itself.
+    fn decode(&self, event: &str) -> Result<Decodings, NoStreamEvent> {
+        let event: StreamEvent<'_> = serde_json::from_str(event).map_err(|_| NoStreamEvent)?;
+        let mut all = Decodings { count: event.records.len(), ..Decodings::default() };
+        for raw in event.records {
+            match decode(raw.get(), &self.fanout.settings.schema) {
+                Ok(decoded) => {
+                    all.records.push(decoded.record);
+                    all.written_at.extend(decoded.written_at);
+                }
+                Err(problem) => all.problems.push(problem),
+            }
+        }
+        Ok(all)
     }
 
     /// Announces the handler. The batch doesn't depend on it, so it is tried once, and an error is only logged.

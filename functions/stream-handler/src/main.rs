@@ -31,7 +31,8 @@ async fn run() -> Result<(), Error> {
     lambda_runtime::run(service_fn(|event: LambdaEvent<Box<RawValue>>| async move {
         // If the deadline has already passed, the event is cargo lambda's: it sends a deadline in the year 1970.
         let left = event.context.deadline().duration_since(SystemTime::now()).unwrap_or(DEFAULT_TIME);
-        handler.handle(event.payload.get(), &event.context.request_id, left).await.map_err(Error::from)
+        let payload = Box::<str>::from(event.payload);
+        handler.handle(payload, &event.context.request_id, left).await.map_err(Error::from)
     }))
     .await
 }

@@ -5,6 +5,7 @@
 //! of the codecs of `sapwood-core`: [`Sizes`] measures one item of each kind, and adds what differs from node to node.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use sapwood_core::keys::{Id, ItemKey, KeyError, NodeRef, SORT_KEY_BYTES_MAX, Schema};
 use sapwood_core::model::{
@@ -94,7 +95,7 @@ impl Sizes {
             parent: parent.cloned(),
             segment: None,
             deleting: None,
-            item: Item::new(),
+            item: Arc::default(),
         };
         let sizes = |placement: &Placement, parent: Option<&Id>| -> Vec<(ItemKey, usize)> {
             let rows = rows(placement, &node, &settings.schema).into_iter();
@@ -154,7 +155,7 @@ fn truncation(node: &NodeRef, base: &BaseNode, settings: &Settings) -> Item {
         rows.first().map(|row| row.item(node, base, settings)).unwrap_or_default()
     };
     let large = AttributeValue::S("x".repeat(ITEM_BYTES_MAX));
-    let copied = BaseNode { item: Item::from([("x".to_owned(), large)]), ..base.clone() };
+    let copied = BaseNode { item: Arc::new(Item::from([("x".to_owned(), large)])), ..base.clone() };
     let plain = own(base);
     own(&copied).into_iter().filter(|(name, _)| !plain.contains_key(name)).collect()
 }

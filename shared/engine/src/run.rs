@@ -1,7 +1,7 @@
 //! Runs plans: reads what a plan needs, carries out what it plans, and decides nothing.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use sapwood_core::keys::ItemKey;
 use sapwood_core::plan::{Facts, Failure, Need, Plan, Read, Step};
@@ -78,7 +78,8 @@ async fn read<T: Table, P: RetryPolicy>(
         Some((_, Ok(page))) => Some(page),
         None => None,
     };
-    Ok(Read { items: items.items, unread: items.failed.into_keys().collect(), page })
+    let unread = items.failed.into_keys().collect();
+    Ok(Read { items: items.items.into_iter().map(|(key, item)| (key, Arc::new(item))).collect(), unread, page })
 }
 
 /// Returns one key for each error, because a request that fails fails for all of its keys.

@@ -1,6 +1,7 @@
 //! The one client on a [`Table`]. It cuts requests to size, keeps several in flight, retries for as long as there is time, and
 //! counts.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -8,10 +9,11 @@ use std::sync::{Mutex, PoisonError};
 use futures::stream::{self, StreamExt};
 use sapwood_core::keys::{ItemKey, Schema};
 use sapwood_core::model::{Item, key_of};
-use sapwood_core::plan::{Task, TaskOutcome, Writes, WritesKind};
+use sapwood_core::plan::{Limits, Task, TaskOutcome, Writes, WritesKind};
 use sapwood_core::request::{
     Action, ErrorKind, Page, Query, ReadOptions, Scan, Scanned, TableError, Transacted, Write,
 };
+use tokio::sync::Semaphore;
 
 use super::{BATCH_GET_KEYS_MAX, BATCH_WRITE_ITEMS_MAX, Found, Reply, Scannable, Table};
 
@@ -72,6 +74,9 @@ pub struct Client<'a, T, P> {
     schema: &'a Schema,
     /// Most requests of one kind at a time.
     in_flight_max: usize,
+    /// Most bytes of items that are being written at a time, and how many there is room for now.
+    bytes_in_flight_max: usize,
+    room: Semaphore,
     /// A name that no other client has. The names of marks begin with it.
     name: &'a str,
     marks: AtomicU64,
@@ -126,10 +131,19 @@ impl<'a, T: Table, P: RetryPolicy> Client<'a, T, P> {
             retry_policy,
             schema,
             in_flight_max: 8,
+            bytes_in_flight_max: 0,
+            room: Semaphore::new(0),
             name: "",
             marks: AtomicU64::new(0),
             usage: Mutex::default(),
         }
+        .within(Limits::default().bytes_in_flight_max)
+    }
+
+    /// Sets how many bytes of items [`Client::write_many`] keeps in flight. A request of more goes by itself.
+    #[must_use]
+    pub fn within(self, bytes_in_flight_max: usize) -> Self {
+        Self { bytes_in_flight_max, room: Semaphore::new(bytes_in_flight_max), ..self }
     }
 
     /// Gives the client a name that no other client has, and sets how many requests of one kind it keeps in flight. Only a client
@@ -245,12 +259,8 @@ impl<'a, T: Table, P: RetryPolicy> Client<'a, T, P> {
 
     /// Puts and deletes any number of items without conditions, in their order. Rows are written only while there is time for them.
     pub async fn write_many(&self, writes: Writes) -> Written {
-        let Writes { mut writes, kind } = writes;
-        let mut chunks = Vec::with_capacity(writes.len().div_ceil(BATCH_WRITE_ITEMS_MAX));
-        while !writes.is_empty() {
-            let rest = writes.split_off(writes.len().min(BATCH_WRITE_ITEMS_MAX));
-            chunks.push(self.write_chunk(std::mem::replace(&mut writes, rest), kind));
-        }
+        let Writes { writes, kind } = writes;
+        let chunks = writes.chunks(BATCH_WRITE_ITEMS_MAX).map(|chunk| self.write_chunk(chunk, kind)).collect();
         let mut all = Written::default();
         for Written { failed, unanswered } in self.all(chunks).await {
             all.failed.extend(failed);
@@ -259,16 +269,19 @@ impl<'a, T: Table, P: RetryPolicy> Client<'a, T, P> {
         all
     }
 
-    async fn write_chunk(&self, writes: Vec<Write>, kind: WritesKind) -> Written {
+    async fn write_chunk(&self, writes: &[Write], kind: WritesKind) -> Written {
+        let bytes = writes.iter().map(Write::bytes).sum::<usize>().min(self.bytes_in_flight_max);
+        // Nobody closes the semaphore.
+        let _room = self.room.acquire_many(u32::try_from(bytes).unwrap_or(u32::MAX)).await.ok();
         let mut done = Written::default();
         // DynamoDB refuses a whole batch for one impossible item. Each item then goes by itself.
-        let mut batches = vec![writes];
+        let mut batches = vec![Cow::Borrowed(writes)];
         while let Some(mut writes) = batches.pop() {
             let mut attempt = 0;
             while !writes.is_empty() {
                 if !self.retry_policy.has_time_for(kind) {
                     let error = TableError::new(ErrorKind::Retry, "no time left for this");
-                    done.failed.extend(writes.drain(..).map(|write| (write.key().clone(), error.clone())));
+                    done.failed.extend(writes.iter().map(|write| (write.key().clone(), error.clone())));
                     break;
                 }
                 let error = match self.count(attempt, Box::pin(self.table.write_many(&writes)).await) {
@@ -276,11 +289,11 @@ impl<'a, T: Table, P: RetryPolicy> Client<'a, T, P> {
                         if unprocessed.len() < writes.len() {
                             attempt = 0;
                         }
-                        writes = unprocessed;
+                        writes = Cow::Owned(unprocessed);
                         TableError::new(ErrorKind::Retry, "items left unprocessed")
                     }
                     Err(error) if error.kind == ErrorKind::Refuse && writes.len() > 1 => {
-                        batches.extend(writes.drain(..).map(|write| vec![write]));
+                        batches.extend(writes.iter().map(|write| Cow::Owned(vec![write.clone()])));
                         break;
                     }
                     Err(error) => error,
@@ -292,7 +305,8 @@ impl<'a, T: Table, P: RetryPolicy> Client<'a, T, P> {
                     done.unanswered.extend(writes.iter().map(|write| write.key().clone()));
                 }
                 if error.kind != ErrorKind::Retry || !self.retry_policy.wait(attempt).await {
-                    done.failed.extend(writes.drain(..).map(|write| (write.key().clone(), error.clone())));
+                    done.failed.extend(writes.iter().map(|write| (write.key().clone(), error.clone())));
+                    break;
                 }
                 attempt += 1;
             }

@@ -14,4 +14,10 @@ impl ItemKey {
     pub fn new(pk: impl Into<String>, sk: impl Into<String>) -> Self {
         Self { pk: pk.into(), sk: sk.into() }
     }
+
+    /// The size of both keys.
+    #[must_use]
+    pub(crate) fn bytes(&self) -> usize {
+        self.pk.len() + self.sk.len()
+    }
 }

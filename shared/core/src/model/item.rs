@@ -58,7 +58,11 @@ pub fn text_of<'a>(item: &'a Item, name: &str) -> Option<&'a str> {
 /// [aws]: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/CapacityUnitCalculations.html
 #[must_use]
 pub fn item_bytes(item: &Item) -> usize {
-    item.iter().map(|(name, value)| name.len() + value_bytes(value)).sum()
+    item.iter().map(|(name, value)| attribute_bytes(name, value)).sum()
+}
+
+pub(super) fn attribute_bytes(name: &str, value: &AttributeValue) -> usize {
+    name.len() + value_bytes(value)
 }
 
 fn value_bytes(value: &AttributeValue) -> usize {

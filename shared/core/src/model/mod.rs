@@ -34,7 +34,7 @@ pub use own::{
     BORN, CREATED_AT, CREATED_BY, DELETING, DeletionMark, DeletionMode, EXPIRES, PUT_BACK, REVISION, UNDER, UPDATED_AT,
     UPDATED_BY, Under, WRITE, is_reserved, is_same_life, still_gone,
 };
-pub use row::{ROW_ATTRIBUTES, Row, is_truncated, orphan_row_parent, own_depth, own_id, row_parent, rows};
+pub use row::{ROW_ATTRIBUTES, Row, Shown, is_truncated, orphan_row_parent, own_depth, own_id, row_parent, rows};
 pub use settings::{Copied, Settings};
 pub use unchanged::{COMPARED_ATTRIBUTES_MAX, TooManyAttributes, own_unchanged, unchanged};
 pub use variables::VariableError;

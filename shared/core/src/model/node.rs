@@ -1,5 +1,7 @@
 //! Base records of nodes.
 
+use std::sync::Arc;
+
 use thiserror::Error;
 
 use super::Item;
@@ -43,8 +45,8 @@ pub struct BaseNode {
     pub segment: Option<String>,
     /// The mark of the node's deletion, while it is being deleted.
     pub deleting: Option<DeletionMark>,
-    /// The whole base record.
-    pub item: Item,
+    /// The whole base record. Whoever read it and whoever writes rows of it share it, because records can be large.
+    pub item: Arc<Item>,
 }
 
 impl BaseNode {
@@ -57,7 +59,8 @@ impl BaseNode {
     /// # Errors
     /// [`Unreadable`] if `parent` or `segment` isn't a string, is empty or is too long. A node that is being deleted is always
     /// readable: such a parent or segment counts as none, so that the deletion can finish.
-    pub fn read(item: Item, node: &NodeRef, schema: &Schema) -> Result<Self, Unreadable> {
+    pub fn read(item: impl Into<Arc<Item>>, node: &NodeRef, schema: &Schema) -> Result<Self, Unreadable> {
+        let item = item.into();
         if item.contains_key(PUT_BACK) {
             return Err(Unreadable::PutBack);
         }
@@ -67,6 +70,12 @@ impl BaseNode {
             Err(_) if deleting.is_some() => Ok(Self { parent: None, segment: None, deleting, item }),
             Err(unreadable) => Err(unreadable),
         }
+    }
+
+    /// The parent that a base record names, if [`BaseNode::read`] can read it.
+    #[must_use]
+    pub fn parent_in(item: &Item, node: &NodeRef, schema: &Schema) -> Option<Id> {
+        if item.contains_key(PUT_BACK) { None } else { Self::place(item, node, schema).ok()?.0 }
     }
 
     /// Returns the node's parent and its segment.

@@ -1,7 +1,9 @@
 //! Derived rows: a node as it appears in other partitions.
 
-use super::item::{ITEM_BYTES_MAX, Item, item_bytes, number, text, text_of, with_key};
-use super::{BaseNode, Placement, Settings};
+use std::sync::Arc;
+
+use super::item::{ITEM_BYTES_MAX, Item, attribute_bytes, item_bytes, number, text, text_of, with_key};
+use super::{AttributeValue, BaseNode, Placement, Settings};
 use crate::keys::{Id, ItemKey, NodeRef, Schema, SortKey};
 
 const ID: &str = "_id";
@@ -57,7 +59,68 @@ pub fn rows(placement: &Placement, node: &NodeRef, schema: &Schema) -> Vec<Row> 
     rows
 }
 
+/// What the rows of a node show of it. All rows of the node share one, because together they can be a hundred times the base record.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Shown {
+    id: Id,
+    parent: Option<Id>,
+    record: Arc<Item>,
+    /// The attributes of the record that no row carries.
+    left_out: Vec<String>,
+    /// The size of the attributes that rows carry.
+    copied_bytes: usize,
+}
+
+impl Shown {
+    /// Returns what the rows of a node show of it.
+    #[must_use]
+    pub fn of(node: &NodeRef, base: &BaseNode, settings: &Settings) -> Self {
+        let left_out: Vec<String> = base.item.keys().filter(|name| !settings.is_copied(name)).cloned().collect();
+        let mut shown = Self {
+            id: node.id.clone(),
+            parent: base.parent.clone(),
+            record: Arc::clone(&base.item),
+            left_out,
+            copied_bytes: 0,
+        };
+        shown.copied_bytes = shown.copies().map(|(name, value)| attribute_bytes(name, value)).sum();
+        shown
+    }
+
+    /// The attributes that rows carry.
+    fn copies(&self) -> impl Iterator<Item = (&String, &AttributeValue)> {
+        self.record.iter().filter(|(name, _)| !self.left_out.contains(name))
+    }
+}
+
 impl Row {
+    /// The row's own attributes, and those that are copied from the base record. Together they are its item ([`Row::item`]).
+    pub fn attributes<'a>(
+        &self,
+        shown: &'a Shown,
+        schema: &Schema,
+    ) -> (Item, impl Iterator<Item = (&'a String, &'a AttributeValue)>) {
+        let mut own = with_key(&self.key, schema);
+        own.insert(ID.into(), text(shown.id.as_str()));
+        if let Kind::Descendant { depth } = self.kind {
+            own.insert(DEPTH.into(), number(depth));
+        }
+        if let (Kind::Descendant { .. } | Kind::Orphan, Some(parent)) = (&self.kind, &shown.parent) {
+            own.insert(PARENT.into(), text(parent.as_str()));
+        }
+        let is_copy = self.kind != Kind::Orphan;
+        let fits = item_bytes(&own) + shown.copied_bytes <= ITEM_BYTES_MAX;
+        if is_copy && !fits {
+            own.insert(TRUNCATED.into(), AttributeValue::Bool(true));
+        }
+        (own, shown.copies().filter(move |_| is_copy && fits))
+    }
+
+    /// About the size of the row's item, without the few bytes that say where the row belongs.
+    pub(crate) fn bytes(&self, shown: &Shown) -> usize {
+        self.key.bytes() + if self.kind == Kind::Orphan { 0 } else { shown.copied_bytes }
+    }
+
     /// The item of a row: an ancestor row, a path row, a root row, or an entry of the register of orphans. `name` stands for the
     /// attributes that are copied from the base record. A row that would pass 400 KB has `"_truncated": true` instead of them.
     ///
@@ -69,18 +132,15 @@ impl Row {
     /// ```
     #[must_use]
     pub fn item(&self, node: &NodeRef, base: &BaseNode, settings: &Settings) -> Item {
-        let mut own = with_key(&self.key, &settings.schema);
-        own.insert(ID.into(), text(node.id.as_str()));
-        if let Kind::Descendant { depth } = self.kind {
-            own.insert(DEPTH.into(), number(depth));
-        }
-        if let (Kind::Descendant { .. } | Kind::Orphan, Some(parent)) = (&self.kind, &base.parent) {
-            own.insert(PARENT.into(), text(parent.as_str()));
-        }
-        match self.kind {
-            Kind::Orphan => own,
-            Kind::Descendant { .. } | Kind::Root => with_copies(own, &base.item, settings),
-        }
+        self.item_of(&Shown::of(node, base, settings), &settings.schema)
+    }
+
+    /// Like [`Row::item`], for whoever needs several rows of a node.
+    #[must_use]
+    pub fn item_of(&self, shown: &Shown, schema: &Schema) -> Item {
+        let (mut item, copies) = self.attributes(shown, schema);
+        item.extend(copies.map(|(name, value)| (name.clone(), value.clone())));
+        item
     }
 }
 
@@ -88,7 +148,7 @@ impl Row {
 pub(super) fn with_copies(mut own: Item, base: &Item, settings: &Settings) -> Item {
     let copies = settings.copies(base);
     if item_bytes(&own) + item_bytes(&copies) > ITEM_BYTES_MAX {
-        own.insert(TRUNCATED.into(), super::AttributeValue::Bool(true));
+        own.insert(TRUNCATED.into(), AttributeValue::Bool(true));
     } else {
         own.extend(copies);
     }
@@ -107,7 +167,7 @@ pub fn row_parent(row: &Item) -> Option<Id> {
 /// Returns true if a row or a `v0_` copy had no room for its copied attributes.
 #[must_use]
 pub fn is_truncated(row: &Item) -> bool {
-    row.get(TRUNCATED) == Some(&super::AttributeValue::Bool(true))
+    row.get(TRUNCATED) == Some(&AttributeValue::Bool(true))
 }
 
 /// Returns the node that a row shows, if the item says so.
@@ -120,7 +180,7 @@ pub fn own_id(row: &Item) -> Option<Id> {
 #[must_use]
 pub fn own_depth(row: &Item) -> Option<usize> {
     match row.get(DEPTH) {
-        Some(super::AttributeValue::N(digits)) => digits.parse().ok(),
+        Some(AttributeValue::N(digits)) => digits.parse().ok(),
         _ => None,
     }
 }

@@ -64,7 +64,8 @@ impl Settings {
             .collect()
     }
 
-    fn is_copied(&self, name: &str) -> bool {
+    /// True if rows carry the attribute of this name.
+    pub(super) fn is_copied(&self, name: &str) -> bool {
         let chosen = match &self.copied {
             Copied::All => true,
             Copied::None => false,

@@ -33,7 +33,8 @@ impl Edge {
     pub fn read(node: &NodeRef, item: Option<&Item>, schema: &Schema) -> Self {
         let parent_value = item.and_then(|item| item.get(&schema.names().parent)).cloned();
         // A parent attribute that can't be understood names no parent, so the path ends here.
-        let only_parent = parent_value.iter().map(|value| (schema.names().parent.clone(), value.clone())).collect();
+        let only_parent: Item =
+            parent_value.iter().map(|value| (schema.names().parent.clone(), value.clone())).collect();
         let parent = BaseNode::read(only_parent, node, schema).ok().and_then(|base| base.parent);
         let base = item.and_then(|item| BaseNode::read(item.clone(), node, schema).ok());
         Self {

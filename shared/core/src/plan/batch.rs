@@ -184,10 +184,7 @@ impl Batch {
         let (old, new) = (record.old.as_ref(), record.new.as_ref());
         let puts = rules.keeps(Rule::UndeletePuts) && is_undelete(old, new);
         let touched = record.event == Event::Modify && is_touch(old, new) && !puts;
-        let likely_parent = record
-            .new
-            .as_ref()
-            .and_then(|item| BaseNode::read(item.clone(), &node, &settings.schema).ok().and_then(|base| base.parent));
+        let likely_parent = new.and_then(|item| BaseNode::parent_in(item, &node, &settings.schema));
         let first =
             Placing { only_touched: touched, mark_went: false, sequence: String::new(), likely_parent: None, position };
         let placing = self.placings.entry(node).or_insert(first);

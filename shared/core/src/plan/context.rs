@@ -14,10 +14,11 @@ pub struct Limits {
     pub orphan_page_items_max: usize,
     /// Items in a page of the search for the newest revision of a topic.
     pub revision_page_items_max: usize,
-    /// Most bytes of rows that are made at a time. A batch of large records deep in a tree asks for a hundred times its own size.
-    pub rows_bytes_max: usize,
     /// Most requests of one kind at a time.
     pub requests_in_flight_max: usize,
+    /// Most bytes of items that are being written at a time, by requests of many items. A larger request goes by itself. A batch of large
+    /// records deep in a tree asks for a hundred times its own size.
+    pub bytes_in_flight_max: usize,
     /// How often a batch waits for parents of its nodes that are being placed elsewhere.
     pub waits_max: usize,
     /// How often a plan looks again within one invocation because something changed meanwhile. After that the record is delivered
@@ -31,8 +32,8 @@ impl Default for Limits {
             touch_slice_items_max: 200,
             orphan_page_items_max: 200,
             revision_page_items_max: 100,
-            rows_bytes_max: 4 * 1_024 * 1_024,
             requests_in_flight_max: 8,
+            bytes_in_flight_max: 8 * 1_024 * 1_024,
             waits_max: 20,
             rounds_max: 20,
         }

@@ -36,7 +36,7 @@ pub struct PlacePlan {
     pub placed: Option<Placement>,
     /// The lineage to write before any row. It names the rows to put and the rows to delete.
     pub intent: Option<Item>,
-    /// The rows to put. Their items are made as they are written, because together they can be a hundred times the base record.
+    /// The rows to put.
     pub puts: Vec<Row>,
     /// The rows to delete.
     pub deletes: Vec<ItemKey>,

@@ -4,6 +4,7 @@
 //! as predicted, nothing changes but that nobody waits any more.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use super::{Context, placement};
 use crate::keys::{DEPTH_MAX, ItemKey, NodeRef};
@@ -52,8 +53,8 @@ impl Climb {
             if !asked.contains(&base) {
                 break Top::Unasked(at);
             }
-            let Ok(base) = read.item(&base) else { break Top::Unknown };
-            let Some(base) = base.and_then(|item| BaseNode::read(item.clone(), &at, schema).ok()) else {
+            let Ok(base) = read.shared(&base) else { break Top::Unknown };
+            let Some(base) = base.and_then(|item| BaseNode::read(Arc::clone(item), &at, schema).ok()) else {
                 break Top::End;
             };
             let above = base.parent.clone().map(|id| at.sibling(id));

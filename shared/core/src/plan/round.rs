@@ -2,6 +2,7 @@
 //! node whose parent moved meanwhile goes into the next round.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use super::child_action::Child;
 use super::parents_first::parents_first;
@@ -9,7 +10,7 @@ use super::predict::Climb;
 use super::step::{Facts, Failure, Need, Plan, PlanReport, Read, Step, Writes, WritesKind};
 use super::{Context, Early, PlaceInput, PlacePlan, Placing, Problem, Rule, Settle, Shortfall, Straggler, place};
 use crate::keys::{Id, ItemKey, NodeRef};
-use crate::model::{BaseNode, Deletion, Placement, Stored, Unreadable, is_same_life, item_bytes, still_gone};
+use crate::model::{BaseNode, Deletion, Placement, Shown, Stored, Unreadable, is_same_life, still_gone};
 use crate::request::Write;
 
 /// One round of placings.
@@ -25,8 +26,9 @@ pub struct Round<'a> {
     asked: BTreeSet<ItemKey>,
     read: Read,
     planned: Vec<Planned>,
-    /// For each write of the current step: the position of its node in `planned`, and true if the write is a put.
-    owners: BTreeMap<ItemKey, (usize, bool)>,
+    /// The writes of the current step, and for each the position of its node in `planned`.
+    writes: Arc<[Write]>,
+    owners: Vec<usize>,
     stragglers: Vec<(Child, NodeRef, Deletion)>,
     end: RoundEnd<'a>,
     state: State,
@@ -120,7 +122,8 @@ impl<'a> Round<'a> {
             asked: BTreeSet::new(),
             read: Read::default(),
             planned: Vec::new(),
-            owners: BTreeMap::new(),
+            writes: Arc::default(),
+            owners: Vec::new(),
             stragglers: Vec::new(),
             end: RoundEnd::default(),
             state: State::Begin,
@@ -193,6 +196,8 @@ impl<'a> Round<'a> {
             return self.ask(keys, State::Climbing);
         }
         self.plan();
+        // The plans have what they need of it.
+        self.read = Read::default();
         self.write_from(Writing::Intent)
     }
 
@@ -200,8 +205,8 @@ impl<'a> Round<'a> {
     fn base(&mut self, node: &NodeRef) -> Result<Option<BaseNode>, Failure> {
         let schema = self.context.schema();
         let key = schema.node_key(node);
-        let Some(item) = self.read.item(&key)? else { return Ok(None) };
-        match BaseNode::read(item.clone(), node, schema) {
+        let Some(item) = self.read.shared(&key)? else { return Ok(None) };
+        match BaseNode::read(Arc::clone(item), node, schema) {
             Ok(base) => Ok(Some(base)),
             Err(Unreadable::PutBack) => Ok(None),
             Err(unreadable) => {
@@ -314,9 +319,11 @@ impl<'a> Round<'a> {
     /// Returns the next step, from this one on, that has something to write. After the last step the plan confirms the parents.
     fn write_from(&mut self, mut step: Writing) -> Step<RoundEnd<'a>> {
         loop {
-            let writes = self.writes(step);
-            if !writes.is_empty() {
+            let (owners, writes): (Vec<usize>, Vec<Write>) = self.writes(step).into_iter().unzip();
+            (self.owners, self.writes) = (owners, writes.into());
+            if !self.writes.is_empty() {
                 self.state = State::Writing(step);
+                let writes = Arc::clone(&self.writes);
                 return Step::Write(Writes { writes, kind: step.kind(self.end.early.is_empty()) });
             }
             match step.next() {
@@ -326,11 +333,11 @@ impl<'a> Round<'a> {
         }
     }
 
-    fn writes(&mut self, step: Writing) -> Vec<Write> {
+    /// Takes the writes of a step out of the plans, each with the position of its node in `planned`.
+    fn writes(&mut self, step: Writing) -> Vec<(usize, Write)> {
         let puts = (step == Writing::FirstRows) == self.context.rules.keeps(Rule::PutFirst);
         let schema = self.context.schema();
-        self.owners.clear();
-        let (mut writes, mut bytes) = (Vec::new(), 0);
+        let mut writes = Vec::new();
         for (position, one) in self.planned.iter_mut().enumerate().filter(|(_, one)| one.stopped.is_none()) {
             let lineage = schema.lineage_key(&one.node);
             let of_one: Vec<Write> = match step {
@@ -339,15 +346,9 @@ impl<'a> Round<'a> {
                 }
                 Writing::FirstRows | Writing::SecondRows if puts => {
                     let base = self.bases.get(&one.node).and_then(Option::as_ref);
-                    let mut of_one = Vec::new();
-                    while let (Some(base), Some(row)) = (base, one.plan.puts.first())
-                        && bytes < self.context.limits.rows_bytes_max
-                    {
-                        let item = row.item(&one.node, base, self.context.settings);
-                        bytes += item_bytes(&item);
-                        of_one.push(Write::Put { key: one.plan.puts.remove(0).key, item });
-                    }
-                    of_one
+                    let shown = base.map(|base| Arc::new(Shown::of(&one.node, base, self.context.settings)));
+                    let put = |row| Some(Write::PutRow { row, shown: Arc::clone(shown.as_ref()?) });
+                    std::mem::take(&mut one.plan.puts).into_iter().filter_map(put).collect()
                 }
                 Writing::FirstRows | Writing::SecondRows => {
                     std::mem::take(&mut one.plan.deletes).into_iter().map(Write::Delete).collect()
@@ -358,37 +359,31 @@ impl<'a> Round<'a> {
                     Settle::Delete => vec![Write::Delete(lineage)],
                 },
             };
-            for write in of_one {
-                self.owners.insert(write.key().clone(), (position, matches!(write, Write::Put { .. })));
-                writes.push(write);
-            }
+            writes.extend(of_one.into_iter().map(|write| (position, write)));
         }
         writes
     }
 
-    /// The node that a write of the current step belongs to.
-    fn owner(&mut self, key: &ItemKey) -> Option<&mut Planned> {
-        let &(position, _) = self.owners.get(key)?;
-        self.planned.get_mut(position)
-    }
-
-    fn written(&mut self, step: Writing, failed: BTreeMap<ItemKey, Failure>) -> Step<RoundEnd<'a>> {
-        if step.is_of_rows() {
-            for (_, is_put) in self.owners.iter().filter(|(key, _)| !failed.contains_key(key)).map(|(_, owner)| owner) {
-                let tally = &mut self.report.tally;
-                *(if *is_put { &mut tally.rows_put } else { &mut tally.rows_deleted }) += 1;
+    fn written(&mut self, step: Writing, failed: &BTreeMap<ItemKey, Failure>) -> Step<RoundEnd<'a>> {
+        let tally = &mut self.report.tally;
+        for (write, owner) in self.writes.iter().zip(&self.owners) {
+            match failed.get(write.key()) {
+                // A row that the table refuses is left out, and the node's other rows are written. Without its lineage a node stops.
+                Some(&failure) if failure == Failure::Again || step == Writing::Intent => {
+                    if let Some(one) = self.planned.get_mut(*owner) {
+                        one.stopped = Some(failure);
+                    }
+                }
+                None if step.is_of_rows() && matches!(write, Write::Delete(_)) => tally.rows_deleted += 1,
+                None if step.is_of_rows() => tally.rows_put += 1,
+                Some(_) | None => {}
             }
         }
-        for (key, failure) in failed {
-            // A row that the table refuses is left out, and the node's other rows are written. Without its lineage a node stops.
-            if let Some(one) = self.owner(&key)
-                && (failure == Failure::Again || step == Writing::Intent)
-            {
-                one.stopped = Some(failure);
-            }
+        self.writes = Arc::default();
+        match step.next() {
+            Some(next) => self.write_from(next),
+            None => self.confirm(),
         }
-        // More of the same step may be left.
-        self.write_from(step)
     }
 
     /// Reads the parents' lineages again.
@@ -476,7 +471,7 @@ impl<'a> Round<'a> {
             return Ok(true);
         }
         let key = self.context.schema().node_key(&parent.node);
-        let item = self.read.item(&key)?.cloned();
+        let item = self.read.shared(&key)?.cloned();
         Ok(item.is_some_and(|item| BaseNode::read(item, &parent.node, self.context.schema()).is_ok()))
     }
 
@@ -554,7 +549,7 @@ impl<'a> Plan for Round<'a> {
                 self.read.extend(facts.read()?);
                 Ok(self.climb())
             }
-            State::Writing(step) => Ok(self.written(step, facts.written()?)),
+            State::Writing(step) => Ok(self.written(step, &facts.written()?)),
             State::Confirming => Ok(self.confirm_with(facts.read()?)),
             State::ReadingStragglersParents => Ok(self.take_stragglers(&facts.read()?)),
         }

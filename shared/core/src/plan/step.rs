@@ -5,6 +5,7 @@
 //! protocol is a value that a test can print.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use super::{Problem, Tally};
 use crate::keys::ItemKey;
@@ -78,8 +79,8 @@ impl<D> From<Need> for Step<D> {
 /// Items to put and to delete, whatever stands there.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Writes {
-    /// The writes, in the order in which they are sent.
-    pub writes: Vec<Write>,
+    /// The writes, in the order in which they are sent. The plan keeps them, too, and knows by them whose write has failed.
+    pub writes: Arc<[Write]>,
     /// What they are.
     pub kind: WritesKind,
 }
@@ -263,7 +264,7 @@ impl Facts {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Read {
     /// The items by their keys.
-    pub items: BTreeMap<ItemKey, Item>,
+    pub items: BTreeMap<ItemKey, Arc<Item>>,
     /// The keys that couldn't be read.
     pub unread: BTreeSet<ItemKey>,
     /// The page, if one was asked for and could be read.
@@ -276,6 +277,14 @@ impl Read {
     /// # Errors
     /// [`Failure::Again`] if the item couldn't be read.
     pub fn item(&self, key: &ItemKey) -> Result<Option<&Item>, Failure> {
+        Ok(self.shared(key)?.map(Arc::as_ref))
+    }
+
+    /// Like [`Read::item`], for whoever keeps the item.
+    ///
+    /// # Errors
+    /// See [`Read::item`].
+    pub fn shared(&self, key: &ItemKey) -> Result<Option<&Arc<Item>>, Failure> {
         if self.unread.contains(key) { Err(Failure::Again) } else { Ok(self.items.get(key)) }
     }
 

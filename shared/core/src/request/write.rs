@@ -1,9 +1,10 @@
 //! Writes of one item.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
-use crate::keys::ItemKey;
-use crate::model::{AttributeValue, Item};
+use crate::keys::{ItemKey, Schema};
+use crate::model::{AttributeValue, Item, Row, Shown, item_bytes};
 
 /// A write without a condition.
 #[derive(Clone, Debug, PartialEq)]
@@ -15,6 +16,14 @@ pub enum Write {
         /// The item, key attributes included.
         item: Item,
     },
+    /// Puts a row in the place of whatever is there. Its item is made as the row is sent, because the rows of a batch can be a hundred
+    /// times its base records.
+    PutRow {
+        /// The row.
+        row: Row,
+        /// What it shows of its node.
+        shown: Arc<Shown>,
+    },
     /// Deletes an item if it exists.
     Delete(ItemKey),
 }
@@ -25,6 +34,27 @@ impl Write {
     pub fn key(&self) -> &ItemKey {
         match self {
             Self::Put { key, .. } | Self::Delete(key) => key,
+            Self::PutRow { row, .. } => &row.key,
+        }
+    }
+
+    /// The item that is put; `None` if the write deletes one.
+    #[must_use]
+    pub fn item(&self, schema: &Schema) -> Option<Item> {
+        match self {
+            Self::Put { item, .. } => Some(item.clone()),
+            Self::PutRow { row, shown } => Some(row.item_of(shown, schema)),
+            Self::Delete(_) => None,
+        }
+    }
+
+    /// About how many bytes of attributes the write takes in a request.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        match self {
+            Self::Put { item, .. } => item_bytes(item),
+            Self::PutRow { row, shown } => row.bytes(shown),
+            Self::Delete(key) => key.bytes(),
         }
     }
 }

@@ -57,20 +57,24 @@ impl std::ops::AddAssign for Counts {
 
 impl Fanout {
     /// Brings the derived rows up to date with the items that a batch of records is about. It can be repeated with any records at
-    /// any time, as long as no two batches with records of one item run at once.
+    /// any time, as long as no two batches with records of one item run at once. Records that are given away take no memory while they are
+    /// carried out: what they ask for is less than their images.
     pub async fn run<T: Table, P: RetryPolicy>(
         &self,
         table: &T,
         retry_policy: &P,
         run: Run<'_>,
-        records: &[StreamRecord],
+        records: impl AsRef<[StreamRecord]>,
     ) -> Report {
         let context = Context { settings: &self.settings, limits: self.limits, rules: self.rules, run };
-        let client =
-            Client::new(table, retry_policy, context.schema()).named(run.name, self.limits.requests_in_flight_max);
+        let Limits { requests_in_flight_max, bytes_in_flight_max, .. } = self.limits;
+        let client = Client::new(table, retry_policy, context.schema())
+            .named(run.name, requests_in_flight_max)
+            .within(bytes_in_flight_max);
         let executor = Executor::new(&client, self.rules);
         let Batch { items, placings, cascades, cursors, latests, newer, problems } =
-            Batch::of(records, &self.settings, self.rules);
+            Batch::of(records.as_ref(), &self.settings, self.rules);
+        drop(records);
         executor.note(problems);
         let run = Running { context, executor };
         // The futures are boxed: nested in one another they grow too large for the compiler to lay out.

@@ -126,10 +126,7 @@ impl Table for MemoryTable {
         // If one write is impossible, none is carried out.
         let mut changes = Vec::new();
         for write in writes {
-            let item = match write {
-                Write::Put { item, .. } => Some(stored(item)?),
-                Write::Delete(_) => None,
-            };
+            let item = write.item(&self.1).map(|item| stored(&item)).transpose()?;
             Memory::check(item.as_ref().unwrap_or(&Item::new()), write.key())?;
             changes.push((write.key(), item));
         }

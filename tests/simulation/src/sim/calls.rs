@@ -8,7 +8,7 @@ use std::task::{Context, Poll, Waker};
 
 use rand::RngExt;
 use rand::rngs::SmallRng;
-use sapwood_core::keys::ItemKey;
+use sapwood_core::keys::{ItemKey, Schema};
 use sapwood_core::model::{Item, text};
 use sapwood_table::{
     Action, Condition, ErrorKind, Found, Page, Query, ReadOptions, Reply, RetryPolicy, Scan, Scannable, Scanned, Table,
@@ -219,10 +219,10 @@ impl Calls {
             }
             Ask::Write(writes) => {
                 if *done == 0 {
-                    let bad = writes.iter().any(|write| match write {
-                        Write::Put { key, item } => Memory::check(item, key).is_err(),
-                        Write::Delete(_) => false,
-                    });
+                    let item = |write: &Write| write.item(&Schema::default());
+                    let is_bad =
+                        |write: &Write| item(write).is_some_and(|item| Memory::check(&item, write.key()).is_err());
+                    let bad = writes.iter().any(is_bad);
                     if bad {
                         return Some(Answer::Failed(TableError::new(ErrorKind::Refuse, "refused")));
                     }
@@ -301,10 +301,7 @@ impl Calls {
     }
 
     fn apply(&mut self, write: &Write) {
-        match write {
-            Write::Put { key, item } => self.memory.write(key, Some(item.clone())),
-            Write::Delete(key) => self.memory.write(key, None),
-        }
+        self.memory.write(write.key(), write.item(&Schema::default()));
     }
 
     fn conditional(&mut self, ask: &Ask) -> Result<bool, TableError> {

@@ -111,8 +111,8 @@ pub fn run(seed: u64, profile: &Profile) -> Result<Run, Fault> {
     let touch_slice_items_max = [1, 2, 3, 100][rng.random_range(0..4)];
     let limits = Limits {
         touch_slice_items_max,
-        // One row at a time, where slices are of one child.
-        rows_bytes_max: if touch_slice_items_max == 1 { 1 } else { Limits::default().rows_bytes_max },
+        // One request of rows at a time, where slices are of one child.
+        bytes_in_flight_max: if touch_slice_items_max == 1 { 1 } else { Limits::default().bytes_in_flight_max },
         orphan_page_items_max: [1, 2, 100][rng.random_range(0..3)],
         revision_page_items_max: [1, 2, 100][rng.random_range(0..3)],
         requests_in_flight_max: [1, 2, 8][rng.random_range(0..3)],

@@ -1,6 +1,7 @@
 //! A table in memory on which plans are run, and their steps as text.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use crate::keys::{Id, ItemKey, NodeRef, Schema};
 use crate::model::{
@@ -177,7 +178,7 @@ impl World {
     }
 
     pub(crate) fn read(&self, need: Need) -> Read {
-        let items = need.keys.iter().filter_map(|key| Some((key.clone(), self.items.get(key)?.clone())));
+        let items = need.keys.iter().filter_map(|key| Some((key.clone(), Arc::new(self.items.get(key)?.clone()))));
         let page = need.query.map(|query| {
             let is_in = |key: &ItemKey| {
                 key.pk == query.pk
