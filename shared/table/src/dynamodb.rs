@@ -13,7 +13,7 @@ use aws_sdk_dynamodb::types::{
     ReturnConsumedCapacity, TransactWriteItem, Update as SdkUpdate, WriteRequest,
 };
 use bytes::Bytes;
-use serde::Serializer as _;
+use serde::{Serialize, Serializer as _};
 
 use super::connection::Connection;
 use super::https::https_client;
@@ -163,7 +163,9 @@ impl DynamoTable {
                 Write::Put { item, .. } => put_object(&mut body, br#"{"PutRequest":{"Item":"#, item)?,
                 Write::PutRow { row, shown } => {
                     let (own, copies) = row.attributes(shown, &self.schema);
-                    put_object(&mut body, br#"{"PutRequest":{"Item":"#, own.iter().chain(copies))?;
+                    let own = own.iter().map(|(name, value)| (*name, value));
+                    let copies = copies.map(|(name, value)| (name.as_str(), value));
+                    put_object(&mut body, br#"{"PutRequest":{"Item":"#, own.chain(copies))?;
                 }
                 Write::Delete(key) => {
                     put_object(&mut body, br#"{"DeleteRequest":{"Key":"#, &with_key(key, &self.schema))?;
@@ -351,7 +353,7 @@ const WRITE_BYTES: usize = 320;
 fn put_object<'a>(
     body: &mut Vec<u8>,
     start: &[u8],
-    attributes: impl IntoIterator<Item = (&'a String, &'a AttributeValue)>,
+    attributes: impl IntoIterator<Item = (impl Serialize, &'a AttributeValue)>,
 ) -> serde_json::Result<()> {
     body.extend(start);
     serde_json::Serializer::new(body).collect_map(attributes)
