@@ -156,9 +156,11 @@ impl DynamoTable {
         let mut body = Vec::with_capacity(bytes + bytes / 8 + (1 + writes.len()) * WRITE_BYTES);
         body.extend(br#"{"ReturnConsumedCapacity":"TOTAL","RequestItems":{"#);
         serde_json::to_writer(&mut body, &self.name)?;
-        body.push(b':');
+        body.extend(b":[");
         for (position, write) in writes.iter().enumerate() {
-            body.push(if position == 0 { b'[' } else { b',' });
+            if position > 0 {
+                body.push(b',');
+            }
             match write {
                 Write::Put { item, .. } => put_object(&mut body, br#"{"PutRequest":{"Item":"#, item)?,
                 Write::PutRow { row, shown } => {
