@@ -13,7 +13,7 @@ use aws_sdk_dynamodb::types::{
     ReturnConsumedCapacity, TransactWriteItem, Update as SdkUpdate, WriteRequest,
 };
 use bytes::Bytes;
-use serde::Serializer as _;
+use serde::{Serialize, Serializer as _};
 
 use super::connection::Connection;
 use super::credentials::lacks_credentials;
@@ -157,14 +157,18 @@ impl DynamoTable {
         let mut body = Vec::with_capacity(bytes + bytes / 8 + (1 + writes.len()) * WRITE_BYTES);
         body.extend(br#"{"ReturnConsumedCapacity":"TOTAL","RequestItems":{"#);
         serde_json::to_writer(&mut body, &self.name)?;
-        body.push(b':');
+        body.extend(b":[");
         for (position, write) in writes.iter().enumerate() {
-            body.push(if position == 0 { b'[' } else { b',' });
+            if position > 0 {
+                body.push(b',');
+            }
             match write {
                 Write::Put { item, .. } => put_object(&mut body, br#"{"PutRequest":{"Item":"#, item)?,
                 Write::PutRow { row, shown } => {
                     let (own, copies) = row.attributes(shown, &self.schema);
-                    put_object(&mut body, br#"{"PutRequest":{"Item":"#, own.iter().chain(copies))?;
+                    let own = own.iter().map(|(name, value)| (*name, value));
+                    let copies = copies.map(|(name, value)| (name.as_str(), value));
+                    put_object(&mut body, br#"{"PutRequest":{"Item":"#, own.chain(copies))?;
                 }
                 Write::Delete(key) => {
                     put_object(&mut body, br#"{"DeleteRequest":{"Key":"#, &with_key(key, &self.schema))?;
@@ -356,7 +360,7 @@ const WRITE_BYTES: usize = 320;
 fn put_object<'a>(
     body: &mut Vec<u8>,
     start: &[u8],
-    attributes: impl IntoIterator<Item = (&'a String, &'a AttributeValue)>,
+    attributes: impl IntoIterator<Item = (impl Serialize, &'a AttributeValue)>,
 ) -> serde_json::Result<()> {
     body.extend(start);
     serde_json::Serializer::new(body).collect_map(attributes)

@@ -157,7 +157,7 @@ impl Lineage {
     }
 
     fn read(item: &Item, schema: &Schema) -> Option<Self> {
-        let ancestors = texts(item, ANCESTORS)?.into_iter().map(|id| Id::new(id).ok()).collect::<Option<_>>()?;
+        let ancestors = texts(item, ANCESTORS, |id| Id::new(id).ok())?;
         let stale_rows = match item.get(STALE_ROWS) {
             None => Vec::new(),
             Some(AttributeValue::L(rows)) => rows.iter().map(|row| row_key(row, schema)).collect::<Option<_>>()?,
@@ -166,7 +166,7 @@ impl Lineage {
         Some(Self {
             placement: Placement {
                 ancestors,
-                path: texts(item, PATH)?,
+                path: texts(item, PATH, |segment| Some(segment.to_owned()))?,
                 root: flag(item, ROOT)?,
                 orphan: flag(item, ORPHAN)?,
             },
@@ -184,12 +184,12 @@ impl Lineage {
     }
 }
 
-fn texts(item: &Item, name: &str) -> Option<Vec<String>> {
+/// Returns the texts of a list, each as `read` reads it.
+fn texts<T>(item: &Item, name: &str, read: impl Fn(&str) -> Option<T>) -> Option<Vec<T>> {
     match item.get(name) {
-        Some(AttributeValue::L(list)) => list
-            .iter()
-            .map(|value| if let AttributeValue::S(text) = value { Some(text.clone()) } else { None })
-            .collect(),
+        Some(AttributeValue::L(list)) => {
+            list.iter().map(|value| if let AttributeValue::S(text) = value { read(text) } else { None }).collect()
+        }
         _ => None,
     }
 }

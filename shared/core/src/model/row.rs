@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::item::{ITEM_BYTES_MAX, Item, attribute_bytes, item_bytes, number, text, text_of, with_key};
+use super::item::{ITEM_BYTES_MAX, Item, attribute_bytes, item_bytes, number, text, text_of};
 use super::{AttributeValue, BaseNode, Placement, Settings};
 use crate::keys::{Id, ItemKey, NodeRef, Schema, SortKey};
 
@@ -10,6 +10,9 @@ const ID: &str = "_id";
 const DEPTH: &str = "_depth";
 const PARENT: &str = "_parent";
 const TRUNCATED: &str = "_truncated";
+
+/// Most attributes of a row's own: its key, and those above.
+const OWN_MAX: usize = 6;
 
 /// A row that a placement names.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -98,20 +101,26 @@ impl Row {
     pub fn attributes<'a>(
         &self,
         shown: &'a Shown,
-        schema: &Schema,
-    ) -> (Item, impl Iterator<Item = (&'a String, &'a AttributeValue)>) {
-        let mut own = with_key(&self.key, schema);
-        own.insert(ID.into(), text(shown.id.as_str()));
+        schema: &'a Schema,
+    ) -> (Vec<(&'a str, AttributeValue)>, impl Iterator<Item = (&'a String, &'a AttributeValue)>) {
+        let (names, ItemKey { pk, sk }) = (schema.names(), &self.key);
+        let mut own = Vec::with_capacity(OWN_MAX);
+        own.extend([
+            (names.partition_key.as_str(), text(pk)),
+            (names.sort_key.as_str(), text(sk)),
+            (ID, text(shown.id.as_str())),
+        ]);
         if let Kind::Descendant { depth } = self.kind {
-            own.insert(DEPTH.into(), number(depth));
+            own.push((DEPTH, number(depth)));
         }
         if let (Kind::Descendant { .. } | Kind::Orphan, Some(parent)) = (&self.kind, &shown.parent) {
-            own.insert(PARENT.into(), text(parent.as_str()));
+            own.push((PARENT, text(parent.as_str())));
         }
         let is_copy = self.kind != Kind::Orphan;
-        let fits = item_bytes(&own) + shown.copied_bytes <= ITEM_BYTES_MAX;
+        let own_bytes: usize = own.iter().map(|(name, value)| attribute_bytes(name, value)).sum();
+        let fits = own_bytes + shown.copied_bytes <= ITEM_BYTES_MAX;
         if is_copy && !fits {
-            own.insert(TRUNCATED.into(), AttributeValue::Bool(true));
+            own.push((TRUNCATED, AttributeValue::Bool(true)));
         }
         (own, shown.copies().filter(move |_| is_copy && fits))
     }
@@ -138,9 +147,9 @@ impl Row {
     /// Like [`Row::item`], for whoever needs several rows of a node.
     #[must_use]
     pub fn item_of(&self, shown: &Shown, schema: &Schema) -> Item {
-        let (mut item, copies) = self.attributes(shown, schema);
-        item.extend(copies.map(|(name, value)| (name.clone(), value.clone())));
-        item
+        let (own, copies) = self.attributes(shown, schema);
+        let own = own.into_iter().map(|(name, value)| (name.to_owned(), value));
+        own.chain(copies.map(|(name, value)| (name.clone(), value.clone()))).collect()
     }
 }
 

@@ -132,7 +132,7 @@ pub fn place(input: &PlaceInput<'_>, settings: &Settings, rules: Rules) -> Place
     let settled = before.is_some_and(Lineage::is_settled);
     let standing: BTreeSet<&ItemKey> = standing.iter().collect();
     let only_new = only_touched && settled;
-    let puts: Vec<Row> = wanted_rows.iter().filter(|row| !only_new || !standing.contains(&row.key)).cloned().collect();
+    let puts: Vec<Row> = wanted_rows.into_iter().filter(|row| !only_new || !standing.contains(&row.key)).collect();
 
     // A redelivered touch would find the lineage as wanted and put nothing. Only this mark tells it to put all rows.
     let rows_pending = rules.keeps(Rule::RowsPending)

@@ -271,9 +271,10 @@ impl<'a> Round<'a> {
             Some(parent) => {
                 let read = self.stored(parent)?.lineage().map(|lineage| lineage.placement.clone());
                 let used = placed.get(parent).cloned().unwrap_or_else(|| read.clone());
-                let climb = Climb::from(parent, &self.read, &self.asked, &self.context);
-                let is_unknown = !placed.contains_key(parent);
-                let predicted = if is_unknown { climb.prediction(&self.context) } else { None };
+                // A parent that has a lineage needs no prediction.
+                let is_unknown = read.is_none() && !placed.contains_key(parent);
+                let climb = is_unknown.then(|| Climb::from(parent, &self.read, &self.asked, &self.context));
+                let predicted = climb.and_then(|climb| climb.prediction(&self.context));
                 Some(Parent { node: parent.clone(), used, read, predicted })
             }
         };
