@@ -70,7 +70,7 @@ pub fn of_a_slice(wide: Wide, limits: Limits) -> u64 {
         fixture.put_node(id, None, &[]);
     }
     fixture.put_node("wide", Some("from"), &[]);
-    for n in 0..=2 * limits.touch_slice_items_max {
+    for n in 0..=3 * limits.touch_slice_items_max {
         fixture.put_node(&format!("n{n}"), Some("wide"), &[]);
     }
     fixture.settle();
