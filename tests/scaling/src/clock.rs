@@ -67,7 +67,7 @@ impl Clock {
                 clock.0 += 1;
                 // Nobody is always the first.
                 let now = clock.0;
-                let order = |(n, waker)| (mixed(now << 32 | n as u64), waker);
+                let order = |(n, waker)| (mixed((now << 32) | n as u64), waker);
                 let mut waiting: Vec<_> = clock.1.drain(..).enumerate().map(order).collect();
                 drop(clock);
                 waiting.sort_unstable_by_key(|(order, _)| *order);

@@ -79,7 +79,7 @@ fn table(columns: &[&str], lines: Vec<Vec<String>>) -> String {
 fn about(number: f64) -> String {
     let unit = 10_f64.powf(number.max(1.0).log10().floor() - 1.0);
     if number < 10.0 {
-        return format!("{:.1}", number).replace(".0", "");
+        return format!("{number:.1}").replace(".0", "");
     }
     let digits = ((number / unit).round() * unit).to_string();
     let mut text = String::new();
@@ -336,28 +336,26 @@ fn slices() -> String {
         ("both", Limits { touch_slice_items_max: 800, requests_in_flight_max: 32, ..today }),
     ];
     let mut lines = Vec::new();
-    for (wide, change, called) in [(Wide::Moves, Change::Move, "a move"), (Wide::Goes, Change::Delete, "a deletion")] {
-        for (name, limits) in sizes {
-            let (seconds, trips) = slice(wide, limits);
-            let slices = WIDE as f64 / limits.touch_slice_items_max as f64;
-            let all = seconds.map(|seconds| time(slices * seconds));
-            lines.push(vec![
-                format!("{called}, {name}"),
-                about(slices),
-                trips.to_string(),
-                format!("{:.2} to {:.2} s", seconds[0], seconds[1]),
-                format!("{} to {}", all[0], all[1]),
-            ]);
-        }
-        let work = changed(change, WIDE + 1, WIDE, false);
-        let times = [SPLITS[0], SPLIT].map(|seconds| time(run(&work, &split_after(seconds)).seconds));
+    for (name, limits) in sizes {
+        let (seconds, trips) = slice(Wide::Moves, limits);
+        let slices = WIDE as f64 / limits.touch_slice_items_max as f64;
+        let all = seconds.map(|seconds| time(slices * seconds));
         lines.push(vec![
-            format!("{called}, as far as partitions let it"),
-            String::new(),
-            String::new(),
-            String::new(),
-            format!("{}; {} if split after 10 min", times[0], times[1]),
+            format!("a move, {name}"),
+            about(slices),
+            trips.to_string(),
+            format!("{:.2} to {:.2} s", seconds[0], seconds[1]),
+            format!("{} to {}", all[0], all[1]),
         ]);
     }
+    let work = changed(Change::Move, WIDE + 1, WIDE, false);
+    let times = [SPLITS[0], SPLIT].map(|seconds| time(run(&work, &split_after(seconds)).seconds));
+    lines.push(vec![
+        "a move, as far as partitions let it".to_owned(),
+        String::new(),
+        String::new(),
+        String::new(),
+        format!("{}; {} if split after 10 min", times[0], times[1]),
+    ]);
     table(&["a node with 1 M children", "slices", "round trips in a row", "a slice", "all slices"], lines)
 }
