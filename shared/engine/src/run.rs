@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use sapwood_core::keys::ItemKey;
+use sapwood_core::model::Item;
 use sapwood_core::plan::{Facts, Failure, Need, Plan, Read, Step};
 use sapwood_core::request::{ErrorKind, TableError};
 use sapwood_table::{Client, RetryPolicy, Table};
@@ -79,7 +80,7 @@ async fn read<T: Table, P: RetryPolicy>(
         None => None,
     };
     let unread = items.failed.into_keys().collect();
-    Ok(Read { items: items.items.into_iter().map(|(key, item)| (key, Arc::new(item))).collect(), unread, page })
+    Ok(Read { items: shared(items.items), unread, page })
 }
 
 /// Returns one key for each error, because a request that fails fails for all of its keys.
@@ -132,4 +133,9 @@ pub(crate) async fn run<T: Table, P: RetryPolicy, D>(
         let last = errors.0.into_inner().unwrap_or_else(PoisonError::into_inner);
         last.unwrap_or_else(|| TableError::new(ErrorKind::GiveUp, "the plan wasn't told what it asked for"))
     })
+}
+
+/// Items as plans share them.
+pub(crate) fn shared(items: BTreeMap<ItemKey, Item>) -> BTreeMap<ItemKey, Arc<Item>> {
+    items.into_iter().map(|(key, item)| (key, Arc::new(item))).collect()
 }

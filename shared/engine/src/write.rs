@@ -11,7 +11,7 @@ use sapwood_core::write::{Begin, Context, Wanted, WriteOnce};
 use sapwood_table::{Client, Items, ReadOptions, RetryPolicy, Table, TableError};
 use thiserror::Error;
 
-use crate::run::run;
+use crate::run::{run, shared};
 
 /// Why a write wasn't done.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -79,7 +79,7 @@ impl<'a, T: Table, P: RetryPolicy> Writer<'a, T, P> {
             self.client.all(wanted.queries.iter().map(|query| self.client.query(query)).collect()),
         );
         let Items { items, failed } = items;
-        let read = Read { items, unread: failed.into_keys().collect(), page: None };
+        let read = Read { items: shared(items), unread: failed.into_keys().collect(), page: None };
         let pages = pages.into_iter().map(Result::ok).collect();
         ahead.learn(commands, wanted, read, pages, &self.context.settings.schema);
     }

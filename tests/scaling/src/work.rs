@@ -146,7 +146,7 @@ impl Work {
 
     fn base(&self, node: &NodeRef, parent: Option<&Id>) -> BaseNode {
         let parent = parent.map(|id| (self.settings.schema.names().parent.clone(), text(id.as_str())));
-        BaseNode::read(parent.into_iter().collect(), node, &self.settings.schema).unwrap()
+        BaseNode::read(parent.into_iter().collect::<Item>(), node, &self.settings.schema).unwrap()
     }
 
     /// What is written because of a node.
@@ -213,7 +213,8 @@ impl Work {
                 };
                 let item = Item::from([(DELETING.to_owned(), mark.value())]);
                 let marked =
-                    BaseNode::read(base.item.clone().into_iter().chain(item).collect(), &node, schema).unwrap();
+                    BaseNode::read(Item::clone(&base.item).into_iter().chain(item).collect::<Item>(), &node, schema)
+                        .unwrap();
                 let first = planned(Some(&marked), &lineage(&stands, None), &stands, false, true);
                 let gone = planned(None, &lineage(&stands, Deletion::of(&node, &marked)), &stands, false, false);
                 // The mark, and the deletion of the record.

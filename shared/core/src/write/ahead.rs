@@ -11,6 +11,7 @@
 //! - Rows decide whether a node has children, and how deep the tree below it is. An operation that asks for that reads them itself.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use super::attempts::Attempts;
 use super::once::Carried;
@@ -26,7 +27,7 @@ const KEPT_BYTES_MAX: usize = 8 * 1_024 * 1_024;
 /// What is known of the table: items that were read strongly, or written by the batch itself, and pages.
 #[derive(Debug, Default)]
 pub struct Ahead {
-    items: BTreeMap<ItemKey, Option<Item>>,
+    items: BTreeMap<ItemKey, Option<Arc<Item>>>,
     /// The first page of one query of a partition.
     pages: BTreeMap<String, (Query, Page)>,
 }
@@ -79,7 +80,7 @@ impl Ahead {
         pages: Vec<Option<Page>>,
         schema: &Schema,
     ) {
-        if self.items.values().flatten().map(item_bytes).sum::<usize>() > KEPT_BYTES_MAX {
+        if self.items.values().flatten().map(|item| item_bytes(item)).sum::<usize>() > KEPT_BYTES_MAX {
             self.items.clear();
         }
         self.pages.clear();
@@ -142,7 +143,7 @@ impl Ahead {
                 continue;
             }
             match action {
-                Action::Put { key, item, .. } => _ = self.items.insert(key.clone(), Some(item.clone())),
+                Action::Put { key, item, .. } => _ = self.items.insert(key.clone(), Some(Arc::new(item.clone()))),
                 Action::Delete { key, .. } => _ = self.items.insert(key.clone(), None),
                 Action::Update { .. } | Action::Check { .. } => {}
             }
