@@ -31,7 +31,7 @@ fn plan(of: &Node) -> PlacePlan {
     place(&input, &of.settings, Rules::default())
 }
 
-/// Plans where a new node belongs.
+// Plans where a new node belongs.
 #[library_benchmark]
 #[bench::depth_1(args = (node_at(1)), config = at_most(1))]
 #[bench::depth_8(args = (node_at(8)), config = at_most(1))]
@@ -46,28 +46,28 @@ fn planned(depth: usize) -> (Node, PlacePlan) {
     (of, plan)
 }
 
-/// Makes the items of all rows of a node.
+// Makes the items of all rows of a node.
 #[library_benchmark]
 #[bench::depth_8(args = (planned(8)), config = at_most(1))]
 fn items_of_rows((of, plan): (Node, PlacePlan)) -> Vec<Item> {
     black_box(&plan).puts.iter().map(|row| row.item(&of.node, &of.base, &of.settings)).collect()
 }
 
-/// Names all rows of a node.
+// Names all rows of a node.
 #[library_benchmark]
 #[bench::depth_8(args = (planned(8)), config = at_most(1))]
 fn keys_of_rows((of, plan): (Node, PlacePlan)) -> usize {
     plan.placed.iter().map(|placement| rows(black_box(placement), &of.node, &of.settings.schema).len()).sum()
 }
 
-/// Reads the sort keys of all rows of a node.
+// Reads the sort keys of all rows of a node.
 #[library_benchmark]
 #[bench::depth_8(args = (row_keys(8)), config = at_most(1))]
 fn read_keys(keys: (Settings, Vec<String>)) -> Vec<Option<SortKey>> {
     read_all(black_box(&keys))
 }
 
-/// Sorts 100 records of new nodes by what they ask for.
+// Sorts 100 records of new nodes by what they ask for.
 #[library_benchmark]
 #[bench::new_nodes(args = (records()), config = at_most(1))]
 fn take_a_batch((settings, records): (Settings, Vec<StreamRecord>)) -> Batch {

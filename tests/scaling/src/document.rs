@@ -28,8 +28,11 @@ pub const SECONDS_FOR_ROWS: f64 = 36.0;
 /// The children of the wide node.
 const WIDE: u64 = 1_000_000;
 
+/// A table of the page: its name, and what writes it.
+pub type Table = (&'static str, fn() -> String);
+
 /// Every table, by the name of its marks in the page.
-pub const TABLES: [(&str, fn() -> String); 9] = [
+pub const TABLES: [Table; 9] = [
     ("units", units),
     ("imports", imports),
     ("orders", orders),
