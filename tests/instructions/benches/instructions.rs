@@ -33,9 +33,9 @@ fn plan(of: &Node) -> PlacePlan {
 
 // Plans where a new node belongs.
 #[library_benchmark]
-#[bench::depth_1(args = (node_at(1)), config = at_most(1))]
-#[bench::depth_8(args = (node_at(8)), config = at_most(1))]
-#[bench::depth_64(args = (node_at(64)), config = at_most(1))]
+#[bench::depth_1(args = (node_at(1)), config = at_most(24_000))]
+#[bench::depth_8(args = (node_at(8)), config = at_most(69_000))]
+#[bench::depth_64(args = (node_at(64)), config = at_most(430_000))]
 fn place_a_node(of: Node) -> PlacePlan {
     plan(black_box(&of))
 }
@@ -48,28 +48,28 @@ fn planned(depth: usize) -> (Node, PlacePlan) {
 
 // Makes the items of all rows of a node.
 #[library_benchmark]
-#[bench::depth_8(args = (planned(8)), config = at_most(1))]
+#[bench::depth_8(args = (planned(8)), config = at_most(176_000))]
 fn items_of_rows((of, plan): (Node, PlacePlan)) -> Vec<Item> {
     black_box(&plan).puts.iter().map(|row| row.item(&of.node, &of.base, &of.settings)).collect()
 }
 
 // Names all rows of a node.
 #[library_benchmark]
-#[bench::depth_8(args = (planned(8)), config = at_most(1))]
+#[bench::depth_8(args = (planned(8)), config = at_most(56_000))]
 fn keys_of_rows((of, plan): (Node, PlacePlan)) -> usize {
     plan.placed.iter().map(|placement| rows(black_box(placement), &of.node, &of.settings.schema).len()).sum()
 }
 
 // Reads the sort keys of all rows of a node.
 #[library_benchmark]
-#[bench::depth_8(args = (row_keys(8)), config = at_most(1))]
+#[bench::depth_8(args = (row_keys(8)), config = at_most(28_000))]
 fn read_keys(keys: (Settings, Vec<String>)) -> Vec<Option<SortKey>> {
     read_all(black_box(&keys))
 }
 
 // Sorts 100 records of new nodes by what they ask for.
 #[library_benchmark]
-#[bench::new_nodes(args = (records()), config = at_most(1))]
+#[bench::new_nodes(args = (records()), config = at_most(1_330_000))]
 fn take_a_batch((settings, records): (Settings, Vec<StreamRecord>)) -> Batch {
     Batch::of(black_box(&records), &settings, Rules::default())
 }
