@@ -98,12 +98,12 @@ impl Ahead {
         }
     }
 
-    /// True if the tree below the command's node doesn't matter: the node stays where it is. A node that isn't there matters: others may
-    /// create it, put nodes under it and delete it before its turn comes, and whoever then creates it under one of them makes a cycle.
+    /// True if the tree below the command's node doesn't matter: the node isn't there, or it stays where it is.
     fn stays(&self, command: &Command, schema: &Schema) -> bool {
         let (Command::Create { node, content, .. } | Command::Replace { node, content }) = command else { return true };
         match self.items.get(&schema.node_key(node)) {
-            None | Some(None) => false,
+            None => false,
+            Some(None) => true,
             Some(Some(item)) => {
                 let parent = content.parent.as_ref().map(|parent| text(parent.as_str()));
                 item.get(&schema.names().parent) == parent.as_ref()
