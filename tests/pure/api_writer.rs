@@ -411,7 +411,8 @@ fn plain(result: &Value) -> Value {
     let problem = &result["problem"];
     json!([
         result["status"],
-        body["id"],
+        // An operation's id is made anew each time.
+        if result["status"] == 202 { &Value::Null } else { &body["id"] },
         body["parent"],
         body["attributes"],
         body["version"],
