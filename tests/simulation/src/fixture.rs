@@ -12,6 +12,7 @@ use sapwood_core::plan::{Event, Problem, StreamRecord};
 use sapwood_engine::fanout::{Fanout, Limits, Run};
 pub use sapwood_table::NoRetries;
 use sapwood_table::{Condition, Table};
+use tokio::task::coop::unconstrained;
 
 use crate::memory::MemoryTable;
 use crate::oracle::Oracle;
@@ -289,7 +290,8 @@ pub fn events_of(records: &[StreamRecord], pk: &str, sk: &str) -> Vec<Event> {
 
 /// Runs a future whose calls are all answered at once.
 pub fn at_once<F: Future>(future: F) -> F::Output {
-    let mut future = pin!(future);
+    // Within a task tokio's own futures stop after some polls until the task returns to the runtime, which this one doesn't.
+    let mut future = pin!(unconstrained(future));
     let mut context = Context::from_waker(Waker::noop());
     loop {
         // A pending future has only yielded. It waits for nobody, so it is polled again.
