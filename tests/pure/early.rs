@@ -4,10 +4,10 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use sapwood_core::keys::ItemKey;
-use sapwood_core::model::{AttributeValue, TOUCHED};
+use sapwood_core::model::{AttributeValue, Item, TOUCHED, text};
 use sapwood_core::plan::StreamRecord;
 use sapwood_engine::fanout::{Fanout, Report, Run};
-use sapwood_table::RetryPolicy;
+use sapwood_table::{Condition, ErrorKind, RetryPolicy, Table, TableError, Write};
 use sapwood_tests::fixture::{Fixture, at_once};
 use sapwood_tests::intercept::{Intercept, Observer, Request};
 use sapwood_tests::memory::MemoryTable;
@@ -109,6 +109,10 @@ struct OtherBatch {
     looks: AtomicUsize,
     comes_at: usize,
     batch: Mutex<Vec<StreamRecord>>,
+    /// A base record that somebody else puts at that moment.
+    put: Option<Item>,
+    /// A row that the table refuses until then.
+    refused: Option<ItemKey>,
 }
 
 impl Observer for OtherBatch {
@@ -119,13 +123,27 @@ impl Observer for OtherBatch {
             let run = Run { name: "another", now: 0 };
             let report = at_once(Fanout::default().run(&self.table, &Patient, run, &batch));
             assert_eq!(report.failed, Vec::<String>::new());
+            let put = self.put.clone().map(|item| at_once(self.table.put(&item, &Condition::Always)));
+            assert!(put.is_none_or(|put| put.unwrap().value));
         }
+    }
+
+    fn refuses(&self, request: &Request<'_>) -> Option<TableError> {
+        let Request::BatchWrite(writes) = request else { return None };
+        let is_refused = |write: &Write| Some(write.key()) == self.refused.as_ref();
+        let is_early = self.looks.load(Ordering::SeqCst) < self.comes_at;
+        (is_early && writes.iter().any(is_refused)).then(|| TableError::new(ErrorKind::Refuse, "refused"))
     }
 }
 
 /// Handles the record of `c` while `p`, its parent, is placed by another batch at this look. Returns how often somebody looked at the lineage of
 /// `p`, and the report.
 fn beside(comes_at: usize) -> (usize, Report, Fixture) {
+    beside_with(comes_at, None, None)
+}
+
+/// The same, while somebody puts this base record at that look, and the table refuses this row until then.
+fn beside_with(comes_at: usize, put: Option<Item>, refused: Option<ItemKey>) -> (usize, Report, Fixture) {
     let (fixture, mut waiting) = chain(&["c", "p"]);
     let of_parent = waiting.split_off(1);
     let observer = OtherBatch {
@@ -134,6 +152,8 @@ fn beside(comes_at: usize) -> (usize, Report, Fixture) {
         looks: AtomicUsize::default(),
         comes_at,
         batch: Mutex::new(of_parent),
+        put,
+        refused,
     };
     let table = Intercept { table: fixture.table().clone(), observer };
     let report = at_once(Fanout::default().run(&table, &Patient, Run { name: "one", now: 0 }, &waiting));
@@ -154,4 +174,37 @@ fn a_node_whose_parent_doesnt_come_waits_for_three_looks() {
     // One before the plan, three while it waits, one before the second plan, and one that confirms.
     assert_eq!(looks, 6, "{report:?}");
     assert_eq!(fixture.get("c", "LINEAGE").unwrap().get("orphan"), Some(&AttributeValue::Bool(true)));
+}
+
+/// The look that confirms.
+const CONFIRMS: usize = 6;
+
+#[test]
+fn a_node_that_is_placed_a_second_time_puts_no_row_again() {
+    let (_, report, fixture) = beside(CONFIRMS);
+    // Its ancestor row, its path row and its orphan row, which goes.
+    assert_eq!((report.counts.tally.rows_put, report.counts.tally.rows_deleted), (3, 1), "{report:?}");
+    assert_eq!(sort_keys(&fixture, "p"), ["LINEAGE", "NODE", "NODE#0001#c", "PATH#c"]);
+    assert!(!fixture.get("c", "LINEAGE").unwrap().contains_key("orphan"));
+    assert_eq!(report.counts.tally.rounds, 3, "one that leaves the node for later, and two: {report:?}");
+}
+
+#[test]
+fn a_node_that_has_changed_since_puts_its_rows_again() {
+    let base = |attributes: &[(&str, &str)]| {
+        let own = [("PK", "c"), ("SK", "NODE"), ("parent", "p")];
+        own.iter().chain(attributes).map(|(name, value)| ((*name).to_owned(), text(*value))).collect::<Item>()
+    };
+    let rows_put = |put: Item| beside_with(CONFIRMS, Some(put), None).1.counts.tally.rows_put;
+    assert_eq!(rows_put(base(&[("name", "changed")])), 5);
+    assert_eq!(rows_put(base(&[(TOUCHED, "1")])), 3, "a touch changes no row");
+}
+
+#[test]
+fn a_node_that_lacks_a_row_puts_its_rows_again() {
+    let row = ItemKey::new("p", "NODE#0001#c");
+    let (_, report, fixture) = beside_with(CONFIRMS, None, Some(row));
+    // The orphan row and the path row, and then all but the orphan row.
+    assert_eq!(report.counts.tally.rows_put, 4, "{report:?}");
+    assert_eq!(sort_keys(&fixture, "p"), ["LINEAGE", "NODE", "NODE#0001#c", "PATH#c"]);
 }

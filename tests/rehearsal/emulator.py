@@ -4,6 +4,7 @@ import os
 import subprocess
 import tempfile
 import urllib.request
+from pathlib import Path
 
 import boto3
 from botocore.config import Config
@@ -12,6 +13,7 @@ from process import Process, free_port
 from templates import REGION, ROOT, for_here, write, written
 
 AWSCLI = ROOT / ".cache" / "awscli" / "bin"
+MINISTACK = Path(__file__).with_name("ministack_with_records.py")
 BUILT = ROOT / ".aws-sam" / "build" / "template.yaml"
 
 
@@ -37,7 +39,7 @@ class Emulator:
             "MINISTACK_REGION": REGION,
             "TMPDIR": self.directory.name,
         }
-        self.process = Process([python, "-m", "ministack"], self.directory.name, self.environment | of_ministack)
+        self.process = Process([python, "-P", MINISTACK], self.directory.name, self.environment | of_ministack)
         self.process.wait_until(self.answers)
         self.session = boto3.Session("rehearsal", "rehearsal", region_name=REGION)
 

@@ -12,10 +12,11 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{JoinHandle, JoinSet};
 
 /// The operations that a fan-out uses.
-pub const OPERATIONS: [&str; 6] = ["BatchGetItem", "Query", "BatchWriteItem", "PutItem", "UpdateItem", "DeleteItem"];
+pub const OPERATIONS: [&str; 7] =
+    ["BatchGetItem", "Query", "BatchWriteItem", "PutItem", "UpdateItem", "BatchExecuteStatement", "DeleteItem"];
 
 /// Those that write.
-pub const WRITES: [&str; 4] = ["BatchWriteItem", "PutItem", "UpdateItem", "DeleteItem"];
+pub const WRITES: [&str; 5] = ["BatchWriteItem", "PutItem", "UpdateItem", "BatchExecuteStatement", "DeleteItem"];
 
 /// Those that read.
 pub const READS: [&str; 2] = ["BatchGetItem", "Query"];
@@ -32,20 +33,33 @@ pub struct Call {
 }
 
 impl Call {
-    /// The number of keys or writes in a batch.
+    /// The number of keys, writes or statements in a batch.
     #[must_use]
     pub fn batch_len(&self) -> usize {
+        if let Some(statements) = list(&self.body["Statements"]) {
+            return statements.len();
+        }
         let tables = self.body["RequestItems"].as_object();
         tables.map_or(0, |tables| tables.values().filter_map(list).map(Vec::len).sum())
     }
 
-    /// The actions that IAM must allow for the request, such as `PutItem`. A transaction has none of its own: it needs those of its parts.
+    /// The actions that IAM must allow for the request, such as `PutItem`. A transaction has none of its own: it needs those of its parts. So
+    /// does a batch of statements.
     #[must_use]
     pub fn actions(&self) -> Vec<String> {
+        if let Some(statements) = list(&self.body["Statements"]) {
+            return statements.iter().map(|statement| action_of(statement["Statement"].as_str().unwrap())).collect();
+        }
         let Some(parts) = list(&self.body["TransactItems"]) else { return vec![self.operation.clone()] };
         let names = parts.iter().filter_map(Value::as_object).filter_map(|part| part.keys().next());
         names.map(|name| format!("{name}Item")).collect()
     }
+}
+
+/// The action of a PartiQL statement.
+fn action_of(statement: &str) -> String {
+    let verb = statement.split_whitespace().next().unwrap_or_default();
+    format!("PartiQL{}{}", verb[..1].to_uppercase(), verb[1..].to_lowercase())
 }
 
 /// What the proxy does with a request instead of passing it on.
@@ -308,7 +322,16 @@ fn left_name(operation: &str) -> &'static str {
     }
 }
 
+/// What DynamoDB answers to so many statements that it throttles.
+fn throttled(statements: usize) -> Vec<Value> {
+    vec![json!({"Error": {"Code": "ThrottlingError", "Message": "a fault, on purpose"}}); statements]
+}
+
 fn unprocessed(mut call: Call) -> Message {
+    if call.operation == "BatchExecuteStatement" {
+        let answer = json!({"Responses": throttled(call.batch_len())});
+        return Message::answer(200, answer.to_string().into_bytes());
+    }
     let mut answer = json!({});
     if call.operation == "BatchGetItem" {
         answer["Responses"] = json!({});
@@ -320,6 +343,12 @@ fn unprocessed(mut call: Call) -> Message {
 /// Cuts a batch in two. Returns the request for the first half, and the rest as an answer names it. A batch of one has only a
 /// first half.
 fn halves(body: &Value) -> (Value, Value) {
+    if let Some(statements) = list(&body["Statements"]) {
+        let (done, left) = statements.split_at(statements.len().div_ceil(2));
+        let mut first = body.clone();
+        first["Statements"] = json!(done);
+        return (first, json!(throttled(left.len())));
+    }
     let (mut first, mut rest) = (body.clone(), json!({}));
     for (table, part) in body["RequestItems"].as_object().unwrap() {
         let all = list(part).unwrap();
@@ -343,6 +372,10 @@ fn halves(body: &Value) -> (Value, Value) {
 fn with_left(operation: &str, answer: &Message, left: Value) -> Message {
     assert!(answer.head.starts_with("HTTP/1.1 200"), "the first half of a {operation} failed: {}", answer.head);
     let mut body: Value = serde_json::from_slice(&answer.body).unwrap();
+    if let (Some(answers), Some(left)) = (body["Responses"].as_array_mut(), left.as_array()) {
+        answers.extend(left.iter().cloned());
+        return Message::answer(200, body.to_string().into_bytes());
+    }
     let name = left_name(operation);
     assert!(body[name].as_object().is_none_or(|left| left.is_empty()), "the engine itself left some: {body}");
     body[name] = left;

@@ -10,6 +10,7 @@ mod queries;
 mod streams;
 mod support;
 mod transactions;
+mod updates;
 mod values;
 
 /// Each case on each engine.
@@ -82,6 +83,14 @@ on_every_engine! {
         a_transaction_with_one_impossible_item_is_refused_whole
         a_read_of_some_attributes_returns_them_and_the_key
         an_eventual_read_costs_half_of_a_strong_one
+    }
+    updates {
+        updates_of_items_that_exist_are_done_and_no_other_item_is_made
+        an_update_sets_and_removes_attributes_of_any_name_and_type
+        updates_that_are_none_too_many_or_name_an_item_twice_are_refused
+        an_update_that_is_refused_leaves_the_others_alone
+        updates_that_share_a_request_cost_as_much_as_by_themselves
+        each_update_makes_a_record_of_its_own
     }
     streams {
         every_change_makes_a_record_with_both_images_in_the_order_of_its_item

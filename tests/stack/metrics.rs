@@ -223,28 +223,51 @@ async fn a_row_that_could_not_be_written_is_not_counted_and_its_record_is_a_fail
     running.stop().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn transaction_conflicts_are_counted_by_the_handler_and_tried_again() {
+/// Has the handler touch these children, with faults. Returns the sums of some metrics: conflicts, retries, touches, failures.
+async fn touching(children: &[&str], faults: impl Fn(&Call) -> Option<Fault> + Send + Sync + 'static) -> [f64; 4] {
     let lines = Lines::default();
     let running = start(&lines).await;
     put(&running.client, TABLE, node("p", None, "a name")).await;
     put(&running.client, TABLE, node("q", None, "a name")).await;
     put(&running.client, TABLE, node("n", Some("p"), "a name")).await;
-    put(&running.client, TABLE, node("c", Some("n"), "a name")).await;
+    for child in children {
+        put(&running.client, TABLE, node(child, Some("n"), "a name")).await;
+    }
     running.settle().await;
     running.take();
     put(&running.client, TABLE, node("n", Some("q"), "a name")).await;
     running.settle().await;
-    // The event that set off the touch, once more: a foreign transaction now holds the child twice.
+    // The event that set off the touches, once more.
     let (events, _) = running.take();
     let touching = events.iter().find(|event| event.contains("LINEAGE")).unwrap();
     let (proxy, handler) = through_a_proxy(&running, Metrics::new("Sapwood", "f", now, lines.clone())).await;
-    proxy.follow(|call: &Call| (call.operation == "UpdateItem" && call.nth < 2).then(|| Fault::error(400, CONFLICT)));
+    proxy.follow(faults);
     Written::take(&lines);
     handler.run(touching, "test", Duration::from_secs(20)).await.unwrap();
     let metrics = Written::take(&lines);
-    assert_eq!(metrics.sums(["Conflicts", "Retries", "Touches", "Failures"]), [2.0, 2.0, 1.0, 0.0]);
     running.stop().await;
+    metrics.sums(["Conflicts", "Retries", "Touches", "Failures"])
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn transaction_conflicts_are_counted_by_the_handler_and_tried_again() {
+    // A foreign transaction holds the child twice.
+    let held = |call: &Call| (call.operation == "UpdateItem" && call.nth < 2).then(|| Fault::error(400, CONFLICT));
+    assert_eq!(touching(&["c"], held).await, [2.0, 2.0, 1.0, 0.0]);
+    // It holds two of three children. The third is touched, and only those two are tried again.
+    let held = |call: &Call| {
+        let conflict = json!({"Error": {"Code": "TransactionConflict", "Message": "on purpose"}});
+        let answer = json!({"Responses": [conflict, {"TableName": TABLE}, conflict]}).to_string();
+        match (call.operation.as_str(), call.nth) {
+            ("BatchExecuteStatement", 0) => Some(Fault::Answer(200, answer)),
+            ("BatchExecuteStatement", 1) => {
+                assert_eq!(call.batch_len(), 2);
+                None
+            }
+            _ => None,
+        }
+    };
+    assert_eq!(touching(&["c", "d", "e"], held).await, [2.0, 1.0, 3.0, 0.0]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -159,7 +159,7 @@ async fn an_answer_that_breaks_off_is_delivered_again() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn batches_left_unprocessed_only_delay() {
-    assert_only_delayed(&["BatchGetItem", "BatchWriteItem"], Fault::Unprocessed).await;
+    assert_only_delayed(&["BatchGetItem", "BatchWriteItem", "BatchExecuteStatement"], Fault::Unprocessed).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -172,8 +172,9 @@ async fn batches_done_by_halves_come_to_their_end() {
         assert_eq!((&report.failed, &report.problems), (&Vec::new(), &Vec::new()));
     }
     let proxy = running.proxy().unwrap();
-    let faults = proxy.faults("BatchGetItem") + proxy.faults("BatchWriteItem");
-    assert_eq!(total(&reports).usage.retries, faults as u64);
+    let faults = ["BatchGetItem", "BatchWriteItem", "BatchExecuteStatement"].map(|operation| proxy.faults(operation));
+    assert!(faults.iter().all(|faults| *faults > 0), "{faults:?}");
+    assert_eq!(total(&reports).usage.retries, faults.iter().sum::<usize>() as u64);
     running.stop().await;
 }
 
@@ -196,8 +197,8 @@ struct Event {
     first: BTreeMap<ItemKey, String>,
 }
 
-/// Children of the node that moves: more than there may be requests in flight.
-const MOVED: usize = 20;
+/// Children of the node that moves: one more than are touched by one request.
+const MOVED: usize = 26;
 
 async fn begin(client: &Client) {
     let mut nodes = vec![node("root", None, "root"), node("a", Some("root"), "a"), node("b", Some("root"), "b")];
@@ -253,6 +254,10 @@ async fn happened() -> (Contents, Event) {
 
 impl Bench {
     async fn start() -> Self {
+        Self::start_with(Limits::default()).await
+    }
+
+    async fn start_with(limits: Limits) -> Self {
         let (before, event) = HAPPENED.get_or_init(happened).await.clone();
         let engine = Engine::start("127.0.0.1:0".parse().unwrap(), &Data::Memory).unwrap();
         let template = Template::parse_with(TEMPLATE, &BTreeMap::new()).unwrap();
@@ -267,7 +272,7 @@ impl Bench {
         let variables = template.environment(TABLE).unwrap();
         let settings = Config::read(|name| variables.get(name).cloned()).unwrap().settings;
         let table = DynamoTable::local(&proxy.url(), TABLE, settings.schema.clone());
-        let handler = Handler::new(Fanout { settings, ..Fanout::default() }, table);
+        let handler = Handler::new(Fanout { settings, limits, ..Fanout::default() }, table);
         Self { engine, client, proxy, handler, event }
     }
 
@@ -349,7 +354,7 @@ fn depends_on(operation: &str, key: &ItemKey) -> bool {
         ("BatchWriteItem", sk) => sk == "NODE",
         ("PutItem", sk) => sk == "v002_Audit",
         ("DeleteItem", sk) => sk == "v001_Plan",
-        ("UpdateItem", sk) => sk == "LINEAGE" && key.pk == "top",
+        ("UpdateItem" | "BatchExecuteStatement", sk) => sk == "LINEAGE" && key.pk == "top",
         ("Query", sk) => sk == "LINEAGE" || sk == "v001_Plan",
         _ => panic!("{operation} isn't used"),
     }
@@ -401,7 +406,14 @@ async fn a_permission_that_is_missing_fails_what_needs_it_at_once_and_says_so() 
 fn names(call: &Call, pk: &str, sk: &str) -> bool {
     let writes = call.body["RequestItems"][TABLE].as_array().into_iter().flatten();
     let keys = writes.map(|write| &write["PutRequest"]["Item"]);
-    keys.chain([&call.body["Item"], &call.body["Key"]]).any(|key| key["PK"]["S"] == pk && key["SK"]["S"] == sk)
+    let is_named = |key: &Value| key["PK"]["S"] == pk && key["SK"]["S"] == sk;
+    // The key is the end of a statement.
+    let mut statements = call.body["Statements"].as_array().into_iter().flatten();
+    let ends_so = |statement: &Value| {
+        let values = statement["Parameters"].as_array().into_iter().flatten();
+        values.rev().map(|value| &value["S"]).take(2).eq([sk, pk])
+    };
+    keys.chain([&call.body["Item"], &call.body["Key"]]).any(is_named) || statements.any(ends_so)
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -488,14 +500,14 @@ async fn a_request_without_an_answer_is_tried_again_after_a_while() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_is_started_once_the_deadline_is_over() {
-    let bench = Bench::start().await;
+    let bench = Bench::start_with(Limits { requests_in_flight_max: 1, ..Limits::default() }).await;
     // The touches under way last until the deadline, so any further one is started after it. There is time for the rows before them, on a
     // busy machine, too.
-    bench.proxy.follow(|call| (call.operation == "UpdateItem").then_some(Fault::Stall(PLENTY)));
+    bench.proxy.follow(|call| (call.operation == "BatchExecuteStatement").then_some(Fault::Stall(PLENTY)));
     let (report, _) = bench.deliver(Duration::from_secs(4)).await;
     assert_eq!(bench.failed(&report), BTreeSet::from([ItemKey::new("top", "LINEAGE")]));
     tokio::time::sleep(2 * ON_ITS_WAY_MAX).await;
-    assert_eq!(bench.proxy.count("UpdateItem"), Limits::default().requests_in_flight_max);
+    assert_eq!((bench.proxy.count("BatchExecuteStatement"), bench.proxy.count("UpdateItem")), (1, 0));
     bench.stop().await;
 }
 

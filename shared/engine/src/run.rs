@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use sapwood_core::keys::ItemKey;
 use sapwood_core::model::Item;
-use sapwood_core::plan::{Facts, Failure, Need, Plan, Read, Step};
+use sapwood_core::plan::{Facts, Failure, Need, Plan, Read, Step, Task, Writes};
 use sapwood_core::request::{ErrorKind, TableError};
-use sapwood_table::{Client, RetryPolicy, Table};
+use sapwood_table::{CarriedOut, Client, RetryPolicy, Table};
 
 /// What the errors of requests mean for a plan.
 pub(crate) trait Errors: Sync {
@@ -21,40 +21,119 @@ pub(crate) trait Errors: Sync {
     fn minds_late_writes(&self) -> bool;
 }
 
+/// Where a plan has come to.
+enum Stop<D> {
+    /// It asks for these touches.
+    Touch(Vec<Task>),
+    /// It is done.
+    Done(D),
+}
+
+/// A plan on its way.
+struct Running<'p, P> {
+    plan: &'p mut P,
+    facts: Facts,
+    may_come_again: bool,
+}
+
+impl<'p, P> Running<'p, P> {
+    fn new(plan: &'p mut P) -> Self {
+        Self { plan, facts: Facts::None, may_come_again: false }
+    }
+
+    /// Runs the plan until it is done, or asks for nothing but touches that may share a request.
+    async fn go_on<T: Table, R: RetryPolicy, D>(
+        &mut self,
+        client: &Client<'_, T, R>,
+        errors: &impl Errors,
+        shares: bool,
+    ) -> Result<Stop<D>, Failure>
+    where
+        P: Plan<Done = D>,
+    {
+        loop {
+            self.facts = match self.plan.next(std::mem::take(&mut self.facts))? {
+                Step::Need(need) => Facts::Read(read(client, need, errors).await?),
+                Step::Do(tasks) if shares && tasks.iter().all(|task| task.update_of_existing().is_some()) => {
+                    return Ok(Stop::Touch(tasks));
+                }
+                Step::Do(tasks) => {
+                    let outcomes = client.all(tasks.iter().map(|task| client.carry_out(task)).collect()).await;
+                    self.told(&tasks, outcomes.into_iter(), errors)
+                }
+                Step::Write(writes) => write(client, writes, errors).await,
+                Step::Wait(attempt) => Facts::Waited(client.wait(attempt).await),
+                Step::Done(_) if self.may_come_again && errors.minds_late_writes() => return Err(Failure::Again),
+                Step::Done(done) => return Ok(Stop::Done(done)),
+            };
+        }
+    }
+
+    /// Returns what the plan is told of its tasks.
+    fn told(&mut self, tasks: &[Task], outcomes: impl Iterator<Item = CarriedOut>, errors: &impl Errors) -> Facts {
+        let told = tasks.iter().zip(outcomes).map(|(task, carried_out)| {
+            self.may_come_again |= carried_out.unanswered;
+            carried_out.outcome.map_err(|error| errors.write(task.key(), &error))
+        });
+        Facts::Done(told.collect())
+    }
+}
+
 /// Runs a plan to its end.
 pub(crate) async fn drive<T: Table, P: RetryPolicy, D>(
     client: &Client<'_, T, P>,
     plan: &mut impl Plan<Done = D>,
     errors: &impl Errors,
 ) -> Result<D, Failure> {
-    let (mut facts, mut may_come_again) = (Facts::None, false);
-    loop {
-        facts = match plan.next(facts)? {
-            Step::Need(need) => Facts::Read(read(client, need, errors).await?),
-            Step::Do(tasks) => {
-                let outcomes = client.all(tasks.iter().map(|task| client.carry_out(task)).collect()).await;
-                may_come_again |= outcomes.iter().any(|carried_out| carried_out.unanswered);
-                let told = tasks
-                    .iter()
-                    .zip(outcomes)
-                    .map(|(task, carried_out)| carried_out.outcome.map_err(|error| errors.write(task.key(), &error)));
-                Facts::Done(told.collect())
-            }
-            Step::Write(writes) => {
-                let written = client.write_many(writes).await;
-                let late = written.unanswered.into_iter().filter(|_| errors.minds_late_writes());
-                let mut failed: BTreeMap<ItemKey, Failure> = late.map(|key| (key, Failure::Again)).collect();
-                failed.extend(written.failed.into_iter().map(|(key, error)| {
-                    let failure = errors.write(Some(&key), &error);
-                    (key, failure)
-                }));
-                Facts::Written(failed)
-            }
-            Step::Wait(attempt) => Facts::Waited(client.wait(attempt).await),
-            Step::Done(_) if may_come_again && errors.minds_late_writes() => return Err(Failure::Again),
-            Step::Done(done) => return Ok(done),
-        };
+    match Running::new(plan).go_on(client, errors, false).await? {
+        Stop::Done(done) => Ok(done),
+        Stop::Touch(_) => Err(Failure::Again),
     }
+}
+
+/// Runs plans to their ends, side by side. A plan that asks for touches waits until all others ask for some or are done. The touches of all are
+/// then carried out together, because many share a request. The results are in the order of the plans.
+pub(crate) async fn drive_all<T: Table, P: RetryPolicy, D: Send>(
+    client: &Client<'_, T, P>,
+    plans: &mut [impl Plan<Done = D> + Send],
+    errors: &impl Errors,
+) -> Vec<Result<D, Failure>> {
+    let mut results: Vec<Option<Result<D, Failure>>> = plans.iter().map(|_| None).collect();
+    let mut running: Vec<_> = plans.iter_mut().map(Running::new).enumerate().collect();
+    while !running.is_empty() {
+        let stops = running.iter_mut().map(|(_, one)| one.go_on(client, errors, true)).collect();
+        let stops = client.all(stops).await;
+        let (mut waiting, mut tasks) = (Vec::new(), Vec::new());
+        for ((position, one), stop) in running.into_iter().zip(stops) {
+            match stop {
+                Ok(Stop::Touch(asked)) => {
+                    waiting.push((position, one, tasks.len()..tasks.len() + asked.len()));
+                    tasks.extend(asked);
+                }
+                Ok(Stop::Done(done)) => results[position] = Some(Ok(done)),
+                Err(failure) => results[position] = Some(Err(failure)),
+            }
+        }
+        let mut outcomes = client.carry_out_all(&tasks).await.into_iter();
+        running = Vec::with_capacity(waiting.len());
+        for (position, mut one, asked) in waiting {
+            let count = asked.len();
+            one.facts = one.told(&tasks[asked], outcomes.by_ref().take(count), errors);
+            running.push((position, one));
+        }
+    }
+    results.into_iter().map(|result| result.unwrap_or(Err(Failure::Again))).collect()
+}
+
+async fn write<T: Table, P: RetryPolicy>(client: &Client<'_, T, P>, writes: Writes, errors: &impl Errors) -> Facts {
+    let written = client.write_many(writes).await;
+    let late = written.unanswered.into_iter().filter(|_| errors.minds_late_writes());
+    let mut failed: BTreeMap<ItemKey, Failure> = late.map(|key| (key, Failure::Again)).collect();
+    failed.extend(written.failed.into_iter().map(|(key, error)| {
+        let failure = errors.write(Some(&key), &error);
+        (key, failure)
+    }));
+    Facts::Written(failed)
 }
 
 async fn read<T: Table, P: RetryPolicy>(

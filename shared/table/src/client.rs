@@ -15,7 +15,7 @@ use sapwood_core::request::{
 };
 use tokio::sync::Semaphore;
 
-use super::{BATCH_GET_KEYS_MAX, BATCH_WRITE_ITEMS_MAX, Found, Reply, Scannable, Table};
+use super::{BATCH_GET_KEYS_MAX, BATCH_UPDATES_MAX, BATCH_WRITE_ITEMS_MAX, Found, Reply, Scannable, Table, Update};
 
 /// How long a client goes on trying.
 pub trait RetryPolicy: Send + Sync {
@@ -337,6 +337,63 @@ impl<'a, T: Table, P: RetryPolicy> Client<'a, T, P> {
         }
     }
 
+    /// Carries out tasks, several at a time, each on its own conditions. Updates of items that have to exist share requests. What came of
+    /// the tasks is in their order.
+    pub async fn carry_out_all(&self, tasks: &[Task]) -> Vec<CarriedOut> {
+        let requests = requests_of(tasks).into_iter().map(|positions| async move {
+            let done = match positions.as_slice() {
+                [position] => vec![self.carry_out(&tasks[*position]).await],
+                several => self.update_existing(several.iter().map(|position| &tasks[*position])).await,
+            };
+            positions.into_iter().zip(done).collect::<Vec<_>>()
+        });
+        let mut done: Vec<(usize, CarriedOut)> = self.all(requests.collect()).await.into_iter().flatten().collect();
+        done.sort_by_key(|(position, _)| *position);
+        done.into_iter().map(|(_, carried_out)| carried_out).collect()
+    }
+
+    /// Carries out updates that share a request. Those that DynamoDB leaves undone are tried again, without the others.
+    async fn update_existing(&self, tasks: impl Iterator<Item = &Task>) -> Vec<CarriedOut> {
+        let updates: Vec<(ItemKey, Update)> =
+            tasks.filter_map(Task::update_of_existing).map(|(key, update)| (key.clone(), update.clone())).collect();
+        let no_answer = || TableError::unanswered("no answer for a statement");
+        let mut done: Vec<CarriedOut> =
+            updates.iter().map(|_| CarriedOut { outcome: Err(no_answer()), unanswered: false }).collect();
+        // DynamoDB refuses a whole request for one impossible statement. Each statement then goes by itself.
+        let mut batches: Vec<Vec<usize>> = vec![(0..updates.len()).collect()];
+        while let Some(mut left) = batches.pop() {
+            let mut attempt = 0;
+            while !left.is_empty() {
+                let some: Vec<(ItemKey, Update)> = left.iter().map(|position| updates[*position].clone()).collect();
+                let answers = match self.count(attempt, Box::pin(self.table.update_existing(&some)).await) {
+                    Ok(answers) => self.count_conflicts(answers),
+                    Err(error) if error.kind == ErrorKind::Refuse && left.len() > 1 => {
+                        batches.extend(left.drain(..).map(|position| vec![position]));
+                        break;
+                    }
+                    Err(error) => vec![Err(error); left.len()],
+                };
+                for (position, answer) in left.iter().zip(answers) {
+                    let one = &mut done[*position];
+                    one.unanswered |= answer.as_ref().is_err_and(TableError::is_unanswered);
+                    one.outcome = answer.map(outcome_of);
+                }
+                let asked = left.len();
+                left.retain(
+                    |position| matches!(&done[*position].outcome, Err(error) if error.kind == ErrorKind::Retry),
+                );
+                if left.len() < asked {
+                    attempt = 0;
+                }
+                if left.is_empty() || !self.retry_policy.wait(attempt).await {
+                    break;
+                }
+                attempt += 1;
+            }
+        }
+        done
+    }
+
     async fn send_transaction(&self, actions: Vec<Action>) -> Result<Reply<TaskOutcome>, TableError> {
         let reply = self.table.transact(&actions).await?;
         Ok(reply.map(|transacted| match transacted {
@@ -352,7 +409,7 @@ impl<'a, T: Table, P: RetryPolicy> Client<'a, T, P> {
             Action::Delete { key, condition } => self.table.delete(key, condition).await?,
             Action::Check { .. } => return Box::pin(self.send_transaction(vec![action])).await,
         };
-        Ok(reply.map(|held| if held { TaskOutcome::Held } else { TaskOutcome::Failed(vec![0]) }))
+        Ok(reply.map(outcome_of))
     }
 
     async fn persist<V, F>(&self, request: impl Fn() -> F) -> Result<V, TableError>
@@ -369,6 +426,13 @@ impl<'a, T: Table, P: RetryPolicy> Client<'a, T, P> {
                 Err(_) => attempt += 1,
             }
         }
+    }
+
+    /// Counts the conflicts of the statements of a request, each of which can have one.
+    fn count_conflicts<V>(&self, answers: Vec<Result<V, TableError>>) -> Vec<Result<V, TableError>> {
+        let conflicts = answers.iter().filter(|answer| answer.as_ref().is_err_and(TableError::is_conflict)).count();
+        self.usage.lock().unwrap_or_else(PoisonError::into_inner).conflicts += conflicts as u64;
+        answers
     }
 
     fn count<V>(&self, attempt: u32, answer: Result<Reply<V>, TableError>) -> Result<V, TableError> {
@@ -389,5 +453,66 @@ impl<'a, T: Table, P: RetryPolicy> Client<'a, T, P> {
                 Err(error)
             }
         }
+    }
+}
+
+/// The outcome of a task of one write.
+fn outcome_of(held: bool) -> TaskOutcome {
+    if held { TaskOutcome::Held } else { TaskOutcome::Failed(vec![0]) }
+}
+
+/// Returns the positions of the tasks that share a request. DynamoDB refuses a request that names an item twice.
+fn requests_of(tasks: &[Task]) -> Vec<Vec<usize>> {
+    let (mut requests, mut shared, mut keys) = (Vec::new(), Vec::new(), BTreeSet::new());
+    for (position, task) in tasks.iter().enumerate() {
+        match task.update_of_existing() {
+            Some((key, _)) if keys.insert(key) => shared.push(position),
+            _ => requests.push(vec![position]),
+        }
+        if shared.len() == BATCH_UPDATES_MAX {
+            requests.push(std::mem::take(&mut shared));
+            keys.clear();
+        }
+    }
+    requests.extend((!shared.is_empty()).then_some(shared));
+    requests
+}
+
+#[cfg(test)]
+mod tests {
+    use sapwood_core::model::text;
+    use sapwood_core::request::Condition;
+
+    use super::*;
+
+    fn update(pk: &str, condition: Condition) -> Task {
+        let update = Update::set("_touched", text("1"));
+        Task::Write(Action::Update { key: ItemKey::new(pk, "NODE"), update, condition })
+    }
+
+    #[test]
+    fn updates_of_items_that_have_to_exist_share_requests_and_nothing_else_does() {
+        let exists = |pk: &str| update(pk, Condition::Exists);
+        let deletion = Action::Delete { key: ItemKey::new("d", "NODE"), condition: Condition::Exists };
+        let tasks = [
+            exists("a"),
+            update("b", Condition::Always),
+            exists("c"),
+            Task::Write(deletion.clone()),
+            Task::Transact(vec![deletion]),
+            exists("a"),
+            exists("d"),
+        ];
+        assert_eq!(requests_of(&tasks), [vec![1], vec![3], vec![4], vec![5], vec![0, 2, 6]]);
+    }
+
+    #[test]
+    fn a_request_has_25_updates_at_most() {
+        let tasks: Vec<Task> = (0..60).map(|number| update(&format!("n{}", number % 40), Condition::Exists)).collect();
+        let requests = requests_of(&tasks);
+        assert_eq!(requests.iter().map(Vec::len).collect::<Vec<_>>(), [25, 25, 10]);
+        let mut positions = requests.concat();
+        positions.sort_unstable();
+        assert_eq!(positions, (0..60).collect::<Vec<usize>>());
     }
 }

@@ -9,8 +9,8 @@ use aws_sdk_dynamodb::config::{BehaviorVersion, Credentials, Region};
 use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
 use aws_sdk_dynamodb::types::{
-    AttributeValue as SdkValue, ConditionCheck, ConsumedCapacity, Delete, KeyType, KeysAndAttributes, Put,
-    ReturnConsumedCapacity, TransactWriteItem, Update as SdkUpdate, WriteRequest,
+    AttributeValue as SdkValue, BatchStatementError, BatchStatementRequest, ConditionCheck, ConsumedCapacity, Delete,
+    KeyType, KeysAndAttributes, Put, ReturnConsumedCapacity, TransactWriteItem, Update as SdkUpdate, WriteRequest,
 };
 use bytes::Bytes;
 use serde::{Serialize, Serializer as _};
@@ -419,7 +419,44 @@ fn cancelled(error: &SdkError<TransactWriteItemsError>) -> Option<TableError> {
     })
 }
 
+/// What the error of a statement in a batch means: false if the item doesn't exist.
+fn statement_error(error: &BatchStatementError) -> Result<bool, TableError> {
+    let code = error.code().map_or("an error without a code", |code| code.as_str());
+    Err(match code {
+        "ConditionalCheckFailed" => return Ok(false),
+        CONFLICT => TableError::conflict(code),
+        "ProvisionedThroughputExceeded" | "RequestLimitExceeded" | "ThrottlingError" => {
+            TableError::new(ErrorKind::Retry, code)
+        }
+        "InternalServerError" => TableError::unanswered(code),
+        // The message is left out, because it can quote the item.
+        "ValidationError" | "ItemCollectionSizeLimitExceeded" => TableError::new(ErrorKind::Refuse, code),
+        _ => give_up(&format!("{code}: {}", error.message().unwrap_or_default())),
+    })
+}
+
+/// A name in a PartiQL statement.
+fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
 impl DynamoTable {
+    /// The statement that updates an item if it exists: PartiQL's UPDATE makes none.
+    fn statement(&self, key: &ItemKey, update: &Update) -> Result<BatchStatementRequest, TableError> {
+        let names = self.schema.names();
+        let set = update.set.keys().map(|name| format!(" SET {} = ?", quoted(name)));
+        let remove = update.remove.iter().map(|name| format!(" REMOVE {}", quoted(name)));
+        let [table, pk, sk] = [&self.name, &names.partition_key, &names.sort_key].map(|name| quoted(name));
+        let changes: String = set.chain(remove).collect();
+        let values = update.set.values().cloned().map(sdk_value);
+        let keys = [&key.pk, &key.sk].map(|text| SdkValue::S(text.clone()));
+        BatchStatementRequest::builder()
+            .statement(format!("UPDATE {table}{changes} WHERE {pk} = ? AND {sk} = ?"))
+            .set_parameters(Some(values.chain(keys).collect()))
+            .build()
+            .map_err(|_| give_up("a request can't be built"))
+    }
+
     fn action(&self, action: &Action) -> Result<TransactWriteItem, TableError> {
         let mut expressions = Expressions::default();
         let condition = expressions.condition(action.condition(), &self.schema.names().partition_key);
@@ -545,6 +582,29 @@ impl Table for DynamoTable {
             .set_expression_attribute_values(expressions.values())
             .return_consumed_capacity(ReturnConsumedCapacity::Total);
         self.send_if(request.send(), |output| output.consumed_capacity()).await
+    }
+
+    async fn update_existing(
+        &self,
+        updates: &[(ItemKey, Update)],
+    ) -> Result<Reply<Vec<Result<bool, TableError>>>, TableError> {
+        let statements = updates.iter().map(|(key, update)| self.statement(key, update)).collect::<Result<_, _>>()?;
+        let request = self
+            .client
+            .batch_execute_statement()
+            .set_statements(Some(statements))
+            .return_consumed_capacity(ReturnConsumedCapacity::Total);
+        let output = self.send(Kind::Write, request.send()).await?;
+        let mut answers: Vec<Result<bool, TableError>> =
+            output.responses().iter().map(|response| response.error().map_or(Ok(true), statement_error)).collect();
+        answers.resize_with(updates.len(), || Err(TableError::unanswered("no answer for a statement")));
+        // What statements take that fail is in the sum, but DynamoDB reports none where all of them fail. The least is counted then.
+        let failed = answers.iter().filter(|answer| matches!(answer, Ok(false))).count();
+        let write_units = match output.consumed_capacity() {
+            [] => failed as f64,
+            capacity => capacity.iter().map(|capacity| units(Some(capacity))).sum(),
+        };
+        Ok(Reply { value: answers, read_units: 0.0, write_units })
     }
 
     async fn transact(&self, actions: &[Action]) -> Result<Reply<Transacted>, TableError> {

@@ -10,7 +10,7 @@ mod https;
 
 use std::future::Future;
 
-pub use client::{Client, Items, NoRetries, RetryPolicy, Usage};
+pub use client::{CarriedOut, Client, Items, NoRetries, RetryPolicy, Usage};
 pub use connection::Connection;
 pub use credentials::lacks_credentials;
 pub use deadline::Deadline;
@@ -32,6 +32,11 @@ pub const BATCH_GET_KEYS_MAX: usize = 100;
 ///
 /// [aws]: https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_BatchWriteItem.html
 pub const BATCH_WRITE_ITEMS_MAX: usize = 25;
+
+/// Most statements in one BatchExecuteStatement ([AWS: API reference][aws]).
+///
+/// [aws]: https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_BatchExecuteStatement.html
+pub const BATCH_UPDATES_MAX: usize = 25;
 
 /// One DynamoDB table. Each method is one request. Nothing is retried here: a method returns what DynamoDB left undone, and an
 /// error says what the caller should do about it ([`ErrorKind`]).
@@ -64,6 +69,13 @@ pub trait Table: Send + Sync {
         update: &Update,
         condition: &Condition,
     ) -> impl Future<Output = Result<Reply<bool>, TableError>> + Send;
+
+    /// BatchExecuteStatement of at most [`BATCH_UPDATES_MAX`] updates of distinct items, each by itself. Returns what came of each, in the
+    /// same order: false for an item that doesn't exist, which isn't made.
+    fn update_existing(
+        &self,
+        updates: &[(ItemKey, Update)],
+    ) -> impl Future<Output = Result<Reply<Vec<Result<bool, TableError>>>, TableError>> + Send;
 
     /// TransactWriteItems of at most [`TRANSACTION_ACTIONS_MAX`] actions on distinct items: all of them are carried out or none.
     /// If another request holds one of the items, the error is of the kind [`ErrorKind::Retry`].

@@ -23,6 +23,8 @@ pub enum Request<'a> {
     Delete(&'a ItemKey),
     /// UpdateItem.
     Update(&'a ItemKey),
+    /// BatchExecuteStatement of updates.
+    BatchUpdate(&'a [(ItemKey, Update)]),
     /// TransactWriteItems.
     Transact(&'a [Action]),
     /// Query, one page.
@@ -41,6 +43,7 @@ impl Request<'_> {
             Self::Put(_) => "PutItem",
             Self::Delete(_) => "DeleteItem",
             Self::Update(_) => "UpdateItem",
+            Self::BatchUpdate(_) => "BatchExecuteStatement",
             Self::Transact(_) => "TransactWriteItems",
             Self::Query(_) => "Query",
             Self::Scan(_) => "Scan",
@@ -127,6 +130,13 @@ impl<T: Table, O: Observer> Table for Intercept<T, O> {
 
     async fn update(&self, key: &ItemKey, update: &Update, condition: &Condition) -> Result<Reply<bool>, TableError> {
         self.observed(Request::Update(key), Box::pin(self.table.update(key, update, condition))).await
+    }
+
+    async fn update_existing(
+        &self,
+        updates: &[(ItemKey, Update)],
+    ) -> Result<Reply<Vec<Result<bool, TableError>>>, TableError> {
+        self.observed(Request::BatchUpdate(updates), Box::pin(self.table.update_existing(updates))).await
     }
 
     async fn transact(&self, actions: &[Action]) -> Result<Reply<Transacted>, TableError> {

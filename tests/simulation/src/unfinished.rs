@@ -27,6 +27,7 @@ pub fn unfinished(contents: &Contents, settings: &Settings) -> Vec<String> {
             stored,
             parent,
             is_predicted: false,
+            standing: None,
             only_touched,
             mark_went,
             now: 0,

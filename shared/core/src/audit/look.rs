@@ -238,6 +238,7 @@ impl<'a> Look<'a> {
             stored: &facets.stored,
             parent,
             is_predicted: false,
+            standing: None,
             only_touched: true,
             mark_went: false,
             now: 0,

@@ -1,11 +1,13 @@
 //! What a batch of stream records asks for.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use super::{Rule, Rules};
 use crate::keys::{Id, ItemKey, NodeRef, SortKey, Version};
 use crate::model::{
-    BaseNode, DeletionMark, Item, Latest, NewerFormat, Settings, Stored, has_mark, is_touch, is_undelete, shows_no_mark,
+    BaseNode, DeletionMark, Item, Latest, NewerFormat, Placement, Settings, Stored, has_mark, is_touch, is_undelete,
+    shows_no_mark,
 };
 
 /// What happened to an item.
@@ -45,8 +47,17 @@ pub struct Problem {
     pub unreadable: bool,
 }
 
+/// Rows of a node that were acknowledged in this run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Standing {
+    /// The base record that the rows show.
+    pub base: BaseNode,
+    /// The placement whose rows stand.
+    pub placement: Placement,
+}
+
 /// A node to place.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Placing {
     /// True if every record of the node in the batch is a touch.
     pub only_touched: bool,
@@ -59,6 +70,8 @@ pub struct Placing {
     /// The position of the node's first record in the batch. What comes first is written first, because the stream is delivered
     /// again from the first record that isn't done.
     pub position: usize,
+    /// The rows that an earlier round of this run has put. They aren't put again unless the base record has changed since.
+    pub standing: Option<Arc<Standing>>,
 }
 
 /// A change of a lineage that has to be handed down.
@@ -185,8 +198,7 @@ impl Batch {
         let puts = rules.keeps(Rule::UndeletePuts) && is_undelete(old, new);
         let touched = record.event == Event::Modify && is_touch(old, new) && !puts;
         let likely_parent = new.and_then(|item| BaseNode::parent_in(item, &node, &settings.schema));
-        let first =
-            Placing { only_touched: touched, mark_went: false, sequence: String::new(), likely_parent: None, position };
+        let first = Placing { only_touched: touched, position, ..Placing::default() };
         let placing = self.placings.entry(node).or_insert(first);
         placing.only_touched = touched && (placing.only_touched || !rules.keeps(Rule::AllTouches));
         let went = (has_mark(old) && !has_mark(new)) || shows_no_mark(old, new);

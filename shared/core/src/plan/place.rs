@@ -19,6 +19,8 @@ pub struct PlaceInput<'a> {
     pub parent: Option<&'a Placement>,
     /// True if `parent` is only predicted. The node waits for it among the orphans.
     pub is_predicted: bool,
+    /// The placement whose rows an earlier round of this run has put, of the same attributes.
+    pub standing: Option<&'a Placement>,
     /// True if every record of the node in the batch is a touch. The node's attributes then haven't changed.
     pub only_touched: bool,
     /// True if a record of the node in the batch took its mark away.
@@ -95,7 +97,18 @@ pub fn placement(
 /// Plans the placing of one node.
 #[must_use]
 pub fn place(input: &PlaceInput<'_>, settings: &Settings, rules: Rules) -> PlacePlan {
-    let PlaceInput { node, base, stored, parent, is_predicted, only_touched, mark_went, now, new_life } = *input;
+    let PlaceInput {
+        node,
+        base,
+        stored,
+        parent,
+        is_predicted,
+        standing: put_before,
+        only_touched,
+        mark_went,
+        now,
+        new_life,
+    } = *input;
     let named = |placement: &Placement| rows(placement, node, &settings.schema);
     let standing: Vec<ItemKey> =
         stored.lineage().map(|l| named(&l.placement).into_iter().map(|row| row.key).collect()).unwrap_or_default();
@@ -132,7 +145,10 @@ pub fn place(input: &PlaceInput<'_>, settings: &Settings, rules: Rules) -> Place
     let settled = before.is_some_and(Lineage::is_settled);
     let standing: BTreeSet<&ItemKey> = standing.iter().collect();
     let only_new = only_touched && settled;
-    let puts: Vec<Row> = wanted_rows.into_iter().filter(|row| !only_new || !standing.contains(&row.key)).collect();
+    let put_before: BTreeSet<ItemKey> =
+        put_before.map(|placement| named(placement).into_iter().map(|row| row.key).collect()).unwrap_or_default();
+    let is_right = |key: &ItemKey| (only_new && standing.contains(key)) || put_before.contains(key);
+    let puts: Vec<Row> = wanted_rows.into_iter().filter(|row| !is_right(&row.key)).collect();
 
     // A redelivered touch would find the lineage as wanted and put nothing. Only this mark tells it to put all rows.
     let rows_pending = rules.keeps(Rule::RowsPending)

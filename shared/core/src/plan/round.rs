@@ -8,9 +8,13 @@ use super::child_action::Child;
 use super::parents_first::parents_first;
 use super::predict::Climb;
 use super::step::{Facts, Failure, Need, Plan, PlanReport, Read, Step, Writes, WritesKind};
-use super::{Context, Early, PlaceInput, PlacePlan, Placing, Problem, Rule, Settle, Shortfall, Straggler, place};
+use super::{
+    Context, Early, PlaceInput, PlacePlan, Placing, Problem, Rule, Settle, Shortfall, Standing, Straggler, place,
+};
 use crate::keys::{Id, ItemKey, NodeRef};
-use crate::model::{BaseNode, Deletion, Placement, Shown, Stored, Unreadable, is_same_life, still_gone};
+use crate::model::{
+    BaseNode, Deletion, Placement, Shown, Stored, Unreadable, has_mark, is_same_life, is_touch, still_gone,
+};
 use crate::request::Write;
 
 /// One round of placings.
@@ -87,6 +91,8 @@ struct Planned {
     plan: PlacePlan,
     /// How one of the node's writes failed, if one did. The node's later steps are then left out.
     stopped: Option<Failure>,
+    /// True if the table refuses a row of the node.
+    lacks_rows: bool,
 }
 
 /// The parent that a plan was made for.
@@ -278,6 +284,11 @@ impl<'a> Round<'a> {
                 Some(Parent { node: parent.clone(), used, read, predicted })
             }
         };
+        // A base record that was only touched since has the same rows.
+        let standing = placing.standing.as_ref().filter(|standing| {
+            let before = &standing.base.item;
+            base.as_ref().is_some_and(|base| base.item == *before || is_touch(Some(before), Some(&base.item)))
+        });
         let new_life = format!("{}.{}", self.context.run.name, self.planned.len());
         let input = PlaceInput {
             node,
@@ -285,6 +296,7 @@ impl<'a> Round<'a> {
             stored: &stored,
             parent: parent.as_ref().and_then(Parent::placement),
             is_predicted: parent.as_ref().is_some_and(|p| p.predicted.is_some()),
+            standing: standing.map(|standing| &standing.placement),
             only_touched: placing.only_touched,
             mark_went: placing.mark_went,
             now: self.context.run.now,
@@ -294,7 +306,7 @@ impl<'a> Round<'a> {
         if let (Some(base), Some(placement)) = (&base, &plan.placed) {
             self.note_shortfalls(node, base, placement, parent.as_ref().and_then(Parent::placement));
         }
-        Ok(Planned { node: node.clone(), placing, parent, plan, stopped: None })
+        Ok(Planned { node: node.clone(), placing, parent, plan, stopped: None, lacks_rows: false })
     }
 
     /// Notes which rows a node can't have, and why. An orphan waits for its parent, which is no problem.
@@ -370,14 +382,17 @@ impl<'a> Round<'a> {
         for (write, owner) in self.writes.iter().zip(&self.owners) {
             match failed.get(write.key()) {
                 // A row that the table refuses is left out, and the node's other rows are written. Without its lineage a node stops.
-                Some(&failure) if failure == Failure::Again || step == Writing::Intent => {
+                Some(&failure) => {
                     if let Some(one) = self.planned.get_mut(*owner) {
-                        one.stopped = Some(failure);
+                        one.lacks_rows |= step.is_of_rows();
+                        if failure == Failure::Again || step == Writing::Intent {
+                            one.stopped = Some(failure);
+                        }
                     }
                 }
                 None if step.is_of_rows() && matches!(write, Write::Delete(_)) => tally.rows_deleted += 1,
                 None if step.is_of_rows() => tally.rows_put += 1,
-                Some(_) | None => {}
+                None => {}
             }
         }
         self.writes = Arc::default();
@@ -436,14 +451,23 @@ impl<'a> Round<'a> {
                 continue;
             };
             if self.seen_by_children(used.as_ref()) != self.seen_by_children(placed) || !is_as_predicted {
-                let placing = Placing { likely_parent: Some(parent.node.id.clone()), ..one.placing.clone() };
-                again.insert(one.node.clone(), placing);
+                let likely_parent = Some(parent.node.id.clone());
+                again.insert(one.node.clone(), Placing { likely_parent, ..one.placing.clone() });
             } else if let Stored::Tombstone(tombstone) = now
                 && self.context.counts(&tombstone)
                 && self.is_under(base, &parent.node.id, tombstone.born.as_deref())
             {
                 let child = Child { node: one.node.clone(), base: base.clone() };
                 stragglers.push((child, parent.node.clone(), tombstone.deletion));
+            }
+        }
+        for one in &mut self.planned {
+            if let Some(placing) = again.get_mut(&one.node) {
+                let base = self.bases.remove(&one.node).flatten();
+                // While a node is being deleted its rows aren't put, so nobody knows what they show.
+                let base = base.filter(|base| !one.lacks_rows && !has_mark(Some(&base.item)));
+                let stands = base.zip(one.plan.placed.take());
+                placing.standing = stands.map(|(base, placement)| Arc::new(Standing { base, placement }));
             }
         }
         self.end.again = again;

@@ -161,6 +161,15 @@ impl Task {
         }
     }
 
+    /// The item and its update, if the task only updates an item that has to exist. Such tasks can share a request.
+    #[must_use]
+    pub fn update_of_existing(&self) -> Option<(&ItemKey, &Update)> {
+        match self {
+            Self::Write(Action::Update { key, update, condition: Condition::Exists }) => Some((key, update)),
+            Self::Write(_) | Self::Transact(_) | Self::Mark { .. } => None,
+        }
+    }
+
     /// Returns the task that one attempt sends. `name` returns a name that no other attempt has.
     #[must_use]
     pub fn attempt(&self, name: impl FnOnce() -> String) -> Self {

@@ -7,7 +7,7 @@ use sapwood_core::plan::{Failure, Plan, PlanReport, Problem, Rule, Rules, Tally}
 use sapwood_core::request::{ErrorKind, TableError};
 use sapwood_table::{Client, RetryPolicy, Table};
 
-use crate::run::{Errors, drive};
+use crate::run::{Errors, drive, drive_all};
 
 /// Runs plans on a table, and collects what they report.
 pub(super) struct Executor<'a, T, P> {
@@ -24,9 +24,20 @@ impl<'a, T: Table, P: RetryPolicy> Executor<'a, T, P> {
     /// Runs a plan to its end.
     pub(super) async fn run<D>(&self, mut plan: impl Plan<Done = D>) -> Result<D, Failure> {
         let done = drive(self.client, &mut plan, self).await;
+        self.take_report(&mut plan);
+        done
+    }
+
+    fn take_report(&self, plan: &mut impl Plan) {
         let PlanReport { tally, problems } = plan.take_report();
         self.note(problems);
         self.report.lock().unwrap_or_else(PoisonError::into_inner).tally += tally;
+    }
+
+    /// Runs plans to their ends, side by side. What they touch shares requests. The results are in the order of the plans.
+    pub(super) async fn run_all<D: Send>(&self, mut plans: Vec<impl Plan<Done = D> + Send>) -> Vec<Result<D, Failure>> {
+        let done = drive_all(self.client, &mut plans, self).await;
+        plans.iter_mut().for_each(|plan| self.take_report(plan));
         done
     }
 

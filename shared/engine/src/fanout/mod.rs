@@ -151,8 +151,7 @@ impl<'a, T: Table, P: RetryPolicy> Running<'a, T, P> {
                 (node.clone(), Cascade::of_lineage(self.context, node, sequence, HandDown::ToChildren))
             })
             .unzip();
-        let results =
-            self.executor.all(cascades.into_iter().map(|plan| Box::pin(self.executor.run(plan))).collect()).await;
+        let results = Box::pin(self.executor.run_all(cascades)).await;
         failed.extend(nodes.into_iter().zip(results).filter(|(_, result)| result.is_err()).map(|(node, _)| node));
         failed
     }
@@ -164,15 +163,17 @@ impl<'a, T: Table, P: RetryPolicy> Running<'a, T, P> {
         for (node, sequence) in nodes {
             by_partition.entry(schema.orphans_partition(&node)).or_default().insert(node, sequence);
         }
-        let looks = by_partition.into_iter().map(|(partition, nodes)| async {
-            let all: BTreeSet<NodeRef> = nodes.keys().cloned().collect();
-            let look = self.executor.run(TouchOrphans::new(context, partition, nodes)).await;
-            look.unwrap_or(Orphans { failed: all, ..Orphans::default() })
-        });
+        let asked: Vec<Vec<NodeRef>> = by_partition.values().map(|nodes| nodes.keys().cloned().collect()).collect();
+        let looks = by_partition.into_iter().map(|(partition, nodes)| TouchOrphans::new(context, partition, nodes));
         let mut told = Orphans::default();
-        for orphans in self.executor.all(looks.collect()).await {
-            told.failed.extend(orphans.failed);
-            told.unknown.extend(orphans.unknown);
+        for (nodes, orphans) in asked.into_iter().zip(Box::pin(self.executor.run_all(looks.collect())).await) {
+            match orphans {
+                Ok(Orphans { failed, unknown }) => {
+                    told.failed.extend(failed);
+                    told.unknown.extend(unknown);
+                }
+                Err(_) => told.failed.extend(nodes),
+            }
         }
         told
     }
@@ -213,9 +214,8 @@ impl<'a, T: Table, P: RetryPolicy> Running<'a, T, P> {
     /// Runs plans, several at a time. `keys` has the item of each plan, at the same position. Returns the items whose plans
     /// failed.
     async fn run_all(&self, keys: Vec<ItemKey>, plans: Vec<impl Plan<Done = ()> + Send>) -> Vec<ItemKey> {
-        // The futures are boxed for the same reason as in `Fanout::run`.
-        let runs = plans.into_iter().map(|plan| Box::pin(self.executor.run(plan))).collect();
-        let results = self.executor.all(runs).await;
+        // The future is boxed for the same reason as in `Fanout::run`.
+        let results = Box::pin(self.executor.run_all(plans)).await;
         keys.into_iter().zip(results).filter(|(_, result)| result.is_err()).map(|(key, _)| key).collect()
     }
 

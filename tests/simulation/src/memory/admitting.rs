@@ -44,6 +44,13 @@ impl<F: Fn(&[Write]) -> Admitted + Send + Sync> Table for Admitting<'_, F> {
         self.0.update(key, update, condition).await
     }
 
+    async fn update_existing(
+        &self,
+        updates: &[(ItemKey, Update)],
+    ) -> Result<Reply<Vec<Result<bool, TableError>>>, TableError> {
+        self.0.update_existing(updates).await
+    }
+
     async fn transact(&self, actions: &[Action]) -> Result<Reply<Transacted>, TableError> {
         self.0.transact(actions).await
     }

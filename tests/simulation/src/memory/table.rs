@@ -4,8 +4,9 @@ use std::sync::{Arc, Mutex};
 use sapwood_core::keys::{ItemKey, Schema};
 use sapwood_core::model::{Item, item_bytes, key_of, text};
 use sapwood_table::{
-    Action, BATCH_GET_KEYS_MAX, BATCH_WRITE_ITEMS_MAX, Condition, ErrorKind, Found, Page, Query, ReadOptions, Reply,
-    Scan, Scannable, Scanned, TRANSACTION_ACTIONS_MAX, Table, TableError, Transacted, Update, Write,
+    Action, BATCH_GET_KEYS_MAX, BATCH_UPDATES_MAX, BATCH_WRITE_ITEMS_MAX, Condition, ErrorKind, Found, Page, Query,
+    ReadOptions, Reply, Scan, Scannable, Scanned, TRANSACTION_ACTIONS_MAX, Table, TableError, Transacted, Update,
+    Write,
 };
 
 use super::{Memory, is_possible, values};
@@ -152,6 +153,21 @@ impl Table for MemoryTable {
         self.conditional(key, condition, |before| {
             Some(update.of(before.cloned().unwrap_or_else(|| self.item_with(key))))
         })
+    }
+
+    async fn update_existing(
+        &self,
+        updates: &[(ItemKey, Update)],
+    ) -> Result<Reply<Vec<Result<bool, TableError>>>, TableError> {
+        if updates.is_empty() || updates.len() > BATCH_UPDATES_MAX || !are_distinct(updates.iter().map(|(key, _)| key))
+        {
+            return Err(refused("number of statements"));
+        }
+        let mut answers = Vec::new();
+        for (key, update) in updates {
+            answers.push(self.update(key, update, &Condition::Exists).await.map(|reply| reply.value));
+        }
+        reply(answers)
     }
 
     async fn transact(&self, actions: &[Action]) -> Result<Reply<Transacted>, TableError> {

@@ -1,6 +1,6 @@
 //! Calls to the simulated table. Each waits for its turn and is carried out one item at a time.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
@@ -25,6 +25,7 @@ pub(super) enum Ask {
     Put(Item, Condition),
     Delete(ItemKey, Condition),
     Update(ItemKey, Update, Condition),
+    UpdateExisting(Vec<(ItemKey, Update)>),
     Transact(Vec<Action>),
     Query(Query),
     Scan(Scan),
@@ -35,6 +36,7 @@ enum Answer {
     Found(Found),
     Unprocessed(Vec<Write>),
     Held(bool),
+    Updated(Vec<Result<bool, TableError>>),
     Transacted(Transacted),
     Page(Page),
     Scanned(Scanned),
@@ -48,6 +50,7 @@ struct Call {
     done: usize,
     found: Found,
     unprocessed: Vec<Write>,
+    updated: Vec<Result<bool, TableError>>,
     waker: Waker,
 }
 
@@ -131,6 +134,7 @@ impl Calls {
     fn land(&mut self, position: usize) {
         match self.limbo.remove(position).1 {
             Ask::Write(writes) => writes.iter().for_each(|write| self.apply(write)),
+            Ask::UpdateExisting(updates) => updates.iter().for_each(|update| _ = self.update_existing(update)),
             Ask::Transact(actions) => _ = self.transact(&actions),
             ask => _ = self.conditional(&ask),
         }
@@ -195,7 +199,7 @@ impl Calls {
 
     fn carry_out(&mut self, call: &mut Call) -> Option<Answer> {
         let retry = || Answer::Failed(TableError::new(ErrorKind::Retry, "injected"));
-        let Call { invocation, ask, done, found, unprocessed, .. } = call;
+        let Call { invocation, ask, done, found, unprocessed, updated, .. } = call;
         match ask {
             Ask::Get(keys) => {
                 let whole = self.rng.random_bool(0.5);
@@ -255,6 +259,38 @@ impl Calls {
                     }
                 }
             }
+            Ask::UpdateExisting(updates) => {
+                let keys: BTreeSet<&ItemKey> = updates.iter().map(|(key, _)| key).collect();
+                assert_eq!(keys.len(), updates.len(), "DynamoDB refuses a request that names an item twice");
+                let whole = self.rng.random_bool(0.5);
+                loop {
+                    if *done == updates.len() {
+                        return Some(Answer::Updated(std::mem::take(updated)));
+                    }
+                    let update = &updates[*done];
+                    if self.fails() {
+                        let rest = Ask::UpdateExisting(updates[*done..].to_vec());
+                        if let Some(answer) = self.leave(*invocation, rest) {
+                            return Some(answer);
+                        }
+                        // Half of the updates that fail are carried out all the same.
+                        if self.rng.random_bool(0.5) {
+                            _ = self.update_existing(update);
+                        }
+                        if self.rng.random_bool(0.5) {
+                            return Some(retry());
+                        }
+                        updated.push(Err(TableError::new(ErrorKind::Retry, "injected")));
+                    } else {
+                        let answer = self.update_existing(update);
+                        updated.push(answer);
+                    }
+                    *done += 1;
+                    if !whole && *done < updates.len() {
+                        return None;
+                    }
+                }
+            }
             Ask::Query(query) => {
                 if self.fails() {
                     return Some(retry());
@@ -304,11 +340,15 @@ impl Calls {
         self.memory.write(write.key(), write.item(&Schema::default()));
     }
 
+    fn update_existing(&mut self, (key, update): &(ItemKey, Update)) -> Result<bool, TableError> {
+        self.conditional(&Ask::Update(key.clone(), update.clone(), Condition::Exists))
+    }
+
     fn conditional(&mut self, ask: &Ask) -> Result<bool, TableError> {
         let (key, condition) = match ask {
             Ask::Put(item, condition) => (default_key(item).unwrap(), condition),
             Ask::Delete(key, condition) | Ask::Update(key, _, condition) => (key.clone(), condition),
-            Ask::Get(_) | Ask::Write(_) | Ask::Query(_) | Ask::Scan(_) | Ask::Transact(_) => {
+            Ask::Get(_) | Ask::Write(_) | Ask::UpdateExisting(_) | Ask::Query(_) | Ask::Scan(_) | Ask::Transact(_) => {
                 unreachable!("not conditional")
             }
         };
@@ -352,6 +392,13 @@ impl Calls {
                     for write in &writes[call.done..] {
                         if self.rng.random_bool(0.5) {
                             self.apply(write);
+                        }
+                    }
+                }
+                Ask::UpdateExisting(updates) => {
+                    for update in &updates[call.done..] {
+                        if self.rng.random_bool(0.5) {
+                            _ = self.update_existing(update);
                         }
                     }
                 }
@@ -403,6 +450,7 @@ impl Future for Turn<'_> {
                 done: 0,
                 found: Found::default(),
                 unprocessed: Vec::new(),
+                updated: Vec::new(),
                 waker: context.waker().clone(),
             };
             calls.waiting.insert(self.id, call);
@@ -463,6 +511,17 @@ impl Table for SimTable {
 
     async fn update(&self, key: &ItemKey, update: &Update, condition: &Condition) -> Result<Reply<bool>, TableError> {
         self.ask_held(Ask::Update(key.clone(), update.clone(), condition.clone())).await
+    }
+
+    async fn update_existing(
+        &self,
+        updates: &[(ItemKey, Update)],
+    ) -> Result<Reply<Vec<Result<bool, TableError>>>, TableError> {
+        match self.ask(Ask::UpdateExisting(updates.to_vec())).await {
+            Answer::Updated(answers) => reply(answers),
+            Answer::Failed(error) => Err(error),
+            _ => unreachable!("another answer"),
+        }
     }
 
     async fn transact(&self, actions: &[Action]) -> Result<Reply<Transacted>, TableError> {

@@ -149,6 +149,7 @@ impl<'a> Tree<'a> {
             stored: &stored,
             parent: parent.as_ref(),
             is_predicted: false,
+            standing: None,
             only_touched: ["touch", "mark"].contains(&words[0]),
             mark_went: words[0] == "put",
             now: 7,
