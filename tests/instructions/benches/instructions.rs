@@ -24,7 +24,7 @@ fn plan(of: &Node) -> PlacePlan {
         parent: Some(&of.parent),
         is_predicted: false,
         only_touched: false,
-        mark_went: false,
+        mark_went: None,
         now: 1_700_000_000,
         new_life: "life.0",
     };

@@ -173,7 +173,7 @@ impl Work {
                 parent: parent.as_ref(),
                 is_predicted: early,
                 only_touched: touched,
-                mark_went: false,
+                mark_went: None,
                 now: 0,
                 new_life: "life",
             };

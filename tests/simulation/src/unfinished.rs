@@ -20,7 +20,7 @@ pub fn unfinished(contents: &Contents, settings: &Settings) -> Vec<String> {
         let parent = base.as_ref().and_then(|base| base.parent.clone()).filter(|parent: &Id| *parent != node.id);
         let parent = parent.and_then(|id| lineage(&node.sibling(id)).lineage().map(|l| l.placement.clone()));
         let (base, parent, stored) = (base.as_ref(), parent.as_ref(), &lineage(&node));
-        let (only_touched, mark_went) = (true, false);
+        let (only_touched, mark_went) = (true, None);
         let input = PlaceInput {
             node: &node,
             base,

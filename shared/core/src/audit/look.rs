@@ -240,7 +240,7 @@ impl<'a> Look<'a> {
             is_predicted: false,
             standing: None,
             only_touched: true,
-            mark_went: false,
+            mark_went: None,
             now: 0,
             new_life: "",
         };

@@ -12,6 +12,7 @@ const ROOT: &str = "root";
 const ORPHAN: &str = "orphan";
 const STALE_ROWS: &str = "stale_rows";
 const ROWS_PENDING: &str = "rows_pending";
+const RESTARTED: &str = "restarted";
 
 /// Where a node is in its tree. Together with the schema it names every row of the node.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
@@ -51,6 +52,9 @@ pub struct Lineage {
     pub rows_pending: bool,
     /// The node's deletion, while it is being deleted. The placement doesn't change until the node is deleted.
     pub deleting: Option<Deletion>,
+    /// The sequence number of the record that had this deletion begin again, padded to 40 digits. Another value is another change of the
+    /// lineage, and so sets the deletion off.
+    pub restarted: Option<String>,
 }
 
 /// The item with a lineage's key.
@@ -121,11 +125,11 @@ impl Stored {
 
 impl Lineage {
     /// The attributes that a lineage or a tombstone can have, besides its key and its format.
-    pub(crate) const ATTRIBUTES: [&str; 8] =
-        [BORN, ANCESTORS, PATH, ROOT, ORPHAN, STALE_ROWS, ROWS_PENDING, Tombstone::DELETING];
+    pub(crate) const ATTRIBUTES: [&str; 9] =
+        [BORN, ANCESTORS, PATH, ROOT, ORPHAN, STALE_ROWS, ROWS_PENDING, Tombstone::DELETING, RESTARTED];
 
-    /// The item of a node's lineage. `orphan`, `stale_rows`, `rows_pending` and `deleting` are left out where they are false or
-    /// empty.
+    /// The item of a node's lineage. `orphan`, `stale_rows`, `rows_pending`, `deleting` and `restarted` are left out where they are
+    /// false or empty.
     ///
     /// ```json
     /// {"PK": "d", "SK": "LINEAGE", "format": 1, "born": "0b6a…", "ancestors": ["V", "D"], "path": ["V", "d"], "root": false,
@@ -153,6 +157,7 @@ impl Lineage {
         if let Some(deletion) = &self.deleting {
             deletion.write(&mut item);
         }
+        item.extend(self.restarted.iter().map(|sequence| (RESTARTED.to_owned(), text(sequence))));
         item
     }
 
@@ -174,6 +179,7 @@ impl Lineage {
             stale_rows,
             rows_pending: flag(item, ROWS_PENDING)?,
             deleting: Deletion::read(item)?,
+            restarted: text_of(item, RESTARTED).map(str::to_owned),
         })
     }
 

@@ -60,6 +60,7 @@ fn lineage() -> Lineage {
         stale_rows: vec![ItemKey::new("D", "PATH#V")],
         rows_pending: true,
         deleting: Some(deletion()),
+        restarted: Some("12".to_owned()),
     }
 }
 
@@ -110,6 +111,7 @@ fn a_lineage_reads_back_as_it_was_written() {
         ("stale_rows", AttributeValue::L(vec![row])),
         ("rows_pending", AttributeValue::Bool(true)),
         ("deleting", deleting()),
+        ("restarted", text("12")),
     ]);
     assert_eq!(lineage_item(), expected);
     assert_eq!(stored(&expected), Stored::Lineage(lineage()));

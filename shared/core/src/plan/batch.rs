@@ -278,7 +278,8 @@ fn padded(sequence: &str) -> String {
 struct Inherited {
     /// The ancestors and the path. `None` if there is no lineage, or a tombstone in its place.
     placed: Option<(Vec<Id>, Vec<String>)>,
-    deleting: Option<DeletionMark>,
+    /// The mark, and what had its deletion begin again.
+    deleting: Option<(DeletionMark, Option<String>)>,
     malformed: bool,
     newer: Option<NewerFormat>,
     tombstone: bool,
@@ -289,7 +290,7 @@ impl Inherited {
         match Stored::read(item, &settings.schema) {
             Stored::Lineage(lineage) => Self {
                 placed: Some((lineage.placement.ancestors, lineage.placement.path)),
-                deleting: lineage.deleting.map(|deletion| deletion.mark),
+                deleting: lineage.deleting.map(|deletion| (deletion.mark, lineage.restarted)),
                 ..Self::default()
             },
             Stored::Absent => Self::default(),

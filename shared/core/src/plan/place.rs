@@ -23,8 +23,8 @@ pub struct PlaceInput<'a> {
     pub standing: Option<&'a Placement>,
     /// True if every record of the node in the batch is a touch. The node's attributes then haven't changed.
     pub only_touched: bool,
-    /// True if a record of the node in the batch took its mark away.
-    pub mark_went: bool,
+    /// The sequence number of the node's newest record, if a record of the batch took its mark away.
+    pub mark_went: Option<&'a str>,
     /// The time in seconds since 1970.
     pub now: u64,
     /// The name of the node's life, if neither its base record nor its lineage has one.
@@ -131,7 +131,9 @@ pub fn place(input: &PlaceInput<'_>, settings: &Settings, rules: Rules) -> Place
     let born = Some(base.born().or(stored.born_now()).unwrap_or(new_life).to_owned());
     let deleting = Deletion::of(node, base);
     if let (Some(deletion), Some(lineage)) = (&deleting, stored.lineage()) {
-        return keep_placement(node, deletion, born, lineage, mark_went, settings);
+        let mut marked = Lineage { deleting: Some(deletion.clone()), born, ..lineage.clone() };
+        marked.restarted = if marked == *lineage { mark_went.map(str::to_owned).or(marked.restarted) } else { None };
+        return keep_placement(node, lineage, &marked, settings);
     }
 
     let mut wanted = placement(node, base, parent, settings, rules);
@@ -161,6 +163,7 @@ pub fn place(input: &PlaceInput<'_>, settings: &Settings, rules: Rules) -> Place
         stale_rows: deletes.iter().cloned().collect(),
         rows_pending,
         deleting: deleting.clone(),
+        restarted: None,
     });
     let unsettled = intent.as_ref().or(before).is_some_and(|lineage| !lineage.is_settled());
     let done = || {
@@ -178,31 +181,14 @@ pub fn place(input: &PlaceInput<'_>, settings: &Settings, rules: Rules) -> Place
     }
 }
 
-/// Plans a node that is being deleted. It keeps its placement, and no row of it is computed any more. Its lineage tells its
-/// children about the deletion. If it says so already, but the mark was gone meanwhile, the deletion may have come to its end, and
-/// the node was put back with a copy of its mark. The lineage then says so anew: its stream record sets the deletion off again.
-fn keep_placement(
-    node: &NodeRef,
-    deletion: &Deletion,
-    born: Option<String>,
-    lineage: &Lineage,
-    mark_went: bool,
-    settings: &Settings,
-) -> PlacePlan {
-    let placed = Some(lineage.placement.clone());
-    let says_so = lineage.deleting.as_ref() == Some(deletion) && lineage.born == born;
-    let saying = |deletion: Option<&Deletion>| {
-        let (deleting, born) = (deletion.cloned(), born.clone());
-        Lineage { deleting, born, ..lineage.clone() }.item(node, &settings.schema)
-    };
-    match (says_so, mark_went) {
-        (true, false) => PlacePlan { placed, ..PlacePlan::default() },
-        (true, true) => PlacePlan {
-            placed,
-            intent: Some(saying(None)),
-            settle: Settle::Write(saying(Some(deletion))),
-            ..PlacePlan::default()
-        },
-        (false, _) => PlacePlan { placed, intent: Some(saying(Some(deletion))), ..PlacePlan::default() },
+/// Plans a node that is being deleted, and whose lineage is to be `marked`. It keeps its placement, and no row of it is computed any more.
+/// Its lineage tells its children about the deletion. If it says so already, but the mark was gone meanwhile, the deletion may have come to its
+/// end, and the node was put back with a copy of its mark. The lineage then names the record that says so: its own record sets the deletion off
+/// again. It goes on saying that the node is being deleted, because a child that is placed meanwhile may be looked at by nobody else.
+fn keep_placement(node: &NodeRef, lineage: &Lineage, marked: &Lineage, settings: &Settings) -> PlacePlan {
+    PlacePlan {
+        placed: Some(lineage.placement.clone()),
+        intent: (marked != lineage).then(|| marked.item(node, &settings.schema)),
+        ..PlacePlan::default()
     }
 }

@@ -298,7 +298,7 @@ impl<'a> Round<'a> {
             is_predicted: parent.as_ref().is_some_and(|p| p.predicted.is_some()),
             standing: standing.map(|standing| &standing.placement),
             only_touched: placing.only_touched,
-            mark_went: placing.mark_went,
+            mark_went: placing.mark_went.then_some(placing.sequence.as_str()),
             now: self.context.run.now,
             new_life: &new_life,
         };

@@ -49,11 +49,11 @@ fn a_deleted_nodes_lineage_gives_way_to_a_tombstone() {
 fn a_node_put_back_with_a_copy_of_its_mark_has_its_deletion_handed_down_anew() {
     check(
         DRIVE,
-        "mark V delete; put V back; touch V",
+        "mark V delete; put V back; put V back; touch V",
         "
         intent D, path V, deleting delete to D
-        intent D, path V
-        settle D, path V, deleting delete to D
+        intent D, path V, deleting delete to D, again at 5
+        nothing
         nothing
     ",
     );
@@ -229,8 +229,10 @@ fn a_record_tells_a_cascade_of_a_deletion_and_a_tombstone_that_expires_asks_for_
     }
     .item(&NodeRef::from(id("V")), &settings.schema);
     let deleting = tree.happens("mark V delete").plan.intent.unwrap();
+    let again = tree.happens("put V back").plan.intent.unwrap();
     let crate::plan::Settle::Write(tombstone) = tree.happens("delete V").plan.settle else { panic!("no tombstone") };
     assert_eq!(cascade(&[(Some(&alive), Some(&deleting))]), "deletion");
+    assert_eq!(cascade(&[(Some(&deleting), Some(&again))]), "deletion, a mark went");
     assert_eq!(cascade(&[(Some(&deleting), Some(&tombstone))]), "deletion, touches, a mark went");
     assert_eq!(cascade(&[(Some(&tombstone), None)]), "none");
     assert_eq!(cascade(&[(Some(&tombstone), Some(&alive))]), "to orphans");

@@ -151,7 +151,7 @@ impl<'a> Tree<'a> {
             is_predicted: false,
             standing: None,
             only_touched: ["touch", "mark"].contains(&words[0]),
-            mark_went: words[0] == "put",
+            mark_went: (words[0] == "put").then_some("5"),
             now: 7,
             new_life: "1",
         };
@@ -214,16 +214,17 @@ fn written(planned: &Planned, schema: &Schema) -> Vec<String> {
 
 /// Prints a lineage's item, such as `V > D, path V/d`, or `nowhere` if it names no row. Prints tombstones, too.
 fn lineage(item: &Item, schema: &Schema) -> String {
-    let deleting = match Stored::read(Some(item), schema) {
-        Stored::Lineage(lineage) => lineage.deleting,
-        Stored::Tombstone(tombstone) => Some(tombstone.deletion),
+    let (deleting, restarted) = match Stored::read(Some(item), schema) {
+        Stored::Lineage(lineage) => (lineage.deleting, lineage.restarted),
+        Stored::Tombstone(tombstone) => (Some(tombstone.deletion), None),
         other => panic!("{other:?}"),
     };
     let deleting = deleting.map(|deletion| {
         let heir = deletion
             .heir
             .map(|heir| format!(" to {}{}", heir.id, if heir.born.is_some() { ", seen there" } else { "" }));
-        format!("deleting {}{}", deletion.mark.mode.as_str(), heir.unwrap_or_default())
+        let again = restarted.map(|sequence| format!(", again at {sequence}")).unwrap_or_default();
+        format!("deleting {}{}{again}", deletion.mark.mode.as_str(), heir.unwrap_or_default())
     });
     if item.contains_key("deleted") {
         assert!(!item.contains_key("ancestors"));
