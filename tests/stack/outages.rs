@@ -15,7 +15,7 @@ use serde_json::Value;
 const SLICE: usize = 5;
 
 fn limits() -> Limits {
-    Limits { touch_slice_items_max: SLICE, ..Limits::default() }
+    Limits { touch_slice_items_max: SLICE, action_slice_items_max: SLICE, ..Limits::default() }
 }
 
 fn denied() -> Fault {

@@ -119,7 +119,7 @@ async fn remove_everything(serving: &Serving) {
 async fn each_function_calls_what_its_role_allows_and_nothing_else() {
     let [by_handler, by_reader, by_writer] = <[Needed; 3]>::default();
     // Small slices, so that cursors are written too.
-    let limits = Limits { touch_slice_items_max: 2, ..Limits::default() };
+    let limits = Limits { touch_slice_items_max: 2, action_slice_items_max: 2, ..Limits::default() };
     let running = Running::start_through(limits, by_handler.recorder()).await;
     let [of_reader, of_writer] = [running.another_proxy().await, running.another_proxy().await];
     of_reader.follow(by_reader.recorder());

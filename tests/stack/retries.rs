@@ -47,7 +47,11 @@ fn refused() -> Fault {
 const SLICE: usize = 10;
 
 async fn start_through(policy: impl Fn(&Call) -> Option<Fault> + Send + Sync + 'static) -> Running {
-    Running::start_through(Limits { touch_slice_items_max: SLICE, ..Limits::default() }, policy).await
+    Running::start_through(
+        Limits { touch_slice_items_max: SLICE, action_slice_items_max: SLICE, ..Limits::default() },
+        policy,
+    )
+    .await
 }
 
 /// A life that calls for every operation: growth, an orphan, revisions, a wide node's move, deletions.

@@ -25,6 +25,7 @@ fn plan(of: &Node) -> PlacePlan {
         is_predicted: false,
         only_touched: false,
         mark_went: None,
+        standing: None,
         now: 1_700_000_000,
         new_life: "life.0",
     };

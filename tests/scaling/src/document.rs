@@ -18,8 +18,10 @@ const SPLITS: [f64; 4] = [f64::INFINITY, 1_800.0, 600.0, 180.0];
 /// What isn't the point of a table has this time until a split.
 const SPLIT: f64 = 600.0;
 
-/// The seconds that a request takes, and those from the write of a cursor to the invocation for it: at best, and at worst.
-const REQUESTS: [f64; 2] = [0.005, 0.01];
+/// The seconds that a request takes, at best and at worst.
+pub const REQUESTS: [f64; 2] = [0.005, 0.01];
+
+/// The seconds from the write of a cursor to the invocation for it, at best and at worst.
 const TRIGGERS: [f64; 2] = [0.25, 0.5];
 
 /// The seconds in which an invocation puts rows.
@@ -332,19 +334,21 @@ pub fn slice(wide: Wide, limits: Limits) -> ([f64; 2], u64) {
 
 fn slices() -> String {
     let today = Limits::default();
+    let (moves, goes) = (today.touch_slice_items_max, today.action_slice_items_max);
     let sizes = [
-        ("today", today),
-        ("32 requests at once", Limits { requests_in_flight_max: 32, ..today }),
-        ("slices of 800", Limits { touch_slice_items_max: 800, ..today }),
-        ("both", Limits { touch_slice_items_max: 800, requests_in_flight_max: 32, ..today }),
+        ("a move", Wide::Moves, moves, today),
+        ("a move, slices of 200", Wide::Moves, 200, Limits { touch_slice_items_max: 200, ..today }),
+        ("a move, slices of 5,000", Wide::Moves, 5_000, Limits { touch_slice_items_max: 5_000, ..today }),
+        ("a deletion", Wide::Goes, goes, today),
+        ("a deletion, 32 requests at once", Wide::Goes, goes, Limits { requests_in_flight_max: 32, ..today }),
     ];
     let mut lines = Vec::new();
-    for (name, limits) in sizes {
-        let (seconds, trips) = slice(Wide::Moves, limits);
-        let slices = WIDE as f64 / limits.touch_slice_items_max as f64;
+    for (name, wide, size, limits) in sizes {
+        let (seconds, trips) = slice(wide, limits);
+        let slices = WIDE as f64 / size as f64;
         let all = seconds.map(|seconds| time(slices * seconds));
         lines.push(vec![
-            format!("a move, {name}"),
+            name.to_owned(),
             about(slices),
             trips.to_string(),
             format!("{:.2} to {:.2} s", seconds[0], seconds[1]),

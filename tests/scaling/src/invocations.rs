@@ -70,7 +70,11 @@ pub fn of_a_slice(wide: Wide, limits: Limits) -> u64 {
         fixture.put_node(id, None, &[]);
     }
     fixture.put_node("wide", Some("from"), &[]);
-    for n in 0..=3 * limits.touch_slice_items_max {
+    let slice = match wide {
+        Wide::Moves => limits.touch_slice_items_max,
+        Wide::Goes => limits.action_slice_items_max,
+    };
+    for n in 0..=3 * slice {
         fixture.put_node(&format!("n{n}"), Some("wide"), &[]);
     }
     fixture.settle();

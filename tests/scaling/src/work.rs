@@ -174,6 +174,7 @@ impl Work {
                 is_predicted: early,
                 only_touched: touched,
                 mark_went: None,
+                standing: None,
                 now: 0,
                 new_life: "life",
             };

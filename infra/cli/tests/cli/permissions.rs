@@ -85,7 +85,7 @@ async fn doctor_calls_what_its_policy_allows_and_nothing_else() {
 #[tokio::test(flavor = "multi_thread")]
 async fn redrive_calls_what_its_policy_allows_and_nothing_else() {
     // Small slices, so that cursors are written too.
-    let limits = Limits { touch_slice_items_max: SLICE, ..Limits::default() };
+    let limits = Limits { touch_slice_items_max: SLICE, action_slice_items_max: SLICE, ..Limits::default() };
     let running = Running::start_proxied(&[("MaximumRetryAttempts", "1")], limits).await;
     lose_a_record_of_every_kind(&running).await;
     let objects = std::fs::read_to_string(running.failures_file()).unwrap();

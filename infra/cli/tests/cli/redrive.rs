@@ -161,7 +161,7 @@ const REDRIVEN: [(&str, &str, &str); 11] = [
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_discarded_is_redriven_from_a_file_a_directory_and_a_bucket() {
-    let limits = Limits { touch_slice_items_max: SLICE, ..Limits::default() };
+    let limits = Limits { touch_slice_items_max: SLICE, action_slice_items_max: SLICE, ..Limits::default() };
     let running = Running::start_proxied(&[("MaximumRetryAttempts", "1")], limits).await;
     lose_a_record_of_every_kind(&running).await;
     let wrong = Oracle::default().differences(&running.contents().await);

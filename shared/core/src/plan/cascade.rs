@@ -114,7 +114,8 @@ impl<'a> Cascade<'a> {
     fn list_children(&mut self, after: Option<String>) -> Step<()> {
         self.state = State::ListingChildren;
         let range = self.context.schema().depth_range(1, 1);
-        Need::page(children_query(&self.context, &self.node, range, after)).into()
+        let limit = self.context.limits.touch_slice_items_max;
+        Need::page(children_query(&self.context, &self.node, range, after, limit)).into()
     }
 
     fn touch_page(&mut self, page: &Page) -> Step<()> {

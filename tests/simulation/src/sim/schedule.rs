@@ -108,11 +108,12 @@ pub fn run(seed: u64, profile: &Profile) -> Result<Run, Fault> {
         schema: Schema::new(Names::default(), profile.writers == Writers::Tenants).unwrap(),
         ..Settings::default()
     };
-    let touch_slice_items_max = [1, 2, 3, 100][rng.random_range(0..4)];
+    let slice_items_max = [1, 2, 3, 100][rng.random_range(0..4)];
     let limits = Limits {
-        touch_slice_items_max,
+        touch_slice_items_max: slice_items_max,
+        action_slice_items_max: slice_items_max,
         // One request of rows at a time, where slices are of one child.
-        bytes_in_flight_max: if touch_slice_items_max == 1 { 1 } else { Limits::default().bytes_in_flight_max },
+        bytes_in_flight_max: if slice_items_max == 1 { 1 } else { Limits::default().bytes_in_flight_max },
         orphan_page_items_max: [1, 2, 100][rng.random_range(0..3)],
         revision_page_items_max: [1, 2, 100][rng.random_range(0..3)],
         requests_in_flight_max: [1, 2, 8][rng.random_range(0..3)],

@@ -200,7 +200,8 @@ impl<'a> DeletionSlice<'a> {
     }
 
     fn page_of(&self, range: SortRange, after: Option<String>) -> Need {
-        Need::page(children_query(&self.context, &self.node, range, after))
+        let limit = self.context.limits.action_slice_items_max;
+        Need::page(children_query(&self.context, &self.node, range, after, limit))
     }
 
     fn list_remaining(&mut self) -> Step<Slice> {
@@ -335,12 +336,18 @@ pub(super) fn delete_marked(context: &Context<'_>, node: &NodeRef, item: &Item) 
 }
 
 /// Queries a page of a node's item collection. The page has as many items as a slice.
-pub(super) fn children_query(context: &Context<'_>, node: &NodeRef, range: SortRange, after: Option<String>) -> Query {
+pub(super) fn children_query(
+    context: &Context<'_>,
+    node: &NodeRef,
+    range: SortRange,
+    after: Option<String>,
+    limit: usize,
+) -> Query {
     Query {
         pk: context.schema().partition(node),
         range,
         after,
-        limit: context.limits.touch_slice_items_max,
+        limit,
         descending: false,
         reading: ReadOptions::default(),
     }

@@ -123,7 +123,7 @@ fn children_that_no_heir_adopts_become_roots() {
 #[test]
 fn a_wide_node_gets_a_cursor_which_continues_the_deletion_of_its_own_mark_only() {
     let mut world = World::drawn("n a<n b<n c<n").delete("n", DeletionMode::Delete, false);
-    world.limits.touch_slice_items_max = 2;
+    world.limits.action_slice_items_max = 2;
     let wanted = "
         read n LINEAGE, n
         list n NODE#0001#
@@ -197,7 +197,7 @@ fn a_changed_lineage_touches_the_children() {
 fn a_child_that_no_condition_can_compare_blocks_the_deletion_until_it_is_redriven() {
     // The child comes last of two, a slice each.
     let mut world = World::drawn("n a<n b<n").delete("n", DeletionMode::Delete, false);
-    world.limits.touch_slice_items_max = 1;
+    world.limits.action_slice_items_max = 1;
     let (key, narrow) = (world.schema().node_key(&node("a")), world.base("a", Some("n")));
     let mut wide = narrow.clone();
     wide.extend((0..200).map(|number| (format!("a{number}"), text("x"))));
