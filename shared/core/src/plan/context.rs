@@ -14,7 +14,7 @@ pub struct Limits {
     /// a request of its own, so the slices are shorter.
     pub action_slice_items_max: usize,
     /// Most entries that are read of one partition of the register of orphans. If there are more, the nodes' own collections are
-    /// read instead.
+    /// read instead, by a request for each node. 1,000 entries take some 25 read units.
     pub orphan_page_items_max: usize,
     /// Items in a page of the search for the newest revision of a topic.
     pub revision_page_items_max: usize,
@@ -35,7 +35,7 @@ impl Default for Limits {
         Self {
             touch_slice_items_max: 1_000,
             action_slice_items_max: 200,
-            orphan_page_items_max: 200,
+            orphan_page_items_max: 1_000,
             revision_page_items_max: 100,
             requests_in_flight_max: 8,
             bytes_in_flight_max: 8 * 1_024 * 1_024,
