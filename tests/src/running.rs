@@ -158,6 +158,12 @@ impl Running {
         self.engine.url()
     }
 
+    /// The ARN of the table's stream.
+    #[must_use]
+    pub fn stream_arn(&self) -> &str {
+        &self.stream.arn
+    }
+
     /// The proxy between the handler and the engine, if there is one.
     #[must_use]
     pub fn proxy(&self) -> Option<&Proxy> {

@@ -91,6 +91,26 @@ pub enum LostError {
     Work(#[from] WorkError),
 }
 
+/// A record that doesn't name an item of the table.
+#[derive(Debug, PartialEq, Eq, Error)]
+#[error("a record's key has no texts {partition_key} and {sort_key}; name the table's key attributes")]
+pub struct NoKey {
+    partition_key: String,
+    sort_key: String,
+}
+
+/// Returns the key of a record's item, from the texts of the record's key attributes.
+///
+/// # Errors
+/// [`NoKey`] if the record has no text for one of the table's key attributes.
+pub fn key_of(schema: &Schema, mut text: impl FnMut(&str) -> Option<String>) -> Result<ItemKey, NoKey> {
+    let names = schema.names();
+    match (text(&names.partition_key), text(&names.sort_key)) {
+        (Some(pk), Some(sk)) => Ok(ItemKey::new(pk, sk)),
+        _ => Err(NoKey { partition_key: names.partition_key.clone(), sort_key: names.sort_key.clone() }),
+    }
+}
+
 /// Reads objects as Lambda puts them into the bucket of failed records, one after another: JSON with a `payload`, which is the event or
 /// its text. Adds the keys of all items that the records name.
 ///
@@ -102,18 +122,14 @@ pub fn read(input: impl Read, schema: &Schema, keys: &mut LostKeys) -> Result<()
     for (number, object) in serde_json::Deserializer::from_reader(input).into_iter::<Object>().enumerate() {
         let object = object.map_err(|error| unreadable(&error))?;
         read.set(0);
-        let names = schema.names();
         for record in object.payload.0.records {
             let mut attributes = record.dynamodb.keys;
-            let mut text = |name: &str| attributes.remove(name).and_then(|attribute| attribute.text);
-            let (Some(pk), Some(sk)) = (text(&names.partition_key), text(&names.sort_key)) else {
-                let reason = format!(
-                    "a record's key has no texts {} and {}; name the table's key attributes",
-                    names.partition_key, names.sort_key
-                );
-                return Err(LostError::Unreadable { at: format!("object {}", number + 1), reason });
+            let key = key_of(schema, |name| attributes.remove(name).and_then(|attribute| attribute.text));
+            let unreadable = |error: NoKey| LostError::Unreadable {
+                at: format!("object {}", number + 1),
+                reason: error.to_string(),
             };
-            keys.add(&ItemKey::new(pk, sk))?;
+            keys.add(&key.map_err(unreadable)?)?;
         }
     }
     Ok(())

@@ -1,12 +1,12 @@
 //! A local `DynamoDB` endpoint, embedded or not, and the table on it.
 //!
-//! Only this file, `record.rs` and `stream.rs` name the SDK.
+//! Only this file, `record.rs`, `said.rs` and `stream.rs` name the SDK.
 
 use std::time::Duration;
 
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::{BehaviorVersion, Credentials, Region};
-use aws_sdk_dynamodb::error::{DisplayErrorContext, SdkError};
+use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_dynamodb::operation::create_table::CreateTableError;
 use aws_sdk_dynamodb::operation::describe_table::DescribeTableError;
 use aws_sdk_dynamodb::types::{
@@ -14,6 +14,7 @@ use aws_sdk_dynamodb::types::{
     StreamViewType, TableDescription, TableStatus, TimeToLiveSpecification,
 };
 
+use crate::said::said;
 use crate::template::{KeyAttribute, TableDefinition};
 
 /// The region and the credentials. Local engines check neither, but the SDK needs some. DynamoDB Local keeps a database for
@@ -45,11 +46,11 @@ pub struct TableStream {
 #[derive(Debug, thiserror::Error)]
 pub enum TableError {
     /// No server answers.
-    #[error("no DynamoDB answers at {url}: {reason}")]
+    #[error("no DynamoDB answers at {url}: {reason}. Start one there, or name another URL")]
     Unreachable {
         /// The endpoint.
         url: String,
-        /// The SDK's error.
+        /// What the request failed of.
         reason: String,
     },
     /// The table exists with other keys, which can't be changed.
@@ -227,17 +228,17 @@ impl Endpoint {
         };
         let sent = self.client.update_time_to_live().table_name(name).time_to_live_specification(ttl).send().await;
         if let Err(error) = sent {
-            tracing::debug!(table = name, attribute, error = %DisplayErrorContext(&error), "time to live not set");
+            tracing::debug!(table = name, attribute, error = said(&error), "time to live not set");
         }
     }
 
     fn failed<E>(&self, what: &'static str, table: &str, error: SdkError<E>) -> TableError
     where
-        E: std::error::Error + Send + Sync + 'static,
+        E: ProvideErrorMetadata + std::error::Error + 'static,
     {
-        let reason = DisplayErrorContext(&error).to_string();
+        let reason = said(&error);
         match error {
-            SdkError::ServiceError(_) => self.refused(what, table, reason),
+            SdkError::ServiceError(failed) if failed.err().code().is_some() => self.refused(what, table, reason),
             _ => TableError::Unreachable { url: self.url.clone(), reason },
         }
     }

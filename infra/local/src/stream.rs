@@ -1,15 +1,16 @@
 //! A table's stream: its shards, and their records as Lambda delivers them.
 //!
-//! Only this file, `record.rs` and `endpoint.rs` name the SDK.
+//! Only this file, `endpoint.rs`, `record.rs` and `said.rs` name the SDK.
 
 use std::sync::Arc;
 
 use aws_sdk_dynamodbstreams::Client;
 use aws_sdk_dynamodbstreams::config::{BehaviorVersion, Credentials, Region};
-use aws_sdk_dynamodbstreams::error::{DisplayErrorContext, ProvideErrorMetadata, SdkError};
+use aws_sdk_dynamodbstreams::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_dynamodbstreams::types::ShardIteratorType;
 
 use crate::record::Record;
+use crate::said::said;
 
 /// The region and the credentials. Local engines check neither, but the SDK needs some.
 const ANYTHING: &str = "local";
@@ -118,11 +119,11 @@ impl Stream {
 
 fn failed<E>(error: SdkError<E>) -> StreamError
 where
-    E: ProvideErrorMetadata + std::error::Error + Send + Sync + 'static,
+    E: ProvideErrorMetadata + std::error::Error + 'static,
 {
     match error.as_service_error().and_then(ProvideErrorMetadata::code) {
         Some("ExpiredIteratorException") => StreamError::Expired,
         Some("TrimmedDataAccessException") => StreamError::Trimmed,
-        _ => StreamError::Other(DisplayErrorContext(&error).to_string()),
+        _ => StreamError::Other(said(&error)),
     }
 }

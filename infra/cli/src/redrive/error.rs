@@ -1,5 +1,6 @@
 //! Errors of `sapwood redrive`.
 
+use sapwood_import::lost::NoKey;
 use sapwood_import::work::WorkError;
 use sapwood_table::{TableError, lacks_credentials};
 
@@ -23,6 +24,27 @@ pub(crate) enum RedriveError {
     /// A name of a bucket can't be read.
     #[error("{0} isn't a place in S3; write it as s3://BUCKET or s3://BUCKET/PREFIX")]
     Place(String),
+    /// A name of a stream can't be read.
+    #[error(
+        "{0} isn't the ARN of a table's stream, which is written arn:aws:dynamodb:REGION:ACCOUNT:table/TABLE/stream/TIME. TableStreamArn, an output of the stack, is one"
+    )]
+    Arn(String),
+    /// The stream is that of another table.
+    #[error("the stream is that of the table {found}, and --table names {wanted}. Nothing is written")]
+    OtherTable {
+        /// The stream's table.
+        found: String,
+        /// The table that is redriven.
+        wanted: String,
+    },
+    /// The stream can't be read.
+    #[error("{arn} can't be read: {refusal}. Nothing is written")]
+    Stream {
+        /// The stream.
+        arn: String,
+        /// Why.
+        refusal: StreamRefusal,
+    },
     /// S3 refuses.
     #[error("{what} can't be read: {refusal}. Nothing is written")]
     Bucket {
@@ -104,4 +126,42 @@ impl Refusal {
             },
         }
     }
+}
+
+/// Why a stream gives no records, and what to do.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum StreamRefusal {
+    /// The caller may not read it.
+    #[error(
+        "access is denied. docs/policies/redrive.json has what is needed: dynamodb:DescribeStream, dynamodb:GetShardIterator and dynamodb:GetRecords on the stream"
+    )]
+    Denied,
+    /// The stream isn't there.
+    #[error(
+        "there is no such stream in the region that was asked. TableStreamArn, an output of the stack, is its name, and --region names the region; a stream that was switched off can be read for 24 hours"
+    )]
+    NoStream,
+    /// There are no credentials.
+    #[error("{0}")]
+    NoCredentials(String),
+    /// DynamoDB doesn't take the credentials.
+    #[error("DynamoDB refuses the credentials ({0}). Log in again, or name another profile")]
+    Credentials(String),
+    /// Too many read the stream.
+    #[error(
+        "it is read too often ({0}). A shard takes two readers, and the handler is one: stop others, and run the same command again"
+    )]
+    Busy(String),
+    /// The place in a shard was lost each time.
+    #[error("{0} again and again. Run the same command again")]
+    Unplaced(&'static str),
+    /// A record names no item of the table.
+    #[error(transparent)]
+    Key(#[from] NoKey),
+    /// No answer came.
+    #[error("no whole answer came ({0}). Run the same command again")]
+    Unanswered(String),
+    /// DynamoDB answers something else.
+    #[error("DynamoDB says {0}")]
+    Other(String),
 }

@@ -1,7 +1,8 @@
-//! `sapwood redrive`: the items of records that the event source gave up, handled again.
+//! `sapwood redrive`: the items of records that the event source gave up or lost, handled again.
 
 mod error;
 mod sources;
+mod table_stream;
 
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
@@ -19,6 +20,7 @@ use serde_json::json;
 
 use self::error::RedriveError;
 use self::sources::{Reader, Source, client};
+use self::table_stream::TableStream;
 use crate::clock::nanoseconds;
 use crate::connect::{Connection, Patient};
 use crate::pace::Pace;
@@ -28,20 +30,22 @@ const PAGE_KEYS_MAX: usize = 512;
 /// Nodes whose items are redriven at a time.
 const IN_FLIGHT_MAX: usize = 16;
 
-/// Have the stream handler look again at the items of records that its event source discarded.
+/// Have the stream handler look again at the items of records that its event source discarded or lost.
 #[derive(Args)]
 #[command(after_help = "Examples:
   sapwood redrive s3://sapwood-failedrecords-1x2y/ --table sapwood --profile prod
-  sapwood redrive failed/ stream.json --table sapwood --dry-run
+  sapwood redrive failed/ more.json --table sapwood --dry-run
   sapwood redrive failed-records.jsonl --table sapwood --endpoint http://127.0.0.1:8000
+  sapwood redrive arn:aws:dynamodb:eu-west-1:123456789012:table/sapwood/stream/2026-11-21T09:05:00.000 --table sapwood
 
-A source has JSON objects with a `payload`, which is an event or its text, as Lambda puts them into the bucket of failed records. All of them
-are read before anything is written. No record is replayed. The command can be stopped, repeated, and run while others write.
+The ARN of the table's stream stands for all records that are still in it, handled or not: those of the last 24 hours. Any other source has
+JSON objects with a `payload`, which is an event or its text, as Lambda puts them into the bucket of failed records. All sources are read
+before anything is written. No record is replayed. The command can be stopped, repeated, and run while others write.
 
 It ends with 0 if every item is redriven, 1 if a source can't be read (nothing is written then) or an item couldn't be redriven, 2 for wrong
 arguments, and 4 if it can't go on.")]
 pub(crate) struct Arguments {
-    /// A file, a directory of files, or s3://BUCKET/PREFIX.
+    /// A file, a directory of files, s3://BUCKET/PREFIX, or the ARN of the table's stream.
     #[arg(required = true, value_name = "SOURCE")]
     sources: Vec<String>,
     #[command(flatten)]
@@ -65,7 +69,11 @@ pub(crate) struct Arguments {
 
 /// Returns true if every item was redriven.
 pub(crate) async fn run(arguments: Arguments) -> Result<bool, RedriveError> {
-    let sources: Vec<Source> = arguments.sources.iter().map(|text| Source::parse(text)).collect::<Result<_, _>>()?;
+    let sources: Vec<Source> = arguments
+        .sources
+        .iter()
+        .map(|text| Source::parse(text, &arguments.connection.table))
+        .collect::<Result<_, _>>()?;
     let (table, settings) = arguments.connection.open().await?;
     let mut reader = Reader { schema: &settings.schema, keys: LostKeys::new()?, unreadable: 0 };
     for source in &sources {
@@ -75,6 +83,11 @@ pub(crate) async fn run(arguments: Arguments) -> Result<bool, RedriveError> {
                 let path_style = arguments.s3_endpoint_of_environment.is_some();
                 let client = client(&arguments.connection, arguments.s3_endpoint.as_deref(), path_style).await?;
                 reader.bucket(&client, bucket, prefix).await?;
+            }
+            Source::Stream(arn) => {
+                let stream = TableStream::open(&arguments.connection, arn, &settings.schema).await?;
+                let bar = bar(None, arguments.json, "{spinner} {elapsed} {human_pos} records read, {per_sec}");
+                reader.stream(&stream, &bar).await?;
             }
         }
     }
@@ -87,19 +100,22 @@ pub(crate) async fn run(arguments: Arguments) -> Result<bool, RedriveError> {
         audit: Audit::new(&client, &settings),
         is_dry: arguments.dry_run,
         json: arguments.json,
-        bar: bar(reader.keys.count()?, arguments.json),
+        bar: bar(
+            Some(reader.keys.count()?),
+            arguments.json,
+            "{bar:30} {human_pos} of {human_len} items, {per_sec}, {eta} left",
+        ),
         first_name: nanoseconds(),
     };
     redriving.all(&client, &reader.keys, &Pace::new(arguments.rate)).await
 }
 
-fn bar(items: u64, json: bool) -> ProgressBar {
+fn bar(length: Option<u64>, json: bool, template: &str) -> ProgressBar {
     if json || !std::io::stderr().is_terminal() {
         return ProgressBar::hidden();
     }
-    let bar = ProgressBar::new(items);
-    if let Ok(style) = ProgressStyle::with_template("{bar:30} {human_pos} of {human_len} items, {per_sec}, {eta} left")
-    {
+    let bar = length.map_or_else(ProgressBar::new_spinner, ProgressBar::new);
+    if let Ok(style) = ProgressStyle::with_template(template) {
         bar.set_style(style);
     }
     bar

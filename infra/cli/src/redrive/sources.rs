@@ -1,14 +1,16 @@
-//! Where failed records are: files, directories of files, and S3.
+//! Where lost records are: files, directories of files, S3, and the table's stream.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use aws_sdk_s3::Client;
 use futures::{StreamExt, TryStreamExt, stream};
+use indicatif::ProgressBar;
 use sapwood_core::keys::Schema;
 use sapwood_import::lost::{LostError, LostKeys, read};
 
-use super::error::{RedriveError, Refusal};
+use super::error::{RedriveError, Refusal, StreamRefusal};
+use super::table_stream::{StreamArn, TableStream, shown};
 use crate::connect::Connection;
 use crate::sdk::causes;
 
@@ -17,17 +19,26 @@ const OBJECTS_IN_FLIGHT_MAX: usize = 8;
 
 const SCHEME: &str = "s3://";
 
-/// A place of failed records.
+/// What the name of a stream begins with. A file of that name is written `./arn:…`.
+const ARN: &str = "arn:";
+
+/// A place of lost records.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Source {
     /// A file, or a directory of files.
     Path(PathBuf),
     /// The objects of a bucket whose names begin like this.
     Bucket { bucket: String, prefix: String },
+    /// The table's stream.
+    Stream(StreamArn),
 }
 
 impl Source {
-    pub(super) fn parse(text: &str) -> Result<Self, RedriveError> {
+    /// Reads the name of a source of this table.
+    pub(super) fn parse(text: &str, table: &str) -> Result<Self, RedriveError> {
+        if text.starts_with(ARN) {
+            return StreamArn::parse(text, table).map(Self::Stream);
+        }
         let Some(rest) = text.strip_prefix(SCHEME) else { return Ok(Self::Path(text.into())) };
         let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
         if bucket.is_empty() {
@@ -92,6 +103,32 @@ impl Reader<'_> {
             while let Some((what, bytes)) = objects.try_next().await? {
                 self.read(&what, &bytes[..])?;
             }
+        }
+        Ok(())
+    }
+
+    /// Reads a stream, and says how far back it goes.
+    pub(super) async fn stream(&mut self, stream: &TableStream<'_>, bar: &ProgressBar) -> Result<(), RedriveError> {
+        let failed = |refusal: StreamRefusal| RedriveError::Stream { arn: stream.arn().to_owned(), refusal };
+        let (shards, mut is_trimmed) = stream.shards().await.map_err(failed)?;
+        let mut pages = stream.pages(shards);
+        let (mut records, mut oldest) = (0, None);
+        while let Some(page) = pages.try_next().await.map_err(failed)? {
+            for key in &page.keys {
+                self.keys.add(key)?;
+            }
+            bar.inc(page.records);
+            records += page.records;
+            oldest = oldest.into_iter().chain(page.oldest).min();
+            is_trimmed |= page.is_trimmed;
+        }
+        bar.finish_and_clear();
+        let since = oldest.map_or_else(String::new, |time| format!(", the oldest of {}", shown(time)));
+        eprintln!("{records} records of the stream are read{since}");
+        if is_trimmed {
+            eprintln!(
+                "what was written before is no longer in the stream: sapwood verify finds what that has left wrong, and sapwood repair mends it"
+            );
         }
         Ok(())
     }

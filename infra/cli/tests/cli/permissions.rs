@@ -41,13 +41,19 @@ fn allowed_by(policy: &str, is_one: impl Fn(&str) -> bool) -> BTreeSet<String> {
     lines
 }
 
-/// Records the actions on the table that a proxy's requests take.
+/// The actions on the table's stream.
+const OF_STREAM: [&str; 3] = ["DescribeStream", "GetShardIterator", "GetRecords"];
+
+/// Records the actions on the table and its stream that a proxy's requests take.
 fn record(proxy: &Proxy) -> Arc<Mutex<BTreeSet<String>>> {
     let needed = Arc::<Mutex<BTreeSet<String>>>::default();
     let recorder = Arc::clone(&needed);
     proxy.follow(move |call| {
-        let on_the_table = |action| format!("dynamodb:{action} on arn:aws:dynamodb:REGION:ACCOUNT:table/TABLE");
-        recorder.lock().unwrap().extend(call.actions().into_iter().map(on_the_table));
+        let on_its_resource = |action: String| {
+            let part = if OF_STREAM.contains(&action.as_str()) { "/stream/*" } else { "" };
+            format!("dynamodb:{action} on arn:aws:dynamodb:REGION:ACCOUNT:table/TABLE{part}")
+        };
+        recorder.lock().unwrap().extend(call.actions().into_iter().map(on_its_resource));
         None
     });
     needed
@@ -93,7 +99,8 @@ async fn redrive_calls_what_its_policy_allows_and_nothing_else() {
     let (bucket, asked) = Bucket::serve_and_tell(objects.collect(), None).await;
     let proxy = running.another_proxy().await;
     let needed = record(&proxy);
-    let redriven = redrive(&proxy.url(), &["s3://failed", "--s3-endpoint", &bucket, "--json"]).await;
+    let sources = ["s3://failed", "--s3-endpoint", &bucket, running.stream_arn()];
+    let redriven = redrive(&proxy.url(), &[&sources[..], &["--json"]].concat()).await;
     assert_eq!(redriven.status.code(), Some(0), "{}", words(&redriven));
 
     let needed = &*needed.lock().unwrap() | &*asked.lock().unwrap();

@@ -1,6 +1,6 @@
-//! `sapwood redrive`, the real binary, on records that the local event source mapping discarded.
+//! `sapwood redrive`, the real binary, on records that the local event source mapping discarded or never saw.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::process::{Command, Output, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -337,6 +337,235 @@ async fn what_cant_be_redriven_is_named_and_the_rest_is_redriven() {
     let has =
         |pk: &str| contents.get(&(pk.to_owned(), "NODE".to_owned())).is_some_and(|item| item.contains_key("_redriven"));
     assert!(has("ours") && !has("large"));
+}
+
+/// The items of what is read from a stream, and what would become of each.
+fn items(outcomes: &BTreeSet<(String, String, String)>) -> BTreeSet<(&str, &str)> {
+    outcomes.iter().map(|(pk, sk, _)| (pk.as_str(), sk.as_str())).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_lost_is_redriven_from_the_stream() {
+    let limits = Limits { touch_slice_items_max: SLICE, action_slice_items_max: SLICE, ..Limits::default() };
+    let running = Running::start_proxied(&[("MaximumRetryAttempts", "1")], limits).await;
+    lose_a_record_of_every_kind(&running).await;
+    let wrong = Oracle::default().differences(&running.contents().await);
+    assert!(wrong.len() > 20, "{wrong:#?}");
+
+    let before = running.contents().await;
+    let planned = redrive(&running.url(), &[running.stream_arn(), "--dry-run", "--json"]).await;
+    assert_eq!(planned.status.code(), Some(0), "{}", words(&planned));
+    let outcomes = outcomes(&planned, "would");
+    assert!(outcomes.is_superset(&named(&REDRIVEN)), "{outcomes:#?}");
+    assert!(outcomes.iter().all(|(_, _, would)| would != "not-ours"), "{outcomes:#?}");
+    assert!(items(&outcomes).contains(&("w0", "NODE")), "what was handled is in the stream, too: {outcomes:#?}");
+    assert!(words(&planned).contains("records of the stream are read, the oldest of 2"), "{}", words(&planned));
+    assert!(!words(&planned).contains("no longer in the stream"), "{}", words(&planned));
+    assert_eq!(running.contents().await, before, "a dry run writes nothing");
+
+    // Every third request is throttled, those to the stream as well, and comes again.
+    let proxy = running.another_proxy().await;
+    proxy.follow(|call| {
+        let table = "com.amazonaws.dynamodb.v20120810#ProvisionedThroughputExceededException";
+        let stream = "com.amazonaws.dynamodb.v20120810#LimitExceededException";
+        let is_of_stream = ["DescribeStream", "GetShardIterator", "GetRecords"].contains(&call.operation.as_str());
+        (call.nth % 3 == 0).then(|| Fault::error(400, if is_of_stream { stream } else { table }))
+    });
+    let redriven = redrive(&proxy.url(), &[running.stream_arn(), "--json"]).await;
+    assert_eq!(redriven.status.code(), Some(0), "{}", words(&redriven));
+    assert!(proxy.faults("GetRecords") > 0 && proxy.faults("DescribeStream") > 0);
+    running.settle().await;
+    running.assert_right(&Oracle::default()).await;
+    assert_eq!(left_of_deletions(&running.contents().await), Vec::<&(String, String)>::new());
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_written_while_no_mapping_read_is_redriven_from_all_pages_of_the_stream() {
+    let mut running = Running::start(&[]).await;
+    running.pause().await;
+    let ids: Vec<String> = (0..1_100).map(|n| format!("n{n}")).collect();
+    put_all(&running.client, TABLE, ids.iter().map(|id| node(id, None, id)).collect()).await;
+    running.resume(&[]).await;
+    assert!(!Oracle::default().differences(&running.contents().await).is_empty());
+
+    let proxy = running.another_proxy().await;
+    proxy.follow(|_| None);
+    let redriven = redrive(&proxy.url(), &[running.stream_arn(), "--json"]).await;
+    assert_eq!(redriven.status.code(), Some(0), "{}", words(&redriven));
+    assert_eq!(lines(&redriven).1["items"], ids.len());
+    assert_eq!(proxy.count("GetRecords"), 2, "a page has 1,000 records");
+    running.settle().await;
+    running.assert_right(&Oracle::default()).await;
+    running.stop().await;
+}
+
+/// The answers of a stream as AWS has it, which the embedded engine doesn't have: many shards, some closed, some that lose their oldest
+/// records, and iterators that expire. A shard's name says what it does. `asked` counts the requests with each iterator.
+fn answer(call: &Call, asked: &Mutex<BTreeMap<String, usize>>) -> Option<Fault> {
+    let text = |name: &str| call.body[name].as_str().unwrap_or_default().to_owned();
+    let answer = |body: Value| Some(Fault::Answer(200, body.to_string()));
+    let error = |name: &str| Some(Fault::error(400, &format!("com.amazonaws.dynamodb.v20120810#{name}Exception")));
+    match call.operation.as_str() {
+        "DescribeStream" => {
+            let shard = |id: &str, parent: &str, ending: Option<&str>| {
+                let mut range = json!({"StartingSequenceNumber": "100000000000000000001"});
+                if let Some(ending) = ending {
+                    range["EndingSequenceNumber"] = json!(ending);
+                }
+                json!({"ShardId": id, "ParentShardId": parent, "SequenceNumberRange": range})
+            };
+            let closed = Some("99900000000000000000001");
+            let (shards, last) = match text("ExclusiveStartShardId").as_str() {
+                "" => (vec![shard("sparse", "older", closed), shard("expiring", "sparse", closed)], Some("expiring")),
+                "expiring" => (vec![shard("trimmed", "sparse", closed), shard("gone", "sparse", closed)], Some("gone")),
+                "gone" => (vec![shard("written to", "gone", None), shard("quiet", "gone", None)], None),
+                other => panic!("{other}"),
+            };
+            let mut description = json!({"StreamArn": text("StreamArn"), "Shards": shards});
+            if let Some(last) = last {
+                description["LastEvaluatedShardId"] = json!(last);
+            }
+            answer(json!({"StreamDescription": description}))
+        }
+        "GetShardIterator" => match (text("ShardId").as_str(), text("ShardIteratorType").as_str()) {
+            ("gone", _) => error("ResourceNotFound"),
+            (shard, "TRIM_HORIZON") => answer(json!({"ShardIterator": format!("{shard}/0")})),
+            (shard, "AFTER_SEQUENCE_NUMBER") => {
+                answer(json!({"ShardIterator": format!("{shard}/after {}", text("SequenceNumber"))}))
+            }
+            other => panic!("{other:?}"),
+        },
+        "GetRecords" => {
+            let iterator = text("ShardIterator");
+            let (shard, place) = iterator.split_once('/').unwrap();
+            let nth = {
+                let mut asked = asked.lock().unwrap();
+                let count = asked.entry(iterator.clone()).or_default();
+                *count += 1;
+                *count
+            };
+            if nth > 30 {
+                // It never ends, and the test should.
+                return error("AccessDenied");
+            }
+            let record = |pk: &str, sk: &str, time: u64| {
+                let keys = json!({"PK": {"S": pk}, "SK": {"S": sk}});
+                json!({"eventName": "MODIFY", "dynamodb": {
+                    "Keys": keys, "SequenceNumber": "200000000000000000001", "ApproximateCreationDateTime": time,
+                }})
+            };
+            let page = |records: Vec<Value>, next: Option<String>| {
+                let mut page = json!({"Records": records});
+                if let Some(next) = next {
+                    page["NextShardIterator"] = json!(format!("{shard}/{next}"));
+                }
+                answer(page)
+            };
+            let early = 1_795_251_900;
+            let ours = |pk: &str| vec![record(pk, "NODE", early)];
+            match (shard, place) {
+                // More empty pages than those after which an open shard is left.
+                ("sparse", "25") => page(ours("after empty pages"), None),
+                ("sparse", n) => page(Vec::new(), Some((n.parse::<u32>().unwrap() + 1).to_string())),
+                ("expiring", "0") => page(ours("before it expired"), Some("expired".to_owned())),
+                ("expiring", "expired") => error("ExpiredIterator"),
+                ("expiring", "after 200000000000000000001") => page(ours("after it expired"), None),
+                ("trimmed", "0") if nth == 1 => error("TrimmedDataAccess"),
+                ("trimmed", "0") => page(ours("left by the trimming"), None),
+                ("written to", "0") => {
+                    let kinds = ["NODE", "LINEAGE", "CASCADE", "v003_Audit", "NODE#0001#x", "v0_Audit", "ORDER#7"];
+                    let all = kinds.map(|sk| record("of all kinds", sk, early));
+                    page(all.to_vec(), Some("later".to_owned()))
+                }
+                // Without an end: the time of the records says that the command was there before them.
+                ("written to", "later") => {
+                    page(vec![record("written later", "NODE", 4_000_000_000)], Some("0".to_owned()))
+                }
+                ("quiet", _) => page(Vec::new(), Some("0".to_owned())),
+                other => panic!("{other:?}"),
+            }
+        }
+        _ => None,
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stream_of_many_shards_is_read_as_far_as_it_goes() {
+    let running = Running::start(&[]).await;
+    let proxy = running.another_proxy().await;
+    let asked = Arc::<Mutex<BTreeMap<String, usize>>>::default();
+    let counted = Arc::clone(&asked);
+    proxy.follow(move |call| answer(call, &counted));
+    let arn = format!("arn:aws:dynamodb:eu-west-1:123456789012:table/{TABLE}/stream/2026-11-21T09:05:00.000");
+    let planned = redrive(&proxy.url(), &[&arn, "--dry-run", "--json"]).await;
+    let said = words(&planned);
+    assert_eq!(planned.status.code(), Some(0), "{said}");
+    let wanted = [
+        ("after empty pages", "NODE"),
+        ("after it expired", "NODE"),
+        ("before it expired", "NODE"),
+        ("left by the trimming", "NODE"),
+        ("of all kinds", "CASCADE"),
+        ("of all kinds", "LINEAGE"),
+        ("of all kinds", "NODE"),
+        ("of all kinds", "v003_Audit"),
+        ("written later", "NODE"),
+    ];
+    assert_eq!(items(&outcomes(&planned, "would")), BTreeSet::from(wanted));
+    assert!(said.contains("12 records of the stream are read, the oldest of 2026-11-21T09:05:00Z"), "{said}");
+    assert!(said.contains("no longer in the stream: sapwood verify finds"), "{said}");
+    let asked = asked.lock().unwrap().clone();
+    assert_eq!(asked["quiet/0"], 20, "requests to the open shard to which nobody writes");
+    assert_eq!((asked["trimmed/0"], asked["written to/0"]), (2, 1));
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stream_that_cant_be_read_is_named_with_what_to_do() {
+    let running = Running::start(&[]).await;
+    let before = running.contents().await;
+    let proxy = running.another_proxy().await;
+    for (operation, code, wanted) in [
+        ("DescribeStream", "AccessDeniedException", "dynamodb:GetShardIterator"),
+        ("GetRecords", "AccessDeniedException", "docs/policies/redrive.json"),
+        ("DescribeStream", "ResourceNotFoundException", "TableStreamArn"),
+        ("GetShardIterator", "ExpiredTokenException", "(ExpiredTokenException). Log in again"),
+        ("GetRecords", "ExpiredIteratorException", "an iterator expires again and again"),
+        ("GetRecords", "TrimmedDataAccessException", "goes before it is read again and again"),
+        ("GetRecords", "SomethingNew", "DynamoDB says SomethingNew: "),
+    ] {
+        proxy.follow(move |call| {
+            let fault =
+                || Fault::Answer(400, json!({"__type": format!("com.amazonaws#{code}"), "message": "no"}).to_string());
+            (call.operation == operation).then(fault)
+        });
+        let failed = redrive(&proxy.url(), &[running.stream_arn()]).await;
+        let said = words(&failed);
+        assert!(failed.status.code() == Some(4) && said.contains(wanted), "{code}: {said}");
+        assert!(said.contains(&format!("{} can't be read: ", running.stream_arn())), "{said}");
+        assert!(said.lines().count() == 1 && !said.contains('{') && !said.contains("Some("), "{said}");
+    }
+    assert_eq!(running.contents().await, before);
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_arn_that_isnt_of_the_tables_stream_is_refused() {
+    let arn = |resource: &str| format!("arn:aws:dynamodb:eu-west-1:123456789012:{resource}");
+    for (source, wanted) in [
+        (arn("table/others/stream/2026-11-21T09:05:00.000"), "the table others, and --table names sapwood"),
+        (arn("table/sapwood"), "isn't the ARN of a table's stream"),
+        (arn("table/sapwood/stream/"), "isn't the ARN of a table's stream"),
+        (arn("table/sapwood/index/others"), "isn't the ARN of a table's stream"),
+        ("arn:aws:kinesis:eu-west-1:123456789012:stream/sapwood".to_owned(), "TableStreamArn"),
+        ("arn:".to_owned(), "TableStreamArn"),
+    ] {
+        // Before any request is made.
+        let refused = redrive("http://127.0.0.1:9", &[&source]).await;
+        let said = words(&refused);
+        assert!(refused.status.code() == Some(4) && said.contains(wanted), "{source}: {said}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

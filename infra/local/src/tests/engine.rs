@@ -8,6 +8,7 @@ use serde_json::json;
 use super::fixture::{Fixture, put_item, template};
 use crate::endpoint::{Endpoint, TableError};
 use crate::engine::{Data, Engine, EngineError};
+use crate::stream::Stream;
 use crate::template::TableDefinition;
 
 fn anywhere() -> std::net::SocketAddr {
@@ -143,4 +144,47 @@ async fn an_endpoint_where_nobody_answers_is_named() {
     let endpoint = Endpoint::new(format!("http://{unused}"));
     let error = endpoint.ensure_table("things", template().table()).await.unwrap_err();
     assert!(matches!(&error, TableError::Unreachable { url, .. } if url.contains(&unused.to_string())), "{error}");
+    let said = error.to_string();
+    assert!(said.contains("Connection refused") && said.ends_with("Start one there, or name another URL"), "{said}");
+    assert_plain(&said);
+}
+
+/// Panics if words for people hold the SDK's structures.
+fn assert_plain(said: &str) {
+    assert!(!said.contains(['{', '}', '\n']) && !said.contains("Some("), "{said}");
+}
+
+#[tokio::test]
+async fn what_an_engine_refuses_is_said_in_its_own_words() {
+    let fixture = Fixture::new().await;
+    let error = fixture.endpoint.ensure_table("a name with spaces", template().table()).await.unwrap_err();
+    assert!(matches!(error, TableError::Refused { what: "describe", .. }), "{error}");
+    let said = error.to_string();
+    assert!(said.contains("ValidationException: ") && said.contains("the table a name with spaces"), "{said}");
+    assert_plain(&said);
+
+    let stream = Stream::new(&fixture.engine.url(), &fixture.stream.arn.replace("table/things", "table/others"));
+    let said = stream.shards().await.unwrap_err().to_string();
+    assert!(said.starts_with("ResourceNotFoundException: ") && said.contains("table/others"), "{said}");
+    assert_plain(&said);
+}
+
+#[tokio::test]
+async fn what_answers_and_is_no_dynamodb_is_named_without_its_answer() {
+    let listener = TcpListener::bind(anywhere()).unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for connection in listener.incoming() {
+            let mut connection = connection.unwrap();
+            let mut request = [0; 4_096];
+            std::io::Read::read(&mut connection, &mut request).unwrap();
+            let page = "HTTP/1.1 404 Not Found\r\nContent-Length: 8\r\nConnection: close\r\n\r\n<secret>";
+            std::io::Write::write_all(&mut connection, page.as_bytes()).unwrap();
+        }
+    });
+    let error = Endpoint::new(&url).ensure_table("things", template().table()).await.unwrap_err();
+    assert!(matches!(error, TableError::Unreachable { .. }), "{error}");
+    let said = error.to_string();
+    assert!(said.contains("the answer is HTTP 404, without a code") && !said.contains("secret"), "{said}");
+    assert_plain(&said);
 }

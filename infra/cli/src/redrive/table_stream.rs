@@ -1,0 +1,348 @@
+//! The table's stream: the records of the last 24 hours, handled or not.
+//!
+//! Where AWS documents what is relied on here: [GetRecords], [GetShardIterator], [DescribeStream], and [streams] as a whole.
+//!
+//! [GetRecords]: https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_streams_GetRecords.html
+//! [GetShardIterator]: https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_streams_GetShardIterator.html
+//! [DescribeStream]: https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_streams_DescribeStream.html
+//! [streams]: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Streams.html
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use aws_sdk_dynamodbstreams::Client;
+use aws_sdk_dynamodbstreams::config::retry::RetryConfig;
+use aws_sdk_dynamodbstreams::operation::get_records::GetRecordsOutput;
+use aws_sdk_dynamodbstreams::primitives::{DateTime, DateTimeFormat};
+use aws_sdk_dynamodbstreams::types::{AttributeValue, ShardIteratorType};
+use futures::{Stream, StreamExt, stream};
+use sapwood_core::keys::{ItemKey, Schema};
+use sapwood_import::lost::key_of;
+use sapwood_table::{RetryPolicy, lacks_credentials};
+
+use super::error::{RedriveError, StreamRefusal};
+use crate::clock;
+use crate::connect::{Connection, Patient};
+use crate::sdk::{ProvideErrorMetadata, SdkError, said};
+
+/// Shards that are read at a time. One page of each is held in memory, which has at most 1,000 records or 1 MB.
+const SHARDS_IN_FLIGHT_MAX: usize = 8;
+/// Empty pages in a row after which an open shard is left. It never ends, and an empty page doesn't mean that nothing follows: "it might
+/// take multiple calls to get to a portion of the shard that contains stream records", says AWS, and not how many.
+const EMPTY_PAGES_MAX: u32 = 20;
+/// The pause after an empty page. Lambda asks a shard four times a second, too.
+const EMPTY_PAGE_PAUSE: Duration = Duration::from_millis(250);
+/// The most that this machine's clock can be slow, in seconds. AWS denies requests whose time is further off.
+const CLOCK_SLOW_MAX: i64 = 5 * 60;
+/// Iterators of a shard that may be of no use, one after another.
+const USELESS_ITERATORS_MAX: u32 = 10;
+
+/// The name of a table's stream.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct StreamArn(String);
+
+impl StreamArn {
+    /// Reads the name of a stream of this table: `arn:aws:dynamodb:REGION:ACCOUNT:table/TABLE/stream/TIME`.
+    pub(super) fn parse(text: &str, table: &str) -> Result<Self, RedriveError> {
+        let parts: Vec<&str> = text.splitn(6, ':').collect();
+        let ["arn", _, "dynamodb", _, _, resource] = parts[..] else {
+            return Err(RedriveError::Arn(text.to_owned()));
+        };
+        match resource.split('/').collect::<Vec<_>>()[..] {
+            ["table", found, "stream", time] if !time.is_empty() && found == table => Ok(Self(text.to_owned())),
+            ["table", found, "stream", time] if !time.is_empty() => {
+                Err(RedriveError::OtherTable { found: found.to_owned(), wanted: table.to_owned() })
+            }
+            _ => Err(RedriveError::Arn(text.to_owned())),
+        }
+    }
+}
+
+/// A stream that is read from its beginning.
+pub(super) struct TableStream<'a> {
+    client: Client,
+    arn: &'a str,
+    schema: &'a Schema,
+    /// The sort keys that the event source filter passes to the handler, and the prefixes of others.
+    exact: Vec<String>,
+    prefixes: Vec<String>,
+    /// A record that is younger, in seconds since 1970, was written after the command began.
+    young: i64,
+}
+
+/// A part of a stream.
+#[derive(Debug)]
+pub(super) struct Shard {
+    id: String,
+    /// The number of the last record, if the shard is closed, in the form of [`padded`].
+    ending: Option<String>,
+}
+
+/// What one request says.
+#[derive(Debug, Default)]
+pub(super) struct Page {
+    /// The keys of the records that the handler takes.
+    pub(super) keys: Vec<ItemKey>,
+    /// The number of records, others included.
+    pub(super) records: u64,
+    /// The time of the oldest one.
+    pub(super) oldest: Option<DateTime>,
+    /// True if older records are gone.
+    pub(super) is_trimmed: bool,
+}
+
+impl<'a> TableStream<'a> {
+    /// Makes a client of the stream, without a request.
+    pub(super) async fn open(
+        connection: &Connection,
+        arn: &'a StreamArn,
+        schema: &'a Schema,
+    ) -> Result<Self, RedriveError> {
+        let config = match connection.endpoint() {
+            Some(url) => connection.config_at(url),
+            None => connection.config().await?,
+        };
+        // `patiently` tries again.
+        let config = aws_sdk_dynamodbstreams::config::Builder::from(&config).retry_config(RetryConfig::disabled());
+        Ok(Self {
+            client: Client::from_conf(config.build()),
+            arn: &arn.0,
+            schema,
+            exact: schema.filter_exact(),
+            prefixes: schema.filter_prefixes(),
+            young: i64::try_from(clock::seconds()).unwrap_or(i64::MAX).saturating_add(CLOCK_SLOW_MAX),
+        })
+    }
+
+    pub(super) fn arn(&self) -> &str {
+        self.arn
+    }
+
+    /// Returns all shards, and true if the stream has had older ones. What is in a shard that begins later was written later.
+    pub(super) async fn shards(&self) -> Result<(Vec<Shard>, bool), StreamRefusal> {
+        let (mut shards, mut parents, mut after) = (Vec::new(), BTreeSet::new(), None);
+        loop {
+            let request = self.client.describe_stream().stream_arn(self.arn).set_exclusive_start_shard_id(after);
+            let page = patiently(|| request.clone().send()).await?.stream_description;
+            let Some(page) = page else { break };
+            for shard in page.shards.unwrap_or_default() {
+                let Some(id) = shard.shard_id else { continue };
+                let ending = shard.sequence_number_range.and_then(|range| range.ending_sequence_number);
+                parents.extend(shard.parent_shard_id);
+                shards.push(Shard { id, ending: ending.as_deref().map(padded) });
+            }
+            after = page.last_evaluated_shard_id;
+            if after.is_none() {
+                break;
+            }
+        }
+        for shard in &shards {
+            parents.remove(&shard.id);
+        }
+        Ok((shards, !parents.is_empty()))
+    }
+
+    /// Reads shards side by side, each from its oldest record. Only keys are collected, so their order doesn't matter.
+    pub(super) fn pages(
+        &self,
+        shards: Vec<Shard>,
+    ) -> impl Stream<Item = Result<Page, StreamRefusal>> + Unpin + use<'_, 'a> {
+        let readings = shards.into_iter().map(|shard| Reading {
+            stream: self,
+            shard,
+            iterator: None,
+            last: None,
+            empty: 0,
+            useless: 0,
+            is_over: false,
+        });
+        let pages = readings.map(|reading| Box::pin(stream::try_unfold(reading, Reading::next)));
+        stream::iter(pages).flatten_unordered(SHARDS_IN_FLIGHT_MAX)
+    }
+
+    /// True if the event source filter passes records of items with this sort key to the handler.
+    fn passes(&self, sk: &str) -> bool {
+        self.exact.iter().any(|exact| exact == sk) || self.prefixes.iter().any(|prefix| sk.starts_with(prefix))
+    }
+}
+
+/// A shard, while it is read.
+struct Reading<'a> {
+    stream: &'a TableStream<'a>,
+    shard: Shard,
+    /// None at first, and where a new one is needed.
+    iterator: Option<String>,
+    /// The number of the last record that was read.
+    last: Option<String>,
+    /// Empty pages in a row.
+    empty: u32,
+    /// Iterators in a row that were of no use.
+    useless: u32,
+    is_over: bool,
+}
+
+impl Reading<'_> {
+    async fn next(mut self) -> Result<Option<(Page, Self)>, StreamRefusal> {
+        if self.is_over {
+            return Ok(None);
+        }
+        if self.empty > 0 {
+            tokio::time::sleep(EMPTY_PAGE_PAUSE).await;
+        }
+        let page = match self.ask().await {
+            Ok(Some(output)) => self.take(output)?,
+            Ok(None) => {
+                self.is_over = true;
+                Page::default()
+            }
+            // The shard has reached its age since it was listed. DescribeStream lists some that have reached it before, too.
+            Err(Failed::Gone) => {
+                self.is_over = true;
+                Page { is_trimmed: true, ..Page::default() }
+            }
+            // An iterator is good for 15 minutes, which are over if the machine slept. The next one continues after the last record.
+            Err(Failed::Expired) if self.useless < USELESS_ITERATORS_MAX => {
+                (self.iterator, self.useless) = (None, self.useless + 1);
+                Page::default()
+            }
+            // The next record has reached its age, and the next iterator is at the oldest one that is left.
+            Err(Failed::Trimmed) if self.useless < USELESS_ITERATORS_MAX => {
+                (self.iterator, self.last, self.useless) = (None, None, self.useless + 1);
+                Page { is_trimmed: true, ..Page::default() }
+            }
+            Err(failed) => return Err(failed.into()),
+        };
+        Ok(Some((page, self)))
+    }
+
+    /// Asks for the next page. There is none if the shard gives no iterator.
+    async fn ask(&mut self) -> Result<Option<GetRecordsOutput>, Failed> {
+        let TableStream { client, arn, .. } = self.stream;
+        if self.iterator.is_none() {
+            let request = client.get_shard_iterator().stream_arn(*arn).shard_id(&self.shard.id);
+            let request = match &self.last {
+                None => request.shard_iterator_type(ShardIteratorType::TrimHorizon),
+                Some(number) => {
+                    request.shard_iterator_type(ShardIteratorType::AfterSequenceNumber).sequence_number(number)
+                }
+            };
+            self.iterator = patiently(|| request.clone().send()).await?.shard_iterator;
+        }
+        let Some(iterator) = &self.iterator else { return Ok(None) };
+        let request = client.get_records().shard_iterator(iterator);
+        patiently(|| request.clone().send()).await.map(Some)
+    }
+
+    fn take(&mut self, output: GetRecordsOutput) -> Result<Page, StreamRefusal> {
+        let records = output.records.unwrap_or_default();
+        let mut page = Page { records: records.len() as u64, ..Page::default() };
+        self.iterator = output.next_shard_iterator;
+        self.empty = if records.is_empty() { self.empty + 1 } else { 0 };
+        self.useless = 0;
+        for change in records.into_iter().filter_map(|record| record.dynamodb) {
+            let mut attributes = change.keys.unwrap_or_default();
+            let key = key_of(self.stream.schema, |name| match attributes.remove(name) {
+                Some(AttributeValue::S(text)) => Some(text),
+                _ => None,
+            })?;
+            if self.stream.passes(&key.sk) {
+                page.keys.push(key);
+            }
+            if let Some(time) = change.approximate_creation_date_time {
+                self.is_over |= time.secs() > self.stream.young;
+                page.oldest = page.oldest.into_iter().chain([time]).min();
+            }
+            if let Some(number) = change.sequence_number {
+                // Engines on one machine have shards with an end that go on all the same.
+                self.is_over |= self.shard.ending.as_ref().is_some_and(|ending| padded(&number) >= *ending);
+                self.last = Some(number);
+            }
+        }
+        // A closed shard is read to its end, however many of its pages are empty.
+        let is_left = self.shard.ending.is_none() && self.empty >= EMPTY_PAGES_MAX;
+        self.is_over |= self.iterator.is_none() || is_left;
+        Ok(page)
+    }
+}
+
+/// A time for people.
+pub(super) fn shown(time: DateTime) -> String {
+    time.fmt(DateTimeFormat::DateTime).unwrap_or_default()
+}
+
+/// Sequence numbers of one length, so that they compare as text.
+fn padded(number: &str) -> String {
+    format!("{number:0>40}")
+}
+
+/// Sends a request, and again while it is throttled or not answered: DescribeStream takes ten calls a second, and a shard two readers.
+async fn patiently<T, E, F>(send: impl Fn() -> F) -> Result<T, Failed>
+where
+    E: ProvideErrorMetadata + std::error::Error + 'static,
+    F: Future<Output = Result<T, SdkError<E>>>,
+{
+    let mut attempt = 0;
+    loop {
+        match send().await.map_err(|error| Failed::of(&error)) {
+            Err(Failed::ForNow(_)) if Patient.wait(attempt).await => attempt += 1,
+            answered => return answered,
+        }
+    }
+}
+
+/// What a failed request means.
+enum Failed {
+    /// The iterator is too old.
+    Expired,
+    /// The stream no longer has the record.
+    Trimmed,
+    /// The stream or the shard isn't there.
+    Gone,
+    /// The same request may be answered later.
+    ForNow(StreamRefusal),
+    /// Nothing helps.
+    Refused(StreamRefusal),
+}
+
+impl Failed {
+    fn of<E: ProvideErrorMetadata + std::error::Error + 'static>(error: &SdkError<E>) -> Self {
+        let is_theirs = error.raw_response().is_some_and(|response| response.status().is_server_error());
+        match error.as_service_error().and_then(ProvideErrorMetadata::code) {
+            Some("ExpiredIteratorException") => Self::Expired,
+            Some("TrimmedDataAccessException") => Self::Trimmed,
+            Some("ResourceNotFoundException") => Self::Gone,
+            Some(
+                code @ ("LimitExceededException"
+                | "ProvisionedThroughputExceededException"
+                | "RequestLimitExceeded"
+                | "ThrottlingException"),
+            ) => Self::ForNow(StreamRefusal::Busy(code.to_owned())),
+            Some("AccessDeniedException") => Self::Refused(StreamRefusal::Denied),
+            Some(
+                code @ ("ExpiredTokenException"
+                | "IncompleteSignatureException"
+                | "InvalidSignatureException"
+                | "MissingAuthenticationTokenException"
+                | "UnrecognizedClientException"),
+            ) => Self::Refused(StreamRefusal::Credentials(code.to_owned())),
+            _ if is_theirs => Self::ForNow(StreamRefusal::Other(said(error))),
+            Some(_) => Self::Refused(StreamRefusal::Other(said(error))),
+            None => match (lacks_credentials(error), error.raw_response()) {
+                (Some(words), _) => Self::Refused(StreamRefusal::NoCredentials(words)),
+                (None, Some(_)) => Self::Refused(StreamRefusal::Other(said(error))),
+                (None, None) => Self::ForNow(StreamRefusal::Unanswered(said(error))),
+            },
+        }
+    }
+}
+
+impl From<Failed> for StreamRefusal {
+    fn from(failed: Failed) -> Self {
+        match failed {
+            Failed::Expired => Self::Unplaced("an iterator expires"),
+            Failed::Trimmed => Self::Unplaced("the oldest record goes before it is read"),
+            Failed::Gone => Self::NoStream,
+            Failed::ForNow(refusal) | Failed::Refused(refusal) => refusal,
+        }
+    }
+}
