@@ -24,6 +24,7 @@ mod seed_hierarchy_path_and_replication;
 mod seed_sort_keys_version_control;
 mod sequences;
 mod simulation;
+mod touching;
 mod writes;
 
 /// A schedule allocates a lot. It takes two thirds of the time with this allocator.

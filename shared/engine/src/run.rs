@@ -1,13 +1,17 @@
 //! Runs plans: reads what a plan needs, carries out what it plans, and decides nothing.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
+use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use futures::StreamExt;
+use futures::future::{BoxFuture, Either, select};
+use futures::stream::FuturesUnordered;
 use sapwood_core::keys::ItemKey;
 use sapwood_core::model::Item;
 use sapwood_core::plan::{Facts, Failure, Need, Plan, Read, Step, Task, Writes};
 use sapwood_core::request::{ErrorKind, TableError};
-use sapwood_table::{CarriedOut, Client, RetryPolicy, Table};
+use sapwood_table::{BATCH_UPDATES_MAX, CarriedOut, Client, RetryPolicy, Table};
 
 /// What the errors of requests mean for a plan.
 pub(crate) trait Errors: Sync {
@@ -91,35 +95,104 @@ pub(crate) async fn drive<T: Table, P: RetryPolicy, D>(
     }
 }
 
-/// Runs plans to their ends, side by side. A plan that asks for touches waits until all others ask for some or are done. The touches of all are
-/// then carried out together, because many share a request. The results are in the order of the plans.
+/// Plans that wait to touch.
+struct Waiting<'p, P> {
+    /// Each plan, its position, and the number of its touches.
+    plans: Vec<(usize, Running<'p, P>, usize)>,
+    touches: Vec<Task>,
+}
+
+impl<P> Default for Waiting<'_, P> {
+    fn default() -> Self {
+        Self { plans: Vec::new(), touches: Vec::new() }
+    }
+}
+
+/// What has happened.
+enum Event<'p, P, D> {
+    /// A plan has stopped.
+    Stopped(usize, Running<'p, P>, Result<Stop<D>, Failure>),
+    /// These have touched.
+    Touched(Waiting<'p, P>, Vec<CarriedOut>),
+}
+
+/// An attempt whose wait is as long as touches wait for others to share requests with, if no other plan stops: 0.1 s at most.
+const PAUSE: u32 = 2;
+
+/// Runs plans to their ends, side by side, several at a time. What they touch shares requests: touches wait until they fill all requests that may
+/// be under way, or all other plans wait as well or are done, or none has stopped for a moment. So nobody waits long for a plan that the table
+/// keeps back, and a plan whose touches are done goes on to its cursor, however many others there are. The results are in the order of the plans.
 pub(crate) async fn drive_all<T: Table, P: RetryPolicy, D: Send>(
     client: &Client<'_, T, P>,
     plans: &mut [impl Plan<Done = D> + Send],
     errors: &impl Errors,
 ) -> Vec<Result<D, Failure>> {
     let mut results: Vec<Option<Result<D, Failure>>> = plans.iter().map(|_| None).collect();
-    let mut running: Vec<_> = plans.iter_mut().map(Running::new).enumerate().collect();
-    while !running.is_empty() {
-        let stops = running.iter_mut().map(|(_, one)| one.go_on(client, errors, true)).collect();
-        let stops = client.all(stops).await;
-        let (mut waiting, mut tasks) = (Vec::new(), Vec::new());
-        for ((position, one), stop) in running.into_iter().zip(stops) {
-            match stop {
-                Ok(Stop::Touch(asked)) => {
-                    waiting.push((position, one, tasks.len()..tasks.len() + asked.len()));
-                    tasks.extend(asked);
-                }
-                Ok(Stop::Done(done)) => results[position] = Some(Ok(done)),
-                Err(failure) => results[position] = Some(Err(failure)),
-            }
+    let full = BATCH_UPDATES_MAX * client.in_flight_max();
+    let mut new = plans.iter_mut().map(Running::new).enumerate();
+    let (mut touched, mut waiting) = (VecDeque::new(), Waiting::default());
+    let (mut under_way, mut going, mut is_touching) =
+        (FuturesUnordered::<BoxFuture<'_, Event<'_, _, D>>>::new(), 0, false);
+    loop {
+        while going < client.in_flight_max() {
+            let next = match touched.pop_front() {
+                None if waiting.touches.len() < full => new.next(),
+                next => next,
+            };
+            let Some((position, mut one)) = next else { break };
+            going += 1;
+            under_way.push(Box::pin(async move {
+                let stop = one.go_on(client, errors, true).await;
+                Event::Stopped(position, one, stop)
+            }));
         }
-        let mut outcomes = client.carry_out_all(&tasks).await.into_iter();
-        running = Vec::with_capacity(waiting.len());
-        for (position, mut one, asked) in waiting {
-            let count = asked.len();
-            one.facts = one.told(&tasks[asked], outcomes.by_ref().take(count), errors);
-            running.push((position, one));
+        let may_touch = !is_touching && !waiting.plans.is_empty();
+        let event = if may_touch && (going == 0 || waiting.touches.len() >= full) {
+            None
+        } else {
+            let pause = async {
+                if may_touch {
+                    client.wait(PAUSE).await;
+                } else {
+                    std::future::pending::<()>().await;
+                }
+            };
+            match select(under_way.next(), pin!(pause)).await {
+                Either::Left((None, _)) => break,
+                Either::Left((event, _)) => event,
+                Either::Right(_) => None,
+            }
+        };
+        match event {
+            Some(Event::Stopped(position, one, stop)) => {
+                going -= 1;
+                match stop {
+                    Ok(Stop::Touch(touches)) => {
+                        waiting.plans.push((position, one, touches.len()));
+                        waiting.touches.extend(touches);
+                    }
+                    Ok(Stop::Done(done)) => results[position] = Some(Ok(done)),
+                    Err(failure) => results[position] = Some(Err(failure)),
+                }
+            }
+            Some(Event::Touched(group, outcomes)) => {
+                is_touching = false;
+                let (mut touches, mut outcomes) = (group.touches.as_slice(), outcomes.into_iter());
+                for (position, mut one, count) in group.plans {
+                    let (own, others) = touches.split_at(count);
+                    touches = others;
+                    one.facts = one.told(own, outcomes.by_ref().take(count), errors);
+                    touched.push_back((position, one));
+                }
+            }
+            None => {
+                is_touching = true;
+                let group = std::mem::take(&mut waiting);
+                under_way.push(Box::pin(async move {
+                    let outcomes = client.carry_out_all(&group.touches).await;
+                    Event::Touched(group, outcomes)
+                }));
+            }
         }
     }
     results.into_iter().map(|result| result.unwrap_or(Err(Failure::Again))).collect()

@@ -170,6 +170,11 @@ impl<'a, T: Table, P: RetryPolicy> Client<'a, T, P> {
         self.retry_policy.wait(attempt).await
     }
 
+    /// Most requests of one kind at a time.
+    pub fn in_flight_max(&self) -> usize {
+        self.in_flight_max
+    }
+
     /// Runs futures to their end, several at a time. The results are in the order of the futures.
     pub async fn all<F: Future + Send>(&self, futures: Vec<F>) -> Vec<F::Output>
     where
@@ -341,9 +346,10 @@ impl<'a, T: Table, P: RetryPolicy> Client<'a, T, P> {
     /// the tasks is in their order.
     pub async fn carry_out_all(&self, tasks: &[Task]) -> Vec<CarriedOut> {
         let requests = requests_of(tasks).into_iter().map(|positions| async move {
-            let done = match positions.as_slice() {
-                [position] => vec![self.carry_out(&tasks[*position]).await],
-                several => self.update_existing(several.iter().map(|position| &tasks[*position])).await,
+            let asked: Vec<&Task> = positions.iter().map(|position| &tasks[*position]).collect();
+            let done = match asked.as_slice() {
+                [task] => vec![self.carry_out(task).await],
+                several => self.update_existing(several).await,
             };
             positions.into_iter().zip(done).collect::<Vec<_>>()
         });
@@ -353,42 +359,43 @@ impl<'a, T: Table, P: RetryPolicy> Client<'a, T, P> {
     }
 
     /// Carries out updates that share a request. Those that DynamoDB leaves undone are tried again, without the others.
-    async fn update_existing(&self, tasks: impl Iterator<Item = &Task>) -> Vec<CarriedOut> {
-        let updates: Vec<(ItemKey, Update)> =
-            tasks.filter_map(Task::update_of_existing).map(|(key, update)| (key.clone(), update.clone())).collect();
+    async fn update_existing(&self, tasks: &[&Task]) -> Vec<CarriedOut> {
+        let updates: Vec<(ItemKey, Update)> = tasks
+            .iter()
+            .filter_map(|task| task.update_of_existing())
+            .map(|(key, update)| (key.clone(), update.clone()))
+            .collect();
         let no_answer = || TableError::unanswered("no answer for a statement");
         let mut done: Vec<CarriedOut> =
             updates.iter().map(|_| CarriedOut { outcome: Err(no_answer()), unanswered: false }).collect();
-        // DynamoDB refuses a whole request for one impossible statement. Each statement then goes by itself.
-        let mut batches: Vec<Vec<usize>> = vec![(0..updates.len()).collect()];
-        while let Some(mut left) = batches.pop() {
-            let mut attempt = 0;
-            while !left.is_empty() {
-                let some: Vec<(ItemKey, Update)> = left.iter().map(|position| updates[*position].clone()).collect();
-                let answers = match self.count(attempt, Box::pin(self.table.update_existing(&some)).await) {
-                    Ok(answers) => self.count_conflicts(answers),
-                    Err(error) if error.kind == ErrorKind::Refuse && left.len() > 1 => {
-                        batches.extend(left.drain(..).map(|position| vec![position]));
-                        break;
-                    }
-                    Err(error) => vec![Err(error); left.len()],
-                };
-                for (position, answer) in left.iter().zip(answers) {
-                    let one = &mut done[*position];
-                    one.unanswered |= answer.as_ref().is_err_and(TableError::is_unanswered);
-                    one.outcome = answer.map(outcome_of);
-                }
-                let asked = left.len();
-                left.retain(
-                    |position| matches!(&done[*position].outcome, Err(error) if error.kind == ErrorKind::Retry),
-                );
-                if left.len() < asked {
-                    attempt = 0;
-                }
-                if left.is_empty() || !self.retry_policy.wait(attempt).await {
-                    break;
-                }
-                attempt += 1;
+        let mut left: Vec<usize> = (0..updates.len()).collect();
+        let mut attempt = 0;
+        while !left.is_empty() {
+            let some: Vec<(ItemKey, Update)> = left.iter().map(|position| updates[*position].clone()).collect();
+            let answers = match self.count(attempt, Box::pin(self.table.update_existing(&some)).await) {
+                Ok(answers) => self.count_conflicts(answers),
+                Err(error) => vec![Err(error); left.len()],
+            };
+            for (position, answer) in left.iter().zip(answers) {
+                let one = &mut done[*position];
+                one.unanswered |= answer.as_ref().is_err_and(TableError::is_unanswered);
+                one.outcome = answer.map(outcome_of);
+            }
+            let asked = left.len();
+            left.retain(|position| matches!(&done[*position].outcome, Err(error) if error.kind == ErrorKind::Retry));
+            if left.len() < asked {
+                attempt = 0;
+            }
+            if left.is_empty() || !self.retry_policy.wait(attempt).await {
+                break;
+            }
+            attempt += 1;
+        }
+        // One impossible statement has DynamoDB refuse all of a request, and a role may allow UpdateItem and not PartiQL. So each goes by itself.
+        for (task, one) in tasks.iter().zip(&mut done) {
+            if matches!(&one.outcome, Err(error) if error.kind != ErrorKind::Retry) {
+                let alone = self.carry_out(task).await;
+                *one = CarriedOut { unanswered: one.unanswered || alone.unanswered, ..alone };
             }
         }
         done

@@ -37,7 +37,7 @@ pub struct StreamRecord {
 }
 
 /// A fault that no retry can mend. The text holds keys, never attributes.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Problem {
     /// The item that has the fault.
     pub key: ItemKey,

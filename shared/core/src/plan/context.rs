@@ -8,13 +8,14 @@ use crate::model::{Settings, Tombstone};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Most children that one invocation touches for one node. A wider node is done in slices, one after another. A batch can ask for 100
-    /// of them, and 25 touches share a request: 4,000 requests, which 8 at a time do in some 5 of an invocation's 60 seconds.
+    /// of them, and 25 touches share a request: 4,000 requests, which 8 at a time do in some 5 of an invocation's 60 seconds. What the table
+    /// doesn't take in this time comes with the next delivery.
     pub touch_slice_items_max: usize,
     /// Most children that one invocation marks, moves or releases, or revisions that it deletes, for one node that is being deleted. Each takes
     /// a request of its own, so the slices are shorter.
     pub action_slice_items_max: usize,
     /// Most entries that are read of one partition of the register of orphans. If there are more, the nodes' own collections are
-    /// read instead, by a request for each node. 1,000 entries take some 25 read units.
+    /// read instead, by a request for each node. 1,000 entries take some 35 read units.
     pub orphan_page_items_max: usize,
     /// Items in a page of the search for the newest revision of a topic.
     pub revision_page_items_max: usize,

@@ -131,8 +131,9 @@ pub fn place(input: &PlaceInput<'_>, settings: &Settings, rules: Rules) -> Place
     let born = Some(base.born().or(stored.born_now()).unwrap_or(new_life).to_owned());
     let deleting = Deletion::of(node, base);
     if let (Some(deletion), Some(lineage)) = (&deleting, stored.lineage()) {
-        let mut marked = Lineage { deleting: Some(deletion.clone()), born, ..lineage.clone() };
-        marked.restarted = if marked == *lineage { mark_went.map(str::to_owned).or(marked.restarted) } else { None };
+        let had_mark = lineage.deleting.as_ref().is_some_and(|before| before.mark == deletion.mark);
+        let restarted = mark_went.map(str::to_owned).or_else(|| lineage.restarted.clone()).filter(|_| had_mark);
+        let marked = Lineage { deleting: Some(deletion.clone()), born, restarted, ..lineage.clone() };
         return keep_placement(node, lineage, &marked, settings);
     }
 

@@ -1,5 +1,6 @@
 //! Runs the plans of the fan-out, and collects what they report.
 
+use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
 use sapwood_core::keys::ItemKey;
@@ -13,7 +14,15 @@ use crate::run::{Errors, drive, drive_all};
 pub(super) struct Executor<'a, T, P> {
     client: &'a Client<'a, T, P>,
     rules: Rules,
-    report: Mutex<PlanReport>,
+    report: Mutex<Noted>,
+}
+
+/// What plans have reported.
+#[derive(Debug, Default)]
+struct Noted {
+    tally: Tally,
+    problems: Vec<Problem>,
+    known: BTreeSet<Problem>,
 }
 
 impl<'a, T: Table, P: RetryPolicy> Executor<'a, T, P> {
@@ -53,14 +62,14 @@ impl<'a, T: Table, P: RetryPolicy> Executor<'a, T, P> {
     pub(super) fn note(&self, problems: Vec<Problem>) {
         let mut report = self.report.lock().unwrap_or_else(PoisonError::into_inner);
         for problem in problems {
-            if !report.problems.contains(&problem) {
+            if report.known.insert(problem.clone()) {
                 report.problems.push(problem);
             }
         }
     }
 
     pub(super) fn finish(self) -> (Tally, Vec<Problem>) {
-        let PlanReport { tally, problems } = self.report.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let Noted { tally, problems, .. } = self.report.into_inner().unwrap_or_else(PoisonError::into_inner);
         (tally, problems)
     }
 
