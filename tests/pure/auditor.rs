@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use sapwood_core::audit::{Kind, State};
 use sapwood_core::model::{AttributeValue, Copied, Settings, number, text};
-use sapwood_core::plan::StreamRecord;
 use sapwood_engine::announce::announce;
 use sapwood_engine::auditor::{Auditor, Clock, Limits, Report};
 use sapwood_table::Client;
@@ -200,9 +199,7 @@ fn a_newer_auditors_state_is_left_alone() {
 /// Has the handler take all that the stream has, whatever the table is like then.
 fn handled(fixture: &mut Fixture) {
     for _ in 0..100 {
-        let stream = std::mem::take(&mut fixture.table().0.lock().unwrap().stream);
-        let batch: Vec<StreamRecord> =
-            stream.into_iter().filter(|record| fixture.passes_filter(&record.key.sk)).collect();
+        let batch = fixture.take_records();
         if batch.is_empty() {
             return;
         }

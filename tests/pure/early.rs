@@ -21,19 +21,13 @@ impl RetryPolicy for Patient {
     }
 }
 
-/// The stream's records since this was last called, as far as they reach the handler.
-fn records(fixture: &Fixture) -> Vec<StreamRecord> {
-    let records = std::mem::take(&mut fixture.table().0.lock().unwrap().stream);
-    records.into_iter().filter(|record| fixture.passes_filter(&record.key.sk)).collect()
-}
-
 /// A chain of nodes, the deepest first, whose records nobody has handled.
 fn chain(ids: &[&str]) -> (Fixture, Vec<StreamRecord>) {
     let mut fixture = Fixture::default();
     for (position, id) in ids.iter().enumerate() {
         fixture.put_node(id, ids.get(position + 1).copied(), &[]);
     }
-    let records = records(&fixture);
+    let records = fixture.take_records();
     (fixture, records)
 }
 
@@ -52,11 +46,11 @@ fn a_node_stands_where_its_parent_will_be_and_only_its_orphan_row_goes_later() {
             assert!(sort_keys(&fixture, "a").contains(&"NODE#0004#e".to_owned()), "{:?}", sort_keys(&fixture, "a"));
             assert_eq!(fixture.get("e", "LINEAGE").unwrap().get("orphan"), Some(&AttributeValue::Bool(true)));
         }
-        let mut next = records(&fixture);
+        let mut next = fixture.take_records();
         while !next.is_empty() {
             touches.extend(next.iter().filter_map(|record| record.new.as_ref()?.get(TOUCHED).cloned()));
             fixture.deliver(&next);
-            next = records(&fixture);
+            next = fixture.take_records();
         }
     }
     // Each node is touched once, by its own parent, and never for what is above that.
@@ -71,7 +65,7 @@ fn a_circle_of_nodes_that_nobody_has_placed_predicts_nothing() {
     for (id, parent) in [("c", "b"), ("b", "a"), ("a", "b")] {
         fixture.put_node(id, Some(parent), &[]);
     }
-    let waiting = records(&fixture);
+    let waiting = fixture.take_records();
     fixture.deliver(&waiting[..1]);
     let AttributeValue::L(ancestors) = &fixture.get("c", "LINEAGE").unwrap()["ancestors"] else { panic!("no list") };
     assert_eq!(ancestors.len(), 1, "{ancestors:?}");
@@ -88,11 +82,11 @@ fn a_lineage_is_never_climbed_past() {
     fixture.settle();
     // The lineage of g says x for a moment longer.
     fixture.put_node("g", Some("y"), &[]);
-    let of_g = records(&fixture);
+    let of_g = fixture.take_records();
     for (id, parent) in [("n", "p"), ("p", "g")] {
         fixture.put_node(id, Some(parent), &[]);
     }
-    let of_others = records(&fixture);
+    let of_others = fixture.take_records();
     fixture.deliver(&of_others[..1]);
     assert!(sort_keys(&fixture, "x").contains(&"NODE#0003#n".to_owned()));
     assert!(!sort_keys(&fixture, "y").contains(&"NODE#0003#n".to_owned()));

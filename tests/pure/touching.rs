@@ -7,16 +7,11 @@ use std::time::Duration;
 use futures::future::{Either, select};
 use sapwood_core::keys::ItemKey;
 use sapwood_core::model::{DELETING, DeletionMark, DeletionMode};
-use sapwood_core::plan::{Event, StreamRecord};
+use sapwood_core::plan::Event;
 use sapwood_engine::fanout::{Fanout, Limits, Run};
 use sapwood_table::{Deadline, ErrorKind, RetryPolicy, TableError};
 use sapwood_tests::fixture::{Fixture, at_once};
 use sapwood_tests::intercept::{Intercept, Observer, Request};
-
-fn records(fixture: &Fixture) -> Vec<StreamRecord> {
-    let records = std::mem::take(&mut fixture.table().0.lock().unwrap().stream);
-    records.into_iter().filter(|record| fixture.passes_filter(&record.key.sk)).collect()
-}
 
 /// So many touches fit the time of an invocation, and nothing after them.
 struct Time {
@@ -64,10 +59,10 @@ fn cursors_whose_touches_dont_all_fit_the_time_move_on_all_the_same() {
     fixture.settle();
     (0..NODES).for_each(|n| fixture.put_node(&format!("w{n}"), Some("x"), &[]));
     for _ in 0..2 {
-        let batch = records(&fixture);
+        let batch = fixture.take_records();
         fixture.deliver(&batch);
     }
-    let cursors = records(&fixture);
+    let cursors = fixture.take_records();
     // The records are delivered until no cursor is left, each time with time for a part of the first slices.
     let left = || (0..NODES).filter(|n| fixture.get(&format!("w{n}"), "CASCADE").is_some()).count();
     assert_eq!(left(), NODES);
@@ -103,9 +98,9 @@ async fn a_cascade_that_the_table_keeps_back_keeps_no_other_back() {
     }
     fixture.settle();
     ["a", "b"].iter().for_each(|id| fixture.put_node(id, Some("x"), &[]));
-    let nodes = records(&fixture);
+    let nodes = fixture.take_records();
     fixture.deliver(&nodes);
-    let lineages = records(&fixture);
+    let lineages = fixture.take_records();
     let table = Intercept { table: fixture.table().clone(), observer: Silent("b") };
     let (fanout, policy) = (Fanout::default(), Deadline::after(Duration::from_secs(3_600)));
     let running = fanout.run(&table, &policy, Run { name: "one", now: 0 }, &lineages);
@@ -119,7 +114,7 @@ async fn a_cascade_that_the_table_keeps_back_keeps_no_other_back() {
         Ok(Either::Left((report, _))) => panic!("the query isn't answered: {report:?}"),
         Err(_) => panic!("the child of `a` isn't touched"),
     }
-    let touched: Vec<String> = records(&fixture).into_iter().map(|record| record.key.pk).collect();
+    let touched: Vec<String> = fixture.take_records().into_iter().map(|record| record.key.pk).collect();
     assert_eq!(touched, ["a1"]);
 }
 
@@ -133,7 +128,7 @@ fn stays_below(parent: &str) -> bool {
         DeletionMark { mode: DeletionMode::Delete, operation: "operation".to_owned(), revisions: false, mark: None };
     fixture.put_node("n", Some("a"), &[(DELETING, mark.value())]);
     let mut left = loop {
-        let batch = records(&fixture);
+        let batch = fixture.take_records();
         assert!(!batch.is_empty(), "the handler deletes the node");
         if batch.iter().any(|record| record.key == ItemKey::new("n", "NODE") && record.event == Event::Remove) {
             break batch;
@@ -141,10 +136,10 @@ fn stays_below(parent: &str) -> bool {
         fixture.deliver(&batch);
     };
     fixture.put_node("n", Some(parent), &[(DELETING, mark.value())]);
-    left.extend(records(&fixture));
+    left.extend(fixture.take_records());
     while !left.is_empty() {
         fixture.deliver(&left);
-        left = records(&fixture);
+        left = fixture.take_records();
     }
     fixture.get("n", "NODE").is_some()
 }

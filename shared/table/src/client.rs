@@ -370,7 +370,7 @@ impl<'a, T: Table, P: RetryPolicy> Client<'a, T, P> {
             updates.iter().map(|_| CarriedOut { outcome: Err(no_answer()), unanswered: false }).collect();
         let mut left: Vec<usize> = (0..updates.len()).collect();
         let mut attempt = 0;
-        while !left.is_empty() {
+        loop {
             let some: Vec<(ItemKey, Update)> = left.iter().map(|position| updates[*position].clone()).collect();
             let answers = match self.count(attempt, Box::pin(self.table.update_existing(&some)).await) {
                 Ok(answers) => self.count_conflicts(answers),

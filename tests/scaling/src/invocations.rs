@@ -38,12 +38,6 @@ fn ticks(fixture: &Fixture, limits: Limits, records: &[StreamRecord]) -> u64 {
     clock.now()
 }
 
-/// Takes the records of the stream that the handler gets.
-fn take(fixture: &Fixture) -> Vec<StreamRecord> {
-    let all = std::mem::take(&mut fixture.table().0.lock().unwrap().stream);
-    all.into_iter().filter(|record| fixture.passes_filter(&record.key.sk)).collect()
-}
-
 /// The round trips one after another of a batch that creates so many nodes below one parent at this depth.
 #[must_use]
 pub fn of_a_batch(nodes: usize, depth: usize) -> u64 {
@@ -55,7 +49,7 @@ pub fn of_a_batch(nodes: usize, depth: usize) -> u64 {
     for n in 0..nodes {
         fixture.put_node(&format!("n{n}"), depth.checked_sub(1).map(|n| format!("a{n}")).as_deref(), &[]);
     }
-    let records = take(&fixture);
+    let records = fixture.take_records();
     ticks(&fixture, Limits::default(), &records)
 }
 
@@ -95,7 +89,7 @@ pub fn of_a_slice(wide: Wide, limits: Limits) -> u64 {
     let mut queue: VecDeque<StreamRecord> = VecDeque::new();
     let mut slices = 0;
     loop {
-        queue.extend(take(&fixture));
+        queue.extend(fixture.take_records());
         let record = queue.pop_front().expect("a wide node is dealt with in slices");
         // The slices in the middle are alike.
         slices += usize::from(record.key == cursor);

@@ -182,9 +182,17 @@ impl Fixture {
     /// True if the event source mapping delivers records of this sort key.
     #[must_use]
     pub fn passes_filter(&self, sk: &str) -> bool {
-        let schema = self.schema();
-        schema.filter_exact().iter().any(|exact| exact == sk)
-            || schema.filter_prefixes().iter().any(|prefix| sk.starts_with(prefix.as_str()))
+        self.schema().passes_filter(sk)
+    }
+
+    /// Takes the records of the stream that the event source mapping delivers.
+    ///
+    /// # Panics
+    /// If a test has panicked while it held the table.
+    #[must_use]
+    pub fn take_records(&self) -> Vec<StreamRecord> {
+        let records = std::mem::take(&mut self.table.0.lock().unwrap().stream);
+        records.into_iter().filter(|record| self.passes_filter(&record.key.sk)).collect()
     }
 
     fn assert_right(&self) {

@@ -17,6 +17,7 @@ use aws_sdk_dynamodbstreams::primitives::{DateTime, DateTimeFormat};
 use aws_sdk_dynamodbstreams::types::{AttributeValue, ShardIteratorType};
 use futures::{Stream, StreamExt, stream};
 use sapwood_core::keys::{ItemKey, Schema};
+use sapwood_core::model::padded;
 use sapwood_import::lost::key_of;
 use sapwood_table::{RetryPolicy, lacks_credentials};
 
@@ -63,9 +64,6 @@ pub(super) struct TableStream<'a> {
     client: Client,
     arn: &'a str,
     schema: &'a Schema,
-    /// The sort keys that the event source filter passes to the handler, and the prefixes of others.
-    exact: Vec<String>,
-    prefixes: Vec<String>,
     /// A record that is younger, in seconds since 1970, was written after the command began.
     young: i64,
 }
@@ -108,8 +106,6 @@ impl<'a> TableStream<'a> {
             client: Client::from_conf(config.build()),
             arn: &arn.0,
             schema,
-            exact: schema.filter_exact(),
-            prefixes: schema.filter_prefixes(),
             young: i64::try_from(clock::seconds()).unwrap_or(i64::MAX).saturating_add(CLOCK_SLOW_MAX),
         })
     }
@@ -158,11 +154,6 @@ impl<'a> TableStream<'a> {
         });
         let pages = readings.map(|reading| Box::pin(stream::try_unfold(reading, Reading::next)));
         stream::iter(pages).flatten_unordered(SHARDS_IN_FLIGHT_MAX)
-    }
-
-    /// True if the event source filter passes records of items with this sort key to the handler.
-    fn passes(&self, sk: &str) -> bool {
-        self.exact.iter().any(|exact| exact == sk) || self.prefixes.iter().any(|prefix| sk.starts_with(prefix))
     }
 }
 
@@ -245,7 +236,7 @@ impl Reading<'_> {
                 Some(AttributeValue::S(text)) => Some(text),
                 _ => None,
             })?;
-            if self.stream.passes(&key.sk) {
+            if self.stream.schema.passes_filter(&key.sk) {
                 page.keys.push(key);
             }
             if let Some(time) = change.approximate_creation_date_time {
@@ -268,11 +259,6 @@ impl Reading<'_> {
 /// A time for people.
 pub(super) fn shown(time: DateTime) -> String {
     time.fmt(DateTimeFormat::DateTime).unwrap_or_default()
-}
-
-/// Sequence numbers of one length, so that they compare as text.
-fn padded(number: &str) -> String {
-    format!("{number:0>40}")
 }
 
 /// Sends a request, and again while it is throttled or not answered: DescribeStream takes ten calls a second, and a shard two readers.

@@ -318,6 +318,12 @@ impl Schema {
         sort_key::revision_range()
     }
 
+    /// True if the event source filter passes records of items with this sort key to the handler.
+    #[must_use]
+    pub fn passes_filter(&self, sk: &str) -> bool {
+        sort_key::is_trigger(sk, &self.names.node)
+    }
+
     /// Returns the sort keys that the event source filter matches exactly and passes to the handler.
     #[must_use]
     pub fn filter_exact(&self) -> Vec<String> {

@@ -105,6 +105,16 @@ pub(super) fn exact_triggers(node: &str) -> Vec<String> {
     std::iter::once(node).chain(TRIGGERS).map(str::to_owned).collect()
 }
 
+/// True for the sort keys of [`exact_triggers`], and for those that begin with one of [`revision_prefixes`].
+pub(super) fn is_trigger(sk: &str, node: &str) -> bool {
+    sk == node || TRIGGERS.contains(&sk) || begins_as_a_revision(sk)
+}
+
+/// True if a text begins with one of [`revision_prefixes`]. These begin with `v`, and most sort keys don't.
+fn begins_as_a_revision(text: &str) -> bool {
+    text.starts_with('v') && revision_prefixes().any(|prefix| text.starts_with(&prefix))
+}
+
 /// Checks that a node's sort key of this name can't be mistaken for another kind's.
 pub(super) fn check_node_name(name: &str) -> Result<(), &'static str> {
     let reserved = [LINEAGE, CASCADE, DELETED, SETTINGS, AUDIT, "PATH", "ROOT", "ORPHAN", "OPERATION", "IDEMPOTENCY"];
@@ -114,7 +124,7 @@ pub(super) fn check_node_name(name: &str) -> Result<(), &'static str> {
         Err("it holds a separator")
     } else if reserved.contains(&name) {
         Err("another kind of item has it")
-    } else if name.starts_with(LATEST) || revision_prefixes().any(|prefix| name.starts_with(&prefix)) {
+    } else if name.starts_with(LATEST) || begins_as_a_revision(name) {
         Err("it looks like a revision")
     } else if name.len() + "#0001#".len() > SORT_KEY_BYTES_MAX - 1 {
         Err("it leaves no room for an id in a sort key")

@@ -171,8 +171,10 @@ fn contains(range: &SortRange, sk: &str) -> bool {
 
 /// Returns true if the event source filter passes a sort key to the handler.
 fn passes(schema: &Schema, sk: &str) -> bool {
-    schema.filter_exact().iter().any(|exact| exact == sk)
-        || schema.filter_prefixes().iter().any(|prefix| sk.starts_with(prefix.as_str()))
+    let passes = schema.filter_exact().iter().any(|exact| exact == sk)
+        || schema.filter_prefixes().iter().any(|prefix| sk.starts_with(prefix.as_str()));
+    assert_eq!(schema.passes_filter(sk), passes, "{sk}");
+    passes
 }
 
 fn reaches_the_handler(key: &SortKey) -> bool {

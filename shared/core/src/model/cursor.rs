@@ -62,7 +62,7 @@ impl Cursor {
     /// sequence number of a stream, and no other cursor has had it: a write that changes nothing makes no stream record.
     #[must_use]
     pub fn anew(name: &str) -> Self {
-        Self { sequence: format!("{name:0>40}"), after: None, position: Position::Touching, blocked: false }
+        Self { sequence: padded(name), after: None, position: Position::Touching, blocked: false }
     }
 
     /// The item of a node's cursor, for example while the revisions of a node that is being deleted are deleted:
@@ -124,4 +124,10 @@ impl Cursor {
         let blocked = item.get(Self::BLOCKED) == Some(&AttributeValue::Bool(true));
         Some(Self { sequence: text_of(item, Self::SEQUENCE)?.to_owned(), after, position, blocked })
     }
+}
+
+/// Returns a sequence number with zeros before it, 40 digits long, so that such numbers compare as text.
+#[must_use]
+pub fn padded(sequence: &str) -> String {
+    format!("{sequence:0>40}")
 }

@@ -20,7 +20,7 @@ mod unchanged;
 mod variables;
 
 pub use announcement::Announcement;
-pub use cursor::{Cursor, CursorError, Position, REDRIVEN};
+pub use cursor::{Cursor, CursorError, Position, REDRIVEN, padded};
 pub use deletion::{Deletion, Heir, Tombstone};
 pub(crate) use encoding::{decode as decode_item, encode as encode_item};
 pub use etag::ETag;

@@ -7,7 +7,7 @@ use super::{Rule, Rules};
 use crate::keys::{Id, ItemKey, NodeRef, SortKey, Version};
 use crate::model::{
     BaseNode, DeletionMark, Item, Latest, NewerFormat, Placement, Settings, Stored, has_mark, is_touch, is_undelete,
-    shows_no_mark,
+    padded, shows_no_mark,
 };
 
 /// What happened to an item.
@@ -266,11 +266,6 @@ impl Batch {
             placed(first.and_then(|record| record.old.as_ref())) != placed(last.and_then(|record| record.new.as_ref()))
         });
     }
-}
-
-/// Sequence numbers of one length, so that they compare as text.
-fn padded(sequence: &str) -> String {
-    format!("{sequence:0>40}")
 }
 
 /// What children inherit from their parent's lineage.

@@ -1,7 +1,7 @@
 //! Sends requests with DynamoDB's SDK and does nothing else: what the handler's processor time is measured against (docs/performance.md).
 //!
 //! It is a function. The first event is a list of requests, each an operation and its body, which become the SDK's own types. The next event
-//! has them sent, eight at a time.
+//! has them sent, as many at a time as the handler sends.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::disallowed_methods)]
 
 use std::collections::HashMap;
@@ -16,11 +16,9 @@ use aws_sdk_dynamodb::types::{
 };
 use futures::StreamExt as _;
 use lambda_runtime::{Error, LambdaEvent, service_fn};
+use sapwood_core::plan::Limits;
 use serde_dynamo::Item;
 use serde_json::{Value, json};
-
-/// How many requests are sent at a time: `Limits::requests_in_flight_max`.
-const IN_FLIGHT: usize = 8;
 
 /// A request that is ready to be sent.
 type Request = Pin<Box<dyn Future<Output = ()> + Send>>;
@@ -36,11 +34,12 @@ async fn main() -> Result<(), Error> {
         .credentials_provider(Credentials::new(id, secret, None, None, "environment"))
         .retry_config(RetryConfig::disabled());
     let client = &Client::from_conf(config.build());
+    let in_flight = Limits::default().requests_in_flight_max;
     let ready = &Mutex::new(Vec::<Request>::new());
     lambda_runtime::run(service_fn(|event: LambdaEvent<Value>| async move {
         let Value::Array(requests) = event.payload else {
             let all = std::mem::take(&mut *ready.lock().unwrap());
-            futures::stream::iter(all).buffer_unordered(IN_FLIGHT).collect::<Vec<()>>().await;
+            futures::stream::iter(all).buffer_unordered(in_flight).collect::<Vec<()>>().await;
             return Ok::<_, Error>(json!({}));
         };
         let all = requests.iter().map(|request| made(client, request[0].as_str().unwrap(), &request[1]));

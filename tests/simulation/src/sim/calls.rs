@@ -150,6 +150,27 @@ impl Calls {
         Some(Answer::Failed(TableError::unanswered("in limbo")))
     }
 
+    /// Carries out one of a request's writes. Without a result it has failed, and may have been carried out all the same. An error answers the
+    /// whole request, whose other writes are `rest`, this one among them.
+    fn one_write<V>(
+        &mut self,
+        invocation: u64,
+        rest: impl FnOnce() -> Ask,
+        write: impl Fn(&mut Self) -> V,
+    ) -> Result<Option<V>, Answer> {
+        if !self.fails() {
+            return Ok(Some(write(self)));
+        }
+        if let Some(answer) = self.leave(invocation, rest()) {
+            return Err(answer);
+        }
+        // Half of the writes that fail are carried out all the same.
+        if self.rng.random_bool(0.5) {
+            _ = write(self);
+        }
+        if self.rng.random_bool(0.5) { Err(Answer::Failed(injected())) } else { Ok(None) }
+    }
+
     fn fails(&mut self) -> bool {
         let fails = self.failures_left > 0 && self.rng.random_ratio(self.failure_percent, 100);
         self.failures_left -= usize::from(fails);
@@ -198,7 +219,7 @@ impl Calls {
     }
 
     fn carry_out(&mut self, call: &mut Call) -> Option<Answer> {
-        let retry = || Answer::Failed(TableError::new(ErrorKind::Retry, "injected"));
+        let retry = || Answer::Failed(injected());
         let Call { invocation, ask, done, found, unprocessed, updated, .. } = call;
         match ask {
             Ask::Get(keys) => {
@@ -237,21 +258,11 @@ impl Calls {
                         return Some(Answer::Unprocessed(std::mem::take(unprocessed)));
                     }
                     let write = &writes[*done];
-                    if self.fails() {
-                        let rest = Ask::Write(writes[*done..].to_vec());
-                        if let Some(answer) = self.leave(*invocation, rest) {
-                            return Some(answer);
-                        }
-                        // Half of the writes that fail are carried out all the same.
-                        if self.rng.random_bool(0.5) {
-                            self.apply(write);
-                        }
-                        if self.rng.random_bool(0.5) {
-                            return Some(retry());
-                        }
-                        unprocessed.push(write.clone());
-                    } else {
-                        self.apply(write);
+                    let rest = || Ask::Write(writes[*done..].to_vec());
+                    match self.one_write(*invocation, rest, |calls| calls.apply(write)) {
+                        Ok(Some(())) => {}
+                        Ok(None) => unprocessed.push(write.clone()),
+                        Err(answer) => return Some(answer),
                     }
                     *done += 1;
                     if !whole && *done < writes.len() {
@@ -268,22 +279,11 @@ impl Calls {
                         return Some(Answer::Updated(std::mem::take(updated)));
                     }
                     let update = &updates[*done];
-                    if self.fails() {
-                        let rest = Ask::UpdateExisting(updates[*done..].to_vec());
-                        if let Some(answer) = self.leave(*invocation, rest) {
-                            return Some(answer);
-                        }
-                        // Half of the updates that fail are carried out all the same.
-                        if self.rng.random_bool(0.5) {
-                            _ = self.update_existing(update);
-                        }
-                        if self.rng.random_bool(0.5) {
-                            return Some(retry());
-                        }
-                        updated.push(Err(TableError::new(ErrorKind::Retry, "injected")));
-                    } else {
-                        let answer = self.update_existing(update);
-                        updated.push(answer);
+                    let rest = || Ask::UpdateExisting(updates[*done..].to_vec());
+                    match self.one_write(*invocation, rest, |calls| calls.update_existing(update)) {
+                        Ok(Some(answer)) => updated.push(answer),
+                        Ok(None) => updated.push(Err(injected())),
+                        Err(answer) => return Some(answer),
                     }
                     *done += 1;
                     if !whole && *done < updates.len() {
@@ -549,6 +549,10 @@ impl Scannable for SimTable {
             _ => unreachable!("another answer"),
         }
     }
+}
+
+fn injected() -> TableError {
+    TableError::new(ErrorKind::Retry, "injected")
 }
 
 /// A retry policy that gives up at random.
