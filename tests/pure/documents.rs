@@ -187,7 +187,7 @@ fn every_policy_is_one_that_iam_can_read_and_the_page_of_permissions_links_it() 
 
 #[test]
 fn every_rule_stands_beside_its_step_in_the_protocol() {
-    let rules = read("shared/core/src/plan/rules.rs");
+    let rules = read("shared/core/src/rules.rs");
     let variants =
         section(&rules, "pub enum Rule {", "\n}").lines().map(str::trim).filter_map(|line| line.strip_suffix(','));
     let variants: BTreeSet<String> = variants.filter(|line| !line.starts_with("//")).map(str::to_owned).collect();

@@ -44,4 +44,5 @@ pub mod keys;
 pub mod model;
 pub mod plan;
 pub mod request;
+mod rules;
 pub mod write;

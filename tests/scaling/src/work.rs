@@ -2,7 +2,7 @@
 
 use sapwood_core::keys::{Id, ItemKey, NodeRef};
 use sapwood_core::model::{
-    BaseNode, DELETING, Deletion, DeletionMark, DeletionMode, Item, Lineage, Placement, Settings, Stored, text,
+    BaseNode, DELETING, Deletion, DeletionMark, DeletionMode, Item, Lineage, Placement, Settings, Stored, Wanted, text,
 };
 use sapwood_core::plan::{PlaceInput, PlacePlan, Rules, Settle, place, placement};
 
@@ -136,7 +136,10 @@ impl Work {
         loop {
             let node = NodeRef::from(way.pop().unwrap());
             let base = self.base(&node, parent.as_ref().map(|(id, _)| id));
-            let stands = placement(&node, &base, parent.as_ref().map(|(_, p)| p), &self.settings, Rules::default());
+            let above = parent.as_ref().map(|(_, placement)| placement);
+            let wanted =
+                Wanted { node: &node, base: &base, parent: above, settings: &self.settings, rules: Rules::default() };
+            let stands = placement(&wanted);
             if way.is_empty() {
                 return (node, base, stands);
             }

@@ -6,7 +6,7 @@ use super::difference::Evidence;
 use super::{Difference, Kind, Subject};
 use crate::keys::{ItemKey, NodeRef, Schema};
 use crate::model::{
-    BaseNode, Cursor, CursorError, Deletion, Item, PUT_BACK, Placement, Settings, Stored, is_truncated, rows,
+    BaseNode, Cursor, CursorError, Deletion, Item, PUT_BACK, Placement, Settings, Stored, Wanted, is_truncated, rows,
 };
 use crate::plan::{Facts, Failure, Need, PlaceInput, PlacePlan, Plan, Read, Rules, Settle, Shortfall, Step, place};
 use crate::request::ReadOptions;
@@ -217,7 +217,9 @@ impl<'a> Look<'a> {
             return Ok(());
         }
         if let Some(placed) = &plan.placed {
-            let shortfalls = Shortfall::of(node, base, placed, above.as_ref(), schema);
+            let rules = Rules::default();
+            let wanted = Wanted { node, base, parent: above.as_ref(), settings: self.settings, rules };
+            let shortfalls = Shortfall::of(&wanted, placed);
             found.extend(shortfalls.map(|one| Difference::of(finding(&one), node_key.clone(), node, &evidence)));
         }
         if facets.stored.lineage().is_none() {

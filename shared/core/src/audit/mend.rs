@@ -208,8 +208,8 @@ fn same(item: &Item, schema: &Schema) -> Condition {
     let names = schema.names();
     let compared = item.keys().filter(|name| **name != names.partition_key && **name != names.sort_key);
     let as_read = compared.map(|name| Condition::is(name, item.get(name).cloned()));
-    let absent = Lineage::ATTRIBUTES.iter().filter(|name| !item.contains_key(**name));
-    let absent = absent.map(|name| Condition::is(*name, None));
+    let absent = Lineage::attributes().filter(|name| !item.contains_key(*name));
+    let absent = absent.map(|name| Condition::is(name, None));
     Condition::All(std::iter::once(Condition::Exists).chain(as_read).chain(absent).collect())
 }
 

@@ -51,6 +51,25 @@ pub fn text_of<'a>(item: &'a Item, name: &str) -> Option<&'a str> {
     }
 }
 
+/// Returns the texts of a list, each as `read` reads it. `None` if the attribute is missing or no such list.
+pub(super) fn texts_of<T>(item: &Item, name: &str, read: impl Fn(&str) -> Option<T>) -> Option<Vec<T>> {
+    match item.get(name) {
+        Some(AttributeValue::L(list)) => {
+            list.iter().map(|value| if let AttributeValue::S(text) = value { read(text) } else { None }).collect()
+        }
+        _ => None,
+    }
+}
+
+/// Returns a flag; false if it is missing, and `None` if it is of another type.
+pub(super) fn flag_of(item: &Item, name: &str) -> Option<bool> {
+    match item.get(name) {
+        None => Some(false),
+        Some(AttributeValue::Bool(value)) => Some(*value),
+        Some(_) => None,
+    }
+}
+
 /// Returns the size of an item in bytes, as DynamoDB counts it against its limit of 400 KB and in capacity units: names and
 /// values in UTF-8, numbers at about half a byte a digit, 3 bytes for each list or map and 1 for each of its values
 /// ([AWS: item sizes][aws]). Numbers are rounded up, so the result is never less than DynamoDB's.

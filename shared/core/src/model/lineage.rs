@@ -1,15 +1,11 @@
 //! Lineages: where a node is in its tree. A node's lineage names every row that the node has.
 
 use super::format::{self, NewerFormat};
-use super::item::{AttributeValue, Item, text, text_of, with_key};
-use super::{Deletion, Tombstone};
+use super::item::{AttributeValue, Item, flag_of, text, text_of, with_key};
+use super::{Deletion, Tombstone, row};
 use crate::keys::{Id, ItemKey, NodeRef, Schema, SortKey};
 
 pub(super) const BORN: &str = "born";
-const ANCESTORS: &str = "ancestors";
-const PATH: &str = "path";
-const ROOT: &str = "root";
-const ORPHAN: &str = "orphan";
 const STALE_ROWS: &str = "stale_rows";
 const ROWS_PENDING: &str = "rows_pending";
 const RESTARTED: &str = "restarted";
@@ -125,8 +121,9 @@ impl Stored {
 
 impl Lineage {
     /// The attributes that a lineage or a tombstone can have, besides its key and its format.
-    pub(crate) const ATTRIBUTES: [&str; 9] =
-        [BORN, ANCESTORS, PATH, ROOT, ORPHAN, STALE_ROWS, ROWS_PENDING, Tombstone::DELETING, RESTARTED];
+    pub(crate) fn attributes() -> impl Iterator<Item = &'static str> {
+        row::attributes().chain([BORN, STALE_ROWS, ROWS_PENDING, Tombstone::DELETING, RESTARTED])
+    }
 
     /// The item of a node's lineage. `orphan`, `stale_rows`, `rows_pending`, `deleting` and `restarted` are left out where they are
     /// false or empty.
@@ -137,16 +134,10 @@ impl Lineage {
     /// ```
     #[must_use]
     pub fn item(&self, node: &NodeRef, schema: &Schema) -> Item {
-        let Placement { ancestors, path, root, orphan } = &self.placement;
         let mut item = with_key(&schema.lineage_key(node), schema);
         format::mark(&mut item);
         item.extend(self.born.iter().map(|born| (BORN.to_owned(), text(born))));
-        item.insert(ANCESTORS.into(), AttributeValue::L(ancestors.iter().map(|id| text(id.as_str())).collect()));
-        item.insert(PATH.into(), AttributeValue::L(path.iter().map(text).collect()));
-        item.insert(ROOT.into(), AttributeValue::Bool(*root));
-        if *orphan {
-            item.insert(ORPHAN.into(), AttributeValue::Bool(true));
-        }
+        row::write(&self.placement, &mut item);
         if !self.stale_rows.is_empty() {
             let rows = self.stale_rows.iter().map(|key| AttributeValue::M(with_key(key, schema).into_iter().collect()));
             item.insert(STALE_ROWS.into(), AttributeValue::L(rows.collect()));
@@ -162,22 +153,16 @@ impl Lineage {
     }
 
     fn read(item: &Item, schema: &Schema) -> Option<Self> {
-        let ancestors = texts(item, ANCESTORS, |id| Id::new(id).ok())?;
         let stale_rows = match item.get(STALE_ROWS) {
             None => Vec::new(),
             Some(AttributeValue::L(rows)) => rows.iter().map(|row| row_key(row, schema)).collect::<Option<_>>()?,
             Some(_) => return None,
         };
         Some(Self {
-            placement: Placement {
-                ancestors,
-                path: texts(item, PATH, |segment| Some(segment.to_owned()))?,
-                root: flag(item, ROOT)?,
-                orphan: flag(item, ORPHAN)?,
-            },
+            placement: row::read(item)?,
             born: text_of(item, BORN).map(str::to_owned),
             stale_rows,
-            rows_pending: flag(item, ROWS_PENDING)?,
+            rows_pending: flag_of(item, ROWS_PENDING)?,
             deleting: Deletion::read(item)?,
             restarted: text_of(item, RESTARTED).map(str::to_owned),
         })
@@ -187,24 +172,6 @@ impl Lineage {
     #[must_use]
     pub fn is_settled(&self) -> bool {
         self.stale_rows.is_empty() && !self.rows_pending
-    }
-}
-
-/// Returns the texts of a list, each as `read` reads it.
-fn texts<T>(item: &Item, name: &str, read: impl Fn(&str) -> Option<T>) -> Option<Vec<T>> {
-    match item.get(name) {
-        Some(AttributeValue::L(list)) => {
-            list.iter().map(|value| if let AttributeValue::S(text) = value { read(text) } else { None }).collect()
-        }
-        _ => None,
-    }
-}
-
-fn flag(item: &Item, name: &str) -> Option<bool> {
-    match item.get(name) {
-        None => Some(false),
-        Some(AttributeValue::Bool(value)) => Some(*value),
-        Some(_) => None,
     }
 }
 

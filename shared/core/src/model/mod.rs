@@ -14,6 +14,7 @@ mod node;
 mod own;
 mod row;
 mod settings;
+mod shortfall;
 #[cfg(test)]
 mod tests;
 mod unchanged;
@@ -34,7 +35,11 @@ pub use own::{
     BORN, CREATED_AT, CREATED_BY, DELETING, DeletionMark, DeletionMode, EXPIRES, PUT_BACK, REVISION, UNDER, UPDATED_AT,
     UPDATED_BY, Under, WRITE, is_reserved, is_same_life, still_gone,
 };
-pub use row::{ROW_ATTRIBUTES, Row, Shown, is_truncated, orphan_row_parent, own_depth, own_id, row_parent, rows};
+pub use row::{
+    ROW_ATTRIBUTES, Row, Shown, Wanted, is_truncated, orphan_row_parent, own_depth, own_id, placement_below,
+    row_parent, rows, shown_by,
+};
 pub use settings::{Copied, Settings};
+pub use shortfall::Shortfall;
 pub use unchanged::{COMPARED_ATTRIBUTES_MAX, TooManyAttributes, own_unchanged, unchanged};
 pub use variables::VariableError;

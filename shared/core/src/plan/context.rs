@@ -1,8 +1,8 @@
 //! What every plan of the fan-out is given, and what plans count.
 
 use super::{Rule, Rules};
-use crate::keys::Schema;
-use crate::model::{Settings, Tombstone};
+use crate::keys::{NodeRef, Schema};
+use crate::model::{BaseNode, Placement, Settings, Tombstone, Wanted};
 
 /// The bounds of the fan-out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,6 +73,12 @@ impl<'a> Context<'a> {
     #[must_use]
     pub fn counts(&self, tombstone: &Tombstone) -> bool {
         self.run.now < tombstone.expires() || !self.rules.keeps(Rule::TombstoneExpires)
+    }
+
+    /// What the placement of a node is made from, below a parent that is placed there.
+    #[must_use]
+    pub fn wanted<'w>(&'w self, node: &'w NodeRef, base: &'w BaseNode, parent: Option<&'w Placement>) -> Wanted<'w> {
+        Wanted { node, base, parent, settings: self.settings, rules: self.rules }
     }
 
     /// The schema of the table's keys.

@@ -28,8 +28,6 @@ mod parents_first;
 mod place;
 mod predict;
 mod round;
-mod rules;
-mod shortfall;
 pub mod step;
 mod straggler;
 #[cfg(test)]
@@ -45,7 +43,8 @@ pub use latest::{Copied, CopyHighest, CopyNewest};
 pub use newest::Newest;
 pub use place::{PlaceInput, PlacePlan, Settle, place, placement};
 pub use round::{Round, RoundEnd};
-pub use rules::{Rule, Rules};
-pub use shortfall::Shortfall;
 pub use step::{Facts, Failure, Need, Plan, PlanReport, Read, Step, Task, TaskOutcome, Writes, WritesKind};
 pub use straggler::Straggler;
+
+pub use crate::model::Shortfall;
+pub use crate::rules::{Rule, Rules};

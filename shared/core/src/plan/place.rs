@@ -1,10 +1,12 @@
 //! Decides where a node belongs, and plans the writes that bring it there.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Rule, Rules};
 use crate::keys::{DEPTH_MAX, Id, ItemKey, NodeRef};
-use crate::model::{BaseNode, Deletion, Item, Lineage, Placement, Row, Settings, Stored, Tombstone, rows};
+use crate::model::{
+    BaseNode, Deletion, Item, Lineage, Placement, Row, Settings, Stored, Tombstone, Wanted, placement_below, rows,
+};
 
 /// What [`place`] decides from.
 #[derive(Clone, Copy, Debug)]
@@ -66,32 +68,14 @@ impl PlacePlan {
     }
 }
 
-/// Returns where a node belongs, given the placement of its parent.
+/// Returns where a node belongs.
 #[must_use]
-pub fn placement(
-    node: &NodeRef,
-    base: &BaseNode,
-    parent: Option<&Placement>,
-    settings: &Settings,
-    rules: Rules,
-) -> Placement {
-    let Some(parent_id) = &base.parent else {
-        return Placement { root: settings.root_rows, ..Placement::default() };
-    };
-    let above = parent.map_or(&[][..], |p| &p.ancestors);
+pub fn placement(wanted: &Wanted<'_>) -> Placement {
+    let Wanted { node, base, parent, rules, .. } = *wanted;
+    let above = parent.map_or(&[][..], |parent| &parent.ancestors);
     let is_self = |id: &&Id| rules.keeps(Rule::CutCycle) && **id == node.id;
-    let ancestors: Vec<Id> =
-        std::iter::once(parent_id).chain(above).take_while(|id| !is_self(id)).take(DEPTH_MAX).cloned().collect();
-    let path = if settings.path_rows {
-        let above = parent.map_or(&[][..], |p| &p.path);
-        let whole: Vec<&str> = above.iter().map(String::as_str).chain([base.name(node)]).collect();
-        let kept = if rules.keeps(Rule::CutPath) { ancestors.len() } else { whole.len() };
-        whole[whole.len().saturating_sub(kept)..].iter().map(|&segment| segment.to_owned()).collect()
-    } else {
-        Vec::new()
-    };
-    let orphan = rules.keeps(Rule::OrphanRow) && parent.is_none() && !ancestors.is_empty();
-    Placement { ancestors, path, root: false, orphan }
+    let line = base.parent.iter().flat_map(|parent| std::iter::once(parent).chain(above));
+    placement_below(line.take_while(|id| !is_self(id)).take(DEPTH_MAX).cloned().collect(), wanted)
 }
 
 /// Plans the placing of one node.
@@ -110,15 +94,15 @@ pub fn place(input: &PlaceInput<'_>, settings: &Settings, rules: Rules) -> Place
         new_life,
     } = *input;
     let named = |placement: &Placement| rows(placement, node, &settings.schema);
-    let standing: Vec<ItemKey> =
-        stored.lineage().map(|l| named(&l.placement).into_iter().map(|row| row.key).collect()).unwrap_or_default();
+    let standing: Vec<Row> = stored.lineage().map(|lineage| named(&lineage.placement)).unwrap_or_default();
+    let standing_keys = || standing.iter().map(|row| &row.key);
     let stale_rows = stored.lineage().filter(|_| rules.keeps(Rule::KeepStaleRows)).map_or(&[][..], |l| &l.stale_rows);
 
     let Some(base) = base else {
         if matches!(stored, Stored::Absent | Stored::Tombstone(_)) {
             return PlacePlan::default();
         }
-        let deletes: BTreeSet<ItemKey> = standing.iter().chain(stale_rows).cloned().collect();
+        let deletes: BTreeSet<ItemKey> = standing_keys().chain(stale_rows).cloned().collect();
         let tombstone = stored.lineage().filter(|_| rules.keeps(Rule::Tombstone)).and_then(|lineage| {
             let (deletion, born) = (lineage.deleting.clone()?, lineage.born.clone());
             Some(Tombstone { deletion, born, deleted: now })
@@ -137,21 +121,21 @@ pub fn place(input: &PlaceInput<'_>, settings: &Settings, rules: Rules) -> Place
         return keep_placement(node, lineage, &marked, settings);
     }
 
-    let mut wanted = placement(node, base, parent, settings, rules);
+    let mut wanted = placement(&Wanted { node, base, parent, settings, rules });
     wanted.orphan |= is_predicted && rules.keeps(Rule::OrphanRow);
     let wanted_rows = named(&wanted);
     let wanted_keys: BTreeSet<&ItemKey> = wanted_rows.iter().map(|row| &row.key).collect();
     let deletes: BTreeSet<ItemKey> =
-        standing.iter().chain(stale_rows).filter(|key| !wanted_keys.contains(key)).cloned().collect();
+        standing_keys().chain(stale_rows).filter(|key| !wanted_keys.contains(key)).cloned().collect();
 
     let before = stored.lineage();
     let settled = before.is_some_and(Lineage::is_settled);
-    let standing: BTreeSet<&ItemKey> = standing.iter().collect();
+    // A row is right as it stands if it shows the same of the placement. What it copies is the same wherever these count.
     let only_new = only_touched && settled;
-    let put_before: BTreeSet<ItemKey> =
-        put_before.map(|placement| named(placement).into_iter().map(|row| row.key).collect()).unwrap_or_default();
-    let is_right = |key: &ItemKey| (only_new && standing.contains(key)) || put_before.contains(key);
-    let puts: Vec<Row> = wanted_rows.into_iter().filter(|row| !is_right(&row.key)).collect();
+    let put_before: Vec<Row> = put_before.map(named).unwrap_or_default();
+    let right: BTreeMap<&ItemKey, &Row> =
+        standing.iter().filter(|_| only_new).chain(&put_before).map(|row| (&row.key, row)).collect();
+    let puts: Vec<Row> = wanted_rows.iter().filter(|row| right.get(&row.key) != Some(row)).cloned().collect();
 
     // A redelivered touch would find the lineage as wanted and put nothing. Only this mark tells it to put all rows.
     let rows_pending = rules.keeps(Rule::RowsPending)

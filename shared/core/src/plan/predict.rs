@@ -85,7 +85,7 @@ impl Climb {
             Top::Unasked(_) | Top::Unknown => return None,
         };
         for (node, base) in self.path.iter().rev() {
-            above = Some(placement(node, base, above.as_ref(), context.settings, context.rules));
+            above = Some(placement(&context.wanted(node, base, above.as_ref())));
         }
         above.filter(|_| self.is_coming())
     }

@@ -309,11 +309,11 @@ impl<'a> Round<'a> {
         Ok(Planned { node: node.clone(), placing, parent, plan, stopped: None, lacks_rows: false })
     }
 
-    /// Notes which rows a node can't have, and why. An orphan waits for its parent, which is no problem.
+    /// Notes which rows a node can't have, and why.
     fn note_shortfalls(&mut self, node: &NodeRef, base: &BaseNode, placement: &Placement, parent: Option<&Placement>) {
-        let schema = self.context.schema();
-        for shortfall in Shortfall::of(node, base, placement, parent, schema).filter(|one| *one != Shortfall::Orphan) {
-            self.note(schema.node_key(node), shortfall.to_string(), false);
+        let context = self.context;
+        for shortfall in Shortfall::of(&context.wanted(node, base, parent), placement).filter(Shortfall::is_a_problem) {
+            self.note(context.schema().node_key(node), shortfall.to_string(), false);
         }
     }
 

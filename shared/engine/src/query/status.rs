@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::{ListOptions, Order, ReadError, Reader};
 use crate::run::run;
 use sapwood_core::keys::{ItemKey, NodeRef, Version};
-use sapwood_core::model::{BaseNode, Item, Latest, Lineage, Placement, Stored, rows};
+use sapwood_core::model::{BaseNode, Item, Latest, Lineage, Placement, Stored, Wanted, rows};
 use sapwood_core::plan::ancestry::ReadAncestorPath;
 use sapwood_core::plan::{Rules, placement};
 use sapwood_table::{ReadOptions, RetryPolicy, Table, TableError};
@@ -91,7 +91,8 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
             return Ok(Status { exists: false, ancestors: 0, missing, stale });
         };
         let parent = self.parent_placement(node, base, &look.stored).await?;
-        let wanted = placement(node, base, parent.as_ref(), self.settings, Rules::default());
+        let (parent, settings, rules) = (parent.as_ref(), self.settings, Rules::default());
+        let wanted = placement(&Wanted { node, base, parent, settings, rules });
         let is_right = |lineage: &Lineage| lineage.placement == wanted && lineage.is_settled();
         let mut status = Status { exists: true, ancestors: wanted.ancestors.len(), ..Status::default() };
         if lineage.is_some_and(is_right) {

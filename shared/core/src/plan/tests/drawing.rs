@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::keys::{Id, ItemKey, NodeRef, Schema, Tenant};
 use crate::model::{
     AttributeValue, BaseNode, DELETING, DeletionMark, DeletionMode, Item, Lineage, Placement, Row, Settings, Stored,
-    key_of, text,
+    Wanted, key_of, text,
 };
 use crate::plan::{PlaceInput, PlacePlan, Rules, Settle, place, placement};
 
@@ -95,7 +95,9 @@ impl<'a> Tree<'a> {
     fn wanted(&self, node: &Id) -> Placement {
         let base = self.base(node).unwrap();
         let parent = self.parent(node, &base);
-        placement(&self.reference(node), &base, parent.as_ref(), self.settings, Rules::default())
+        let node = self.reference(node);
+        let (base, parent) = (&base, parent.as_ref());
+        placement(&Wanted { node: &node, base, parent, settings: self.settings, rules: Rules::default() })
     }
 
     fn reference(&self, id: &Id) -> NodeRef {

@@ -1,66 +1,92 @@
 //! Derived rows: a node as it appears in other partitions.
 
+mod ancestor;
+mod contents;
+mod kind;
+mod orphan;
+mod path;
+mod root;
+
 use std::sync::Arc;
 
-use super::item::{ITEM_BYTES_MAX, Item, attribute_bytes, item_bytes, number, text, text_of};
-use super::{AttributeValue, BaseNode, Placement, Settings};
-use crate::keys::{Id, ItemKey, NodeRef, Schema, SortKey};
+use super::item::{ITEM_BYTES_MAX, Item, attribute_bytes, item_bytes, text};
+use super::{AttributeValue, BaseNode, Placement, Settings, Shortfall};
+use crate::keys::{Id, ItemKey, NodeRef, Schema};
+use contents::{Contents, ID, TRUNCATED};
+pub use contents::{ROW_ATTRIBUTES, is_truncated, orphan_row_parent, own_depth, own_id, row_parent};
+pub use kind::Wanted;
+use kind::{Found, Kind, Rows};
 
-const ID: &str = "_id";
-const DEPTH: &str = "_depth";
-const PARENT: &str = "_parent";
-const TRUNCATED: &str = "_truncated";
-
-/// Most attributes of a row's own: its key, and those above.
-const OWN_MAX: usize = 6;
+/// All kinds of rows, in the order in which a node's rows are put.
+const KINDS: [&dyn Kind; 4] = [&ancestor::Ancestor, &path::Path, &root::Root, &orphan::Orphan];
 
 /// A row that a placement names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
     /// The row's key.
     pub key: ItemKey,
-    kind: Kind,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Kind {
-    /// An ancestor row or a path row, with the node's depth below the ancestor in whose partition the row is.
-    Descendant {
-        depth: usize,
-    },
-    Root,
-    Orphan,
+    contents: Contents,
 }
 
 /// Returns the rows that a placement names. All rows of a node in the table are among these and its lineage's `stale_rows`. A
 /// row whose key would be too long is left out; the other rows are still written.
 #[must_use]
 pub fn rows(placement: &Placement, node: &NodeRef, schema: &Schema) -> Vec<Row> {
-    let Placement { ancestors, root, orphan, .. } = placement;
-    let mut rows = Vec::with_capacity(ancestors.len() + 2);
-    let mut add = |pk: String, sort_key: &SortKey, kind| {
-        if let Ok(sk) = schema.sort_key(sort_key) {
-            rows.push(Row { key: ItemKey { pk, sk }, kind });
-        }
-    };
-    for (position, ancestor) in ancestors.iter().enumerate() {
-        let depth = position + 1;
-        let pk = schema.partition(&node.sibling(ancestor.clone()));
-        add(pk, &SortKey::Ancestor { depth, id: node.id.clone() }, Kind::Descendant { depth });
+    let mut rows = Rows { node, schema, rows: Vec::with_capacity(placement.ancestors.len() + KINDS.len()) };
+    for kind in KINDS {
+        kind.add_rows(placement, &mut rows);
     }
-    if let (Some(farthest), Some(path)) = (ancestors.last(), placement.path_key(node)) {
-        let pk = schema.partition(&node.sibling(farthest.clone()));
-        add(pk, &path, Kind::Descendant { depth: ancestors.len() });
-    }
-    if *root {
-        add(schema.roots_partition(node.tenant.as_ref()), &SortKey::Root(node.id.clone()), Kind::Root);
-    }
-    if let (true, Some(parent)) = (*orphan, ancestors.first()) {
-        let pk = schema.orphans_partition(&node.sibling(parent.clone()));
-        add(pk, &SortKey::Orphan(node.id.clone()), Kind::Orphan);
-    }
-    rows
+    rows.rows
 }
+
+/// Returns the placement with these ancestors.
+#[must_use]
+pub fn placement_below(ancestors: Vec<Id>, wanted: &Wanted<'_>) -> Placement {
+    let mut placement = Placement { ancestors, ..Placement::default() };
+    for kind in KINDS {
+        kind.place(wanted, &mut placement);
+    }
+    placement
+}
+
+/// Adds a placement to a lineage's item.
+pub(super) fn write(placement: &Placement, lineage: &mut Item) {
+    for kind in KINDS {
+        kind.write(placement, lineage);
+    }
+}
+
+/// Reads a placement from a lineage's item. `None` if no handler has written it so.
+pub(super) fn read(lineage: &Item) -> Option<Placement> {
+    let mut placement = Placement::default();
+    for kind in KINDS {
+        kind.read(lineage, &mut placement)?;
+    }
+    Some(placement)
+}
+
+/// The attributes of a lineage that make its placement.
+pub(super) fn attributes() -> impl Iterator<Item = &'static str> {
+    KINDS.iter().map(|kind| kind.attribute())
+}
+
+/// Returns what a node can't have of its rows.
+pub(super) fn shortfalls(wanted: &Wanted<'_>, placement: &Placement) -> impl Iterator<Item = Shortfall> {
+    KINDS.iter().flat_map(|kind| kind.shortfalls(wanted, placement))
+}
+
+/// Returns the node that a row shows. `None` if the item is no row: its attributes don't fit its key, whatever the key looks like.
+#[must_use]
+pub fn shown_by(item: &Item, key: &ItemKey, schema: &Schema) -> Option<NodeRef> {
+    let owner = schema.parse_partition(&key.pk).ok()?;
+    let sort_key = schema.parse_sort_key(&key.sk)?;
+    let node = owner.sibling(own_id(item)?);
+    let found = Found { item, key, sort_key: &sort_key, owner: &owner, node: &node, schema };
+    KINDS.iter().any(|kind| kind.is_one(&found)).then_some(node)
+}
+
+/// About how many attributes of its own a row has, its key among them.
+const OWN_MAX: usize = 6;
 
 /// What the rows of a node show of it. All rows of the node share one, because together they can be a hundred times the base record.
 #[derive(Clone, Debug, PartialEq)]
@@ -110,13 +136,8 @@ impl Row {
             (names.sort_key.as_str(), text(sk)),
             (ID, text(shown.id.as_str())),
         ]);
-        if let Kind::Descendant { depth } = self.kind {
-            own.push((DEPTH, number(depth)));
-        }
-        if let (Kind::Descendant { .. } | Kind::Orphan, Some(parent)) = (&self.kind, &shown.parent) {
-            own.push((PARENT, text(parent.as_str())));
-        }
-        let is_copy = self.kind != Kind::Orphan;
+        own.extend(self.contents.attributes(shown.parent.as_ref()));
+        let is_copy = self.contents.copies;
         let own_bytes: usize = own.iter().map(|(name, value)| attribute_bytes(name, value)).sum();
         let fits = own_bytes + shown.copied_bytes <= ITEM_BYTES_MAX;
         if is_copy && !fits {
@@ -127,7 +148,7 @@ impl Row {
 
     /// About the size of the row's item, without the few bytes that say where the row belongs.
     pub(crate) fn bytes(&self, shown: &Shown) -> usize {
-        self.key.bytes() + if self.kind == Kind::Orphan { 0 } else { shown.copied_bytes }
+        self.key.bytes() + if self.contents.copies { shown.copied_bytes } else { 0 }
     }
 
     /// The item of a row: an ancestor row, a path row, a root row, or an entry of the register of orphans. `name` stands for the
@@ -162,40 +183,4 @@ pub(super) fn with_copies(mut own: Item, base: &Item, settings: &Settings) -> It
         own.extend(copies);
     }
     own
-}
-
-/// The attributes that [`row_parent`] and [`is_truncated`] read, which every projection has to include.
-pub const ROW_ATTRIBUTES: [&str; 2] = [PARENT, TRUNCATED];
-
-/// Returns the parent of the node that an ancestor row or a path row shows.
-#[must_use]
-pub fn row_parent(row: &Item) -> Option<Id> {
-    text_of(row, PARENT).and_then(|id| Id::new(id).ok())
-}
-
-/// Returns true if a row or a `v0_` copy had no room for its copied attributes.
-#[must_use]
-pub fn is_truncated(row: &Item) -> bool {
-    row.get(TRUNCATED) == Some(&AttributeValue::Bool(true))
-}
-
-/// Returns the node that a row shows, if the item says so.
-#[must_use]
-pub fn own_id(row: &Item) -> Option<Id> {
-    text_of(row, ID).and_then(|id| Id::new(id).ok())
-}
-
-/// Returns the depth at which a row shows its node, if the item says so.
-#[must_use]
-pub fn own_depth(row: &Item) -> Option<usize> {
-    match row.get(DEPTH) {
-        Some(AttributeValue::N(digits)) => digits.parse().ok(),
-        _ => None,
-    }
-}
-
-/// Returns the missing parent in an entry of the register of orphans.
-#[must_use]
-pub fn orphan_row_parent(row: &Item) -> Option<&str> {
-    text_of(row, PARENT)
 }

@@ -1,7 +1,7 @@
 //! What a node can't have, because of its own record or of those above it.
 
-use crate::keys::{DEPTH_MAX, KeyError, NodeRef, Schema};
-use crate::model::{BaseNode, Placement};
+use super::{Placement, Wanted, row};
+use crate::keys::{DEPTH_MAX, KeyError};
 
 /// Why a placement isn't all that a base record asks for.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -24,14 +24,15 @@ pub enum Shortfall {
 }
 
 impl Shortfall {
-    /// Returns what a placement falls short of. `parent` is the parent's placement, if it has one.
-    pub fn of(
-        node: &NodeRef,
-        base: &BaseNode,
-        placement: &Placement,
-        parent: Option<&Placement>,
-        schema: &Schema,
-    ) -> impl Iterator<Item = Self> {
+    /// False for what is as it should be: an orphan waits for its parent.
+    #[must_use]
+    pub fn is_a_problem(&self) -> bool {
+        *self != Self::Orphan
+    }
+
+    /// Returns what a placement falls short of.
+    pub fn of(wanted: &Wanted<'_>, placement: &Placement) -> impl Iterator<Item = Self> {
+        let Wanted { node, base, parent, .. } = *wanted;
         let above = if base.parent.as_ref() == Some(&node.id) {
             Some(Self::OwnParent)
         } else if parent.is_some_and(|parent| parent.ancestors.contains(&node.id)) {
@@ -39,9 +40,8 @@ impl Shortfall {
         } else if parent.is_some_and(|parent| parent.ancestors.len() == DEPTH_MAX) {
             Some(Self::TooDeep)
         } else {
-            placement.orphan.then_some(Self::Orphan)
+            None
         };
-        let path = placement.path_key(node).and_then(|path| schema.sort_key(&path).err());
-        above.into_iter().chain(path.map(Self::Path))
+        above.into_iter().chain(row::shortfalls(wanted, placement))
     }
 }

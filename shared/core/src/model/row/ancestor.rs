@@ -1,0 +1,43 @@
+//! Ancestor rows: a node as the collection of each of its ancestors shows it. The ancestors are the frame of every placement, so they have no
+//! setting.
+
+use super::contents::{Contents, own_depth};
+use super::kind::{Found, Kind, Rows, Wanted};
+use crate::keys::{Id, SortKey};
+use crate::model::Placement;
+use crate::model::item::{AttributeValue, Item, text, texts_of};
+
+const ANCESTORS: &str = "ancestors";
+
+pub(super) struct Ancestor;
+
+impl Kind for Ancestor {
+    fn attribute(&self) -> &'static str {
+        ANCESTORS
+    }
+
+    fn place(&self, _: &Wanted<'_>, _: &mut Placement) {}
+
+    fn add_rows(&self, placement: &Placement, rows: &mut Rows<'_>) {
+        for (position, ancestor) in placement.ancestors.iter().enumerate() {
+            let depth = position + 1;
+            let sort_key = SortKey::Ancestor { depth, id: rows.node.id.clone() };
+            rows.add(ancestor, &sort_key, Contents::descendant(depth));
+        }
+    }
+
+    fn write(&self, placement: &Placement, lineage: &mut Item) {
+        let ancestors = placement.ancestors.iter().map(|id| text(id.as_str()));
+        lineage.insert(ANCESTORS.into(), AttributeValue::L(ancestors.collect()));
+    }
+
+    fn read(&self, lineage: &Item, placement: &mut Placement) -> Option<()> {
+        placement.ancestors = texts_of(lineage, ANCESTORS, |id| Id::new(id).ok())?;
+        Some(())
+    }
+
+    fn is_one(&self, found: &Found<'_>) -> bool {
+        let SortKey::Ancestor { depth, id } = found.sort_key else { return false };
+        *id == found.node.id && own_depth(found.item) == Some(*depth)
+    }
+}

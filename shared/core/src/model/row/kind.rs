@@ -1,0 +1,86 @@
+//! Kinds of rows. All that is particular to a kind is in its module: which rows a node has, what the lineage says of them, what they show,
+//! and what a node can't have. Whoever plans, writes, compares or counts rows goes through `KINDS`.
+
+use super::Row;
+use super::contents::Contents;
+use crate::keys::{Id, ItemKey, NodeRef, Schema, SortKey};
+use crate::model::{BaseNode, Item, Placement, Settings, Shortfall};
+use crate::rules::Rules;
+
+/// What a placement is made from, besides its ancestors.
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted<'a> {
+    /// The node.
+    pub node: &'a NodeRef,
+    /// Its base record.
+    pub base: &'a BaseNode,
+    /// The placement of its parent; `None` if the parent has no lineage, or the node has no parent.
+    pub parent: Option<&'a Placement>,
+    /// The table's settings. They switch kinds on and off.
+    pub settings: &'a Settings,
+    /// The rules of the protocol.
+    pub rules: Rules,
+}
+
+/// An item whose sort key may be that of a row.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Found<'a> {
+    pub(super) item: &'a Item,
+    pub(super) key: &'a ItemKey,
+    pub(super) sort_key: &'a SortKey,
+    /// The node in whose partition the item is.
+    pub(super) owner: &'a NodeRef,
+    /// The node that the item shows, as it says.
+    pub(super) node: &'a NodeRef,
+    pub(super) schema: &'a Schema,
+}
+
+/// A kind of rows.
+pub(super) trait Kind: Sync {
+    /// The attribute of a lineage that says which rows of this kind the node has.
+    fn attribute(&self) -> &'static str;
+
+    /// Adds what the node's rows of this kind follow from to a placement that has its ancestors. While the kind is switched off it adds nothing,
+    /// so that rows which stand become stale.
+    fn place(&self, wanted: &Wanted<'_>, placement: &mut Placement);
+
+    /// Adds the rows that a placement names.
+    fn add_rows(&self, placement: &Placement, rows: &mut Rows<'_>);
+
+    /// Adds to a lineage what the placement says of these rows.
+    fn write(&self, placement: &Placement, lineage: &mut Item);
+
+    /// Reads that again. `None` if no handler has written it so.
+    fn read(&self, lineage: &Item, placement: &mut Placement) -> Option<()>;
+
+    /// True if an item is a row of this kind, and not one of the table owner's whose key only looks like it.
+    fn is_one(&self, found: &Found<'_>) -> bool;
+
+    /// Returns what the node can't have of this kind.
+    fn shortfalls(&self, _wanted: &Wanted<'_>, _placement: &Placement) -> Vec<Shortfall> {
+        Vec::new()
+    }
+}
+
+/// Rows that are collected.
+#[derive(Debug)]
+pub(super) struct Rows<'a> {
+    pub(super) node: &'a NodeRef,
+    pub(super) schema: &'a Schema,
+    pub(super) rows: Vec<Row>,
+}
+
+impl Rows<'_> {
+    /// Adds a row in the partition of a node. A row whose key would be too long is left out; the other rows are still written.
+    pub(super) fn add(&mut self, partition: &Id, sort_key: &SortKey, contents: Contents) {
+        let pk = self.schema.partition(&self.node.sibling(partition.clone()));
+        self.add_in(pk, sort_key, contents);
+    }
+
+    /// Adds a row in a partition that belongs to no node.
+    pub(super) fn add_in(&mut self, pk: String, sort_key: &SortKey, contents: Contents) {
+        if let Ok(sk) = self.schema.sort_key(sort_key) {
+            self.rows.push(Row { key: ItemKey { pk, sk }, contents });
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! Orphan rows: the register of nodes whose parents have no lineage. The protocol needs them, so they have no setting.
+
+use super::contents::{Contents, row_parent};
+use super::kind::{Found, Kind, Rows, Wanted};
+use crate::keys::SortKey;
+use crate::model::item::{AttributeValue, Item, flag_of};
+use crate::model::{Placement, Shortfall};
+use crate::rules::Rule;
+
+const ORPHAN: &str = "orphan";
+
+pub(super) struct Orphan;
+
+impl Kind for Orphan {
+    fn attribute(&self) -> &'static str {
+        ORPHAN
+    }
+
+    fn place(&self, wanted: &Wanted<'_>, placement: &mut Placement) {
+        placement.orphan =
+            wanted.rules.keeps(Rule::OrphanRow) && wanted.parent.is_none() && !placement.ancestors.is_empty();
+    }
+
+    fn add_rows(&self, placement: &Placement, rows: &mut Rows<'_>) {
+        if let (true, Some(parent)) = (placement.orphan, placement.ancestors.first()) {
+            let pk = rows.schema.orphans_partition(&rows.node.sibling(parent.clone()));
+            rows.add_in(pk, &SortKey::Orphan(rows.node.id.clone()), Contents::parent_alone());
+        }
+    }
+
+    fn write(&self, placement: &Placement, lineage: &mut Item) {
+        if placement.orphan {
+            lineage.insert(ORPHAN.into(), AttributeValue::Bool(true));
+        }
+    }
+
+    fn read(&self, lineage: &Item, placement: &mut Placement) -> Option<()> {
+        placement.orphan = flag_of(lineage, ORPHAN)?;
+        Some(())
+    }
+
+    fn is_one(&self, found: &Found<'_>) -> bool {
+        let SortKey::Orphan(id) = found.sort_key else { return false };
+        let waits_for = |parent| found.schema.orphans_partition(&found.owner.sibling(parent)) == found.key.pk;
+        *id == found.node.id && row_parent(found.item).is_some_and(waits_for)
+    }
+
+    fn shortfalls(&self, _: &Wanted<'_>, placement: &Placement) -> Vec<Shortfall> {
+        placement.orphan.then_some(Shortfall::Orphan).into_iter().collect()
+    }
+}

@@ -1,0 +1,55 @@
+//! Path rows: a node by its path, in the collection of its farthest ancestor. The setting is `path_rows`.
+
+use super::contents::{Contents, own_depth};
+use super::kind::{Found, Kind, Rows, Wanted};
+use crate::keys::SortKey;
+use crate::model::item::{AttributeValue, Item, text, texts_of};
+use crate::model::{Placement, Shortfall};
+use crate::rules::Rule;
+
+const PATH: &str = "path";
+
+pub(super) struct Path;
+
+impl Kind for Path {
+    fn attribute(&self) -> &'static str {
+        PATH
+    }
+
+    fn place(&self, wanted: &Wanted<'_>, placement: &mut Placement) {
+        let is_below = wanted.base.parent.is_some();
+        if !is_below || !wanted.settings.path_rows {
+            return;
+        }
+        let above = wanted.parent.map_or(&[][..], |parent| &parent.path);
+        let whole: Vec<&str> = above.iter().map(String::as_str).chain([wanted.base.name(wanted.node)]).collect();
+        let kept = if wanted.rules.keeps(Rule::CutPath) { placement.ancestors.len() } else { whole.len() };
+        placement.path = whole[whole.len().saturating_sub(kept)..].iter().map(|&segment| segment.to_owned()).collect();
+    }
+
+    fn add_rows(&self, placement: &Placement, rows: &mut Rows<'_>) {
+        if let (Some(farthest), Some(path)) = (placement.ancestors.last(), placement.path_key(rows.node)) {
+            rows.add(farthest, &path, Contents::descendant(placement.ancestors.len()));
+        }
+    }
+
+    fn write(&self, placement: &Placement, lineage: &mut Item) {
+        lineage.insert(PATH.into(), AttributeValue::L(placement.path.iter().map(text).collect()));
+    }
+
+    fn read(&self, lineage: &Item, placement: &mut Placement) -> Option<()> {
+        placement.path = texts_of(lineage, PATH, |segment| Some(segment.to_owned()))?;
+        Some(())
+    }
+
+    fn is_one(&self, found: &Found<'_>) -> bool {
+        let SortKey::Path { segments, id } = found.sort_key else { return false };
+        let named = id.as_ref().map_or_else(|| segments.last().map(String::as_str), |id| Some(id.as_str()));
+        named == Some(found.node.id.as_str()) && own_depth(found.item) == Some(segments.len())
+    }
+
+    fn shortfalls(&self, wanted: &Wanted<'_>, placement: &Placement) -> Vec<Shortfall> {
+        let path = placement.path_key(wanted.node);
+        path.and_then(|path| wanted.settings.schema.sort_key(&path).err()).map(Shortfall::Path).into_iter().collect()
+    }
+}

@@ -1,0 +1,42 @@
+//! Root rows: a node without a parent, in the list of all trees. The setting is `root_rows`.
+
+use super::contents::Contents;
+use super::kind::{Found, Kind, Rows, Wanted};
+use crate::keys::SortKey;
+use crate::model::Placement;
+use crate::model::item::{AttributeValue, Item, flag_of};
+
+const ROOT: &str = "root";
+
+pub(super) struct Root;
+
+impl Kind for Root {
+    fn attribute(&self) -> &'static str {
+        ROOT
+    }
+
+    fn place(&self, wanted: &Wanted<'_>, placement: &mut Placement) {
+        placement.root = wanted.base.parent.is_none() && wanted.settings.root_rows;
+    }
+
+    fn add_rows(&self, placement: &Placement, rows: &mut Rows<'_>) {
+        if placement.root {
+            let pk = rows.schema.roots_partition(rows.node.tenant.as_ref());
+            rows.add_in(pk, &SortKey::Root(rows.node.id.clone()), Contents::copies());
+        }
+    }
+
+    fn write(&self, placement: &Placement, lineage: &mut Item) {
+        lineage.insert(ROOT.into(), AttributeValue::Bool(placement.root));
+    }
+
+    fn read(&self, lineage: &Item, placement: &mut Placement) -> Option<()> {
+        placement.root = flag_of(lineage, ROOT)?;
+        Some(())
+    }
+
+    fn is_one(&self, found: &Found<'_>) -> bool {
+        let roots = || found.schema.roots_partition(found.owner.tenant.as_ref());
+        matches!(found.sort_key, SortKey::Root(id) if *id == found.node.id) && found.key.pk == roots()
+    }
+}
