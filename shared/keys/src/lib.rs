@@ -96,6 +96,7 @@
 //! - **Order**: DynamoDB sorts strings by their UTF-8 bytes (AWS, "Supported data types and naming rules in Amazon
 //!   DynamoDB"). [`Format`](Format#order) says when that is the order of the parts.
 
+mod decimal;
 mod error;
 mod format;
 mod number;
@@ -108,6 +109,7 @@ mod tests;
 
 pub use error::{Error, Place};
 pub use format::Format;
+pub use decimal::Decimal;
 pub use number::Padded;
 pub use part::{AsPart, Part};
 pub use time::Utc;
