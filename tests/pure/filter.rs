@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
-use sapwood_core::keys::{DEPTH_MAX, Id, Names, Schema, SortKey, Version};
+use sapwood_core::keys::{DEPTH_MAX, Id, Names, Schema, SiblingPlace, SortKey, Version};
 use sapwood_local::filter::Filter;
 use sapwood_local::template::Template;
 use serde_json::{Value, json};
@@ -92,6 +92,9 @@ fn sort_key() -> impl Strategy<Value = SortKey> {
         (vec(text(), 1..4), option::of(id())).prop_map(|(segments, id)| SortKey::Path { segments, id }),
         id().prop_map(SortKey::Root),
         id().prop_map(SortKey::Orphan),
+        (text(), id()).prop_map(|(text, id)| SortKey::Child { place: SiblingPlace::of_text(&text, &id), id }),
+        ("[^#]{1,9}", id()).prop_map(|(attribute, id)| SortKey::Link { attribute, id }),
+        (text(), id()).prop_map(|(text, id)| SortKey::OrderedRoot { place: SiblingPlace::of_text(&text, &id), id }),
         (version, text()).prop_map(|(version, topic)| SortKey::Revision { version, topic }),
         text().prop_map(|topic| SortKey::Latest { topic }),
     ]

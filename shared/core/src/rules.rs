@@ -25,6 +25,8 @@ pub enum Rule {
     PutFirst,
     /// A placement made by touches alone is marked until its rows are put.
     RowsPending,
+    /// A row that stands is put again if it shows another placement.
+    SameContents,
     /// A node's ancestors end before the node itself.
     CutCycle,
     /// The path is cut to as many segments as there are ancestors.

@@ -138,7 +138,8 @@ mod tests {
     #[test]
     #[allow(clippy::unwrap_used)]
     fn numbers_have_one_text_each_and_no_others_are_read() {
-        for equal in [["0", "-0.00"], ["1", "1.000"], ["-120", "-1.2E+2"], ["0.05", "5e-2"], [".5", "0.5"], ["5.", "5"]] {
+        for equal in [["0", "-0.00"], ["1", "1.000"], ["-120", "-1.2E+2"], ["0.05", "5e-2"], [".5", "0.5"], ["5.", "5"]]
+        {
             assert_eq!(text(equal[0]).unwrap(), text(equal[1]).unwrap(), "{equal:?}");
         }
         let long = "9".repeat(38);
@@ -147,7 +148,9 @@ mod tests {
         for wrong in wrong.into_iter().chain([format!("{long}9").as_str()]) {
             assert!(text(wrong).is_err(), "{wrong}");
         }
-        for wrong in ["", "00", "1", "1500", "15000", "150110", "-4998", "-4998~~", "1999", "19991", "-", "~", "1-001", "é"] {
+        for wrong in
+            ["", "00", "1", "1500", "15000", "150110", "-4998", "-4998~~", "1999", "19991", "-", "~", "1-001", "é"]
+        {
             assert!(Decimal::decode(wrong).is_err(), "{wrong}");
         }
     }

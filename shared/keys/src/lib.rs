@@ -107,9 +107,9 @@ mod typed;
 #[cfg(test)]
 mod tests;
 
+pub use decimal::Decimal;
 pub use error::{Error, Place};
 pub use format::Format;
-pub use decimal::Decimal;
 pub use number::Padded;
 pub use part::{AsPart, Part};
 pub use time::Utc;

@@ -57,7 +57,7 @@ pub fn node_at(depth: usize) -> Node {
     let base = BaseNode::read(item, &node, &settings.schema).unwrap();
     let above = (0..depth - 1).rev().map(id).collect();
     let path = (1..depth).map(|number| format!("Place {number}")).collect();
-    let parent = Placement { ancestors: above, path, root: depth == 1, orphan: false };
+    let parent = Placement { ancestors: above, path, root: depth == 1, ..Placement::default() };
     Node { settings, node, base, parent }
 }
 

@@ -7,6 +7,7 @@ pub mod fixture;
 pub mod intercept;
 pub mod memory;
 pub mod oracle;
+pub mod own;
 pub mod planted;
 pub mod round_trips;
 pub mod seeds;

@@ -23,6 +23,10 @@ pub struct Oracle {
     pub root_rows: bool,
     /// True if partition keys begin with a tenant.
     pub tenants: bool,
+    /// The attribute that orders siblings, if one does.
+    pub order: Option<&'static str>,
+    /// The attributes that link.
+    pub links: Vec<&'static str>,
     /// The attributes that rows copy; `None` for all.
     pub copied: Option<Vec<&'static str>>,
 }
@@ -34,6 +38,8 @@ impl Default for Oracle {
             path_rows: true,
             root_rows: true,
             tenants: false,
+            order: None,
+            links: Vec::new(),
             copied: None,
         }
     }
@@ -57,8 +63,15 @@ impl Oracle {
             rest.len() > 4 && rest.as_bytes()[..4].iter().all(u8::is_ascii_digit) && rest.as_bytes()[4] == b'#'
         });
         let register = pk.rsplit('#').any(|part| part == "ROOTS" || part == "ORPHANS")
-            && (sk.starts_with("ROOT#") || sk.starts_with("ORPHAN#"));
-        !(below || register || sk == "LINEAGE" || sk == "CASCADE" || sk.starts_with("PATH#") || sk.starts_with("v0_"))
+            && (sk.starts_with("ROOT#") || sk.starts_with("ORPHAN#") || sk.starts_with("ORDERED#"));
+        let linked = sk.starts_with("CHILD#") || sk.starts_with("LINK#");
+        !(linked
+            || below
+            || register
+            || sk == "LINEAGE"
+            || sk == "CASCADE"
+            || sk.starts_with("PATH#")
+            || sk.starts_with("v0_"))
     }
 
     /// Returns the whole table that these base records call for. Derived items among the contents are ignored.
@@ -208,14 +221,27 @@ impl Oracle {
             table.insert((pk, sk), item);
         };
         let texts = |list: &mut dyn Iterator<Item = String>| L(list.map(S).collect());
+        let listed = !ancestors.is_empty() || root;
+        let order = self.order.filter(|_| listed).map(|attribute| place_of(node.item.get(attribute)));
+        let links = self.links_of(node);
+        let format = if order.is_some() || !links.is_empty() { "2" } else { "1" };
         let mut lineage = vec![
-            ("format", N("1".to_owned())),
+            ("format", N(format.to_owned())),
             ("ancestors", texts(&mut ancestors.iter().map(|a| (*a).to_owned()))),
             ("path", texts(&mut path.iter().cloned())),
             ("root", Bool(root)),
         ];
         if orphan {
             lineage.push(("orphan", Bool(true)));
+        }
+        if let Some(place) = &order {
+            lineage.push(("order", S(place.clone())));
+        }
+        if !links.is_empty() {
+            let targets = links.iter().map(|(attribute, targets)| {
+                ((*attribute).to_owned(), texts(&mut targets.iter().map(|target| (*target).to_owned())))
+            });
+            lineage.push(("links", M(targets.collect())));
         }
         if let Some(S(born)) = node.item.get("_born") {
             lineage.push(("born", S(born.clone())));
@@ -228,8 +254,29 @@ impl Oracle {
                 ("_parent", S(node.parent.unwrap_or_default().to_owned())),
             ]
         };
+        let placed = |mut own: Vec<(&'static str, AttributeValue)>| {
+            own.extend(order.iter().map(|place| ("_order", S(place.clone()))));
+            own
+        };
         for (index, ancestor) in ancestors.iter().enumerate() {
-            put(self.pk(tenant, ancestor), format!("{node_sk}#{:04}#{id}", index + 1), below(index + 1), true);
+            put(self.pk(tenant, ancestor), format!("{node_sk}#{:04}#{id}", index + 1), placed(below(index + 1)), true);
+        }
+        if let Some(place) = &order {
+            match ancestors.first() {
+                Some(parent) => put(self.pk(tenant, parent), format!("CHILD#{place}#{id}"), placed(below(1)), true),
+                None => {
+                    let own = placed(vec![("_id", S(id.to_owned()))]);
+                    put(self.pk(tenant, "ROOTS"), format!("ORDERED#{place}#{id}"), own, true);
+                }
+            }
+        }
+        for (attribute, targets) in &links {
+            for target in targets {
+                let mut own = vec![("_id", S(id.to_owned())), ("_depth", N(ancestors.len().to_string()))];
+                own.extend(node.parent.map(|parent| ("_parent", S(parent.to_owned()))));
+                own.push(("_ancestors", texts(&mut ancestors.iter().map(|ancestor| (*ancestor).to_owned()))));
+                put(self.pk(tenant, target), format!("LINK#{attribute}#{id}"), own, true);
+            }
         }
         if let (Some(farthest), false) = (ancestors.last(), path.is_empty()) {
             let encoded: Vec<String> = path.iter().map(|segment| percent_encode(segment)).collect();
@@ -251,6 +298,28 @@ impl Oracle {
             let own = vec![("_id", S(id.to_owned())), ("_parent", S(parent.to_owned()))];
             put(self.pk(tenant, &format!("ORPHANS#{:x}", hash % 16)), format!("ORPHAN#{id}"), own, false);
         }
+    }
+
+    /// The targets of a node's links, by attribute: those that can be ids, each once.
+    fn links_of<'n>(&self, node: &Node<'n>) -> BTreeMap<&'static str, BTreeSet<&'n str>> {
+        let mut links: BTreeMap<&'static str, BTreeSet<&str>> = BTreeMap::new();
+        for &attribute in &self.links {
+            let targets: Vec<&str> = match node.item.get(attribute) {
+                Some(S(target)) => vec![target],
+                Some(AttributeValue::Ss(targets)) => targets.iter().map(String::as_str).collect(),
+                Some(L(targets)) => targets
+                    .iter()
+                    .filter_map(|target| if let S(target) = target { Some(target.as_str()) } else { None })
+                    .collect(),
+                _ => Vec::new(),
+            };
+            let usable: BTreeSet<&str> =
+                targets.into_iter().filter(|target| !target.is_empty() && target.len() <= 1014).collect();
+            if !usable.is_empty() {
+                links.insert(attribute, usable);
+            }
+        }
+        links
     }
 
     fn copies(&self, item: &Item) -> Item {
@@ -285,6 +354,30 @@ impl Oracle {
             item.insert("_version".to_owned(), N(version.to_string()));
             table.insert((pk.to_owned(), sk), item);
         }
+    }
+}
+
+/// Returns the place of a node among its siblings, in the few forms that tests use: whole numbers, and short texts.
+fn place_of(value: Option<&AttributeValue>) -> String {
+    match value {
+        Some(N(digits)) => {
+            let negative = digits.strip_prefix('-');
+            let digits = negative.unwrap_or(digits);
+            assert!(
+                digits.bytes().all(|digit| digit.is_ascii_digit()),
+                "the oracle knows whole numbers only: {digits}"
+            );
+            let digits = digits.trim_start_matches('0');
+            let text = format!("{:03}{}", 499 + digits.len(), digits.trim_end_matches('0'));
+            let nines = || text.bytes().map(|digit| char::from(b'0' + b'9' - digit)).collect::<String>();
+            match (digits, negative) {
+                ("", _) => "n0".to_owned(),
+                (_, None) => format!("n1{text}"),
+                (_, Some(_)) => format!("n-{}~", nines()),
+            }
+        }
+        Some(S(text)) => format!("s{}", percent_encode(text)),
+        _ => "~".to_owned(),
     }
 }
 

@@ -57,7 +57,7 @@ fn counted(node: &Node, ancestors: &[Id], path: &[String], settings: &Settings) 
         ancestors: ancestors.to_vec(),
         path: if settings.path_rows && !ancestors.is_empty() { path.to_vec() } else { Vec::new() },
         root: ancestors.is_empty() && settings.root_rows,
-        orphan: false,
+        ..Placement::default()
     };
     let rows = rows(&placement, &node.node, schema);
     let rows: u64 = rows.iter().map(|row| units(item_bytes(&row.item(&node.node, &base, settings)))).sum();

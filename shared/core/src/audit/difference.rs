@@ -44,6 +44,10 @@ pub enum Kind {
     TooDeep,
     /// A node whose path is too long for a sort key, so that it has no path row.
     PathTooLong,
+    /// A node without a number or a text in the attribute that orders siblings.
+    NoOrder,
+    /// A node with a link that has no row.
+    LinkLeftOut,
     /// A record that is so large that its rows carry no copies.
     NoRoomForCopies,
     /// The table refuses to change a child of a node that is being deleted.
@@ -56,7 +60,7 @@ pub enum Kind {
 
 impl Kind {
     /// All kinds.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 23] = [
         Self::LineageMissing,
         Self::LineageWrong,
         Self::LineageSurplus,
@@ -74,6 +78,8 @@ impl Kind {
         Self::Cycle,
         Self::TooDeep,
         Self::PathTooLong,
+        Self::NoOrder,
+        Self::LinkLeftOut,
         Self::NoRoomForCopies,
         Self::DeletionBlocked,
         Self::CursorUnreadable,
@@ -130,6 +136,8 @@ impl Kind {
             Self::Cycle => "cycle",
             Self::TooDeep => "too-deep",
             Self::PathTooLong => "path-too-long",
+            Self::NoOrder => "no-order",
+            Self::LinkLeftOut => "link-left-out",
             Self::NoRoomForCopies => "no-room-for-copies",
             Self::DeletionBlocked => "deletion-blocked",
             Self::CursorUnreadable => "cursor-unreadable",

@@ -219,8 +219,8 @@ impl<'a> Look<'a> {
         if let Some(placed) = &plan.placed {
             let rules = Rules::default();
             let wanted = Wanted { node, base, parent: above.as_ref(), settings: self.settings, rules };
-            let shortfalls = Shortfall::of(&wanted, placed);
-            found.extend(shortfalls.map(|one| Difference::of(finding(&one), node_key.clone(), node, &evidence)));
+            let findings: BTreeSet<Kind> = Shortfall::of(&wanted, placed).map(|one| finding(&one)).collect();
+            found.extend(findings.into_iter().map(|kind| Difference::of(kind, node_key.clone(), node, &evidence)));
         }
         if facets.stored.lineage().is_none() {
             found.push(Difference::of(Kind::LineageMissing, lineage_key, node, &evidence));
@@ -384,5 +384,7 @@ fn finding(shortfall: &Shortfall) -> Kind {
         Shortfall::OwnParent | Shortfall::BelowItself => Kind::Cycle,
         Shortfall::TooDeep => Kind::TooDeep,
         Shortfall::Path(_) => Kind::PathTooLong,
+        Shortfall::Order { .. } => Kind::NoOrder,
+        Shortfall::Links { .. } | Shortfall::Link { .. } => Kind::LinkLeftOut,
     }
 }

@@ -4,6 +4,7 @@
 mod error;
 mod id;
 mod item_key;
+mod place;
 mod schema;
 mod sort_key;
 #[cfg(test)]
@@ -13,9 +14,10 @@ mod version;
 pub use error::{KeyError, check_segment};
 pub use id::{Id, NodeRef, Tenant};
 pub use item_key::ItemKey;
+pub use place::SiblingPlace;
 pub use sapwood_keys::{PARTITION_KEY_BYTES_MAX, SORT_KEY_BYTES_MAX};
 pub use schema::{Names, Schema};
-pub use sort_key::{SortKey, SortRange, path_segment_bytes};
+pub use sort_key::{OrderedList, SortKey, SortRange, path_segment_bytes};
 pub use version::Version;
 
 /// Longest id of a node, in bytes: what a sort key of 1,024 bytes leaves after `NODE#0001#`.

@@ -1,8 +1,8 @@
 //! The schema: how the table's keys are written and read.
 
 use super::error::{KeyError, bounded};
-use super::sort_key::{self, SortKey, SortRange};
-use super::{Id, ItemKey, NodeRef, PARTITION_KEY_BYTES_MAX, Tenant};
+use super::sort_key::{self, OrderedList, SortKey, SortRange};
+use super::{Id, ItemKey, NodeRef, PARTITION_KEY_BYTES_MAX, SiblingPlace, Tenant};
 
 /// The names in a table: its key attributes, the attributes that place a node, and the sort key of a node's base record. The
 /// defaults are `PK`, `SK`, `parent`, `segment` and `NODE`. An existing table may use others, such as `pk`, `sk` and
@@ -296,6 +296,33 @@ impl Schema {
     #[must_use]
     pub fn root_range(&self) -> SortRange {
         sort_key::root_range()
+    }
+
+    /// Returns the range of a list of nodes, in their order, whose places are from `from` to `to`, both included.
+    #[must_use]
+    pub fn ordered_range(
+        &self,
+        list: OrderedList,
+        from: Option<&SiblingPlace>,
+        to: Option<&SiblingPlace>,
+    ) -> SortRange {
+        sort_key::ordered_range(list, from, to)
+    }
+
+    /// Returns the range of a list of nodes, in their order, whose places begin with `prefix`.
+    ///
+    /// # Errors
+    /// [`KeyError::TooLong`] for a prefix that no key has room for.
+    pub fn ordered_prefix_range(&self, list: OrderedList, prefix: &SiblingPlace) -> Result<SortRange, KeyError> {
+        sort_key::ordered_prefix_range(list, prefix)
+    }
+
+    /// Returns the range of the links to a node, by an attribute, from nodes whose ids begin with `id_prefix`.
+    ///
+    /// # Errors
+    /// [`KeyError::TooLong`] if the prefix is longer than any id.
+    pub fn link_range(&self, attribute: &str, id_prefix: &str) -> Result<SortRange, KeyError> {
+        sort_key::link_range(attribute, id_prefix)
     }
 
     /// Returns the range of a node's `v0_` copies whose topics begin with `topic_prefix`.

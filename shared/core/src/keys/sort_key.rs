@@ -1,7 +1,9 @@
 //! The sort keys of the table: a variant for each kind of item.
 
+use std::borrow::Cow;
+
 use super::error::{KeyError, bounded, check_segment};
-use super::{DEPTH_MAX, Id, SORT_KEY_BYTES_MAX, Version};
+use super::{DEPTH_MAX, Id, SORT_KEY_BYTES_MAX, SiblingPlace, Version};
 use sapwood_keys::Format;
 
 /// The kind of an item, and the parts of its sort key. [`Schema::sort_key`](super::Schema::sort_key) writes it and
@@ -29,6 +31,27 @@ pub enum SortKey {
     Root(Id),
     /// `ORPHAN#<id>`: a node whose parent doesn't exist, in the register of orphans.
     Orphan(Id),
+    /// `CHILD#<place>#<id>`: a node among its siblings, in the partition of its parent.
+    Child {
+        /// The node's place.
+        place: SiblingPlace,
+        /// The node's id.
+        id: Id,
+    },
+    /// `ORDERED#<place>#<id>`: a node without a parent, in the ordered list of all trees.
+    OrderedRoot {
+        /// The node's place.
+        place: SiblingPlace,
+        /// The node's id.
+        id: Id,
+    },
+    /// `LINK#<attribute>#<id>`: a node, in the partition of another that it names in an attribute.
+    Link {
+        /// The attribute, whose name has no `#`.
+        attribute: String,
+        /// The node's id.
+        id: Id,
+    },
     /// `LINEAGE`: a node's lineage, or the tombstone of a deleted node.
     Lineage,
     /// `CASCADE`: the cascade cursor of a wide node.
@@ -81,6 +104,9 @@ const PAST_EXPLICIT: char = '"';
 const PATH: &str = "PATH#";
 const ROOT: &str = "ROOT#";
 const ORPHAN: &str = "ORPHAN#";
+const CHILD: &str = "CHILD#";
+const ORDERED: &str = "ORDERED#";
+const LINK: &str = "LINK#";
 const LINEAGE: &str = "LINEAGE";
 const CASCADE: &str = "CASCADE";
 const OPERATION: &str = "OPERATION#";
@@ -117,7 +143,20 @@ fn begins_as_a_revision(text: &str) -> bool {
 
 /// Checks that a node's sort key of this name can't be mistaken for another kind's.
 pub(super) fn check_node_name(name: &str) -> Result<(), &'static str> {
-    let reserved = [LINEAGE, CASCADE, DELETED, SETTINGS, AUDIT, "PATH", "ROOT", "ORPHAN", "OPERATION", "IDEMPOTENCY"];
+    let reserved = [
+        LINEAGE,
+        CASCADE,
+        DELETED,
+        SETTINGS,
+        AUDIT,
+        "PATH",
+        "ROOT",
+        "ORPHAN",
+        "CHILD",
+        "ORDERED",
+        "OPERATION",
+        "IDEMPOTENCY",
+    ];
     if name.is_empty() {
         Err("it is empty")
     } else if name.contains(['#', PAST_SEPARATOR]) {
@@ -145,6 +184,12 @@ pub(super) fn write(key: &SortKey, node: &str) -> Result<String, KeyError> {
         SortKey::Path { segments, id } => write_path(segments, id.as_ref())?,
         SortKey::Root(id) => format!("{ROOT}{id}"),
         SortKey::Orphan(id) => format!("{ORPHAN}{id}"),
+        SortKey::Child { place, id } => format!("{CHILD}{place}#{id}"),
+        SortKey::OrderedRoot { place, id } => format!("{ORDERED}{place}#{id}"),
+        SortKey::Link { attribute, id } => {
+            bounded("the attribute of a link", attribute, SORT_KEY_BYTES_MAX)?;
+            format!("{LINK}{attribute}#{id}")
+        }
         SortKey::Lineage => LINEAGE.to_owned(),
         SortKey::Cascade => CASCADE.to_owned(),
         SortKey::Operation(id) => format!("{OPERATION}{id}"),
@@ -207,6 +252,15 @@ pub(super) fn parse(text: &str, node: &str) -> Option<SortKey> {
     if let Some(id) = text.strip_prefix(ORPHAN) {
         return Id::new(id).ok().map(SortKey::Orphan);
     }
+    if let Some(rest) = text.strip_prefix(CHILD) {
+        return parse_placed(rest).map(|(place, id)| SortKey::Child { place, id });
+    }
+    if let Some(rest) = text.strip_prefix(ORDERED) {
+        return parse_placed(rest).map(|(place, id)| SortKey::OrderedRoot { place, id });
+    }
+    if let Some(rest) = text.strip_prefix(LINK) {
+        return parse_link(rest);
+    }
     if let Some(id) = text.strip_prefix(OPERATION) {
         return Some(SortKey::Operation(id.to_owned()));
     }
@@ -229,6 +283,21 @@ fn parse_ancestor(rest: &str) -> Option<SortKey> {
     }
     let depth = depth.parse().ok().filter(|depth| (1..=DEPTH_MAX).contains(depth))?;
     Some(SortKey::Ancestor { depth, id: Id::new(id).ok()? })
+}
+
+fn parse_link(rest: &str) -> Option<SortKey> {
+    let (attribute, id) = rest.split_once('#')?;
+    (!attribute.is_empty()).then_some(SortKey::Link { attribute: attribute.to_owned(), id: Id::new(id).ok()? })
+}
+
+fn parse_placed(rest: &str) -> Option<(SiblingPlace, Id)> {
+    let (place, id) = rest.split_once('#')?;
+    Some((SiblingPlace::parse(place)?, Id::new(id).ok()?))
+}
+
+/// Returns a text as a part of a key that is between separators.
+pub(super) fn escape_part(text: &str) -> Cow<'_, str> {
+    SEGMENT.escape_part(text)
 }
 
 fn decode(text: &str) -> Option<String> {
@@ -310,6 +379,38 @@ pub(super) fn latest_range(topic_prefix: &str) -> Result<SortRange, KeyError> {
 /// Returns the range of the list of all trees.
 pub(super) fn root_range() -> SortRange {
     SortRange { from: ROOT.to_owned(), to: ROOT.replace('#', "$") }
+}
+
+/// Which list of nodes in the order of their places.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OrderedList {
+    /// The children of a node.
+    Children,
+    /// All trees.
+    Roots,
+}
+
+/// Returns the range of a list of nodes whose places are from one to another, both included.
+pub(super) fn ordered_range(list: OrderedList, from: Option<&SiblingPlace>, to: Option<&SiblingPlace>) -> SortRange {
+    let prefix = match list {
+        OrderedList::Children => CHILD,
+        OrderedList::Roots => ORDERED,
+    };
+    let from = from.map_or_else(|| prefix.to_owned(), |place| format!("{prefix}{place}#"));
+    let to = to.map_or_else(|| prefix.replace('#', "$"), |place| format!("{prefix}{place}{PAST_SEPARATOR}"));
+    SortRange { from, to }
+}
+
+/// Returns the range of a list of nodes whose places begin with another.
+pub(super) fn ordered_prefix_range(list: OrderedList, prefix: &SiblingPlace) -> Result<SortRange, KeyError> {
+    let from = ordered_range(list, Some(prefix), None).from;
+    // Without the separator, which ends a place.
+    beginning_with(from[..from.len() - 1].to_owned())
+}
+
+/// Returns the range of the links by an attribute from nodes whose ids begin with a prefix.
+pub(super) fn link_range(attribute: &str, id_prefix: &str) -> Result<SortRange, KeyError> {
+    beginning_with(format!("{LINK}{attribute}#{id_prefix}"))
 }
 
 /// Returns the range of the list of operations.

@@ -7,8 +7,8 @@ use proptest::prelude::*;
 use proptest::sample::select;
 
 use super::{
-    DEPTH_MAX, ID_BYTES_MAX, Id, ItemKey, KeyError, Names, NodeRef, PARTITION_KEY_BYTES_MAX, SORT_KEY_BYTES_MAX,
-    Schema, SortKey, SortRange, Tenant, Version,
+    DEPTH_MAX, ID_BYTES_MAX, Id, ItemKey, KeyError, Names, NodeRef, OrderedList, PARTITION_KEY_BYTES_MAX,
+    SORT_KEY_BYTES_MAX, Schema, SiblingPlace, SortKey, SortRange, Tenant, Version,
 };
 
 /// A text that isn't empty: an ordinary one, one made of the keys' own words and separators, or any other.
@@ -16,7 +16,7 @@ fn text() -> impl Strategy<Value = String> {
     prop_oneof![
         3 => "[ -&A-Ca-c0-2_~é]{1,6}",
         2 => select(vec![
-            "NODE", "NODE#0001#", "LINEAGE", "CASCADE", "OPERATION", "DELETED", "PATH#", "ROOT#", "ROOTS", "ORPHAN#", "ORPHANS#1", "TENANT#a#",
+            "NODE", "NODE#0001#", "LINEAGE", "CASCADE", "OPERATION", "DELETED", "PATH#", "ROOT#", "ROOTS", "ORPHAN#", "ORPHANS#1", "CHILD#", "ORDERED#s", "TENANT#a#",
             "v0_", "v001_", "v000_", "va1000_", "vacation", "OMAHA", "OMAHA2", "#", "$", "!", "%", "%23", "\0", "\u{10FFFF}",
         ]).prop_map(str::to_owned),
         1 => any::<String>().prop_filter("not empty", |text| !text.is_empty()),
@@ -38,6 +38,17 @@ fn topic() -> impl Strategy<Value = String> {
 
 fn segments() -> impl Strategy<Value = Vec<String>> {
     vec(text(), 1..4)
+}
+
+/// Places of texts, of numbers, and of neither.
+fn place() -> impl Strategy<Value = SiblingPlace> {
+    prop_oneof![
+        3 => topic().prop_map(|text| SiblingPlace::of_text(&text, &Id::new("i").unwrap())),
+        2 => (any::<i32>(), -20..20_i8).prop_map(|(digits, power)| {
+            SiblingPlace::of_number(&format!("{digits}e{power}"), &Id::new("i").unwrap()).unwrap()
+        }),
+        1 => Just(SiblingPlace::none()),
+    ]
 }
 
 fn ancestor() -> impl Strategy<Value = SortKey> {
@@ -65,6 +76,9 @@ fn sort_key() -> impl Strategy<Value = SortKey> {
         path(),
         id().prop_map(SortKey::Root),
         id().prop_map(SortKey::Orphan),
+        (place(), id()).prop_map(|(place, id)| SortKey::Child { place, id }),
+        (place(), id()).prop_map(|(place, id)| SortKey::OrderedRoot { place, id }),
+        ("[^#]{1,9}", id()).prop_map(|(attribute, id)| SortKey::Link { attribute, id }),
         revision(),
         topic().prop_map(|topic| SortKey::Latest { topic }),
     ]
@@ -74,7 +88,7 @@ fn sort_key() -> impl Strategy<Value = SortKey> {
 #[derive(Clone, Debug, PartialEq)]
 enum Owned {
     InPartitionOf(Id, SortKey),
-    OfAllTrees(Id),
+    OfAllTrees(SortKey),
     InRegister { parent: Id, orphan: Id },
     Operation(String),
     Answer { hash: String, part: usize },
@@ -101,6 +115,8 @@ fn owned() -> impl Strategy<Value = Owned> {
     let of_node = prop_oneof![
         select(vec![SortKey::Node, SortKey::Lineage, SortKey::Cascade, SortKey::Deleted]),
         (1..3_usize, id()).prop_map(|(depth, id)| SortKey::Ancestor { depth, id }),
+        id().prop_map(|id| SortKey::Child { place: SiblingPlace::of_text("a", &id), id }),
+        (text(), id()).prop_map(|(attribute, id)| SortKey::Link { attribute: attribute.replace('#', "!"), id }),
         (vec(text().prop_map(str::to_owned), 1..3), option::of(id()))
             .prop_map(|(segments, id)| SortKey::Path { segments, id }),
         text().prop_map(|topic| SortKey::Latest { topic: topic.to_owned() }),
@@ -108,7 +124,8 @@ fn owned() -> impl Strategy<Value = Owned> {
     ];
     prop_oneof![
         4 => (id(), of_node).prop_map(|(id, key)| Owned::InPartitionOf(id, key)),
-        1 => id().prop_map(Owned::OfAllTrees),
+        1 => id().prop_map(|id| Owned::OfAllTrees(SortKey::Root(id))),
+        1 => id().prop_map(|id| Owned::OfAllTrees(SortKey::OrderedRoot { place: SiblingPlace::of_text("a", &id), id })),
         1 => (id(), id()).prop_map(|(parent, orphan)| Owned::InRegister { parent, orphan }),
         1 => text().prop_map(|operation| Owned::Operation(operation.to_owned())),
         1 => (text(), 0..2_usize).prop_map(|(hash, part)| Owned::Answer { hash: hash.to_owned(), part }),
@@ -120,9 +137,7 @@ impl Owned {
         let node = |id: &Id| NodeRef { tenant: tenant.cloned(), id: id.clone() };
         match self {
             Self::InPartitionOf(id, key) => schema.item_key(&node(id), key).unwrap(),
-            Self::OfAllTrees(id) => {
-                ItemKey::new(schema.roots_partition(tenant), schema.sort_key(&SortKey::Root(id.clone())).unwrap())
-            }
+            Self::OfAllTrees(key) => ItemKey::new(schema.roots_partition(tenant), schema.sort_key(key).unwrap()),
             Self::InRegister { parent, orphan } => {
                 let sk = schema.sort_key(&SortKey::Orphan(orphan.clone())).unwrap();
                 ItemKey::new(schema.orphans_partition(&node(parent)), sk)
@@ -235,6 +250,49 @@ proptest! {
     #[test]
     fn ancestor_rows_are_in_the_order_of_depth_then_id(schema in schema(), a in ancestor(), b in ancestor()) {
         prop_assert_eq!(schema.sort_key(&a).unwrap().cmp(&schema.sort_key(&b).unwrap()), a.cmp(&b));
+    }
+
+    #[test]
+    fn siblings_are_in_the_order_of_their_places_then_of_their_ids(
+        a in (place(), id()), b in (place(), id()), list in select(vec![OrderedList::Children, OrderedList::Roots]),
+    ) {
+        let schema = Schema::default();
+        let key = |(place, id): &(SiblingPlace, Id)| match list {
+            OrderedList::Children => SortKey::Child { place: place.clone(), id: id.clone() },
+            OrderedList::Roots => SortKey::OrderedRoot { place: place.clone(), id: id.clone() },
+        };
+        let [of_a, of_b] = [&a, &b].map(|one| schema.sort_key(&key(one)).unwrap());
+        prop_assert_eq!(of_a.cmp(&of_b), a.cmp(&b));
+        prop_assert!(contains(&schema.ordered_range(list, None, None), &of_a));
+        prop_assert_eq!(contains(&schema.ordered_range(list, Some(&b.0), None), &of_a), a.0 >= b.0);
+        prop_assert_eq!(contains(&schema.ordered_range(list, None, Some(&b.0)), &of_a), a.0 <= b.0);
+        let begins = a.0.as_str().starts_with(b.0.as_str());
+        prop_assert_eq!(contains(&schema.ordered_prefix_range(list, &b.0).unwrap(), &of_a), begins);
+    }
+
+    #[test]
+    fn places_of_texts_sort_as_the_texts(a in topic(), b in topic(), id in id()) {
+        let place = |text: &str| SiblingPlace::of_text(text, &id);
+        prop_assert_eq!(place(&a).cmp(&place(&b)), a.cmp(&b));
+        prop_assert_eq!(SiblingPlace::parse(place(&a).as_str()), Some(place(&a)));
+    }
+
+    #[test]
+    fn the_place_of_a_long_text_is_cut_at_a_character_and_fits_the_longest_key(
+        a in text(), b in text(), bytes in 1..=ID_BYTES_MAX,
+    ) {
+        let id = Id::new("i".repeat(bytes)).unwrap();
+        let [whole_a, whole_b] = [&a, &b].map(|text| text.repeat(300));
+        let [cut_a, cut_b] = [&whole_a, &whole_b].map(|text| SiblingPlace::of_text(text, &id));
+        prop_assert!(cut_a.as_str().len() <= 257 && SiblingPlace::parse(cut_a.as_str()).as_ref() == Some(&cut_a));
+        prop_assert!(cut_a == cut_b || (cut_a < cut_b) == (whole_a < whole_b));
+        let number = SiblingPlace::of_number("-1.2345678901234567890123456789012345678e-99", &id).unwrap();
+        for place in [cut_a, number, SiblingPlace::none()] {
+            let child = SortKey::Child { place: place.clone(), id: id.clone() };
+            for key in [child, SortKey::OrderedRoot { place, id: id.clone() }] {
+                prop_assert!(Schema::default().sort_key(&key).is_ok());
+            }
+        }
     }
 
     #[test]
@@ -394,6 +452,9 @@ proptest! {
             }
             SortKey::Root(id) => SortKey::Root(long_id(&id)),
             SortKey::Orphan(id) => SortKey::Orphan(long_id(&id)),
+            SortKey::Child { place, id } => SortKey::Child { place, id: long_id(&id) },
+            SortKey::OrderedRoot { place, id } => SortKey::OrderedRoot { place, id: long_id(&id) },
+            SortKey::Link { attribute, id } => SortKey::Link { attribute, id: long_id(&id) },
             SortKey::Revision { version, topic } => SortKey::Revision { version, topic: long(&topic) },
             SortKey::Latest { topic } => SortKey::Latest { topic: long(&topic) },
             key @ (SortKey::Node
@@ -769,4 +830,32 @@ fn zip_codes_are_a_range_of_the_next_segment() {
     assert_eq!((range.from.as_str(), range.to.as_str()), ("PATH#NE#OMAHA#68100", "PATH#NE#OMAHA#68199$"));
     let all = schema.path_between(&[], None, None).unwrap();
     assert_eq!((all.from.as_str(), all.to.as_str()), ("PATH#", "PATH$"));
+}
+
+#[test]
+fn numbers_come_before_texts_and_what_has_no_place_comes_last() {
+    let id = Id::new("i").unwrap();
+    let number = |digits| SiblingPlace::of_number(digits, &id).unwrap();
+    let text = |text| SiblingPlace::of_text(text, &id);
+    let places = [
+        number("-9.99e125"),
+        number("-1"),
+        number("0"),
+        number("1e-130"),
+        number("99999999999999999999999999999999999998"),
+        number("99999999999999999999999999999999999999"),
+        text(""),
+        text("\0"),
+        text(" "),
+        text("A"),
+        text("a"),
+        text("é"),
+        text("\u{10FFFF}"),
+        SiblingPlace::none(),
+    ];
+    assert!(places.is_sorted_by(|a, b| a < b), "{places:?}");
+    assert_eq!(SiblingPlace::of_number("1e400", &id), None);
+    for wrong in ["", "x", "na#b", "s$", "~~", "é"] {
+        assert_eq!(SiblingPlace::parse(wrong), None, "{wrong}");
+    }
 }

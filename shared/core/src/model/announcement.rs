@@ -63,7 +63,9 @@ impl Announcement {
     /// The names of the variables in which other settings differ from the handler's.
     #[must_use]
     pub fn differs_in(&self, settings: &Settings) -> Vec<&'static str> {
-        let differs = |(name, value): &(&str, String)| self.variables.get(*name) != Some(value);
+        // A handler of an earlier release doesn't know the latest variables. It does what their defaults say.
+        let defaults = Settings::default().variables();
+        let differs = |(name, value): &(&str, String)| self.variables.get(*name).or(defaults.get(name)) != Some(value);
         settings.variables().into_iter().filter(differs).map(|(name, _)| name).collect()
     }
 
@@ -80,13 +82,14 @@ impl Announcement {
 mod tests {
     use super::*;
     use crate::keys::Names;
-    use crate::model::Copied;
+    use crate::model::{Copied, SiblingOrder};
 
     #[test]
     #[allow(clippy::unwrap_used)]
     fn the_settings_of_an_announcement_are_the_handlers() {
         let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
         let schema = Schema::new(Names { node: "METADATA".to_owned(), ..Names::default() }, true).unwrap();
+        let order = |by_hand| SiblingOrder { attribute: "rank".to_owned(), by_hand };
         let all = [
             Settings::default(),
             Settings { schema, path_rows: false, root_rows: false, ..Settings::default() },
@@ -96,6 +99,8 @@ mod tests {
                 never_copied: names(&["x", "y"]),
                 ..Settings::default()
             },
+            Settings { order: Some(order(false)), ..Settings::default() },
+            Settings { order: Some(order(true)), links: names(&["product", "tags"]), ..Settings::default() },
             // Names that would be read as something else if they stood alone.
             Settings { copied: Copied::Only(names(&["all"])), ..Settings::default() },
             Settings { copied: Copied::Only(names(&[])), ..Settings::default() },
@@ -112,5 +117,12 @@ mod tests {
         let others = Settings { path_rows: false, ttl: Some("ttl".to_owned()), ..Settings::default() };
         let announcement = Announcement::of(&Settings::default(), "0.1.0");
         assert_eq!(announcement.differs_in(&others), ["PATH_ROWS", "TTL_ATTRIBUTE"]);
+        let mut earlier = Announcement::of(&Settings::default(), "0.0.9");
+        earlier.variables.remove("ORDER_ATTRIBUTE");
+        assert!(earlier.differs_in(&Settings::default()).is_empty());
+        assert_eq!(
+            earlier.differs_in(&Settings { order: Some(order(false)), ..Settings::default() }),
+            ["ORDER_ATTRIBUTE"]
+        );
     }
 }

@@ -4,9 +4,13 @@ use thiserror::Error;
 
 use super::item::{AttributeValue, Item};
 
-/// The version of the table's format that this code writes: the number in the attribute [`FORMAT_ATTRIBUTE`] of every
-/// lineage, tombstone and cascade cursor. A change that older code would misread counts it up by one.
+/// The version of the table's format: the number in the attribute [`FORMAT_ATTRIBUTE`] of every lineage, tombstone and cascade cursor. A
+/// change that older code would misread counts it up by one.
 pub const FORMAT: u64 = 1;
+
+/// The format of a lineage that names rows which handlers of format 1 don't know. They would lose track of these rows. A lineage without any
+/// is written as ever, so that a table where such rows are off can go back to an older handler.
+pub const FORMAT_MAX: u64 = 2;
 
 /// The attribute that holds an item's format, for example `"format": {"N": "1"}`.
 pub const FORMAT_ATTRIBUTE: &str = "format";
@@ -14,7 +18,7 @@ pub const FORMAT_ATTRIBUTE: &str = "format";
 /// An item was written by a newer version of the handler. This version must neither interpret nor overwrite it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error(
-    "this item has the table format {format}, and this version of the handler knows {FORMAT}; deploy the version that wrote \
+    "this item has the table format {format}, and this version of the handler knows up to {FORMAT_MAX}; deploy the version that wrote \
      it, or a newer one"
 )]
 pub struct NewerFormat {
@@ -22,12 +26,17 @@ pub struct NewerFormat {
     pub format: u64,
 }
 
-/// Marks an item with the format that this code writes.
+/// Marks an item with [`FORMAT`].
 pub(super) fn mark(item: &mut Item) {
-    item.insert(FORMAT_ATTRIBUTE.into(), AttributeValue::N(FORMAT.to_string()));
+    mark_as(FORMAT, item);
 }
 
-/// Returns true if the item has the format that this code knows, and false if it has none, an older one, or a value that is
+/// Marks an item with a format.
+pub(super) fn mark_as(format: u64, item: &mut Item) {
+    item.insert(FORMAT_ATTRIBUTE.into(), AttributeValue::N(format.to_string()));
+}
+
+/// Returns true if the item has a format that this code knows, and false if it has none, an older one, or a value that is
 /// no format at all. Such an item counts as malformed.
 ///
 /// # Errors
@@ -35,8 +44,8 @@ pub(super) fn mark(item: &mut Item) {
 pub(super) fn is_known(item: &Item) -> Result<bool, NewerFormat> {
     let Some(AttributeValue::N(digits)) = item.get(FORMAT_ATTRIBUTE) else { return Ok(false) };
     match digits.parse() {
-        Ok(format) if format > FORMAT => Err(NewerFormat { format }),
-        Ok(format) => Ok(format == FORMAT),
+        Ok(format) if format > FORMAT_MAX => Err(NewerFormat { format }),
+        Ok(format) => Ok(format >= FORMAT),
         Err(_) => Ok(false),
     }
 }

@@ -51,6 +51,11 @@ pub fn text_of<'a>(item: &'a Item, name: &str) -> Option<&'a str> {
     }
 }
 
+/// Returns a list of texts as an attribute value.
+pub(super) fn texts(values: impl IntoIterator<Item = impl Into<String>>) -> AttributeValue {
+    AttributeValue::L(values.into_iter().map(text).collect())
+}
+
 /// Returns the texts of a list, each as `read` reads it. `None` if the attribute is missing or no such list.
 pub(super) fn texts_of<T>(item: &Item, name: &str, read: impl Fn(&str) -> Option<T>) -> Option<Vec<T>> {
     match item.get(name) {

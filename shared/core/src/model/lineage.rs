@@ -1,9 +1,11 @@
 //! Lineages: where a node is in its tree. A node's lineage names every row that the node has.
 
+use std::collections::BTreeMap;
+
 use super::format::{self, NewerFormat};
 use super::item::{AttributeValue, Item, flag_of, text, text_of, with_key};
 use super::{Deletion, Tombstone, row};
-use crate::keys::{Id, ItemKey, NodeRef, Schema, SortKey};
+use crate::keys::{Id, ItemKey, NodeRef, Schema, SiblingPlace, SortKey};
 
 pub(super) const BORN: &str = "born";
 const STALE_ROWS: &str = "stale_rows";
@@ -21,6 +23,10 @@ pub struct Placement {
     pub root: bool,
     /// True if the node's parent has no lineage. The node is then in the register of orphans.
     pub orphan: bool,
+    /// The node's place among its siblings, if these are kept in an order.
+    pub order: Option<SiblingPlace>,
+    /// The nodes that the node links to, by the attribute that names them.
+    pub links: BTreeMap<String, Vec<Id>>,
 }
 
 impl Placement {
@@ -135,7 +141,6 @@ impl Lineage {
     #[must_use]
     pub fn item(&self, node: &NodeRef, schema: &Schema) -> Item {
         let mut item = with_key(&schema.lineage_key(node), schema);
-        format::mark(&mut item);
         item.extend(self.born.iter().map(|born| (BORN.to_owned(), text(born))));
         row::write(&self.placement, &mut item);
         if !self.stale_rows.is_empty() {

@@ -25,7 +25,7 @@ pub use cursor::{Cursor, CursorError, Position, REDRIVEN, padded};
 pub use deletion::{Deletion, Heir, Tombstone};
 pub(crate) use encoding::{decode as decode_item, encode as encode_item};
 pub use etag::ETag;
-pub use format::{FORMAT, FORMAT_ATTRIBUTE, NewerFormat};
+pub use format::{FORMAT, FORMAT_ATTRIBUTE, FORMAT_MAX, NewerFormat};
 pub use item::{AttributeValue, ITEM_BYTES_MAX, Item, item_bytes, key_of, number, sort_sets, text, text_of, with_key};
 pub use json_size::{JSON_BYTES_MAX, PLAIN_NUMBER_BYTES_MAX, size_estimate, text_size};
 pub use latest::{Latest, VERSION};
@@ -36,10 +36,10 @@ pub use own::{
     UPDATED_BY, Under, WRITE, is_reserved, is_same_life, still_gone,
 };
 pub use row::{
-    ROW_ATTRIBUTES, Row, Shown, Wanted, is_truncated, orphan_row_parent, own_depth, own_id, placement_below,
-    row_parent, rows, shown_by,
+    ROW_ATTRIBUTES, Row, Shown, Wanted, is_truncated, orphan_row_parent, own_ancestors, own_depth, own_id, own_order,
+    placement_below, row_parent, rows, shown_by,
 };
-pub use settings::{Copied, Settings};
+pub use settings::{Copied, Settings, SiblingOrder};
 pub use shortfall::Shortfall;
 pub use unchanged::{COMPARED_ATTRIBUTES_MAX, TooManyAttributes, own_unchanged, unchanged};
 pub use variables::VariableError;

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::{EXPIRES, Item, is_reserved};
-use crate::keys::Schema;
+use super::{AttributeValue, EXPIRES, Item, is_reserved};
+use crate::keys::{Id, Schema, SiblingPlace};
 
 /// The attributes of a base record that its rows carry, like the projection of a secondary index.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
@@ -17,6 +17,27 @@ pub enum Copied {
     Only(BTreeSet<String>),
 }
 
+/// The order of siblings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SiblingOrder {
+    /// The attribute of base records whose values are in order.
+    pub attribute: String,
+    /// True if the API writes the attribute, to put nodes before and after others. Otherwise it is the user's alone.
+    pub by_hand: bool,
+}
+
+impl SiblingOrder {
+    /// Returns the place that a base record has among its siblings; `None` if the attribute is missing, or neither a number nor a text.
+    #[must_use]
+    pub fn place(&self, base: &Item, id: &Id) -> Option<SiblingPlace> {
+        match base.get(&self.attribute)? {
+            AttributeValue::N(digits) => SiblingPlace::of_number(digits, id),
+            AttributeValue::S(text) => Some(SiblingPlace::of_text(text, id)),
+            _ => None,
+        }
+    }
+}
+
 /// The settings of a table. A `main` function reads them from the environment and passes them down.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
@@ -26,6 +47,10 @@ pub struct Settings {
     pub path_rows: bool,
     /// True if root rows are on. They share one partition, so a table that gets thousands of roots a second needs them off.
     pub root_rows: bool,
+    /// The order of siblings; `None` if they are in none.
+    pub order: Option<SiblingOrder>,
+    /// The attributes of base records that name other nodes, which get rows of these links.
+    pub links: BTreeSet<String>,
     /// The attributes that rows carry.
     pub copied: Copied,
     /// Attributes that no row ever carries, for example the keys of the owner's indexes.
@@ -40,6 +65,8 @@ impl Default for Settings {
             schema: Schema::default(),
             path_rows: true,
             root_rows: true,
+            order: None,
+            links: BTreeSet::new(),
             copied: Copied::All,
             never_copied: BTreeSet::new(),
             ttl: None,

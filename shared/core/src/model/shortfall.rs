@@ -21,13 +21,35 @@ pub enum Shortfall {
     /// The key of the path row can't be written.
     #[error("the node has no path row: {0}")]
     Path(KeyError),
+    /// The attribute that orders siblings is missing, or neither a number nor a text.
+    #[error("the node has no number or text in `{attribute}`; it is the last of its siblings, by its id")]
+    Order {
+        /// The attribute.
+        attribute: String,
+    },
+    /// The node links to more nodes than have rows.
+    #[error(
+        "{left_out} of the node's links have no row: a node has at most 100, whose targets have at most 16 KB together"
+    )]
+    Links {
+        /// How many links have none.
+        left_out: usize,
+    },
+    /// An attribute that links holds something that can't be a link.
+    #[error(
+        "`{attribute}` holds something that can't be a link: write an id, or a set or a list of ids, and keep the node's own id short"
+    )]
+    Link {
+        /// The attribute.
+        attribute: String,
+    },
 }
 
 impl Shortfall {
-    /// False for what is as it should be: an orphan waits for its parent.
+    /// False for what is as it should be: an orphan waits for its parent, and a node may have no place among its siblings.
     #[must_use]
     pub fn is_a_problem(&self) -> bool {
-        *self != Self::Orphan
+        !matches!(self, Self::Orphan | Self::Order { .. })
     }
 
     /// Returns what a placement falls short of.

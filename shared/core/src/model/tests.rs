@@ -1,11 +1,13 @@
 //! The items that only the handler writes and reads back, and their format.
 #![allow(clippy::unwrap_used)]
 
+use std::collections::BTreeMap;
+
 use super::{
-    AttributeValue, Cursor, CursorError, Deletion, DeletionMark, DeletionMode, FORMAT, Heir, Item, Lineage,
+    AttributeValue, Cursor, CursorError, Deletion, DeletionMark, DeletionMode, FORMAT, FORMAT_MAX, Heir, Item, Lineage,
     NewerFormat, Placement, Position, Settings, Stored, Tombstone, text,
 };
-use crate::keys::{Id, ItemKey, NodeRef, Schema};
+use crate::keys::{Id, ItemKey, NodeRef, Schema, SiblingPlace};
 
 fn id(id: &str) -> Id {
     Id::new(id).unwrap()
@@ -53,8 +55,12 @@ fn lineage() -> Lineage {
         placement: Placement {
             ancestors: vec![id("W"), id("D")],
             path: vec!["W".to_owned(), "V".to_owned()],
-            root: false,
-            orphan: false,
+            order: Some(SiblingPlace::of_text("a b", &id("V"))),
+            links: BTreeMap::from([
+                ("tags".to_owned(), vec![id("a"), id("b#c")]),
+                ("supplier".to_owned(), vec![id("S")]),
+            ]),
+            ..Placement::default()
         },
         born: Some("life 2".to_owned()),
         stale_rows: vec![ItemKey::new("D", "PATH#V")],
@@ -103,8 +109,10 @@ fn a_lineage_reads_back_as_it_was_written() {
     let expected = item([
         ("PK", text("V")),
         ("SK", text("LINEAGE")),
-        ("format", number("1")),
+        ("format", number("2")),
         ("born", text("life 2")),
+        ("order", text("sa%20b")),
+        ("links", map([("supplier", texts(["S"])), ("tags", texts(["a", "b#c"]))])),
         ("ancestors", texts(["W", "D"])),
         ("path", texts(["W", "V"])),
         ("root", AttributeValue::Bool(false)),
@@ -115,6 +123,11 @@ fn a_lineage_reads_back_as_it_was_written() {
     ]);
     assert_eq!(lineage_item(), expected);
     assert_eq!(stored(&expected), Stored::Lineage(lineage()));
+    // Handlers of format 1 know all that is in a lineage of format 1.
+    let plain = Placement { order: None, links: BTreeMap::new(), ..lineage().placement };
+    let plain = Lineage { placement: plain, ..lineage() }.item(&NodeRef::from(id("V")), &Schema::default());
+    assert_eq!(plain["format"], number("1"));
+    assert!(!plain.contains_key("order") && !plain.contains_key("links"));
 }
 
 #[test]
@@ -148,7 +161,7 @@ fn a_cursor_reads_back_as_it_was_written() {
 
 #[test]
 fn what_a_newer_version_has_written_is_told_from_what_nobody_has() {
-    for (digits, format) in [("2", 2), ("18446744073709551615", u64::MAX)] {
+    for (digits, format) in [("3", 3), ("18446744073709551615", u64::MAX)] {
         for written in [lineage_item(), tombstone_item(), item([("PK", text("V")), ("SK", text("LINEAGE"))])] {
             let stored = stored(&with_format(written, Some(number(digits))));
             assert_eq!(stored, Stored::Newer(format));
@@ -158,15 +171,15 @@ fn what_a_newer_version_has_written_is_told_from_what_nobody_has() {
         let newer = Cursor::read(&with_format(cursor_item(), Some(number(digits))));
         assert_eq!(newer, Err(CursorError::Newer(NewerFormat { format })));
     }
-    let message = NewerFormat { format: 2 }.to_string();
-    let expected = "this item has the table format 2, and this version of the handler knows 1; deploy the version that \
+    let message = NewerFormat { format: 3 }.to_string();
+    let expected = "this item has the table format 3, and this version of the handler knows up to 2; deploy the version that \
                     wrote it, or a newer one";
     assert_eq!(message, expected);
 }
 
 #[test]
 fn without_the_known_format_an_item_is_malformed() {
-    assert_eq!(FORMAT, 1);
+    assert_eq!((FORMAT, FORMAT_MAX), (1, 2));
     let odd = [
         None,
         Some(number("0")),

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use thiserror::Error;
 
-use super::{Copied, Settings};
+use super::{Copied, Settings, SiblingOrder, is_reserved};
 use crate::keys::{KeyError, Names, Schema};
 
 /// A variable that is missing or wrong.
@@ -54,6 +54,9 @@ impl Settings {
                 },
             ),
             ("NEVER_COPIED", list(&self.never_copied)),
+            ("ORDER_ATTRIBUTE", self.order.as_ref().map(|order| order.attribute.clone()).unwrap_or_default()),
+            ("ORDER_BY_HAND", switch(self.order.as_ref().is_some_and(|order| order.by_hand))),
+            ("LINK_ATTRIBUTES", list(&self.links)),
             ("TTL_ATTRIBUTE", self.ttl.clone().unwrap_or_default()),
             ("PARTITION_KEY", names.partition_key.clone()),
             ("SORT_KEY", names.sort_key.clone()),
@@ -72,6 +75,9 @@ impl Settings {
     /// | `COPIED_ATTRIBUTES` | `all`, `none`, or names with commas between | `all` |
     /// | `NEVER_COPIED` | names with commas between | |
     /// | `TTL_ATTRIBUTE` | a name | |
+    /// | `ORDER_ATTRIBUTE` | the name of the attribute that orders siblings | |
+    /// | `ORDER_BY_HAND` | `on`, `off` | `off` |
+    /// | `LINK_ATTRIBUTES` | names of attributes that name other nodes, with commas between | |
     /// | `PARTITION_KEY`, `SORT_KEY` | names of the key attributes | `PK`, `SK` |
     /// | `PARENT_ATTRIBUTE`, `SEGMENT_ATTRIBUTE` | names | `parent`, `segment` |
     /// | `NODE_SORT_KEY` | the sort key of a node's base record | `NODE` |
@@ -97,8 +103,22 @@ impl Settings {
             segment: name("SEGMENT_ATTRIBUTE", defaults.segment),
             node: name("NODE_SORT_KEY", defaults.node),
         };
+        let schema = Schema::new(names, switch("TENANTS", false)?)?;
+        let by_hand = switch("ORDER_BY_HAND", false)?;
         Ok(Self {
-            schema: Schema::new(names, switch("TENANTS", false)?)?,
+            order: match lookup("ORDER_ATTRIBUTE") {
+                Some(attribute) => Some(order(attribute.trim(), by_hand, &schema)?),
+                None if by_hand => {
+                    let expected = "an attribute's name, because ORDER_BY_HAND is `on`";
+                    return Err(VariableError::Missing { name: "ORDER_ATTRIBUTE", expected });
+                }
+                None => None,
+            },
+            links: match lookup("LINK_ATTRIBUTES") {
+                Some(names) => links(names.clone(), list(names), &schema)?,
+                None => BTreeSet::new(),
+            },
+            schema,
             path_rows: switch("PATH_ROWS", true)?,
             root_rows: switch("ROOT_ROWS", true)?,
             copied: match lookup("COPIED_ATTRIBUTES").as_deref().map(str::trim) {
@@ -110,4 +130,35 @@ impl Settings {
             ttl: lookup("TTL_ATTRIBUTE").map(|value| value.trim().to_owned()),
         })
     }
+}
+
+/// Reads the order of siblings.
+fn order(attribute: &str, by_hand: bool, schema: &Schema) -> Result<SiblingOrder, VariableError> {
+    let wrong = |expected| {
+        let value = attribute.to_owned();
+        Err(VariableError::Wrong { name: "ORDER_ATTRIBUTE", value, expected })
+    };
+    if !is_free(attribute, schema) {
+        return wrong("an attribute of base records that isn't Sapwood's own, nor a key, nor the parent");
+    }
+    if by_hand && attribute == schema.names().segment {
+        return wrong("another attribute than the segment, because ORDER_BY_HAND has the API write it");
+    }
+    Ok(SiblingOrder { attribute: attribute.to_owned(), by_hand })
+}
+
+/// Reads the attributes that name other nodes.
+fn links(value: String, attributes: BTreeSet<String>, schema: &Schema) -> Result<BTreeSet<String>, VariableError> {
+    let is_one = |name: &String| is_free(name, schema) && !name.contains('#');
+    if attributes.iter().all(is_one) {
+        return Ok(attributes);
+    }
+    let expected =
+        "attributes of base records that aren't Sapwood's own, nor keys, nor the parent, and whose names have no `#`";
+    Err(VariableError::Wrong { name: "LINK_ATTRIBUTES", value, expected })
+}
+
+/// True for an attribute that is the user's, and doesn't place the node.
+fn is_free(attribute: &str, schema: &Schema) -> bool {
+    !is_reserved(attribute, schema) && attribute != schema.names().parent && attribute.len() <= 255
 }

@@ -174,6 +174,9 @@ impl Batch {
                 | SortKey::Path { .. }
                 | SortKey::Root(_)
                 | SortKey::Orphan(_)
+                | SortKey::Child { .. }
+                | SortKey::OrderedRoot { .. }
+                | SortKey::Link { .. }
                 | SortKey::Operation(_)
                 | SortKey::Deleted
                 | SortKey::Idempotency { .. }

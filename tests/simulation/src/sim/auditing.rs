@@ -18,7 +18,7 @@ use super::schedule::{Fault, Run};
 use crate::fixture::{NoRetries, at_once};
 use crate::intercept::{Intercept, Observer, Request};
 use crate::memory::MemoryTable;
-use crate::oracle::Oracle;
+use crate::own;
 
 /// Refuses some requests, as a table does that throttles.
 struct Throttles {
@@ -106,7 +106,7 @@ impl Audited {
                 continue;
             }
             self.world.settle()?;
-            let wrong = Oracle::default().differences(&self.world.contents());
+            let wrong = own::oracle().differences(&self.world.contents());
             if wrong.is_empty() {
                 return Ok(());
             }

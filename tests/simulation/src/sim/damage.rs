@@ -9,7 +9,7 @@ use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
 use sapwood_core::audit::{Difference, Kind, Mended, due};
 use sapwood_core::keys::{ItemKey, Schema};
-use sapwood_core::model::{AttributeValue, Item, Settings, text, with_key};
+use sapwood_core::model::{AttributeValue, Item, text, with_key};
 use sapwood_core::plan::{Rule, Rules, StreamRecord};
 use sapwood_engine::audit::Audit;
 use sapwood_engine::fanout::{self, Fanout};
@@ -19,7 +19,8 @@ use super::repairs::compared;
 use super::schedule::{Fault, Run, passes_filter};
 use crate::fixture::{NoRetries, at_once};
 use crate::memory::MemoryTable;
-use crate::oracle::{Contents, Oracle};
+use crate::oracle::Contents;
+use crate::own;
 
 const IDS: [&str; 8] = ["a", "b", "c", "d", "e", "f", "g", "h"];
 const TOPICS: [&str; 2] = ["Audit", "Log"];
@@ -112,7 +113,7 @@ impl World {
     /// An empty table, with this rule broken, if any.
     pub(super) fn new(seed: u64, table: MemoryTable, broken: Option<Rule>) -> Self {
         let rules = broken.map_or_else(Rules::default, Rules::without);
-        let fanout = Fanout { settings: Settings::default(), rules, ..Fanout::default() };
+        let fanout = Fanout { settings: own::settings(), rules, ..Fanout::default() };
         let rng = SmallRng::seed_from_u64(seed);
         Self { rng, table, fanout, queue: Vec::new(), number: 0, log: Vec::new() }
     }
@@ -134,7 +135,7 @@ impl World {
         for _ in 0..self.rng.random_range(8..=24) {
             self.number += 1;
             let id = self.pick(&IDS);
-            let mut item = Item::from([("name".to_owned(), AttributeValue::N(self.number.to_string()))]);
+            let mut item = own::attributes(u32::try_from(self.number).unwrap());
             let key = match self.rng.random_range(0..10) {
                 0 => ItemKey::new(id, format!("v{:03}_{}", self.rng.random_range(1..5), self.pick(&TOPICS))),
                 1 => ItemKey::new(id, format!("v{:03}_{}", self.rng.random_range(1..5), "Audit")),
@@ -239,7 +240,7 @@ impl World {
             }
             Damage::LineageBuried => {
                 let (key, mut item) = one_of(self, &|sk| sk == "LINEAGE")?;
-                for name in ["ancestors", "path", "root", "orphan", "rows_pending"] {
+                for name in ["ancestors", "path", "root", "orphan", "order", "links", "rows_pending"] {
                     item.remove(name);
                 }
                 let deleting = [
@@ -248,6 +249,7 @@ impl World {
                     ("revisions", AttributeValue::Bool(false)),
                 ];
                 let deleting = deleting.map(|(name, value)| (name.to_owned(), value)).into();
+                item.insert("format".into(), AttributeValue::N("1".into()));
                 item.insert("deleting".into(), AttributeValue::M(deleting));
                 item.insert("deleted".into(), AttributeValue::N("1000000".into()));
                 item.insert("_expires".into(), AttributeValue::N("1604800".into()));
@@ -374,7 +376,7 @@ impl World {
             return Err(format!("left after {ROUNDS_MAX} rounds: {left:?}"));
         }
         let after = self.contents();
-        let mut wrong = Oracle::default().differences(&after);
+        let mut wrong = own::oracle().differences(&after);
         if !done.iter().any(|(damage, _)| damage.is_of_records()) && records(&before) != records(&after) {
             wrong.push("a base record was changed".to_owned());
         }
@@ -384,7 +386,7 @@ impl World {
 
 /// The base records, without what handler and repairs write into them.
 fn records(contents: &Contents) -> Contents {
-    let oracle = Oracle::default();
+    let oracle = own::oracle();
     let base = contents.iter().filter(|((pk, sk), _)| oracle.is_base(pk, sk));
     let bare = |item: &Item| {
         let ours = ["_touched", "_redriven"];

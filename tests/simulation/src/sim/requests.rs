@@ -15,6 +15,7 @@ use sapwood_engine::write::{
 use sapwood_table::Client;
 
 use super::calls::{Shared, SimRetryPolicy, SimTable};
+use crate::own;
 
 /// One request.
 #[derive(Clone, Debug)]
@@ -64,11 +65,11 @@ pub(super) fn request(
             token: format!("t{number}"),
         };
         let id = |text: &String| Id::new(text.as_str()).unwrap();
-        let name = |name: u32| AttributeValue::N(name.to_string());
+        let attributes = |number: u64| own::attributes(u32::try_from(number % 1_000).unwrap());
         let command = match &asked {
             Asked::Create { id: own, parent, made } => {
-                let attributes = Item::from([("name".to_owned(), name(0))]);
-                let content = Content { parent: parent.as_ref().map(id), segment: None, attributes };
+                let content =
+                    Content { parent: parent.as_ref().map(id), segment: None, attributes: attributes(number) };
                 Command::Create { node: node(own), is_made_id: *made, content }
             }
             Asked::Move { id: own, parent } => {
@@ -76,17 +77,21 @@ pub(super) fn request(
                 Command::Patch { node: node(own), patch }
             }
             Asked::Rename { id: own, name: new } => {
-                let attributes = [("name".to_owned(), ValueChange::Set(name(*new)))].into();
+                let new = attributes(u64::from(*new));
+                let attributes = new.into_iter().map(|(name, value)| (name, ValueChange::Set(value))).collect();
                 Command::Patch { node: node(own), patch: Patch { attributes, ..Patch::default() } }
             }
             Asked::Replace { id: own, parent } => {
-                let attributes = Item::from([("name".to_owned(), name(1))]);
-                let content = Content { parent: parent.as_ref().map(id), segment: None, attributes };
+                let content =
+                    Content { parent: parent.as_ref().map(id), segment: None, attributes: attributes(number) };
                 Command::Replace { node: node(own), content }
             }
             Asked::Append { id: own } => {
                 let topic = Latest { node: node(own), topic: "Audit".to_owned() };
-                Command::Append { topic, attributes: Item::from([("text".to_owned(), name(0))]) }
+                Command::Append {
+                    topic,
+                    attributes: Item::from([("text".to_owned(), AttributeValue::N("0".to_owned()))]),
+                }
             }
             Asked::Delete { id: own, mode, revisions } => {
                 let children = mode.map_or(Children::Restrict, Children::With);

@@ -22,6 +22,7 @@ use super::requests::request;
 use super::witness::{Actor, Witness};
 use super::writers::{BaseWrite, script};
 use crate::oracle::Oracle;
+use crate::own;
 use crate::unfinished::unfinished;
 
 /// A run that ended without a fault.
@@ -102,7 +103,10 @@ pub(super) struct World<'a> {
 pub fn run(seed: u64, profile: &Profile) -> Result<Run, Fault> {
     let mut rng = SmallRng::seed_from_u64(seed);
     let mut script = script(&mut rng, profile.writers, profile.writes_max);
+    let all = own::settings();
     let settings = Settings {
+        order: all.order.filter(|_| rng.random_ratio(2, 3)),
+        links: if rng.random_ratio(2, 3) { all.links } else { BTreeSet::new() },
         path_rows: profile.writers == Writers::Moves || rng.random_ratio(4, 5),
         root_rows: rng.random_ratio(4, 5),
         schema: Schema::new(Names::default(), profile.writers == Writers::Tenants).unwrap(),
@@ -177,6 +181,8 @@ pub fn run(seed: u64, profile: &Profile) -> Result<Run, Fault> {
         path_rows: settings.path_rows,
         root_rows: settings.root_rows,
         tenants: settings.schema.has_tenants(),
+        order: own::oracle().order.filter(|_| settings.order.is_some()),
+        links: if settings.links.is_empty() { Vec::new() } else { own::oracle().links },
         copied: (settings.copied != Copied::All).then(|| vec!["text"]),
         ..Oracle::default()
     };

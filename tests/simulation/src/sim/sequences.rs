@@ -10,7 +10,7 @@ use rand::rngs::SmallRng;
 use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
 use sapwood_core::keys::{Id, ItemKey, NodeRef, Schema};
-use sapwood_core::model::{AttributeValue, DeletionMode, Item, Latest, Settings};
+use sapwood_core::model::{AttributeValue, DeletionMode, Item, Latest};
 use sapwood_core::plan::{Rule, Rules, StreamRecord};
 use sapwood_engine::fanout::{self, Fanout};
 use sapwood_engine::write::{
@@ -21,7 +21,7 @@ use sapwood_table::Client;
 use super::schedule::{Fault, Run, passes_filter};
 use crate::fixture::{NoRetries, at_once};
 use crate::memory::MemoryTable;
-use crate::oracle::Oracle;
+use crate::own;
 use crate::unfinished::unfinished;
 
 const IDS: [&str; 5] = ["a", "b", "c", "d", "e"];
@@ -235,13 +235,15 @@ impl World {
         let node = NodeRef::from(id(&mut self.rng));
         let parent = Some(id(&mut self.rng)).filter(|_| self.rng.random_ratio(4, 5));
         let name = ("name".to_owned(), AttributeValue::N(self.number.to_string()));
-        let content = Content { parent: parent.clone(), segment: None, attributes: Item::from([name.clone()]) };
+        let attributes = own::attributes(u32::try_from(self.number).unwrap());
+        let content = Content { parent: parent.clone(), segment: None, attributes: attributes.clone() };
         match self.rng.random_range(0..20) {
             0..=6 => Command::Create { node, is_made_id: false, content },
             7 => Command::Replace { node, content },
             8..=10 => Command::Patch { node, patch: Patch { parent: Some(parent), ..Patch::default() } },
             11 => {
-                let attributes = [(name.0, ValueChange::Set(name.1))].into();
+                let set = |(name, value)| (name, ValueChange::Set(value));
+                let attributes = attributes.into_iter().map(set).collect();
                 Command::Patch { node, patch: Patch { attributes, ..Patch::default() } }
             }
             12 => Command::Append { topic: Latest { node, topic: "Audit".to_owned() }, attributes: Item::from([name]) },
@@ -356,7 +358,7 @@ impl World {
         self.model.complete(&self.table);
         let contents = self.table.0.lock().unwrap().contents();
         let mut wrong = self.model.differences(&self.table);
-        wrong.extend(Oracle::default().differences(&contents));
+        wrong.extend(own::oracle().differences(&contents));
         wrong.extend(unfinished(&contents, &self.fanout.settings));
         if wrong.is_empty() { Ok(()) } else { Err(wrong.join("; ")) }
     }
@@ -369,7 +371,7 @@ impl World {
 pub fn run_sequence(seed: u64, broken: Option<Rule>) -> Result<Run, Fault> {
     let table = MemoryTable(std::sync::Arc::default(), Schema::default());
     let rules = broken.map_or_else(Rules::default, Rules::without);
-    let fanout = Fanout { settings: Settings::default(), rules, ..Fanout::default() };
+    let fanout = Fanout { settings: own::settings(), rules, ..Fanout::default() };
     let rng = SmallRng::seed_from_u64(seed);
     let mut world =
         World { rng, table, fanout, queue: Vec::new(), model: Model::default(), number: 0, trace: 0, log: Vec::new() };

@@ -13,6 +13,7 @@ use super::profile::Writers;
 use super::requests::{self, Asked};
 
 use crate::memory::Memory;
+use crate::own;
 use crate::planted::as_the_api;
 
 /// One base write.
@@ -30,6 +31,11 @@ pub(super) enum BaseWrite {
         id: String,
         attribute: &'static str,
         value: Option<AttributeValue>,
+    },
+    /// Gives a node other attributes of its own, if the node exists.
+    Amend {
+        id: String,
+        number: u32,
     },
     Delete {
         id: String,
@@ -72,7 +78,7 @@ impl BaseWrite {
             Self::Put { id, parent, segment, name } => {
                 let key = key(id, "NODE".to_owned());
                 let mut item = keyed(&key);
-                item.insert("name".to_owned(), AttributeValue::N(name.to_string()));
+                item.extend(own::attributes(*name));
                 item.extend(parent.clone().map(|value| ("parent".to_owned(), value)));
                 item.extend(segment.clone().map(|value| ("segment".to_owned(), value)));
                 memory.write(&key, Some(item));
@@ -84,6 +90,12 @@ impl BaseWrite {
                     Some(value) => item.insert((*attribute).to_owned(), value.clone()),
                     None => item.remove(*attribute),
                 };
+                memory.write(&key, Some(item));
+            }
+            Self::Amend { id, number } => {
+                let key = key(id, "NODE".to_owned());
+                let Some(mut item) = memory.get(&key).cloned() else { return };
+                own::rewrite(&mut item, *number);
                 memory.write(&key, Some(item));
             }
             Self::Make { id, parent } => {
@@ -178,14 +190,14 @@ fn any(rng: &mut SmallRng, ids: &[&str], writers: Writers, long: bool, name: u32
         let value = (rng.random_ratio(14, 15)).then(|| s(*ids.choose(rng).unwrap()));
         return match rng.random_range(0..10) {
             0 => BaseWrite::Set { id, attribute: "segment", value: segment(rng, long) },
-            1 => BaseWrite::Set { id, attribute: "name", value: Some(AttributeValue::N(name.to_string())) },
+            1 => BaseWrite::Amend { id, number: name },
             _ => BaseWrite::Set { id, attribute: "parent", value },
         };
     }
     match rng.random_range(0..20) {
         0..=5 => BaseWrite::Put { id, parent: parent(rng, ids), segment: segment(rng, long), name },
         6..=11 => BaseWrite::Set { id, attribute: "parent", value: parent(rng, ids) },
-        12 | 13 => BaseWrite::Set { id, attribute: "name", value: Some(AttributeValue::N(name.to_string())) },
+        12 | 13 => BaseWrite::Amend { id, number: name },
         14 | 15 => BaseWrite::Set { id, attribute: "segment", value: segment(rng, long) },
         _ => BaseWrite::Delete { id },
     }
@@ -232,11 +244,7 @@ fn flips(rng: &mut SmallRng, writes_max: usize) -> Script {
             1 | 2 => moved("p", "y"),
             3 => moved("c", "p"),
             4 => moved("c", "x"),
-            _ => BaseWrite::Set {
-                id: "c".to_owned(),
-                attribute: "name",
-                value: Some(AttributeValue::N(name.to_string())),
-            },
+            _ => BaseWrite::Amend { id: "c".to_owned(), number: u32::try_from(name).unwrap() },
         })
         .collect();
     Script { settled, rest }
@@ -245,7 +253,8 @@ fn flips(rng: &mut SmallRng, writes_max: usize) -> Script {
 /// Gives each write to one of two tenants. What is settled is both tenants'.
 fn of_tenants(rng: &mut SmallRng, script: Script) -> Script {
     let of = |tenant: &str, mut write: BaseWrite| {
-        if let BaseWrite::Put { id, .. } | BaseWrite::Set { id, .. } | BaseWrite::Delete { id } = &mut write {
+        use BaseWrite::{Amend, Delete, Put, Set};
+        if let Put { id, .. } | Set { id, .. } | Amend { id, .. } | Delete { id } = &mut write {
             *id = format!("TENANT#{tenant}#{id}");
         }
         write
@@ -405,7 +414,7 @@ fn returns(rng: &mut SmallRng, writes_max: usize) -> Script {
             }
             4 | 5 => BaseWrite::Set { id, attribute: "_deleting", value: None },
             6 => BaseWrite::PutBack { id },
-            7 => BaseWrite::Set { id, attribute: "name", value: Some(AttributeValue::N(n.to_string())) },
+            7 => BaseWrite::Amend { id, number: n },
             _ => revised(rng, &IDS[..2], n),
         }
     });

@@ -5,7 +5,7 @@ use super::contents::{Contents, own_depth};
 use super::kind::{Found, Kind, Rows, Wanted};
 use crate::keys::{Id, SortKey};
 use crate::model::Placement;
-use crate::model::item::{AttributeValue, Item, text, texts_of};
+use crate::model::item::{Item, texts, texts_of};
 
 const ANCESTORS: &str = "ancestors";
 
@@ -22,13 +22,12 @@ impl Kind for Ancestor {
         for (position, ancestor) in placement.ancestors.iter().enumerate() {
             let depth = position + 1;
             let sort_key = SortKey::Ancestor { depth, id: rows.node.id.clone() };
-            rows.add(ancestor, &sort_key, Contents::descendant(depth));
+            rows.add(ancestor, &sort_key, Contents::descendant(depth, placement));
         }
     }
 
     fn write(&self, placement: &Placement, lineage: &mut Item) {
-        let ancestors = placement.ancestors.iter().map(|id| text(id.as_str()));
-        lineage.insert(ANCESTORS.into(), AttributeValue::L(ancestors.collect()));
+        lineage.insert(ANCESTORS.into(), texts(placement.ancestors.iter().map(Id::as_str)));
     }
 
     fn read(&self, lineage: &Item, placement: &mut Placement) -> Option<()> {

@@ -1,11 +1,16 @@
 //! What a row has of its own, besides its key and the id of the node that it shows.
 
-use crate::keys::Id;
-use crate::model::item::{AttributeValue, Item, number, text, text_of};
+use std::sync::Arc;
+
+use crate::keys::{Id, SiblingPlace};
+use crate::model::Placement;
+use crate::model::item::{AttributeValue, Item, number, text, text_of, texts, texts_of};
 
 pub(super) const ID: &str = "_id";
 const DEPTH: &str = "_depth";
 const PARENT: &str = "_parent";
+pub(super) const ORDER: &str = "_order";
+pub(super) const ANCESTORS: &str = "_ancestors";
 pub(super) const TRUNCATED: &str = "_truncated";
 
 /// What a row has of its own.
@@ -15,6 +20,10 @@ pub(super) struct Contents {
     depth: Option<usize>,
     /// True if the row names the node's parent.
     parent: bool,
+    /// The node's place among its siblings.
+    order: Option<SiblingPlace>,
+    /// The node's ancestors, nearest first.
+    ancestors: Option<Arc<[Id]>>,
     /// True if the row copies attributes of the base record.
     pub(super) copies: bool,
 }
@@ -25,9 +34,25 @@ impl Contents {
         Self { copies: true, ..Self::default() }
     }
 
-    /// A node so far below another.
-    pub(super) fn descendant(depth: usize) -> Self {
-        Self { depth: Some(depth), parent: true, copies: true }
+    /// A node so far below another, with its place among its siblings.
+    pub(super) fn descendant(depth: usize, placement: &Placement) -> Self {
+        Self { parent: true, depth: Some(depth), ..Self::ordered(placement) }
+    }
+
+    /// A node by its path, so far below another.
+    pub(super) fn by_path(depth: usize) -> Self {
+        Self { parent: true, depth: Some(depth), ..Self::copies() }
+    }
+
+    /// A node with its place among its siblings.
+    pub(super) fn ordered(placement: &Placement) -> Self {
+        Self { order: placement.order.clone(), ..Self::copies() }
+    }
+
+    /// A node with all of its ancestors.
+    pub(super) fn linking(placement: &Placement) -> Self {
+        let ancestors = &placement.ancestors;
+        Self { ancestors: Some(ancestors.as_slice().into()), ..Self::by_path(ancestors.len()) }
     }
 
     /// The parent and nothing else.
@@ -42,7 +67,9 @@ impl Contents {
     ) -> impl Iterator<Item = (&'a str, AttributeValue)> + use<'a> {
         let depth = self.depth.map(|depth| (DEPTH, number(depth)));
         let parent = parent.filter(|_| self.parent).map(|parent| (PARENT, text(parent.as_str())));
-        depth.into_iter().chain(parent)
+        let order = self.order.as_ref().map(|place| (ORDER, text(place.as_str())));
+        let ancestors = self.ancestors.as_ref().map(|ids| (ANCESTORS, texts(ids.iter().map(Id::as_str))));
+        depth.into_iter().chain(parent).chain(order).chain(ancestors)
     }
 }
 
@@ -80,4 +107,16 @@ pub fn own_depth(row: &Item) -> Option<usize> {
 #[must_use]
 pub fn orphan_row_parent(row: &Item) -> Option<&str> {
     text_of(row, PARENT)
+}
+
+/// Returns a node's place among its siblings, as its row has it.
+#[must_use]
+pub fn own_order(row: &Item) -> Option<SiblingPlace> {
+    text_of(row, ORDER).and_then(SiblingPlace::parse)
+}
+
+/// Returns the ancestors of the node that a link row shows, nearest first.
+#[must_use]
+pub fn own_ancestors(row: &Item) -> Option<Vec<Id>> {
+    texts_of(row, ANCESTORS, |id| Id::new(id).ok())
 }

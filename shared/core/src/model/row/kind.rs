@@ -4,7 +4,7 @@
 use super::Row;
 use super::contents::Contents;
 use crate::keys::{Id, ItemKey, NodeRef, Schema, SortKey};
-use crate::model::{BaseNode, Item, Placement, Settings, Shortfall};
+use crate::model::{BaseNode, FORMAT, Item, Placement, Settings, Shortfall};
 use crate::rules::Rules;
 
 /// What a placement is made from, besides its ancestors.
@@ -46,6 +46,11 @@ pub(super) trait Kind: Sync {
 
     /// Adds the rows that a placement names.
     fn add_rows(&self, placement: &Placement, rows: &mut Rows<'_>);
+
+    /// The least format of a lineage that names rows of this kind, and so the handlers that may act on it.
+    fn format(&self) -> u64 {
+        FORMAT
+    }
 
     /// Adds to a lineage what the placement says of these rows.
     fn write(&self, placement: &Placement, lineage: &mut Item);

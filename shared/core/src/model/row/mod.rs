@@ -3,6 +3,8 @@
 mod ancestor;
 mod contents;
 mod kind;
+mod link;
+mod ordered;
 mod orphan;
 mod path;
 mod root;
@@ -10,15 +12,18 @@ mod root;
 use std::sync::Arc;
 
 use super::item::{ITEM_BYTES_MAX, Item, attribute_bytes, item_bytes, text};
-use super::{AttributeValue, BaseNode, Placement, Settings, Shortfall};
+use super::{AttributeValue, BaseNode, FORMAT, Placement, Settings, Shortfall, format};
 use crate::keys::{Id, ItemKey, NodeRef, Schema};
 use contents::{Contents, ID, TRUNCATED};
-pub use contents::{ROW_ATTRIBUTES, is_truncated, orphan_row_parent, own_depth, own_id, row_parent};
+pub use contents::{
+    ROW_ATTRIBUTES, is_truncated, orphan_row_parent, own_ancestors, own_depth, own_id, own_order, row_parent,
+};
 pub use kind::Wanted;
 use kind::{Found, Kind, Rows};
 
 /// All kinds of rows, in the order in which a node's rows are put.
-const KINDS: [&dyn Kind; 4] = [&ancestor::Ancestor, &path::Path, &root::Root, &orphan::Orphan];
+const KINDS: [&dyn Kind; 6] =
+    [&ancestor::Ancestor, &path::Path, &root::Root, &orphan::Orphan, &ordered::Ordered, &link::Link];
 
 /// A row that a placement names.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,11 +54,13 @@ pub fn placement_below(ancestors: Vec<Id>, wanted: &Wanted<'_>) -> Placement {
     placement
 }
 
-/// Adds a placement to a lineage's item.
+/// Adds a placement to a lineage's item, and the format that it needs.
 pub(super) fn write(placement: &Placement, lineage: &mut Item) {
     for kind in KINDS {
         kind.write(placement, lineage);
     }
+    let named = KINDS.iter().filter(|kind| lineage.contains_key(kind.attribute()));
+    format::mark_as(named.map(|kind| kind.format()).max().unwrap_or(FORMAT), lineage);
 }
 
 /// Reads a placement from a lineage's item. `None` if no handler has written it so.
@@ -86,7 +93,7 @@ pub fn shown_by(item: &Item, key: &ItemKey, schema: &Schema) -> Option<NodeRef> 
 }
 
 /// About how many attributes of its own a row has, its key among them.
-const OWN_MAX: usize = 6;
+const OWN_MAX: usize = 7;
 
 /// What the rows of a node show of it. All rows of the node share one, because together they can be a hundred times the base record.
 #[derive(Clone, Debug, PartialEq)]

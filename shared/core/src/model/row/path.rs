@@ -3,7 +3,7 @@
 use super::contents::{Contents, own_depth};
 use super::kind::{Found, Kind, Rows, Wanted};
 use crate::keys::SortKey;
-use crate::model::item::{AttributeValue, Item, text, texts_of};
+use crate::model::item::{Item, texts, texts_of};
 use crate::model::{Placement, Shortfall};
 use crate::rules::Rule;
 
@@ -29,12 +29,12 @@ impl Kind for Path {
 
     fn add_rows(&self, placement: &Placement, rows: &mut Rows<'_>) {
         if let (Some(farthest), Some(path)) = (placement.ancestors.last(), placement.path_key(rows.node)) {
-            rows.add(farthest, &path, Contents::descendant(placement.ancestors.len()));
+            rows.add(farthest, &path, Contents::by_path(placement.ancestors.len()));
         }
     }
 
     fn write(&self, placement: &Placement, lineage: &mut Item) {
-        lineage.insert(PATH.into(), AttributeValue::L(placement.path.iter().map(text).collect()));
+        lineage.insert(PATH.into(), texts(&placement.path));
     }
 
     fn read(&self, lineage: &Item, placement: &mut Placement) -> Option<()> {

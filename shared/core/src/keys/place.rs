@@ -1,0 +1,88 @@
+//! The place of a node among its siblings, as a part of a key.
+
+use std::fmt;
+use std::sync::Arc;
+
+use sapwood_keys::{Decimal, Part};
+
+use super::sort_key::escape_part;
+use super::{Id, SORT_KEY_BYTES_MAX};
+
+/// The place of a node among its siblings: the value of its attribute as text that sorts as the values do. Numbers come first, in their
+/// order; then texts, by their bytes; then nodes without a value. Nodes with equal places are in the order of their ids.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SiblingPlace(Arc<str>);
+
+/// Most bytes of the text in a place. Longer ones are cut, and their nodes are in the order of their ids.
+const TEXT_BYTES_MAX: usize = 256;
+
+/// What a sort key has besides the place's text and the id: `ORDERED#s#`.
+const AROUND_BYTES: usize = 10;
+
+const NUMBER: char = 'n';
+const TEXT: char = 's';
+/// Sorts after the other two.
+const NONE: &str = "~";
+
+impl SiblingPlace {
+    /// The place of a node by a number, as DynamoDB writes it. `None` for a text that is no number of DynamoDB's.
+    #[must_use]
+    pub fn of_number(digits: &str, id: &Id) -> Option<Self> {
+        let number: Decimal = digits.parse().ok()?;
+        Some(Self::cut(NUMBER, &number.encode().ok()?, id))
+    }
+
+    /// The place of a node by a text.
+    #[must_use]
+    pub fn of_text(text: &str, id: &Id) -> Self {
+        // No character gets shorter when it is escaped, so the rest would be cut in any case.
+        let end = (TEXT_BYTES_MAX..text.len()).find(|end| text.is_char_boundary(*end)).unwrap_or(text.len());
+        Self::cut(TEXT, &escape_part(&text[..end]), id)
+    }
+
+    /// The place of a node without a value.
+    #[must_use]
+    pub fn none() -> Self {
+        Self(NONE.into())
+    }
+
+    /// Reads a place that a key or an item holds.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let is_one = text == NONE || text.starts_with([NUMBER, TEXT]) && text.len() <= TEXT_BYTES_MAX + 1;
+        // What isn't in a key unescaped can't be in a place.
+        (is_one && text.chars().all(|c| c > '$')).then(|| Self(text.into()))
+    }
+
+    /// The place as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Cuts a text so that the key has room for it. Cut texts are in the order of the whole ones, or equal.
+    fn cut(tag: char, text: &str, id: &Id) -> Self {
+        let room = TEXT_BYTES_MAX.min((SORT_KEY_BYTES_MAX - AROUND_BYTES).saturating_sub(id.as_str().len()));
+        let mut place = String::with_capacity(1 + room.min(text.len()));
+        place.push(tag);
+        let mut at = 0;
+        while let Some(first) = text[at..].chars().next() {
+            let length = if first == '%' { 3 } else { first.len_utf8() };
+            if at + length > room {
+                // An escaped character sorts before all that would fit. Any other sorts after them, and so does the last one that fits.
+                let last = ['\u{7F}', '\u{7FF}', '\u{FFFF}'].into_iter().find(|last| at + last.len_utf8() == room);
+                place.extend(last.filter(|_| first != '%'));
+                break;
+            }
+            place += &text[at..at + length];
+            at += length;
+        }
+        Self(place.into())
+    }
+}
+
+impl fmt::Display for SiblingPlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}

@@ -1,0 +1,116 @@
+//! Link rows: a node in the partition of each node that it names in an attribute. The setting is `links`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::contents::{ANCESTORS, Contents};
+use super::kind::{Found, Kind, Rows, Wanted};
+use crate::keys::{Id, SortKey};
+use crate::model::item::{AttributeValue, Item, texts, texts_of};
+use crate::model::{FORMAT_MAX, Placement, Settings, Shortfall};
+
+const LINKS: &str = "links";
+
+/// Most links of a node, over all attributes.
+const LINKS_MAX: usize = 100;
+
+/// Most bytes of a node's targets together. A lineage names all of them, and whoever places a child of the node reads it.
+const TARGETS_BYTES_MAX: usize = 16 * 1_024;
+
+pub(super) struct Link;
+
+impl Kind for Link {
+    fn attribute(&self) -> &'static str {
+        LINKS
+    }
+
+    fn format(&self) -> u64 {
+        FORMAT_MAX
+    }
+
+    fn place(&self, wanted: &Wanted<'_>, placement: &mut Placement) {
+        let (asked, _) = asked(&wanted.base.item, wanted.settings);
+        let mut bytes = 0;
+        let kept = asked.into_iter().take(LINKS_MAX).take_while(|(_, target)| {
+            bytes += target.as_str().len();
+            bytes <= TARGETS_BYTES_MAX
+        });
+        placement.links = BTreeMap::new();
+        for (attribute, target) in kept {
+            placement.links.entry(attribute.to_owned()).or_default().push(target);
+        }
+    }
+
+    fn add_rows(&self, placement: &Placement, rows: &mut Rows<'_>) {
+        let contents = Contents::linking(placement);
+        for (attribute, targets) in &placement.links {
+            for target in targets {
+                let sort_key = SortKey::Link { attribute: attribute.clone(), id: rows.node.id.clone() };
+                rows.add(target, &sort_key, contents.clone());
+            }
+        }
+    }
+
+    fn write(&self, placement: &Placement, lineage: &mut Item) {
+        if !placement.links.is_empty() {
+            let targets = |targets: &Vec<Id>| texts(targets.iter().map(Id::as_str));
+            let links = placement.links.iter().map(|(attribute, of_one)| (attribute.clone(), targets(of_one)));
+            lineage.insert(LINKS.to_owned(), AttributeValue::M(links.collect()));
+        }
+    }
+
+    fn read(&self, lineage: &Item, placement: &mut Placement) -> Option<()> {
+        let links = match lineage.get(LINKS) {
+            None => return Some(()),
+            Some(AttributeValue::M(links)) => links.clone().into_iter().collect::<Item>(),
+            Some(_) => return None,
+        };
+        let targets = |attribute: &String| texts_of(&links, attribute, |target| Id::new(target).ok());
+        placement.links =
+            links.keys().map(|attribute| Some((attribute.clone(), targets(attribute)?))).collect::<Option<_>>()?;
+        Some(())
+    }
+
+    fn is_one(&self, found: &Found<'_>) -> bool {
+        let is_list = matches!(found.item.get(ANCESTORS), Some(AttributeValue::L(_)));
+        is_list && matches!(found.sort_key, SortKey::Link { id, .. } if *id == found.node.id)
+    }
+
+    fn shortfalls(&self, wanted: &Wanted<'_>, placement: &Placement) -> Vec<Shortfall> {
+        let (asked, mut unusable) = asked(&wanted.base.item, wanted.settings);
+        let kept: usize = placement.links.values().map(Vec::len).sum();
+        let mut found = Vec::new();
+        if kept < asked.len() {
+            found.push(Shortfall::Links { left_out: asked.len() - kept });
+        }
+        let schema = &wanted.settings.schema;
+        let has_no_key = |attribute: &&String| {
+            let key = SortKey::Link { attribute: (*attribute).clone(), id: wanted.node.id.clone() };
+            schema.sort_key(&key).is_err()
+        };
+        unusable.extend(placement.links.keys().filter(has_no_key).map(String::as_str));
+        found.extend(unusable.into_iter().map(|attribute| Shortfall::Link { attribute: attribute.to_owned() }));
+        found
+    }
+}
+
+/// Returns what a record links to, in the order of the attributes and then of the targets' bytes, and the attributes that hold something else.
+fn asked<'a>(base: &Item, settings: &'a Settings) -> (BTreeSet<(&'a str, Id)>, BTreeSet<&'a str>) {
+    let (mut asked, mut unusable) = (BTreeSet::new(), BTreeSet::new());
+    for attribute in &settings.links {
+        let Some(value) = base.get(attribute) else { continue };
+        let mut add = |target: Option<&str>| match target.and_then(|target| Id::new(target).ok()) {
+            Some(id) => _ = asked.insert((attribute.as_str(), id)),
+            None => _ = unusable.insert(attribute.as_str()),
+        };
+        match value {
+            AttributeValue::S(target) => add(Some(target)),
+            AttributeValue::Ss(targets) => targets.iter().for_each(|target| add(Some(target))),
+            AttributeValue::L(targets) => targets.iter().for_each(|target| match target {
+                AttributeValue::S(target) => add(Some(target)),
+                _ => add(None),
+            }),
+            _ => add(None),
+        }
+    }
+    (asked, unusable)
+}

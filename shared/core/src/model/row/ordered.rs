@@ -1,0 +1,75 @@
+//! Ordered rows: a node among its siblings, in the order of an attribute. A node has one, in the partition of its parent; a root has it beside
+//! the root rows. The setting is `order`.
+
+use super::contents::{Contents, ORDER};
+use super::kind::{Found, Kind, Rows, Wanted};
+use crate::keys::{SiblingPlace, SortKey};
+use crate::model::item::{Item, text, text_of};
+use crate::model::{FORMAT_MAX, Placement, Shortfall};
+
+const PLACE: &str = "order";
+
+pub(super) struct Ordered;
+
+impl Kind for Ordered {
+    fn attribute(&self) -> &'static str {
+        PLACE
+    }
+
+    fn format(&self) -> u64 {
+        FORMAT_MAX
+    }
+
+    fn place(&self, wanted: &Wanted<'_>, placement: &mut Placement) {
+        let is_listed = !placement.ancestors.is_empty() || (wanted.base.parent.is_none() && wanted.settings.root_rows);
+        placement.order = wanted
+            .settings
+            .order
+            .as_ref()
+            .filter(|_| is_listed)
+            .map(|order| order.place(&wanted.base.item, &wanted.node.id).unwrap_or_else(SiblingPlace::none));
+    }
+
+    fn add_rows(&self, placement: &Placement, rows: &mut Rows<'_>) {
+        let Some(place) = placement.order.clone() else { return };
+        let id = rows.node.id.clone();
+        match placement.ancestors.first() {
+            Some(parent) => rows.add(parent, &SortKey::Child { place, id }, Contents::descendant(1, placement)),
+            None => {
+                let pk = rows.schema.roots_partition(rows.node.tenant.as_ref());
+                rows.add_in(pk, &SortKey::OrderedRoot { place, id }, Contents::ordered(placement));
+            }
+        }
+    }
+
+    fn write(&self, placement: &Placement, lineage: &mut Item) {
+        lineage.extend(placement.order.iter().map(|place| (PLACE.to_owned(), text(place.as_str()))));
+    }
+
+    fn read(&self, lineage: &Item, placement: &mut Placement) -> Option<()> {
+        placement.order = match lineage.get(PLACE) {
+            None => None,
+            Some(_) => Some(SiblingPlace::parse(text_of(lineage, PLACE)?)?),
+        };
+        Some(())
+    }
+
+    fn is_one(&self, found: &Found<'_>) -> bool {
+        let (place, id) = match found.sort_key {
+            SortKey::Child { place, id } => (place, id),
+            SortKey::OrderedRoot { place, id }
+                if found.key.pk == found.schema.roots_partition(found.owner.tenant.as_ref()) =>
+            {
+                (place, id)
+            }
+            _ => return false,
+        };
+        *id == found.node.id && text_of(found.item, ORDER) == Some(place.as_str())
+    }
+
+    fn shortfalls(&self, wanted: &Wanted<'_>, placement: &Placement) -> Vec<Shortfall> {
+        let has_none = placement.order.as_ref().is_some_and(|place| *place == SiblingPlace::none());
+        let attribute = wanted.settings.order.as_ref().filter(|_| has_none).map(|order| order.attribute.clone());
+        attribute.map(|attribute| Shortfall::Order { attribute }).into_iter().collect()
+    }
+}
