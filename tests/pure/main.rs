@@ -11,6 +11,7 @@ mod early;
 mod filter;
 mod fixtures;
 mod interleavings;
+mod kinds;
 mod layout;
 mod moves;
 mod mutants;
