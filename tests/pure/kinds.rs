@@ -47,9 +47,13 @@ fn shown(fixture: &Fixture, pk: &str, prefix: &str) -> Vec<String> {
 
 /// What `verify` finds of a node.
 fn findings(fixture: &Fixture, node: NodeRef) -> Vec<Kind> {
+    look(fixture, Subject::Node(node))
+}
+
+fn look(fixture: &Fixture, subject: Subject) -> Vec<Kind> {
     let settings = fixture.settings();
     let client = Client::new(fixture.table(), &NoRetries, &settings.schema);
-    let found = at_once(Audit::new(&client, settings).look([Subject::Node(node)].into())).unwrap();
+    let found = at_once(Audit::new(&client, settings).look([subject].into())).unwrap();
     found.into_iter().map(|difference| difference.kind).collect()
 }
 
@@ -236,9 +240,15 @@ fn tenants_link_to_their_own_nodes_alone() {
 }
 
 #[test]
-fn items_of_the_owner_whose_keys_only_look_like_rows_are_left_alone() {
+fn items_of_the_owner_whose_keys_only_look_like_rows_are_left_alone_and_found() {
     let mut fixture = fixture(false);
-    let strange = [("p", "CHILD#sAnna#17"), ("p", "LINK#tags#n"), ("ROOTS", "ORDERED#n1#x"), ("p", "CHILD#17")];
+    let strange = [
+        ("p", "CHILD#sAnna#17"),
+        ("p", "LINK#tags#n"),
+        ("ROOTS", "ORDERED#n1#x"),
+        ("p", "PATH#a"),
+        ("p", "NODE#0001#17"),
+    ];
     for (pk, sk) in strange {
         fixture.put(pk, sk, &[("mine", text("yes")), ("_id", text("17"))]);
     }
@@ -248,6 +258,10 @@ fn items_of_the_owner_whose_keys_only_look_like_rows_are_left_alone() {
     for (pk, sk) in strange {
         let item = fixture.get(pk, sk).unwrap();
         assert_eq!(item["mine"], text("yes"));
-        assert_eq!(Subject::of(&item, &settings.schema), None, "{sk}");
+        let subject = Subject::of(&item, &settings.schema).unwrap();
+        assert_eq!(look(&fixture, subject), [Kind::ReservedKey], "{sk}");
     }
+    fixture.put("p", "CHILD#17", &[("mine", text("yes"))]);
+    let no_key_of_a_row = fixture.get("p", "CHILD#17").unwrap();
+    assert_eq!(Subject::of(&no_key_of_a_row, &fixture.settings().schema), None);
 }

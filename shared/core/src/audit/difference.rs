@@ -50,6 +50,8 @@ pub enum Kind {
     NoOrder,
     /// A node with a link that has no row.
     LinkLeftOut,
+    /// An item that isn't ours has a key of a form that rows have. A row may come to take its place.
+    ReservedKey,
     /// A record that is so large that its rows carry no copies.
     NoRoomForCopies,
     /// The table refuses to change a child of a node that is being deleted.
@@ -62,7 +64,7 @@ pub enum Kind {
 
 impl Kind {
     /// All kinds.
-    pub const ALL: [Self; 24] = [
+    pub const ALL: [Self; 25] = [
         Self::LineageMissing,
         Self::LineageWrong,
         Self::LineageRows,
@@ -83,6 +85,7 @@ impl Kind {
         Self::PathTooLong,
         Self::NoOrder,
         Self::LinkLeftOut,
+        Self::ReservedKey,
         Self::NoRoomForCopies,
         Self::DeletionBlocked,
         Self::CursorUnreadable,
@@ -148,6 +151,7 @@ impl Kind {
             Self::PathTooLong => "path-too-long",
             Self::NoOrder => "no-order",
             Self::LinkLeftOut => "link-left-out",
+            Self::ReservedKey => "reserved-key",
             Self::NoRoomForCopies => "no-room-for-copies",
             Self::DeletionBlocked => "deletion-blocked",
             Self::CursorUnreadable => "cursor-unreadable",
@@ -194,6 +198,7 @@ impl Difference {
         let (key, node) = (self.key.clone(), self.node.clone());
         match self.kind {
             Kind::RowSurplus => Subject::Row { key, node },
+            Kind::ReservedKey => Subject::Foreign { key, node },
             kind if kind.is_of_copy() => Subject::History(node),
             Kind::CursorStuck | Kind::CursorUnreadable | Kind::DeletionBlocked => Subject::Cursor(node),
             _ => Subject::Node(node),

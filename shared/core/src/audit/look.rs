@@ -7,6 +7,7 @@ use super::{Difference, Kind, Subject};
 use crate::keys::{ItemKey, NodeRef, Schema};
 use crate::model::{
     BaseNode, Cursor, CursorError, Deletion, Item, PUT_BACK, Placement, Settings, Stored, Wanted, is_truncated, rows,
+    shown_by,
 };
 use crate::plan::{Facts, Failure, Need, PlaceInput, PlacePlan, Plan, Read, Rules, Settle, Shortfall, Step, place};
 use crate::request::ReadOptions;
@@ -80,6 +81,7 @@ impl<'a> Look<'a> {
         let keys = |subject: &Subject| match subject {
             Subject::Node(node) => vec![schema.node_key(node), schema.lineage_key(node)],
             Subject::Row { key, node } => vec![key.clone(), schema.lineage_key(node)],
+            Subject::Foreign { key, .. } => vec![key.clone()],
             Subject::Cursor(node) => vec![schema.cascade_key(node)],
             Subject::History(_) => Vec::new(),
         };
@@ -128,6 +130,12 @@ impl<'a> Look<'a> {
                 }
                 Subject::Row { key, node } => {
                     found.extend(self.judge_row(key, node)?.map(|one| (one, Some(node.clone()))));
+                }
+                Subject::Foreign { key, node } => {
+                    let item = self.item(key)?.filter(|item| shown_by(item, key, self.schema()).is_none());
+                    let found_one =
+                        |item| Difference::of(Kind::ReservedKey, key.clone(), node, &Evidence::new().and(Some(item)));
+                    found.extend(item.map(|item| (found_one(item), None)));
                 }
                 Subject::Cursor(node) => found.extend(self.judge_cursor(node)?.map(|one| (one, None))),
                 Subject::History(_) => {}

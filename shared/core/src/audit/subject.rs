@@ -19,6 +19,13 @@ pub enum Subject {
     History(NodeRef),
     /// A cursor.
     Cursor(NodeRef),
+    /// An item of the table's owner whose key is of a form that rows have.
+    Foreign {
+        /// The item's key.
+        key: ItemKey,
+        /// The node in whose partition the item is.
+        node: NodeRef,
+    },
 }
 
 impl Subject {
@@ -32,7 +39,10 @@ impl Subject {
             SortKey::Cascade => Some(Self::Cursor(owner)),
             SortKey::Revision { .. } | SortKey::Latest { .. } => Some(Self::History(owner)),
             SortKey::Operation(_) | SortKey::Deleted | SortKey::Idempotency { .. } => None,
-            _ => shown_by(item, &key, schema).map(|node| Self::Row { key, node }),
+            _ => Some(match shown_by(item, &key, schema) {
+                Some(node) => Self::Row { key, node },
+                None => Self::Foreign { key, node: owner },
+            }),
         }
     }
 }
