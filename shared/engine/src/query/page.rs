@@ -157,6 +157,8 @@ pub(super) struct Listing<'q> {
     pub(super) descending: bool,
     /// True if a page continues where a page of DynamoDB's ends.
     pub(super) across_pages: bool,
+    /// How many rows a Query reads for each entry that the page has room for: more than one where most rows may be left out.
+    pub(super) rows_an_entry: usize,
     /// The attributes that the answer itself is made of.
     pub(super) own: Vec<&'q str>,
 }
@@ -173,7 +175,7 @@ pub(super) enum Skipped {
 impl<'q> Listing<'q> {
     /// The list of all of a range, in its order.
     pub(super) fn new(pk: String, range: SortRange, own: Vec<&'q str>) -> Self {
-        Self { pk, range, skipped: Skipped::Nothing, descending: false, across_pages: false, own }
+        Self { pk, range, skipped: Skipped::Nothing, descending: false, across_pages: false, rows_an_entry: 1, own }
     }
 
     /// Returns where to continue after a page that ended at `next`.
@@ -239,7 +241,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         &self,
         listing: &Listing<'_>,
         options: &ListOptions,
-        read: impl Fn(&ItemKey, &Item) -> Option<R>,
+        mut read: impl FnMut(&ItemKey, &Item) -> Option<R>,
     ) -> Result<Page<R>, ReadError> {
         let schema = self.client.schema();
         let mut after = listing.start(options)?;
@@ -248,7 +250,11 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         let mut pace = matches!(listing.skipped, Skipped::Deeper(_)).then(|| Pace::new(queries_max));
         for queries in 1.. {
             let (before, units) = (builder.len(), self.client.usage().read_units);
-            let limit = pace.as_ref().map_or(builder.missing(), |pace| pace.rows(builder.missing()));
+            let missing = builder.missing();
+            let limit = match &pace {
+                Some(pace) => pace.rows(missing),
+                None => missing.max((missing * listing.rows_an_entry).min(Bounds::ITEMS_MAX + 1)),
+            };
             let query = listing.query(after.clone(), limit, options, schema);
             let page = match self.client.query(&query).await {
                 Err(error) if queries > 1 && error.kind == ErrorKind::Retry => break,
