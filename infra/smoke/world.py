@@ -1,5 +1,6 @@
 """What the table must hold, computed from what this script has written, the naive way, with nothing of the product."""
 
+import decimal
 import json
 import re
 
@@ -14,6 +15,8 @@ SETTINGS = {
     "RootRows": "on",
     "CopiedAttributes": "all",
     "NeverCopied": "",
+    "OrderAttribute": "",
+    "LinkAttributes": "",
     "ApiAuthorization": "",
 }
 # A revision's sort key: its version and its topic.
@@ -80,18 +83,49 @@ class World:
         parent, ancestors, has_path = self.parent_of(id), self.ancestors(id), self.settings["PathRows"] == "on"
         path = self.path(id) if has_path else []
         root, orphan = parent is None and self.settings["RootRows"] == "on", parent is not None and parent not in self.nodes
-        lineage = {"format": {"N": "1"}, "ancestors": texts(ancestors), "path": texts(path), "root": {"BOOL": root}}
-        yield (id, "LINEAGE"), lineage | ({"orphan": {"BOOL": True}} if orphan else {})
+        place, links = self.place(id) if root or ancestors else None, self.links(id)
+        known = {"orphan": {"BOOL": True}} if orphan else {}
+        known |= ({"order": {"S": place}} if place else {}) | ({"links": {"M": {name: texts(ids) for name, ids in links.items()}}} if links else {})
+        lineage = {"format": {"N": "2" if place or links else "1"}, "ancestors": texts(ancestors), "path": texts(path), "root": {"BOOL": root}}
+        yield (id, "LINEAGE"), lineage | known
+        order = {"_order": {"S": place}} if place else {}
         if root:
             yield ("ROOTS", f"ROOT#{id}"), {"_id": {"S": id}} | copies
+            if place:
+                yield ("ROOTS", f"ORDERED#{place}#{id}"), {"_id": {"S": id}} | order | copies
+        above = {"_parent": {"S": parent}} if parent is not None else {}
+        for name, target in [(name, target) for name, ids in links.items() for target in ids]:
+            row = {"_id": {"S": id}, "_depth": {"N": str(len(ancestors))}, "_ancestors": texts(ancestors)} | above | copies
+            yield (target, f"LINK#{name}#{id}"), row
         if orphan:
             yield (f"ORPHANS#{fnv(parent) % 16:x}", f"ORPHAN#{id}"), {"_id": {"S": id}, "_parent": {"S": parent}}
         for depth, ancestor in enumerate(ancestors, 1):
             row = {"_id": {"S": id}, "_depth": {"N": str(depth)}, "_parent": {"S": parent}} | copies
-            yield (ancestor, f"{self.node}#{depth:04}#{id}"), row
+            yield (ancestor, f"{self.node}#{depth:04}#{id}"), row | order
+            if depth == 1 and place:
+                yield (ancestor, f"CHILD#{place}#{id}"), row | order
         if ancestors and has_path:
             named = f"!{in_key(id)}" if self.segment_of(id) != id else ""
             yield (ancestors[-1], "PATH#" + "#".join(map(in_key, path)) + named), row
+
+    def place(self, id):
+        """The node's place among its siblings, as keys have it; None if siblings are in no order."""
+        if not self.settings["OrderAttribute"]:
+            return None
+        value = self.nodes[id].get(self.settings["OrderAttribute"], {})
+        if "N" in value:
+            return "n" + sortable(value["N"])
+        return "s" + in_key(value["S"]) if "S" in value else "~"
+
+    def links(self, id):
+        """The ids that the node names, by attribute."""
+        found = {}
+        for name in split(self.settings["LinkAttributes"]):
+            value = self.nodes[id].get(name, {})
+            named = [value["S"]] if "S" in value else value.get("SS", [each.get("S") for each in value.get("L", [])])
+            if targets := sorted({each for each in named if each}, key=str.encode):
+                found[name] = targets
+        return found
 
     def differences(self, found):
         """What differs between the table and what it must hold, a line each."""
@@ -134,6 +168,16 @@ def spelled(value):
 
 def shown(key):
     return f"{key[0]} / {key[1]}"
+
+
+def sortable(number):
+    """A number as text that sorts as numbers do."""
+    sign, digits, exponent = decimal.Decimal(number).as_tuple()
+    digits, power = "".join(map(str, digits)).lstrip("0"), exponent + 499
+    if not digits:
+        return "0"
+    text = f"{power + len(digits):03}{digits.rstrip('0')}"
+    return "-" + "".join(str(9 - int(digit)) for digit in text) + "~" if sign else "1" + text
 
 
 def split(names):

@@ -237,22 +237,22 @@ fn the_examples_of_items_are_what_the_codecs_read_and_write() {
                 let revision = find(&key.pk, &latest.revision_key(version, &settings).unwrap().sk);
                 assert_eq!(Latest::copy(&key, version, revision, &settings), *item);
             }
-            SortKey::Ancestor { .. } | SortKey::Path { .. } | SortKey::Root(_) | SortKey::Orphan(_) => {
-                written.push(item)
-            }
-            _ => {}
+            SortKey::Operation(_) | SortKey::Deleted | SortKey::Idempotency { .. } | SortKey::Revision { .. } => {}
+            _ => written.push(item),
         }
     }
-    // The rows in the examples are those that the lineage of `d` names, and those of a root and of an orphan.
-    let lineage = Stored::read(Some(find("d", "LINEAGE")), &schema).lineage().unwrap().clone();
-    let base = BaseNode::read(find("d", "NODE").clone(), &node("d"), &schema).unwrap();
-    let of_d: Vec<Item> = rows(&lineage.placement, &node("d"), &schema)
-        .iter()
-        .map(|row| row.item(&node("d"), &base, &settings))
-        .collect();
-    let (of_d_shown, others): (Vec<&Item>, Vec<&Item>) =
+    // The rows in the examples are those that the lineages of `d` and `m` name, and those of a root and of an orphan.
+    let of = |id: &str| {
+        let lineage = Stored::read(Some(find(id, "LINEAGE")), &schema).lineage().unwrap().clone();
+        let record = find(id, "NODE").clone();
+        let base = BaseNode::read(record, &node(id), &schema).unwrap();
+        let of_one = rows(&lineage.placement, &node(id), &schema);
+        of_one.iter().map(|row| row.item(&node(id), &base, &settings)).collect::<Vec<Item>>()
+    };
+    let of_both = [of("d"), of("m")].concat();
+    let (shown, others): (Vec<&Item>, Vec<&Item>) =
         written.into_iter().partition(|item| row_parent(item).is_some_and(|parent| parent.as_str() == "V"));
-    assert!(of_d_shown.len() == 2 && of_d_shown.iter().all(|item| of_d.contains(item)), "{of_d:#?}");
+    assert!(shown.len() == 4 && shown.iter().all(|item| of_both.contains(item)), "{of_both:#?}");
     let missing = NodeRef::from(Id::new("missing").unwrap());
     let kinds: Vec<String> = others.iter().map(|item| key_of(item, &schema).unwrap().pk).collect();
     assert_eq!(kinds, [schema.roots_partition(None), schema.orphans_partition(&missing)]);

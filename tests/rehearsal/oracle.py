@@ -6,6 +6,7 @@ large for DynamoDB is left out of account.
 
 import re
 from dataclasses import dataclass, field
+from decimal import Decimal
 
 # What the functions keep for themselves: the handler's settings, the auditor's position. They come and go as they like.
 OWN = {("SAPWOOD", "SETTINGS"), ("SAPWOOD", "AUDIT")}
@@ -19,6 +20,8 @@ class Oracle:
     parent: str = "parent"
     segment: str = "segment"
     never_copied: frozenset = field(default_factory=frozenset)
+    order: str = ""
+    links: tuple = ()
 
     def differences(self, found):
         """What differs between a table and what its base records call for, a line each."""
@@ -41,8 +44,8 @@ class Oracle:
         return {key: item for key, item in table.items() if not self.is_derived(*key)}
 
     def is_derived(self, pk, sk):
-        register = pk == "ROOTS" and sk.startswith("ROOT#") or pk.startswith("ORPHANS#") and sk.startswith("ORPHAN#")
-        rows = rf"({re.escape(self.node)}#[0-9]{{4}}#|PATH#|v0_)"
+        register = pk == "ROOTS" and sk.startswith(("ROOT#", "ORDERED#")) or pk.startswith("ORPHANS#") and sk.startswith("ORPHAN#")
+        rows = rf"({re.escape(self.node)}#[0-9]{{4}}#|PATH#|CHILD#|LINK#|v0_)"
         return register or (pk, sk) in OWN or sk in ("LINEAGE", "CASCADE") or re.match(rows, sk) is not None
 
     def is_tombstone(self, sk, item):
@@ -73,14 +76,31 @@ class Oracle:
         path = [self.segment_of(each) for each in [*ancestors[::-1][1:], id]] if ancestors else []
         orphan = parent is not None and parent not in self.nodes
         lineage = {"format": {"N": "1"}, "ancestors": texts(ancestors), "path": texts(path), "root": {"BOOL": parent is None}}
-        yield id, "LINEAGE", lineage | ({"orphan": {"BOOL": True}} if orphan else {})
+        lineage |= {"orphan": {"BOOL": True}} if orphan else {}
+        order = {}
+        if self.order and (ancestors or parent is None):
+            order = {"_order": {"S": place(item.get(self.order))}}
+            lineage |= {"order": order["_order"], "format": {"N": "2"}}
+            key = f"{order['_order']['S']}#{id}"
+            above = {"_depth": {"N": "1"}, "_parent": {"S": parent}} if ancestors else {}
+            where = (ancestors[0], f"CHILD#{key}") if ancestors else ("ROOTS", f"ORDERED#{key}")
+            yield *where, {"_id": {"S": id}} | above | order | copies
+        for attribute in self.links:
+            targets = sorted(set(targets_of(item.get(attribute))), key=str.encode)
+            if targets:
+                lineage["format"] = {"N": "2"}
+                lineage.setdefault("links", {"M": {}})["M"][attribute] = texts(targets)
+            for target in targets:
+                own = {"_id": {"S": id}, "_depth": {"N": str(len(ancestors))}, "_ancestors": texts(ancestors)}
+                yield target, f"LINK#{attribute}#{id}", own | ({"_parent": {"S": parent}} if parent else {}) | copies
+        yield id, "LINEAGE", lineage
         if parent is None:
             yield "ROOTS", f"ROOT#{id}", {"_id": {"S": id}} | copies
         if orphan:
             yield f"ORPHANS#{fnv(parent) % 16:x}", f"ORPHAN#{id}", {"_id": {"S": id}, "_parent": {"S": parent}}
         for depth, ancestor in enumerate(ancestors, 1):
             own = {"_id": {"S": id}, "_depth": {"N": str(depth)}, "_parent": {"S": parent}}
-            yield ancestor, f"{self.node}#{depth:04}#{id}", own | copies
+            yield ancestor, f"{self.node}#{depth:04}#{id}", own | order | copies
         if ancestors:
             suffix = f"!{encoded(id)}" if self.segment_of(id) != id else ""
             own = {"_id": {"S": id}, "_depth": {"N": str(len(ancestors))}, "_parent": {"S": parent}}
@@ -112,6 +132,37 @@ class Oracle:
     def copies(self, item):
         keys = {self.partition_key, self.sort_key} | self.never_copied
         return {name: value for name, value in item.items() if name not in keys and not name.startswith("_")}
+
+
+def place(value):
+    """A value as the keys of ordered rows have it: numbers in their order, then texts, then all else."""
+    match value:
+        case {"S": text}:
+            return f"s{encoded(text)}"
+        case {"N": number} if Decimal(number) == 0:
+            return "n0"
+        case {"N": number}:
+            digits, _, power = f"{abs(Decimal(number)):e}".lower().partition("e")
+            shown = f"{int(power) + 500:03}{digits.replace('.', '').rstrip('0')}"
+            if Decimal(number) > 0:
+                return f"n1{shown}"
+            return f"n-{''.join(chr(ord('0') + ord('9') - ord(digit)) for digit in shown)}~"
+        case _:
+            return "~"
+
+
+def targets_of(value):
+    """The ids that a value names."""
+    match value:
+        case {"S": target}:
+            targets = [target]
+        case {"SS": targets}:
+            pass
+        case {"L": values}:
+            targets = [each["S"] for each in values if "S" in each]
+        case _:
+            targets = []
+    return [target for target in targets if target]
 
 
 def texts(list):

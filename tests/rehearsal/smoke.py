@@ -28,6 +28,8 @@ OTHER = {
     "RootRows": ("off", "--root-rows"),
     "CopiedAttributes": ("name,size", "--copied-attributes"),
     "NeverCopied": ("size", "--never-copied"),
+    "OrderAttribute": ("size", "--order-attribute"),
+    "LinkAttributes": ("tags,seen", "--link-attributes"),
 }
 MOVED = "two nested subtrees move at once ... ok"
 
@@ -172,11 +174,16 @@ class Smoke(unittest.TestCase):
         for seed in range(200):
             draw = random.Random(seed)
             names = {"PartitionKey": "pk", "SortKey": "sk", "NodeSortKey": "METADATA", "ParentAttribute": "up", "SegmentAttribute": "label"}
-            settings = module.SETTINGS | (names if seed % 2 else {}) | {"NeverCopied": draw.choice(["", "size", "size, parent"])}
+            kinds = {"OrderAttribute": draw.choice(["", "size"]), "LinkAttributes": draw.choice(["", "tags,seen"])}
+            settings = module.SETTINGS | (names if seed % 2 else {}) | {"NeverCopied": draw.choice(["", "size", "size, parent"])} | kinds
             world = module.World("", [], settings)
             ids = [f"{number} é#%" for number in range(draw.randrange(30))]
             for number, id in enumerate(ids):
-                item = {"name": {"S": id}, "size": {"N": str(number)}, "_mine": {"S": "not copied"}}
+                size = draw.choice([{"N": str(number * 10)}, {"N": f"-{number}.05"}, {"N": "1E-90"}, {"S": id}, {"S": ""}, {"BOOL": True}])
+                item = {"name": {"S": id}, "size": size, "_mine": {"S": "not copied"}}
+                for attribute in ("tags", "seen"):
+                    linked = draw.choice([None, {"S": id}, {"SS": ["b", "a#"]}, {"L": [{"S": "x"}, {"N": "1"}, {"S": "x"}, {"S": ""}]}, {"N": "1"}])
+                    item |= {attribute: linked} if linked else {}
                 if parent := draw.choice([None, "missing", *ids[:number]]):
                     item[world.parent] = {"S": parent}
                 if draw.random() < 0.3:
@@ -191,6 +198,8 @@ class Smoke(unittest.TestCase):
                 parent=settings["ParentAttribute"],
                 segment=settings["SegmentAttribute"],
                 never_copied=frozenset(module.split(settings["NeverCopied"])),
+                order=settings["OrderAttribute"],
+                links=tuple(module.split(settings["LinkAttributes"])),
             )
             base = {(id, world.node): item for id, item in world.nodes.items()} | world.revisions
             keys = {settings["PartitionKey"], settings["SortKey"]}

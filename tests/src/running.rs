@@ -37,7 +37,7 @@ pub struct Running {
     stream: TableStream,
     proxy: Option<Proxy>,
     invocations: Arc<Mutex<Invocations>>,
-    path_rows: bool,
+    settings: sapwood_core::model::Settings,
     failures: TempDir,
     /// The handler that the mapping invokes.
     pub handler: Handler,
@@ -119,7 +119,7 @@ impl Running {
         let engine = Engine::start();
         let endpoint = Endpoint::new(engine.url());
         let stream = endpoint.ensure_table(TABLE, template.table()).await.unwrap();
-        let path_rows = config.settings.path_rows;
+        let own = config.settings.clone();
         let mut proxy = None;
         if let Some(policy) = policy {
             let started = Proxy::start(engine.address()).await;
@@ -138,7 +138,7 @@ impl Running {
         let failures_file = Some(failures.path().join(FAILURES));
         let settings = Settings { failures_file, ..Settings::new(&endpoint, &stream, &template) };
         let mapping = Some(Mapping::start(settings, function).unwrap());
-        Self { engine, mapping, stream, proxy, invocations, path_rows, failures, handler, client }
+        Self { engine, mapping, stream, proxy, invocations, settings: own, failures, handler, client }
     }
 
     /// Starts another proxy in front of the engine.
@@ -170,10 +170,17 @@ impl Running {
         self.proxy.as_ref()
     }
 
-    /// True if the stack has path rows.
+    /// The oracle of a stack with these settings.
     #[must_use]
-    pub fn has_path_rows(&self) -> bool {
-        self.path_rows
+    pub fn oracle(&self) -> Oracle {
+        let settings = &self.settings;
+        Oracle {
+            path_rows: settings.path_rows,
+            root_rows: settings.root_rows,
+            order: settings.order.as_ref().map(|order| order.attribute.clone()),
+            links: settings.links.iter().cloned().collect(),
+            ..Oracle::default()
+        }
     }
 
     /// Waits until everything that was written is handled, and what the handler wrote as well.
@@ -191,7 +198,7 @@ impl Running {
     /// Starts a mapping that reads what is written from now on, and a handler with these parameters of the template.
     pub async fn resume(&mut self, parameters: &[(&str, &str)]) {
         let (template, config) = deployed(parameters);
-        self.path_rows = config.settings.path_rows;
+        self.settings = config.settings.clone();
         let table = DynamoTable::local(&self.engine.url(), TABLE, config.settings.schema.clone());
         self.handler = Handler::new(Fanout { settings: config.settings, ..Fanout::default() }, table);
         let function = Recording { handler: self.handler.clone(), invocations: Arc::clone(&self.invocations) };

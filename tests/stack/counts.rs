@@ -1,5 +1,6 @@
 //! What the fan-out costs, counted: requests and write units as the engine reports them, on the real handler.
 
+use aws_sdk_dynamodb::types::AttributeValue;
 use sapwood_core::keys::{ItemKey, Schema};
 use sapwood_core::model::{DELETING, DeletionMark, DeletionMode};
 use sapwood_core::plan::StreamRecord;
@@ -21,7 +22,7 @@ async fn chain(running: &Running, length: usize) {
 
 async fn counted(running: &Running) -> Counts {
     running.settle().await;
-    running.assert_right(&Oracle { path_rows: running.has_path_rows(), ..Oracle::default() }).await;
+    running.assert_right(&running.oracle()).await;
     total(&running.take().1)
 }
 
@@ -55,6 +56,67 @@ async fn a_rename_costs_a_row_for_each_ancestor_and_leaves_descendants_alone() {
     println!("rename at depth 5: {counts:?}");
     assert_eq!(counts.usage.write_units, 5.0 + 1.0);
     assert_eq!((counts.tally.rows_put, counts.tally.rows_deleted, counts.tally.touches), (6, 0, 0));
+    running.stop().await;
+}
+
+/// A node with a value that orders it, and links to these nodes.
+fn linking(id: &str, parent: &str, name: &str, links: &[&str]) -> std::collections::HashMap<String, AttributeValue> {
+    let mut item = node(id, Some(parent), name);
+    if !links.is_empty() {
+        let links = links.iter().map(|link| (*link).to_owned()).collect();
+        item.insert("tags".to_owned(), AttributeValue::Ss(links));
+    }
+    item
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_order_costs_a_row_and_a_link_costs_a_row() {
+    let running = Running::start(&[("OrderAttribute", "name"), ("LinkAttributes", "tags")]).await;
+    chain(&running, 5).await;
+    let units = async |item| {
+        put(&running.client, TABLE, item).await;
+        let counts = counted(&running).await;
+        assert_eq!(counts.tally.touches, 0, "{counts:?}");
+        (counts.usage.write_units, counts.tally.rows_put, counts.tally.rows_deleted)
+    };
+    // A create at depth 5: the lineage, 5 ancestor rows, a path row; a row for the order, and one for each link.
+    let plain = 1.0 + 5.0 + 1.0;
+    assert_eq!(units(linking("new", "n4", "m", &[])).await, (plain + 1.0, 7, 0));
+    assert_eq!(units(linking("other", "n4", "m", &["t", "u", "n1"])).await, (plain + 1.0 + 3.0, 10, 0));
+    // A change of another attribute: the rows. A change of the value: a row deleted, and the lineage twice.
+    let mut changed = linking("new", "n4", "m", &[]);
+    changed.insert("color".to_owned(), client::s("red"));
+    assert_eq!(units(changed).await, (7.0, 7, 0));
+    assert_eq!(units(linking("new", "n4", "z", &[])).await, (7.0 + 1.0 + 2.0, 7, 1));
+    // Another link: all rows, because an attribute changed, one deleted, and the lineage twice.
+    assert_eq!(units(linking("other", "n4", "m", &["t", "u", "n2"])).await, (10.0 + 1.0 + 2.0, 10, 1));
+    // To another parent in the same tree: the row under each of the two parents, and the link rows show the new ancestors.
+    put(&running.client, TABLE, linking("other", "n3", "m", &["t", "u", "n2"])).await;
+    let counts = counted(&running).await;
+    println!("move of a node with an order and three links: {counts:?}");
+    // 4 ancestor rows, a path row, an ordered row and 3 link rows put; the others deleted.
+    assert_eq!((counts.tally.rows_put, counts.tally.rows_deleted), (9, 7));
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_move_takes_the_links_below_it_along_for_a_unit_each() {
+    let running = Running::start(&[("OrderAttribute", "name"), ("LinkAttributes", "tags")]).await;
+    chain(&running, 4).await;
+    let mut nodes = vec![node("x", None, "x"), linking("top", "n3", "top", &[])];
+    nodes.extend((0..30).map(|n| linking(&format!("s{n}"), "top", "s", &["t", "u"][..n % 3])));
+    put_all(&running.client, TABLE, nodes).await;
+    running.settle().await;
+    running.take();
+    put(&running.client, TABLE, linking("top", "x", "top", &[])).await;
+    let counts = counted(&running).await;
+    println!("move of 31 nodes with 30 links: {counts:?}");
+    let links = 30;
+    // `top`: rows at depth 1, a path row and an ordered row; those below it: rows at depth 2, one at depth 1 that stands, and a path row. Their
+    // ordered rows stand.
+    assert_eq!(counts.tally.rows_put, 3 + 30 * 2 + links);
+    let written = counts.tally.rows_put + counts.tally.rows_deleted;
+    assert!(counts.usage.write_units <= (written + 3 * 31) as f64, "{counts:?}");
     running.stop().await;
 }
 

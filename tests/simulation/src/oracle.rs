@@ -24,9 +24,9 @@ pub struct Oracle {
     /// True if partition keys begin with a tenant.
     pub tenants: bool,
     /// The attribute that orders siblings, if one does.
-    pub order: Option<&'static str>,
+    pub order: Option<String>,
     /// The attributes that link.
-    pub links: Vec<&'static str>,
+    pub links: Vec<String>,
     /// The attributes that rows copy; `None` for all.
     pub copied: Option<Vec<&'static str>>,
 }
@@ -222,7 +222,7 @@ impl Oracle {
         };
         let texts = |list: &mut dyn Iterator<Item = String>| L(list.map(S).collect());
         let listed = !ancestors.is_empty() || root;
-        let order = self.order.filter(|_| listed).map(|attribute| place_of(node.item.get(attribute)));
+        let order = self.order.as_ref().filter(|_| listed).map(|attribute| place_of(node.item.get(attribute)));
         let links = self.links_of(node);
         let format = if order.is_some() || !links.is_empty() { "2" } else { "1" };
         let mut lineage = vec![
@@ -301,9 +301,9 @@ impl Oracle {
     }
 
     /// The targets of a node's links, by attribute: those that can be ids, each once.
-    fn links_of<'n>(&self, node: &Node<'n>) -> BTreeMap<&'static str, BTreeSet<&'n str>> {
-        let mut links: BTreeMap<&'static str, BTreeSet<&str>> = BTreeMap::new();
-        for &attribute in &self.links {
+    fn links_of<'n>(&'n self, node: &Node<'n>) -> BTreeMap<&'n str, BTreeSet<&'n str>> {
+        let mut links: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+        for attribute in &self.links {
             let targets: Vec<&str> = match node.item.get(attribute) {
                 Some(S(target)) => vec![target],
                 Some(AttributeValue::Ss(targets)) => targets.iter().map(String::as_str).collect(),

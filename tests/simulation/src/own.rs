@@ -21,7 +21,7 @@ pub fn settings() -> Settings {
 /// The oracle of such a table.
 #[must_use]
 pub fn oracle() -> Oracle {
-    Oracle { order: Some(ORDER), links: LINKS.to_vec(), ..Oracle::default() }
+    Oracle { order: Some(ORDER.to_owned()), links: LINKS.map(str::to_owned).to_vec(), ..Oracle::default() }
 }
 
 /// The attributes that the write of this number gives a node. They are all that differs between two writes, so that a row of the wrong write
@@ -39,7 +39,7 @@ pub fn attributes(number: u32) -> Item {
         6 => Some(text("")),
         _ => Some(AttributeValue::N("1".to_owned())),
     };
-    let seen = (number % 3 == 0).then(|| text("a"));
+    let seen = number.is_multiple_of(3).then(|| text("a"));
     let all = [(ORDER, Some(name)), (LINKS[0], tags), (LINKS[1], seen)];
     all.into_iter().filter_map(|(attribute, value)| Some((attribute.to_owned(), value?))).collect()
 }

@@ -4,15 +4,16 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
+use aws_sdk_dynamodb::types::AttributeValue;
 use rand::seq::SliceRandom;
 use sapwood_core::model::AttributeValue as Value;
 use sapwood_tests::client::{node, put, put_all, s};
-use sapwood_tests::oracle::Item;
+use sapwood_tests::oracle::{Contents, Item};
 use sapwood_tests::running::{Running, TABLE, total};
 
 use crate::stack::{
-    Attributes, assert_right, chance, command, delete_derived, ends_with, lines, records, revision, sapwood, size,
-    tree, words,
+    Attributes, OURS, assert_right, chance, command, delete_derived, ends_with, lines, records, revision, sapwood,
+    size, tree, words,
 };
 
 /// A stack with records that are older than its stream.
@@ -125,6 +126,44 @@ async fn after_a_switch_of_path_rows_only_what_changes_is_written() {
         let written = done["redriven"].as_u64().unwrap() + counts.tally.touches;
         assert!((299..=315).contains(&written), "{written} records are written for 299 nodes");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_order_and_links_are_switched_on_for_a_table_in_use_and_off_again() {
+    let running = &mut Running::start(&[]).await;
+    let linked = |mut item: Attributes, n: usize| {
+        let targets = [format!("n{}", n / 2), "a tag".to_owned()].map(AttributeValue::S).to_vec();
+        item.insert("tags".to_owned(), AttributeValue::L(targets));
+        item
+    };
+    put_all(&running.client, TABLE, tree(200, 4).into_iter().enumerate().map(|(n, item)| linked(item, n)).collect())
+        .await;
+    running.settle().await;
+    let before = running.contents().await;
+    let kinds = |contents: &Contents| {
+        ["CHILD#", "ORDERED#", "LINK#"].map(|prefix| contents.keys().filter(|(_, sk)| sk.starts_with(prefix)).count())
+    };
+    for (switch, of_kinds) in [(["name", "tags"], [199, 1, 400]), (["", ""], [0, 0, 0])] {
+        let parameters = [("OrderAttribute", switch[0]), ("LinkAttributes", switch[1])];
+        running.pause().await;
+        running.resume(&parameters).await;
+        let (_directory, work) = working_file();
+        let given = parameters.map(|(name, value)| format!("{name}={value}"));
+        let done = ended(&running.url(), &work, &["--yes", "--parameter", &given[0], "--parameter", &given[1]]);
+        assert_eq!(done["redriven"], 200);
+        assert_right(running).await;
+        assert_eq!(kinds(&running.contents().await), of_kinds, "{switch:?}");
+    }
+    // Nothing is left of it, and an older handler can read all that is there.
+    let without = |contents: &Contents| {
+        let plain = contents.iter().filter(|((pk, _), _)| pk != OURS);
+        plain
+            .map(|(key, item)| {
+                (key.clone(), item.clone().into_iter().filter(|(name, _)| name != "_redriven").collect())
+            })
+            .collect::<Contents>()
+    };
+    assert_eq!(without(&running.contents().await), without(&before));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -93,5 +93,5 @@ pub(crate) async fn delete_derived(running: &Running) {
 /// Waits until the handler has done all, and asserts that the table is right.
 pub(crate) async fn assert_right(running: &Running) {
     running.settle().await;
-    running.assert_right(&Oracle { path_rows: running.has_path_rows(), ..Oracle::default() }).await;
+    running.assert_right(&running.oracle()).await;
 }
