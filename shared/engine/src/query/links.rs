@@ -34,9 +34,6 @@ pub struct Linking {
     pub distinct: bool,
 }
 
-/// A list that leaves out links reads so many rows for each that it has room for.
-const ROWS_A_LINK: usize = 10;
-
 impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
     /// Lists the nodes that link to another by an attribute, by their ids. What they link to needn't be a node.
     ///
@@ -57,8 +54,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
             .link_range(attribute, &linking.id_prefix)
             .map_err(|source| ReadError::Key { parameter: "id_prefix", source })?;
         let leaves_out = linking.distinct || linking.ancestor_prefix.is_some();
-        let rows_an_entry = if leaves_out { ROWS_A_LINK } else { 1 };
-        let listing = Listing { rows_an_entry, ..Listing::new(schema.partition(target), range, ROW_ATTRIBUTES.into()) };
+        let listing = Listing { leaves_out, ..Listing::new(schema.partition(target), range, ROW_ATTRIBUTES.into()) };
         let mut named = BTreeSet::new();
         self.list(&listing, options, |key, item| {
             let SortKey::Link { id, .. } = schema.parse_sort_key(&key.sk)? else { return None };
