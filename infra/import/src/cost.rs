@@ -1,7 +1,7 @@
 //! What an import costs: write units, and dollars at the list price.
 //!
 //! A node is written as its base record. Its fan-out then writes a lineage, a row for each ancestor, and a path row; for a root it writes a
-//! root row. Each item costs a unit for each KB begun ([docs/costs-and-limits.md](../../../docs/costs-and-limits.md)). The sizes are those
+//! root row, and in a table with an order or links it has rows of these. Each item costs a unit for each KB begun ([docs/costs-and-limits.md](../../../docs/costs-and-limits.md)). The sizes are those
 //! of the codecs of `sapwood-core`: [`Sizes`] measures one item of each kind, and adds what differs from node to node.
 
 use std::collections::BTreeMap;
@@ -9,8 +9,9 @@ use std::sync::Arc;
 
 use sapwood_core::keys::{Id, ItemKey, KeyError, NodeRef, SORT_KEY_BYTES_MAX, Schema};
 use sapwood_core::model::{
-    AttributeValue, BaseNode, ITEM_BYTES_MAX, Item, Lineage, Placement, Settings, item_bytes, rows,
+    AttributeValue, BaseNode, ITEM_BYTES_MAX, Item, Lineage, Placement, Settings, Wanted, item_bytes, rows,
 };
+use sapwood_core::plan::{Rules, placement};
 
 /// The price of a million write units on demand, in dollars: the list price of us-east-1 in docs/costs-and-limits.md.
 pub const DOLLARS_PER_MILLION_UNITS: f64 = 0.625;
@@ -50,6 +51,8 @@ pub struct NodeSizes {
     pub segment: usize,
     /// The end of the key of its path row: the escaped segment, and `!` with the escaped id if the segment is explicit.
     pub path_end: usize,
+    /// The write units of its child row and its link rows ([`other_units`]). This one isn't a size.
+    pub other_units: usize,
 }
 
 /// Where a node stands, as far as its cost depends on it. All sizes are in bytes.
@@ -118,8 +121,9 @@ impl Sizes {
         })
     }
 
-    /// Returns the write units of a node, of its lineage and of all of its rows, if it is placed once. The result is exact, unless a row is
-    /// so near to a full KB that it matters which ancestor's id it has: every row counts with the longest.
+    /// Returns the write units of a node, of its lineage and of all of its rows, if it is placed once. The result is exact, unless an item is
+    /// so near to a full KB that it matters which ancestor's id it has (every row counts with the longest), or that an order or links add some
+    /// bytes to it.
     #[must_use]
     pub fn node_units(&self, node: &NodeSizes, above: &Above) -> u64 {
         let row = |own: usize| {
@@ -131,7 +135,7 @@ impl Sizes {
         let lineage = self.lineage + node.tenant + node.id + above.ids + above.depth;
         if above.depth == 0 {
             let root_row = self.root_row.map_or(0, |fixed| row(fixed + node.tenant + 2 * node.id));
-            return units(node.base) + units(lineage) + root_row;
+            return units(node.base) + units(lineage) + root_row + node.other_units as u64;
         }
         let ancestor_rows = above.depth as u64 * row(self.ancestor_row + shown + above.longest_id);
         let key = self.path_key + above.path + node.path_end;
@@ -143,8 +147,24 @@ impl Sizes {
             _ => 0,
         };
         let path = if self.path_row.is_some() { path_segments } else { 0 };
-        units(node.base) + units(lineage + path) + ancestor_rows + path_row
+        units(node.base) + units(lineage + path) + ancestor_rows + path_row + node.other_units as u64
     }
+}
+
+/// Returns the write units of the rows that a node has wherever it stands: what kinds of rows there are besides those of its ancestors, its path
+/// and the roots.
+#[must_use]
+pub fn other_units(node: &NodeRef, base: &BaseNode, settings: &Settings) -> u64 {
+    if settings.order.is_none() && settings.links.is_empty() {
+        return 0;
+    }
+    let wanted = Wanted { node, base, parent: None, settings, rules: Rules::default() };
+    let all = Placement { orphan: false, ..placement(&wanted) };
+    let Placement { ancestors, path, root, .. } = all.clone();
+    let frame = rows(&Placement { ancestors, path, root, ..Placement::default() }, node, &settings.schema);
+    let others =
+        rows(&all, node, &settings.schema).into_iter().filter(|row| !frame.iter().any(|one| one.key == row.key));
+    others.map(|row| units(item_bytes(&row.item(node, base, settings)))).sum()
 }
 
 /// Returns what a row has instead of copies that would make it too large.

@@ -1,4 +1,4 @@
-//! `sapwood dev --demo`: a folder tree and an audit log, before and after each change. Every row that it prints was read from
+//! `sapwood dev --demo`: a folder tree, an audit log and a shop, before and after each change. Every row that it prints was read from
 //! the table.
 
 use std::io::Write;
@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use auditor::Handler;
 use sapwood_core::audit::Difference;
-use sapwood_core::keys::{Id, ItemKey, Schema, SortKey, SortRange, Version};
-use sapwood_core::model::{AttributeValue, Item, key_of, number, text};
+use sapwood_core::keys::{Id, ItemKey, OrderedList, Schema, SortKey, SortRange, Version};
+use sapwood_core::model::{AttributeValue, Item, key_of, number, own_ancestors, text};
 use sapwood_local::mapping::Mapping;
 use sapwood_table::{Condition, DynamoTable, Query, ReadOptions, Table};
 
@@ -31,6 +31,23 @@ const FOLDERS: [(&str, Option<&str>, &str); 15] = [
     ("iii", Some("d"), "Folder iii"),
     ("e", Some("V"), "Folder e"),
 ];
+
+/// The shop of the seed `customer-order-item`: the id, parent and name of each node, and the product of an item.
+const SHOP: [(&str, Option<&str>, &str, Option<&str>); 8] = [
+    ("CUSTOMER#12345", None, "Ada", None),
+    ("ORDER#98765", Some("CUSTOMER#12345"), "Order of 27 October", None),
+    ("ITEM#ABC", Some("ORDER#98765"), "Wireless Mouse", Some(MOUSE)),
+    ("ITEM#DEF", Some("ORDER#98765"), "Mechanical Keyboard", Some("PRODUCT#KEYBOARD")),
+    ("CUSTOMER#67890", None, "Grace", None),
+    ("ORDER#98766", Some("CUSTOMER#67890"), "Order of 28 October", None),
+    ("ITEM#GHI", Some("ORDER#98766"), "Wireless Mouse", Some(MOUSE)),
+    ("CUSTOMER#24680", None, "Edith", None),
+];
+const MOUSE: &str = "PRODUCT#MOUSE";
+const PRODUCT: &str = "product";
+
+/// The parameters of the template that the demo shows.
+pub(super) const PARAMETERS: [(&str, &str); 2] = [("OrderAttribute", NAME), ("LinkAttributes", PRODUCT)];
 
 /// Most runs until three rows are mended: one finds them, the next mends them, the last sees it.
 const AUDITOR_RUNS_MAX: usize = 10;
@@ -57,11 +74,11 @@ impl Demo<'_> {
         print("Sapwood: base records in, derived rows right.\n")?;
         print("1. Fifteen plain base records are written, as any client would: an id, a parent, a name.")?;
         for (id, parent, name) in FOLDERS {
-            self.put_folder(id, parent, name).await?;
+            self.put_node(id, parent, name, None).await?;
         }
         self.mapping.settled().await?;
         self.show(
-            "The partition of D: its base record, and a row for each folder below it, by depth and by path",
+            "The partition of D: its base record, and rows for each folder below it: children by name, all by depth and by path",
             "D",
             Part::All,
         )
@@ -75,13 +92,13 @@ impl Demo<'_> {
 
         print("\n3. Folder d is renamed. Its record is written; its rows follow.")?;
         self.show("Before, directly below V", "V", Part::Depths(1, 1)).await?;
-        self.put_folder("d", Some("V"), "Holiday pictures").await?;
+        self.put_node("d", Some("V"), "Holiday pictures", None).await?;
         self.mapping.settled().await?;
         self.show("After, directly below V", "V", Part::Depths(1, 1)).await?;
 
         print("\n4. V moves under III: one attribute of one record; a whole subtree follows.")?;
         self.show("Before, all below III", "III", Part::Depths(1, 98)).await?;
-        self.put_folder("V", Some("III"), "Folder V").await?;
+        self.put_node("V", Some("III"), "Folder V", None).await?;
         self.mapping.settled().await?;
         self.show("After, all below III", "III", Part::Depths(1, 98)).await?;
 
@@ -98,6 +115,24 @@ impl Demo<'_> {
             self.show(&format!("After audit {number}"), "Equipment_1", Part::Audits).await?;
         }
 
+        print("\n7. Siblings are listed in the order of an attribute, here the name. Folder b gets another one.")?;
+        self.show("Before, the children of III", "III", Part::Children).await?;
+        self.put_node("b", Some("III"), "A new beginning", None).await?;
+        self.mapping.settled().await?;
+        self.show("After, the children of III", "III", Part::Children).await?;
+
+        print(
+            "\n8. Items of orders name products. Each product lists the items that name it, and all that they are below.",
+        )?;
+        for (id, parent, name, product) in SHOP {
+            self.put_node(id, parent, name, product).await?;
+        }
+        self.mapping.settled().await?;
+        self.show("Orders of the mouse", MOUSE, Part::Links).await?;
+        self.put_node("ORDER#98766", Some("CUSTOMER#24680"), "Order of 28 October", None).await?;
+        self.mapping.settled().await?;
+        self.show("Orders of the mouse, one of them given to Edith", MOUSE, Part::Links).await?;
+
         self.audit().await?;
 
         print(
@@ -112,7 +147,7 @@ impl Demo<'_> {
     async fn audit(&self) -> Result<(), DevError> {
         let Some(auditor) = self.auditor else { return Ok(()) };
         print(
-            "\n7. Somebody damages three rows by hand. The auditor compares every row with the base records, and has these written anew.",
+            "\n9. Somebody damages three rows by hand. The auditor compares every row with the base records, and has these written anew.",
         )?;
         self.show("Before, all below D", "D", Part::Depths(1, 98)).await?;
         self.table.delete(&self.row_key("D", 1, "IV")?, &Condition::Always).await?;
@@ -148,8 +183,15 @@ impl Demo<'_> {
         Ok(self.schema.item_key(&ancestor.into(), &SortKey::Ancestor { depth, id })?)
     }
 
-    async fn put_folder(&self, id: &str, parent: Option<&str>, name: &str) -> Result<(), DevError> {
+    async fn put_node(
+        &self,
+        id: &str,
+        parent: Option<&str>,
+        name: &str,
+        product: Option<&str>,
+    ) -> Result<(), DevError> {
         let mut item = self.keyed(&self.node_key(id));
+        item.extend(product.map(|product| (PRODUCT.to_owned(), text(product))));
         item.insert(NAME.to_owned(), text(name));
         item.extend(parent.map(|parent| (self.schema.names().parent.clone(), text(parent))));
         self.table.put(&item, &Condition::Always).await?;
@@ -189,7 +231,9 @@ impl Demo<'_> {
             let page = self.table.query(&query).await?.value;
             lines.extend(page.items.iter().filter_map(|item| {
                 let key = key_of(item, &self.schema)?;
-                Some([key.pk, key.sk, [NAME, AUDITOR].map(|name| plain(item.get(name))).concat()])
+                let ancestors = own_ancestors(item).unwrap_or_default();
+                let above = ancestors.iter().map(|id| format!(", below {id}")).collect::<String>();
+                Some([key.pk, key.sk, [NAME, AUDITOR].map(|name| plain(item.get(name))).concat() + &above])
             }));
             match page.next {
                 Some(next) => query.after = Some(next),
@@ -213,6 +257,8 @@ impl Demo<'_> {
                 self.schema.path_range(&[segment.to_owned()]).unwrap_or_else(|_| self.schema.depth_range(1, 98))
             }
             Part::Audits => self.schema.revision_range(),
+            Part::Children => self.schema.ordered_range(OrderedList::Children, None, None),
+            Part::Links => self.schema.link_range(PRODUCT, "").unwrap_or_else(|_| self.schema.depth_range(1, 98)),
         }
     }
 }
@@ -224,6 +270,8 @@ enum Part {
     Depths(usize, usize),
     Path(&'static str),
     Audits,
+    Children,
+    Links,
 }
 
 fn plain(value: Option<&AttributeValue>) -> &str {

@@ -8,6 +8,7 @@ mod function;
 mod http;
 mod output;
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -131,7 +132,13 @@ impl Stack {
         if let Some(address) = arguments.http.filter(|address| !address.ip().is_loopback() && !arguments.allow_remote) {
             return Err(DevError::Remote { address });
         }
-        let mut template = Template::parse_with(TEMPLATE, &arguments.parameters.iter().cloned().collect())?;
+        let mut parameters: BTreeMap<String, String> = arguments.parameters.iter().cloned().collect();
+        if arguments.demo {
+            for (name, value) in demo::PARAMETERS {
+                parameters.entry(name.to_owned()).or_insert(value.to_owned());
+            }
+        }
+        let mut template = Template::parse_with(TEMPLATE, &parameters)?;
         for (name, value) in &arguments.mapping {
             template.set_mapping(name, value)?;
         }

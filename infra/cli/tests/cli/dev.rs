@@ -123,6 +123,15 @@ fn the_demo_ends_by_itself_and_shows_what_it_says() {
     assert!(after("After, all below III:").contains("NODE#0003#ii "));
     assert!(!after("After, all below V:").contains("Folder e"));
     assert!(after("After audit 3:").contains("v0_Audit    Lin"));
+    let place = |list: &str, name: &str| list.find(name).unwrap();
+    let [before, reordered] = ["Before, the children of III:", "After, the children of III:"].map(after);
+    assert!(place(&before, "Folder a") < place(&before, "Folder b"));
+    assert!(place(&reordered, "A new beginning") < place(&reordered, "Folder a"));
+    let [ordered, given] = ["Orders of the mouse:", "given to Edith:"].map(after);
+    assert!(ordered.contains("below CUSTOMER#12345") && ordered.contains("below CUSTOMER#67890"), "{ordered}");
+    assert!(given.contains("below CUSTOMER#24680") && !given.contains("below CUSTOMER#67890"), "{given}");
+    assert!(!ordered.contains("Keyboard"));
+    assert!(text.contains("3 are mended"));
 }
 
 #[tokio::test(flavor = "multi_thread")]

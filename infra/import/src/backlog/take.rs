@@ -6,7 +6,7 @@ use sapwood_core::keys::{ItemKey, NodeRef, Schema};
 use sapwood_core::model::{BaseNode, Settings};
 
 use super::{Backlog, WorkError};
-use crate::cost::NodeSizes;
+use crate::cost::{NodeSizes, other_units};
 use crate::work::load::{node_sizes, path_sizes};
 
 /// What is to be done of a page of the table.
@@ -79,17 +79,19 @@ fn insert(connection: &Connection, node: &NodeRef, base: &BaseNode, settings: &S
     // A node that is its own parent stands as a root does, for the order.
     let parent = base.parent.as_ref().filter(|parent| **parent != node.id);
     let segment = base.segment.as_deref();
-    let NodeSizes { base: bytes, copied, tenant, id, parent: above, segment: own, path_end } =
+    let NodeSizes { base: bytes, copied, tenant, id, parent: above, segment: own, path_end, .. } =
         node_sizes(node, parent, segment, &base.item, settings);
-    let sizes = [bytes, copied, tenant, id, above, own, path_sizes(node, segment).0, path_end];
-    let [bytes, copied, tenant, id, above, own, escaped, path_end] = sizes.map(|bytes| bytes as i64);
+    let others = other_units(node, base, settings) as usize;
+    let sizes = [bytes, copied, tenant, id, above, own, path_sizes(node, segment).0, path_end, others];
+    let [bytes, copied, tenant, id, above, own, escaped, path_end, others] = sizes.map(|size| size as i64);
     let schema = &settings.schema;
     let parent = parent.map(|parent| schema.partition(&node.sibling(parent.clone())));
     let mut insert = connection.prepare_cached(
-        "INSERT INTO record (pk, sk, parent, base, copied, tenant, id, above, segment, escaped, path_end)
-         VALUES (?, '', ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO record (pk, sk, parent, base, copied, tenant, id, above, segment, escaped, path_end, other_units)
+         VALUES (?, '', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     )?;
-    let values = params![schema.partition(node), parent, bytes, copied, tenant, id, above, own, escaped, path_end];
+    let pk = schema.partition(node);
+    let values = params![pk, parent, bytes, copied, tenant, id, above, own, escaped, path_end, others];
     insert.execute(values).map(drop)
 }
 

@@ -1,6 +1,6 @@
 use proptest::prelude::*;
 use sapwood_core::keys::{Id, Names, NodeRef, Schema, Tenant, path_segment_bytes};
-use sapwood_core::model::{BaseNode, Lineage, Placement, Settings, item_bytes, rows, text};
+use sapwood_core::model::{BaseNode, Lineage, Placement, Settings, SiblingOrder, item_bytes, rows, text};
 use sapwood_http::json::Attributes;
 
 use super::fixture::Checked;
@@ -48,6 +48,18 @@ fn roots_cost_less_without_root_rows_and_revisions_cost_two_units() {
     assert_eq!(checked.work.summary().unwrap().units, 8);
 }
 
+#[test]
+fn an_order_costs_a_unit_for_each_node_and_each_link_costs_one() {
+    let order = Some(SiblingOrder { attribute: "name".to_owned(), by_hand: false });
+    let settings = Settings { order, links: ["tags".to_owned()].into(), ..Settings::default() };
+    let options = Options { settings, ..Options::default() };
+    let tagged = "{\"id\":\"t\",\"parent\":\"n0\",\"attributes\":{\"tags\":[\"a\",\"b\",\"a\",1]}}\n";
+    let checked = Checked::of("a.jsonl", format!("{}{tagged}", chain(2)), &options);
+    let units: Vec<u64> = checked.work.levels().unwrap().iter().map(|level| level.units).collect();
+    // A root: record, lineage, root row, ordered row. Below it twice: record, lineage, ancestor row, path row, child row; and two links.
+    assert_eq!(units, [4, 5 + 5 + 2]);
+}
+
 /// The units of a node by the items that would be written.
 fn counted(node: &Node, ancestors: &[Id], path: &[String], settings: &Settings) -> u64 {
     let schema = &settings.schema;
@@ -79,6 +91,7 @@ fn computed(node: &Node, ancestors: &[Id], path: &[String], settings: &Settings)
         parent: node.parent.as_ref().map_or(0, |parent| parent.as_str().len()),
         segment: segment.len(),
         path_end: path_segment_bytes(segment) + explicit.map_or(0, |_| 1 + path_segment_bytes(id)),
+        other_units: 0,
     };
     let lengths = || ancestors.iter().map(|id| id.as_str().len());
     let others = &path[..path.len().saturating_sub(1)];

@@ -69,7 +69,7 @@ fn sort(connection: &Connection) -> rusqlite::Result<()> {
             WHERE NOT EXISTS (SELECT 1 FROM record WHERE record.pk = implied.pk AND sk = '');
          INSERT INTO body (seq, line) SELECT seq, body FROM added JOIN implied USING (number);
          INSERT INTO record
-            SELECT seq, pk, '', parent, file, line, base, copied, tenant, id, above, segment, escaped, path_end
+            SELECT seq, pk, '', parent, file, line, base, copied, tenant, id, above, segment, escaped, path_end, other_units
             FROM added JOIN implied USING (number);
          DROP TABLE added;
          DELETE FROM implied;",
@@ -114,7 +114,7 @@ pub(super) fn location(row: &rusqlite::Row<'_>) -> rusqlite::Result<Location> {
 /// Counts what each level has and costs, and has its records wait.
 pub(crate) fn count(connection: &Connection, sizes: &Sizes) -> rusqlite::Result<()> {
     let mut nodes = connection.prepare(
-        "SELECT place.depth, r.base, r.copied, r.tenant, r.id, r.above, r.segment, r.path_end,
+        "SELECT place.depth, r.base, r.copied, r.tenant, r.id, r.above, r.segment, r.path_end, r.other_units,
                 ids, longest_id, farthest_id, segments, path
          FROM place CROSS JOIN record r USING (seq) WHERE seq > 0 ORDER BY place.depth, place.seq",
     )?;
@@ -135,14 +135,15 @@ pub(crate) fn count(connection: &Connection, sizes: &Sizes) -> rusqlite::Result<
             parent: size(5)?,
             segment: size(6)?,
             path_end: size(7)?,
+            other_units: size(8)?,
         };
         let above = Above {
             depth,
-            ids: size(8)?,
-            longest_id: size(9)?,
-            farthest_id: size(10)?,
-            segments: size(11)?,
-            path: size(12)?,
+            ids: size(9)?,
+            longest_id: size(10)?,
+            farthest_id: size(11)?,
+            segments: size(12)?,
+            path: size(13)?,
         };
         level.add(node.base, sizes.node_units(&node, &above));
     }

@@ -2,11 +2,11 @@
 
 use rusqlite::{Connection, params};
 use sapwood_core::keys::{Id, KeyError, NodeRef, path_segment_bytes};
-use sapwood_core::model::{Item, Latest, Settings, item_bytes};
+use sapwood_core::model::{BaseNode, Item, Latest, Settings, item_bytes};
 
 use super::stage::{self, Stage};
 use super::{Work, WorkError, faults, tables};
-use crate::cost::NodeSizes;
+use crate::cost::{NodeSizes, other_units};
 use crate::sources::{Entry, Found, Source, jsonl};
 use crate::{Fault, Record, Revision};
 
@@ -99,22 +99,52 @@ fn take_in(connection: &Connection, entry: &Entry, settings: &Settings) -> rusql
             return faults::add(connection, entry.at, &fault);
         }
     };
-    let sizes =
-        [sizes.base, sizes.copied, sizes.tenant, sizes.id, sizes.parent, sizes.segment, escaped, sizes.path_end];
-    let [base, copied, tenant, id, above, segment, escaped, path_end] = sizes.map(|bytes| bytes as i64);
+    let NodeSizes { base, copied, id, tenant, parent: above, segment, path_end, other_units } = sizes;
+    let sizes = [base, copied, tenant, id, above, segment, escaped, path_end, other_units];
+    let [base, copied, tenant, id, above, segment, escaped, path_end, other_units] = sizes.map(|size| size as i64);
     if is_implied {
         let mut insert = connection.prepare_cached(
-            "INSERT INTO implied (pk, parent, file, line, base, copied, tenant, id, above, segment, escaped, path_end, body)
-             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO implied (pk, parent, file, line, base, copied, tenant, id, above, segment, escaped, path_end, other_units, body)
+             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         )?;
-        let values = params![pk, parent, file, line, base, copied, tenant, id, above, segment, escaped, path_end, body];
+        let values = params![
+            pk,
+            parent,
+            file,
+            line,
+            base,
+            copied,
+            tenant,
+            id,
+            above,
+            segment,
+            escaped,
+            path_end,
+            other_units,
+            body
+        ];
         return insert.execute(values).map(drop);
     }
     let mut insert = connection.prepare_cached(
-        "INSERT INTO record (pk, sk, parent, file, line, base, copied, tenant, id, above, segment, escaped, path_end)
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO record (pk, sk, parent, file, line, base, copied, tenant, id, above, segment, escaped, path_end, other_units)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     )?;
-    insert.execute(params![pk, sk, parent, file, line, base, copied, tenant, id, above, segment, escaped, path_end])?;
+    insert.execute(params![
+        pk,
+        sk,
+        parent,
+        file,
+        line,
+        base,
+        copied,
+        tenant,
+        id,
+        above,
+        segment,
+        escaped,
+        path_end,
+        other_units
+    ])?;
     let seq = connection.last_insert_rowid();
     connection.prepare_cached("INSERT INTO body (seq, line) VALUES (?, ?)")?.execute(params![seq, body]).map(drop)
 }
@@ -128,7 +158,10 @@ fn row(record: &Record, settings: &Settings) -> Result<Row, Fault> {
             let pk = schema.partition(&node.node);
             let parent = node.parent.clone().map(|parent| schema.partition(&node.node.sibling(parent)));
             let (escaped, _) = path_sizes(&node.node, node.segment.as_deref());
-            let sizes = node_sizes(&node.node, node.parent.as_ref(), node.segment.as_deref(), &item, settings);
+            let mut sizes = node_sizes(&node.node, node.parent.as_ref(), node.segment.as_deref(), &item, settings);
+            if let Ok(base) = BaseNode::read(item, &node.node, schema) {
+                sizes.other_units = other_units(&node.node, &base, settings) as usize;
+            }
             Ok(Row { pk, sk: String::new(), parent, sizes, escaped, body })
         }
         Record::Revision(revision) => {
@@ -156,6 +189,7 @@ pub(crate) fn node_sizes(
         parent: parent.map_or(0, |parent| parent.as_str().len()),
         segment: segment.map_or(id.len(), str::len),
         path_end: path_sizes(node, segment).1,
+        other_units: 0,
     }
 }
 

@@ -19,7 +19,7 @@ pub(crate) enum Purpose {
 }
 
 /// The version of the tables. A file of another version is refused.
-const VERSION: i64 = 2;
+const VERSION: i64 = 3;
 
 /// The records of an import that are written together, before the next level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -62,12 +62,12 @@ pub(super) const CREATE: &str = "
     CREATE TABLE file (number INTEGER PRIMARY KEY, name TEXT NOT NULL);
     CREATE TABLE record (
         seq INTEGER PRIMARY KEY, pk TEXT NOT NULL, sk TEXT NOT NULL, parent TEXT, file INTEGER, line INTEGER,
-        base INTEGER, copied INTEGER, tenant INTEGER, id INTEGER, above INTEGER, segment INTEGER, escaped INTEGER, path_end INTEGER
+        base INTEGER, copied INTEGER, tenant INTEGER, id INTEGER, above INTEGER, segment INTEGER, escaped INTEGER, path_end INTEGER, other_units INTEGER
     );
     CREATE TABLE body (seq INTEGER PRIMARY KEY, line TEXT NOT NULL);
     CREATE TABLE implied (
         number INTEGER PRIMARY KEY, pk TEXT NOT NULL UNIQUE, parent TEXT, file INTEGER, line INTEGER,
-        base INTEGER, copied INTEGER, tenant INTEGER, id INTEGER, above INTEGER, segment INTEGER, escaped INTEGER, path_end INTEGER,
+        base INTEGER, copied INTEGER, tenant INTEGER, id INTEGER, above INTEGER, segment INTEGER, escaped INTEGER, path_end INTEGER, other_units INTEGER,
         body TEXT NOT NULL
     );
     CREATE TABLE faulty (pk TEXT PRIMARY KEY) WITHOUT ROWID;

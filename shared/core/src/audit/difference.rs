@@ -12,8 +12,10 @@ use crate::model::{Item, encode_item};
 pub enum Kind {
     /// A node has no lineage.
     LineageMissing,
-    /// A lineage isn't what the node's record and its parent's lineage ask for, or it says that rows are still to be written.
+    /// A lineage says that the node stands elsewhere than its record and its parent's lineage ask for.
     LineageWrong,
+    /// A lineage says rightly where the node stands, and not which rows it has there; or it says that rows are still to be written.
+    LineageRows,
     /// A lineage's node has no base record.
     LineageSurplus,
     /// A row that a lineage names isn't there.
@@ -60,9 +62,10 @@ pub enum Kind {
 
 impl Kind {
     /// All kinds.
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 24] = [
         Self::LineageMissing,
         Self::LineageWrong,
+        Self::LineageRows,
         Self::LineageSurplus,
         Self::RowMissing,
         Self::RowWrong,
@@ -100,13 +103,19 @@ impl Kind {
     /// True for what the handler mends once the node's record is written again.
     #[must_use]
     pub fn is_redriven(self) -> bool {
-        self.is_of_placing() || matches!(self, Self::RowMissing | Self::RowWrong)
+        self.names_rows() || matches!(self, Self::RowMissing | Self::RowWrong)
     }
 
     /// True for a node that doesn't stand where it belongs: whatever is placed below it now is placed again.
     #[must_use]
     pub fn is_of_placing(self) -> bool {
         matches!(self, Self::LineageMissing | Self::LineageWrong)
+    }
+
+    /// True where a node's lineage may be about to name other rows.
+    #[must_use]
+    pub fn names_rows(self) -> bool {
+        self.is_of_placing() || self == Self::LineageRows
     }
 
     /// True for the copy of a topic's newest revision.
@@ -121,6 +130,7 @@ impl Kind {
         match self {
             Self::LineageMissing => "lineage-missing",
             Self::LineageWrong => "lineage-wrong",
+            Self::LineageRows => "lineage-rows",
             Self::LineageSurplus => "lineage-surplus",
             Self::RowMissing => "row-missing",
             Self::RowWrong => "row-wrong",

@@ -162,16 +162,18 @@ impl<'a> Look<'a> {
         for node in self.deciding() {
             let mut found = Vec::new();
             self.judge_node(&node, &mut found)?;
-            wrong.extend(found.into_iter().find(|one| one.kind.is_of_placing()).map(|one| (node, one)));
+            wrong.extend(found.into_iter().find(|one| one.kind.names_rows()).map(|one| (node, one)));
         }
         let mut found = std::mem::take(&mut self.found);
         let mut deciding = BTreeSet::new();
         for (difference, above) in &mut found {
-            let wrong_above = above.take().filter(|above| wrong.contains_key(above));
+            // What a node's children are depends on where it stands alone.
+            let decides = |one: &Difference| one.kind.is_of_placing() || difference.kind == Kind::RowSurplus;
+            let wrong_above = above.take().filter(|above| wrong.get(above).is_some_and(decides));
             deciding.extend(wrong_above.clone());
             difference.waits_for = wrong_above;
         }
-        let is_reported = |node: &NodeRef| found.iter().any(|(one, _)| one.kind.is_of_placing() && one.node == *node);
+        let is_reported = |node: &NodeRef| found.iter().any(|(one, _)| one.kind.names_rows() && one.node == *node);
         let unreported: Vec<Difference> =
             deciding.iter().filter(|node| !is_reported(node)).filter_map(|node| wrong.remove(node)).collect();
         Ok(unreported.into_iter().chain(found.into_iter().map(|(difference, _)| difference)).collect())
@@ -225,7 +227,12 @@ impl<'a> Look<'a> {
         if facets.stored.lineage().is_none() {
             found.push(Difference::of(Kind::LineageMissing, lineage_key, node, &evidence));
         } else if plan.intent.is_some() || plan.settle != Settle::Keep {
-            found.push(Difference::of(Kind::LineageWrong, lineage_key, node, &evidence));
+            let stands = facets.stored.lineage().zip(plan.placed.as_ref()).is_some_and(|(lineage, placed)| {
+                let there = &lineage.placement;
+                (&there.ancestors, &there.path) == (&placed.ancestors, &placed.path)
+            });
+            let kind = if stands { Kind::LineageRows } else { Kind::LineageWrong };
+            found.push(Difference::of(kind, lineage_key, node, &evidence));
         } else if let Some(placed) = &plan.placed {
             self.judge_rows(node, base, facets.base_item, placed, found)?;
         }
@@ -364,7 +371,7 @@ impl Plan for Look<'_> {
 
 /// True for what may be wrong only because the node's parent is.
 fn depends_on_parent(kind: Kind) -> bool {
-    kind.is_of_placing() || matches!(kind, Kind::Orphan | Kind::Cycle | Kind::TooDeep | Kind::PathTooLong)
+    kind.names_rows() || matches!(kind, Kind::Orphan | Kind::Cycle | Kind::TooDeep | Kind::PathTooLong)
 }
 
 fn parent_of(node: &NodeRef, base: &BaseNode) -> Option<NodeRef> {
