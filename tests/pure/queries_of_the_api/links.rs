@@ -163,7 +163,7 @@ proptest! {
         limit in 1_usize..5,
     ) {
         let mut fixture = shop();
-        let id = |index: usize| format!("{}#{index}", if index % 2 == 0 { "A" } else { "B" });
+        let id = |index: usize| format!("{}#{index}", if index.is_multiple_of(2) { "A" } else { "B" });
         let mut above: Vec<Vec<String>> = Vec::new();
         for (index, (parent, tags)) in nodes.iter().enumerate() {
             let parent = parent.checked_rem(index).map(|parent| parent % index);
