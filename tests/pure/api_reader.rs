@@ -19,6 +19,7 @@ use sapwood_table::Usage;
 use sapwood_telemetry::lines::Lines;
 use sapwood_tests::fixture::Fixture;
 use sapwood_tests::oracle::Oracle;
+use sapwood_tests::own;
 use serde_json::{Value, json};
 use tower::ServiceExt;
 
@@ -62,13 +63,17 @@ async fn body(fixture: &Fixture, target: &str) -> Value {
     answer.body
 }
 
-/// A tree with a history and paths.
+/// A tree with a history and paths, whose siblings are in the order of their names, and whose tags are links.
 fn fixture() -> Fixture {
-    let mut fixture = Fixture::default();
+    let mut fixture = Fixture::new(own::settings(), own::oracle());
     fixture.put_node("D", None, &[("name", text("d")), ("_created_by", text("anna"))]);
     fixture.put_node("ORDER#1", Some("D"), &[("name", text("o")), ("segment", text("first order"))]);
-    fixture.put_node("ITEM#1", Some("ORDER#1"), &[("price", AttributeValue::N("1.50".to_owned()))]);
-    fixture.put_node("ITEM#2", Some("ORDER#1"), &[]);
+    fixture.put_node(
+        "ITEM#1",
+        Some("ORDER#1"),
+        &[("price", AttributeValue::N("1.50".to_owned())), ("tags", text("t"))],
+    );
+    fixture.put_node("ITEM#2", Some("ORDER#1"), &[("name", text("i")), ("tags", text("t"))]);
     for (sk, of) in [("v001_Audit#a", 1), ("v002_Audit#a", 2), ("v001_State", 3)] {
         fixture.put("D", sk, &[("of", number(of)), ("_created_at", text("2026-02-03T04:05:06.789Z"))]);
     }
@@ -80,8 +85,10 @@ fn fixture() -> Fixture {
 async fn every_call_answers_as_the_contract_says() {
     let fixture = fixture();
     let order = json!({ "id": "ORDER#1", "parent": "D", "depth": 1, "attributes": { "name": "o" } });
-    let item_1 = json!({ "id": "ITEM#1", "parent": "ORDER#1", "depth": 2, "attributes": { "price": 1.5 } });
-    let item_2 = json!({ "id": "ITEM#2", "parent": "ORDER#1", "depth": 2, "attributes": {} });
+    let item_1 =
+        json!({ "id": "ITEM#1", "parent": "ORDER#1", "depth": 2, "attributes": { "price": 1.5, "tags": "t" } });
+    let item_2 = json!({ "id": "ITEM#2", "parent": "ORDER#1", "depth": 2, "attributes": { "name": "i", "tags": "t" } });
+    let linking = |id: &str, ancestors: Value, attributes: Value| json!({ "id": id, "parent": "ORDER#1", "ancestors": ancestors, "attributes": attributes });
     let revision = |topic: &str, version: u32, of: u32| {
         json!({ "id": "D", "topic": topic, "version": version, "attributes": { "of": of },
             "created_at": "2026-02-03T04:05:06.789Z" })
@@ -93,7 +100,13 @@ async fn every_call_answers_as_the_contract_says() {
         node["children"] = children;
         node
     };
-    let leaves = json!([with(&item_1, json!([])), with(&item_2, json!([]))]);
+    let child = |item: &Value| {
+        let mut item = item.clone();
+        item["depth"] = json!(1);
+        item
+    };
+    // By name; the one without comes last.
+    let leaves = json!([with(&item_2, json!([])), with(&item_1, json!([]))]);
     let at = |node: &Value, path: Value| {
         let mut node = node.clone();
         node["path"] = path;
@@ -118,6 +131,31 @@ async fn every_call_answers_as_the_contract_says() {
             json!({ "items": [{ "id": "D", "depth": 1, "attributes": { "name": "d" } }] }),
         ),
         ("/nodes/D/children", 1, json!({ "items": [order] })),
+        ("/nodes/ORDER~231/children?order=asc", 1, json!({ "items": [child(&item_2), child(&item_1)] })),
+        ("/nodes/ORDER~231/children?order=desc&value_prefix=i", 1, json!({ "items": [child(&item_2)] })),
+        ("/nodes/ORDER~231/children?order=asc&from=a&to=i&consistent=true", 1, json!({ "items": [child(&item_2)] })),
+        ("/nodes/ORDER~231/children?order=asc&values=number", 2, json!({ "items": [] })),
+        ("/roots?order=desc&from=d", 1, json!({ "items": [{ "id": "D", "attributes": { "name": "d" } }] })),
+        ("/roots?order=desc&to=c", 1, json!({ "items": [] })),
+        (
+            "/nodes/t/links/tags?ancestors=true&fields=price",
+            1,
+            json!({ "items": [
+                linking("ITEM#1", json!(["ORDER#1", "D"]), json!({ "price": 1.5 })),
+                linking("ITEM#2", json!(["ORDER#1", "D"]), json!({})),
+            ] }),
+        ),
+        (
+            "/nodes/t/links/tags?ancestor_prefix=D&distinct=ancestor&fields=price",
+            1,
+            json!({ "items": [linking("ITEM#1", json!(["D"]), json!({ "price": 1.5 }))] }),
+        ),
+        (
+            "/nodes/t/links/tags?id_prefix=ITEM%232&fields=no",
+            1,
+            json!({ "items": [{ "id": "ITEM#2", "parent": "ORDER#1", "attributes": {} }] }),
+        ),
+        ("/nodes/no/links/tags", 1, json!({ "items": [] })),
         ("/nodes/D/descendants?consistent=true", 1, json!({ "items": [order, item_1, item_2] })),
         ("/nodes/D/descendants?min_depth=2&max_depth=2&id_prefix=ITEM%232", 1, json!({ "items": [item_2] })),
         (
@@ -229,7 +267,7 @@ async fn every_read_of_the_document_is_served_and_answers_what_it_says() {
     for operation in operations().filter(|operation| matches!(operation.function, Function::Reader(_))) {
         let fill = |id: &str| {
             let filled = operation.path.replace("{id}", id).replace("{root}", id).replace("{topic}", "State");
-            filled.replace("{version}", "1").replace("{path}", "first~20order")
+            filled.replace("{version}", "1").replace("{path}", "first~20order").replace("{attribute}", "tags")
         };
         assert!(!fill("D").contains('{'), "{operation:?}");
         // Besides what is in its path, a call needs nothing but the ids that it is asked for; there is no operation, and no audit.
@@ -287,6 +325,19 @@ async fn a_problem_names_its_parameter() {
         ("/nodes/D/descendants?max_depth=99", 400, "bad-parameter", json!("max_depth")),
         ("/nodes/D/descendants?min_depth=1&max_depth=1&id_prefix=", 400, "bad-parameter", json!("id_prefix")),
         ("/nodes/D/latest?topic_prefix=", 400, "bad-parameter", json!("topic_prefix")),
+        ("/nodes/D/children?order=up", 400, "bad-parameter", json!("order")),
+        ("/nodes/D/children?from=a", 400, "bad-parameter", json!("from")),
+        ("/nodes/D/children?values=text", 400, "bad-parameter", json!("values")),
+        ("/roots?value_prefix=a", 400, "bad-parameter", json!("value_prefix")),
+        ("/roots?order=asc&value_prefix=a&to=b", 400, "bad-parameter", json!("value_prefix")),
+        ("/nodes/D/children?order=asc&values=word", 400, "bad-parameter", json!("values")),
+        ("/nodes/D/children?order=asc&values=number&from=a", 400, "bad-parameter", json!("from")),
+        ("/nodes/D/children?order=asc&from=b&to=a", 400, "bad-parameter", json!("to")),
+        ("/nodes/no/children?order=asc", 404, "not-found", Value::Null),
+        ("/nodes/D/links/name", 404, "not-found", Value::Null),
+        ("/nodes/D/links/tags?distinct=parent", 400, "bad-parameter", json!("distinct")),
+        ("/nodes/D/links/tags?ancestor_prefix=", 400, "bad-parameter", json!("ancestor_prefix")),
+        ("/nodes/D/links/tags?id_prefix=", 400, "bad-parameter", json!("id_prefix")),
         ("/nodes/D/tree?limit=1", 400, "bad-parameter", json!("limit")),
         ("/nodes/D/revisions?order=newest", 400, "bad-parameter", json!("order")),
         ("/paths/D/a?from=b&to=a", 400, "bad-parameter", json!("to")),
@@ -319,7 +370,7 @@ async fn all(fixture: &Fixture, list: &str, limits: &[usize]) -> Vec<Value> {
     items
 }
 
-const LISTS: [&str; 9] = [
+const LISTS: [&str; 12] = [
     "/nodes/D/children",
     "/nodes/D/descendants?min_depth=0",
     "/nodes/D/descendants?min_depth=2&max_depth=2&id_prefix=ITEM%23",
@@ -329,6 +380,9 @@ const LISTS: [&str; 9] = [
     "/nodes/D/latest",
     "/nodes/D/revisions?order=asc",
     "/nodes/D/revisions/Audit~23a",
+    "/nodes/ORDER~231/children?order=asc",
+    "/nodes/ORDER~231/children?order=desc",
+    "/nodes/t/links/tags",
 ];
 
 #[tokio::test]
@@ -358,13 +412,25 @@ async fn a_cursor_is_good_for_its_own_list_alone() {
         "/nodes/D/descendants?min_depth=0&consistent=true",
         "/nodes/D/descendants?min_depth=0&fields=name",
         "/nodes/ORDER~231/children",
+        "/nodes/D/children?order=asc",
+        "/nodes/ORDER~231/children?order=asc&to=z",
+        "/nodes/ORDER~231/children?order=asc&from=z",
+        "/nodes/ORDER~231/children?order=asc&values=text",
+        "/nodes/ORDER~231/children?order=asc&value_prefix=i",
+        "/roots?order=asc",
+        "/nodes/u/links/tags",
+        "/nodes/t/links/seen",
+        "/nodes/t/links/tags?ancestors=true",
+        "/nodes/t/links/tags?ancestor_prefix=D",
+        "/nodes/t/links/tags?distinct=ancestor",
+        "/nodes/t/links/tags?id_prefix=I",
         "/nodes/D/revisions",
         "/nodes/D/latest?topic_prefix=A",
         "/paths/D/first~20order?max_depth=1",
         "/paths/D/first~20order?to=ITEM%231",
         "/roots",
     ];
-    assert!(cursors.len() >= 7, "{cursors:?}");
+    assert!(cursors.len() >= 10, "{cursors:?}");
     for (own, cursor) in &cursors {
         for list in LISTS.iter().chain(&others).filter(|list| *list != own) {
             let join = if list.contains('?') { '&' } else { '?' };

@@ -4,8 +4,10 @@
 mod support;
 
 mod histories;
+mod links;
 mod lists;
 mod pages;
 mod paths;
+mod siblings;
 mod status;
 mod trees;

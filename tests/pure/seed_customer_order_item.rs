@@ -157,24 +157,28 @@ mod as_a_tree {
     const ALICE: &str = "CUSTOMER#12345";
     const ORDER: &str = "ORDER#98765";
 
-    /// Alice's order of two items, a second order of hers, and Bob's with a mouse too.
+    /// The product that two customers have ordered. It is no node.
+    const MOUSE: &str = "PRODUCT#Wireless Mouse";
+
+    /// An item that names its product.
+    fn of_product(item: [(&'static str, AttributeValue); 4], product: &str) -> Vec<(&'static str, AttributeValue)> {
+        item.into_iter().chain([("product", text(product))]).collect()
+    }
+
+    /// Alice's order of two items, a second order of hers, and Bob's with a mouse too. Items link to their products.
     fn ecommerce() -> Fixture {
-        let mut fixture = Fixture::of_metadata();
+        let mut fixture = Fixture::of_metadata_with_links(&["product"]);
         fixture.put_node(ALICE, None, &customer());
         fixture.put_node(ORDER, Some(ALICE), &order());
-        fixture.put_node("ITEM#ABC", Some(ORDER), &mouse());
-        fixture.put_node("ITEM#DEF", Some(ORDER), &keyboard());
+        fixture.put_node("ITEM#ABC", Some(ORDER), &of_product(mouse(), MOUSE));
+        fixture.put_node("ITEM#DEF", Some(ORDER), &of_product(keyboard(), "PRODUCT#Mechanical Keyboard"));
         fixture.put_node("ORDER#98766", Some(ALICE), &[("order_id", text("98766"))]);
         fixture.put_node("ITEM#GHI", Some("ORDER#98766"), &item("GHI", "Wrist Rest", "9.50"));
         // Something of a customer that is no order.
         fixture.put_node("ADDRESS#home", Some(ALICE), &[("city", text("Omaha"))]);
         fixture.put_node("CUSTOMER#67890", None, &[("name", text("Bob Jones"))]);
         fixture.put_node("ORDER#55555", Some("CUSTOMER#67890"), &[]);
-        fixture.put_node("ITEM#XYZ", Some("ORDER#55555"), &item("XYZ", "Wireless Mouse", "25.00"));
-        // The owner's own index by product: sort keys that are none of Sapwood's business.
-        for id in ["ITEM#ABC", "ITEM#XYZ"] {
-            fixture.put("PRODUCT#Wireless Mouse", &format!("ORDERED#{id}"), &[]);
-        }
+        fixture.put_node("ITEM#XYZ", Some("ORDER#55555"), &of_product(item("XYZ", "Wireless Mouse", "25.00"), MOUSE));
         fixture.settle();
         fixture
     }
@@ -232,15 +236,19 @@ mod as_a_tree {
         assert_eq!(fixture.sort_keys(&found)[1], "PATH#ORDER%2398765#ITEM%23ABC");
     }
 
-    /// The ancestors of a node, nearest first, as its lineage says.
-    fn ancestors(fixture: &Fixture, id: &str) -> Vec<String> {
-        let lineage = fixture.get(id, "LINEAGE").unwrap();
-        let AttributeValue::L(list) = &lineage["ancestors"] else { panic!("{lineage:?}") };
+    /// A list of texts in an item.
+    fn list(item: &Item, name: &str) -> Vec<String> {
+        let AttributeValue::L(list) = &item[name] else { panic!("{item:?}") };
         let text = |value: &AttributeValue| match value {
             AttributeValue::S(id) => id.clone(),
             other => panic!("{other:?}"),
         };
         list.iter().map(text).collect()
+    }
+
+    /// The ancestors of a node, nearest first, as its lineage says.
+    fn ancestors(fixture: &Fixture, id: &str) -> Vec<String> {
+        list(&fixture.get(id, "LINEAGE").unwrap(), "ancestors")
     }
 
     #[test]
@@ -253,11 +261,12 @@ mod as_a_tree {
 
     #[test]
     fn customer_order_item_in_a_tree_all_customers_who_ordered_a_product() {
-        // The document's "next hurdle". One Query for the product's items, one BatchGetItem of their lineages.
+        // The document's "next hurdle": one Query of the product's links, each with the way to the customer.
         let fixture = ecommerce();
-        let ordered = fixture.sort_keys(&fixture.query_begins_with("PRODUCT#Wireless Mouse", "ORDERED#"));
-        let customers: Vec<String> =
-            ordered.iter().map(|sk| ancestors(&fixture, sk.strip_prefix("ORDERED#").unwrap()).pop().unwrap()).collect();
+        let ordered = fixture.query_begins_with(MOUSE, "LINK#product#ITEM#");
+        assert_eq!(fixture.ids(&ordered), ["ITEM#ABC", "ITEM#XYZ"]);
+        assert_carries(&ordered[0], &mouse());
+        let customers: Vec<String> = ordered.iter().map(|row| list(row, "_ancestors").pop().unwrap()).collect();
         assert_eq!(customers, [ALICE, "CUSTOMER#67890"]);
         let names: Vec<String> =
             customers.iter().map(|id| text_at(&fixture.get(id, "METADATA").unwrap(), "name").to_owned()).collect();
@@ -273,6 +282,9 @@ mod as_a_tree {
         let bobs = fixture.query_begins_with("CUSTOMER#67890", "METADATA#0002#ITEM#");
         assert_eq!(fixture.ids(&bobs), ["ITEM#ABC", "ITEM#DEF", "ITEM#XYZ"]);
         assert_eq!(ancestors(&fixture, "ITEM#ABC"), [ORDER, "CUSTOMER#67890"]);
+        let ordered = fixture.query_begins_with(MOUSE, "LINK#product#");
+        let customers: Vec<String> = ordered.iter().map(|row| list(row, "_ancestors").pop().unwrap()).collect();
+        assert_eq!(customers, ["CUSTOMER#67890", "CUSTOMER#67890"], "and their links");
     }
 
     #[test]

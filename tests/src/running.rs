@@ -90,12 +90,14 @@ impl Running {
         Self::start_with(&[], &[], Vec::new(), Limits::default(), None, metrics).await
     }
 
-    /// Starts a stack with these limits. Only its handler reaches the engine through a proxy, which follows this policy.
+    /// Starts a stack with these parameters of the template and these limits. Only its handler reaches the engine through a proxy, which follows
+    /// this policy.
     pub async fn start_through(
+        parameters: &[(&str, &str)],
         limits: Limits,
         policy: impl Fn(&Call) -> Option<Fault> + Send + Sync + 'static,
     ) -> Self {
-        Self::start_with(&[], &[], Vec::new(), limits, Some(Box::new(policy)), Metrics::default()).await
+        Self::start_with(parameters, &[], Vec::new(), limits, Some(Box::new(policy)), Metrics::default()).await
     }
 
     /// Starts a stack with these settings of the mapping and these limits. Only its handler reaches the engine through a proxy, which

@@ -5,11 +5,13 @@ mod clients;
 mod deletes;
 mod events;
 mod headers;
+mod links;
 mod nodes;
 mod reads;
 mod refusals;
 mod representations;
 mod revisions;
+mod siblings;
 mod support;
 mod tenants;
 mod tokens;
@@ -59,6 +61,13 @@ by_every_way! {
         every_read_is_answered
         a_list_goes_on_with_its_cursor_and_no_other
         what_is_not_there_is_not_found
+    }
+    links {
+        all_customers_who_ordered_a_product_are_one_query_away
+    }
+    siblings {
+        children_and_roots_come_in_their_order
+        an_order_that_is_switched_off_is_not_found
     }
     clients {
         several_nodes_are_read_at_once

@@ -7,13 +7,14 @@ use std::time::Duration;
 use futures::future::join_all;
 use sapwood_core::keys::{Id, NodeRef, Schema, Version};
 use sapwood_core::model::{DeletionMode, Latest, Settings, text};
-use sapwood_engine::query::{Bounds, Fields, ListOptions, Order, Reader, Tree, Window, Within};
+use sapwood_engine::query::{Bounds, Fields, Linking, ListOptions, Order, Reader, Siblings, Tree, Window, Within};
 use sapwood_engine::write::{
     Children, Command, Content, Idempotency, Outcome, Patch, Refusal, Request, Stamp, ValueChange, WriteError, Writer,
 };
 use sapwood_table::{Action, Client, Deadline, DynamoTable, Usage};
 use sapwood_tests::client::{self, node, put_all};
 use sapwood_tests::oracle::Oracle;
+use sapwood_tests::own;
 use sapwood_tests::round_trips::{Counted, RoundTrips};
 use sapwood_tests::running::{Running, TABLE};
 
@@ -383,6 +384,38 @@ async fn a_list_is_one_query_for_each_megabyte() {
         }
     }
     assert!(found == 901 && (3..=pages).contains(&calls), "{found} in {calls} calls");
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_children_in_their_order_and_all_customers_of_a_product_are_one_query_each() {
+    let customers = (0..20).map(|n| node(&format!("CUSTOMER#{n:02}"), None, "a customer"));
+    let items = (0..60).map(|n| {
+        let mut item = node(&format!("ITEM#{n:02}"), Some(&format!("CUSTOMER#{:02}", n % 20)), &format!("{}", 60 - n));
+        item.insert("tags".to_owned(), client::s("mouse"));
+        item
+    });
+    let parameters = [("OrderAttribute", "name"), ("LinkAttributes", "tags,seen")];
+    let running = Running::start_after(&parameters, &[], customers.chain(items).collect()).await;
+    running.settle().await;
+    let (settings, options) = (own::settings(), ListOptions::default());
+    let table = DynamoTable::local(&running.url(), TABLE, Schema::default());
+    let deadline = Deadline::at(tokio::time::Instant::now() + Duration::from_secs(30));
+    let [siblings, asked] = [(); 2].map(|()| Client::new(&table, &deadline, &settings.schema));
+
+    let in_order = Siblings::new(Order::Ascending, None, None, [None, None]).unwrap();
+    let below = at("CUSTOMER#07");
+    let page = Reader::new(&siblings, &settings).children_in_order(&below, &in_order, &options).await.unwrap();
+    let found: Vec<&str> = page.items.iter().map(|child| child.id.as_str()).collect();
+    assert_eq!((found, page.next), (vec!["ITEM#47", "ITEM#27", "ITEM#07"], None));
+    assert_eq!((siblings.usage().requests, siblings.usage().read_units), (1, 0.5));
+
+    let linking = Linking { ancestor_prefix: Some("CUSTOMER#".to_owned()), distinct: true, ..Linking::default() };
+    let page = Reader::new(&asked, &settings).links(&at("mouse"), "tags", &linking, &options).await.unwrap();
+    assert_eq!((page.items.len(), page.next), (20, None));
+    println!("all 20 customers of 60 items: {:?}", asked.usage());
+    assert_eq!(asked.usage().requests, 1);
+    assert!(asked.usage().read_units <= 2.0, "60 rows of less than 250 bytes");
     running.stop().await;
 }
 

@@ -77,7 +77,18 @@ async fn read_everything(serving: &Serving) {
     let node = ["", "/ancestors", "/children", "/descendants", "/tree", "/count", "/latest", "/revisions", "/fanout"];
     let topic = ["/latest/Audit", "/revisions/Audit", "/revisions/Audit/1"];
     let of_a_node = node.into_iter().chain(topic).map(|what| format!("/nodes/a{what}"));
-    let others = ["/roots", "/paths/top", "/paths/top/a", "/health", "/openapi.json", "/docs"].map(str::to_owned);
+    let others = [
+        "/nodes/a/children?order=asc",
+        "/nodes/a/links/tags",
+        "/roots?order=desc",
+        "/roots",
+        "/paths/top",
+        "/paths/top/a",
+        "/health",
+        "/openapi.json",
+        "/docs",
+    ]
+    .map(str::to_owned);
     for target in of_a_node.chain(others) {
         ask(serving, 200, Asked::new("GET", &target)).await;
     }
@@ -120,12 +131,13 @@ async fn each_function_calls_what_its_role_allows_and_nothing_else() {
     let [by_handler, by_reader, by_writer] = <[Needed; 3]>::default();
     // Small slices, so that cursors are written too.
     let limits = Limits { touch_slice_items_max: 2, action_slice_items_max: 2, ..Limits::default() };
-    let running = Running::start_through(limits, by_handler.recorder()).await;
+    let parameters = [("RevisionsMutable", "on"), ("OrderAttribute", "name"), ("LinkAttributes", "tags")];
+    let running = Running::start_through(&parameters, limits, by_handler.recorder()).await;
     let [of_reader, of_writer] = [running.another_proxy().await, running.another_proxy().await];
     of_reader.follow(by_reader.recorder());
     of_writer.follow(by_writer.recorder());
     let urls = [of_reader.url(), of_writer.url()];
-    let serving = Serving::through(running, urls.each_ref().map(String::as_str), &[("RevisionsMutable", "on")]).await;
+    let serving = Serving::through(running, urls.each_ref().map(String::as_str), &parameters).await;
 
     write_everything(&serving).await;
     serving.running.settle().await;

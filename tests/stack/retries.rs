@@ -48,6 +48,7 @@ const SLICE: usize = 10;
 
 async fn start_through(policy: impl Fn(&Call) -> Option<Fault> + Send + Sync + 'static) -> Running {
     Running::start_through(
+        &[],
         Limits { touch_slice_items_max: SLICE, action_slice_items_max: SLICE, ..Limits::default() },
         policy,
     )

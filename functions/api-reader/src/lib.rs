@@ -12,7 +12,7 @@ mod problem;
 mod routes;
 mod state;
 
-pub use calls::{descendant_body, latest_body, operation_body, revision_body};
+pub use calls::{descendant_body, latest_body, link_body, operation_body, revision_body};
 pub use config::{Config, ConfigError};
 pub use routes::router;
 pub use state::{Shared, State};

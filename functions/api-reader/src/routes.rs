@@ -7,8 +7,8 @@ use sapwood_http::contract::{Function, ReaderCall};
 use sapwood_table::Table;
 
 use crate::calls::{
-    Ancestors, Audit, Children, Count, Descendants, FanoutOf, LatestOfAll, LatestOfOne, Node, Nodes, OperationOf,
-    Operations, Paths, PathsOfRoot, RevisionOfOne, Revisions, Roots, Topic, Tree, docs, document, health,
+    Ancestors, Audit, Children, Count, Descendants, FanoutOf, LatestOfAll, LatestOfOne, Links, Node, Nodes,
+    OperationOf, Operations, Paths, PathsOfRoot, RevisionOfOne, Revisions, Roots, Topic, Tree, docs, document, health,
 };
 use crate::state::{Shared, State};
 
@@ -30,6 +30,7 @@ fn handler<T: Table + 'static>(call: ReaderCall, method: MethodFilter) -> Method
         ReaderCall::ListAncestors => handle::<Ancestors, T>(method),
         ReaderCall::ListChildren => handle::<Children, T>(method),
         ReaderCall::ListDescendants => handle::<Descendants, T>(method),
+        ReaderCall::ListLinks => handle::<Links, T>(method),
         ReaderCall::GetTree => handle::<Tree, T>(method),
         ReaderCall::CountDescendants => handle::<Count, T>(method),
         ReaderCall::ListPaths => handle::<PathsOfRoot, T>(method),

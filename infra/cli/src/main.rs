@@ -52,6 +52,7 @@ enum Command {
     Rm(node::RmArguments),
     History(node::HistoryArguments),
     Latest(node::LatestArguments),
+    Links(node::LinksArguments),
     Backfill(backfill::Arguments),
     Verify(audit::VerifyArguments),
     Repair(audit::RepairArguments),
@@ -92,6 +93,7 @@ async fn main() -> ExitCode {
         Command::Get(arguments) => read(node::get(arguments).await),
         Command::History(arguments) => read(node::history(arguments).await),
         Command::Latest(arguments) => read(node::latest(arguments).await),
+        Command::Links(arguments) => read(node::links(arguments).await),
         Command::Put(arguments) => written(node::put(arguments).await),
         Command::Move(arguments) => written(node::relocate(arguments).await),
         Command::Rm(arguments) => match node::rm(arguments).await {

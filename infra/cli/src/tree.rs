@@ -217,6 +217,7 @@ mod tests {
             id: Id::new(id).unwrap(),
             parent: parent.map(|parent| Id::new(parent).unwrap()),
             depth,
+            place: None,
             attributes: [("name".to_owned(), AttributeValue::S(format!("{id}\n")))].into(),
             truncated: false,
         };

@@ -68,12 +68,22 @@ impl Fixture {
     /// Makes a table with the common names `pk` and `sk` for its key attributes, and `METADATA` for the sort key of a node.
     #[must_use]
     pub fn of_metadata() -> Self {
+        Self::of_metadata_with_links(&[])
+    }
+
+    /// The same, with links by these attributes.
+    #[must_use]
+    pub fn of_metadata_with_links(links: &[&str]) -> Self {
         let [partition_key, sort_key, node] = ["pk", "sk", "METADATA"].map(str::to_owned);
         let names = Names { partition_key, sort_key, node, ..Names::default() };
         let schema = Schema::new(names, false).unwrap();
         Self::new(
-            Settings { schema, ..Settings::default() },
-            Oracle { names: ["pk", "sk", "parent", "segment", "METADATA"], ..Oracle::default() },
+            Settings { schema, links: links.iter().map(|&name| name.to_owned()).collect(), ..Settings::default() },
+            Oracle {
+                names: ["pk", "sk", "parent", "segment", "METADATA"],
+                links: links.iter().map(|&name| name.to_owned()).collect(),
+                ..Oracle::default()
+            },
         )
     }
 

@@ -134,6 +134,7 @@ fn path(rng: &mut SmallRng, template: &str) -> String {
                     .collect();
                 path.push_str(&segments.join("/"));
             }
+            "{attribute}" => path.push_str(pick(rng, &["tags", "tags", "tags", "name", "~23", "~FF"])),
             literal => path.push_str(literal),
         }
     }
@@ -255,7 +256,7 @@ fn parameter(rng: &mut SmallRng) -> String {
         "+1",
         "1e1",
     ];
-    match rng.random_range(0..20) {
+    match rng.random_range(0..25) {
         0..2 => format!("limit={}", pick(rng, &numbers)),
         2 => format!("min_depth={}", pick(rng, &numbers)),
         3 => format!("max_depth={}", pick(rng, &numbers)),
@@ -292,6 +293,11 @@ fn parameter(rng: &mut SmallRng) -> String {
             in_query(&id(rng, &["s", "NE", "n", "m", "s/t", "#"])),
             in_query(&id(rng, &["s", "", "n"]))
         ),
+        20 => format!("order=asc&values={}", pick(rng, &["text", "number", "", "bool"])),
+        21 => format!("order=desc&value_prefix={}", in_query(&id(rng, &ID))),
+        22 => format!("order=asc&values=number&from={}&to={}", pick(rng, &numbers), pick(rng, &numbers)),
+        23 => format!("distinct={}", pick(rng, &["ancestor", "ancestor", "", "id"])),
+        24 => format!("ancestors=true&ancestor_prefix={}", in_query(&id(rng, &ID))),
         19 => format!("status={}", pick(rng, &["running", "done", "", "over"])),
         14 => pick(
             rng,

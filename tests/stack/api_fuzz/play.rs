@@ -32,7 +32,8 @@ struct Player {
 
 impl Player {
     async fn start(way: Way) -> Self {
-        let serving = Serving::start(way, &[("RevisionsMutable", "on")], &[("sub", "ada")]).await;
+        let parameters = [("RevisionsMutable", "on"), ("OrderAttribute", "rank"), ("LinkAttributes", "tags")];
+        let serving = Serving::start(way, &parameters, &[("sub", "ada")]).await;
         let parents =
             [("t", None), ("n", Some("t")), ("m", Some("n")), ("o", Some("m")), ("p", Some("t")), ("u", Some("t"))];
         for (id, parent) in parents {
@@ -83,7 +84,8 @@ impl Player {
 
     async fn end(&self) {
         self.serving.running.settle().await;
-        self.serving.running.assert_right(&Oracle::default()).await;
+        let oracle = Oracle { order: Some("rank".to_owned()), links: vec!["tags".to_owned()], ..Oracle::default() };
+        self.serving.running.assert_right(&oracle).await;
         assert_eq!(self.serving.send(&Asked::new("GET", "/health")).await.status, 200);
     }
 }

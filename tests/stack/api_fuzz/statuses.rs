@@ -24,7 +24,7 @@ enum Stack {
     Stuck,
     /// One that keeps tenants apart; the caller has none.
     OfTenants,
-    /// One without root rows and path rows.
+    /// One without root rows, path rows and links.
     Bare,
 }
 
@@ -63,6 +63,7 @@ impl Case {
             .replace("{topic}", "t")
             .replace("{version}", version)
             .replace("{path}", "k")
+            .replace("{attribute}", "tags")
     }
 
     fn plain(&self) -> String {
@@ -114,7 +115,9 @@ impl Case {
             (400, _) if plain.contains('?') => By(Stack::Open, self.valid(&format!("{plain}&unknown=1"))),
             (400, _) => By(Stack::Open, self.valid(&format!("{plain}?unknown=1"))),
             (403, _) => By(Stack::OfTenants, self.valid(&plain)),
-            (404, _) if ["/roots", "/health/audit"].contains(&path) => By(Stack::Bare, self.asked(&plain)),
+            (404, _) if ["/roots", "/health/audit", "/nodes/{id}/links/{attribute}"].contains(&path) => {
+                By(Stack::Bare, self.asked(&plain))
+            }
             (404, _) if is_revision && method != "GET" => By(Stack::Open, self.valid(&self.target(&self.node, "9"))),
             (404, _) => By(Stack::Open, self.valid(&self.target("nobody", "9"))),
             (409, _) if path == "/batch" || (is_revision && method == "POST") => {
@@ -206,7 +209,7 @@ async fn every_status_code_that_the_document_lists_happens() {
     let cases: Vec<Case> = every.enumerate().map(case).collect();
     assert!(cases.len() > 150, "{}", cases.len());
     let nodes: Vec<String> = cases.iter().map(|case| case.node.clone()).collect();
-    let open = Serving::start(Way::Http, &[("RevisionsMutable", "on")], &[]).await;
+    let open = Serving::start(Way::Http, &[("RevisionsMutable", "on"), ("LinkAttributes", "tags")], &[]).await;
     let operation = prepare(&open.api, &nodes).await;
     open.running.settle().await;
     audit(&open.running).await;
@@ -215,7 +218,7 @@ async fn every_status_code_that_the_document_lists_happens() {
     let bare = Serving::start(Way::Http, &[("RootRows", "off"), ("PathRows", "off")], &[]).await;
     let refused = |_: &_| Some(Fault::error(500, "com.amazonaws.dynamodb.v20120810#InternalServerError"));
     // The API reaches the engine; the stream's handler doesn't.
-    let running = Running::start_through(Limits::default(), refused).await;
+    let running = Running::start_through(&[], Limits::default(), refused).await;
     let unheard = Serving {
         running,
         api: Api::gateway(axum::Router::new(), axum::Router::new(), &Default::default(), Default::default()),

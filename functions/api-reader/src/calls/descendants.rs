@@ -2,14 +2,15 @@
 
 use axum::response::Response;
 use sapwood_core::keys::{ID_BYTES_MAX, NodeRef, Tenant};
-use sapwood_engine::query::{Descendant, Window};
+use sapwood_engine::query::{Descendant, Siblings, Values, Window};
 use sapwood_http::call::Call;
 use sapwood_http::contract::{CountBody, DescendantBody, RootBody};
 use sapwood_http::cursor::Scope;
 use sapwood_http::json::Attributes;
-use sapwood_http::problem::Problem;
+use sapwood_http::problem::{Kind, Problem};
 use sapwood_table::Table;
 
+use super::history::{ORDERS, word};
 use crate::call::{Asked, At, reader};
 use crate::list::List;
 use crate::problem::refused;
@@ -18,18 +19,27 @@ use crate::state::Shared;
 /// `GET /roots`
 pub(crate) struct Roots {
     tenant: Option<Tenant>,
+    siblings: Option<Siblings>,
     list: List,
 }
 
 impl Call<Shared> for Roots {
     fn read(asked: &mut Asked<'_>) -> Result<Self, Problem> {
-        let tenant = asked.caller.tenant.clone();
-        Ok(Self { list: List::read(asked, Scope::new("roots", tenant.as_ref()))?, tenant })
+        let (tenant, siblings) = (asked.caller.tenant.clone(), siblings(asked)?);
+        let scope = match &siblings {
+            None => Scope::new("roots", tenant.as_ref()),
+            Some(siblings) => in_order(Scope::new("roots in order", tenant.as_ref()), siblings),
+        };
+        Ok(Self { list: List::read(asked, scope)?, tenant, siblings })
     }
 
     async fn answer<T: Table>(self, at: &At<'_, T>) -> Result<Response, Problem> {
-        let page = reader(at).roots(self.tenant.as_ref(), &self.list.options).await.map_err(refused)?;
-        self.list.answer(at, page, |root| RootBody {
+        let (reader, tenant, options) = (reader(at), self.tenant.as_ref(), &self.list.options);
+        let page = match &self.siblings {
+            None => reader.roots(tenant, options).await,
+            Some(siblings) => reader.roots_in_order(tenant, siblings, options).await,
+        };
+        self.list.answer(at, page.map_err(refused)?, |root| RootBody {
             id: root.id.to_string(),
             attributes: Attributes(root.attributes),
             truncated: root.truncated,
@@ -38,16 +48,58 @@ impl Call<Shared> for Roots {
 }
 
 /// `GET /nodes/{id}/children`
-pub(crate) struct Children(Descendants);
+pub(crate) enum Children {
+    ById(Descendants),
+    InOrder { node: NodeRef, siblings: Siblings, list: List },
+}
 
 impl Call<Shared> for Children {
     fn read(asked: &mut Asked<'_>) -> Result<Self, Problem> {
-        Descendants::of(asked, "children", Window::children()).map(Self)
+        let Some(siblings) = siblings(asked)? else {
+            return Descendants::of(asked, "children", Window::children()).map(Self::ById);
+        };
+        let node = asked.node("id")?;
+        let scope = Scope::new("children in order", node.tenant.as_ref()).text(node.id.as_str());
+        Ok(Self::InOrder { list: List::read(asked, in_order(scope, &siblings))?, node, siblings })
     }
 
     async fn answer<T: Table>(self, at: &At<'_, T>) -> Result<Response, Problem> {
-        self.0.answer(at).await
+        match self {
+            Self::ById(descendants) => descendants.answer(at).await,
+            Self::InOrder { node, siblings, list } => {
+                let page = reader(at).children_in_order(&node, &siblings, &list.options).await.map_err(refused)?;
+                list.answer(at, page, descendant)
+            }
+        }
     }
+}
+
+/// Reads `order` and, with it, which siblings are asked for; `None` for all of them by id.
+fn siblings(asked: &mut Asked<'_>) -> Result<Option<Siblings>, Problem> {
+    let order = asked.parameters.choice("order", &ORDERS.map(|order| (word(order), order)))?;
+    let values = asked.parameters.choice("values", &[("text", Values::Text), ("number", Values::Number)])?;
+    let names = ["value_prefix", "from", "to"];
+    let given = names.map(|name| asked.parameters.text(name));
+    let [prefix, from, to] = given.each_ref().map(Option::as_deref);
+    match order {
+        Some(order) => Siblings::new(order, values, prefix, [from, to]).map(Some).map_err(refused),
+        None => {
+            let given = names.into_iter().zip(&given).find_map(|(name, value)| value.as_ref().map(|_| name));
+            match values.map(|_| "values").or(given) {
+                None => Ok(None),
+                Some(name) => {
+                    let detail = "it is about siblings in their order; give `order=asc` or `order=desc` with it";
+                    Err(Problem::new(Kind::BadParameter, detail).at(name))
+                }
+            }
+        }
+    }
+}
+
+/// Adds which siblings a list in their order covers.
+fn in_order(scope: Scope, siblings: &Siblings) -> Scope {
+    let scope = scope.text(word(siblings.order()));
+    siblings.part().into_iter().fold(scope, Scope::optional)
 }
 
 /// `GET /nodes/{id}/descendants`

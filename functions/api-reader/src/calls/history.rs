@@ -139,11 +139,14 @@ impl Call<Shared> for RevisionOfOne {
 
 /// Reads `order`. The default is the newest revision first.
 fn order(asked: &mut Asked<'_>) -> Result<Order, Problem> {
-    let words = [Order::Descending, Order::Ascending].map(|order| (word(order), order));
-    Ok(asked.parameters.choice("order", &words)?.unwrap_or_default())
+    let order = asked.parameters.choice("order", &ORDERS.map(|order| (word(order), order)))?;
+    Ok(order.unwrap_or_default())
 }
 
-fn word(order: Order) -> &'static str {
+/// What `order` can name.
+pub(super) const ORDERS: [Order; 2] = [Order::Descending, Order::Ascending];
+
+pub(super) fn word(order: Order) -> &'static str {
     match order {
         Order::Descending => "desc",
         Order::Ascending => "asc",

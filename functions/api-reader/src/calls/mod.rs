@@ -3,6 +3,7 @@
 mod audit;
 mod descendants;
 mod history;
+mod links;
 mod node;
 mod operations;
 mod paths;
@@ -12,6 +13,7 @@ mod tree;
 pub(crate) use audit::Audit;
 pub(crate) use descendants::{Children, Count, Descendants, Roots};
 pub(crate) use history::{LatestOfAll, LatestOfOne, RevisionOfOne, Revisions, Topic};
+pub(crate) use links::Links;
 pub(crate) use node::{Ancestors, FanoutOf, Node, Nodes};
 pub(crate) use operations::{OperationOf, Operations};
 pub(crate) use paths::{Paths, PathsOfRoot};
@@ -20,4 +22,5 @@ pub(crate) use tree::Tree;
 
 pub use descendants::descendant as descendant_body;
 pub use history::{copy as latest_body, revision as revision_body};
+pub use links::link as link_body;
 pub use operations::body as operation_body;

@@ -57,7 +57,9 @@ impl NodeError {
             // Others kept writing: nothing is known of the node.
             Self::Write(WriteError::Refused(Refusal::Contended)) => FAILED,
             Self::Read(ReadError::Absent { .. } | ReadError::Unreadable(_)) | Self::Write(WriteError::Refused(_)) => 1,
-            Self::Key(_) | Self::Attributes { .. } | Self::Read(ReadError::Key { .. } | ReadError::Position) => USAGE,
+            Self::Key(_)
+            | Self::Attributes { .. }
+            | Self::Read(ReadError::Key { .. } | ReadError::Position | ReadError::SwitchedOff { .. }) => USAGE,
             _ => FAILED,
         }
     }

@@ -1,9 +1,10 @@
-//! `sapwood get`, `history`, `latest`, `put`, `move` and `rm`: one node, read and written by the API's own code.
+//! `sapwood get`, `links`, `history`, `latest`, `put`, `move` and `rm`: one node, read and written by the API's own code.
 
 mod error;
 mod get;
 mod history;
 mod latest;
+mod links;
 mod moves;
 mod put;
 mod rm;
@@ -13,6 +14,7 @@ pub(crate) use error::NodeError;
 pub(crate) use get::{Arguments as GetArguments, run as get};
 pub(crate) use history::{Arguments as HistoryArguments, run as history};
 pub(crate) use latest::{Arguments as LatestArguments, run as latest};
+pub(crate) use links::{Arguments as LinksArguments, run as links};
 pub(crate) use moves::{Arguments as MoveArguments, run as relocate};
 pub(crate) use put::{Arguments as PutArguments, run as put};
 pub(crate) use rm::{Arguments as RmArguments, run as rm};

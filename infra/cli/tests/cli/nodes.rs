@@ -1,4 +1,4 @@
-//! `sapwood get`, `put`, `move`, `rm`, `history` and `latest`, on the table of a running `sapwood dev`.
+//! `sapwood get`, `put`, `move`, `rm`, `history`, `latest` and `links`, on the table of a running `sapwood dev`.
 
 use sapwood_core::model::AttributeValue;
 use sapwood_tests::client::{contents, node, put};
@@ -211,4 +211,37 @@ async fn a_history_is_read_newest_first_and_page_by_page() {
     printed(url, &["latest", "eq", "nothing"], 1);
     printed(url, &["history", "nobody"], 1);
     printed(url, &["history", "eq", "--after", "nowhere"], 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn links_are_listed_with_their_ancestors_and_siblings_drawn_in_their_order() {
+    let kinds = ["--parameter", "OrderAttribute=rank", "--parameter", "LinkAttributes=tags"];
+    let running = Sapwood::start(&kinds);
+    let url = &running.url;
+    for arguments in [
+        &["put", "D"][..],
+        &["put", "ORDER#1", "--parent", "D", "--set", "rank=2"],
+        &["put", "X", "--parent", "D", "--set", "rank=1"],
+        &["put", "ITEM#1", "--parent", "ORDER#1", "--json-attributes", r#"{"tags": {"$set": ["mouse", "b"]}}"#],
+        &["put", "free", "--set", "tags=mouse"],
+    ] {
+        printed(url, &[arguments, &kinds, &["--wait"]].concat(), 0);
+    }
+    // Their handler has left its settings.
+    assert_eq!(printed(url, &["links", "mouse", "tags"], 0), "ITEM#1  ORDER#1  D\nfree\n");
+    assert_eq!(printed(url, &["links", "mouse", "tags", "--ancestors", "ORDER#"], 0), "ITEM#1  ORDER#1\n");
+    assert_eq!(printed(url, &["links", "nothing", "tags"], 0), "");
+    let line = lines(&printed(url, &["links", "b", "tags", "--json"], 0)).remove(0);
+    let attributes = serde_json::json!({"tags": {"$set": ["b", "mouse"]}});
+    let wanted = serde_json::json!({"id": "ITEM#1", "parent": "ORDER#1", "ancestors": ["ORDER#1", "D"], "attributes": attributes});
+    assert_eq!(line, wanted);
+    let refused = sapwood(url, &["links", "b", "rank"]);
+    assert!(refused.status.code() == Some(2) && words(&refused).contains("LINK_ATTRIBUTES"), "{}", words(&refused));
+
+    let drawn = printed(url, &["tree", "D", "--rows"], 0);
+    let [first, second] = ["── X\n", "── ORDER#1\n"].map(|branch| drawn.find(branch).unwrap());
+    assert!(first < second, "{drawn}");
+    for row in ["ROOTS | ORDERED#~#D", "D | CHILD#s2#ORDER#1", "mouse | LINK#tags#ITEM#1", "b | LINK#tags#ITEM#1"] {
+        assert!(drawn.contains(&format!("{row}\n")), "{row}: {drawn}");
+    }
 }

@@ -131,6 +131,7 @@ async fn commands_that_read_call_what_the_statement_of_verify_allows_and_nothing
         &["tree", "n0", "--rows"],
         &["history", "n0"],
         &["latest", "n0"],
+        &["links", "n0", "tags", "--parameter", "LinkAttributes=tags"],
         &["export"],
         &["export", "--under", "n1"],
         &["verify", "--settle", "1", "--under", "n1"],

@@ -64,6 +64,15 @@ fn planted(count: usize, rng: &mut SmallRng) -> Vec<Attributes> {
         for name in 0..rng.random_range(0..3) {
             item.insert(format!("a{name}"), value(rng, 0));
         }
+        // Its place among its siblings, and its links, of each type that they can have.
+        item.insert("rank".to_owned(), N((n % 11).to_string()));
+        let targets = vec![format!("n{}", n / 2), text(rng)];
+        match n % 4 {
+            0 => drop(item.insert("tags".to_owned(), Ss(targets))),
+            1 => drop(item.insert("tags".to_owned(), L(targets.into_iter().map(s).collect()))),
+            2 => drop(item.insert("tags".to_owned(), s(&targets[1]))),
+            _ => {}
+        }
         if rng.random_ratio(1, 4) {
             item.insert("segment".to_owned(), s(text(rng)));
         }
@@ -97,8 +106,9 @@ async fn what_goes_out_and_in_and_out_again_is_equal_to_the_byte() {
     let (mut file, lines) = export(&first, 0);
     exports.push(lines);
     for number in 1..=2 {
-        let next = Running::start(&[]).await;
-        ends_with(0, &next.url(), &["import", &file]);
+        let next = Running::start(&[("OrderAttribute", "rank"), ("LinkAttributes", "tags")]).await;
+        let kinds = ["--parameter", "OrderAttribute=rank", "--parameter", "LinkAttributes=tags"];
+        ends_with(0, &next.url(), &[&["import", &file][..], &kinds].concat());
         assert_right(&next).await;
         let there = records(&next.contents().await, &[]);
         let changed = wanted.iter().find(|(key, item)| there.get(*key) != Some(item));

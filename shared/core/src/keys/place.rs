@@ -28,22 +28,44 @@ impl SiblingPlace {
     /// The place of a node by a number, as DynamoDB writes it. `None` for a text that is no number of DynamoDB's.
     #[must_use]
     pub fn of_number(digits: &str, id: &Id) -> Option<Self> {
-        let number: Decimal = digits.parse().ok()?;
-        Some(Self::cut(NUMBER, &number.encode().ok()?, id))
+        Self::number(digits, room(id))
     }
 
     /// The place of a node by a text.
     #[must_use]
     pub fn of_text(text: &str, id: &Id) -> Self {
-        // No character gets shorter when it is escaped, so the rest would be cut in any case.
-        let end = (TEXT_BYTES_MAX..text.len()).find(|end| text.is_char_boundary(*end)).unwrap_or(text.len());
-        Self::cut(TEXT, &escape_part(&text[..end]), id)
+        Self::text(text, room(id))
     }
 
     /// The place of a node without a value.
     #[must_use]
     pub fn none() -> Self {
         Self(NONE.into())
+    }
+
+    /// The end of a range of places by a number. `None` for a text that is no number of DynamoDB's.
+    #[must_use]
+    pub fn number_bound(digits: &str) -> Option<Self> {
+        Self::number(digits, TEXT_BYTES_MAX)
+    }
+
+    /// The end of a range of places by a text, which is cut as the places are.
+    #[must_use]
+    pub fn text_bound(text: &str) -> Self {
+        Self::text(text, TEXT_BYTES_MAX)
+    }
+
+    /// What the places by a number begin with.
+    #[must_use]
+    pub fn numbers() -> Self {
+        Self(NUMBER.to_string().into())
+    }
+
+    /// What the places by a text begin with, if the text begins so. `None` for a beginning that no place has room for.
+    #[must_use]
+    pub fn texts(beginning: &str) -> Option<Self> {
+        let text = escape_part(beginning);
+        (text.len() <= TEXT_BYTES_MAX).then(|| Self(format!("{TEXT}{text}").into()))
     }
 
     /// Reads a place that a key or an item holds.
@@ -60,9 +82,19 @@ impl SiblingPlace {
         &self.0
     }
 
+    fn number(digits: &str, room: usize) -> Option<Self> {
+        let number: Decimal = digits.parse().ok()?;
+        Some(Self::cut(NUMBER, &number.encode().ok()?, room))
+    }
+
+    fn text(text: &str, room: usize) -> Self {
+        // No character gets shorter when it is escaped, so the rest would be cut in any case.
+        let end = (TEXT_BYTES_MAX..text.len()).find(|end| text.is_char_boundary(*end)).unwrap_or(text.len());
+        Self::cut(TEXT, &escape_part(&text[..end]), room)
+    }
+
     /// Cuts a text so that the key has room for it. Cut texts are in the order of the whole ones, or equal.
-    fn cut(tag: char, text: &str, id: &Id) -> Self {
-        let room = TEXT_BYTES_MAX.min((SORT_KEY_BYTES_MAX - AROUND_BYTES).saturating_sub(id.as_str().len()));
+    fn cut(tag: char, text: &str, room: usize) -> Self {
         let mut place = String::with_capacity(1 + room.min(text.len()));
         place.push(tag);
         let mut at = 0;
@@ -79,6 +111,11 @@ impl SiblingPlace {
         }
         Self(place.into())
     }
+}
+
+/// How many bytes a place by a text has room for, in the key of a node of this id.
+fn room(id: &Id) -> usize {
+    TEXT_BYTES_MAX.min((SORT_KEY_BYTES_MAX - AROUND_BYTES).saturating_sub(id.as_str().len()))
 }
 
 impl fmt::Display for SiblingPlace {

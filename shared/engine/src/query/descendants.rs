@@ -2,8 +2,8 @@
 
 use super::page::Listing;
 use super::{ListOptions, Page, ReadError, Reader};
-use sapwood_core::keys::{DEPTH_MAX, Id, ItemKey, NodeRef, SortKey, SortRange};
-use sapwood_core::model::{BaseNode, Item, ROW_ATTRIBUTES, is_truncated, row_parent};
+use sapwood_core::keys::{DEPTH_MAX, Id, ItemKey, NodeRef, SiblingPlace, SortKey, SortRange};
+use sapwood_core::model::{BaseNode, Item, ROW_ATTRIBUTES, is_truncated, own_order, row_parent};
 use sapwood_table::{ErrorKind, Query, ReadOptions, RetryPolicy, Table};
 
 /// A descendant of a node.
@@ -15,6 +15,8 @@ pub struct Descendant {
     pub parent: Option<Id>,
     /// How many levels below the node: 0 is the node itself.
     pub depth: usize,
+    /// The descendant's place among its siblings, if they are in an order.
+    pub place: Option<SiblingPlace>,
     /// The attributes that rows carry.
     pub attributes: Item,
     /// True if the row had no room for the attributes.
@@ -174,11 +176,11 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         let schema = self.client.schema();
         let (id, depth, parent) = match schema.parse_sort_key(&key.sk)? {
             SortKey::Node => (node.id.clone(), 0, BaseNode::read(item.clone(), node, schema).ok()?.parent),
-            SortKey::Ancestor { depth: 1, id } => (id, 1, Some(node.id.clone())),
+            SortKey::Ancestor { depth: 1, id } | SortKey::Child { id, .. } => (id, 1, Some(node.id.clone())),
             SortKey::Ancestor { depth, id } => (id, depth, row_parent(item)),
             _ => return None,
         };
         let attributes = options.fields.of_node(item, schema);
-        Some(Descendant { id, parent, depth, attributes, truncated: is_truncated(item) })
+        Some(Descendant { id, parent, depth, place: own_order(item), attributes, truncated: is_truncated(item) })
     }
 }

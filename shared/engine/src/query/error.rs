@@ -23,9 +23,9 @@ pub enum ReadError {
     #[error("the node's record can't be understood, so the node counts as absent: {0}")]
     Unreadable(Unreadable),
     /// The deployment keeps no rows of this kind.
-    #[error("this deployment keeps no {what} rows; switch them on with {variable}")]
+    #[error("this deployment keeps no {what}; switch them on with {variable}")]
     SwitchedOff {
-        /// The kind of row.
+        /// What the rows would show.
         what: &'static str,
         /// The variable that switches them on.
         variable: &'static str,

@@ -157,9 +157,15 @@ pub(super) struct Listing<'q> {
     pub(super) descending: bool,
     /// True if a page continues where a page of DynamoDB's ends.
     pub(super) across_pages: bool,
+    /// True if the list may leave out most rows. A Query then reads ten rows for each entry of a full page, and a page ends with the first one
+    /// that found any.
+    pub(super) leaves_out: bool,
     /// The attributes that the answer itself is made of.
     pub(super) own: Vec<&'q str>,
 }
+
+/// How many rows are read for an entry, by a list that leaves out rows.
+const ROWS_AN_ENTRY: usize = 10;
 
 /// The rows in a range that a list skips. If a page of DynamoDB's ends among them, the next one begins after them.
 pub(super) enum Skipped {
@@ -173,7 +179,7 @@ pub(super) enum Skipped {
 impl<'q> Listing<'q> {
     /// The list of all of a range, in its order.
     pub(super) fn new(pk: String, range: SortRange, own: Vec<&'q str>) -> Self {
-        Self { pk, range, skipped: Skipped::Nothing, descending: false, across_pages: false, own }
+        Self { pk, range, skipped: Skipped::Nothing, descending: false, across_pages: false, leaves_out: false, own }
     }
 
     /// Returns where to continue after a page that ended at `next`.
@@ -239,7 +245,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         &self,
         listing: &Listing<'_>,
         options: &ListOptions,
-        read: impl Fn(&ItemKey, &Item) -> Option<R>,
+        mut read: impl FnMut(&ItemKey, &Item) -> Option<R>,
     ) -> Result<Page<R>, ReadError> {
         let schema = self.client.schema();
         let mut after = listing.start(options)?;
@@ -248,7 +254,13 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         let mut pace = matches!(listing.skipped, Skipped::Deeper(_)).then(|| Pace::new(queries_max));
         for queries in 1.. {
             let (before, units) = (builder.len(), self.client.usage().read_units);
-            let limit = pace.as_ref().map_or(builder.missing(), |pace| pace.rows(builder.missing()));
+            let limit = match &pace {
+                Some(pace) => pace.rows(builder.missing()),
+                None if listing.leaves_out => {
+                    options.bounds.items_max.saturating_mul(ROWS_AN_ENTRY).min(Bounds::ITEMS_MAX)
+                }
+                None => builder.missing(),
+            };
             let query = listing.query(after.clone(), limit, options, schema);
             let page = match self.client.query(&query).await {
                 Err(error) if queries > 1 && error.kind == ErrorKind::Retry => break,
@@ -264,12 +276,12 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
             }
             let Some(next) = page.next else { return Ok(builder.last()) };
             // DynamoDB returned fewer rows than the limit because its own page is full.
-            if found < limit && builder.len() > 1 && !listing.across_pages {
+            if found < limit && builder.len() > 1 && !listing.across_pages && !listing.leaves_out {
                 return Ok(builder.perhaps_followed());
             }
             after = Some(listing.past(next, schema));
             let goes_on = match &mut pace {
-                None => queries < queries_max,
+                None => queries < queries_max && !(listing.leaves_out && builder.len() > 0),
                 Some(pace) => {
                     let units = self.client.usage().read_units - units;
                     pace.took(found, builder.len() - before, if options.strong { units / 2.0 } else { units })

@@ -24,13 +24,13 @@ pub struct Revision {
     pub truncated: bool,
 }
 
-/// The order of a history.
+/// The order of a history, or of siblings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Order {
-    /// The newest revision comes first.
+    /// The newest revision, or the last sibling, comes first.
     #[default]
     Descending,
-    /// The oldest revision comes first.
+    /// The oldest revision, or the first sibling, comes first.
     Ascending,
 }
 

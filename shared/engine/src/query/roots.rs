@@ -23,9 +23,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
     /// # Errors
     /// [`ReadError::SwitchedOff`] and [`ReadError::Position`].
     pub async fn roots(&self, tenant: Option<&Tenant>, options: &ListOptions) -> Result<Page<Root>, ReadError> {
-        if !self.settings.root_rows {
-            return Err(ReadError::SwitchedOff { what: "root", variable: "ROOT_ROWS" });
-        }
+        self.check_roots()?;
         let schema = self.client.schema();
         let listing = Listing::new(schema.roots_partition(tenant), schema.root_range(), ROW_ATTRIBUTES.into());
         self.list(&listing, options, |key, item| match schema.parse_sort_key(&key.sk)? {
@@ -35,5 +33,12 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
             _ => None,
         })
         .await
+    }
+
+    pub(super) fn check_roots(&self) -> Result<(), ReadError> {
+        match self.settings.root_rows {
+            true => Ok(()),
+            false => Err(ReadError::SwitchedOff { what: "root rows", variable: "ROOT_ROWS" }),
+        }
     }
 }

@@ -11,7 +11,7 @@ use sapwood_table::{RetryPolicy, Table};
 pub struct Tree {
     /// All nodes, by depth, then id.
     pub nodes: Vec<Descendant>,
-    /// The children of each node as indices into `nodes`, by id.
+    /// The children of each node as indices into `nodes`: in the order of siblings, where their rows have it, and by id.
     pub children: Vec<Vec<usize>>,
     /// The nodes whose parent isn't among `nodes`, in their order. The first is the node itself. On a page after a cut, they
     /// are the children of nodes on earlier pages. A node that moves while the tree is read can be one as well.
@@ -38,6 +38,13 @@ impl Tree {
                 None => tops.push(index),
             }
             at.insert((node.depth, &node.id), index);
+        }
+        // The sort is stable, so ids decide between equal places.
+        for siblings in &mut children {
+            siblings.sort_by_key(|index| {
+                let place = nodes[*index].place.as_ref();
+                (place.is_none(), place)
+            });
         }
         Self { nodes, children, tops, next }
     }

@@ -31,7 +31,8 @@ pub use nodes::{CreateNode, IDS_MAX, NodeBody, PatchNode, ReplaceNode};
 pub use openapi::openapi;
 pub use operations::{Function, Operation, ReaderCall, WriterCall, operations};
 pub use reads::{
-    AncestorBody, CountBody, DescendantBody, FanoutBody, LatestBody, Page, PathBody, RootBody, TreeBody, TreeNode,
+    AncestorBody, CountBody, DescendantBody, FanoutBody, LatestBody, LinkBody, Page, PathBody, RootBody, TreeBody,
+    TreeNode,
 };
 pub use revisions::{CreateRevision, RevisionBody, TOPIC_BYTES_MAX, check_topic};
 pub use status::{HealthBody, HealthStatus};

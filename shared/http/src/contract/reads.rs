@@ -98,6 +98,28 @@ pub struct DescendantBody {
     pub truncated: bool,
 }
 
+/// A node that links to another.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct LinkBody {
+    /// The id of the node that links.
+    #[schema(min_length = 1, max_length = 1014)]
+    pub id: String,
+    /// Its parent's id. Absent for a root.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub parent: Option<String>,
+    /// The ids of those of its ancestors that were asked for, nearest first. Absent if none were asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub ancestors: Option<Vec<String>>,
+    /// The attributes that rows carry.
+    pub attributes: Attributes,
+    /// True if the row had no room for the attributes. Read the node itself.
+    #[serde(default, skip_serializing_if = "is_false")]
+    #[schema(required = false)]
+    pub truncated: bool,
+}
+
 /// A node in the subtree of a path.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct PathBody {
@@ -141,7 +163,7 @@ pub struct TreeNode {
     #[serde(skip_serializing_if = "is_false")]
     #[schema(required = false)]
     pub truncated: bool,
-    /// The children, by id.
+    /// The children: in the order of siblings where the deployment keeps one, and by id.
     #[schema(no_recursion)]
     pub children: Vec<TreeNode>,
 }
@@ -165,7 +187,7 @@ pub struct TreeBody {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub attributes: Option<Attributes>,
-    /// The children, by id. On further pages, the next nodes by depth.
+    /// The children: in the order of siblings where the deployment keeps one, and by id. On further pages, the next nodes by depth.
     pub children: Vec<TreeNode>,
     /// True if the subtree continues on another page.
     #[serde(skip_serializing_if = "is_false")]

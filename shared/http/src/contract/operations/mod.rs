@@ -61,6 +61,7 @@ pub enum ReaderCall {
     ListAncestors,
     ListChildren,
     ListDescendants,
+    ListLinks,
     GetTree,
     CountDescendants,
     ListPaths,

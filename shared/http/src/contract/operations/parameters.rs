@@ -164,6 +164,60 @@ pub(super) fn id_prefix() -> Value {
     text("id_prefix", description, ID_BYTES_MAX)
 }
 
+pub(super) fn attribute() -> Value {
+    segment("attribute", "The attribute that links.", 255, "product")
+}
+
+/// The `id_prefix` of a list of links.
+pub(super) fn id_prefix_of_links() -> Value {
+    text("id_prefix", "What the ids of the nodes that link begin with, such as `ITEM#`.", ID_BYTES_MAX)
+}
+
+pub(super) fn ancestors() -> Value {
+    let description = "True to have `ancestors` in each item: the ids of the node's ancestors, nearest first. The default is true with \
+        `ancestor_prefix` and `distinct`, and false without them.";
+    query("ancestors", description, json!({"type": "boolean"}))
+}
+
+pub(super) fn ancestor_prefix() -> Value {
+    let description = "What the ids of ancestors begin with, such as `CUSTOMER#`. `ancestors` has those alone, and nodes without such an \
+        ancestor are left out.";
+    text("ancestor_prefix", description, ID_BYTES_MAX)
+}
+
+pub(super) fn distinct() -> Value {
+    let description = "`ancestor` names each ancestor once on a page, with the first node below it that links, and leaves out nodes that \
+        name none. On the next page it can come again: unite them.";
+    query("distinct", description, json!({"type": "string", "enum": ["ancestor"]}))
+}
+
+/// The `order` of siblings. It has no default.
+pub(super) fn order_of_siblings() -> Value {
+    let description = "Siblings in the order of the deployment's attribute (`ORDER_ATTRIBUTE`), forwards or backwards: numbers, then texts by their \
+        bytes, then nodes without either; by id where values are equal. Without it they come by id.";
+    query("order", description, json!({"type": "string", "enum": ["asc", "desc"]}))
+}
+
+pub(super) fn value_prefix() -> Value {
+    let description = "With `order`: only the siblings whose text begins so. At most 256 bytes, of which a space, a control character and `!` to `%` \
+        take three.";
+    query("value_prefix", description, json!({"type": "string", "maxLength": 256}))
+}
+
+pub(super) fn first_value() -> Value {
+    let description = "With `order`: the least value. It is included. Of a text the first 256 bytes count.";
+    query("from", description, json!({"type": "string"}))
+}
+
+pub(super) fn last_value() -> Value {
+    query("to", "With `order`: the greatest value. It is included.", json!({"type": "string"}))
+}
+
+pub(super) fn values() -> Value {
+    let description = "With `order`: only the siblings whose value is a text, or a number. `from` and `to` are texts, if it isn't given.";
+    query("values", description, json!({"type": "string", "enum": ["text", "number"]}))
+}
+
 pub(super) fn from() -> Value {
     let description = "The first of the next segments (for example the first zip code), in the order of their bytes. With it, \
         the nodes at the path itself are left out.";

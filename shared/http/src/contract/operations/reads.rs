@@ -6,10 +6,11 @@ use serde_json::json;
 use super::Function::Reader;
 use super::{Answer, ETAG_OF_NODE, LINK, Operation, PREFERENCE_APPLIED, ReaderCall, Tag, parameters, problems};
 use crate::contract::{
-    AncestorBody, CountBody, DescendantBody, FanoutBody, NodeBody, OperationBody, Page, PathBody, RootBody, TreeBody,
+    AncestorBody, CountBody, DescendantBody, FanoutBody, LinkBody, NodeBody, OperationBody, Page, PathBody, RootBody,
+    TreeBody,
 };
 
-pub(super) static OPERATIONS: [Operation; 13] = [
+pub(super) static OPERATIONS: [Operation; 14] = [
     Operation {
         id: "list_roots",
         method: Method::GET,
@@ -18,8 +19,13 @@ pub(super) static OPERATIONS: [Operation; 13] = [
         tag: Tag::Read,
         summary: "List all roots",
         description: "The roots by id, if the deployment keeps root rows (`ROOT_ROWS`, on by default; 404 without \
-            them). One Query, half a read unit per 4 KB.",
+            them); with `order`, in their order, if it keeps one (`ORDER_ATTRIBUTE`; 404 without it). One Query, half a read unit per 4 KB.",
         parameters: &[
+            parameters::order_of_siblings,
+            parameters::value_prefix,
+            parameters::first_value,
+            parameters::last_value,
+            parameters::values,
             parameters::limit,
             parameters::cursor,
             parameters::fields,
@@ -129,10 +135,15 @@ pub(super) static OPERATIONS: [Operation; 13] = [
         function: Reader(ReaderCall::ListChildren),
         tag: Tag::Read,
         summary: "List the children of a node",
-        description: "The children by id. If the node doesn't exist, the list has the orphans that wait for it, and \
-            may be empty. One Query, half a read unit per 4 KB.",
+        description: "The children by id; with `order`, in their order, if the deployment keeps one (`ORDER_ATTRIBUTE`; 404 without it). If the node \
+            doesn't exist, the list has the orphans that wait for it, and may be empty. One Query, half a read unit per 4 KB.",
         parameters: &[
             parameters::id,
+            parameters::order_of_siblings,
+            parameters::value_prefix,
+            parameters::first_value,
+            parameters::last_value,
+            parameters::values,
             parameters::limit,
             parameters::cursor,
             parameters::fields,
@@ -177,6 +188,43 @@ pub(super) static OPERATIONS: [Operation; 13] = [
                 json!({
                     "items": [{"id": "CUSTOMER#7", "parent": "REGION#EU", "depth": 1, "attributes": {"name": "Acme"}}],
                     "cursor": "AYz5",
+                })
+            })],
+        problems: problems::LIST,
+    },
+    Operation {
+        id: "list_links",
+        method: Method::GET,
+        path: "/nodes/{id}/links/{attribute}",
+        function: Reader(ReaderCall::ListLinks),
+        tag: Tag::Read,
+        summary: "List the nodes that link to a node",
+        description: "The nodes that name this id in an attribute, by their ids, if the deployment keeps links by it (`LINK_ATTRIBUTES`; 404 \
+            without them). The id needn't be a node's: it can be a tag. With `ancestor_prefix=CUSTOMER%23&distinct=ancestor`, all customers \
+            who ordered a product. One Query, half a read unit per 4 KB. With `ancestor_prefix` or `distinct` a Query reads up to ten links \
+            for each item that the page has room for, and a page can be followed by an empty one.",
+        parameters: &[
+            parameters::id,
+            parameters::attribute,
+            parameters::id_prefix_of_links,
+            parameters::ancestors,
+            parameters::ancestor_prefix,
+            parameters::distinct,
+            parameters::limit,
+            parameters::cursor,
+            parameters::fields,
+            parameters::consistent,
+            parameters::prefer_numbers,
+        ],
+        body: None,
+        answers: &[Answer::json::<Page<LinkBody>>(200, "A page of nodes.")
+            .headers(&[LINK, PREFERENCE_APPLIED])
+            .example(|| {
+                json!({
+                    "items": [{
+                        "id": "ITEM#ABC", "parent": "ORDER#98765", "ancestors": ["CUSTOMER#7"],
+                        "attributes": {"product": "PRODUCT#mouse", "quantity": 1},
+                    }],
                 })
             })],
         problems: problems::LIST,

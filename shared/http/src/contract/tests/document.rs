@@ -10,7 +10,7 @@ use crate::contract::{
 use crate::json::read;
 
 /// Each call of the contract, with its status codes when it succeeds.
-const CALLS: [(&str, &str, &[u16]); 30] = [
+const CALLS: [(&str, &str, &[u16]); 31] = [
     ("POST", "/nodes", &[201, 202, 204]),
     ("PUT", "/nodes/{id}", &[200, 201, 202, 204]),
     ("PATCH", "/nodes/{id}", &[200, 202, 204]),
@@ -27,6 +27,7 @@ const CALLS: [(&str, &str, &[u16]); 30] = [
     ("GET", "/nodes/{id}/ancestors", &[200]),
     ("GET", "/nodes/{id}/children", &[200]),
     ("GET", "/nodes/{id}/descendants", &[200]),
+    ("GET", "/nodes/{id}/links/{attribute}", &[200]),
     ("GET", "/nodes/{id}/tree", &[200]),
     ("GET", "/nodes/{id}/count", &[200]),
     ("GET", "/paths/{root}", &[200]),
@@ -69,7 +70,7 @@ fn every_call_of_a_function_serves_one_operation() {
         functions.push(operation.function);
     }
     // This is the number of variants, and the routers match on all of them.
-    assert_eq!(functions.len(), 30);
+    assert_eq!(functions.len(), 31);
 }
 
 #[test]

@@ -1,0 +1,48 @@
+//! `sapwood links`.
+
+use api_reader::link_body;
+use clap::Args;
+use sapwood_engine::query::{Bounds, Fields, Linking, ListOptions, Reader};
+
+use super::{NodeError, Target, line};
+use crate::say::say;
+
+/// List the nodes that name an id in an attribute: the link rows, which the stream handler keeps.
+#[derive(Args)]
+#[command(after_help = "Examples:
+  sapwood links PRODUCT#mouse product --table sapwood --endpoint http://127.0.0.1:8000
+  sapwood links PRODUCT#mouse product --table sapwood --profile prod --ancestors CUSTOMER#
+
+Each line has a node and its ancestors, nearest first. The id needn't be a node's: it can be a tag. It ends with 0, with 2 if the stack keeps no
+links by this attribute, and with 4 if the table can't be read.")]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    target: Target,
+    /// The attribute that links.
+    attribute: String,
+    /// Name only ancestors whose ids begin so, and only nodes that have such an ancestor.
+    #[arg(long, value_name = "PREFIX")]
+    ancestors: Option<String>,
+}
+
+pub(crate) async fn run(arguments: Arguments) -> Result<(), NodeError> {
+    let opened = arguments.target.open().await?;
+    let client = opened.client();
+    let reader = Reader::new(&client, &opened.settings);
+    let linking = Linking { ancestor_prefix: arguments.ancestors, ..Linking::default() };
+    let bounds = Bounds::items(Bounds::ITEMS_MAX);
+    let mut options = ListOptions { strong: true, fields: Fields::all(), after: None, bounds };
+    loop {
+        let page = reader.links(&opened.node, &arguments.attribute, &linking, &options).await?;
+        for found in page.items {
+            let body = link_body(found, true);
+            let ids = [&body.id].into_iter().chain(body.ancestors.iter().flatten());
+            let words: Vec<String> = ids.map(|id| id.escape_debug().to_string()).collect();
+            say!("{}", if arguments.target.json { line(&body)? } else { words.join("  ") });
+        }
+        options.after = page.next;
+        if options.after.is_none() {
+            return Ok(());
+        }
+    }
+}
