@@ -63,7 +63,11 @@ impl Api {
         let tick = |ticks: &AtomicU64| ticks.fetch_add(1, Ordering::Relaxed);
         let at = move || {
             let tick = tick(&now);
-            Moment { at: format!("2026-01-01T00:00:00.{tick:03}Z"), seconds: 1_000_000 + tick }
+            Moment {
+                at: format!("2026-01-01T00:00:00.{tick:03}Z"),
+                seconds: 1_000_000 + tick,
+                micros: (1_000_000 + tick) * 1_000_000,
+            }
         };
         Source::new(at, move || format!("made-{}", tick(&name)))
     }

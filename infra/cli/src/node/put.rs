@@ -126,13 +126,14 @@ impl Arguments {
         if self.replace {
             let reason = "name the parent with --parent, or make the node a root with --root".to_owned();
             let parent = parent.ok_or(NodeError::Attributes { option: "--replace", reason })?;
-            let content = Content { parent, segment: segment.flatten(), attributes: self.attributes()? };
+            let content =
+                Content { parent, segment: segment.flatten(), attributes: self.attributes()?, ..Content::default() };
             return Ok(match self.if_none_match {
                 Some(_) => Command::Create { node, is_made_id: false, content },
                 None => Command::Replace { node, content },
             });
         }
-        let patch = Patch { parent, segment, attributes: self.changes()?, clears: false };
+        let patch = Patch { parent, segment, attributes: self.changes()?, ..Patch::default() };
         Ok(match self.if_none_match {
             Some(_) => Command::Create { node, is_made_id: false, content: content_of(&patch) },
             None => Command::Patch { node, patch },
@@ -182,5 +183,6 @@ fn content_of(patch: &Patch) -> Content {
         parent: patch.parent.clone().flatten(),
         segment: patch.segment.clone().flatten(),
         attributes: attributes.collect(),
+        spot: patch.spot.clone(),
     }
 }

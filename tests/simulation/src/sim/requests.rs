@@ -10,7 +10,7 @@ use sapwood_core::keys::{Id, NodeRef};
 use sapwood_core::model::{AttributeValue, DeletionMode, Item, Latest, Settings};
 use sapwood_core::plan::Rules;
 use sapwood_engine::write::{
-    Children, Command, Content, Idempotency, Limits, Patch, Request, Stamp, ValueChange, Writer,
+    Children, Command, Content, Idempotency, Limits, Patch, Request, Stamp, Turn, ValueChange, Writer,
 };
 use sapwood_table::Client;
 
@@ -63,13 +63,14 @@ pub(super) fn request(
             seconds: 1_000,
             by: "somebody".to_owned(),
             token: format!("t{number}"),
+            turn: Turn::new(number, ""),
         };
         let id = |text: &String| Id::new(text.as_str()).unwrap();
         let attributes = |number: u64| own::attributes(u32::try_from(number % 1_000).unwrap());
         let command = match &asked {
             Asked::Create { id: own, parent, made } => {
                 let content =
-                    Content { parent: parent.as_ref().map(id), segment: None, attributes: attributes(number) };
+                    Content { parent: parent.as_ref().map(id), attributes: attributes(number), ..Content::default() };
                 Command::Create { node: node(own), is_made_id: *made, content }
             }
             Asked::Move { id: own, parent } => {
@@ -83,7 +84,7 @@ pub(super) fn request(
             }
             Asked::Replace { id: own, parent } => {
                 let content =
-                    Content { parent: parent.as_ref().map(id), segment: None, attributes: attributes(number) };
+                    Content { parent: parent.as_ref().map(id), attributes: attributes(number), ..Content::default() };
                 Command::Replace { node: node(own), content }
             }
             Asked::Append { id: own } => {
