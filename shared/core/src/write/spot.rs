@@ -20,8 +20,10 @@ use crate::model::{
 use crate::plan::{Facts, Need, Rule, Rules};
 use crate::request::{Action, Condition, Query, ReadOptions, Update};
 
-/// Rows that are read at a time.
-const PAGE_ROWS: usize = 8;
+/// Rows that are read first: the neighbour's, and the node's own, and one more.
+const FIRST_ROWS: usize = 3;
+/// Rows that are read at a time after that.
+const PAGE_ROWS: usize = 16;
 /// Longest value, in bytes, before crowded siblings get others.
 const CROWDED_BYTES: usize = 64;
 /// How short these should be, so that it isn't soon to be done again.
@@ -261,7 +263,7 @@ impl<'a> FindSpot<'a> {
             pk,
             range: schema.ordered_range(list, None, None),
             after: self.after.clone(),
-            limit: PAGE_ROWS,
+            limit: if self.last_row.is_none() { FIRST_ROWS } else { PAGE_ROWS },
             descending: self.way == Way::Down,
             reading: ReadOptions { strong: true, attributes: Some([].into()) },
         })
