@@ -10,7 +10,7 @@ use http_body_util::BodyExt;
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 use sapwood_core::keys::{Names, Schema, Tenant};
-use sapwood_core::model::{Settings, text};
+use sapwood_core::model::{AttributeValue, Settings, SiblingOrder, text};
 use sapwood_http::caller::Caller;
 use sapwood_http::serve::{Options, service};
 use sapwood_table::Usage;
@@ -63,7 +63,11 @@ impl Api {
         let tick = |ticks: &AtomicU64| ticks.fetch_add(1, Ordering::Relaxed);
         let at = move || {
             let tick = tick(&now);
-            Moment { at: format!("2026-01-01T00:00:00.{tick:03}Z"), seconds: 1_000_000 + tick }
+            Moment {
+                at: format!("2026-01-01T00:00:00.{tick:03}Z"),
+                seconds: 1_000_000 + tick,
+                micros: (1_000_000 + tick) * 1_000_000,
+            }
         };
         Source::new(at, move || format!("made-{}", tick(&name)))
     }
@@ -139,6 +143,72 @@ async fn a_node_is_created_replaced_patched_moved_and_deleted() {
     let deleted = api.ok(204, "DELETE /nodes/x", Value::Null).await;
     assert_eq!(deleted.body, Value::Null);
     assert_eq!(api.send("DELETE /nodes/x", &[], &Value::Null).await.problem(), (404, "not-found"));
+}
+
+/// An API whose table is ordered by hand.
+fn by_hand() -> Api {
+    let order = SiblingOrder { attribute: "order".to_owned(), by_hand: true };
+    let settings = Settings { order: Some(order), ..Settings::default() };
+    Api {
+        fixture: Fixture::new(settings, Oracle { order: Some("order".to_owned()), ..Oracle::default() }),
+        ..Api::new()
+    }
+}
+
+/// The children of a node, in the order of their rows.
+fn children(api: &mut Api, of: &str) -> Vec<String> {
+    api.fixture.settle();
+    let rows = api.fixture.query_begins_with(of, "CHILD#");
+    api.fixture.sort_keys(&rows).iter().map(|sk| sk.rsplit('#').next().unwrap().to_owned()).collect()
+}
+
+#[tokio::test]
+async fn siblings_are_ordered_by_hand() {
+    let mut api = by_hand();
+    api.ok(201, "POST /nodes", json!({ "id": "p" })).await;
+    api.ok(201, "POST /nodes", json!({ "id": "a", "parent": "p", "place": "last" })).await;
+    // Its row isn't there yet.
+    api.ok(201, "PUT /nodes/b", json!({ "parent": "p", "place": "last" })).await;
+    api.ok(201, "POST /nodes", json!({ "id": "c", "parent": "p", "place": "first" })).await;
+    assert_eq!(children(&mut api, "p"), ["c", "a", "b"]);
+    let put = |id: &str, place: Value| json!({ "put": { "id": id, "parent": "p", "place": place } });
+    let operations = [put("d", json!({ "after": "a" })), put("e", json!({ "after": "a" })), put("f", json!("last"))];
+    let batch = json!({ "operations": operations });
+    let key = [("idempotency-key", "\"k\"")];
+    let first = api.send("POST /batch", &key, &batch).await;
+    assert_eq!(
+        first.body["results"].as_array().unwrap().iter().map(|one| one["status"].as_u64()).max(),
+        Some(Some(201))
+    );
+    let again = api.send("POST /batch", &key, &batch).await;
+    assert_eq!((again.header("idempotency-replayed"), &again.body), ("true", &first.body));
+    assert_eq!(children(&mut api, "p"), ["c", "a", "e", "d", "b", "f"]);
+    let moved = api.ok(200, "PATCH /nodes/c", json!({ "place": { "before": "b" } })).await;
+    assert_eq!(children(&mut api, "p"), ["a", "e", "d", "c", "b", "f"]);
+    let again = api.ok(200, "PATCH /nodes/c", json!({ "place": { "before": "b" } })).await;
+    assert_eq!(again.header("etag"), moved.header("etag"), "it is in its place already");
+    // A move keeps the value, and a place with it is drag and drop.
+    api.ok(200, "PATCH /nodes/c", json!({ "parent": "a" })).await;
+    api.ok(200, "PATCH /nodes/c", json!({ "parent": "p", "place": { "after": "a" } })).await;
+    assert_eq!(children(&mut api, "p"), ["a", "c", "e", "d", "b", "f"]);
+    for (place, wanted) in [
+        (json!({ "after": "p" }), (409, "not-a-sibling")),
+        (json!({ "after": "nobody" }), (409, "not-a-sibling")),
+        (json!({ "after": "a" }), (422, "bad-value")),
+        (json!("middle"), (400, "bad-json")),
+    ] {
+        let answer = api.send("PATCH /nodes/a", &[], &json!({ "place": place })).await;
+        assert_eq!((answer.problem(), answer.body["field"].as_str()), (wanted, Some("place")), "{place}");
+    }
+    api.fixture.put_node("n", Some("p"), &[("order", AttributeValue::N("1".to_owned()))]);
+    assert_eq!(
+        api.send("PATCH /nodes/a", &[], &json!({ "place": { "after": "n" } })).await.problem(),
+        (422, "bad-value")
+    );
+    let off = Api::new();
+    let refused = off.send("POST /nodes", &[], &json!({ "place": "first" })).await;
+    assert_eq!((refused.problem(), refused.body["field"].as_str()), ((422, "bad-value"), Some("place")));
+    assert!(refused.body["detail"].as_str().unwrap().contains("ORDER_BY_HAND"), "{}", refused.body);
 }
 
 #[tokio::test]

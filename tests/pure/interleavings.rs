@@ -11,7 +11,7 @@ use sapwood_core::model::{
 };
 use sapwood_core::plan::{Rule, Rules};
 use sapwood_engine::fanout::{Fanout, Run};
-use sapwood_engine::write::{Children, Command, Content, Patch, Request as Asked, Stamp, Writer};
+use sapwood_engine::write::{Children, Command, Content, Patch, Request as Asked, Stamp, Turn, Writer};
 use sapwood_table::{Action, Client, RetryPolicy};
 use sapwood_tests::fixture::at_once;
 use sapwood_tests::intercept::{Intercept, Observer, Request};
@@ -304,7 +304,8 @@ fn an_id_that_was_deleted_isnt_created_below_what_hangs_under_it() {
             let client = Client::new(&table, &Never, &settings.schema);
             let writer = Writer::new(&client, &settings).with(Default::default(), rules);
             let at = "2026-01-01T00:00:00.000Z".to_owned();
-            let stamp = Stamp { at, seconds: 0, by: "somebody".to_owned(), token: token.to_owned() };
+            let stamp =
+                Stamp { at, seconds: 0, by: "somebody".to_owned(), token: token.to_owned(), turn: Turn::default() };
             at_once(writer.write(command, &Asked::new(stamp))).is_ok()
         };
         let at = |id: &str| -> NodeRef { Id::new(id).unwrap().into() };

@@ -9,7 +9,8 @@ use sapwood_core::keys::{Id, NodeRef, Schema, Version};
 use sapwood_core::model::{DeletionMode, Latest, Settings, text};
 use sapwood_engine::query::{Bounds, Fields, Linking, ListOptions, Order, Reader, Siblings, Tree, Window, Within};
 use sapwood_engine::write::{
-    Children, Command, Content, Idempotency, Outcome, Patch, Refusal, Request, Stamp, ValueChange, WriteError, Writer,
+    Children, Command, Content, Idempotency, Outcome, Patch, Refusal, Request, Stamp, Turn, ValueChange, WriteError,
+    Writer,
 };
 use sapwood_table::{Action, Client, Deadline, DynamoTable, Usage};
 use sapwood_tests::client::{self, node, put_all};
@@ -93,7 +94,8 @@ fn at(name: &str) -> NodeRef {
 }
 
 fn stamp(token: &str) -> Stamp {
-    Stamp { at: "2026-01-01T00:00:00.000Z".to_owned(), seconds: 1_767_225_600, by: "anna".into(), token: token.into() }
+    let at = "2026-01-01T00:00:00.000Z".to_owned();
+    Stamp { at, seconds: 1_767_225_600, by: "anna".into(), token: token.into(), turn: Turn::default() }
 }
 
 /// The settings that the reads and writes of a test have.

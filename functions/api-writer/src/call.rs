@@ -7,7 +7,7 @@ use axum::http::{HeaderValue, Method};
 use axum::response::Response;
 use axum::routing::{MethodFilter, MethodRouter};
 use sapwood_core::model::Settings;
-use sapwood_core::write::{Ahead, Answered, Command, Idempotency, Preconditions, Request, Stamp};
+use sapwood_core::write::{Ahead, Answered, Command, Idempotency, Preconditions, Request, Stamp, Turn};
 use sapwood_engine::write::Writer;
 use sapwood_http::call::{self, handler};
 use sapwood_http::caller::{Caller, Right};
@@ -68,15 +68,20 @@ impl<'a, T: Table> At<'a, T> {
         self.shared.source.stamp(self.caller.name.clone())
     }
 
-    /// Carries out a command, as one of a batch by what was read ahead.
+    /// Carries out a command, as one of a batch by what was read ahead, and in the turn of the batch.
     pub(crate) async fn write(
         &self,
         command: &Command,
         preconditions: Preconditions,
         idempotency: Option<Idempotency>,
-        ahead: Option<&mut Ahead>,
+        in_batch: Option<(&mut Ahead, Turn)>,
     ) -> Result<Answered, Problem> {
-        let request = Request { stamp: self.stamp(), preconditions, idempotency };
+        let stamp = self.stamp();
+        let (ahead, turn) = match in_batch {
+            Some((ahead, turn)) => (Some(ahead), turn),
+            None => (None, stamp.turn),
+        };
+        let request = Request { stamp: Stamp { turn, ..stamp }, preconditions, idempotency };
         // Boxed, since nested futures of this depth are more than the compiler follows.
         Box::pin(self.writer().write_once(command, &request, ahead)).await.map_err(|error| {
             match (refused(error), command) {

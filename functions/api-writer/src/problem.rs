@@ -35,6 +35,13 @@ pub(crate) fn refused(error: WriteError) -> Problem {
         Refusal::NotYetPlaced => (Kind::NotYetPlaced, None),
         Refusal::PreconditionFailed(Precondition::IfMatch) => (Kind::PreconditionFailed, Some("if-match")),
         Refusal::PreconditionFailed(Precondition::IfNoneMatch) => (Kind::PreconditionFailed, Some("if-none-match")),
+        Refusal::NotByHand
+        | Refusal::RootsUnordered
+        | Refusal::PlacedTwice(_)
+        | Refusal::BesideItself
+        | Refusal::PlaceNotText { .. } => (Kind::BadValue, Some("place")),
+        Refusal::NotASibling(_) => (Kind::NotASibling, Some("place")),
+        Refusal::NoRoom { .. } => (Kind::NoRoom, Some("place")),
         Refusal::ReservedName(_) => (Kind::ReservedName, Some("attributes")),
         Refusal::TooLarge { .. } | Refusal::TooLongAsJson { .. } | Refusal::TooManyAttributes(_) => {
             (Kind::ItemTooLarge, Some("attributes"))

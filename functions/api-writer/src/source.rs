@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use sapwood_core::write::Stamp;
+use sapwood_core::write::{Stamp, Turn};
 use uuid::Uuid;
 
 /// A moment, as it is written into records.
@@ -14,11 +14,14 @@ pub struct Moment {
     pub at: String,
     /// The same time in seconds since 1970.
     pub seconds: u64,
+    /// The same time in microseconds since 1970.
+    pub micros: u64,
 }
 
 impl From<Timestamp> for Moment {
     fn from(time: Timestamp) -> Self {
-        Self { at: format!("{time:.3}"), seconds: u64::try_from(time.as_second()).unwrap_or_default() }
+        let seconds = u64::try_from(time.as_second()).unwrap_or_default();
+        Self { at: format!("{time:.3}"), seconds, micros: u64::try_from(time.as_microsecond()).unwrap_or_default() }
     }
 }
 
@@ -58,8 +61,14 @@ impl Source {
     /// A stamp for one write, by whom it is done.
     #[must_use]
     pub fn stamp(&self, by: impl Into<String>) -> Stamp {
-        let moment = self.now();
-        Stamp { at: moment.at, seconds: moment.seconds, by: by.into(), token: self.name() }
+        let (moment, token) = (self.now(), self.name());
+        let turn = Turn::new(moment.micros, &token);
+        Stamp { at: moment.at, seconds: moment.seconds, by: by.into(), token, turn }
+    }
+
+    /// The turn of a batch.
+    pub(crate) fn turn(&self) -> Turn {
+        Turn::new(self.now().micros, &self.name())
     }
 }
 

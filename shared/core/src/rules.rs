@@ -123,6 +123,10 @@ pub enum Rule {
     DeletedRecord,
     /// A move checks the ancestor path of the moved node, not that of its new parent alone.
     OwnAncestorPath,
+    /// What is placed next to a sibling checks that it is where it was.
+    AnchorStays,
+    /// What is placed last sorts by its time, and not only after what was seen.
+    LastByTime,
     /// A move checks the ancestor paths that it has read.
     AncestorPathChecks,
 }

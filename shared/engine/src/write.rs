@@ -2,7 +2,7 @@
 
 pub use sapwood_core::write::{
     Ahead, Answered, Begun, Children, Claim, Command, Content, Idempotency, Limits, Outcome, Patch, Precondition,
-    Preconditions, Refusal, Request, Stamp, Tags, ValueChange,
+    Preconditions, Refusal, Request, Spot, Stamp, Tags, Turn, ValueChange,
 };
 
 use sapwood_core::model::Settings;

@@ -9,7 +9,8 @@ use sapwood_core::keys::{Id, ItemKey, NodeRef, Schema, Version};
 use sapwood_core::model::{AttributeValue, ETag, Item, Latest, Lineage, Placement, Settings, number, text, text_of};
 use sapwood_engine::query::{Operation, ReadError, Reader};
 use sapwood_engine::write::{
-    Command, Content, Outcome, Patch, Preconditions, Refusal, Request, Stamp, Tags, ValueChange, WriteError, Writer,
+    Command, Content, Outcome, Patch, Preconditions, Refusal, Request, Stamp, Tags, Turn, ValueChange, WriteError,
+    Writer,
 };
 use sapwood_table::{Action, Client, RetryPolicy};
 use sapwood_tests::intercept::Intercept;
@@ -66,7 +67,7 @@ pub(crate) fn node(text: &str) -> NodeRef {
 
 pub(crate) fn under(parent: Option<&str>, attributes: &[(&str, AttributeValue)]) -> Content {
     let attributes = attributes.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
-    Content { parent: parent.map(id), segment: None, attributes }
+    Content { parent: parent.map(id), attributes, ..Content::default() }
 }
 
 pub(crate) fn moved(parent: Option<&str>) -> Patch {
@@ -142,7 +143,8 @@ impl Fixture {
         let mut next = self.next.lock().unwrap();
         *next += 1;
         let at = format!("2026-01-01T00:00:00.{:03}Z", *next % 1_000);
-        Stamp { at, seconds: 1_000_000, by: "anna".to_owned(), token: format!("write {next}") }
+        let turn = Turn::new(1_000_000_000_000 + u64::from(*next), "write");
+        Stamp { at, seconds: 1_000_000, by: "anna".to_owned(), token: format!("write {next}"), turn }
     }
 
     /// Runs something with a writer; what it took, too.

@@ -14,7 +14,7 @@ const LINKS: [&str; 2] = ["tags", "seen"];
 /// The settings of a table with all kinds of rows.
 #[must_use]
 pub fn settings() -> Settings {
-    let order = SiblingOrder { attribute: ORDER.to_owned(), by_hand: false };
+    let order = SiblingOrder { attribute: ORDER.to_owned(), by_hand: true };
     Settings { order: Some(order), links: BTreeSet::from(LINKS.map(str::to_owned)), ..Settings::default() }
 }
 

@@ -3,7 +3,7 @@
 use axum::http::{Method, StatusCode};
 use axum::response::Response;
 use sapwood_core::keys::{Id, NodeRef};
-use sapwood_core::write::{Ahead, Answered, Begun, Claim, Command, Content, Idempotency, Preconditions};
+use sapwood_core::write::{Ahead, Answered, Begun, Claim, Command, Content, Idempotency, Preconditions, Turn};
 use sapwood_http::call::{Prefix, json_response};
 use sapwood_http::caller::Right;
 use sapwood_http::contract::{self, BatchBody, BatchOperation, BatchResult, BatchResults, CreateRevision};
@@ -130,7 +130,7 @@ impl Batch {
         let mut results: Vec<BatchResult> = Vec::with_capacity(self.operations.len());
         let mut derived: Vec<Derived> = Vec::new();
         let mut bytes_left = BODIES_BYTES_MAX;
-        let mut ahead = Ahead::default();
+        let (mut ahead, turn) = (Ahead::default(), at.shared.source.turn());
         let mut operations = self.operations.into_iter();
         while operations.len() > 0 {
             let some: Vec<_> = operations.by_ref().take(OPERATIONS_AHEAD).collect();
@@ -138,9 +138,10 @@ impl Batch {
             at.writer().read_ahead(&commands, &mut ahead).await;
             for operation in some {
                 let key = at.key.as_ref().map(|key| part(key, results.len()));
+                let turn = Turn { part: u16::try_from(results.len()).unwrap_or(u16::MAX), ..turn };
                 let written = match operation {
                     Ok(Conditioned { command, preconditions }) => at
-                        .write(&command, preconditions, key, Some(&mut ahead))
+                        .write(&command, preconditions, key, Some((&mut ahead, turn)))
                         .await
                         .map(|Answered { outcome, .. }| {
                             derived.extend(Derived::of(&command, &outcome));

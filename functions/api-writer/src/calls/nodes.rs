@@ -13,12 +13,13 @@ pub(crate) struct CreateNode;
 
 impl Write for CreateNode {
     fn command(asked: &mut Asked<'_>) -> Result<Command, Problem> {
-        let contract::CreateNode { id, parent, segment, attributes } = asked.body()?;
+        let contract::CreateNode { id, parent, segment, attributes, place } = asked.body()?;
         attributes.check_node(&asked.shared.settings.schema)?;
         let is_made_id = id.is_none();
         let id = id.map_or_else(|| Ok(Id::new(asked.shared.source.name())?), Ok::<_, Problem>)?;
         let node = NodeRef { tenant: asked.caller.tenant.clone(), id };
-        Ok(Command::Create { node, is_made_id, content: Content { parent, segment, attributes: attributes.0 } })
+        let content = Content { parent, segment, attributes: attributes.0, spot: place.map(Into::into) };
+        Ok(Command::Create { node, is_made_id, content })
     }
 }
 
@@ -58,16 +59,16 @@ impl Write for DeleteNode {
 
 /// All of a node, as its body says it.
 pub(super) fn content(node: contract::ReplaceNode, asked: &Asked<'_>) -> Result<Content, Problem> {
-    let contract::ReplaceNode { parent, segment, attributes } = node;
+    let contract::ReplaceNode { parent, segment, attributes, place } = node;
     attributes.check_node(&asked.shared.settings.schema)?;
-    Ok(Content { parent, segment, attributes: attributes.0 })
+    Ok(Content { parent, segment, attributes: attributes.0, spot: place.map(Into::into) })
 }
 
 /// What changes of a node, as its body says it.
 pub(super) fn patch(node: contract::PatchNode, asked: &Asked<'_>) -> Result<Patch, Problem> {
-    let contract::PatchNode { parent, segment, attributes, clears } = node;
+    let contract::PatchNode { parent, segment, attributes, clears, place } = node;
     attributes.check(&asked.shared.settings.schema)?;
-    Ok(Patch { parent, segment, attributes: attributes.0, clears })
+    Ok(Patch { parent, segment, attributes: attributes.0, clears, spot: place.map(Into::into) })
 }
 
 /// The deletion of a node, should the stream have to carry it out as a new operation.

@@ -4,7 +4,7 @@ use clap::Args;
 use sapwood_core::keys::Id;
 use sapwood_engine::write::{Command, Patch};
 
-use super::write::{Writing, print};
+use super::write::{Placing, Writing, print};
 use super::{NodeError, Target};
 
 /// Give a node another parent, with all that is below it.
@@ -12,6 +12,7 @@ use super::{NodeError, Target};
 #[command(after_help = "Examples:
   sapwood move d --to V --table sapwood --endpoint http://127.0.0.1:8000
   sapwood move V --root --table sapwood --profile prod --wait
+  sapwood move d --to V --after e --table sapwood --profile prod
 
 The rules are the HTTP API's: a node can't come to be below itself, its new parent must be there, and nothing gets too deep. The stream
 handler then moves the rows of all that is below. It ends with 0, 1 if the move is refused or there is no such node, 3 if --wait ends before
@@ -26,6 +27,8 @@ pub(crate) struct Arguments {
     #[arg(long, conflicts_with = "to")]
     root: bool,
     #[command(flatten)]
+    placing: Placing,
+    #[command(flatten)]
     writing: Writing,
 }
 
@@ -34,7 +37,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<bool, NodeError> {
     let opened = arguments.target.open_to_write().await?;
     let client = opened.client();
     let parent = arguments.to.map(Id::new).transpose()?;
-    let patch = Patch { parent: Some(parent), ..Patch::default() };
+    let patch = Patch { parent: Some(parent), spot: arguments.placing.spot()?, ..Patch::default() };
     let command = Command::Patch { node: opened.node.clone(), patch };
     let outcome = arguments.writing.write(&client, &opened, &command).await?;
     print(&outcome, &opened, arguments.target.json)?;

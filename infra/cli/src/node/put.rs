@@ -12,7 +12,7 @@ use sapwood_engine::write::{Command, Content, Outcome, Patch, Refusal, ValueChan
 use sapwood_http::json::{Attributes, FromJson, MergePatch, read};
 use sapwood_table::{Client, DynamoTable};
 
-use super::write::{Writing, print};
+use super::write::{Placing, Writing, print};
 use super::{NodeError, Opened, Target};
 use crate::arguments::parameter;
 use crate::connect::Patient;
@@ -60,8 +60,10 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "*", value_parser = ["*"], conflicts_with_all = ["if_match", "topic"])]
     if_none_match: Option<String>,
     /// Append a revision of this topic, instead of writing the node.
-    #[arg(long, value_name = "TOPIC", conflicts_with_all = ["parent", "root", "segment", "if_match"])]
+    #[arg(long, value_name = "TOPIC", conflicts_with_all = ["parent", "root", "segment", "if_match", "first", "last", "before", "after"])]
     topic: Option<String>,
+    #[command(flatten)]
+    placing: Placing,
     #[command(flatten)]
     writing: Writing,
 }
@@ -123,16 +125,17 @@ impl Arguments {
             None => self.root.then_some(None),
         };
         let segment = self.segment.clone().map(|segment| Some(segment).filter(|segment| !segment.is_empty()));
+        let spot = self.placing.spot()?;
         if self.replace {
             let reason = "name the parent with --parent, or make the node a root with --root".to_owned();
             let parent = parent.ok_or(NodeError::Attributes { option: "--replace", reason })?;
-            let content = Content { parent, segment: segment.flatten(), attributes: self.attributes()? };
+            let content = Content { parent, segment: segment.flatten(), attributes: self.attributes()?, spot };
             return Ok(match self.if_none_match {
                 Some(_) => Command::Create { node, is_made_id: false, content },
                 None => Command::Replace { node, content },
             });
         }
-        let patch = Patch { parent, segment, attributes: self.changes()?, clears: false };
+        let patch = Patch { parent, segment, attributes: self.changes()?, clears: false, spot };
         Ok(match self.if_none_match {
             Some(_) => Command::Create { node, is_made_id: false, content: content_of(&patch) },
             None => Command::Patch { node, patch },
@@ -182,5 +185,6 @@ fn content_of(patch: &Patch) -> Content {
         parent: patch.parent.clone().flatten(),
         segment: patch.segment.clone().flatten(),
         attributes: attributes.collect(),
+        spot: patch.spot.clone(),
     }
 }

@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use api_writer::{Derived, Source, body};
 use clap::Args;
+use sapwood_core::keys::{Id, KeyError};
 use sapwood_core::model::ETag;
 use sapwood_engine::query::Reader;
-use sapwood_engine::write::{Command, Outcome, Preconditions, Request, Tags, WriteError, Writer};
+use sapwood_engine::write::{Command, Outcome, Preconditions, Request, Spot, Tags, WriteError, Writer};
 use sapwood_http::contract::BatchBody;
 use sapwood_http::headers::{etag_text, if_match};
 use sapwood_table::{Client, DynamoTable};
@@ -41,6 +42,35 @@ pub(super) struct Writing {
         value_parser = clap::value_parser!(u64).range(1..=86_400)
     )]
     pub(super) wait: Option<u64>,
+}
+
+/// Where a node is put among its siblings, if these are ordered by hand.
+#[derive(Args)]
+pub(super) struct Placing {
+    /// Put the node before all its siblings.
+    #[arg(long, conflicts_with_all = ["last", "before", "after"])]
+    first: bool,
+    /// Put the node after all its siblings.
+    #[arg(long, conflicts_with_all = ["before", "after"])]
+    last: bool,
+    /// Put the node before this sibling.
+    #[arg(long, value_name = "SIBLING", conflicts_with = "after")]
+    before: Option<String>,
+    /// Put the node after this sibling.
+    #[arg(long, value_name = "SIBLING")]
+    after: Option<String>,
+}
+
+impl Placing {
+    /// The place, if one is named.
+    pub(super) fn spot(&self) -> Result<Option<Spot>, KeyError> {
+        Ok(match (&self.before, &self.after) {
+            (Some(id), _) => Some(Spot::Before(Id::new(id.clone())?)),
+            (None, Some(id)) => Some(Spot::After(Id::new(id.clone())?)),
+            (None, None) if self.first => Some(Spot::First),
+            (None, None) => self.last.then_some(Spot::Last),
+        })
+    }
 }
 
 /// Reads an entity tag. A shell takes the quotes off.

@@ -15,9 +15,10 @@ use std::sync::Arc;
 
 use super::attempts::Attempts;
 use super::once::Carried;
+use super::spot::Placed;
 use super::{Children, Command, Context, Request, Stamp};
-use crate::keys::{ItemKey, NodeRef, Schema, SortKey};
-use crate::model::{Item, item_bytes, text};
+use crate::keys::{ItemKey, NodeRef, Schema, SiblingPlace, SortKey};
+use crate::model::{BaseNode, Item, Settings, item_bytes, text};
 use crate::plan::{Facts, Need, Plan, Read, Step, Task};
 use crate::request::{Action, Page, Query};
 
@@ -30,6 +31,8 @@ pub struct Ahead {
     items: BTreeMap<ItemKey, Option<Arc<Item>>>,
     /// The first page of one query of a partition.
     pages: BTreeMap<String, (Query, Page)>,
+    /// What the batch has placed among its siblings, whose rows can't be there yet.
+    placed: Vec<Placed>,
 }
 
 /// What operations read first: items, strongly consistent and with all attributes, and pages.
@@ -96,6 +99,19 @@ impl Ahead {
                 self.pages.insert(query.pk.clone(), (query, page));
             }
         }
+    }
+
+    /// Takes a node that was written: where it is among its siblings, if these are ordered by hand.
+    pub(super) fn place(&mut self, node: &NodeRef, item: &Item, settings: &Settings) {
+        let Some(order) = settings.order.as_ref().filter(|order| order.by_hand) else { return };
+        let place = order.place(item, &node.id).unwrap_or_else(SiblingPlace::none);
+        self.placed.retain(|(_, id, _)| *id != node.id);
+        self.placed.push((BaseNode::parent_in(item, node, &settings.schema), node.id.clone(), place));
+    }
+
+    /// What the batch has placed.
+    pub(super) fn placed(&self) -> &[Placed] {
+        &self.placed
     }
 
     /// True if the tree below the command's node doesn't matter: the node isn't there, or it stays where it is.

@@ -78,6 +78,8 @@ pub struct Content {
     pub segment: Option<String>,
     /// The caller's own attributes.
     pub attributes: Item,
+    /// Where it is to be among its siblings, if they are ordered by hand.
+    pub spot: Option<Spot>,
 }
 
 /// What is to change in a node (RFC 7396). What isn't named stays as it is, in value and type.
@@ -91,6 +93,32 @@ pub struct Patch {
     pub attributes: BTreeMap<String, ValueChange>,
     /// True if the caller's own attributes are all removed before.
     pub clears: bool,
+    /// Where it is to be among its siblings, if they are ordered by hand.
+    pub spot: Option<Spot>,
+}
+
+/// Where a node is put among its siblings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Spot {
+    /// Before all others.
+    First,
+    /// After all others.
+    Last,
+    /// Before this one, which is then the next.
+    Before(Id),
+    /// After this one, which is then the one before.
+    After(Id),
+}
+
+impl Spot {
+    /// The sibling that it is next to.
+    #[must_use]
+    pub fn anchor(&self) -> Option<&Id> {
+        match self {
+            Self::First | Self::Last => None,
+            Self::Before(id) | Self::After(id) => Some(id),
+        }
+    }
 }
 
 /// What a merge patch makes of a value.

@@ -7,6 +7,7 @@
 //! |---|---|
 //! | [`WriteOnce`] | any command: once, where its request has an idempotency key |
 //! | `SaveNode` | creates, replaces, patches and moves a node |
+//! | `FindSpot` | finds the value of a node that is ordered by hand |
 //! | `DeleteNode` | deletes a node at once, or marks it for the stream |
 //! | `AppendRevision`, `ChangeRevision` | append, amend and delete a revision |
 //! | [`Begin`] | claims an idempotency key, or reads what it was completed with |
@@ -17,6 +18,7 @@ mod ahead;
 mod attempts;
 mod command;
 mod delete;
+mod fraction;
 mod idempotency;
 mod moves;
 mod once;
@@ -27,18 +29,19 @@ mod refusal;
 mod request;
 mod revision;
 mod save;
+mod spot;
 #[cfg(test)]
 mod tests;
 
 pub use ahead::{Ahead, Wanted};
-pub use command::{Children, Command, Content, Patch, ValueChange};
+pub use command::{Children, Command, Content, Patch, Spot, ValueChange};
 pub use idempotency::{Begin, Begun, Claim, Idempotency};
 pub use once::{Answered, WriteOnce};
 pub use operation::{Operation, Progress, ReadOperation};
 pub use outcome::Outcome;
 pub use record::ROOM_BYTES;
 pub use refusal::{Precondition, Refusal};
-pub use request::{Preconditions, Request, Stamp, Tags};
+pub use request::{Preconditions, Request, Stamp, Tags, Turn};
 
 use crate::model::Settings;
 use crate::plan::Rules;

@@ -100,7 +100,11 @@ impl<'a> WriteOnce<'a> {
     }
 
     fn begin(&self, claim: Option<Claim>) -> Box<Carried<'a>> {
-        Box::new(Carried::new(Attempts::new(self.context, self.request, claim), self.command))
+        let carried = Carried::new(Attempts::new(self.context, self.request, claim), self.command);
+        Box::new(match (carried, &self.ahead) {
+            (Carried::Save(save), Some(guided)) => Carried::Save(Box::new(save.after(guided.ahead.placed().to_vec()))),
+            (carried, _) => carried,
+        })
     }
 
     fn go_on(
@@ -130,7 +134,12 @@ impl<'a> WriteOnce<'a> {
                 self.state = State::Releasing(refusal);
                 Ok(Step::Do(vec![claim.release(self.context.settings)]))
             }
-            (Step::Done(done), _) => Ok(Step::Done(done.map(|outcome| Answered { outcome, is_repeated: false }))),
+            (Step::Done(done), _) => {
+                if let (Ok(Outcome::Node { node, item, .. }), Some(guided)) = (&done, &mut self.ahead) {
+                    guided.ahead.place(node, item, self.context.settings);
+                }
+                Ok(Step::Done(done.map(|outcome| Answered { outcome, is_repeated: false })))
+            }
             (step, claim) => {
                 self.state = State::Writing(carried, claim);
                 step.and_then(|_| Err(Failure::Again))

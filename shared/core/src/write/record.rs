@@ -183,7 +183,7 @@ fn patch_condition(
 }
 
 /// The attributes that the API keeps in every record that it writes.
-fn stamped(before: Option<&Item>, stamp: &Stamp) -> Item {
+pub(super) fn stamped(before: Option<&Item>, stamp: &Stamp) -> Item {
     let kept = |name: &str, new: &str| before.and_then(|item| item.get(name)).cloned().unwrap_or_else(|| text(new));
     let mut item = Item::from([
         (REVISION.to_owned(), number(times_written(before) + 1)),

@@ -61,6 +61,41 @@ pub enum Refusal {
         "it isn't in the state that the request asks for; read it again. A weak tag (W/) in If-Match never matches: if you get one, a proxy on the way has weakened it"
     )]
     PreconditionFailed(Precondition),
+    /// Siblings aren't ordered by hand in this deployment.
+    #[error(
+        "siblings aren't ordered by hand here; set ORDER_ATTRIBUTE and ORDER_BY_HAND=on (parameters OrderAttribute and OrderByHand), or leave `place` out"
+    )]
+    NotByHand,
+    /// Roots have no order, since there are no root rows.
+    #[error("roots have no order here, since ROOT_ROWS is off; leave `place` out, or give the node a parent")]
+    RootsUnordered,
+    /// The attribute that a place writes is given as well.
+    #[error("`place` writes the attribute `{0}`; give the one or the other")]
+    PlacedTwice(String),
+    /// The node is to be next to itself.
+    #[error("a node can't be placed next to itself; name another one")]
+    BesideItself,
+    /// The node that another is to be next to isn't its sibling.
+    #[error("`{0}` is no child of that parent (any more); read the children again")]
+    NotASibling(Id),
+    /// A sibling has something else than text where its place is.
+    #[error(
+        "the attribute `{attribute}` of `{id}` is no text, so nothing can be placed there; make it a text, or remove it"
+    )]
+    PlaceNotText {
+        /// The sibling.
+        id: Id,
+        /// The attribute.
+        attribute: String,
+    },
+    /// No text fits between two siblings, or too many of them would have to get others.
+    #[error(
+        "there is no room at that place; give its siblings other values of `{attribute}`, or place the node elsewhere"
+    )]
+    NoRoom {
+        /// The attribute.
+        attribute: String,
+    },
     /// An attribute's name is the table's own.
     #[error("`{0}` is a reserved name; give the attribute another one")]
     ReservedName(String),

@@ -35,6 +35,30 @@ pub struct Stamp {
     pub by: String,
     /// A name for this write that no other has. A write whose answer was lost finds itself in place by it.
     pub token: String,
+    /// Its turn among all that order nodes by hand.
+    pub turn: Turn,
+}
+
+/// The turn of a write among all that order nodes by hand. The operations of a batch share the time and the seed of their batch, so that nothing
+/// comes between what they put last, or first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Turn {
+    /// The time in microseconds since 1970.
+    pub micros: u64,
+    /// A number that hardly any other has.
+    pub seed: u64,
+    /// The position in the batch.
+    pub part: u16,
+}
+
+impl Turn {
+    /// The turn of a write, or of a batch, at this time and with this name.
+    #[must_use]
+    pub fn new(micros: u64, name: &str) -> Self {
+        // FNV-1a.
+        let hash = |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        Self { micros, seed: name.bytes().fold(0xcbf2_9ce4_8422_2325, hash), part: 0 }
+    }
 }
 
 impl Stamp {

@@ -1,17 +1,19 @@
 //! Nodes created, replaced, patched and moved.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use super::attempts::{Attempted, Attempts, Done, Stop, settle};
-use super::command::{Content, Patch};
+use super::command::{Content, Patch, Spot, ValueChange};
 use super::moves::Move;
 use super::record::{self, Draft};
+use super::spot::{FindSpot, Found, Looking, Placed};
 use super::{Outcome, Refusal};
 use crate::keys::{DEPTH_MAX, Id, ItemKey, NodeRef, Schema, SortKey};
-use crate::model::{BORN, BaseNode, DELETING, Item, PUT_BACK, Stored, Under, key_of, text, text_of};
+use crate::model::{AttributeValue, BORN, BaseNode, DELETING, Item, PUT_BACK, Stored, Under, key_of, text, text_of};
 use crate::plan::ancestry::{AncestorPath, Ancestry, Edge, Missing};
-use crate::plan::{Facts, Failure, Need, Plan, Read, Rule, Step, TaskOutcome};
-use crate::request::{Action, Page, Query, ReadOptions, TRANSACTION_ACTIONS_MAX};
+use crate::plan::{Facts, Failure, Need, Plan, Read, Rule, Step, Task, TaskOutcome};
+use crate::request::{Action, Condition, Page, Query, ReadOptions, TRANSACTION_ACTIONS_MAX};
 
 /// What is asked for.
 #[derive(Clone, Copy, Debug)]
@@ -21,12 +23,27 @@ pub(super) enum Wanted<'a> {
     Patch(&'a Patch),
 }
 
-impl Wanted<'_> {
+impl<'a> Wanted<'a> {
     /// The parent, if one is named.
     fn parent(&self) -> Option<&Id> {
         match self {
             Self::Create { content, .. } | Self::Replace(content) => content.parent.as_ref(),
             Self::Patch(patch) => patch.parent.as_ref().and_then(Option::as_ref),
+        }
+    }
+
+    fn spot(&self) -> Option<&'a Spot> {
+        match *self {
+            Self::Create { content, .. } | Self::Replace(content) => content.spot.as_ref(),
+            Self::Patch(patch) => patch.spot.as_ref(),
+        }
+    }
+
+    /// True if the caller says what the attribute of this name is to be.
+    fn names(&self, attribute: &str) -> bool {
+        match self {
+            Self::Create { content, .. } | Self::Replace(content) => content.attributes.contains_key(attribute),
+            Self::Patch(patch) => patch.attributes.contains_key(attribute),
         }
     }
 
@@ -46,15 +63,21 @@ pub(super) struct SaveNode<'a> {
     attempts: Attempts<'a>,
     node: &'a NodeRef,
     wanted: Wanted<'a>,
-    state: State,
+    /// What the batch has placed before.
+    placed: Vec<Placed>,
+    state: State<'a>,
 }
 
 #[derive(Debug, Default)]
-enum State {
+enum State<'a> {
     #[default]
     Begin,
     /// The node and its parent are read, with their lineages, and what tells whether something hangs under the node's id.
     Looking,
+    /// Its neighbours are read.
+    Finding(Box<(Look, FindSpot<'a>)>),
+    /// Siblings get other values, one after another.
+    Spacing(Box<(Look, Found)>),
     /// The ancestor paths of both are read.
     Resolving(Box<(Prepared, Look, Ancestry, Missing)>),
     /// The node is written.
@@ -79,6 +102,8 @@ struct Look {
     height: usize,
     parent: Option<Item>,
     parent_lineage: Stored,
+    /// The sibling that the node is to be next to.
+    anchor: Option<Item>,
 }
 
 impl Look {
@@ -96,11 +121,18 @@ struct Prepared {
     outcome: Outcome,
     /// What completes the claim.
     completion: Vec<Action>,
+    /// What must hold of the sibling that the node comes next to.
+    anchor: Option<Action>,
 }
 
 impl<'a> SaveNode<'a> {
     pub(super) fn new(attempts: Attempts<'a>, node: &'a NodeRef, wanted: Wanted<'a>) -> Self {
-        Self { attempts, node, wanted, state: State::Begin }
+        Self { attempts, node, wanted, placed: Vec::new(), state: State::Begin }
+    }
+
+    /// The same, as one of a batch that has placed these before.
+    pub(super) fn after(self, placed: Vec<Placed>) -> Self {
+        Self { placed, ..self }
     }
 
     fn schema(&self) -> &'a Schema {
@@ -112,7 +144,19 @@ impl<'a> SaveNode<'a> {
         if self.wanted.parent() == Some(&self.node.id) {
             return Err(Refusal::Cycle { node: self.node.id.clone(), parent: self.node.id.clone() }.into());
         }
+        if self.wanted.spot().is_some() {
+            let attribute = self.by_hand().ok_or(Refusal::NotByHand)?;
+            if self.wanted.names(attribute) {
+                return Err(Refusal::PlacedTwice(attribute.to_owned()).into());
+            }
+        }
         self.look()
+    }
+
+    /// The attribute that orders siblings by hand.
+    fn by_hand(&self) -> Option<&'a str> {
+        let order = self.attempts.context.settings.order.as_ref().filter(|order| order.by_hand)?;
+        Some(&order.attribute)
     }
 
     /// True if the node can be there: at first no node has an id that the API has just made.
@@ -135,11 +179,16 @@ impl<'a> SaveNode<'a> {
                 query = Some(deepest_row(self.node, schema));
             }
         }
+        keys.extend(self.anchor().map(|anchor| schema.node_key(&anchor)));
         if keys.is_empty() {
             return self.decide(&Read::default());
         }
         self.state = State::Looking;
         Ok(Need { keys, query, ..Need::default() }.into())
+    }
+
+    fn anchor(&self) -> Option<NodeRef> {
+        Some(self.node.sibling(self.wanted.spot()?.anchor()?.clone()))
     }
 
     fn looked(&self, read: &Read) -> Result<Look, Failure> {
@@ -161,6 +210,7 @@ impl<'a> SaveNode<'a> {
             height,
             parent: parent.as_ref().map(item).transpose()?.flatten(),
             parent_lineage: parent.as_ref().map_or(Ok(Stored::Absent), stored)?,
+            anchor: self.anchor().as_ref().map(item).transpose()?.flatten(),
         })
     }
 
@@ -174,41 +224,116 @@ impl<'a> SaveNode<'a> {
             return Ok(Step::Done(Ok(outcome)));
         }
         self.attempts.check_claim()?;
-        let Some(draft) = self.draft(&look)? else { return self.complete(look.node) };
-        let outcome = Outcome::Node { node: self.node.clone(), item: draft.item, created: look.node.is_none() };
-        let completion = self.attempts.completion(&outcome);
-        self.check_parent(Prepared { action: draft.action, outcome, completion }, look)
+        self.check(&look)?;
+        let Some(spot) = self.wanted.spot() else { return self.prepare(look, None) };
+        if let Some(parent) = self.wanted.parent() {
+            self.usable_parent(parent, &look)?;
+        }
+        let (context, stamp) = (self.attempts.context, &self.attempts.request.stamp);
+        let records = (look.node.as_ref(), look.anchor.as_ref());
+        let parent = self.parent_afterwards(look.node.as_ref());
+        let mut find = FindSpot::new(context, stamp, (self.node, parent), spot, records, &self.placed)?;
+        let looking = find.begin()?;
+        self.find(look, find, looking)
     }
 
-    /// What is to be written, given what is there. `None`: nothing changes.
-    fn draft(&self, look: &Look) -> Result<Option<Draft>, Refusal> {
-        let (schema, request, before) = (self.schema(), self.attempts.request, look.node.as_ref());
-        let under = self.wanted.parent().map(|parent| look.under(parent));
-        let (key, strict) = (schema.node_key(self.node), request.preconditions.are_given());
+    /// The parent that the node has when it is written.
+    fn parent_afterwards(&self, before: Option<&Item>) -> Option<Id> {
+        match self.wanted {
+            Wanted::Patch(Patch { parent: None, .. }) => BaseNode::parent_in(before?, self.node, self.schema()),
+            wanted => wanted.parent().cloned(),
+        }
+    }
+
+    fn find(&mut self, look: Look, find: FindSpot<'a>, looking: Looking) -> Result<Step<Done>, Stop> {
+        match looking {
+            Looking::Need(need) => {
+                self.state = State::Finding(Box::new((look, find)));
+                Ok(need.into())
+            }
+            Looking::Found(found) => self.space(look, found),
+        }
+    }
+
+    /// Gives the next sibling another value. If all have theirs, the node gets its own.
+    fn space(&mut self, look: Look, mut found: Found) -> Result<Step<Done>, Stop> {
+        let Some(change) = found.changes.pop_front() else { return self.prepare(look, Some(found)) };
+        self.state = State::Spacing(Box::new((look, found)));
+        Ok(Step::Do(vec![Task::Write(change)]))
+    }
+
+    fn prepare(&mut self, look: Look, found: Option<Found>) -> Result<Step<Done>, Stop> {
+        let (value, anchor) = found.map_or((None, None), |found| (found.value, found.anchor));
+        let Some(draft) = self.draft(&look, value)? else { return self.complete(look.node, anchor) };
+        let outcome = Outcome::Node { node: self.node.clone(), item: draft.item, created: look.node.is_none() };
+        let completion = self.attempts.completion(&outcome);
+        self.check_parent(Prepared { action: draft.action, outcome, completion, anchor }, look)
+    }
+
+    /// Checks that the node may be written, given what is there.
+    fn check(&self, look: &Look) -> Result<(), Refusal> {
+        let before = look.node.as_ref();
         if before.is_none() && matches!(self.wanted, Wanted::Patch(_)) {
             return Err(Refusal::NotFound);
         }
-        request.preconditions.check_item(before, schema)?;
+        self.attempts.request.preconditions.check_item(before, self.schema())?;
         if let Some(item) = before.filter(|item| item.contains_key(DELETING)) {
             return Err(Refusal::being_deleted(&self.node.id, item));
         }
         match (self.wanted, before) {
             (Wanted::Create { .. }, Some(_)) => Err(Refusal::Exists),
+            _ => Ok(()),
+        }
+    }
+
+    /// What is to be written, given what is there, and the value by which the node is ordered by hand. `None`: nothing changes.
+    fn draft(&self, look: &Look, value: Option<String>) -> Result<Option<Draft>, Refusal> {
+        let (schema, request, before) = (self.schema(), self.attempts.request, look.node.as_ref());
+        let under = self.wanted.parent().map(|parent| look.under(parent));
+        let (key, strict) = (schema.node_key(self.node), request.preconditions.are_given());
+        let placed = self.placed_by_hand(before, value);
+        match (self.wanted, before) {
             (Wanted::Create { content, .. } | Wanted::Replace(content), _) => {
-                record::node(key, content, under.as_ref(), before, strict, &request.stamp, schema).map(Some)
+                let mut content = Cow::Borrowed(content);
+                if let Some((attribute, value)) = placed {
+                    content.to_mut().attributes.insert(attribute, value);
+                }
+                record::node(key, &content, under.as_ref(), before, strict, &request.stamp, schema).map(Some)
             }
             (Wanted::Patch(patch), Some(before)) => {
-                record::patched(key, patch, under.as_ref(), before, strict, &request.stamp, schema)
+                let mut patch = Cow::Borrowed(patch);
+                if let Some((attribute, value)) = placed {
+                    patch.to_mut().attributes.insert(attribute, ValueChange::Set(value));
+                }
+                record::patched(key, &patch, under.as_ref(), before, strict, &request.stamp, schema)
             }
             (Wanted::Patch(_), None) => Err(Refusal::NotFound),
         }
     }
 
-    /// Nothing changes: what is left to do is to complete the claim.
-    fn complete(&mut self, before: Option<Item>) -> Result<Step<Done>, Stop> {
+    /// The attribute that orders the node by hand, with its new value, or with the one that it keeps where the caller doesn't name it.
+    fn placed_by_hand(&self, before: Option<&Item>, value: Option<String>) -> Option<(String, AttributeValue)> {
+        let attribute = self.by_hand().filter(|attribute| !self.wanted.names(attribute))?;
+        let is_whole = !matches!(self.wanted, Wanted::Patch(Patch { clears: false, .. }));
+        let kept = || before.filter(|_| is_whole)?.get(attribute).cloned();
+        Some((attribute.to_owned(), value.map(text).or_else(kept)?))
+    }
+
+    /// Nothing changes: what is left to do is to check that the node is where it is asked for, and to complete the claim.
+    fn complete(&mut self, before: Option<Item>, anchor: Option<Action>) -> Result<Step<Done>, Stop> {
         let item = before.ok_or(Refusal::NotFound)?;
+        let own = self.by_hand().filter(|_| anchor.is_some()).map(|attribute| {
+            let same = |name: &str| Condition::is(name, item.get(name).cloned());
+            let conditions = vec![Condition::Exists, same(&self.schema().names().parent), same(attribute)];
+            Action::Check { key: self.node_key(), condition: Condition::All(conditions) }
+        });
+        let checks: Vec<Action> = own.into_iter().chain(anchor).collect();
         let outcome = Outcome::Node { node: self.node.clone(), item, created: false };
         let completion = self.attempts.completion(&outcome);
+        if !checks.is_empty() {
+            self.state = State::Writing;
+            return Ok(Step::Do(vec![self.attempts.task(checks, completion, outcome)]));
+        }
         if completion.is_empty() {
             return Ok(Step::Done(Ok(outcome)));
         }
@@ -278,7 +403,8 @@ impl<'a> SaveNode<'a> {
     ) -> Result<Vec<Action>, Refusal> {
         let own = look.node.is_some().then_some(own);
         let moved = Move { node: &self.node.id, own, target, height: look.height };
-        let room = TRANSACTION_ACTIONS_MAX.saturating_sub(1 + prepared.completion.len());
+        let others = 1 + prepared.completion.len() + usize::from(prepared.anchor.is_some());
+        let room = TRANSACTION_ACTIONS_MAX.saturating_sub(others);
         let edges = moved.checks(room, self.attempts.context.rules)?;
         if look.node.is_none() && !look.hangs {
             // The paths were only read to see how deep the node comes to be.
@@ -294,8 +420,11 @@ impl<'a> SaveNode<'a> {
 
     fn write(&mut self, prepared: Prepared, checks: Vec<Action>) -> Step<Done> {
         self.state = State::Writing;
-        let Prepared { action, outcome, completion } = prepared;
-        let actions = std::iter::once(action).chain(checks).collect();
+        let Prepared { action, outcome, completion, anchor } = prepared;
+        let mut actions: Vec<Action> = std::iter::once(action).chain(checks).collect();
+        if let Some(anchor) = anchor {
+            add_check(&mut actions, anchor);
+        }
         Step::Do(vec![self.attempts.task(actions, completion, outcome)])
     }
 
@@ -308,6 +437,12 @@ impl<'a> SaveNode<'a> {
             }
             Attempted::Over => self.look_last(),
         }
+    }
+
+    /// A sibling was changed by somebody else: the write begins again.
+    fn missed(&mut self, outcome: TaskOutcome) -> Step<Done> {
+        self.attempts.forget();
+        self.written(outcome)
     }
 
     fn look_last(&mut self) -> Step<Done> {
@@ -323,6 +458,18 @@ impl<'a> SaveNode<'a> {
         match std::mem::take(&mut self.state) {
             State::Begin => self.begin(),
             State::Looking => self.decide(&facts.read()?),
+            State::Finding(finding) => {
+                let (look, mut find) = *finding;
+                let looking = find.next(facts)?;
+                self.find(look, find, looking)
+            }
+            State::Spacing(spacing) => {
+                let (look, found) = *spacing;
+                match facts.outcome()? {
+                    TaskOutcome::Held => self.space(look, found),
+                    failed @ TaskOutcome::Failed(_) => Ok(self.missed(failed)),
+                }
+            }
             State::Resolving(resolving) => {
                 let (prepared, look, mut ancestry, missing) = *resolving;
                 missing.learn(&facts.read()?, self.node, self.schema(), &mut ancestry)?;
@@ -349,6 +496,21 @@ impl Plan for SaveNode<'_> {
 
     fn next(&mut self, facts: Facts) -> Result<Step<Done>, Failure> {
         settle(self.step(facts))
+    }
+}
+
+/// Adds a check to a transaction, where an item can be named once.
+fn add_check(actions: &mut Vec<Action>, check: Action) {
+    let same = actions[1..].iter_mut().find(|action| action.key() == check.key());
+    match (same, check) {
+        (
+            Some(Action::Check { condition: Condition::All(conditions), .. }),
+            Action::Check { condition: Condition::All(others), .. },
+        ) => {
+            let others: Vec<_> = others.into_iter().filter(|other| !conditions.contains(other)).collect();
+            conditions.extend(others);
+        }
+        (_, check) => actions.push(check),
     }
 }
 

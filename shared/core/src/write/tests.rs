@@ -3,5 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod ahead;
+mod fractions;
 mod moves;
+mod spots;
 mod steps;

@@ -27,7 +27,7 @@ pub use deletions::{
     Children, OPERATIONS_LISTED_DEFAULT, OPERATIONS_LISTED_MAX, OperationBody, OperationStatus, Revisions,
 };
 pub use docs::{docs_html, docs_policy};
-pub use nodes::{CreateNode, IDS_MAX, NodeBody, PatchNode, ReplaceNode};
+pub use nodes::{CreateNode, IDS_MAX, NodeBody, PatchNode, PlaceBody, ReplaceNode};
 pub use openapi::openapi;
 pub use operations::{Function, Operation, ReaderCall, WriterCall, operations};
 pub use reads::{

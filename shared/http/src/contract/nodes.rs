@@ -1,10 +1,15 @@
 //! Nodes.
 
+use std::borrow::Cow;
+
 use sapwood_core::keys::{Id, check_segment};
 use sapwood_core::model::{AttributeValue, CREATED_AT, CREATED_BY, Item, Settings, UPDATED_AT, UPDATED_BY};
+use sapwood_core::write::Spot;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use utoipa::ToSchema;
+use utoipa::openapi::schema::{AdditionalProperties, OneOfBuilder, Type};
+use utoipa::openapi::{ObjectBuilder, RefOr, Schema};
+use utoipa::{PartialSchema, ToSchema};
 
 use super::attributes::WrittenAttributes;
 use super::{AncestorBody, LatestBody, Page};
@@ -107,6 +112,9 @@ pub struct CreateNode {
     /// The node's attributes.
     #[schema(value_type = WrittenAttributes, required = false)]
     pub attributes: Attributes,
+    /// Where the node is put among its siblings, if they are ordered by hand.
+    #[schema(nullable = false)]
+    pub place: Option<PlaceBody>,
 }
 
 /// A node to create or replace. The parent is required, so that no forgotten field makes a subtree's top a root.
@@ -122,6 +130,9 @@ pub struct ReplaceNode {
     /// All of the node's attributes. Attributes that aren't named here are deleted.
     #[schema(value_type = WrittenAttributes, required = false)]
     pub attributes: Attributes,
+    /// Where the node is put among its siblings, if they are ordered by hand. Absent: it keeps its place.
+    #[schema(nullable = false)]
+    pub place: Option<PlaceBody>,
 }
 
 /// A merge patch (RFC 7396) of a node. Fields that aren't named keep their values.
@@ -141,6 +152,67 @@ pub struct PatchNode {
     /// True if the attributes are null, which removes all of them.
     #[schema(ignore)]
     pub clears: bool,
+    /// Where the node is put among its siblings, if they are ordered by hand. Absent: it keeps its place.
+    #[schema(nullable = false)]
+    pub place: Option<PlaceBody>,
+}
+
+/// Where a node is put among its siblings: `"first"`, `"last"`, `{"before": id}` or `{"after": id}`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PlaceBody(pub Spot);
+
+impl From<PlaceBody> for Spot {
+    fn from(PlaceBody(spot): PlaceBody) -> Self {
+        spot
+    }
+}
+
+impl FromJson for PlaceBody {
+    const WANTED: &'static str = "`\"first\"`, `\"last\"`, or an object with one of `before` and `after`";
+
+    fn from_json(raw: &RawValue, at: &Place<'_>) -> Result<Self, JsonError> {
+        let wrong = || JsonError::Type { path: at.to_string(), wanted: Self::WANTED };
+        if raw.get().starts_with('"') {
+            return match json::text(raw, at)?.as_str() {
+                "first" => Ok(Self(Spot::First)),
+                "last" => Ok(Self(Spot::Last)),
+                _ => Err(wrong()),
+            };
+        }
+        let mut fields = Fields::open(raw, at, Self::WANTED)?;
+        let before = fields.optional("before", json::id)?.map(Spot::Before);
+        let after = fields.optional("after", json::id)?.map(Spot::After);
+        fields.close()?;
+        match (before, after) {
+            (Some(spot), None) | (None, Some(spot)) => Ok(Self(spot)),
+            _ => Err(wrong()),
+        }
+    }
+}
+
+impl PartialSchema for PlaceBody {
+    fn schema() -> RefOr<Schema> {
+        let word = ObjectBuilder::new().schema_type(Type::String).enum_values(Some(["first", "last"]));
+        let id = |description: &str| {
+            let id = ObjectBuilder::new().schema_type(Type::String).min_length(Some(1)).max_length(Some(1_014));
+            id.description(Some(description))
+        };
+        let beside = ObjectBuilder::new()
+            .schema_type(Type::Object)
+            .property("before", id("The sibling that is the next one afterwards."))
+            .property("after", id("The sibling that is the one before afterwards."))
+            .min_properties(Some(1))
+            .max_properties(Some(1))
+            .additional_properties(Some(AdditionalProperties::<Schema>::FreeForm(false)));
+        let description = "Where a node is put among its siblings: at one end, or next to one of them.";
+        OneOfBuilder::new().item(word).item(beside).description(Some(description)).into()
+    }
+}
+
+impl ToSchema for PlaceBody {
+    fn name() -> Cow<'static, str> {
+        "Place".into()
+    }
 }
 
 const PARENT_REMEDY: &str = "give the parent's id, or null for a root";
@@ -155,6 +227,7 @@ impl FromJson for CreateNode {
             parent: fields.optional("parent", json::or_null(json::id))?.flatten(),
             segment: fields.optional("segment", json::or_null(segment))?.flatten(),
             attributes: fields.optional("attributes", json::value)?.unwrap_or_default(),
+            place: fields.optional("place", json::value)?,
         };
         fields.close().map(|()| node)
     }
@@ -167,6 +240,7 @@ impl ReplaceNode {
             parent: fields.required("parent", PARENT_REMEDY, json::or_null(json::id))?,
             segment: fields.optional("segment", json::or_null(segment))?.flatten(),
             attributes: fields.optional("attributes", json::value)?.unwrap_or_default(),
+            place: fields.optional("place", json::value)?,
         })
     }
 }
@@ -188,7 +262,8 @@ impl PatchNode {
             (fields.optional("parent", json::or_null(json::id))?, fields.optional("segment", json::or_null(segment))?);
         let attributes: Option<Option<MergePatch>> = fields.optional("attributes", json::or_null(json::value))?;
         let clears = attributes == Some(None);
-        Ok(Self { parent, segment, attributes: attributes.flatten().unwrap_or_default(), clears })
+        let place = fields.optional("place", json::value)?;
+        Ok(Self { parent, segment, attributes: attributes.flatten().unwrap_or_default(), clears, place })
     }
 }
 

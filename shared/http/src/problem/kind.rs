@@ -33,6 +33,10 @@ pub enum Kind {
     Cycle,
     /// The node, or one above it, is being deleted.
     Deleting,
+    /// The node that another is to be next to isn't its sibling.
+    NotASibling,
+    /// No value fits between two siblings.
+    NoRoom,
     /// Other clients kept changing the same nodes.
     Contended,
     /// A request with this idempotency key is still running.
@@ -65,7 +69,7 @@ pub enum Kind {
 
 impl Kind {
     /// All kinds.
-    pub const ALL: [Self; 28] = [
+    pub const ALL: [Self; 30] = [
         Self::BadPath,
         Self::BadParameter,
         Self::BadCursor,
@@ -80,6 +84,8 @@ impl Kind {
         Self::NotYetPlaced,
         Self::Cycle,
         Self::Deleting,
+        Self::NotASibling,
+        Self::NoRoom,
         Self::Contended,
         Self::InProgress,
         Self::PreconditionFailed,
@@ -122,6 +128,8 @@ impl Kind {
             | Self::NotYetPlaced
             | Self::Cycle
             | Self::Deleting
+            | Self::NotASibling
+            | Self::NoRoom
             | Self::Contended
             | Self::InProgress => StatusCode::CONFLICT,
             Self::PreconditionFailed => StatusCode::PRECONDITION_FAILED,
@@ -173,6 +181,8 @@ impl Kind {
             Self::NotYetPlaced => ("not-yet-placed", "The node's rows aren't up to date yet"),
             Self::Cycle => ("cycle", "A node can't be below itself"),
             Self::Deleting => ("deleting", "The node is being deleted"),
+            Self::NotASibling => ("not-a-sibling", "The node isn't a child of that parent"),
+            Self::NoRoom => ("no-room", "There is no room at that place"),
             Self::Contended => ("contended", "Others change the same nodes"),
             Self::InProgress => ("in-progress", "The first request with this key is still running"),
             Self::PreconditionFailed => ("precondition-failed", "A precondition doesn't hold"),

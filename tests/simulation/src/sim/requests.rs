@@ -10,7 +10,7 @@ use sapwood_core::keys::{Id, NodeRef};
 use sapwood_core::model::{AttributeValue, DeletionMode, Item, Latest, Settings};
 use sapwood_core::plan::Rules;
 use sapwood_engine::write::{
-    Children, Command, Content, Idempotency, Limits, Patch, Request, Stamp, ValueChange, Writer,
+    Children, Command, Content, Idempotency, Limits, Patch, Request, Spot, Stamp, Turn, ValueChange, Writer,
 };
 use sapwood_table::Client;
 
@@ -26,6 +26,8 @@ pub(super) enum Asked {
     Move { id: String, parent: Option<String> },
     /// Changes an attribute.
     Rename { id: String, name: u32 },
+    /// Puts a node somewhere among its siblings: first, last, or before or after another node.
+    Place { id: String, beside: String, kind: u32 },
     /// Puts a node in the place of one or of none.
     Replace { id: String, parent: Option<String> },
     /// Appends a revision.
@@ -63,13 +65,14 @@ pub(super) fn request(
             seconds: 1_000,
             by: "somebody".to_owned(),
             token: format!("t{number}"),
+            turn: Turn::new(number, ""),
         };
         let id = |text: &String| Id::new(text.as_str()).unwrap();
         let attributes = |number: u64| own::attributes(u32::try_from(number % 1_000).unwrap());
         let command = match &asked {
             Asked::Create { id: own, parent, made } => {
                 let content =
-                    Content { parent: parent.as_ref().map(id), segment: None, attributes: attributes(number) };
+                    Content { parent: parent.as_ref().map(id), attributes: attributes(number), ..Content::default() };
                 Command::Create { node: node(own), is_made_id: *made, content }
             }
             Asked::Move { id: own, parent } => {
@@ -81,9 +84,18 @@ pub(super) fn request(
                 let attributes = new.into_iter().map(|(name, value)| (name, ValueChange::Set(value))).collect();
                 Command::Patch { node: node(own), patch: Patch { attributes, ..Patch::default() } }
             }
+            Asked::Place { id: own, beside, kind } => {
+                let spot = match kind % 4 {
+                    0 => Spot::First,
+                    1 => Spot::Last,
+                    2 => Spot::Before(id(beside)),
+                    _ => Spot::After(id(beside)),
+                };
+                Command::Patch { node: node(own), patch: Patch { spot: Some(spot), ..Patch::default() } }
+            }
             Asked::Replace { id: own, parent } => {
                 let content =
-                    Content { parent: parent.as_ref().map(id), segment: None, attributes: attributes(number) };
+                    Content { parent: parent.as_ref().map(id), attributes: attributes(number), ..Content::default() };
                 Command::Replace { node: node(own), content }
             }
             Asked::Append { id: own } => {
@@ -136,7 +148,10 @@ pub(super) fn any(rng: &mut SmallRng, ids: &mut Vec<String>, number: u32) -> Ask
         }
         9..=11 => Asked::Create { id, parent, made: false },
         12..=14 => Asked::Move { id, parent },
-        15 => Asked::Rename { id, name: number },
+        15 => match (number % 2, parent) {
+            (0, Some(beside)) => Asked::Place { id, beside, kind: number / 2 },
+            _ => Asked::Rename { id, name: number },
+        },
         16 => Asked::Replace { id, parent },
         _ => Asked::Append { id },
     };

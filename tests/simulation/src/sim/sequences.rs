@@ -14,7 +14,7 @@ use sapwood_core::model::{AttributeValue, DeletionMode, Item, Latest};
 use sapwood_core::plan::{Rule, Rules, StreamRecord};
 use sapwood_engine::fanout::{self, Fanout};
 use sapwood_engine::write::{
-    Children, Command, Content, Idempotency, Outcome, Patch, Request, Stamp, ValueChange, Writer,
+    Children, Command, Content, Idempotency, Outcome, Patch, Request, Stamp, Turn, ValueChange, Writer,
 };
 use sapwood_table::Client;
 
@@ -236,7 +236,7 @@ impl World {
         let parent = Some(id(&mut self.rng)).filter(|_| self.rng.random_ratio(4, 5));
         let name = ("name".to_owned(), AttributeValue::N(self.number.to_string()));
         let attributes = own::attributes(u32::try_from(self.number).unwrap());
-        let content = Content { parent: parent.clone(), segment: None, attributes: attributes.clone() };
+        let content = Content { parent: parent.clone(), attributes: attributes.clone(), ..Content::default() };
         match self.rng.random_range(0..20) {
             0..=6 => Command::Create { node, is_made_id: false, content },
             7 => Command::Replace { node, content },
@@ -271,6 +271,7 @@ impl World {
             seconds: self.now(),
             by: "somebody".to_owned(),
             token: format!("t{}", self.number),
+            turn: Turn::new(self.number.into(), ""),
         };
         let idempotency = Idempotency { tenant: None, hash: key.to_owned(), fingerprint: "f".to_owned() };
         let request = Request { idempotency: Some(idempotency), ..Request::new(stamp) };

@@ -183,7 +183,10 @@ impl World {
             let is_in = |key: &ItemKey| {
                 key.pk == query.pk
                     && (query.range.from.as_str()..=query.range.to.as_str()).contains(&key.sk.as_str())
-                    && query.after.as_ref().is_none_or(|after| key.sk > *after)
+                    && query
+                        .after
+                        .as_ref()
+                        .is_none_or(|after| if query.descending { key.sk < *after } else { key.sk > *after })
             };
             let mut found: Vec<(&ItemKey, &Item)> = self.items.iter().filter(|(key, _)| is_in(key)).collect();
             if query.descending {

@@ -6,11 +6,12 @@ use crate::plan::Rules;
 use crate::plan::tests::world::{World, node, print_key};
 use crate::write::{
     Begin, Begun, Children, Command, Content, Context, Idempotency, Limits, Outcome, Patch, Preconditions, Progress,
-    ReadOperation, Refusal, Request, Stamp, Tags, ValueChange, WriteOnce,
+    ReadOperation, Refusal, Request, Stamp, Tags, Turn, ValueChange, WriteOnce,
 };
 
 pub(super) fn stamp(token: &str, seconds: u64) -> Stamp {
-    Stamp { at: "now".to_owned(), seconds, by: "anna".to_owned(), token: token.to_owned() }
+    let turn = Turn::new(seconds * 1_000_000, token);
+    Stamp { at: "now".to_owned(), seconds, by: "anna".to_owned(), token: token.to_owned(), turn }
 }
 
 fn request() -> Request {

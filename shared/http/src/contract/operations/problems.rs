@@ -54,7 +54,7 @@ const PROBLEMS: [Problem; 12] = [
         409,
         "Conflict",
         "The current state doesn't allow the request: the node exists already, it has children, its rows aren't up to date yet, it would become its own ancestor, \
-         it is being deleted, other clients change the same nodes at the same moment, or the first request with this \
+         it is being deleted, the sibling that it is to be next to isn't one (any more), nothing fits between two siblings, other clients change the same nodes at the same moment, or the first request with this \
          `Idempotency-Key` is still running. `type` says which.",
     ),
     problem(412, "PreconditionFailed", "`If-Match` or `If-None-Match` doesn't hold. Read again."),
@@ -65,7 +65,7 @@ const PROBLEMS: [Problem; 12] = [
         "Unprocessable",
         "The request can be read but not carried out: the parent doesn't exist, the tree would be deeper than 98 levels, a name is \
          reserved, no key can hold an id, segment or topic, a value can't be kept (a number of more than 38 digits, an empty \
-         set), the item would exceed 400 KB, or the `Idempotency-Key` was used with another body. `type` says which, `field` \
+         set), siblings aren't ordered by hand here or have no text where their place is, the item would exceed 400 KB, or the `Idempotency-Key` was used with another body. `type` says which, `field` \
          where.",
     ),
     problem(500, "Internal", "An internal error. The log says more."),

@@ -1,5 +1,6 @@
-use sapwood_core::keys::Schema;
+use sapwood_core::keys::{Id, Schema};
 use sapwood_core::model::AttributeValue;
+use sapwood_core::write::Spot;
 use serde_json::json;
 
 use crate::contract::{
@@ -74,6 +75,28 @@ fn a_patch_tells_null_from_nothing() {
     let patch: PatchNode = read(br#"{"attributes": null}"#).unwrap();
     assert_eq!(patch, PatchNode { clears: true, ..PatchNode::default() });
     assert_eq!(refused::<PatchNode>(r#"{"attributes": []}"#), malformed("attributes"));
+}
+
+#[test]
+fn a_place_is_one_of_four() {
+    let place = |json: &str| read::<PatchNode>(format!(r#"{{"place": {json}}}"#).as_bytes()).unwrap().place.unwrap().0;
+    let id = |id: &str| Id::new(id).unwrap();
+    assert_eq!((place(r#""first""#), place(r#""last""#)), (Spot::First, Spot::Last));
+    assert_eq!(place(r#"{"before": "a"}"#), Spot::Before(id("a")));
+    assert_eq!(place(r#"{"after": "a"}"#), Spot::After(id("a")));
+    for wrong in ["null", "1", r#""middle""#, "{}", r#"{"before": "a", "after": "b"}"#, r#"["first"]"#] {
+        assert_eq!(refused::<CreateNode>(&format!(r#"{{"place": {wrong}}}"#)), malformed("place"), "{wrong}");
+    }
+    assert_eq!(refused::<ReplaceNode>(r#"{"parent": null, "place": {"beside": "a"}}"#), malformed("place.beside"));
+    assert_eq!(refused::<PatchNode>(r#"{"place": {"after": ""}}"#), (Fault::Key, "place.after".into()));
+    let batch =
+        br#"{"operations": [{"put": {"parent": "p", "place": "last"}}, {"patch": {"id": "a", "place": "first"}}]}"#;
+    let Ok([Ok(BatchOperation::Put(put)), Ok(BatchOperation::Patch(patch))]) =
+        <[_; 2]>::try_from(read::<Batch>(batch).unwrap().operations)
+    else {
+        panic!("two operations")
+    };
+    assert_eq!((put.node.place.unwrap().0, patch.patch.place.unwrap().0), (Spot::Last, Spot::First));
 }
 
 #[test]

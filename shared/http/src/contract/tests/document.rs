@@ -197,7 +197,7 @@ fn every_example_of_a_body_is_read() {
             }
         }
     }
-    assert_eq!(count, 8);
+    assert_eq!(count, 9);
 }
 
 #[test]

@@ -7,8 +7,8 @@ use sapwood_core::keys::{Id, ItemKey, NodeRef, Schema, Version};
 use sapwood_core::model::{AttributeValue, Item, Latest, Settings, text};
 use sapwood_core::plan::Rules;
 use sapwood_engine::write::{
-    Ahead, Children, Command, Content, Idempotency, Limits, Outcome, Patch, Request, Stamp, ValueChange, WriteError,
-    Writer,
+    Ahead, Children, Command, Content, Idempotency, Limits, Outcome, Patch, Request, Stamp, Turn, ValueChange,
+    WriteError, Writer,
 };
 use sapwood_table::{Client, RetryPolicy, Table};
 
@@ -154,6 +154,7 @@ impl Operation {
             parent: parent.as_deref().map(id),
             segment: None,
             attributes: Item::from([(NAME.to_owned(), name.clone())]),
+            ..Content::default()
         };
         match self {
             Self::Create { id, is_made_id, parent } => {
@@ -196,7 +197,7 @@ pub(super) async fn run<T: Table, P: RetryPolicy>(
     let mut answers = Vec::new();
     for ((number, _), command) in operations.into_iter().zip(&commands) {
         let at = format!("2026-01-01T00:00:00.{number:03}Z");
-        let stamp = Stamp { at, seconds: 0, by: "simulation".to_owned(), token: token(number) };
+        let stamp = Stamp { at, seconds: 0, by: "simulation".to_owned(), token: token(number), turn: Turn::default() };
         let idempotency = has_key(number).then(|| idempotency(number));
         let request = Request { idempotency, ..Request::new(stamp) };
         let done = writer.write_once(command, &request, Some(&mut ahead)).await;

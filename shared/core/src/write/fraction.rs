@@ -1,0 +1,273 @@
+//! Texts for an order by hand: between any two there is room for another.
+//!
+//! A text is read as a fraction: its characters are digits, the first one is the most significant. [`between`] takes a fraction at random, near
+//! the middle, so that two writes at one place at the same moment get different ones. [`last`] and [`first`] carry the time: two of them within the
+//! lag of the rows don't see one another, and still come out in the order of their times.
+//!
+//! ```text
+//! .zzi2Z0gsSK1b61   first: the time, counted down; noise; the operation of its batch
+//! Vt3               in the middle
+//! ~00tW7Fq9Ys1b01   last: the time; noise; the operation of its batch
+//! ```
+//!
+//! Other clients may write any text. No text of ours ends in `0`, the smallest digit, so there is always room before it.
+
+use std::cmp::Ordering;
+
+use super::request::Turn;
+
+/// The digits, in the order of their bytes. No key escapes them.
+const DIGITS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+const BASE: u64 = 62;
+
+/// Sorts before all digits.
+const FIRST: char = '.';
+/// Sorts between [`FIRST`] and all digits.
+const PAST_FIRST: &str = "/";
+/// Sorts after all digits.
+const LAST: char = '~';
+
+/// The digits of a time in microseconds. They last for 429 years.
+const CLOCK_DIGITS: u32 = 9;
+/// The digits of noise, which keep writes of the same microsecond apart.
+const NOISE_DIGITS: u32 = 2;
+/// How many digits finer than its room a fraction is, at least: two that are taken at the same time are hardly ever equal.
+const FINER_DIGITS: usize = 3;
+
+/// A text after all that there are: `above` is the greatest of them.
+pub(super) fn last(above: Option<&str>, turn: &Turn) -> String {
+    let part = u64::from(turn.part);
+    let tail = tail(LAST, turn.micros, turn.seed, part);
+    let (mut key, mut rest) = (String::new(), above.unwrap_or_default());
+    // Clocks differ a little. A time ahead of ours is a prefix, below which times go on.
+    while *tail <= *rest {
+        let end = head(rest, LAST);
+        key += &rest[..end];
+        rest = &rest[end..];
+    }
+    key + &tail
+}
+
+/// A text before all that there are: `below` is the least of them. `None` if nothing sorts before it.
+pub(super) fn first(below: Option<&str>, turn: &Turn) -> Option<String> {
+    let part = (BASE * (BASE - 1) - 1).saturating_sub(turn.part.into());
+    let tail = tail(FIRST, BASE.pow(CLOCK_DIGITS) - 1 - turn.micros % BASE.pow(CLOCK_DIGITS), turn.seed, part);
+    let Some(mut rest) = below else { return Some(tail) };
+    let mut key = String::new();
+    while *tail >= *rest {
+        if rest.is_empty() {
+            return None;
+        }
+        let end = head(rest, FIRST);
+        key += &rest[..end];
+        rest = &rest[end..];
+    }
+    Some(key + &tail)
+}
+
+/// The text that everything placed last after this one sorts after, and this one before; `None` if any text might come to be in between.
+pub(super) fn ceiling(text: &str) -> Option<String> {
+    match time(text, LAST) {
+        Some(time) => {
+            let (head, digits) = text.split_at(1);
+            let next = to_number(&digits[..time - 1])? + 1;
+            (next < BASE.pow(CLOCK_DIGITS)).then(|| format!("{head}{}", of_number(next, CLOCK_DIGITS)))
+        }
+        None => (*text < *LAST.to_string()).then(|| LAST.to_string()),
+    }
+}
+
+/// The text that everything placed first before this one sorts before, and this one after; `None` if any text might come to be in between.
+pub(super) fn floor(text: &str) -> Option<String> {
+    match time(text, FIRST) {
+        Some(time) => (text.len() > time).then(|| text[..time].to_owned()),
+        None => (*text > *PAST_FIRST).then(|| PAST_FIRST.to_owned()),
+    }
+}
+
+/// A text between two others such that the next one between the first and it, at a later time, is no longer. `None` if none of this kind fits.
+pub(super) fn right_after(low: &str, high: &str, turn: &Turn) -> Option<String> {
+    let mut at = 0;
+    while at < high.len() {
+        let text = format!("{}{}", &high[..at], first(Some(&high[at..]), turn)?);
+        if *text > *low {
+            return Some(text);
+        }
+        at += head(&high[at..], FIRST);
+    }
+    None
+}
+
+/// A text between two others such that the next one between it and the second, at a later time, is no longer. `None` if none of this kind fits.
+pub(super) fn right_before(low: &str, high: &str, turn: &Turn) -> Option<String> {
+    let mut at = 0;
+    loop {
+        let text = format!("{}{}", &low[..at], last(Some(&low[at..]), turn));
+        if *text < *high {
+            return Some(text);
+        }
+        if at == low.len() {
+            return None;
+        }
+        at += head(&low[at..], LAST);
+    }
+}
+
+/// So many texts between two others, in their order. `None` if there is no room.
+pub(super) fn spread(low: Option<&str>, high: Option<&str>, count: usize, seed: u64) -> Option<Vec<String>> {
+    let mut texts = Vec::with_capacity(count);
+    add_spread(low, high, count, seed, &mut texts)?;
+    Some(texts)
+}
+
+fn add_spread(low: Option<&str>, high: Option<&str>, count: usize, seed: u64, texts: &mut Vec<String>) -> Option<()> {
+    let Some(others) = count.checked_sub(1) else { return Some(()) };
+    let middle = between(low, high, seed)?;
+    add_spread(low, Some(&middle), others / 2, mixed(seed ^ 1), texts)?;
+    texts.push(middle.clone());
+    add_spread(Some(&middle), high, others - others / 2, mixed(seed ^ 2), texts)
+}
+
+/// A text between two others; without one of them there is no bound on that side. `None` if there is no room, because another client has written
+/// texts with nothing between them, or the first isn't less than the second.
+pub(super) fn between(low: Option<&str>, high: Option<&str>, seed: u64) -> Option<String> {
+    let (mut low, mut high) = (low.unwrap_or_default(), high);
+    let mut key = String::new();
+    loop {
+        let (least, greatest) = (low.chars().next(), high.map(|high| high.chars().next()));
+        if greatest.is_some_and(|greatest| greatest.is_none() || least > greatest) {
+            return None;
+        }
+        let is_common = least.is_some() && greatest == Some(least);
+        if !is_common && let Some(digits) = digits_between(low, high, seed) {
+            return Some(key + &digits);
+        }
+        let next = least.or(greatest.flatten())?;
+        key.push(next);
+        match (least, is_common) {
+            // What follows a character that is less than the other bound's is free.
+            (Some(_), false) => (low, high) = (&low[next.len_utf8()..], None),
+            (Some(_), true) => {
+                (low, high) = (&low[next.len_utf8()..], high.map(|high| &high[next.len_utf8()..]));
+            }
+            (None, _) => high = high.map(|high| &high[next.len_utf8()..]),
+        }
+    }
+}
+
+/// Digits between two texts, if they alone can be.
+fn digits_between(low: &str, high: Option<&str>, seed: u64) -> Option<String> {
+    let longest = low.len().max(high.map_or(0, str::len)) + FINER_DIGITS + 1;
+    let room = |width: usize| {
+        let low = fraction(low, width);
+        let high = high.map_or_else(|| one(width), |high| fraction(high, width));
+        let difference = minus(&high, &low)?;
+        let enough = difference[..=width - FINER_DIGITS].iter().any(|digit| *digit > 0);
+        enough.then_some((low, difference))
+    };
+    let (low, difference) = (FINER_DIGITS..=longest).find_map(room)?;
+    // From a quarter of the room to three quarters.
+    let share = (1 << 30) + mixed(seed) % (1 << 31);
+    let mut rest = 0;
+    let shared = difference.iter().map(|digit| {
+        let product = rest * BASE + digit * share;
+        rest = product % (1 << 32);
+        product >> 32
+    });
+    let mut sum: Vec<u64> = shared.zip(&low).map(|(digit, low)| digit + low).collect();
+    carry(&mut sum);
+    let digits: String = sum[1..].iter().map(|digit| char_of(*digit)).collect();
+    Some(digits.trim_end_matches('0').to_owned())
+}
+
+/// The first digits of a text as a fraction: a place before the point, and so many after it. A character that is no digit counts as the next digit,
+/// and what follows it as nothing.
+fn fraction(text: &str, width: usize) -> Vec<u64> {
+    let mut digits = vec![0; width + 1];
+    for (digit, character) in digits[1..].iter_mut().zip(text.chars()) {
+        let rank = DIGITS.partition_point(|digit| char::from(*digit) < character);
+        *digit = rank as u64;
+        if DIGITS.get(rank).is_none_or(|digit| char::from(*digit) != character) {
+            break;
+        }
+    }
+    carry(&mut digits);
+    digits
+}
+
+fn one(width: usize) -> Vec<u64> {
+    let mut digits = vec![0; width + 1];
+    digits[0] = 1;
+    digits
+}
+
+/// The difference of two fractions; `None` if the first isn't greater.
+fn minus(high: &[u64], low: &[u64]) -> Option<Vec<u64>> {
+    if high.cmp(low) != Ordering::Greater {
+        return None;
+    }
+    let mut borrowed = 0;
+    let mut difference: Vec<u64> = high
+        .iter()
+        .zip(low)
+        .rev()
+        .map(|(high, low)| {
+            let taken = low + borrowed;
+            borrowed = u64::from(*high < taken);
+            high + borrowed * BASE - taken
+        })
+        .collect();
+    difference.reverse();
+    Some(difference)
+}
+
+fn carry(digits: &mut [u64]) {
+    let mut over = 0;
+    for digit in digits[1..].iter_mut().rev() {
+        *digit += over;
+        over = *digit / BASE;
+        *digit %= BASE;
+    }
+    digits[0] += over;
+}
+
+/// A head, a time, noise, and the part of a batch, whose last digit isn't the smallest.
+fn tail(head: char, micros: u64, seed: u64, part: u64) -> String {
+    let noise = of_number(mixed(seed), NOISE_DIGITS);
+    let part = format!("{}{}", char_of(part / (BASE - 1) % BASE), char_of(part % (BASE - 1) + 1));
+    format!("{head}{}{noise}{part}", of_number(micros, CLOCK_DIGITS))
+}
+
+/// The length of what a text begins with: a head with its time, or one character.
+fn head(text: &str, head: char) -> usize {
+    time(text, head).unwrap_or_else(|| text.chars().next().map_or(0, char::len_utf8))
+}
+
+/// The length of a head with its time, if a text begins with one.
+fn time(text: &str, head: char) -> Option<usize> {
+    let digits = text.strip_prefix(head)?.get(..CLOCK_DIGITS as usize)?;
+    to_number(digits)?;
+    Some(head.len_utf8() + digits.len())
+}
+
+fn to_number(digits: &str) -> Option<u64> {
+    let value = |digit: u8| DIGITS.binary_search(&digit).ok().map(|value| value as u64);
+    digits.bytes().try_fold(0, |number, digit| Some(number * BASE + value(digit)?))
+}
+
+/// The last digits of a number.
+fn of_number(number: u64, digits: u32) -> String {
+    (0..digits).rev().map(|position| char_of(number / BASE.pow(position) % BASE)).collect()
+}
+
+fn char_of(digit: u64) -> char {
+    char::from(DIGITS[(digit % BASE) as usize])
+}
+
+/// Spreads the bits of a seed (SplitMix64).
+fn mixed(seed: u64) -> u64 {
+    let seed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let seed = (seed ^ (seed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let seed = (seed ^ (seed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    seed ^ (seed >> 31)
+}
