@@ -39,7 +39,7 @@ pub fn attributes(number: u32) -> Item {
         6 => Some(text("")),
         _ => Some(AttributeValue::N("1".to_owned())),
     };
-    let seen = (number % 3 == 0).then(|| text("a"));
+    let seen = number.is_multiple_of(3).then(|| text("a"));
     let all = [(ORDER, Some(name)), (LINKS[0], tags), (LINKS[1], seen)];
     all.into_iter().filter_map(|(attribute, value)| Some((attribute.to_owned(), value?))).collect()
 }
