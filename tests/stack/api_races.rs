@@ -7,4 +7,5 @@
 mod deletions;
 mod moves;
 mod once;
+mod order;
 mod support;

@@ -271,7 +271,7 @@ impl World {
             seconds: self.now(),
             by: "somebody".to_owned(),
             token: format!("t{}", self.number),
-            turn: Turn::new(self.number.into(), ""),
+            turn: Turn::new(self.number, ""),
         };
         let idempotency = Idempotency { tenant: None, hash: key.to_owned(), fingerprint: "f".to_owned() };
         let request = Request { idempotency: Some(idempotency), ..Request::new(stamp) };
