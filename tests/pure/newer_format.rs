@@ -4,7 +4,9 @@ use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
 use sapwood_core::keys::{ItemKey, Schema};
-use sapwood_core::model::{AttributeValue, DELETING, DeletionMark, DeletionMode, FORMAT, FORMAT_ATTRIBUTE, Item, text};
+use sapwood_core::model::{
+    AttributeValue, DELETING, DeletionMark, DeletionMode, FORMAT_ATTRIBUTE, FORMAT_MAX, Item, text,
+};
 use sapwood_core::plan::StreamRecord;
 use sapwood_engine::fanout::{Fanout, Report, Run};
 use sapwood_table::RetryPolicy;
@@ -60,7 +62,7 @@ fn settled(key: &ItemKey, change: impl FnOnce(&mut Item)) -> (MemoryTable, Vec<S
 }
 
 fn newer(item: &mut Item) {
-    item.insert(FORMAT_ATTRIBUTE.to_owned(), AttributeValue::N((FORMAT + 1).to_string()));
+    item.insert(FORMAT_ATTRIBUTE.to_owned(), AttributeValue::N((FORMAT_MAX + 1).to_string()));
 }
 
 /// The records fail, the reason says what to do, and the table stays as it is.
@@ -112,7 +114,7 @@ fn a_deletion_does_not_go_on_by_a_newer_lineage() {
         ("SK".to_owned(), text("CASCADE")),
         ("sequence".to_owned(), text("1")),
         ("children".to_owned(), text("o")),
-        (FORMAT_ATTRIBUTE.to_owned(), AttributeValue::N(FORMAT.to_string())),
+        (FORMAT_ATTRIBUTE.to_owned(), AttributeValue::N(FORMAT_MAX.to_string())),
     ]);
     memory.stream.clear();
     memory.write(&ItemKey::new("n", "CASCADE"), Some(cursor));
