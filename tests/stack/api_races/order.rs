@@ -10,7 +10,6 @@ use futures::future::join_all;
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 use sapwood_tests::api::Asked;
-use sapwood_tests::oracle::Oracle;
 use sapwood_tests::seeds::number;
 use sapwood_tests::serving::{Serving, Way};
 use serde_json::{Value, json};
@@ -139,6 +138,6 @@ async fn whatever_is_placed_at_the_same_time_each_node_is_where_it_was_put() {
         }
     }
     serving.running.settle().await;
-    serving.running.assert_right(&Oracle { order: Some("order"), ..Oracle::default() }).await;
+    serving.running.assert_right(&serving.running.oracle()).await;
     println!("{placements} placements, values of {} bytes on average, {longest} at most", bytes / placements);
 }

@@ -170,17 +170,8 @@ impl Batch {
                 SortKey::Revision { version, topic } => {
                     batch.latests.entry(Latest { node, topic }).or_default().insert(version);
                 }
-                SortKey::Ancestor { .. }
-                | SortKey::Path { .. }
-                | SortKey::Root(_)
-                | SortKey::Orphan(_)
-                | SortKey::Child { .. }
-                | SortKey::OrderedRoot { .. }
-                | SortKey::Link { .. }
-                | SortKey::Operation(_)
-                | SortKey::Deleted
-                | SortKey::Idempotency { .. }
-                | SortKey::Latest { .. } => {}
+                // Rows, and what is the API's: the event source's filter keeps them back.
+                _ => {}
             }
         }
         if !rules.keeps(Rule::CascadeAnyChange) {
