@@ -24,6 +24,7 @@ pub(crate) fn refused(error: WriteError) -> Problem {
         Refusal::ParentMissing(_) | Refusal::ParentUnreadable { .. } => (Kind::ParentMissing, Some("parent")),
         Refusal::Cycle { .. } | Refusal::Circle(_) => (Kind::Cycle, Some("parent")),
         Refusal::TooDeep { .. } => (Kind::TooDeep, Some("parent")),
+        Refusal::TooDeepToPlace => (Kind::TooDeep, Some("place")),
         Refusal::BeingDeleted { operation, .. } => {
             let problem = Problem::new(Kind::Deleting, detail);
             return match operation {
@@ -33,6 +34,7 @@ pub(crate) fn refused(error: WriteError) -> Problem {
         }
         Refusal::HasChildren => (Kind::HasChildren, Some("children")),
         Refusal::NotYetPlaced => (Kind::NotYetPlaced, None),
+        Refusal::SiblingsNotYetPlaced => (Kind::NotYetPlaced, Some("place")),
         Refusal::PreconditionFailed(Precondition::IfMatch) => (Kind::PreconditionFailed, Some("if-match")),
         Refusal::PreconditionFailed(Precondition::IfNoneMatch) => (Kind::PreconditionFailed, Some("if-none-match")),
         Refusal::NotByHand

@@ -122,8 +122,8 @@ impl Sizes {
     }
 
     /// Returns the write units of a node, of its lineage and of all of its rows, if it is placed once. The result is exact, unless an item is
-    /// so near to a full KB that it matters which ancestor's id it has (every row counts with the longest), or that an order or links add some
-    /// bytes to it.
+    /// so near to a full KB that it matters which ancestor's id it has (every row counts with the longest). What links add to the lineage, and
+    /// what an order adds to ancestor rows, isn't counted, nor the ancestors in link rows but the parent.
     #[must_use]
     pub fn node_units(&self, node: &NodeSizes, above: &Above) -> u64 {
         let row = |own: usize| {

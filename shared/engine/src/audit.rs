@@ -17,7 +17,7 @@ use crate::run::run;
 /// Items in a page of a history.
 const HISTORY_PAGE_ITEMS_MAX: usize = 1_000;
 
-/// What is looked at in one go. A node has up to 101 rows.
+/// What is looked at in one go. A node has 300 rows at most: two for each of 98 ancestors, one for each of 100 links, and three more.
 const SUBJECTS_MAX: usize = 100;
 
 /// Comparisons of one table.

@@ -95,9 +95,12 @@ fn the_projects_template_has_its_environment() {
     let environment = Template::parse_with(OWN, &BTreeMap::from(given)).unwrap().environment("things").unwrap();
     let expected = [
         ("COPIED_ATTRIBUTES", "all"),
+        ("LINK_ATTRIBUTES", ""),
         ("METRICS_NAMESPACE", "Sapwood"),
         ("NEVER_COPIED", "expires,GSI1PK"),
         ("NODE_SORT_KEY", "NODE"),
+        ("ORDER_ATTRIBUTE", ""),
+        ("ORDER_BY_HAND", "off"),
         ("PARENT_ATTRIBUTE", "parent"),
         ("PARTITION_KEY", "PK"),
         ("PATH_ROWS", "off"),

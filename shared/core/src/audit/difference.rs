@@ -98,6 +98,11 @@ impl Kind {
         self > Self::RecordPutBack
     }
 
+    /// True for what one item says by itself. It doesn't go away unless its owner changes the item, so one look is enough.
+    pub(super) fn is_of_one_item(self) -> bool {
+        matches!(self, Self::Unreadable | Self::NoOrder | Self::LinkLeftOut | Self::ReservedKey | Self::NoRoomForCopies)
+    }
+
     /// True for what one write of the node's record mends.
     fn is_of_node(self) -> bool {
         self.is_redriven() || matches!(self, Self::LineageSurplus | Self::DeletionStuck | Self::RecordPutBack)

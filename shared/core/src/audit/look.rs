@@ -132,10 +132,10 @@ impl<'a> Look<'a> {
                     found.extend(self.judge_row(key, node)?.map(|one| (one, Some(node.clone()))));
                 }
                 Subject::Foreign { key, node } => {
-                    let item = self.item(key)?.filter(|item| shown_by(item, key, self.schema()).is_none());
-                    let found_one =
-                        |item| Difference::of(Kind::ReservedKey, key.clone(), node, &Evidence::new().and(Some(item)));
-                    found.extend(item.map(|item| (found_one(item), None)));
+                    let is_there = self.item(key)?.is_some_and(|item| shown_by(item, key, self.schema()).is_none());
+                    // What the item holds is its owner's.
+                    let one = || Difference::of(Kind::ReservedKey, key.clone(), node, &Evidence::new());
+                    found.extend(is_there.then(|| (one(), None)));
                 }
                 Subject::Cursor(node) => found.extend(self.judge_cursor(node)?.map(|one| (one, None))),
                 Subject::History(_) => {}

@@ -39,10 +39,20 @@ impl Subject {
             SortKey::Cascade => Some(Self::Cursor(owner)),
             SortKey::Revision { .. } | SortKey::Latest { .. } => Some(Self::History(owner)),
             SortKey::Operation(_) | SortKey::Deleted | SortKey::Idempotency { .. } => None,
-            _ => Some(match shown_by(item, &key, schema) {
-                Some(node) => Self::Row { key, node },
-                None => Self::Foreign { key, node: owner },
-            }),
+            sort_key => match shown_by(item, &key, schema) {
+                Some(node) => Some(Self::Row { key, node }),
+                None if stands_in(&sort_key, &owner, &key, schema) => Some(Self::Foreign { key, node: owner }),
+                None => None,
+            },
         }
+    }
+}
+
+/// True if a row with this key could stand in this partition.
+fn stands_in(sort_key: &SortKey, owner: &NodeRef, key: &ItemKey, schema: &Schema) -> bool {
+    match sort_key {
+        SortKey::Root(_) | SortKey::OrderedRoot { .. } => key.pk == schema.roots_partition(owner.tenant.as_ref()),
+        SortKey::Orphan(_) => false,
+        _ => true,
     }
 }

@@ -52,6 +52,11 @@ impl Suspect {
         Some(self.seen.saturating_sub(self.since?))
     }
 
+    /// True if a strong look has shown it, and no other item has a say.
+    fn is_plain(&self) -> bool {
+        self.since.is_some() && self.difference.kind.is_of_one_item()
+    }
+
     fn key(&self) -> (ItemKey, Kind) {
         (self.difference.key.clone(), self.difference.kind)
     }
@@ -151,9 +156,9 @@ impl Suspects {
     }
 
     /// Learns from a suspect that has gone away, or has changed: others may last as long. What was mended didn't go by itself, and of a
-    /// time in which nobody looked at most the settling time counts.
+    /// time in which nobody looked at most the settling time counts. What one item says by itself its owner has changed.
     fn went(&mut self, suspect: &Suspect, now: Duration) {
-        if suspect.stage != Stage::Mended {
+        if suspect.stage != Stage::Mended && !suspect.difference.kind.is_of_one_item() {
             let unseen = now.saturating_sub(suspect.seen).min(self.settle);
             self.longest = self.longest.max(suspect.age().unwrap_or_default() + unseen);
         }
@@ -165,16 +170,17 @@ impl Suspects {
         self.suspects.contains_key(&(difference.key.clone(), difference.kind))
     }
 
-    /// The subjects of all suspects.
+    /// The subjects of all suspects that are to be looked at again.
     #[must_use]
     pub fn subjects(&self) -> BTreeSet<Subject> {
-        self.iter().map(|suspect| suspect.difference.subject()).collect()
+        self.iter().filter(|suspect| !suspect.is_plain()).map(|suspect| suspect.difference.subject()).collect()
     }
 
     /// True if a suspect has been the same for long enough. What has counted once does until it changes.
     #[must_use]
     pub fn counts(&self, suspect: &Suspect) -> bool {
-        suspect.stage == Stage::Confirmed || suspect.age().is_some_and(|age| age >= self.settle())
+        let has_settled = || suspect.age().is_some_and(|age| age >= self.settle());
+        suspect.stage == Stage::Confirmed || suspect.is_plain() || has_settled()
     }
 
     /// True if all suspects count. As long as one of them doesn't, all of them have to be looked at again, because the time after which
@@ -255,6 +261,22 @@ mod tests {
         suspects.take_again(&all, vec![difference("a", 2)], seconds(152));
         assert_eq!(suspects.take_settled().len(), 1);
         assert!(suspects.is_empty());
+    }
+
+    #[test]
+    fn what_one_item_says_counts_after_one_look_and_holds_nothing_up() {
+        let finding = |evidence| Difference { kind: Kind::NoOrder, ..difference("a", evidence) };
+        let all: BTreeSet<Subject> = [finding(0).subject()].into();
+        let mut suspects = Suspects::new(seconds(60));
+        suspects.take(vec![finding(1)], seconds(0));
+        assert!(!suspects.all_count());
+        assert_eq!(suspects.subjects(), all);
+        suspects.take_again(&all, vec![finding(1)], seconds(30));
+        assert!(suspects.all_count() && suspects.subjects().is_empty());
+        // Other suspects aren't held up by an owner who gives values to nodes.
+        suspects.take_again(&all, vec![finding(2)], seconds(50));
+        suspects.take_again(&all, vec![], seconds(500));
+        assert_eq!(suspects.settle(), seconds(60));
     }
 
     #[test]

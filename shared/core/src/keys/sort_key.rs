@@ -154,6 +154,7 @@ pub(super) fn check_node_name(name: &str) -> Result<(), &'static str> {
         "ORPHAN",
         "CHILD",
         "ORDERED",
+        "LINK",
         "OPERATION",
         "IDEMPOTENCY",
     ];

@@ -105,8 +105,15 @@ impl Ahead {
     pub(super) fn place(&mut self, node: &NodeRef, item: &Item, settings: &Settings) {
         let Some(order) = settings.order.as_ref().filter(|order| order.by_hand) else { return };
         let place = order.place(item, &node.id).unwrap_or_else(SiblingPlace::none);
-        self.placed.retain(|(_, id, _)| *id != node.id);
-        self.placed.push((BaseNode::parent_in(item, node, &settings.schema), node.id.clone(), place));
+        self.place_too([(BaseNode::parent_in(item, node, &settings.schema), node.id.clone(), place)]);
+    }
+
+    /// Takes siblings that got other values, to make room.
+    pub(super) fn place_too(&mut self, changed: impl IntoIterator<Item = Placed>) {
+        for placed in changed {
+            self.placed.retain(|(_, id, _)| *id != placed.1);
+            self.placed.push(placed);
+        }
     }
 
     /// What the batch has placed.

@@ -83,6 +83,10 @@ impl<'a> WriteOnce<'a> {
             Step::Done(Ok(Begun::Claimed(claim))) => self.write(Some(claim)),
             Step::Done(Ok(Begun::Kept(bytes))) => {
                 let outcome = Outcome::decode(&bytes, &self.context.settings.schema);
+                // The rows of what an earlier request of this batch has placed may not be there either.
+                if let (Some(Outcome::Node { node, item, .. }), Some(guided)) = (&outcome, &mut self.ahead) {
+                    guided.ahead.place(node, item, self.context.settings);
+                }
                 let answered = outcome.map(|outcome| Answered { outcome, is_repeated: true });
                 Ok(Step::Done(answered.ok_or(Refusal::OutcomeUnreadable)))
             }
@@ -135,6 +139,9 @@ impl<'a> WriteOnce<'a> {
                 Ok(Step::Do(vec![claim.release(self.context.settings)]))
             }
             (Step::Done(done), _) => {
+                if let (Carried::Save(save), Some(guided)) = (&mut *carried, &mut self.ahead) {
+                    guided.ahead.place_too(save.take_changed());
+                }
                 if let (Ok(Outcome::Node { node, item, .. }), Some(guided)) = (&done, &mut self.ahead) {
                     guided.ahead.place(node, item, self.context.settings);
                 }

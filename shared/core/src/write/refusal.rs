@@ -42,6 +42,11 @@ pub enum Refusal {
         /// How deep at least.
         depth: usize,
     },
+    /// The node would be placed so far down that there is no room in a transaction for all that must hold.
+    #[error(
+        "so far down a node can't be moved and placed next to another under an Idempotency-Key; leave the key out, or move first and place then"
+    )]
+    TooDeepToPlace,
     /// The node, or one above it or above its new parent, is being deleted.
     #[error("`{id}` is being deleted")]
     BeingDeleted {
@@ -56,6 +61,9 @@ pub enum Refusal {
     /// The rows don't show yet where the node is, so they can't show either that it has no children.
     #[error("its rows aren't up to date yet, so nobody knows whether it has children; try again later")]
     NotYetPlaced,
+    /// The rows don't show yet which siblings there are.
+    #[error("the rows of its siblings aren't up to date yet, so nobody knows which is next to it; try again later")]
+    SiblingsNotYetPlaced,
     /// A precondition doesn't hold of what is there.
     #[error(
         "it isn't in the state that the request asks for; read it again. A weak tag (W/) in If-Match never matches: if you get one, a proxy on the way has weakened it"

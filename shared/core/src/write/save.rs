@@ -1,7 +1,7 @@
 //! Nodes created, replaced, patched and moved.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 
 use super::attempts::{Attempted, Attempts, Done, Stop, settle};
 use super::command::{Content, Patch, Spot, ValueChange};
@@ -65,6 +65,8 @@ pub(super) struct SaveNode<'a> {
     wanted: Wanted<'a>,
     /// What the batch has placed before.
     placed: Vec<Placed>,
+    /// Siblings that got other values, to make room for the node.
+    changed: Vec<Placed>,
     state: State<'a>,
 }
 
@@ -76,10 +78,11 @@ enum State<'a> {
     Looking,
     /// Its neighbours are read.
     Finding(Box<(Look, FindSpot<'a>)>),
-    /// Siblings get other values, one after another.
-    Spacing(Box<(Look, Found)>),
     /// The ancestor paths of both are read.
     Resolving(Box<(Prepared, Look, Ancestry, Missing)>),
+    /// Siblings get other values, one after another. Nothing but the write of the node comes after that, so whatever is refused leaves all
+    /// as it is.
+    Spacing(Box<(Changes, Task)>),
     /// The node is written.
     Writing,
     /// Nothing of the node changes. The claim is completed by itself.
@@ -114,6 +117,9 @@ impl Look {
     }
 }
 
+/// The siblings that get other values first.
+type Changes = VecDeque<(Action, Placed)>;
+
 /// A write that only lacks what must hold of the ancestor paths.
 #[derive(Debug)]
 struct Prepared {
@@ -123,11 +129,17 @@ struct Prepared {
     completion: Vec<Action>,
     /// What must hold of the sibling that the node comes next to.
     anchor: Option<Action>,
+    changes: Changes,
 }
 
 impl<'a> SaveNode<'a> {
     pub(super) fn new(attempts: Attempts<'a>, node: &'a NodeRef, wanted: Wanted<'a>) -> Self {
-        Self { attempts, node, wanted, placed: Vec::new(), state: State::Begin }
+        Self { attempts, node, wanted, placed: Vec::new(), changed: Vec::new(), state: State::Begin }
+    }
+
+    /// Takes the siblings that got other values.
+    pub(super) fn take_changed(&mut self) -> Vec<Placed> {
+        std::mem::take(&mut self.changed)
     }
 
     /// The same, as one of a batch that has placed these before.
@@ -225,7 +237,7 @@ impl<'a> SaveNode<'a> {
         }
         self.attempts.check_claim()?;
         self.check(&look)?;
-        let Some(spot) = self.wanted.spot() else { return self.prepare(look, None) };
+        let Some(spot) = self.wanted.spot() else { return self.prepare(look, Found::default()) };
         if let Some(parent) = self.wanted.parent() {
             self.usable_parent(parent, &look)?;
         }
@@ -251,23 +263,16 @@ impl<'a> SaveNode<'a> {
                 self.state = State::Finding(Box::new((look, find)));
                 Ok(need.into())
             }
-            Looking::Found(found) => self.space(look, found),
+            Looking::Found(found) => self.prepare(look, found),
         }
     }
 
-    /// Gives the next sibling another value. If all have theirs, the node gets its own.
-    fn space(&mut self, look: Look, mut found: Found) -> Result<Step<Done>, Stop> {
-        let Some(change) = found.changes.pop_front() else { return self.prepare(look, Some(found)) };
-        self.state = State::Spacing(Box::new((look, found)));
-        Ok(Step::Do(vec![Task::Write(change)]))
-    }
-
-    fn prepare(&mut self, look: Look, found: Option<Found>) -> Result<Step<Done>, Stop> {
-        let (value, anchor) = found.map_or((None, None), |found| (found.value, found.anchor));
+    fn prepare(&mut self, look: Look, found: Found) -> Result<Step<Done>, Stop> {
+        let Found { value, anchor, changes } = found;
         let Some(draft) = self.draft(&look, value)? else { return self.complete(look.node, anchor) };
         let outcome = Outcome::Node { node: self.node.clone(), item: draft.item, created: look.node.is_none() };
         let completion = self.attempts.completion(&outcome);
-        self.check_parent(Prepared { action: draft.action, outcome, completion, anchor }, look)
+        self.check_parent(Prepared { action: draft.action, outcome, completion, anchor, changes }, look)
     }
 
     /// Checks that the node may be written, given what is there.
@@ -406,6 +411,9 @@ impl<'a> SaveNode<'a> {
         let others = 1 + prepared.completion.len() + usize::from(prepared.anchor.is_some());
         let room = TRANSACTION_ACTIONS_MAX.saturating_sub(others);
         let edges = moved.checks(room, self.attempts.context.rules)?;
+        if edges.len() > room {
+            return Err(Refusal::TooDeepToPlace);
+        }
         if look.node.is_none() && !look.hangs {
             // The paths were only read to see how deep the node comes to be.
             return Ok(Vec::new());
@@ -419,13 +427,24 @@ impl<'a> SaveNode<'a> {
     }
 
     fn write(&mut self, prepared: Prepared, checks: Vec<Action>) -> Step<Done> {
-        self.state = State::Writing;
-        let Prepared { action, outcome, completion, anchor } = prepared;
+        let Prepared { action, outcome, completion, anchor, changes } = prepared;
         let mut actions: Vec<Action> = std::iter::once(action).chain(checks).collect();
         if let Some(anchor) = anchor {
             add_check(&mut actions, anchor);
         }
-        Step::Do(vec![self.attempts.task(actions, completion, outcome)])
+        let task = self.attempts.task(actions, completion, outcome);
+        self.space(changes, task)
+    }
+
+    /// Gives the next sibling another value. If all have theirs, the node is written.
+    fn space(&mut self, mut changes: Changes, task: Task) -> Step<Done> {
+        let Some((change, placed)) = changes.pop_front() else {
+            self.state = State::Writing;
+            return Step::Do(vec![task]);
+        };
+        self.changed.push(placed);
+        self.state = State::Spacing(Box::new((changes, task)));
+        Step::Do(vec![Task::Write(change)])
     }
 
     fn written(&mut self, outcome: TaskOutcome) -> Step<Done> {
@@ -464,9 +483,9 @@ impl<'a> SaveNode<'a> {
                 self.find(look, find, looking)
             }
             State::Spacing(spacing) => {
-                let (look, found) = *spacing;
+                let (changes, task) = *spacing;
                 match facts.outcome()? {
-                    TaskOutcome::Held => self.space(look, found),
+                    TaskOutcome::Held => Ok(self.space(changes, task)),
                     failed @ TaskOutcome::Failed(_) => Ok(self.missed(failed)),
                 }
             }

@@ -22,18 +22,20 @@ use crate::request::{Action, Condition, Query, ReadOptions, Update};
 
 /// Rows that are read first: the neighbour's, and the node's own, and one more.
 const FIRST_ROWS: usize = 3;
-/// Rows that are read at a time after that.
-const PAGE_ROWS: usize = 16;
+/// Most rows that are read at a time after that: as many as base records in a `BatchGetItem`, at most.
+const PAGE_ROWS_MAX: usize = 96;
+/// Most rows that are read. If so many don't show the neighbours, they are of nodes that aren't there any more.
+const ROWS_MAX: usize = 1_000;
 /// Longest value, in bytes, before crowded siblings get others.
 const CROWDED_BYTES: usize = 64;
 /// How short these should be, so that it isn't soon to be done again.
 const RESPACED_BYTES: usize = 56;
 /// Longest value there is.
 const VALUE_BYTES_MAX: usize = 128;
+/// Most bytes that are looked at of another client's text. No value is longer, so the rest of the text decides nothing.
+const BOUND_BYTES_MAX: usize = VALUE_BYTES_MAX + 4;
 /// Most siblings that one write gives other values.
 const CHANGED_MAX: usize = 100;
-/// How many siblings of the batch itself are looked at, besides those of the rows.
-const OF_BATCH_MAX: usize = 8;
 
 type Order = (SiblingPlace, Id);
 
@@ -78,17 +80,18 @@ pub(super) struct FindSpot<'a> {
     /// The sort key of the last row read, and its place.
     after: Option<String>,
     last_row: Option<Order>,
+    rows_read: usize,
     is_over: bool,
     looking: Option<Vec<Id>>,
 }
 
 /// What [`FindSpot`] comes to.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Found {
     /// The value that the node gets; `None` if it is there already.
     pub(super) value: Option<String>,
-    /// The siblings that get other values first, one after another.
-    pub(super) changes: VecDeque<Action>,
+    /// The siblings that get other values first, one after another, and where they are then.
+    pub(super) changes: VecDeque<(Action, Placed)>,
     /// What must hold of the sibling that the node comes next to.
     pub(super) anchor: Option<Action>,
 }
@@ -135,6 +138,7 @@ impl<'a> FindSpot<'a> {
             of_batch: Vec::new(),
             after: None,
             last_row: None,
+            rows_read: 0,
             is_over: false,
             looking: None,
         };
@@ -163,17 +167,12 @@ impl<'a> FindSpot<'a> {
         (base.parent == self.parent).then(|| Sibling { id: id.clone(), place, item: base.item })
     }
 
-    /// Notes what the batch has placed nearest to the spot.
+    /// Notes what the batch has placed on the way from the spot.
     fn add_batch(&mut self, placed: &[Placed]) {
         let beyond = placed.iter().filter(|(parent, id, place)| {
             *parent == self.parent && *id != self.node.id && self.is_beyond(&(place.clone(), id.clone()))
         });
-        let mut beyond: Vec<(&SiblingPlace, &Id)> = beyond.map(|(_, id, place)| (place, id)).collect();
-        beyond.sort();
-        if self.way == Way::Down {
-            beyond.reverse();
-        }
-        self.of_batch = beyond.into_iter().take(OF_BATCH_MAX).map(|(_, id)| id.clone()).collect();
+        self.of_batch = beyond.map(|(_, id, _)| id.clone()).collect();
     }
 
     /// True if a place is on the way from the spot.
@@ -199,6 +198,7 @@ impl<'a> FindSpot<'a> {
                 let page = facts.page()?;
                 self.is_over = page.next.is_none();
                 self.after = page.next;
+                self.rows_read += page.items.len();
                 let schema = &self.settings.schema;
                 let rows = page.items.iter().filter_map(|row| schema.parse_sort_key(&key_of(row, schema)?.sk));
                 let rows: Vec<Order> = rows
@@ -235,7 +235,8 @@ impl<'a> FindSpot<'a> {
     fn go_on(&mut self) -> Result<Looking, Stop> {
         match self.decide()? {
             Some(found) => Ok(Looking::Found(found)),
-            None => Ok(Looking::Need(self.rows())),
+            None if self.rows_read < ROWS_MAX => Ok(Looking::Need(self.rows())),
+            None => Err(Refusal::SiblingsNotYetPlaced.into()),
         }
     }
 
@@ -263,7 +264,7 @@ impl<'a> FindSpot<'a> {
             pk,
             range: schema.ordered_range(list, None, None),
             after: self.after.clone(),
-            limit: if self.last_row.is_none() { FIRST_ROWS } else { PAGE_ROWS },
+            limit: (4 * self.rows_read).clamp(FIRST_ROWS, PAGE_ROWS_MAX),
             descending: self.way == Way::Down,
             reading: ReadOptions { strong: true, attributes: Some([].into()) },
         })
@@ -273,7 +274,7 @@ impl<'a> FindSpot<'a> {
     fn records(&self, ids: &[Id]) -> Need {
         let names = self.settings.schema.names();
         let attributes = [&*names.parent, &*names.segment, &*self.order.attribute, DELETING, PUT_BACK, REVISION];
-        let attributes = attributes.into_iter().chain([CREATED_AT, CREATED_BY]).map(str::to_owned).collect();
+        let attributes = attributes.into_iter().chain([CREATED_AT]).map(str::to_owned).collect();
         let options = ReadOptions { strong: true, attributes: Some(attributes) };
         Need { options, ..Need::keys(ids.iter().map(|id| self.key(id))) }
     }
@@ -364,7 +365,8 @@ impl<'a> FindSpot<'a> {
     fn text_or_none<'s>(&self, sibling: &'s Sibling) -> Result<Option<&'s str>, Refusal> {
         match sibling.item.get(&self.order.attribute) {
             None => Ok(None),
-            Some(AttributeValue::S(text)) => Ok(Some(text)),
+            // A value has less bytes than the cut text, so it is on the same side of both.
+            Some(AttributeValue::S(text)) => Ok(Some(&text[..text.floor_char_boundary(BOUND_BYTES_MAX)])),
             Some(_) => {
                 let attribute = self.order.attribute.clone();
                 Err(Refusal::PlaceNotText { id: sibling.id.clone(), attribute })
@@ -450,7 +452,10 @@ impl<'a> FindSpot<'a> {
         let (mut up, down): (Vec<_>, Vec<_>) =
             moves.into_iter().partition(|(sibling, place, _)| *place > sibling.place);
         up.sort_by_key(|(_, place, _)| Reverse(place.clone()));
-        let changes = up.into_iter().chain(down).map(|(sibling, _, value)| self.change(sibling, value)).collect();
+        let change = |(sibling, place, value): (&Sibling, SiblingPlace, &String)| {
+            (self.change(sibling, value), (self.parent.clone(), sibling.id.clone(), place))
+        };
+        let changes = up.into_iter().chain(down).map(change).collect();
         Ok(Found { value: Some(value), changes, anchor: self.stays(anchor_value) })
     }
 
@@ -488,11 +493,18 @@ impl<'a> FindSpot<'a> {
     /// Gives a sibling another value.
     fn change(&self, sibling: &Sibling, value: &str) -> Action {
         let mut update = Update::set(&self.order.attribute, text(value));
-        update.set.extend(record::stamped(Some(&sibling.item), self.stamp));
+        // Nobody has created it by this.
+        let is_of_creation = |name: &str| name == CREATED_AT || name == CREATED_BY;
+        let stamps = record::stamped(Some(&sibling.item), self.stamp).into_iter();
+        update.set.extend(stamps.filter(|(name, _)| !is_of_creation(name)));
         Action::Update {
             key: self.key(&sibling.id),
             update,
-            condition: self.is_as_read(sibling, sibling.item.get(&self.order.attribute).cloned(), &[REVISION]),
+            condition: self.is_as_read(
+                sibling,
+                sibling.item.get(&self.order.attribute).cloned(),
+                &[REVISION, CREATED_AT],
+            ),
         }
     }
 

@@ -41,6 +41,9 @@ impl Kind for Link {
     }
 
     fn add_rows(&self, placement: &Placement, rows: &mut Rows<'_>) {
+        if placement.links.is_empty() {
+            return;
+        }
         let contents = Contents::linking(placement);
         for (attribute, targets) in &placement.links {
             for target in targets {

@@ -6,11 +6,12 @@ use proptest::prelude::*;
 
 use super::steps::{id, stamp};
 use crate::keys::{Id, SiblingPlace, SortKey};
-use crate::model::{AttributeValue, BaseNode, Item, Placement, SiblingOrder, key_of, rows, text};
+use crate::model::{AttributeValue, BaseNode, DeletionMode, Item, Placement, SiblingOrder, key_of, rows, text};
 use crate::plan::tests::world::{World, node};
 use crate::plan::{Facts, Plan, Rule, Rules, Step, TaskOutcome};
 use crate::write::{
-    Ahead, Answered, Command, Content, Context, Limits, Patch, Refusal, Request, Spot, Stamp, Turn, WriteOnce,
+    Ahead, Answered, Command, Content, Context, Idempotency, Limits, Patch, Refusal, Request, Spot, Stamp, Turn,
+    WriteOnce,
 };
 
 const PARENT: &str = "p";
@@ -112,14 +113,13 @@ fn at(number: u64) -> Stamp {
 fn carry_out(
     world: &mut World,
     command: &Command,
-    stamp: Stamp,
+    request: &Request,
     ahead: Option<&mut Ahead>,
     mut wrote: impl FnMut(&World),
 ) -> Result<Answered, Refusal> {
     let settings = world.settings.clone();
     let context = Context { settings: &settings, limits: Limits::default(), rules: Rules::default() };
-    let request = Request::new(stamp);
-    let mut plan = WriteOnce::new(context, command, &request);
+    let mut plan = WriteOnce::new(context, command, request);
     if let Some(ahead) = ahead {
         plan = plan.knowing(ahead);
     }
@@ -140,7 +140,7 @@ fn carry_out(
 }
 
 fn send(world: &mut World, command: &Command, number: u64) -> Result<Answered, Refusal> {
-    carry_out(world, command, at(number), None, |_| {})
+    carry_out(world, command, &Request::new(at(number)), None, |_| {})
 }
 
 #[track_caller]
@@ -318,10 +318,159 @@ fn the_operations_of_a_batch_see_one_another() {
         let stamp =
             Stamp { turn: Turn { part: part as u16, ..batch.turn }, token: format!("t{part}"), ..batch.clone() };
         let command = create(&format!("made{part}"), Some(spot));
-        carry_out(&mut world, &command, stamp, Some(&mut ahead), |_| {}).unwrap();
+        carry_out(&mut world, &command, &Request::new(stamp), Some(&mut ahead), |_| {}).unwrap();
     }
     let wanted = ["made6", "made5", "b", "made1", "made0", "made2", "d", "made3", "made7", "made4"];
     assert_eq!(children(&world), wanted);
+}
+
+/// Carries these commands out as a batch, before any row of theirs is there.
+fn batch(world: &mut World, number: u64, commands: &[Command]) {
+    let mut ahead = Ahead::default();
+    for (part, command) in commands.iter().enumerate() {
+        let stamp = at(number);
+        let turn = Turn { part: part as u16, ..stamp.turn };
+        let stamp = Stamp { turn, token: format!("{number}.{part}"), ..stamp };
+        carry_out(world, command, &keyed(stamp, part), Some(&mut ahead), |_| {}).unwrap();
+    }
+}
+
+/// A request under a key, as an operation of a batch has one.
+fn keyed(stamp: Stamp, part: usize) -> Request {
+    let idempotency =
+        Some(Idempotency { tenant: None, hash: format!("K{part}"), fingerprint: "the request".to_owned() });
+    Request { idempotency, ..Request::new(stamp) }
+}
+
+/// Those without a value are behind the last that has one. However many the batch has made, the last comes behind all of them.
+#[test]
+fn the_last_of_a_batch_comes_behind_all_others_of_it() {
+    let names: Vec<String> = (0..20).map(|number| format!("n{number:02}")).collect();
+    let mut commands: Vec<Command> = names.iter().map(|of| create(of, None)).collect();
+    commands.push(create("a", Some(Spot::Last)));
+    let mut world = lettered("b");
+    batch(&mut world, 1, &commands);
+    let wanted: Vec<&str> = ["b"].into_iter().chain(names.iter().map(String::as_str)).chain(["a"]).collect();
+    assert_eq!(children(&world), wanted);
+}
+
+/// The first operation gives its neighbours values. Where these are now only the batch knows.
+#[test]
+fn a_batch_knows_where_the_siblings_are_that_made_room() {
+    let none = ["a", "b", "c", "d", "e"].map(|of| (of, None));
+    let mut world = world(&none);
+    batch(&mut world, 1, &[put("e", after("b")), put("d", before("b"))]);
+    assert_eq!(children(&world), ["a", "d", "b", "e", "c"]);
+}
+
+/// A batch that was cut off is sent again: its first operation is answered from what is kept, and the second comes after it all the same.
+#[test]
+fn a_batch_that_is_repeated_knows_what_it_has_placed_before() {
+    let mut world = lettered("b");
+    let commands = [create("x", Some(Spot::First)), create("y", Some(after("x"))), create("z", Some(before("b")))];
+    batch(&mut world, 1, &commands[..1]);
+    batch(&mut world, 2, &commands);
+    assert_eq!(children(&world), ["x", "y", "z", "b"]);
+    let mut world = lettered("b");
+    let commands = [create("x", Some(Spot::Last)), create("y", Some(after("b")))];
+    batch(&mut world, 1, &commands[..1]);
+    batch(&mut world, 2, &commands);
+    assert_eq!(children(&world), ["b", "y", "x"]);
+}
+
+/// What is refused leaves the siblings as they are, although they have no values to make room with.
+#[test]
+fn what_is_refused_changes_no_sibling() {
+    let unvalued = || {
+        let mut world = world(&[("a", None), ("b", None)]);
+        world.put_base("g", None);
+        world.put_base(PARENT, Some("g"));
+        world
+    };
+    let mut world = unvalued();
+    let before_it = world.items.clone();
+    let refused = send(&mut world, &bring("g", after("a")), 1);
+    assert_eq!(refused, Err(Refusal::Cycle { node: id("g"), parent: id(PARENT) }));
+    assert_eq!(world.items, before_it);
+    let large = Item::from([("large".to_owned(), text("x".repeat(409_000)))]);
+    let content = Content { parent: Some(id(PARENT)), spot: Some(after("a")), attributes: large, ..Content::default() };
+    let refused = send(&mut world, &Command::Create { node: node("x"), is_made_id: true, content }, 2);
+    assert!(matches!(refused, Err(Refusal::TooLarge { .. })), "{refused:?}");
+    assert_eq!(world.items, before_it);
+    let mut world = unvalued().delete(PARENT, DeletionMode::Delete, false);
+    let before_it = world.items.clone();
+    let refused = send(&mut world, &create("x", Some(after("a"))), 3);
+    assert!(matches!(refused, Err(Refusal::BeingDeleted { .. })), "{refused:?}");
+    assert_eq!(world.items, before_it);
+}
+
+#[test]
+fn a_sibling_that_makes_room_is_stamped_as_changed_and_not_as_created() {
+    let mut world = world(&[("a", None)]);
+    send(&mut world, &create("x", Some(Spot::Last)), 1).unwrap();
+    let sibling = &world.items[&world.schema().node_key(&node("a"))];
+    assert!(sibling.contains_key("_updated_by") && !sibling.contains_key("_created_by"), "{sibling:?}");
+}
+
+/// All ancestors, the neighbour, the node and the key are more than a transaction holds.
+#[test]
+fn so_far_down_a_node_is_moved_and_placed_without_a_key_only() {
+    let drawn = |prefix: char, levels: usize| {
+        let name = move |level: usize| if level == levels { format!("{prefix}") } else { format!("{prefix}{level}") };
+        let nodes = (1..=levels).map(move |level| match level {
+            1 => name(1),
+            _ => format!("{}<{}", name(level), name(level - 1)),
+        });
+        nodes.collect::<Vec<_>>().join(" ")
+    };
+    let mut world = World::drawn(&format!("{} {} a<{PARENT}", drawn('p', 98), drawn('n', 98)));
+    world.settings.order = Some(SiblingOrder { attribute: ORDER.to_owned(), by_hand: true });
+    settle(&mut world);
+    let command = bring("n", after("a"));
+    let before_it = world.items.clone();
+    let refused = carry_out(&mut world, &command, &keyed(at(1), 0), None, |_| {});
+    assert_eq!((refused, world.items.clone()), (Err(Refusal::TooDeepToPlace), before_it));
+    send(&mut world, &command, 2).unwrap();
+    assert_eq!(children(&world), ["a", "n"]);
+}
+
+/// Rows of children that went elsewhere stand until the stream comes to them. Few of them cost a read or two, and many are refused.
+#[test]
+fn rows_of_children_that_are_gone_are_passed_by_up_to_a_limit() {
+    for (gone, is_done) in [(300, true), (1_200, false)] {
+        let names: Vec<String> = (0..gone).map(|number| format!("n{number:04}")).collect();
+        let all = names.iter().map(|of| (of.as_str(), Some(text(of)))).chain([("z", Some(text("z")))]);
+        let mut world = world(&all.collect::<Vec<_>>());
+        for of in &names {
+            let key = world.schema().node_key(&node(of));
+            world.items.remove(&key);
+        }
+        let mut writes = 0;
+        let done = carry_out(&mut world, &create("x", Some(Spot::First)), &Request::new(at(1)), None, |_| writes += 1);
+        match done {
+            Ok(_) => assert!(is_done && children(&world) == ["x", "z"]),
+            Err(refusal) => assert_eq!((refusal, is_done, writes), (Refusal::SiblingsNotYetPlaced, false, 0)),
+        }
+    }
+}
+
+/// Texts of other clients may be as long as an item. What is next to them is placed as fast as elsewhere.
+#[test]
+fn long_texts_are_neighbours_like_others() {
+    for long in ["~", "z", "é", "0", " "].map(|of| of.repeat(10_000)) {
+        let others = [("a", Some(text(long))), ("b", Some(text("b")))];
+        for (number, spot) in [before("a"), after("a"), Spot::First, Spot::Last].into_iter().enumerate() {
+            let mut world = world(&others);
+            let mut wanted = children(&world);
+            let at = |of: &str| wanted.iter().position(|child| child == of).unwrap();
+            let place = [at("a"), at("a") + 1, 0, 2][number];
+            match send(&mut world, &create("x", Some(spot)), 1) {
+                Ok(_) => wanted.insert(place, "x".to_owned()),
+                Err(refusal) => assert!(matches!(refusal, Refusal::NoRoom { .. }), "{refusal}"),
+            }
+            assert_eq!(children(&world), wanted);
+        }
+    }
 }
 
 /// Places nodes one after another, each at the spot that `spot` returns, given the number and the order. Returns how many writes that took,
@@ -332,7 +481,7 @@ fn placed_one_by_one(count: u64, spot: impl Fn(u64, &[String]) -> Spot) -> (u64,
     for number in 0..count {
         let of = format!("n{number:04}");
         let spot = spot(number, &wanted);
-        carry_out(&mut world, &create(&of, Some(spot.clone())), at(number), None, |world| {
+        carry_out(&mut world, &create(&of, Some(spot.clone())), &Request::new(at(number)), None, |world| {
             let others: Vec<String> = children(world).into_iter().filter(|child| *child != of).collect();
             assert_eq!(others, wanted, "the order has changed under way");
             writes += 1;
@@ -415,7 +564,7 @@ proptest! {
             wanted.retain(is_alone);
             let others = wanted.clone();
             let command = if is_there { put(of, spot.clone()) } else { create(of, Some(spot.clone())) };
-            let done = carry_out(&mut world, &command, at(number as u64), None, |world| {
+            let done = carry_out(&mut world, &command, &Request::new(at(number as u64)), None, |world| {
                 let now: Vec<String> = children(world).into_iter().filter(is_alone).collect();
                 assert_eq!(now, others, "the order has changed under way");
             });
