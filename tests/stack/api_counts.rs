@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use futures::future::join_all;
 use sapwood_core::keys::{Id, NodeRef, Schema, Version};
-use sapwood_core::model::{DeletionMode, Latest, Settings, text};
+use sapwood_core::model::{DeletionMode, Latest, Settings, SiblingOrder, text};
 use sapwood_engine::query::{Bounds, Fields, Linking, ListOptions, Order, Reader, Siblings, Tree, Window, Within};
 use sapwood_engine::write::{
-    Children, Command, Content, Idempotency, Outcome, Patch, Refusal, Request, Stamp, Turn, ValueChange, WriteError,
-    Writer,
+    Children, Command, Content, Idempotency, Outcome, Patch, Refusal, Request, Spot, Stamp, Turn, ValueChange,
+    WriteError, Writer,
 };
 use sapwood_table::{Action, Client, Deadline, DynamoTable, Usage};
 use sapwood_tests::client::{self, node, put_all};
@@ -107,10 +107,14 @@ fn settings() -> Settings {
 macro_rules! counted {
     ($running:expr, $of:ident, |$does:ident| $done:expr) => {{
         let settings = settings();
+        counted!($running, &settings, $of, |$does| $done)
+    }};
+    ($running:expr, $settings:expr, $of:ident, |$does:ident| $done:expr) => {{
+        let settings: &Settings = $settings;
         let table = RoundTrips::of(DynamoTable::local(&$running.url(), TABLE, Schema::default()));
         let deadline = Deadline::at(tokio::time::Instant::now() + Duration::from_secs(30));
         let session = Client::new(&table, &deadline, &settings.schema);
-        let $does = $of::new(&session, &settings);
+        let $does = $of::new(&session, settings);
         let done = Box::pin($done).await;
         (done, Cost { counted: table.observer.take(), usage: session.usage() })
     }};
@@ -309,6 +313,47 @@ async fn changes_and_deletions_cost_what_the_guide_says_with_an_idempotency_key_
         assert_documented(what, figures);
     }
     running.settle().await;
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_place_costs_what_the_guide_says() {
+    let ranked = |name: &str, rank: Option<&str>| {
+        let mut item = node(name, Some("r"), "a name");
+        item.extend(rank.map(|rank| ("rank".to_owned(), client::s(rank))));
+        item
+    };
+    let ranks = ["a", "b", "c", "d", "e", "f"].map(|name| ranked(name, Some(name)));
+    let items =
+        [node("r", None, "root")].into_iter().chain(ranks).chain(["x", "y", "z"].map(|name| ranked(name, None)));
+    let parameters = [("OrderAttribute", "rank"), ("OrderByHand", "on"), ("PathRows", "off")];
+    let running = Running::start_after(&parameters, &[], items.collect()).await;
+    running.settle().await;
+    let order = SiblingOrder { attribute: "rank".to_owned(), by_hand: true };
+    let settings = Settings { order: Some(order), path_rows: false, ..Settings::default() };
+    let place = async |what: &str, name: &str, spot: Spot| {
+        let command = Command::Patch { node: at(name), patch: Patch { spot: Some(spot), ..Patch::default() } };
+        let request = Request::new(stamp(what));
+        let (written, cost) = counted!(running, &settings, Writer, |writer| writer.write(&command, &request));
+        written.unwrap();
+        cost.say(what);
+        assert_eq!(cost.usage.retries, 0);
+        running.settle().await;
+        cost
+    };
+    // A change of attributes takes 2 round trips, 1 write unit and 1 read unit.
+    assert_documented("change attributes", [2.0, 1.0, 1.0]);
+    let first = place("first", "f", Spot::First).await;
+    assert_eq!(first.figures(), [2.0 + 2.0, 1.0, 1.0 + 1.0 + 3.0]);
+    let after = place("after", "f", Spot::After(id("b"))).await;
+    assert_eq!(after.figures(), [2.0 + 2.0, 2.0 * 1.0 + 2.0, 1.0 + 1.0 + 3.0 + 1.0]);
+    let before = place("before", "e", Spot::Before(id("b"))).await;
+    assert_eq!(before.figures(), [2.0 + 2.0, 2.0 * 1.0 + 2.0, 1.0 + 1.0 + 1.0 + 1.0]);
+    let last = place("last, behind three without a value", "a", Spot::Last).await;
+    assert_eq!((last.usage.write_units, last.calls("UpdateItem")), (1.0 + 3.0, 4));
+    assert!(GUIDE.contains("| with `place` | 2 more | with `before` or `after` twice the units of the write, and 2; 1 for each sibling that gets"));
+    let oracle = Oracle { path_rows: false, order: Some("rank".to_owned()), ..Oracle::default() };
+    running.assert_right(&oracle).await;
     running.stop().await;
 }
 

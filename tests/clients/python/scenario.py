@@ -8,8 +8,8 @@ from typing import Protocol, TypeVar
 from unittest import TestCase
 
 from sapwood import (ApiClient, ApiException, ApiResponse, Batch, BatchOperation, Children, Configuration, CreateNode,
-                     CreateRevision, DeleteOperation, OperationStatus, PatchNode, PatchOperation, ProblemBody,
-                     PutOperation, ReadApi, ReplaceNode, RevisionOperation, WriteApi)
+                     CreateRevision, DeleteOperation, OperationStatus, PatchNode, PatchOperation, Place, PlaceBeside,
+                     PlaceEnd, ProblemBody, PutOperation, ReadApi, ReplaceNode, RevisionOperation, WriteApi)
 
 Body = TypeVar("Body")
 Item = TypeVar("Item", covariant=True)
@@ -157,6 +157,27 @@ written = {
 body(writes.put_node_with_http_info("spare", ReplaceNode(parent=ceo, attributes=written)), 200)
 spare = reads.get_node("spare", prefer="numbers=strings")
 equal(spare.attributes, {**written, "sizes": {"$set": ["L", "S"]}})
+
+# Siblings in an order by hand.
+placed = writes.batch(Batch(operations=[
+    BatchOperation(put=PutOperation(id="column", parent=None)),
+    *(BatchOperation(put=PutOperation(id=id, parent="column", place=Place(PlaceEnd.LAST))) for id in ("b", "a", "c")),
+]), prefer=wait).results
+equal([result.status for result in placed], [201, 201, 201, 201])
+writes.patch_node("c", PatchNode(place=Place(PlaceEnd.FIRST)), prefer=wait)
+writes.patch_node("b", PatchNode(place=Place(PlaceBeside(after="a"))), prefer=wait)
+equal([item.id for item in reads.list_children("column", order="asc").items], ["c", "a", "b"])
+equal([item.id for item in reads.list_children("column", order="desc", limit=1).items], ["b"])
+fails(lambda: writes.patch_node("b", PatchNode(place=Place(PlaceBeside(before="nobody")))), 409, "not-a-sibling")
+
+# Who ordered it? All customers, by one request.
+mouse, items = "PRODUCT#mouse", ("ITEM#1", "ITEM#2")
+for id, products in zip(items, (mouse, {"$set": [mouse, "PRODUCT#mat"]})):
+    writes.create_node(CreateNode(id=id, parent=order, attributes={"product": products}), prefer=wait)
+links = reads.list_links(in_path(mouse), "product", ancestors=True)
+equal([(item.id, item.ancestors) for item in links.items], [(id, [order, ceo]) for id in items])
+customers = reads.list_links(in_path(mouse), "product", ancestor_prefix=ceo, distinct="ancestor")
+equal([item.ancestors for item in customers.items], [[ceo]])
 
 # The same request twice makes one node.
 made, again = (writes.create_node_with_http_info(CreateNode(parent=ceo), idempotency_key="order-1") for _ in range(2))

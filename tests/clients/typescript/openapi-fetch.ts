@@ -152,6 +152,33 @@ await body(api.PUT("/nodes/{id}", { params: at("spare"), body: { parent: ceo, at
 const spare = await body(api.GET("/nodes/{id}", { params: { ...at("spare"), header: exact } }), 200);
 assert.deepEqual(spare.attributes, { ...written, sizes: { $set: ["L", "S"] } });
 
+// Siblings in an order by hand.
+const placed = await body(api.POST("/batch", {
+  params: { header: wait },
+  body: { operations: [{ put: { id: "column", parent: null } }, ...["b", "a", "c"].map(id => ({ put: { id, parent: "column", place: "last" as const } }))] },
+}), 200);
+assert.deepEqual(placed.results.map(result => result.status), [201, 201, 201, 201]);
+const place = (id: string, place: components["schemas"]["Place"]) =>
+  api.PATCH("/nodes/{id}", { params: { ...at(id), header: wait }, headers: mergePatch, body: { place } });
+await body(place("c", "first"), 200, 202);
+await body(place("b", { after: "a" }), 200, 202);
+const children = (query: { order: "asc" | "desc"; limit?: number }) =>
+  body(api.GET("/nodes/{id}/children", { params: { ...at("column"), query } }), 200);
+assert.deepEqual(ids((await children({ order: "asc" })).items), ["c", "a", "b"]);
+assert.deepEqual(ids((await children({ order: "desc", limit: 1 })).items), ["b"]);
+await fails(place("b", { before: "nobody" }), 409, "not-a-sibling");
+
+// Who ordered it? All customers, by one request.
+const mouse = "PRODUCT#mouse";
+const bought = { "ITEM#1": mouse, "ITEM#2": { $set: [mouse, "PRODUCT#mat"] } };
+for (const [id, product] of Object.entries(bought)) {
+  await body(api.POST("/nodes", { params: { header: wait }, body: { id, parent: order, attributes: { product } } }), 201, 202);
+}
+const links = (query: { ancestors?: boolean; ancestor_prefix?: string; distinct?: "ancestor" }) =>
+  body(api.GET("/nodes/{id}/links/{attribute}", { params: { path: { id: inPath(mouse), attribute: "product" }, query } }), 200);
+assert.deepEqual((await links({ ancestors: true })).items.map(item => [item.id, item.ancestors]), [["ITEM#1", [order, ceo]], ["ITEM#2", [order, ceo]]]);
+assert.deepEqual((await links({ ancestor_prefix: ceo, distinct: "ancestor" })).items.map(item => item.ancestors), [[ceo]]);
+
 // The same request twice makes one node.
 const once = () => api.POST("/nodes", { params: { header: { "Idempotency-Key": "order-1" } }, body: { parent: ceo } });
 const made = await body(once(), 201);

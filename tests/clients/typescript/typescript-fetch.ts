@@ -1,7 +1,7 @@
 // Uses the API through the client that openapi-generator makes (`typescript-fetch`). The argument is the API's URL, and its table is empty.
 import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
-import { type ApiResponse, Configuration, ProblemBodyFromJSON, ReadApi, ResponseError, WriteApi } from "./generated/index.js";
+import { type ApiResponse, Configuration, type Place, ProblemBodyFromJSON, ReadApi, ResponseError, WriteApi } from "./generated/index.js";
 import { inPath } from "./in-path.js";
 
 type Page<Item> = { items: Item[]; cursor?: string };
@@ -143,6 +143,29 @@ const written = {
 await body(writes.putNodeRaw({ ...at("spare"), replaceNode: { parent: ceo, attributes: written } }), 200);
 const spare = await reads.getNode({ ...at("spare"), prefer: "numbers=strings" });
 assert.deepEqual(spare.attributes, { ...written, sizes: { $set: ["L", "S"] } });
+
+// Siblings in an order by hand.
+const placed = await body(writes.batchRaw({
+  prefer,
+  batch: { operations: [{ put: { id: "column", parent: null } }, ...["b", "a", "c"].map(id => ({ put: { id, parent: "column", place: "last" as const } }))] },
+}), 200);
+assert.deepEqual(placed.results.map(result => result.status), [201, 201, 201, 201]);
+const place = (id: string, place: Place) => writes.patchNodeRaw({ ...at(id), prefer, patchNode: { place } });
+await body(place("c", "first"), 200, 202);
+await body(place("b", { after: "a" }), 200, 202);
+assert.deepEqual(ids((await reads.listChildren({ ...at("column"), order: "asc" })).items), ["c", "a", "b"]);
+assert.deepEqual(ids((await reads.listChildren({ ...at("column"), order: "desc", limit: 1 })).items), ["b"]);
+await fails(place("b", { before: "nobody" }), 409, "not-a-sibling");
+
+// Who ordered it? All customers, by one request.
+const mouse = "PRODUCT#mouse";
+const bought = { "ITEM#1": mouse, "ITEM#2": { $set: [mouse, "PRODUCT#mat"] } };
+for (const [id, product] of Object.entries(bought)) {
+  await body(writes.createNodeRaw({ prefer, createNode: { id, parent: order, attributes: { product } } }), 201, 202);
+}
+const links = { id: inPath(mouse), attribute: "product" };
+assert.deepEqual((await reads.listLinks({ ...links, ancestors: true })).items.map(item => [item.id, item.ancestors]), [["ITEM#1", [order, ceo]], ["ITEM#2", [order, ceo]]]);
+assert.deepEqual((await reads.listLinks({ ...links, ancestorPrefix: ceo, distinct: "ancestor" })).items.map(item => item.ancestors), [[ceo]]);
 
 // The same request twice makes one node.
 const once = () => writes.createNodeRaw({ idempotencyKey: "order-1", createNode: { parent: ceo } });

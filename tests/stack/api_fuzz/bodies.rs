@@ -132,7 +132,26 @@ fn node(rng: &mut SmallRng, with_id: bool, parent_needed: bool) -> Vec<String> {
     if rng.random_bool(0.6) {
         fields.push(format!("\"attributes\":{}", attributes(rng)));
     }
+    if rng.random_ratio(1, 20) {
+        fields.push(format!("\"place\":{}", place(rng)));
+    }
     fields
+}
+
+/// A place among siblings. These stacks keep no order by hand, because its values hold the time, so the two would part.
+fn place(rng: &mut SmallRng) -> String {
+    let beside = quoted(&id(rng, &ID));
+    match rng.random_range(0..9) {
+        0 => "\"first\"".to_owned(),
+        1 => "\"last\"".to_owned(),
+        2 => format!("{{\"before\":{beside}}}"),
+        3 => format!("{{\"after\":{beside}}}"),
+        4 => format!("{{\"after\":{beside},\"before\":{beside}}}"),
+        5 => format!("{{\"after\":{beside},\"after\":{beside}}}"),
+        6 => format!("{{\"first\":{beside}}}"),
+        7 => beside,
+        _ => pick(rng, &VALUES).to_owned(),
+    }
 }
 
 fn object(fields: &[String]) -> String {

@@ -8,7 +8,7 @@ use sapwood_core::write::Spot;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use utoipa::openapi::schema::{AdditionalProperties, OneOfBuilder, Type};
-use utoipa::openapi::{ObjectBuilder, RefOr, Schema};
+use utoipa::openapi::{ObjectBuilder, Ref, RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
 use super::attributes::WrittenAttributes;
@@ -192,7 +192,24 @@ impl FromJson for PlaceBody {
 
 impl PartialSchema for PlaceBody {
     fn schema() -> RefOr<Schema> {
-        let word = ObjectBuilder::new().schema_type(Type::String).enum_values(Some(["first", "last"]));
+        let description = "Where a node is put among its siblings: at one end, or next to one of them.";
+        let parts = [PLACE_END, PLACE_BESIDE].map(Ref::from_schema_name);
+        let place = parts.into_iter().fold(OneOfBuilder::new(), OneOfBuilder::item);
+        place.description(Some(description)).into()
+    }
+}
+
+impl ToSchema for PlaceBody {
+    fn name() -> Cow<'static, str> {
+        "Place".into()
+    }
+
+    /// The parts have names, so that generated clients give them these.
+    fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
+        let end = ObjectBuilder::new()
+            .schema_type(Type::String)
+            .enum_values(Some(["first", "last"]))
+            .description(Some("The end of the list where a node is put."));
         let id = |description: &str| {
             let id = ObjectBuilder::new().schema_type(Type::String).min_length(Some(1)).max_length(Some(1_014));
             id.description(Some(description))
@@ -203,17 +220,14 @@ impl PartialSchema for PlaceBody {
             .property("after", id("The sibling that is the one before afterwards."))
             .min_properties(Some(1))
             .max_properties(Some(1))
-            .additional_properties(Some(AdditionalProperties::<Schema>::FreeForm(false)));
-        let description = "Where a node is put among its siblings: at one end, or next to one of them.";
-        OneOfBuilder::new().item(word).item(beside).description(Some(description)).into()
+            .additional_properties(Some(AdditionalProperties::<Schema>::FreeForm(false)))
+            .description(Some("The sibling next to which a node is put: one of both fields."));
+        schemas.extend([(PLACE_END.to_owned(), end.into()), (PLACE_BESIDE.to_owned(), beside.into())]);
     }
 }
 
-impl ToSchema for PlaceBody {
-    fn name() -> Cow<'static, str> {
-        "Place".into()
-    }
-}
+const PLACE_END: &str = "PlaceEnd";
+const PLACE_BESIDE: &str = "PlaceBeside";
 
 const PARENT_REMEDY: &str = "give the parent's id, or null for a root";
 
