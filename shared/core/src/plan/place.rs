@@ -135,11 +135,11 @@ pub fn place(input: &PlaceInput<'_>, settings: &Settings, rules: Rules) -> Place
     let put_before: Vec<Row> = put_before.map(named).unwrap_or_default();
     let right: BTreeMap<&ItemKey, &Row> =
         standing.iter().filter(|_| only_new).chain(&put_before).map(|row| (&row.key, row)).collect();
-    let is_right = |row: &&Row| match right.get(&row.key) {
-        Some(there) => there == row || !rules.keeps(Rule::SameContents),
+    let is_right = |row: &Row| match right.get(&row.key) {
+        Some(there) => *there == row || !rules.keeps(Rule::SameContents),
         None => false,
     };
-    let puts: Vec<Row> = wanted_rows.iter().filter(|row| !is_right(row)).cloned().collect();
+    let puts: Vec<Row> = wanted_rows.into_iter().filter(|row| !is_right(row)).collect();
 
     // A redelivered touch would find the lineage as wanted and put nothing. Only this mark tells it to put all rows.
     let rows_pending = rules.keeps(Rule::RowsPending)
