@@ -117,7 +117,7 @@ fn units_min(difference: &Difference, items: &BTreeMap<ItemKey, Item>, settings:
     // A row is about as large as the record that it copies.
     let row = if settings.copied == Copied::All { record } else { 1 };
     match difference.kind {
-        kind if kind.is_redriven() => record + rows * row + u64::from(kind.is_of_placing()),
+        kind if kind.is_redriven() => record + rows * row + u64::from(kind.names_rows()),
         // The record is put and deleted; the handler deletes the rows and the lineage.
         Kind::LineageSurplus => 2 + rows + 1,
         // A transaction of a check and a deletion takes two units for each.

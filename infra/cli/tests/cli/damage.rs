@@ -99,9 +99,14 @@ impl Damage {
     }
 }
 
+/// The parameters of a table with an order and links.
+const KINDS: [(&str, &str); 2] = [("OrderAttribute", "rank"), ("LinkAttributes", "tags")];
+
 /// A table, and trees of it.
 pub(crate) struct Trees {
     pub(crate) running: Running,
+    /// The parameters of its handler.
+    parameters: &'static [(&'static str, &'static str)],
     rng: SmallRng,
     before: Contents,
 }
@@ -116,7 +121,7 @@ pub(crate) struct Done {
 }
 
 fn is_row(sk: &str) -> bool {
-    ["NODE#", "PATH#", "ROOT#", "ORPHAN#"].iter().any(|prefix| sk.starts_with(prefix))
+    ["NODE#", "PATH#", "ROOT#", "ORPHAN#", "CHILD#", "ORDERED#", "LINK#"].iter().any(|prefix| sk.starts_with(prefix))
 }
 
 /// The tree that an item belongs to: ids are `t<tree>-<letter>`.
@@ -126,9 +131,11 @@ fn tree_of(pk: &str, item: &str) -> usize {
 }
 
 impl Trees {
-    /// So many trees of three to eight nodes each, all of which have come to rest. Nobody reads the stream then.
+    /// So many trees of three to eight nodes each, all of which have come to rest. Nobody reads the stream then. Every second table has an order
+    /// and links.
     pub(crate) async fn grown(count: usize, mut rng: SmallRng) -> Self {
-        let mut running = Running::start(&[]).await;
+        let parameters = if rng.random_bool(0.5) { &KINDS[..] } else { &[] };
+        let mut running = Running::start(parameters).await;
         let mut items = Vec::new();
         for tree in 0..count {
             let id = |n: usize| format!("t{tree}-{}", char::from(b'a' + n as u8));
@@ -141,6 +148,15 @@ impl Trees {
                 if rng.random_ratio(1, 4) {
                     item.insert("segment".to_owned(), s("named"));
                 }
+                if rng.random_ratio(3, 4) {
+                    item.insert("rank".to_owned(), N(rng.random_range(0..3).to_string()));
+                }
+                if rng.random_ratio(1, 2) {
+                    item.insert(
+                        "tags".to_owned(),
+                        L([id(rng.random_range(0..8)), format!("t{tree}-tag")].map(s).to_vec()),
+                    );
+                }
                 items.push(item);
             }
             for version in 1..=rng.random_range(1..4) {
@@ -151,7 +167,12 @@ impl Trees {
         running.pause().await;
         running.announce().await;
         let before = running.contents().await;
-        Self { running, rng, before }
+        Self { running, parameters, rng, before }
+    }
+
+    /// Reads the stream again, from now on.
+    pub(crate) async fn resume(&mut self) {
+        self.running.resume(self.parameters).await;
     }
 
     /// An item of a tree.
@@ -244,7 +265,7 @@ impl Trees {
             }
             Damage::LineageBuried => {
                 let key = self.one_of(tree, |sk| sk == "LINEAGE");
-                let gone = ["ancestors", "path", "root", "orphan"].map(|name| (name, None));
+                let gone = ["ancestors", "path", "root", "orphan", "order", "links"].map(|name| (name, None));
                 let now = std::time::UNIX_EPOCH.elapsed().unwrap().as_secs();
                 let buried = [
                     ("deleting", Some(M(deletion("an old one")))),
@@ -340,7 +361,7 @@ fn confirmed(printed: &str) -> BTreeMap<usize, BTreeSet<(String, String, String)
     let mut trees: BTreeMap<usize, BTreeSet<_>> = BTreeMap::new();
     for line in lines(printed).iter().filter(|line| line["state"] == "confirmed") {
         let [kind, pk, sk, node] = ["kind", "pk", "sk", "node"].map(|name| line[name].as_str().unwrap().to_owned());
-        if !["orphan", "unreadable", "cycle"].contains(&&*kind) {
+        if !["orphan", "unreadable", "cycle", "no-order"].contains(&&*kind) {
             trees.entry(tree_of(&node, &sk)).or_default().insert((kind, pk, sk));
         }
     }
@@ -353,7 +374,7 @@ const OURS: [&str; 2] = ["_redriven", "_touched"];
 async fn damages_are_named_and_mended_and_nothing_else_is_written(count: usize, rng: SmallRng) {
     let mut trees = Trees::grown(count, rng).await;
     let done = trees.damage_all(count).await;
-    trees.running.resume(&[]).await;
+    trees.resume().await;
     trees.running.take();
     let (running, before) = (&trees.running, &trees.before);
     let proxy = running.another_proxy().await;
@@ -446,7 +467,7 @@ async fn every_damage_is_named_and_mended_and_nothing_else_is_written() {
 async fn two_repairs_at_once_beside_a_writer_mend_sixty_damages() {
     let mut trees = Trees::grown(60, chance()).await;
     trees.damage_all(60).await;
-    trees.running.resume(&[]).await;
+    trees.resume().await;
     let url = trees.running.url();
     let repair = || {
         let url = url.clone();

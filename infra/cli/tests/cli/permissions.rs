@@ -147,7 +147,7 @@ async fn commands_that_read_call_what_the_statement_of_verify_allows_and_nothing
 async fn commands_that_write_call_what_the_policy_of_repair_allows_and_nothing_else() {
     let mut trees = Trees::grown(Damage::ALL.len(), chance()).await;
     trees.damage_all(Damage::ALL.len()).await;
-    trees.running.resume(&[]).await;
+    trees.resume().await;
     let proxy = trees.running.another_proxy().await;
     let policy = allowed(POLICY);
     assert_eq!(needed_by(&proxy, &["repair", "--settle", "1", "--yes"]), policy);
