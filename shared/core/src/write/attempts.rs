@@ -58,11 +58,6 @@ impl<'a> Attempts<'a> {
         Task::together(actions)
     }
 
-    /// Nothing of the write itself is sent with what comes next.
-    pub(super) fn forget(&mut self) {
-        (self.tried, self.own_actions) = (None, usize::MAX);
-    }
-
     /// What came of the attempt.
     pub(super) fn answered(&mut self, outcome: TaskOutcome) -> Attempted {
         match (outcome, self.tried.take()) {

@@ -67,22 +67,57 @@ pub(super) fn first(below: Option<&str>, turn: &Turn) -> Option<String> {
 
 /// The text that everything placed last after this one sorts after, and this one before; `None` if any text might come to be in between.
 pub(super) fn ceiling(text: &str) -> Option<String> {
-    match time(text, LAST) {
-        Some(time) => {
-            let (head, digits) = text.split_at(1);
-            let next = to_number(&digits[..time - 1])? + 1;
-            (next < BASE.pow(CLOCK_DIGITS)).then(|| format!("{head}{}", of_number(next, CLOCK_DIGITS)))
-        }
-        None => (*text < *LAST.to_string()).then(|| LAST.to_string()),
-    }
+    let head = text.chars().next().filter(|head| *head >= LAST);
+    let Some(head) = head else { return Some(LAST.to_string()) };
+    let rest = &text[head.len_utf8()..];
+    let next = (head == LAST).then(|| time_after(rest)).flatten().map(|time| of_number(time, CLOCK_DIGITS));
+    // What is placed last after a text without a later time begins with its first character.
+    Some(format!("{head}{}", next.or_else(|| ceiling(rest))?))
 }
 
 /// The text that everything placed first before this one sorts before, and this one after; `None` if any text might come to be in between.
 pub(super) fn floor(text: &str) -> Option<String> {
-    match time(text, FIRST) {
-        Some(time) => (text.len() > time).then(|| text[..time].to_owned()),
-        None => (*text > *PAST_FIRST).then(|| PAST_FIRST.to_owned()),
+    let head = text.chars().next()?;
+    if head > FIRST {
+        return (*text > *PAST_FIRST).then(|| PAST_FIRST.to_owned());
     }
+    let rest = &text[head.len_utf8()..];
+    let before = (head == FIRST).then(|| time_before(rest)).flatten().map(|time| of_number(time, CLOCK_DIGITS));
+    Some(format!("{head}{}", before.or_else(|| floor(rest))?))
+}
+
+/// The least time whose digits sort after a text, with room between: a text begins with a time, or stands between two.
+fn time_after(text: &str) -> Option<u64> {
+    let (begun, missing, rest) = begun_time(text);
+    let next = match rest.chars().next() {
+        Some(next) if missing > 0 => begun * BASE + rank(next),
+        // A text with the beginning of a time sorts before the digits that it lacks, and after the smallest of them.
+        None if missing > 0 => return Some(begun * BASE.pow(missing) + 1),
+        _ => return Some(begun + 1).filter(|time| *time < BASE.pow(CLOCK_DIGITS)),
+    };
+    Some(next * BASE.pow(missing - 1)).filter(|time| *time < BASE.pow(CLOCK_DIGITS))
+}
+
+/// The greatest time whose digits sort before a text, with room between.
+fn time_before(text: &str) -> Option<u64> {
+    let (begun, missing, rest) = begun_time(text);
+    match rest.chars().next() {
+        Some(_) if missing == 0 => Some(begun),
+        Some(next) => (begun * BASE + rank(next)).checked_mul(BASE.pow(missing - 1))?.checked_sub(1),
+        None => (begun * BASE.pow(missing)).checked_sub(1),
+    }
+}
+
+/// The digits of a time that a text begins with, how many are missing, and what follows them.
+fn begun_time(text: &str) -> (u64, u32, &str) {
+    let digits = text.bytes().take(CLOCK_DIGITS as usize).take_while(|digit| DIGITS.contains(digit)).count();
+    let missing = CLOCK_DIGITS - u32::try_from(digits).unwrap_or(CLOCK_DIGITS);
+    (to_number(&text[..digits]).unwrap_or_default(), missing, &text[digits..])
+}
+
+/// How many digits sort before a character.
+fn rank(character: char) -> u64 {
+    DIGITS.partition_point(|digit| char::from(*digit) < character) as u64
 }
 
 /// A text between two others such that the next one between the first and it, at a later time, is no longer. `None` if none of this kind fits.
@@ -185,11 +220,11 @@ fn digits_between(low: &str, high: Option<&str>, seed: u64) -> Option<String> {
 fn fraction(text: &str, width: usize) -> Vec<u64> {
     let mut digits = vec![0; width + 1];
     for (digit, character) in digits[1..].iter_mut().zip(text.chars()) {
-        let rank = DIGITS.partition_point(|digit| char::from(*digit) < character);
-        *digit = rank as u64;
-        if DIGITS.get(rank).is_none_or(|digit| char::from(*digit) != character) {
-            break;
+        *digit = rank(character);
+        if u8::try_from(character).is_ok_and(|character| DIGITS.contains(&character)) {
+            continue;
         }
+        break;
     }
     carry(&mut digits);
     digits

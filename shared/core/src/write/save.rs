@@ -1,7 +1,7 @@
 //! Nodes created, replaced, patched and moved.
 
 use std::borrow::Cow;
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::BTreeSet;
 
 use super::attempts::{Attempted, Attempts, Done, Stop, settle};
 use super::command::{Content, Patch, Spot, ValueChange};
@@ -12,7 +12,7 @@ use super::{Outcome, Refusal};
 use crate::keys::{DEPTH_MAX, Id, ItemKey, NodeRef, Schema, SortKey};
 use crate::model::{AttributeValue, BORN, BaseNode, DELETING, Item, PUT_BACK, Stored, Under, key_of, text, text_of};
 use crate::plan::ancestry::{AncestorPath, Ancestry, Edge, Missing};
-use crate::plan::{Facts, Failure, Need, Plan, Read, Rule, Step, Task, TaskOutcome};
+use crate::plan::{Facts, Failure, Need, Plan, Read, Rule, Step, TaskOutcome};
 use crate::request::{Action, Condition, Page, Query, ReadOptions, TRANSACTION_ACTIONS_MAX};
 
 /// What is asked for.
@@ -80,9 +80,6 @@ enum State<'a> {
     Finding(Box<(Look, FindSpot<'a>)>),
     /// The ancestor paths of both are read.
     Resolving(Box<(Prepared, Look, Ancestry, Missing)>),
-    /// Siblings get other values, one after another. Nothing but the write of the node comes after that, so whatever is refused leaves all
-    /// as it is.
-    Spacing(Box<(Changes, Task)>),
     /// The node is written.
     Writing,
     /// Nothing of the node changes. The claim is completed by itself.
@@ -117,9 +114,6 @@ impl Look {
     }
 }
 
-/// The siblings that get other values first.
-type Changes = VecDeque<(Action, Placed)>;
-
 /// A write that only lacks what must hold of the ancestor paths.
 #[derive(Debug)]
 struct Prepared {
@@ -129,7 +123,8 @@ struct Prepared {
     completion: Vec<Action>,
     /// What must hold of the sibling that the node comes next to.
     anchor: Option<Action>,
-    changes: Changes,
+    /// The siblings that get other values, to make room for the node.
+    changes: Vec<(Action, Placed)>,
 }
 
 impl<'a> SaveNode<'a> {
@@ -269,7 +264,14 @@ impl<'a> SaveNode<'a> {
 
     fn prepare(&mut self, look: Look, found: Found) -> Result<Step<Done>, Stop> {
         let Found { value, anchor, changes } = found;
-        let Some(draft) = self.draft(&look, value)? else { return self.complete(look.node, anchor) };
+        let stays = value.is_none() && anchor.is_some();
+        let Some(mut draft) = self.draft(&look, value)? else { return self.complete(look.node, anchor) };
+        if let (true, Some(attribute), Action::Update { condition, .. }) = (stays, self.by_hand(), &mut draft.action) {
+            // The node is in its place already, and that isn't written again.
+            let value = look.node.as_ref().and_then(|item| item.get(attribute)).cloned();
+            let as_read = std::mem::replace(condition, Condition::Exists);
+            *condition = Condition::All(vec![as_read, Condition::is(attribute, value)]);
+        }
         let outcome = Outcome::Node { node: self.node.clone(), item: draft.item, created: look.node.is_none() };
         let completion = self.attempts.completion(&outcome);
         self.check_parent(Prepared { action: draft.action, outcome, completion, anchor, changes }, look)
@@ -348,18 +350,18 @@ impl<'a> SaveNode<'a> {
 
     /// A node that stays under its parent, or that nothing hangs under, is written at once. All others move.
     fn check_parent(&mut self, prepared: Prepared, look: Look) -> Result<Step<Done>, Stop> {
-        let Some(parent) = self.wanted.parent() else { return Ok(self.write(prepared, Vec::new())) };
+        let Some(parent) = self.wanted.parent() else { return self.write(prepared, Vec::new()) };
         let edge = self.usable_parent(parent, &look)?;
         let is_parent = |item: &Item| item.get(&self.schema().names().parent) == Some(&text(parent.as_str()));
         match look.node.as_ref().map(is_parent) {
-            Some(true) => Ok(self.write(prepared, Vec::new())),
+            Some(true) => self.write(prepared, Vec::new()),
             None if !look.hangs => {
                 if edge.deleting {
                     let record = look.parent.as_ref().ok_or(Failure::Again)?;
                     return Err(Refusal::being_deleted(parent, record).into());
                 }
                 match depth_of(&edge, &look.parent_lineage) {
-                    Some(above) if above < DEPTH_MAX => Ok(self.write(prepared, Vec::new())),
+                    Some(above) if above < DEPTH_MAX => self.write(prepared, Vec::new()),
                     Some(above) => Err(Refusal::TooDeep { depth: above + 1 }.into()),
                     None => self.read_paths(prepared, look, edge),
                 }
@@ -386,7 +388,7 @@ impl<'a> SaveNode<'a> {
     }
 
     fn resolve(&mut self, prepared: Prepared, look: Look, ancestry: Ancestry) -> Result<Step<Done>, Stop> {
-        let Some(parent) = self.wanted.parent() else { return Ok(self.write(prepared, Vec::new())) };
+        let Some(parent) = self.wanted.parent() else { return self.write(prepared, Vec::new()) };
         if let Some(missing) = ancestry.missing(&[&self.node.id, parent]) {
             let need = missing.need(self.node, self.schema());
             self.state = State::Resolving(Box::new((prepared, look, ancestry, missing)));
@@ -395,7 +397,7 @@ impl<'a> SaveNode<'a> {
         let path = |of: &Id| ancestry.resolve(of).map_err(|_| Failure::Again);
         let (own, target) = (path(&self.node.id)?, path(parent)?);
         let checks = self.checks(&prepared, &look, &own, &target)?;
-        Ok(self.write(prepared, checks))
+        self.write(prepared, checks)
     }
 
     /// What must hold of the ancestor paths.
@@ -426,25 +428,25 @@ impl<'a> SaveNode<'a> {
         Ok(edges.into_iter().map(check).collect())
     }
 
-    fn write(&mut self, prepared: Prepared, checks: Vec<Action>) -> Step<Done> {
+    fn write(&mut self, prepared: Prepared, checks: Vec<Action>) -> Result<Step<Done>, Stop> {
         let Prepared { action, outcome, completion, anchor, changes } = prepared;
         let mut actions: Vec<Action> = std::iter::once(action).chain(checks).collect();
+        let (changes, changed): (Vec<Action>, Vec<Placed>) = changes.into_iter().unzip();
+        // A change has the conditions of a check.
+        let anchor = anchor.filter(|anchor| changes.iter().all(|change| change.key() != anchor.key()));
         if let Some(anchor) = anchor {
             add_check(&mut actions, anchor);
         }
-        let task = self.attempts.task(actions, completion, outcome);
-        self.space(changes, task)
-    }
-
-    /// Gives the next sibling another value. If all have theirs, the node is written.
-    fn space(&mut self, mut changes: Changes, task: Task) -> Step<Done> {
-        let Some((change, placed)) = changes.pop_front() else {
-            self.state = State::Writing;
-            return Step::Do(vec![task]);
-        };
-        self.changed.push(placed);
-        self.state = State::Spacing(Box::new((changes, task)));
-        Step::Do(vec![Task::Write(change)])
+        for change in changes {
+            add_change(&mut actions, change);
+        }
+        if actions.len() + completion.len() > TRANSACTION_ACTIONS_MAX {
+            let attribute = self.by_hand().unwrap_or_default().to_owned();
+            return Err(Refusal::NoRoom { attribute }.into());
+        }
+        self.changed = changed;
+        self.state = State::Writing;
+        Ok(Step::Do(vec![self.attempts.task(actions, completion, outcome)]))
     }
 
     fn written(&mut self, outcome: TaskOutcome) -> Step<Done> {
@@ -456,12 +458,6 @@ impl<'a> SaveNode<'a> {
             }
             Attempted::Over => self.look_last(),
         }
-    }
-
-    /// A sibling was changed by somebody else: the write begins again.
-    fn missed(&mut self, outcome: TaskOutcome) -> Step<Done> {
-        self.attempts.forget();
-        self.written(outcome)
     }
 
     fn look_last(&mut self) -> Step<Done> {
@@ -481,13 +477,6 @@ impl<'a> SaveNode<'a> {
                 let (look, mut find) = *finding;
                 let looking = find.next(facts)?;
                 self.find(look, find, looking)
-            }
-            State::Spacing(spacing) => {
-                let (changes, task) = *spacing;
-                match facts.outcome()? {
-                    TaskOutcome::Held => Ok(self.space(changes, task)),
-                    failed @ TaskOutcome::Failed(_) => Ok(self.missed(failed)),
-                }
             }
             State::Resolving(resolving) => {
                 let (prepared, look, mut ancestry, missing) = *resolving;
@@ -531,6 +520,17 @@ fn add_check(actions: &mut Vec<Action>, check: Action) {
         }
         (_, check) => actions.push(check),
     }
+}
+
+/// Adds the change of a sibling to a transaction. A move from below this sibling checks it, too.
+fn add_change(actions: &mut Vec<Action>, mut change: Action) {
+    let same = actions[1..].iter().position(|action| action.key() == change.key());
+    if let (Some(at), Action::Update { condition, .. }) = (same, &mut change)
+        && let Action::Check { condition: check, .. } = actions.remove(1 + at)
+    {
+        *condition = Condition::All(vec![std::mem::replace(condition, Condition::Exists), check]);
+    }
+    actions.push(change);
 }
 
 /// The deepest row below a node.

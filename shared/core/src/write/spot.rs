@@ -1,10 +1,9 @@
 //! The order by hand: finds the value that a node gets to be where it is asked for among its siblings.
 //!
 //! Rows propose the neighbours, and base records decide: rows lag, so each that is found is looked at again. Siblings without a value, or with the
-//! value of the one next to the spot, get values of their own first, and so do siblings that have become crowded. They are changed one at a
-//! time, so that the order is the same after each of these writes.
+//! value of the one next to the spot, get values of their own, and so do siblings that have become crowded. All of them are written with the
+//! node in one transaction.
 
-use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
@@ -18,7 +17,7 @@ use crate::model::{
     key_of, text,
 };
 use crate::plan::{Facts, Need, Rule, Rules};
-use crate::request::{Action, Condition, Query, ReadOptions, Update};
+use crate::request::{Action, Condition, Query, ReadOptions, TRANSACTION_ACTIONS_MAX, Update};
 
 /// Rows that are read first: the neighbour's, and the node's own, and one more.
 const FIRST_ROWS: usize = 3;
@@ -34,8 +33,10 @@ const RESPACED_BYTES: usize = 56;
 const VALUE_BYTES_MAX: usize = 128;
 /// Most bytes that are looked at of another client's text. No value is longer, so the rest of the text decides nothing.
 const BOUND_BYTES_MAX: usize = VALUE_BYTES_MAX + 4;
-/// Most siblings that one write gives other values.
-const CHANGED_MAX: usize = 100;
+/// Most siblings that one write gives other values: a transaction has the node, its neighbour and an idempotency key, too.
+const CHANGED_MAX: usize = TRANSACTION_ACTIONS_MAX - 3;
+/// How many siblings of the batch itself are looked at, each time that the rows are.
+const OF_BATCH: usize = 8;
 
 type Order = (SiblingPlace, Id);
 
@@ -75,8 +76,8 @@ pub(super) struct FindSpot<'a> {
     /// The siblings found so far, and those that were looked at.
     found: BTreeMap<Order, Sibling>,
     looked_at: BTreeSet<Id>,
-    /// Placed by the batch.
-    of_batch: Vec<Id>,
+    /// Placed by the batch and not looked at, the nearest first.
+    of_batch: VecDeque<Order>,
     /// The sort key of the last row read, and its place.
     after: Option<String>,
     last_row: Option<Order>,
@@ -90,8 +91,8 @@ pub(super) struct FindSpot<'a> {
 pub(super) struct Found {
     /// The value that the node gets; `None` if it is there already.
     pub(super) value: Option<String>,
-    /// The siblings that get other values first, one after another, and where they are then.
-    pub(super) changes: VecDeque<(Action, Placed)>,
+    /// The siblings that get other values in the same transaction, and where they are then.
+    pub(super) changes: Vec<(Action, Placed)>,
     /// What must hold of the sibling that the node comes next to.
     pub(super) anchor: Option<Action>,
 }
@@ -135,7 +136,7 @@ impl<'a> FindSpot<'a> {
             way,
             found: BTreeMap::new(),
             looked_at: BTreeSet::from([node.id.clone()]),
-            of_batch: Vec::new(),
+            of_batch: VecDeque::new(),
             after: None,
             last_row: None,
             rows_read: 0,
@@ -172,7 +173,12 @@ impl<'a> FindSpot<'a> {
         let beyond = placed.iter().filter(|(parent, id, place)| {
             *parent == self.parent && *id != self.node.id && self.is_beyond(&(place.clone(), id.clone()))
         });
-        self.of_batch = beyond.map(|(_, id, _)| id.clone()).collect();
+        let mut beyond: Vec<Order> = beyond.map(|(_, id, place)| (place.clone(), id.clone())).collect();
+        beyond.sort();
+        if self.way == Way::Down {
+            beyond.reverse();
+        }
+        self.of_batch = beyond.into();
     }
 
     /// True if a place is on the way from the spot.
@@ -208,14 +214,7 @@ impl<'a> FindSpot<'a> {
                     })
                     .collect();
                 self.last_row = rows.last().cloned().or(self.last_row.take());
-                let ids = rows.into_iter().map(|(_, id)| id).chain(std::mem::take(&mut self.of_batch));
-                let ids: Vec<Id> = ids.filter(|id| self.looked_at.insert(id.clone())).collect();
-                if ids.is_empty() {
-                    return self.go_on();
-                }
-                let need = self.records(&ids);
-                self.looking = Some(ids);
-                Ok(Looking::Need(need))
+                self.look_at(rows)
             }
             Some(ids) => {
                 let read = facts.read()?;
@@ -232,9 +231,23 @@ impl<'a> FindSpot<'a> {
         }
     }
 
+    /// Looks at the base records of what these rows show, and of the next of the batch.
+    fn look_at(&mut self, rows: Vec<Order>) -> Result<Looking, Stop> {
+        let of_batch = self.of_batch.drain(..self.of_batch.len().min(OF_BATCH));
+        let ids = rows.into_iter().chain(of_batch).map(|(_, id)| id);
+        let ids: Vec<Id> = ids.filter(|id| self.looked_at.insert(id.clone())).collect();
+        if ids.is_empty() {
+            return self.go_on();
+        }
+        let need = self.records(&ids);
+        self.looking = Some(ids);
+        Ok(Looking::Need(need))
+    }
+
     fn go_on(&mut self) -> Result<Looking, Stop> {
         match self.decide()? {
             Some(found) => Ok(Looking::Found(found)),
+            None if self.is_over => self.look_at(Vec::new()),
             None if self.rows_read < ROWS_MAX => Ok(Looking::Need(self.rows())),
             None => Err(Refusal::SiblingsNotYetPlaced.into()),
         }
@@ -299,7 +312,7 @@ impl<'a> FindSpot<'a> {
             return Ok(None);
         }
         if self.is_there(nearest.first().copied()) {
-            return Ok(Some(Found { value: None, changes: VecDeque::new(), anchor: self.stays(None) }));
+            return Ok(Some(Found { value: None, changes: Vec::new(), anchor: self.stays(None) }));
         }
         let mut spaced: Option<(usize, usize, Vec<String>)> = None;
         for crowded in [0, 1, 3, 7, 15, 31, 63] {
@@ -333,11 +346,16 @@ impl<'a> FindSpot<'a> {
         matches!(sibling.item.get(&self.order.attribute), Some(AttributeValue::S(_)))
     }
 
-    /// True if no row that is still to be read can be nearer than this sibling.
+    /// True if nothing that is still to be looked at can be nearer than this sibling.
     fn knows(&self, sibling: Option<&Sibling>) -> bool {
-        let (Some(sibling), Some(last)) = (sibling, &self.last_row) else { return self.is_over };
-        let (at, last) = ((&sibling.place, &sibling.id), (&last.0, &last.1));
-        self.is_over || if self.way == Way::Up { at <= last } else { at >= last }
+        let is_nearer = |than: &Order| {
+            sibling.is_some_and(|sibling| {
+                let (at, than) = ((&sibling.place, &sibling.id), (&than.0, &than.1));
+                if self.way == Way::Up { at <= than } else { at >= than }
+            })
+        };
+        let knows_rows = self.is_over || self.last_row.as_ref().is_some_and(is_nearer);
+        knows_rows && self.of_batch.front().is_none_or(is_nearer)
     }
 
     /// True if the value comes of the time alone.
@@ -400,7 +418,8 @@ impl<'a> FindSpot<'a> {
                     let one = fraction::right_after(text, high, turn).filter(|_| count == 1);
                     shorter(fraction::spread(Some(text), Some(high), count, seed), one, high)
                 }
-                None => fraction::spread(Some(text), fraction::ceiling(text).as_deref(), count, seed)
+                None => fraction::ceiling(text)
+                    .and_then(|ceiling| fraction::spread(Some(text), Some(&ceiling), count, seed))
                     .filter(is_short)
                     .or_else(|| self.after_all(Some(text), count, seed)),
             },
@@ -409,7 +428,8 @@ impl<'a> FindSpot<'a> {
                     let one = fraction::right_before(low, text, turn).filter(|_| count == 1);
                     shorter(fraction::spread(Some(low), Some(text), count, seed), one, low)
                 }
-                None => fraction::spread(fraction::floor(text).as_deref(), Some(text), count, seed)
+                None => fraction::floor(text)
+                    .and_then(|floor| fraction::spread(Some(&floor), Some(text), count, seed))
                     .filter(is_short)
                     .or_else(|| before_all(text, count, turn)),
             },
@@ -425,7 +445,7 @@ impl<'a> FindSpot<'a> {
             return fraction::spread(text, None, count, seed);
         }
         let least = fraction::last(text, &self.turn);
-        let others = fraction::spread(Some(&least), fraction::ceiling(&least).as_deref(), count - 1, seed)?;
+        let others = fraction::spread(Some(&least), Some(&fraction::ceiling(&least)?), count - 1, seed)?;
         Some(std::iter::once(least).chain(others).collect())
     }
 
@@ -448,14 +468,10 @@ impl<'a> FindSpot<'a> {
         }
         self.check_room(&value, &moves, beyond)?;
         let anchor_value = moves.last().filter(|_| anchor.is_some()).map(|(_, _, value)| text(*value));
-        // Those that go up make room from above, and those that go down from below.
-        let (mut up, down): (Vec<_>, Vec<_>) =
-            moves.into_iter().partition(|(sibling, place, _)| *place > sibling.place);
-        up.sort_by_key(|(_, place, _)| Reverse(place.clone()));
         let change = |(sibling, place, value): (&Sibling, SiblingPlace, &String)| {
             (self.change(sibling, value), (self.parent.clone(), sibling.id.clone(), place))
         };
-        let changes = up.into_iter().chain(down).map(change).collect();
+        let changes = moves.into_iter().map(change).collect();
         Ok(Found { value: Some(value), changes, anchor: self.stays(anchor_value) })
     }
 
@@ -527,7 +543,7 @@ impl<'a> FindSpot<'a> {
 /// So many values before a text, which everything that comes first later comes before.
 fn before_all(text: &str, count: usize, turn: &Turn) -> Option<Vec<String>> {
     let greatest = fraction::first(Some(text), turn)?;
-    let mut values = fraction::spread(fraction::floor(&greatest).as_deref(), Some(&greatest), count - 1, turn.seed)?;
+    let mut values = fraction::spread(Some(&fraction::floor(&greatest)?), Some(&greatest), count - 1, turn.seed)?;
     values.push(greatest);
     Some(values)
 }

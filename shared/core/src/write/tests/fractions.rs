@@ -55,11 +55,16 @@ proptest! {
         for between in [right_after(&text, &after, &turn(micros)), right_before(&text, &after, &turn(micros))] {
             prop_assert!(between.is_none_or(|between| text < between && between < after));
         }
+        // Whatever a text is like, what is put next to it in the direction of an end doesn't keep others from being put there.
         if let Some(ceiling) = ceiling(&text) {
             prop_assert!(ceiling > text);
+            let after = between(Some(&text), Some(&ceiling), micros);
+            prop_assert!(after.is_none_or(|after| after < last(Some(&text), &turn(micros))));
         }
         if let Some(floor) = floor(&text) {
             prop_assert!(floor < text);
+            let before = between(Some(&floor), Some(&text), micros);
+            prop_assert!(before.is_none_or(|before| first(Some(&text), &turn(micros)).is_some_and(|first| first < before)));
         }
     }
 

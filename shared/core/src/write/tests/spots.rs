@@ -9,6 +9,7 @@ use crate::keys::{Id, SiblingPlace, SortKey};
 use crate::model::{AttributeValue, BaseNode, DeletionMode, Item, Placement, SiblingOrder, key_of, rows, text};
 use crate::plan::tests::world::{World, node};
 use crate::plan::{Facts, Plan, Rule, Rules, Step, TaskOutcome};
+use crate::write::fraction;
 use crate::write::{
     Ahead, Answered, Command, Content, Context, Idempotency, Limits, Patch, Refusal, Request, Spot, Stamp, Turn,
     WriteOnce,
@@ -173,6 +174,31 @@ fn a_node_is_put_at_each_spot() {
     check(&mut world, &put("b", Spot::First), &["b", "f", "d", "x"]);
 }
 
+/// Its other attributes are, on the condition that it stays where it is.
+#[test]
+fn a_node_that_is_in_its_place_and_goes_meanwhile_is_brought_back() {
+    let mut command = put("d", after("b"));
+    if let Command::Patch { patch, .. } = &mut command {
+        patch.attributes.insert("name".to_owned(), crate::write::ValueChange::Set(text("new")));
+    }
+    let mut world = lettered("bdf");
+    // Of what the API has written only its own attributes are compared.
+    send(&mut world, &put("d", Spot::Last), 0).unwrap();
+    settle(&mut world);
+    send(&mut world, &put("d", after("b")), 0).unwrap();
+    settle(&mut world);
+    let mut elsewhere = world.items[&world.schema().node_key(&node("d"))].clone();
+    elsewhere.insert(ORDER.to_owned(), text("a"));
+    let (settings, request) = (world.settings.clone(), Request::new(at(1)));
+    let context = Context { settings: &settings, limits: Limits::default(), rules: Rules::default() };
+    let mut plan = WriteOnce::new(context, &command, &request);
+    // The first step reads the records, the second one rows, the third one those of the siblings, and then it is written.
+    world = world.meanwhile(4, "d", Some(elsewhere));
+    let (steps, done) = world.run(&mut plan);
+    assert!(done.unwrap().is_ok(), "{steps:?}");
+    assert_eq!(children(&world), ["b", "d", "f"], "{steps:?}");
+}
+
 #[test]
 fn a_node_that_is_in_its_place_is_not_written() {
     let mut world = lettered("bdf");
@@ -282,6 +308,10 @@ fn what_isnt_named_keeps_the_value() {
 #[test]
 fn a_node_comes_to_be_next_to_its_parent() {
     let mut world = lettered("xy");
+    world.put_base("n", Some("x"));
+    check(&mut world, &bring("n", after("x")), &["x", "n", "y"]);
+    // The parent gets a value, and is checked as an ancestor.
+    let mut world = self::world(&[("x", None), ("y", None)]);
     world.put_base("n", Some("x"));
     check(&mut world, &bring("n", after("x")), &["x", "n", "y"]);
 }
@@ -525,7 +555,7 @@ fn crowded_siblings_are_respaced() {
             Spot::Before(newest)
         }
     });
-    assert!((501..1_500).contains(&narrowed.0) && narrowed.1 <= 64, "{narrowed:?}");
+    assert!(narrowed.0 == 500 && narrowed.1 <= 64, "{narrowed:?}");
 }
 
 /// A value that children of a list have: few, so that many are alike.
@@ -603,6 +633,19 @@ struct Client<'a> {
     answered_before: BTreeSet<usize>,
 }
 
+/// Children of which the first has its value between two that were put first, and the last between two that were put last.
+fn between_ends() -> World {
+    let turn = |before: u64| Turn::new(1_700_000_000_000_000 - before * 1_000_000, &before.to_string());
+    let first = fraction::first(None, &turn(2)).unwrap();
+    let newer = fraction::first(Some(&first), &turn(1)).unwrap();
+    let last = fraction::last(None, &turn(2));
+    let newest = fraction::last(Some(&last), &turn(1));
+    let between = |low: &str, high: &str| fraction::between(Some(low), Some(high), 1).unwrap();
+    let values = [between(&newer, &first), first.clone(), "V".to_owned(), last.clone(), between(&last, &newest)];
+    let children: Vec<_> = ["a", "b", "c", "d", "e"].into_iter().zip(values.map(|value| Some(text(value)))).collect();
+    world(&children)
+}
+
 /// Several clients place the same few nodes at once, and rows follow whenever they like. Returns what is wrong.
 fn at_once(seed: u64, rules: Rules) -> Option<String> {
     let mut random = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -611,7 +654,7 @@ fn at_once(seed: u64, rules: Rules) -> Option<String> {
         usize::try_from(random >> 33).unwrap() % limit
     };
     let names = ["a", "b", "c", "d", "e"];
-    let mut world = lettered("abcde");
+    let mut world = if seed.is_multiple_of(2) { lettered("abcde") } else { between_ends() };
     let settings = world.settings.clone();
     let context = Context { settings: &settings, limits: Limits::default(), rules };
     let made: Vec<String> = (0..8).map(|number| format!("made{number}")).collect();
