@@ -282,14 +282,14 @@ pub(super) fn prefer() -> Value {
         date. The answer is 202 if that takes longer, or 204 where something was deleted. `return=minimal` leaves what was written out of the answer: 204 takes the place \
         of 200 and 201. `numbers=strings` writes numbers that a double can't keep as `{\"$number\": \"…\"}`. Other \
         preferences are ignored.";
-    header("Prefer", description, "^[ -~]*$", "wait=5")
+    header("Prefer", description, "^[\\t -~]*$", "wait=5")
 }
 
 /// The `Prefer` of a read.
 pub(super) fn prefer_numbers() -> Value {
     let description = "`numbers=strings` writes numbers that a double can't keep (more than 15 to 17 digits) as `{\"$number\": \"…\"}`. \
         Other preferences are ignored.";
-    header("Prefer", description, "^[ -~]*$", "numbers=strings")
+    header("Prefer", description, "^[\\t -~]*$", "numbers=strings")
 }
 
 pub(super) fn idempotency_key() -> Value {
