@@ -410,7 +410,8 @@ impl<'a> SaveNode<'a> {
     ) -> Result<Vec<Action>, Refusal> {
         let own = look.node.is_some().then_some(own);
         let moved = Move { node: &self.node.id, own, target, height: look.height };
-        let others = 1 + prepared.completion.len() + usize::from(prepared.anchor.is_some());
+        // The neighbour is checked, or gets a value.
+        let others = 1 + prepared.completion.len() + usize::from(self.anchor().is_some());
         let room = TRANSACTION_ACTIONS_MAX.saturating_sub(others);
         let edges = moved.checks(room, self.attempts.context.rules)?;
         if edges.len() > room {
@@ -432,13 +433,8 @@ impl<'a> SaveNode<'a> {
         let Prepared { action, outcome, completion, anchor, changes } = prepared;
         let mut actions: Vec<Action> = std::iter::once(action).chain(checks).collect();
         let (changes, changed): (Vec<Action>, Vec<Placed>) = changes.into_iter().unzip();
-        // A change has the conditions of a check.
-        let anchor = anchor.filter(|anchor| changes.iter().all(|change| change.key() != anchor.key()));
-        if let Some(anchor) = anchor {
-            add_check(&mut actions, anchor);
-        }
-        for change in changes {
-            add_change(&mut actions, change);
+        for action in anchor.into_iter().chain(changes) {
+            add(&mut actions, action);
         }
         if actions.len() + completion.len() > TRANSACTION_ACTIONS_MAX {
             let attribute = self.by_hand().unwrap_or_default().to_owned();
@@ -507,30 +503,15 @@ impl Plan for SaveNode<'_> {
     }
 }
 
-/// Adds a check to a transaction, where an item can be named once.
-fn add_check(actions: &mut Vec<Action>, check: Action) {
-    let same = actions[1..].iter_mut().find(|action| action.key() == check.key());
-    match (same, check) {
-        (
-            Some(Action::Check { condition: Condition::All(conditions), .. }),
-            Action::Check { condition: Condition::All(others), .. },
-        ) => {
-            let others: Vec<_> = others.into_iter().filter(|other| !conditions.contains(other)).collect();
-            conditions.extend(others);
-        }
-        (_, check) => actions.push(check),
-    }
-}
-
-/// Adds the change of a sibling to a transaction. A move from below this sibling checks it, too.
-fn add_change(actions: &mut Vec<Action>, mut change: Action) {
-    let same = actions[1..].iter().position(|action| action.key() == change.key());
-    if let (Some(at), Action::Update { condition, .. }) = (same, &mut change)
+/// Adds an action to a transaction, where an item can be named once. A move checks its neighbour as well, if that is the node's old parent.
+fn add(actions: &mut Vec<Action>, mut action: Action) {
+    let same = actions[1..].iter().position(|other| other.key() == action.key());
+    if let (Some(at), Action::Check { condition, .. } | Action::Update { condition, .. }) = (same, &mut action)
         && let Action::Check { condition: check, .. } = actions.remove(1 + at)
     {
         *condition = Condition::All(vec![std::mem::replace(condition, Condition::Exists), check]);
     }
-    actions.push(change);
+    actions.push(action);
 }
 
 /// The deepest row below a node.

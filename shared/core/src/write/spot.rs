@@ -312,7 +312,7 @@ impl<'a> FindSpot<'a> {
             return Ok(None);
         }
         if self.is_there(nearest.first().copied()) {
-            return Ok(Some(Found { value: None, changes: Vec::new(), anchor: self.stays(None) }));
+            return Ok(Some(Found { value: None, changes: Vec::new(), anchor: self.stays() }));
         }
         let mut spaced: Option<(usize, usize, Vec<String>)> = None;
         for crowded in [0, 1, 3, 7, 15, 31, 63] {
@@ -467,12 +467,13 @@ impl<'a> FindSpot<'a> {
             moves.push((sibling, SiblingPlace::of_text(value, &sibling.id), value));
         }
         self.check_room(&value, &moves, beyond)?;
-        let anchor_value = moves.last().filter(|_| anchor.is_some()).map(|(_, _, value)| text(*value));
+        // What gets a value has the conditions of a check.
+        let stays = if anchor.is_none() { self.stays() } else { None };
         let change = |(sibling, place, value): (&Sibling, SiblingPlace, &String)| {
             (self.change(sibling, value), (self.parent.clone(), sibling.id.clone(), place))
         };
         let changes = moves.into_iter().map(change).collect();
-        Ok(Found { value: Some(value), changes, anchor: self.stays(anchor_value) })
+        Ok(Found { value: Some(value), changes, anchor: stays })
     }
 
     /// Checks that the values are in order as parts of keys, where long ones are cut.
@@ -516,25 +517,20 @@ impl<'a> FindSpot<'a> {
         Action::Update {
             key: self.key(&sibling.id),
             update,
-            condition: self.is_as_read(
-                sibling,
-                sibling.item.get(&self.order.attribute).cloned(),
-                &[REVISION, CREATED_AT],
-            ),
+            condition: self.is_as_read(sibling, &[REVISION, CREATED_AT]),
         }
     }
 
-    /// That the anchor is where it was, with this value if it gets one.
-    fn stays(&self, value: Option<AttributeValue>) -> Option<Action> {
+    /// That the anchor is where it was.
+    fn stays(&self) -> Option<Action> {
         let anchor = self.anchor.as_ref().filter(|_| self.rules.keeps(Rule::AnchorStays))?;
-        let value = value.or_else(|| anchor.item.get(&self.order.attribute).cloned());
-        Some(Action::Check { key: self.key(&anchor.id), condition: self.is_as_read(anchor, value, &[]) })
+        Some(Action::Check { key: self.key(&anchor.id), condition: self.is_as_read(anchor, &[]) })
     }
 
-    fn is_as_read(&self, sibling: &Sibling, value: Option<AttributeValue>, others: &[&str]) -> Condition {
+    fn is_as_read(&self, sibling: &Sibling, others: &[&str]) -> Condition {
         let parent = &self.settings.schema.names().parent;
         let same = |name: &str| Condition::is(name, sibling.item.get(name).cloned());
-        let mut conditions = vec![Condition::Exists, same(parent), Condition::is(&self.order.attribute, value)];
+        let mut conditions = vec![Condition::Exists, same(parent), same(&self.order.attribute)];
         conditions.extend(others.iter().map(|name| same(name)));
         Condition::All(conditions)
     }

@@ -282,14 +282,17 @@ pub(super) fn prefer() -> Value {
         date. The answer is 202 if that takes longer, or 204 where something was deleted. `return=minimal` leaves what was written out of the answer: 204 takes the place \
         of 200 and 201. `numbers=strings` writes numbers that a double can't keep as `{\"$number\": \"…\"}`. Other \
         preferences are ignored.";
-    header("Prefer", description, "^[\\t -~]*$", "wait=5")
+    header("Prefer", description, FIELD_CONTENT, "wait=5")
 }
+
+/// What a header may hold ([RFC 9110, 5.5](https://www.rfc-editor.org/rfc/rfc9110#section-5.5)).
+const FIELD_CONTENT: &str = "^[\\t -~]*$";
 
 /// The `Prefer` of a read.
 pub(super) fn prefer_numbers() -> Value {
     let description = "`numbers=strings` writes numbers that a double can't keep (more than 15 to 17 digits) as `{\"$number\": \"…\"}`. \
         Other preferences are ignored.";
-    header("Prefer", description, "^[\\t -~]*$", "numbers=strings")
+    header("Prefer", description, FIELD_CONTENT, "numbers=strings")
 }
 
 pub(super) fn idempotency_key() -> Value {
