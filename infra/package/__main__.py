@@ -4,8 +4,8 @@
     python infra/package --functions target/lambda [--arch x86_64] [--commit COMMIT] [--output target/package]
 
 `.ci/package` builds the functions and calls this script. The package is a directory and an archive of it, with the functions as archives, the
-template, its nested templates and `samconfig.toml` without their instructions on building, `infra/smoke`, the licences, a bill of materials
-(`sbom.cdx.json`) and `SHA256SUMS`.
+template, its nested templates and `samconfig.toml` without their instructions on building, `infra/smoke`, the Python
+packages that deploy it (`requirements.txt`), the licences, a bill of materials (`sbom.cdx.json`) and `SHA256SUMS`.
 
 The same functions and sources give the same bytes. The environment's SOURCE_DATE_EPOCH is the time of the package, in seconds since
 1970. The script needs Python 3.11 with SAM's modules, cargo and rustc.
@@ -20,7 +20,6 @@ import shutil
 import stat
 import sys
 import zipfile
-from importlib.metadata import version
 from pathlib import Path
 
 import built
@@ -35,12 +34,12 @@ MACHINES = {"arm64": 183, "x86_64": 62}
 README = """# Sapwood {version} for {architecture}
 
 This folder has all that a deployment needs: the functions are built. It was made of the commit {commit}, whose `docs/deploying.md`
-says the rest. You need Python 3.9 or later, and credentials of an AWS account:
+says the rest. You need Python 3.10 or later, and credentials of an AWS account:
 
     sha256sum --check SHA256SUMS
-    pip install aws-sam-cli=={sam}
+    pip install --no-deps --require-hashes -r requirements.txt
     sam deploy
-    pip install boto3 && python infra/smoke --stack sapwood
+    python infra/smoke --stack sapwood
 
 `sbom.cdx.json` lists the crates in the functions (CycloneDX), `LICENSES-THIRD-PARTY.txt` has their licences.
 """
@@ -70,13 +69,14 @@ def contents(options, moment):
         raise built.Unexpected(f"not built for {options.arch}: {', '.join(wrong)}")
     crates = Crates(ROOT, TARGETS[options.arch], functions)
     sbom = crates.sbom(moment, options.commit, {name: sha256(function) for name, function in functions.items()})
-    named = {"version": crates.version, "architecture": options.arch, "commit": options.commit, "sam": version("aws-sam-cli")}
+    named = {"version": crates.version, "architecture": options.arch, "commit": options.commit}
     made = {
         "README.md": README.format(**named),
         "template.yaml": template,
         "samconfig.toml": built.configuration((ROOT / "samconfig.toml").read_text()),
         "sbom.cdx.json": json.dumps(sbom, indent=1) + "\n",
         "LICENSES-THIRD-PARTY.txt": crates.notices(),
+        "requirements.txt": (ROOT / ".ci" / "requirements" / "deploy.txt").read_text(),
     }
     files = {name: text.encode() for name, text in made.items()}
     files |= {f"{name}.zip": archive({"bootstrap": (function, 0o755)}) for name, function in functions.items()}

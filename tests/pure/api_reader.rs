@@ -621,3 +621,52 @@ async fn the_audit_says_how_far_it_has_come() {
     });
     assert_eq!(body, wanted);
 }
+
+/// Counts of the whole table would tell a tenant how much the others have, and how it goes.
+#[tokio::test]
+async fn a_tenant_learns_from_the_audit_no_more_than_its_times() {
+    use sapwood_engine::auditor::{Auditor, Clock, Limits};
+    use sapwood_table::Client;
+    use sapwood_tests::fixture::NoRetries;
+
+    let settings = Settings { schema: Schema::new(Names::default(), true).unwrap(), ..Settings::default() };
+    let fixture = Fixture::new(settings, Oracle { tenants: true, ..Oracle::default() });
+    let schema = fixture.schema().clone();
+    let client = Client::new(fixture.table(), &NoRetries, &schema);
+    let auditor = Auditor::new(&client, fixture.settings(), Limits::default(), true);
+    auditor.run(Clock { now: 1_770_091_506, name: 1, has_time: || true }).await.unwrap();
+    let audit = send(&fixture, Some("x"), "/health/audit", &[]).await;
+    assert_eq!(audit.status, StatusCode::OK);
+    let names: Vec<&String> = audit.body.as_object().unwrap().keys().collect();
+    assert_eq!(names, ["age_seconds", "last_run_at", "right_as_of"]);
+}
+
+/// The new row of a node that moves is put before the old one goes.
+#[tokio::test]
+async fn a_page_shows_a_node_that_moves_once_by_its_newer_row() {
+    let mut fixture = Fixture::default();
+    for (id, parent) in [("D", None), ("V", Some("D")), ("x", Some("V")), ("y", Some("D"))] {
+        fixture.put_node(id, parent, &[]);
+    }
+    fixture.settle();
+    // It was a child of D, and y was below V.
+    let old = |id: &str, depth: usize, parent: &str| {
+        [("_id", text(id)), ("_depth", number(depth)), ("_parent", text(parent))]
+    };
+    fixture.put("D", "NODE#0001#x", &old("x", 1, "D"));
+    fixture.put("D", "NODE#0002#y", &old("y", 2, "V"));
+    for call in ["/nodes/D/descendants", "/nodes/D/descendants?fields=name"] {
+        let listed = body(&fixture, call).await;
+        let listed: Vec<_> = listed["items"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|item| (item["id"].clone(), item["parent"].clone()))
+            .collect();
+        assert_eq!(
+            listed,
+            [("V", "D"), ("y", "D"), ("x", "V")].map(|(id, parent)| (json!(id), json!(parent))),
+            "{call}"
+        );
+    }
+}

@@ -8,8 +8,10 @@ mod below;
 mod damage;
 mod documents;
 mod early;
+mod exhaustive;
 mod filter;
 mod fixtures;
+mod hostile_items;
 mod interleavings;
 mod kinds;
 mod layout;
@@ -26,6 +28,7 @@ mod seed_sort_keys_version_control;
 mod sequences;
 mod simulation;
 mod touching;
+mod wire;
 mod writes;
 
 /// A schedule allocates a lot. It takes two thirds of the time with this allocator.

@@ -104,18 +104,18 @@ mutants! {
     touching_with_the_first_sequence_number_can_change_nothing: drill(Drill::Twice, Rule::NewestSequence), seed 2520;
     failing_the_last_record_of_an_item_loses_the_first: any(Rule::FailFirstRecord), seed 247;
     a_cursor_advanced_without_condition_skips_children: drill(Drill::Twice, Rule::CursorCondition), seed 144;
-    judging_a_batch_by_its_net_change_loses_children: drill(Drill::ThereAndBack, Rule::CascadeAnyChange), seed 693;
+    judging_a_batch_by_its_net_change_loses_children: drill(Drill::ThereAndBack, Rule::CascadeAnyChange), seed 9320;
     without_the_rows_pending_mark_rows_are_missing: any(Rule::RowsPending).with_races(), seed 216;
     confirming_ancestors_only_leaves_wrong_paths: drill(Drill::ThereAndBack, Rule::ConfirmPath), seed 55;
     confirming_against_what_was_read_ends_wrong: Profile { failure_percent: Some(25), late_max: 3, ..drill(Drill::Together, Rule::ConfirmAgainstUsed) }, seed 19829;
     confirming_without_whether_the_parent_is_there_forgets_orphans: any(Rule::ConfirmPresence), seed 502;
     without_the_register_orphans_stay_where_they_are: any(Rule::OrphanRow), seed 5;
     a_node_whose_children_nobody_handles_is_never_deleted: deletions(Rule::ChildActions), seed 2;
-    deleting_by_the_lineage_alone_deletes_what_was_created_anew: deletions(Rule::DeletionPresent), seed 7;
+    deleting_by_the_lineage_alone_deletes_what_was_created_anew: deletions(Rule::DeletionPresent), seed 30;
     deleting_whoever_is_there_deletes_a_child_that_moved_away: drill(Drill::ChildLeaves, Rule::ChildCondition), seed 124;
     a_child_that_changed_meanwhile_is_forgotten: Profile { late_max: 12, ..heirs(Rule::ChildAgain).with_races() }, seed 185;
-    adopting_without_the_ancestor_path_makes_cycles: drill(Drill::HeirBelowStraggler, Rule::AdoptAncestorPath), seed 188;
-    an_adopter_that_is_deleted_itself_leaves_a_child_behind: heirs(Rule::AdoptOnwards), seed 1221;
+    adopting_without_the_ancestor_path_makes_cycles: drill(Drill::HeirBelowStraggler, Rule::AdoptAncestorPath), seed 73;
+    an_adopter_that_is_deleted_itself_leaves_a_child_behind: heirs(Rule::AdoptOnwards), seed 1734;
     a_node_deleted_before_its_last_child_leaves_it_behind: mixed(Rule::FinishLast), seed 59;
     a_node_deleted_whatever_became_of_it_is_missed: returns(Rule::FinishCondition).with_races(), seed 836;
     a_mark_given_again_that_is_taken_for_the_first_leaves_its_node: drill(Drill::MarkAgain, Rule::FreshMark), seed 2034;
@@ -135,7 +135,12 @@ mutants! {
     a_cursor_of_another_kind_ends_the_deletion: Profile { outages_max: 3, ..mixed(Rule::CursorAnyKind) }, seed 3;
     a_redrive_that_leaves_a_cursor_half_way_forgets_children: Profile { outages_max: 3, ..drill(Drill::Twice, Rule::RedriveAnew) }, seed 11;
     a_repair_of_a_node_that_is_gone_makes_one: mixed(Rule::RepairExists).with_repairs(), seed 18;
-    a_repair_that_takes_away_whatever_is_there_deletes_a_node: mixed(Rule::RepairTakesOwn).with_repairs(), seed 9921;
+    a_repair_that_takes_away_whatever_is_there_deletes_a_node: mixed(Rule::RepairTakesOwn).with_repairs(), seed 12517;
+    a_node_that_another_client_moves_back_is_taken_for_a_straggler: drill(Drill::AwayAndBack, Rule::UnderOfOthers), seed 1;
+    a_subtree_that_is_put_back_is_taken_for_stragglers: drill(Drill::SubtreeBack, Rule::PutBack), seed 0;
+    a_leaf_that_is_put_back_is_taken_for_a_straggler: drill(Drill::LeafBack, Rule::PutBackAfterRestrict), seed 8;
+    a_straggler_that_is_newer_than_its_record_was_put_back: Profile::new(Writers::Copies).with_races().without(Rule::StragglerAsShown), seed 839;
+    a_stale_under_that_is_passed_over_counts_at_the_next_touch: drill(Drill::SubtreeBack, Rule::RemoveUnder), seed 43;
     ancestors_not_cut_in_a_cycle_include_the_node_itself: any(Rule::CutCycle), seed 0;
 }
 

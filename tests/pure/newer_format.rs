@@ -82,6 +82,23 @@ fn the_record_of_a_newer_lineage_fails() {
 }
 
 #[test]
+fn the_record_of_a_newer_lineage_that_is_gone_fails_nobody() {
+    let key = ItemKey::new("n", "LINEAGE");
+    for put_back in [false, true] {
+        let (table, mut records) = settled(&key, newer);
+        let mut memory = table.0.lock().unwrap();
+        let good = records[0].old.clone().filter(|_| put_back);
+        memory.write(&key, good);
+        records.append(&mut memory.stream);
+        drop(memory);
+        // One batch with both, and one for each.
+        for batch in [&records[..], &records[..1], &records[1..]] {
+            assert_eq!(run(&table, batch).failed, Vec::<String>::new());
+        }
+    }
+}
+
+#[test]
 fn a_node_with_a_newer_lineage_and_a_child_of_one_are_not_placed() {
     for id in ["n", "c"] {
         let (table, _) = settled(&ItemKey::new("n", "LINEAGE"), newer);

@@ -66,11 +66,24 @@ fn deletions_that_another_client_takes_back_end_right() {
 }
 
 #[test]
+fn what_is_put_back_from_copies_stays() {
+    schedules(&Profile::new(Writers::Copies), 6_000);
+}
+
+#[test]
 fn writes_that_come_late_leave_nothing_wrong() {
     schedules(&Profile { limbo: true, ..Profile::new(Writers::Moves) }, 8_000);
     schedules(&Profile { limbo: true, ..Profile::new(Writers::Deletions) }, 4_000);
     schedules(&Profile { limbo: true, ..Profile::new(Writers::MixedDeletions) }, 4_000);
     schedules(&Profile { limbo: true, ..Profile::new(Writers::Revisions) }, 4_000);
+    schedules(&Profile { limbo: true, ..Profile::new(Writers::Copies) }, 2_000);
+}
+
+#[test]
+fn rows_that_do_not_fit_one_request_end_right() {
+    for writers in [Writers::Any, Writers::Moves, Writers::MixedDeletions] {
+        schedules(&Profile { request_bytes_max: 300, ..Profile::new(writers) }, 1_500);
+    }
 }
 
 #[test]
@@ -103,11 +116,19 @@ fn short_sequences_that_are_hard_end_right() {
 }
 
 #[test]
+fn what_the_api_answers_is_what_was_done_once() {
+    schedules(&Profile::new(Writers::Answers), 2_000);
+    schedules(&Profile::new(Writers::Answers).with_races(), 2_000);
+    schedules(&Profile { limbo: true, ..Profile::new(Writers::Answers) }, 1_000);
+    schedules(&Profile { failure_percent: Some(10), failures_max: 2, ..Profile::drill(Drill::LostCreation) }, 1_000);
+}
+
+#[test]
 fn one_after_the_other_until_it_is_the_turn_of_another_all_end_right() {
     for writers in [Writers::Any, Writers::Moves, Writers::Revisions, Writers::Deletions, Writers::MixedDeletions] {
         schedules(&Profile::new(writers).with_races(), 1_000);
     }
-    for writers in [Writers::Adoptions, Writers::Heirs, Writers::Returns] {
+    for writers in [Writers::Adoptions, Writers::Heirs, Writers::Returns, Writers::Copies] {
         schedules(&Profile::new(writers).with_races(), 1_000);
     }
 }

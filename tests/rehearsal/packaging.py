@@ -199,7 +199,7 @@ class Packaging(unittest.TestCase):
         smoke = {path.relative_to(ROOT).as_posix() for path in (ROOT / "infra" / "smoke").glob("*.py")}
         nested = {path.relative_to(ROOT).as_posix() for path in (ROOT / "infra").glob("*.yaml")}
         licences = {"LICENSE-MIT", "LICENSE-APACHE", "LICENSES-THIRD-PARTY.txt"}
-        of_text = {"README.md", "template.yaml", "samconfig.toml", "sbom.cdx.json", "SHA256SUMS"} | licences | smoke | nested
+        of_text = {"README.md", "template.yaml", "samconfig.toml", "sbom.cdx.json", "requirements.txt", "SHA256SUMS"} | licences | smoke | nested
         self.assertEqual(set(self.files), of_text | {f"{name}.zip" for name in FUNCTIONS.values()})
         here = {str(ROOT), str(self.temporary), str(Path.home())}
         self.assertEqual({name for name in of_text for path in here if f"{path}/" in self.text(name)}, set())
@@ -363,15 +363,18 @@ class Packaging(unittest.TestCase):
             for word in (word for word in words if re.match(r"\.ci/|infra/|[A-Z0-9]+$", word)):
                 self.assertTrue((files / word).exists(), words)
         self.assertIn([".ci/package"], of_the_checkout)
-        self.assertIn(shlex.split(re.search("^cargo test.*", (ROOT / "README.md").read_text(), re.MULTILINE)[0]), of_the_checkout)
+        tests = shlex.split(re.search("^cargo test.*", (ROOT / "README.md").read_text(), re.MULTILINE)[0])
+        self.assertIn([*tests, "--locked"], of_the_checkout)
         self.assertIn(["sha256sum", "--check", "--strict", "SHA256SUMS"], of_the_package)
         stack = tomllib.loads(self.text("samconfig.toml"))["default"]["global"]["parameters"]["stack_name"]
         self.assertIn(["python", "infra/smoke", "--stack", stack], of_the_package)
         (deploy,) = (words for words in of_the_package if words[0] == "sam")
         self.assertEqual(deploy, ["sam", "deploy", "--no-confirm-changeset", "--no-fail-on-empty-changeset"])
-        tools = (ROOT / ".ci" / "tools").read_text()
-        (installed,) = (words[2:] for words in of_the_package if words[0] == "pip")
-        self.assertEqual([requirement for requirement in installed if requirement not in tools], [])
+        (installed,) = (words for words in of_the_package if words[0] == "pip")
+        self.assertEqual(installed, ["pip", "install", "--no-deps", "--require-hashes", "-r", "sapwood-*/requirements.txt"])
+        # The rehearsals' SAM is the one that deploys.
+        sam = re.compile("^aws-sam-cli==.*", re.MULTILINE)
+        self.assertEqual(sam.findall(self.text("requirements.txt")), sam.findall((ROOT / ".ci" / "requirements" / "sam.txt").read_text()))
 
     def test_only_the_job_of_the_environment_gets_credentials(self):
         jobs = self.workflow["jobs"]

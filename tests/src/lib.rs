@@ -2,7 +2,9 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that can't go on should say so")]
 #![allow(clippy::disallowed_methods, reason = "tests of what runs in real time need a clock")]
 
-pub use sapwood_simulation::{fixture, intercept, memory, oracle, own, planted, round_trips, seeds, sim, unfinished};
+pub use sapwood_simulation::{
+    fixture, intercept, memory, oracle, own, planted, round_trips, seeds, shapes, sim, unfinished,
+};
 
 pub mod api;
 pub mod client;

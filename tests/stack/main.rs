@@ -11,12 +11,14 @@ mod conformance;
 mod counts;
 mod growth;
 mod imports;
+mod lost_answers;
 mod memory;
 mod metrics;
 mod outages;
 mod permissions;
 mod retries;
 mod stream_events;
+mod wire;
 
 /// Counts the bytes that are allocated, for the suite `memory`.
 #[global_allocator]

@@ -3,9 +3,9 @@
 use axum::http::header::{ETAG, LOCATION};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
-use sapwood_core::keys::Id;
-use sapwood_core::model::{ETag, Settings};
-use sapwood_core::write::Outcome;
+use sapwood_core::keys::{Id, Version};
+use sapwood_core::model::{ETag, Latest, Settings};
+use sapwood_core::write::{Command, Outcome};
 use sapwood_http::call::json_response;
 use sapwood_http::contract::{BatchBody, BatchResult, NodeBody, OperationBody, OperationStatus, RevisionBody};
 use sapwood_http::headers::{etag_header, etag_text};
@@ -35,9 +35,7 @@ impl Answer {
                 Self::written(*created, node_place(&node.id), ETag::of(item, &settings.schema), body)
             }
             Outcome::Revision { topic, version, item, created } => {
-                let (id, name) = (encode_segment(topic.node.id.as_str()), encode_segment(&topic.topic));
-                let place = format!("/nodes/{id}/revisions/{name}/{}", version.number());
-                Self::written(*created, place, ETag::of(item, &settings.schema), body)
+                Self::written(*created, revision_place(topic, *version), ETag::of(item, &settings.schema), body)
             }
         }
     }
@@ -110,6 +108,28 @@ pub fn body(outcome: &Outcome, settings: &Settings) -> Option<BatchBody> {
 /// Where a node is.
 pub(crate) fn node_place(id: &Id) -> String {
     format!("/nodes/{}", encode_segment(id.as_str()))
+}
+
+fn topic_place(topic: &Latest) -> String {
+    format!("{}/revisions/{}", node_place(&topic.node.id), encode_segment(&topic.topic))
+}
+
+fn revision_place(topic: &Latest, version: Version) -> String {
+    format!("{}/{}", topic_place(topic), version.number())
+}
+
+/// Where a client reads what a command is about.
+pub(crate) fn place_of(command: &Command) -> String {
+    match command {
+        Command::Create { node, .. }
+        | Command::Replace { node, .. }
+        | Command::Patch { node, .. }
+        | Command::Delete { node, .. } => node_place(&node.id),
+        Command::Append { topic, .. } => topic_place(topic),
+        Command::Amend { topic, version, .. } | Command::DeleteRevision { topic, version } => {
+            revision_place(topic, *version)
+        }
+    }
 }
 
 /// Where an operation can be asked for.

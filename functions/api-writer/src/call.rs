@@ -15,7 +15,7 @@ use sapwood_http::headers::{IdempotencyKey, Prefer};
 use sapwood_http::problem::{Kind, Problem};
 use sapwood_table::{Client, Deadline, Table};
 
-use crate::answer::{Answer, located, node_place};
+use crate::answer::{Answer, located, place_of};
 use crate::idempotency::idempotency;
 use crate::problem::refused;
 use crate::state::{Shared, State};
@@ -86,8 +86,14 @@ impl<'a, T: Table> At<'a, T> {
         Box::pin(self.writer().write_once(command, &request, ahead)).await.map_err(|error| {
             match (refused(error), command) {
                 // The node that has the id already.
-                (problem, Command::Create { node, .. }) if problem.kind() == Kind::Exists => {
-                    located(problem, node_place(&node.id))
+                (problem, Command::Create { .. }) if problem.kind() == Kind::Exists => located(problem, place_of(command)),
+                (problem, _) if problem.kind() == Kind::OutcomeUnknown => {
+                    let place = place_of(command);
+                    let detail = format!(
+                        "the table gave no answer, so it may have been done or not; read {place} before you send it again. \
+                         A POST or DELETE with an Idempotency-Key can be sent again as it is"
+                    );
+                    located(Problem::new(Kind::OutcomeUnknown, detail), place)
                 }
                 (problem, _) => problem,
             }

@@ -37,18 +37,22 @@ pub(crate) fn refused(error: WriteError) -> Problem {
         Refusal::SiblingsNotYetPlaced => (Kind::NotYetPlaced, Some("place")),
         Refusal::PreconditionFailed(Precondition::IfMatch) => (Kind::PreconditionFailed, Some("if-match")),
         Refusal::PreconditionFailed(Precondition::IfNoneMatch) => (Kind::PreconditionFailed, Some("if-none-match")),
-        Refusal::NotByHand
-        | Refusal::RootsUnordered
-        | Refusal::PlacedTwice(_)
-        | Refusal::BesideItself
-        | Refusal::PlaceNotText { .. } => (Kind::BadValue, Some("place")),
+        Refusal::NotByHand | Refusal::RootsUnordered | Refusal::PlacedTwice(_) | Refusal::PlaceNotText { .. } => {
+            (Kind::BadValue, Some("place"))
+        }
+        Refusal::Link(_) => (Kind::BadValue, Some("attributes")),
         Refusal::NotASibling(_) => (Kind::NotASibling, Some("place")),
         Refusal::NoRoom { .. } => (Kind::NoRoom, Some("place")),
+        Refusal::SiblingsTooLarge { .. } => (Kind::ItemTooLarge, Some("place")),
         Refusal::ReservedName(_) => (Kind::ReservedName, Some("attributes")),
         Refusal::TooLarge { .. } | Refusal::TooLongAsJson { .. } | Refusal::TooManyAttributes(_) => {
             (Kind::ItemTooLarge, Some("attributes"))
         }
         Refusal::Contended => (Kind::Contended, None),
+        Refusal::OutcomeUnknown => {
+            tracing::warn!("the table gave a write no answer, and what stands there doesn't tell whether it was done");
+            (Kind::OutcomeUnknown, None)
+        }
         Refusal::InProgress => (Kind::InProgress, Some("idempotency-key")),
         Refusal::IdempotencyMismatch => (Kind::IdempotencyMismatch, Some("idempotency-key")),
     };

@@ -1,7 +1,7 @@
 //! Records: what a source consists of, and what is written into the table.
 
 use sapwood_core::keys::{Id, ItemKey, KeyError, NodeRef, Schema, SortKey, Version, check_segment};
-use sapwood_core::model::{ITEM_BYTES_MAX, Item, JSON_BYTES_MAX, item_bytes, size_estimate, text, with_key};
+use sapwood_core::model::{ITEM_BYTES_MAX, Item, JSON_BYTES_MAX, item_bytes, json_bytes, text, with_key};
 use sapwood_core::write::ROOM_BYTES;
 use sapwood_http::json::Attributes;
 
@@ -107,7 +107,7 @@ impl Record {
                 "the item has {bytes} bytes, over its limit of {limit}; make it smaller"
             )));
         }
-        let (bytes, limit) = (size_estimate(&item), JSON_BYTES_MAX);
+        let (bytes, limit) = (json_bytes(&item), JSON_BYTES_MAX);
         if bytes > limit {
             let message = format!("the item has {bytes} bytes as JSON, over its limit of {limit}; make it smaller");
             return Err(Fault::refused(message));

@@ -21,6 +21,10 @@ pub enum Rule {
     Intent,
     /// Rows that an earlier placement still had to delete stay named in the lineage.
     KeepStaleRows,
+    /// Nothing is deleted because a lineage names it but rows of its node.
+    OwnRows,
+    /// Where a lineage has no room for old and new rows together, the old ones are deleted first.
+    RoomForIntent,
     /// Rows are put before others are deleted.
     PutFirst,
     /// A placement made by touches alone is marked until its rows are put.
@@ -41,6 +45,8 @@ pub enum Rule {
     CursorStart,
     /// A cursor is moved on or deleted only while it is still this change's.
     CursorCondition,
+    /// A cursor doesn't give way to an item that nobody moves on.
+    CursorObstacle,
     /// A child is touched only if it exists.
     TouchExists,
     /// A node whose parent has no lineage has a row in the register of orphans.
@@ -103,6 +109,17 @@ pub enum Rule {
     TombstoneLife,
     /// An expired tombstone doesn't count, whether or not DynamoDB has deleted it.
     TombstoneExpires,
+    /// Where another client has written `parent`, or put the record there, `_under` is stale.
+    UnderOfOthers,
+    /// `_under` is stale as well where the node's own tombstone, or a lineage that is being deleted, names the life of a base record without a
+    /// mark: the record was put back.
+    PutBack,
+    /// So it is where the API's record that the id was deleted names that life.
+    PutBackAfterRestrict,
+    /// A stale `_under` is removed before the node is placed, and not only passed over.
+    RemoveUnder,
+    /// A straggler is acted on only if the newest record in the batch shows it as it is: a later one may show that it was put back.
+    StragglerAsShown,
     /// A tombstone counts only while its node has no base record.
     TombstoneGone,
     /// When a tombstone takes the place of a lineage, the children that are still there are touched.
@@ -121,6 +138,10 @@ pub enum Rule {
     RedriveAnew,
     /// A create looks for the record that the API has deleted the id: nodes may still hang under it.
     DeletedRecord,
+    /// After an attempt without an answer a write of the API goes on only if its record stands as it was read.
+    StandsAsRead,
+    /// A create without an answer is found done, or left unknown, by what a deletion of its node has left.
+    CreatedAndDeleted,
     /// A move checks the ancestor path of the moved node, not that of its new parent alone.
     OwnAncestorPath,
     /// What is placed next to a sibling checks that it is where it was.

@@ -65,6 +65,10 @@ impl<'p, P> Running<'p, P> {
                     let outcomes = client.all(tasks.iter().map(|task| client.carry_out(task)).collect()).await;
                     self.told(&tasks, outcomes.into_iter(), errors)
                 }
+                Step::Try(task) => match client.attempt(&task).await {
+                    Ok(outcome) => Facts::Tried(outcome),
+                    Err(error) => return Err(errors.write(task.key(), &error)),
+                },
                 Step::Write(writes) => write(client, writes, errors).await,
                 Step::Wait(attempt) => Facts::Waited(client.wait(attempt).await),
                 Step::Done(_) if self.may_come_again && errors.minds_late_writes() => return Err(Failure::Again),
@@ -266,7 +270,7 @@ impl Errors for LastError {
         self.take(error)
     }
 
-    /// A write of the API finds itself by its name, and its conditions keep it from coming later.
+    /// The plans of the API's writes look themselves whether a write without an answer was carried out.
     fn minds_late_writes(&self) -> bool {
         false
     }
@@ -280,8 +284,16 @@ pub(crate) async fn run<T: Table, P: RetryPolicy, D>(
     client: &Client<'_, T, P>,
     mut plan: impl Plan<Done = D>,
 ) -> Result<D, TableError> {
+    run_to_end(client, &mut plan).await
+}
+
+/// The same, for whoever asks the plan afterwards how it has ended.
+pub(crate) async fn run_to_end<T: Table, P: RetryPolicy, D>(
+    client: &Client<'_, T, P>,
+    plan: &mut impl Plan<Done = D>,
+) -> Result<D, TableError> {
     let errors = LastError::default();
-    drive(client, &mut plan, &errors).await.map_err(|_| {
+    drive(client, plan, &errors).await.map_err(|_| {
         let last = errors.0.into_inner().unwrap_or_else(PoisonError::into_inner);
         last.unwrap_or_else(|| TableError::new(ErrorKind::GiveUp, "the plan wasn't told what it asked for"))
     })

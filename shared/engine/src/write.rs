@@ -11,15 +11,15 @@ use sapwood_core::write::{Begin, Context, Wanted, WriteOnce};
 use sapwood_table::{Client, Items, ReadOptions, RetryPolicy, Table, TableError};
 use thiserror::Error;
 
-use crate::run::{run, shared};
+use crate::run::{run, run_to_end, shared};
 
 /// Why a write wasn't done.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum WriteError {
-    /// The write is refused: nothing of it was done.
+    /// The write is refused: nothing of it was done, unless this is [`Refusal::OutcomeUnknown`].
     #[error(transparent)]
     Refused(#[from] Refusal),
-    /// The table failed. Where it gave no answer the write may have been done all the same.
+    /// The table failed, and nothing was done.
     #[error(transparent)]
     Table(#[from] TableError),
 }
@@ -63,11 +63,15 @@ impl<'a, T: Table, P: RetryPolicy> Writer<'a, T, P> {
         ahead: Option<&mut Ahead>,
     ) -> Result<Answered, WriteError> {
         let plan = WriteOnce::new(self.context, command, request);
-        let plan = match ahead {
+        let mut plan = match ahead {
             Some(ahead) => plan.knowing(ahead),
             None => plan,
         };
-        Ok(run(self.client, plan).await??)
+        match run_to_end(self.client, &mut plan).await {
+            Ok(done) => Ok(done?),
+            Err(_) if plan.is_unsettled() => Err(Refusal::OutcomeUnknown.into()),
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// Reads what these commands need, all at once. A command reads for itself what couldn't be read.

@@ -234,11 +234,23 @@ async fn read<C: Call<S>, S: Shared>(shared: &S, request: Request) -> Result<(C,
 ///
 /// # Errors
 /// [`Kind::Internal`] if the body can't be written as JSON. That is a number attribute that is no number, which no client of
-/// DynamoDB can write.
+/// DynamoDB can write. [`Kind::ItemTooLarge`] if the answer is more than a function can give: another client has written such an item.
 pub fn json_response(body: &impl Serialize, numbers: Numbers) -> Result<Response, Problem> {
     let written = json::to_vec(body, numbers).map_err(|error| {
         tracing::error!(category = ?error.classify(), "an answer can't be written as JSON");
         Problem::internal()
     })?;
+    if written.len() > ANSWER_BYTES_MAX / 2 && as_text_bytes(&written) > ANSWER_BYTES_MAX {
+        let detail = "the answer has more than the 6 MB that there can be, because of an item that another client has written; name the attributes that you need in `fields`";
+        return Err(Problem::new(Kind::ItemTooLarge, detail));
+    }
     Ok(([(CONTENT_TYPE, HeaderValue::from_static("application/json"))], written).into_response())
+}
+
+/// Most bytes of a body in a function's answer. Lambda takes 6 MB, with the headers. The answer is JSON, and has the body as a text.
+const ANSWER_BYTES_MAX: usize = 6_200_000;
+
+/// How many bytes a body takes as a text in JSON.
+fn as_text_bytes(body: &[u8]) -> usize {
+    body.len() + body.iter().filter(|byte| matches!(byte, b'"' | b'\\')).count()
 }

@@ -15,7 +15,10 @@ use sapwood_core::request::{
 };
 use tokio::sync::Semaphore;
 
-use super::{BATCH_GET_KEYS_MAX, BATCH_UPDATES_MAX, BATCH_WRITE_ITEMS_MAX, Found, Reply, Scannable, Table, Update};
+use super::{
+    BATCH_GET_KEYS_MAX, BATCH_UPDATES_MAX, BATCH_WRITE_BYTES_MAX, BATCH_WRITE_ITEMS_MAX, Found, Reply, Scannable,
+    Table, Update,
+};
 
 /// How long a client goes on trying.
 pub trait RetryPolicy: Send + Sync {
@@ -65,8 +68,8 @@ impl std::ops::AddAssign for Usage {
     }
 }
 
-/// A table, the retry policy of one invocation or request, and a count of what the requests took. A retried write may have been
-/// carried out by an earlier attempt. A caller whose condition then fails finds their own write in the table.
+/// A table, the retry policy of one invocation or request, and a count of what the requests took. A write that [`Client::carry_out`]
+/// retries may have been carried out by an earlier attempt; [`Client::attempt`] never sends a write again that may have been.
 #[derive(Debug)]
 pub struct Client<'a, T, P> {
     table: &'a T,
@@ -74,7 +77,7 @@ pub struct Client<'a, T, P> {
     schema: &'a Schema,
     /// Most requests of one kind at a time.
     in_flight_max: usize,
-    /// Most bytes of items that are being written at a time, and how many there is room for now.
+    /// Most bytes of requests that write many items at a time, and how many there is room for now.
     bytes_in_flight_max: usize,
     room: Semaphore,
     /// A name that no other client has. The names of marks begin with it.
@@ -140,7 +143,7 @@ impl<'a, T: Table, P: RetryPolicy> Client<'a, T, P> {
         .within(Limits::default().bytes_in_flight_max)
     }
 
-    /// Sets how many bytes of items [`Client::write_many`] keeps in flight. A request of more goes by itself.
+    /// Sets how many bytes of requests [`Client::write_many`] keeps in flight. A request of more goes by itself.
     #[must_use]
     pub fn within(self, bytes_in_flight_max: usize) -> Self {
         Self { bytes_in_flight_max, room: Semaphore::new(bytes_in_flight_max), ..self }
@@ -218,22 +221,29 @@ impl<'a, T: Table, P: RetryPolicy> Client<'a, T, P> {
     // Requests are boxed, because the future of an SDK's request is large, and every future that awaits it would be as large.
     async fn get_chunk(&self, mut keys: Vec<ItemKey>, options: &ReadOptions) -> Items {
         let mut read = Items::default();
-        let mut attempt = 0;
+        let (mut attempt, mut at_once) = (0, BATCH_GET_KEYS_MAX);
         while !keys.is_empty() {
-            let error = match self.count(attempt, Box::pin(self.table.read_many(&keys, options)).await) {
+            let asked = keys.len().min(at_once);
+            let error = match self.count(attempt, Box::pin(self.table.read_many(&keys[..asked], options)).await) {
                 Ok(Found { items, unprocessed }) => {
-                    if unprocessed.len() < keys.len() {
+                    let is_whole = unprocessed.is_empty();
+                    if unprocessed.len() < asked {
                         attempt = 0;
                     }
                     read.items.extend(items.into_iter().filter_map(|item| Some((key_of(&item, self.schema)?, item))));
-                    keys = unprocessed;
+                    keys.splice(..asked, unprocessed);
+                    if is_whole {
+                        continue;
+                    }
                     TableError::new(ErrorKind::Retry, "keys left unprocessed")
                 }
-                Err(error) => error,
+                Err(error) => {
+                    if error.is_unanswered() {
+                        at_once = fewer(asked);
+                    }
+                    error
+                }
             };
-            if keys.is_empty() {
-                break;
-            }
             if error.kind != ErrorKind::Retry || !self.retry_policy.wait(attempt).await {
                 read.failed.extend(keys.into_iter().map(|key| (key, error.clone())));
                 break;
@@ -243,15 +253,16 @@ impl<'a, T: Table, P: RetryPolicy> Client<'a, T, P> {
         read
     }
 
-    /// Reads one page.
+    /// Reads one page. It is shorter where a longer one gets no answer in time.
     ///
     /// # Errors
     /// See [`Client::get`].
     pub async fn query(&self, query: &Query) -> Result<Page, TableError> {
-        self.persist(|| self.table.query(query)).await
+        let ask = |limit| async move { self.table.query(&Query { limit, ..query.clone() }).await };
+        self.persist(query.limit, ask).await
     }
 
-    /// Reads one page of the whole table.
+    /// Reads one page of the whole table, as [`Client::query`] does.
     ///
     /// # Errors
     /// See [`Client::get`].
@@ -259,13 +270,15 @@ impl<'a, T: Table, P: RetryPolicy> Client<'a, T, P> {
     where
         T: Scannable,
     {
-        self.persist(|| self.table.scan(scan)).await
+        let ask = |limit| async move { self.table.scan(&Scan { limit, ..scan.clone() }).await };
+        self.persist(scan.limit, ask).await
     }
 
     /// Puts and deletes any number of items without conditions, in their order. Rows are written only while there is time for them.
     pub async fn write_many(&self, writes: Writes) -> Written {
         let Writes { writes, kind } = writes;
-        let chunks = writes.chunks(BATCH_WRITE_ITEMS_MAX).map(|chunk| self.write_chunk(chunk, kind)).collect();
+        let chunks =
+            chunks_of(&writes).into_iter().map(|(chunk, bytes)| self.write_chunk(chunk, bytes, kind)).collect();
         let mut all = Written::default();
         for Written { failed, unanswered } in self.all(chunks).await {
             all.failed.extend(failed);
@@ -274,12 +287,13 @@ impl<'a, T: Table, P: RetryPolicy> Client<'a, T, P> {
         all
     }
 
-    async fn write_chunk(&self, writes: &[Write], kind: WritesKind) -> Written {
-        let bytes = writes.iter().map(Write::bytes).sum::<usize>().min(self.bytes_in_flight_max);
+    async fn write_chunk(&self, writes: &[Write], bytes: usize, kind: WritesKind) -> Written {
+        let bytes = bytes.min(self.bytes_in_flight_max);
         // Nobody closes the semaphore.
         let _room = self.room.acquire_many(u32::try_from(bytes).unwrap_or(u32::MAX)).await.ok();
         let mut done = Written::default();
-        // DynamoDB refuses a whole batch for one impossible item. Each item then goes by itself.
+        // DynamoDB refuses a whole batch for one impossible item, or because it is too large. Each half then goes by itself, until the item that
+        // can't be written is alone.
         let mut batches = vec![Cow::Borrowed(writes)];
         while let Some(mut writes) = batches.pop() {
             let mut attempt = 0;
@@ -298,7 +312,8 @@ impl<'a, T: Table, P: RetryPolicy> Client<'a, T, P> {
                         TableError::new(ErrorKind::Retry, "items left unprocessed")
                     }
                     Err(error) if error.kind == ErrorKind::Refuse && writes.len() > 1 => {
-                        batches.extend(writes.iter().map(|write| Cow::Owned(vec![write.clone()])));
+                        let (first, second) = writes.split_at(writes.len() / 2);
+                        batches.extend([second, first].map(|half| Cow::Owned(half.to_vec())));
                         break;
                     }
                     Err(error) => error,
@@ -323,13 +338,7 @@ impl<'a, T: Table, P: RetryPolicy> Client<'a, T, P> {
     pub async fn carry_out(&self, task: &Task) -> CarriedOut {
         let (mut attempt, mut unanswered) = (0, false);
         loop {
-            let name = || format!("{}-{}", self.name, self.marks.fetch_add(1, Ordering::Relaxed));
-            let answer = match task.attempt(name) {
-                Task::Transact(actions) => self.count(attempt, Box::pin(self.send_transaction(actions)).await),
-                Task::Write(action) => self.count(attempt, Box::pin(self.write(action)).await),
-                Task::Mark { .. } => Err(TableError::new(ErrorKind::GiveUp, "an attempt has to name its mark")),
-            };
-            match answer {
+            match self.send(attempt, task).await {
                 Ok(outcome) => return CarriedOut { outcome: Ok(outcome), unanswered },
                 Err(error) => {
                     unanswered |= error.is_unanswered();
@@ -339,6 +348,34 @@ impl<'a, T: Table, P: RetryPolicy> Client<'a, T, P> {
                     attempt += 1;
                 }
             }
+        }
+    }
+
+    /// Carries out a task at most once: it is sent again only after an answer that it wasn't carried out. Returns `None` if no answer came.
+    /// The task may have been carried out then, or may be later.
+    ///
+    /// # Errors
+    /// [`TableError`] if time is up or a retry is no use. Nothing was carried out.
+    pub async fn attempt(&self, task: &Task) -> Result<Option<TaskOutcome>, TableError> {
+        let mut attempt = 0;
+        loop {
+            match self.send(attempt, task).await {
+                Ok(outcome) => return Ok(Some(outcome)),
+                Err(error) if error.is_unanswered() => return Ok(None),
+                Err(error) if error.kind != ErrorKind::Retry || !self.retry_policy.wait(attempt).await => {
+                    return Err(error);
+                }
+                Err(_) => attempt += 1,
+            }
+        }
+    }
+
+    async fn send(&self, attempt: u32, task: &Task) -> Result<TaskOutcome, TableError> {
+        let name = || format!("{}-{}", self.name, self.marks.fetch_add(1, Ordering::Relaxed));
+        match task.attempt(name) {
+            Task::Transact(actions) => self.count(attempt, Box::pin(self.send_transaction(actions)).await),
+            Task::Write(action) => self.count(attempt, Box::pin(self.write(action)).await),
+            Task::Mark { .. } => Err(TableError::new(ErrorKind::GiveUp, "an attempt has to name its mark")),
         }
     }
 
@@ -419,19 +456,24 @@ impl<'a, T: Table, P: RetryPolicy> Client<'a, T, P> {
         Ok(reply.map(outcome_of))
     }
 
-    async fn persist<V, F>(&self, request: impl Fn() -> F) -> Result<V, TableError>
+    /// Reads a page of as many items, or of fewer where that many get no answer in time.
+    async fn persist<V, F>(&self, mut limit: usize, request: impl Fn(usize) -> F) -> Result<V, TableError>
     where
         F: Future<Output = Result<Reply<V>, TableError>>,
     {
         let mut attempt = 0;
         loop {
-            match self.count(attempt, Box::pin(request()).await) {
+            let error = match self.count(attempt, Box::pin(request(limit)).await) {
                 Ok(value) => return Ok(value),
-                Err(error) if error.kind != ErrorKind::Retry || !self.retry_policy.wait(attempt).await => {
-                    return Err(error);
-                }
-                Err(_) => attempt += 1,
+                Err(error) => error,
+            };
+            if error.kind != ErrorKind::Retry || !self.retry_policy.wait(attempt).await {
+                return Err(error);
             }
+            if error.is_unanswered() {
+                limit = fewer(limit);
+            }
+            attempt += 1;
         }
     }
 
@@ -466,6 +508,27 @@ impl<'a, T: Table, P: RetryPolicy> Client<'a, T, P> {
 /// The outcome of a task of one write.
 fn outcome_of(held: bool) -> TaskOutcome {
     if held { TaskOutcome::Held } else { TaskOutcome::Failed(vec![0]) }
+}
+
+/// How many items are asked for after a read of this many got no answer in time: 1 MB of items can have 45 MB in an answer.
+fn fewer(items: usize) -> usize {
+    (items / 10).max(1)
+}
+
+/// Cuts writes into those that share a request, with their bytes there.
+fn chunks_of(writes: &[Write]) -> Vec<(&[Write], usize)> {
+    let (mut chunks, mut start, mut bytes) = (Vec::new(), 0, 0);
+    for (position, write) in writes.iter().enumerate() {
+        let more = write.sent_bytes();
+        let count = position - start;
+        if count > 0 && (count == BATCH_WRITE_ITEMS_MAX || bytes + more > BATCH_WRITE_BYTES_MAX) {
+            chunks.push((&writes[start..position], bytes));
+            (start, bytes) = (position, 0);
+        }
+        bytes += more;
+    }
+    chunks.extend((start < writes.len()).then(|| (&writes[start..], bytes)));
+    chunks
 }
 
 /// Returns the positions of the tasks that share a request. DynamoDB refuses a request that names an item twice.

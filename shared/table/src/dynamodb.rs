@@ -1,5 +1,6 @@
 //! DynamoDB itself. This is the only file of the crate that names DynamoDB's SDK.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::time::Duration;
 
@@ -13,7 +14,7 @@ use aws_sdk_dynamodb::types::{
     KeyType, KeysAndAttributes, Put, ReturnConsumedCapacity, TransactWriteItem, Update as SdkUpdate, WriteRequest,
 };
 use bytes::Bytes;
-use serde::{Serialize, Serializer as _};
+use serde::{Serialize, Serializer};
 
 use super::connection::Connection;
 use super::credentials::lacks_credentials;
@@ -23,7 +24,7 @@ use super::{
     TableError, Transacted, Update, Write,
 };
 use sapwood_core::keys::{ItemKey, Schema};
-use sapwood_core::model::{AttributeValue, Item, key_of, with_key};
+use sapwood_core::model::{AttributeValue, Item, key_of, shortest, with_key};
 
 /// Longest time that one request may take, unless [`DynamoTable::waiting`] sets another. It is a choice: several attempts fit the time of
 /// an invocation. An invocation that has less time left ends its request sooner.
@@ -152,9 +153,8 @@ impl DynamoTable {
 
     /// The body of a BatchWriteItem. The SDK would write the same, of a copy of each item in types of its own.
     fn batch_body(&self, writes: &[Write]) -> serde_json::Result<Vec<u8>> {
-        // Text takes as many bytes in JSON as in DynamoDB, and an attribute 11 more.
-        let bytes: usize = writes.iter().map(Write::bytes).sum();
-        let mut body = Vec::with_capacity(bytes + bytes / 8 + (1 + writes.len()) * WRITE_BYTES);
+        let bytes: usize = writes.iter().map(Write::sent_bytes).sum();
+        let mut body = Vec::with_capacity(bytes + (1 + writes.len()) * WRITE_BYTES);
         body.extend(br#"{"ReturnConsumedCapacity":"TOTAL","RequestItems":{"#);
         serde_json::to_writer(&mut body, &self.name)?;
         body.extend(b":[");
@@ -250,6 +250,9 @@ fn give_up(message: &str) -> TableError {
     TableError::new(ErrorKind::GiveUp, message)
 }
 
+/// The status of a request that has more bytes than DynamoDB takes. No code comes with it.
+const PAYLOAD_TOO_LARGE: u16 = 413;
+
 fn table_error<E: ProvideErrorMetadata + std::error::Error + 'static>(kind: Kind, error: &SdkError<E>) -> TableError {
     let failed = match error {
         SdkError::ServiceError(failed) => failed,
@@ -260,6 +263,10 @@ fn table_error<E: ProvideErrorMetadata + std::error::Error + 'static>(kind: Kind
                 .map_or_else(|| TableError::unanswered("no connection to DynamoDB"), |words| give_up(&words));
         }
     };
+    let status = failed.raw().status();
+    if kind == Kind::Write && status.as_u16() == PAYLOAD_TOO_LARGE {
+        return TableError::too_large("the request has more than 16 MB");
+    }
     let code = failed.err().code().unwrap_or("an error without a code");
     match code {
         "TransactionConflictException" => TableError::conflict(code),
@@ -270,7 +277,7 @@ fn table_error<E: ProvideErrorMetadata + std::error::Error + 'static>(kind: Kind
         | "ReplicatedWriteConflictException"
         | "RequestTimeout" => TableError::new(ErrorKind::Retry, code),
         // "The request might have succeeded", says AWS of an internal error.
-        _ if failed.raw().status().is_server_error() => TableError::unanswered(code),
+        _ if status.is_server_error() => TableError::unanswered(code),
         // The message is left out, because it can quote the item.
         "ValidationException" | "ItemCollectionSizeLimitExceededException" if kind == Kind::Write => {
             TableError::new(ErrorKind::Refuse, code)
@@ -353,7 +360,7 @@ impl Expressions {
     }
 }
 
-/// Room for what a write takes in a body besides what [`Write::bytes`] counts. It is a guess: the body grows if need be.
+/// Room for what a write takes in a body besides what [`Write::sent_bytes`] counts. It is a guess: the body grows if need be.
 const WRITE_BYTES: usize = 320;
 
 /// Writes attributes as an object, after the text that begins it.
@@ -363,15 +370,55 @@ fn put_object<'a>(
     attributes: impl IntoIterator<Item = (impl Serialize, &'a AttributeValue)>,
 ) -> serde_json::Result<()> {
     body.extend(start);
-    serde_json::Serializer::new(body).collect_map(attributes)
+    serde_json::Serializer::new(body).collect_map(attributes.into_iter().map(|(name, value)| (name, Sent(value))))
+}
+
+/// A value as it is sent: its long numbers have exponents ([`shortest`]).
+struct Sent<'a>(&'a AttributeValue);
+
+impl Serialize for Sent<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        /// An object of one field.
+        fn of<S: Serializer>(serializer: S, name: &'static str, value: &impl Serialize) -> Result<S::Ok, S::Error> {
+            serializer.collect_map([(name, value)])
+        }
+        match self.0 {
+            AttributeValue::N(digits) => of(serializer, "N", &shortest(digits)),
+            AttributeValue::Ns(set) => {
+                of(serializer, "NS", &set.iter().map(|digits| shortest(digits)).collect::<Vec<_>>())
+            }
+            AttributeValue::L(list) => of(serializer, "L", &list.iter().map(Sent).collect::<Vec<_>>()),
+            AttributeValue::M(map) => of(serializer, "M", &SentMap(map)),
+            value => value.serialize(serializer),
+        }
+    }
+}
+
+struct SentMap<'a>(&'a HashMap<String, AttributeValue>);
+
+impl Serialize for SentMap<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(name, value)| (name, Sent(value))))
+    }
 }
 
 fn units(capacity: Option<&ConsumedCapacity>) -> f64 {
     capacity.and_then(ConsumedCapacity::capacity_units).unwrap_or_default()
 }
 
+/// A value as the SDK sends it, with the numbers of [`Sent`].
 fn sdk_value(value: AttributeValue) -> SdkValue {
-    value.into()
+    let number = |digits: String| match shortest(&digits) {
+        Cow::Owned(short) => short,
+        Cow::Borrowed(_) => digits,
+    };
+    match value {
+        AttributeValue::N(digits) => SdkValue::N(number(digits)),
+        AttributeValue::Ns(set) => SdkValue::Ns(set.into_iter().map(number).collect()),
+        AttributeValue::L(list) => SdkValue::L(list.into_iter().map(sdk_value).collect()),
+        AttributeValue::M(map) => SdkValue::M(map.into_iter().map(|(name, value)| (name, sdk_value(value))).collect()),
+        value => value.into(),
+    }
 }
 
 fn to_sdk(item: &Item) -> HashMap<String, SdkValue> {

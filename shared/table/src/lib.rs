@@ -33,6 +33,10 @@ pub const BATCH_GET_KEYS_MAX: usize = 100;
 /// [aws]: https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_BatchWriteItem.html
 pub const BATCH_WRITE_ITEMS_MAX: usize = 25;
 
+/// Most bytes of one BatchWriteItem, unless a single item has more. It is a choice: DynamoDB takes 16 MB, and answers this much within the time for a
+/// request wherever it runs. No item has many more bytes in a request.
+pub const BATCH_WRITE_BYTES_MAX: usize = 4 * 1_024 * 1_024;
+
 /// Most statements in one BatchExecuteStatement ([AWS: API reference][aws]).
 ///
 /// [aws]: https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_BatchExecuteStatement.html

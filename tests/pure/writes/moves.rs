@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use sapwood_core::model::text;
+use sapwood_core::model::{DeletionMark, DeletionMode, text};
 use sapwood_core::plan::Rules;
 use sapwood_engine::write::{Limits, Refusal, Request, WriteError, Writer};
 use sapwood_table::{Action, Client};
@@ -208,7 +208,8 @@ fn a_node_on_either_way_that_is_being_deleted_refuses_the_move() {
     fixture.tree(&[("r", ""), ("n1", "r"), ("n", "n1"), ("p1", "r"), ("p", "p1"), ("q", "r")]);
     for of in ["n1", "p1"] {
         let mut item = fixture.base(of).unwrap();
-        item.insert("_deleting".to_owned(), text("soon"));
+        let mark = DeletionMark { mode: DeletionMode::Delete, operation: "o".to_owned(), revisions: false, mark: None };
+        item.insert("_deleting".to_owned(), mark.value());
         fixture.memory().lock().unwrap().write(&sapwood_core::keys::ItemKey::new(of, "NODE"), Some(item));
     }
     assert!(

@@ -2,12 +2,19 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use sapwood_core::model::{AttributeValue, ETag, Under, text};
-use sapwood_engine::write::{Content, Patch, Precondition, Preconditions, Refusal, Request, ValueChange};
+use sapwood_core::model::{AttributeValue, DeletionMark, DeletionMode, ETag, Under, text};
+use sapwood_engine::write::{
+    Children, Command, Content, Patch, Precondition, Preconditions, Refusal, Request, ValueChange,
+};
 
 use super::fixture::{
-    Fixture, Took, Written, changed, create, id, if_absent, if_match, moved, n, patch, replace, under,
+    Fixture, Took, Written, changed, create, id, if_absent, if_match, moved, n, node, patch, replace, under,
 };
+
+/// A mark of deletion.
+fn marked() -> AttributeValue {
+    DeletionMark { mode: DeletionMode::Delete, operation: "o".to_owned(), revisions: false, mark: None }.value()
+}
 
 #[test]
 fn a_create_takes_two_round_trips_and_one_write_with_an_id_of_the_apis_or_of_the_callers() {
@@ -61,7 +68,7 @@ fn a_parent_must_be_there_readable_and_staying() {
     let fixture = Fixture::default();
     fixture.tree(&[("a", "")]);
     fixture.foreign("odd", &[("parent", n(1))]);
-    fixture.foreign("going", &[("_deleting", text("soon"))]);
+    fixture.foreign("going", &[("_deleting", marked())]);
     let create = |parent| fixture.create("b", &under(Some(parent), &[])).unwrap_err();
     assert!(matches!(create("nowhere"), Refusal::ParentMissing(parent) if parent == id("nowhere")));
     assert!(matches!(create("odd"), Refusal::ParentUnreadable { id: parent, .. } if parent == id("odd")));
@@ -71,6 +78,51 @@ fn a_parent_must_be_there_readable_and_staying() {
     assert!(matches!(fixture.patch("a", &moved(Some("going"))), Err(Refusal::BeingDeleted { .. })));
     assert!(matches!(fixture.patch("going", &moved(Some("a"))), Err(Refusal::BeingDeleted { .. })));
     assert!(matches!(fixture.patch("nowhere", &moved(Some("a"))), Err(Refusal::NotFound)));
+}
+
+#[test]
+fn what_is_no_mark_holds_nobody_up() {
+    let fixture = Fixture::default();
+    fixture.tree(&[("a", ""), ("b", "a"), ("c", "")]);
+    let spoil = |of: &str| {
+        let mut item = fixture.base(of).unwrap();
+        item.insert("_deleting".to_owned(), AttributeValue::Bool(true));
+        fixture.memory().lock().unwrap().write(&sapwood_core::keys::ItemKey::new(of, "NODE"), Some(item));
+    };
+    for of in ["a", "b", "c"] {
+        spoil(of);
+    }
+    // The node itself, and one on either way up.
+    fixture.patch("b", &moved(Some("c"))).unwrap();
+    fixture.create("d", &under(Some("b"), &[])).unwrap();
+    fixture.patch("d", &moved(Some("a"))).unwrap();
+    fixture.replace("a", &under(None, &[])).unwrap();
+    assert!(!fixture.base("a").unwrap().contains_key("_deleting"));
+    spoil("a");
+    let delete = Command::Delete {
+        node: node("a"),
+        children: Children::With(DeletionMode::Delete),
+        revisions: false,
+        operation: "o".to_owned(),
+    };
+    fixture.carry_out(&delete).unwrap();
+    assert!(DeletionMark::read(&fixture.base("a").unwrap()).is_some());
+}
+
+#[test]
+fn a_record_that_was_put_back_is_written_over() {
+    let fixture = Fixture::default();
+    fixture.tree(&[("a", "")]);
+    for (of, more) in [("b", None), ("c", Some(("name", text("somebody's"))))] {
+        let attributes: Vec<_> = [("_put_back", text("7"))].into_iter().chain(more).collect();
+        fixture.foreign(of, &attributes);
+        assert!(matches!(fixture.patch(of, &moved(Some("a"))), Err(Refusal::NotFound)));
+        let (took, written) = fixture.carry_out_counted(&create(of, false, &under(Some("a"), &[])));
+        assert!(Written::from(written.unwrap()).created);
+        assert_eq!(took.writes, 1);
+        let record = fixture.base(of).unwrap();
+        assert!(record.contains_key("_born") && !record.contains_key("_put_back") && !record.contains_key("name"));
+    }
 }
 
 #[test]

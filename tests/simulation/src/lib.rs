@@ -11,5 +11,6 @@ pub mod own;
 pub mod planted;
 pub mod round_trips;
 pub mod seeds;
+pub mod shapes;
 pub mod sim;
 pub mod unfinished;

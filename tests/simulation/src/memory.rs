@@ -3,6 +3,7 @@
 mod admitting;
 mod table;
 mod values;
+mod wire;
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -16,6 +17,7 @@ use crate::oracle::Contents;
 
 pub use admitting::{Admitted, Admitting};
 pub use table::MemoryTable;
+pub use wire::{Wire, Wired};
 
 /// The items, and the stream of their changes.
 #[derive(Clone, Debug)]
@@ -68,6 +70,12 @@ impl Memory {
         let sequence = self.sequence.to_string();
         self.sequence += 1;
         self.stream.push(StreamRecord { key: key.clone(), sequence, event, old, new: item });
+    }
+
+    /// Returns the sequence number of the next record.
+    #[must_use]
+    pub fn sequence(&self) -> u128 {
+        self.sequence
     }
 
     /// Begins a new stream. Its sequence numbers are lower, and what nobody has taken from the old one is lost.

@@ -24,13 +24,15 @@ impl Call<Shared> for Audit {
 
     async fn answer<T: Table>(self, at: &At<'_, T>) -> Result<Response, Problem> {
         let state = reader(at).audit().await.map_err(refused)?;
+        // A tenant learns nothing of the others, not even how much they have.
+        let is_whole = !at.shared.settings.schema.has_tenants();
         at.json(&AuditBody {
             right_as_of: state.right_as_of.map(time),
             age_seconds: state.age(now()),
             last_run_at: time(state.saved),
-            suspects: state.suspects.len() as u64,
-            last_pass: state.last.as_ref().map(pass),
-            pass: pass(&state.pass),
+            suspects: is_whole.then_some(state.suspects.len() as u64),
+            last_pass: state.last.as_ref().filter(|_| is_whole).map(pass),
+            pass: is_whole.then(|| pass(&state.pass)),
         })
     }
 }

@@ -94,7 +94,8 @@ impl Results {
 
     /// True if each operation would come out the same the next time, whoever asks.
     fn are_final(&self) -> bool {
-        let is_passing = |kind: &Kind| kind.retry_after().is_some() || *kind == Kind::Forbidden;
+        let is_passing =
+            |kind: &Kind| kind.retry_after().is_some() || matches!(kind, Kind::Forbidden | Kind::OutcomeUnknown);
         let passing: Vec<String> = Kind::ALL.iter().filter(|kind| is_passing(kind)).map(|kind| kind.uri()).collect();
         let mut problems = self.results.iter().filter_map(|result| result.problem.as_ref());
         !problems.any(|problem| passing.contains(&problem.kind))

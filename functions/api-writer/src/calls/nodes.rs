@@ -14,11 +14,13 @@ pub(crate) struct CreateNode;
 impl Write for CreateNode {
     fn command(asked: &mut Asked<'_>) -> Result<Command, Problem> {
         let contract::CreateNode { id, parent, segment, attributes, place } = asked.body()?;
+        let takes_parent = parent.is_none();
+        let parent = parent.flatten();
         attributes.check_node(&asked.shared.settings.schema)?;
         let is_made_id = id.is_none();
         let id = id.map_or_else(|| Ok(Id::new(asked.shared.source.name())?), Ok::<_, Problem>)?;
         let node = NodeRef { tenant: asked.caller.tenant.clone(), id };
-        let content = Content { parent, segment, attributes: attributes.0, spot: place.map(Into::into) };
+        let content = Content { parent, takes_parent, segment, attributes: attributes.0, spot: place.map(Into::into) };
         Ok(Command::Create { node, is_made_id, content })
     }
 }
@@ -61,7 +63,7 @@ impl Write for DeleteNode {
 pub(super) fn content(node: contract::ReplaceNode, asked: &Asked<'_>) -> Result<Content, Problem> {
     let contract::ReplaceNode { parent, segment, attributes, place } = node;
     attributes.check_node(&asked.shared.settings.schema)?;
-    Ok(Content { parent, segment, attributes: attributes.0, spot: place.map(Into::into) })
+    Ok(Content { parent, takes_parent: false, segment, attributes: attributes.0, spot: place.map(Into::into) })
 }
 
 /// What changes of a node, as its body says it.

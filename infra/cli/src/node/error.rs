@@ -54,8 +54,8 @@ impl NodeError {
     /// The exit code: 1 where the node is absent or the write is refused, 2 where an argument is wrong.
     pub(crate) fn code(&self) -> u8 {
         match self {
-            // Others kept writing: nothing is known of the node.
-            Self::Write(WriteError::Refused(Refusal::Contended)) => FAILED,
+            // Others kept writing, or no answer came: nothing is known of the node.
+            Self::Write(WriteError::Refused(Refusal::Contended | Refusal::OutcomeUnknown)) => FAILED,
             Self::Read(ReadError::Absent { .. } | ReadError::Unreadable(_)) | Self::Write(WriteError::Refused(_)) => 1,
             Self::Key(_)
             | Self::Attributes { .. }

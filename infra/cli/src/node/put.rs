@@ -129,7 +129,13 @@ impl Arguments {
         if self.replace {
             let reason = "name the parent with --parent, or make the node a root with --root".to_owned();
             let parent = parent.ok_or(NodeError::Attributes { option: "--replace", reason })?;
-            let content = Content { parent, segment: segment.flatten(), attributes: self.attributes()?, spot };
+            let content = Content {
+                parent,
+                takes_parent: false,
+                segment: segment.flatten(),
+                attributes: self.attributes()?,
+                spot,
+            };
             return Ok(match self.if_none_match {
                 Some(_) => Command::Create { node, is_made_id: false, content },
                 None => Command::Replace { node, content },
@@ -183,6 +189,7 @@ fn content_of(patch: &Patch) -> Content {
     let attributes = patch.attributes.iter().filter_map(|(name, change)| Some((name.clone(), change.of(None)?)));
     Content {
         parent: patch.parent.clone().flatten(),
+        takes_parent: patch.parent.is_none(),
         segment: patch.segment.clone().flatten(),
         attributes: attributes.collect(),
         spot: patch.spot.clone(),

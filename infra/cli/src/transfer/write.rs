@@ -7,14 +7,16 @@ use std::collections::BTreeSet;
 
 use indicatif::ProgressBar;
 use sapwood_core::keys::{ItemKey, NodeRef};
-use sapwood_core::model::{Item, Settings};
+use sapwood_core::model::{Item, Settings, Stored};
 use sapwood_core::plan::{Task, TaskOutcome};
-use sapwood_core::request::{Action, Condition};
+use sapwood_core::request::{Action, Condition, TableError};
+use sapwood_core::write::deleted_since;
 use sapwood_import::Record;
 use sapwood_import::work::{Level, Waiting, Work};
 use sapwood_table::{Client, DynamoTable, ErrorKind, ReadOptions};
 
 use super::TransferError;
+use crate::clock::seconds;
 use crate::connect::Patient;
 use crate::pace::Pace;
 use crate::placed::{FOR_PARENTS, placed};
@@ -97,18 +99,53 @@ impl Writer<'_> {
             (Ok(item), Ok(key)) => (item, key),
             (Err(error), _) | (_, Err(error)) => return Ok(Written::Refused(error.to_string())),
         };
-        let put = Action::Put { key: key.clone(), item: item.clone(), condition: Condition::Absent };
-        match self.client.carry_out(&Task::Write(put)).await.outcome {
-            Ok(TaskOutcome::Held) => Ok(Written::Yes),
-            Ok(TaskOutcome::Failed(_)) => {
-                let there = self.client.get(&key, &ReadOptions::default()).await?;
-                let is_equal = there.as_ref().is_some_and(|there| users_own(there) == users_own(&item));
-                let another = || Written::Refused("the table has another record of this key".to_owned());
-                Ok(if is_equal { Written::Yes } else { another() })
+        let begun = seconds();
+        let put = Task::Write(Action::Put { key: key.clone(), item: item.clone(), condition: Condition::Absent });
+        let (mut attempt, mut is_unanswered) = (0, false);
+        loop {
+            match self.client.attempt(&put).await {
+                Ok(Some(TaskOutcome::Held)) => return Ok(Written::Yes),
+                Ok(outcome) => is_unanswered |= outcome.is_none(),
+                Err(error) if error.kind == ErrorKind::Refuse => return Ok(Written::Refused(error.to_string())),
+                Err(error) => return Err(error.into()),
             }
-            Err(error) if error.kind == ErrorKind::Refuse => Ok(Written::Refused(error.to_string())),
-            Err(error) => Err(error.into()),
+            if !self.client.wait(attempt).await {
+                return Err(TableError::unanswered("no answer for a record").into());
+            }
+            attempt += 1;
+            let there = self.client.get(&key, &ReadOptions::default()).await?;
+            if let Some(there) = there {
+                let is_equal = users_own(&there) == users_own(&item);
+                let another = if is_unanswered {
+                    "no answer came for this record, and the table has another of this key: it may have been written and changed since"
+                } else {
+                    "the table has another record of this key"
+                };
+                return Ok(if is_equal { Written::Yes } else { Written::Refused(another.to_owned()) });
+            }
+            // Without an answer the record may have been written, and deleted since: then it must not come back.
+            if is_unanswered && let Some(reason) = self.was_deleted(&waiting.record, begun).await? {
+                return Ok(Written::Refused(reason));
+            }
         }
+    }
+
+    /// Why a record that got no answer isn't written again, if its node was deleted since.
+    async fn was_deleted(&self, record: &Record, begun: u64) -> Result<Option<String>, TransferError> {
+        let schema = &self.settings.schema;
+        let node = match record {
+            Record::Node(node) => &node.node,
+            Record::Revision(_) => {
+                let reason =
+                    "no answer came for this revision, and it isn't there: it may have been written and deleted since";
+                return Ok(Some(reason.to_owned()));
+            }
+        };
+        let (deleted, lineage) = (schema.deleted_key(node), schema.lineage_key(node));
+        let mut read = self.client.get_all(&[deleted.clone(), lineage.clone()], &ReadOptions::default()).await?;
+        let (deleted, stored) = (read.remove(&deleted), Stored::read(read.get(&lineage), schema));
+        let was_deleted = deleted_since(begun, deleted.as_ref(), &stored, self.settings);
+        Ok(was_deleted.then(|| "no answer came for this node, and it was deleted at about that time".to_owned()))
     }
 }
 

@@ -190,8 +190,32 @@ fn pages_of_a_browser_reach_neither_port_and_names_that_lead_here_neither() {
         for foreign in ["https://evil.example", "null", "http://localhost:1", &format!("https://{own}")] {
             assert!(!ask(own, Some(foreign)), "{foreign}");
         }
-        for name in ["evil.example", &format!("evil.example:{port}"), "127.0.0.1:1", "10.1.2.3", ""] {
+        for name in [
+            "evil.example",
+            &format!("evil.example:{port}"),
+            "127.0.0.1:1",
+            "10.1.2.3",
+            "",
+            &format!("evil.example@{own}"),
+        ] {
             assert!(!ask(name, None), "{name}");
+        }
+        // What a browser sends without an `Origin`: an image or a frame of another page's, and what the user has clicked or typed.
+        let fetch = |headers: &[&str]| {
+            let host = format!("host: {own}");
+            head(url, if is_api { "GET /openapi.json" } else { "GET /" }, &[&[&*host], headers].concat())
+        };
+        for site in ["cross-site", "same-site"].map(|site| format!("sec-fetch-site: {site}")) {
+            assert!(fetch(&[&site, "sec-fetch-mode: no-cors"]).starts_with("http/1.1 403"), "{site}");
+            assert!(fetch(&[&site, "sec-fetch-mode: navigate", "sec-fetch-dest: iframe"]).starts_with("http/1.1 403"));
+            assert!(
+                fetch(&[&site, "sec-fetch-mode: navigate", "sec-fetch-dest: document"]).starts_with("http/1.1 200")
+            );
+            let by_page = fetch(&[&site, "sec-fetch-mode: cors", &format!("origin: {page}")]);
+            assert_eq!(by_page.starts_with("http/1.1 200"), is_api, "{by_page}");
+        }
+        for site in ["same-origin", "none"].map(|site| format!("sec-fetch-site: {site}")) {
+            assert!(fetch(&[&site, "sec-fetch-mode: cors"]).starts_with("http/1.1 200"), "{site}");
         }
         assert!(head(url, "GET /", &["x-no: host"]).starts_with("http/1.1 4"));
         assert!(head(url, "GET /", &[&format!("host: {own}"), "host: evil.example"]).starts_with("http/1.1 4"));

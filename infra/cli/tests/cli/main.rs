@@ -12,6 +12,7 @@ mod moves;
 mod nodes;
 mod passes;
 mod permissions;
+mod put_back;
 mod redrive;
 mod round_trip;
 mod running;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use regex_lite::Regex;
 use serde_json::{Map, Value};
 
 use super::TemplateError;
@@ -41,7 +42,11 @@ impl Scope {
                 .get("Type")
                 .and_then(Value::as_str)
                 .is_some_and(|kind| kind == "CommaDelimitedList" || kind.starts_with("List<"));
-            parameters.insert(name.clone(), if is_list { split(&value) } else { value });
+            let value = if is_list { split(&value) } else { value };
+            if let Some(pattern) = declaration.get("AllowedPattern").and_then(Value::as_str) {
+                check_pattern(name, pattern, &value)?;
+            }
+            parameters.insert(name.clone(), value);
         }
         let conditions = document.get("Conditions").and_then(Value::as_object).cloned().unwrap_or_default();
         let mappings = document.get("Mappings").cloned().unwrap_or_default();
@@ -171,6 +176,19 @@ impl Scope {
         }
         out.push_str(rest);
         Some(out)
+    }
+}
+
+/// Checks a parameter's value, or each value of a list, against its `AllowedPattern`, as CloudFormation does: the pattern describes the whole value.
+fn check_pattern(name: &str, pattern: &str, value: &Value) -> Result<(), TemplateError> {
+    let path = Path::of(&["Parameters", name]);
+    let whole = Regex::new(&format!(r"\A(?:{pattern})\z"));
+    let whole = whole.map_err(|_| TemplateError::wrong(&path, "described by a regular expression", &pattern.into()))?;
+    let is_allowed = |value: &Value| plain(value).is_none_or(|text| whole.is_match(&text));
+    let values = value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice);
+    match values.iter().find(|value| !is_allowed(value)) {
+        None => Ok(()),
+        Some(wrong) => Err(TemplateError::wrong(&path, format!("as its AllowedPattern says, {pattern}"), wrong)),
     }
 }
 

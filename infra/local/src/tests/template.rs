@@ -303,6 +303,40 @@ fn a_parameter_keeps_to_its_allowed_values() {
 }
 
 #[test]
+fn a_parameter_keeps_to_its_allowed_pattern() {
+    let with = |name: &str, value: &str| {
+        Template::parse_with(OWN, &BTreeMap::from([(name.to_owned(), value.to_owned())])).map(drop)
+    };
+    for (name, value) in [
+        ("PartitionKey", "my key"),
+        ("PartitionKey", ""),
+        ("PartitionKey", "PK\n"),
+        ("OrderAttribute", "#order"),
+        ("LinkAttributes", "a, b"),
+        ("CorsOrigins", "http://a, http://b"),
+        ("JwtScopes", "write=a,read=b"),
+        ("JwtIssuer", "http://issuer"),
+        ("AlarmEmail", "nobody"),
+    ] {
+        match with(name, value) {
+            Err(TemplateError::Wrong { property, .. }) => assert_eq!(property, format!("Parameters.{name}")),
+            other => panic!("{name}={value}: {other:?}"),
+        }
+    }
+    for (name, value) in [
+        ("PartitionKey", "pk"),
+        ("OrderAttribute", ""),
+        ("LinkAttributes", "a,b"),
+        ("CorsOrigins", "http://a,http://b"),
+        ("JwtScopes", "read=t/read,write=[t],delete=a-b"),
+        ("JwtScopes", "delete=d"),
+        ("JwtScopes", ""),
+    ] {
+        with(name, value).unwrap();
+    }
+}
+
+#[test]
 fn what_is_not_done_here_is_refused() {
     let changed = SMALL.replace("StartingPosition: LATEST", "StartingPosition: AT_TIMESTAMP");
     let given = BTreeMap::from([("Size".to_owned(), "1".to_owned())]);

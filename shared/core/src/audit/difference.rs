@@ -54,6 +54,12 @@ pub enum Kind {
     ReservedKey,
     /// A record that is so large that its rows carry no copies.
     NoRoomForCopies,
+    /// A record that is so large that the node can't be touched: its rows won't follow a node above it that moves.
+    NoRoomForTouch,
+    /// A value in the place of a deletion's mark that is none.
+    MarkUnreadable,
+    /// A lineage that names something as a row to delete that can't be a row of its node.
+    ForeignRows,
     /// The table refuses to change a child of a node that is being deleted.
     DeletionBlocked,
     /// A cursor that no handler has written.
@@ -64,7 +70,7 @@ pub enum Kind {
 
 impl Kind {
     /// All kinds.
-    pub const ALL: [Self; 25] = [
+    pub const ALL: [Self; 28] = [
         Self::LineageMissing,
         Self::LineageWrong,
         Self::LineageRows,
@@ -87,6 +93,9 @@ impl Kind {
         Self::LinkLeftOut,
         Self::ReservedKey,
         Self::NoRoomForCopies,
+        Self::NoRoomForTouch,
+        Self::MarkUnreadable,
+        Self::ForeignRows,
         Self::DeletionBlocked,
         Self::CursorUnreadable,
         Self::NewerFormat,
@@ -100,7 +109,17 @@ impl Kind {
 
     /// True for what one item says by itself. It doesn't go away unless its owner changes the item, so one look is enough.
     pub(super) fn is_of_one_item(self) -> bool {
-        matches!(self, Self::Unreadable | Self::NoOrder | Self::LinkLeftOut | Self::ReservedKey | Self::NoRoomForCopies)
+        matches!(
+            self,
+            Self::Unreadable
+                | Self::NoOrder
+                | Self::LinkLeftOut
+                | Self::ReservedKey
+                | Self::NoRoomForCopies
+                | Self::NoRoomForTouch
+                | Self::MarkUnreadable
+                | Self::ForeignRows
+        )
     }
 
     /// True for what one write of the node's record mends.
@@ -158,6 +177,9 @@ impl Kind {
             Self::LinkLeftOut => "link-left-out",
             Self::ReservedKey => "reserved-key",
             Self::NoRoomForCopies => "no-room-for-copies",
+            Self::NoRoomForTouch => "no-room-for-touch",
+            Self::MarkUnreadable => "mark-unreadable",
+            Self::ForeignRows => "foreign-rows",
             Self::DeletionBlocked => "deletion-blocked",
             Self::CursorUnreadable => "cursor-unreadable",
             Self::NewerFormat => "newer-format",

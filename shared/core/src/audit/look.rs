@@ -196,6 +196,10 @@ impl<'a> Look<'a> {
             found.push(Difference::of(Kind::NewerFormat, lineage_key, node, &evidence));
             return Ok(());
         }
+        if facets.stored.lineage().is_some_and(|lineage| lineage.names_others(node, schema)) {
+            let evidence = Evidence::new().and(facets.stored_item);
+            found.push(Difference::of(Kind::ForeignRows, lineage_key.clone(), node, &evidence));
+        }
         if facets.base_item.is_some() && facets.base.is_none() {
             found.push(Difference::of(Kind::Unreadable, node_key.clone(), node, &evidence));
         }
@@ -313,8 +317,10 @@ impl<'a> Look<'a> {
     }
 
     fn judge_row(&self, key: &ItemKey, node: &NodeRef) -> Result<Option<Difference>, Failure> {
-        let Some(item) = self.item(key)? else { return Ok(None) };
         let schema = self.schema();
+        // Somebody may have put something else there since.
+        let is_row = |item: &&Item| shown_by(item, key, schema).as_ref() == Some(node);
+        let Some(item) = self.item(key)?.filter(is_row) else { return Ok(None) };
         let stored_item = self.item(&schema.lineage_key(node))?;
         let stored = Stored::read(stored_item, schema);
         if stored.check_format().is_err() || names(&stored, key, node, schema) {
@@ -399,6 +405,8 @@ fn finding(shortfall: &Shortfall) -> Kind {
         Shortfall::OwnParent | Shortfall::BelowItself => Kind::Cycle,
         Shortfall::TooDeep => Kind::TooDeep,
         Shortfall::Path(_) => Kind::PathTooLong,
+        Shortfall::Mark => Kind::MarkUnreadable,
+        Shortfall::Touch => Kind::NoRoomForTouch,
         Shortfall::Order { .. } => Kind::NoOrder,
         Shortfall::Links { .. } | Shortfall::Link { .. } => Kind::LinkLeftOut,
     }

@@ -9,7 +9,7 @@ use super::{Difference, Kind};
 use crate::keys::{ItemKey, NodeRef, Schema};
 use crate::model::{
     BORN, BaseNode, Cursor, DELETING, Deletion, Item, Lineage, PUT_BACK, REDRIVEN, REVISION, Stored, TOUCHED, WRITE,
-    text, with_key,
+    shown_by, text, with_key,
 };
 use crate::plan::{Context, CopyNewest, Facts, Failure, Need, Plan, Rule, Step, Task, TaskOutcome};
 use crate::request::{Action, Condition, Update};
@@ -123,10 +123,14 @@ impl<'a> Mend<'a> {
             return Ok(Step::Done(Mended::Gone));
         }
         match (self.difference.kind, base, stored.lineage()) {
-            (Kind::RowSurplus, ..) if names(&stored, &self.difference.key, &node, schema) => {
-                Ok(Step::Done(Mended::Gone))
+            (Kind::RowSurplus, ..) => {
+                let key = &self.difference.key;
+                let is_row = item.is_some_and(|item| shown_by(item, key, schema).as_ref() == Some(&node));
+                if !is_row || names(&stored, key, &node, schema) {
+                    return Ok(Step::Done(Mended::Gone));
+                }
+                Ok(self.delete_row(lineage_item))
             }
-            (Kind::RowSurplus, ..) => Ok(self.delete_row(lineage_item)),
             // A record that can't be understood counts as not there, and its next event has the handler say so.
             (Kind::LineageSurplus, Some(_), _) => Ok(self.redrive(schema.node_key(&node))),
             (Kind::LineageSurplus, None, _) => Ok(self.put_back()),

@@ -5,7 +5,7 @@
 
 use super::{Difference, Kind, Mend, Mended};
 use crate::keys::{ItemKey, NodeRef, SortKey};
-use crate::model::{Cursor, CursorError, DELETING, Item, Latest, PUT_BACK, Stored};
+use crate::model::{Cursor, CursorError, Item, Latest, PUT_BACK, Stored, has_mark};
 use crate::plan::{Context, Facts, Failure, Need, Plan, Read, Rule, Step, Task, TaskOutcome};
 use crate::request::{Action, Condition};
 
@@ -143,7 +143,7 @@ impl<'a> Redrive<'a> {
                 self.mend(Kind::RecordPutBack, node_key, node, Redriven::DeletedAgain)
             }
             // A lineage that has the mark already stays as it is and makes no record, and nobody else would go on.
-            (_, Some(base)) if base.contains_key(DELETING) => {
+            (_, Some(base)) if has_mark(Some(base)) => {
                 let step = self.mend(Kind::LineageWrong, node_key, node.clone(), Redriven::DeletionSetOff);
                 if let State::Mending { marked, .. } = &mut self.state {
                     *marked = Some(node);

@@ -25,7 +25,8 @@ const TEXT: char = 's';
 const NONE: &str = "~";
 
 impl SiblingPlace {
-    /// The place of a node by a number, as DynamoDB writes it. `None` for a text that is no number of DynamoDB's.
+    /// The place of a node by a number, as DynamoDB writes it. `None` for a text that is no number of DynamoDB's, and for one that the key has no
+    /// room for beside the id: a number that is cut would be in a wrong place.
     #[must_use]
     pub fn of_number(digits: &str, id: &Id) -> Option<Self> {
         Self::number(digits, room(id))
@@ -84,19 +85,20 @@ impl SiblingPlace {
 
     fn number(digits: &str, room: usize) -> Option<Self> {
         let number: Decimal = digits.parse().ok()?;
-        Some(Self::cut(NUMBER, &number.encode().ok()?, room))
+        let text = number.encode().ok()?;
+        (text.len() <= room).then(|| Self(format!("{NUMBER}{text}").into()))
     }
 
     fn text(text: &str, room: usize) -> Self {
         // No character gets shorter when it is escaped, so the rest would be cut in any case.
         let end = (TEXT_BYTES_MAX..text.len()).find(|end| text.is_char_boundary(*end)).unwrap_or(text.len());
-        Self::cut(TEXT, &escape_part(&text[..end]), room)
+        Self::cut(&escape_part(&text[..end]), room)
     }
 
     /// Cuts a text so that the key has room for it. Cut texts are in the order of the whole ones, or equal.
-    fn cut(tag: char, text: &str, room: usize) -> Self {
+    fn cut(text: &str, room: usize) -> Self {
         let mut place = String::with_capacity(1 + room.min(text.len()));
-        place.push(tag);
+        place.push(TEXT);
         let mut at = 0;
         while let Some(first) = text[at..].chars().next() {
             let length = if first == '%' { 3 } else { first.len_utf8() };

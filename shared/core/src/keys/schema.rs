@@ -127,6 +127,13 @@ impl Schema {
         Self::in_tenant(parent.tenant.as_ref(), &format!("{ORPHANS}{:x}", hash % ORPHAN_SHARDS))
     }
 
+    /// True if this is the key of a partition of the register of orphans.
+    #[must_use]
+    pub fn is_of_orphans(&self, pk: &str, tenant: Option<&Tenant>) -> bool {
+        pk.strip_prefix(&Self::in_tenant(tenant, ORPHANS))
+            .is_some_and(|shard| (0..ORPHAN_SHARDS).any(|of_all| format!("{of_all:x}") == shard))
+    }
+
     fn in_tenant(tenant: Option<&Tenant>, rest: &str) -> String {
         match tenant {
             Some(tenant) => format!("{TENANT}{}#{rest}", tenant.as_str()),

@@ -89,6 +89,14 @@ pub struct SortRange {
     pub to: String,
 }
 
+impl SortRange {
+    /// True if a sort key is in the range, and can be one.
+    #[must_use]
+    pub fn contains(&self, sk: &str) -> bool {
+        (1..=SORT_KEY_BYTES_MAX).contains(&sk.len()) && (self.from.as_str()..=self.to.as_str()).contains(&sk)
+    }
+}
+
 /// The format of a segment in a path: all bytes up to `$`, and `%`, are escaped as `%XX`. All other bytes sort after `$`.
 /// Therefore the separators `!` and `#` sort before any text, a subtree ends right before its prefix with `$`, and escaped
 /// texts sort as the texts themselves.

@@ -286,8 +286,8 @@ proptest! {
         let [cut_a, cut_b] = [&whole_a, &whole_b].map(|text| SiblingPlace::of_text(text, &id));
         prop_assert!(cut_a.as_str().len() <= 257 && SiblingPlace::parse(cut_a.as_str()).as_ref() == Some(&cut_a));
         prop_assert!(cut_a == cut_b || (cut_a < cut_b) == (whole_a < whole_b));
-        let number = SiblingPlace::of_number("-1.2345678901234567890123456789012345678e-99", &id).unwrap();
-        for place in [cut_a, number, SiblingPlace::none()] {
+        let number = SiblingPlace::of_number("-1.2345678901234567890123456789012345678e-99", &id);
+        for place in [cut_a, SiblingPlace::none()].into_iter().chain(number) {
             let child = SortKey::Child { place: place.clone(), id: id.clone() };
             for key in [child, SortKey::OrderedRoot { place, id: id.clone() }] {
                 prop_assert!(Schema::default().sort_key(&key).is_ok());
@@ -860,5 +860,18 @@ fn numbers_come_before_texts_and_what_has_no_place_comes_last() {
     assert_eq!(SiblingPlace::of_number("1e400", &id), None);
     for wrong in ["", "x", "na#b", "s$", "~~", "é"] {
         assert_eq!(SiblingPlace::parse(wrong), None, "{wrong}");
+    }
+}
+
+/// Beside an id that leaves no room for the whole number there is no place by it, and not a wrong one.
+#[test]
+fn numbers_are_in_order_or_have_no_place_however_long_the_id_is() {
+    let digits = ["-10", "-1.234", "-1.23", "-1", "0", "1e-9", "1", "1.23", "1.234", "10", "1234567890123456789"];
+    for bytes in [1, 970, 1_000, 1_005, 1_008, 1_009, 1_010, 1_011, 1_012, 1_013, 1_014] {
+        let id = Id::new("i".repeat(bytes)).unwrap();
+        let places: Vec<SiblingPlace> =
+            digits.iter().filter_map(|digits| SiblingPlace::of_number(digits, &id)).collect();
+        assert!(places.is_sorted_by(|a, b| a < b), "{bytes}: {places:?}");
+        assert!(places.len() == digits.len() || bytes > 970, "{bytes}: {places:?}");
     }
 }

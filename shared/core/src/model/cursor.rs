@@ -122,12 +122,18 @@ impl Cursor {
             (None, None) => Position::Touching,
         };
         let blocked = item.get(Self::BLOCKED) == Some(&AttributeValue::Bool(true));
-        Some(Self { sequence: text_of(item, Self::SEQUENCE)?.to_owned(), after, position, blocked })
+        // No text but digits is compared with those of a stream.
+        let is_sequence = |text: &&str| text.len() <= SEQUENCE_DIGITS_MAX && text.bytes().all(|b| b.is_ascii_digit());
+        let sequence = text_of(item, Self::SEQUENCE).filter(is_sequence)?.to_owned();
+        Some(Self { sequence, after, position, blocked })
     }
 }
+
+/// How many digits a sequence number has at most, and is written with.
+const SEQUENCE_DIGITS_MAX: usize = 40;
 
 /// Returns a sequence number with zeros before it, 40 digits long, so that such numbers compare as text.
 #[must_use]
 pub fn padded(sequence: &str) -> String {
-    format!("{sequence:0>40}")
+    format!("{sequence:0>SEQUENCE_DIGITS_MAX$}")
 }

@@ -2,7 +2,7 @@
 
 use super::item::{AttributeValue, Item, text, text_of, with_key};
 use super::lineage::BORN as LINEAGE_BORN;
-use super::own::DeletionMark;
+use super::own::{DeletionMark, name_of};
 use super::settings::Settings;
 use super::{BaseNode, DeletionMode, format};
 use crate::keys::{Id, NodeRef};
@@ -66,7 +66,7 @@ impl Deletion {
         let Some(value) = item.get(DELETING) else { return Some(None) };
         let AttributeValue::M(map) = value else { return None };
         let map: Item = map.clone().into_iter().collect();
-        let born = text_of(&map, HEIR_BORN).map(str::to_owned);
+        let born = name_of(&map, HEIR_BORN).map(str::to_owned);
         let heir = match map.get(HEIR) {
             None => None,
             Some(_) => Some(Heir { id: Id::new(text_of(&map, HEIR)?).ok()?, born }),
@@ -109,7 +109,7 @@ impl Tombstone {
     /// Reads a tombstone. Returns `None` if the item is none.
     pub(super) fn read(item: &Item) -> Option<Self> {
         let Some(AttributeValue::N(deleted)) = item.get(DELETED) else { return None };
-        let born = text_of(item, LINEAGE_BORN).map(str::to_owned);
+        let born = name_of(item, LINEAGE_BORN).map(str::to_owned);
         Some(Self { deletion: Deletion::read(item)??, born, deleted: deleted.parse().ok()? })
     }
 

@@ -1,11 +1,14 @@
 //! Items as bytes, in one spelling for equal items.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use super::item::{AttributeValue, Item};
+use super::wire::{plain, shortest};
 
 /// The bytes of these attributes. Equal attributes have equal bytes: names are sorted, and so are sets, in which DynamoDB
-/// keeps no order. They take about as many bytes as DynamoDB counts.
+/// keeps no order. Long numbers have exponents. They take at most three times as many bytes as
+/// DynamoDB counts.
 ///
 /// Lengths are numbers of seven bits a byte, least significant first. A map is the number of its values, then each name and
 /// value; a value is a letter for its type and what it holds. `{"ok": true, "n": 12}` is `2 1 "n" 'N' 2 "12" 2 "ok" 't'`.
@@ -34,13 +37,16 @@ fn write_map<'a>(values: impl IntoIterator<Item = (&'a String, &'a AttributeValu
 fn write_value(value: &AttributeValue, to: &mut Vec<u8>) {
     match value {
         AttributeValue::S(text) => write_one(b'S', text.as_bytes(), to),
-        AttributeValue::N(digits) => write_one(b'N', digits.as_bytes(), to),
+        AttributeValue::N(digits) => write_one(b'N', shortest(digits).as_bytes(), to),
         AttributeValue::B(bytes) => write_one(b'B', bytes, to),
         AttributeValue::Bool(true) => to.push(b't'),
         AttributeValue::Bool(false) => to.push(b'f'),
         AttributeValue::Null(_) => to.push(b'0'),
         AttributeValue::Ss(set) => write_set(b's', set.iter().map(String::as_bytes), to),
-        AttributeValue::Ns(set) => write_set(b'n', set.iter().map(String::as_bytes), to),
+        AttributeValue::Ns(set) => {
+            let set: Vec<Cow<'_, str>> = set.iter().map(|digits| shortest(digits)).collect();
+            write_set(b'n', set.iter().map(|digits| digits.as_bytes()), to);
+        }
         AttributeValue::Bs(set) => write_set(b'b', set.iter().map(Vec::as_slice), to),
         AttributeValue::L(list) => {
             to.push(b'L');
@@ -90,13 +96,13 @@ fn read_value(from: &mut &[u8]) -> Option<AttributeValue> {
     *from = rest;
     Some(match letter {
         b'S' => AttributeValue::S(read_text(from)?),
-        b'N' => AttributeValue::N(read_text(from)?),
+        b'N' => AttributeValue::N(read_number(from)?),
         b'B' => AttributeValue::B(read_bytes(from)?),
         b't' => AttributeValue::Bool(true),
         b'f' => AttributeValue::Bool(false),
         b'0' => AttributeValue::Null(true),
         b's' => AttributeValue::Ss(read_all(from, read_text)?),
-        b'n' => AttributeValue::Ns(read_all(from, read_text)?),
+        b'n' => AttributeValue::Ns(read_all(from, read_number)?),
         b'b' => AttributeValue::Bs(read_all(from, read_bytes)?),
         b'L' => AttributeValue::L(read_all(from, read_value)?),
         b'M' => AttributeValue::M(read_map(from)?),
@@ -107,6 +113,10 @@ fn read_value(from: &mut &[u8]) -> Option<AttributeValue> {
 fn read_all<T>(from: &mut &[u8], read: fn(&mut &[u8]) -> Option<T>) -> Option<Vec<T>> {
     let length = read_length(from)?;
     (0..length).map(|_| read(from)).collect()
+}
+
+fn read_number(from: &mut &[u8]) -> Option<String> {
+    read_text(from).map(|number| plain(&number))
 }
 
 fn read_text(from: &mut &[u8]) -> Option<String> {

@@ -1,10 +1,17 @@
 //! An upper bound for the size of an item in an answer of a function.
 
+use super::answered_bytes;
 use super::item::{AttributeValue, Item};
 
-/// Most bytes of a record in an answer, by [`size_estimate`]. With its key it fits a page of the API, and a page fits Lambda's answer. DynamoDB
+/// Most bytes of a record in an answer, by [`json_bytes`]. With its key it fits a page of the API, and a page fits Lambda's answer. DynamoDB
 /// measures in another way: a list of empty binaries has a byte for each there, and 19 in an answer.
 pub const JSON_BYTES_MAX: usize = 3_900_000;
+
+/// Returns how long an item is as JSON: in an answer of the API ([`size_estimate`]) or of DynamoDB ([`answered_bytes`]), whichever is longer.
+#[must_use]
+pub fn json_bytes(item: &Item) -> usize {
+    size_estimate(item).max(answered_bytes(item))
+}
 
 /// Returns an upper bound for the bytes of an item in an answer of the API, with all of its attributes. Pages end by this
 /// estimate, because a function's answer has a limit and DynamoDB measures differently. The answer is JSON, and has the body, which

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::format::{self, NewerFormat};
 use super::item::{AttributeValue, Item, flag_of, text, text_of, with_key};
+use super::own::name_of;
 use super::{Deletion, Tombstone, row};
 use crate::keys::{Id, ItemKey, NodeRef, Schema, SiblingPlace, SortKey};
 
@@ -165,12 +166,18 @@ impl Lineage {
         };
         Some(Self {
             placement: row::read(item)?,
-            born: text_of(item, BORN).map(str::to_owned),
+            born: name_of(item, BORN).map(str::to_owned),
             stale_rows,
             rows_pending: flag_of(item, ROWS_PENDING)?,
             deleting: Deletion::read(item)?,
             restarted: text_of(item, RESTARTED).map(str::to_owned),
         })
+    }
+
+    /// Returns true if the lineage names something as a row to delete that can't be a row of its node. Somebody else has written it.
+    #[must_use]
+    pub fn names_others(&self, node: &NodeRef, schema: &Schema) -> bool {
+        self.stale_rows.iter().any(|key| !row::is_row_key(key, node, schema))
     }
 
     /// Returns true if all rows of this placement, and no rows of another, are known to exist.

@@ -15,10 +15,12 @@ mod own;
 mod row;
 mod settings;
 mod shortfall;
+mod stale_under;
 #[cfg(test)]
 mod tests;
 mod unchanged;
 mod variables;
+mod wire;
 
 pub use announcement::Announcement;
 pub use cursor::{Cursor, CursorError, Position, REDRIVEN, padded};
@@ -27,19 +29,23 @@ pub(crate) use encoding::{decode as decode_item, encode as encode_item};
 pub use etag::ETag;
 pub use format::{FORMAT, FORMAT_ATTRIBUTE, FORMAT_MAX, NewerFormat};
 pub use item::{AttributeValue, ITEM_BYTES_MAX, Item, item_bytes, key_of, number, sort_sets, text, text_of, with_key};
-pub use json_size::{JSON_BYTES_MAX, PLAIN_NUMBER_BYTES_MAX, size_estimate, text_size};
+pub use json_size::{JSON_BYTES_MAX, PLAIN_NUMBER_BYTES_MAX, json_bytes, size_estimate, text_size};
 pub use latest::{Latest, VERSION};
 pub use lineage::{Lineage, Placement, Stored};
-pub use node::{BaseNode, TOUCHED, Unreadable, has_mark, is_touch, is_undelete, shows_no_mark, touch_value};
+pub use node::{
+    BaseNode, TOUCHED, Unreadable, has_mark, has_unreadable_mark, is_touch, is_undelete, shows_no_mark, touch_value,
+};
 pub use own::{
     BORN, CREATED_AT, CREATED_BY, DELETING, DeletionMark, DeletionMode, EXPIRES, PUT_BACK, REVISION, UNDER, UPDATED_AT,
-    UPDATED_BY, Under, WRITE, is_reserved, is_same_life, still_gone,
+    UPDATED_BY, Under, WRITE, WRITE_BEFORE, is_reserved, is_same_life, life_of, still_gone,
 };
 pub use row::{
-    ROW_ATTRIBUTES, Row, Shown, Wanted, is_truncated, orphan_row_parent, own_ancestors, own_depth, own_id, own_order,
-    placement_below, row_parent, rows, shown_by,
+    LinkFault, ROW_ATTRIBUTES, Row, Shown, Wanted, check_links, is_row_key, is_truncated, orphan_row_parent,
+    own_ancestors, own_depth, own_id, own_order, placement_below, row_parent, rows, shown_by,
 };
 pub use settings::{Copied, Settings, SiblingOrder};
 pub use shortfall::Shortfall;
+pub use stale_under::{LifeUnder, PutBy, times_written};
 pub use unchanged::{COMPARED_ATTRIBUTES_MAX, TooManyAttributes, own_unchanged, unchanged};
 pub use variables::VariableError;
+pub use wire::{REQUEST_BYTES_MAX, answered_bytes, sent_bytes, shortest};

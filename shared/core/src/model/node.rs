@@ -7,7 +7,7 @@ use thiserror::Error;
 use super::Item;
 use super::cursor::REDRIVEN;
 use super::item::{AttributeValue, text, text_of};
-use super::own::{BORN, DELETING, DeletionMark, PUT_BACK, Under};
+use super::own::{DELETING, DeletionMark, PUT_BACK, UNDER, Under, life_of};
 use crate::keys::{Id, KeyError, NodeRef, Schema, check_segment};
 
 /// The attribute that the handler writes into a base record so that the node is placed again ([`touch_value`]).
@@ -97,7 +97,7 @@ impl BaseNode {
     /// The node's life, if the base record names it.
     #[must_use]
     pub fn born(&self) -> Option<&str> {
-        text_of(&self.item, BORN)
+        life_of(&self.item)
     }
 
     /// The life of this parent under which the API or an operation has put the node. `None` if somebody else has put it there, or
@@ -129,12 +129,12 @@ pub fn touch_value(sequence: &str, parent: &NodeRef) -> AttributeValue {
     text(format!("{sequence}#{}", parent.id))
 }
 
-/// Returns true if a change of a base record is a touch: nothing but [`TOUCHED`] and [`DELETING`] differs, which no row
+/// Returns true if a change of a base record is a touch: nothing but [`TOUCHED`], [`DELETING`] and [`UNDER`] differs, which no row
 /// carries.
 #[must_use]
 pub fn is_touch(old: Option<&Item>, new: Option<&Item>) -> bool {
     let (Some(old), Some(new)) = (old, new) else { return false };
-    let is_ours = |name: &str| name == TOUCHED || name == DELETING;
+    let is_ours = |name: &str| [TOUCHED, DELETING, UNDER].contains(&name);
     let others = |item: &'_ Item| item.keys().filter(|name| !is_ours(name)).count();
     old != new
         && others(old) == others(new)
@@ -151,7 +151,13 @@ pub fn is_undelete(old: Option<&Item>, new: Option<&Item>) -> bool {
 /// True if a base record exists and has a mark.
 #[must_use]
 pub fn has_mark(item: Option<&Item>) -> bool {
-    item.is_some_and(|item| item.contains_key(DELETING))
+    item.is_some_and(|item| DeletionMark::read(item).is_some())
+}
+
+/// True if something that is no mark stands in the mark's place.
+#[must_use]
+pub fn has_unreadable_mark(item: &Item) -> bool {
+    item.contains_key(DELETING) && !has_mark(Some(item))
 }
 
 /// True if a redrive or a repair wrote this change of a base record, and the node had no mark then. The record that took a mark away may be

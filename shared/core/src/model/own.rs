@@ -17,12 +17,15 @@ pub const UPDATED_AT: &str = "_updated_at";
 pub const UPDATED_BY: &str = "_updated_by";
 /// The id of the API's last write. A retry recognizes by it a write whose answer was lost.
 pub const WRITE: &str = "_write";
+/// The id of the API's write before the last. A write whose answer was lost, and which another one has followed, is found by it.
+pub const WRITE_BEFORE: &str = "_write_before";
 /// The name of the node's life, which the API gives a base record when it creates it, and keeps in every later write. An id that is
 /// deleted and created again begins another life. A lineage remembers the life of its node, so that another client's put, which
 /// drops this attribute, doesn't end it.
 pub const BORN: &str = "_born";
 /// The parent that the API or an operation has put this node under, and the life of it that it has seen ([`Under`]). By it the
-/// handler recognizes a straggler: a child that arrives after its parent was deleted.
+/// handler recognizes a straggler: a child that arrives after its parent was deleted. The handler removes it where somebody else has put
+/// the node there.
 pub const UNDER: &str = "_under";
 /// The [`DeletionMark`] of a node that is being deleted.
 pub const DELETING: &str = "_deleting";
@@ -39,6 +42,21 @@ pub fn still_gone(record: Option<&Item>) -> Option<Condition> {
     record.get(PUT_BACK).map(|name| Condition::is(PUT_BACK, Some(name.clone())))
 }
 
+/// Most bytes of the name of a life, a mark or an operation. Ours are UUIDs with a few characters behind. A longer one is somebody else's, and counts as
+/// none: lineages and children's marks carry these names, and must have room for them.
+const NAME_BYTES_MAX: usize = 256;
+
+/// The name of a life, a mark or an operation in an attribute.
+pub(super) fn name_of<'a>(item: &'a Item, attribute: &str) -> Option<&'a str> {
+    text_of(item, attribute).filter(|name| name.len() <= NAME_BYTES_MAX)
+}
+
+/// The life that a base record names.
+#[must_use]
+pub fn life_of(record: &Item) -> Option<&str> {
+    name_of(record, BORN)
+}
+
 /// The value of [`UNDER`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Under {
@@ -51,6 +69,7 @@ pub struct Under {
 impl Under {
     const PARENT: &str = "parent";
     const BORN: &str = "born";
+    const OPERATION: &str = "operation";
 
     /// Reads the attribute of a base record. Returns `None` if there is none, or neither the API nor the handler has written it.
     #[must_use]
@@ -58,7 +77,7 @@ impl Under {
         let Some(AttributeValue::M(map)) = item.get(UNDER) else { return None };
         let map: Item = map.clone().into_iter().collect();
         let parent = Id::new(text_of(&map, Self::PARENT)?).ok()?;
-        Some(Self { parent, born: text_of(&map, Self::BORN).map(str::to_owned) })
+        Some(Self { parent, born: name_of(&map, Self::BORN).map(str::to_owned) })
     }
 
     /// The attribute's value. `born` is left out where it isn't known.
@@ -71,6 +90,26 @@ impl Under {
         let parent = (Self::PARENT, AttributeValue::S(self.parent.as_str().to_owned()));
         let born = self.born.iter().map(|born| (Self::BORN, AttributeValue::S(born.clone())));
         AttributeValue::M(std::iter::once(parent).chain(born).map(|(name, value)| (name.to_owned(), value)).collect())
+    }
+
+    /// The attribute's value, as an operation writes it that moves a node to its heir.
+    ///
+    /// ```json
+    /// {"parent": "V", "born": "0b6a…", "operation": true}
+    /// ```
+    #[must_use]
+    pub fn value_by_operation(&self) -> AttributeValue {
+        let mut value = self.value();
+        if let AttributeValue::M(map) = &mut value {
+            map.insert(Self::OPERATION.to_owned(), AttributeValue::Bool(true));
+        }
+        value
+    }
+
+    /// True if an operation has written the attribute of this base record.
+    #[must_use]
+    pub fn is_by_operation(item: &Item) -> bool {
+        matches!(item.get(UNDER), Some(AttributeValue::M(map)) if map.contains_key(Self::OPERATION))
     }
 }
 
@@ -152,7 +191,8 @@ impl DeletionMark {
         AttributeValue::M(attributes.into_iter().chain(mark).map(|(name, value)| (name.to_owned(), value)).collect())
     }
 
-    /// Reads the mark of a base record. Returns `None` if there is none, or neither the API nor the handler has written it.
+    /// Reads the mark of a base record. Returns `None` if there is none, or neither the API nor the handler has written it: such a value
+    /// counts as none everywhere, and asks for nothing.
     #[must_use]
     pub fn read(item: &Item) -> Option<Self> {
         Self::parse(item.get(DELETING)?)
@@ -166,11 +206,11 @@ impl DeletionMark {
         let Some(AttributeValue::Bool(revisions)) = map.get(REVISIONS) else { return None };
         Some(Self {
             mode: DeletionMode::parse(text_of(&map, MODE)?)?,
-            operation: text_of(&map, OPERATION)?.to_owned(),
+            operation: name_of(&map, OPERATION)?.to_owned(),
             revisions: *revisions,
             mark: match map.get(MARK) {
                 None => None,
-                Some(_) => Some(text_of(&map, MARK)?.to_owned()),
+                Some(_) => Some(name_of(&map, MARK)?.to_owned()),
             },
         })
     }

@@ -1,6 +1,7 @@
 //! What a node can't have, because of its own record or of those above it.
 
-use super::{Placement, Wanted, row};
+use super::item::{ITEM_BYTES_MAX, attribute_bytes, item_bytes};
+use super::{BaseNode, Placement, TOUCHED, Wanted, has_unreadable_mark, padded, row};
 use crate::keys::{DEPTH_MAX, KeyError};
 
 /// Why a placement isn't all that a base record asks for.
@@ -21,12 +22,24 @@ pub enum Shortfall {
     /// The key of the path row can't be written.
     #[error("the node has no path row: {0}")]
     Path(KeyError),
-    /// The attribute that orders siblings is missing, or neither a number nor a text.
-    #[error("the node has no number or text in `{attribute}`; it is the last of its siblings, by its id")]
+    /// The attribute that orders siblings is missing, or neither a number nor a text, or a number that has no room in a key beside the id.
+    #[error(
+        "the node has no number or text in `{attribute}` that a key has room for; it is the last of its siblings, by its id"
+    )]
     Order {
         /// The attribute.
         attribute: String,
     },
+    /// What stands in the place of the mark of a deletion is none.
+    #[error(
+        "`_deleting` isn't the mark of a deletion, so nobody deletes the node; remove the attribute, and delete the node by the API"
+    )]
+    Mark,
+    /// The table would refuse a touch of the node.
+    #[error(
+        "the record is so large that it has no room for a touch: the node's rows won't follow a node above it that moves; make it smaller"
+    )]
+    Touch,
     /// The node links to more nodes than have rows.
     #[error(
         "{left_out} of the node's links have no row: a node has at most 100, whose targets have at most 16 KB together"
@@ -64,6 +77,16 @@ impl Shortfall {
         } else {
             None
         };
-        above.into_iter().chain(row::shortfalls(wanted, placement))
+        let mark = has_unreadable_mark(&base.item).then_some(Self::Mark);
+        let touch = (!has_room_for_touch(base)).then_some(Self::Touch);
+        above.into_iter().chain(mark).chain(touch).chain(row::shortfalls(wanted, placement))
     }
+}
+
+/// True if the table takes a touch of a node by its parent.
+fn has_room_for_touch(base: &BaseNode) -> bool {
+    let Some(parent) = &base.parent else { return true };
+    let touch = TOUCHED.len() + padded("").len() + "#".len() + parent.as_str().len();
+    let touched = base.item.get(TOUCHED).map_or(0, |value| attribute_bytes(TOUCHED, value));
+    item_bytes(&base.item) - touched + touch <= ITEM_BYTES_MAX
 }

@@ -1,11 +1,11 @@
 //! The items that only the handler writes and reads back, and their format.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::collections::BTreeMap;
 
 use super::{
     AttributeValue, Cursor, CursorError, Deletion, DeletionMark, DeletionMode, FORMAT, FORMAT_MAX, Heir, Item, Lineage,
-    NewerFormat, Placement, Position, Settings, Stored, Tombstone, text,
+    NewerFormat, Placement, Position, PutBy, Settings, Stored, Tombstone, Under, is_row_key, rows, text,
 };
 use crate::keys::{Id, ItemKey, NodeRef, Schema, SiblingPlace};
 
@@ -201,4 +201,130 @@ fn without_the_known_format_an_item_is_malformed() {
     let no_lineage = with_format(item([("ancestors", text("nonsense"))]), Some(number("1")));
     assert_eq!(stored(&no_lineage), Stored::Malformed);
     assert_eq!(Stored::read(None, &Schema::default()).check_format(), Ok(()));
+}
+
+/// Every row that a placement can name has a key that is the node's, whatever the ids, segments and places are.
+#[test]
+fn the_rows_of_a_node_have_its_keys_and_no_others_do() {
+    use proptest::prelude::*;
+    let schema = Schema::default();
+    let some_text = prop_oneof![".{1,6}", "[#!%$a]{1,4}", Just("i".repeat(1_014))].prop_map(|text: String| {
+        let end = (0..=text.len().min(1_014)).rev().find(|end| text.is_char_boundary(*end)).unwrap();
+        text[..end].to_owned()
+    });
+    let texts = proptest::collection::vec(some_text.clone(), 1..4);
+    proptest!(|(ids in texts, path in proptest::collection::vec(some_text.clone(), 0..4), node in some_text.clone(),
+        other in some_text, value in ".{0,300}", is_root in any::<bool>())| {
+        let id = |text: &String| Id::new(text).unwrap();
+        let (node, other) = (NodeRef::from(id(&node)), NodeRef::from(id(&other)));
+        let ancestors: Vec<Id> = ids.iter().map(id).collect();
+        let placement = Placement {
+            links: [("tags".to_owned(), ancestors.clone())].into(),
+            order: Some(SiblingPlace::of_text(&value, &node.id)),
+            ancestors: if is_root { Vec::new() } else { ancestors },
+            path,
+            root: is_root,
+            orphan: !is_root,
+        };
+        for row in rows(&placement, &node, &schema) {
+            prop_assert!(is_row_key(&row.key, &node, &schema), "{:?}", row.key);
+            prop_assert!(node == other || !is_row_key(&row.key, &other, &schema), "{:?} of {other:?}", row.key);
+        }
+    });
+    let (node, key) = (NodeRef::from(id("d")), ItemKey::new);
+    for (pk, sk) in [
+        ("d", "NODE"),
+        ("d", "LINEAGE"),
+        ("d", "v001_Audit"),
+        ("d", "v0_Audit"),
+        ("d", "ORDER#1"),
+        ("V", "NODE#0001#x"),
+        ("V", "LINK#tags#x#d"),
+        ("V", "ROOT#d"),
+        ("ROOTS", "ORPHAN#d"),
+        ("ORPHANS#x", "ORPHAN#d"),
+        ("", "NODE#0001#d"),
+    ] {
+        assert!(!is_row_key(&key(pk, sk), &node, &schema), "{pk} {sk}");
+    }
+}
+
+#[test]
+fn no_lineage_names_rows_of_others_or_more_than_it_has_room_for() {
+    let schema = Schema::default();
+    let node = NodeRef::from(id("d"));
+    let lineage = |name: &str, value: AttributeValue| {
+        let mut item = Lineage::default().item(&node, &schema);
+        item.insert(name.to_owned(), value);
+        Stored::read(Some(&item), &schema)
+    };
+    let malformed = [
+        lineage("links", map([("x#y", texts(["a"]))])),
+        lineage("links", map([("", texts(["a"]))])),
+        lineage("ancestors", AttributeValue::L(vec![text("a"); 99])),
+        lineage("path", texts(["a", ""])),
+    ];
+    assert_eq!(malformed, [Stored::Malformed, Stored::Malformed, Stored::Malformed, Stored::Malformed]);
+    assert_eq!(lineage("born", text("x".repeat(257))).born(), None);
+    assert_eq!(lineage("born", text("x".repeat(256))).born().map(str::len), Some(256));
+}
+
+/// A base record below `p`, as the API has written it so often.
+fn put_by_the_api(times: usize, parent: &str) -> Item {
+    item([
+        ("parent", text(parent)),
+        ("_born", text("life 1")),
+        ("_rev", number(&times.to_string())),
+        ("_write", text(format!("write {times}"))),
+        ("_under", Under { parent: id(parent), born: Some("life of it".to_owned()) }.value()),
+    ])
+}
+
+fn put_by(old: Option<&Item>, new: Option<&Item>) -> PutBy {
+    PutBy::of(old, new, &Schema::default())
+}
+
+#[test]
+fn what_the_api_and_operations_put_somewhere_says_so() {
+    let first = put_by_the_api(1, "p");
+    assert_eq!(put_by(None, Some(&first)), PutBy::Us);
+    assert_eq!(put_by(Some(&first), Some(&put_by_the_api(2, "q"))), PutBy::Us);
+    let mut renamed = put_by_the_api(2, "p");
+    renamed.insert("name".to_owned(), text("another"));
+    assert_eq!(put_by(Some(&first), Some(&renamed)), PutBy::Nobody);
+    let mut adopted = first.clone();
+    adopted.insert("parent".to_owned(), text("h"));
+    adopted.insert("_under".to_owned(), Under { parent: id("h"), born: None }.value_by_operation());
+    assert_eq!(put_by(Some(&first), Some(&adopted)), PutBy::Us);
+    // Without `_under` nothing says who has put it there, and nothing can be stale.
+    assert_eq!(put_by(Some(&first), Some(&item([("parent", text("q"))]))), PutBy::Us);
+}
+
+#[test]
+fn what_another_client_puts_somewhere_has_a_stale_under() {
+    let (first, third) = (put_by_the_api(1, "p"), put_by_the_api(3, "q"));
+    let mut moved = first.clone();
+    moved.insert("parent".to_owned(), text("q"));
+    let mut adopted = first.clone();
+    adopted.insert("_under".to_owned(), Under { parent: id("h"), born: None }.value_by_operation());
+    let mut another_life = put_by_the_api(4, "p");
+    another_life.insert("_born".to_owned(), text("life 2"));
+    let changes = [
+        (Some(&first), Some(&moved), &moved),               // an UpdateItem of the parent
+        (Some(&moved), Some(&first), &first),               // … and back
+        (Some(&third), Some(&first), &first),               // an old copy over what is there
+        (Some(&third), Some(&another_life), &another_life), // … of another life
+        (Some(&adopted), Some(&first), &first),             // … from before an adoption
+        (None, Some(&third), &third),                       // a copy of what the API has written several times
+        (None, Some(&adopted), &adopted),                   // … of what was adopted
+        (Some(&first), None, &first),                       // it goes, and may be back when the handler looks
+    ];
+    for (old, new, stale) in changes {
+        let PutBy::Others(under) = put_by(old, new) else { panic!("{old:?} to {new:?}") };
+        assert!(under.is_of(stale) && !under.is_of(&put_by_the_api(1, "elsewhere")), "{stale:?}");
+    }
+    let PutBy::Others(under) = put_by(Some(&first), None) else { panic!() };
+    let mut again = first;
+    again.insert("_born".to_owned(), text("life 2"));
+    assert!(!under.is_of(&again), "another life, put below the same parent");
 }

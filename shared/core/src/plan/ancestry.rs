@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::step::{Facts, Failure, Need, Plan, Read, Step};
 use crate::keys::{DEPTH_MAX, Id, NodeRef, Schema};
-use crate::model::{AttributeValue, BaseNode, DELETING, Item, Placement, Stored, still_gone};
+use crate::model::{
+    AttributeValue, BaseNode, DELETING, Item, Placement, Stored, has_mark, has_unreadable_mark, still_gone,
+};
 use crate::request::{Condition, ReadOptions};
 
 /// Most edges of a path: one more than a node has ancestors, for the node's own edge.
@@ -25,6 +27,8 @@ pub struct Edge {
     pub segment: Option<String>,
     /// True while the node is being deleted.
     pub deleting: bool,
+    /// What stands in the place of the node's mark and is none.
+    pub unreadable_mark: Option<AttributeValue>,
 }
 
 impl Edge {
@@ -43,7 +47,8 @@ impl Edge {
             parent_value,
             parent,
             segment: base.map(|base| base.name(node).to_owned()),
-            deleting: item.is_some_and(|item| item.contains_key(DELETING)),
+            deleting: has_mark(item),
+            unreadable_mark: item.filter(|item| has_unreadable_mark(item)).and_then(|item| item.get(DELETING)).cloned(),
         }
     }
 
@@ -61,7 +66,7 @@ impl Edge {
     pub fn same_parent_and_kept(&self, schema: &Schema) -> Condition {
         match self.same_parent(schema) {
             Condition::All(mut conditions) => {
-                conditions.push(Condition::is(DELETING, None));
+                conditions.push(Condition::is(DELETING, self.unreadable_mark.clone()));
                 Condition::All(conditions)
             }
             condition => condition,

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use super::{Rule, Rules};
 use crate::keys::{Id, ItemKey, NodeRef, SortKey, Version};
 use crate::model::{
-    BaseNode, DeletionMark, Item, Latest, NewerFormat, Placement, Settings, Stored, has_mark, is_touch, is_undelete,
-    padded, shows_no_mark,
+    BaseNode, DeletionMark, Item, Latest, LifeUnder, Placement, PutBy, Settings, Stored, has_mark, is_touch,
+    is_undelete, padded, shows_no_mark,
 };
 
 /// What happened to an item.
@@ -34,6 +34,17 @@ pub struct StreamRecord {
     pub old: Option<Item>,
     /// The item after the change; `None` if it was deleted, or the record has no such image.
     pub new: Option<Item>,
+}
+
+impl StreamRecord {
+    /// True if the record has the images that a change of its kind has.
+    fn has_its_images(&self) -> bool {
+        match self.event {
+            Event::Insert => self.new.is_some(),
+            Event::Modify => self.old.is_some() && self.new.is_some(),
+            Event::Remove => self.old.is_some(),
+        }
+    }
 }
 
 /// A fault that no retry can mend. The text holds keys, never attributes.
@@ -63,6 +74,10 @@ pub struct Placing {
     pub only_touched: bool,
     /// True if a record of the node in the batch took its mark away, be it with the whole node, or a redrive or repair found none.
     pub mark_went: bool,
+    /// The `_under` that the records of the batch show to be stale, if one does.
+    pub stale_under: Option<LifeUnder>,
+    /// What the node's newest record shows of its `_under`.
+    pub newest: NewestUnder,
     /// The sequence number of the node's newest record, padded to 40 digits.
     pub sequence: String,
     /// The parent in the node's newest record. Its lineage is read together with the node.
@@ -72,6 +87,27 @@ pub struct Placing {
     pub position: usize,
     /// The rows that an earlier round of this run has put. They aren't put again unless the base record has changed since.
     pub standing: Option<Arc<Standing>>,
+}
+
+/// What the newest record of a node in a batch shows of its `_under`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum NewestUnder {
+    /// The record has no images.
+    #[default]
+    Unknown,
+    /// This; `None` if the node is gone, or neither the API nor an operation has put it anywhere.
+    Is(Option<LifeUnder>),
+}
+
+impl NewestUnder {
+    /// False if this base record is newer than the record, and somebody has put its node where it is since.
+    #[must_use]
+    pub fn may_be_of(&self, item: &Item) -> bool {
+        match self {
+            Self::Unknown => true,
+            Self::Is(under) => LifeUnder::of(item) == *under,
+        }
+    }
 }
 
 /// A change of a lineage that has to be handed down.
@@ -131,8 +167,6 @@ pub struct Batch {
     pub cursors: BTreeSet<NodeRef>,
     /// The topics whose copies may be wrong, each with the revisions that the records are about.
     pub latests: BTreeMap<Latest, BTreeSet<Version>>,
-    /// Items that a newer version of the handler has written. Their records fail, and that version handles them.
-    pub newer: BTreeSet<ItemKey>,
     /// Faults of items that the records are about.
     pub problems: Vec<Problem>,
 }
@@ -197,23 +231,30 @@ impl Batch {
         placing.only_touched = touched && (placing.only_touched || !rules.keeps(Rule::AllTouches));
         let went = (has_mark(old) && !has_mark(new)) || shows_no_mark(old, new);
         placing.mark_went |= rules.keeps(Rule::MarkReturned) && went;
+        placing.newest = match new {
+            _ if !record.has_its_images() => NewestUnder::Unknown,
+            new => NewestUnder::Is(new.and_then(LifeUnder::of)),
+        };
+        if rules.keeps(Rule::UnderOfOthers) && record.has_its_images() {
+            match PutBy::of(old, new, &settings.schema) {
+                PutBy::Nobody => {}
+                PutBy::Us => placing.stale_under = None,
+                PutBy::Others(stale) => placing.stale_under = Some(stale),
+            }
+        }
         placing.sequence = padded(&record.sequence).max(std::mem::take(&mut placing.sequence));
         placing.likely_parent = likely_parent;
     }
 
     fn add_cascade(&mut self, node: NodeRef, record: &StreamRecord, settings: &Settings, rules: Rules) {
         let [old, new] = [&record.old, &record.new].map(|item| Inherited::read(item.as_ref(), settings));
-        if let Some(newer) = old.newer.or(new.newer) {
-            self.newer.insert(record.key.clone());
-            self.problems.push(Problem { key: record.key.clone(), reason: newer.to_string(), unreadable: false });
-            return;
-        }
         if new.malformed {
             let reason = "this lineage is not the handler's; it counts as not there until its node is written again";
             self.problems.push(Problem { key: record.key.clone(), reason: reason.to_owned(), unreadable: false });
         }
-        // A record without images may stand for any change.
-        let imaged = record.old.is_some() || record.new.is_some();
+        // A record without images, or with one of a newer format, may stand for any change. Whether the item is still of that format, and so
+        // left to a newer handler, is seen when it is read: an image says what was, and would fail its record for ever.
+        let imaged = (record.old.is_some() || record.new.is_some()) && !old.newer && !new.newer;
         let touches = !imaged || old.placed(rules) != new.placed(rules);
         let acts_on_children =
             new.deleting.is_some() && old.deleting != new.deleting && rules.keeps(Rule::ChildActions);
@@ -270,7 +311,7 @@ struct Inherited {
     /// The mark, and what had its deletion begin again.
     deleting: Option<(DeletionMark, Option<String>)>,
     malformed: bool,
-    newer: Option<NewerFormat>,
+    newer: bool,
     tombstone: bool,
 }
 
@@ -283,7 +324,7 @@ impl Inherited {
                 ..Self::default()
             },
             Stored::Absent => Self::default(),
-            Stored::Newer(format) => Self { newer: Some(NewerFormat { format }), ..Self::default() },
+            Stored::Newer(_) => Self { newer: true, ..Self::default() },
             Stored::Malformed => Self { malformed: true, ..Self::default() },
             Stored::Tombstone(_) => Self { tombstone: true, ..Self::default() },
         }

@@ -4,10 +4,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::deletion::{DeletionSlice, Slice, children_of, children_query, delete_marked};
-use super::step::{Facts, Failure, Need, Plan, PlanReport, Step, Task, count_held};
+use super::step::{Facts, Failure, Need, Plan, PlanReport, Step, Task, TaskOutcome, count_held};
 use super::{Context, HandDown, Problem, Rule};
 use crate::keys::{Id, ItemKey, NodeRef};
-use crate::model::{Cursor, CursorError, Item, Position, TOUCHED, orphan_row_parent, own_id, text, touch_value};
+use crate::model::{
+    Cursor, CursorError, FORMAT_ATTRIBUTE, Item, Position, TOUCHED, orphan_row_parent, own_id, text, touch_value,
+};
 use crate::request::{Action, Condition, Page, Query, ReadOptions, Update};
 
 /// The work that a stream record of a lineage or of a cursor asks for, on the children of one node or a slice of them.
@@ -40,12 +42,18 @@ enum State<'a> {
     ListingChildren,
     /// A slice of a deletion is under way.
     Deleting(Box<DeletionSlice<'a>>),
-    /// The plan touches children. The cursor then moves to this position.
-    Touching(Option<(Position, String)>),
+    /// The plan touches children with these keys. The cursor then moves to this position.
+    Touching(Vec<ItemKey>, Option<(Position, String)>),
     /// The plan deletes the node, and after that its cursor.
     Finishing,
     /// [`Rule::FinishFirst`] is broken: the plan deletes the cursor, and after that the node with this base record.
     FinishingAfterCursor(Item),
+    /// The plan starts this cursor, where none of its change or a newer one stands.
+    StartingCursor(Cursor),
+    /// The plan reads what stands in this cursor's place.
+    ReadingObstacle(Cursor),
+    /// The plan puts the cursor in the place of that.
+    ReplacingObstacle,
     /// The plan starts, moves or deletes the cursor.
     WritingCursor,
 }
@@ -127,9 +135,9 @@ impl<'a> Cascade<'a> {
     }
 
     fn touch(&mut self, children: BTreeSet<Id>, next: Option<(Position, String)>) -> Step<()> {
-        let tasks =
+        let tasks: Vec<Task> =
             children.into_iter().map(|child| touch(&self.context, &self.node, child, self.sequence())).collect();
-        self.state = State::Touching(next);
+        self.state = State::Touching(tasks.iter().filter_map(Task::key).cloned().collect(), next);
         Step::Do(tasks)
     }
 
@@ -183,16 +191,51 @@ impl<'a> Cascade<'a> {
             self.state = State::WritingCursor;
             return if self.is_continued() { self.delete_cursor() } else { Step::Done(()) };
         };
-        let condition = if self.is_continued() {
-            self.has_same_sequence()
-        } else if self.context.rules.keeps(Rule::CursorStart) {
+        if self.is_continued() {
+            self.state = State::WritingCursor;
+            return self.put_cursor(&cursor, self.has_same_sequence());
+        }
+        let condition = if self.context.rules.keeps(Rule::CursorStart) {
             Condition::LessThan { name: Cursor::SEQUENCE.into(), value: text(&cursor.sequence) }
         } else {
             Condition::Always
         };
-        self.state = State::WritingCursor;
+        let step = self.put_cursor(&cursor, condition);
+        self.state = State::StartingCursor(cursor);
+        step
+    }
+
+    fn put_cursor(&self, cursor: &Cursor, condition: Condition) -> Step<()> {
         let item = cursor.item(&self.node, self.context.schema());
         Step::Do(vec![Task::Write(Action::Put { key: self.cursor_key(), item, condition })])
+    }
+
+    /// The cursor gives way to one of its change or a newer one, which reaches every child. It doesn't give way to what nobody moves on: an item
+    /// that is no cursor, or one that rests as a sign.
+    fn after_start(&mut self, cursor: Cursor, outcome: TaskOutcome) -> Step<()> {
+        if outcome == TaskOutcome::Held || !self.context.rules.keeps(Rule::CursorObstacle) {
+            return Step::Done(());
+        }
+        self.state = State::ReadingObstacle(cursor);
+        Need::keys([self.cursor_key()]).into()
+    }
+
+    fn replace_obstacle(&mut self, cursor: &Cursor, item: Option<&Item>) -> Result<Step<()>, Failure> {
+        let Some(item) = item else { return Err(Failure::Again) };
+        match Cursor::read(item) {
+            Ok(other) if !other.rests(item) => Ok(Step::Done(())),
+            Err(CursorError::Newer(newer)) => {
+                let (key, reason) = (self.cursor_key(), newer.to_string());
+                self.report.problems.push(Problem { key, reason, unreadable: false });
+                Err(Failure::Again)
+            }
+            Ok(_) | Err(CursorError::Malformed) => {
+                self.state = State::ReplacingObstacle;
+                let names = [Cursor::SEQUENCE, FORMAT_ATTRIBUTE].map(|name| (name, item.get(name).cloned()));
+                let same = names.into_iter().map(|(name, value)| Condition::is(name, value));
+                Ok(self.put_cursor(cursor, Condition::All(same.collect())))
+            }
+        }
     }
 
     fn delete_cursor(&self) -> Step<()> {
@@ -217,8 +260,10 @@ impl Plan for Cascade<'_> {
             State::ReadingCursor => self.continue_cursor(facts.read()?.item(&self.cursor_key())?),
             State::ListingChildren => Ok(self.touch_page(&facts.page()?)),
             State::Deleting(slice) => self.delete(*slice, facts),
-            State::Touching(next) => {
-                self.report.tally.touches += count_held(&facts.outcomes()?)?;
+            State::Touching(keys, next) => {
+                let outcomes = facts.outcomes()?;
+                self.report.tally.touches += count_held(&outcomes)?;
+                self.report.problems.extend(untouched(keys, &outcomes));
                 Ok(self.move_cursor(next))
             }
             State::Finishing => {
@@ -230,6 +275,19 @@ impl Plan for Cascade<'_> {
                 self.state = State::WritingCursor;
                 Ok(Step::Do(vec![delete_marked(&self.context, &self.node, &item)]))
             }
+            State::StartingCursor(cursor) => match facts.outcome() {
+                Ok(outcome) => Ok(self.after_start(cursor, outcome)),
+                Err(Failure::Refused) => Ok(Step::Done(())),
+                Err(Failure::Again) => Err(Failure::Again),
+            },
+            State::ReadingObstacle(cursor) => {
+                let read = facts.read()?;
+                self.replace_obstacle(&cursor, read.item(&self.cursor_key())?)
+            }
+            State::ReplacingObstacle => match facts.outcome() {
+                Ok(TaskOutcome::Held) | Err(Failure::Refused) => Ok(Step::Done(())),
+                Ok(TaskOutcome::Failed(_)) | Err(Failure::Again) => Err(Failure::Again),
+            },
             State::WritingCursor => {
                 count_held(&facts.outcomes()?)?;
                 Ok(Step::Done(()))
@@ -251,6 +309,15 @@ fn touch(context: &Context<'_>, node: &NodeRef, child: Id, sequence: &str) -> Ta
     })
 }
 
+/// The problems of nodes that the table refuses to touch. No retry would help, so their parent's record isn't kept waiting for them.
+fn untouched(keys: Vec<ItemKey>, outcomes: &[Result<TaskOutcome, Failure>]) -> impl Iterator<Item = Problem> {
+    let refused = keys.into_iter().zip(outcomes).filter(|(_, outcome)| **outcome == Err(Failure::Refused));
+    refused.map(|(key, _)| {
+        let reason = "the record has no room for a touch, so the node keeps its rows where a node above it was before; make it smaller";
+        Problem { key, reason: reason.to_owned(), unreadable: false }
+    })
+}
+
 /// Touches the orphans that wait for nodes whose lineages are new. It looks into one partition of the register.
 #[derive(Debug)]
 pub struct TouchOrphans<'a> {
@@ -267,8 +334,8 @@ enum OrphanState {
     #[default]
     Begin,
     Listing,
-    /// The plan touches orphans of these nodes, in this order.
-    Touching(Vec<NodeRef>),
+    /// The plan touches orphans with these keys, each of one of these nodes, in this order.
+    Touching(Vec<ItemKey>, Vec<NodeRef>),
 }
 
 /// The result of a look into the register of orphans.
@@ -320,12 +387,13 @@ impl Plan for TouchOrphans<'_> {
                         owners.push(node.clone());
                     }
                 }
-                self.state = OrphanState::Touching(owners);
+                self.state = OrphanState::Touching(tasks.iter().filter_map(Task::key).cloned().collect(), owners);
                 Ok(Step::Do(tasks))
             }
-            OrphanState::Touching(owners) => {
-                let mut failed = BTreeSet::new();
-                for (node, outcome) in owners.into_iter().zip(facts.outcomes()?) {
+            OrphanState::Touching(keys, owners) => {
+                let (outcomes, mut failed) = (facts.outcomes()?, BTreeSet::new());
+                self.report.problems.extend(untouched(keys, &outcomes));
+                for (node, outcome) in owners.into_iter().zip(outcomes) {
                     match count_held(&[outcome]) {
                         Ok(held) => self.report.tally.touches += held,
                         Err(_) => _ = failed.insert(node),

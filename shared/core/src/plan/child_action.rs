@@ -51,7 +51,7 @@ impl ChildAction {
                 update.set.insert(name.clone(), text(parent.as_str()));
                 if born.is_some() {
                     let under = Under { parent: parent.clone(), born: born.clone() };
-                    update.set.insert(UNDER.into(), under.value());
+                    update.set.insert(UNDER.into(), under.value_by_operation());
                 } else {
                     update.remove.insert(UNDER.into());
                 }

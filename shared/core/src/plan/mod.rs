@@ -33,7 +33,7 @@ mod straggler;
 #[cfg(test)]
 pub(crate) mod tests;
 
-pub use batch::{Batch, Event, HandDown, LineageChange, Placing, Problem, Standing, StreamRecord};
+pub use batch::{Batch, Event, HandDown, LineageChange, NewestUnder, Placing, Problem, Standing, StreamRecord};
 pub use cascade::{Cascade, Orphans, TouchOrphans};
 pub use child_action::{Child, ChildAction};
 pub use context::{Context, Limits, Run, Tally};

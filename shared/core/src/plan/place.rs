@@ -5,8 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{Rule, Rules};
 use crate::keys::{DEPTH_MAX, Id, ItemKey, NodeRef};
 use crate::model::{
-    BaseNode, Deletion, Item, Lineage, Placement, Row, Settings, Stored, Tombstone, Wanted, placement_below, rows,
+    BaseNode, Deletion, ITEM_BYTES_MAX, Item, Lineage, Placement, Row, Settings, Stored, Tombstone, Wanted, is_row_key,
+    item_bytes, placement_below, rows,
 };
+
+/// Most bytes of a lineage that names rows to delete. The rest is room for what a deletion adds. Without rows to delete no lineage has as many:
+/// 98 ancestors and segments, 100 links and a deletion have about 250 KB at most.
+const LINEAGE_BYTES_MAX: usize = ITEM_BYTES_MAX - 4_096;
 
 /// What [`place`] decides from.
 #[derive(Clone, Copy, Debug)]
@@ -46,6 +51,8 @@ pub struct PlacePlan {
     pub deletes: Vec<ItemKey>,
     /// What becomes of the lineage after the rows were written.
     pub settle: Settle,
+    /// True if the node has to be planned again once this is carried out, because there was no room to do all at once.
+    pub again: bool,
 }
 
 /// What becomes of a lineage after the rows that it names were written.
@@ -96,13 +103,15 @@ pub fn place(input: &PlaceInput<'_>, settings: &Settings, rules: Rules) -> Place
     let named = |placement: &Placement| rows(placement, node, &settings.schema);
     let standing: Vec<Row> = stored.lineage().map(|lineage| named(&lineage.placement)).unwrap_or_default();
     let standing_keys = || standing.iter().map(|row| &row.key);
-    let stale_rows = stored.lineage().filter(|_| rules.keeps(Rule::KeepStaleRows)).map_or(&[][..], |l| &l.stale_rows);
+    let is_own = |key: &&ItemKey| is_row_key(key, node, &settings.schema) || !rules.keeps(Rule::OwnRows);
+    let stale_rows = || stored.lineage().into_iter().flat_map(|lineage| &lineage.stale_rows).filter(is_own);
+    let kept_stale_rows = || stale_rows().filter(|_| rules.keeps(Rule::KeepStaleRows));
 
     let Some(base) = base else {
         if matches!(stored, Stored::Absent | Stored::Tombstone(_)) {
             return PlacePlan::default();
         }
-        let deletes: BTreeSet<ItemKey> = standing_keys().chain(stale_rows).cloned().collect();
+        let deletes: BTreeSet<ItemKey> = standing_keys().chain(kept_stale_rows()).cloned().collect();
         let tombstone = stored.lineage().filter(|_| rules.keeps(Rule::Tombstone)).and_then(|lineage| {
             let (deletion, born) = (lineage.deleting.clone()?, lineage.born.clone());
             Some(Tombstone { deletion, born, deleted: now })
@@ -117,8 +126,10 @@ pub fn place(input: &PlaceInput<'_>, settings: &Settings, rules: Rules) -> Place
     if let (Some(deletion), Some(lineage)) = (&deleting, stored.lineage()) {
         let had_mark = lineage.deleting.as_ref().is_some_and(|before| before.mark == deletion.mark);
         let restarted = mark_went.map(str::to_owned).or_else(|| lineage.restarted.clone()).filter(|_| had_mark);
-        let marked = Lineage { deleting: Some(deletion.clone()), born, restarted, ..lineage.clone() };
-        return keep_placement(node, lineage, &marked, settings);
+        let stale_rows = stale_rows().cloned().collect();
+        let marked = Lineage { deleting: Some(deletion.clone()), born, restarted, stale_rows, ..lineage.clone() };
+        let standing_keys: BTreeSet<&ItemKey> = standing_keys().collect();
+        return keep_placement(node, lineage, marked, &standing_keys, settings);
     }
 
     let mut wanted = placement(&Wanted { node, base, parent, settings, rules });
@@ -126,7 +137,7 @@ pub fn place(input: &PlaceInput<'_>, settings: &Settings, rules: Rules) -> Place
     let wanted_rows = named(&wanted);
     let wanted_keys: BTreeSet<&ItemKey> = wanted_rows.iter().map(|row| &row.key).collect();
     let deletes: BTreeSet<ItemKey> =
-        standing_keys().chain(stale_rows).filter(|key| !wanted_keys.contains(key)).cloned().collect();
+        standing_keys().chain(kept_stale_rows()).filter(|key| !wanted_keys.contains(key)).cloned().collect();
 
     let before = stored.lineage();
     let settled = before.is_some_and(Lineage::is_settled);
@@ -154,6 +165,14 @@ pub fn place(input: &PlaceInput<'_>, settings: &Settings, rules: Rules) -> Place
         deleting: deleting.clone(),
         restarted: None,
     });
+    let intent_item = intent.as_ref().map(|lineage| lineage.item(node, &settings.schema));
+    if let (Some(after), Some(item), Some(before)) = (&intent, &intent_item, before)
+        && !deletes.is_empty()
+        && !has_room(item)
+        && rules.keeps(Rule::RoomForIntent)
+    {
+        return delete_first(node, before, after, deletes, settings);
+    }
     let unsettled = intent.as_ref().or(before).is_some_and(|lineage| !lineage.is_settled());
     let done = || {
         let (placement, born, deleting) = (wanted.clone(), born.clone(), deleting.clone());
@@ -165,8 +184,36 @@ pub fn place(input: &PlaceInput<'_>, settings: &Settings, rules: Rules) -> Place
         puts,
         deletes: deletes.into_iter().collect(),
         settle: if unsettled || (intent.is_some() && !keeps_intent) { Settle::Write(done()) } else { Settle::Keep },
-        intent: intent.filter(|_| keeps_intent).map(|lineage| lineage.item(node, &settings.schema)),
+        intent: intent_item.filter(|_| keeps_intent),
         placed: Some(wanted),
+        again: false,
+    }
+}
+
+/// True if a lineage's item has room for the rows that it names, and for a deletion.
+fn has_room(lineage: &Item) -> bool {
+    item_bytes(lineage) <= LINEAGE_BYTES_MAX
+}
+
+/// Plans a node whose lineage has no room for the rows of its new placement and those of the ones before together. The old rows are deleted
+/// while the old lineage names them. Then the new lineage takes its place, and says that its rows are still to be put. The node is planned again
+/// for that. For a moment it has no rows but those that stay.
+fn delete_first(
+    node: &NodeRef,
+    before: &Lineage,
+    after: &Lineage,
+    deletes: BTreeSet<ItemKey>,
+    settings: &Settings,
+) -> PlacePlan {
+    let item = |lineage: Lineage| lineage.item(node, &settings.schema);
+    PlacePlan {
+        // A settled lineage says that all of its rows are there. That isn't so from here on.
+        intent: before.is_settled().then(|| item(Lineage { rows_pending: true, ..before.clone() })),
+        puts: Vec::new(),
+        deletes: deletes.into_iter().collect(),
+        settle: Settle::Write(item(Lineage { stale_rows: Vec::new(), rows_pending: true, ..after.clone() })),
+        placed: Some(after.placement.clone()),
+        again: true,
     }
 }
 
@@ -174,10 +221,23 @@ pub fn place(input: &PlaceInput<'_>, settings: &Settings, rules: Rules) -> Place
 /// Its lineage tells its children about the deletion. If it says so already, but the mark was gone meanwhile, the deletion may have come to its
 /// end, and the node was put back with a copy of its mark. The lineage then names the record that says so: its own record sets the deletion off
 /// again. It goes on saying that the node is being deleted, because a child that is placed meanwhile may be looked at by nobody else.
-fn keep_placement(node: &NodeRef, lineage: &Lineage, marked: &Lineage, settings: &Settings) -> PlacePlan {
-    PlacePlan {
-        placed: Some(lineage.placement.clone()),
-        intent: (marked != lineage).then(|| marked.item(node, &settings.schema)),
-        ..PlacePlan::default()
+/// Rows of an earlier placement that the lineage has no room for are deleted first.
+fn keep_placement(
+    node: &NodeRef,
+    lineage: &Lineage,
+    marked: Lineage,
+    standing: &BTreeSet<&ItemKey>,
+    settings: &Settings,
+) -> PlacePlan {
+    let placed = Some(lineage.placement.clone());
+    if marked == *lineage {
+        return PlacePlan { placed, ..PlacePlan::default() };
     }
+    let item = marked.item(node, &settings.schema);
+    if marked.stale_rows.is_empty() || has_room(&item) {
+        return PlacePlan { placed, intent: Some(item), ..PlacePlan::default() };
+    }
+    let deletes = marked.stale_rows.iter().filter(|key| !standing.contains(key)).cloned().collect();
+    let settle = Settle::Write(Lineage { stale_rows: Vec::new(), ..marked }.item(node, &settings.schema));
+    PlacePlan { placed, deletes, settle, ..PlacePlan::default() }
 }

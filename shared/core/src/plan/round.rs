@@ -1,6 +1,8 @@
 //! A round of placings: it reads, plans and writes for all nodes of a batch at once. Each node's own steps keep their order. A
 //! node whose parent moved meanwhile goes into the next round.
 
+mod stale_under;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -12,9 +14,7 @@ use super::{
     Context, Early, PlaceInput, PlacePlan, Placing, Problem, Rule, Settle, Shortfall, Standing, Straggler, place,
 };
 use crate::keys::{Id, ItemKey, NodeRef};
-use crate::model::{
-    BaseNode, Deletion, Placement, Shown, Stored, Unreadable, has_mark, is_same_life, is_touch, still_gone,
-};
+use crate::model::{BaseNode, Deletion, Placement, Shown, Stored, Unreadable, has_mark, is_same_life, is_touch};
 use crate::request::Write;
 
 /// One round of placings.
@@ -34,6 +34,8 @@ pub struct Round<'a> {
     writes: Arc<[Write]>,
     owners: Vec<usize>,
     stragglers: Vec<(Child, NodeRef, Deletion)>,
+    /// The nodes whose `_under` the plan removes.
+    stale: Vec<NodeRef>,
     end: RoundEnd<'a>,
     state: State,
     report: PlanReport,
@@ -55,12 +57,14 @@ pub struct RoundEnd<'a> {
     pub stragglers: Vec<(NodeRef, Straggler<'a>)>,
 }
 
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Default, PartialEq, Eq)]
 enum State {
     #[default]
     Begin,
     /// The plan reads the nodes, their lineages, and the lineages of their likely parents.
     ReadingNodes,
+    /// The plan removes `_under` where it is stale. These keys are read next.
+    RemovingUnder(BTreeSet<ItemKey>),
     /// The plan reads the lineages of the parents that the records didn't name.
     ReadingParents,
     /// The plan reads upwards from parents without a lineage.
@@ -69,8 +73,10 @@ enum State {
     Writing(Writing),
     /// The plan reads the parents' lineages again.
     Confirming,
-    /// The plan reads the base records of the stragglers' parents.
+    /// The plan reads the base records of the stragglers' parents, and the records that the stragglers were deleted.
     ReadingStragglersParents,
+    /// The plan removes `_under` from those that are no stragglers.
+    Releasing,
 }
 
 /// The write steps of a placing, in their order.
@@ -81,6 +87,9 @@ enum Writing {
     SecondRows,
     Settle,
 }
+
+/// Rows of fewer bytes than this fit an invocation: a partition of the table takes 1,000 units a second, and rows are put for 36 seconds.
+const HEAVY_BYTES: usize = 10_000_000;
 
 /// A node with its plan.
 #[derive(Debug)]
@@ -131,6 +140,7 @@ impl<'a> Round<'a> {
             writes: Arc::default(),
             owners: Vec::new(),
             stragglers: Vec::new(),
+            stale: Vec::new(),
             end: RoundEnd::default(),
             state: State::Begin,
             report,
@@ -181,6 +191,11 @@ impl<'a> Round<'a> {
         }
         let parents = self.bases.iter().filter_map(|(node, base)| Some(node.sibling(base.as_ref()?.parent.clone()?)));
         parents.map(|parent| self.lineage_key(&parent)).filter(|key| !self.asked.contains(key)).collect()
+    }
+
+    /// Asks for the lineages of parents that weren't read yet.
+    fn read_parents(&mut self, keys: BTreeSet<ItemKey>) -> Step<RoundEnd<'a>> {
+        if keys.is_empty() { self.climb() } else { self.ask(keys, State::ReadingParents) }
     }
 
     /// The keys to read to know where parents without a lineage will be placed. A round that leaves their children for later needs to know
@@ -289,6 +304,10 @@ impl<'a> Round<'a> {
             let before = &standing.base.item;
             base.as_ref().is_some_and(|base| base.item == *before || is_touch(Some(before), Some(&base.item)))
         });
+        if stored.lineage().is_some_and(|lineage| lineage.names_others(node, self.context.schema())) {
+            let reason = "this lineage names items that can't be rows of its node; they stay, and it forgets them";
+            self.note(self.lineage_key(node), reason, false);
+        }
         let new_life = format!("{}.{}", self.context.run.name, self.planned.len());
         let input = PlaceInput {
             node,
@@ -385,7 +404,7 @@ impl<'a> Round<'a> {
                 Some(&failure) => {
                     if let Some(one) = self.planned.get_mut(*owner) {
                         one.lacks_rows |= step.is_of_rows();
-                        if failure == Failure::Again || step == Writing::Intent {
+                        if failure == Failure::Again || !step.is_of_rows() {
                             one.stopped = Some(failure);
                         }
                     }
@@ -395,6 +414,9 @@ impl<'a> Round<'a> {
                 None => {}
             }
         }
+        if step.is_of_rows() {
+            self.note_heavy();
+        }
         self.writes = Arc::default();
         match step.next() {
             Some(next) => self.write_from(next),
@@ -402,10 +424,38 @@ impl<'a> Round<'a> {
         }
     }
 
+    /// Notes the nodes whose rows weren't all put, if these have so many bytes that no invocation may put them.
+    fn note_heavy(&mut self) {
+        if self.planned.iter().all(|one| one.stopped.is_none()) {
+            return;
+        }
+        let mut bytes: BTreeMap<usize, usize> = BTreeMap::new();
+        let puts = self.writes.iter().zip(&self.owners).filter(|(write, _)| matches!(write, Write::PutRow { .. }));
+        for (write, owner) in puts {
+            *bytes.entry(*owner).or_default() += write.sent_bytes();
+        }
+        bytes.retain(|owner, bytes| {
+            *bytes > HEAVY_BYTES && self.planned.get(*owner).is_some_and(|one| one.stopped == Some(Failure::Again))
+        });
+        for (owner, bytes) in bytes {
+            let key = self.context.schema().node_key(&self.planned[owner].node);
+            let reason = format!(
+                "its rows have {} MB in requests and weren't all put: if no invocation puts them, nothing behind it is handled. Make it smaller, or copy fewer attributes",
+                bytes / 1_000_000
+            );
+            self.note(key, reason, false);
+        }
+    }
+
     /// Reads the parents' lineages again.
     fn confirm(&mut self) -> Step<RoundEnd<'a>> {
-        let again = self.planned.iter().filter(|one| one.stopped == Some(Failure::Again));
-        self.end.failed.extend(again.map(|one| one.node.clone()));
+        for one in &self.planned {
+            match one.stopped {
+                Some(Failure::Again) => _ = self.end.failed.insert(one.node.clone()),
+                None if one.plan.again => _ = self.end.again.insert(one.node.clone(), one.placing.clone()),
+                Some(Failure::Refused) | None => {}
+            }
+        }
         if !self.context.rules.keeps(Rule::Confirm) {
             return self.finish();
         }
@@ -425,7 +475,8 @@ impl<'a> Round<'a> {
     /// The nodes to confirm, with their parents and base records. A node that is being deleted keeps its placement wherever its
     /// parent is, so it isn't confirmed.
     fn confirmed(&self) -> impl Iterator<Item = (&Planned, &Parent, &BaseNode)> {
-        let placed = self.planned.iter().filter(|one| one.stopped.is_none() && one.plan.placed.is_some());
+        let is_done = |one: &&Planned| one.stopped.is_none() && one.plan.placed.is_some() && !one.plan.again;
+        let placed = self.planned.iter().filter(is_done);
         placed.filter_map(|one| {
             let base = self.bases.get(&one.node)?.as_ref().filter(|base| base.deleting.is_none())?;
             Some((one, one.parent.as_ref()?, base))
@@ -456,6 +507,7 @@ impl<'a> Round<'a> {
             } else if let Stored::Tombstone(tombstone) = now
                 && self.context.counts(&tombstone)
                 && self.is_under(base, &parent.node.id, tombstone.born.as_deref())
+                && (one.placing.newest.may_be_of(&base.item) || !rules.keeps(Rule::StragglerAsShown))
             {
                 let child = Child { node: one.node.clone(), base: base.clone() };
                 stragglers.push((child, parent.node.clone(), tombstone.deletion));
@@ -470,7 +522,7 @@ impl<'a> Round<'a> {
                 placing.standing = stands.map(|(base, placement)| Arc::new(Standing { base, placement }));
             }
         }
-        self.end.again = again;
+        self.end.again.extend(again);
         self.end.failed.extend(failed);
         self.stragglers = stragglers;
         if self.stragglers.is_empty() {
@@ -478,7 +530,10 @@ impl<'a> Round<'a> {
         }
         self.state = State::ReadingStragglersParents;
         let schema = self.context.schema();
-        Need::keys(self.stragglers.iter().map(|(_, parent, _)| schema.node_key(parent))).into()
+        let keys = |(child, parent, _): &(Child, NodeRef, Deletion)| {
+            [schema.node_key(parent), schema.deleted_key(&child.node)]
+        };
+        Need::keys(self.stragglers.iter().flat_map(keys)).into()
     }
 
     /// True if the API has put the node under this very life of the parent.
@@ -513,21 +568,6 @@ impl<'a> Round<'a> {
             parent.map_or(&[], |p| &p.ancestors),
             parent.filter(|_| counts_path).map_or(&[], |p| &p.path),
         )
-    }
-
-    /// A straggler whose parent exists again is left alone, because the parent's new lineage will touch its orphans.
-    fn take_stragglers(&mut self, read: &Read) -> Step<RoundEnd<'a>> {
-        for (child, parent, deletion) in std::mem::take(&mut self.stragglers) {
-            match read.item(&self.context.schema().node_key(&parent)) {
-                Ok(record) if still_gone(record).is_none() && self.context.rules.keeps(Rule::TombstoneGone) => {}
-                Ok(_) => {
-                    let node = child.node.clone();
-                    self.end.stragglers.push((node, Straggler::new(self.context, child, deletion)));
-                }
-                Err(_) => _ = self.end.failed.insert(child.node),
-            }
-        }
-        self.finish()
     }
 
     fn finish(&mut self) -> Step<RoundEnd<'a>> {
@@ -568,8 +608,9 @@ impl<'a> Plan for Round<'a> {
             State::Begin => Ok(self.ask(self.first_keys(), State::ReadingNodes)),
             State::ReadingNodes => {
                 let parents = self.take_nodes(facts.read()?);
-                if parents.is_empty() { Ok(self.climb()) } else { Ok(self.ask(parents, State::ReadingParents)) }
+                Ok(self.remove_stale_under(parents))
             }
+            State::RemovingUnder(parents) => Ok(self.removed_under(facts.outcomes()?, parents)),
             State::ReadingParents | State::Climbing => {
                 self.read.extend(facts.read()?);
                 Ok(self.climb())
@@ -577,6 +618,7 @@ impl<'a> Plan for Round<'a> {
             State::Writing(step) => Ok(self.written(step, &facts.written()?)),
             State::Confirming => Ok(self.confirm_with(facts.read()?)),
             State::ReadingStragglersParents => Ok(self.take_stragglers(&facts.read()?)),
+            State::Releasing => Ok(self.released(facts.outcomes()?)),
         }
     }
 

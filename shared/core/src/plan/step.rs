@@ -45,6 +45,8 @@ pub enum Step<D> {
     Need(Need),
     /// Carry these tasks out, all at once, each on its own conditions. [`Facts::Done`] is the answer, in the same order.
     Do(Vec<Task>),
+    /// Carry this task out at most once: it is sent again only after an answer that it wasn't carried out. [`Facts::Tried`] is the answer.
+    Try(Task),
     /// Put and delete these items, whatever stands there. [`Facts::Written`] is the answer.
     Write(Writes),
     /// Wait before another attempt, the longer the higher this step is (from 0). Answered by [`Facts::Waited`].
@@ -63,6 +65,7 @@ impl<D> Step<D> {
         match self {
             Self::Need(need) => Ok(Step::Need(need)),
             Self::Do(tasks) => Ok(Step::Do(tasks)),
+            Self::Try(task) => Ok(Step::Try(task)),
             Self::Write(writes) => Ok(Step::Write(writes)),
             Self::Wait(step) => Ok(Step::Wait(step)),
             Self::Done(done) => then(done),
@@ -213,6 +216,8 @@ pub enum Facts {
     Read(Read),
     /// The answer to [`Step::Do`]: the outcome of each task.
     Done(Vec<Result<TaskOutcome, Failure>>),
+    /// The answer to [`Step::Try`]: the outcome, or `None` if no answer came. The task may have been carried out then, or may be later.
+    Tried(Option<TaskOutcome>),
     /// The answer to [`Step::Write`]: the writes that failed, or that may be carried out once more, later.
     Written(BTreeMap<ItemKey, Failure>),
     /// True after the wait; false where no time is left for another attempt.
@@ -250,6 +255,14 @@ impl Facts {
     /// The failure of the task; see [`Facts::read`].
     pub fn outcome(self) -> Result<TaskOutcome, Failure> {
         self.outcomes()?.pop().unwrap_or(Err(Failure::Again))
+    }
+
+    /// Returns the outcome of a task that was carried out at most once; `None` if no answer came.
+    ///
+    /// # Errors
+    /// See [`Facts::read`].
+    pub fn tried(self) -> Result<Option<TaskOutcome>, Failure> {
+        if let Self::Tried(outcome) = self { Ok(outcome) } else { Err(Failure::Again) }
     }
 
     /// Returns the writes that failed.

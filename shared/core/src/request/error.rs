@@ -29,6 +29,7 @@ pub struct TableError {
 enum Cause {
     Conflict,
     NoAnswer,
+    TooLarge,
     Other,
 }
 
@@ -47,6 +48,17 @@ impl TableError {
     /// a retry, and after whatever others write. Its kind is [`ErrorKind::Retry`].
     pub fn unanswered(message: impl Into<String>) -> Self {
         Self { kind: ErrorKind::Retry, message: message.into(), cause: Cause::NoAnswer }
+    }
+
+    /// The error of a request that is too large as a whole, whatever its items have. Its kind is [`ErrorKind::Refuse`].
+    pub fn too_large(message: impl Into<String>) -> Self {
+        Self { kind: ErrorKind::Refuse, message: message.into(), cause: Cause::TooLarge }
+    }
+
+    /// True for an error that [`TableError::too_large`] made.
+    #[must_use]
+    pub fn is_too_large(&self) -> bool {
+        self.cause == Cause::TooLarge
     }
 
     /// True for an error that [`TableError::conflict`] made.

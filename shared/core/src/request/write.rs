@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::keys::{ItemKey, Schema};
-use crate::model::{AttributeValue, Item, Row, Shown, item_bytes};
+use crate::model::{AttributeValue, Item, Row, Shown, sent_bytes};
 
 /// A write without a condition.
 #[derive(Clone, Debug, PartialEq)]
@@ -48,12 +48,12 @@ impl Write {
         }
     }
 
-    /// About how many bytes of attributes the write takes in a request.
+    /// About how many bytes the write takes in a request.
     #[must_use]
-    pub fn bytes(&self) -> usize {
+    pub fn sent_bytes(&self) -> usize {
         match self {
-            Self::Put { item, .. } => item_bytes(item),
-            Self::PutRow { row, shown } => row.bytes(shown),
+            Self::Put { item, .. } => sent_bytes(item),
+            Self::PutRow { row, shown } => row.sent_bytes(shown),
             Self::Delete(key) => key.bytes(),
         }
     }

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use super::attempts::Attempts;
 use super::once::Carried;
-use super::spot::Placed;
+use super::walk::Placed;
 use super::{Children, Command, Context, Request, Stamp};
 use crate::keys::{ItemKey, NodeRef, Schema, SiblingPlace, SortKey};
 use crate::model::{BaseNode, Item, Settings, item_bytes, text};
@@ -152,8 +152,8 @@ impl Ahead {
     }
 
     /// Forgets what these tasks are about: it isn't known before they are answered.
-    pub(super) fn forget(&mut self, tasks: &[Task]) {
-        for key in tasks.iter().flat_map(|task| actions(task).iter().map(Action::key).chain(task.key())) {
+    pub(super) fn forget(&mut self, task: &Task) {
+        for key in actions(task).iter().map(Action::key).chain(task.key()) {
             self.items.remove(key);
             self.pages.remove(&key.pk);
         }

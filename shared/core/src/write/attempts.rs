@@ -1,10 +1,20 @@
 //! What the plans of writes have in common: a write is sent on the condition that what was read still holds. Where it doesn't,
 //! another attempt reads again, a few times; then the write is [`Refusal::Contended`].
+//!
+//! An attempt without an answer may have been carried out. It is settled by the next look:
+//!
+//! 1. It is found done: its record has its name, or what was written with it or after it shows that it was carried out.
+//! 2. It wasn't carried out, because an item that only it writes isn't there: the record of its idempotency key, or of its operation.
+//! 3. Its record stands as the attempt was decided on, so it wasn't carried out. The next attempt has the same condition on the record.
+//! 4. Anything else doesn't tell: [`Refusal::OutcomeUnknown`]. Deciding anew could do the write a second time, over what others have
+//!    written and were answered.
+
+use std::sync::Arc;
 
 use super::{Claim, Context, Outcome, Refusal, Request};
-use crate::keys::KeyError;
-use crate::model::{Item, TooManyAttributes};
-use crate::plan::{Failure, Step, Task, TaskOutcome};
+use crate::keys::{ItemKey, KeyError};
+use crate::model::{Item, TOUCHED, TooManyAttributes};
+use crate::plan::{Failure, Read, Rule, Step, Task, TaskOutcome};
 use crate::request::Action;
 
 /// The attempts of one write.
@@ -17,6 +27,12 @@ pub(super) struct Attempts<'a> {
     failed: u32,
     /// The outcome of the last attempt, should it have been carried out.
     tried: Option<Outcome>,
+    /// The record that the last attempt was decided on; `None` if there was none.
+    decided_on: Option<Arc<Item>>,
+    /// True once an attempt that changes something got no answer.
+    is_unanswered: bool,
+    /// True if the last attempt changes something.
+    changes: bool,
     /// How many actions of the last attempt are the write's own. The others complete the claim.
     own_actions: usize,
     claim_is_lost: bool,
@@ -26,21 +42,60 @@ pub(super) struct Attempts<'a> {
 pub(super) enum Attempted {
     /// It was carried out.
     Done(Outcome),
-    /// It failed. Wait before the next, by this step of the retry policy.
+    /// It failed, or got no answer. Wait before the next look, by this step of the retry policy.
     Wait(u32),
-    /// It failed, and was the last.
+    /// It was the last.
     Over,
+}
+
+/// What the items beside a record tell of an attempt without an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Trace {
+    /// It was carried out.
+    Done,
+    /// It wasn't.
+    NotDone,
+    /// It may have been, and others have written since.
+    Lost,
+    /// Nothing: the record decides.
+    None,
 }
 
 impl<'a> Attempts<'a> {
     /// The attempts of a write that completes a claim, if its request has a key.
     pub(super) fn new(context: Context<'a>, request: &'a Request, claim: Option<Claim>) -> Self {
-        Self { context, request, claim, failed: 0, tried: None, own_actions: 0, claim_is_lost: false }
+        Self {
+            context,
+            request,
+            claim,
+            failed: 0,
+            tried: None,
+            decided_on: None,
+            is_unanswered: false,
+            changes: false,
+            own_actions: 0,
+            claim_is_lost: false,
+        }
     }
 
     /// True before the first attempt has failed.
     pub(super) fn is_first(&self) -> bool {
         self.failed == 0
+    }
+
+    /// True once an attempt that changes something got no answer.
+    pub(super) fn is_unanswered(&self) -> bool {
+        self.is_unanswered
+    }
+
+    /// The outcome of the last attempt.
+    pub(super) fn tried(&self) -> Option<&Outcome> {
+        self.tried.as_ref()
+    }
+
+    /// The record that the last attempt was decided on; `None` if there was none.
+    pub(super) fn decided_on(&self) -> Option<&Item> {
+        self.decided_on.as_deref()
     }
 
     /// The actions that complete the claim with an outcome.
@@ -49,43 +104,110 @@ impl<'a> Attempts<'a> {
         self.claim.as_ref().map_or_else(Vec::new, complete)
     }
 
-    /// The next attempt: these actions, and those that complete the claim.
-    pub(super) fn task(&mut self, own: Vec<Action>, completion: Vec<Action>, outcome: Outcome) -> Task {
+    /// The next attempt: these actions, and those that complete the claim. `on` is the record that it was decided on.
+    pub(super) fn attempt<D>(
+        &mut self,
+        own: Vec<Action>,
+        completion: Vec<Action>,
+        outcome: Outcome,
+        on: Option<Arc<Item>>,
+    ) -> Step<D> {
         self.own_actions = own.len();
         self.tried = Some(outcome);
+        self.decided_on = on;
         let mut actions = own;
         actions.extend(completion);
+        self.changes = actions.iter().any(|action| !matches!(action, Action::Check { .. }));
+        Step::Try(Task::together(actions))
+    }
+
+    /// What is written before the next attempt, which is no attempt itself: it can be repeated, and claims nothing.
+    pub(super) fn aside(&mut self, actions: Vec<Action>) -> Task {
+        self.own_actions = actions.len();
         Task::together(actions)
     }
 
-    /// What came of the attempt.
-    pub(super) fn answered(&mut self, outcome: TaskOutcome) -> Attempted {
+    /// What came of the attempt; `None` where it got no answer.
+    pub(super) fn answered(&mut self, outcome: Option<TaskOutcome>) -> Attempted {
         match (outcome, self.tried.take()) {
-            (TaskOutcome::Held, Some(tried)) => return Attempted::Done(tried),
-            (TaskOutcome::Failed(positions), tried) => {
+            (Some(TaskOutcome::Held), Some(tried)) => return Attempted::Done(tried),
+            (Some(TaskOutcome::Failed(positions)), tried) => {
                 self.tried = tried;
                 self.claim_is_lost = positions.iter().any(|position| *position >= self.own_actions);
             }
-            (TaskOutcome::Held, None) => {}
+            (None, tried) => {
+                self.tried = tried;
+                self.is_unanswered |= self.changes;
+            }
+            (Some(TaskOutcome::Held), None) => {}
         }
         self.failed += 1;
         self.context.limits.wait(self.failed).map_or(Attempted::Over, Attempted::Wait)
     }
 
-    /// The outcome of an attempt that was carried out although its answer was lost: the record is what it made of it.
-    pub(super) fn found(&mut self, item: Option<&Item>) -> Option<Outcome> {
-        let item = item.filter(|item| !self.is_first() && self.request.stamp.made(Some(item)))?;
-        Some(self.tried.take()?.with_item(item.clone()))
+    /// The key of the item that tells whether an attempt without an answer completed the claim.
+    pub(super) fn claim_key(&self) -> Option<ItemKey> {
+        let claim = self.claim.as_ref().filter(|_| self.is_unanswered)?;
+        Some(claim.record_key(self.context.settings))
     }
 
-    /// The outcome of the last attempt.
-    pub(super) fn tried(&self) -> Option<&Outcome> {
-        self.tried.as_ref()
+    /// Settles an attempt without an answer, by its record as it stands `now` and by what else was read. Returns its outcome if it was
+    /// carried out, and `None` if the write goes on.
+    ///
+    /// # Errors
+    /// [`Refusal::OutcomeUnknown`] where nothing tells, and [`Refusal::InProgress`] where another request has taken the claim over.
+    pub(super) fn settle(
+        &mut self,
+        now: Option<&Arc<Item>>,
+        trace: Trace,
+        read: &Read,
+    ) -> Result<Option<Outcome>, Stop> {
+        let stamp = &self.request.stamp;
+        let Some(tried) = self.tried.as_ref().filter(|_| !self.is_first()) else { return Ok(None) };
+        if let Some(item) = now.filter(|item| stamp.made(Some(item))) {
+            return Ok(Some(tried.clone().with_item(Item::clone(item))));
+        }
+        if !self.is_unanswered {
+            return Ok(None);
+        }
+        if let (Some(claim), Some(key)) = (&self.claim, self.claim_key()) {
+            // The transaction that completes the claim is carried out once at most.
+            self.claim_is_lost = !claim.is_held(read.item(&key)?);
+            return Ok(claim.is_completed(read.item(&key)?).then(|| tried.clone()));
+        }
+        let stands = || is_same(self.decided_on.as_deref(), now.map(Arc::as_ref));
+        let goes_on = !self.context.rules.keeps(Rule::StandsAsRead);
+        match trace {
+            Trace::Done => Ok(Some(tried.clone())),
+            _ if stamp.made_before(now.map(Arc::as_ref)) => Ok(Some(tried.clone())),
+            Trace::NotDone => Ok(None),
+            Trace::None if stands() => Ok(None),
+            Trace::None | Trace::Lost if goes_on => Ok(None),
+            Trace::None | Trace::Lost => Err(Refusal::OutcomeUnknown.into()),
+        }
+    }
+
+    /// Why a write ends without having been carried out, or with an attempt that is never settled.
+    pub(super) fn give_up(&self) -> Refusal {
+        if self.is_unanswered { Refusal::OutcomeUnknown } else { Refusal::Contended }
     }
 
     /// Checks that no other request has taken the claim over.
     pub(super) fn check_claim(&self) -> Result<(), Refusal> {
         if self.claim_is_lost { Err(Refusal::InProgress) } else { Ok(()) }
+    }
+}
+
+/// True if a record stands as it was. A touch changes nothing of it.
+fn is_same(before: Option<&Item>, now: Option<&Item>) -> bool {
+    let attributes = |item: &'_ Item| -> usize { item.len() - usize::from(item.contains_key(TOUCHED)) };
+    match (before, now) {
+        (None, None) => true,
+        (Some(before), Some(now)) => {
+            let mut others = before.iter().filter(|(name, _)| *name != TOUCHED);
+            attributes(before) == attributes(now) && others.all(|(name, value)| now.get(name) == Some(value))
+        }
+        _ => false,
     }
 }
 

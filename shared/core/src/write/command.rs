@@ -74,6 +74,8 @@ pub enum Command {
 pub struct Content {
     /// Its parent; a root has none.
     pub parent: Option<Id>,
+    /// True if it gets the parent of the sibling that it is put next to, and not this one.
+    pub takes_parent: bool,
     /// Its name inside a path, where that isn't the id.
     pub segment: Option<String>,
     /// The caller's own attributes.
@@ -85,7 +87,7 @@ pub struct Content {
 /// What is to change in a node (RFC 7396). What isn't named stays as it is, in value and type.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Patch {
-    /// The parent: a new one, or none (a root).
+    /// The parent: a new one, or none (a root). Where it isn't named, a node that is put next to another gets the parent of that.
     pub parent: Option<Option<Id>>,
     /// The segment: a new one, or none.
     pub segment: Option<Option<String>>,

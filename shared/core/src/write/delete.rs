@@ -1,14 +1,18 @@
 //! Nodes deleted: at once where they have no children, else marked, and the stream carries the deletion out.
 
-use super::attempts::{Attempted, Attempts, Done, Stop, settle};
+use std::sync::Arc;
+
+use super::attempts::{Attempted, Attempts, Done, Stop, Trace, settle};
 use super::command::Children;
+use super::idempotency::number;
 use super::operation::operation_item;
 use super::record::as_read;
 use super::request::Stamp;
 use super::{Outcome, Refusal};
-use crate::keys::{NodeRef, Schema};
+use crate::keys::{ItemKey, NodeRef, Schema};
 use crate::model::{
-    AttributeValue, BORN, BaseNode, DELETING, DeletionMark, DeletionMode, Item, PUT_BACK, Stored, key_of, with_key,
+    AttributeValue, BORN, BaseNode, DELETING, DeletionMark, DeletionMode, Item, PUT_BACK, Settings, Stored, has_mark,
+    key_of, with_key,
 };
 use crate::plan::{Facts, Failure, Need, Plan, Read, Step};
 use crate::request::{Action, Condition, Query, ReadOptions, Update};
@@ -19,8 +23,11 @@ const LOOKS_MAX: u32 = 8;
 /// How long the record of an operation is kept.
 const OPERATION_SECONDS: u64 = 7 * 24 * 60 * 60;
 
-/// How long the record is kept that a node was deleted: longer than any change waits in the stream (24 hours).
-const DELETED_SECONDS: u64 = 2 * 24 * 60 * 60;
+/// How long the record is kept that a node was deleted: as long as a tombstone of its parent counts. A node that is put back is known by it.
+const DELETED_SECONDS: u64 = 7 * 24 * 60 * 60;
+
+/// By how much the clocks of two functions may differ, in seconds. AWS keeps them within milliseconds.
+const CLOCKS_DIFFER_SECONDS_MAX: u64 = 60;
 
 /// A node is deleted, in 2 round trips.
 #[derive(Debug)]
@@ -64,6 +71,10 @@ impl<'a> DeleteNode<'a> {
         &self.attempts.context.settings.schema
     }
 
+    fn operation_key(&self) -> ItemKey {
+        self.schema().operation_key(self.node.tenant.as_ref(), self.operation)
+    }
+
     fn stamp(&self) -> &'a Stamp {
         &self.attempts.request.stamp
     }
@@ -80,6 +91,11 @@ impl<'a> DeleteNode<'a> {
             reading: ReadOptions { strong: true, attributes: Some([].into()) },
         };
         let mut keys = vec![schema.node_key(self.node), schema.deleted_key(self.node)];
+        if self.attempts.is_unanswered() {
+            let is_operation = matches!(self.attempts.tried(), Some(Outcome::Deleting { .. }));
+            keys.extend(is_operation.then(|| self.operation_key()));
+            keys.extend(self.attempts.claim_key());
+        }
         if self.children != Children::Restrict {
             return Need::keys(keys).into();
         }
@@ -89,16 +105,17 @@ impl<'a> DeleteNode<'a> {
 
     fn decide(&mut self, read: &Read) -> Result<Step<Done>, Stop> {
         let schema = self.schema();
-        let before = read.item(&schema.node_key(self.node))?;
-        if let Some(outcome) = self.found(before, read.item(&schema.deleted_key(self.node))?) {
+        let before = read.shared(&schema.node_key(self.node))?;
+        if let Some(outcome) = self.attempts.settle(before, self.trace(read)?, read)? {
             return Ok(Step::Done(Ok(outcome)));
         }
         self.attempts.check_claim()?;
         // A record that a repair has put back goes by itself.
-        let before = before.filter(|item| !item.contains_key(PUT_BACK)).ok_or(Refusal::NotFound)?;
+        let on = before.filter(|item| !item.contains_key(PUT_BACK)).ok_or(Refusal::NotFound)?;
+        let before = on.as_ref();
         let preconditions = &self.attempts.request.preconditions;
         preconditions.check_item(Some(before), schema)?;
-        if before.contains_key(DELETING) {
+        if has_mark(Some(before)) {
             return Err(Refusal::being_deleted(&self.node.id, before).into());
         }
         if self.children == Children::Restrict {
@@ -119,7 +136,7 @@ impl<'a> DeleteNode<'a> {
         };
         let completion = self.attempts.completion(&outcome);
         self.state = State::Writing;
-        Ok(Step::Do(vec![self.attempts.task(actions, completion, outcome)]))
+        Ok(self.attempts.attempt(actions, completion, outcome, Some(Arc::clone(on))))
     }
 
     /// True if the lineage is that of this record: the same life, under the same parent. Before that the node's children can't have
@@ -142,16 +159,16 @@ impl<'a> DeleteNode<'a> {
         Ok(Step::Wait(self.looks.min(self.attempts.context.limits.wait_step_max)))
     }
 
-    /// The outcome of an attempt that was carried out although its answer was lost.
-    fn found(&self, before: Option<&Item>, deleted: Option<&Item>) -> Option<Outcome> {
-        let is_ours = match (self.attempts.tried()?, before) {
-            (Outcome::Deleted, None) => self.stamp().made(deleted),
-            (Outcome::Deleting { operation, .. }, Some(before)) => {
-                DeletionMark::read(before).is_some_and(|mark| mark.operation == *operation)
-            }
-            _ => false,
-        };
-        self.attempts.tried().filter(|_| is_ours).cloned()
+    /// What the record of the deletion, or of the operation, tells of an attempt without an answer.
+    fn trace(&self, read: &Read) -> Result<Trace, Failure> {
+        let schema = self.schema();
+        Ok(match self.attempts.tried().filter(|_| self.attempts.is_unanswered()) {
+            Some(Outcome::Deleted) if self.stamp().made(read.item(&schema.deleted_key(self.node))?) => Trace::Done,
+            // The operation is put in the transaction that marks the node, and stays.
+            Some(Outcome::Deleting { .. }) if read.item(&self.operation_key())?.is_some() => Trace::Done,
+            Some(Outcome::Deleting { .. }) => Trace::NotDone,
+            _ => Trace::None,
+        })
     }
 
     /// Deletes the record, and puts one that says so:
@@ -181,7 +198,7 @@ impl<'a> DeleteNode<'a> {
         let (schema, stamp) = (self.schema(), self.stamp());
         let operation = self.operation.to_owned();
         let mark = DeletionMark { mode, operation: operation.clone(), revisions: self.revisions, mark: None };
-        let key = schema.operation_key(self.node.tenant.as_ref(), self.operation);
+        let key = self.operation_key();
         let mut item = operation_item(&key, &self.node.id, &mark, stamp, schema);
         let expires = stamp.seconds + OPERATION_SECONDS;
         item.insert(self.attempts.context.settings.expires().to_owned(), seconds(expires));
@@ -198,19 +215,19 @@ impl<'a> DeleteNode<'a> {
         match std::mem::take(&mut self.state) {
             State::Begin => Ok(self.look()),
             State::Looking => self.decide(&facts.read()?),
-            State::Writing => match self.attempts.answered(facts.outcome()?) {
+            State::Writing => match self.attempts.answered(facts.tried()?) {
                 Attempted::Done(outcome) => Ok(Step::Done(Ok(outcome))),
                 Attempted::Wait(step) => {
                     self.state = State::Waiting;
                     Ok(Step::Wait(step))
                 }
-                Attempted::Over => Err(Refusal::Contended.into()),
+                Attempted::Over => Err(self.attempts.give_up().into()),
             },
             State::Waiting => {
                 if facts.waited()? {
                     Ok(self.look())
                 } else {
-                    Err(Refusal::Contended.into())
+                    Err(self.attempts.give_up().into())
                 }
             }
             State::WaitingForRows => {
@@ -230,6 +247,14 @@ impl Plan for DeleteNode<'_> {
     fn next(&mut self, facts: Facts) -> Result<Step<Done>, Failure> {
         settle(self.step(facts))
     }
+}
+
+/// True if a node of this id was deleted since this time, in seconds since 1970, by what deletions leave: the item `DELETED`, or a tombstone.
+#[must_use]
+pub fn deleted_since(since: u64, deleted: Option<&Item>, stored: &Stored, settings: &Settings) -> bool {
+    let since = since.saturating_sub(CLOCKS_DIFFER_SECONDS_MAX);
+    deleted.is_some_and(|item| number(item, settings.expires()) >= since + DELETED_SECONDS)
+        || matches!(stored, Stored::Tombstone(tombstone) if tombstone.deleted >= since)
 }
 
 pub(super) fn seconds(value: u64) -> AttributeValue {

@@ -118,6 +118,21 @@ impl Claim {
         Task::Write(Action::Delete { key: self.key.key(0, settings), condition: self.is_open() })
     }
 
+    /// The key of the record that has the claim, and the first part of the outcome.
+    pub(super) fn record_key(&self, settings: &Settings) -> ItemKey {
+        self.key.key(0, settings)
+    }
+
+    /// True if no other request has taken this claim over.
+    pub(super) fn is_held(&self, record: Option<&Item>) -> bool {
+        record.is_some_and(|record| text_of(record, CLAIM) == Some(&self.token))
+    }
+
+    /// True if this claim is completed.
+    pub(super) fn is_completed(&self, record: Option<&Item>) -> bool {
+        self.is_held(record) && record.is_some_and(|record| record.contains_key(PARTS))
+    }
+
     /// The condition that the claim stands and isn't completed.
     fn is_open(&self) -> Condition {
         Condition::All(vec![Condition::is(CLAIM, Some(text(&self.token))), Condition::is(PARTS, None)])
@@ -239,7 +254,7 @@ impl Plan for Begin<'_> {
     }
 }
 
-fn number(item: &Item, name: &str) -> u64 {
+pub(super) fn number(item: &Item, name: &str) -> u64 {
     match item.get(name) {
         Some(AttributeValue::N(digits)) => digits.parse().unwrap_or(0),
         _ => 0,

@@ -32,9 +32,11 @@ mod save;
 mod spot;
 #[cfg(test)]
 mod tests;
+mod walk;
 
 pub use ahead::{Ahead, Wanted};
 pub use command::{Children, Command, Content, Patch, Spot, ValueChange};
+pub use delete::deleted_since;
 pub use idempotency::{Begin, Begun, Claim, Idempotency};
 pub use once::{Answered, WriteOnce};
 pub use operation::{Operation, Progress, ReadOperation};

@@ -19,6 +19,8 @@ pub struct WriteOnce<'a> {
     command: &'a Command,
     request: &'a Request,
     ahead: Option<Guided<'a>>,
+    /// True while an attempt without an answer isn't settled.
+    is_unsettled: bool,
     state: State<'a>,
 }
 
@@ -31,7 +33,7 @@ struct Guided<'a> {
     /// True if the command goes by something that was read ahead, and no condition of a write has shown that it still holds.
     relies: bool,
     /// What the command writes.
-    under_way: Vec<Task>,
+    under_way: Option<Task>,
 }
 
 type Once = Result<Answered, Refusal>;
@@ -69,13 +71,19 @@ impl<'a> WriteOnce<'a> {
     /// The command of a request.
     #[must_use]
     pub fn new(context: Context<'a>, command: &'a Command, request: &'a Request) -> Self {
-        Self { context, command, request, ahead: None, state: State::Begin }
+        Self { context, command, request, ahead: None, is_unsettled: false, state: State::Begin }
+    }
+
+    /// True if the plan ended early, and an attempt without an answer may have been carried out.
+    #[must_use]
+    pub fn is_unsettled(&self) -> bool {
+        self.is_unsettled
     }
 
     /// The same command, as one of a batch.
     #[must_use]
     pub fn knowing(self, ahead: &'a mut Ahead) -> Self {
-        Self { ahead: Some(Guided { ahead, asks: true, relies: false, under_way: Vec::new() }), ..self }
+        Self { ahead: Some(Guided { ahead, asks: true, relies: false, under_way: None }), ..self }
     }
 
     fn claim(&mut self, mut begin: Begin<'a>, facts: Facts) -> Result<Step<Once>, Failure> {
@@ -118,6 +126,9 @@ impl<'a> WriteOnce<'a> {
         mut facts: Facts,
     ) -> Result<Step<Once>, Failure> {
         let schema = &self.context.settings.schema;
+        if let Facts::Tried(outcome) = &facts {
+            self.is_unsettled = outcome.is_none();
+        }
         let step = loop {
             let Some(guided) = &mut self.ahead else { break carried.next(facts)? };
             guided.learn(&facts, schema);
@@ -132,8 +143,10 @@ impl<'a> WriteOnce<'a> {
             };
         };
         match (step, claim) {
-            // The claim is another request's now.
-            (Step::Done(Err(Refusal::InProgress)), _) => Ok(Step::Done(Err(Refusal::InProgress))),
+            // The claim is another request's now, or its transaction may still be carried out.
+            (Step::Done(Err(refusal @ (Refusal::InProgress | Refusal::OutcomeUnknown))), _) => {
+                Ok(Step::Done(Err(refusal)))
+            }
             (Step::Done(Err(refusal)), Some(claim)) => {
                 self.state = State::Releasing(refusal);
                 Ok(Step::Do(vec![claim.release(self.context.settings)]))
@@ -175,9 +188,13 @@ impl Guided<'_> {
                 }
             }
             Step::Need(_) => {}
+            Step::Try(task) => {
+                self.ahead.forget(task);
+                self.under_way = Some(task.clone());
+                (self.asks, self.relies) = (false, false);
+            }
             Step::Do(tasks) => {
-                self.ahead.forget(tasks);
-                self.under_way.clone_from(tasks);
+                tasks.iter().for_each(|task| self.ahead.forget(task));
                 (self.asks, self.relies) = (false, false);
             }
             Step::Write(_) | Step::Wait(_) => (self.asks, self.relies) = (false, false),
@@ -192,11 +209,10 @@ impl Guided<'_> {
 
     /// Takes what the command has written.
     fn learn(&mut self, facts: &Facts, schema: &Schema) {
-        let Facts::Done(outcomes) = facts else { return };
-        for (task, outcome) in std::mem::take(&mut self.under_way).iter().zip(outcomes) {
-            if *outcome == Ok(TaskOutcome::Held) {
-                self.ahead.written(task, schema);
-            }
+        let Facts::Tried(outcome) = facts else { return };
+        let task = self.under_way.take().filter(|_| *outcome == Some(TaskOutcome::Held));
+        if let Some(task) = task {
+            self.ahead.written(&task, schema);
         }
     }
 }

@@ -8,8 +8,8 @@ use super::request::Stamp;
 use crate::keys::{ItemKey, Schema};
 use crate::model::{
     AttributeValue, BORN, COMPARED_ATTRIBUTES_MAX, CREATED_AT, CREATED_BY, ITEM_BYTES_MAX, Item, JSON_BYTES_MAX,
-    REVISION, TooManyAttributes, UNDER, UPDATED_AT, UPDATED_BY, Under, item_bytes, number, own_unchanged,
-    size_estimate, text, unchanged, with_key,
+    REVISION, TooManyAttributes, UNDER, UPDATED_AT, UPDATED_BY, Under, WRITE, WRITE_BEFORE, item_bytes, json_bytes,
+    number, own_unchanged, text, times_written, unchanged, with_key,
 };
 use crate::request::{Action, Condition, Update};
 
@@ -37,7 +37,7 @@ impl Draft {
         if bytes > limit {
             return Err(Refusal::TooLarge { bytes, limit });
         }
-        let (bytes, limit) = (size_estimate(&self.item), JSON_BYTES_MAX);
+        let (bytes, limit) = (json_bytes(&self.item), JSON_BYTES_MAX);
         if bytes > limit { Err(Refusal::TooLongAsJson { bytes, limit }) } else { Ok(self) }
     }
 }
@@ -193,13 +193,7 @@ pub(super) fn stamped(before: Option<&Item>, stamp: &Stamp) -> Item {
         (UPDATED_BY.to_owned(), text(&stamp.by)),
     ]);
     stamp.mark(&mut item);
+    let last = before.and_then(|item| item.get(WRITE)).cloned();
+    item.extend(last.map(|last| (WRITE_BEFORE.to_owned(), last)));
     item
-}
-
-/// How often the API has written a record.
-fn times_written(before: Option<&Item>) -> usize {
-    match before.and_then(|item| item.get(REVISION)) {
-        Some(AttributeValue::N(digits)) => digits.parse().unwrap_or(0),
-        _ => 0,
-    }
 }

@@ -3,9 +3,9 @@
 use thiserror::Error;
 
 use crate::keys::{DEPTH_MAX, Id, KeyError};
-use crate::model::{DeletionMark, Item, TooManyAttributes, Unreadable};
+use crate::model::{DeletionMark, Item, LinkFault, TooManyAttributes, Unreadable};
 
-/// Why a write isn't done: nothing of it is.
+/// Why a write isn't done. Nothing of it is, unless the outcome is unknown.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Refusal {
     /// There is no such node or revision.
@@ -80,9 +80,6 @@ pub enum Refusal {
     /// The attribute that a place writes is given as well.
     #[error("`place` writes the attribute `{0}`; give the one or the other")]
     PlacedTwice(String),
-    /// The node is to be next to itself.
-    #[error("a node can't be placed next to itself; name another one")]
-    BesideItself,
     /// The node that another is to be next to isn't its sibling.
     #[error("`{0}` is no child of that parent (any more); read the children again")]
     NotASibling(Id),
@@ -104,6 +101,19 @@ pub enum Refusal {
         /// The attribute.
         attribute: String,
     },
+    /// Siblings that would get other values are too large to be written in one transaction.
+    #[error(
+        "its siblings have to get other values, and are too large to be written at once: `{id}` has {bytes} bytes. Make it smaller, give siblings values by a `PATCH` of each, or place the node elsewhere"
+    )]
+    SiblingsTooLarge {
+        /// The largest that was looked at.
+        id: Id,
+        /// Its size.
+        bytes: usize,
+    },
+    /// The node can't have the links that it asks for.
+    #[error(transparent)]
+    Link(#[from] LinkFault),
     /// An attribute's name is the table's own.
     #[error("`{0}` is a reserved name; give the attribute another one")]
     ReservedName(String),
@@ -115,8 +125,10 @@ pub enum Refusal {
         /// The largest there can be.
         limit: usize,
     },
-    /// The item's JSON would be too long to be answered.
-    #[error("it has about {bytes} bytes as JSON, over the limit of {limit}; make it smaller")]
+    /// The item's JSON would be too long to be answered, by the API or by DynamoDB.
+    #[error(
+        "it has about {bytes} bytes as JSON, over the limit of {limit}; make it smaller. A number counts with all of its digits: 1E125 has 126"
+    )]
     TooLongAsJson {
         /// Its size.
         bytes: usize,
@@ -132,6 +144,11 @@ pub enum Refusal {
     /// Others kept writing the same records, until the attempts or the time were used up.
     #[error("others keep changing the same nodes; try again")]
     Contended,
+    /// An attempt got no answer, and what stands in the table now doesn't tell whether it was carried out.
+    #[error(
+        "the table gave no answer, so it may have been done or not; read what is there before you send it again. A POST or DELETE with an Idempotency-Key can be sent again as it is"
+    )]
+    OutcomeUnknown,
     /// Another request with this idempotency key is being worked on.
     #[error("a request with this key is still being worked on; try again later")]
     InProgress,

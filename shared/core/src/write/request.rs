@@ -3,7 +3,7 @@
 use super::Idempotency;
 use super::refusal::{Precondition, Refusal};
 use crate::keys::Schema;
-use crate::model::{ETag, Item, WRITE, text, text_of};
+use crate::model::{ETag, Item, WRITE, WRITE_BEFORE, text, text_of};
 
 /// A request to write.
 #[derive(Clone, Debug)]
@@ -65,6 +65,11 @@ impl Stamp {
     /// True if this write made the item what it is.
     pub(super) fn made(&self, item: Option<&Item>) -> bool {
         item.and_then(|item| text_of(item, WRITE)) == Some(&self.token)
+    }
+
+    /// True if this write made the item what it was before the last write.
+    pub(super) fn made_before(&self, item: Option<&Item>) -> bool {
+        item.and_then(|item| text_of(item, WRITE_BEFORE)) == Some(&self.token)
     }
 
     pub(super) fn mark(&self, item: &mut Item) {

@@ -1,11 +1,13 @@
 //! Revisions: appended, amended, deleted.
 
-use super::attempts::{Attempted, Attempts, Done, Stop, settle};
+use std::sync::Arc;
+
+use super::attempts::{Attempted, Attempts, Done, Stop, Trace, settle};
 use super::command::check_revision_names;
 use super::record::{Draft, as_read, base};
 use super::{Outcome, Refusal};
 use crate::keys::{ItemKey, Schema, Version};
-use crate::model::{Item, Latest};
+use crate::model::{CREATED_AT, Item, Latest, text_of};
 use crate::plan::{Facts, Failure, Need, Newest, Plan, Read, Step};
 use crate::request::{Action, Condition};
 
@@ -29,7 +31,7 @@ enum AppendState<'a> {
     Writing(ItemKey),
     /// Another attempt follows.
     Waiting(ItemKey),
-    /// What stands in the place of this revision is read: perhaps the attempt was carried out, and its answer lost.
+    /// What stands in the place of this revision is read: an attempt without an answer may have been carried out.
     LookingForOwn(ItemKey),
 }
 
@@ -74,28 +76,31 @@ impl<'a> AppendRevision<'a> {
         let outcome = Outcome::Revision { topic: self.topic.clone(), version, item: draft.item, created: true };
         let completion = self.attempts.completion(&outcome);
         self.state = AppendState::Writing(key);
-        Ok(Step::Do(vec![self.attempts.task(vec![draft.action], completion, outcome)]))
+        Ok(self.attempts.attempt(vec![draft.action], completion, outcome, None))
     }
 
     fn step(&mut self, facts: Facts) -> Result<Step<Done>, Stop> {
         match std::mem::take(&mut self.state) {
             AppendState::Begin => self.begin(),
             AppendState::Finding(newest) => self.look(newest, facts),
-            AppendState::Writing(key) => match self.attempts.answered(facts.outcome()?) {
+            AppendState::Writing(key) => match self.attempts.answered(facts.tried()?) {
                 Attempted::Done(outcome) => Ok(Step::Done(Ok(outcome))),
                 Attempted::Wait(step) => {
                     self.state = AppendState::Waiting(key);
                     Ok(Step::Wait(step))
                 }
-                Attempted::Over => Err(Refusal::Contended.into()),
+                Attempted::Over => Err(self.attempts.give_up().into()),
             },
             AppendState::Waiting(key) if facts.waited()? => {
-                self.state = AppendState::LookingForOwn(key.clone());
-                Ok(Need::keys([key]).into())
+                let keys = std::iter::once(key.clone()).chain(self.attempts.claim_key());
+                self.state = AppendState::LookingForOwn(key);
+                Ok(Need::keys(keys).into())
             }
-            AppendState::Waiting(_) => Err(Refusal::Contended.into()),
+            AppendState::Waiting(_) => Err(self.attempts.give_up().into()),
             AppendState::LookingForOwn(key) => {
-                if let Some(outcome) = self.attempts.found(facts.read()?.item(&key)?) {
+                let read = facts.read()?;
+                // A revision that was appended and deleted since leaves nothing, and its number is free again.
+                if let Some(outcome) = self.attempts.settle(read.shared(&key)?, Trace::Lost, &read)? {
                     return Ok(Step::Done(Ok(outcome)));
                 }
                 self.attempts.check_claim()?;
@@ -156,18 +161,18 @@ impl<'a> ChangeRevision<'a> {
 
     fn look(&mut self) -> Result<Step<Done>, Stop> {
         self.state = ChangeState::Looking;
-        Ok(Need::keys([self.key()?]).into())
+        Ok(Need::keys(std::iter::once(self.key()?).chain(self.attempts.claim_key())).into())
     }
 
     fn decide(&mut self, read: &Read) -> Result<Step<Done>, Stop> {
         let (schema, key) = (self.schema(), self.key()?);
-        let before = read.item(&key)?;
-        if let Some(outcome) = self.found(before) {
+        let before = read.shared(&key)?;
+        if let Some(outcome) = self.attempts.settle(before, self.trace(before.map(Arc::as_ref)), read)? {
             return Ok(Step::Done(Ok(outcome)));
         }
         self.attempts.check_claim()?;
-        let before = before.ok_or(Refusal::NotFound)?;
-        let request = self.attempts.request;
+        let on = before.ok_or(Refusal::NotFound)?;
+        let (before, request) = (on.as_ref(), self.attempts.request);
         request.preconditions.check_item(Some(before), schema)?;
         let condition = as_read(Some(before), request.preconditions.are_given(), schema)?;
         let (action, outcome) = match self.attributes {
@@ -181,16 +186,18 @@ impl<'a> ChangeRevision<'a> {
         };
         let completion = self.attempts.completion(&outcome);
         self.state = ChangeState::Writing;
-        Ok(Step::Do(vec![self.attempts.task(vec![action], completion, outcome)]))
+        Ok(self.attempts.attempt(vec![action], completion, outcome, Some(Arc::clone(on))))
     }
 
-    /// The outcome of an attempt that was carried out although its answer was lost. A revision that isn't there any more is
-    /// deleted, whoever did it.
-    fn found(&mut self, before: Option<&Item>) -> Option<Outcome> {
-        match (self.attempts.tried(), before) {
-            (Some(Outcome::Deleted), None) => Some(Outcome::Deleted),
-            _ => self.attempts.found(before),
-        }
+    /// What there is now tells of an attempt without an answer: a revision that isn't there any more is deleted, whoever did it. So is one
+    /// in whose place another has been appended since.
+    fn trace(&self, now: Option<&Item>) -> Trace {
+        let created = |item: Option<&Item>| item.and_then(|item| text_of(item, CREATED_AT)).map(str::to_owned);
+        let is_another = match (created(self.attempts.decided_on()), created(now)) {
+            (Some(before), Some(now)) => before != now,
+            _ => now.is_none(),
+        };
+        if self.attributes.is_none() && is_another { Trace::Done } else { Trace::None }
     }
 
     fn step(&mut self, facts: Facts) -> Result<Step<Done>, Stop> {
@@ -200,16 +207,16 @@ impl<'a> ChangeRevision<'a> {
                 self.look()
             }
             ChangeState::Looking => self.decide(&facts.read()?),
-            ChangeState::Writing => match self.attempts.answered(facts.outcome()?) {
+            ChangeState::Writing => match self.attempts.answered(facts.tried()?) {
                 Attempted::Done(outcome) => Ok(Step::Done(Ok(outcome))),
                 Attempted::Wait(step) => {
                     self.state = ChangeState::Waiting;
                     Ok(Step::Wait(step))
                 }
-                Attempted::Over => Err(Refusal::Contended.into()),
+                Attempted::Over => Err(self.attempts.give_up().into()),
             },
             ChangeState::Waiting if facts.waited()? => self.look(),
-            ChangeState::Waiting => Err(Refusal::Contended.into()),
+            ChangeState::Waiting => Err(self.attempts.give_up().into()),
         }
     }
 }

@@ -2,15 +2,20 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
-use super::attempts::{Attempted, Attempts, Done, Stop, settle};
+use super::attempts::{Attempted, Attempts, Done, Stop, Trace, settle};
 use super::command::{Content, Patch, Spot, ValueChange};
+use super::delete::deleted_since;
 use super::moves::Move;
 use super::record::{self, Draft};
-use super::spot::{FindSpot, Found, Looking, Placed};
+use super::spot::{CHANGED_MAX, FindSpot, Found, Looking, Slice};
+use super::walk::Placed;
 use super::{Outcome, Refusal};
 use crate::keys::{DEPTH_MAX, Id, ItemKey, NodeRef, Schema, SortKey};
-use crate::model::{AttributeValue, BORN, BaseNode, DELETING, Item, PUT_BACK, Stored, Under, key_of, text, text_of};
+use crate::model::{
+    AttributeValue, BaseNode, Item, Stored, Under, check_links, has_mark, item_bytes, key_of, life_of, still_gone, text,
+};
 use crate::plan::ancestry::{AncestorPath, Ancestry, Edge, Missing};
 use crate::plan::{Facts, Failure, Need, Plan, Read, Rule, Step, TaskOutcome};
 use crate::request::{Action, Condition, Page, Query, ReadOptions, TRANSACTION_ACTIONS_MAX};
@@ -37,6 +42,16 @@ impl<'a> Wanted<'a> {
             Self::Create { content, .. } | Self::Replace(content) => content.spot.as_ref(),
             Self::Patch(patch) => patch.spot.as_ref(),
         }
+    }
+
+    /// True if the node comes under the parent of the sibling that it is put next to.
+    fn takes_parent(&self) -> bool {
+        let is_beside = self.spot().is_some_and(|spot| spot.anchor().is_some());
+        is_beside
+            && match self {
+                Self::Create { content, .. } | Self::Replace(content) => content.takes_parent,
+                Self::Patch(patch) => patch.parent.is_none(),
+            }
     }
 
     /// True if the caller says what the attribute of this name is to be.
@@ -67,6 +82,13 @@ pub(super) struct SaveNode<'a> {
     placed: Vec<Placed>,
     /// Siblings that got other values, to make room for the node.
     changed: Vec<Placed>,
+    /// The parent that the node takes from the sibling that it is put next to, if that isn't the one that it has.
+    taken: Option<Option<Id>>,
+    /// Most siblings that get other values in the node's own transaction.
+    changed_max: usize,
+    /// How far siblings got values before, in transactions of their own, and which.
+    slice: Option<Slice>,
+    sliced: Vec<Placed>,
     state: State<'a>,
 }
 
@@ -78,23 +100,25 @@ enum State<'a> {
     Looking,
     /// Its neighbours are read.
     Finding(Box<(Look, FindSpot<'a>)>),
+    /// The siblings that get other values are read as a whole, because a transaction has room for so many bytes.
+    Weighing(Box<(Prepared, Vec<Action>, Weighing)>),
     /// The ancestor paths of both are read.
     Resolving(Box<(Prepared, Look, Ancestry, Missing)>),
-    /// The node is written.
+    /// Siblings get values, and the node is written after that.
+    Slicing(Slice, Vec<Placed>),
+    /// The node is written. Where nothing of it changes, its place is checked, or the claim is completed by itself.
     Writing,
-    /// Nothing of the node changes. The claim is completed by itself.
-    Completing,
     /// Another attempt follows.
     Waiting,
-    /// The last attempt has failed. It may have been carried out all the same, its answer lost, and found its own write in the
-    /// way.
-    LookingLast,
 }
 
 /// What is read first.
 #[derive(Debug)]
 struct Look {
-    node: Option<Item>,
+    /// The node's record. One that a repair has put back counts as not there.
+    node: Option<Arc<Item>>,
+    /// What must hold of the record where the node isn't there.
+    gone: Option<Condition>,
     node_lineage: Stored,
     /// True if something may hang under the node's id while the node isn't there.
     hangs: bool,
@@ -109,7 +133,7 @@ struct Look {
 impl Look {
     /// The parent, and the life of it that its record names, or its lineage.
     fn under(&self, parent: &Id) -> Under {
-        let born = self.parent.as_ref().and_then(|item| text_of(item, BORN)).or(self.parent_lineage.born_now());
+        let born = self.parent.as_ref().and_then(life_of).or(self.parent_lineage.born_now());
         Under { parent: parent.clone(), born: born.map(str::to_owned) }
     }
 }
@@ -119,22 +143,76 @@ impl Look {
 struct Prepared {
     action: Action,
     outcome: Outcome,
+    /// The record that this was decided on.
+    on: Option<Arc<Item>>,
     /// What completes the claim.
     completion: Vec<Action>,
     /// What must hold of the sibling that the node comes next to.
     anchor: Option<Action>,
     /// The siblings that get other values, to make room for the node.
     changes: Vec<(Action, Placed)>,
+    /// These alone are written, and the node after that.
+    slice: Option<Slice>,
+}
+
+/// Most siblings that are written without a look at their sizes: with the node, its neighbour and the outcome they fit a transaction, even the
+/// largest.
+const UNWEIGHED_MAX: usize = 5;
+/// Most siblings that are read as a whole at a time.
+const WEIGHED_AT_ONCE: usize = 25;
+/// Most bytes of siblings in a transaction. DynamoDB takes 4 MB in all, of which the node, its neighbour and the outcome have at most half.
+const SIBLINGS_BYTES_MAX: usize = 2 * 1_024 * 1_024;
+
+/// How much the siblings have that a transaction changes.
+#[derive(Debug, Default)]
+struct Weighing {
+    /// Those that were read, and how many bytes they have.
+    read: usize,
+    bytes: usize,
+    /// The largest of them, with its bytes.
+    largest: Option<(usize, Id)>,
+}
+
+impl Weighing {
+    /// Takes what was read of these siblings.
+    fn add(&mut self, siblings: &[(Action, Placed)], read: &Read) -> Result<(), Stop> {
+        for (action, (_, id, _)) in siblings {
+            // One that has gone is no weight: the write finds that out.
+            let bytes = read.item(action.key())?.map_or(0, item_bytes);
+            self.bytes += bytes;
+            self.largest = self.largest.take().max(Some((bytes, id.clone())));
+        }
+        self.read += siblings.len();
+        match &self.largest {
+            Some((bytes, id)) if self.bytes > SIBLINGS_BYTES_MAX => {
+                Err(Refusal::SiblingsTooLarge { id: id.clone(), bytes: *bytes }.into())
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
 impl<'a> SaveNode<'a> {
     pub(super) fn new(attempts: Attempts<'a>, node: &'a NodeRef, wanted: Wanted<'a>) -> Self {
-        Self { attempts, node, wanted, placed: Vec::new(), changed: Vec::new(), state: State::Begin }
+        Self {
+            attempts,
+            node,
+            wanted,
+            placed: Vec::new(),
+            changed: Vec::new(),
+            taken: None,
+            changed_max: CHANGED_MAX,
+            slice: None,
+            sliced: Vec::new(),
+            state: State::Begin,
+        }
     }
 
     /// Takes the siblings that got other values.
     pub(super) fn take_changed(&mut self) -> Vec<Placed> {
-        std::mem::take(&mut self.changed)
+        let mut changed = std::mem::take(&mut self.sliced);
+        changed.append(&mut self.changed);
+        changed
     }
 
     /// The same, as one of a batch that has placed these before.
@@ -144,6 +222,11 @@ impl<'a> SaveNode<'a> {
 
     fn schema(&self) -> &'a Schema {
         &self.attempts.context.settings.schema
+    }
+
+    /// The parent that the node gets, if it gets one.
+    fn parent(&self) -> Option<&Id> {
+        self.taken.as_ref().map_or_else(|| self.wanted.parent(), Option::as_ref)
     }
 
     fn begin(&mut self) -> Result<Step<Done>, Stop> {
@@ -178,7 +261,7 @@ impl<'a> SaveNode<'a> {
         if with_node {
             keys.insert(schema.node_key(self.node));
         }
-        if let Some(parent) = self.wanted.parent() {
+        if let Some(parent) = self.parent() {
             let parent = self.node.sibling(parent.clone());
             keys.extend([schema.node_key(&parent), schema.lineage_key(&parent)]);
             if with_node {
@@ -187,6 +270,10 @@ impl<'a> SaveNode<'a> {
             }
         }
         keys.extend(self.anchor().map(|anchor| schema.node_key(&anchor)));
+        if self.attempts.is_unanswered() {
+            keys.extend([schema.lineage_key(self.node), schema.deleted_key(self.node)]);
+            keys.extend(self.attempts.claim_key());
+        }
         if keys.is_empty() {
             return self.decide(&Read::default());
         }
@@ -200,7 +287,7 @@ impl<'a> SaveNode<'a> {
 
     fn looked(&self, read: &Read) -> Result<Look, Failure> {
         let (schema, node) = (self.schema(), self.node);
-        let parent = self.wanted.parent().map(|parent| node.sibling(parent.clone()));
+        let parent = self.parent().map(|parent| node.sibling(parent.clone()));
         let item = |node: &NodeRef| read.item(&schema.node_key(node)).map(Option::<&Item>::cloned);
         let stored = |node: &NodeRef| Ok(Stored::read(read.item(&schema.lineage_key(node))?, schema));
         let node_lineage = stored(node)?;
@@ -210,8 +297,11 @@ impl<'a> SaveNode<'a> {
         };
         let looks = self.attempts.context.rules.keeps(Rule::DeletedRecord);
         let was_deleted = looks && read.item(&schema.deleted_key(node))?.is_some();
+        let record = read.shared(&schema.node_key(node))?;
+        let gone = still_gone(record.map(Arc::as_ref));
         Ok(Look {
-            node: item(node)?,
+            node: record.cloned().filter(|_| gone.is_none()),
+            gone,
             hangs: height > 0 || node_lineage != Stored::Absent || was_deleted,
             node_lineage,
             height,
@@ -223,29 +313,56 @@ impl<'a> SaveNode<'a> {
 
     fn decide(&mut self, read: &Read) -> Result<Step<Done>, Stop> {
         let look = self.looked(read)?;
-        if look.node.as_ref().is_some_and(|item| item.contains_key(PUT_BACK)) {
-            // A repair deletes this record in a moment.
-            return Ok(self.written(TaskOutcome::Failed(Vec::new())));
-        }
-        if let Some(outcome) = self.attempts.found(look.node.as_ref()) {
+        if let Some(outcome) = self.attempts.settle(look.node.as_ref(), self.trace(&look, read)?, read)? {
             return Ok(Step::Done(Ok(outcome)));
         }
         self.attempts.check_claim()?;
         self.check(&look)?;
         let Some(spot) = self.wanted.spot() else { return self.prepare(look, Found::default()) };
-        if let Some(parent) = self.wanted.parent() {
+        if spot.anchor() == Some(&self.node.id) {
+            // Where it is next to itself.
+            look.node.as_ref().ok_or_else(|| Refusal::NotASibling(self.node.id.clone()))?;
+            return self.prepare(look, Found::default());
+        }
+        if self.takes_another_parent(&look) {
+            if self.parent() == Some(&self.node.id) {
+                return Err(Refusal::Cycle { node: self.node.id.clone(), parent: self.node.id.clone() }.into());
+            }
+            return self.look();
+        }
+        if let Some(parent) = self.parent() {
             self.usable_parent(parent, &look)?;
         }
         let (context, stamp) = (self.attempts.context, &self.attempts.request.stamp);
-        let records = (look.node.as_ref(), look.anchor.as_ref());
-        let parent = self.parent_afterwards(look.node.as_ref());
-        let mut find = FindSpot::new(context, stamp, (self.node, parent), spot, records, &self.placed)?;
+        let records = (look.node.as_deref(), look.anchor.as_ref());
+        let parent = self.parent_afterwards(look.node.as_deref());
+        let room = (self.changed_max, self.slice.as_ref());
+        let mut find = FindSpot::new(context, stamp, (self.node, parent), spot, records, &self.placed, room)?;
         let looking = find.begin()?;
         self.find(look, find, looking)
     }
 
+    /// Takes the parent of the sibling that the node comes next to, if the caller names none. Returns true if that isn't the one that was
+    /// looked at.
+    fn takes_another_parent(&mut self, look: &Look) -> bool {
+        let Some((anchor, item)) = self.anchor().zip(look.anchor.as_ref()).filter(|_| self.wanted.takes_parent())
+        else {
+            return false;
+        };
+        let parent = BaseNode::parent_in(item, &anchor, self.schema());
+        if parent == self.parent_afterwards(look.node.as_deref()) {
+            return false;
+        }
+        self.taken = Some(parent);
+        self.slice = None;
+        true
+    }
+
     /// The parent that the node has when it is written.
     fn parent_afterwards(&self, before: Option<&Item>) -> Option<Id> {
+        if let Some(taken) = &self.taken {
+            return taken.clone();
+        }
         match self.wanted {
             Wanted::Patch(Patch { parent: None, .. }) => BaseNode::parent_in(before?, self.node, self.schema()),
             wanted => wanted.parent().cloned(),
@@ -263,9 +380,12 @@ impl<'a> SaveNode<'a> {
     }
 
     fn prepare(&mut self, look: Look, found: Found) -> Result<Step<Done>, Stop> {
-        let Found { value, anchor, changes } = found;
+        let Found { value, anchor, changes, slice } = found;
         let stays = value.is_none() && anchor.is_some();
         let Some(mut draft) = self.draft(&look, value)? else { return self.complete(look.node, anchor) };
+        check_links(self.node, look.node.as_deref(), &draft.item, self.attempts.context.settings)
+            .map_err(Refusal::from)?;
+        let on = look.node.clone();
         if let (true, Some(attribute), Action::Update { condition, .. }) = (stays, self.by_hand(), &mut draft.action) {
             // The node is in its place already, and that isn't written again.
             let value = look.node.as_ref().and_then(|item| item.get(attribute)).cloned();
@@ -274,17 +394,17 @@ impl<'a> SaveNode<'a> {
         }
         let outcome = Outcome::Node { node: self.node.clone(), item: draft.item, created: look.node.is_none() };
         let completion = self.attempts.completion(&outcome);
-        self.check_parent(Prepared { action: draft.action, outcome, completion, anchor, changes }, look)
+        self.check_parent(Prepared { action: draft.action, outcome, on, completion, anchor, changes, slice }, look)
     }
 
     /// Checks that the node may be written, given what is there.
     fn check(&self, look: &Look) -> Result<(), Refusal> {
-        let before = look.node.as_ref();
+        let before = look.node.as_deref();
         if before.is_none() && matches!(self.wanted, Wanted::Patch(_)) {
             return Err(Refusal::NotFound);
         }
         self.attempts.request.preconditions.check_item(before, self.schema())?;
-        if let Some(item) = before.filter(|item| item.contains_key(DELETING)) {
+        if let Some(item) = before.filter(|item| has_mark(Some(item))) {
             return Err(Refusal::being_deleted(&self.node.id, item));
         }
         match (self.wanted, before) {
@@ -295,20 +415,30 @@ impl<'a> SaveNode<'a> {
 
     /// What is to be written, given what is there, and the value by which the node is ordered by hand. `None`: nothing changes.
     fn draft(&self, look: &Look, value: Option<String>) -> Result<Option<Draft>, Refusal> {
-        let (schema, request, before) = (self.schema(), self.attempts.request, look.node.as_ref());
-        let under = self.wanted.parent().map(|parent| look.under(parent));
+        let (schema, request, before) = (self.schema(), self.attempts.request, look.node.as_deref());
+        let under = self.parent().map(|parent| look.under(parent));
         let (key, strict) = (schema.node_key(self.node), request.preconditions.are_given());
         let placed = self.placed_by_hand(before, value);
         match (self.wanted, before) {
             (Wanted::Create { content, .. } | Wanted::Replace(content), _) => {
                 let mut content = Cow::Borrowed(content);
+                if let Some(taken) = &self.taken {
+                    content.to_mut().parent.clone_from(taken);
+                }
                 if let Some((attribute, value)) = placed {
                     content.to_mut().attributes.insert(attribute, value);
                 }
-                record::node(key, &content, under.as_ref(), before, strict, &request.stamp, schema).map(Some)
+                let mut draft = record::node(key, &content, under.as_ref(), before, strict, &request.stamp, schema)?;
+                if let (Some(gone), Action::Put { condition, .. }) = (&look.gone, &mut draft.action) {
+                    condition.clone_from(gone);
+                }
+                Ok(Some(draft))
             }
             (Wanted::Patch(patch), Some(before)) => {
                 let mut patch = Cow::Borrowed(patch);
+                if let Some(taken) = &self.taken {
+                    patch.to_mut().parent = Some(taken.clone());
+                }
                 if let Some((attribute, value)) = placed {
                     patch.to_mut().attributes.insert(attribute, ValueChange::Set(value));
                 }
@@ -327,7 +457,7 @@ impl<'a> SaveNode<'a> {
     }
 
     /// Nothing changes: what is left to do is to check that the node is where it is asked for, and to complete the claim.
-    fn complete(&mut self, before: Option<Item>, anchor: Option<Action>) -> Result<Step<Done>, Stop> {
+    fn complete(&mut self, before: Option<Arc<Item>>, anchor: Option<Action>) -> Result<Step<Done>, Stop> {
         let item = before.ok_or(Refusal::NotFound)?;
         let own = self.by_hand().filter(|_| anchor.is_some()).map(|attribute| {
             let same = |name: &str| Condition::is(name, item.get(name).cloned());
@@ -335,25 +465,21 @@ impl<'a> SaveNode<'a> {
             Action::Check { key: self.node_key(), condition: Condition::All(conditions) }
         });
         let checks: Vec<Action> = own.into_iter().chain(anchor).collect();
-        let outcome = Outcome::Node { node: self.node.clone(), item, created: false };
+        let outcome = Outcome::Node { node: self.node.clone(), item: Item::clone(&item), created: false };
         let completion = self.attempts.completion(&outcome);
-        if !checks.is_empty() {
-            self.state = State::Writing;
-            return Ok(Step::Do(vec![self.attempts.task(checks, completion, outcome)]));
-        }
-        if completion.is_empty() {
+        if checks.is_empty() && completion.is_empty() {
             return Ok(Step::Done(Ok(outcome)));
         }
-        self.state = State::Completing;
-        Ok(Step::Do(vec![self.attempts.task(Vec::new(), completion, outcome)]))
+        self.state = State::Writing;
+        Ok(self.attempts.attempt(checks, completion, outcome, Some(item)))
     }
 
     /// A node that stays under its parent, or that nothing hangs under, is written at once. All others move.
     fn check_parent(&mut self, prepared: Prepared, look: Look) -> Result<Step<Done>, Stop> {
-        let Some(parent) = self.wanted.parent() else { return self.write(prepared, Vec::new()) };
+        let Some(parent) = self.parent() else { return self.write(prepared, Vec::new()) };
         let edge = self.usable_parent(parent, &look)?;
         let is_parent = |item: &Item| item.get(&self.schema().names().parent) == Some(&text(parent.as_str()));
-        match look.node.as_ref().map(is_parent) {
+        match look.node.as_deref().map(is_parent) {
             Some(true) => self.write(prepared, Vec::new()),
             None if !look.hangs => {
                 if edge.deleting {
@@ -382,13 +508,13 @@ impl<'a> SaveNode<'a> {
 
     fn read_paths(&mut self, prepared: Prepared, look: Look, parent: Edge) -> Result<Step<Done>, Stop> {
         let mut ancestry = Ancestry::default();
-        ancestry.add(Edge::read(self.node, look.node.as_ref(), self.schema()), Some(&look.node_lineage));
+        ancestry.add(Edge::read(self.node, look.node.as_deref(), self.schema()), Some(&look.node_lineage));
         ancestry.add(parent, Some(&look.parent_lineage));
         self.resolve(prepared, look, ancestry)
     }
 
     fn resolve(&mut self, prepared: Prepared, look: Look, ancestry: Ancestry) -> Result<Step<Done>, Stop> {
-        let Some(parent) = self.wanted.parent() else { return self.write(prepared, Vec::new()) };
+        let Some(parent) = self.parent() else { return self.write(prepared, Vec::new()) };
         if let Some(missing) = ancestry.missing(&[&self.node.id, parent]) {
             let need = missing.need(self.node, self.schema());
             self.state = State::Resolving(Box::new((prepared, look, ancestry, missing)));
@@ -430,35 +556,88 @@ impl<'a> SaveNode<'a> {
     }
 
     fn write(&mut self, prepared: Prepared, checks: Vec<Action>) -> Result<Step<Done>, Stop> {
-        let Prepared { action, outcome, completion, anchor, changes } = prepared;
-        let mut actions: Vec<Action> = std::iter::once(action).chain(checks).collect();
+        if prepared.changes.len() > UNWEIGHED_MAX {
+            return self.weigh(prepared, checks, Weighing::default());
+        }
+        self.transact(prepared, checks)
+    }
+
+    fn weigh(&mut self, prepared: Prepared, checks: Vec<Action>, weighing: Weighing) -> Result<Step<Done>, Stop> {
+        let keys: BTreeSet<ItemKey> =
+            next_to_weigh(&prepared, &weighing).iter().map(|(action, _)| action.key().clone()).collect();
+        if keys.is_empty() {
+            return self.transact(prepared, checks);
+        }
+        self.state = State::Weighing(Box::new((prepared, checks, weighing)));
+        Ok(Need::keys(keys).into())
+    }
+
+    fn transact(&mut self, prepared: Prepared, checks: Vec<Action>) -> Result<Step<Done>, Stop> {
+        let Prepared { action, outcome, on, completion, anchor, changes, slice } = prepared;
         let (changes, changed): (Vec<Action>, Vec<Placed>) = changes.into_iter().unzip();
+        if let Some(slice) = slice {
+            self.state = State::Slicing(slice, changed);
+            return Ok(Step::Do(vec![self.attempts.aside(changes)]));
+        }
+        let mut actions: Vec<Action> = std::iter::once(action).chain(checks).collect();
+        let others = changes.len();
         for action in anchor.into_iter().chain(changes) {
             add(&mut actions, action);
         }
-        if actions.len() + completion.len() > TRANSACTION_ACTIONS_MAX {
-            let attribute = self.by_hand().unwrap_or_default().to_owned();
-            return Err(Refusal::NoRoom { attribute }.into());
+        if let Some(over) = (actions.len() + completion.len()).checked_sub(TRANSACTION_ACTIONS_MAX + 1) {
+            let left = others.min(self.changed_max).checked_sub(over + 1);
+            let attribute = || self.by_hand().unwrap_or_default().to_owned();
+            // Fewer siblings with the node, and the others before it.
+            self.changed_max = left.ok_or_else(|| Refusal::NoRoom { attribute: attribute() })?;
+            return self.look();
         }
         self.changed = changed;
         self.state = State::Writing;
-        Ok(Step::Do(vec![self.attempts.task(actions, completion, outcome)]))
+        Ok(self.attempts.attempt(actions, completion, outcome, on))
     }
 
-    fn written(&mut self, outcome: TaskOutcome) -> Step<Done> {
+    /// Goes on after siblings have got values.
+    fn sliced(&mut self, outcome: TaskOutcome, slice: Slice, changed: Vec<Placed>) -> Result<Step<Done>, Stop> {
+        if outcome != TaskOutcome::Held {
+            return self.written(Some(outcome));
+        }
+        self.placed.retain(|(_, id, _)| changed.iter().all(|(_, other, _)| other != id));
+        self.placed.extend(changed.iter().cloned());
+        self.sliced.extend(changed);
+        self.slice = Some(slice);
+        self.look()
+    }
+
+    fn written(&mut self, outcome: Option<TaskOutcome>) -> Result<Step<Done>, Stop> {
         match self.attempts.answered(outcome) {
-            Attempted::Done(outcome) => Step::Done(Ok(outcome)),
+            Attempted::Done(outcome) => Ok(Step::Done(Ok(outcome))),
             Attempted::Wait(step) => {
                 self.state = State::Waiting;
-                Step::Wait(step)
+                Ok(Step::Wait(step))
             }
-            Attempted::Over => self.look_last(),
+            Attempted::Over => Err(self.attempts.give_up().into()),
         }
     }
 
-    fn look_last(&mut self) -> Step<Done> {
-        self.state = State::LookingLast;
-        Need::keys([self.node_key()]).into()
+    /// What a node that was created without an answer has left, if it was deleted since: the record of its deletion, or its tombstone.
+    fn trace(&self, look: &Look, read: &Read) -> Result<Trace, Failure> {
+        let rules = self.attempts.context.rules;
+        if !self.attempts.is_unanswered()
+            || self.attempts.decided_on().is_some()
+            || !rules.keeps(Rule::CreatedAndDeleted)
+        {
+            return Ok(Trace::None);
+        }
+        let (stamp, settings) = (&self.attempts.request.stamp, self.attempts.context.settings);
+        let deleted = read.item(&self.schema().deleted_key(self.node))?;
+        let is_own = |born: Option<&str>| born == Some(&stamp.token);
+        let born = |item: Option<&Item>| is_own(item.and_then(life_of));
+        if born(look.node.as_deref()) || born(deleted) || is_own(look.node_lineage.born()) {
+            return Ok(Trace::Done);
+        }
+        // What others have deleted since may have been this node, and then another one of the same id.
+        let was_deleted = deleted_since(stamp.seconds, deleted, &look.node_lineage, settings);
+        Ok(if was_deleted { Trace::Lost } else { Trace::None })
     }
 
     fn node_key(&self) -> ItemKey {
@@ -474,23 +653,20 @@ impl<'a> SaveNode<'a> {
                 let looking = find.next(facts)?;
                 self.find(look, find, looking)
             }
+            State::Weighing(weighed) => {
+                let (prepared, checks, mut weighing) = *weighed;
+                weighing.add(next_to_weigh(&prepared, &weighing), &facts.read()?)?;
+                self.weigh(prepared, checks, weighing)
+            }
             State::Resolving(resolving) => {
                 let (prepared, look, mut ancestry, missing) = *resolving;
                 missing.learn(&facts.read()?, self.node, self.schema(), &mut ancestry)?;
                 self.resolve(prepared, look, ancestry)
             }
-            State::Writing => Ok(self.written(facts.outcome()?)),
-            State::Completing => match self.attempts.answered(facts.outcome()?) {
-                Attempted::Done(outcome) => Ok(Step::Done(Ok(outcome))),
-                Attempted::Wait(_) | Attempted::Over => Err(Refusal::InProgress.into()),
-            },
+            State::Slicing(slice, changed) => self.sliced(facts.outcome()?, slice, changed),
+            State::Writing => self.written(facts.tried()?),
             State::Waiting if facts.waited()? => self.look(),
-            State::Waiting => Ok(self.look_last()),
-            State::LookingLast => {
-                let read = facts.read()?;
-                let found = self.attempts.found(read.item(&self.node_key())?);
-                Ok(Step::Done(found.ok_or(Refusal::Contended)))
-            }
+            State::Waiting => Err(self.attempts.give_up().into()),
         }
     }
 }
@@ -501,6 +677,12 @@ impl Plan for SaveNode<'_> {
     fn next(&mut self, facts: Facts) -> Result<Step<Done>, Failure> {
         settle(self.step(facts))
     }
+}
+
+/// The siblings that are read next.
+fn next_to_weigh<'p>(prepared: &'p Prepared, weighing: &Weighing) -> &'p [(Action, Placed)] {
+    let rest = &prepared.changes[weighing.read.min(prepared.changes.len())..];
+    &rest[..rest.len().min(WEIGHED_AT_ONCE)]
 }
 
 /// Adds an action to a transaction, where an item can be named once. A move checks its neighbour as well, if that is the node's old parent.

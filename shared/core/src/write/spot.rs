@@ -4,90 +4,75 @@
 //! value of the one next to the spot, get values of their own, and so do siblings that have become crowded. All of them are written with the
 //! node in one transaction.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::sync::Arc;
-
 use super::attempts::Stop;
 use super::command::Spot;
 use super::request::{Stamp, Turn};
+use super::walk::{Placed, Sibling, Siblings, Start, VALUE_BYTES_MAX, Walk, Way};
 use super::{Context, Refusal, fraction, record};
-use crate::keys::{Id, ItemKey, NodeRef, OrderedList, SiblingPlace, SortKey};
-use crate::model::{
-    AttributeValue, BaseNode, CREATED_AT, CREATED_BY, DELETING, Item, PUT_BACK, REVISION, Settings, SiblingOrder,
-    key_of, text,
-};
+use crate::keys::{Id, NodeRef, SiblingPlace};
+use crate::model::{CREATED_AT, CREATED_BY, Item, REVISION, text};
 use crate::plan::{Facts, Need, Rule, Rules};
-use crate::request::{Action, Condition, Query, ReadOptions, TRANSACTION_ACTIONS_MAX, Update};
+use crate::request::{Action, Condition, TRANSACTION_ACTIONS_MAX, Update};
 
-/// Rows that are read first: the neighbour's, and the node's own, and one more.
-const FIRST_ROWS: usize = 3;
-/// Most rows that are read at a time after that: as many as base records in a `BatchGetItem`, at most.
-const PAGE_ROWS_MAX: usize = 96;
-/// Most rows that are read. If so many don't show the neighbours, they are of nodes that aren't there any more.
-const ROWS_MAX: usize = 1_000;
 /// Longest value, in bytes, before crowded siblings get others.
 const CROWDED_BYTES: usize = 64;
 /// How short these should be, so that it isn't soon to be done again.
 const RESPACED_BYTES: usize = 56;
-/// Longest value there is.
-const VALUE_BYTES_MAX: usize = 128;
-/// Most bytes that are looked at of another client's text. No value is longer, so the rest of the text decides nothing.
-const BOUND_BYTES_MAX: usize = VALUE_BYTES_MAX + 4;
 /// Most siblings that one write gives other values: a transaction has the node, its neighbour and an idempotency key, too.
-const CHANGED_MAX: usize = TRANSACTION_ACTIONS_MAX - 3;
-/// How many siblings of the batch itself are looked at, each time that the rows are.
-const OF_BATCH: usize = 8;
-
-type Order = (SiblingPlace, Id);
-
-/// A node among its siblings, as its base record has it.
-#[derive(Clone, Debug)]
-struct Sibling {
-    id: Id,
-    place: SiblingPlace,
-    item: Arc<Item>,
-}
-
-/// Which way siblings are walked from where the node is to be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
-    Up,
-    Down,
-}
-
-/// What was placed by the same batch before: the parent, and the node with its place. Its rows can't be there yet.
-pub(super) type Placed = (Option<Id>, Id, SiblingPlace);
+pub(super) const CHANGED_MAX: usize = TRANSACTION_ACTIONS_MAX - 3;
+/// How many siblings next to the spot get other values where they have become crowded: as few as it takes.
+const CROWDS: [usize; 7] = [0, 1, 3, 7, 15, 31, 63];
 
 /// Finds the value of a node that is to be at a spot.
 #[derive(Debug)]
 pub(super) struct FindSpot<'a> {
-    settings: &'a Settings,
-    order: &'a SiblingOrder,
+    siblings: Siblings<'a>,
     rules: Rules,
     stamp: &'a Stamp,
     turn: Turn,
-    node: &'a NodeRef,
     parent: Option<Id>,
     spot: &'a Spot,
-    /// Where the node is in this list, if it is there.
-    own: Option<Order>,
+    placed: Vec<Placed>,
+    /// Most siblings that get other values with the node.
+    changed_max: usize,
+    /// How many slices were written.
+    slices: u64,
+    /// The node in this list, if it is there.
+    own: Option<Sibling>,
     anchor: Option<Sibling>,
     way: Way,
-    /// The siblings found so far, and those that were looked at.
-    found: BTreeMap<Order, Sibling>,
-    looked_at: BTreeSet<Id>,
-    /// Placed by the batch and not looked at, the nearest first.
-    of_batch: VecDeque<Order>,
-    /// The sort key of the last row read, and its place.
-    after: Option<String>,
-    last_row: Option<Order>,
-    rows_read: usize,
-    is_over: bool,
-    looking: Option<Vec<Id>>,
+    /// The way from the spot.
+    walk: Walk,
+    looking: Phase,
+}
+
+/// A sibling, where it is with its new value, and that value.
+type Move<'s> = (&'s Sibling, SiblingPlace, &'s String);
+
+/// What comes of a look at the siblings that are known.
+enum Decided {
+    Found(Found),
+    Phase(Phase),
+    /// More have to be known.
+    Further,
+}
+
+/// Which siblings are looked for.
+#[derive(Debug)]
+enum Phase {
+    /// Those on the way from the spot.
+    Nearest,
+    /// Those on the other side of the anchor, which make room where those on the way can't, or only by long values.
+    OtherSide(Walk, Option<Box<(usize, Found)>>),
+    /// The first siblings without a value, after the last one that got one in a slice: more have none than one transaction gives values to.
+    Unvalued(Walk, Option<Sibling>),
+    /// The last sibling that has a value. It is looked for after those without one: what another request gives a value in between leaves
+    /// the rows of those, and is found here.
+    LastValued(Walk, Box<Walk>, Option<Sibling>),
 }
 
 /// What [`FindSpot`] comes to.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Found {
     /// The value that the node gets; `None` if it is there already.
     pub(super) value: Option<String>,
@@ -95,6 +80,18 @@ pub(super) struct Found {
     pub(super) changes: Vec<(Action, Placed)>,
     /// What must hold of the sibling that the node comes next to.
     pub(super) anchor: Option<Action>,
+    /// The changes are written without the node, and it goes on from here.
+    pub(super) slice: Option<Slice>,
+}
+
+/// How far siblings without a value have got values, before the node is placed after them. They get them from the first on, each slice
+/// after the one before, so after each slice all are in the order in which they were.
+#[derive(Clone, Debug)]
+pub(super) struct Slice {
+    /// The last one that got a value, as it is now.
+    last: Sibling,
+    /// How many slices were written. Each has a time of its own.
+    number: u64,
 }
 
 /// What is to be done next.
@@ -103,8 +100,19 @@ pub(super) enum Looking {
     Found(Found),
 }
 
+impl Phase {
+    /// The walk of this phase, given that along the way.
+    fn walk<'w>(&'w mut self, way: &'w mut Walk) -> &'w mut Walk {
+        match self {
+            Self::Nearest => way,
+            Self::OtherSide(walk, _) | Self::LastValued(walk, ..) | Self::Unvalued(walk, _) => walk,
+        }
+    }
+}
+
 impl<'a> FindSpot<'a> {
-    /// Begins with the base records of the node and of the anchor, and what the batch has placed.
+    /// Begins with the base records of the node and of the anchor, what the batch has placed, how many siblings may get other values, and the
+    /// slice that was written before.
     pub(super) fn new(
         context: Context<'a>,
         stamp: &'a Stamp,
@@ -112,192 +120,109 @@ impl<'a> FindSpot<'a> {
         spot: &'a Spot,
         (own, anchor): (Option<&Item>, Option<&Item>),
         placed: &[Placed],
-    ) -> Result<Self, Refusal> {
+        (changed_max, slice): (usize, Option<&Slice>),
+    ) -> Result<Self, Stop> {
         let Context { settings, rules, .. } = context;
         let order = settings.order.as_ref().filter(|order| order.by_hand).ok_or(Refusal::NotByHand)?;
         if parent.is_none() && !settings.root_rows {
-            return Err(Refusal::RootsUnordered);
+            return Err(Refusal::RootsUnordered.into());
         }
-        let way = match spot {
+        let siblings = Siblings { settings, order, node };
+        let own = own.and_then(|item| siblings.read(parent.as_ref(), &node.id, item));
+        let mut way = match spot {
             Spot::First | Spot::After(_) => Way::Up,
             Spot::Last | Spot::Before(_) => Way::Down,
         };
-        let mut find = Self {
-            settings,
-            order,
+        let mut anchored = None;
+        if let Some(id) = spot.anchor() {
+            let anchor = anchor.and_then(|item| siblings.read(parent.as_ref(), id, item));
+            let anchor = anchor.ok_or_else(|| Refusal::NotASibling(id.clone()))?;
+            siblings.text_or_none(&anchor)?;
+            if !anchor.has_value() {
+                way = Way::Down;
+            }
+            anchored = Some(anchor);
+        }
+        let start = anchored.as_ref().map_or(Start::End, Start::Sibling);
+        let walk = siblings.walk(parent.as_ref(), way, &start, placed)?;
+        let mut turn = stamp.turn;
+        // Another request may have given the anchor a value.
+        let slice = slice.filter(|_| anchored.as_ref().is_none_or(|anchor| !anchor.has_value()));
+        let looking = match slice {
+            None => Phase::Nearest,
+            Some(Slice { last, number }) => {
+                turn.micros += number;
+                let on = siblings.walk(parent.as_ref(), Way::Up, &Start::UnvaluedAfter(&last.id), placed)?;
+                Phase::Unvalued(on, Some(last.clone()))
+            }
+        };
+        Ok(Self {
+            siblings,
             rules,
             stamp,
-            turn: stamp.turn,
-            node,
+            turn,
             parent,
             spot,
-            own: None,
-            anchor: None,
+            placed: placed.to_vec(),
+            changed_max,
+            slices: slice.map_or(0, |slice| slice.number),
+            own,
+            anchor: anchored,
             way,
-            found: BTreeMap::new(),
-            looked_at: BTreeSet::from([node.id.clone()]),
-            of_batch: VecDeque::new(),
-            after: None,
-            last_row: None,
-            rows_read: 0,
-            is_over: false,
-            looking: None,
-        };
-        find.own = own.and_then(|item| find.sibling(&node.id, item)).map(|own| (own.place, own.id));
-        if let Some(id) = spot.anchor() {
-            if *id == node.id {
-                return Err(Refusal::BesideItself);
-            }
-            let anchor = anchor.and_then(|item| find.sibling(id, item));
-            let anchor = anchor.ok_or_else(|| Refusal::NotASibling(id.clone()))?;
-            find.text_or_none(&anchor)?;
-            if anchor.place == SiblingPlace::none() {
-                find.way = Way::Down;
-            }
-            find.looked_at.insert(id.clone());
-            find.anchor = Some(anchor);
-        }
-        find.add_batch(placed);
-        Ok(find)
-    }
-
-    /// A sibling, if this base record is one of the same parent's.
-    fn sibling(&self, id: &Id, item: &Item) -> Option<Sibling> {
-        let base = BaseNode::read(item.clone(), &self.node.sibling(id.clone()), &self.settings.schema).ok()?;
-        let place = self.order.place(item, id).unwrap_or_else(SiblingPlace::none);
-        (base.parent == self.parent).then(|| Sibling { id: id.clone(), place, item: base.item })
-    }
-
-    /// Notes what the batch has placed on the way from the spot.
-    fn add_batch(&mut self, placed: &[Placed]) {
-        let beyond = placed.iter().filter(|(parent, id, place)| {
-            *parent == self.parent && *id != self.node.id && self.is_beyond(&(place.clone(), id.clone()))
-        });
-        let mut beyond: Vec<Order> = beyond.map(|(_, id, place)| (place.clone(), id.clone())).collect();
-        beyond.sort();
-        if self.way == Way::Down {
-            beyond.reverse();
-        }
-        self.of_batch = beyond.into();
-    }
-
-    /// True if a place is on the way from the spot.
-    fn is_beyond(&self, order: &Order) -> bool {
-        let Some(anchor) = &self.anchor else { return true };
-        let start = (&anchor.place, &anchor.id);
-        match self.way {
-            Way::Up => (&order.0, &order.1) > start,
-            Way::Down => (&order.0, &order.1) < start,
-        }
-    }
-
-    pub(super) fn begin(&mut self) -> Result<Looking, Stop> {
-        if let Some(anchor) = &self.anchor {
-            self.after = Some(self.row_key(&anchor.place, &anchor.id)?);
-        }
-        Ok(Looking::Need(self.rows()))
-    }
-
-    pub(super) fn next(&mut self, facts: Facts) -> Result<Looking, Stop> {
-        match self.looking.take() {
-            None => {
-                let page = facts.page()?;
-                self.is_over = page.next.is_none();
-                self.after = page.next;
-                self.rows_read += page.items.len();
-                let schema = &self.settings.schema;
-                let rows = page.items.iter().filter_map(|row| schema.parse_sort_key(&key_of(row, schema)?.sk));
-                let rows: Vec<Order> = rows
-                    .filter_map(|key| match key {
-                        SortKey::Child { place, id } | SortKey::OrderedRoot { place, id } => Some((place, id)),
-                        _ => None,
-                    })
-                    .collect();
-                self.last_row = rows.last().cloned().or(self.last_row.take());
-                self.look_at(rows)
-            }
-            Some(ids) => {
-                let read = facts.read()?;
-                for id in ids {
-                    let item = read.item(&self.key(&id))?;
-                    let Some(sibling) = item.and_then(|item| self.sibling(&id, item)) else { continue };
-                    let order = (sibling.place.clone(), id);
-                    if self.is_beyond(&order) {
-                        self.found.insert(order, sibling);
-                    }
-                }
-                self.go_on()
-            }
-        }
-    }
-
-    /// Looks at the base records of what these rows show, and of the next of the batch.
-    fn look_at(&mut self, rows: Vec<Order>) -> Result<Looking, Stop> {
-        let of_batch = self.of_batch.drain(..self.of_batch.len().min(OF_BATCH));
-        let ids = rows.into_iter().chain(of_batch).map(|(_, id)| id);
-        let ids: Vec<Id> = ids.filter(|id| self.looked_at.insert(id.clone())).collect();
-        if ids.is_empty() {
-            return self.go_on();
-        }
-        let need = self.records(&ids);
-        self.looking = Some(ids);
-        Ok(Looking::Need(need))
-    }
-
-    fn go_on(&mut self) -> Result<Looking, Stop> {
-        match self.decide()? {
-            Some(found) => Ok(Looking::Found(found)),
-            None if self.is_over => self.look_at(Vec::new()),
-            None if self.rows_read < ROWS_MAX => Ok(Looking::Need(self.rows())),
-            None => Err(Refusal::SiblingsNotYetPlaced.into()),
-        }
-    }
-
-    fn key(&self, id: &Id) -> ItemKey {
-        self.settings.schema.node_key(&self.node.sibling(id.clone()))
-    }
-
-    fn row_key(&self, place: &SiblingPlace, id: &Id) -> Result<String, Stop> {
-        let (place, id) = (place.clone(), id.clone());
-        let key = match self.parent {
-            Some(_) => SortKey::Child { place, id },
-            None => SortKey::OrderedRoot { place, id },
-        };
-        Ok(self.settings.schema.sort_key(&key)?)
-    }
-
-    /// The next rows on the way.
-    fn rows(&self) -> Need {
-        let schema = &self.settings.schema;
-        let (pk, list) = match &self.parent {
-            Some(parent) => (schema.partition(&self.node.sibling(parent.clone())), OrderedList::Children),
-            None => (schema.roots_partition(self.node.tenant.as_ref()), OrderedList::Roots),
-        };
-        Need::page(Query {
-            pk,
-            range: schema.ordered_range(list, None, None),
-            after: self.after.clone(),
-            limit: (4 * self.rows_read).clamp(FIRST_ROWS, PAGE_ROWS_MAX),
-            descending: self.way == Way::Down,
-            reading: ReadOptions { strong: true, attributes: Some([].into()) },
+            walk,
+            looking,
         })
     }
 
-    /// What is needed of siblings' base records.
-    fn records(&self, ids: &[Id]) -> Need {
-        let names = self.settings.schema.names();
-        let attributes = [&*names.parent, &*names.segment, &*self.order.attribute, DELETING, PUT_BACK, REVISION];
-        let attributes = attributes.into_iter().chain([CREATED_AT]).map(str::to_owned).collect();
-        let options = ReadOptions { strong: true, attributes: Some(attributes) };
-        Need { options, ..Need::keys(ids.iter().map(|id| self.key(id))) }
+    pub(super) fn begin(&mut self) -> Result<Looking, Stop> {
+        self.go_on()
+    }
+
+    pub(super) fn next(&mut self, facts: Facts) -> Result<Looking, Stop> {
+        let Self { siblings, walk, looking, .. } = self;
+        match siblings.learn(looking.walk(walk), facts)? {
+            Some(need) => Ok(Looking::Need(need)),
+            None => self.go_on(),
+        }
+    }
+
+    /// Decides, or goes on along the way until it can.
+    fn go_on(&mut self) -> Result<Looking, Stop> {
+        loop {
+            let decided = match &self.looking {
+                Phase::Nearest => self.decide()?,
+                Phase::OtherSide(walk, found) => self.decide_on_both_sides(walk, found.as_deref())?,
+                Phase::Unvalued(walk, last) if self.knows_a_slice(walk) => {
+                    let before = self.walk_from(Way::Down, &Start::Unvalued)?;
+                    Decided::Phase(Phase::LastValued(before, Box::new(walk.clone()), last.clone()))
+                }
+                Phase::Unvalued(..) => Decided::Further,
+                Phase::LastValued(before, walk, last) => {
+                    let nearest = before.nearest().first().copied();
+                    let last = nearest.into_iter().chain(last.as_ref()).max_by(|a, b| a.order().cmp(&b.order()));
+                    if before.knows(nearest) { self.decide_on_unvalued(walk, last)? } else { Decided::Further }
+                }
+            };
+            match decided {
+                Decided::Found(found) => return Ok(Looking::Found(found)),
+                Decided::Phase(phase) => self.looking = phase,
+                Decided::Further => {
+                    let Self { siblings, walk, looking, .. } = self;
+                    if let Some(need) = siblings.further(looking.walk(walk))? {
+                        return Ok(Looking::Need(need));
+                    }
+                }
+            }
+        }
+    }
+
+    fn walk_from(&self, way: Way, start: &Start<'_>) -> Result<Walk, Stop> {
+        self.siblings.walk(self.parent.as_ref(), way, start, &self.placed)
     }
 
     /// The value, if enough siblings are known.
-    fn decide(&self) -> Result<Option<Found>, Refusal> {
-        let nearest: Vec<&Sibling> = match self.way {
-            Way::Up => self.found.values().collect(),
-            Way::Down => self.found.values().rev().collect(),
-        };
+    fn decide(&self) -> Result<Decided, Stop> {
+        let nearest = self.walk.nearest();
         // Siblings that nothing can be put between before they have other values.
         let start = match (&self.anchor, self.spot) {
             (Some(anchor), _) => Some(anchor.place.clone()),
@@ -305,28 +230,34 @@ impl<'a> FindSpot<'a> {
             (None, _) => None,
         };
         let alike = nearest.iter().take_while(|sibling| Some(&sibling.place) == start.as_ref()).count();
-        if alike > CHANGED_MAX {
-            return Err(self.no_room());
+        let is_known = alike > self.changed_max || self.walk.knows(nearest.get(alike).copied());
+        if !is_known {
+            return Ok(Decided::Further);
         }
-        if !self.knows(nearest.get(alike).copied()) {
-            return Ok(None);
+        let next = nearest.first().copied();
+        if self.walk.knows(next) && self.is_there(next) {
+            return Ok(Decided::Found(Found { anchor: self.stays(), ..Found::default() }));
         }
-        if self.is_there(nearest.first().copied()) {
-            return Ok(Some(Found { value: None, changes: Vec::new(), anchor: self.stays() }));
+        if alike > self.changed_max && start == Some(SiblingPlace::none()) {
+            return Ok(Decided::Phase(Phase::Unvalued(self.walk_from(Way::Up, &Start::Unvalued)?, None)));
         }
         let mut spaced: Option<(usize, usize, Vec<String>)> = None;
-        for crowded in [0, 1, 3, 7, 15, 31, 63] {
+        for crowded in CROWDS {
             let changed = alike + crowded;
-            if !self.knows(nearest.get(changed).copied()) {
-                return Ok(None);
+            if changed > self.changed_max {
+                break;
+            }
+            if !self.walk.knows(nearest.get(changed).copied()) {
+                return Ok(Decided::Further);
             }
             // What has no text isn't changed to make room.
-            if !nearest.get(alike..changed).is_some_and(|crowd| crowd.iter().all(|sibling| self.has_text(sibling))) {
+            let crowd = nearest.get(alike..changed);
+            if !crowd.is_some_and(|crowd| crowd.iter().all(|sibling| self.siblings.has_text(sibling))) {
                 break;
             }
             let limit = if crowded == 0 { CROWDED_BYTES } else { RESPACED_BYTES };
             if let Some(values) = self.values(&nearest[..changed], nearest.get(changed).copied())? {
-                let longest = values.iter().map(String::len).max().unwrap_or_default();
+                let longest = longest(&values);
                 if longest <= VALUE_BYTES_MAX && spaced.as_ref().is_none_or(|(least, ..)| longest < *least) {
                     spaced = Some((longest, changed, values));
                 }
@@ -338,35 +269,149 @@ impl<'a> FindSpot<'a> {
                 break;
             }
         }
-        let (_, changed, values) = spaced.ok_or_else(|| self.no_room())?;
-        self.placed(&nearest[..changed], values, nearest.get(changed).copied()).map(Some)
-    }
-
-    fn has_text(&self, sibling: &Sibling) -> bool {
-        matches!(sibling.item.get(&self.order.attribute), Some(AttributeValue::S(_)))
-    }
-
-    /// True if nothing that is still to be looked at can be nearer than this sibling.
-    fn knows(&self, sibling: Option<&Sibling>) -> bool {
-        let is_nearer = |than: &Order| {
-            sibling.is_some_and(|sibling| {
-                let (at, than) = ((&sibling.place, &sibling.id), (&than.0, &than.1));
-                if self.way == Way::Up { at <= than } else { at >= than }
+        let is_short = spaced.as_ref().is_some_and(|(longest, ..)| *longest <= CROWDED_BYTES);
+        let found = spaced
+            .map(|(longest, changed, values)| {
+                Ok((longest, self.placed(&nearest[..changed], values, nearest.get(changed).copied())?))
             })
+            .unwrap_or_else(|| Err(self.no_room()));
+        match (found, &self.anchor) {
+            (Ok((_, found)), _) if is_short => Ok(Decided::Found(found)),
+            (found, Some(anchor)) if !self.goes_by_time() => {
+                let walk = self.walk_from(self.way.back(), &Start::Sibling(anchor))?;
+                Ok(Decided::Phase(Phase::OtherSide(walk, found.ok().map(Box::new))))
+            }
+            (found, _) => Ok(Decided::Found(found?.1)),
+        }
+    }
+
+    /// Makes room by other values of the anchor and of siblings on its other side. `found` is what those on the way would come to, and its
+    /// longest value.
+    fn decide_on_both_sides(&self, walk: &Walk, found: Option<&(usize, Found)>) -> Result<Decided, Stop> {
+        let (Some(anchor), near, others) = (&self.anchor, self.walk.nearest(), walk.nearest()) else {
+            return Err(self.no_room().into());
         };
-        let knows_rows = self.is_over || self.last_row.as_ref().is_some_and(is_nearer);
-        knows_rows && self.of_batch.front().is_none_or(is_nearer)
+        let near = near.first().copied();
+        let alike = others.iter().take_while(|sibling| sibling.place == anchor.place).count();
+        let mut best: Option<(usize, usize, Vec<String>)> = None;
+        for crowded in CROWDS {
+            let changed = alike + crowded;
+            if changed + 1 > self.changed_max {
+                break;
+            }
+            let beyond = others.get(changed).copied();
+            if !walk.knows(beyond) {
+                return Ok(Decided::Further);
+            }
+            if !others.get(..changed).is_some_and(|all| all.iter().all(|sibling| self.siblings.has_text(sibling))) {
+                break;
+            }
+            if let Some(values) = self.values_on_both_sides(anchor, near, changed, beyond)? {
+                let longest = longest(&values);
+                if best.as_ref().is_none_or(|(least, ..)| longest < *least) {
+                    best = Some((longest, changed, values));
+                }
+                if longest <= RESPACED_BYTES {
+                    break;
+                }
+            }
+        }
+        let least = found.map_or(VALUE_BYTES_MAX, |(longest, _)| longest - 1);
+        let Some((_, changed, mut values)) = best.filter(|(longest, ..)| *longest <= least) else {
+            return found.map(|(_, found)| Decided::Found(found.clone())).ok_or_else(|| self.no_room().into());
+        };
+        let mut changes: Vec<&Sibling> = std::iter::once(anchor).chain(others[..changed].iter().copied()).collect();
+        let value = if self.way == Way::Down {
+            values.remove(0)
+        } else {
+            changes.reverse();
+            values.pop().unwrap_or_default()
+        };
+        let moves = self.moves(&changes, &values);
+        let own = SiblingPlace::of_text(&value, &self.siblings.node.id);
+        let beyond = others.get(changed).map(|beyond| &beyond.place);
+        let places = moves.iter().map(|(_, place, _)| place);
+        let near = near.map(|near| &near.place);
+        let is_in_order = match self.way {
+            Way::Down => near.into_iter().chain([&own]).chain(places).chain(beyond).is_sorted_by(|a, b| a < b),
+            Way::Up => beyond.into_iter().chain(places).chain([&own]).chain(near).is_sorted_by(|a, b| a < b),
+        };
+        if !is_in_order {
+            return found.map(|(_, found)| Decided::Found(found.clone())).ok_or_else(|| self.no_room().into());
+        }
+        // The anchor gets a value on the conditions of a check.
+        Ok(Decided::Found(Found { value: Some(value), changes: self.changes(moves), ..Found::default() }))
+    }
+
+    /// The values of the node, of its anchor and of so many siblings on the anchor's other side, in their order.
+    fn values_on_both_sides(
+        &self,
+        anchor: &Sibling,
+        near: Option<&Sibling>,
+        changed: usize,
+        beyond: Option<&Sibling>,
+    ) -> Result<Option<Vec<String>>, Refusal> {
+        let Some(text) = self.siblings.text_or_none(anchor)? else { return Ok(None) };
+        // What comes last later comes after the anchor, and what comes first before it.
+        let (low, high) = match self.way {
+            Way::Down => (self.low(near), self.high(beyond)?.map(str::to_owned).or_else(|| fraction::ceiling(text))),
+            Way::Up => (self.low(beyond), self.high(near)?.map(str::to_owned)),
+        };
+        let floor = if self.way == Way::Up && low.is_none() { fraction::floor(text) } else { None };
+        let seed = self.turn.seed.wrapping_add(self.turn.part.into());
+        Ok(fraction::spread(low.or(floor.as_deref()), high.as_deref(), changed + 2, seed))
+    }
+
+    /// The siblings of a walk without a value that come before the anchor.
+    fn unvalued<'w>(&self, walk: &'w Walk) -> Vec<&'w Sibling> {
+        let before = |sibling: &&Sibling| self.anchor.as_ref().is_none_or(|anchor| sibling.id < anchor.id);
+        walk.nearest().into_iter().filter(|sibling| !sibling.has_value()).filter(before).collect()
+    }
+
+    /// True if the siblings of the next slice are known, or all.
+    fn knows_a_slice(&self, walk: &Walk) -> bool {
+        let end = self.unvalued(walk).get(CHANGED_MAX - 1).copied();
+        walk.knows(self.anchor.as_ref()) || (end.is_some() && walk.knows(end))
+    }
+
+    /// Gives values to the first siblings without one; to the last of them with the node.
+    fn decide_on_unvalued(&self, walk: &Walk, last: Option<&Sibling>) -> Result<Decided, Stop> {
+        // What has a value by now, and no row that shows it.
+        let valued = walk.nearest().into_iter().filter(|sibling| sibling.has_value());
+        let last = valued.chain(last).max_by(|a, b| a.order().cmp(&b.order()));
+        let unvalued = self.unvalued(walk);
+        let knows_all = walk.knows(self.anchor.as_ref());
+        if knows_all && unvalued.len() <= self.changed_max {
+            let nearest: Vec<&Sibling> = unvalued.into_iter().rev().collect();
+            let values = self.values(&nearest, last)?.ok_or_else(|| self.no_room())?;
+            return Ok(Decided::Found(self.placed(&nearest, values, last)?));
+        }
+        let count = unvalued.len().min(CHANGED_MAX);
+        for sibling in &unvalued[..count] {
+            self.siblings.text_or_none(sibling)?;
+        }
+        let values = self.after_all(self.low(last), count, self.turn.seed).ok_or_else(|| self.no_room())?;
+        let moves = self.moves(&unvalued[..count], &values);
+        let places = moves.iter().map(|(_, place, _)| place);
+        if !last.map(|last| &last.place).into_iter().chain(places).is_sorted_by(|a, b| a < b) {
+            return Err(self.no_room().into());
+        }
+        let Some((sibling, place, value)) = moves.last().cloned() else { return Err(self.no_room().into()) };
+        let item = Item::from([(self.siblings.order.attribute.clone(), text(value))]).into();
+        let last = Sibling { id: sibling.id.clone(), place, item };
+        let slice = Some(Slice { last, number: self.slices + 1 });
+        Ok(Decided::Found(Found { value: Some(value.clone()), changes: self.changes(moves), anchor: None, slice }))
     }
 
     /// True if the value comes of the time alone.
     fn goes_by_time(&self) -> bool {
-        self.anchor.as_ref().is_none_or(|anchor| anchor.place == SiblingPlace::none())
+        self.anchor.as_ref().is_none_or(|anchor| !anchor.has_value())
     }
 
     /// True if the node is next to its anchor already. Whether it is the first or the last of all nobody knows: rows lag.
     fn is_there(&self, nearest: Option<&Sibling>) -> bool {
         let (Some(own), Some(anchor)) = (&self.own, &self.anchor) else { return false };
-        let (start, own) = ((&anchor.place, &anchor.id), (&own.0, &own.1));
+        let (start, own) = ((&anchor.place, &anchor.id), (&own.place, &own.id));
         let before = matches!(self.spot, Spot::Before(_));
         let is_right_side = if before { own < start } else { own > start };
         // Of siblings without a value the walk goes down, whichever side is asked for.
@@ -379,36 +424,27 @@ impl<'a> FindSpot<'a> {
             })
     }
 
-    /// The text of a sibling, or none if it has no value.
-    fn text_or_none<'s>(&self, sibling: &'s Sibling) -> Result<Option<&'s str>, Refusal> {
-        match sibling.item.get(&self.order.attribute) {
-            None => Ok(None),
-            // A value has less bytes than the cut text, so it is on the same side of both.
-            Some(AttributeValue::S(text)) => Ok(Some(&text[..text.floor_char_boundary(BOUND_BYTES_MAX)])),
-            Some(_) => {
-                let attribute = self.order.attribute.clone();
-                Err(Refusal::PlaceNotText { id: sibling.id.clone(), attribute })
-            }
-        }
-    }
-
     /// The text that the values have to sort before. What has no place is no bound, and nothing sorts before a number.
     fn high<'s>(&self, beyond: Option<&'s Sibling>) -> Result<Option<&'s str>, Refusal> {
-        let placed = beyond.filter(|sibling| sibling.place != SiblingPlace::none());
-        Ok(placed.map(|sibling| self.text_or_none(sibling)).transpose()?.flatten())
+        let placed = beyond.filter(|sibling| sibling.has_value());
+        Ok(placed.map(|sibling| self.siblings.text_or_none(sibling)).transpose()?.flatten())
+    }
+
+    /// The text that the values have to sort after. Numbers sort before all texts.
+    fn low<'s>(&self, beyond: Option<&'s Sibling>) -> Option<&'s str> {
+        beyond.and_then(|sibling| self.siblings.text_or_none(sibling).ok().flatten())
     }
 
     /// The values of these siblings, which are next to the spot, and of the node, in their order. `beyond` is the sibling behind them. `None`:
     /// there is no room.
     fn values(&self, siblings: &[&Sibling], beyond: Option<&Sibling>) -> Result<Option<Vec<String>>, Refusal> {
         for sibling in siblings {
-            self.text_or_none(sibling)?;
+            self.siblings.text_or_none(sibling)?;
         }
         let (count, turn) = (siblings.len() + 1, &self.turn);
         let seed = turn.seed.wrapping_add(turn.part.into());
-        let anchor = self.anchor.as_ref().map(|anchor| self.text_or_none(anchor)).transpose()?.flatten();
-        // Numbers sort before all texts.
-        let low = beyond.and_then(|sibling| self.text_or_none(sibling).ok().flatten());
+        let anchor = self.anchor.as_ref().map(|anchor| self.siblings.text_or_none(anchor)).transpose()?.flatten();
+        let low = self.low(beyond);
         let is_short = |values: &Vec<String>| values.iter().all(|value| value.len() <= CROWDED_BYTES);
         Ok(match (self.spot, anchor) {
             (Spot::First, _) => fraction::first(self.high(beyond)?, turn).map(|value| vec![value]),
@@ -455,35 +491,36 @@ impl<'a> FindSpot<'a> {
         if self.way == Way::Down {
             changed.reverse();
         }
-        let gets_value =
-            |anchor: &&Sibling| matches!(self.spot, Spot::After(_)) && anchor.place == SiblingPlace::none();
+        let gets_value = |anchor: &&Sibling| matches!(self.spot, Spot::After(_)) && !anchor.has_value();
         let anchor = self.anchor.as_ref().filter(gets_value);
         changed.extend(anchor);
         let mut values = values;
         // The node comes before all that change, or after them.
         let value = if self.way == Way::Up { values.remove(0) } else { values.pop().unwrap_or_default() };
-        let mut moves: Vec<(&Sibling, SiblingPlace, &String)> = Vec::new();
-        for (sibling, value) in changed.into_iter().zip(&values) {
-            moves.push((sibling, SiblingPlace::of_text(value, &sibling.id), value));
-        }
+        let moves = self.moves(&changed, &values);
         self.check_room(&value, &moves, beyond)?;
         // What gets a value has the conditions of a check.
         let stays = if anchor.is_none() { self.stays() } else { None };
-        let change = |(sibling, place, value): (&Sibling, SiblingPlace, &String)| {
+        Ok(Found { value: Some(value), changes: self.changes(moves), anchor: stays, slice: None })
+    }
+
+    /// Where siblings are with their new values.
+    fn moves<'s>(&self, siblings: &[&'s Sibling], values: &'s [String]) -> Vec<Move<'s>> {
+        let of =
+            |(sibling, value): (&&'s Sibling, &'s String)| (*sibling, SiblingPlace::of_text(value, &sibling.id), value);
+        siblings.iter().zip(values).map(of).collect()
+    }
+
+    fn changes(&self, moves: Vec<Move<'_>>) -> Vec<(Action, Placed)> {
+        let change = |(sibling, place, value): Move<'_>| {
             (self.change(sibling, value), (self.parent.clone(), sibling.id.clone(), place))
         };
-        let changes = moves.into_iter().map(change).collect();
-        Ok(Found { value: Some(value), changes, anchor: stays })
+        moves.into_iter().map(change).collect()
     }
 
     /// Checks that the values are in order as parts of keys, where long ones are cut.
-    fn check_room(
-        &self,
-        value: &str,
-        moves: &[(&Sibling, SiblingPlace, &String)],
-        beyond: Option<&Sibling>,
-    ) -> Result<(), Refusal> {
-        let own = SiblingPlace::of_text(value, &self.node.id);
+    fn check_room(&self, value: &str, moves: &[Move<'_>], beyond: Option<&Sibling>) -> Result<(), Refusal> {
+        let own = SiblingPlace::of_text(value, &self.siblings.node.id);
         let mut places: Vec<&SiblingPlace> = moves.iter().map(|(_, place, _)| place).collect();
         let anchor = self.anchor.as_ref().map(|anchor| &anchor.place).filter(|place| **place != SiblingPlace::none());
         let beyond = beyond.map(|beyond| &beyond.place);
@@ -504,18 +541,18 @@ impl<'a> FindSpot<'a> {
     }
 
     fn no_room(&self) -> Refusal {
-        Refusal::NoRoom { attribute: self.order.attribute.clone() }
+        Refusal::NoRoom { attribute: self.siblings.order.attribute.clone() }
     }
 
     /// Gives a sibling another value.
     fn change(&self, sibling: &Sibling, value: &str) -> Action {
-        let mut update = Update::set(&self.order.attribute, text(value));
+        let mut update = Update::set(&self.siblings.order.attribute, text(value));
         // Nobody has created it by this.
         let is_of_creation = |name: &str| name == CREATED_AT || name == CREATED_BY;
         let stamps = record::stamped(Some(&sibling.item), self.stamp).into_iter();
         update.set.extend(stamps.filter(|(name, _)| !is_of_creation(name)));
         Action::Update {
-            key: self.key(&sibling.id),
+            key: self.siblings.key(&sibling.id),
             update,
             condition: self.is_as_read(sibling, &[REVISION, CREATED_AT]),
         }
@@ -524,16 +561,20 @@ impl<'a> FindSpot<'a> {
     /// That the anchor is where it was.
     fn stays(&self) -> Option<Action> {
         let anchor = self.anchor.as_ref().filter(|_| self.rules.keeps(Rule::AnchorStays))?;
-        Some(Action::Check { key: self.key(&anchor.id), condition: self.is_as_read(anchor, &[]) })
+        Some(Action::Check { key: self.siblings.key(&anchor.id), condition: self.is_as_read(anchor, &[]) })
     }
 
     fn is_as_read(&self, sibling: &Sibling, others: &[&str]) -> Condition {
-        let parent = &self.settings.schema.names().parent;
+        let parent = &self.siblings.settings.schema.names().parent;
         let same = |name: &str| Condition::is(name, sibling.item.get(name).cloned());
-        let mut conditions = vec![Condition::Exists, same(parent), same(&self.order.attribute)];
+        let mut conditions = vec![Condition::Exists, same(parent), same(&self.siblings.order.attribute)];
         conditions.extend(others.iter().map(|name| same(name)));
         Condition::All(conditions)
     }
+}
+
+fn longest(values: &[String]) -> usize {
+    values.iter().map(String::len).max().unwrap_or_default()
 }
 
 /// So many values before a text, which everything that comes first later comes before.

@@ -7,3 +7,4 @@ mod fractions;
 mod moves;
 mod spots;
 mod steps;
+mod unanswered;

@@ -72,7 +72,7 @@ impl Fanout {
             .named(run.name, requests_in_flight_max)
             .within(bytes_in_flight_max);
         let executor = Executor::new(&client, self.rules);
-        let Batch { items, placings, cascades, cursors, latests, newer, problems } =
+        let Batch { items, placings, cascades, cursors, latests, problems } =
             Batch::of(records.as_ref(), &self.settings, self.rules);
         drop(records);
         executor.note(problems);
@@ -85,7 +85,7 @@ impl Fanout {
         );
         let schema = context.schema();
         let failed: BTreeSet<ItemKey> =
-            unplaced.iter().map(|node| schema.node_key(node)).chain(uncascaded).chain(uncopied).chain(newer).collect();
+            unplaced.iter().map(|node| schema.node_key(node)).chain(uncascaded).chain(uncopied).collect();
         let failed = items.into_iter().filter(|(key, _)| failed.contains(key)).map(|(_, sequence)| sequence).collect();
         let (tally, problems) = run.executor.finish();
         Report { failed, problems, counts: Counts { usage: client.usage(), tally } }

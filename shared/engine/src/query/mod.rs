@@ -17,6 +17,7 @@ mod operations;
 mod pace;
 mod page;
 mod path;
+mod repeated;
 mod revisions;
 mod roots;
 mod siblings;

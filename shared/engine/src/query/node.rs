@@ -6,7 +6,7 @@ use super::page::{PageBuilder, entry_size};
 use super::{ListOptions, Page, ReadError, Reader};
 use sapwood_core::keys::{ItemKey, NodeRef};
 use sapwood_core::model::{AttributeValue, BaseNode, CREATED_AT, CREATED_BY, Item, PUT_BACK, UPDATED_AT, UPDATED_BY};
-use sapwood_table::{BATCH_GET_KEYS_MAX, ReadOptions, RetryPolicy, Table};
+use sapwood_table::{ReadOptions, RetryPolicy, Table};
 
 /// When and for whom the API wrote a base record. All fields are `None` if another client wrote it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -21,8 +21,11 @@ pub struct Stamps {
     pub updated_by: Option<String>,
 }
 
-/// How many nodes are read before their sizes are known: ten of the largest fill a page.
-const NODES_AT_FIRST: usize = 10;
+/// How many nodes are read before their sizes are known. One can have 18 MB in an answer of DynamoDB, and three times that in memory.
+const NODES_AT_FIRST: usize = 4;
+
+/// Most nodes that are read at a time, if those before are small: as many of the largest that the API writes (4 MB) fit the memory.
+const NODES_AT_ONCE: usize = 25;
 
 /// The attributes that [`Stamps`] are read from.
 pub(super) const STAMPS: [&str; 4] = [CREATED_AT, CREATED_BY, UPDATED_AT, UPDATED_BY];
@@ -76,7 +79,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
                 }
             }
             // As many as the page has room for, if they are like those before.
-            at_once = (builder.room() / builder.usual().max(1)).clamp(1, BATCH_GET_KEYS_MAX);
+            at_once = (builder.room() / builder.usual().max(1)).clamp(1, NODES_AT_ONCE);
         }
         Ok(builder.last())
     }

@@ -1,6 +1,7 @@
 //! Pages of lists.
 
 use super::pace::Pace;
+use super::repeated::shown_by;
 use super::{Fields, ReadError, Reader};
 use sapwood_core::keys::{ItemKey, Schema, SortKey, SortRange};
 use sapwood_core::model::{Item, key_of, size_estimate, text_size};
@@ -239,9 +240,27 @@ pub(super) fn entry_size(key: &ItemKey, item: &Item) -> usize {
 }
 
 impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
-    /// Reads one page of a list. It takes one Query, unless rows that `read` can't read take up room, or rows are jumped over. Where a
-    /// later Query gets no answer in time, the page ends with what was read.
+    /// Reads one page of a list, on which each node is once. It takes one Query, unless rows that `read` can't read take up room, rows are jumped
+    /// over, or a node is there twice. Where a later Query gets no answer in time, the page ends with what was read.
     pub(super) async fn list<R>(
+        &self,
+        listing: &Listing<'_>,
+        options: &ListOptions,
+        mut read: impl FnMut(&ItemKey, &Item) -> Option<R>,
+    ) -> Result<Page<R>, ReadError> {
+        let mut shown = Vec::new();
+        let entry = |key: &ItemKey, item: &Item| {
+            let entry = read(key, item)?;
+            shown.push((key.clone(), shown_by(key, self.client.schema())));
+            Some(entry)
+        };
+        let page = self.list_rows(listing, options, entry).await?;
+        // The last one that was read may not have found room.
+        shown.truncate(page.items.len());
+        Ok(self.without_older(listing, page, &shown).await)
+    }
+
+    async fn list_rows<R>(
         &self,
         listing: &Listing<'_>,
         options: &ListOptions,

@@ -73,9 +73,11 @@ impl Scopes {
     }
 }
 
-/// True if a claim names a scope. Scopes have spaces between them; API Gateway writes a list as `[a b]`.
+/// True if a claim names a scope. Scopes have spaces between them, and API Gateway writes a list as `[a b]`. A comma and a bracket are
+/// characters that a scope may have.
 fn names(claim: &str, scope: &str) -> bool {
-    claim.trim_matches(['[', ']']).split([' ', ',']).any(|name| name == scope)
+    let list = claim.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+    list.unwrap_or(claim).split(' ').any(|name| name == scope)
 }
 
 impl Lacks {

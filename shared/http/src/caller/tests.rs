@@ -61,3 +61,22 @@ fn a_missing_empty_or_impossible_claim_is_refused_and_not_repeated() {
     assert_eq!(caller(Some("tenant"), json!({})), Err(Kind::Forbidden));
     assert_eq!(caller(None, json!({})), named("anonymous", None));
 }
+
+/// API Gateway hands a list of a token over as text: its members with spaces between, in brackets.
+#[test]
+fn scopes_are_told_apart_by_spaces_alone() {
+    let scopes = Scopes::parse("read=t/read,write=t/write").unwrap();
+    let lacks = |claim: &str| {
+        let lacks = scopes.lacking(&claims(json!({"jwt": {"claims": {"scp": claim}}})));
+        [Right::Read, Right::Write].map(|right| lacks.include(right))
+    };
+    assert_eq!(lacks("t/read t/write"), [false, false]);
+    assert_eq!(lacks("[t/read t/write]"), [false, false]);
+    assert_eq!(lacks("[t/write]"), [true, false]);
+    // Each of these is one scope, which is none of the two.
+    for other in
+        ["t/read,t/write", "[t/read,t/write]", "[[t/read]", "[t/read", "t/read]", "[\"t/read\",\"t/write\"]", "[]", ""]
+    {
+        assert_eq!(lacks(other), [true, true], "{other}");
+    }
+}

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// How far the auditor has come, and what it has found.
+/// How far the auditor has come, and what it has found. Where the deployment keeps tenants apart, the times alone: the numbers are those of
+/// the whole table.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct AuditBody {
     /// Everything that stood in the table at this time has been compared since, but for what still changed whenever it was looked at. It is
@@ -18,11 +19,13 @@ pub struct AuditBody {
     /// When the auditor ran last.
     #[schema(examples("2026-02-04T04:05:06Z"))]
     pub last_run_at: String,
-    /// The number of differences that wait for another look.
-    pub suspects: u64,
-    /// The pass that is under way, or the last one.
-    pub pass: PassBody,
-    /// The last pass that has ended. It is absent until one has.
+    /// The number of differences that wait for another look. It is absent where there are tenants.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub suspects: Option<u64>,
+    /// The pass that is under way, or the last one. It is absent where there are tenants.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pass: Option<PassBody>,
+    /// The last pass that has ended. It is absent until one has, and where there are tenants.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_pass: Option<PassBody>,
 }

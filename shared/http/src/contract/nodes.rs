@@ -103,9 +103,9 @@ pub struct CreateNode {
     /// The node's id. Without one the node gets a UUID.
     #[schema(value_type = String, required = false, min_length = 1, max_length = 1014, examples("CUSTOMER#7"))]
     pub id: Option<Id>,
-    /// The parent's id. The parent must exist. Null or absent for a root.
+    /// The parent's id. The parent must exist. Null or absent for a root; absent with a `place` next to a node, the parent of that node.
     #[schema(value_type = Option<String>, min_length = 1, max_length = 1014)]
-    pub parent: Option<Id>,
+    pub parent: Option<Option<Id>>,
     /// The node's name in a path. Null or absent for the id.
     #[schema(value_type = Option<String>, min_length = 1, max_length = 1014)]
     pub segment: Option<String>,
@@ -139,7 +139,7 @@ pub struct ReplaceNode {
 #[derive(Clone, Debug, Default, PartialEq, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PatchNode {
-    /// Moves the node to this parent. Null makes it a root.
+    /// Moves the node to this parent. Null makes it a root. Absent with a `place` next to a node, it is the parent of that node.
     #[schema(value_type = Option<String>, min_length = 1, max_length = 1014)]
     pub parent: Option<Option<Id>>,
     /// Sets the node's name in a path. Null sets it back to the id.
@@ -238,7 +238,7 @@ impl FromJson for CreateNode {
         let mut fields = Fields::open(raw, at, Self::WANTED)?;
         let node = Self {
             id: fields.optional("id", json::id)?,
-            parent: fields.optional("parent", json::or_null(json::id))?.flatten(),
+            parent: fields.optional("parent", json::or_null(json::id))?,
             segment: fields.optional("segment", json::or_null(segment))?.flatten(),
             attributes: fields.optional("attributes", json::value)?.unwrap_or_default(),
             place: fields.optional("place", json::value)?,

@@ -61,6 +61,8 @@ pub enum Kind {
     ItemTooLarge,
     /// The idempotency key was used with another body.
     IdempotencyMismatch,
+    /// The table gave no answer, and the request may have been carried out or not.
+    OutcomeUnknown,
     /// The request may succeed in a moment.
     Unavailable,
     /// An internal error.
@@ -69,7 +71,7 @@ pub enum Kind {
 
 impl Kind {
     /// All kinds.
-    pub const ALL: [Self; 30] = [
+    pub const ALL: [Self; 31] = [
         Self::BadPath,
         Self::BadParameter,
         Self::BadCursor,
@@ -98,6 +100,7 @@ impl Kind {
         Self::BadValue,
         Self::ItemTooLarge,
         Self::IdempotencyMismatch,
+        Self::OutcomeUnknown,
         Self::Unavailable,
         Self::Internal,
     ];
@@ -142,7 +145,7 @@ impl Kind {
             | Self::BadValue
             | Self::ItemTooLarge
             | Self::IdempotencyMismatch => StatusCode::UNPROCESSABLE_ENTITY,
-            Self::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
+            Self::OutcomeUnknown | Self::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
             Self::Internal => StatusCode::INTERNAL_SERVER_ERROR,
         }
     }
@@ -195,6 +198,7 @@ impl Kind {
             Self::BadValue => ("bad-value", "The value can't be kept"),
             Self::ItemTooLarge => ("item-too-large", "The item is too large"),
             Self::IdempotencyMismatch => ("idempotency-mismatch", "The key was used with another body"),
+            Self::OutcomeUnknown => ("outcome-unknown", "It may have been done or not"),
             Self::Unavailable => ("unavailable", "Not at this moment"),
             Self::Internal => ("internal", "Something went wrong here"),
         }

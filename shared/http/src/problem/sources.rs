@@ -33,6 +33,11 @@ impl From<TableError> for Problem {
                 tracing::warn!(%error, "the table didn't answer in time");
                 Self::new(Kind::Unavailable, "the table is busy; try again in a moment")
             }
+            ErrorKind::Refuse if error.is_too_large() => {
+                tracing::warn!(%error, "the table refuses a request");
+                let detail = "what has to be written at once has more than 16 MB as JSON; make the item smaller, or have fewer of them changed at once";
+                Self::new(Kind::ItemTooLarge, detail)
+            }
             ErrorKind::Refuse => {
                 tracing::warn!(%error, "the table refuses an item");
                 Self::new(

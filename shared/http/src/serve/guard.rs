@@ -5,13 +5,22 @@
 //!   rebinding) counts as of the same origin, but sends its own name.
 //! - `Origin`, which browsers send with every request that another origin's page makes and that could change something, names this
 //!   machine or an origin that is allowed. Other clients send none.
+//! - `Sec-Fetch-Site` tells the requests that browsers send without an `Origin`, such as those for an image or a script: they come of
+//!   this origin, or of the user. A link that leads here from another page is followed.
 
 use std::net::{IpAddr, SocketAddr};
 
 use axum::http::header::{HOST, ORIGIN};
 use axum::http::uri::Authority;
 use axum::http::{HeaderMap, Uri};
+use axum::http::{HeaderName, HeaderValue};
 use thiserror::Error;
+
+/// Whose page sends a request, what for, and what shall come of it. Pages can't set these
+/// ([Fetch Metadata](https://www.w3.org/TR/fetch-metadata/)).
+const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+const SEC_FETCH_MODE: HeaderName = HeaderName::from_static("sec-fetch-mode");
+const SEC_FETCH_DEST: HeaderName = HeaderName::from_static("sec-fetch-dest");
 
 /// Says whom a port of this machine answers.
 #[derive(Clone, Debug)]
@@ -47,7 +56,9 @@ impl Guard {
     pub fn check(&self, headers: &HeaderMap) -> Result<(), Refusal> {
         let mut hosts = headers.get_all(HOST).iter();
         let host = hosts.next().and_then(|host| host.to_str().ok()).filter(|_| hosts.next().is_none());
-        let host = host.and_then(|host| host.parse::<Authority>().ok()).ok_or(Refusal::Host)?;
+        // A Host names no user: what comes before an `@` would hide the name.
+        let host = host.filter(|host| !host.contains('@')).and_then(|host| host.parse::<Authority>().ok());
+        let host = host.ok_or(Refusal::Host)?;
         if !self.is_this_machine(&host) {
             return Err(Refusal::Host);
         }
@@ -57,10 +68,23 @@ impl Guard {
             let uri = origin.parse::<Uri>().ok().filter(|uri| uri.scheme_str() == Some("http"));
             is_named || uri.is_some_and(|uri| uri.authority() == Some(&host))
         };
-        match origins.all(|origin| origin.to_str().is_ok_and(is_allowed)) {
+        let has_origin = headers.contains_key(ORIGIN);
+        match origins.all(|origin| origin.to_str().is_ok_and(is_allowed))
+            && (has_origin || self.is_of_no_other_page(headers))
+        {
             true => Ok(()),
             false => Err(Refusal::Origin),
         }
+    }
+
+    /// True if a request without an `Origin` isn't another page's.
+    fn is_of_no_other_page(&self, headers: &HeaderMap) -> bool {
+        let is = |name: HeaderName, value: &str| headers.get(name).map(HeaderValue::as_bytes) == Some(value.as_bytes());
+        let follows_link = || is(SEC_FETCH_MODE, "navigate") && is(SEC_FETCH_DEST, "document");
+        let sites = headers.get_all(SEC_FETCH_SITE).iter();
+        sites.map(HeaderValue::as_bytes).all(|site| site == b"same-origin" || site == b"none")
+            || follows_link()
+            || self.origins.iter().any(|allowed| allowed == "*")
     }
 
     fn is_this_machine(&self, host: &Authority) -> bool {

@@ -15,7 +15,9 @@ use sapwood_table::{
     TableError, Transacted, Update, Write,
 };
 
-use crate::memory::{Memory, default_key};
+use super::digests;
+use super::history::History;
+use crate::memory::{Memory, Wire, default_key};
 
 /// What a call asks for.
 #[derive(Clone, Debug)]
@@ -31,7 +33,35 @@ pub(super) enum Ask {
     Scan(Scan),
 }
 
+impl Ask {
+    /// True if it may change the table.
+    fn is_write(&self) -> bool {
+        !matches!(self, Self::Get(_) | Self::Query(_) | Self::Scan(_))
+    }
+}
+
+/// What becomes of a call where a schedule says it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fate {
+    /// It is carried out and answered.
+    Answered,
+    /// It is carried out, and its answer is lost.
+    Lost,
+    /// It is lost itself.
+    NeverCame,
+}
+
+/// A call that waits, as a schedule sees it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct WaitingCall {
+    pub(super) id: u64,
+    pub(super) invocation: u64,
+    /// True if it may change the table.
+    pub(super) is_write: bool,
+}
+
 /// The answer to a call.
+#[derive(Debug)]
 enum Answer {
     Found(Found),
     Unprocessed(Vec<Write>),
@@ -43,8 +73,21 @@ enum Answer {
     Failed(TableError),
 }
 
+impl Answer {
+    fn digest(&self) -> u64 {
+        let items = match self {
+            Self::Found(found) => &found.items,
+            Self::Page(page) => &page.items,
+            other => return digests::of(&format!("{other:?}")),
+        };
+        items.iter().map(digests::of_item).fold(0, digests::chained)
+    }
+}
+
 struct Call {
     invocation: u64,
+    /// The request to the API that it is for, in the history.
+    asked: Option<usize>,
     ask: Ask,
     /// The number of items of a batch that are done.
     done: usize,
@@ -64,6 +107,8 @@ pub(super) struct Calls {
     pub(super) failure_percent: u32,
     /// The share of answers after which an invocation stalls, in percent.
     pub(super) stall_percent: u32,
+    /// Most bytes of a BatchWriteItem of several items.
+    pub(super) request_bytes_max: usize,
     /// Most steps that an invocation stalls.
     pub(super) stall_steps_max: u32,
     /// The invocations that stall, each with the number of steps that are left. What others do meanwhile makes races.
@@ -73,10 +118,20 @@ pub(super) struct Calls {
     /// True if that holds for conditional requests, too. Their conditions don't see that another client changed a record there and
     /// back.
     pub(super) has_conditional_limbo: bool,
-    /// Requests without an answer that may still be carried out, each with its invocation.
-    limbo: Vec<(u64, Ask)>,
+    /// True if a request of the API may get no answer because it never came to the table. Otherwise one without an answer was carried out.
+    pub(super) loses_requests: bool,
+    /// How probably a client of the table tries again.
+    pub(super) patience: f64,
+    /// The most times that a client tries one thing again.
+    pub(super) waits_max: u32,
+    /// What the API was asked and has answered.
+    pub(super) history: History,
+    /// Requests without an answer that may still be carried out, each with its invocation and what it is for.
+    limbo: Vec<(u64, Option<usize>, Ask)>,
     waiting: BTreeMap<u64, Call>,
     answers: BTreeMap<u64, Answer>,
+    /// For each invocation a digest of the answers that it got, in schedules that say what becomes of each call.
+    pub(super) answered: BTreeMap<u64, u64>,
     next: u64,
     /// A hash of the calls that were carried out, to compare two runs.
     pub(super) trace: u64,
@@ -92,13 +147,19 @@ impl Calls {
             failures_left,
             failure_percent,
             stall_percent,
+            request_bytes_max: usize::MAX,
             stall_steps_max: 60,
             stalled: BTreeMap::new(),
             has_limbo: false,
             has_conditional_limbo: false,
+            loses_requests: false,
+            patience: 0.6,
+            waits_max: u32::MAX,
+            history: History::default(),
             limbo: Vec::new(),
             waiting: BTreeMap::new(),
             answers: BTreeMap::new(),
+            answered: BTreeMap::new(),
             next: 0,
             trace: 0xcbf2_9ce4_8422_2325,
         }
@@ -118,7 +179,7 @@ impl Calls {
 
     /// Carries out what an invocation has left without an answer. That is the latest moment for it: its records are delivered again.
     pub(super) fn end_limbo(&mut self, invocation: u64) {
-        while let Some(position) = self.limbo.iter().position(|(of, _)| *of == invocation) {
+        while let Some(position) = self.limbo.iter().position(|(of, ..)| *of == invocation) {
             self.land(position);
         }
     }
@@ -131,23 +192,59 @@ impl Calls {
         Some(invocation)
     }
 
-    fn land(&mut self, position: usize) {
-        match self.limbo.remove(position).1 {
-            Ask::Write(writes) => writes.iter().for_each(|write| self.apply(write)),
-            Ask::UpdateExisting(updates) => updates.iter().for_each(|update| _ = self.update_existing(update)),
-            Ask::Transact(actions) => _ = self.transact(&actions),
-            ask => _ = self.conditional(&ask),
+    /// Settles what an invocation of the API has left without an answer, before it looks again: it is carried out now, or never. DynamoDB
+    /// ends a request within the time in which the API waits for its answer ("What isn't promised" in docs/protocol.md).
+    fn settle_limbo(&mut self, invocation: u64) {
+        while let Some(position) = self.limbo.iter().position(|(of, asked, _)| *of == invocation && asked.is_some()) {
+            if self.coin() {
+                self.land(position);
+            } else {
+                self.limbo.remove(position);
+            }
         }
     }
 
+    fn land(&mut self, position: usize) {
+        let (_, asked, ask) = self.limbo.remove(position);
+        self.noting(asked, |calls| match ask {
+            Ask::Write(writes) => writes.iter().for_each(|write| calls.apply(write)),
+            Ask::UpdateExisting(updates) => updates.iter().for_each(|update| _ = calls.update_existing(update)),
+            Ask::Transact(actions) => _ = calls.transact(&actions),
+            ask => _ = calls.conditional(&ask),
+        });
+    }
+
+    /// Does something to the table, and notes in the history what has changed, by this request to the API or by somebody else.
+    pub(super) fn noting<V>(&mut self, asked: Option<usize>, act: impl FnOnce(&mut Self) -> V) -> V {
+        let before = self.memory.stream.len();
+        let done = act(self);
+        self.history.changed(&self.memory.stream[before..], asked);
+        done
+    }
+
     /// Leaves a request without an answer: it is carried out later, or never.
-    fn leave(&mut self, invocation: u64, ask: Ask) -> Option<Answer> {
+    fn leave(&mut self, invocation: u64, asked: Option<usize>, ask: Ask) -> Option<Answer> {
         let can_stay = self.has_limbo && (self.has_conditional_limbo || matches!(ask, Ask::Write(_)));
         if !can_stay || !self.rng.random_bool(0.5) {
             return None;
         }
-        self.limbo.push((invocation, ask));
+        self.limbo.push((invocation, asked, ask));
+        asked.iter().for_each(|asked| self.history.lost(*asked));
         Some(Answer::Failed(TableError::unanswered("in limbo")))
+    }
+
+    /// The error of a request that got no answer. The handler is told of one that failed for another reason: it doesn't tell them apart
+    /// where it looks again.
+    fn lose(&mut self, asked: Option<usize>) -> TableError {
+        let Some(asked) = asked else { return injected() };
+        self.history.lost(asked);
+        TableError::unanswered("lost")
+    }
+
+    /// The error of a request that isn't carried out.
+    fn refuse(&mut self, asked: Option<usize>) -> TableError {
+        let is_lost = asked.is_some() && self.loses_requests && self.coin();
+        if is_lost { self.lose(asked) } else { injected() }
     }
 
     /// Carries out one of a request's writes. Without a result it has failed, and may have been carried out all the same. An error answers the
@@ -161,7 +258,7 @@ impl Calls {
         if !self.fails() {
             return Ok(Some(write(self)));
         }
-        if let Some(answer) = self.leave(invocation, rest()) {
+        if let Some(answer) = self.leave(invocation, None, rest()) {
             return Err(answer);
         }
         // Half of the writes that fail are carried out all the same.
@@ -205,7 +302,11 @@ impl Calls {
             self.stalled.insert(invocation, steps);
         }
         self.mark(id);
-        let answer = self.carry_out(&mut call);
+        let asked = call.asked;
+        if asked.is_some() {
+            self.settle_limbo(invocation);
+        }
+        let answer = self.noting(asked, |calls| calls.carry_out(&mut call));
         match answer {
             Some(answer) => {
                 call.waker.wake_by_ref();
@@ -218,9 +319,55 @@ impl Calls {
         invocation
     }
 
+    /// The calls that wait, the oldest first.
+    pub(super) fn waiting_calls(&self) -> Vec<WaitingCall> {
+        let seen = |(id, call): (&u64, &Call)| WaitingCall {
+            id: *id,
+            invocation: call.invocation,
+            is_write: call.ask.is_write(),
+        };
+        self.waiting.iter().map(seen).collect()
+    }
+
+    /// Lets this become of a waiting call, all of it at once.
+    pub(super) fn decide(&mut self, id: u64, fate: Fate) {
+        let mut call = self.waiting.remove(&id).unwrap();
+        let asked = call.asked;
+        let done = (fate != Fate::NeverCame).then(|| self.carry_out_whole(&mut call));
+        let answer = match (fate, done) {
+            (Fate::Answered, Some(answer)) => answer,
+            _ => Answer::Failed(self.lose(asked)),
+        };
+        let digest = self.answered.entry(call.invocation).or_default();
+        *digest = digests::chained(*digest, answer.digest());
+        call.waker.wake_by_ref();
+        self.answers.insert(id, answer);
+    }
+
+    /// Lets an invocation die, with what it waits for carried out or not.
+    pub(super) fn end(&mut self, invocation: u64, is_carried_out: bool) {
+        let waits = self.waiting_calls().into_iter().filter(|call| call.invocation == invocation);
+        for WaitingCall { id, .. } in waits {
+            let mut call = self.waiting.remove(&id).unwrap();
+            if is_carried_out {
+                self.carry_out_whole(&mut call);
+            }
+        }
+    }
+
+    fn carry_out_whole(&mut self, call: &mut Call) -> Answer {
+        self.noting(call.asked, |calls| {
+            loop {
+                if let Some(answer) = calls.carry_out(call) {
+                    return answer;
+                }
+            }
+        })
+    }
+
     fn carry_out(&mut self, call: &mut Call) -> Option<Answer> {
         let retry = || Answer::Failed(injected());
-        let Call { invocation, ask, done, found, unprocessed, updated, .. } = call;
+        let Call { invocation, asked, ask, done, found, unprocessed, updated, .. } = call;
         match ask {
             Ask::Get(keys) => {
                 let whole = self.rng.random_bool(0.5);
@@ -309,26 +456,26 @@ impl Calls {
             Ask::Transact(actions) => {
                 // Half of the transactions that fail conflict with another request. The others lose their answer.
                 let fails = self.fails();
-                if fails && let Some(answer) = self.leave(*invocation, Ask::Transact(actions.clone())) {
+                if fails && let Some(answer) = self.leave(*invocation, *asked, Ask::Transact(actions.clone())) {
                     return Some(answer);
                 }
                 if fails && self.rng.random_bool(0.5) {
-                    return Some(retry());
+                    return Some(Answer::Failed(self.refuse(*asked)));
                 }
                 let transacted = self.transact(actions);
-                Some(if fails { retry() } else { Answer::Transacted(transacted) })
+                Some(if fails { Answer::Failed(self.lose(*asked)) } else { Answer::Transacted(transacted) })
             }
             ask => {
                 let fails = self.fails();
-                if fails && let Some(answer) = self.leave(*invocation, ask.clone()) {
+                if fails && let Some(answer) = self.leave(*invocation, *asked, ask.clone()) {
                     return Some(answer);
                 }
                 if fails && self.rng.random_bool(0.5) {
-                    return Some(retry());
+                    return Some(Answer::Failed(self.refuse(*asked)));
                 }
                 let held = self.conditional(ask);
                 Some(match held {
-                    Ok(_) if fails => retry(),
+                    Ok(_) if fails => Answer::Failed(self.lose(*asked)),
                     Ok(held) => Answer::Held(held),
                     Err(error) => Answer::Failed(error),
                 })
@@ -387,31 +534,36 @@ impl Calls {
             self.waiting.iter().filter(|(_, c)| c.invocation == invocation).map(|(&id, _)| id).collect();
         for id in ids {
             let call = self.waiting.remove(&id).unwrap();
-            match &call.ask {
-                Ask::Write(writes) => {
-                    for write in &writes[call.done..] {
-                        if self.rng.random_bool(0.5) {
-                            self.apply(write);
-                        }
-                    }
-                }
-                Ask::UpdateExisting(updates) => {
-                    for update in &updates[call.done..] {
-                        if self.rng.random_bool(0.5) {
-                            _ = self.update_existing(update);
-                        }
-                    }
-                }
-                Ask::Get(_) | Ask::Query(_) | Ask::Scan(_) => {}
-                Ask::Transact(actions) => {
+            self.noting(call.asked, |calls| calls.leave_half_done(&call));
+        }
+    }
+
+    /// Carries out a part of a call, or all or none of it.
+    fn leave_half_done(&mut self, call: &Call) {
+        match &call.ask {
+            Ask::Write(writes) => {
+                for write in &writes[call.done..] {
                     if self.rng.random_bool(0.5) {
-                        self.transact(actions);
+                        self.apply(write);
                     }
                 }
-                ask => {
+            }
+            Ask::UpdateExisting(updates) => {
+                for update in &updates[call.done..] {
                     if self.rng.random_bool(0.5) {
-                        let _ = self.conditional(ask);
+                        _ = self.update_existing(update);
                     }
+                }
+            }
+            Ask::Get(_) | Ask::Query(_) | Ask::Scan(_) => {}
+            Ask::Transact(actions) => {
+                if self.rng.random_bool(0.5) {
+                    self.transact(actions);
+                }
+            }
+            ask => {
+                if self.rng.random_bool(0.5) {
+                    let _ = self.conditional(ask);
                 }
             }
         }
@@ -446,6 +598,7 @@ impl Future for Turn<'_> {
             calls.next += 1;
             let call = Call {
                 invocation: self.table.invocation,
+                asked: calls.history.newest(self.table.invocation),
                 ask,
                 done: 0,
                 found: Found::default(),
@@ -494,6 +647,10 @@ impl Table for SimTable {
     }
 
     async fn write_many(&self, writes: &[Write]) -> Result<Reply<Vec<Write>>, TableError> {
+        let request_bytes_max = self.calls.lock().unwrap().request_bytes_max;
+        if writes.len() > 1 {
+            Wire { request_bytes_max, ..Wire::DYNAMODB }.check_writes(writes, &Schema::default())?;
+        }
         match self.ask(Ask::Write(writes.to_vec())).await {
             Answer::Unprocessed(writes) => reply(writes),
             Answer::Failed(error) => Err(error),
@@ -559,7 +716,9 @@ fn injected() -> TableError {
 pub(super) struct SimRetryPolicy(pub(super) Shared);
 
 impl RetryPolicy for SimRetryPolicy {
-    async fn wait(&self, _attempt: u32) -> bool {
-        self.0.lock().unwrap().rng.random_bool(0.6)
+    async fn wait(&self, attempt: u32) -> bool {
+        let mut calls = self.0.lock().unwrap();
+        let patience = calls.patience;
+        attempt < calls.waits_max && calls.rng.random_bool(patience)
     }
 }

@@ -43,6 +43,8 @@ pub enum Damage {
     LineageChanged,
     /// A lineage says that rows are still to be written.
     LineageUnsettled,
+    /// A lineage names, as a row to delete, something that isn't a row of its node.
+    LineageLies,
     /// A tombstone stands where a node is.
     LineageBuried,
     /// A node's record is deleted, and nobody was told.
@@ -61,13 +63,14 @@ pub enum Damage {
 
 impl Damage {
     /// All kinds of damage.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::RowLost,
         Self::RowChanged,
         Self::RowInvented,
         Self::LineageLost,
         Self::LineageChanged,
         Self::LineageUnsettled,
+        Self::LineageLies,
         Self::LineageBuried,
         Self::RecordLost,
         Self::CopyLost,
@@ -85,7 +88,7 @@ impl Damage {
             Self::RowInvented => &[Kind::RowSurplus],
             Self::LineageLost | Self::LineageBuried => &[Kind::LineageMissing],
             Self::LineageChanged => &[Kind::LineageWrong],
-            Self::LineageUnsettled => &[Kind::LineageRows],
+            Self::LineageUnsettled | Self::LineageLies => &[Kind::LineageRows],
             Self::RecordLost => &[Kind::LineageSurplus],
             Self::CopyLost => &[Kind::CopyMissing],
             Self::CopyChanged => &[Kind::CopyWrong],
@@ -239,9 +242,17 @@ impl World {
                 self.plant(&key, Some(item));
                 Some(key)
             }
+            Damage::LineageLies => {
+                let (key, mut item) = one_of(self, &|sk| sk == "LINEAGE")?;
+                let (other, _) = one_of(self, &|_| true).filter(|(other, _)| !other.sk.ends_with(&key.pk))?;
+                let named = with_key(&other, &Schema::default()).into_iter().collect();
+                item.insert("stale_rows".into(), AttributeValue::L(vec![AttributeValue::M(named)]));
+                self.plant(&key, Some(item));
+                Some(key)
+            }
             Damage::LineageBuried => {
                 let (key, mut item) = one_of(self, &|sk| sk == "LINEAGE")?;
-                for name in ["ancestors", "path", "root", "orphan", "order", "links", "rows_pending"] {
+                for name in ["ancestors", "path", "root", "orphan", "order", "links", "rows_pending", "stale_rows"] {
                     item.remove(name);
                 }
                 let deleting = [

@@ -5,6 +5,7 @@ use rand::rngs::SmallRng;
 use rand::seq::IndexedRandom;
 use sapwood_core::model::{AttributeValue, DeletionMode, text};
 
+use super::copies;
 use super::requests::Asked;
 use super::writers::{BaseWrite, Script};
 
@@ -29,11 +30,19 @@ pub enum Drill {
     ChildLeaves,
     /// A parent goes before anybody has placed it, and a child has come in below it.
     BriefParent,
+    /// The answer to the creation of a node is lost, and the node is deleted and one above it is put below what was its child.
+    LostCreation,
+    /// Another client moves a node of the API's away, and back once its parent is deleted.
+    AwayAndBack,
+    /// A subtree is deleted, and its records are put back, in any order.
+    SubtreeBack,
+    /// A node is deleted without children, then its parent with all that is below; both are put back.
+    LeafBack,
 }
 
 impl Drill {
     /// All sequences.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 13] = [
         Self::ThereAndBack,
         Self::Together,
         Self::Twice,
@@ -43,6 +52,10 @@ impl Drill {
         Self::MarkAgain,
         Self::ChildLeaves,
         Self::BriefParent,
+        Self::LostCreation,
+        Self::AwayAndBack,
+        Self::SubtreeBack,
+        Self::LeafBack,
     ];
 }
 
@@ -58,6 +71,10 @@ pub(super) fn script(rng: &mut SmallRng, drill: Drill) -> Script {
         Drill::MarkAgain => mark_again(rng),
         Drill::ChildLeaves => child_leaves(rng),
         Drill::BriefParent => brief_parent(rng),
+        Drill::LostCreation => lost_creation(),
+        Drill::AwayAndBack => copies::there_and_back(rng),
+        Drill::SubtreeBack => copies::subtree(rng),
+        Drill::LeafBack => copies::leaf_first(rng),
     };
     for position in (1..rest.len()).rev() {
         match rng.random_range(0..12) {
@@ -71,6 +88,10 @@ pub(super) fn script(rng: &mut SmallRng, drill: Drill) -> Script {
 
 fn make(id: &str, parent: Option<&str>) -> BaseWrite {
     BaseWrite::Make { id: id.to_owned(), parent: parent.map(str::to_owned) }
+}
+
+fn plain(id: &str, parent: Option<&str>) -> BaseWrite {
+    BaseWrite::Plain { id: id.to_owned(), parent: parent.map(str::to_owned) }
 }
 
 fn set(id: &str, attribute: &'static str, value: Option<AttributeValue>) -> BaseWrite {
@@ -98,9 +119,9 @@ fn any_mode(rng: &mut SmallRng) -> DeletionMode {
 }
 
 fn there_and_back(rng: &mut SmallRng) -> (Vec<BaseWrite>, Vec<BaseWrite>) {
-    let mut settled = vec![make("x", None), make("y", None), make("p", Some("x"))];
-    settled.push(make("c", ["x", "p"].choose(rng).copied()));
-    settled.extend(["d", "e", "f"].iter().take(rng.random_range(0..=3)).map(|id| make(id, Some("p"))));
+    let mut settled = vec![plain("x", None), plain("y", None), plain("p", Some("x"))];
+    settled.push(plain("c", ["x", "p"].choose(rng).copied()));
+    settled.extend(["d", "e", "f"].iter().take(rng.random_range(0..=3)).map(|id| plain(id, Some("p"))));
     let (there, back) = change(rng);
     let comes_in = set("c", "parent", Some(text("p")));
     let mut rest = if rng.random_bool(0.5) { vec![there, comes_in, back] } else { vec![comes_in, there, back] };
@@ -111,15 +132,15 @@ fn there_and_back(rng: &mut SmallRng) -> (Vec<BaseWrite>, Vec<BaseWrite>) {
 }
 
 fn together(rng: &mut SmallRng) -> (Vec<BaseWrite>, Vec<BaseWrite>) {
-    let settled = vec![make("x", None), make("y", None), make("p", Some("x")), make("c", Some("x"))];
+    let settled = vec![plain("x", None), plain("y", None), plain("p", Some("x")), plain("c", Some("x"))];
     let (there, back) = change(rng);
     let comes_in = set("c", "parent", Some(text("p")));
     (settled, vec![BaseWrite::Together(vec![comes_in, there]), back])
 }
 
 fn twice(rng: &mut SmallRng) -> (Vec<BaseWrite>, Vec<BaseWrite>) {
-    let mut settled = vec![make("x", None), make("y", None), make("p", Some("x"))];
-    settled.extend(["c", "d", "e"].iter().take(rng.random_range(2..=3)).map(|id| make(id, Some("p"))));
+    let mut settled = vec![plain("x", None), plain("y", None), plain("p", Some("x"))];
+    settled.extend(["c", "d", "e"].iter().take(rng.random_range(2..=3)).map(|id| plain(id, Some("p"))));
     (settled, ["y", "x"].map(|parent| set("p", "parent", Some(text(parent)))).into())
 }
 
@@ -154,6 +175,11 @@ fn brief_parent(rng: &mut SmallRng) -> (Vec<BaseWrite>, Vec<BaseWrite>) {
     (settled, rest)
 }
 
+fn lost_creation() -> (Vec<BaseWrite>, Vec<BaseWrite>) {
+    let gone = BaseWrite::Ask(Asked::Delete { id: "n".to_owned(), mode: None, revisions: false });
+    (vec![make("x", None)], vec![create("n", Some("x")), create("k", Some("n")), gone, move_to("x", "k")])
+}
+
 fn two_lives() -> (Vec<BaseWrite>, Vec<BaseWrite>) {
     let settled = vec![make("a", None), make("b", Some("a"))];
     let gone = BaseWrite::Delete { id: "a".to_owned() };
@@ -162,7 +188,7 @@ fn two_lives() -> (Vec<BaseWrite>, Vec<BaseWrite>) {
 }
 
 fn mark_again(rng: &mut SmallRng) -> (Vec<BaseWrite>, Vec<BaseWrite>) {
-    let mut settled = vec![make("a", None), make("b", Some("a"))];
+    let mut settled = vec![plain("a", None), plain("b", Some("a"))];
     let marked = *["a", "b"].choose(rng).unwrap();
     settled.extend((2..=4).map(|version| revise(marked, version, 0)));
     let deletion = || delete("a", DeletionMode::Delete, true);

@@ -33,6 +33,8 @@ pub struct Profile {
     pub outages_max: usize,
     /// Most repairs of a run, while others write.
     pub repairs_max: usize,
+    /// Most bytes of a BatchWriteItem of several items. More is answered with 413. By default no request has that much.
+    pub request_bytes_max: usize,
     /// Most scheduler steps of a run. After them the run counts as one that doesn't come to rest.
     pub steps_max: usize,
 }
@@ -69,19 +71,36 @@ pub enum Writers {
     Drill(Drill),
     /// Deletions of nodes with their revisions, while other clients write the nodes or take the marks back.
     Returns,
+    /// Requests of every kind on few nodes and one topic, many of which get no answer from the table.
+    Answers,
+    /// Deletions and moves, by the API and by hand, of nodes whose copies are put back later, in any order.
+    Copies,
 }
 
 impl Writers {
     /// True if only the API writes.
     pub(super) fn are_the_api(self) -> bool {
-        matches!(self, Self::Deletions | Self::Adoptions | Self::Heirs | Self::Drill(Drill::HeirBelowStraggler))
+        matches!(
+            self,
+            Self::Deletions
+                | Self::Adoptions
+                | Self::Heirs
+                | Self::Drill(Drill::HeirBelowStraggler | Drill::LostCreation)
+        )
     }
 
     /// True if nodes are deleted through the API.
     pub(super) fn delete_nodes(self) -> bool {
         matches!(
             self,
-            Self::Deletions | Self::MixedDeletions | Self::Adoptions | Self::Heirs | Self::Returns | Self::Drill(_)
+            Self::Deletions
+                | Self::MixedDeletions
+                | Self::Adoptions
+                | Self::Heirs
+                | Self::Returns
+                | Self::Answers
+                | Self::Copies
+                | Self::Drill(_)
         )
     }
 }
@@ -95,7 +114,11 @@ impl Profile {
             touches_apart: false,
             writers,
             writes_max: 10,
-            failure_percent: (writers == Writers::Flips).then_some(30),
+            failure_percent: match writers {
+                Writers::Flips => Some(30),
+                Writers::Answers => Some(15),
+                _ => None,
+            },
             failures_max: 12,
             crashes_max: 3,
             late_max: 3,
@@ -103,6 +126,7 @@ impl Profile {
             races: false,
             outages_max: 0,
             repairs_max: 0,
+            request_bytes_max: usize::MAX,
             steps_max: 40_000,
         }
     }

@@ -6,15 +6,18 @@ use std::sync::Arc;
 use rand::RngExt;
 use rand::rngs::SmallRng;
 use rand::seq::IndexedRandom;
-use sapwood_core::keys::{Id, NodeRef};
-use sapwood_core::model::{AttributeValue, DeletionMode, Item, Latest, Settings};
-use sapwood_core::plan::Rules;
+use sapwood_core::keys::{Id, NodeRef, Version};
+use sapwood_core::model::{AttributeValue, DeletionMode, ETag, Item, Latest, Settings, Stored, text};
+use sapwood_core::plan::{Rules, Task, TaskOutcome};
+use sapwood_core::write::deleted_since;
 use sapwood_engine::write::{
-    Children, Command, Content, Idempotency, Limits, Patch, Request, Spot, Stamp, Turn, ValueChange, Writer,
+    Ahead, Children, Command, Content, Idempotency, Limits, Patch, Preconditions, Request, Spot, Stamp, Tags, Turn,
+    ValueChange, Writer,
 };
-use sapwood_table::Client;
+use sapwood_table::{Action, Client, Condition, ReadOptions, TableError};
 
 use super::calls::{Shared, SimRetryPolicy, SimTable};
+use super::history::{Answer, Asking};
 use crate::own;
 
 /// One request.
@@ -32,59 +35,57 @@ pub(super) enum Asked {
     Replace { id: String, parent: Option<String> },
     /// Appends a revision.
     Append { id: String },
+    /// Puts a revision in the place of the one that is there.
+    Amend { id: String, version: u32 },
+    /// Deletes a revision.
+    Unrevise { id: String, version: u32 },
     /// Deletes a node. Without a mode it must have no children.
     Delete { id: String, mode: Option<DeletionMode>, revisions: bool },
+    /// Asks for something if the node is still as it is when the request is sent.
+    IfUnchanged(Box<Asked>),
     /// Sends a request twice, with one idempotency key.
     Twice(Box<Asked>),
+    /// Sends a request with an idempotency key, and again to another function where this one dies.
+    Keyed(Box<Asked>),
+    /// Sends a request with an idempotency key to two functions at once.
+    Impatient(Box<Asked>),
+    /// Asks for these, one after another. What several of them need is read before.
+    Batch(Vec<Asked>),
+    /// Imports nodes that are wholly new: those of these ids, each below this parent.
+    Import(Vec<(String, Option<String>)>),
 }
 
-fn node(id: &str) -> NodeRef {
-    Id::new(id).unwrap().into()
-}
+impl Asked {
+    /// True if the client sends the request again where a function dies.
+    pub(super) fn is_sent_again(&self) -> bool {
+        matches!(self, Self::Keyed(_) | Self::Import(_))
+    }
 
-/// Begins a request. Its answer is ignored, because only what it wrote counts.
-pub(super) fn request(
-    asked: Asked,
-    number: u64,
-    calls: Shared,
-    settings: Settings,
-    rules: Rules,
-) -> Pin<Box<dyn Future<Output = ()> + Send>> {
-    Box::pin(async move {
-        let (asked, twice) = match asked {
-            Asked::Twice(asked) => (*asked, true),
-            asked => (asked, false),
-        };
-        let table = SimTable { calls: Arc::clone(&calls), invocation: number };
-        let retry_policy = SimRetryPolicy(calls);
-        let session = Client::new(&table, &retry_policy, &settings.schema);
-        let limits = Limits { attempts_max: 8, ..Limits::default() };
-        let writer = Writer::new(&session, &settings).with(limits, rules);
-        let stamp = Stamp {
-            at: format!("2026-01-01T00:00:{number:06}Z"),
-            seconds: 1_000,
-            by: "somebody".to_owned(),
-            token: format!("t{number}"),
-            turn: Turn::new(number, ""),
-        };
+    fn command(&self, number: u64) -> Command {
         let id = |text: &String| Id::new(text.as_str()).unwrap();
         let attributes = |number: u64| own::attributes(u32::try_from(number % 1_000).unwrap());
-        let command = match &asked {
-            Asked::Create { id: own, parent, made } => {
-                let content =
-                    Content { parent: parent.as_ref().map(id), attributes: attributes(number), ..Content::default() };
-                Command::Create { node: node(own), is_made_id: *made, content }
+        let content = |parent: &Option<String>| Content {
+            parent: parent.as_ref().map(id),
+            attributes: attributes(number),
+            ..Content::default()
+        };
+        let topic = |own: &String| Latest { node: node(own), topic: "Audit".to_owned() };
+        let said = |number: u64| Item::from([("text".to_owned(), AttributeValue::N(number.to_string()))]);
+        let version = |number: u32| Version::new(number.into()).unwrap();
+        match self {
+            Self::Create { id: own, parent, made } => {
+                Command::Create { node: node(own), is_made_id: *made, content: content(parent) }
             }
-            Asked::Move { id: own, parent } => {
+            Self::Move { id: own, parent } => {
                 let patch = Patch { parent: Some(parent.as_ref().map(id)), ..Patch::default() };
                 Command::Patch { node: node(own), patch }
             }
-            Asked::Rename { id: own, name: new } => {
+            Self::Rename { id: own, name: new } => {
                 let new = attributes(u64::from(*new));
                 let attributes = new.into_iter().map(|(name, value)| (name, ValueChange::Set(value))).collect();
                 Command::Patch { node: node(own), patch: Patch { attributes, ..Patch::default() } }
             }
-            Asked::Place { id: own, beside, kind } => {
+            Self::Place { id: own, beside, kind } => {
                 let spot = match kind % 4 {
                     0 => Spot::First,
                     1 => Spot::Last,
@@ -93,33 +94,187 @@ pub(super) fn request(
                 };
                 Command::Patch { node: node(own), patch: Patch { spot: Some(spot), ..Patch::default() } }
             }
-            Asked::Replace { id: own, parent } => {
-                let content =
-                    Content { parent: parent.as_ref().map(id), attributes: attributes(number), ..Content::default() };
-                Command::Replace { node: node(own), content }
+            Self::Replace { id: own, parent } => Command::Replace { node: node(own), content: content(parent) },
+            Self::Append { id: own } => Command::Append { topic: topic(own), attributes: said(0) },
+            Self::Amend { id: own, version: of } => {
+                Command::Amend { topic: topic(own), version: version(*of), attributes: said(number) }
             }
-            Asked::Append { id: own } => {
-                let topic = Latest { node: node(own), topic: "Audit".to_owned() };
-                Command::Append {
-                    topic,
-                    attributes: Item::from([("text".to_owned(), AttributeValue::N("0".to_owned()))]),
-                }
+            Self::Unrevise { id: own, version: of } => {
+                Command::DeleteRevision { topic: topic(own), version: version(*of) }
             }
-            Asked::Delete { id: own, mode, revisions } => {
+            Self::Delete { id: own, mode, revisions } => {
                 let children = mode.map_or(Children::Restrict, Children::With);
                 Command::Delete { node: node(own), children, revisions: *revisions, operation: format!("o{number}") }
             }
-            Asked::Twice(_) => unreachable!("it is unwrapped above"),
+            Self::IfUnchanged(asked) | Self::Twice(asked) | Self::Keyed(asked) | Self::Impatient(asked) => {
+                asked.command(number)
+            }
+            Self::Batch(_) | Self::Import(_) => unreachable!("several commands"),
+        }
+    }
+
+    /// The node that the request wants unchanged.
+    fn unchanged(&self) -> Option<NodeRef> {
+        match self {
+            Self::IfUnchanged(asked) => match asked.command(0) {
+                Command::Create { node, .. }
+                | Command::Replace { node, .. }
+                | Command::Patch { node, .. }
+                | Command::Delete { node, .. } => Some(node),
+                _ => None,
+            },
+            Self::Twice(asked) | Self::Keyed(asked) | Self::Impatient(asked) => asked.unchanged(),
+            _ => None,
+        }
+    }
+}
+
+/// A request that is sent. Its number makes it what it is: one that is sent again has the same.
+#[derive(Clone, Debug)]
+pub(super) struct Sent {
+    pub(super) asked: Asked,
+    pub(super) number: u64,
+}
+
+fn node(id: &str) -> NodeRef {
+    Id::new(id).unwrap().into()
+}
+
+/// Begins a request. The history takes its answer.
+pub(super) fn request(
+    sent: Sent,
+    invocation: u64,
+    calls: Shared,
+    settings: Settings,
+    rules: Rules,
+) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+    Box::pin(async move {
+        let Sent { asked, number } = sent;
+        let table = SimTable { calls: Arc::clone(&calls), invocation };
+        let retry_policy = SimRetryPolicy(Arc::clone(&calls));
+        let session = Client::new(&table, &retry_policy, &settings.schema);
+        let limits = Limits { attempts_max: 8, ..Limits::default() };
+        let writer = Writer::new(&session, &settings).with(limits, rules);
+        let token = if invocation == number { format!("t{number}") } else { format!("t{number} by {invocation}") };
+        let stamp = Stamp {
+            at: format!("2026-01-01T00:00:{number:06}Z"),
+            seconds: 1_000,
+            by: "somebody".to_owned(),
+            token,
+            turn: Turn::new(number, ""),
         };
-        let idempotency = Idempotency { tenant: None, hash: format!("k{number}"), fingerprint: String::new() };
-        let request = Request { idempotency: twice.then_some(idempotency), ..Request::new(stamp) };
-        let _ = writer.write(&command, &request).await;
-        if twice {
-            let token = format!("t{number} again");
-            let again = Request { stamp: Stamp { token, ..request.stamp.clone() }, ..request };
-            let _ = writer.write(&command, &again).await;
+        let answer = async |command: &Command, request: &Request, since: usize, ahead: Option<&mut Ahead>| {
+            let asking = Asking::Api(Box::new(command.clone()));
+            calls.lock().unwrap().history.called(invocation, asking, request.clone(), since);
+            let answer = writer.write_once(command, request, ahead).await;
+            calls.lock().unwrap().history.answered(invocation, answer);
+        };
+        let since = calls.lock().unwrap().history.now();
+        match &asked {
+            Asked::Batch(operations) => {
+                let commands: Vec<Command> =
+                    (0..).zip(operations).map(|(part, operation)| operation.command(number + 100 * part)).collect();
+                let mut ahead = Ahead::default();
+                writer.read_ahead(&commands.iter().collect::<Vec<_>>(), &mut ahead).await;
+                for (part, command) in (0..).zip(&commands) {
+                    let token = format!("{} part {part}", stamp.token);
+                    let request = Request::new(Stamp { token, turn: Turn { part, ..stamp.turn }, ..stamp.clone() });
+                    answer(command, &request, since, Some(&mut ahead)).await;
+                }
+            }
+            Asked::Import(nodes) => {
+                for (id, parent) in nodes {
+                    let item = imported(id, parent.as_deref(), number, &settings);
+                    calls.lock().unwrap().history.called(
+                        invocation,
+                        Asking::Import(item.clone()),
+                        Request::new(stamp.clone()),
+                        since,
+                    );
+                    let answer = import(&session, &node(id), &item, stamp.seconds, &settings).await;
+                    // A read that fails ends the command, whatever has become of the write before.
+                    calls.lock().unwrap().history.answered(invocation, answer.unwrap_or(Answer::Unknown));
+                }
+            }
+            asked => {
+                let is_keyed = matches!(asked, Asked::Twice(_) | Asked::Keyed(_) | Asked::Impatient(_));
+                let key = Idempotency { tenant: None, hash: format!("k{number}"), fingerprint: String::new() };
+                let preconditions =
+                    asked.unchanged().map(|node| if_match(&calls, &node, &settings)).unwrap_or_default();
+                let request =
+                    Request { idempotency: is_keyed.then_some(key), preconditions, ..Request::new(stamp.clone()) };
+                let command = asked.command(number);
+                answer(&command, &request, since, None).await;
+                if matches!(asked, Asked::Twice(_)) {
+                    let token = format!("{} again", stamp.token);
+                    let again = Request { stamp: Stamp { token, ..stamp }, ..request };
+                    let since = calls.lock().unwrap().history.now();
+                    answer(&command, &again, since, None).await;
+                }
+            }
         }
     })
+}
+
+/// That a node is what it is now, or that there is none.
+fn if_match(calls: &Shared, node: &NodeRef, settings: &Settings) -> Preconditions {
+    let calls = calls.lock().unwrap();
+    match calls.memory.get(&settings.schema.node_key(node)) {
+        Some(item) => {
+            let tag = ETag::of(item, &settings.schema);
+            Preconditions { if_match: Some(Tags::These(vec![tag])), ..Preconditions::default() }
+        }
+        None => Preconditions { if_none_match: Some(Tags::Any), ..Preconditions::default() },
+    }
+}
+
+/// The record that an import has of a node.
+fn imported(id: &str, parent: Option<&str>, number: u64, settings: &Settings) -> Item {
+    let key = settings.schema.node_key(&node(id));
+    let mut item = Item::from([("PK".to_owned(), text(&key.pk)), ("SK".to_owned(), text(&key.sk))]);
+    item.extend(own::attributes(u32::try_from(number % 1_000).unwrap()));
+    item.extend(parent.map(|parent| ("parent".to_owned(), text(parent))));
+    item
+}
+
+/// Imports a node as `sapwood import` does (`infra/cli/src/transfer/write.rs`), whose code needs a working file and the SDK.
+async fn import(
+    client: &Client<'_, SimTable, SimRetryPolicy>,
+    node: &NodeRef,
+    item: &Item,
+    begun: u64,
+    settings: &Settings,
+) -> Result<Answer, TableError> {
+    let schema = &settings.schema;
+    let (key, deleted, lineage) = (schema.node_key(node), schema.deleted_key(node), schema.lineage_key(node));
+    let users_own = |item: &Item| -> Item {
+        let own = item.iter().filter(|(name, _)| !name.starts_with('_'));
+        own.map(|(name, value)| (name.clone(), value.clone())).collect()
+    };
+    let put = Task::Write(Action::Put { key: key.clone(), item: item.clone(), condition: Condition::Absent });
+    let (mut attempt, mut is_unanswered) = (0, false);
+    loop {
+        match client.attempt(&put).await? {
+            Some(TaskOutcome::Held) => return Ok(Answer::Imported),
+            outcome => is_unanswered |= outcome.is_none(),
+        }
+        if !client.wait(attempt).await {
+            return Ok(Answer::Unknown);
+        }
+        attempt += 1;
+        if let Some(there) = client.get(&key, &ReadOptions::default()).await? {
+            let is_equal = users_own(&there) == users_own(item);
+            let another = if is_unanswered { Answer::Unknown } else { Answer::Another };
+            return Ok(if is_equal { Answer::Imported } else { another });
+        }
+        if is_unanswered {
+            let mut read = client.get_all(&[deleted.clone(), lineage.clone()], &ReadOptions::default()).await?;
+            let stored = Stored::read(read.get(&lineage), schema);
+            if deleted_since(begun, read.remove(&deleted).as_ref(), &stored, settings) {
+                return Ok(Answer::Unknown);
+            }
+        }
+    }
 }
 
 /// Draws a request on these nodes. An id that the API makes is added to them.
@@ -156,4 +311,44 @@ pub(super) fn any(rng: &mut SmallRng, ids: &mut Vec<String>, number: u32) -> Ask
         _ => Asked::Append { id },
     };
     if rng.random_ratio(1, 8) { Asked::Twice(Box::new(asked)) } else { asked }
+}
+
+/// Draws a request on `n`, on `k` below it, or on the topic of `p`, and how it is sent.
+pub(super) fn colliding(rng: &mut SmallRng, of_topic: bool, number: u32) -> Asked {
+    let mut one = |number: u32| if of_topic { of_the_topic(rng) } else { of_the_node(rng, number) };
+    let asked = one(number);
+    let others = vec![asked.clone(), one(number + 10), one(number + 20)];
+    let asked = Box::new(asked);
+    match rng.random_range(0..12) {
+        0 => Asked::Twice(asked),
+        1 => Asked::Keyed(asked),
+        2 => Asked::Impatient(asked),
+        3 => Asked::Batch(others),
+        4 if !of_topic => Asked::IfUnchanged(asked),
+        5 if !of_topic => Asked::Import(vec![("n".to_owned(), Some("p".to_owned()))]),
+        _ => *asked,
+    }
+}
+
+fn of_the_topic(rng: &mut SmallRng) -> Asked {
+    let (id, version) = ("p".to_owned(), rng.random_range(1..=3));
+    match rng.random_range(0..6) {
+        0..=2 => Asked::Append { id },
+        3 => Asked::Amend { id, version },
+        _ => Asked::Unrevise { id, version },
+    }
+}
+
+fn of_the_node(rng: &mut SmallRng, number: u32) -> Asked {
+    let id = if rng.random_ratio(4, 5) { "n" } else { "k" }.to_owned();
+    let parent = if id == "k" { Some("n") } else { *[Some("p"), Some("q"), None].choose(rng).unwrap() };
+    let parent = parent.map(str::to_owned);
+    match rng.random_range(0..12) {
+        0..=2 => Asked::Create { id, parent, made: false },
+        3 | 4 => Asked::Replace { id, parent },
+        5 | 6 => Asked::Rename { id, name: number },
+        7 | 8 => Asked::Move { id, parent },
+        9 => Asked::Delete { id, mode: Some(DeletionMode::Delete), revisions: false },
+        _ => Asked::Delete { id, mode: None, revisions: false },
+    }
 }

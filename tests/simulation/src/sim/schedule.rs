@@ -14,11 +14,13 @@ use sapwood_core::plan::StreamRecord;
 use sapwood_engine::fanout::{Fanout, Limits, Report};
 
 use super::calls::{Calls, Shared, SimRetryPolicy, SimTable};
+use super::copies::{Copies, Copying};
+use super::history::History;
 use super::outages::Operator;
 use super::priorities::{Priorities, Who};
 use super::profile::{Profile, Writers};
 use super::repairs::{REPAIRS_AT_REST, audits, damage, repair};
-use super::requests::request;
+use super::requests::{Asked, Sent, request};
 use super::witness::{Actor, Witness};
 use super::writers::{BaseWrite, script};
 use crate::oracle::Oracle;
@@ -69,12 +71,13 @@ pub(super) struct World<'a> {
     pub(super) running: BTreeMap<u64, Invocation>,
     /// The requests to the API that are under way.
     requests: BTreeMap<u64, Pin<Box<dyn Future<Output = ()> + Send>>>,
-    /// The numbers of the requests to the API.
-    asked: BTreeSet<u64>,
+    /// The requests to the API, by the numbers of their invocations.
+    asked: BTreeMap<u64, Sent>,
     /// The witness of every change, in profiles that delete nodes.
     pub(super) witness: Option<Witness>,
     /// The newest copy of each node that has a mark.
     marked: BTreeMap<ItemKey, Item>,
+    copies: Copies,
     /// Who wrote last.
     pub(super) actor: Actor,
     invocations: u64,
@@ -138,9 +141,10 @@ pub fn run(seed: u64, profile: &Profile) -> Result<Run, Fault> {
         history: Vec::new(),
         running: BTreeMap::new(),
         requests: BTreeMap::new(),
-        asked: BTreeSet::new(),
+        asked: BTreeMap::new(),
         witness: profile.writers.delete_nodes().then(|| Witness::new(profile.writers.are_the_api())),
         marked: BTreeMap::new(),
+        copies: Copies::default(),
         actor: Actor::Client,
         invocations: 0,
         crashes_left,
@@ -157,10 +161,19 @@ pub fn run(seed: u64, profile: &Profile) -> Result<Run, Fault> {
     if matches!(profile.writers, Writers::Adoptions | Writers::Heirs | Writers::Returns) {
         world.calls.lock().unwrap().stall_steps_max = 300;
     }
+    world.calls.lock().unwrap().request_bytes_max = profile.request_bytes_max;
     if profile.races {
         let mut calls = world.calls.lock().unwrap();
         calls.stall_percent = 0;
         world.priorities = Some(Priorities::new([5, 12, 30][calls.rng.random_range(0..3)]));
+    }
+    {
+        let mut calls = world.calls.lock().unwrap();
+        let settings = &world.fanout.settings;
+        let by_hand = settings.order.as_ref().filter(|order| order.by_hand);
+        calls.history = History::new(settings.schema.clone(), by_hand.map(|order| order.attribute.clone()));
+        calls.loses_requests = profile.writers == Writers::Answers;
+        calls.patience = if profile.writers == Writers::Answers { 0.9 } else { calls.patience };
     }
     let fault = |what: Vec<String>| Fault { seed, what };
     let mut steps = 0;
@@ -190,21 +203,46 @@ pub fn run(seed: u64, profile: &Profile) -> Result<Run, Fault> {
     let unfinished = unfinished(&contents, &world.fanout.settings);
     what.extend(unfinished.into_iter().map(|pk| format!("{pk} isn't where it belongs")));
     what.extend(world.witness.iter().flat_map(Witness::at_rest));
+    what.extend(calls.history.faults());
     if what.is_empty() { Ok(Run { steps, trace: calls.trace }) } else { Err(fault(what)) }
 }
 
 impl World<'_> {
     fn write(&mut self, write: BaseWrite) {
         self.actor = Actor::Client;
-        let BaseWrite::Ask(asked) = write else {
-            return write.apply(&mut self.calls.lock().unwrap().memory, &self.marked);
+        let asked = match write {
+            BaseWrite::Ask(asked) => asked,
+            BaseWrite::Copy(copying) => {
+                let calls = Arc::clone(&self.calls);
+                return calls
+                    .lock()
+                    .unwrap()
+                    .noting(None, |Calls { memory, rng, .. }| self.copies.go_on(copying, memory, rng));
+            }
+            write => {
+                if matches!(write, BaseWrite::Make { .. }) {
+                    self.actor = Actor::Api;
+                }
+                let mut calls = self.calls.lock().unwrap();
+                return calls.noting(None, |calls| write.apply(&mut calls.memory, &self.marked));
+            }
         };
         let number = self.invocations;
+        let is_impatient = matches!(asked, Asked::Impatient(_));
+        self.send(Sent { asked: asked.clone(), number });
+        if is_impatient {
+            self.send(Sent { asked, number });
+        }
+    }
+
+    /// Sends a request to the API.
+    fn send(&mut self, sent: Sent) {
+        let invocation = self.invocations;
         self.invocations += 1;
-        let future = request(asked, number, Arc::clone(&self.calls), self.fanout.settings.clone(), self.fanout.rules);
-        self.requests.insert(number, future);
-        self.asked.insert(number);
-        self.poll(number);
+        let (calls, settings, rules) = (Arc::clone(&self.calls), self.fanout.settings.clone(), self.fanout.rules);
+        self.requests.insert(invocation, request(sent.clone(), invocation, calls, settings, rules));
+        self.asked.insert(invocation, sent);
+        self.poll(invocation);
     }
 
     fn repair(&mut self) {
@@ -292,8 +330,10 @@ impl World<'_> {
                 return Ok(());
             }
             let can_start = self.can_start();
+            let is_waited_for = matches!(rest.front(), Some(BaseWrite::Copy(Copying::Wait)));
+            let can_write = !rest.is_empty() && (at_rest || !is_waited_for);
             match self.roll(100) {
-                0..=3 if !rest.is_empty() && self.priorities.is_none() => self.write(rest.pop_front().unwrap()),
+                0..=3 if can_write && self.priorities.is_none() => self.write(rest.pop_front().unwrap()),
                 4..=14 if can_start && self.priorities.is_none() => _ = self.start(),
                 15 if self.begun && self.crashes_left > 0 && self.running.len() + self.requests.len() > 0 => {
                     self.crash()
@@ -311,10 +351,10 @@ impl World<'_> {
                     let landed = self.calls.lock().unwrap().land_one();
                     self.actor = landed.map_or(self.actor, |invocation| self.actor(invocation));
                 }
-                _ if self.priorities.is_some() => self.go_on(rest),
+                _ if self.priorities.is_some() => self.go_on(rest, can_write),
                 _ if waiting > 0 => self.step(None),
                 _ if can_start => _ = self.start(),
-                _ if !rest.is_empty() => self.write(rest.pop_front().unwrap()),
+                _ if can_write => self.write(rest.pop_front().unwrap()),
                 _ if self.operator.is_needed() => self.redrive(),
                 _ => {}
             }
@@ -322,9 +362,9 @@ impl World<'_> {
     }
 
     /// Lets the one with the highest priority go on.
-    fn go_on(&mut self, rest: &mut VecDeque<BaseWrite>) {
+    fn go_on(&mut self, rest: &mut VecDeque<BaseWrite>, can_write: bool) {
         let mut able: Vec<Who> = self.calls.lock().unwrap().who_waits().map(Who::Invocation).collect();
-        able.extend((!rest.is_empty()).then_some(Who::Clients));
+        able.extend(can_write.then_some(Who::Clients));
         able.extend(self.can_start().then_some(Who::Stream));
         match self.pick(&able) {
             Some(Who::Clients) => self.write(rest.pop_front().unwrap()),
@@ -379,8 +419,9 @@ impl World<'_> {
     }
 
     fn actor(&self, invocation: u64) -> Actor {
-        if self.asked.contains(&invocation) {
-            Actor::Api
+        if let Some(sent) = self.asked.get(&invocation) {
+            // An import leaves no name of its own, as other clients do.
+            if matches!(sent.asked, Asked::Import(_)) { Actor::Client } else { Actor::Api }
         } else if self.repairs.contains(&invocation) {
             Actor::Repair
         } else {
@@ -467,7 +508,12 @@ impl World<'_> {
         self.actor = self.actor(id);
         if let Some(request) = self.requests.remove(&id) {
             drop(request);
-            return self.calls.lock().unwrap().crash(id);
+            self.calls.lock().unwrap().crash(id);
+            // The client of a function that died sends its request again, to another one.
+            if let Some(sent) = self.asked.get(&id).filter(|sent| sent.asked.is_sent_again()).cloned() {
+                self.send(sent);
+            }
+            return;
         }
         let invocation = self.running.remove(&id).unwrap();
         drop(invocation.future);

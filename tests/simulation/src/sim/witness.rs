@@ -29,6 +29,9 @@ struct Node {
     /// The marks that the node's parent has had since this record last changed in a way that shows. Each is a reason to act on
     /// the node.
     reasons: BTreeSet<Mark>,
+    /// True if another client has put the node where it is, or back after its life had ended. No deletion that was over before is a reason
+    /// to act on it.
+    stays: bool,
     /// The record whose mark another client has taken back, until the lineage shows that the handler has seen it.
     taken_back: Option<Item>,
 }
@@ -40,6 +43,8 @@ struct Deleted {
     mark: Option<Mark>,
     /// The life that has ended.
     born: Option<String>,
+    /// True if another client has deleted it. Nothing remembers that.
+    by_client: bool,
     /// The life of the parent that the node was put under.
     born_of_parent: Option<String>,
 }
@@ -255,7 +260,7 @@ impl Witness {
                 return Err(format!("{id} was marked {marked:?} without a reason: {:?}", old.reasons));
             }
         }
-        let parent = Node { item: new.clone(), reasons: BTreeSet::new(), taken_back: None }.parent();
+        let parent = Node { item: new.clone(), reasons: BTreeSet::new(), stays: false, taken_back: None }.parent();
         if parent != old.parent() { self.check_child_action(id, old, parent) } else { Ok(()) }
     }
 
@@ -351,7 +356,8 @@ impl Witness {
                 let taken_back = old
                     .as_ref()
                     .and_then(|old| if old.mark().is_some() { Some(old.item.clone()) } else { old.taken_back.clone() });
-                self.nodes.insert(id.to_owned(), Node { item: item.clone(), reasons, taken_back });
+                let stays = self.stays(id, old.as_ref(), item, actor);
+                self.nodes.insert(id.to_owned(), Node { item: item.clone(), reasons, stays, taken_back });
                 if self.deleted.contains_key(id) {
                     self.again.insert(id.to_owned());
                 }
@@ -365,7 +371,8 @@ impl Witness {
                 let (parent, mark) = (last.parent(), last.mark());
                 let born_of_parent = parent.as_ref().and_then(|parent| last.born_of(parent));
                 let born = text(&last.item, "_born").or_else(|| self.named.get(id).cloned());
-                let deleted = Deleted { parent, mark, born, born_of_parent };
+                let by_client = actor == Actor::Client;
+                let deleted = Deleted { parent, mark, born, by_client, born_of_parent };
                 if let Some(born) = deleted.born.clone() {
                     self.ended.insert((id.to_owned(), born), deleted.clone());
                 }
@@ -425,6 +432,23 @@ impl Witness {
         }
     }
 
+    /// Whether no deletion that was over before is a reason to act on a node, now that this actor has written it.
+    fn stays(&self, id: &str, old: Option<&Node>, new: &Item, actor: Actor) -> bool {
+        let is_put =
+            ["parent", "_under"].iter().any(|name| old.is_none_or(|old| old.item.get(*name) != new.get(*name)));
+        match (actor, old) {
+            _ if !is_put => old.is_some_and(|old| old.stays),
+            (Actor::Client, Some(_)) => true,
+            (Actor::Client, None) => {
+                let born = text(new, "_born");
+                self.deleted.get(id).is_some_and(|ended| !ended.by_client && born.is_some() && ended.born == born)
+            }
+            // It has removed `_under`, and nothing else.
+            (Actor::Handler, Some(old)) if old.item.get("parent") == new.get("parent") => old.stays,
+            _ => false,
+        }
+    }
+
     fn forget(&mut self, is_out: impl Fn(&Self, &str) -> bool) {
         let mut below = std::mem::take(&mut self.below);
         for (_, members) in below.values_mut() {
@@ -461,6 +485,7 @@ impl Witness {
             let Some(parent) = node.parent().filter(|parent| *parent != id) else { continue };
             let reasons: BTreeSet<Mark> = match self.nodes.get(&parent) {
                 Some(parent) => parent.mark().into_iter().collect(),
+                None if node.stays => BTreeSet::new(),
                 None => self.reasons_of_ended(&parent, node.born_of(&parent)),
             };
             self.nodes.get_mut(&id).unwrap().reasons.extend(reasons);

@@ -6,8 +6,9 @@ use rand::RngExt;
 use rand::rngs::SmallRng;
 use rand::seq::IndexedRandom;
 use sapwood_core::keys::ItemKey;
-use sapwood_core::model::{AttributeValue, DeletionMode, Item};
+use sapwood_core::model::{AttributeValue, DeletionMode, Item, UNDER};
 
+use super::copies::{self, Copying};
 use super::drills;
 use super::profile::Writers;
 use super::requests::{self, Asked};
@@ -45,10 +46,17 @@ pub(super) enum BaseWrite {
         id: String,
         parent: Option<String>,
     },
+    /// The same, but for `_under`: other clients move the node.
+    Plain {
+        id: String,
+        parent: Option<String>,
+    },
     /// Puts the newest copy of a node that has a mark, whatever has become of the node since somebody read it.
     PutBack {
         id: String,
     },
+    /// Takes copies of base records, or puts one back.
+    Copy(Copying),
     /// Writes several at once.
     Together(Vec<BaseWrite>),
     /// Sends a request to the API, which takes several calls.
@@ -98,13 +106,16 @@ impl BaseWrite {
                 own::rewrite(&mut item, *number);
                 memory.write(&key, Some(item));
             }
-            Self::Make { id, parent } => {
+            Self::Make { id, parent } | Self::Plain { id, parent } => {
                 let key = key(id, "NODE".to_owned());
                 let mut item = keyed(&key);
                 item.insert("_rev".to_owned(), AttributeValue::N("1".to_owned()));
                 item.insert("_created_at".to_owned(), s("before"));
                 item.extend(parent.clone().map(|parent| ("parent".to_owned(), s(parent))));
                 item.extend(as_the_api(id, parent.as_deref()));
+                if matches!(self, Self::Plain { .. }) {
+                    item.remove(UNDER);
+                }
                 memory.write(&key, Some(item));
             }
             Self::PutBack { id } => {
@@ -113,7 +124,7 @@ impl BaseWrite {
                 copy.into_iter().for_each(|item| memory.write(&key, Some(item)));
             }
             Self::Together(writes) => writes.iter().for_each(|write| write.apply(memory, marked)),
-            Self::Ask(_) => unreachable!("a request isn't a single write"),
+            Self::Ask(_) | Self::Copy(_) => unreachable!("a request or a copy isn't a single write"),
             Self::Delete { id } => memory.write(&key(id, "NODE".to_owned()), None),
             Self::Revise { id, version, topic, text } => {
                 let key = key(id, revision(*version, topic));
@@ -151,6 +162,8 @@ pub(super) fn script(rng: &mut SmallRng, writers: Writers, writes_max: usize) ->
         Writers::Adoptions => adoptions(rng, writes_max),
         Writers::Heirs => heirs(rng, writes_max),
         Writers::Returns => returns(rng, writes_max),
+        Writers::Answers => answers(rng, writes_max),
+        Writers::Copies => copies::script(rng, writes_max),
         Writers::Drill(drill) => drills::script(rng, drill),
         Writers::Deep => deep(rng, writes_max),
         Writers::Any | Writers::Nodes | Writers::Moves | Writers::Tenants => {
@@ -393,6 +406,25 @@ fn heirs(rng: &mut SmallRng, writes_max: usize) -> Script {
         }
     });
     Script { rest: rest.map(BaseWrite::Ask).collect(), settled: settled.collect() }
+}
+
+/// Asks for everything that the API does, of `n` and of `k` below it, so that the requests meet.
+fn answers(rng: &mut SmallRng, writes_max: usize) -> Script {
+    let make =
+        |id: &str, parent: Option<&str>| BaseWrite::Make { id: id.to_owned(), parent: parent.map(str::to_owned) };
+    let mut settled = vec![make("p", None), make("q", None)];
+    settled.extend(rng.random_bool(0.5).then(|| make("n", Some("p"))));
+    settled.extend(rng.random_bool(0.3).then(|| make("k", Some("n"))));
+    settled.extend((1..=rng.random_range(0..=2)).map(|version| BaseWrite::Revise {
+        id: "p".to_owned(),
+        version,
+        topic: "Audit",
+        text: 0,
+    }));
+    let of_topic = rng.random_ratio(1, 3);
+    let rest = (0..rng.random_range(2..=writes_max.clamp(2, 6)))
+        .map(|number| BaseWrite::Ask(requests::colliding(rng, of_topic, u32::try_from(number).unwrap() + 100)));
+    Script { rest: rest.collect(), settled }
 }
 
 /// Deletes `a`, and `b` below it, with their revisions, while another client writes them or takes the marks back.

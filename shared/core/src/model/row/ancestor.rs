@@ -2,8 +2,8 @@
 //! setting.
 
 use super::contents::{Contents, own_depth};
-use super::kind::{Found, Kind, Rows, Wanted};
-use crate::keys::{Id, SortKey};
+use super::kind::{Kind, Named, Rows, Wanted};
+use crate::keys::{DEPTH_MAX, Id, SortKey};
 use crate::model::Placement;
 use crate::model::item::{Item, texts, texts_of};
 
@@ -32,11 +32,14 @@ impl Kind for Ancestor {
 
     fn read(&self, lineage: &Item, placement: &mut Placement) -> Option<()> {
         placement.ancestors = texts_of(lineage, ANCESTORS, |id| Id::new(id).ok())?;
-        Some(())
+        (placement.ancestors.len() <= DEPTH_MAX).then_some(())
     }
 
-    fn is_one(&self, found: &Found<'_>) -> bool {
-        let SortKey::Ancestor { depth, id } = found.sort_key else { return false };
-        *id == found.node.id && own_depth(found.item) == Some(*depth)
+    fn can_have(&self, named: &Named<'_>) -> bool {
+        matches!(named.sort_key, SortKey::Ancestor { id, .. } if *id == named.node.id)
+    }
+
+    fn is_one(&self, item: &Item, named: &Named<'_>) -> bool {
+        matches!(named.sort_key, SortKey::Ancestor { depth, .. } if own_depth(item) == Some(*depth))
     }
 }

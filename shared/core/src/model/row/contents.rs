@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::keys::{Id, SiblingPlace};
 use crate::model::Placement;
 use crate::model::item::{AttributeValue, Item, number, text, text_of, texts, texts_of};
+use crate::model::wire::text_size;
 
 pub(super) const ID: &str = "_id";
 const DEPTH: &str = "_depth";
@@ -12,6 +13,9 @@ const PARENT: &str = "_parent";
 pub(super) const ORDER: &str = "_order";
 pub(super) const ANCESTORS: &str = "_ancestors";
 pub(super) const TRUNCATED: &str = "_truncated";
+
+/// The size of `{"S":…},` in a request.
+const TEXT_BYTES: usize = 7;
 
 /// What a row has of its own.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
@@ -58,6 +62,11 @@ impl Contents {
     /// The parent and nothing else.
     pub(super) fn parent_alone() -> Self {
         Self { parent: true, ..Self::default() }
+    }
+
+    /// About how many bytes the ancestors take in a request. The other attributes are short.
+    pub(super) fn sent_bytes(&self) -> usize {
+        self.ancestors.iter().flat_map(|ids| ids.iter()).map(|id| text_size(id.as_str()) + TEXT_BYTES).sum()
     }
 
     /// The attributes, of a node with this parent.

@@ -22,17 +22,22 @@ pub struct Wanted<'a> {
     pub rules: Rules,
 }
 
-/// An item whose sort key may be that of a row.
+/// A key that may be that of a node's row.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Found<'a> {
-    pub(super) item: &'a Item,
+pub(super) struct Named<'a> {
     pub(super) key: &'a ItemKey,
     pub(super) sort_key: &'a SortKey,
-    /// The node in whose partition the item is.
+    /// The node in whose partition the key is.
     pub(super) owner: &'a NodeRef,
-    /// The node that the item shows, as it says.
     pub(super) node: &'a NodeRef,
     pub(super) schema: &'a Schema,
+}
+
+impl Named<'_> {
+    /// True if the key is in the list of all trees.
+    pub(super) fn is_among_roots(&self) -> bool {
+        self.key.pk == self.schema.roots_partition(self.owner.tenant.as_ref())
+    }
 }
 
 /// A kind of rows.
@@ -58,8 +63,11 @@ pub(super) trait Kind: Sync {
     /// Reads that again. `None` if no handler has written it so.
     fn read(&self, lineage: &Item, placement: &mut Placement) -> Option<()>;
 
-    /// True if an item is a row of this kind, and not one of the table owner's whose key only looks like it.
-    fn is_one(&self, found: &Found<'_>) -> bool;
+    /// True if a row of this kind of the node can have this key.
+    fn can_have(&self, named: &Named<'_>) -> bool;
+
+    /// True if the item with such a key is that row, and not one of the table owner's whose key only looks like it.
+    fn is_one(&self, item: &Item, named: &Named<'_>) -> bool;
 
     /// Returns what the node can't have of this kind.
     fn shortfalls(&self, _wanted: &Wanted<'_>, _placement: &Placement) -> Vec<Shortfall> {

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::contents::{ANCESTORS, Contents};
-use super::kind::{Found, Kind, Rows, Wanted};
-use crate::keys::{Id, SortKey};
+use super::kind::{Kind, Named, Rows, Wanted};
+use crate::keys::{Id, NodeRef, SortKey};
 use crate::model::item::{AttributeValue, Item, texts, texts_of};
 use crate::model::{FORMAT_MAX, Placement, Settings, Shortfall};
 
@@ -67,15 +67,21 @@ impl Kind for Link {
             Some(AttributeValue::M(links)) => links.clone().into_iter().collect::<Item>(),
             Some(_) => return None,
         };
-        let targets = |attribute: &String| texts_of(&links, attribute, |target| Id::new(target).ok());
+        // A key with such an attribute would be another node's.
+        let is_attribute = |attribute: &&String| !attribute.is_empty() && !attribute.contains('#');
+        let targets =
+            |attribute: &String| texts_of(&links, Some(attribute).filter(is_attribute)?, |target| Id::new(target).ok());
         placement.links =
             links.keys().map(|attribute| Some((attribute.clone(), targets(attribute)?))).collect::<Option<_>>()?;
         Some(())
     }
 
-    fn is_one(&self, found: &Found<'_>) -> bool {
-        let is_list = matches!(found.item.get(ANCESTORS), Some(AttributeValue::L(_)));
-        is_list && matches!(found.sort_key, SortKey::Link { id, .. } if *id == found.node.id)
+    fn can_have(&self, named: &Named<'_>) -> bool {
+        matches!(named.sort_key, SortKey::Link { id, .. } if *id == named.node.id)
+    }
+
+    fn is_one(&self, item: &Item, _: &Named<'_>) -> bool {
+        matches!(item.get(ANCESTORS), Some(AttributeValue::L(_)))
     }
 
     fn shortfalls(&self, wanted: &Wanted<'_>, placement: &Placement) -> Vec<Shortfall> {
@@ -94,6 +100,58 @@ impl Kind for Link {
         found.extend(unusable.into_iter().map(|attribute| Shortfall::Link { attribute: attribute.to_owned() }));
         found
     }
+}
+
+/// Why a record can't have the links that it asks for.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LinkFault {
+    /// The attribute holds something else than ids.
+    #[error(
+        "`{0}` holds something that can't be a link: write an id, which has 1 to 1,014 bytes, or a set or a list of ids"
+    )]
+    NotAnId(String),
+    /// No key has room for the attribute's name and the node's id.
+    #[error("no key has room for `{0}` and an id as long as the node's; give the node a shorter id")]
+    NoKey(String),
+    /// There are too many links.
+    #[error(
+        "with `{attribute}` the node has {links} links, whose targets have {bytes} bytes together; the limits are {LINKS_MAX} links and \
+         {TARGETS_BYTES_MAX} bytes"
+    )]
+    TooMany {
+        /// The attribute.
+        attribute: String,
+        /// How many links there are, over all attributes.
+        links: usize,
+        /// How many bytes their targets have.
+        bytes: usize,
+    },
+}
+
+/// Checks the links of a record that takes the place of another, or of none. What was wrong before is no fault of this write.
+///
+/// # Errors
+/// [`LinkFault`], of the first attribute that changes and can't be kept as it is.
+pub fn check_links(node: &NodeRef, before: Option<&Item>, after: &Item, settings: &Settings) -> Result<(), LinkFault> {
+    let changes = |attribute: &&String| before.and_then(|item| item.get(*attribute)) != after.get(*attribute);
+    let changed: Vec<&String> =
+        settings.links.iter().filter(|name| after.contains_key(*name)).filter(changes).collect();
+    let (asked, unusable) = asked(after, settings);
+    let bytes: usize = asked.iter().map(|(_, target)| target.as_str().len()).sum();
+    let links = asked.len();
+    for attribute in changed {
+        let key = SortKey::Link { attribute: attribute.clone(), id: node.id.clone() };
+        if unusable.contains(attribute.as_str()) {
+            return Err(LinkFault::NotAnId(attribute.clone()));
+        }
+        if settings.schema.sort_key(&key).is_err() && asked.iter().any(|(of, _)| *of == attribute.as_str()) {
+            return Err(LinkFault::NoKey(attribute.clone()));
+        }
+        if links > LINKS_MAX || bytes > TARGETS_BYTES_MAX {
+            return Err(LinkFault::TooMany { attribute: attribute.clone(), links, bytes });
+        }
+    }
+    Ok(())
 }
 
 /// Returns what a record links to, in the order of the attributes and then of the targets' bytes, and the attributes that hold something else.

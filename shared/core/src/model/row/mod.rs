@@ -12,6 +12,7 @@ mod root;
 use std::sync::Arc;
 
 use super::item::{ITEM_BYTES_MAX, Item, attribute_bytes, item_bytes, text};
+use super::wire::{sent_attribute_bytes, text_size};
 use super::{AttributeValue, BaseNode, FORMAT, Placement, Settings, Shortfall, format};
 use crate::keys::{Id, ItemKey, NodeRef, Schema};
 use contents::{Contents, ID, TRUNCATED};
@@ -19,7 +20,8 @@ pub use contents::{
     ROW_ATTRIBUTES, is_truncated, orphan_row_parent, own_ancestors, own_depth, own_id, own_order, row_parent,
 };
 pub use kind::Wanted;
-use kind::{Found, Kind, Rows};
+use kind::{Kind, Named, Rows};
+pub use link::{LinkFault, check_links};
 
 /// All kinds of rows, in the order in which a node's rows are put.
 const KINDS: [&dyn Kind; 6] =
@@ -88,8 +90,18 @@ pub fn shown_by(item: &Item, key: &ItemKey, schema: &Schema) -> Option<NodeRef> 
     let owner = schema.parse_partition(&key.pk).ok()?;
     let sort_key = schema.parse_sort_key(&key.sk)?;
     let node = owner.sibling(own_id(item)?);
-    let found = Found { item, key, sort_key: &sort_key, owner: &owner, node: &node, schema };
-    KINDS.iter().any(|kind| kind.is_one(&found)).then_some(node)
+    let named = Named { key, sort_key: &sort_key, owner: &owner, node: &node, schema };
+    KINDS.iter().any(|kind| kind.can_have(&named) && kind.is_one(item, &named)).then_some(node)
+}
+
+/// True if a row of this node can have this key. Nothing else is ever deleted because a lineage names it: base records, revisions, rows of
+/// other nodes and what isn't ours have other keys.
+#[must_use]
+pub fn is_row_key(key: &ItemKey, node: &NodeRef, schema: &Schema) -> bool {
+    let Ok(owner) = schema.parse_partition(&key.pk) else { return false };
+    let Some(sort_key) = schema.parse_sort_key(&key.sk) else { return false };
+    let named = Named { key, sort_key: &sort_key, owner: &owner, node, schema };
+    owner.tenant == node.tenant && KINDS.iter().any(|kind| kind.can_have(&named))
 }
 
 /// About how many attributes of its own a row has, its key among them.
@@ -105,6 +117,8 @@ pub struct Shown {
     left_out: Vec<String>,
     /// The size of the attributes that rows carry.
     copied_bytes: usize,
+    /// How many bytes these take in a request.
+    sent_bytes: usize,
 }
 
 impl Shown {
@@ -118,8 +132,10 @@ impl Shown {
             record: Arc::clone(&base.item),
             left_out,
             copied_bytes: 0,
+            sent_bytes: 0,
         };
         shown.copied_bytes = shown.copies().map(|(name, value)| attribute_bytes(name, value)).sum();
+        shown.sent_bytes = shown.copies().map(|(name, value)| sent_attribute_bytes(name, value)).sum();
         shown
     }
 
@@ -153,9 +169,10 @@ impl Row {
         (own, shown.copies().filter(move |_| is_copy && fits))
     }
 
-    /// About the size of the row's item, without the few bytes that say where the row belongs.
-    pub(crate) fn bytes(&self, shown: &Shown) -> usize {
-        self.key.bytes() + if self.contents.copies { shown.copied_bytes } else { 0 }
+    /// About how many bytes the row takes in a request, without the few that say where it belongs.
+    pub(crate) fn sent_bytes(&self, shown: &Shown) -> usize {
+        let copies = if self.contents.copies { shown.sent_bytes } else { 0 };
+        text_size(&self.key.pk) + text_size(&self.key.sk) + self.contents.sent_bytes() + copies
     }
 
     /// The item of a row: an ancestor row, a path row, a root row, or an entry of the register of orphans. `name` stands for the

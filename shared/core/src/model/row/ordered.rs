@@ -2,7 +2,7 @@
 //! the root rows. The setting is `order`.
 
 use super::contents::{Contents, ORDER};
-use super::kind::{Found, Kind, Rows, Wanted};
+use super::kind::{Kind, Named, Rows, Wanted};
 use crate::keys::{SiblingPlace, SortKey};
 use crate::model::item::{Item, text, text_of};
 use crate::model::{FORMAT_MAX, Placement, Shortfall};
@@ -54,17 +54,21 @@ impl Kind for Ordered {
         Some(())
     }
 
-    fn is_one(&self, found: &Found<'_>) -> bool {
-        let (place, id) = match found.sort_key {
-            SortKey::Child { place, id } => (place, id),
-            SortKey::OrderedRoot { place, id }
-                if found.key.pk == found.schema.roots_partition(found.owner.tenant.as_ref()) =>
-            {
-                (place, id)
+    fn can_have(&self, named: &Named<'_>) -> bool {
+        match named.sort_key {
+            SortKey::Child { id, .. } => *id == named.node.id,
+            SortKey::OrderedRoot { id, .. } => *id == named.node.id && named.is_among_roots(),
+            _ => false,
+        }
+    }
+
+    fn is_one(&self, item: &Item, named: &Named<'_>) -> bool {
+        match named.sort_key {
+            SortKey::Child { place, .. } | SortKey::OrderedRoot { place, .. } => {
+                text_of(item, ORDER) == Some(place.as_str())
             }
-            _ => return false,
-        };
-        *id == found.node.id && text_of(found.item, ORDER) == Some(place.as_str())
+            _ => false,
+        }
     }
 
     fn shortfalls(&self, wanted: &Wanted<'_>, placement: &Placement) -> Vec<Shortfall> {

@@ -1,7 +1,7 @@
 //! Orphan rows: the register of nodes whose parents have no lineage. The protocol needs them, so they have no setting.
 
 use super::contents::{Contents, row_parent};
-use super::kind::{Found, Kind, Rows, Wanted};
+use super::kind::{Kind, Named, Rows, Wanted};
 use crate::keys::SortKey;
 use crate::model::item::{AttributeValue, Item, flag_of};
 use crate::model::{Placement, Shortfall};
@@ -39,10 +39,14 @@ impl Kind for Orphan {
         Some(())
     }
 
-    fn is_one(&self, found: &Found<'_>) -> bool {
-        let SortKey::Orphan(id) = found.sort_key else { return false };
-        let waits_for = |parent| found.schema.orphans_partition(&found.owner.sibling(parent)) == found.key.pk;
-        *id == found.node.id && row_parent(found.item).is_some_and(waits_for)
+    fn can_have(&self, named: &Named<'_>) -> bool {
+        let is_own = matches!(named.sort_key, SortKey::Orphan(id) if *id == named.node.id);
+        is_own && named.schema.is_of_orphans(&named.key.pk, named.owner.tenant.as_ref())
+    }
+
+    fn is_one(&self, item: &Item, named: &Named<'_>) -> bool {
+        let waits_for = |parent| named.schema.orphans_partition(&named.owner.sibling(parent)) == named.key.pk;
+        row_parent(item).is_some_and(waits_for)
     }
 
     fn shortfalls(&self, _: &Wanted<'_>, placement: &Placement) -> Vec<Shortfall> {

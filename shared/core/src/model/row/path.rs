@@ -1,8 +1,8 @@
 //! Path rows: a node by its path, in the collection of its farthest ancestor. The setting is `path_rows`.
 
 use super::contents::{Contents, own_depth};
-use super::kind::{Found, Kind, Rows, Wanted};
-use crate::keys::SortKey;
+use super::kind::{Kind, Named, Rows, Wanted};
+use crate::keys::{SortKey, check_segment};
 use crate::model::item::{Item, texts, texts_of};
 use crate::model::{Placement, Shortfall};
 use crate::rules::Rule;
@@ -38,14 +38,19 @@ impl Kind for Path {
     }
 
     fn read(&self, lineage: &Item, placement: &mut Placement) -> Option<()> {
-        placement.path = texts_of(lineage, PATH, |segment| Some(segment.to_owned()))?;
+        let segment = |segment: &str| check_segment(segment).is_ok().then(|| segment.to_owned());
+        placement.path = texts_of(lineage, PATH, segment)?;
         Some(())
     }
 
-    fn is_one(&self, found: &Found<'_>) -> bool {
-        let SortKey::Path { segments, id } = found.sort_key else { return false };
-        let named = id.as_ref().map_or_else(|| segments.last().map(String::as_str), |id| Some(id.as_str()));
-        named == Some(found.node.id.as_str()) && own_depth(found.item) == Some(segments.len())
+    fn can_have(&self, named: &Named<'_>) -> bool {
+        let SortKey::Path { segments, id } = named.sort_key else { return false };
+        let shown = id.as_ref().map_or_else(|| segments.last().map(String::as_str), |id| Some(id.as_str()));
+        shown == Some(named.node.id.as_str())
+    }
+
+    fn is_one(&self, item: &Item, named: &Named<'_>) -> bool {
+        matches!(named.sort_key, SortKey::Path { segments, .. } if own_depth(item) == Some(segments.len()))
     }
 
     fn shortfalls(&self, wanted: &Wanted<'_>, placement: &Placement) -> Vec<Shortfall> {

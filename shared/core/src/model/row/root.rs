@@ -1,7 +1,7 @@
 //! Root rows: a node without a parent, in the list of all trees. The setting is `root_rows`.
 
 use super::contents::Contents;
-use super::kind::{Found, Kind, Rows, Wanted};
+use super::kind::{Kind, Named, Rows, Wanted};
 use crate::keys::SortKey;
 use crate::model::Placement;
 use crate::model::item::{AttributeValue, Item, flag_of};
@@ -35,8 +35,11 @@ impl Kind for Root {
         Some(())
     }
 
-    fn is_one(&self, found: &Found<'_>) -> bool {
-        let roots = || found.schema.roots_partition(found.owner.tenant.as_ref());
-        matches!(found.sort_key, SortKey::Root(id) if *id == found.node.id) && found.key.pk == roots()
+    fn can_have(&self, named: &Named<'_>) -> bool {
+        matches!(named.sort_key, SortKey::Root(id) if *id == named.node.id) && named.is_among_roots()
+    }
+
+    fn is_one(&self, _: &Item, _: &Named<'_>) -> bool {
+        true
     }
 }

@@ -5,8 +5,8 @@ use std::collections::{BTreeSet, VecDeque};
 use super::{Adoptions, DeletionSlice, Pass, Present, Slice, State, delete_marked, deletion_of};
 use crate::keys::{Id, ItemKey};
 use crate::model::{
-    BORN, BaseNode, DELETING, Deletion, Heir, Item, Position, Stored, TooManyAttributes, UNDER, item_bytes, still_gone,
-    text_of,
+    BORN, BaseNode, DELETING, Deletion, Heir, Item, Position, Stored, TooManyAttributes, UNDER, item_bytes, life_of,
+    sent_bytes, still_gone,
 };
 use crate::plan::Rule;
 use crate::plan::child_action::{Child, ChildAction};
@@ -75,7 +75,7 @@ impl DeletionSlice<'_> {
         let (heir, condition) = match (item, still_gone(item)) {
             (Some(item), None) => {
                 let same = Condition::is(BORN, item.get(BORN).cloned());
-                (life(text_of(item, BORN).or(stored.born_now())), Condition::All(vec![Condition::Exists, same]))
+                (life(life_of(item).or(stored.born_now())), Condition::All(vec![Condition::Exists, same]))
             }
             (_, gone) => {
                 let is_another = |last: &str| heir.born.is_some() && heir.born.as_deref() != Some(last);
@@ -234,7 +234,8 @@ fn chunks(children: Vec<Child>, checked_bytes: usize) -> VecDeque<Vec<Child>> {
     let mut chunks: VecDeque<Vec<Child>> = VecDeque::new();
     let mut bytes = 0;
     for child in children {
-        let more = item_bytes(&child.base.item);
+        // A condition may have the whole item, and a request has room for four times the bytes that its items may have.
+        let more = item_bytes(&child.base.item).max(sent_bytes(&child.base.item) / 4);
         match chunks.back_mut() {
             Some(chunk) if chunk.len() < TRANSACTION_ACTIONS_MAX - 2 && bytes + more <= TRANSACTION_BYTES_MAX => {
                 bytes += more;

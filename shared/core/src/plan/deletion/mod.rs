@@ -335,7 +335,8 @@ pub(super) fn delete_marked(context: &Context<'_>, node: &NodeRef, item: &Item) 
     Task::Write(Action::Delete { key: context.schema().node_key(node), condition })
 }
 
-/// Queries a page of a node's item collection. The page has as many items as a slice.
+/// Queries a page of a node's item collection. The page has as many items as a slice. A position that isn't in the range is no handler's, and
+/// no query could begin there: then the page is the first one.
 pub(super) fn children_query(
     context: &Context<'_>,
     node: &NodeRef,
@@ -345,8 +346,8 @@ pub(super) fn children_query(
 ) -> Query {
     Query {
         pk: context.schema().partition(node),
+        after: after.filter(|after| range.contains(after)),
         range,
-        after,
         limit,
         descending: false,
         reading: ReadOptions::default(),

@@ -165,6 +165,13 @@ impl World {
                     }
                     Facts::Done(outcomes.into_iter().map(Ok).collect())
                 }
+                Ok(Step::Try(task)) => {
+                    let outcome = self.carry_out(&task);
+                    let is_lost = self.lost.take_if(|at| *at == number).is_some();
+                    let failed = if outcome == TaskOutcome::Held { "" } else { ": refused" };
+                    lines.push(format!("{}{failed}{}", print_task(&task), if is_lost { ": no answer" } else { "" }));
+                    Facts::Tried((!is_lost).then_some(outcome))
+                }
                 Ok(Step::Wait(step)) => {
                     lines.push(format!("wait {step}"));
                     Facts::Waited(true)

@@ -1,7 +1,7 @@
 //! What a move checks: a forest drawn in, the checked nodes out.
 
 use crate::keys::{Id, Schema};
-use crate::model::{DELETING, Item, text};
+use crate::model::{DELETING, DeletionMark, DeletionMode, Item, text};
 use crate::plan::ancestry::{Ancestry, Edge};
 use crate::plan::{Rule, Rules};
 use crate::write::Refusal;
@@ -18,7 +18,8 @@ fn forest(drawn: &str) -> Ancestry {
         let (parent, name) = word.split_once('>').map_or((None, word), |(parent, name)| (Some(parent), name));
         let mut item: Item = parent.map(|parent| ("parent".to_owned(), text(parent))).into_iter().collect();
         if name.ends_with('!') {
-            item.insert(DELETING.to_owned(), text("soon"));
+            let mark = DeletionMark { mode: DeletionMode::Delete, operation: "o".into(), revisions: false, mark: None };
+            item.insert(DELETING.to_owned(), mark.value());
         }
         let node = Id::new(name.trim_end_matches('!')).unwrap();
         ancestry.add(Edge::read(&node.into(), Some(&item), &schema), None);

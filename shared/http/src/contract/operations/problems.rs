@@ -69,15 +69,27 @@ const PROBLEMS: [Problem; 12] = [
          where.",
     ),
     problem(500, "Internal", "An internal error. The log says more."),
-    problem(503, "Unavailable", "The table is throttled or can't be reached. Try again after `Retry-After`."),
+    problem(
+        503,
+        "Unavailable",
+        "The table is throttled or can't be reached: nothing was done, so try again after `Retry-After`. A write of the type \
+         `urn:sapwood:problem:outcome-unknown` may have been done or not, because the table gave no answer: read what is there \
+         (`Location`) before you send it again. It has no `Retry-After`. With an `Idempotency-Key` a POST or a DELETE can be sent again as it is.",
+    ),
 ];
 
-/// What API Gateway answers itself, before a function is called.
-const GATEWAYS: [Problem; 2] = [
+/// What API Gateway answers itself, before a function is called, and `sapwood dev` before a call is looked for.
+const GATEWAYS: [Problem; 3] = [
     problem(
         401,
         "Unauthorized",
         "API Gateway knows no caller: the request is neither signed nor has it a token that holds.",
+    ),
+    problem(
+        414,
+        "UriTooLong",
+        "The URL is too long. API Gateway takes 10 KB (10,240 bytes) of URL and headers together, and `sapwood dev` a URL of 64 KB. Ask for \
+         less at a time.",
     ),
     problem(429, "TooManyRequests", "API Gateway throttles the stage. Try again in a moment."),
 ];
@@ -104,6 +116,10 @@ impl Problem {
     }
 
     fn gateways_component(&self) -> Value {
+        if self.status == 414 {
+            // Nothing is promised of its body.
+            return json!({"description": self.description});
+        }
         let schema = json!({"$ref": "#/components/schemas/GatewayMessage"});
         json!({"description": self.description, "content": {"application/json": {"schema": schema}}})
     }

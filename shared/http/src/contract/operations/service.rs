@@ -55,8 +55,8 @@ pub(super) static OPERATIONS: [Operation; 4] = [
         function: Reader(ReaderCall::GetAudit),
         tag: Tag::Service,
         summary: "Tell what the auditor has found",
-        description: "How far the auditor has come with comparing the table with its base records. The numbers are of the whole table, all \
-            tenants included. 404 as long as no auditor has run. One read unit.",
+        description: "How far the auditor has come with comparing the table with its base records. The numbers are of the whole table, so where \
+            the deployment keeps tenants apart there are times alone. 404 as long as no auditor has run. One read unit.",
         parameters: &[],
         body: None,
         answers: &[Answer::json::<AuditBody>(200, "The audit.").example(|| {

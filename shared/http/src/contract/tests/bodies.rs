@@ -23,9 +23,11 @@ fn malformed(path: &str) -> (Fault, String) {
 #[test]
 fn a_node_to_create_needs_nothing() {
     assert_eq!(read::<CreateNode>(b"{}").unwrap(), CreateNode::default());
-    assert_eq!(read::<CreateNode>(br#"{"parent": null, "segment": null}"#).unwrap(), CreateNode::default());
+    // A root by its own word, and not by its neighbour's.
+    let root = CreateNode { parent: Some(None), ..CreateNode::default() };
+    assert_eq!(read::<CreateNode>(br#"{"parent": null, "segment": null}"#).unwrap(), root);
     let node: CreateNode = read(br##"{"id": "a#b", "parent": "p", "segment": "s", "attributes": {"n": 1}}"##).unwrap();
-    assert_eq!((node.id.unwrap().as_str(), node.parent.unwrap().as_str()), ("a#b", "p"));
+    assert_eq!((node.id.unwrap().as_str(), node.parent.flatten().unwrap().as_str()), ("a#b", "p"));
     assert_eq!((node.segment.as_deref(), &node.attributes.0["n"]), (Some("s"), &AttributeValue::N("1".into())));
 }
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use sapwood_core::model::{AttributeValue, Item};
 use sapwood_core::plan::StreamRecord;
-use sapwood_engine::write::WriteError;
+use sapwood_engine::write::{Refusal, WriteError};
 
 use super::operations::{Answer, NAME, Operation, has_key, record_key, token};
 use crate::oracle::Contents;
@@ -156,7 +156,8 @@ impl Judge {
     /// Returns what is wrong with the answers.
     pub(super) fn verdict(&self, contents: &Contents) -> Vec<String> {
         let mut what = Vec::new();
-        let mut deleted: BTreeMap<&str, usize> = BTreeMap::new();
+        // How many deletions were acknowledged, and how many may have been done.
+        let (mut deleted, mut unknown): (BTreeMap<&str, usize>, BTreeMap<&str, usize>) = Default::default();
         let mut versions = BTreeSet::new();
         for (number, answer) in &self.answers {
             let operation = &self.operations[*number];
@@ -181,7 +182,10 @@ impl Judge {
                     true
                 }
                 Answer::Refused(error) => {
-                    let is_known = !matches!(error, WriteError::Table(_));
+                    let is_known = !matches!(error, WriteError::Refused(Refusal::OutcomeUnknown));
+                    if let (Operation::Delete { id }, false) = (operation, is_known) {
+                        *unknown.entry(id).or_default() += 1;
+                    }
                     if self.is_certain && is_known && applied > 0 {
                         what.push(format!("{operation:?} is done, and was answered {error}"));
                     }
@@ -191,14 +195,16 @@ impl Judge {
             if self.is_certain && applied > 1 {
                 what.push(format!("{operation:?} was done {applied} times"));
             }
-            let half = if self.is_certain { is_done != is_completed } else { is_done && !is_completed };
+            let is_known = !matches!(answer, Answer::Refused(WriteError::Refused(Refusal::OutcomeUnknown)));
+            let half = if self.is_certain && is_known { is_done != is_completed } else { is_done && !is_completed };
             if has_key(*number) && half {
                 what.push(format!("{operation:?} was half done: {answer:?}"));
             }
         }
         for (id, count) in &self.deletions {
-            let acknowledged = deleted.get(id.as_str()).copied().unwrap_or(0);
-            if self.is_certain && acknowledged != *count {
+            let of = |counts: &BTreeMap<&str, usize>| counts.get(id.as_str()).copied().unwrap_or(0);
+            let acknowledged = of(&deleted);
+            if self.is_certain && !(acknowledged..=acknowledged + of(&unknown)).contains(count) {
                 what.push(format!("{id} was deleted {count} times, {acknowledged} acknowledged"));
             }
         }

@@ -105,7 +105,7 @@ pub fn run_moves(seed: u64, profile: &MoveProfile) -> Result<Run, Fault> {
     let fault = |what: Vec<String>| Fault { seed, what };
     let mut steps = 0;
     for (key, item) in before {
-        world.calls.lock().unwrap().memory.write(&key, Some(item));
+        world.calls.lock().unwrap().noting(None, |calls| calls.memory.write(&key, Some(item)));
     }
     world.settle(&mut Vec::new(), &mut steps, profile.steps_max).map_err(&fault)?;
     world.judge.begin();
@@ -116,6 +116,7 @@ pub fn run_moves(seed: u64, profile: &MoveProfile) -> Result<Run, Fault> {
     world.settle(&mut left, &mut steps, profile.steps_max).map_err(&fault)?;
     let contents = world.calls.lock().unwrap().memory.contents();
     let mut what = world.judge.verdict(&contents);
+    what.extend(world.calls.lock().unwrap().history.faults());
     if stream == Stream::Always {
         what.extend(Oracle::default().differences(&contents));
     }
@@ -180,10 +181,7 @@ impl World {
         let batch: Vec<(usize, Operation)> = left.drain(left.len().saturating_sub(size)..).rev().collect();
         let (calls, rules) = (Arc::clone(&self.calls), self.rules);
         let id = self.next;
-        self.spawn(Vec::new(), async move {
-            let table = SimTable { calls: Arc::clone(&calls), invocation: id };
-            Ended::Batch(operations::run(batch, &table, &SimRetryPolicy(calls), rules).await)
-        });
+        self.spawn(Vec::new(), async move { Ended::Batch(operations::run(batch, id, calls, rules).await) });
     }
 
     fn fan_out(&mut self) {

@@ -1,5 +1,7 @@
 //! The operations of a run, and how each is carried out.
 
+use std::sync::Arc;
+
 use rand::RngExt;
 use rand::rngs::SmallRng;
 use rand::seq::IndexedRandom;
@@ -10,8 +12,10 @@ use sapwood_engine::write::{
     Ahead, Children, Command, Content, Idempotency, Limits, Outcome, Patch, Request, Stamp, Turn, ValueChange,
     WriteError, Writer,
 };
-use sapwood_table::{Client, RetryPolicy, Table};
+use sapwood_table::Client;
 
+use super::super::calls::{Shared, SimRetryPolicy, SimTable};
+use super::super::history::Asking;
 use super::MoveProfile;
 use crate::memory::default_key;
 use crate::planted::as_the_api;
@@ -181,18 +185,21 @@ impl Operation {
 }
 
 /// Carries out operations one after another, as a batch of the API does. What several of them need is read before.
-pub(super) async fn run<T: Table, P: RetryPolicy>(
+pub(super) async fn run(
     operations: Vec<(usize, Operation)>,
-    table: &T,
-    retry_policy: &P,
+    invocation: u64,
+    calls: Shared,
     rules: Rules,
 ) -> Vec<(usize, Answer)> {
     let settings = Settings::default();
-    let session = Client::new(table, retry_policy, &settings.schema);
+    let table = SimTable { calls: Arc::clone(&calls), invocation };
+    let retry_policy = SimRetryPolicy(Arc::clone(&calls));
+    let session = Client::new(&table, &retry_policy, &settings.schema);
     let limits = Limits { attempts_max: 12, revision_page_items_max: 2, ..Limits::default() };
     let writer = Writer::new(&session, &settings).with(limits, rules);
     let commands: Vec<Command> = operations.iter().map(|(number, operation)| operation.command(*number)).collect();
     let mut ahead = Ahead::default();
+    let since = calls.lock().unwrap().history.now();
     writer.read_ahead(&commands.iter().collect::<Vec<_>>(), &mut ahead).await;
     let mut answers = Vec::new();
     for ((number, _), command) in operations.into_iter().zip(&commands) {
@@ -200,7 +207,10 @@ pub(super) async fn run<T: Table, P: RetryPolicy>(
         let stamp = Stamp { at, seconds: 0, by: "simulation".to_owned(), token: token(number), turn: Turn::default() };
         let idempotency = has_key(number).then(|| idempotency(number));
         let request = Request { idempotency, ..Request::new(stamp) };
+        let asking = Asking::Api(Box::new(command.clone()));
+        calls.lock().unwrap().history.called(invocation, asking, request.clone(), since);
         let done = writer.write_once(command, &request, Some(&mut ahead)).await;
+        calls.lock().unwrap().history.answered(invocation, done.clone());
         let answer = match done.map(|answered| answered.outcome) {
             Ok(Outcome::Node { item, .. }) => Answer::Written { item, version: None },
             Ok(Outcome::Revision { item, version, .. }) => Answer::Written { item, version: Some(version) },

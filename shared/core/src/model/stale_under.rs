@@ -1,0 +1,73 @@
+//! When `_under` is stale: somebody else than the API or an operation has put the node where it is.
+
+use super::item::{AttributeValue, Item};
+use super::own::{BORN, PUT_BACK, REVISION, UNDER, Under, WRITE};
+use crate::keys::Schema;
+
+/// What a stream record shows of who has put a node where it is.
+#[derive(Clone, Debug, PartialEq)]
+pub enum PutBy {
+    /// Nobody has: the node is where it was.
+    Nobody,
+    /// The API or an operation has, and `_under` says so.
+    Us,
+    /// Another client has, or the node is gone. Wherever this `_under` stands, it is a copy.
+    Others(LifeUnder),
+}
+
+/// What a base record says of its life, and of the parent that the API or an operation has put it under.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LifeUnder {
+    born: Option<AttributeValue>,
+    under: AttributeValue,
+}
+
+impl PutBy {
+    /// Judges a change of a base record from `old` to `new`; `None` is a record that isn't there. A change of which an image is missing
+    /// shows nothing, and must not come here.
+    ///
+    /// The API counts its writes in `_rev`, and an operation says in `_under` that it has written it. Whoever puts back a copy does neither.
+    /// The copy of a record that the API has written once can't be told from that write, unless a record shows how the node went.
+    #[must_use]
+    pub fn of(old: Option<&Item>, new: Option<&Item>, schema: &Schema) -> Self {
+        let old = old.filter(|item| !item.contains_key(PUT_BACK));
+        let Some(new) = new.filter(|item| !item.contains_key(PUT_BACK)) else {
+            // A client that doesn't know lives gives the same to each.
+            let gone = old.filter(|item| item.contains_key(BORN)).and_then(LifeUnder::of);
+            return gone.map_or(Self::Nobody, Self::Others);
+        };
+        let Some(stale) = LifeUnder::of(new) else { return Self::Us };
+        let is_same = |name: &str| old.and_then(|item| item.get(name)) == new.get(name);
+        if is_same(&schema.names().parent) && is_same(UNDER) {
+            return Self::Nobody;
+        }
+        let is_by_an_operation = old.is_some() && is_same(REVISION) && is_same(WRITE) && Under::is_by_operation(new);
+        let is_this_life = old.is_none() || is_same(BORN);
+        let is_by_the_api =
+            times_written(Some(new)) == times_written(old) + 1 && is_this_life && !Under::is_by_operation(new);
+        if is_by_an_operation || is_by_the_api { Self::Us } else { Self::Others(stale) }
+    }
+}
+
+impl LifeUnder {
+    /// Reads a base record. Returns `None` if it has no `_under`.
+    #[must_use]
+    pub fn of(item: &Item) -> Option<Self> {
+        Some(Self { born: item.get(BORN).cloned(), under: item.get(UNDER)?.clone() })
+    }
+
+    /// True if this base record says the same.
+    #[must_use]
+    pub fn is_of(&self, item: &Item) -> bool {
+        item.get(UNDER) == Some(&self.under) && item.get(BORN) == self.born.as_ref()
+    }
+}
+
+/// How often the API has written a record.
+#[must_use]
+pub fn times_written(item: Option<&Item>) -> usize {
+    match item.and_then(|item| item.get(REVISION)) {
+        Some(AttributeValue::N(digits)) => digits.parse().unwrap_or(0),
+        _ => 0,
+    }
+}

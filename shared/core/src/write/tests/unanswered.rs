@@ -1,0 +1,339 @@
+//! Writes whose answer is lost, while others write the same records and are answered.
+
+use super::steps::{append, create, delete, moved, print_outcome, set, stamp};
+use crate::keys::Version;
+use crate::model::{
+    BORN, BaseNode, DELETING, Deletion, DeletionMode, Item, Latest, Lineage, Placement, Tombstone, text, text_of,
+};
+use crate::plan::tests::world::{World, node};
+use crate::plan::{Facts, Plan, Rule, Rules, Step};
+use crate::write::{Children, Command, Content, Context, Idempotency, Limits, Refusal, Request, WriteOnce};
+
+/// Carries a command out. With `meanwhile`, its first write gets no answer, and `meanwhile` happens before the plan goes on. `is_sent` is
+/// false if that write is lost on its way.
+fn carried_out(
+    world: &mut World,
+    command: &Command,
+    request: &Request,
+    rules: Rules,
+    is_sent: bool,
+    mut meanwhile: Option<&dyn Fn(&mut World)>,
+) -> String {
+    let settings = world.settings.clone();
+    let context = Context { settings: &settings, limits: Limits { attempts_max: 5, ..Limits::default() }, rules };
+    let mut plan = WriteOnce::new(context, command, request);
+    let mut facts = Facts::None;
+    for _ in 0..100 {
+        facts = match plan.next(facts).unwrap() {
+            Step::Need(need) => Facts::Read(world.read(need)),
+            Step::Do(tasks) => Facts::Done(tasks.iter().map(|task| Ok(world.carry_out(task))).collect()),
+            Step::Try(task) => match meanwhile.take() {
+                None => Facts::Tried(Some(world.carry_out(&task))),
+                Some(meanwhile) => {
+                    if is_sent {
+                        world.carry_out(&task);
+                    }
+                    meanwhile(world);
+                    Facts::Tried(None)
+                }
+            },
+            Step::Wait(_) => Facts::Waited(true),
+            Step::Write(_) => panic!("a write of the API has conditions"),
+            Step::Done(Ok(answered)) => return print_outcome(&answered.outcome),
+            Step::Done(Err(Refusal::OutcomeUnknown)) => return "unknown".to_owned(),
+            Step::Done(Err(refusal)) => return format!("refused: {refusal}"),
+        };
+    }
+    panic!("the plan doesn't end")
+}
+
+fn ours() -> Request {
+    Request::new(stamp("ours", 1_000))
+}
+
+fn keyed() -> Request {
+    let key = Idempotency { tenant: None, hash: "K".to_owned(), fingerprint: "the request".to_owned() };
+    Request { idempotency: Some(key), ..ours() }
+}
+
+/// Carries a command out whose first write is carried out and gets no answer.
+fn lost(world: &mut World, command: &Command, meanwhile: &dyn Fn(&mut World)) -> String {
+    carried_out(world, command, &ours(), Rules::default(), true, Some(meanwhile))
+}
+
+/// Another client's request, which is answered.
+fn others(world: &mut World, token: &str, command: &Command) -> String {
+    let answer = carried_out(world, command, &Request::new(stamp(token, 1_001)), Rules::default(), true, None);
+    assert!(!answer.starts_with("refused") && answer != "unknown", "{token}: {answer}");
+    answer
+}
+
+/// Has the stream handler place a node.
+fn place(world: &mut World, of: &str) {
+    let (schema, of) = (world.schema().clone(), node(of));
+    let item = world.items[&schema.node_key(&of)].clone();
+    let born = text_of(&item, BORN).map(str::to_owned);
+    let ancestors = BaseNode::parent_in(&item, &of, &schema).into_iter().collect();
+    let lineage = Lineage { placement: Placement { ancestors, ..Placement::default() }, born, ..Lineage::default() };
+    world.put(lineage.item(&of, &schema));
+}
+
+fn put(of: &str, name: &str) -> Command {
+    let attributes = Item::from([("name".to_owned(), text(name))]);
+    Command::Replace { node: node(of), content: Content { attributes, ..Content::default() } }
+}
+
+fn topic() -> Latest {
+    Latest { node: node("n"), topic: "T".to_owned() }
+}
+
+fn delete_revision(number: u64) -> Command {
+    Command::DeleteRevision { topic: topic(), version: Version::new(number).unwrap() }
+}
+
+fn restrict(of: &str) -> Command {
+    delete(of, Children::Restrict)
+}
+
+/// The attribute of a node's record; `None` if there is no record.
+fn attribute(world: &World, of: &str, name: &str) -> Option<String> {
+    let item = world.items.get(&world.schema().node_key(&node(of)))?;
+    Some(text_of(item, name).unwrap_or("-").to_owned())
+}
+
+fn revision(world: &World, number: u64) -> Option<&Item> {
+    let key = topic().revision_key(Version::new(number).unwrap(), &world.settings).unwrap();
+    world.items.get(&key)
+}
+
+/// A node that was deleted, after others have written it.
+fn put_and_deleted(world: &mut World) {
+    others(world, "put", &put("n", "theirs"));
+    place(world, "n");
+    others(world, "delete", &restrict("n"));
+}
+
+/// Has the stream delete `n`, which leaves a tombstone.
+fn deleted_by_the_stream(world: &mut World, operation: &str) {
+    place(world, "n");
+    let (children, operation) = (Children::With(DeletionMode::Delete), operation.to_owned());
+    others(
+        world,
+        &operation,
+        &Command::Delete { node: node("n"), children, revisions: false, operation: operation.clone() },
+    );
+    let (schema, settings) = (world.schema().clone(), world.settings.clone());
+    let item = world.items.remove(&schema.node_key(&node("n"))).unwrap();
+    let base = BaseNode::read(item, &node("n"), &schema).unwrap();
+    let (deletion, born) = (Deletion::of(&node("n"), &base).unwrap(), base.born().map(str::to_owned));
+    world.put(Tombstone { deletion, born, deleted: 1_002 }.item(&node("n"), &settings));
+}
+
+#[test]
+fn a_node_that_is_created_and_deleted_stays_deleted() {
+    let mut world = World::drawn("");
+    assert_eq!(lost(&mut world, &put("n", "ours"), &put_and_deleted), "created n");
+    assert_eq!(attribute(&world, "n", "name"), None);
+    // The record of the first deletion is the second's by now.
+    let twice = |world: &mut World| {
+        put_and_deleted(world);
+        put_and_deleted(world);
+    };
+    let mut world = World::drawn("");
+    assert_eq!(lost(&mut world, &put("n", "ours"), &twice), "unknown");
+    assert_eq!(attribute(&world, "n", "name"), None);
+    let mut world = World::drawn("");
+    let rules = Rules::without(Rule::CreatedAndDeleted);
+    let answer = carried_out(&mut world, &put("n", "ours"), &ours(), rules, true, Some(&put_and_deleted));
+    assert_eq!((answer.as_str(), attribute(&world, "n", "name").as_deref()), ("created n", Some("ours")), "it is back");
+}
+
+#[test]
+fn a_node_that_is_created_and_deleted_by_the_stream_stays_deleted() {
+    let by_the_stream = |world: &mut World| deleted_by_the_stream(world, "o1");
+    let mut world = World::drawn("");
+    assert_eq!(lost(&mut world, &put("n", "ours"), &by_the_stream), "created n");
+    assert_eq!(attribute(&world, "n", "name"), None);
+    let again = |world: &mut World| {
+        by_the_stream(world);
+        others(world, "put", &put("n", "theirs"));
+        deleted_by_the_stream(world, "o2");
+    };
+    let mut world = World::drawn("");
+    assert_eq!(lost(&mut world, &put("n", "ours"), &again), "unknown");
+    assert_eq!(attribute(&world, "n", "name"), None);
+}
+
+#[test]
+fn a_create_that_never_came_is_sent_again() {
+    let mut world = World::drawn("p");
+    let answer =
+        carried_out(&mut world, &create("n", false, Some("p")), &ours(), Rules::default(), false, Some(&|_| {}));
+    assert_eq!((answer.as_str(), attribute(&world, "n", "parent").as_deref()), ("created n", Some("p")));
+    // Nor does a deletion of two days ago, less an hour, say anything of it.
+    let mut world = World::drawn("p n<p");
+    let request = Request::new(stamp("long ago", 1_000));
+    carried_out(&mut world, &restrict("n"), &request, Rules::default(), true, None);
+    let request = Request::new(stamp("ours", 1_000 + 47 * 3_600));
+    let answer =
+        carried_out(&mut world, &create("n", false, Some("p")), &request, Rules::default(), false, Some(&|_| {}));
+    assert_eq!(answer, "created n");
+}
+
+#[test]
+fn a_node_that_is_put_again_after_a_lost_deletion_stays() {
+    let again = |world: &mut World| {
+        others(world, "put", &put("n", "theirs"));
+    };
+    let mut world = World::drawn("n");
+    assert_eq!(lost(&mut world, &restrict("n"), &again), "deleted");
+    assert_eq!(attribute(&world, "n", "name").as_deref(), Some("theirs"));
+    let mut world = World::drawn("n");
+    let rules = Rules::without(Rule::StandsAsRead);
+    // Even a look that goes by the record alone finds the deletion's name. Another deletion takes it.
+    let twice = |world: &mut World| {
+        put_and_deleted(world);
+        again(world);
+        place(world, "n");
+    };
+    assert_eq!(lost(&mut world, &restrict("n"), &twice), "unknown");
+    assert_eq!(attribute(&world, "n", "name").as_deref(), Some("theirs"));
+    let mut world = World::drawn("n");
+    assert_eq!(carried_out(&mut world, &restrict("n"), &ours(), rules, true, Some(&twice)), "deleted");
+    assert_eq!(attribute(&world, "n", "name"), None, "the new node is gone");
+}
+
+#[test]
+fn a_deletion_by_the_stream_is_found_by_its_operation() {
+    let marks = delete("n", Children::With(DeletionMode::Adopt));
+    let gone_and_back = |world: &mut World| {
+        let key = world.schema().node_key(&node("n"));
+        world.items.remove(&key);
+        others(world, "put", &put("n", "theirs"));
+    };
+    let mut world = World::drawn("n");
+    assert_eq!(lost(&mut world, &marks, &gone_and_back), "deleting n, adopt its children, as o1");
+    assert_eq!(attribute(&world, "n", "name").as_deref(), Some("theirs"));
+    assert!(!world.items[&world.schema().node_key(&node("n"))].contains_key(DELETING));
+    // Without the operation's record it wasn't carried out, whatever has become of the node.
+    let mut world = World::drawn("n");
+    let renamed = |world: &mut World| {
+        others(world, "rename", &set("n", "name", "theirs"));
+    };
+    let answer = carried_out(&mut world, &marks, &ours(), Rules::default(), false, Some(&renamed));
+    assert_eq!(answer, "deleting n, adopt its children, as o1");
+}
+
+#[test]
+fn a_change_that_others_have_followed_is_not_made_again() {
+    let theirs = |world: &mut World| {
+        others(world, "theirs", &set("n", "name", "theirs"));
+    };
+    let twice = |world: &mut World| {
+        theirs(world);
+        others(world, "third", &set("n", "name", "third"));
+    };
+    for change in [set("n", "name", "ours"), put("n", "ours")] {
+        let mut world = World::drawn("n");
+        others(&mut world, "before", &set("n", "name", "before"));
+        assert_eq!(lost(&mut world, &change, &theirs), "written n", "the next write keeps its name");
+        assert_eq!(attribute(&world, "n", "name").as_deref(), Some("theirs"));
+        let mut world = World::drawn("n");
+        assert_eq!(lost(&mut world, &change, &twice), "unknown");
+        assert_eq!(attribute(&world, "n", "name").as_deref(), Some("third"));
+        let mut world = World::drawn("n");
+        let rules = Rules::without(Rule::StandsAsRead);
+        assert_eq!(carried_out(&mut world, &change, &ours(), rules, true, Some(&twice)), "written n");
+        assert_eq!(attribute(&world, "n", "name").as_deref(), Some("ours"), "over what was answered since");
+    }
+}
+
+#[test]
+fn a_change_that_another_client_has_overwritten_whole_is_not_made_again() {
+    let foreign = |world: &mut World| {
+        let mut item = World::drawn("").base("n", None);
+        item.insert("name".to_owned(), text("foreign"));
+        world.put(item);
+    };
+    let mut world = World::drawn("n");
+    assert_eq!(lost(&mut world, &put("n", "ours"), &foreign), "unknown");
+    assert_eq!(attribute(&world, "n", "name").as_deref(), Some("foreign"));
+}
+
+#[test]
+fn a_node_that_others_have_moved_on_stays_there() {
+    let on = |world: &mut World| {
+        others(world, "theirs", &moved("n", "b"));
+    };
+    let mut world = World::drawn("a b n");
+    assert_eq!(lost(&mut world, &moved("n", "a"), &on), "written n");
+    assert_eq!(attribute(&world, "n", "parent").as_deref(), Some("b"));
+}
+
+#[test]
+fn a_revision_that_takes_the_number_of_a_deleted_one_stays() {
+    let appended = |world: &mut World| {
+        let request = Request::new(stamp("theirs", 1_001));
+        let request =
+            Request { stamp: crate::write::Stamp { at: "later".to_owned(), ..request.stamp.clone() }, ..request };
+        let answer = carried_out(world, &append("n"), &request, Rules::default(), true, None);
+        assert_eq!(answer, "created n T 1");
+    };
+    let mut world = World::drawn("n");
+    others(&mut world, "first", &append("n"));
+    assert_eq!(lost(&mut world, &delete_revision(1), &appended), "deleted");
+    assert_eq!(revision(&world, 1).and_then(|item| text_of(item, "_write")), Some("theirs"));
+}
+
+#[test]
+fn a_revision_that_is_appended_and_deleted_stays_deleted() {
+    let deleted = |world: &mut World| {
+        others(world, "delete", &delete_revision(1));
+    };
+    let mut world = World::drawn("n");
+    assert_eq!(lost(&mut world, &append("n"), &deleted), "unknown");
+    assert_eq!(revision(&world, 1), None);
+    // With a key the record of the key knows.
+    let mut world = World::drawn("n");
+    assert_eq!(
+        carried_out(&mut world, &append("n"), &keyed(), Rules::default(), true, Some(&deleted)),
+        "created n T 1"
+    );
+    assert_eq!(revision(&world, 1), None);
+    let mut world = World::drawn("n");
+    assert_eq!(
+        carried_out(&mut world, &append("n"), &keyed(), Rules::default(), false, Some(&|_| {})),
+        "created n T 1"
+    );
+    assert!(revision(&world, 1).is_some());
+}
+
+#[test]
+fn with_a_key_a_write_is_never_unknown_and_never_done_twice() {
+    let written = |world: &mut World| {
+        others(world, "theirs", &set("n", "name", "theirs"));
+        others(world, "third", &set("n", "name", "third"));
+    };
+    let mut world = World::drawn("n");
+    let ours = set("n", "name", "ours");
+    assert_eq!(carried_out(&mut world, &ours, &keyed(), Rules::default(), true, Some(&written)), "written n");
+    assert_eq!(attribute(&world, "n", "name").as_deref(), Some("third"));
+    let mut world = World::drawn("n");
+    assert_eq!(carried_out(&mut world, &ours, &keyed(), Rules::default(), false, Some(&written)), "written n");
+    assert_eq!(attribute(&world, "n", "name").as_deref(), Some("ours"), "the request never came: it is decided anew");
+}
+
+#[test]
+fn a_cycle_can_not_be_closed_by_a_create_that_comes_back() {
+    // `n` was created below `x`, and the stream has come so far. Then `n` goes, and `x` comes below what was `n`'s child.
+    let mut world = World::drawn("x");
+    let others = |world: &mut World| {
+        place(world, "n");
+        others(world, "k", &create("k", false, Some("n")));
+        others(world, "delete", &restrict("n"));
+        // No client knows that the parent of `k` has gone, and the stream lags.
+        others(world, "move", &moved("x", "k"));
+    };
+    assert_eq!(lost(&mut world, &create("n", false, Some("x")), &others), "created n");
+    assert_eq!(attribute(&world, "n", "parent"), None);
+}

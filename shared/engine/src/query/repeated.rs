@@ -1,0 +1,54 @@
+//! Nodes that a page shows twice, because they move: the new row is put before the old one is deleted.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::page::Listing;
+use super::{Page, Reader};
+use sapwood_core::keys::{Id, ItemKey, NodeRef, Schema, SortKey};
+use sapwood_core::model::{Stored, rows};
+use sapwood_table::{ReadOptions, RetryPolicy, Table};
+
+/// The node that a row of a list of nodes shows.
+pub(super) fn shown_by(key: &ItemKey, schema: &Schema) -> Option<Id> {
+    match schema.parse_sort_key(&key.sk)? {
+        SortKey::Ancestor { id, .. } | SortKey::Child { id, .. } | SortKey::OrderedRoot { id, .. } => Some(id),
+        _ => None,
+    }
+}
+
+impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
+    /// Leaves of each node the row that its lineage names, or the last one. `shown` says which row each entry shows, of which node. It takes no
+    /// request unless a node is there twice. Where that fails the page stays as it is.
+    pub(super) async fn without_older<R>(
+        &self,
+        listing: &Listing<'_>,
+        page: Page<R>,
+        shown: &[(ItemKey, Option<Id>)],
+    ) -> Page<R> {
+        let schema = self.client.schema();
+        let mut of: BTreeMap<&Id, Vec<usize>> = BTreeMap::new();
+        for (position, (_, id)) in shown.iter().enumerate() {
+            if let Some(id) = id {
+                of.entry(id).or_default().push(position);
+            }
+        }
+        of.retain(|_, positions| positions.len() > 1);
+        let owner = schema.parse_partition(&listing.pk).ok().filter(|_| !of.is_empty());
+        let Some(owner) = owner else { return page };
+        let node = |id: &Id| NodeRef { tenant: owner.tenant.clone(), id: id.clone() };
+        let keys: Vec<ItemKey> = of.keys().map(|id| schema.lineage_key(&node(id))).collect();
+        let reading = ReadOptions { strong: true, attributes: None };
+        let Ok(lineages) = self.client.get_all(&keys, &reading).await else { return page };
+        let mut older: BTreeSet<usize> = BTreeSet::new();
+        for ((id, positions), key) in of.into_iter().zip(&keys) {
+            let stored = Stored::read(lineages.get(key), schema);
+            let named: Vec<ItemKey> = stored.lineage().map_or_else(Vec::new, |lineage| {
+                rows(&lineage.placement, &node(id), schema).into_iter().map(|row| row.key).collect()
+            });
+            let newest = positions.iter().find(|position| named.contains(&shown[**position].0)).or(positions.last());
+            older.extend(positions.iter().filter(|position| Some(*position) != newest).copied());
+        }
+        let items = page.items.into_iter().enumerate().filter(|(position, _)| !older.contains(position));
+        Page { items: items.map(|(_, item)| item).collect(), next: page.next }
+    }
+}

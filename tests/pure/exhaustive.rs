@@ -1,0 +1,56 @@
+//! Small scopes in every order: two requests, one run of the handler, one lost answer and one death. See `sim/exhaustive.rs`.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::available_parallelism;
+
+use sapwood_core::plan::{Rule, Rules};
+use sapwood_tests::sim::{Scope, Searched, all_scopes, few_scopes, search_scope};
+
+/// Searches the scopes on all processors, and prints how many schedules that are.
+fn search(scopes: &[Scope]) {
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut sum = Searched::default();
+        while let Some(scope) = scopes.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let Searched { schedules, states } = search_scope(scope, Rules::default())?;
+            sum.schedules += schedules;
+            sum.states += states;
+        }
+        Ok::<Searched, String>(sum)
+    };
+    let found: Vec<Result<Searched, String>> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..available_parallelism().map_or(1, usize::from)).map(|_| scope.spawn(work)).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    let (mut sum, mut wrong) = (Searched::default(), Vec::new());
+    for one in found {
+        match one {
+            Ok(Searched { schedules, states }) => {
+                sum.schedules += schedules;
+                sum.states += states;
+            }
+            Err(what) => wrong.push(what),
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+    println!("{} scopes, {} schedules, {} states, no difference", scopes.len(), sum.schedules, sum.states);
+}
+
+#[test]
+fn a_lost_answer_leads_to_no_second_effect_in_any_order() {
+    search(&few_scopes());
+}
+
+#[test]
+fn without_a_rule_about_lost_answers_some_order_has_a_second_effect() {
+    for rule in [Rule::StandsAsRead, Rule::CreatedAndDeleted] {
+        let wrong = few_scopes().iter().find_map(|scope| search_scope(scope, Rules::without(rule)).err());
+        println!("{rule:?}: {}", wrong.expect("broken, and every order is right"));
+    }
+}
+
+#[test]
+#[ignore = "takes minutes: .ci/full exhaustive runs it"]
+fn two_requests_of_every_kind_end_right_in_any_order() {
+    search(&all_scopes());
+}

@@ -1,0 +1,119 @@
+use sapwood_core::keys::{ItemKey, Schema};
+use sapwood_core::model::{Item, answered_bytes, item_bytes, sent_bytes};
+use sapwood_table::{
+    Action, Condition, ErrorKind, Found, Page, Query, ReadOptions, Reply, Table, TableError, Transacted, Update, Write,
+};
+
+use super::MemoryTable;
+
+/// Most bytes of the items of a transaction.
+const TRANSACTION_BYTES_MAX: usize = 4 * 1_024 * 1_024;
+
+/// What goes through the wire to a table. It is measured in JSON and not as DynamoDB counts items.
+#[derive(Clone, Copy, Debug)]
+pub struct Wire {
+    /// A request of more bytes is answered with status 413.
+    pub request_bytes_max: usize,
+    /// An answer of more bytes comes too late.
+    pub answer_bytes_max: usize,
+}
+
+impl Wire {
+    /// The wire to DynamoDB: 16 MB in a request, and what DynamoDB Local answers in some seconds.
+    pub const DYNAMODB: Self = Self { request_bytes_max: 16 * 1_024 * 1_024, answer_bytes_max: 20_000_000 };
+
+    /// Checks a BatchWriteItem.
+    ///
+    /// # Errors
+    /// What a 413 is to a client.
+    pub fn check_writes(self, writes: &[Write], schema: &Schema) -> Result<(), TableError> {
+        let bytes = |write: &Write| write.item(schema).map_or(100, |item| sent_bytes(&item));
+        self.check_request(writes.iter().map(bytes))
+    }
+
+    fn check_actions(self, actions: &[Action]) -> Result<(), TableError> {
+        let put = |action: &Action| if let Action::Put { item, .. } = action { item_bytes(item) } else { 0 };
+        if actions.iter().map(put).sum::<usize>() > TRANSACTION_BYTES_MAX {
+            return Err(TableError::new(ErrorKind::Refuse, "ValidationException: transaction size"));
+        }
+        self.check_request(actions.iter().map(|action| match action {
+            Action::Put { item, condition, .. } => sent_bytes(item) + condition_bytes(condition),
+            Action::Update { update, condition, .. } => sent_bytes(&update.set) + condition_bytes(condition),
+            Action::Delete { condition, .. } | Action::Check { condition, .. } => condition_bytes(condition),
+        }))
+    }
+
+    fn check_request(self, sizes: impl Iterator<Item = usize>) -> Result<(), TableError> {
+        match sizes.sum::<usize>() {
+            bytes if bytes > self.request_bytes_max => Err(TableError::too_large("the request is too large")),
+            _ => Ok(()),
+        }
+    }
+
+    fn check_answer<'a>(self, items: impl IntoIterator<Item = &'a Item>) -> Result<(), TableError> {
+        match items.into_iter().map(answered_bytes).sum::<usize>() {
+            bytes if bytes > self.answer_bytes_max => Err(TableError::unanswered("no answer in time")),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// What a condition's values take in a request.
+fn condition_bytes(condition: &Condition) -> usize {
+    match condition {
+        Condition::Is { name, value: Some(value) } => sent_bytes(&Item::from([(name.clone(), value.clone())])),
+        Condition::All(conditions) => conditions.iter().map(condition_bytes).sum(),
+        _ => 0,
+    }
+}
+
+/// A [`MemoryTable`] at the end of a wire.
+#[derive(Debug)]
+pub struct Wired<'a>(pub &'a MemoryTable, pub Wire);
+
+impl Table for Wired<'_> {
+    async fn write_many(&self, writes: &[Write]) -> Result<Reply<Vec<Write>>, TableError> {
+        self.1.check_writes(writes, &self.0.1)?;
+        self.0.write_many(writes).await
+    }
+
+    async fn read_many(&self, keys: &[ItemKey], reading: &ReadOptions) -> Result<Reply<Found>, TableError> {
+        let reply = self.0.read_many(keys, reading).await?;
+        self.1.check_answer(&reply.value.items)?;
+        Ok(reply)
+    }
+
+    async fn put(&self, item: &Item, condition: &Condition) -> Result<Reply<bool>, TableError> {
+        self.1.check_request([sent_bytes(item) + condition_bytes(condition)].into_iter())?;
+        self.0.put(item, condition).await
+    }
+
+    async fn delete(&self, key: &ItemKey, condition: &Condition) -> Result<Reply<bool>, TableError> {
+        self.1.check_request([condition_bytes(condition)].into_iter())?;
+        self.0.delete(key, condition).await
+    }
+
+    async fn update(&self, key: &ItemKey, update: &Update, condition: &Condition) -> Result<Reply<bool>, TableError> {
+        self.1.check_request([sent_bytes(&update.set) + condition_bytes(condition)].into_iter())?;
+        self.0.update(key, update, condition).await
+    }
+
+    async fn update_existing(
+        &self,
+        updates: &[(ItemKey, Update)],
+    ) -> Result<Reply<Vec<Result<bool, TableError>>>, TableError> {
+        self.1.check_request(updates.iter().map(|(_, update)| sent_bytes(&update.set)))?;
+        self.0.update_existing(updates).await
+    }
+
+    async fn transact(&self, actions: &[Action]) -> Result<Reply<Transacted>, TableError> {
+        self.1.check_actions(actions)?;
+        self.0.transact(actions).await
+    }
+
+    async fn query(&self, query: &Query) -> Result<Reply<Page>, TableError> {
+        let reply = self.0.query(query).await?;
+        self.1.check_answer(&reply.value.items)?;
+        Ok(reply)
+    }
+}

@@ -1,0 +1,432 @@
+//! What the API was asked, what it answered, and every change of a base record between, in the table's order. From that: whether the
+//! answers are those of calls that were carried out one after another, each at once, at a moment between the call and its answer
+//! (linearizability), for each node and each topic.
+//!
+//! Checkers of linearizability search for such an order, because they see calls and answers alone. The simulated table shows the order:
+//! a call takes effect with the change that it makes of its record, and no two changes happen at once. So each call is judged by
+//! itself. One with an effect has exactly one, at a moment in its time, and made of the record what the call asks for. One without an
+//! effect (a refusal, or an answer that nothing changes) has a moment in its time at which that was right. One without an answer may have
+//! an effect at any time after the call, and no second one. A request that is sent again with its idempotency key counts as one.
+//!
+//! `sequential.rs` says what one call makes of one record. Neither file shares code with the product's decisions.
+
+mod sequential;
+
+use std::collections::BTreeMap;
+
+use sapwood_core::keys::{Id, ItemKey, NodeRef, Schema};
+use sapwood_core::model::{ETag, Item};
+use sapwood_core::plan::StreamRecord;
+use sapwood_engine::write::{Answered, Command, Outcome, Refusal, Request, Tags, WriteError};
+
+use super::digests;
+use sequential::{as_seen, is_marked, is_there, own_key, users_own};
+
+/// What was asked for.
+#[derive(Clone, Debug)]
+pub(super) enum Asking {
+    /// A request to the API.
+    Api(Box<Command>),
+    /// An import puts this record if there is none of its key.
+    Import(Item),
+}
+
+/// What was answered.
+#[derive(Clone, Debug)]
+pub(super) enum Answer {
+    /// It is done.
+    Done(Answered),
+    /// It is refused.
+    Refused(Refusal),
+    /// Nobody knows whether it was done.
+    Unknown,
+    /// The table has failed, and it isn't done.
+    Failed,
+    /// The import's record is there.
+    Imported,
+    /// There is another record of the import's key.
+    Another,
+}
+
+impl From<Result<Answered, WriteError>> for Answer {
+    fn from(answer: Result<Answered, WriteError>) -> Self {
+        match answer {
+            Ok(answered) => Self::Done(answered),
+            Err(WriteError::Refused(Refusal::OutcomeUnknown)) => Self::Unknown,
+            Err(WriteError::Refused(refusal)) => Self::Refused(refusal),
+            Err(WriteError::Table(_)) => Self::Failed,
+        }
+    }
+}
+
+/// A call. Times are numbers of changes.
+#[derive(Clone, Debug)]
+struct Call {
+    asking: Asking,
+    request: Request,
+    /// When its batch began to read, if it is one of a batch.
+    since: usize,
+    called: usize,
+    answer: Option<(usize, Answer)>,
+    /// The changes that it made.
+    effects: Vec<(ItemKey, usize)>,
+    /// True if one of its writes got no answer.
+    is_lost: bool,
+}
+
+/// A change of a record: when it happened, and what the record is since.
+#[derive(Clone, Debug)]
+struct Change {
+    at: usize,
+    item: Option<Item>,
+}
+
+/// The calls, and the changes of base records.
+#[derive(Clone, Debug, Default)]
+pub(super) struct History {
+    calls: Vec<Call>,
+    changes: BTreeMap<ItemKey, Vec<Change>>,
+    changes_digest: u64,
+    now: usize,
+    /// The newest call of each invocation.
+    newest: BTreeMap<u64, usize>,
+    schema: Schema,
+    /// The attribute that orders siblings by hand.
+    order: Option<String>,
+}
+
+impl History {
+    /// A history of a table that is kept like this.
+    pub(super) fn new(schema: Schema, order: Option<String>) -> Self {
+        Self { schema, order, ..Self::default() }
+    }
+
+    /// The number of changes so far.
+    pub(super) fn now(&self) -> usize {
+        self.now
+    }
+
+    /// An invocation begins a call. `since` is when it began to read for it.
+    pub(super) fn called(&mut self, invocation: u64, asking: Asking, request: Request, since: usize) {
+        self.newest.insert(invocation, self.calls.len());
+        let call = Call { asking, request, since, called: self.now, answer: None, effects: Vec::new(), is_lost: false };
+        self.calls.push(call);
+    }
+
+    /// An invocation answers its newest call.
+    pub(super) fn answered(&mut self, invocation: u64, answer: impl Into<Answer>) {
+        let answer = (self.now, answer.into());
+        self.calls[self.newest[&invocation]].answer = Some(answer);
+    }
+
+    /// The newest call of an invocation. None where the invocation isn't a request to the API.
+    pub(super) fn newest(&self, invocation: u64) -> Option<usize> {
+        self.newest.get(&invocation).copied()
+    }
+
+    /// A write of this call gets no answer.
+    pub(super) fn lost(&mut self, call: usize) {
+        self.calls[call].is_lost = true;
+    }
+
+    /// Takes changes of the table, which this call has made at once, or somebody else.
+    pub(super) fn changed(&mut self, records: &[StreamRecord], by: Option<usize>) {
+        for record in records.iter().filter(|record| is_base(&record.key.sk)) {
+            self.now += 1;
+            let new = (&record.key.pk, &record.key.sk, record.new.as_ref().map(digests::of_item));
+            self.changes_digest = digests::chained(self.changes_digest, digests::of(&new));
+            let change = Change { at: self.now, item: record.new.clone() };
+            self.changes.entry(record.key.clone()).or_default().push(change);
+            if let Some(call) = by {
+                self.calls[call].effects.push((record.key.clone(), self.now));
+            }
+        }
+    }
+
+    /// A digest of all that the judge looks at, but for what the answers say.
+    pub(super) fn digest(&self) -> u64 {
+        let of_call = |call: &Call| {
+            let answered = call.answer.as_ref().map(|(at, _)| *at);
+            digests::of(&(call.since, call.called, answered, call.is_lost, &call.effects))
+        };
+        self.calls.iter().map(of_call).fold(self.changes_digest, digests::chained)
+    }
+
+    /// What no order of the calls explains.
+    pub(super) fn faults(&self) -> Vec<String> {
+        let wrong = (0..self.calls.len()).filter_map(|call| {
+            let what = self.judge(&self.calls[call]).err()?;
+            Some(format!("{what}: {}", self.describe(call)))
+        });
+        wrong.chain(self.repeated()).collect()
+    }
+
+    /// A cycle among the nodes, if there is one now.
+    pub(super) fn cycle(&self) -> Option<String> {
+        let parent = |key: &ItemKey| {
+            let parent = sequential::text(self.state(key, self.now)?, "parent");
+            (!parent.is_empty()).then(|| ItemKey::new(parent, "NODE"))
+        };
+        self.changes.keys().filter(|key| key.sk == "NODE").find_map(|key| {
+            let above = std::iter::successors(parent(key), parent).take(self.changes.len());
+            above.into_iter().any(|above| above == *key).then(|| format!("{} is below itself", key.pk))
+        })
+    }
+
+    fn describe(&self, call: usize) -> String {
+        let Call { asking, request, called, answer, effects, .. } = &self.calls[call];
+        format!("{asking:?} by {} at {called} was answered {answer:?}, its changes: {effects:?}", request.stamp.token)
+    }
+
+    fn judge(&self, call: &Call) -> Result<(), String> {
+        let effect = self.effect(call)?;
+        if let Some((key, at)) = effect {
+            let (before, after) = (self.state(key, at - 1), self.state(key, at));
+            match &call.asking {
+                Asking::Api(command) => {
+                    sequential::check(command, &call.request, before, after, self.order.as_deref())?;
+                    self.check_preconditions(call, before)?;
+                    self.check_surroundings(call, command, at)?;
+                }
+                Asking::Import(item) if before.is_none() && after == Some(item) => {}
+                Asking::Import(_) => return Err("another record was imported".to_owned()),
+            }
+        }
+        let Some((until, answer)) = &call.answer else { return Ok(()) };
+        let effect = effect.map(|(key, at)| (key.clone(), at));
+        match (answer, effect) {
+            (Answer::Unknown, _) | (Answer::Failed, None) => Ok(()),
+            (Answer::Refused(_) | Answer::Failed | Answer::Another, Some(_)) => Err("done, and refused".to_owned()),
+            (Answer::Done(_) | Answer::Imported, Some((_, at))) if at > *until => {
+                Err("answered, and done afterwards".to_owned())
+            }
+            (Answer::Done(answered), Some((key, at))) => self.check_answer(call, answered, &key, at, *until),
+            (Answer::Done(answered), None) if answered.is_repeated => Ok(()),
+            (Answer::Done(answered), None) => self.check_unchanged(call, &answered.outcome, *until),
+            (Answer::Refused(refusal), None) => self.check_refusal(call, refusal, *until),
+            (Answer::Imported, Some(_)) => Ok(()),
+            (Answer::Imported | Answer::Another, None) => {
+                self.check_import(call, matches!(answer, Answer::Imported), *until)
+            }
+        }
+    }
+
+    /// The change that a call made of its own record. It makes no second one. Siblings may get other places.
+    fn effect<'a>(&self, call: &'a Call) -> Result<Option<(&'a ItemKey, usize)>, String> {
+        let mut own = None;
+        for (key, at) in &call.effects {
+            if own_key(&call.asking, key, &self.schema) {
+                if own.replace((key, *at)).is_some() {
+                    return Err("carried out twice".to_owned());
+                }
+            } else if !sequential::makes_room(
+                &call.asking,
+                self.state(key, at - 1),
+                self.state(key, *at),
+                self.order.as_deref(),
+            ) {
+                return Err(format!("changed {key:?}"));
+            }
+        }
+        Ok(own)
+    }
+
+    fn state(&self, key: &ItemKey, at: usize) -> Option<&Item> {
+        let changes = self.changes.get(key)?;
+        changes[..changes.partition_point(|change| change.at <= at)].last()?.item.as_ref()
+    }
+
+    /// What a record was from one time to another.
+    fn states(&self, key: &ItemKey, from: usize, until: usize) -> impl Iterator<Item = Option<&Item>> {
+        let changes = self.changes.get(key).map_or(&[][..], Vec::as_slice);
+        let inside = changes.iter().filter(move |change| from < change.at && change.at <= until);
+        std::iter::once(self.state(key, from)).chain(inside.map(|change| change.item.as_ref()))
+    }
+
+    fn node(&self, like: &NodeRef, id: &Id) -> ItemKey {
+        self.schema.node_key(&like.sibling(id.clone()))
+    }
+
+    /// Checks what the answer to a call says of the change that it made.
+    fn check_answer(
+        &self,
+        call: &Call,
+        answered: &Answered,
+        key: &ItemKey,
+        at: usize,
+        until: usize,
+    ) -> Result<(), String> {
+        let after = self.state(key, at);
+        match (&answered.outcome, after) {
+            (Outcome::Node { item, created, .. } | Outcome::Revision { item, created, .. }, Some(_)) => {
+                if *created == is_there(self.state(key, at - 1)) {
+                    return Err("`created` is wrong".to_owned());
+                }
+                // What another client changes between the read and the write of a patch stays, and the answer has it as it was read.
+                let reads = |name: &str| {
+                    let is_patch = match &call.asking {
+                        Asking::Api(command) => matches!(&**command, Command::Patch { patch, .. } if !patch.clears),
+                        _ => false,
+                    };
+                    let mut before = self.states(key, call.since.min(call.called), at).flatten();
+                    is_patch && !name.starts_with('_') && before.any(|state| state.get(name) == item.get(name))
+                };
+                let is_as_seen = |state: &Item| {
+                    let (state, item) = (as_seen(state), as_seen(item));
+                    let mut names = state.keys().chain(item.keys());
+                    names.all(|name| state.get(name) == item.get(name) || reads(name))
+                };
+                let is_ours = |state: &Item| state.get("_write") == item.get("_write") && is_as_seen(state);
+                let mut states = self.states(key, at, until).flatten();
+                if states.any(is_ours) { Ok(()) } else { Err(format!("answered with another item than {after:?}")) }
+            }
+            (Outcome::Deleted, None) => Ok(()),
+            (Outcome::Deleting { operation, .. }, Some(after)) => {
+                if is_marked(after, Some(operation)) {
+                    Ok(())
+                } else {
+                    Err("answered with another operation".to_owned())
+                }
+            }
+            _ => Err(format!("{:?} isn't what was done", call.asking)),
+        }
+    }
+
+    /// Checks an answer that something is done, by a call that has changed nothing.
+    fn check_unchanged(&self, call: &Call, outcome: &Outcome, until: usize) -> Result<(), String> {
+        let Asking::Api(command) = &call.asking else { return Err("not an import's answer".to_owned()) };
+        let Some(key) = sequential::key(command, &self.schema) else { return Err("answered, and not done".to_owned()) };
+        let mut states = self.states(&key, call.called, until);
+        let is_right = match outcome {
+            Outcome::Node { item, created: false, .. } => states.any(|state| {
+                state.is_some_and(|state| as_seen(state) == as_seen(item) && sequential::stays(command, state))
+            }),
+            // What was there is gone, and the answer that said who did it was lost.
+            Outcome::Deleted if call.is_lost => {
+                let (mut was, mut went) = (false, false);
+                states.for_each(|state| {
+                    went |= was && !is_there(state);
+                    was |= is_there(state);
+                });
+                went
+            }
+            _ => false,
+        };
+        if is_right { Ok(()) } else { Err("answered, and not done".to_owned()) }
+    }
+
+    fn check_import(&self, call: &Call, is_equal: bool, until: usize) -> Result<(), String> {
+        let Asking::Import(item) = &call.asking else { return Err("an import's answer".to_owned()) };
+        let key = ItemKey::new(sequential::text(item, "PK"), sequential::text(item, "SK"));
+        let mut states = self.states(&key, call.called, until);
+        let is_right = states.any(|state| match state {
+            Some(state) => (users_own(state) == users_own(item)) == is_equal,
+            // It was there when the import wrote, and gone when it looked.
+            None => !is_equal,
+        });
+        if is_right { Ok(()) } else { Err("never so".to_owned()) }
+    }
+
+    /// Checks that a refusal was right at some time between the call and its answer. What others than the node itself and its parent
+    /// must be like is read one after another, so no single moment need have all of it.
+    fn check_refusal(&self, call: &Call, refusal: &Refusal, until: usize) -> Result<(), String> {
+        let Asking::Api(command) = &call.asking else { return Err("an import isn't refused".to_owned()) };
+        let node = sequential::node(command);
+        let own = sequential::key(command, &self.schema);
+        let was = |key: &ItemKey, is: &dyn Fn(Option<&Item>) -> bool| self.states(key, call.called, until).any(is);
+        let own_was = |is: &dyn Fn(Option<&Item>) -> bool| own.as_ref().is_none_or(|key| was(key, is));
+        let is_right = match refusal {
+            Refusal::NotFound => own_was(&|state| !is_there(state)),
+            Refusal::Exists => own_was(&is_there),
+            Refusal::PreconditionFailed(_) => own_was(&|state| !self.holds(call, state)),
+            Refusal::BeingDeleted { id, .. } => {
+                was(&self.node(node, id), &|state| state.is_some_and(|item| is_marked(item, None)))
+            }
+            Refusal::ParentMissing(id) => was(&self.node(node, id), &|state| !is_there(state)),
+            _ => true,
+        };
+        if is_right { Ok(()) } else { Err(format!("refused ({refusal:?}) for what never was so")) }
+    }
+
+    /// True if the preconditions of a call hold of a record.
+    fn holds(&self, call: &Call, state: Option<&Item>) -> bool {
+        let tag = state.map(|item| ETag::of(item, &self.schema));
+        let is_named = |tags: &Tags| match (tags, &tag) {
+            (_, None) => false,
+            (Tags::Any, Some(_)) => true,
+            (Tags::These(tags), Some(tag)) => tags.contains(tag),
+        };
+        let preconditions = &call.request.preconditions;
+        preconditions.if_match.as_ref().is_none_or(is_named)
+            && !preconditions.if_none_match.as_ref().is_some_and(is_named)
+    }
+
+    fn check_preconditions(&self, call: &Call, before: Option<&Item>) -> Result<(), String> {
+        if self.holds(call, before) { Ok(()) } else { Err("done, and its precondition didn't hold".to_owned()) }
+    }
+
+    /// Checks what must be so of other records for a change at this time: a new node's parent was there since the call, and the
+    /// number of an appended revision followed the newest one.
+    fn check_surroundings(&self, call: &Call, command: &Command, at: usize) -> Result<(), String> {
+        if let Command::Append { .. } = command {
+            let Some((key, _)) = call.effects.first() else { return Ok(()) };
+            let Some((number, topic)) = sequential::version(&key.sk) else { return Err("no revision".to_owned()) };
+            let newest = |at: usize| {
+                let versions =
+                    self.changes.keys().filter(|other| other.pk == key.pk && self.state(other, at).is_some());
+                let versions = versions.filter_map(|other| sequential::version(&other.sk));
+                versions.filter(|(_, of)| *of == topic).map(|(number, _)| number).max().unwrap_or(0)
+            };
+            let follows = (call.since..at).any(|at| newest(at) + 1 == number);
+            return if follows { Ok(()) } else { Err("not the next version".to_owned()) };
+        }
+        let Some(parent) = sequential::parent(command) else { return Ok(()) };
+        let key = self.node(sequential::node(command), parent);
+        let was_there = self.states(&key, call.since, at - 1).any(is_there);
+        if was_there { Ok(()) } else { Err("put under a parent that wasn't there".to_owned()) }
+    }
+
+    /// Checks the requests that were sent again with their idempotency key: one effect of all, and one answer.
+    fn repeated(&self) -> Vec<String> {
+        let mut groups: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+        for (number, call) in self.calls.iter().enumerate() {
+            if let Some(key) = &call.request.idempotency {
+                groups.entry(&key.hash).or_default().push(number);
+            }
+        }
+        let mut wrong = Vec::new();
+        for calls in groups.values() {
+            let effects: Vec<(&ItemKey, usize)> =
+                calls.iter().filter_map(|call| self.effect(&self.calls[*call]).ok().flatten()).collect();
+            if effects.len() > 1 {
+                let calls: Vec<String> = calls.iter().map(|call| self.describe(*call)).collect();
+                wrong.push(format!("carried out twice with one idempotency key: {calls:?}"));
+            }
+            for (number, call) in calls.iter().map(|call| (*call, &self.calls[*call])) {
+                let Some((until, Answer::Done(answered))) = &call.answer else { continue };
+                if answered.is_repeated && !self.is_repeat(calls, &effects, &answered.outcome, *until) {
+                    wrong.push(format!("repeated what wasn't answered: {}", self.describe(number)));
+                }
+            }
+        }
+        wrong
+    }
+
+    /// True if this is the outcome of an earlier call with the same key.
+    fn is_repeat(&self, calls: &[usize], effects: &[(&ItemKey, usize)], outcome: &Outcome, until: usize) -> bool {
+        let is_first = |outcome: &Outcome| match (effects.first(), outcome) {
+            (Some((key, at)), Outcome::Node { item, .. } | Outcome::Revision { item, .. }) => {
+                *at <= until && self.state(key, *at).is_some_and(|state| as_seen(state) == as_seen(item))
+            }
+            (Some((_, at)), Outcome::Deleted | Outcome::Deleting { .. }) => *at <= until,
+            // Nothing changed: the first call said so, or would have, at that time.
+            (None, _) => calls.iter().any(|call| self.check_unchanged(&self.calls[*call], outcome, until).is_ok()),
+        };
+        is_first(outcome)
+    }
+}
+
+/// True for the sort keys of nodes and revisions.
+fn is_base(sk: &str) -> bool {
+    sk == "NODE" || sequential::version(sk).is_some()
+}

@@ -1,0 +1,280 @@
+//! What one call makes of one record, if nobody else is there: written anew, from docs/api.md.
+
+use std::collections::BTreeMap;
+
+use sapwood_core::keys::{Id, ItemKey, NodeRef, Schema};
+use sapwood_core::model::{AttributeValue, Item};
+use sapwood_engine::write::{Children, Command, Content, Patch, Request, Stamp, ValueChange};
+
+use super::Asking;
+
+/// The number and the topic of a revision's sort key.
+pub(super) fn version(sk: &str) -> Option<(u32, &str)> {
+    let (version, topic) = sk.strip_prefix('v')?.split_once('_')?;
+    let number = version.trim_start_matches(['a', 'b', 'c']).parse().ok()?;
+    (number > 0).then_some((number, topic))
+}
+
+/// A text attribute, or nothing.
+pub(super) fn text<'a>(item: &'a Item, name: &str) -> &'a str {
+    match item.get(name) {
+        Some(AttributeValue::S(text)) => text,
+        _ => "",
+    }
+}
+
+/// True if there is a record. What a repair puts back, to delete it again, counts as absent.
+pub(super) fn is_there(state: Option<&Item>) -> bool {
+    state.is_some_and(|item| !item.contains_key("_put_back"))
+}
+
+/// True if the node is being deleted, by this operation if one is named.
+pub(super) fn is_marked(item: &Item, operation: Option<&str>) -> bool {
+    let Some(AttributeValue::M(mark)) = item.get("_deleting") else { return false };
+    operation.is_none_or(|operation| mark.get("operation") == Some(&AttributeValue::S(operation.to_owned())))
+}
+
+/// A record without what the handler writes into it at any time.
+pub(super) fn as_seen(item: &Item) -> BTreeMap<&String, &AttributeValue> {
+    item.iter().filter(|(name, _)| *name != "_touched" && *name != "_redriven").collect()
+}
+
+/// A record without what Sapwood keeps in it.
+pub(super) fn users_own(item: &Item) -> BTreeMap<&String, &AttributeValue> {
+    item.iter().filter(|(name, _)| !name.starts_with('_') && !matches!(name.as_str(), "PK" | "SK")).collect()
+}
+
+/// The node that a command is about.
+pub(super) fn node(command: &Command) -> &NodeRef {
+    match command {
+        Command::Create { node, .. }
+        | Command::Replace { node, .. }
+        | Command::Patch { node, .. }
+        | Command::Delete { node, .. } => node,
+        Command::Append { topic, .. } | Command::Amend { topic, .. } | Command::DeleteRevision { topic, .. } => {
+            &topic.node
+        }
+    }
+}
+
+/// The key of the record that a command is about. An appended revision has none before it is written.
+pub(super) fn key(command: &Command, schema: &Schema) -> Option<ItemKey> {
+    match command {
+        Command::Append { .. } => None,
+        Command::Amend { topic, version, .. } | Command::DeleteRevision { topic, version } => {
+            let number = version.number();
+            Some(ItemKey::new(schema.partition(&topic.node), format!("v{number:03}_{}", topic.topic)))
+        }
+        _ => Some(schema.node_key(node(command))),
+    }
+}
+
+/// True if this is the key of the record that was asked for.
+pub(super) fn own_key(asking: &Asking, at: &ItemKey, schema: &Schema) -> bool {
+    match asking {
+        Asking::Import(item) => text(item, "PK") == at.pk && text(item, "SK") == at.sk,
+        Asking::Api(command) => match &**command {
+            Command::Append { topic, .. } => {
+                schema.partition(&topic.node) == at.pk && version(&at.sk).is_some_and(|(_, of)| of == topic.topic)
+            }
+            command => key(command, schema).as_ref() == Some(at),
+        },
+    }
+}
+
+/// The parent that a command names.
+pub(super) fn parent(command: &Command) -> Option<&Id> {
+    match command {
+        Command::Create { content, .. } | Command::Replace { content, .. } => content.parent.as_ref(),
+        Command::Patch { patch, .. } => patch.parent.as_ref()?.as_ref(),
+        _ => None,
+    }
+}
+
+fn has_spot(command: &Command) -> bool {
+    match command {
+        Command::Create { content, .. } | Command::Replace { content, .. } => content.spot.is_some(),
+        Command::Patch { patch, .. } => patch.spot.is_some(),
+        _ => false,
+    }
+}
+
+/// True if a change gives a sibling another place, for a call that asks for a place.
+pub(super) fn makes_room(asking: &Asking, before: Option<&Item>, after: Option<&Item>, order: Option<&str>) -> bool {
+    let (Asking::Api(command), Some(before), Some(after), Some(order)) = (asking, before, after, order) else {
+        return false;
+    };
+    let others = |item: &Item| {
+        let own = users_own(item).into_iter().filter(|(name, _)| *name != order);
+        own.map(|(name, value)| (name.clone(), value.clone())).collect::<Item>()
+    };
+    has_spot(command) && others(before) == others(after)
+}
+
+/// True if a patch changes nothing of a record.
+pub(super) fn stays(command: &Command, state: &Item) -> bool {
+    let Command::Patch { patch, .. } = command else { return false };
+    let wanted = patched(patch, state, None);
+    !state.contains_key("_deleting") && users_own(&wanted) == users_own(state)
+}
+
+/// Checks that a command makes `after` of `before`.
+pub(super) fn check(
+    command: &Command,
+    request: &Request,
+    before: Option<&Item>,
+    after: Option<&Item>,
+    order: Option<&str>,
+) -> Result<(), String> {
+    let fault = |what: &str| Err(format!("{what}: {before:?} to {after:?}"));
+    // What a repair has put back counts as not there: a create may take its place, and nothing else.
+    let before = before.filter(|item| !item.contains_key("_put_back"));
+    if before.is_some_and(|item| item.contains_key("_deleting")) {
+        return fault("written while it is being deleted");
+    }
+    let stamp = &request.stamp;
+    match (command, before, after) {
+        (Command::Create { content, .. }, None, Some(after)) | (Command::Replace { content, .. }, _, Some(after)) => {
+            let mut wanted = whole(content, before, order);
+            if content.spot.is_some() {
+                take(&mut wanted, after, order);
+            }
+            if users_own(&wanted) != users_own(after) {
+                return fault("not what was asked for");
+            }
+            stamped(before, after, stamp).and_then(|()| lives(before, after, stamp, content.parent.as_ref()))
+        }
+        (Command::Patch { patch, .. }, Some(old), Some(after)) => {
+            let mut wanted = patched(patch, old, order);
+            if patch.spot.is_some() {
+                take(&mut wanted, after, order);
+            }
+            // Next to another node, without a parent, it gets that one's.
+            let takes_parent =
+                patch.parent.is_none() && patch.spot.as_ref().is_some_and(|spot| spot.anchor().is_some());
+            if takes_parent {
+                take(&mut wanted, after, Some("parent"));
+            }
+            if users_own(&wanted) != users_own(after) {
+                return fault("not what was asked for");
+            }
+            let parent = patch.parent.as_ref().and_then(Option::as_ref);
+            let stays = patch.parent.is_none() && old.get("parent") == after.get("parent");
+            if stays && old.get("_under") != after.get("_under") {
+                return fault("`_under` changed");
+            }
+            stamped(before, after, stamp).and_then(|()| lives(before, after, stamp, parent))
+        }
+        (Command::Delete { children: Children::Restrict, revisions: false, .. }, Some(_), None)
+        | (Command::DeleteRevision { .. }, Some(_), None) => Ok(()),
+        (Command::Delete { operation, .. }, Some(before), Some(after)) => {
+            let mut unmarked = after.clone();
+            unmarked.remove("_deleting");
+            if is_marked(after, Some(operation)) && unmarked == *before { Ok(()) } else { fault("not marked") }
+        }
+        (Command::Append { attributes, .. }, None, Some(after))
+        | (Command::Amend { attributes, .. }, Some(_), Some(after)) => {
+            if users_own(attributes) != users_own(after) {
+                return fault("not what was asked for");
+            }
+            stamped(before, after, stamp)
+        }
+        _ => fault("a change that wasn't asked for"),
+    }
+}
+
+/// What a node's record becomes, without what Sapwood keeps in it.
+fn whole(content: &Content, before: Option<&Item>, order: Option<&str>) -> Item {
+    let mut item = content.attributes.clone();
+    item.extend(content.parent.as_ref().map(|parent| ("parent".to_owned(), AttributeValue::S(parent.to_string()))));
+    item.extend(content.segment.clone().map(|segment| ("segment".to_owned(), AttributeValue::S(segment))));
+    // The place among siblings that are ordered by hand stays, if the caller doesn't name it.
+    if let (Some(order), Some(before)) = (order, before)
+        && !item.contains_key(order)
+    {
+        take(&mut item, before, Some(order));
+    }
+    item
+}
+
+fn patched(patch: &Patch, before: &Item, order: Option<&str>) -> Item {
+    let mut item = before.clone();
+    if patch.clears {
+        item.retain(|name, _| name.starts_with('_') || matches!(name.as_str(), "PK" | "SK" | "parent" | "segment"));
+        take(&mut item, before, order);
+    }
+    for (name, change) in &patch.attributes {
+        let value = changed(change, item.get(name));
+        set(&mut item, name, value);
+    }
+    if let Some(segment) = &patch.segment {
+        set(&mut item, "segment", segment.clone().map(AttributeValue::S));
+    }
+    if let Some(parent) = &patch.parent {
+        set(&mut item, "parent", parent.as_ref().map(|parent| AttributeValue::S(parent.to_string())));
+    }
+    item
+}
+
+/// RFC 7396, for one value.
+fn changed(change: &ValueChange, value: Option<&AttributeValue>) -> Option<AttributeValue> {
+    match change {
+        ValueChange::Remove => None,
+        ValueChange::Set(value) => Some(value.clone()),
+        ValueChange::Merge(changes) => {
+            let mut item = match value {
+                Some(AttributeValue::M(map)) => map.clone().into_iter().collect(),
+                _ => Item::new(),
+            };
+            for (name, change) in changes {
+                let value = changed(change, item.get(name));
+                set(&mut item, name, value);
+            }
+            Some(AttributeValue::M(item.into_iter().collect()))
+        }
+    }
+}
+
+fn set(item: &mut Item, name: &str, value: Option<AttributeValue>) {
+    match value {
+        Some(value) => item.insert(name.to_owned(), value),
+        None => item.remove(name),
+    };
+}
+
+/// Takes an attribute as another record has it.
+fn take(item: &mut Item, from: &Item, name: Option<&str>) {
+    if let Some(name) = name {
+        set(item, name, from.get(name).cloned());
+    }
+}
+
+/// Checks what the API keeps in every record that it writes.
+fn stamped(before: Option<&Item>, after: &Item, stamp: &Stamp) -> Result<(), String> {
+    let number = |item: Option<&Item>| match item.and_then(|item| item.get("_rev")) {
+        Some(AttributeValue::N(digits)) => digits.parse().unwrap_or(0),
+        _ => 0_u64,
+    };
+    let created = before.map_or("", |before| text(before, "_created_at"));
+    let created = if created.is_empty() { &stamp.at } else { created };
+    let is_right = number(Some(after)) == number(before) + 1
+        && text(after, "_write") == stamp.token
+        && text(after, "_updated_at") == stamp.at
+        && text(after, "_updated_by") == stamp.by
+        && text(after, "_created_at") == created;
+    if is_right { Ok(()) } else { Err(format!("wrong stamps: {before:?} to {after:?}")) }
+}
+
+/// Checks the lives of a node and of its parent.
+fn lives(before: Option<&Item>, after: &Item, stamp: &Stamp, parent: Option<&Id>) -> Result<(), String> {
+    let born = match before {
+        None => stamp.token.as_str(),
+        Some(before) => text(before, "_born"),
+    };
+    let under = match after.get("_under") {
+        Some(AttributeValue::M(under)) => under.get("parent").cloned(),
+        _ => None,
+    };
+    let is_under = parent.is_none_or(|parent| under == Some(AttributeValue::S(parent.to_string())));
+    if text(after, "_born") == born && is_under { Ok(()) } else { Err(format!("wrong lives: {before:?} to {after:?}")) }
+}

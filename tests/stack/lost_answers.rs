@@ -1,0 +1,289 @@
+//! A proxy between the API and the table carries a request out and swallows its answer. Meanwhile others write the same records, through
+//! another function, and are answered. What they were answered stays, and no request is carried out twice.
+
+use std::time::Duration;
+
+use sapwood_tests::api::{Answered, Api, Asked};
+use sapwood_tests::faults::{Fault, Proxy};
+use sapwood_tests::running::Running;
+use sapwood_tests::serving::{Serving, Way};
+use serde_json::{Value, json};
+
+/// How long the requests of the function are held back that has got no answer: time enough for others to write.
+const HELD_BACK: Duration = Duration::from_millis(1_500);
+
+const PARAMETERS: &[(&str, &str)] = &[("RevisionsMutable", "on")];
+
+const WRITES: [&str; 4] = ["PutItem", "UpdateItem", "DeleteItem", "TransactWriteItems"];
+
+/// A stack, an API that reaches the table directly, and another one through a proxy.
+struct Stack {
+    running: Running,
+    others: Api,
+    proxied: Api,
+    proxy: Proxy,
+}
+
+impl Stack {
+    async fn start() -> Self {
+        let serving = Serving::start(Way::Http, PARAMETERS, &[]).await;
+        let proxy = serving.running.another_proxy().await;
+        let Serving { running, api: others } = serving;
+        let urls = (running.url(), proxy.url());
+        let Serving { running, api: proxied } = Serving::through(running, [&urls.0, &urls.1], PARAMETERS).await;
+        Self { running, others, proxied, proxy }
+    }
+
+    async fn sent(&self, asked: &Asked) -> Answered {
+        self.others.send(asked).await
+    }
+
+    /// Sends requests one after another, each once what the one before has asked for is done. They must be answered so.
+    async fn answered(&self, asked: &[(Asked, u16)]) {
+        for (asked, status) in asked {
+            let answered = self.sent(asked).await;
+            assert_eq!(answered.status, *status, "{asked:?}: {}", String::from_utf8_lossy(&answered.body));
+            self.running.settle().await;
+        }
+    }
+
+    /// Sends a request whose first write is carried out and not answered, and these others meanwhile. Returns what it was answered in the end.
+    async fn lost(&self, asked: &Asked, meanwhile: &[(Asked, u16)]) -> Answered {
+        self.proxy.follow(cut_after_the_first(&WRITES));
+        let others = async {
+            self.fault().await;
+            self.running.settle().await;
+            self.answered(meanwhile).await;
+        };
+        let (answered, ()) = futures::join!(self.proxied.send(asked), others);
+        self.running.settle().await;
+        answered
+    }
+
+    /// Waits until the proxy has swallowed an answer, and the engine has carried the request out.
+    async fn fault(&self) {
+        while !self.proxy.seen().iter().any(|seen| seen.faulted) {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+
+    async fn node(&self, id: &str) -> Option<Value> {
+        let answered = self.sent(&Asked::new("GET", format!("/nodes/{id}"))).await;
+        (answered.status == 200).then(|| answered.json())
+    }
+
+    async fn name(&self, id: &str) -> Option<String> {
+        Some(self.node(id).await?["attributes"]["name"].as_str().unwrap_or("-").to_owned())
+    }
+}
+
+/// A policy that swallows the answer of the first of these operations, and holds back all that comes after it.
+fn cut_after_the_first(
+    operations: &'static [&'static str],
+) -> impl Fn(&sapwood_tests::faults::Call) -> Option<Fault> + Send + Sync + 'static {
+    let is_cut = std::sync::atomic::AtomicBool::new(false);
+    move |call| {
+        if operations.contains(&call.operation.as_str()) && !is_cut.swap(true, std::sync::atomic::Ordering::SeqCst) {
+            return Some(Fault::CutAfter);
+        }
+        is_cut.load(std::sync::atomic::Ordering::SeqCst).then_some(Fault::Late(HELD_BACK))
+    }
+}
+
+fn put(id: &str, name: &str) -> Asked {
+    Asked::new("PUT", format!("/nodes/{id}")).json(&json!({"parent": null, "attributes": {"name": name}}))
+}
+
+fn put_below(id: &str, parent: &str) -> Asked {
+    Asked::new("PUT", format!("/nodes/{id}")).json(&json!({"parent": parent}))
+}
+
+fn rename(id: &str, name: &str) -> Asked {
+    Asked::new("PATCH", format!("/nodes/{id}")).json(&json!({"attributes": {"name": name}}))
+}
+
+fn moved(id: &str, parent: &str) -> Asked {
+    Asked::new("PATCH", format!("/nodes/{id}")).json(&json!({"parent": parent}))
+}
+
+fn delete(id: &str) -> Asked {
+    Asked::new("DELETE", format!("/nodes/{id}"))
+}
+
+fn append(id: &str) -> Asked {
+    Asked::new("POST", format!("/nodes/{id}/revisions/Audit")).json(&json!({"attributes": {}}))
+}
+
+fn batch(operations: &Value) -> Asked {
+    Asked::new("POST", "/batch").json(&json!({"operations": operations}))
+}
+
+fn is_unknown(answered: &Answered, place: &str) {
+    assert_eq!(answered.status, 503);
+    assert_eq!(answered.json()["type"], "urn:sapwood:problem:outcome-unknown");
+    assert_eq!((answered.header("location"), answered.header("retry-after")), (Some(place), None));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_was_created_and_deleted_does_not_come_back() {
+    let stack = Stack::start().await;
+    let others = [(put("n", "theirs"), 200), (delete("n"), 204)];
+    assert_eq!(stack.lost(&put("n", "ours"), &others).await.status, 201);
+    assert_eq!(stack.node("n").await, None);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_was_put_again_after_its_deletion_stays() {
+    let stack = Stack::start().await;
+    stack.answered(&[(put("n", "first"), 201)]).await;
+    let others = [(delete("n"), 404), (put("n", "theirs"), 201)];
+    assert_eq!(stack.lost(&delete("n"), &others).await.status, 204);
+    assert_eq!(stack.name("n").await.as_deref(), Some("theirs"));
+    // The same in a batch.
+    let deletes = batch(&json!([{"delete": {"id": "n"}}]));
+    let answered = stack.lost(&deletes, &others).await;
+    assert_eq!(answered.json()["results"][0]["status"], 204);
+    assert_eq!(stack.name("n").await.as_deref(), Some("theirs"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_change_does_not_go_over_later_ones() {
+    let stack = Stack::start().await;
+    stack.answered(&[(put("n", "first"), 201)]).await;
+    for change in [rename("n", "ours"), put("n", "ours")] {
+        let answered = stack.lost(&change, &[(rename("n", "theirs"), 200)]).await;
+        assert_eq!(answered.status, 200, "the write after it has kept its name");
+        assert_eq!(answered.json()["attributes"]["name"], "ours");
+        assert_eq!(stack.name("n").await.as_deref(), Some("theirs"));
+        let others = [(rename("n", "theirs"), 200), (rename("n", "third"), 200)];
+        is_unknown(&stack.lost(&change, &others).await, "/nodes/n");
+        assert_eq!(stack.name("n").await.as_deref(), Some("third"));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_move_does_not_go_over_later_ones() {
+    let stack = Stack::start().await;
+    stack.answered(&[(put("a", "a"), 201), (put("b", "b"), 201), (put("n", "n"), 201)]).await;
+    assert_eq!(stack.lost(&moved("n", "a"), &[(moved("n", "b"), 200)]).await.status, 200);
+    assert_eq!(stack.node("n").await.unwrap()["parent"], "b");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_revision_that_got_the_number_of_a_deleted_one_stays() {
+    let stack = Stack::start().await;
+    stack.answered(&[(put("n", "n"), 201), (append("n"), 201), (append("n"), 201), (append("n"), 201)]).await;
+    let third = Asked::new("DELETE", "/nodes/n/revisions/Audit/3");
+    assert_eq!(stack.lost(&third, &[(append("n"), 201)]).await.status, 204);
+    let third = Asked::new("GET", "/nodes/n/revisions/Audit/3");
+    assert_eq!(stack.sent(&third).await.status, 200);
+    // An append whose revision was deleted since may have been done or not.
+    let fourth = Asked::new("DELETE", "/nodes/n/revisions/Audit/4");
+    is_unknown(&stack.lost(&append("n"), &[(fourth.clone(), 204)]).await, "/nodes/n/revisions/Audit");
+    // With a key it is known.
+    let with_key = append("n").header("idempotency-key", "one");
+    stack.proxy.follow(cut_after_the_first(&["TransactWriteItems"]));
+    let others = async {
+        stack.fault().await;
+        stack.answered(&[(fourth.clone(), 204)]).await;
+    };
+    let (answered, ()) = futures::join!(stack.proxied.send(&with_key), others);
+    assert_eq!(answered.status, 201);
+    assert_eq!(stack.sent(&Asked::new("GET", "/nodes/n/revisions/Audit/4")).await.status, 404);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_create_that_is_sent_again_closes_no_cycle() {
+    let mut stack = Stack::start().await;
+    stack.answered(&[(put("x", "x"), 201)]).await;
+    stack.proxy.follow(cut_after_the_first(&WRITES));
+    let Stack { running, others, proxied, proxy } = &mut stack;
+    let meanwhile = async {
+        while !proxy.seen().iter().any(|seen| seen.faulted) {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        // `n` is placed. From now on the stream is behind.
+        running.pause().await;
+        for (asked, status) in [
+            (Asked::new("POST", "/nodes").json(&json!({"id": "k", "parent": "n"})), 201),
+            (delete("n"), 204),
+            (moved("x", "k"), 200),
+        ] {
+            assert_eq!(others.send(&asked).await.status, status, "{asked:?}");
+        }
+    };
+    let create = put_below("n", "x");
+    let (answered, ()) = futures::join!(proxied.send(&create), meanwhile);
+    assert_eq!(answered.status, 201);
+    assert_eq!(others.send(&Asked::new("GET", "/nodes/n")).await.status, 404, "n → x → k → n");
+}
+
+/// The calls of a life: each kind of write, each with the status that it has if every answer comes.
+fn life() -> Vec<(Asked, u16)> {
+    vec![
+        (put("r", "r"), 201),
+        (Asked::new("POST", "/nodes").json(&json!({"id": "c", "parent": "r"})), 201),
+        (rename("c", "second"), 200),
+        (put("d", "d"), 201),
+        (moved("d", "c"), 200),
+        (append("d"), 201),
+        (Asked::new("PUT", "/nodes/d/revisions/Audit/1").json(&json!({"attributes": {"checked": true}})), 200),
+        (Asked::new("DELETE", "/nodes/d/revisions/Audit/1"), 204),
+        (Asked::new("DELETE", "/nodes/c?children=adopt"), 202),
+        (batch(&json!([{"put": {"id": "e", "parent": "r"}}, {"put": {"id": "f", "parent": "r"}}])), 200),
+        (append("e").header("idempotency-key", "k"), 201),
+        (delete("f"), 204),
+    ]
+}
+
+/// Whichever one answer of the table is swallowed, no call is carried out twice, and each is answered as if the answer had come, but for an
+/// append without a key, of which nobody can know.
+#[tokio::test(flavor = "multi_thread")]
+async fn any_one_answer_may_be_lost() {
+    let stack = Stack::start().await;
+    let mut faults = 0;
+    for nth in 0..6 {
+        for (asked, status) in life() {
+            let seen = std::sync::atomic::AtomicUsize::new(0);
+            stack.proxy.follow(move |_| {
+                (seen.fetch_add(1, std::sync::atomic::Ordering::SeqCst) == nth).then_some(Fault::CutAfter)
+            });
+            let answered = stack.proxied.send(&asked).await;
+            let was_cut = stack.proxy.seen().iter().find(|seen| seen.faulted).map(|seen| seen.operation.clone());
+            faults += usize::from(was_cut.is_some());
+            let text = String::from_utf8_lossy(&answered.body);
+            if answered.status == 503 {
+                assert_eq!(
+                    (was_cut.as_deref(), asked.target.as_str()),
+                    (Some("PutItem"), "/nodes/d/revisions/Audit"),
+                    "{text}"
+                );
+                assert_eq!(answered.json()["type"], "urn:sapwood:problem:outcome-unknown");
+            } else {
+                assert_eq!(answered.status, status, "the answer of number {nth} lost, {asked:?}, {was_cut:?}: {text}");
+            }
+            stack.running.settle().await;
+        }
+        let revisions = stack.sent(&Asked::new("GET", "/nodes/e/revisions/Audit")).await.json();
+        assert_eq!(revisions["items"].as_array().map(Vec::len), Some(1), "{revisions}");
+        for id in ["e", "d", "r"] {
+            stack
+                .answered(&[(Asked::new("DELETE", format!("/nodes/{id}?children=delete&revisions=delete")), 202)])
+                .await;
+        }
+        // Their ids come again, and so does the key.
+        stack.answered(&[]).await;
+        let table = stack.running.client.scan().table_name(sapwood_tests::running::TABLE).send().await.unwrap();
+        for item in table.items() {
+            let (pk, sk) = (&item["PK"], &item["SK"]);
+            if sk.as_s().is_ok_and(|sk| sk.starts_with("IDEMPOTENCY") || sk == "DELETED" || sk == "LINEAGE") {
+                let delete = stack.running.client.delete_item().table_name(sapwood_tests::running::TABLE);
+                delete.key("PK", pk.clone()).key("SK", sk.clone()).send().await.unwrap();
+            }
+        }
+        stack.running.settle().await;
+    }
+    assert!(faults > 30, "{faults}");
+}

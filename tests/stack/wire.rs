@@ -1,0 +1,72 @@
+//! Items of every shape on the wire, at every depth, on a real engine: they keep back nobody's rows.
+
+use std::time::{Duration, Instant};
+
+use rand::RngExt;
+use rand::seq::SliceRandom;
+use sapwood_core::keys::Schema;
+use sapwood_core::model::{ITEM_BYTES_MAX, Item, text};
+use sapwood_table::{Condition, DynamoTable, Table};
+use sapwood_tests::client::{item, node, put, put_all, s};
+use sapwood_tests::running::{Running, TABLE};
+use sapwood_tests::seeds::{chance, number};
+use sapwood_tests::shapes::SHAPES;
+
+/// The depths at which items of 256 KB, 180 KB and 33 KB kept back a table for ever.
+const DEPTHS: [usize; 4] = [1, 8, 14, 25];
+
+/// The bytes of all rows of a node, as DynamoDB counts them. `WIRE_BYTES=4000000` are what a partition of a table takes in some seconds; an
+/// engine without optimisation on a busy machine takes a tenth of them.
+const ROWS_BYTES: u64 = 300_000;
+
+/// The longest that a neighbour's row may take. A test machine runs several engines at a time.
+const NEIGHBOUR_TIME_MAX: Duration = Duration::from_secs(15);
+
+/// Waits for a row, and returns how long it took.
+async fn row(running: &Running, pk: &str, sk: &str) -> Duration {
+    let since = Instant::now();
+    loop {
+        let key = item([("PK", s(pk)), ("SK", s(sk))]);
+        let found = running.client.get_item().table_name(TABLE).set_key(Some(key)).send().await.unwrap();
+        if found.item.is_some() {
+            return since.elapsed();
+        }
+        assert!(since.elapsed() < Duration::from_secs(120), "{pk} {sk} doesn't come");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nodes_of_every_shape_at_every_depth_keep_back_no_other_nodes_rows() {
+    let mut rng = chance("WIRE_SEED");
+    let running = Running::start(&[]).await;
+    let deepest = DEPTHS[DEPTHS.len() - 1];
+    let name = |level: usize| format!("chain{level}");
+    let chain = (0..deepest).map(|level| node(&name(level), level.checked_sub(1).map(name).as_deref(), "x"));
+    put_all(&running.client, TABLE, chain.collect()).await;
+    running.settle().await;
+    // DynamoDB Local takes a minute for 14 MB of zeros after a one, so they are written as any client would that thinks of them.
+    let table = DynamoTable::local(&running.url(), TABLE, Schema::default()).waiting(Duration::from_secs(60));
+    let mut shapes = SHAPES;
+    shapes.shuffle(&mut rng);
+    let runs = number("WIRE_RUNS").map_or(3, |runs| runs as usize);
+    let rows_bytes = number("WIRE_BYTES").unwrap_or(ROWS_BYTES) as usize;
+    for (run, (shape, value)) in shapes.into_iter().take(runs).enumerate() {
+        let depth = DEPTHS[rng.random_range(0..DEPTHS.len())];
+        let key = [("PK", format!("heavy{run}")), ("SK", "NODE".to_owned()), ("parent", name(depth - 1))];
+        let mut heavy: Item = key.into_iter().map(|(name, of)| (name.to_owned(), text(of))).collect();
+        heavy.insert("bulk".to_owned(), value((ITEM_BYTES_MAX - 4_096).min(rows_bytes / depth)));
+        table.put(&heavy, &Condition::Always).await.unwrap();
+        put(&running.client, TABLE, node(&format!("small{run}"), Some("chain0"), "small")).await;
+        let took = row(&running, "chain0", &format!("NODE#0001#small{run}")).await;
+        println!("{shape}, depth {depth}: {took:?} until the neighbour's row was there");
+        running.settle().await;
+        assert!(took < NEIGHBOUR_TIME_MAX, "{shape}, depth {depth}: {took:?}");
+        let (_, reports) = running.take();
+        let failed: Vec<_> = reports.iter().flat_map(|report| &report.failed).collect();
+        let problems: Vec<_> = reports.iter().flat_map(|report| &report.problems).collect();
+        assert!(failed.is_empty() && problems.is_empty(), "{shape}, depth {depth}: {failed:?}, {problems:?}");
+    }
+    running.assert_right(&running.oracle()).await;
+    running.stop().await;
+}
