@@ -357,18 +357,22 @@ impl Oracle {
     }
 }
 
-/// Returns the place of a node among its siblings, in the few forms that tests use: whole numbers, and short texts.
+/// Returns the place of a node among its siblings, in the few forms that tests use: numbers of plain digits, and short texts.
 fn place_of(value: Option<&AttributeValue>) -> String {
     match value {
         Some(N(digits)) => {
             let negative = digits.strip_prefix('-');
-            let digits = negative.unwrap_or(digits);
+            let (whole, fraction) =
+                negative.unwrap_or(digits).split_once('.').unwrap_or((negative.unwrap_or(digits), ""));
             assert!(
-                digits.bytes().all(|digit| digit.is_ascii_digit()),
-                "the oracle knows whole numbers only: {digits}"
+                [whole, fraction].iter().all(|digits| digits.bytes().all(|digit| digit.is_ascii_digit())),
+                "the oracle knows plain digits only: {digits}"
             );
-            let digits = digits.trim_start_matches('0');
-            let text = format!("{:03}{}", 499 + digits.len(), digits.trim_end_matches('0'));
+            let all = format!("{whole}{fraction}");
+            let digits = all.trim_start_matches('0');
+            // The number is 0.DIGITS times ten to this power, which is 500 for 1.
+            let power = 499 + digits.len() - fraction.len();
+            let text = format!("{power:03}{}", digits.trim_end_matches('0'));
             let nines = || text.bytes().map(|digit| char::from(b'0' + b'9' - digit)).collect::<String>();
             match (digits, negative) {
                 ("", _) => "n0".to_owned(),

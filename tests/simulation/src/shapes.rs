@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use sapwood_core::model::{AttributeValue, Item, item_bytes, text};
+use sapwood_core::model::{AttributeValue, Item, item_bytes, sort_sets, text};
 
 /// A shape: what it has in it, and the value of about so many bytes, as DynamoDB counts them.
 pub type Shape = (&'static str, fn(usize) -> AttributeValue);
@@ -26,8 +26,11 @@ pub const SHAPES: [Shape; 18] = [
     ("deep maps", |bytes| list(bytes, &deep())),
     ("a wide map", |bytes| AttributeValue::M((0..bytes / 8).map(|n| (format!("\u{1}{n}"), text(""))).collect())),
     ("a set of numbers", |bytes| {
-        // The digit 1 behind each keeps 1 and 10 apart.
-        AttributeValue::Ns((1..=bytes / 5).map(|n| format!("{n}1{}", "0".repeat(124 - n.to_string().len()))).collect())
+        // The digit 1 behind each keeps 1 and 10 apart. In the order in which they are read again.
+        let number = |n: usize| format!("{n}1{}", "0".repeat(124 - n.to_string().len()));
+        let mut set = AttributeValue::Ns((1..=bytes / 5).map(number).collect());
+        sort_sets(&mut set);
+        set
     }),
     ("a set of texts", |bytes| AttributeValue::Ss((0..bytes / 8).map(|n| format!("\0\"{n:06}")).collect())),
 ];

@@ -102,7 +102,12 @@ fn read_value(from: &mut &[u8]) -> Option<AttributeValue> {
         b'f' => AttributeValue::Bool(false),
         b'0' => AttributeValue::Null(true),
         b's' => AttributeValue::Ss(read_all(from, read_text)?),
-        b'n' => AttributeValue::Ns(read_all(from, read_number)?),
+        b'n' => {
+            // Numbers with exponents have another order.
+            let mut set = read_all(from, read_number)?;
+            set.sort_unstable();
+            AttributeValue::Ns(set)
+        }
         b'b' => AttributeValue::Bs(read_all(from, read_bytes)?),
         b'L' => AttributeValue::L(read_all(from, read_value)?),
         b'M' => AttributeValue::M(read_map(from)?),
@@ -157,7 +162,7 @@ mod tests {
             ("bytes", AttributeValue::B(vec![0, 255])),
             ("flags", AttributeValue::L(vec![AttributeValue::Bool(true), AttributeValue::Bool(false)])),
             ("texts", AttributeValue::Ss(vec!["a".to_owned(), "b".to_owned()])),
-            ("numbers", AttributeValue::Ns(vec!["1".to_owned(), "2".to_owned()])),
+            ("numbers", AttributeValue::Ns(vec![format!("1{:050}", 0), format!("11{:059}", 0)])),
             ("blobs", AttributeValue::Bs(vec![vec![1], vec![2, 3]])),
             ("map", AttributeValue::M(map)),
             ("long", text("x".repeat(100_000))),
