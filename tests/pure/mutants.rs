@@ -118,15 +118,15 @@ mutants! {
     an_adopter_that_is_deleted_itself_leaves_a_child_behind: heirs(Rule::AdoptOnwards), seed 1734;
     a_node_deleted_before_its_last_child_leaves_it_behind: mixed(Rule::FinishLast), seed 59;
     a_node_deleted_whatever_became_of_it_is_missed: returns(Rule::FinishCondition).with_races(), seed 836;
-    a_mark_given_again_that_is_taken_for_the_first_leaves_its_node: drill(Drill::MarkAgain, Rule::FreshMark), seed 2034;
-    a_cursor_that_goes_on_for_another_mark_forgets_what_came_in_since: drill(Drill::MarkAgain, Rule::CursorMark), seed 2218;
+    a_mark_given_again_that_is_taken_for_the_first_leaves_its_node: drill(Drill::MarkAgain, Rule::FreshMark), seed 6598;
+    a_cursor_that_goes_on_for_another_mark_forgets_what_came_in_since: drill(Drill::MarkAgain, Rule::CursorMark), seed 1195;
     a_mark_that_went_and_is_back_leaves_its_node: returns(Rule::MarkReturned), seed 302;
     a_cursor_that_goes_before_its_node_leaves_the_node: deletions(Rule::FinishFirst), seed 87;
     without_a_tombstone_a_straggler_is_an_orphan: deletions(Rule::Tombstone), seed 141;
     a_tombstone_for_everybody_deletes_another_clients_orphans: mixed(Rule::TombstoneUnder), seed 22;
     children_left_when_another_client_deletes_the_node_are_forgotten: mixed(Rule::TouchRemaining), seed 33;
     a_node_that_stays_after_all_has_old_rows: returns(Rule::UndeletePuts), seed 485;
-    a_revision_deleted_whatever_it_is_was_not_asked_for: drill(Drill::MarkAgain, Rule::RevisionCondition), seed 19;
+    a_revision_deleted_whatever_it_is_was_not_asked_for: drill(Drill::MarkAgain, Rule::RevisionCondition), seed 695;
     a_write_that_comes_late_sets_a_lineage_back: Profile { limbo: true, ..moves(Rule::LateWrites) }, seed 8;
     a_tombstone_of_another_life_deletes_a_child_of_this_one: drill(Drill::TwoLives, Rule::TombstoneLife), seed 146;
     a_cursor_started_over_a_newer_one_forgets_children: drill(Drill::Twice, Rule::CursorStart), seed 693;

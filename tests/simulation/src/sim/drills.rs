@@ -189,6 +189,8 @@ fn two_lives() -> (Vec<BaseWrite>, Vec<BaseWrite>) {
 
 fn mark_again(rng: &mut SmallRng) -> (Vec<BaseWrite>, Vec<BaseWrite>) {
     let mut settled = vec![plain("a", None), plain("b", Some("a"))];
+    // While another child isn't marked yet, the deletion comes back to the first.
+    settled.extend(["c", "d"].iter().take(rng.random_range(0..=2)).map(|id| plain(id, Some("a"))));
     let marked = *["a", "b"].choose(rng).unwrap();
     settled.extend((2..=4).map(|version| revise(marked, version, 0)));
     let deletion = || delete("a", DeletionMode::Delete, true);

@@ -34,6 +34,8 @@ struct Node {
     stays: bool,
     /// The record whose mark another client has taken back, until the lineage shows that the handler has seen it.
     taken_back: Option<Item>,
+    /// What the record was before in this life, with the reasons of that time. Where it is that again, nobody can tell what came in between.
+    before: Vec<(Item, BTreeSet<Mark>)>,
 }
 
 /// A deleted node, as it was last.
@@ -101,11 +103,15 @@ fn is_same(old: &Item, new: &Item) -> bool {
     if old.contains_key("_rev") { shown.into_iter().all(is_equal) } else { others().all(is_equal) }
 }
 
+/// A node's parent. A record that can't be understood has none.
+fn written_parent(item: &Item) -> Option<String> {
+    let is_odd = |name: &str| item.contains_key(name) && text(item, name).is_none();
+    text(item, "parent").filter(|_| !is_odd("segment"))
+}
+
 impl Node {
-    /// The node's parent. A record that can't be understood has none.
     fn parent(&self) -> Option<String> {
-        let is_odd = |name: &str| self.item.contains_key(name) && text(&self.item, name).is_none();
-        text(&self.item, "parent").filter(|_| !is_odd("segment"))
+        written_parent(&self.item)
     }
 
     fn mark(&self) -> Option<Mark> {
@@ -260,7 +266,7 @@ impl Witness {
                 return Err(format!("{id} was marked {marked:?} without a reason: {:?}", old.reasons));
             }
         }
-        let parent = Node { item: new.clone(), reasons: BTreeSet::new(), stays: false, taken_back: None }.parent();
+        let parent = written_parent(new);
         if parent != old.parent() { self.check_child_action(id, old, parent) } else { Ok(()) }
     }
 
@@ -351,13 +357,18 @@ impl Witness {
         match &record.new {
             Some(item) => {
                 // A repair changes nothing of what the owner has asked for, nor of what was asked of it.
-                let same = old.as_ref().filter(|old| actor == Actor::Repair || is_same(&old.item, item));
-                let reasons = same.map(|old| old.reasons.clone()).unwrap_or_default();
+                let mut before = old.as_ref().map(|old| old.before.clone()).unwrap_or_default();
+                before.extend(old.as_ref().map(|old| (old.item.clone(), old.reasons.clone())));
+                let is_newest = |number: usize| number + 1 == before.len();
+                let same = before.iter().enumerate().filter(|(number, (earlier, _))| {
+                    (actor == Actor::Repair && is_newest(*number)) || is_same(earlier, item)
+                });
+                let reasons = same.flat_map(|(_, (_, reasons))| reasons.clone()).collect();
                 let taken_back = old
                     .as_ref()
                     .and_then(|old| if old.mark().is_some() { Some(old.item.clone()) } else { old.taken_back.clone() });
                 let stays = self.stays(id, old.as_ref(), item, actor);
-                self.nodes.insert(id.to_owned(), Node { item: item.clone(), reasons, stays, taken_back });
+                self.nodes.insert(id.to_owned(), Node { item: item.clone(), reasons, stays, taken_back, before });
                 if self.deleted.contains_key(id) {
                     self.again.insert(id.to_owned());
                 }

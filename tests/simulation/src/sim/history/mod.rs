@@ -262,21 +262,8 @@ impl History {
                 if *created == is_there(self.state(key, at - 1)) {
                     return Err("`created` is wrong".to_owned());
                 }
-                // What another client changes between the read and the write of a patch stays, and the answer has it as it was read.
-                let reads = |name: &str| {
-                    let is_patch = match &call.asking {
-                        Asking::Api(command) => matches!(&**command, Command::Patch { patch, .. } if !patch.clears),
-                        _ => false,
-                    };
-                    let mut before = self.states(key, call.since.min(call.called), at).flatten();
-                    is_patch && !name.starts_with('_') && before.any(|state| state.get(name) == item.get(name))
-                };
-                let is_as_seen = |state: &Item| {
-                    let (state, item) = (as_seen(state), as_seen(item));
-                    let mut names = state.keys().chain(item.keys());
-                    names.all(|name| state.get(name) == item.get(name) || reads(name))
-                };
-                let is_ours = |state: &Item| state.get("_write") == item.get("_write") && is_as_seen(state);
+                let is_ours =
+                    |state: &Item| state.get("_write") == item.get("_write") && self.shows(call, item, key, at, state);
                 let mut states = self.states(key, at, until).flatten();
                 if states.any(is_ours) { Ok(()) } else { Err(format!("answered with another item than {after:?}")) }
             }
@@ -290,6 +277,22 @@ impl History {
             }
             _ => Err(format!("{:?} isn't what was done", call.asking)),
         }
+    }
+
+    /// True if a call whose change was made at this time may answer this item, while the record is in this state. What another client
+    /// changes between the read and the write of a patch stays, and the answer has it as it was read.
+    fn shows(&self, call: &Call, item: &Item, key: &ItemKey, at: usize, state: &Item) -> bool {
+        let is_patch = match &call.asking {
+            Asking::Api(command) => matches!(&**command, Command::Patch { patch, .. } if !patch.clears),
+            Asking::Import(_) => false,
+        };
+        let was_read = |name: &str| {
+            let mut before = self.states(key, call.since.min(call.called), at).flatten();
+            is_patch && !name.starts_with('_') && before.any(|state| state.get(name) == item.get(name))
+        };
+        let (state, seen) = (as_seen(state), as_seen(item));
+        let mut names = state.keys().chain(seen.keys());
+        names.all(|name| state.get(name) == seen.get(name) || was_read(name))
     }
 
     /// Checks an answer that something is done, by a call that has changed nothing.
@@ -396,8 +399,11 @@ impl History {
         }
         let mut wrong = Vec::new();
         for calls in groups.values() {
-            let effects: Vec<(&ItemKey, usize)> =
-                calls.iter().filter_map(|call| self.effect(&self.calls[*call]).ok().flatten()).collect();
+            let effect = |call: &usize| {
+                let call = &self.calls[*call];
+                self.effect(call).ok().flatten().map(|(key, at)| (call, key, at))
+            };
+            let effects: Vec<(&Call, &ItemKey, usize)> = calls.iter().filter_map(effect).collect();
             if effects.len() > 1 {
                 let calls: Vec<String> = calls.iter().map(|call| self.describe(*call)).collect();
                 wrong.push(format!("carried out twice with one idempotency key: {calls:?}"));
@@ -413,16 +419,21 @@ impl History {
     }
 
     /// True if this is the outcome of an earlier call with the same key.
-    fn is_repeat(&self, calls: &[usize], effects: &[(&ItemKey, usize)], outcome: &Outcome, until: usize) -> bool {
-        let is_first = |outcome: &Outcome| match (effects.first(), outcome) {
-            (Some((key, at)), Outcome::Node { item, .. } | Outcome::Revision { item, .. }) => {
-                *at <= until && self.state(key, *at).is_some_and(|state| as_seen(state) == as_seen(item))
+    fn is_repeat(
+        &self,
+        calls: &[usize],
+        effects: &[(&Call, &ItemKey, usize)],
+        outcome: &Outcome,
+        until: usize,
+    ) -> bool {
+        match (effects.first(), outcome) {
+            (Some((call, key, at)), Outcome::Node { item, .. } | Outcome::Revision { item, .. }) => {
+                *at <= until && self.state(key, *at).is_some_and(|state| self.shows(call, item, key, *at, state))
             }
-            (Some((_, at)), Outcome::Deleted | Outcome::Deleting { .. }) => *at <= until,
+            (Some((_, _, at)), Outcome::Deleted | Outcome::Deleting { .. }) => *at <= until,
             // Nothing changed: the first call said so, or would have, at that time.
             (None, _) => calls.iter().any(|call| self.check_unchanged(&self.calls[*call], outcome, until).is_ok()),
-        };
-        is_first(outcome)
+        }
     }
 }
 

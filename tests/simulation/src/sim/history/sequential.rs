@@ -159,7 +159,8 @@ pub(super) fn check(
                 return fault("not what was asked for");
             }
             let parent = patch.parent.as_ref().and_then(Option::as_ref);
-            let stays = patch.parent.is_none() && old.get("parent") == after.get("parent");
+            // What it gets can be what another client has written meanwhile.
+            let stays = patch.parent.is_none() && !takes_parent && old.get("parent") == after.get("parent");
             if stays && old.get("_under") != after.get("_under") {
                 return fault("`_under` changed");
             }
