@@ -93,7 +93,7 @@ impl World<'_> {
             calls.crash(*id);
             calls.end_limbo(*id);
         }
-        self.actor = Actor::Handler;
+        self.actor = Actor::Handler(0);
         self.take_records()?;
         // Whoever redrives has the old settings, and begins again with the new ones.
         self.actor = Actor::Repair;

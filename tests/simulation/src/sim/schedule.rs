@@ -78,6 +78,8 @@ pub(super) struct World<'a> {
     /// The newest copy of each node that has a mark.
     marked: BTreeMap<ItemKey, Item>,
     copies: Copies,
+    /// After how many changes of nodes each invocation of the handler began.
+    began: BTreeMap<u64, usize>,
     /// Who wrote last.
     pub(super) actor: Actor,
     invocations: u64,
@@ -145,6 +147,7 @@ pub fn run(seed: u64, profile: &Profile) -> Result<Run, Fault> {
         witness: profile.writers.delete_nodes().then(|| Witness::new(profile.writers.are_the_api())),
         marked: BTreeMap::new(),
         copies: Copies::default(),
+        began: BTreeMap::new(),
         actor: Actor::Client,
         invocations: 0,
         crashes_left,
@@ -425,7 +428,7 @@ impl World<'_> {
         } else if self.repairs.contains(&invocation) {
             Actor::Repair
         } else {
-            Actor::Handler
+            Actor::Handler(self.began.get(&invocation).copied().unwrap_or_default())
         }
     }
 
@@ -438,7 +441,6 @@ impl World<'_> {
     /// Starts an invocation with 1 to 6 records of any items. Records of one item stay in order. Returns false if each record waits
     /// for an invocation that is under way.
     fn start(&mut self) -> bool {
-        self.actor = Actor::Handler;
         let size = self.roll(6) + 1;
         let eager = self.roll(2) == 0;
         let mut blocked: BTreeSet<_> =
@@ -472,6 +474,8 @@ impl World<'_> {
             fanout.run(&table, &SimRetryPolicy(calls), sapwood_engine::fanout::Run { name: &name, now }, &batch).await
         });
         self.running.insert(id, Invocation { future, records });
+        self.began.insert(id, self.witness.as_ref().map(Witness::changes).unwrap_or_default());
+        self.actor = self.actor(id);
         self.poll(id);
         true
     }

@@ -14,8 +14,8 @@ pub(super) enum Actor {
     Client,
     /// A request to the API.
     Api,
-    /// The stream's handler.
-    Handler,
+    /// The stream's handler. The invocation began after so many changes of nodes.
+    Handler(usize),
     /// A repair.
     Repair,
 }
@@ -34,8 +34,6 @@ struct Node {
     stays: bool,
     /// The record whose mark another client has taken back, until the lineage shows that the handler has seen it.
     taken_back: Option<Item>,
-    /// What the record was before in this life, with the reasons of that time. Where it is that again, nobody can tell what came in between.
-    before: Vec<(Item, BTreeSet<Mark>)>,
 }
 
 /// A deleted node, as it was last.
@@ -71,6 +69,8 @@ pub(super) struct Witness {
     changes: usize,
     /// The nodes that were created again.
     again: BTreeSet<String>,
+    /// For each node the states of its record that have ended: after how many changes, and the reasons of that time.
+    earlier: BTreeMap<String, Vec<(usize, Item, BTreeSet<Mark>)>>,
     /// For each operation that deletes a subtree: its node, and the nodes that were below that node all the time.
     below: BTreeMap<String, (String, BTreeSet<String>)>,
     /// The children that a node's rows showed when its lineage said that the node is being deleted.
@@ -104,14 +104,14 @@ fn is_same(old: &Item, new: &Item) -> bool {
 }
 
 /// A node's parent. A record that can't be understood has none.
-fn written_parent(item: &Item) -> Option<String> {
+fn parent_of(item: &Item) -> Option<String> {
     let is_odd = |name: &str| item.contains_key(name) && text(item, name).is_none();
     text(item, "parent").filter(|_| !is_odd("segment"))
 }
 
 impl Node {
     fn parent(&self) -> Option<String> {
-        written_parent(&self.item)
+        parent_of(&self.item)
     }
 
     fn mark(&self) -> Option<Mark> {
@@ -141,11 +141,17 @@ impl Witness {
             marked: BTreeMap::new(),
             changes: 0,
             again: BTreeSet::new(),
+            earlier: BTreeMap::new(),
             below: BTreeMap::new(),
             shown: BTreeMap::new(),
             rows: BTreeSet::new(),
             revisions: BTreeMap::new(),
         }
+    }
+
+    /// The number of changes of nodes so far.
+    pub(super) fn changes(&self) -> usize {
+        self.changes
     }
 
     /// No tombstone counts any more, so nobody knows what became of the lives that have one.
@@ -222,7 +228,7 @@ impl Witness {
             let before = self.revisions.remove(&key);
             if record.new.is_some() {
                 self.revisions.insert(key, (false, false));
-            } else if actor == Actor::Handler && before.is_none_or(|(may_go, _)| !may_go) {
+            } else if matches!(actor, Actor::Handler(_)) && before.is_none_or(|(may_go, _)| !may_go) {
                 return Err(format!("revision {sk} of {pk} was deleted without being asked for"));
             }
         }
@@ -232,13 +238,19 @@ impl Witness {
 
     /// Checks that the handler may make a record.
     fn check(&self, id: &str, record: &StreamRecord, actor: Actor) -> Result<(), String> {
-        match actor {
+        let began = match actor {
             Actor::Client | Actor::Api => return Ok(()),
             Actor::Repair if record.new.is_none() => return Err(format!("a repair deleted {id}")),
             Actor::Repair => return Ok(()),
-            Actor::Handler => {}
+            Actor::Handler(began) => began,
+        };
+        let Some(mut old) = self.nodes.get(id).cloned() else { return Err(format!("the handler made {id}")) };
+        // Where the record is what it was when the invocation read it, no condition can tell what came in between.
+        for (ended, item, reasons) in self.earlier.get(id).into_iter().flatten() {
+            if *ended > began && is_same(item, &old.item) {
+                old.reasons.extend(reasons.clone());
+            }
         }
-        let Some(old) = self.nodes.get(id) else { return Err(format!("the handler made {id}")) };
         let Some(new) = &record.new else {
             let Some((operation, _, revisions)) = old.mark() else {
                 return Err(format!("{id} was deleted without a mark"));
@@ -266,8 +278,8 @@ impl Witness {
                 return Err(format!("{id} was marked {marked:?} without a reason: {:?}", old.reasons));
             }
         }
-        let parent = written_parent(new);
-        if parent != old.parent() { self.check_child_action(id, old, parent) } else { Ok(()) }
+        let parent = parent_of(new);
+        if parent != old.parent() { self.check_child_action(id, &old, parent) } else { Ok(()) }
     }
 
     /// Checks that the handler may make a child a root, or give it this parent.
@@ -323,7 +335,7 @@ impl Witness {
     }
 
     /// Returns a node's parent. A deleted node has its last one.
-    fn parent_of(&self, id: &str) -> Option<String> {
+    fn last_parent(&self, id: &str) -> Option<String> {
         match self.nodes.get(id) {
             Some(node) => node.parent(),
             None => self.deleted.get(id).and_then(|deleted| deleted.parent.clone()),
@@ -333,11 +345,11 @@ impl Witness {
     /// Returns a node's ancestor path, deleted nodes included.
     fn path(&self, id: &str) -> Vec<String> {
         let mut path: Vec<String> = Vec::new();
-        let mut next = self.parent_of(id);
+        let mut next = self.last_parent(id);
         while let Some(at) = next
             && !path.contains(&at)
         {
-            next = self.parent_of(&at);
+            next = self.last_parent(&at);
             path.push(at);
         }
         path
@@ -354,21 +366,20 @@ impl Witness {
         if parent(&record.old) != parent(&record.new) {
             self.moved.insert(id.to_owned(), self.changes);
         }
+        if let Some(old) = old.as_ref().filter(|old| record.new.as_ref().is_none_or(|new| !is_same(&old.item, new))) {
+            let state = (self.changes, old.item.clone(), old.reasons.clone());
+            self.earlier.entry(id.to_owned()).or_default().push(state);
+        }
         match &record.new {
             Some(item) => {
                 // A repair changes nothing of what the owner has asked for, nor of what was asked of it.
-                let mut before = old.as_ref().map(|old| old.before.clone()).unwrap_or_default();
-                before.extend(old.as_ref().map(|old| (old.item.clone(), old.reasons.clone())));
-                let is_newest = |number: usize| number + 1 == before.len();
-                let same = before.iter().enumerate().filter(|(number, (earlier, _))| {
-                    (actor == Actor::Repair && is_newest(*number)) || is_same(earlier, item)
-                });
-                let reasons = same.flat_map(|(_, (_, reasons))| reasons.clone()).collect();
+                let same = old.as_ref().filter(|old| actor == Actor::Repair || is_same(&old.item, item));
+                let reasons = same.map(|old| old.reasons.clone()).unwrap_or_default();
                 let taken_back = old
                     .as_ref()
                     .and_then(|old| if old.mark().is_some() { Some(old.item.clone()) } else { old.taken_back.clone() });
                 let stays = self.stays(id, old.as_ref(), item, actor);
-                self.nodes.insert(id.to_owned(), Node { item: item.clone(), reasons, stays, taken_back, before });
+                self.nodes.insert(id.to_owned(), Node { item: item.clone(), reasons, stays, taken_back });
                 if self.deleted.contains_key(id) {
                     self.again.insert(id.to_owned());
                 }
@@ -414,7 +425,7 @@ impl Witness {
         // A node that is created again, or loses its mark, or is deleted by another client, takes the nodes below it out of
         // account.
         let returned = record.new.is_some() && (old.is_none() || (before.is_some() && marked.is_none()));
-        let deleted = record.new.is_none() && actor != Actor::Handler;
+        let deleted = record.new.is_none() && !matches!(actor, Actor::Handler(_));
         if actor == Actor::Client {
             for shown in self.shown.values_mut() {
                 shown.remove(id);
@@ -455,7 +466,7 @@ impl Witness {
                 self.deleted.get(id).is_some_and(|ended| !ended.by_client && born.is_some() && ended.born == born)
             }
             // It has removed `_under`, and nothing else.
-            (Actor::Handler, Some(old)) if old.item.get("parent") == new.get("parent") => old.stays,
+            (Actor::Handler(_), Some(old)) if old.item.get("parent") == new.get("parent") => old.stays,
             _ => false,
         }
     }
