@@ -140,7 +140,7 @@ mutants! {
     a_subtree_that_is_put_back_is_taken_for_stragglers: drill(Drill::SubtreeBack, Rule::PutBack), seed 0;
     a_leaf_that_is_put_back_is_taken_for_a_straggler: drill(Drill::LeafBack, Rule::PutBackAfterRestrict), seed 8;
     a_straggler_that_is_newer_than_its_record_was_put_back: Profile::new(Writers::Copies).with_races().without(Rule::StragglerAsShown), seed 839;
-    a_stale_under_that_is_passed_over_counts_at_the_next_touch: drill(Drill::SubtreeBack, Rule::RemoveUnder), seed 43;
+    a_stale_under_that_is_passed_over_counts_at_the_next_touch: drill(Drill::SubtreeBack, Rule::RemoveUnder), seed 51;
     ancestors_not_cut_in_a_cycle_include_the_node_itself: any(Rule::CutCycle), seed 0;
 }
 

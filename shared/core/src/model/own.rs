@@ -69,7 +69,7 @@ pub struct Under {
 impl Under {
     const PARENT: &str = "parent";
     const BORN: &str = "born";
-    const OPERATION: &str = "operation";
+    const FROM: &str = "from";
 
     /// Reads the attribute of a base record. Returns `None` if there is none, or neither the API nor the handler has written it.
     #[must_use]
@@ -92,24 +92,25 @@ impl Under {
         AttributeValue::M(std::iter::once(parent).chain(born).map(|(name, value)| (name.to_owned(), value)).collect())
     }
 
-    /// The attribute's value, as an operation writes it that moves a node to its heir.
+    /// The attribute's value, as an operation writes it that moves a node from a parent that is deleted to its heir.
     ///
     /// ```json
-    /// {"parent": "V", "born": "0b6a…", "operation": true}
+    /// {"parent": "V", "born": "0b6a…", "from": "U"}
     /// ```
     #[must_use]
-    pub fn value_by_operation(&self) -> AttributeValue {
+    pub fn value_by_operation(&self, from: &Id) -> AttributeValue {
         let mut value = self.value();
         if let AttributeValue::M(map) = &mut value {
-            map.insert(Self::OPERATION.to_owned(), AttributeValue::Bool(true));
+            map.insert(Self::FROM.to_owned(), AttributeValue::S(from.as_str().to_owned()));
         }
         value
     }
 
-    /// True if an operation has written the attribute of this base record.
+    /// The parent from which an operation has moved the node of this base record. `None` if the API has put it where it is.
     #[must_use]
-    pub fn is_by_operation(item: &Item) -> bool {
-        matches!(item.get(UNDER), Some(AttributeValue::M(map)) if map.contains_key(Self::OPERATION))
+    pub fn moved_from(item: &Item) -> Option<&AttributeValue> {
+        let Some(AttributeValue::M(map)) = item.get(UNDER) else { return None };
+        map.get(Self::FROM)
     }
 }
 

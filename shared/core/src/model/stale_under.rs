@@ -41,10 +41,12 @@ impl PutBy {
         if is_same(&schema.names().parent) && is_same(UNDER) {
             return Self::Nobody;
         }
-        let is_by_an_operation = old.is_some() && is_same(REVISION) && is_same(WRITE) && Under::is_by_operation(new);
+        let from = Under::moved_from(new);
+        // An operation moves a node from where it is. A copy of what it wrote says where the node was at that time.
+        let is_from_there = from.is_some() && from == old.and_then(|item| item.get(&schema.names().parent));
+        let is_by_an_operation = is_from_there && is_same(REVISION) && is_same(WRITE);
         let is_this_life = old.is_none() || is_same(BORN);
-        let is_by_the_api =
-            times_written(Some(new)) == times_written(old) + 1 && is_this_life && !Under::is_by_operation(new);
+        let is_by_the_api = times_written(Some(new)) == times_written(old) + 1 && is_this_life && from.is_none();
         if is_by_an_operation || is_by_the_api { Self::Us } else { Self::Others(stale) }
     }
 }

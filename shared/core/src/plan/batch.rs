@@ -95,7 +95,7 @@ pub enum NewestUnder {
     /// The record has no images.
     #[default]
     Unknown,
-    /// This; `None` if the node is gone, or neither the API nor an operation has put it anywhere.
+    /// This; `None` if the node is gone or has a mark, or neither the API nor an operation has put it anywhere.
     Is(Option<LifeUnder>),
 }
 
@@ -233,7 +233,8 @@ impl Batch {
         placing.mark_went |= rules.keeps(Rule::MarkReturned) && went;
         placing.newest = match new {
             _ if !record.has_its_images() => NewestUnder::Unknown,
-            new => NewestUnder::Is(new.and_then(LifeUnder::of)),
+            // A record with a mark doesn't show a node that has none.
+            new => NewestUnder::Is(new.filter(|item| !has_mark(Some(item))).and_then(LifeUnder::of)),
         };
         if rules.keeps(Rule::UnderOfOthers) && record.has_its_images() {
             match PutBy::of(old, new, &settings.schema) {

@@ -37,9 +37,9 @@ impl ChildAction {
         }
     }
 
-    /// Returns the action as an update of the child's base record. It doesn't name the mark of a `Delete`; [`Task::Mark`] does.
-    #[must_use]
-    pub fn update(&self, schema: &Schema) -> Update {
+    /// Returns the action as an update of the base record of a child that is under this parent. It doesn't name the mark of a `Delete`;
+    /// [`Task::Mark`] does.
+    fn update(&self, from: Option<&Id>, schema: &Schema) -> Update {
         let name = &schema.names().parent;
         let mut update = Update::default();
         match self {
@@ -49,9 +49,9 @@ impl ChildAction {
             Self::Detach => update.remove.extend([name.clone(), UNDER.to_owned()]),
             Self::Reparent { parent, born } => {
                 update.set.insert(name.clone(), text(parent.as_str()));
-                if born.is_some() {
-                    let under = Under { parent: parent.clone(), born: born.clone() };
-                    update.set.insert(UNDER.into(), under.value_by_operation());
+                let under = Under { parent: parent.clone(), born: born.clone() };
+                if let Some(from) = from.filter(|_| born.is_some()) {
+                    update.set.insert(UNDER.into(), under.value_by_operation(from));
                 } else {
                     update.remove.insert(UNDER.into());
                 }
@@ -93,7 +93,7 @@ impl Child {
     /// Returns the action as one action of a transaction.
     pub(super) fn action(&self, action: &ChildAction, context: &Context<'_>) -> Result<Action, TooManyAttributes> {
         let schema = context.schema();
-        let (key, update) = (schema.node_key(&self.node), action.update(schema));
+        let (key, update) = (schema.node_key(&self.node), action.update(self.base.parent.as_ref(), schema));
         Ok(Action::Update { key, update, condition: self.as_read(context)? })
     }
 

@@ -80,6 +80,7 @@ impl World<'_> {
             if let Some(invocation) = self.unfinished.remove(&record.sequence) {
                 self.calls.lock().unwrap().end_limbo(invocation);
             }
+            self.witness.iter_mut().for_each(|witness| witness.lost(&record.key));
             self.operator.lose(record.key);
         }
     }
@@ -101,8 +102,10 @@ impl World<'_> {
         self.take_records()?;
         let mut calls = self.calls.lock().unwrap();
         calls.memory.renew_stream();
-        *self.operator.lost.lock().unwrap() = all_keys(&calls.memory);
+        let lost = all_keys(&calls.memory);
         drop(calls);
+        self.witness.iter_mut().for_each(|witness| lost.iter().for_each(|key| witness.lost(key)));
+        *self.operator.lost.lock().unwrap() = lost;
         (self.queue, self.history) = (Vec::new(), Vec::new());
         self.unfinished.clear();
         let settings = &mut self.fanout.settings;

@@ -4,6 +4,7 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
+use sapwood_core::keys::ItemKey;
 use sapwood_core::model::{AttributeValue, Item};
 use sapwood_core::plan::StreamRecord;
 
@@ -149,6 +150,14 @@ impl Witness {
         }
     }
 
+    /// The record of a change of this item is lost: nothing shows any more that another client has put a node where it is.
+    pub(super) fn lost(&mut self, key: &ItemKey) {
+        if let Some(node) = self.nodes.get_mut(&key.pk).filter(|_| key.sk == "NODE") {
+            node.stays = false;
+        }
+        self.add_reasons();
+    }
+
     /// The number of changes of nodes so far.
     pub(super) fn changes(&self) -> usize {
         self.changes
@@ -286,12 +295,13 @@ impl Witness {
     fn check_child_action(&self, id: &str, old: &Node, parent: Option<String>) -> Result<(), String> {
         let by = |mode: &str| old.reasons.iter().any(|(_, m, _)| m == mode);
         let from = old.parent().unwrap_or_default();
-        let heirs = self.heirs(&from);
         match parent {
             None if by("detach") => Ok(()),
             None if by("adopt") => {
                 // The child becomes a root if there is no heir, or if the adoption would make a cycle, or where another life
                 // of an heir was the last to end.
+                // A node that was deleted without a mark has left no tombstone.
+                let heirs = self.heirs(&from, |deleted| deleted.mark.is_some());
                 let there = heirs.iter().find(|heir| self.nodes.contains_key(*heir));
                 match there.filter(|heir| {
                     self.strict
@@ -304,6 +314,7 @@ impl Witness {
                 }
             }
             Some(parent) if by("adopt") => {
+                let heirs = self.heirs(&from, |_| true);
                 let exists = self.nodes.contains_key(&parent) || self.nodes.contains_key(&from);
                 // If other clients move nodes that are being deleted, a tombstone can name an old heir.
                 if (heirs.contains(&parent) && exists) || !self.strict {
@@ -316,16 +327,16 @@ impl Witness {
         }
     }
 
-    /// Returns the nodes that may adopt a child of this node: its parent, and, if that was deleted as well, the parent's parent.
-    /// A node that was created again counts with its former parent, too.
-    fn heirs(&self, node: &str) -> Vec<String> {
+    /// Returns the nodes that may adopt a child of this node: its parent, and, if that was deleted as well, and this holds of it, the
+    /// parent's parent. A node that was created again counts with its former parent, too.
+    fn heirs(&self, node: &str, goes_on: impl Fn(&Deleted) -> bool) -> Vec<String> {
         let mut heirs: Vec<String> = Vec::new();
         let mut next = vec![node.to_owned()];
         while let Some(at) = next.pop() {
             let was = self.deleted.get(&at).and_then(|deleted| deleted.parent.clone());
             let is = self.nodes.get(&at).and_then(Node::parent);
             for heir in is.into_iter().chain(was).filter(|heir| !heirs.contains(heir)).collect::<Vec<_>>() {
-                if self.deleted.contains_key(&heir) {
+                if self.deleted.get(&heir).is_some_and(&goes_on) {
                     next.push(heir.clone());
                 }
                 heirs.push(heir);

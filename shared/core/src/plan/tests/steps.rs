@@ -293,7 +293,7 @@ fn a_straggler_whose_heir_begins_another_life_meanwhile_looks_again() {
     assert_eq!(straggler(&mut world, Some("h")), lines(wanted));
     let key = world.schema().node_key(&node("s"));
     let under = Under { parent: Id::new("h").unwrap(), born: Some("2".to_owned()) };
-    assert_eq!(world.items[&key][UNDER], under.value_by_operation());
+    assert_eq!(world.items[&key][UNDER], under.value_by_operation(&Id::new("gone").unwrap()));
 }
 
 #[test]

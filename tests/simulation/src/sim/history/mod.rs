@@ -307,7 +307,7 @@ impl History {
             // What was there is gone, and the answer that said who did it was lost.
             Outcome::Deleted if call.is_lost => {
                 let (mut was, mut went) = (false, false);
-                states.for_each(|state| {
+                self.states(&key, call.since.min(call.called), until).for_each(|state| {
                     went |= was && !is_there(state);
                     was |= is_there(state);
                 });
