@@ -421,13 +421,20 @@ impl Witness {
                 self.revisions.iter_mut().filter(|((pk, _), _)| pk == id).for_each(|(_, seen)| seen.1 = true);
             }
             if actor == Actor::Api && mark.1 == "delete" {
-                // A node is below only if every node between exists. Otherwise it is an orphan, or below one.
-                let is_whole = |path: &[String]| {
-                    path.iter()
-                        .position(|at| at == id)
-                        .is_some_and(|at| path[..at].iter().all(|at| self.nodes.contains_key(at)))
+                // A node is below only if every node between exists, and is the life that the next one was put under. Otherwise it is an
+                // orphan, or below one, or may be.
+                let is_of_this_life = |child: &str, parent: &str| {
+                    let born = self.nodes.get(parent).and_then(|parent| text(&parent.item, "_born"));
+                    let seen = self.nodes.get(child).and_then(|child| child.born_of(parent));
+                    born.is_none() || seen.is_none() || born == seen
                 };
-                let below = self.nodes.keys().filter(|other| *other != id && is_whole(&self.path(other)));
+                let is_whole = |other: &String, path: &[String]| {
+                    let Some(above) = path.iter().position(|at| at == id) else { return false };
+                    let children = std::iter::once(other).chain(path);
+                    path[..above].iter().all(|at| self.nodes.contains_key(at))
+                        && children.zip(&path[..=above]).all(|(child, parent)| is_of_this_life(child, parent))
+                };
+                let below = self.nodes.keys().filter(|other| *other != id && is_whole(other, &self.path(other)));
                 let below = below.cloned().collect();
                 self.marked.insert(mark.0.clone(), self.changes);
                 self.below.insert(mark.0, (id.to_owned(), below));
