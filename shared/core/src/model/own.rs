@@ -5,7 +5,7 @@ use super::item::{AttributeValue, text_of};
 use crate::keys::{Id, Schema};
 use crate::request::Condition;
 
-/// The number of times that the API has written this record. The API's writes are conditional on it.
+/// The number of times that the API has written this record, or an operation has moved its node to an heir. The API's writes are conditional on it.
 pub const REVISION: &str = "_rev";
 /// The time when the API created this record: RFC 3339, in UTC.
 pub const CREATED_AT: &str = "_created_at";
@@ -69,7 +69,6 @@ pub struct Under {
 impl Under {
     const PARENT: &str = "parent";
     const BORN: &str = "born";
-    const FROM: &str = "from";
 
     /// Reads the attribute of a base record. Returns `None` if there is none, or neither the API nor the handler has written it.
     #[must_use]
@@ -90,27 +89,6 @@ impl Under {
         let parent = (Self::PARENT, AttributeValue::S(self.parent.as_str().to_owned()));
         let born = self.born.iter().map(|born| (Self::BORN, AttributeValue::S(born.clone())));
         AttributeValue::M(std::iter::once(parent).chain(born).map(|(name, value)| (name.to_owned(), value)).collect())
-    }
-
-    /// The attribute's value, as an operation writes it that moves a node from a parent that is deleted to its heir.
-    ///
-    /// ```json
-    /// {"parent": "V", "born": "0b6a…", "from": "U"}
-    /// ```
-    #[must_use]
-    pub fn value_by_operation(&self, from: &Id) -> AttributeValue {
-        let mut value = self.value();
-        if let AttributeValue::M(map) = &mut value {
-            map.insert(Self::FROM.to_owned(), AttributeValue::S(from.as_str().to_owned()));
-        }
-        value
-    }
-
-    /// The parent from which an operation has moved the node of this base record. `None` if the API has put it where it is.
-    #[must_use]
-    pub fn moved_from(item: &Item) -> Option<&AttributeValue> {
-        let Some(AttributeValue::M(map)) = item.get(UNDER) else { return None };
-        map.get(Self::FROM)
     }
 }
 

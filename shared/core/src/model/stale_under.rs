@@ -1,7 +1,7 @@
 //! When `_under` is stale: somebody else than the API or an operation has put the node where it is.
 
 use super::item::{AttributeValue, Item};
-use super::own::{BORN, PUT_BACK, REVISION, UNDER, Under, WRITE};
+use super::own::{BORN, PUT_BACK, REVISION, UNDER};
 use crate::keys::Schema;
 
 /// What a stream record shows of who has put a node where it is.
@@ -26,8 +26,8 @@ impl PutBy {
     /// Judges a change of a base record from `old` to `new`; `None` is a record that isn't there. A change of which an image is missing
     /// shows nothing, and must not come here.
     ///
-    /// The API counts its writes in `_rev`, and an operation says in `_under` that it has written it. Whoever puts back a copy does neither.
-    /// The copy of a record that the API has written once can't be told from that write, unless a record shows how the node went.
+    /// The API and operations count in `_rev` what they write together with `_under`. Whoever puts back a copy brings the old number.
+    /// The copy of a record that was written once can't be told from that write, unless a record shows how the node went.
     #[must_use]
     pub fn of(old: Option<&Item>, new: Option<&Item>, schema: &Schema) -> Self {
         let old = old.filter(|item| !item.contains_key(PUT_BACK));
@@ -41,13 +41,9 @@ impl PutBy {
         if is_same(&schema.names().parent) && is_same(UNDER) {
             return Self::Nobody;
         }
-        let from = Under::moved_from(new);
-        // An operation moves a node from where it is. A copy of what it wrote says where the node was at that time.
-        let is_from_there = from.is_some() && from == old.and_then(|item| item.get(&schema.names().parent));
-        let is_by_an_operation = is_from_there && is_same(REVISION) && is_same(WRITE);
         let is_this_life = old.is_none() || is_same(BORN);
-        let is_by_the_api = times_written(Some(new)) == times_written(old) + 1 && is_this_life && from.is_none();
-        if is_by_an_operation || is_by_the_api { Self::Us } else { Self::Others(stale) }
+        let is_counted = times_written(Some(new)) == times_written(old) + 1;
+        if is_this_life && is_counted { Self::Us } else { Self::Others(stale) }
     }
 }
 
@@ -65,7 +61,7 @@ impl LifeUnder {
     }
 }
 
-/// How often the API has written a record.
+/// How often the API has written a record, or an operation has moved its node to an heir.
 #[must_use]
 pub fn times_written(item: Option<&Item>) -> usize {
     match item.and_then(|item| item.get(REVISION)) {

@@ -294,7 +294,8 @@ fn what_the_api_and_operations_put_somewhere_says_so() {
     assert_eq!(put_by(Some(&first), Some(&renamed)), PutBy::Nobody);
     let mut adopted = first.clone();
     adopted.insert("parent".to_owned(), text("h"));
-    adopted.insert("_under".to_owned(), Under { parent: id("h"), born: None }.value_by_operation(&id("p")));
+    adopted.insert("_under".to_owned(), Under { parent: id("h"), born: None }.value());
+    adopted.insert("_rev".to_owned(), number("2"));
     assert_eq!(put_by(Some(&first), Some(&adopted)), PutBy::Us);
     // Without `_under` nothing says who has put it there, and nothing can be stale.
     assert_eq!(put_by(Some(&first), Some(&item([("parent", text("q"))]))), PutBy::Us);
@@ -306,10 +307,16 @@ fn what_another_client_puts_somewhere_has_a_stale_under() {
     let mut moved = first.clone();
     moved.insert("parent".to_owned(), text("q"));
     let mut adopted = first.clone();
-    adopted.insert("_under".to_owned(), Under { parent: id("h"), born: None }.value_by_operation(&id("p")));
+    adopted.insert("parent".to_owned(), text("h"));
+    adopted.insert("_under".to_owned(), Under { parent: id("h"), born: None }.value());
+    adopted.insert("_rev".to_owned(), number("2"));
+    let mut away = adopted.clone();
+    away.insert("parent".to_owned(), text("p"));
+    away.remove("_under");
     let mut again = adopted.clone();
     again.insert("parent".to_owned(), text("r"));
-    again.insert("_under".to_owned(), Under { parent: id("r"), born: None }.value_by_operation(&id("h")));
+    again.insert("_under".to_owned(), Under { parent: id("r"), born: None }.value());
+    again.insert("_rev".to_owned(), number("3"));
     let mut another_life = put_by_the_api(4, "p");
     another_life.insert("_born".to_owned(), text("life 2"));
     let changes = [
@@ -321,7 +328,8 @@ fn what_another_client_puts_somewhere_has_a_stale_under() {
         (None, Some(&third), &third),                       // a copy of what the API has written several times
         (None, Some(&adopted), &adopted),                   // … of what was adopted
         (Some(&again), Some(&adopted), &adopted),           // … of what was adopted once more since
-        (Some(&first), None, &first),                       // it goes, and may be back when the handler looks
+        (Some(&away), Some(&adopted), &adopted), // … of what another client has moved back from where it was adopted
+        (Some(&first), None, &first),            // it goes, and may be back when the handler looks
     ];
     for (old, new, stale) in changes {
         let PutBy::Others(under) = put_by(old, new) else { panic!("{old:?} to {new:?}") };

@@ -3,7 +3,10 @@
 use super::step::Task;
 use super::{Context, Problem, Rule};
 use crate::keys::{Id, NodeRef, Schema};
-use crate::model::{BaseNode, Deletion, DeletionMark, DeletionMode, TooManyAttributes, UNDER, Under, text, unchanged};
+use crate::model::{
+    BaseNode, Deletion, DeletionMark, DeletionMode, REVISION, TooManyAttributes, UNDER, Under, number, text,
+    times_written, unchanged,
+};
 use crate::request::{Action, Condition, Update};
 
 /// The action on a child of a deleted node.
@@ -37,9 +40,8 @@ impl ChildAction {
         }
     }
 
-    /// Returns the action as an update of the base record of a child that is under this parent. It doesn't name the mark of a `Delete`;
-    /// [`Task::Mark`] does.
-    fn update(&self, from: Option<&Id>, schema: &Schema) -> Update {
+    /// Returns the action as an update of this base record of a child. It doesn't name the mark of a `Delete`; [`Task::Mark`] does.
+    fn update(&self, base: &BaseNode, schema: &Schema) -> Update {
         let name = &schema.names().parent;
         let mut update = Update::default();
         match self {
@@ -49,9 +51,11 @@ impl ChildAction {
             Self::Detach => update.remove.extend([name.clone(), UNDER.to_owned()]),
             Self::Reparent { parent, born } => {
                 update.set.insert(name.clone(), text(parent.as_str()));
-                let under = Under { parent: parent.clone(), born: born.clone() };
-                if let Some(from) = from.filter(|_| born.is_some()) {
-                    update.set.insert(UNDER.into(), under.value_by_operation(from));
+                if born.is_some() {
+                    let under = Under { parent: parent.clone(), born: born.clone() };
+                    update.set.insert(UNDER.into(), under.value());
+                    // By the count, `_under` is told from a copy of it.
+                    update.set.insert(REVISION.into(), number(times_written(Some(&base.item)) + 1));
                 } else {
                     update.remove.insert(UNDER.into());
                 }
@@ -93,7 +97,7 @@ impl Child {
     /// Returns the action as one action of a transaction.
     pub(super) fn action(&self, action: &ChildAction, context: &Context<'_>) -> Result<Action, TooManyAttributes> {
         let schema = context.schema();
-        let (key, update) = (schema.node_key(&self.node), action.update(self.base.parent.as_ref(), schema));
+        let (key, update) = (schema.node_key(&self.node), action.update(&self.base, schema));
         Ok(Action::Update { key, update, condition: self.as_read(context)? })
     }
 

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use sapwood_core::keys::ItemKey;
-use sapwood_core::model::{AttributeValue, Item};
+use sapwood_core::model::{AttributeValue, Item, times_written};
 use sapwood_core::plan::StreamRecord;
 
 /// Who made a record.
@@ -270,7 +270,7 @@ impl Witness {
                 _ => Ok(()),
             };
         };
-        let ours = ["_touched", "_deleting", "parent", "_under"];
+        let ours = ["_touched", "_deleting", "parent", "_under", "_rev"];
         let others = |item: &Item| {
             item.iter()
                 .filter(|(n, _)| !ours.contains(&n.as_str()))
@@ -279,6 +279,10 @@ impl Witness {
         };
         if others(new) != others(&old.item) {
             return Err(format!("the handler changed attributes of {id}"));
+        }
+        let is_put = new.contains_key("_under") && ["parent", "_under"].iter().any(|n| new.get(*n) != old.item.get(*n));
+        if times_written(Some(new)) != times_written(Some(&old.item)) + usize::from(is_put) {
+            return Err(format!("the handler counted wrong in {id}: {:?} to {new:?}", old.item));
         }
         let marked = mark(new, "_deleting");
         if marked != old.mark() {
