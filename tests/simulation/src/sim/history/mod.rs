@@ -62,6 +62,7 @@ impl From<Result<Answered, WriteError>> for Answer {
 /// A call. Times are numbers of changes.
 #[derive(Clone, Debug)]
 struct Call {
+    invocation: u64,
     asking: Asking,
     request: Request,
     /// When its batch began to read, if it is one of a batch.
@@ -109,7 +110,16 @@ impl History {
     /// An invocation begins a call. `since` is when it began to read for it.
     pub(super) fn called(&mut self, invocation: u64, asking: Asking, request: Request, since: usize) {
         self.newest.insert(invocation, self.calls.len());
-        let call = Call { asking, request, since, called: self.now, answer: None, effects: Vec::new(), is_lost: false };
+        let call = Call {
+            invocation,
+            asking,
+            request,
+            since,
+            called: self.now,
+            answer: None,
+            effects: Vec::new(),
+            is_lost: false,
+        };
         self.calls.push(call);
     }
 
@@ -211,13 +221,18 @@ impl History {
         }
     }
 
-    /// The change that a call made of its own record. It makes no second one. Siblings may get other places.
+    /// The change that a call made of its own record. It makes no second one, unless a write got no answer and the record has come back to
+    /// what it was before: then no condition can tell that the write was done. Siblings may get other places.
     fn effect<'a>(&self, call: &'a Call) -> Result<Option<(&'a ItemKey, usize)>, String> {
         let mut own = None;
         for (key, at) in &call.effects {
             if own_key(&call.asking, key, &self.schema) {
-                if own.replace((key, *at)).is_some() {
-                    return Err("carried out twice".to_owned());
+                let state = |at| self.state(key, at);
+                if let Some((first, done)) = own.replace((key, *at)) {
+                    let is_write = first == key && state(done).is_some();
+                    if !(call.is_lost && is_write && sequential::is_back(state(done - 1), state(at - 1))) {
+                        return Err("carried out twice".to_owned());
+                    }
                 }
             } else if !sequential::makes_room(
                 &call.asking,
@@ -287,7 +302,7 @@ impl History {
             Asking::Import(_) => false,
         };
         let was_read = |name: &str| {
-            let mut before = self.states(key, call.since.min(call.called), at).flatten();
+            let mut before = self.states(key, call.since, at).flatten();
             is_patch && !name.starts_with('_') && before.any(|state| state.get(name) == item.get(name))
         };
         let (state, seen) = (as_seen(state), as_seen(item));
@@ -299,7 +314,7 @@ impl History {
     fn check_unchanged(&self, call: &Call, outcome: &Outcome, until: usize) -> Result<(), String> {
         let Asking::Api(command) = &call.asking else { return Err("not an import's answer".to_owned()) };
         let Some(key) = sequential::key(command, &self.schema) else { return Err("answered, and not done".to_owned()) };
-        let mut states = self.states(&key, call.called, until);
+        let mut states = self.states(&key, self.may_be_read(call, &key), until);
         let is_right = match outcome {
             Outcome::Node { item, created: false, .. } => states.any(|state| {
                 state.is_some_and(|state| as_seen(state) == as_seen(item) && sequential::stays(command, state))
@@ -307,7 +322,7 @@ impl History {
             // What was there is gone, and the answer that said who did it was lost.
             Outcome::Deleted if call.is_lost => {
                 let (mut was, mut went) = (false, false);
-                self.states(&key, call.since.min(call.called), until).for_each(|state| {
+                self.states(&key, call.since, until).for_each(|state| {
                     went |= was && !is_there(state);
                     was |= is_there(state);
                 });
@@ -316,6 +331,15 @@ impl History {
             _ => false,
         };
         if is_right { Ok(()) } else { Err("answered, and not done".to_owned()) }
+    }
+
+    /// The time of the oldest state of a record that a call may have decided on: the beginning of its batch, or the newest change by an earlier
+    /// part of it.
+    fn may_be_read(&self, call: &Call, key: &ItemKey) -> usize {
+        let is_earlier = |other: &&Call| other.invocation == call.invocation && other.called < call.called;
+        let earlier = self.calls.iter().filter(is_earlier).flat_map(|call| &call.effects);
+        let changed = earlier.filter(|(of, _)| of == key).map(|(_, at)| *at);
+        changed.max().unwrap_or(0).max(call.since)
     }
 
     fn check_import(&self, call: &Call, is_equal: bool, until: usize) -> Result<(), String> {

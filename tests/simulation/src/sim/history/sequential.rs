@@ -39,6 +39,11 @@ pub(super) fn as_seen(item: &Item) -> BTreeMap<&String, &AttributeValue> {
     item.iter().filter(|(name, _)| *name != "_touched" && *name != "_redriven").collect()
 }
 
+/// True if a record has come back to what it was, as far as the API looks. One that isn't there never has: `DELETED` remembers it.
+pub(super) fn is_back(before: Option<&Item>, now: Option<&Item>) -> bool {
+    before.is_some() && before.map(as_seen) == now.map(as_seen)
+}
+
 /// A record without what Sapwood keeps in it.
 pub(super) fn users_own(item: &Item) -> BTreeMap<&String, &AttributeValue> {
     item.iter().filter(|(name, _)| !name.starts_with('_') && !matches!(name.as_str(), "PK" | "SK")).collect()
