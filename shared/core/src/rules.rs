@@ -142,6 +142,8 @@ pub enum Rule {
     StandsAsRead,
     /// A create without an answer is found done, or left unknown, by what a deletion of its node has left.
     CreatedAndDeleted,
+    /// A create that is tried again after an attempt without an answer checks that what would tell of that attempt is as it was read.
+    TracesStay,
     /// A move checks the ancestor path of the moved node, not that of its new parent alone.
     OwnAncestorPath,
     /// What is placed next to a sibling checks that it is where it was.

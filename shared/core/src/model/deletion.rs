@@ -88,6 +88,7 @@ pub struct Tombstone {
 
 impl Tombstone {
     pub(super) const DELETING: &str = DELETING;
+    pub(super) const DELETED: &str = DELETED;
 
     /// The tombstone's item. It has no `ancestors`, so that a reader that doesn't know tombstones takes it for no lineage.
     ///

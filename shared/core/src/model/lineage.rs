@@ -7,6 +7,7 @@ use super::item::{AttributeValue, Item, flag_of, text, text_of, with_key};
 use super::own::name_of;
 use super::{Deletion, Tombstone, row};
 use crate::keys::{Id, ItemKey, NodeRef, Schema, SiblingPlace, SortKey};
+use crate::request::Condition;
 
 pub(super) const BORN: &str = "born";
 const STALE_ROWS: &str = "stale_rows";
@@ -114,6 +115,13 @@ impl Stored {
             Self::Tombstone(tombstone) => tombstone.born.as_deref(),
             Self::Absent | Self::Malformed | Self::Newer(_) => None,
         }
+    }
+
+    /// The condition that the item names the same life as an item that was read, and says the same of its end.
+    #[must_use]
+    pub fn same_life(item: Option<&Item>) -> Condition {
+        let as_read = |name| Condition::is(name, item.and_then(|item| item.get(name)).cloned());
+        Condition::All([BORN, Tombstone::DELETED].map(as_read).to_vec())
     }
 
     /// Returns the lineage, if the item is one.

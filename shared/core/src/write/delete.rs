@@ -164,11 +164,17 @@ impl<'a> DeleteNode<'a> {
         let schema = self.schema();
         Ok(match self.attempts.tried().filter(|_| self.attempts.is_unanswered()) {
             Some(Outcome::Deleted) if self.stamp().made(read.item(&schema.deleted_key(self.node))?) => Trace::Done,
-            // The operation is put in the transaction that marks the node, and stays.
+            // The operation is put in the transaction that marks the node, and stays. It may have been read before that, and the node after it.
+            Some(Outcome::Deleting { .. }) if self.is_marked_by_this(read)? => Trace::Done,
             Some(Outcome::Deleting { .. }) if read.item(&self.operation_key())?.is_some() => Trace::Done,
             Some(Outcome::Deleting { .. }) => Trace::NotDone,
             _ => Trace::None,
         })
+    }
+
+    fn is_marked_by_this(&self, read: &Read) -> Result<bool, Failure> {
+        let mark = read.item(&self.schema().node_key(self.node))?.and_then(DeletionMark::read);
+        Ok(mark.is_some_and(|mark| mark.operation == self.operation))
     }
 
     /// Deletes the record, and puts one that says so:

@@ -14,7 +14,8 @@ use super::walk::Placed;
 use super::{Outcome, Refusal};
 use crate::keys::{DEPTH_MAX, Id, ItemKey, NodeRef, Schema, SortKey};
 use crate::model::{
-    AttributeValue, BaseNode, Item, Stored, Under, check_links, has_mark, item_bytes, key_of, life_of, still_gone, text,
+    AttributeValue, BaseNode, Item, Stored, Under, WRITE, check_links, has_mark, item_bytes, key_of, life_of,
+    still_gone, text,
 };
 use crate::plan::ancestry::{AncestorPath, Ancestry, Edge, Missing};
 use crate::plan::{Facts, Failure, Need, Plan, Read, Rule, Step, TaskOutcome};
@@ -128,6 +129,8 @@ struct Look {
     parent_lineage: Stored,
     /// The sibling that the node is to be next to.
     anchor: Option<Item>,
+    /// Where the node isn't there: see [`SaveNode::traces`].
+    traces: Vec<Action>,
 }
 
 impl Look {
@@ -147,6 +150,8 @@ struct Prepared {
     on: Option<Arc<Item>>,
     /// What completes the claim.
     completion: Vec<Action>,
+    /// See [`SaveNode::traces`].
+    traces: Vec<Action>,
     /// What must hold of the sibling that the node comes next to.
     anchor: Option<Action>,
     /// The siblings that get other values, to make room for the node.
@@ -299,8 +304,10 @@ impl<'a> SaveNode<'a> {
         let was_deleted = looks && read.item(&schema.deleted_key(node))?.is_some();
         let record = read.shared(&schema.node_key(node))?;
         let gone = still_gone(record.map(Arc::as_ref));
+        let node_is_there = record.is_some() && gone.is_none();
         Ok(Look {
-            node: record.cloned().filter(|_| gone.is_none()),
+            traces: if node_is_there { Vec::new() } else { self.traces(read)? },
+            node: record.cloned().filter(|_| node_is_there),
             gone,
             hangs: height > 0 || node_lineage != Stored::Absent || was_deleted,
             node_lineage,
@@ -394,7 +401,25 @@ impl<'a> SaveNode<'a> {
         }
         let outcome = Outcome::Node { node: self.node.clone(), item: draft.item, created: look.node.is_none() };
         let completion = self.attempts.completion(&outcome);
-        self.check_parent(Prepared { action: draft.action, outcome, on, completion, anchor, changes, slice }, look)
+        let traces = look.traces.clone();
+        let action = draft.action;
+        self.check_parent(Prepared { action, outcome, on, completion, traces, anchor, changes, slice }, look)
+    }
+
+    /// What is checked by a create that is tried again: that the items which would tell of an attempt without an answer are as they were read.
+    /// The record was read at another moment, and the attempt may be carried out even now. If its node is deleted then, the record is absent as
+    /// before.
+    fn traces(&self, read: &Read) -> Result<Vec<Action>, Failure> {
+        if !self.attempts.is_unanswered() || !self.attempts.context.rules.keeps(Rule::TracesStay) {
+            return Ok(Vec::new());
+        }
+        let (deleted, lineage) = (self.schema().deleted_key(self.node), self.schema().lineage_key(self.node));
+        let same_deletion = Condition::is(WRITE, read.item(&deleted)?.and_then(|item| item.get(WRITE)).cloned());
+        let same_life = Stored::same_life(read.item(&lineage)?);
+        Ok(vec![
+            Action::Check { key: deleted, condition: same_deletion },
+            Action::Check { key: lineage, condition: same_life },
+        ])
     }
 
     /// Checks that the node may be written, given what is there.
@@ -537,7 +562,7 @@ impl<'a> SaveNode<'a> {
         let own = look.node.is_some().then_some(own);
         let moved = Move { node: &self.node.id, own, target, height: look.height };
         // The neighbour is checked, or gets a value.
-        let others = 1 + prepared.completion.len() + usize::from(self.anchor().is_some());
+        let others = 1 + prepared.completion.len() + prepared.traces.len() + usize::from(self.anchor().is_some());
         let room = TRANSACTION_ACTIONS_MAX.saturating_sub(others);
         let edges = moved.checks(room, self.attempts.context.rules)?;
         if edges.len() > room {
@@ -573,13 +598,13 @@ impl<'a> SaveNode<'a> {
     }
 
     fn transact(&mut self, prepared: Prepared, checks: Vec<Action>) -> Result<Step<Done>, Stop> {
-        let Prepared { action, outcome, on, completion, anchor, changes, slice } = prepared;
+        let Prepared { action, outcome, on, completion, traces, anchor, changes, slice } = prepared;
         let (changes, changed): (Vec<Action>, Vec<Placed>) = changes.into_iter().unzip();
         if let Some(slice) = slice {
             self.state = State::Slicing(slice, changed);
             return Ok(Step::Do(vec![self.attempts.aside(changes)]));
         }
-        let mut actions: Vec<Action> = std::iter::once(action).chain(checks).collect();
+        let mut actions: Vec<Action> = std::iter::once(action).chain(checks).chain(traces).collect();
         let others = changes.len();
         for action in anchor.into_iter().chain(changes) {
             add(&mut actions, action);

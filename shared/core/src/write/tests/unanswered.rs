@@ -1,7 +1,9 @@
 //! Writes whose answer is lost, while others write the same records and are answered.
 
+use std::collections::BTreeMap;
+
 use super::steps::{append, create, delete, moved, print_outcome, set, stamp};
-use crate::keys::Version;
+use crate::keys::{ItemKey, Version};
 use crate::model::{
     BORN, BaseNode, DELETING, Deletion, DeletionMode, Item, Latest, Lineage, Placement, Tombstone, text, text_of,
 };
@@ -17,19 +19,41 @@ fn carried_out(
     request: &Request,
     rules: Rules,
     is_sent: bool,
-    mut meanwhile: Option<&dyn Fn(&mut World)>,
+    meanwhile: Option<&dyn Fn(&mut World)>,
 ) -> String {
+    run(world, command, request, rules, is_sent, meanwhile, false)
+}
+
+/// The same. If it `looks_early`, the first look after the lost answer reads base records after `meanwhile`, and all other items before the
+/// write: a read of several items isn't one moment.
+fn run(
+    world: &mut World,
+    command: &Command,
+    request: &Request,
+    rules: Rules,
+    is_sent: bool,
+    mut meanwhile: Option<&dyn Fn(&mut World)>,
+    looks_early: bool,
+) -> String {
+    let mut early = None;
     let settings = world.settings.clone();
     let context = Context { settings: &settings, limits: Limits { attempts_max: 5, ..Limits::default() }, rules };
     let mut plan = WriteOnce::new(context, command, request);
     let mut facts = Facts::None;
     for _ in 0..100 {
         facts = match plan.next(facts).unwrap() {
-            Step::Need(need) => Facts::Read(world.read(need)),
+            Step::Need(need) => {
+                let now = world.items.clone();
+                world.items = early.take().map_or_else(|| now.clone(), |early| with_records_of(early, &now));
+                let read = world.read(need);
+                world.items = now;
+                Facts::Read(read)
+            }
             Step::Do(tasks) => Facts::Done(tasks.iter().map(|task| Ok(world.carry_out(task))).collect()),
             Step::Try(task) => match meanwhile.take() {
                 None => Facts::Tried(Some(world.carry_out(&task))),
                 Some(meanwhile) => {
+                    early = looks_early.then(|| world.items.clone());
                     if is_sent {
                         world.carry_out(&task);
                     }
@@ -45,6 +69,12 @@ fn carried_out(
         };
     }
     panic!("the plan doesn't end")
+}
+
+/// These items, with the records of nodes as they are `now`.
+fn with_records_of(items: BTreeMap<ItemKey, Item>, now: &BTreeMap<ItemKey, Item>) -> BTreeMap<ItemKey, Item> {
+    let records = now.iter().filter(|(key, _)| key.sk == "NODE").map(|(key, item)| (key.clone(), item.clone()));
+    items.into_iter().filter(|(key, _)| key.sk != "NODE").chain(records).collect()
 }
 
 fn ours() -> Request {
@@ -162,6 +192,30 @@ fn a_node_that_is_created_and_deleted_by_the_stream_stays_deleted() {
     let mut world = World::drawn("");
     assert_eq!(lost(&mut world, &put("n", "ours"), &again), "unknown");
     assert_eq!(attribute(&world, "n", "name"), None);
+}
+
+#[test]
+fn a_create_that_is_tried_again_checks_that_what_it_has_read_still_holds() {
+    let by_the_stream = |world: &mut World| deleted_by_the_stream(world, "o1");
+    let early = |rules: Rules, meanwhile: &dyn Fn(&mut World)| {
+        let mut world = World::drawn("");
+        let answer = run(&mut world, &put("n", "ours"), &ours(), rules, true, Some(meanwhile), true);
+        (answer, attribute(&world, "n", "name"))
+    };
+    let done = ("created n".to_owned(), None);
+    assert_eq!(early(Rules::default(), &put_and_deleted), done);
+    assert_eq!(early(Rules::default(), &by_the_stream), done);
+    let again = ("created n".to_owned(), Some("ours".to_owned()));
+    assert_eq!(early(Rules::without(Rule::TracesStay), &put_and_deleted), again);
+    assert_eq!(early(Rules::without(Rule::TracesStay), &by_the_stream), again);
+}
+
+#[test]
+fn a_deletion_under_way_is_found_by_its_mark_where_its_operation_was_read_too_early() {
+    let mut world = World::drawn("n");
+    let command = delete("n", Children::With(DeletionMode::Delete));
+    let answer = run(&mut world, &command, &ours(), Rules::default(), true, Some(&|_| {}), true);
+    assert_eq!(answer, lost(&mut World::drawn("n"), &command, &|_| {}));
 }
 
 #[test]
