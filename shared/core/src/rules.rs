@@ -144,6 +144,10 @@ pub enum Rule {
     CreatedAndDeleted,
     /// A create that is tried again after an attempt without an answer checks that what would tell of that attempt is as it was read.
     TracesStay,
+    /// A deletion of a revision without an answer isn't tried again while the revision stands as it was: it may have been put back.
+    RevisionPutBack,
+    /// A write whose attempt got no answer isn't refused: the attempt may still be carried out.
+    UnknownNotRefused,
     /// A move checks the ancestor path of the moved node, not that of its new parent alone.
     OwnAncestorPath,
     /// What is placed next to a sibling checks that it is where it was.

@@ -7,6 +7,7 @@
 //! Nothing is taken on trust that could be wrong by now:
 //!
 //! - A write still has the conditions of what was read. If they don't hold, the operation reads for itself.
+//! - An attempt without an answer takes seconds. The operations after it read for themselves.
 //! - A refusal, and an answer that nothing changes, are given only for what the operation has read itself.
 //! - Rows decide whether a node has children, and how deep the tree below it is. An operation that asks for that reads them itself.
 
@@ -157,6 +158,12 @@ impl Ahead {
             self.items.remove(key);
             self.pages.remove(&key.pk);
         }
+    }
+
+    /// Forgets all that was read. What the batch has placed stays.
+    pub(super) fn forget_all(&mut self) {
+        self.items.clear();
+        self.pages.clear();
     }
 
     /// Takes what a task has written into base records, and into the records of deleted nodes. Nothing else is asked for again.

@@ -8,7 +8,7 @@ use super::revision::{AppendRevision, ChangeRevision};
 use super::save::{SaveNode, Wanted};
 use super::{Command, Context, Outcome, Refusal, Request};
 use crate::keys::Schema;
-use crate::plan::{Facts, Failure, Plan, Step, Task, TaskOutcome};
+use crate::plan::{Facts, Failure, Plan, Rule, Step, Task, TaskOutcome};
 
 /// A command is carried out. Where its request has an idempotency key, it is carried out once: the key is claimed first, and
 /// completed with the outcome in the transaction that writes. A key that was completed before gives the outcome of that time. A
@@ -142,7 +142,11 @@ impl<'a> WriteOnce<'a> {
                 Answer::Pass(step) => break step,
             };
         };
+        let is_unknown =
+            claim.is_none() && carried.attempts().is_unanswered() && self.context.rules.keeps(Rule::UnknownNotRefused);
         match (step, claim) {
+            // Nothing keeps an attempt without an answer from being carried out later. With a claim, giving it back does.
+            (Step::Done(Err(_)), None) if is_unknown => Ok(Step::Done(Err(Refusal::OutcomeUnknown))),
             // The claim is another request's now, or its transaction may still be carried out.
             (Step::Done(Err(refusal @ (Refusal::InProgress | Refusal::OutcomeUnknown))), _) => {
                 Ok(Step::Done(Err(refusal)))
@@ -210,6 +214,10 @@ impl Guided<'_> {
     /// Takes what the command has written.
     fn learn(&mut self, facts: &Facts, schema: &Schema) {
         let Facts::Tried(outcome) = facts else { return };
+        if outcome.is_none() {
+            // Seconds have passed, in which others may have changed anything that was read ahead.
+            self.ahead.forget_all();
+        }
         let task = self.under_way.take().filter(|_| *outcome == Some(TaskOutcome::Held));
         if let Some(task) = task {
             self.ahead.written(&task, schema);
@@ -255,6 +263,17 @@ impl<'a> Carried<'a> {
             Command::DeleteRevision { topic, version } => {
                 Self::Change(ChangeRevision::new(attempts, topic, *version, None))
             }
+        }
+    }
+}
+
+impl Carried<'_> {
+    fn attempts(&self) -> &Attempts<'_> {
+        match self {
+            Self::Save(plan) => plan.attempts(),
+            Self::Delete(plan) => plan.attempts(),
+            Self::Append(plan) => plan.attempts(),
+            Self::Change(plan) => plan.attempts(),
         }
     }
 }

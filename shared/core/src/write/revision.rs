@@ -8,7 +8,7 @@ use super::record::{Draft, as_read, base};
 use super::{Outcome, Refusal};
 use crate::keys::{ItemKey, Schema, Version};
 use crate::model::{CREATED_AT, Item, Latest, text_of};
-use crate::plan::{Facts, Failure, Need, Newest, Plan, Read, Step};
+use crate::plan::{Facts, Failure, Need, Newest, Plan, Read, Rule, Step};
 use crate::request::{Action, Condition};
 
 /// The next revision of a topic is put, in 2 round trips. There is no counter: the newest revision is looked for, and the next
@@ -38,6 +38,11 @@ enum AppendState<'a> {
 impl<'a> AppendRevision<'a> {
     pub(super) fn new(attempts: Attempts<'a>, topic: &'a Latest, attributes: &'a Item) -> Self {
         Self { attempts, topic, attributes, state: AppendState::Begin }
+    }
+
+    /// The attempts of this write.
+    pub(super) fn attempts(&self) -> &Attempts<'a> {
+        &self.attempts
     }
 
     fn begin(&mut self) -> Result<Step<Done>, Stop> {
@@ -151,6 +156,11 @@ impl<'a> ChangeRevision<'a> {
         Self { attempts, topic, version, attributes, state: ChangeState::Begin }
     }
 
+    /// The attempts of this write.
+    pub(super) fn attempts(&self) -> &Attempts<'a> {
+        &self.attempts
+    }
+
     fn schema(&self) -> &'a Schema {
         &self.attempts.context.settings.schema
     }
@@ -190,14 +200,19 @@ impl<'a> ChangeRevision<'a> {
     }
 
     /// What there is now tells of an attempt without an answer: a revision that isn't there any more is deleted, whoever did it. So is one
-    /// in whose place another has been appended since.
+    /// in whose place another has been appended since. One that stands as it was may have been deleted and put back.
     fn trace(&self, now: Option<&Item>) -> Trace {
         let created = |item: Option<&Item>| item.and_then(|item| text_of(item, CREATED_AT)).map(str::to_owned);
         let is_another = match (created(self.attempts.decided_on()), created(now)) {
             (Some(before), Some(now)) => before != now,
             _ => now.is_none(),
         };
-        if self.attributes.is_none() && is_another { Trace::Done } else { Trace::None }
+        match self.attributes {
+            Some(_) => Trace::None,
+            None if is_another => Trace::Done,
+            None if self.attempts.context.rules.keeps(Rule::RevisionPutBack) => Trace::Lost,
+            None => Trace::None,
+        }
     }
 
     fn step(&mut self, facts: Facts) -> Result<Step<Done>, Stop> {

@@ -9,7 +9,7 @@ use super::command::{Content, Patch, Spot, ValueChange};
 use super::delete::deleted_since;
 use super::moves::Move;
 use super::record::{self, Draft};
-use super::spot::{CHANGED_MAX, FindSpot, Found, Looking, Slice};
+use super::spot::{CHANGED_MAX, FindSpot, Found, Looking, Room, Slice};
 use super::walk::Placed;
 use super::{Outcome, Refusal};
 use crate::keys::{DEPTH_MAX, Id, ItemKey, NodeRef, Schema, SortKey};
@@ -85,8 +85,10 @@ pub(super) struct SaveNode<'a> {
     changed: Vec<Placed>,
     /// The parent that the node takes from the sibling that it is put next to, if that isn't the one that it has.
     taken: Option<Option<Id>>,
-    /// Most siblings that get other values in the node's own transaction.
-    changed_max: usize,
+    /// Most siblings that get other values in a transaction.
+    room: Room,
+    /// The largest sibling, with its bytes, if siblings were too large to get values in one transaction.
+    bulky: Option<(usize, Id)>,
     /// How far siblings got values before, in transactions of their own, and which.
     slice: Option<Slice>,
     sliced: Vec<Placed>,
@@ -165,35 +167,41 @@ struct Prepared {
 const UNWEIGHED_MAX: usize = 5;
 /// Most siblings that are read as a whole at a time.
 const WEIGHED_AT_ONCE: usize = 25;
+/// Most siblings that are read at first, because each can have 400 KB, and forty times as much on its way.
+const WEIGHED_AT_FIRST: usize = 4;
 /// Most bytes of siblings in a transaction. DynamoDB takes 4 MB in all, of which the node, its neighbour and the outcome have at most half.
 const SIBLINGS_BYTES_MAX: usize = 2 * 1_024 * 1_024;
 
 /// How much the siblings have that a transaction changes.
 #[derive(Debug, Default)]
 struct Weighing {
-    /// Those that were read, and how many bytes they have.
+    /// How many were read, and how many bytes they have.
     read: usize,
     bytes: usize,
+    /// How many of them fit the transaction.
+    fitting: usize,
     /// The largest of them, with its bytes.
     largest: Option<(usize, Id)>,
 }
 
 impl Weighing {
     /// Takes what was read of these siblings.
-    fn add(&mut self, siblings: &[(Action, Placed)], read: &Read) -> Result<(), Stop> {
+    fn add(&mut self, siblings: &[(Action, Placed)], read: &Read) -> Result<(), Failure> {
         for (action, (_, id, _)) in siblings {
             // One that has gone is no weight: the write finds that out.
             let bytes = read.item(action.key())?.map_or(0, item_bytes);
             self.bytes += bytes;
+            self.fitting += usize::from(self.bytes <= SIBLINGS_BYTES_MAX);
             self.largest = self.largest.take().max(Some((bytes, id.clone())));
         }
         self.read += siblings.len();
-        match &self.largest {
-            Some((bytes, id)) if self.bytes > SIBLINGS_BYTES_MAX => {
-                Err(Refusal::SiblingsTooLarge { id: id.clone(), bytes: *bytes }.into())
-            }
-            _ => Ok(()),
-        }
+        Ok(())
+    }
+
+    /// How many are read next: about as many as fit, if they are like the largest.
+    fn next(&self) -> usize {
+        let largest = self.largest.as_ref().map_or(SIBLINGS_BYTES_MAX / WEIGHED_AT_FIRST, |(bytes, _)| *bytes);
+        (SIBLINGS_BYTES_MAX / largest.max(1)).clamp(1, WEIGHED_AT_ONCE)
     }
 }
 
@@ -206,11 +214,17 @@ impl<'a> SaveNode<'a> {
             placed: Vec::new(),
             changed: Vec::new(),
             taken: None,
-            changed_max: CHANGED_MAX,
+            room: Room { with_node: CHANGED_MAX, in_slice: CHANGED_MAX },
+            bulky: None,
             slice: None,
             sliced: Vec::new(),
             state: State::Begin,
         }
+    }
+
+    /// The attempts of this write.
+    pub(super) fn attempts(&self) -> &Attempts<'a> {
+        &self.attempts
     }
 
     /// Takes the siblings that got other values.
@@ -343,9 +357,9 @@ impl<'a> SaveNode<'a> {
         let (context, stamp) = (self.attempts.context, &self.attempts.request.stamp);
         let records = (look.node.as_deref(), look.anchor.as_ref());
         let parent = self.parent_afterwards(look.node.as_deref());
-        let room = (self.changed_max, self.slice.as_ref());
+        let room = (self.room, self.slice.as_ref());
         let mut find = FindSpot::new(context, stamp, (self.node, parent), spot, records, &self.placed, room)?;
-        let looking = find.begin()?;
+        let looking = find.begin();
         self.find(look, find, looking)
     }
 
@@ -376,8 +390,15 @@ impl<'a> SaveNode<'a> {
         }
     }
 
-    fn find(&mut self, look: Look, find: FindSpot<'a>, looking: Looking) -> Result<Step<Done>, Stop> {
-        match looking {
+    fn find(&mut self, look: Look, find: FindSpot<'a>, looking: Result<Looking, Stop>) -> Result<Step<Done>, Stop> {
+        let bulky = self.bulky.as_ref();
+        let looking = looking.map_err(|stop| match (stop, bulky) {
+            (Stop::Refused(Refusal::NoRoom { .. }), Some((bytes, id))) => {
+                Refusal::SiblingsTooLarge { id: id.clone(), bytes: *bytes }.into()
+            }
+            (stop, _) => stop,
+        });
+        match looking? {
             Looking::Need(need) => {
                 self.state = State::Finding(Box::new((look, find)));
                 Ok(need.into())
@@ -588,6 +609,13 @@ impl<'a> SaveNode<'a> {
     }
 
     fn weigh(&mut self, prepared: Prepared, checks: Vec<Action>, weighing: Weighing) -> Result<Step<Done>, Stop> {
+        if weighing.bytes > SIBLINGS_BYTES_MAX {
+            // Fewer siblings with the node, or in a slice, and the others before or after it.
+            let room = if prepared.slice.is_some() { &mut self.room.in_slice } else { &mut self.room.with_node };
+            *room = weighing.fitting;
+            self.bulky = weighing.largest;
+            return self.look();
+        }
         let keys: BTreeSet<ItemKey> =
             next_to_weigh(&prepared, &weighing).iter().map(|(action, _)| action.key().clone()).collect();
         if keys.is_empty() {
@@ -610,10 +638,10 @@ impl<'a> SaveNode<'a> {
             add(&mut actions, action);
         }
         if let Some(over) = (actions.len() + completion.len()).checked_sub(TRANSACTION_ACTIONS_MAX + 1) {
-            let left = others.min(self.changed_max).checked_sub(over + 1);
+            let left = others.min(self.room.with_node).checked_sub(over + 1);
             let attribute = || self.by_hand().unwrap_or_default().to_owned();
             // Fewer siblings with the node, and the others before it.
-            self.changed_max = left.ok_or_else(|| Refusal::NoRoom { attribute: attribute() })?;
+            self.room.with_node = left.ok_or_else(|| Refusal::NoRoom { attribute: attribute() })?;
             return self.look();
         }
         self.changed = changed;
@@ -661,8 +689,8 @@ impl<'a> SaveNode<'a> {
             return Ok(Trace::Done);
         }
         // What others have deleted since may have been this node, and then another one of the same id.
-        let was_deleted = deleted_since(stamp.seconds, deleted, &look.node_lineage, settings);
-        Ok(if was_deleted { Trace::Lost } else { Trace::None })
+        let was_deleted = || look.node.is_none() && deleted_since(stamp.seconds, deleted, &look.node_lineage, settings);
+        Ok(if was_deleted() { Trace::Lost } else { Trace::None })
     }
 
     fn node_key(&self) -> ItemKey {
@@ -675,7 +703,7 @@ impl<'a> SaveNode<'a> {
             State::Looking => self.decide(&facts.read()?),
             State::Finding(finding) => {
                 let (look, mut find) = *finding;
-                let looking = find.next(facts)?;
+                let looking = find.next(facts);
                 self.find(look, find, looking)
             }
             State::Weighing(weighed) => {
@@ -707,7 +735,7 @@ impl Plan for SaveNode<'_> {
 /// The siblings that are read next.
 fn next_to_weigh<'p>(prepared: &'p Prepared, weighing: &Weighing) -> &'p [(Action, Placed)] {
     let rest = &prepared.changes[weighing.read.min(prepared.changes.len())..];
-    &rest[..rest.len().min(WEIGHED_AT_ONCE)]
+    &rest[..rest.len().min(weighing.next())]
 }
 
 /// Adds an action to a transaction, where an item can be named once. A move checks its neighbour as well, if that is the node's old parent.

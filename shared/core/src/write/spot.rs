@@ -33,8 +33,8 @@ pub(super) struct FindSpot<'a> {
     parent: Option<Id>,
     spot: &'a Spot,
     placed: Vec<Placed>,
-    /// Most siblings that get other values with the node.
-    changed_max: usize,
+    /// Most siblings that get other values.
+    room: Room,
     /// How many slices were written.
     slices: u64,
     /// The node in this list, if it is there.
@@ -44,6 +44,15 @@ pub(super) struct FindSpot<'a> {
     /// The way from the spot.
     walk: Walk,
     looking: Phase,
+}
+
+/// Most siblings that get other values in one transaction.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Room {
+    /// With the node.
+    pub(super) with_node: usize,
+    /// In a slice, without the node.
+    pub(super) in_slice: usize,
 }
 
 /// A sibling, where it is with its new value, and that value.
@@ -120,7 +129,7 @@ impl<'a> FindSpot<'a> {
         spot: &'a Spot,
         (own, anchor): (Option<&Item>, Option<&Item>),
         placed: &[Placed],
-        (changed_max, slice): (usize, Option<&Slice>),
+        (room, slice): (Room, Option<&Slice>),
     ) -> Result<Self, Stop> {
         let Context { settings, rules, .. } = context;
         let order = settings.order.as_ref().filter(|order| order.by_hand).ok_or(Refusal::NotByHand)?;
@@ -164,7 +173,7 @@ impl<'a> FindSpot<'a> {
             parent,
             spot,
             placed: placed.to_vec(),
-            changed_max,
+            room,
             slices: slice.map_or(0, |slice| slice.number),
             own,
             anchor: anchored,
@@ -230,7 +239,7 @@ impl<'a> FindSpot<'a> {
             (None, _) => None,
         };
         let alike = nearest.iter().take_while(|sibling| Some(&sibling.place) == start.as_ref()).count();
-        let is_known = alike > self.changed_max || self.walk.knows(nearest.get(alike).copied());
+        let is_known = alike > self.room.with_node || self.walk.knows(nearest.get(alike).copied());
         if !is_known {
             return Ok(Decided::Further);
         }
@@ -238,13 +247,13 @@ impl<'a> FindSpot<'a> {
         if self.walk.knows(next) && self.is_there(next) {
             return Ok(Decided::Found(Found { anchor: self.stays(), ..Found::default() }));
         }
-        if alike > self.changed_max && start == Some(SiblingPlace::none()) {
+        if alike > self.room.with_node && start == Some(SiblingPlace::none()) {
             return Ok(Decided::Phase(Phase::Unvalued(self.walk_from(Way::Up, &Start::Unvalued)?, None)));
         }
         let mut spaced: Option<(usize, usize, Vec<String>)> = None;
         for crowded in CROWDS {
             let changed = alike + crowded;
-            if changed > self.changed_max {
+            if changed > self.room.with_node {
                 break;
             }
             if !self.walk.knows(nearest.get(changed).copied()) {
@@ -296,7 +305,7 @@ impl<'a> FindSpot<'a> {
         let mut best: Option<(usize, usize, Vec<String>)> = None;
         for crowded in CROWDS {
             let changed = alike + crowded;
-            if changed + 1 > self.changed_max {
+            if changed + 1 > self.room.with_node {
                 break;
             }
             let beyond = others.get(changed).copied();
@@ -370,7 +379,7 @@ impl<'a> FindSpot<'a> {
 
     /// True if the siblings of the next slice are known, or all.
     fn knows_a_slice(&self, walk: &Walk) -> bool {
-        let end = self.unvalued(walk).get(CHANGED_MAX - 1).copied();
+        let end = self.unvalued(walk).get(self.room.in_slice - 1).copied();
         walk.knows(self.anchor.as_ref()) || (end.is_some() && walk.knows(end))
     }
 
@@ -381,12 +390,12 @@ impl<'a> FindSpot<'a> {
         let last = valued.chain(last).max_by(|a, b| a.order().cmp(&b.order()));
         let unvalued = self.unvalued(walk);
         let knows_all = walk.knows(self.anchor.as_ref());
-        if knows_all && unvalued.len() <= self.changed_max {
+        if knows_all && unvalued.len() <= self.room.with_node {
             let nearest: Vec<&Sibling> = unvalued.into_iter().rev().collect();
             let values = self.values(&nearest, last)?.ok_or_else(|| self.no_room())?;
             return Ok(Decided::Found(self.placed(&nearest, values, last)?));
         }
-        let count = unvalued.len().min(CHANGED_MAX);
+        let count = unvalued.len().min(self.room.in_slice);
         for sibling in &unvalued[..count] {
             self.siblings.text_or_none(sibling)?;
         }

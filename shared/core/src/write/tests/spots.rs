@@ -408,30 +408,45 @@ fn a_batch_that_is_repeated_knows_what_it_has_placed_before() {
     assert_eq!(children(&world), ["b", "y", "x"]);
 }
 
+/// 70 siblings, all with this value, of so many bytes; one is twice as large.
+fn bulky(value: Option<&str>, bytes: usize) -> World {
+    let ids: Vec<String> = (0..70).map(|number| format!("s{number:02}")).collect();
+    let siblings: Vec<(&str, Option<AttributeValue>)> = ids.iter().map(|id| (id.as_str(), value.map(text))).collect();
+    let mut world = world(&siblings);
+    for id in &ids {
+        let mut item = world.base(id, Some(PARENT));
+        item.extend(value.map(|value| (ORDER.to_owned(), text(value))));
+        item.insert("bulk".to_owned(), text("x".repeat(if id == "s17" { 2 * bytes } else { bytes })));
+        world.put(item);
+    }
+    world
+}
+
 #[test]
 fn siblings_that_are_too_large_for_one_transaction_are_named() {
-    let ids: Vec<String> = (0..40).map(|number| format!("s{number:02}")).collect();
-    let siblings: Vec<(&str, Option<AttributeValue>)> = ids.iter().map(|id| (id.as_str(), None)).collect();
-    let bulky = |bytes: usize| {
-        let mut world = world(&siblings);
-        for id in &ids {
-            let mut item = world.base(id, Some(PARENT));
-            item.insert("bulk".to_owned(), text("x".repeat(if id == "s17" { 2 * bytes } else { bytes })));
-            world.put(item);
-        }
-        world
-    };
-    let mut large = bulky(80_000);
+    // Those with one value have to get others with the node.
+    let mut large = bulky(Some("m"), 80_000);
     let before_it = large.items.clone();
-    let refused = send(&mut large, &create("x", Some(after("s30"))), 1);
+    let refused = send(&mut large, &create("x", Some(before("s35"))), 1);
     assert!(
         matches!(&refused, Err(Refusal::SiblingsTooLarge { id: of, bytes }) if *of == id("s17") && *bytes > 160_000),
         "{refused:?}"
     );
     assert_eq!(large.items, before_it);
-    let mut small = bulky(10_000);
-    send(&mut small, &create("x", Some(after("s30"))), 1).unwrap();
-    assert_eq!(children(&small)[30..32], ["s30", "x"]);
+    let mut small = bulky(Some("m"), 10_000);
+    send(&mut small, &create("x", Some(before("s30"))), 1).unwrap();
+    assert_eq!(children(&small)[29..32], ["s29", "x", "s30"]);
+}
+
+#[test]
+fn large_siblings_without_a_value_get_one_in_slices_that_fit_a_transaction() {
+    for bytes in [10_000, 80_000, 190_000] {
+        let mut world = bulky(None, bytes);
+        send(&mut world, &create("x", Some(after("s30"))), 1).unwrap();
+        assert_eq!(children(&world)[30..32], ["s30", "x"], "{bytes} bytes each");
+        send(&mut world, &create("y", Some(Spot::Last)), 2).unwrap();
+        assert_eq!(children(&world).last().map(String::as_str), Some("y"), "{bytes} bytes each");
+    }
 }
 
 /// What is refused leaves the siblings as they are, although they have no values to make room with.

@@ -6,6 +6,7 @@ use super::steps::{append, create, delete, moved, print_outcome, set, stamp};
 use crate::keys::{ItemKey, Version};
 use crate::model::{
     BORN, BaseNode, DELETING, Deletion, DeletionMode, Item, Latest, Lineage, Placement, Tombstone, text, text_of,
+    with_key,
 };
 use crate::plan::tests::world::{World, node};
 use crate::plan::{Facts, Plan, Rule, Rules, Step};
@@ -195,6 +196,20 @@ fn a_node_that_is_created_and_deleted_by_the_stream_stays_deleted() {
 }
 
 #[test]
+fn a_node_that_the_stream_has_just_deleted_stays_deleted() {
+    // Another life follows ours, and it is being deleted: its lineage has no tombstone yet, and has replaced that of ours.
+    let two_lives = |world: &mut World| {
+        deleted_by_the_stream(world, "o1");
+        others(world, "put", &put("n", "theirs"));
+        place(world, "n");
+        world.items.remove(&world.schema().node_key(&node("n")));
+    };
+    let mut world = World::drawn("");
+    assert_eq!(lost(&mut world, &put("n", "ours"), &two_lives), "unknown");
+    assert_eq!(attribute(&world, "n", "name"), None);
+}
+
+#[test]
 fn a_create_that_is_tried_again_checks_that_what_it_has_read_still_holds() {
     let by_the_stream = |world: &mut World| deleted_by_the_stream(world, "o1");
     let early = |rules: Rules, meanwhile: &dyn Fn(&mut World)| {
@@ -228,6 +243,7 @@ fn a_create_that_never_came_is_sent_again() {
     let mut world = World::drawn("p n<p");
     let request = Request::new(stamp("long ago", 1_000));
     carried_out(&mut world, &restrict("n"), &request, Rules::default(), true, None);
+    world.items.remove(&world.schema().lineage_key(&node("n")));
     let request = Request::new(stamp("ours", 1_000 + 47 * 3_600));
     let answer =
         carried_out(&mut world, &create("n", false, Some("p")), &request, Rules::default(), false, Some(&|_| {}));
@@ -337,6 +353,38 @@ fn a_revision_that_takes_the_number_of_a_deleted_one_stays() {
     others(&mut world, "first", &append("n"));
     assert_eq!(lost(&mut world, &delete_revision(1), &appended), "deleted");
     assert_eq!(revision(&world, 1).and_then(|item| text_of(item, "_write")), Some("theirs"));
+}
+
+#[test]
+fn a_revision_that_is_put_back_after_a_lost_deletion_stays() {
+    // An import writes no name of a write.
+    let key = topic().revision_key(Version::new(1).unwrap(), &World::drawn("").settings).unwrap();
+    let deleted_again = |rules: Rules| {
+        let mut world = World::drawn("n");
+        let copy = with_key(&key, world.schema());
+        world.put(copy.clone());
+        let put_back = |world: &mut World| world.put(copy.clone());
+        let answer = carried_out(&mut world, &delete_revision(1), &ours(), rules, true, Some(&put_back));
+        (answer, revision(&world, 1).is_none())
+    };
+    assert_eq!(deleted_again(Rules::default()), ("unknown".to_owned(), false));
+    assert_eq!(deleted_again(Rules::without(Rule::RevisionPutBack)), ("deleted".to_owned(), true));
+}
+
+/// The first attempt is under way when the plan looks, and is carried out later.
+#[test]
+fn what_may_still_be_carried_out_is_not_refused() {
+    let parent_goes = |world: &mut World| {
+        world.items.remove(&world.schema().node_key(&node("p")));
+    };
+    let late = |rules: Rules, request: &Request| {
+        let mut world = World::drawn("p");
+        carried_out(&mut world, &create("n", false, Some("p")), request, rules, false, Some(&parent_goes))
+    };
+    assert_eq!(late(Rules::default(), &ours()), "unknown");
+    // Giving the claim back keeps the attempt from being carried out.
+    assert!(late(Rules::default(), &keyed()).starts_with("refused"));
+    assert!(late(Rules::without(Rule::UnknownNotRefused), &ours()).starts_with("refused"));
 }
 
 #[test]
