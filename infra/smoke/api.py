@@ -27,8 +27,9 @@ class Api:
             headers["content-type"] = "application/merge-patch+json" if method == "PATCH" else "application/json"
         for tries in range(5):
             found, text, said = self.send(method, path, data, headers)
-            # Nothing is half done then, the contract says.
-            if found not in (429, 503) or found in status:
+            # Only our own 503 with `Retry-After` promises that nothing is half done. API Gateway answers 503 where time was up.
+            refused = found == 429 or found == 503 and ("retry-after" in said or method in ("GET", "HEAD"))
+            if not refused or found in status:
                 break
             time.sleep(min(float(said.get("retry-after") or 1), 5) * (tries + 1))
         if found not in status:

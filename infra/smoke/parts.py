@@ -7,9 +7,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 from api import in_path
 from trouble import Differs
-from world import shown
+from world import shown, split
 
 TREE = 60
+# Whoever meets a node of a run is to know what it is.
+NAME = "smoke test: "
 # A name that a key has to escape, and siblings of one name.
 SEGMENTS = {4: "50% # $", 5: "twin", 6: "twin", 7: "part"}
 CREATES = 100
@@ -33,13 +35,13 @@ def over_the_table(run, world):
     with run.step(f"{TREE} nodes, put in any order, get their rows"):
         for number in range(TREE):
             segment = {world.segment: SEGMENTS[number]} if number in SEGMENTS else {}
-            node(id(number), id((number - 1) // 3) if number else None, name=f"Node {number}", size={"N": str(number)}, **segment)
+            node(id(number), id((number - 1) // 3) if number else None, name=f"{NAME}node {number}", size={"N": str(number)}, **segment)
         items = [((key, world.node), item) for key, item in world.nodes.items()]
         random.shuffle(items)
         table.write(items)
         run.settle(world, run.first_patience)
     with run.step("a node gets another name and another segment"):
-        for name, value in (("name", "Node 1, renamed"), (world.segment, "renamed")):
+        for name, value in (("name", f"{NAME}node 1, renamed"), (world.segment, "renamed")):
             world.nodes[id(1)][name] = {"S": value}
             table.set((id(1), world.node), name, {"S": value})
         run.settle(world)
@@ -53,6 +55,19 @@ def over_the_table(run, world):
             world.nodes[key][world.parent] = {"S": parent}
         list(table.pool.map(lambda each: move(*each), moves))
         run.settle(world)
+    if order := world.settings["OrderAttribute"]:
+        with run.step("a root and a node get other places among their siblings"):
+            for number in (0, 3):
+                world.nodes[id(number)][order] = {"S": f"{NAME}place {number}"}
+                table.set((id(number), world.node), order, world.nodes[id(number)][order])
+            run.settle(world)
+    own = (world.parent, world.segment, world.settings["OrderAttribute"])
+    if links := [name for name in split(world.settings["LinkAttributes"]) if name not in own]:
+        with run.step("a node names others, one of which isn't there, and then only that one"):
+            for targets in ([id(20), id(21), f"{run.prefix}t-nobody"], [f"{run.prefix}t-nobody"]):
+                world.nodes[id(4)][links[0]] = {"L": [{"S": target} for target in targets]}
+                table.set((id(4), world.node), links[0], world.nodes[id(4)][links[0]])
+                run.settle(world)
     with run.step("a leaf is deleted"):
         world.nodes.pop(id(TREE - 1))
         table.delete((id(TREE - 1), world.node))
@@ -91,10 +106,10 @@ def over_the_api(run, world):
 
     with run.step("the API creates nodes"):
         for node in ((root, None), (docs, root), (odd, docs, "a segment/50%"), (image, root)):
-            created, headers = ask("POST", "/nodes", body(*node, name=f"Name of {node[0]}"), (201, 202), **wait)
+            created, headers = ask("POST", "/nodes", body(*node, name=NAME + node[0]), (201, 202), **wait)
             same("id", node[0], created["id"])
             same("location", f"/nodes/{in_path(node[0])}", headers["location"])
-        operations = [{"put": body(run.prefix + name, run.prefix + parent, name=name)} for name, parent in (
+        operations = [{"put": body(run.prefix + name, run.prefix + parent, name=NAME + name)} for name, parent in (
             ("a-old", "a-docs"), ("a-old-1", "a-old"), ("a-old-2", "a-old"), ("a-old-3", "a-old-1"),
             ("a-bin", "a-root"), ("a-bin-1", "a-bin"), ("a-bin-2", "a-bin"), ("a-bin-3", "a-bin-1"))]
         answer, _ = ask("POST", "/batch", {"operations": operations}, (200,), **wait)
@@ -186,6 +201,28 @@ def read(run, world, root, odd, eq):
     same("the history", [(2, "Padma"), (1, "Rick")], [(each["version"], each["attributes"]["auditor"]) for each in history])
 
 
+def read_only(run):
+    """What a run that writes nothing can see. Of an API that wants a token, and gets none, it sees that it is closed."""
+    if not run.api:
+        raise Differs("the API isn't tried: give --api URL. Without the API a run that writes nothing can see nothing")
+    closed = run.api.authorization == "JWT" and not run.api.token
+    with run.step("the API refuses who has no token" if closed else "the API answers"):
+        run.api.ask("GET", "/health", status=(401,) if closed else (200,))
+    if closed:
+        print("    nothing is read: give --token TOKEN")
+        return
+    with run.step("the API reads the table"):
+        run.api.ask("GET", "/roots?limit=1", status=(200,))
+    with run.step("the auditor's proof"):
+        audit, _ = run.api.ask("GET", "/health/audit", status=(200, 404))
+    if "age_seconds" not in audit:
+        print("    no auditor has run yet")
+    elif "right_as_of" in audit:
+        print(f"    what stood in the table {audit['age_seconds'] / 3600:.1f} hours ago has been compared since")
+    else:
+        print("    no pass over the table has ended yet")
+
+
 def lag(run, world):
     table, root = run.table, world.ids[0]
 
@@ -202,11 +239,11 @@ def lag(run, world):
         return (time.monotonic() - began) * 1000
 
     with run.step(f"the lag of {CREATES} single creates, four at a time"):
-        world.nodes[root] = {"name": {"S": "Lag"}}
+        world.nodes[root] = {"name": {"S": f"{NAME}lag"}}
         table.put((root, world.node), world.nodes[root])
         run.settle(world)
         for id in world.ids[1:]:
-            world.nodes[id] = {world.parent: {"S": root}, "name": {"S": id}}
+            world.nodes[id] = {world.parent: {"S": root}, "name": {"S": NAME + id}}
         with ThreadPoolExecutor(4) as four:
             try:
                 lags = list(four.map(create, world.ids[1:]))

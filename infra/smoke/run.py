@@ -9,9 +9,9 @@ from datetime import datetime, timezone
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from parts import API_IDS, LAG_IDS, TABLE_IDS, lag, over_the_api, over_the_table, percentiles
+from parts import API_IDS, LAG_IDS, TABLE_IDS, lag, over_the_api, over_the_table, percentiles, read_only
 from trouble import Differs
-from world import REVISION, World, is_trace, shown
+from world import REVISION, World, is_trace, led_to, shown
 
 PREFIX = re.compile(r"smoke-[0-9]{8}T[0-9]{6}-[0-9a-f]{4}-")
 # What is told of a long list of differences.
@@ -30,6 +30,13 @@ class Run:
         self.first_patience = options.patience or 300
         self.began, self.steps, self.failures, self.stopping = time.time(), 0, 0, False
         self.worlds = [World(self.prefix, ids, target.settings) for ids in (TABLE_IDS, API_IDS, LAG_IDS)]
+        # The keys of the rows that stand under other ids than the run's.
+        self.elsewhere = set()
+
+    def look(self):
+        """Writes nothing. Returns the exit code."""
+        self.part(read_only, self)
+        return self.verdict()
 
     def main(self):
         """Returns the exit code."""
@@ -54,6 +61,9 @@ class Run:
             return 130
         if self.options.metrics:
             self.target.say_metrics(self.began, units["write"])
+        return self.verdict()
+
+    def verdict(self):
         if self.failures:
             print(f"FAILED: {self.failures} of {self.failures + self.steps} steps")
             return 1
@@ -118,7 +128,12 @@ class Run:
         """Waits until the table holds what it must."""
         # The ids of one part begin as those of no other part do.
         prefix = os.path.commonprefix(world.ids)
-        self.wait(lambda: world.differences(self.table.collect(world.ids, prefix)), "differences", patience or self.patience)
+        world.elsewhere |= world.stray()
+        self.wait(
+            lambda: world.differences(self.table.collect(world.ids, prefix, world.elsewhere)),
+            "differences",
+            patience or self.patience,
+        )
 
     def wait(self, look, words, patience):
         """Waits until there are no lines."""
@@ -136,6 +151,7 @@ class Run:
 
     def clean(self):
         """Removes what the run has written. Returns whether nothing is left."""
+        self.elsewhere = set().union(*(world.elsewhere for world in self.worlds))
         self.part(self.delete_records)
         return self.part(self.delete_the_rest)
 
@@ -165,4 +181,10 @@ class Run:
 
     def left(self):
         """All items of the run."""
-        return self.table.collect([id for world in self.worlds for id in world.ids], self.prefix, operations=True)
+        ids = [id for world in self.worlds for id in world.ids]
+        found = self.table.collect(ids, self.prefix, self.elsewhere, operations=True)
+        # What this run hasn't written, or not yet, when it was cut off.
+        if more := led_to(found, ids, self.target.settings) - self.elsewhere:
+            self.elsewhere |= more
+            found |= self.table.collect([], self.prefix, more)
+        return found

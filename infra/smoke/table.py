@@ -74,9 +74,10 @@ class Table:
             start = {"ExclusiveStartKey": page["LastEvaluatedKey"]} if page.get("LastEvaluatedKey") else None
         return found
 
-    def collect(self, ids, prefix, operations=False):
-        """All items of these ids, with what the register and the list of roots have of this prefix. No scan: the table may be large."""
-        asked = [(id,) for id in ids] + [("ROOTS", f"ROOT#{prefix}")]
+    def collect(self, ids, prefix, elsewhere=(), operations=False):
+        """All items of these ids, with what the register and the list of roots have of this prefix, and what stands elsewhere under these
+        keys. No scan: the table may be large."""
+        asked = [(id,) for id in ids] + [("ROOTS", f"ROOT#{prefix}"), *sorted(elsewhere)]
         asked += [(f"ORPHANS#{part:x}", f"ORPHAN#{prefix}") for part in range(16)]
         asked += [("OPERATIONS", "OPERATION#", ("_node", prefix))] if operations else []
         found = {}

@@ -1,5 +1,6 @@
 """What is tried: a stack's table and API."""
 
+import os
 import re
 import shlex
 import time
@@ -24,25 +25,28 @@ class Target:
 
     def __init__(self, options):
         self.options, self.outputs, self.settings = options, {}, dict(SETTINGS)
-        self.session = boto3.Session(region_name=options.region, profile_name=options.profile)
+        # boto3 reads AWS_DEFAULT_REGION alone. Other SDKs and the AWS CLI 2 read AWS_REGION first.
+        region = options.region or os.environ.get("AWS_REGION")
+        self.session = boto3.Session(region_name=region or None, profile_name=options.profile)
         if options.endpoint and is_here(options.endpoint) and not self.session.get_credentials():
-            self.session = boto3.Session("local", "local", region_name=options.region or "us-east-1")
+            self.session = boto3.Session("local", "local", region_name=region or "us-east-1")
         if not self.session.region_name:
-            raise Unusable("no region: give --region, or set AWS_REGION")
+            raise Unusable("no region: give --region, or set AWS_DEFAULT_REGION or AWS_REGION")
         if not self.session.get_credentials():
             raise Unusable("no credentials: give --profile, or set them in the environment")
         parameters = self.described() if options.stack else {}
         self.settings.update({name: parameters[name] for name in SETTINGS if name in parameters})
         self.settings.update({name: given for name in SETTINGS if (given := getattr(options, name)) is not None})
-        if parameters.get("FanOut") == "off":
+        if parameters.get("FanOut") == "off" and not options.read_only:
             raise Unusable("the stack has FanOut=off: its handler is switched off")
-        if parameters.get("TenantClaim") and not options.tenant:
+        if parameters.get("TenantClaim") and not options.tenant and not options.read_only:
             raise Unusable("the stack has tenants (TenantClaim): give --tenant NAME, and for the API --token with a token of that tenant, or --no-api")
         self.name = options.table or self.outputs.get("TableName")
         if not self.name:
             raise Unusable(f"the stack {options.stack} has no output TableName: is it Sapwood's?")
         self.table = Table(self.client("dynamodb", endpoint_url=options.endpoint), self.name, self.settings, options.tenant)
-        self.check_table()
+        if not options.read_only:
+            self.check_table()
         self.api = self.make_api()
         given = [(f"--{name}", getattr(options, name)) for name in ("stack", "table", "endpoint", "region", "profile", "tenant")]
         given += [(flag(name), getattr(options, name)) for name in SETTINGS]
@@ -78,7 +82,7 @@ class Target:
             return None
         # `sapwood dev` has no authorizer.
         kind = self.settings["ApiAuthorization"] or ("JWT" if options.token else "NONE" if is_here(url) else "AWS_IAM")
-        if kind == "JWT" and not options.token:
+        if kind == "JWT" and not options.token and not options.read_only:
             raise Unusable("the API wants a token (ApiAuthorization=JWT): give --token TOKEN, or --no-api")
         api = Api(url, kind, self.session, options.token)
         try:

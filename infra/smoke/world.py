@@ -33,6 +33,8 @@ class World:
         self.nodes, self.revisions = {}, {}
         # The API leaves a trace of these for a while.
         self.removed = set()
+        # The keys of rows that stand elsewhere, of now and of before: what is left over must be found, too.
+        self.elsewhere = set()
 
     def parent_of(self, id):
         return self.nodes.get(id, {}).get(self.parent, {}).get("S")
@@ -77,6 +79,11 @@ class World:
             if number > newest.get(key, (0,))[0]:
                 newest[key] = number, {"_version": {"N": str(number)}} | self.copies(item)
         return table | {key: row for key, (_, row) in newest.items()}
+
+    def stray(self):
+        """The keys of rows that neither an id's partition nor a prefix leads to: of ordered roots, and of links to ids that aren't ours."""
+        ids = set(self.ids)
+        return {key for key in self.wanted() if key[0] not in ids and not key[1].startswith(("ROOT#", "ORPHAN#"))}
 
     def rows(self, id, copies):
         """The rows of a node, and its lineage."""
@@ -150,6 +157,19 @@ class World:
     def is_trace(self, key, item):
         """What remains of a node that the API has deleted."""
         return key[0] in self.removed and is_trace(key, item)
+
+
+def led_to(found, ids, settings):
+    """The keys of rows elsewhere, as the records and the lineages that were found name them."""
+    world = World("", ids, settings)
+    world.nodes = {id: item for (id, sort_key), item in found.items() if sort_key == world.node}
+    keys = world.stray()
+    for (id, sort_key), item in found.items():
+        if sort_key == "LINEAGE":
+            order, links = item.get("order", {}).get("S"), item.get("links", {}).get("M", {})
+            keys |= {("ROOTS", f"ORDERED#{order}#{id}")} if order and item.get("root", {}).get("BOOL") else set()
+            keys |= {(target["S"], f"LINK#{name}#{id}") for name, targets in links.items() for target in targets["L"]}
+    return keys - {key for key in keys if key[0] in world.ids}
 
 
 def is_trace(key, item):

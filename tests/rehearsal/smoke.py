@@ -1,6 +1,7 @@
 """infra/smoke as a user runs it, on `sapwood dev`, and whether it notices what is wrong. The suite `deployment` runs it on deployed stacks."""
 
 import importlib.util
+import json
 import os
 import random
 import re
@@ -8,6 +9,9 @@ import signal
 import subprocess
 import sys
 import unittest
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+from unittest.mock import patch
 
 import boto3
 
@@ -31,7 +35,31 @@ OTHER = {
     "OrderAttribute": ("size", "--order-attribute"),
     "LinkAttributes": ("tags,seen", "--link-attributes"),
 }
+# Every kind of rows at once. Ordered roots and links to ids that aren't the run's stand in partitions of their own.
+EVERY_KIND = {"OrderAttribute": ("name", "--order-attribute"), "LinkAttributes": ("tags,seen", "--link-attributes")}
 MOVED = "two nested subtrees move at once ... ok"
+
+
+class Closed:
+    """An API that refuses everybody, as API Gateway does where a token is missing."""
+
+    def __enter__(self):
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self):
+                self.send_response(401)
+                self.send_header("content-length", "0")
+                self.end_headers()
+
+            def log_message(self, *_):
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        Thread(target=self.server.serve_forever, daemon=True).start()
+        return f"http://127.0.0.1:{self.server.server_port}"
+
+    def __exit__(self, *_):
+        self.server.shutdown()
+        self.server.server_close()
 
 
 class Smoke(unittest.TestCase):
@@ -87,6 +115,71 @@ class Smoke(unittest.TestCase):
         self.assertRegex(said, "first consistent sight of its row: p50 [0-9]+ ms, p90 [0-9]+ ms, p99 [0-9]+ ms, max [0-9]+ ms")
         self.assertEqual(self.count(table), 0)
 
+    def test_a_stack_with_every_kind_of_rows_is_all_right(self):
+        table, where = self.stack_with_every_kind()
+        code, said = self.run_to_its_end(*where, "--patience", "60")
+        self.assertEqual(code, 0, said)
+        self.assertEqual(re.findall(r"FAILED|isn't tried", said), [])
+        self.assertRegex(said, r"a root and a node get other places among their siblings \.\.\. ok")
+        self.assertRegex(said, r"a node names others, .* \.\.\. ok")
+        self.assertEqual(self.count(table), 0)
+
+    def stack_with_every_kind(self):
+        parameters = [word for name, (value, _) in EVERY_KIND.items() for word in ("--parameter", f"{name}={value}")]
+        table, where = self.stack(*parameters, "--parameter", "OrderByHand=on")
+        return table, [*where, *(word for value, option in EVERY_KIND.values() for word in (option, value))]
+
+    def test_a_run_that_only_reads_writes_nothing(self):
+        table, where = self.stack()
+        said = self.reads(*where, code=0)
+        self.assertRegex(said, r"the API answers \.\.\. ok .*\nthe API reads the table \.\.\. ok .*\nthe auditor's proof \.\.\. ok .*\n +no auditor has run yet\n")
+        self.assertEqual(self.count(table), 0)
+        table.client.put_item(TableName=table.name, Item=self.audit())
+        self.assertRegex(self.reads(*where, code=0), r"what stood in the table [0-9]+\.[0-9] hours ago has been compared since\n")
+        self.assertIn("a run that writes nothing can see nothing", self.reads(*where[:4], code=1))
+
+    def test_an_api_that_wants_a_token_is_seen_to_be_closed(self):
+        table, where = self.stack()
+        asked = ["--api-authorization", "JWT", "--tenant", "acme"]
+        with Closed() as url:
+            self.assertRegex(self.reads(*where[:4], *asked, "--api", url, code=0), r"the API refuses who has no token \.\.\. ok")
+        # This one answers anybody.
+        self.assertIn("was answered 200, not 401", self.reads(*where, *asked, code=1))
+        self.assertEqual(self.count(table), 0)
+
+    def audit(self):
+        """What an auditor leaves in the table: the example of its page."""
+        examples = map(json.loads, re.findall(r"```json\n(.*?)\n```", (ROOT / "docs" / "table.md").read_text(), flags=re.S))
+        return next(example for example in examples if example.get("SK") == {"S": "AUDIT"})
+
+    def reads(self, *where, code):
+        found, said = self.run_to_its_end(*where, "--read-only")
+        self.assertEqual(found, code, said)
+        return said
+
+    def test_the_region_is_that_of_either_variable(self):
+        """boto3 reads one of them, and the AWS CLI 2 the other."""
+        table, where = self.stack()
+        for name in ("AWS_REGION", "AWS_DEFAULT_REGION"):
+            with self.subTest(name), patch.dict(self.environment, {name: "eu-west-3"}):
+                given = {"AWS_ACCESS_KEY_ID": "local", "AWS_SECRET_ACCESS_KEY": "local"}
+                with patch.dict(self.environment, given):
+                    self.assertIn("region eu-west-3,", self.reads(*where, code=0))
+
+    def test_an_answer_that_may_have_come_after_the_write_is_not_asked_for_again(self):
+        """API Gateway answers 503, without Retry-After, where an integration's time was up."""
+        sys.path.insert(0, str(SMOKE))
+        self.addCleanup(sys.path.remove, str(SMOKE))
+        from api import Api
+        from trouble import Differs
+
+        for method, headers, sent in (("POST", {}, 1), ("POST", {"retry-after": "0"}, 5), ("GET", {}, 5)):
+            api, asked = Api("https://example.org", "NONE", None, None), []
+            api.send = lambda *given: (asked.append(given), (503, b"", headers))[1]
+            with self.subTest(method, headers=headers), patch("time.sleep"), self.assertRaises(Differs):
+                api.ask(method, "/nodes", {} if method == "POST" else None, (201,))
+            self.assertEqual(len(asked), sent)
+
     def test_a_stack_with_other_names_switches_and_tenants_is_all_right(self):
         parameters = [word for name, (value, _) in OTHER.items() for word in ("--parameter", f"{name}={value}")]
         tenants = ["--parameter", "TenantClaim=tenant", "--claim", "tenant=acme", "--claim", "sub=ada"]
@@ -121,7 +214,7 @@ class Smoke(unittest.TestCase):
         self.assertEqual(run.returncode, 1, said)
         self.assertIn("3 differences after 3 s\n", said)
         self.assertIn(f"missing {prefix}t16 / {gone}\n", said)
-        self.assertIn(f'wrong {prefix}t16 / {changed}: name must be {{"S": "Node 51"}} and is {{"S": "?"}}\n', said)
+        self.assertIn(f'wrong {prefix}t16 / {changed}: name must be {{"S": "smoke test: node 51"}} and is {{"S": "?"}}\n', said)
         self.assertIn(f"left over {prefix}t16 / {foreign}: {{}}\n", said)
         # The other parts are tried all the same, and the run removes what it has found.
         self.assertRegex(said, r"the lag of .* \.\.\. ok")
@@ -137,7 +230,8 @@ class Smoke(unittest.TestCase):
         self.assertEqual(self.count(table), 0, said)
 
     def test_what_a_run_that_was_killed_has_left_is_removed_by_its_prefix(self):
-        table, where = self.stack()
+        table, where = self.stack_with_every_kind()
+        table.oracle.order, table.oracle.links = "name", ("tags", "seen")
         table.node("not of the run", name="stays")
         table.settle(self)
         before = table.items()
