@@ -1,9 +1,10 @@
-"""The alarm that is computed: what the console would show for given metrics, and when it rings. The emulator has no metric math. And the alarm
-that silence sets off."""
+"""The alarms that are computed: what the console would show for given metrics, and when they ring. The emulator has no metric math. Also the alarm
+that silence sets off, those that roll back a deployment, and what a new stack says."""
 
+import re
 import unittest
 
-from templates import ROOT, written
+from templates import NESTED, ROOT, written
 
 
 class Series(list):
@@ -29,9 +30,24 @@ def rings(alarm, metrics):
     shown = [one["Id"] for one in properties["Metrics"] if one.get("ReturnData", True)]
     assert len(shown) == 1, shown
     values = eval(expression, {"FILL": fill, "IF": either, **{name: Series(values) for name, values in metrics.items()}})
-    assert properties["ComparisonOperator"] == "GreaterThanThreshold", properties
+    compared = {"GreaterThanThreshold": float.__gt__, "GreaterThanOrEqualToThreshold": float.__ge__}[properties["ComparisonOperator"]]
     window = values[-properties["EvaluationPeriods"] :]
-    return sum(value > properties["Threshold"] for value in window if value is not None) >= properties["DatapointsToAlarm"]
+    # Data that are missing leave an alarm on a metric of DynamoDB as it is.
+    assert None not in window, f"{expression}: {values}"
+    return sum(compared(float(value), float(properties["Threshold"])) for value in window) >= properties["DatapointsToAlarm"]
+
+
+def alarms():
+    """All alarms of the nested stacks by name."""
+    resources = [item for file in NESTED for item in written(file)["Resources"].items()]
+    return {name: resource for name, resource in resources if resource["Type"] == "AWS::CloudWatch::Alarm"}
+
+
+def watched(alarm):
+    """The metrics that an alarm looks at, by their ids."""
+    properties = alarm["Properties"]
+    inside = {one["Id"]: one["MetricStat"]["Metric"] for one in properties.get("Metrics", []) if "MetricStat" in one}
+    return inside or {"": properties}
 
 
 class Alarms(unittest.TestCase):
@@ -52,8 +68,7 @@ class Alarms(unittest.TestCase):
         self.assertFalse(rings(self.alarm, {"written": [3, None] * 2 + [None] * 8, "read": [None, 3] * 2 + [None] * 8}))
 
     def test_it_looks_at_the_table_and_at_the_mapping(self):
-        metrics = {one["Id"]: one["MetricStat"]["Metric"] for one in self.alarm["Properties"]["Metrics"] if "MetricStat" in one}
-        names = {id: (metric["Namespace"], metric["MetricName"]) for id, metric in metrics.items()}
+        names = {id: (metric["Namespace"], metric["MetricName"]) for id, metric in watched(self.alarm).items()}
         wanted = {"written": ("AWS/DynamoDB", "ConsumedWriteCapacityUnits"), "read": ("AWS/Lambda", "PolledEventCount")}
         self.assertEqual(names, wanted)
 
@@ -80,6 +95,77 @@ class Silence(unittest.TestCase):
         self.assertFalse(self.rings([2 * self.day] * 6), "a small table: a pass a day")
 
     def test_no_other_alarm_is_set_off_by_silence(self):
-        alarms = [it for file in ("alarms.yaml", "mapping-alarms.yaml") for it in written(ROOT / "infra" / file)["Resources"].items()]
-        silent = [name for name, alarm in alarms if alarm["Properties"]["TreatMissingData"] != "notBreaching"]
+        silent = [name for name, alarm in alarms().items() if alarm["Properties"]["TreatMissingData"] != "notBreaching"]
         self.assertEqual(silent, ["AuditStopped"])
+
+
+class Bursts(unittest.TestCase):
+    """An alarm on a metric of DynamoDB keeps its state where data are missing, whatever TreatMissingData says."""
+
+    of_dynamodb = {name: alarm for name, alarm in alarms().items() if "AWS/DynamoDB" in [it["Namespace"] for it in watched(alarm).values()]}
+
+    def test_the_alarms_on_dynamodb_are_computed(self):
+        throttles = {"TableReadThrottles", "TableWriteThrottles"}
+        self.assertEqual(set(self.of_dynamodb), throttles | {"TransactionConflicts", "StreamNotRead"})
+        for name, alarm in self.of_dynamodb.items():
+            self.assertIn("Metrics", alarm["Properties"], name)
+
+    def test_an_alarm_ends_with_its_burst_and_rings_at_the_next(self):
+        for name, alarm in self.of_dynamodb.items():
+            periods = alarm["Properties"]["EvaluationPeriods"]
+            quiet, burst = [None] * periods, [1000] * periods
+            for series, wanted in ((quiet, False), (burst, True), (burst + quiet, False), (burst + quiet + burst, True)):
+                with self.subTest(name, series=len(series)):
+                    # Where a stream isn't read, nothing is there of the mapping at all.
+                    metrics = {id: series if id != "read" else [None] * len(series) for id in watched(alarm)}
+                    self.assertEqual(rings(alarm, metrics), wanted)
+
+
+class RollingBack(unittest.TestCase):
+    template = written()["Resources"]
+
+    def groups(self):
+        """For each function that is deployed gradually, the seconds for which a new version has a tenth of the traffic, and its alarms."""
+        outputs = {name: output["Value"]["Ref"] for name, output in written(ROOT / "infra" / "alarms.yaml")["Outputs"].items()}
+        for id, resource in self.template.items():
+            if preference := resource.get("Properties", {}).get("DeploymentPreference"):
+                minutes = int(re.fullmatch("Canary10Percent([0-9]+)Minutes", preference["Type"])[1])
+                (alarms_of_production,) = (names for names in preference["Alarms"]["Fn::If"][1:] if len(names) > 1)
+                yield id, minutes * 60, {outputs[name["Fn::GetAtt"][1].removeprefix("Outputs.")] for name in alarms_of_production}
+
+    def test_every_alarm_of_a_group_rings_before_its_version_gets_all_the_traffic(self):
+        groups = list(self.groups())
+        self.assertEqual([id for id, *_ in groups], ["StreamHandler", "ApiReader", "ApiWriter"])
+        for id, seconds, names in groups:
+            for name in names:
+                properties = alarms()[name]["Properties"]
+                # The version begins within a period, and a metric arrives within another.
+                needed = (properties["DatapointsToAlarm"] + 2) * properties["Period"]
+                with self.subTest(name):
+                    self.assertLessEqual(needed, seconds)
+                    # It rises for as long as nothing succeeds: it could only keep a fix from being deployed.
+                    self.assertNotEqual(properties["MetricName"], "IteratorAge")
+
+    def test_an_api_that_answers_nothing_but_500_is_rolled_back(self):
+        references = {"ApiReader": "Reader", "ApiWriter": "Writer"}
+        for id, _, names in self.groups():
+            if id not in references:
+                continue
+            properties = alarms()[f"{references[id]}ServerErrors"]["Properties"]
+            self.assertIn(f"{references[id]}ServerErrors", names)
+            self.assertEqual((properties["Namespace"], properties["MetricName"], properties["Statistic"]), ("Sapwood", "ServerErrors", "Average"))
+            self.assertEqual(properties["Dimensions"], [{"Name": "FunctionName", "Value": {"Ref": id}}])
+            # A tenth of the answers, each a one among zeros.
+            self.assertEqual((properties["ComparisonOperator"], properties["Threshold"] < 0.1), ("GreaterThanThreshold", True))
+
+
+class NewStack(unittest.TestCase):
+    def test_those_alone_tell_of_an_end_that_the_page_names(self):
+        """A new alarm has no data, and then becomes OK, which is news."""
+        page = (ROOT / "docs" / "runbooks" / "README.md").read_text()
+        named = re.search(r"sends an OK only for ([^:]*):", page.replace("\n", " "))[1]
+        telling = {name for name, alarm in alarms().items() if "OKActions" in alarm["Properties"]}
+        self.assertEqual(set(re.findall("`(\\w+)`", named)), telling)
+
+    def test_everybody_hears_of_every_alarm(self):
+        self.assertEqual([name for name, alarm in alarms().items() if "AlarmActions" not in alarm["Properties"]], [])

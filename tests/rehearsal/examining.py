@@ -1,6 +1,6 @@
 """`sapwood doctor` on a stack that is deployed on one machine's AWS: what is right is found right, and what is broken is named, and nothing else.
 
-What ministack can't show: it deploys neither TTL nor point-in-time recovery, nor the alarm that is computed, and it says `true` as a text where
+What ministack can't show: it deploys neither TTL nor point-in-time recovery, nor the alarms that are computed, and it says `true` as a text where
 the table is protected. The first three doctor notices; the last no SDK can read.
 """
 
@@ -19,7 +19,7 @@ STACK = "examining"
 OF_THE_TABLE = ("table", "keys", "stream", "ttl", "recovery", "protection", "release")
 OF_THE_MAPPING = ("mapping", "filter", "failures", "retries", "destination")
 OF_THE_HANDLER = ("handler", "concurrency", "settings")
-# The alarm `StreamNotRead`, which the emulator doesn't make, is the only one on this metric.
+# The alarms that are computed, which the emulator doesn't make, are the only ones on these metrics.
 NOT_MADE = {"alarms-missing": "warn"}
 RIGHT = dict.fromkeys((*OF_THE_TABLE, *OF_THE_MAPPING, *OF_THE_HANDLER, "audit"), "ok") | NOT_MADE
 
@@ -71,7 +71,7 @@ class Examining(unittest.TestCase):
         self.client("lambda").invoke(FunctionName=self.outputs["AuditorName"], Payload=b"{}")
         self.ttl(True)
         self.recovery(True)
-        found = self.finds(RIGHT, "no alarm on PolledEventCount: deploy again")
+        found = self.finds(RIGHT, "no alarm on ReadThrottleEvents, WriteThrottleEvents, TransactionConflict, PolledEventCount: deploy again")
         self.assertIn(self.outputs["EventSourceMappingId"], found["mapping"][1])
 
     def test_an_endpoint_and_a_region_that_are_named_show_the_same(self):
@@ -119,7 +119,7 @@ class Examining(unittest.TestCase):
         gone = [alarm["AlarmName"] for alarm in alarms if alarm["MetricName"] in ("IteratorAge", "BadRecords")]
         self.assertEqual(len(gone), 2)
         self.client("cloudwatch").delete_alarms(AlarmNames=gone)
-        self.finds(RIGHT, "no alarm on IteratorAge, BadRecords, PolledEventCount: deploy again")
+        self.finds(RIGHT, "no alarm on IteratorAge, BadRecords, ReadThrottleEvents,")
 
     def test_a_mapping_that_is_gone_is_named_and_its_handler_is_no_longer_looked_at(self):
         self.client("lambda").delete_event_source_mapping(UUID=self.outputs["EventSourceMappingId"])

@@ -68,6 +68,17 @@ class Versions(unittest.TestCase):
         self.assertEqual({name: invocation["Properties"][name] for name in wanted}, wanted)
         self.assertEqual((spelt(invocation["Properties"]["FunctionName"]), invocation["Properties"]["Qualifier"]), ("Auditor", "$LATEST"))
 
+    def test_an_integration_waits_for_the_permission_of_what_it_invokes(self):
+        """Else it could invoke what doesn't allow it yet, when gradual deployment is switched on or off: the permission is replaced then."""
+        for parameters in ({}, EVERYTHING):
+            standing = self.standing(**parameters)
+            integrations = standing.of_type("AWS::ApiGatewayV2::Integration")
+            self.assertEqual(len(integrations), 2)
+            for id, integration in integrations.items():
+                awaited = standing.resources[integration["DependsOn"]]
+                self.assertEqual(awaited["Type"], "AWS::Lambda::Permission", id)
+                self.assertEqual(spelt(awaited["Properties"]["FunctionName"]), spelt(integration["Properties"]["IntegrationUri"]), id)
+
     def test_switching_gradual_deployment_on_makes_new_versions(self):
         """Else the versions of the first deployment would serve, with its parameters."""
         standing = self.standing()
