@@ -19,13 +19,23 @@ mod figures;
 const ARCHITECTURE_LINES_MAX: usize = 200;
 
 /// Most lines of docs/deploying.md: a newcomer reads all of it, and the rest has pages of its own.
-const DEPLOYING_LINES_MAX: usize = 120;
+const DEPLOYING_LINES_MAX: usize = 125;
 
 /// Most characters of a managed policy. AWS doesn't count white space.
 const POLICY_CHARACTERS_MAX: usize = 6_144;
 
-/// The words that a reader of docs/permissions.md replaces in the policies.
-const PLACEHOLDERS: [&str; 7] = ["REGION", "ACCOUNT", "API_ID", "TABLE", "KEY_ID", "DOMAIN", "BUCKET"];
+/// The words that a reader of docs/permissions.md replaces in the policies, each with the length of the longest value that AWS allows. A region's
+/// name has as many characters as the longest of today.
+const PLACEHOLDERS: [(&str, usize); 8] = [
+    ("REGION", "ap-southeast-1".len()),
+    ("ACCOUNT", 12),
+    ("API_ID", 10),
+    ("TABLE", 255),
+    ("KEY_ID", 36),
+    ("DOMAIN", 64),
+    ("BUCKET", 63),
+    ("BOUNDARY", 128),
+];
 
 /// The methods of HTTP, which the resources of `execute-api:Invoke` name.
 const METHODS: [&str; 6] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
@@ -146,7 +156,7 @@ fn texts(value: &Value) -> Vec<&str> {
 fn check_statement(statement: &Value) {
     let known = ["Sid", "Effect", "Principal", "Action", "Resource", "Condition"];
     assert!(statement.as_object().unwrap().keys().all(|key| known.contains(&key.as_str())), "{statement}");
-    assert_eq!(statement["Effect"], "Allow", "{statement}");
+    assert!(statement["Effect"] == "Allow" || statement["Effect"] == "Deny", "{statement}");
     for action in texts(&statement["Action"]) {
         let (service, call) = action.split_once(':').unwrap();
         assert!(!call.is_empty() && !service.is_empty() && !service.contains('*'), "{action}");
@@ -160,21 +170,34 @@ fn check_statement(statement: &Value) {
         assert!(resource.starts_with("arn:aws:") && resource.splitn(6, ':').count() == 6, "{resource}");
         for word in resource.split(|c: char| !c.is_ascii_alphanumeric() && c != '_') {
             let is_capital = word.len() > 1 && word.chars().all(|c| c.is_ascii_uppercase() || c == '_');
-            assert!(!is_capital || PLACEHOLDERS.contains(&word) || METHODS.contains(&word), "{resource}");
+            let is_placeholder = PLACEHOLDERS.iter().any(|(placeholder, _)| *placeholder == word);
+            assert!(!is_capital || is_placeholder || METHODS.contains(&word), "{resource}");
         }
     }
+}
+
+/// A policy with the longest values in the place of the placeholders.
+fn filled(policy: &str) -> String {
+    let ends_a_word = |c: char| !c.is_ascii_alphanumeric() && c != '_';
+    let fill = |word: &str| {
+        let name = word.trim_end_matches(ends_a_word);
+        let longest = PLACEHOLDERS.iter().find(|(placeholder, _)| *placeholder == name);
+        longest.map_or_else(|| word.to_owned(), |(_, length)| "x".repeat(*length) + &word[name.len()..])
+    };
+    policy.split_inclusive(ends_a_word).map(fill).collect()
 }
 
 #[test]
 fn every_policy_is_one_that_iam_can_read_and_the_page_of_permissions_links_it() {
     let page = read("docs/permissions.md");
-    let unexplained: Vec<&str> = PLACEHOLDERS.into_iter().filter(|word| !page.contains(&format!("`{word}`"))).collect();
-    assert!(unexplained.is_empty(), "{unexplained:?}");
+    let unexplained = PLACEHOLDERS.into_iter().filter(|(word, _)| !page.contains(&format!("`{word}`")));
+    assert_eq!(unexplained.collect::<Vec<_>>(), []);
     let linked: BTreeSet<String> = between(&page, "](policies/", ")").map(str::to_owned).collect();
     let mut files = BTreeSet::new();
     for path in fs::read_dir(Path::new(ROOT).join("docs/policies")).unwrap().map(|entry| entry.unwrap().path()) {
         let policy: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
-        assert!(policy.to_string().len() <= POLICY_CHARACTERS_MAX, "{}", path.display());
+        let filled = filled(&policy.to_string());
+        assert!(filled.len() <= POLICY_CHARACTERS_MAX, "{}: {}", path.display(), filled.len());
         assert_eq!(policy["Version"], "2012-10-17", "{}", path.display());
         let statements = policy["Statement"].as_array().unwrap();
         statements.iter().for_each(check_statement);

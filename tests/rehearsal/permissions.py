@@ -1,56 +1,158 @@
 """Least privilege: every action and resource of every role, and who may do what with the functions and the bucket."""
 
 import json
+import re
 import tomllib
 import unittest
 from fnmatch import fnmatchcase
+from pathlib import Path
 
+import cfnlint
 from samcli.yamlhelper import yaml_parse
 
-from templates import EVERYTHING, NESTED, ROOT, Standing, spelt, translated
+from templates import EVERYTHING, NESTED, REGION, ROOT, Standing, spelt, translated
 
 LISTED = ROOT / "tests" / "rehearsal" / "permissions.txt"
 
-# The policies of who deploys, the second of them for gradual deployments.
-DEPLOYERS = ("deployer.json", "gradual-deployment.json")
-API = "apigateway:POST apigateway:PATCH apigateway:DELETE apigateway:GET"
-# What CloudFormation calls for each type of resource.
-TAKEN = {
-    "AWS::ApiGatewayV2::Api": API,
-    "AWS::ApiGatewayV2::Authorizer": API,
-    "AWS::ApiGatewayV2::Integration": API,
-    "AWS::ApiGatewayV2::Route": API,
-    "AWS::ApiGatewayV2::Stage": f"{API} logs:CreateLogDelivery logs:UpdateLogDelivery logs:DeleteLogDelivery",
-    "AWS::AppConfig::Application": "appconfig:CreateApplication appconfig:GetApplication appconfig:DeleteApplication",
-    "AWS::AppConfig::ConfigurationProfile": "appconfig:CreateConfigurationProfile appconfig:DeleteConfigurationProfile",
-    "AWS::AppConfig::HostedConfigurationVersion": "appconfig:CreateHostedConfigurationVersion appconfig:DeleteHostedConfigurationVersion",
-    "AWS::CloudFormation::Stack": "cloudformation:CreateStack cloudformation:UpdateStack cloudformation:DeleteStack",
-    "AWS::CloudWatch::Alarm": "cloudwatch:PutMetricAlarm cloudwatch:DescribeAlarms cloudwatch:DeleteAlarms",
-    "AWS::CloudWatch::Dashboard": "cloudwatch:PutDashboard cloudwatch:GetDashboard cloudwatch:DeleteDashboards",
-    "AWS::CodeDeploy::Application": "codedeploy:CreateApplication codedeploy:DeleteApplication",
-    "AWS::CodeDeploy::DeploymentGroup": "codedeploy:CreateDeploymentGroup codedeploy:UpdateDeploymentGroup codedeploy:CreateDeployment iam:PassRole",
-    "AWS::DynamoDB::Table": "dynamodb:CreateTable dynamodb:UpdateTable dynamodb:UpdateTimeToLive dynamodb:UpdateContinuousBackups",
-    "AWS::Events::Rule": "events:PutRule events:DescribeRule events:DeleteRule events:PutTargets events:RemoveTargets events:TagResource",
-    "AWS::IAM::Role": "iam:CreateRole iam:PutRolePolicy iam:PutRolePermissionsBoundary iam:DeleteRolePolicy iam:DeleteRole",
-    "AWS::Lambda::Alias": "lambda:CreateAlias lambda:UpdateAlias lambda:DeleteAlias",
-    "AWS::Lambda::EventInvokeConfig": "lambda:PutFunctionEventInvokeConfig lambda:UpdateFunctionEventInvokeConfig"
-    " lambda:GetFunctionEventInvokeConfig lambda:DeleteFunctionEventInvokeConfig",
-    "AWS::Lambda::EventSourceMapping": "lambda:CreateEventSourceMapping lambda:UpdateEventSourceMapping lambda:DeleteEventSourceMapping",
-    "AWS::Lambda::Function": "lambda:CreateFunction lambda:UpdateFunctionCode lambda:UpdateFunctionConfiguration lambda:DeleteFunction"
-    " lambda:PutFunctionConcurrency lambda:DeleteFunctionConcurrency iam:PassRole s3:GetObject",
-    "AWS::Lambda::Permission": "lambda:AddPermission lambda:RemovePermission",
-    "AWS::Lambda::Version": "lambda:PublishVersion lambda:ListVersionsByFunction",
-    "AWS::Logs::LogGroup": "logs:CreateLogGroup logs:PutRetentionPolicy logs:DeleteLogGroup",
-    "AWS::S3::Bucket": "s3:CreateBucket s3:PutEncryptionConfiguration s3:PutLifecycleConfiguration s3:PutBucketPublicAccessBlock",
-    "AWS::S3::BucketPolicy": "s3:PutBucketPolicy s3:DeleteBucketPolicy",
-    "AWS::SNS::Topic": "sns:CreateTopic sns:Subscribe sns:DeleteTopic",
-    "AWS::SecretsManager::Secret": "secretsmanager:CreateSecret secretsmanager:GetRandomPassword secretsmanager:GetSecretValue"
-    " secretsmanager:DeleteSecret",
+POLICIES = ROOT / "docs" / "policies"
+# The policies of who deploys: the two that everybody needs, and those of gradual deployments, keys and boundaries.
+DEPLOYERS = ("deployer.json", "deployer-api-and-alarms.json")
+WITH_EVERYTHING = (*DEPLOYERS, "gradual-deployment.json", "kms-key.json", "boundary.json")
+# What cfn-lint knows of AWS: the actions that CloudFormation takes for each type of resource, and the resources that each action is about.
+KNOWN = Path(cfnlint.__file__).parent / "data"
+# What these types of the template's resources may take, and never do, because the template has none of it. By patterns of actions.
+NEVER_TAKEN = {
+    "AWS::ApiGatewayV2::Authorizer": "iam:PassRole",  # of an authorizer that is a function
+    "AWS::ApiGatewayV2::Integration": "iam:PassRole",  # with credentials of its own
+    "AWS::ApiGatewayV2::Api": "s3:getObject",  # a body in a bucket
+    "AWS::AppConfig::ConfigurationProfile": "iam:PassRole",  # of a profile that is elsewhere
+    "AWS::CloudFormation::Stack": "iam:PassRole cloudformation:SetStackPolicy cloudformation:UpdateTerminationProtection",
+    "AWS::CodeDeploy::DeploymentGroup": "codedeploy:RegisterOnPremisesInstance",
+    # Imports, Kinesis, replicas and their items, a policy of the table's own. A key of the caller's needs grants alone.
+    "AWS::DynamoDB::Table": "dynamodb:*Import* dynamodb:*Kinesis* dynamodb:*Replica dynamodb:*Item dynamodb:Query dynamodb:Scan"
+    " dynamodb:PutResourcePolicy dynamodb:DeleteResourcePolicy kinesis:* logs:* s3:* kms:Encrypt kms:ListAliases kms:RevokeGrant",
+    "AWS::Events::Rule": "iam:PassRole",  # of targets that need one
+    # Policies that are managed; and whoever has a boundary may not take it off.
+    "AWS::IAM::Role": "iam:AttachRolePolicy iam:DetachRolePolicy iam:DeleteRolePermissionsBoundary",
+    "AWS::Lambda::Alias": "lambda:*ProvisionedConcurrencyConfig",
+    "AWS::Lambda::EventSourceMapping": "kms:*",  # of its filter
+    # Networks, file systems, layers, signatures, and a key of the environment.
+    "AWS::Lambda::Function": "ec2:* elasticfilesystem:* s3files:* kms:* lambda:*CodeSigning* lambda:GetLayerVersion lambda:PassCapacityProvider",
+    "AWS::Lambda::Version": "lambda:*ProvisionedConcurrencyConfig",
+    # Keys, masks, indexes, and deliveries to elsewhere.
+    "AWS::Logs::LogGroup": "firehose:* s3:* logs:*KmsKey logs:PutDataProtectionPolicy logs:DeleteDataProtectionPolicy logs:PutIndexPolicy"
+    " logs:DeleteIndexPolicy logs:DeleteResourcePolicy logs:PutBearerTokenAuthentication logs:PutLogGroupDeletionProtection",
+    # Everything that a bucket can do but to be closed, encrypted, versioned (SAM's) and emptied after a time.
+    "AWS::S3::Bucket": "iam:PassRole s3tables:* s3:*Metadata*TableConfiguration s3:*Abac s3:*Acl s3:*CORS s3:*Website s3:*Logging s3:*ObjectLock*"
+    " s3:PutBucketNotification s3:PutAccelerateConfiguration s3:Put[AIMR]*Configuration",
+    "AWS::SNS::Topic": "iam:* sns:PutDataProtectionPolicy",
+    "AWS::SecretsManager::Secret": "secretsmanager:*Region*",
 }
+# The resources of a stack, as AWS names them, by what cfn-lint calls their kind; STACK is its name, and `stack` the same in small letters.
+ARNS = {
+    "alarm": "arn:aws:cloudwatch:REGION:ACCOUNT:alarm:STACK-AlarmStack-1A2B-IteratorAge-3C4D",
+    "apis": "arn:aws:apigateway:REGION::/apis",
+    "api": "arn:aws:apigateway:REGION::/apis/a1b2c3",
+    "application": "arn:aws:codedeploy:REGION:ACCOUNT:application:STACK-ServerlessDeploymentApplication-1A2B",
+    "bucket": "arn:aws:s3:::stack-failedrecords-1a2b",
+    "changeset": "arn:aws:cloudformation:REGION:ACCOUNT:stack/STACK/0123",
+    "dashboard": "arn:aws:cloudwatch::ACCOUNT:dashboard/Dashboard-1A2B",
+    "deploymentconfig": "arn:aws:codedeploy:REGION:ACCOUNT:deploymentconfig:CodeDeployDefault.LambdaCanary10Percent10Minutes",
+    "deploymentgroup": "arn:aws:codedeploy:REGION:ACCOUNT:deploymentgroup:STACK-ServerlessDeploymentApplication-1A2B/STACK-ApiReader-3C4D",
+    "eventsourcemapping": "arn:aws:lambda:REGION:ACCOUNT:event-source-mapping:0123",
+    "function": "arn:aws:lambda:REGION:ACCOUNT:function:STACK-StreamHandler-1A2B",
+    "function alias": "arn:aws:lambda:REGION:ACCOUNT:function:STACK-StreamHandler-1A2B:live",
+    "function version": "arn:aws:lambda:REGION:ACCOUNT:function:STACK-StreamHandler-1A2B:1",
+    "key": "arn:aws:kms:REGION:ACCOUNT:key/KEY_ID",
+    "log-group": "arn:aws:logs:REGION:ACCOUNT:log-group:STACK-StreamHandlerLogs-1A2B",
+    "object": "arn:aws:s3:::aws-sam-cli-managed-default-samclisourcebucket-1a2b/sapwood/0123",
+    "role": "arn:aws:iam::ACCOUNT:role/STACK-StreamHandlerRole-1A2B",
+    "rule-on-default-event-bus": "arn:aws:events:REGION:ACCOUNT:rule/STACK-AuditSchedule-1A2B",
+    "secret": "arn:aws:secretsmanager:REGION:ACCOUNT:secret:CursorKey-1A2B-3C4D",
+    "stack": "arn:aws:cloudformation:REGION:ACCOUNT:stack/STACK-AlarmStack-1A2B/0123",
+    "table": "arn:aws:dynamodb:REGION:ACCOUNT:table/STACK-Table-1A2B",
+    "topic": "arn:aws:sns:REGION:ACCOUNT:STACK-AlarmTopic-1A2B",
+}
+# Where the name of the kind says less than the type.
+OTHERWISE = {
+    "AWS::AppConfig::Application": ["arn:aws:appconfig:REGION:ACCOUNT:application/a1b2"],
+    "AWS::AppConfig::ConfigurationProfile": ["arn:aws:appconfig:REGION:ACCOUNT:application/a1b2/configurationprofile/c3d4"],
+    "AWS::AppConfig::HostedConfigurationVersion": [
+        "arn:aws:appconfig:REGION:ACCOUNT:application/a1b2/configurationprofile/c3d4",
+        "arn:aws:appconfig:REGION:ACCOUNT:application/a1b2/configurationprofile/c3d4/hostedconfigurationversion/1",
+    ],
+    "AWS::Logs::LogGroup": [ARNS["log-group"], "arn:aws:logs:REGION:ACCOUNT:log-group:/aws/vendedlogs/STACK-api"],
+    "AWS::S3::Bucket": [ARNS["bucket"], "arn:aws:s3:::aws-sam-cli-managed-default-samclisourcebucket-1a2b"],
+}
+# The methods of API Gateway are about paths, whatever is asked for.
+APIS = [f"arn:aws:apigateway:REGION::/apis{rest}" for rest in ("", "/a1b2c3", "/a1b2c3/routes/d4e5", "/a1b2c3/stages/$default")]
+STACKS = ("sapwood", "sapwood-dev")
 
 
 def as_list(value):
     return value if isinstance(value, list) else [value]
+
+
+def policies(*names):
+    return [json.loads((POLICIES / name).read_text()) for name in names]
+
+
+def statements_of(documents, effect, action):
+    """The statements on an action: actions have no case."""
+    for document in documents:
+        for statement in document["Statement"]:
+            if statement["Effect"] == effect and any(fnmatchcase(action.lower(), one.lower()) for one in as_list(statement["Action"])):
+                yield statement
+
+
+def holds(condition, context):
+    """Whether a statement's condition does. What isn't in the context is as a request without it."""
+    for operator, tests in condition.items():
+        for key, values in tests.items():
+            given = context.get(key)
+            equal = given is not None and any(fnmatchcase(given, value) for value in as_list(values))
+            if equal == (operator == "StringNotEquals"):
+                return False
+    return True
+
+
+def may(documents, action, resource, context=None):
+    """Whether policies allow an action on a resource. Without a context, whether they do under some condition."""
+    for effect in ("Deny", "Allow"):
+        for statement in statements_of(documents, effect, action):
+            covers = any(fnmatchcase(resource, pattern) for pattern in as_list(statement["Resource"]))
+            if covers and (effect == "Allow" if context is None else holds(statement.get("Condition", {}), context)):
+                return effect == "Allow"
+    return False
+
+
+def taken(kind):
+    """The actions that CloudFormation takes to make, to look at, to change, to tag and to remove a resource of a type."""
+    file = json.loads((KNOWN / "schemas" / "providers" / f"{REGION}.json").read_text())[kind]
+    schema = json.loads((KNOWN / "schemas" / "resources" / f"{file}.json").read_text())
+    actions = {action for name, handler in schema["handlers"].items() if name != "list" for action in handler["permissions"]}
+    actions |= set(schema.get("tagging", {}).get("permissions", []))
+    never = NEVER_TAKEN.get(kind, "").split()
+    return sorted(action for action in actions if not any(fnmatchcase(action, pattern) for pattern in never))
+
+
+def resources_of(kind, action, known):
+    """The names of the resources that an action on a type is about; `None` for an action that IAM doesn't know, as the schemas have some."""
+    service, call = action.split(":")
+    if call.lower() not in known[service]["Actions"]:
+        return None
+    kinds = [it.lower() for it in known[service]["Actions"][call.lower()].get("Resources", [])]
+    if service == "apigateway":
+        return APIS
+    if not kinds:
+        return ["*"]
+    if action == "iam:CreateServiceLinkedRole":
+        return ["arn:aws:iam::ACCOUNT:role/aws-service-role/contributorinsights.dynamodb.amazonaws.com/0123"]
+    # A tag is about many kinds.
+    own = kind.split("::")[-1].lower()
+    if kind in OTHERWISE and (own in kinds or service in ("appconfig", "logs")):
+        return OTHERWISE[kind]
+    return [ARNS[it] for it in ([own] if own in kinds and own in ARNS else kinds) if it in ARNS]
 
 
 def lines_of(document, who):
@@ -127,8 +229,9 @@ class Permissions(unittest.TestCase):
     def test_the_deployers_policy_covers_the_stacks_of_the_configuration(self):
         configuration = tomllib.loads((ROOT / "samconfig.toml").read_text())
         stages = [stage["global"]["parameters"]["stack_name"] for stage in configuration.values() if isinstance(stage, dict)]
-        self.assertEqual(stages, ["sapwood", "sapwood-dev"])
-        statements = json.loads((ROOT / "docs" / "policies" / "deployer.json").read_text())["Statement"]
+        self.assertEqual(stages, list(STACKS))
+        (deployer,) = policies("deployer.json")
+        statements = deployer["Statement"]
         updating = [one for one in statements if "cloudformation:ExecuteChangeSet" in as_list(one["Action"])]
         patterns = [resource for one in updating for resource in as_list(one["Resource"])]
         for stack in stages:
@@ -136,16 +239,78 @@ class Permissions(unittest.TestCase):
             self.assertTrue(any(fnmatchcase(arn, pattern) for pattern in patterns), f"{stack}: {patterns}")
 
     def test_the_deployers_policies_allow_what_the_resources_take(self):
-        """Of each type that the template can make: to make it, to change it, to remove it."""
+        """Of each type that the template can make, on the resource's own name: to make it, to change it, to tag it, to remove it."""
         made = [translated()["Resources"], translated(EVERYTHING)["Resources"]]
         made += [yaml_parse(file.read_text())["Resources"] for file in NESTED]
         types = {resource["Type"] for resources in made for resource in resources.values()}
-        self.assertEqual(types, set(TAKEN), "a new type needs its actions here, and in the policies")
-        policies = [json.loads((ROOT / "docs" / "policies" / name).read_text()) for name in DEPLOYERS]
-        allowed = [action for policy in policies for one in policy["Statement"] for action in as_list(one["Action"])]
-        for kind, actions in TAKEN.items():
-            missing = [action for action in actions.split() if not any(fnmatchcase(action, pattern) for pattern in allowed)]
-            self.assertEqual(missing, [], kind)
+        known = json.loads((KNOWN / "AdditionalSpecs" / "Policies.json").read_text())
+        documents, asked = policies(*WITH_EVERYTHING), 0
+        for kind in sorted(types):
+            missing = []
+            for action in taken(kind):
+                names = resources_of(kind, action, known)
+                self.assertNotEqual(names, [], f"{kind}: on what does {action} act?")
+                for name in names or []:
+                    for stack in STACKS:
+                        asked += 1
+                        named = name.replace("STACK", stack).replace("stack-", f"{stack}-")
+                        if not may(documents, action, named):
+                            missing.append(f"{action} on {named}")
+            with self.subTest(kind):
+                self.assertEqual(missing, [])
+        self.assertGreater(asked, 400)
+
+    def test_what_is_never_taken_is_something_that_could_be(self):
+        """A pattern that matches nothing any more would hide what comes."""
+        for kind, patterns in NEVER_TAKEN.items():
+            file = json.loads((KNOWN / "schemas" / "providers" / f"{REGION}.json").read_text())[kind]
+            schema = json.loads((KNOWN / "schemas" / "resources" / f"{file}.json").read_text())
+            actions = [action for handler in schema["handlers"].values() for action in handler["permissions"]]
+            idle = [pattern for pattern in patterns.split() if not any(fnmatchcase(action, pattern) for action in actions)]
+            self.assertEqual(idle, [], kind)
+
+    def test_whoever_has_to_set_a_boundary_can_neither_leave_it_out_nor_undo_it(self):
+        documents = policies(*DEPLOYERS, "boundary.json")
+        role, boundary = ARNS["role"].replace("STACK", "sapwood"), "arn:aws:iam::ACCOUNT:policy/BOUNDARY"
+        changes = ("iam:CreateRole", "iam:PutRolePolicy", "iam:PutRolePermissionsBoundary")
+        for given, allowed in ((boundary, True), ("arn:aws:iam::ACCOUNT:policy/another", False), (None, False)):
+            context = {"iam:PermissionsBoundary": given} if given else {}
+            self.assertEqual({action: may(documents, action, role, context) for action in changes}, dict.fromkeys(changes, allowed), given)
+            self.assertFalse(may(documents, "iam:DeleteRolePermissionsBoundary", role, context))
+        # Whoever has none needs no say in boundaries.
+        alone = policies(*DEPLOYERS)
+        self.assertTrue(may(alone, "iam:CreateRole", role, {}))
+        for action in ("iam:PutRolePermissionsBoundary", "iam:DeleteRolePermissionsBoundary"):
+            self.assertFalse(may(alone, action, role, {}), action)
+
+    def test_the_first_steps_need_no_more_than_the_policies_that_their_page_links(self):
+        page = (ROOT / "docs" / "deploying.md").read_text()
+        linked = re.findall(r"\(policies/([\w-]+\.json)\)", page)
+        self.assertIn("permissions.md#the-deployer", page)
+        documents = policies(*DEPLOYERS, *dict.fromkeys(linked))
+        blocks = "\n".join(re.findall(r"^```sh\n(.*?)^```$", page, flags=re.M | re.S))
+        calls = set(re.findall(r"\baws ([a-z0-9]+) ([a-z-]+)", blocks)) - {("sts", "get-caller-identity")}
+        self.assertGreater(len(calls), 8)
+        special = {
+            ("s3", "rm"): ["s3:ListBucket", "s3:DeleteObject"],
+            ("s3", "rb"): ["s3:DeleteBucket"],
+            ("logs", "tail"): ["logs:FilterLogEvents"],
+            ("cloudformation", "wait"): ["cloudformation:DescribeStacks"],
+        }
+        resources = {
+            "dynamodb": "arn:aws:dynamodb:REGION:ACCOUNT:table/TABLE",
+            "s3": ARNS["bucket"].replace("stack", "sapwood"),
+            "cloudformation": "arn:aws:cloudformation:REGION:ACCOUNT:stack/sapwood/0123",
+            "logs": ARNS["log-group"].replace("STACK", "sapwood"),
+            "lambda": "*",
+        }
+        for service, call in sorted(calls):
+            words = "".join(word.capitalize() for word in call.split("-"))
+            for action in special.get((service, call), [f"{service}:{words}"]):
+                with self.subTest(action):
+                    # The table's name is its policy's, or that of a stack.
+                    names = {resources[service], resources[service].replace("TABLE", "sapwood-Table-1A2B"), "*"}
+                    self.assertTrue(any(may(documents, action, name) for name in names))
 
     def test_one_action_more_is_noticed(self):
         for id, action in (("ApiReaderRole", "dynamodb:Scan"), ("StreamHandlerRole", "dynamodb:DeleteTable")):

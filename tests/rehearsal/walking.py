@@ -32,6 +32,37 @@ class Walking(unittest.TestCase):
         # The functions are told where AWS is, and that they were built for this machine.
         write(for_here(written(BUILT), AWS_ENDPOINT_URL=self.emulator.url), BUILT)
 
+    def test_a_first_deployment_that_failed_is_cleared_away_and_an_older_table_stays(self):
+        dynamodb = self.emulator.client("dynamodb")
+        # Of a stack of the same name that was removed. Its name comes first in a list.
+        keys = [{"AttributeName": name, "KeyType": kind} for name, kind in (("PK", "HASH"), ("SK", "RANGE"))]
+        attributes = [{"AttributeName": name, "AttributeType": "S"} for name in ("PK", "SK")]
+        dynamodb.create_table(TableName="sapwood-Table-0", KeySchema=keys, AttributeDefinitions=attributes, BillingMode="PAY_PER_REQUEST")
+        dynamodb.put_item(TableName="sapwood-Table-0", Item={"PK": {"S": "D"}, "SK": {"S": "NODE"}})
+        ((_, deploy),) = (block.splitlines() for block in blocks("Two commands"))
+        template = written(BUILT)
+        # The emulator refuses an alarm that is computed.
+        refused = written(ROOT / "infra" / "alarms.yaml")["Resources"]["TableReadThrottles"]
+        refused["Properties"] = {name: value for name, value in refused["Properties"].items() if "Actions" not in name}
+        template["Resources"]["Refused"] = refused | {"DependsOn": "Table"}
+        write(template, BUILT)
+        with self.assertRaises(RuntimeError):
+            self.emulator.shell(deploy, answers="y\n")
+        (stack,) = self.emulator.client("cloudformation").describe_stacks(StackName="sapwood")["Stacks"]
+        self.assertEqual(stack["StackStatus"], "ROLLBACK_COMPLETE")
+        left = set(dynamodb.list_tables()["TableNames"]) - {"sapwood-Table-0"}
+        self.assertEqual(len(left), 1, "its table stays")
+
+        look, clear = blocks("If the first deployment fails")
+        said = self.emulator.shell(look)
+        self.assertIn("Refused\t", said)
+        self.assertEqual(said.splitlines()[-1], *left)
+        self.emulator.shell(look + clear)
+        self.assertEqual(dynamodb.list_tables()["TableNames"], ["sapwood-Table-0"])
+        self.assertEqual(dynamodb.scan(TableName="sapwood-Table-0")["Count"], 1)
+        stacks = self.emulator.client("cloudformation").describe_stacks()["Stacks"]
+        self.assertNotIn("sapwood", [stack["StackName"] for stack in stacks])
+
     def test_from_two_commands_to_the_first_query_and_back_to_an_empty_account(self):
         ((build, deploy),) = (block.splitlines() for block in blocks("Two commands"))
         self.assertEqual(build, "sam build")
