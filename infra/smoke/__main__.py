@@ -20,6 +20,7 @@ Exit code: 0 everything is right; 1 something differs, and the output says what;
 """
 
 import argparse
+import os
 import signal
 import sys
 
@@ -44,7 +45,8 @@ def options_of(arguments):
     parser.add_argument("--api", metavar="URL", help="where the API is: a custom domain, or a local port")
     parser.add_argument("--no-api", action="store_true", help="leave the API out")
     parser.add_argument("--read-only", action="store_true", help="write nothing: ask the API alone")
-    parser.add_argument("--token", help="the bearer token for an API with ApiAuthorization=JWT")
+    parser.add_argument("--token", default=os.environ.get("SMOKE_TOKEN") or None,
+                        help="the bearer token for an API with ApiAuthorization=JWT (default: that of the variable SMOKE_TOKEN)")
     parser.add_argument("--tenant", metavar="NAME", help="the tenant, for a stack with a TenantClaim")
     parser.add_argument("--region", help="the region, if it isn't the environment's")
     parser.add_argument("--profile", help="the profile of your AWS configuration")

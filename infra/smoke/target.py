@@ -39,7 +39,8 @@ class Target:
         self.settings.update({name: given for name in SETTINGS if (given := getattr(options, name)) is not None})
         if parameters.get("FanOut") == "off" and not options.read_only:
             raise Unusable("the stack has FanOut=off: its handler is switched off")
-        if parameters.get("TenantClaim") and not options.tenant and not options.read_only:
+        self.has_tenants = bool(options.tenant or parameters.get("TenantClaim"))
+        if self.has_tenants and not options.tenant and not options.read_only:
             raise Unusable("the stack has tenants (TenantClaim): give --tenant NAME, and for the API --token with a token of that tenant, or --no-api")
         self.name = options.table or self.outputs.get("TableName")
         if not self.name:

@@ -1,7 +1,10 @@
 """The alarms that are computed: what the console would show for given metrics, and when they ring. The emulator has no metric math. Also the alarm
 that silence sets off, those that roll back a deployment, and what a new stack says."""
 
+import json
+import os
 import re
+import subprocess
 import unittest
 
 from templates import NESTED, ROOT, written
@@ -119,6 +122,31 @@ class Bursts(unittest.TestCase):
                     # Where a stream isn't read, nothing is there of the mapping at all.
                     metrics = {id: series if id != "read" else [None] * len(series) for id in watched(alarm)}
                     self.assertEqual(rings(alarm, metrics), wanted)
+
+
+class OneCall(unittest.TestCase):
+    """The call that tells whether `FILL` makes zeros of a metric without data (docs/metrics.md)."""
+
+    def test_it_asks_for_what_the_alarms_compute(self):
+        page = (ROOT / "docs" / "metrics.md").read_text()
+        queries = json.loads(re.search(r"--metric-data-queries '(\[.*?\])'", page, flags=re.S)[1])
+        asked = {query["Expression"] for query in queries if "Expression" in query}
+        computed = [one["Expression"] for alarm in alarms().values() for one in alarm["Properties"].get("Metrics", []) if "Expression" in one]
+        self.assertEqual(asked, {expression.replace("conflicts", "throttles") for expression in computed})
+        metrics = {query["Id"]: query["MetricStat"]["Metric"] for query in queries if "MetricStat" in query}
+        of_alarms = {(it["Namespace"], it["MetricName"]) for alarm in alarms().values() for it in watched(alarm).values()}
+        self.assertLessEqual({(it["Namespace"], it["MetricName"]) for it in metrics.values()}, of_alarms)
+        # What an expression names is there, else the whole call fails.
+        for expression in asked:
+            self.assertLessEqual(set(re.findall(r"\b[a-z]+\b", expression)), set(metrics))
+
+    def test_the_aws_cli_takes_it(self):
+        """Up to the credentials, which it hasn't."""
+        block = re.search(r"^```sh\n(aws cloudwatch get-metric-data.*?)^```$", (ROOT / "docs" / "metrics.md").read_text(), flags=re.M | re.S)[1]
+        nowhere = {"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b", "AWS_ENDPOINT_URL": "http://127.0.0.1:1", "AWS_MAX_ATTEMPTS": "1"}
+        environment = os.environ | nowhere | {"PATH": f"{ROOT / '.cache/awscli/bin'}:{os.environ['PATH']}"}
+        done = subprocess.run(["bash", "-c", block], env=environment, capture_output=True, text=True)
+        self.assertIn("Could not connect", done.stderr)
 
 
 class RollingBack(unittest.TestCase):

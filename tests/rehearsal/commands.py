@@ -1,11 +1,20 @@
-"""The `sam` commands of the documents, read by SAM's own parser: it drops what it can't read without a word."""
+"""The `sam` commands of the documents, read by SAM's own parser: it drops what it can't read without a word. And what they are installed by."""
 
+import os
 import re
 import shlex
+import subprocess
+import sys
 import tomllib
 import unittest
+from importlib.metadata import distribution, version
 
+# Not `packaging` itself, which is a suite of ours here.
+from pip._vendor.packaging.requirements import Requirement
+from pip._vendor.packaging.specifiers import SpecifierSet
+from pip._vendor.packaging.utils import canonicalize_name
 from samcli.cli.types import CfnParameterOverridesType
+from samcli.commands.deploy.guided_context import GuidedContext
 from templates import ROOT, written
 
 DOCUMENTS = (*(ROOT / name for name in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md")), *sorted((ROOT / "docs").rglob("*.md")))
@@ -59,3 +68,96 @@ class Commands(unittest.TestCase):
             for line in document.read_text().splitlines():
                 for name in re.findall(r"(?<!-)\b([A-Z]\w+)=(?=[`\s])", line):
                     self.assertTrue(name not in self.known or "sapwood dev" in line, f"{document.name}: {line}")
+
+    def test_guided_is_for_new_stacks_and_the_pages_say_so(self):
+        """It offers the template's default, whatever the stack has, and Enter sends it."""
+        offered = GuidedContext._get_parameter_value("TenantClaim", self.known["TenantClaim"], {})
+        self.assertEqual(offered, "")
+        explaining = [path for path in DOCUMENTS if re.search(r"`(sam deploy )?--guided` asks", path.read_text())]
+        self.assertEqual([path.name for path in explaining], ["deploying.md", "parameters.md"])
+        for path in explaining:
+            self.assertIn("**only for a new stack**", " ".join(path.read_text().split()), path.name)
+
+
+class Installing(unittest.TestCase):
+    """The lines that install what deploys can be resolved. The venv of this suite is a solution of them."""
+
+    deploying = (ROOT / "docs" / "deploying.md").read_text()
+    list_of_a_package = (ROOT / ".ci" / "requirements" / "deploy.txt").read_text()
+
+    def test_what_the_documents_install_goes_together(self):
+        places = (*DOCUMENTS, ROOT / "docs" / "workflows" / "deploy.yml")
+        lines = [line for path in places for line in re.findall(r"pip install ([^`#\n]*==[^`#\n]*)", path.read_text())]
+        self.assertGreaterEqual(len(lines), 1)
+        for requirement in (Requirement(word) for line in lines for word in line.split()):
+            with self.subTest(requirement.name):
+                self.assertIn(version(requirement.name), requirement.specifier, "of another version nobody knows what it needs")
+        done = subprocess.run([sys.executable, "-m", "pip", "check"], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stdout)
+
+    def test_the_list_of_a_package_goes_together_on_every_python_that_the_pages_name(self):
+        """`pip install --no-deps` doesn't look."""
+        oldest = self.oldest(self.deploying)
+        for python in (oldest, "3.13"):
+            environment = {"python_version": python, "python_full_version": f"{python}.0"}
+            lines = [Requirement(line.rstrip(" \\")) for line in self.list_of_a_package.splitlines() if re.match("[a-z]", line)]
+            pinned = {canonicalize_name(it.name): it for it in lines if not it.marker or it.marker.evaluate(environment)}
+            looked_at = 0
+            for name, pin in pinned.items():
+                try:
+                    known = distribution(name)
+                except LookupError:
+                    continue
+                if known.version not in pin.specifier:
+                    continue
+                for needed in map(Requirement, known.requires or []):
+                    extras = [environment | {"extra": extra} for extra in ("", *pin.extras)]
+                    if needed.marker and not any(needed.marker.evaluate(it) for it in extras):
+                        continue
+                    looked_at += 1
+                    (exact,) = (it.version for it in pinned[canonicalize_name(needed.name)].specifier)
+                    self.assertTrue(needed.specifier.contains(exact, prereleases=True), f"{name} needs {needed}, the list has {exact}")
+            self.assertGreater(looked_at, 60)
+
+    def test_the_pages_name_a_python_that_is_new_enough(self):
+        packed = (ROOT / "infra" / "package" / "__main__.py").read_text()
+        pages = {
+            "docs/deploying.md": self.deploying,
+            "docs/continuous-deployment.md": (ROOT / "docs" / "continuous-deployment.md").read_text(),
+            "infra/package": packed,
+            "infra/smoke": (ROOT / "infra" / "smoke" / "__main__.py").read_text(),
+        }
+        named = {name: self.oldest(text) for name, text in pages.items()}
+        self.assertEqual(len(set(named.values())), 1, named)
+        for name in ("aws-sam-cli", "cargo-lambda", "ziglang", "boto3"):
+            needs = distribution(name).metadata["Requires-Python"] or ">=3"
+            self.assertIn(f"{named['docs/deploying.md']}.0", SpecifierSet(needs), name)
+
+    def oldest(self, text):
+        return re.search(r"Python (3\.[0-9]+)(?: or later|, boto3)", text)[1]
+
+
+class Signing(unittest.TestCase):
+    """The block that signs a request (docs/api-in-production.md), with stand-ins for the stack, the AWS CLI and curl."""
+
+    STAND_INS = """
+        output() { echo https://a1b2.execute-api.ap-southeast-2.amazonaws.com; }
+        aws() { [ "$1 $2" = "configure export-credentials" ] && printf 'export %s\\n' AWS_ACCESS_KEY_ID=short AWS_SECRET_ACCESS_KEY=lived AWS_SESSION_TOKEN=token; }
+        curl() { printf '%s\\n' "$@"; }
+    """
+
+    def test_the_region_is_the_apis_and_the_shell_keeps_its_own_credentials(self):
+        page = (ROOT / "docs" / "api-in-production.md").read_text()
+        block = re.search(r"^## With IAM\n.*?^```sh\n(.*?)^```$", page, flags=re.M | re.S)[1]
+        script = f'{self.STAND_INS}\n{block}\necho "after: ${{AWS_ACCESS_KEY_ID:-none}}"'
+        environment = {"PATH": os.environ["PATH"], "AWS_REGION": "eu-west-1"}
+        said = subprocess.run(["bash", "-euo", "pipefail", "-c", script], env=environment, capture_output=True, text=True, check=True).stdout.splitlines()
+        self.assertIn("aws:amz:ap-southeast-2:execute-api", said)
+        self.assertIn("short:lived", said)
+        self.assertIn("x-amz-security-token: token", said)
+        self.assertEqual(said[-1], "after: none")
+
+    def test_no_page_asks_the_file_of_the_profiles_for_the_region(self):
+        """`aws configure get` knows no variables."""
+        asking = [path.name for path in DOCUMENTS if "configure get region" in path.read_text()]
+        self.assertEqual(asking, [])

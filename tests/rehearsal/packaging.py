@@ -367,7 +367,15 @@ class Packaging(unittest.TestCase):
         self.assertIn([*tests, "--locked"], of_the_checkout)
         self.assertIn(["sha256sum", "--check", "--strict", "SHA256SUMS"], of_the_package)
         stack = tomllib.loads(self.text("samconfig.toml"))["default"]["global"]["parameters"]["stack_name"]
-        self.assertIn(["python", "infra/smoke", "--stack", stack], of_the_package)
+        self.assertIn(["python", "infra/smoke", "--stack", stack, "$SMOKE_OPTIONS"], of_the_package)
+        (smoke,) = (step for job in self.workflow["jobs"].values() for step in job["steps"] if "infra/smoke" in step.get("run", ""))
+        self.assertEqual(smoke["env"]["SMOKE_OPTIONS"], "${{ vars.SMOKE_OPTIONS || '--read-only' }}")
+        page = (ROOT / "docs" / "continuous-deployment.md").read_text()
+        for options in re.findall(r"^\| [^|]* \| `(--[^`]*)` \|", page, flags=re.MULTILINE):
+            given = options.replace("NAME", "acme")
+            done = subprocess.run([sys.executable, self.directory / "infra" / "smoke", "--table", "none", *given.split()],
+                                  env=os.environ | {"AWS_EC2_METADATA_DISABLED": "true"}, capture_output=True, text=True)
+            self.assertNotIn("usage:", done.stderr, options)
         (deploy,) = (words for words in of_the_package if words[0] == "sam")
         self.assertEqual(deploy, ["sam", "deploy", "--no-confirm-changeset", "--no-fail-on-empty-changeset"])
         (installed,) = (words for words in of_the_package if words[0] == "pip")

@@ -296,6 +296,7 @@ class Permissions(unittest.TestCase):
             ("s3", "rb"): ["s3:DeleteBucket"],
             ("logs", "tail"): ["logs:FilterLogEvents"],
             ("cloudformation", "wait"): ["cloudformation:DescribeStacks"],
+            ("dynamodb", "wait"): ["dynamodb:DescribeTable"],
         }
         resources = {
             "dynamodb": "arn:aws:dynamodb:REGION:ACCOUNT:table/TABLE",

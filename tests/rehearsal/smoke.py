@@ -138,11 +138,13 @@ class Smoke(unittest.TestCase):
         self.assertRegex(self.reads(*where, code=0), r"what stood in the table [0-9]+\.[0-9] hours ago has been compared since\n")
         self.assertIn("a run that writes nothing can see nothing", self.reads(*where[:4], code=1))
 
-    def test_an_api_that_wants_a_token_is_seen_to_be_closed(self):
+    def test_an_api_that_wants_a_token_or_a_tenant_is_seen_to_be_closed(self):
         table, where = self.stack()
         asked = ["--api-authorization", "JWT", "--tenant", "acme"]
         with Closed() as url:
             self.assertRegex(self.reads(*where[:4], *asked, "--api", url, code=0), r"the API refuses who has no token \.\.\. ok")
+        _, with_tenants = self.stack("--parameter", "TenantClaim=tenant", "--claim", "sub=ada")
+        self.assertIn("nothing is read: the authorizer names no tenant", self.reads(*with_tenants, "--tenant", "acme", code=0))
         # This one answers anybody.
         self.assertIn("was answered 200, not 401", self.reads(*where, *asked, code=1))
         self.assertEqual(self.count(table), 0)
