@@ -474,7 +474,7 @@ fn the_auditor_reads_as_much_a_month_as_the_costs_say() {
             format!("| 10 M nodes | {} M read units | {}", 10 * pass / 1_000_000, days(10 * pass / units)),
         ],
     );
-    assert_says("docs/parameters.md", &[format!("{} a second, so that nobody notices", units / (minutes * 60))]);
+    assert_says("docs/parameters.md", &[format!("{} a second on average", units / (minutes * 60))]);
 }
 
 #[test]
