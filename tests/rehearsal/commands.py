@@ -79,6 +79,14 @@ class Commands(unittest.TestCase):
             self.assertIn("**only for a new stack**", " ".join(path.read_text().split()), path.name)
 
 
+    def test_the_first_page_names_its_shell_and_the_stack_for_trying_things(self):
+        page = (ROOT / "docs" / "deploying.md").read_text()
+        (deploy,) = re.findall(r"^sam deploy .*$", page, flags=re.M)
+        self.assertIn("production", deploy)
+        self.assertIn("sam deploy --config-env dev", deploy)
+        self.assertRegex(page, "for bash: on Windows")
+
+
 class Installing(unittest.TestCase):
     """The lines that install what deploys can be resolved. The venv of this suite is a solution of them."""
 
