@@ -780,3 +780,20 @@ async fn a_batch_keeps_no_refusal_that_may_pass() {
     let again = api.send("POST /batch", &key, &batch).await;
     assert_eq!((again.header("idempotency-replayed"), &again.body), ("true", &later.body));
 }
+
+#[test]
+fn names_of_operations_sort_by_time_and_differ() {
+    let at = |micros| {
+        let moment = Moment { at: String::new(), seconds: 0, micros };
+        let name = || Source::system().name();
+        Source::new(move || moment.clone(), name).operation()
+    };
+    let begun = 1_795_251_900_123_456;
+    let times = [0, begun, begun + 1, begun + 543, begun + 544, begun + 1_000_000];
+    let names: Vec<String> = times.into_iter().map(at).collect();
+    assert!(names.is_sorted(), "{names:?}");
+    assert!(names.iter().all(|name| name.len() == 36 && &name[14..15] == "7"), "{names:?}");
+    assert_ne!(at(begun), at(begun));
+    let named = Source::new(|| Moment { at: String::new(), seconds: 0, micros: 0 }, || "o1".to_owned());
+    assert_eq!(named.operation(), "o1");
+}

@@ -47,6 +47,8 @@ by_every_way! {
     deletes {
         a_node_with_children_is_not_deleted_unless_it_is_said_what_becomes_of_them
         a_subtree_is_deleted_by_an_operation
+        a_deletion_that_is_waited_for_has_ended
+        a_node_that_is_being_deleted_says_so
         children_are_adopted
         children_are_detached
         revisions_stay_unless_they_are_to_go
@@ -96,6 +98,7 @@ by_every_way! {
         a_write_keeps_to_its_precondition
         head_options_gzip_and_caching
         the_reference_and_the_document_are_served
+        the_root_lists_what_there_is
     }
     values {
         any_json_comes_back_as_it_was_sent

@@ -9,6 +9,7 @@ use sapwood_table::Table;
 use crate::calls::{
     Ancestors, Audit, Children, Count, Descendants, FanoutOf, LatestOfAll, LatestOfOne, Links, Node, Nodes,
     OperationOf, Operations, Paths, PathsOfRoot, RevisionOfOne, Revisions, Roots, Topic, Tree, docs, document, health,
+    index,
 };
 use crate::state::{Shared, State};
 
@@ -43,6 +44,7 @@ fn handler<T: Table + 'static>(call: ReaderCall, method: MethodFilter) -> Method
         ReaderCall::ListRevisions => handle::<Revisions, T>(method),
         ReaderCall::ListTopic => handle::<Topic, T>(method),
         ReaderCall::GetRevision => handle::<RevisionOfOne, T>(method),
+        ReaderCall::GetIndex => on(method, index),
         ReaderCall::GetOpenapi => on(method, document),
         ReaderCall::GetDocs => on(method, docs),
         ReaderCall::GetHealth => on(method, health),

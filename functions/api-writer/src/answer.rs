@@ -51,6 +51,16 @@ impl Answer {
         Self { status: if is_done { StatusCode::ACCEPTED } else { self.status }, ..self }
     }
 
+    /// The same answer where the client has waited until the stream has carried the deletion out.
+    pub(crate) fn carried_out(self) -> Self {
+        match &self.body {
+            Some(BatchBody::Operation(_)) => {
+                Self { status: StatusCode::NO_CONTENT, location: None, etag: None, body: None }
+            }
+            _ => self,
+        }
+    }
+
     /// The same answer without what was written. A deletion that goes on keeps its operation.
     pub(crate) fn minimal(self) -> Self {
         Self { body: self.body.filter(|body| matches!(body, BatchBody::Operation(_))), ..self }

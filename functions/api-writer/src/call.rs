@@ -106,6 +106,11 @@ impl<'a, T: Table> At<'a, T> {
             .await
     }
 
+    /// True if the client waits at all. If it doesn't, nothing is known of what is derived.
+    pub(crate) fn waits(&self) -> bool {
+        self.prefer.wait.duration().is_some()
+    }
+
     /// True if the answer leaves out what was written: the client prefers that, and everything is derived, or the client may not read. Generated
     /// clients expect a body with 202.
     pub(crate) fn leaves_out(&self, is_derived: bool) -> bool {
@@ -175,7 +180,11 @@ impl<W: Write> Call for One<W> {
             None => answer.response(at.prefer.numbers)?,
             Some(derived) => {
                 let is_derived = at.wait(&[derived]).await;
-                let answer = if is_derived { answer } else { answer.accepted() };
+                let answer = match (is_derived, at.waits()) {
+                    (true, true) => answer.carried_out(),
+                    (true, false) => answer,
+                    (false, _) => answer.accepted(),
+                };
                 let minimal = at.leaves_out(is_derived);
                 let answer = if minimal { answer.minimal() } else { answer };
                 at.applied(answer.response(at.prefer.numbers)?, minimal)

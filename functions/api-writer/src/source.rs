@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use sapwood_core::write::{Stamp, Turn};
-use uuid::Uuid;
+use uuid::{Builder, Uuid};
 
 /// A moment, as it is written into records.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,6 +56,21 @@ impl Source {
     #[must_use]
     pub fn name(&self) -> String {
         (self.name)()
+    }
+
+    /// A new name for an operation: a UUID of version 7, of the time and of a new name, so that operations are listed by the time at which they
+    /// have begun. A name that is no UUID is taken as it is.
+    #[must_use]
+    pub fn operation(&self) -> String {
+        let name = self.name();
+        let Ok(random) = Uuid::parse_str(&name) else { return name };
+        let micros = self.now().micros;
+        let mut rest = [0; 10];
+        rest.copy_from_slice(&random.as_bytes()[6..]);
+        // The twelve bits after the milliseconds are a fraction of one (RFC 9562, 6.2).
+        let fraction = u16::try_from(micros % 1_000 * 4_096 / 1_000).unwrap_or_default();
+        rest[..2].copy_from_slice(&fraction.to_be_bytes());
+        Builder::from_unix_timestamp_millis(micros / 1_000, &rest).into_uuid().to_string()
     }
 
     /// A stamp for one write, by whom it is done.

@@ -1,4 +1,4 @@
-//! `Prefer: wait`: an answer is held until what was written can be read everywhere.
+//! `Prefer: wait`: an answer is held until what was written can be read everywhere, or a deletion has ended.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -7,7 +7,7 @@ use std::time::Duration;
 use sapwood_core::keys::{Id, NodeRef, Tenant, Version};
 use sapwood_core::model::Latest;
 use sapwood_core::write::{Command, Outcome};
-use sapwood_engine::query::Reader;
+use sapwood_engine::query::{Progress, Reader};
 use sapwood_http::headers::Wait;
 use sapwood_table::{Client, Deadline, RetryPolicy, Table};
 use serde::{Deserialize, Serialize};
@@ -54,10 +54,12 @@ pub enum Derived {
     Node(String),
     /// The copy of a topic's newest revision: the id, the topic and the version.
     Copy(String, String, u32),
+    /// All that an operation deletes, and the rows of the node that it is about: the ids of both.
+    Operation(String, String),
 }
 
 impl Derived {
-    /// What is to be derived from a command with this outcome; `None` where the stream carries out a deletion first.
+    /// What is to be derived from a command with this outcome. Where the stream carries out a deletion, that is the deletion itself.
     #[must_use]
     pub fn of(command: &Command, outcome: &Outcome) -> Option<Self> {
         match (outcome, command) {
@@ -68,7 +70,10 @@ impl Derived {
             | (Outcome::Deleted, Command::DeleteRevision { topic, version }) => {
                 Some(Self::Copy(topic.node.id.as_str().to_owned(), topic.topic.clone(), version.number()))
             }
-            (Outcome::Deleted | Outcome::Deleting { .. }, _) => None,
+            (Outcome::Deleting { operation, node, .. }, _) => {
+                Some(Self::Operation(operation.clone(), node.as_str().to_owned()))
+            }
+            (Outcome::Deleted, _) => None,
         }
     }
 
@@ -86,6 +91,12 @@ impl Derived {
                     status.map(|status| status.is_up_to_date())
                 }
                 _ => return true,
+            },
+            Self::Operation(operation, id) => match (reader.operation(tenant, operation).await, node(id)) {
+                (Ok(operation), Some(node)) if operation.progress == Progress::Done => {
+                    reader.is_up_to_date(&node).await
+                }
+                (operation, _) => operation.map(|_| false),
             },
         };
         is_right.unwrap_or(false)
@@ -116,7 +127,8 @@ pub(crate) async fn until_derived<T: Table>(
             }
             let left = deadline.left().saturating_sub(end);
             if left.is_zero() {
-                if !longest.is_zero() {
+                // A deletion of many nodes takes its time, and says nothing of the fan-out.
+                if !longest.is_zero() && !matches!(of, Derived::Operation(..)) {
                     shared.waits.ended_in_vain(tenant, now());
                 }
                 return false;

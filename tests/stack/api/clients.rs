@@ -160,7 +160,10 @@ pub(crate) async fn operations_are_listed(way: Way) {
     let mut begun = vec![begin("/nodes/a?children=delete").await];
     serving.running.settle().await;
     begun.push(begin("/nodes/top?children=detach").await);
-    begun.sort();
+    serving.running.settle().await;
+    begun.push(begin("/nodes/b?children=adopt").await);
+    // The newest first.
+    begun.reverse();
     let listed = async |target: &str| {
         let page = read(&serving, target).await;
         let places: Vec<String> = ids(&page).iter().map(|id| format!("/operations/{id}")).collect();
@@ -179,7 +182,7 @@ pub(crate) async fn operations_are_listed(way: Way) {
     assert_eq!(listed("/operations?status=done").await.1, begun);
     assert_eq!(listed("/operations?status=running").await.1, [""; 0]);
     let (first, places) = listed("/operations?limit=1").await;
-    let (_, rest) = listed(&format!("/operations?limit=1&cursor={}", first["cursor"].as_str().unwrap())).await;
+    let (_, rest) = listed(&format!("/operations?limit=2&cursor={}", first["cursor"].as_str().unwrap())).await;
     assert_eq!([places, rest].concat(), begun);
     for (target, field) in
         [("/operations?limit=101", "limit"), ("/operations?status=over", "status"), ("/operations?fields=a", "fields")]

@@ -4,7 +4,7 @@ use sapwood_tests::oracle::Oracle;
 use sapwood_tests::serving::{Serving, Way};
 use serde_json::{Value, json};
 
-use super::support::{delete, expect, get, ids, json as body_of, patch, post, read, refused, start, tree};
+use super::support::{delete, expect, get, ids, json as body_of, patch, post, read, refused, start, tree, waiting};
 
 const TREE: [(&str, Option<&str>); 7] = [
     ("top", None),
@@ -56,6 +56,63 @@ pub(crate) async fn a_subtree_is_deleted_by_an_operation(way: Way) {
     assert_eq!(ids(&read(&serving, "/nodes/top/descendants").await), ["a", "b"]);
     serving.running.assert_right(&Oracle::default()).await;
     expect(&serving, 404, &get("/operations/none")).await;
+}
+
+pub(crate) async fn a_deletion_that_is_waited_for_has_ended(way: Way) {
+    let serving = start(way).await;
+    tree(&serving, &TREE).await;
+    let below = async |id: &str| ids(&read(&serving, &format!("/nodes/{id}/descendants")).await).join(" ");
+    let answered = expect(&serving, 204, &waiting(delete("/nodes/b?children=delete"))).await;
+    assert_eq!((answered.header("location"), answered.header("preference-applied")), (None, Some("wait=10")));
+    assert_eq!(below("top").await, "a c", "no row of b is left, not even its own");
+    for gone in ["b", "d", "e"] {
+        expect(&serving, 404, &get(&format!("/nodes/{gone}"))).await;
+    }
+    let keyed = || waiting(delete("/nodes/a?children=adopt")).header("idempotency-key", "one");
+    for _ in 0..2 {
+        expect(&serving, 204, &keyed()).await;
+    }
+    let batch = json!({"operations": [
+        {"delete": {"id": "top", "children": "delete"}},
+        {"put": {"id": "y", "parent": null}},
+    ]});
+    let batch = || post("/batch", &batch).header("idempotency-key", "two");
+    let results = json!({"results": body_of(&serving, 200, &waiting(batch())).await["results"]});
+    assert_eq!(results["results"][0], json!({"status": 204}));
+    assert_eq!(results["results"][1]["status"], 201);
+    // Who repeats it and waits is told the same. Who doesn't wait is told what was known then.
+    assert_eq!(body_of(&serving, 200, &waiting(batch())).await["results"][0], json!({"status": 204}));
+    let known = body_of(&serving, 200, &batch()).await["results"][0].clone();
+    assert_eq!((&known["status"], &known["body"]["node"]), (&json!(202), &json!("top")));
+    assert_eq!(ids(&read(&serving, "/roots").await), ["x", "y"]);
+    serving.running.assert_right(&Oracle::default()).await;
+}
+
+pub(crate) async fn a_node_that_is_being_deleted_says_so(way: Way) {
+    let mut serving = start(way).await;
+    tree(&serving, &TREE).await;
+    assert_eq!(read(&serving, "/nodes/a").await.get("deleting"), None);
+    let etag = expect(&serving, 200, &get("/nodes/a")).await.header("etag").unwrap().to_owned();
+    serving.running.pause().await;
+    let waited = std::time::Instant::now();
+    let answered = expect(&serving, 202, &delete("/nodes/a?children=delete").header("prefer", "wait=1")).await;
+    assert!(waited.elapsed() >= std::time::Duration::from_secs(1));
+    assert_eq!(answered.header("preference-applied"), Some("wait=1"));
+    let operation = answered.header("location").unwrap().strip_prefix("/operations/").unwrap();
+    assert_eq!(answered.json()["id"], operation);
+    assert_eq!(read(&serving, "/nodes/a").await["deleting"], operation);
+    assert_eq!(read(&serving, "/nodes/a?expand=ancestors").await["deleting"], operation);
+    assert_eq!(read(&serving, "/nodes?ids=a&ids=x").await["items"][0]["deleting"], operation);
+    // The tag is the same as before, so it doesn't stand for what has changed.
+    let known = expect(&serving, 200, &get("/nodes/a").header("if-none-match", &etag)).await;
+    assert_eq!(known.json()["deleting"], operation);
+    let (kind, _) = refused(&serving, 409, &delete("/nodes/a?children=delete")).await;
+    assert_eq!(kind, "deleting");
+    // A wait for rows isn't in vain because a deletion takes long: this one is.
+    let late = std::time::Instant::now();
+    let patch = patch("/nodes/x", &json!({"attributes": {"n": 1}})).header("prefer", "wait=1");
+    expect(&serving, 202, &patch).await;
+    assert!(late.elapsed() >= std::time::Duration::from_secs(1));
 }
 
 pub(crate) async fn children_are_adopted(way: Way) {

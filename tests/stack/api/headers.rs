@@ -120,3 +120,28 @@ pub(crate) async fn the_reference_and_the_document_are_served(way: Way) {
         assert!(!page.contains(outside), "{outside}");
     }
 }
+
+pub(crate) async fn the_root_lists_what_there_is(way: Way) {
+    let serving = start(way).await;
+    let index = expect(&serving, 200, &get("/")).await.json();
+    assert_eq!(index["version"], env!("CARGO_PKG_VERSION"));
+    let document = expect(&serving, 200, &get("/openapi.json")).await.json();
+    let mut described: Vec<(String, String)> = Vec::new();
+    for (path, calls) in document["paths"].as_object().unwrap() {
+        described.extend(calls.as_object().unwrap().keys().map(|method| (method.to_uppercase(), path.clone())));
+    }
+    let text = |call: &serde_json::Value, name: &str| call[name].as_str().unwrap().to_owned();
+    let calls = index["calls"].as_array().unwrap();
+    let mut listed: Vec<_> = calls.iter().map(|call| (text(call, "method"), text(call, "path"))).collect();
+    assert!(calls.iter().all(|call| !text(call, "summary").is_empty()));
+    // A path's methods stand together.
+    let paths: std::collections::BTreeSet<&String> = listed.iter().map(|(_, path)| path).collect();
+    assert_eq!(listed.chunk_by(|a, b| a.1 == b.1).count(), paths.len());
+    described.sort();
+    listed.sort();
+    assert_eq!(listed, described);
+    for place in ["docs", "openapi"] {
+        expect(&serving, 200, &get(index[place].as_str().unwrap())).await;
+    }
+    expect(&serving, 405, &Asked::new("POST", "/")).await;
+}

@@ -17,7 +17,7 @@ pub(crate) use links::Links;
 pub(crate) use node::{Ancestors, FanoutOf, Node, Nodes};
 pub(crate) use operations::{OperationOf, Operations};
 pub(crate) use paths::{Paths, PathsOfRoot};
-pub(crate) use static_files::{docs, document, health};
+pub(crate) use static_files::{docs, document, health, index};
 pub(crate) use tree::Tree;
 
 pub use descendants::descendant as descendant_body;

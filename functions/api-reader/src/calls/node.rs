@@ -58,7 +58,10 @@ impl Call<Shared> for Node {
         let etag = ETag::of(&base.item, &at.shared.settings.schema);
         let node = || body(&self.node, &base, &self.fields, at.shared);
         if self.ancestors.is_none() && self.latest.is_none() {
-            return tagged(at, &self.preconditions, &etag, node);
+            // The tag is that of what a client has written, so it doesn't tell that the node is being deleted.
+            let known = self.preconditions.if_none_match.clone().filter(|_| base.deleting.is_none());
+            let preconditions = Preconditions { if_none_match: known, ..self.preconditions.clone() };
+            return tagged(at, &preconditions, &etag, node);
         }
         // The answer is more than the node, so the node's tag can't name it. What a client knows by this tag is the node alone.
         demand(&self.preconditions, &etag)?;

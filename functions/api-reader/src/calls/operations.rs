@@ -27,8 +27,8 @@ impl Call<Shared> for Operations {
         let status = asked.parameters.choice("status", &OperationStatus::WORDS)?;
         let limit = asked.parameters.number("limit", 1..=OPERATIONS_LISTED_MAX as u64)?;
         let limit = limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(OPERATIONS_LISTED_DEFAULT);
-        // A position holds for any status.
-        let list = List::plain(asked, Scope::new("operations", tenant.as_ref()), Bounds::items(limit), true)?;
+        // A position holds for any status. The releases before listed by id, so their positions don't hold here.
+        let list = List::plain(asked, Scope::new("newest operations", tenant.as_ref()), Bounds::items(limit), true)?;
         Ok(Self { tenant, status, list })
     }
 

@@ -1,10 +1,11 @@
 //! The calls that read no table. Their answers are the same for everybody until the next release.
 
+use axum::Extension;
 use axum::http::HeaderValue;
 use axum::http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
-use sapwood_http::call::json_response;
-use sapwood_http::contract::{HealthBody, HealthStatus, docs_html, docs_policy, openapi};
+use sapwood_http::call::{Prefix, json_response};
+use sapwood_http::contract::{HealthBody, HealthStatus, IndexBody, docs_html, docs_policy, openapi};
 use sapwood_http::json::Numbers;
 use sapwood_http::parameters::NoParameters;
 use sapwood_http::problem::Problem;
@@ -15,6 +16,12 @@ pub(crate) async fn health(_: NoParameters) -> Result<Response, Problem> {
         &HealthBody { status: HealthStatus::Ok, version: env!("CARGO_PKG_VERSION").to_owned() },
         Numbers::Plain,
     )
+}
+
+/// `GET /`
+pub(crate) async fn index(prefix: Option<Extension<Prefix>>, _: NoParameters) -> Result<Response, Problem> {
+    let Extension(Prefix(prefix)) = prefix.unwrap_or_default();
+    json_response(&IndexBody::of(&prefix), Numbers::Plain)
 }
 
 /// `GET /openapi.json`

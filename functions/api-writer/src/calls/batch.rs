@@ -79,10 +79,16 @@ impl Results {
     async fn response<T: Table>(self, prefix: &Prefix, at: &At<'_, T>) -> Result<Response, Problem> {
         let is_derived = at.wait(&self.derived).await;
         let minimal = at.leaves_out(is_derived);
-        let shown = |result: BatchResult| BatchResult {
-            location: result.location.map(|location| format!("{}{location}", prefix.0)),
-            body: result.body.filter(|body| !minimal || matches!(body, BatchBody::Operation(_))),
-            ..result
+        let is_carried_out = is_derived && at.waits();
+        let shown = |result: BatchResult| match &result.body {
+            Some(BatchBody::Operation(_)) if is_carried_out => {
+                BatchResult { status: StatusCode::NO_CONTENT.as_u16(), body: None, location: None, ..result }
+            }
+            _ => BatchResult {
+                location: result.location.map(|location| format!("{}{location}", prefix.0)),
+                body: result.body.filter(|body| !minimal || matches!(body, BatchBody::Operation(_))),
+                ..result
+            },
         };
         let results = BatchResults { results: self.results.into_iter().map(shown).collect() };
         let mut response = json_response(&results, at.prefer.numbers)?;

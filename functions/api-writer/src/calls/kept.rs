@@ -26,12 +26,17 @@ struct One {
 }
 
 impl Kept {
+    /// Operations are in the results already, and a function of the release before knows no waiting for them.
     pub(super) fn new(results: &[BatchResult], derived: &[Derived]) -> Self {
-        Self { results: results.iter().map(One::new).collect(), derived: derived.to_vec() }
+        let derived = derived.iter().filter(|derived| !matches!(derived, Derived::Operation(..))).cloned();
+        Self { results: results.iter().map(One::new).collect(), derived: derived.collect() }
     }
 
     pub(super) fn into_parts(self) -> (Vec<BatchResult>, Vec<Derived>) {
-        (self.results.into_iter().map(One::result).collect(), self.derived)
+        let operations = self.results.iter().filter_map(|one| one.operation.as_ref());
+        let operations = operations.map(|body| Derived::Operation(body.id.clone(), body.node.clone()));
+        let derived = self.derived.into_iter().chain(operations).collect();
+        (self.results.into_iter().map(One::result).collect(), derived)
     }
 }
 

@@ -85,5 +85,5 @@ pub(super) fn delete(
         mutable_revisions(asked.shared).map_err(|problem| problem.at("revisions"))?;
     }
     let children = children.mode().map_or(Children::Restrict, Children::With);
-    Ok(Command::Delete { node, children, revisions, operation: asked.shared.source.name() })
+    Ok(Command::Delete { node, children, revisions, operation: asked.shared.source.operation() })
 }

@@ -206,8 +206,8 @@ impl Schema {
         self.fixed(node, &SortKey::Deleted)
     }
 
-    /// Returns the key of an operation of the API. All operations are in one partition, so that one Query lists them. Their ids are spread
-    /// evenly, so DynamoDB can split it where there are very many.
+    /// Returns the key of an operation of the API. All operations are in one partition, so that one Query lists them. Their ids sort by the
+    /// time at which they have begun.
     #[must_use]
     pub fn operation_key(&self, tenant: Option<&Tenant>, operation: &str) -> ItemKey {
         // An id is a UUID of the API's, so its key has room.

@@ -24,7 +24,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         found.ok_or(ReadError::Absent { what: "operation" })
     }
 
-    /// Lists all operations by id, each with how far it is. One that is forgotten meanwhile is left out.
+    /// Lists all operations, the newest first, each with how far it is. Their ids sort by time. One that is forgotten meanwhile is left out.
     ///
     /// # Errors
     /// [`ReadError::Position`] and [`ReadError::Table`].
@@ -34,7 +34,10 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         options: &ListOptions,
     ) -> Result<Page<(String, Operation)>, ReadError> {
         let schema = self.client.schema();
-        let listing = Listing::new(schema.operations_partition(tenant), schema.operation_range(), Vec::new());
+        let listing = Listing {
+            descending: true,
+            ..Listing::new(schema.operations_partition(tenant), schema.operation_range(), Vec::new())
+        };
         let id = |sk: &str| match schema.parse_sort_key(sk)? {
             SortKey::Operation(id) => Some(id),
             _ => None,

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use utoipa::openapi::schema::{AdditionalProperties, Type};
+use utoipa::openapi::schema::{AdditionalProperties, SchemaType, Type};
 use utoipa::openapi::{ObjectBuilder, RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
@@ -47,7 +47,8 @@ impl ToSchema for WrittenAttributes {}
 impl PartialSchema for MergePatch {
     fn schema() -> RefOr<Schema> {
         let rules = "As RFC 7396 defines it: null deletes an attribute, an object merges into an existing map, and any other value replaces the existing one. Within a list, null is a value.";
-        with_names(attributes(format!("{rules} {FORMS} {NAMES}")))
+        let or_null = SchemaType::from_iter([Type::Object, Type::Null]);
+        with_names(attributes(format!("{rules} {FORMS} {NAMES}")).schema_type(or_null))
     }
 }
 

@@ -12,7 +12,7 @@ pub struct AuditBody {
     /// Everything that stood in the table at this time has been compared since, but for what still changed whenever it was looked at. It is
     /// absent until a pass has ended.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(examples("2026-02-03T04:05:06Z"))]
+    #[schema(nullable = false, examples("2026-02-03T04:05:06Z"))]
     pub right_as_of: Option<String>,
     /// How old the oldest item is that hasn't been compared since, in seconds: the time since `right_as_of`, or since the first run.
     pub age_seconds: u64,
@@ -21,12 +21,15 @@ pub struct AuditBody {
     pub last_run_at: String,
     /// The number of differences that wait for another look. It is absent where there are tenants.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub suspects: Option<u64>,
     /// The pass that is under way, or the last one. It is absent where there are tenants.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub pass: Option<PassBody>,
     /// The last pass that has ended. It is absent until one has, and where there are tenants.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub last_pass: Option<PassBody>,
 }
 
@@ -40,7 +43,7 @@ pub struct PassBody {
     pub began_at: String,
     /// When the pass ended. It is absent while it is under way.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(examples("2026-02-03T05:05:06Z"))]
+    #[schema(nullable = false, examples("2026-02-03T05:05:06Z"))]
     pub ended_at: Option<String>,
     /// The number of items that were seen.
     pub items: u64,

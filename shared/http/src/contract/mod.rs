@@ -35,4 +35,4 @@ pub use reads::{
     TreeNode,
 };
 pub use revisions::{CreateRevision, RevisionBody, TOPIC_BYTES_MAX, check_topic};
-pub use status::{HealthBody, HealthStatus};
+pub use status::{CallBody, HealthBody, HealthStatus, IndexBody};

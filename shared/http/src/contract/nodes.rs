@@ -3,7 +3,9 @@
 use std::borrow::Cow;
 
 use sapwood_core::keys::{Id, check_segment};
-use sapwood_core::model::{AttributeValue, CREATED_AT, CREATED_BY, Item, Settings, UPDATED_AT, UPDATED_BY};
+use sapwood_core::model::{
+    AttributeValue, CREATED_AT, CREATED_BY, DeletionMark, Item, Settings, UPDATED_AT, UPDATED_BY,
+};
 use sapwood_core::write::Spot;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -54,6 +56,10 @@ pub struct NodeBody {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, examples("arn:aws:iam::111122223333:user/anna"))]
     pub updated_by: Option<String>,
+    /// The operation that deletes the node. Absent unless the node is being deleted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, examples("019c2171-b1d5-7a4f-a90b-0f6d6f1f5d52"))]
+    pub deleting: Option<String>,
     /// The node's entity tag, where the answer has more than this node.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, examples("\"n0bY6ZyJHlVYBv8TQ2r6Yw\""))]
@@ -82,6 +88,7 @@ impl NodeBody {
             created_by: text(base, CREATED_BY),
             updated_at: text(base, UPDATED_AT),
             updated_by: text(base, UPDATED_BY),
+            deleting: DeletionMark::read(base).map(|mark| mark.operation),
             etag: None,
             ancestors: None,
             latest: None,
@@ -147,7 +154,7 @@ pub struct PatchNode {
     pub segment: Option<Option<String>>,
     /// The changes of attributes. Null deletes an attribute, an object merges into an existing map, and any other value
     /// replaces the existing one. Null in the place of the object deletes all attributes.
-    #[schema(value_type = Option<MergePatch>, required = false)]
+    #[schema(value_type = MergePatch, required = false)]
     pub attributes: MergePatch,
     /// True if the attributes are null, which removes all of them.
     #[schema(ignore)]

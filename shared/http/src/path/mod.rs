@@ -37,6 +37,31 @@ pub fn normalise(path: &str) -> Result<String, Problem> {
     Ok(normal)
 }
 
+/// Decodes a path as API Gateway does before a function sees it.
+///
+/// # Errors
+/// [`Kind::BadPath`] for a `%` that remains, which a function refuses, a `/`, which would separate segments, and what isn't
+/// percent-encoded UTF-8.
+pub(crate) fn as_the_gateway_decodes(path: &str) -> Result<String, Problem> {
+    if !path.contains('%') {
+        return Ok(path.to_owned());
+    }
+    let decoded = percent_decode(path).map_err(|error| bad_path(&error.to_string()))?;
+    if path.to_ascii_uppercase().contains("%2F") {
+        return Err(bad_path("API Gateway makes a separator of `%2F`; write it as ~2F"));
+    }
+    match String::from_utf8(decoded) {
+        Ok(decoded) if decoded.contains('%') => Err(percent_sign()),
+        Ok(decoded) => Ok(decoded),
+        Err(_) => Err(bad_path(&SegmentError::NotUtf8.to_string())),
+    }
+}
+
+/// The problem of a path that has a `%` behind API Gateway.
+pub(crate) fn percent_sign() -> Problem {
+    bad_path("API Gateway doesn't pass percent-encoding on; write ~XX, and ~25 for a `%`")
+}
+
 fn normal_segment(segment: &str) -> Result<String, Problem> {
     if let Some(other) = segment.chars().find(|c| !(c.is_ascii_alphanumeric() || "-_.~%".contains(*c))) {
         return Err(not_in_a_path(other));

@@ -23,7 +23,7 @@ use super::Options;
 use super::cors::Cors;
 use super::metrics;
 use super::routes::{Route, Routes, routes};
-use super::target::target;
+use super::target::local_target;
 use crate::body::read_whole;
 use crate::headers::gzip_tag;
 use crate::problem::{Kind, Problem};
@@ -48,7 +48,7 @@ pub struct Api {
 #[derive(Clone, Debug)]
 pub(super) struct RequestId(pub(super) String);
 
-/// Wraps a router in all that every request needs. The result is a `tower::Service` for requests of hyper's and others'.
+/// Wraps a router in all that every request needs. The result is a `tower::Service` for requests of hyper's and others' on a local port.
 #[must_use]
 pub fn service(router: Router, options: Options) -> Api {
     Api { routes: routes(router), options: Arc::new(options) }
@@ -66,7 +66,7 @@ impl tower::Service<Request> for Api {
 
     fn call(&mut self, request: Request) -> Self::Future {
         let api = self.clone();
-        let found = target(request.uri().path(), request.uri().query());
+        let found = local_target(request.uri().path(), request.uri().query());
         Box::pin(async move { Ok(api.respond(found, request).await) })
     }
 }

@@ -25,6 +25,7 @@ use super::answer::{Api, REQUEST_TIME_MAX, RequestId, service};
 use super::target::target;
 use crate::call::Prefix;
 use crate::caller::{Known, claims_of};
+use crate::path::percent_sign;
 use crate::problem::{Kind, Problem};
 
 /// The end of an invocation's time, reserved for the answer and the log.
@@ -140,10 +141,7 @@ impl Lambda {
         // or an escape that the gateway left; the two can't be told apart.
         let as_written = event.request_context.domain_name.as_deref().is_some_and(|name| name.contains(".lambda-url."));
         let target = match path.contains('%') && !as_written {
-            true => Err(Problem::new(
-                Kind::BadPath,
-                "API Gateway doesn't pass percent-encoding on; write ~XX, and ~25 for a `%`",
-            )),
+            true => Err(percent_sign()),
             false => target(path, event.raw_query_string.as_deref()),
         };
         Arrived { prefix: prefix.to_owned(), target }

@@ -2,7 +2,7 @@
 
 use axum::http::Uri;
 
-use crate::path::normalise;
+use crate::path::{as_the_gateway_decodes, normalise};
 use crate::problem::{Kind, Problem};
 
 /// Returns the normalised path with the query string as it arrived.
@@ -18,4 +18,13 @@ pub(super) fn target(path: &str, query: Option<&str>) -> Result<Uri, Problem> {
         None => path,
     };
     target.parse().map_err(|_| refused())
+}
+
+/// Returns the target of a request on a local port. It is refused where API Gateway would hand the function another path than the client
+/// has written: what works here works in a deployment.
+///
+/// # Errors
+/// Those of [`target`]; [`Kind::BadPath`] for percent-encoding that a deployment refuses.
+pub(super) fn local_target(path: &str, query: Option<&str>) -> Result<Uri, Problem> {
+    target(&as_the_gateway_decodes(path)?, query)
 }

@@ -74,6 +74,7 @@ pub enum ReaderCall {
     ListRevisions,
     ListTopic,
     GetRevision,
+    GetIndex,
     GetOpenapi,
     GetDocs,
     GetHealth,

@@ -142,7 +142,8 @@ pub(super) static OPERATIONS: [Operation; 5] = [
             With `children=delete`, `adopt` or `detach`, or with `revisions=delete`, the answer is an operation that \
             the stream carries out level by level. It costs 2 read units, 2 write units per KB and 2 more to begin, \
             and then those of each node that is deleted or moved and of its rows. From then on the node counts as \
-            being deleted (409).",
+            being deleted (409), and `GET` says so in `deleting`. With `Prefer: wait` the answer is held until the operation has ended \
+            (204); each look costs what reading the operation costs.",
         parameters: &[
             parameters::id,
             parameters::children,
@@ -154,15 +155,15 @@ pub(super) static OPERATIONS: [Operation; 5] = [
         ],
         body: None,
         answers: &[
-            Answer::empty(204, "The node is deleted."),
-            Answer::json::<OperationBody>(202, "The deletion has begun.").headers(&[OPERATION_LOCATION]).example(
-                || {
+            Answer::empty(204, "The node is deleted.").headers(&[PREFERENCE_APPLIED]),
+            Answer::json::<OperationBody>(202, "The deletion has begun, and hasn't ended within the wait.")
+                .headers(&[OPERATION_LOCATION, PREFERENCE_APPLIED])
+                .example(|| {
                     json!({
-                        "id": "4f1f0a34-92c5-4a4f-a90b-0f6d6f1f5d52", "status": "running", "mode": "delete",
+                        "id": "019c2171-b1d5-7a4f-a90b-0f6d6f1f5d52", "status": "running", "mode": "delete",
                         "node": "CUSTOMER#7", "created_at": "2026-02-03T04:05:06.789Z",
                     })
-                },
-            ),
+                }),
         ],
         problems: problems::DELETE,
     },
@@ -227,8 +228,11 @@ pub(super) static OPERATIONS: [Operation; 5] = [
                                    ],
                     })
                 }),
-            Answer::json::<BatchResults>(202, "The results, but not all rows were up to date within the wait.")
-                .headers(&[PREFERENCE_APPLIED]),
+            Answer::json::<BatchResults>(
+                202,
+                "The results, but not all rows were up to date, or not all deletions ended, within the wait.",
+            )
+            .headers(&[PREFERENCE_APPLIED]),
         ],
         problems: problems::PUT,
     },

@@ -279,7 +279,7 @@ pub(super) fn known() -> Value {
 
 pub(super) fn prefer() -> Value {
     let description = "`wait=5` holds the answer for up to 5 seconds (at most 10), until the derived rows of the write are up to \
-        date. The answer is 202 if that takes longer, or 204 where something was deleted. `return=minimal` leaves what was written out of the answer: 204 takes the place \
+        date, and until the stream has carried a deletion out. The answer is 202 if that takes longer, or 204 where something was deleted at once. `return=minimal` leaves what was written out of the answer: 204 takes the place \
         of 200 and 201. `numbers=strings` writes numbers that a double can't keep as `{\"$number\": \"…\"}`. Other \
         preferences are ignored.";
     header("Prefer", description, FIELD_CONTENT, "wait=5")

@@ -362,7 +362,7 @@ pub(super) static OPERATIONS: [Operation; 14] = [
         function: Reader(ReaderCall::ListOperations),
         tag: Tag::Read,
         summary: "List the deletions that the stream carries out",
-        description: "The operations of the last 7 days by id, each with how far it is. Half a read unit per 4 KB, and for each operation what \
+        description: "The operations of the last 7 days, the newest first, each with how far it is. Half a read unit per 4 KB, and for each operation what \
             reading it costs. With `status`, a page can have fewer items than `limit`, or none, and a `cursor` all the same.",
         parameters: &[parameters::status, parameters::limit_of_operations, parameters::cursor],
         body: None,

@@ -5,9 +5,27 @@ use serde_json::json;
 
 use super::Function::Reader;
 use super::{Answer, Operation, ReaderCall, Tag, problems};
-use crate::contract::{AuditBody, HealthBody};
+use crate::contract::{AuditBody, HealthBody, IndexBody};
 
-pub(super) static OPERATIONS: [Operation; 4] = [
+pub(super) static OPERATIONS: [Operation; 5] = [
+    Operation {
+        id: "get_index",
+        method: Method::GET,
+        path: "/",
+        function: Reader(ReaderCall::GetIndex),
+        tag: Tag::Service,
+        summary: "List the calls",
+        description: "",
+        parameters: &[],
+        body: None,
+        answers: &[Answer::json::<IndexBody>(200, "The calls, and where they are described.").example(|| {
+            json!({
+                "version": "0.1.0", "docs": "/docs", "openapi": "/openapi.json",
+                "calls": [{"method": "GET", "path": "/nodes/{id}", "summary": "Read a node"}],
+            })
+        })],
+        problems: problems::SERVICE,
+    },
     Operation {
         id: "get_openapi",
         method: Method::GET,

@@ -10,7 +10,7 @@ use crate::contract::{
 use crate::json::read;
 
 /// Each call of the contract, with its status codes when it succeeds.
-const CALLS: [(&str, &str, &[u16]); 31] = [
+const CALLS: [(&str, &str, &[u16]); 32] = [
     ("POST", "/nodes", &[201, 202, 204]),
     ("PUT", "/nodes/{id}", &[200, 201, 202, 204]),
     ("PATCH", "/nodes/{id}", &[200, 202, 204]),
@@ -38,6 +38,7 @@ const CALLS: [(&str, &str, &[u16]); 31] = [
     ("GET", "/nodes/{id}/revisions/{topic}", &[200]),
     ("GET", "/nodes/{id}/revisions/{topic}/{version}", &[200, 304]),
     ("GET", "/nodes/{id}/fanout", &[200]),
+    ("GET", "/", &[200]),
     ("GET", "/openapi.json", &[200]),
     ("GET", "/docs", &[200]),
     ("GET", "/health", &[200]),
@@ -70,7 +71,7 @@ fn every_call_of_a_function_serves_one_operation() {
         functions.push(operation.function);
     }
     // This is the number of variants, and the routers match on all of them.
-    assert_eq!(functions.len(), 31);
+    assert_eq!(functions.len(), 32);
 }
 
 #[test]
@@ -90,7 +91,7 @@ fn every_call_can_fail_as_its_kind_does() {
     for operation in operations() {
         let statuses = operation.statuses();
         let has = |status| statuses.contains(&status);
-        let is_service = ["/openapi.json", "/docs", "/health"].contains(&operation.path);
+        let is_service = ["/", "/openapi.json", "/docs", "/health"].contains(&operation.path);
         assert!(has(400) && has(500), "{operation:?}");
         assert_eq!(has(403) && has(503), !is_service, "{operation:?}");
         let has_body = ["POST", "PUT", "PATCH"].contains(&operation.method.as_str());
@@ -240,6 +241,28 @@ fn the_documents_limits_are_those_of_the_code() {
         schemas["Page_DescendantBody"]["properties"]["items"]["items"]["$ref"],
         "#/components/schemas/DescendantBody"
     );
+}
+
+#[test]
+fn a_field_of_attributes_refers_to_a_type_with_an_example() {
+    let document = document();
+    let schemas = &document["components"]["schemas"];
+    let mut count = 0;
+    for (name, schema) in members(schemas) {
+        // Such a field has neither a type nor an example of its own, and clients made of it have another type for it.
+        for (field, described) in members(&schema["properties"]) {
+            let is_or_null =
+                described["oneOf"].as_array().is_some_and(|parts| parts.contains(&json!({"type": "null"})));
+            assert!(!is_or_null, "{name}.{field}");
+        }
+        let Some(reference) = schema["properties"]["attributes"]["$ref"].as_str() else { continue };
+        let of = document.pointer(reference.trim_start_matches('#')).unwrap();
+        assert!(of["examples"][0].is_object(), "{name}");
+        count += 1;
+    }
+    assert_eq!(count, 18);
+    assert_eq!(schemas["PatchNode"]["properties"]["attributes"]["$ref"], "#/components/schemas/AttributesPatch");
+    assert_eq!(schemas["AttributesPatch"]["type"], json!(["object", "null"]));
 }
 
 #[test]

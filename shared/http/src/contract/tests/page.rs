@@ -11,6 +11,13 @@ fn the_page_reads_the_document_beside_it_and_nothing_from_elsewhere() {
 }
 
 #[test]
+fn the_page_shows_every_kind_of_schema_that_the_document_has_with_its_example() {
+    for kind in ["$ref", "items", "anyOf", "oneOf", "enum", "type", "examples"] {
+        assert!(docs_html().contains(&format!("schema.{kind}")), "{kind}");
+    }
+}
+
+#[test]
 fn whatever_a_document_says_is_text() {
     for markup in ["innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "DOMParser", "srcdoc"] {
         assert!(!docs_html().contains(markup), "{markup} would read text as markup");
