@@ -12,6 +12,7 @@ use rand::{RngExt, SeedableRng};
 use sapwood_core::keys::{Names, Schema, Tenant};
 use sapwood_core::model::{AttributeValue, Settings, SiblingOrder, text};
 use sapwood_http::caller::Caller;
+use sapwood_http::contract::{Function, operations};
 use sapwood_http::serve::{Options, service};
 use sapwood_table::Usage;
 use sapwood_tests::fixture::Fixture;
@@ -796,4 +797,23 @@ fn names_of_operations_sort_by_time_and_differ() {
     assert_ne!(at(begun), at(begun));
     let named = Source::new(|| Moment { at: String::new(), seconds: 0, micros: 0 }, || "o1".to_owned());
     assert_eq!(named.operation(), "o1");
+}
+
+#[test]
+fn every_operation_has_a_route_to_its_function_in_the_template() {
+    let template = sapwood_tests::running::TEMPLATE;
+    let mut routes = Vec::new();
+    for resource in template.split("\n\n").filter(|resource| resource.contains("Type: AWS::ApiGatewayV2::Route\n")) {
+        let value = |name: &str| resource.split_once(name).unwrap().1.lines().next().unwrap().trim().to_owned();
+        let (method, path) = value("RouteKey: ").split_once(' ').map(|(m, p)| (m.to_owned(), p.to_owned())).unwrap();
+        routes.push((method, path, value("Target: !Sub integrations/${").contains("Reader")));
+    }
+    for operation in operations() {
+        // `{proxy+}` takes a segment or more, so it isn't the root.
+        let is_taken = |path: &str| if path == "/{proxy+}" { operation.path != "/" } else { path == operation.path };
+        let is_read = matches!(operation.function, Function::Reader(_));
+        let mut found =
+            routes.iter().filter(|(method, path, _)| *method == *operation.method.as_str() && is_taken(path));
+        assert!(found.any(|(_, _, reads)| *reads == is_read), "{} {}", operation.method, operation.path);
+    }
 }

@@ -59,6 +59,35 @@ async fn a_rename_costs_a_row_for_each_ancestor_and_leaves_descendants_alone() {
     running.stop().await;
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_changed_segment_costs_five_units_for_each_node_of_the_subtree() {
+    for (path_rows, below) in [("on", 5), ("off", 0)] {
+        let running = Running::start(&[("PathRows", path_rows)]).await;
+        let mut nodes = vec![node("root", None, "root"), node("top", Some("root"), "top")];
+        for n in 0..210 {
+            let parent = if n < 10 { "top".to_owned() } else { format!("s{}", n % 10) };
+            nodes.push(node(&format!("s{n}"), Some(&parent), "s"));
+        }
+        put_all(&running.client, TABLE, nodes).await;
+        running.settle().await;
+        running.take();
+        let mut renamed = node("top", Some("root"), "top");
+        renamed.insert("segment".to_owned(), client::s("another"));
+        put(&running.client, TABLE, renamed).await;
+        let counts = counted(&running).await;
+        // The ancestor row of the node itself shows the attribute.
+        let top = if below > 0 { 1 + 2 + 2 } else { 1 };
+        let units = 1 + top + 210 * below;
+        println!("segment of 211 nodes changed, PathRows={path_rows}, with the record: {units}, {counts:?}");
+        assert_eq!(counts.usage.write_units, (units - 1) as f64);
+        let says = format!("{},{:03} units for 211 nodes", units / 1_000, units % 1_000);
+        let page =
+            std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/costs-and-limits.md")).unwrap();
+        assert!(below == 0 || page.contains(&says), "{says}");
+        running.stop().await;
+    }
+}
+
 /// A node with a value that orders it, and links to these nodes.
 fn linking(id: &str, parent: &str, name: &str, links: &[&str]) -> std::collections::HashMap<String, AttributeValue> {
     let mut item = node(id, Some(parent), name);

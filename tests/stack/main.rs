@@ -16,6 +16,7 @@ mod memory;
 mod metrics;
 mod outages;
 mod permissions;
+mod recipes;
 mod retries;
 mod stream_events;
 mod wire;

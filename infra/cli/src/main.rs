@@ -165,6 +165,7 @@ fn looked<E: std::error::Error>(is_right: Result<bool, E>) -> u8 {
 }
 
 fn failed(error: &dyn std::error::Error, code: u8) -> u8 {
-    eprintln!("sapwood: {error}");
+    // An error can name what a table holds.
+    eprintln!("sapwood: {}", said::shown(&error.to_string()));
     code
 }

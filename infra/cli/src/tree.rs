@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 
 use crate::arguments::node;
 use crate::connect::{ConnectError, Connection, Patient};
+use crate::said::{shown, shown_json};
 use crate::say::say;
 use crate::{FAILED, USAGE};
 
@@ -120,7 +121,7 @@ async fn print_json(
             line.truncate(line.len() - 1);
             line = format!("{line},\"items\":{items}}}");
         }
-        say!("{line}");
+        say!("{}", shown_json(line));
     }
     if tree.next.is_some() {
         say!("{}", json!({"more": true}));
@@ -129,13 +130,13 @@ async fn print_json(
 }
 
 /// Draws a tree: the position of each node, and its line. Nothing recurses, however deep the tree is.
-fn drawn(tree: &Tree, shown: &[String]) -> Vec<(usize, String)> {
+fn drawn(tree: &Tree, names: &[String]) -> Vec<(usize, String)> {
     let mut lines = Vec::with_capacity(tree.nodes.len());
     // The next to draw is the last: its position, what stands before it, and before what is below it.
     let mut left: Vec<(usize, String, String)> =
         tree.tops.iter().rev().map(|top| (*top, String::new(), String::new())).collect();
     while let Some((index, before, below)) = left.pop() {
-        lines.push((index, format!("{before}{}", label(&tree.nodes[index], shown))));
+        lines.push((index, format!("{before}{}", label(&tree.nodes[index], names))));
         let children = &tree.children[index];
         for (position, child) in children.iter().enumerate().rev() {
             let (branch, rest) =
@@ -146,18 +147,17 @@ fn drawn(tree: &Tree, shown: &[String]) -> Vec<(usize, String)> {
     lines
 }
 
-fn label(node: &Descendant, shown: &[String]) -> String {
-    let mut label = node.id.to_string();
-    for name in shown {
+fn label(node: &Descendant, names: &[String]) -> String {
+    let mut label = shown(node.id.as_str()).into_owned();
+    for name in names {
         let Some(value) = node.attributes.get(name) else { continue };
-        // A text can hold anything, a line's end included.
-        let _ = write!(label, "  {name}={}", self::shown(value).escape_debug());
+        let _ = write!(label, "  {}={}", shown(name), shown(value_of(value)));
     }
     label
 }
 
 /// A value beside an id.
-pub(crate) fn shown(value: &AttributeValue) -> &str {
+pub(crate) fn value_of(value: &AttributeValue) -> &str {
     match value {
         AttributeValue::S(text) | AttributeValue::N(text) => text,
         AttributeValue::Bool(true) => "true",
@@ -178,8 +178,9 @@ impl Items {
     fn lines(&self) -> Vec<String> {
         let Some(lineage) = &self.lineage else { return vec!["no lineage".to_owned()] };
         let missing = |is_there: bool| if is_there { "" } else { "  missing" };
-        let row = |(key, is_there): &(ItemKey, bool)| format!("{} | {}{}", key.pk, key.sk, missing(*is_there));
-        std::iter::once(format!("{} | {}", lineage.pk, lineage.sk)).chain(self.rows.iter().map(row)).collect()
+        let named = |key: &ItemKey| format!("{} | {}", shown(&key.pk), shown(&key.sk));
+        let row = |(key, is_there): &(ItemKey, bool)| named(key) + missing(*is_there);
+        std::iter::once(named(lineage)).chain(self.rows.iter().map(row)).collect()
     }
 
     fn json(&self) -> Value {
@@ -231,6 +232,6 @@ mod tests {
         let tree = Tree::nest(Page { items, next: None });
         let lines: Vec<String> = drawn(&tree, &[]).into_iter().map(|(_, line)| line).collect();
         assert_eq!(lines, ["D", "├── V", "│   └── d", "└── W", "    └── e"]);
-        assert_eq!(drawn(&tree, &["name".to_owned()])[2].1, "│   └── d  name=d\\n");
+        assert_eq!(drawn(&tree, &["name".to_owned()])[2].1, "│   └── d  name=d\\u{a}");
     }
 }

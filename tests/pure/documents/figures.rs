@@ -574,3 +574,21 @@ fn the_limits_in_the_documents_are_those_of_the_code() {
         assert_says(document, &[figure]);
     }
 }
+
+#[test]
+fn the_readme_names_every_setting_of_the_functions() {
+    let template = read("template.yaml");
+    let readme = section(&read("README.md"), "\n## Settings\n", "\n## Limits\n").to_owned();
+    let is_variable =
+        |name: &&str| name.len() > 4 && name.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_');
+    let names: BTreeSet<&str> = template
+        .lines()
+        .filter_map(|line| line.trim().split_once(':'))
+        .map(|(name, _)| name)
+        .filter(is_variable)
+        .collect();
+    assert!(names.len() > 25 && names.contains("LINK_ATTRIBUTES") && names.contains("AUDIT"), "{names:?}");
+    for name in names {
+        assert!(readme.contains(&format!("`{name}`")), "{name}");
+    }
+}

@@ -20,6 +20,7 @@ use crate::clock::nanoseconds;
 use crate::connect::Patient;
 use crate::pace::Pace;
 use crate::placed::{FOR_PARENTS, FOR_WHAT_IS_HANDED_DOWN, placed};
+use crate::said::shown;
 
 /// Nodes that are written in one go. They are looked at before, in one request for each hundred items.
 const CHUNK_NODES_MAX: usize = 100;
@@ -156,7 +157,9 @@ impl<'a> Writer<'a> {
                     self.counts.redriven += 1;
                 }
                 Err(error) if error.kind == ErrorKind::Refuse => {
-                    self.bar.suspend(|| eprintln!("refused: {}: {error}", due.node.id));
+                    self.bar.suspend(|| {
+                        eprintln!("refused: {}: {}", shown(due.node.id.as_str()), shown(&error.to_string()))
+                    });
                     backlog.refuse(due.number, &error.to_string())?;
                 }
                 Err(error) => failed = Some(error),
@@ -180,7 +183,14 @@ impl<'a> Writer<'a> {
             match outcome {
                 Ok(()) => self.counts.others += 1,
                 Err(error) if error.kind == ErrorKind::Refuse => {
-                    self.bar.suspend(|| eprintln!("refused: {} | {}: {error}", other.key.pk, other.key.sk));
+                    self.bar.suspend(|| {
+                        eprintln!(
+                            "refused: {} | {}: {}",
+                            shown(&other.key.pk),
+                            shown(&other.key.sk),
+                            shown(&error.to_string())
+                        )
+                    });
                     self.counts.others_refused += 1;
                 }
                 Err(error) => {

@@ -17,7 +17,7 @@ use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use sapwood_http::serve::Guard;
-use sapwood_local::engine::{Data, Engine, EngineError, listen};
+use sapwood_local::engine::{Data, Engine, EngineError, listen, listen_anywhere};
 use serde_json::json;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
@@ -30,6 +30,7 @@ const GRACE: Duration = Duration::from_secs(2);
 pub(super) struct Front {
     listener: TcpListener,
     address: SocketAddr,
+    in_container: bool,
 }
 
 /// The port, served.
@@ -60,12 +61,12 @@ pub(super) fn start_hidden(data: &Data) -> Result<Engine, EngineError> {
 }
 
 impl Front {
-    /// Takes the port.
-    pub(super) fn bind(address: SocketAddr) -> Result<Self, EngineError> {
-        let listener = listen(address)?;
+    /// Takes the port. In a container it may be one that other machines reach.
+    pub(super) fn bind(address: SocketAddr, in_container: bool) -> Result<Self, EngineError> {
+        let listener = if in_container { listen_anywhere(address) } else { listen(address) }?;
         let taken = listener.local_addr().and_then(|address| Ok((TcpListener::from_std(listener)?, address)));
         let (listener, address) = taken.map_err(|source| EngineError::Listen { address, source })?;
-        Ok(Self { listener, address })
+        Ok(Self { listener, address, in_container })
     }
 
     /// Passes on to the engine what the guard lets through. `hosts` are allowed besides the address.
@@ -73,7 +74,7 @@ impl Front {
         let proxy = Proxy {
             client: Client::builder(TokioExecutor::new()).build_http(),
             engine: engine.url(),
-            guard: Arc::new(Guard::new(self.address, hosts, Vec::new())),
+            guard: Arc::new(Guard::new(self.address, hosts, Vec::new()).mapped(self.in_container)),
         };
         let router = Router::new().fallback(routing::any(pass_on)).with_state(proxy);
         let (stop, stopped) = oneshot::channel::<()>();

@@ -31,7 +31,7 @@ pub(super) struct Http {
 
 impl Http {
     /// Serves the API of a table. Every caller has these claims, since there is no authorizer. `hosts` are names under which the port
-    /// is reached.
+    /// is reached, and a container's port may have another number there.
     pub(super) async fn start(
         address: SocketAddr,
         template: &Template,
@@ -39,6 +39,7 @@ impl Http {
         table_name: &str,
         claims: Claims,
         hosts: Vec<String>,
+        in_container: bool,
     ) -> Result<Self, DevError> {
         let given = BTreeMap::from([("CURSOR_KEY".to_owned(), CURSOR_KEY.to_owned())]);
         let of_reader = template.environment_of(READER, table_name, &given)?;
@@ -63,7 +64,7 @@ impl Http {
         let listener = TcpListener::bind(address).await.map_err(failed)?;
         let bound = listener.local_addr().map_err(failed)?;
         let url = format!("http://{bound}");
-        let guard = Guard::new(bound, hosts, reader.options.cors_origins.clone());
+        let guard = Guard::new(bound, hosts, reader.options.cors_origins.clone()).mapped(in_container);
         let (stop, stopped) = oneshot::channel();
         let shutdown = async {
             let _ = stopped.await;

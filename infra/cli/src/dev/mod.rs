@@ -13,11 +13,11 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use clap::Args;
-use sapwood_core::keys::Schema;
+use clap::{ArgGroup, Args};
+use sapwood_core::keys::{Schema, Tenant};
 use sapwood_engine::fanout::Fanout;
 use sapwood_local::endpoint::Endpoint;
-use sapwood_local::engine::{Data, Engine};
+use sapwood_local::engine::{Data, Engine, create_private};
 use sapwood_local::mapping::{Mapping, Settings};
 use sapwood_local::template::Template;
 use sapwood_table::DynamoTable;
@@ -34,10 +34,12 @@ use output::Output;
 
 /// The options of `sapwood dev`.
 #[derive(Args)]
+#[command(group(ArgGroup::new("api").args(["http", "container"]).multiple(true)))]
 #[command(after_help = "Examples:
   sapwood dev --demo
   sapwood dev --http 127.0.0.1:3000
   sapwood dev --data ./data --parameter PathRows=off --json
+  sapwood dev --container --allow-host sapwood
 
 It ends with 0 after Ctrl-C, with 1 if it can't start, and with 2 for wrong arguments.")]
 pub(crate) struct Arguments {
@@ -50,11 +52,15 @@ pub(crate) struct Arguments {
     /// Serve the HTTP API on an address that other machines can reach, too.
     #[arg(long, requires = "http")]
     allow_remote: bool,
+    /// Run in a container: serve DynamoDB on 0.0.0.0:8000 and the HTTP API on 0.0.0.0:3000, for requests that name any port, because a container's
+    /// ports have other numbers outside. Every machine that reaches them can do everything, without credentials: publish them on 127.0.0.1 only.
+    #[arg(long, conflicts_with_all = ["demo", "endpoint"])]
+    container: bool,
     /// Answer requests for this host name, besides localhost and addresses, for example host.docker.internal. Repeat it for more names.
     #[arg(long = "allow-host", value_name = "NAME")]
     allow_hosts: Vec<String>,
     /// Give every caller of the HTTP API this claim, for example tenant=acme or sub=ada. Repeat it for more claims.
-    #[arg(long = "claim", value_name = "NAME=VALUE", value_parser = parameter, requires = "http")]
+    #[arg(long = "claim", value_name = "NAME=VALUE", value_parser = parameter, requires = "api")]
     claims: Vec<(String, String)>,
     /// Keep the data and the position in the stream in this directory. Without it everything is in memory.
     #[arg(long, value_name = "DIRECTORY")]
@@ -92,8 +98,26 @@ pub(crate) struct Arguments {
 
 /// The address of DynamoDB where none is given: DynamoDB Local's port.
 const USUAL_ADDRESS: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 8000);
+/// The addresses of a container, which its ports are mapped to.
+const DYNAMODB_OF_CONTAINER: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::UNSPECIFIED), 8000);
+const HTTP_OF_CONTAINER: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::UNSPECIFIED), 3000);
 /// The address of DynamoDB in a demo: any free port.
 const ANY_ADDRESS: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 0);
+
+/// The parameter that names the claim of a caller's tenant.
+const TENANT_CLAIM: &str = "TenantClaim";
+/// The tenant of the first record where no claim names one.
+const USUAL_TENANT: &str = "acme";
+
+impl Arguments {
+    /// The tenant of the first record, in a table with tenants: that of the API's callers.
+    fn tenant(&self, schema: &Schema) -> Option<Tenant> {
+        let claim = self.parameters.iter().rev().find(|(name, _)| name == TENANT_CLAIM).map(|(_, claim)| claim);
+        let named = claim.and_then(|claim| self.claims.iter().rev().find(|(name, _)| name == claim));
+        let tenant = || Tenant::new(named.map_or(USUAL_TENANT, |(_, tenant)| tenant)).ok();
+        schema.has_tenants().then(tenant).flatten()
+    }
+}
 
 /// Runs until Ctrl-C, or until the demo ends.
 pub(crate) async fn run(arguments: Arguments) -> Result<(), DevError> {
@@ -129,7 +153,9 @@ struct Stack {
 
 impl Stack {
     async fn start(arguments: &Arguments, output: &Arc<Output>) -> Result<Self, DevError> {
-        if let Some(address) = arguments.http.filter(|address| !address.ip().is_loopback() && !arguments.allow_remote) {
+        let http = arguments.http.or(arguments.container.then_some(HTTP_OF_CONTAINER));
+        let is_open = arguments.allow_remote || arguments.container;
+        if let Some(address) = http.filter(|address| !address.ip().is_loopback() && !is_open) {
             return Err(DevError::Remote { address });
         }
         let mut parameters: BTreeMap<String, String> = arguments.parameters.iter().cloned().collect();
@@ -149,9 +175,13 @@ impl Stack {
         let (engine, own_url) = match &arguments.endpoint {
             Some(url) => (None, url.clone()),
             None => {
-                let usual = if arguments.demo { ANY_ADDRESS } else { USUAL_ADDRESS };
+                let usual = match (arguments.demo, arguments.container) {
+                    (true, _) => ANY_ADDRESS,
+                    (false, true) => DYNAMODB_OF_CONTAINER,
+                    (false, false) => USUAL_ADDRESS,
+                };
                 // The port comes first, so that the data isn't touched if the address is in use.
-                let front = Front::bind(arguments.dynamodb.unwrap_or(usual))?;
+                let front = Front::bind(arguments.dynamodb.unwrap_or(usual), arguments.container)?;
                 let engine = front::start_hidden(&data)?;
                 let own_url = engine.url();
                 let served = front.serve(&engine, arguments.allow_hosts.clone());
@@ -169,7 +199,7 @@ impl Stack {
         settings.observer = Some(output.observer());
         // The embedded engine has created its directory already.
         if let (None, Data::Directory(path)) = (&engine, &data) {
-            std::fs::create_dir_all(path).map_err(|source| DevError::Directory { path: path.clone(), source })?;
+            create_private(path).map_err(|source| DevError::Directory { path: path.clone(), source })?;
         }
         settings.position_file = data.position_file();
         settings.failures_file = data.failures_file();
@@ -181,13 +211,11 @@ impl Stack {
         };
         let runs = auditor.clone().filter(|_| arguments.audit);
         let audit = runs.map(|auditor| Audit::start(auditor, Arc::clone(output)));
-        let http = match arguments.http {
+        let http = match http {
             Some(address) => {
                 let claims = arguments.claims.iter().cloned().collect();
-                Some(
-                    Http::start(address, &template, &table, &arguments.table, claims, arguments.allow_hosts.clone())
-                        .await?,
-                )
+                let (hosts, in_container) = (arguments.allow_hosts.clone(), arguments.container);
+                Some(Http::start(address, &template, &table, &arguments.table, claims, hosts, in_container).await?)
             }
             None => None,
         };

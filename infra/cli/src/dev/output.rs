@@ -5,16 +5,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sapwood_core::audit::Difference;
-use sapwood_core::keys::{DEPTH_MAX, Names, Schema, SortRange};
+use sapwood_core::keys::{DEPTH_MAX, Id, Names, NodeRef, Schema, SortRange, Tenant};
 use sapwood_core::plan::Tally;
 use sapwood_engine::auditor::Report as Audited;
 use sapwood_engine::fanout::{Counts, Report};
 use sapwood_local::mapping::{Observation, Observer};
 use sapwood_table::Usage;
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{Arguments, Stack};
+use crate::said::{shown, shown_json};
 
 /// The format of the output.
 pub(super) enum Output {
@@ -49,7 +50,7 @@ impl Output {
                 if let Some(http) = http {
                     listening["http"] = json!(http);
                 }
-                print(&listening.to_string());
+                print_json(&listening);
             }
             Self::Text => {
                 let kept = match (&arguments.data, &arguments.endpoint) {
@@ -61,7 +62,15 @@ impl Output {
                     true => format!("{kept}\n  stream    left to your own handler: no rows without it"),
                     false => kept,
                 };
-                print(&greeting(url, http.map(String::as_str), table, &kept, &stack.schema));
+                let kept = match arguments.container {
+                    true => {
+                        format!("{kept}\n  open      to every machine that reaches these ports, without credentials")
+                    }
+                    false => kept,
+                };
+                let tenant = arguments.tenant(&stack.schema);
+                let (url, http) = (reached(url), http.map(|url| reached(url)));
+                print(&greeting(&url, http.as_deref(), table, &kept, &stack.schema, tenant));
             }
         }
     }
@@ -75,25 +84,22 @@ impl Output {
         for problem in &report.problems {
             let (pk, sk, reason) = (&problem.key.pk, &problem.key.sk, &problem.reason);
             match self {
-                Self::Json => print(&json!({"event": "problem", "pk": pk, "sk": sk, "reason": reason}).to_string()),
-                _ => print(&format!("! {pk} | {sk}: {reason}")),
+                Self::Json => print_json(&json!({"event": "problem", "pk": pk, "sk": sk, "reason": reason})),
+                _ => print(&format!("! {} | {}: {}", shown(pk), shown(sk), shown(reason))),
             }
         }
         let Counts { usage, tally } = report.counts;
         let Usage { requests, retries, conflicts, read_units, write_units } = usage;
         let Tally { rounds, rows_put, rows_deleted, touches, copies, child_actions, nodes_deleted } = tally;
         if matches!(self, Self::Json) {
-            print(
-                &json!({
-                    "event": "fan-out", "records": items.len(), "items": items, "failed": report.failed.len(),
-                    "requests": requests, "retries": retries, "conflicts": conflicts, "read_units": read_units, "write_units": write_units,
-                    "rounds": rounds, "rows_put": rows_put, "rows_deleted": rows_deleted, "touches": touches,
-                    "copies": copies, "child_actions": child_actions, "nodes_deleted": nodes_deleted, "milliseconds": u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
-                })
-                .to_string(),
-            );
+            print_json(&json!({
+                "event": "fan-out", "records": items.len(), "items": items, "failed": report.failed.len(),
+                "requests": requests, "retries": retries, "conflicts": conflicts, "read_units": read_units, "write_units": write_units,
+                "rounds": rounds, "rows_put": rows_put, "rows_deleted": rows_deleted, "touches": touches,
+                "copies": copies, "child_actions": child_actions, "nodes_deleted": nodes_deleted, "milliseconds": u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
+            }));
         } else if write_units > 0.0 || !report.failed.is_empty() {
-            let named = items.iter().take(NAMED_MAX).map(String::as_str).collect::<Vec<_>>().join(", ");
+            let named = items.iter().take(NAMED_MAX).map(|item| shown(item)).collect::<Vec<_>>().join(", ");
             let more = items.len().saturating_sub(NAMED_MAX);
             let more = if more > 0 { format!(" and {more} more") } else { String::new() };
             let did = [
@@ -141,20 +147,17 @@ impl Output {
             Self::Json => {
                 let keys = |list: &[Difference]| list.iter().map(named).collect::<Vec<_>>();
                 let (confirmed, left) = (keys(&report.confirmed), keys(&report.left));
-                print(
-                    &json!({
-                        "event": "audit", "confirmed": confirmed, "healed": healed, "left": left, "unfit": report.unfit,
-                    })
-                    .to_string(),
-                );
+                print_json(&json!({
+                    "event": "audit", "confirmed": confirmed, "healed": healed, "left": left, "unfit": report.unfit,
+                }));
             }
             Self::Text => {
                 for one in &report.confirmed {
-                    print(&format!("audit: {}", named(one)));
+                    print(&format!("audit: {}", shown(&named(one))));
                 }
                 print(&format!("audit: {confirmed} found, {healed} mended, {left} left"));
                 if let Some(reason) = &report.unfit {
-                    print(&format!("! the auditor mends nothing: {reason}"));
+                    print(&format!("! the auditor mends nothing: {}", shown(reason)));
                 }
             }
         }
@@ -162,26 +165,35 @@ impl Output {
 
     pub(super) fn trouble(&self, event: &str, reason: &str) {
         match self {
-            Self::Json => print(&json!({"event": event, "reason": reason}).to_string()),
-            Self::Text | Self::Quiet => eprintln!("sapwood: {event}: {reason}"),
+            Self::Json => print_json(&json!({"event": event, "reason": reason})),
+            Self::Text | Self::Quiet => eprintln!("sapwood: {event}: {}", shown(reason)),
         }
     }
 }
 
+/// Returns a port's URL as this machine reaches it, where it is open to all.
+fn reached(url: &str) -> String {
+    url.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")
+}
+
 /// Returns the greeting: what runs, and how to write and read a first record.
-fn greeting(url: &str, http: Option<&str>, table: &str, kept: &str, schema: &Schema) -> String {
+fn greeting(url: &str, http: Option<&str>, table: &str, kept: &str, schema: &Schema, tenant: Option<Tenant>) -> String {
     let Names { partition_key, sort_key, parent, node, .. } = schema.names();
     let SortRange { from, to } = schema.depth_range(1, DEPTH_MAX);
     let text = |text: &str| json!({ "S": text });
+    let pk = |id: &str| match Id::new(id) {
+        Ok(id) => schema.partition(&NodeRef { tenant: tenant.clone(), id }),
+        Err(_) => id.to_owned(),
+    };
     let folder = |id: &str, above: Option<&str>, name: &str| {
-        let mut item = json!({ partition_key: text(id), sort_key: text(node), "name": text(name) });
+        let mut item = json!({ partition_key: text(&pk(id)), sort_key: text(node), "name": text(name) });
         if let Some(above) = above {
             item[parent] = text(above);
         }
         item
     };
     let (first, second) = (folder("V", None, "Folder V"), folder("d", Some("V"), "Folder d"));
-    let values = json!({ ":v": text("V"), ":from": text(&from), ":to": text(&to) });
+    let values = json!({ ":v": text(&pk("V")), ":from": text(&from), ":to": text(&to) });
     let aws = |call: &str| format!("aws dynamodb {call} --endpoint-url {url} --table-name {table}");
     let http = http.map(|url| format!("  HTTP API  {url}, its reference is {url}/docs\n")).unwrap_or_default();
     format!(
@@ -196,6 +208,11 @@ fn greeting(url: &str, http: Option<&str>, table: &str, kept: &str, schema: &Sch
         put = aws("put-item"),
         query = aws("query"),
     )
+}
+
+/// Prints JSON as a line, as a terminal may show it.
+fn print_json(value: &Value) {
+    print(&shown_json(value.to_string()));
 }
 
 /// Prints a line. A closed standard output doesn't end the process.
@@ -217,9 +234,9 @@ fn items(event: &str) -> Vec<String> {
     #[derive(Deserialize)]
     struct Keyed {
         #[serde(rename = "Keys")]
-        keys: std::collections::BTreeMap<String, serde_json::Value>,
+        keys: std::collections::BTreeMap<String, Value>,
     }
     let records = serde_json::from_str::<Batch>(event).map(|batch| batch.records).unwrap_or_default();
-    let text = |key: &serde_json::Value| key.get("S").and_then(|s| s.as_str()).unwrap_or("?").to_owned();
+    let text = |key: &Value| key.get("S").and_then(|s| s.as_str()).unwrap_or("?").to_owned();
     records.iter().map(|r| r.dynamodb.keys.values().map(text).collect::<Vec<_>>().join(" ")).collect()
 }

@@ -19,6 +19,7 @@ use self::look::{look, services};
 use self::seen::{Read, Seen};
 use crate::TEMPLATE;
 use crate::connect::Connection;
+use crate::said::{shown, shown_json};
 
 /// Look at a deployment once: the table, its stream, the event source mapping, the stream handler, alarms and the auditor. Nothing is written.
 #[derive(Args)]
@@ -55,9 +56,9 @@ pub(crate) async fn run(arguments: Arguments) -> Result<bool, DoctorError> {
     for finding in &findings {
         *counts.entry(finding.verdict.as_str()).or_default() += 1;
         if arguments.json {
-            println!("{}", finding.json());
+            println!("{}", shown_json(finding.json().to_string()));
         } else {
-            println!("{}", finding.line());
+            println!("{}", shown(&finding.line()));
         }
     }
     if arguments.json {

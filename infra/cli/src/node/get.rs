@@ -7,6 +7,7 @@ use sapwood_http::contract::NodeBody;
 use sapwood_http::headers::etag_text;
 
 use super::{NodeError, Target, line};
+use crate::said::shown;
 use crate::say::say;
 
 /// Read a node: its own record, with the tag that `--if-match` takes.
@@ -38,12 +39,13 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), NodeError> {
         ("attributes", Some(attributes)),
         ("created", together(body.created_at, body.created_by)),
         ("updated", together(body.updated_at, body.updated_by)),
+        ("deleting", body.deleting.map(|operation| format!("by operation {operation}"))),
         ("tag", body.etag),
     ];
     for (name, value) in fields {
         if let Some(value) = value {
-            // A text can hold anything, a line's end included. JSON has escaped it already.
-            let value = if matches!(name, "attributes" | "tag") { value } else { value.escape_debug().to_string() };
+            // JSON is escaped already.
+            let value = if matches!(name, "attributes" | "tag") { value } else { shown(&value).into_owned() };
             say!("{name:10}  {value}");
         }
     }

@@ -11,6 +11,7 @@ use serde_json::json;
 
 use super::get::together;
 use super::{NodeError, Target, line};
+use crate::said::{shown, word};
 use crate::say::say;
 
 /// Read the revisions of a node, the newest first: of all topics by version, or of one topic.
@@ -60,7 +61,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), NodeError> {
         match &after {
             None => return Ok(()),
             Some(next) if left == 0 && arguments.target.json => say!("{}", json!({"next": next})),
-            Some(next) if left == 0 => say!("… and more: add --after {}", quoted(next)),
+            Some(next) if left == 0 => say!("… and more: add --after {}", word(next)),
             Some(_) => continue,
         }
         return Ok(());
@@ -70,16 +71,5 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), NodeError> {
 /// A revision as a line.
 fn words(body: RevisionBody) -> Result<String, NodeError> {
     let written = together(body.updated_at, body.updated_by).unwrap_or_default();
-    Ok(format!(
-        "{}  {}  {}  {}",
-        body.topic.escape_debug(),
-        body.version,
-        written.escape_debug(),
-        line(&body.attributes)?
-    ))
-}
-
-/// A text as a word of a shell.
-fn quoted(text: &str) -> String {
-    shlex::try_quote(text).map_or_else(|_| text.to_owned(), Into::into)
+    Ok(format!("{}  {}  {}  {}", shown(&body.topic), body.version, shown(&written), line(&body.attributes)?))
 }

@@ -6,6 +6,7 @@ use sapwood_core::model::Latest;
 use sapwood_engine::query::{Bounds, Fields, ListOptions, Reader, Revision};
 
 use super::{NodeError, Target, line};
+use crate::said::shown;
 use crate::say::say;
 
 /// Read the newest revision of each topic of a node, or of one topic: the `v0_` copies, which the stream handler keeps.
@@ -44,7 +45,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), NodeError> {
 
 fn print(found: Revision, json: bool) -> Result<(), NodeError> {
     let body = latest_body(found);
-    let words = format!("{}  {}  {}", body.topic.escape_debug(), body.version, line(&body.attributes)?);
+    let words = format!("{}  {}  {}", shown(&body.topic), body.version, line(&body.attributes)?);
     say!("{}", if json { line(&body)? } else { words });
     Ok(())
 }

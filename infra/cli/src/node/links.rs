@@ -5,6 +5,7 @@ use clap::Args;
 use sapwood_engine::query::{Bounds, Fields, Linking, ListOptions, Reader};
 
 use super::{NodeError, Target, line};
+use crate::said::shown;
 use crate::say::say;
 
 /// List the nodes that name an id in an attribute: the link rows, which the stream handler keeps.
@@ -37,7 +38,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), NodeError> {
         for found in page.items {
             let body = link_body(found, true);
             let ids = [&body.id].into_iter().chain(body.ancestors.iter().flatten());
-            let words: Vec<String> = ids.map(|id| id.escape_debug().to_string()).collect();
+            let words: Vec<String> = ids.map(|id| shown(id).into_owned()).collect();
             say!("{}", if arguments.target.json { line(&body)? } else { words.join("  ") });
         }
         options.after = page.next;

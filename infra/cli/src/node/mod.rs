@@ -27,6 +27,7 @@ use serde::Serialize;
 
 use crate::arguments::node;
 use crate::connect::{Connection, Patient};
+use crate::said::shown_json;
 
 /// The node that a command is about.
 #[derive(Args)]
@@ -71,7 +72,7 @@ impl Opened {
     }
 }
 
-/// A body of the API as a line of JSON.
+/// A body of the API as a line of JSON, as a terminal may show it.
 fn line(body: &impl Serialize) -> Result<String, NodeError> {
-    serde_json::to_string(body).map_err(|error| NodeError::Json(error.to_string()))
+    serde_json::to_string(body).map(shown_json).map_err(|error| NodeError::Json(error.to_string()))
 }

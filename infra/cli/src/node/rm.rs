@@ -10,6 +10,7 @@ use sapwood_http::contract;
 use super::write::{Writing, print};
 use super::{NodeError, Target, line};
 use crate::ask::agrees;
+use crate::said::shown;
 use crate::say::say;
 
 /// Delete a node. What becomes of its children, --children says; its revisions stay unless --revisions is given.
@@ -72,7 +73,7 @@ impl ChildrenName {
             Self::Adopt => ", and move its children to its parent",
             Self::Detach => ", and make its children roots",
         };
-        format!("Delete {}{children}?", id.escape_debug())
+        format!("Delete {}{children}?", shown(id))
     }
 }
 
@@ -88,7 +89,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(bool, bool), NodeError>
         node: opened.node.clone(),
         children: arguments.children.of_api().mode().map_or(Children::Restrict, Children::With),
         revisions: arguments.revisions,
-        operation: Source::system().name(),
+        operation: Source::system().operation(),
     };
     let (writing, json) = (&arguments.writing, arguments.target.json);
     let outcome = writing.write(&client, &opened, &command).await?;
@@ -106,7 +107,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(bool, bool), NodeError>
     if writing.wait.is_some() && json {
         say!("{}", line(&operation_body(operation.clone(), reader.operation(tenant, operation).await?))?);
     } else if writing.wait.is_some() && is_done {
-        say!("{} is deleted", opened.node.id.as_str().escape_debug());
+        say!("{} is deleted", shown(opened.node.id.as_str()));
     }
     Ok((true, is_done))
 }

@@ -16,6 +16,7 @@ use serde_json::json;
 use super::{NodeError, Opened, line};
 use crate::clock::now;
 use crate::connect::Patient;
+use crate::said::shown;
 use crate::say::say;
 
 /// How long `--wait` waits where it names no time.
@@ -136,19 +137,14 @@ pub(super) fn print(outcome: &Outcome, opened: &Opened, json: bool) -> Result<()
     let words = match outcome {
         Outcome::Node { item, created, .. } => {
             let done = if *created { "created" } else { "written" };
-            format!("{} is {done}, with the tag {}", id.as_str().escape_debug(), tag(item))
+            format!("{} is {done}, with the tag {}", shown(id.as_str()), tag(item))
         }
         Outcome::Revision { topic, version, .. } => {
-            format!(
-                "revision {} of {} is appended to {}",
-                version.number(),
-                topic.topic.escape_debug(),
-                id.as_str().escape_debug()
-            )
+            format!("revision {} of {} is appended to {}", version.number(), shown(&topic.topic), shown(id.as_str()))
         }
-        Outcome::Deleted => format!("{} is deleted", id.as_str().escape_debug()),
+        Outcome::Deleted => format!("{} is deleted", shown(id.as_str())),
         Outcome::Deleting { operation, .. } => {
-            format!("{} is being deleted by operation {operation}", id.as_str().escape_debug())
+            format!("{} is being deleted by operation {operation}", shown(id.as_str()))
         }
     };
     match (json, &body) {

@@ -24,6 +24,7 @@ use self::table_stream::TableStream;
 use crate::clock::nanoseconds;
 use crate::connect::{Connection, Patient};
 use crate::pace::Pace;
+use crate::said::{shown, shown_json};
 
 /// Items that are taken at a time.
 const PAGE_KEYS_MAX: usize = 512;
@@ -206,13 +207,12 @@ impl Redriving<'_> {
                 if let Some(reason) = reason {
                     line["reason"] = json!(reason);
                 }
-                println!("{line}");
+                println!("{}", shown_json(line.to_string()));
             }
-            // Keys may have line ends, which JSON escapes.
-            false => println!("{name:<16} {pk} {sk}"),
+            false => println!("{name:<16} {} {}", shown_json(pk.to_string()), shown_json(sk.to_string())),
         });
         if let Some(reason) = reason {
-            self.bar.suspend(|| eprintln!("{pk} {sk} can't be redriven: {reason}"));
+            self.bar.suspend(|| eprintln!("{} can't be redriven: {}", shown_json(format!("{pk} {sk}")), shown(reason)));
         }
         name
     }

@@ -12,6 +12,7 @@ use sapwood_import::lost::{LostError, LostKeys, read};
 use super::error::{RedriveError, Refusal, StreamRefusal};
 use super::table_stream::{StreamArn, TableStream, shown};
 use crate::connect::Connection;
+use crate::said;
 use crate::sdk::causes;
 
 /// Objects that are read at a time. Each is held in memory as a whole, which is 12 MB at most.
@@ -143,7 +144,7 @@ impl Reader<'_> {
     }
 
     fn name(&mut self, place: &str, reason: &str) {
-        eprintln!("{place}: {reason}");
+        eprintln!("{}: {}", said::shown(place), said::shown(reason));
         self.unreadable += 1;
     }
 }

@@ -18,6 +18,7 @@ use super::formats::{Ended, Format, FormatError, FormatName, Options};
 use crate::arguments::node;
 use crate::connect::{Connection, Patient};
 use crate::pace::Pace;
+use crate::said::shown;
 use crate::say::say;
 
 /// Items in a page of the scan.
@@ -231,7 +232,7 @@ impl Export<'_> {
             None => return Ok(()),
             Some(Ok(record)) => record,
             Some(Err(reason)) => {
-                eprintln!("left out: {reason}");
+                eprintln!("left out: {}", shown(&reason.to_string()));
                 self.counts.left_out += 1;
                 return Ok(());
             }
@@ -280,7 +281,7 @@ impl Counts {
         }
         eprintln!("{nodes} nodes and {revisions} revisions are read");
         for (name, values) in left_out {
-            eprintln!("left out: {values} values of {}, which no cell can hold", name.escape_debug());
+            eprintln!("left out: {values} values of {}, which no cell can hold", shown(name));
         }
         if !import_options.is_empty() {
             let words = shlex::try_join(import_options.iter().map(String::as_str));

@@ -21,6 +21,7 @@ use super::lookup::InTheTable;
 use super::write::Writer;
 use crate::connect::{ConnectError, Connection, Patient};
 use crate::pace::Pace;
+use crate::said::shown;
 use crate::say::say;
 
 /// Requests under way at a time.
@@ -210,7 +211,7 @@ fn checked(
     if faults.is_empty() {
         return Ok(Some(work));
     }
-    eprint!("{faults}");
+    faults.to_string().lines().for_each(|fault| eprintln!("{}", shown(fault)));
     eprintln!("{} faults: nothing is written", faults.count());
     if arguments.json {
         say!("{}", json!({"written": 0, "faults": faults.count()}));
@@ -235,7 +236,7 @@ fn ended(arguments: &Arguments, work: Work, path: &Path) -> Result<bool, Transfe
     let failed = |source| TransferError::Output { path: refused.clone(), source };
     let mut file = BufWriter::new(File::create(&refused).map_err(failed)?);
     work.refused::<TransferError>(|line, reason| {
-        eprintln!("refused: {reason}");
+        eprintln!("refused: {}", shown(reason));
         writeln!(file, "{line}").map_err(failed)
     })?;
     file.flush().map_err(failed)?;

@@ -223,6 +223,149 @@ fn pages_of_a_browser_reach_neither_port_and_names_that_lead_here_neither() {
 }
 
 #[test]
+fn a_container_is_reached_by_every_address_and_port_but_by_no_name_that_is_not_allowed() {
+    let run = |arguments: &[&str]| {
+        let arguments = [&["dev", "--container", "--dynamodb", "0.0.0.0:0"], arguments].concat();
+        Command::new(env!("CARGO_BIN_EXE_sapwood")).args(arguments).output().unwrap()
+    };
+    for conflicting in [&["--demo"][..], &["--endpoint", "http://127.0.0.1:1"]] {
+        assert_eq!(run(conflicting).status.code(), Some(2), "{conflicting:?}");
+    }
+    // Nobody opens DynamoDB by accident.
+    let open = ["dev", "--dynamodb", "0.0.0.0:0", "--http", "0.0.0.0:0", "--allow-remote"];
+    let refused = Command::new(env!("CARGO_BIN_EXE_sapwood")).args(open).output().unwrap();
+    assert!(!refused.status.success() && String::from_utf8(refused.stderr).unwrap().contains("--container"));
+
+    let arguments = ["--container", "--dynamodb", "0.0.0.0:0", "--http", "0.0.0.0:0", "--allow-host", "sapwood"];
+    let sapwood = Sapwood::start(&arguments);
+    for (url, path) in [(&sapwood.url, "/"), (sapwood.http.as_ref().unwrap(), "/")] {
+        let port = url.strip_prefix("http://0.0.0.0:").unwrap();
+        let ask = |headers: &[&str]| head(&format!("http://127.0.0.1:{port}"), &format!("GET {path}"), headers);
+        for host in
+            ["localhost:49153", "127.0.0.1:1", "172.17.0.2:8000", "[::1]:80", "192.168.1.7", "sapwood:8000", "sapwood"]
+        {
+            let answered = ask(&[&format!("host: {host}")]);
+            assert!(answered.starts_with("http/1.1 200"), "{host}: {answered}");
+        }
+        for host in ["evil.example", "evil.example:8000", "sapwood.evil.example:8000", "evil", "localhost.evil.example"]
+        {
+            assert!(ask(&[&format!("host: {host}")]).starts_with("http/1.1 403"), "{host}");
+        }
+        // Its own pages are those of the address that the browser has, and no others.
+        let page = |host: &str, origin: &str| ask(&[&format!("host: {host}"), &format!("origin: {origin}")]);
+        assert!(page("localhost:49153", "http://localhost:49153").starts_with("http/1.1 200"));
+        for origin in ["http://localhost:5173", "http://evil.example", "null", "https://localhost:49153"] {
+            assert!(page("localhost:49153", origin).starts_with("http/1.1 403"), "{origin}");
+        }
+        let image = ["host: localhost:49153", "sec-fetch-site: cross-site", "sec-fetch-mode: no-cors"];
+        assert!(ask(&image).starts_with("http/1.1 403"));
+    }
+}
+
+#[test]
+fn the_files_for_containers_run_what_they_say() {
+    let file = |name: &str| {
+        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../container/").to_owned() + name).unwrap()
+    };
+    let list = |text: &str, key: &str| -> Vec<String> {
+        let line = text.lines().find_map(|line| line.trim().strip_prefix(key)).unwrap();
+        serde_json::from_str(line.trim()).unwrap()
+    };
+    let (image, compose) = (file("Dockerfile"), file("compose.yaml"));
+    let data = tempfile::tempdir().unwrap();
+    let mut words = list(&image, "ENTRYPOINT");
+    words.extend(list(&compose, "command:"));
+    let words: Vec<&str> =
+        words.iter().map(|word| if word == "/data" { data.path().to_str().unwrap() } else { word }).collect();
+    assert_eq!(words[..2], ["sapwood", "dev"]);
+    // The usual ports may be in use here.
+    let sapwood = Sapwood::start(&[&words[2..], &["--dynamodb", "0.0.0.0:0", "--http", "0.0.0.0:0"]].concat());
+    let port = |url: &str| url.rsplit(':').next().unwrap().to_owned();
+    let http = port(sapwood.http.as_ref().unwrap());
+    for (url, name) in [(&sapwood.url, "sapwood:8000"), (sapwood.http.as_ref().unwrap(), "sapwood:3000")] {
+        let answered = head(&format!("http://127.0.0.1:{}", port(url)), "GET /", &[&format!("host: {name}")]);
+        assert!(answered.starts_with("http/1.1 200"), "{answered}");
+    }
+    let check = list(&compose, "test:")[3].replace("/3000", &format!("/{http}"));
+    assert!(Command::new("bash").args(["-c", &check]).status().unwrap().success(), "{check}");
+    assert!(!Command::new("bash").args(["-c", &check.replace("/health", "/nothing")]).status().unwrap().success());
+    for published in
+        compose.lines().filter_map(|line| line.trim().strip_prefix("- \"").filter(|port| port.contains(':')))
+    {
+        assert!(published.starts_with("127.0.0.1:"), "{published} is open to other machines");
+    }
+}
+
+/// The first lines that `sapwood dev` prints for people, up to this one.
+fn greeting(arguments: &[&str], last: &str) -> String {
+    use std::io::{BufRead, BufReader};
+    let mut process = Command::new(env!("CARGO_BIN_EXE_sapwood"))
+        .args([&["dev", "--dynamodb", "127.0.0.1:0"], arguments].concat())
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut text = String::new();
+    for line in BufReader::new(process.stdout.take().unwrap()).lines() {
+        text += &(line.unwrap() + "\n");
+        if text.lines().next_back().unwrap().contains(last) {
+            break;
+        }
+    }
+    process.kill().unwrap();
+    process.wait().unwrap();
+    text
+}
+
+#[test]
+fn the_first_record_is_the_tenants_where_there_are_tenants() {
+    let end = "--expression-attribute-values";
+    let plain = greeting(&[], end);
+    assert!(plain.contains(r#""PK":{"S":"V"}"#) && plain.contains(r#"":v":{"S":"V"}"#), "{plain}");
+    let api = ["--http", "127.0.0.1:0", "--parameter", "TenantClaim=org"];
+    for (claim, tenant) in
+        [(&["--claim", "org=blue"][..], "blue"), (&["--claim", "tenant=blue"], "acme"), (&[], "acme")]
+    {
+        let told = greeting(&[&api, claim].concat(), end);
+        for id in ["V", "d"] {
+            assert!(told.contains(&format!(r#""PK":{{"S":"TENANT#{tenant}#{id}"}}"#)), "{told}");
+        }
+        assert!(told.contains(r#""parent":{"S":"V"}"#), "a parent is named by its id: {told}");
+        assert!(told.contains(&format!(r#"":v":{{"S":"TENANT#{tenant}#V"}}"#)), "{told}");
+    }
+}
+
+#[cfg(unix)]
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_else_reads_the_data() {
+    use std::os::unix::fs::PermissionsExt;
+    let above = tempfile::tempdir().unwrap();
+    let data = above.path().join("some").join("data");
+    let modes = |path: &std::path::Path| {
+        let mode = |path: &std::path::Path| path.metadata().unwrap().permissions().mode() & 0o777;
+        let files = std::fs::read_dir(path).unwrap().map(|file| file.unwrap().path());
+        let files: Vec<_> = files.map(|file| (mode(&file), file.file_name().unwrap().to_owned())).collect();
+        (mode(path), files)
+    };
+    for is_old in [false, true] {
+        if is_old {
+            for file in std::fs::read_dir(&data).unwrap() {
+                let permissions = std::fs::Permissions::from_mode(0o644);
+                std::fs::set_permissions(file.unwrap().path(), permissions).unwrap();
+            }
+        }
+        let sapwood = Sapwood::start_on(&data, &[]);
+        put(&sapwood.client, TABLE, node("root", None, "root")).await;
+        sapwood.becomes_right().await;
+        let (directory, files) = modes(&data);
+        assert_eq!(directory, 0o700);
+        assert!(files.len() >= 4 && files.iter().all(|(mode, _)| *mode == 0o600), "{is_old}: {files:?}");
+        assert_eq!(sapwood.interrupt(), 0);
+        let files = modes(&data).1;
+        assert!(files.iter().all(|(mode, _)| *mode == 0o600), "{is_old}: {files:?}");
+    }
+}
+
+#[test]
 fn other_machines_reach_the_api_only_if_that_is_asked_for() {
     let run = |arguments: &[&str]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_sapwood"));

@@ -179,7 +179,7 @@ async fn a_history_is_read_newest_first_and_page_by_page() {
         printed(url, &["put", "eq", "--topic", "Audit", "--set", &set, "--by", "padma"], 0);
     }
     let said = printed(url, &["put", "eq", "--topic", "State\n", "--set", "n=1"], 0);
-    assert_eq!(said, "revision 1 of State\\n is appended to eq\n");
+    assert_eq!(said, "revision 1 of State\\u{a} is appended to eq\n");
     running.becomes_right().await;
 
     let all = lines(&printed(url, &["history", "eq", "Audit", "--json"], 0));
@@ -243,5 +243,102 @@ async fn links_are_listed_with_their_ancestors_and_siblings_drawn_in_their_order
     assert!(first < second, "{drawn}");
     for row in ["ROOTS | ORDERED#~#D", "D | CHILD#s2#ORDER#1", "mouse | LINK#tags#ITEM#1", "b | LINK#tags#ITEM#1"] {
         assert!(drawn.contains(&format!("{row}\n")), "{row}: {drawn}");
+    }
+}
+
+/// What steers a terminal, breaks a line, or shows a text other than it is.
+const HOSTILE: &str = "a\u{1b}[2J\u{9b}31m\n\r\u{7f}\u{202e}gpj\u{2066}\u{200b}b";
+
+fn assert_tame(output: &std::process::Output) {
+    let said = words(output);
+    let is_hostile = |c: char| HOSTILE.contains(c) && !c.is_ascii_graphic() && c != '\n';
+    assert!(!said.contains(is_hostile), "{said:?}");
+    // Of the text itself nothing begins a line.
+    assert!(!said.lines().any(|line| line.starts_with("\u{7f}") || line.starts_with("gpj")), "{said:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_text_of_the_table_steers_a_terminal() {
+    let running = Sapwood::start(&["--parameter", "LinkAttributes=tag"]);
+    let url = &running.url;
+    let mut top = node(HOSTILE, None, HOSTILE);
+    top.insert("tag".to_owned(), aws_sdk_dynamodb::types::AttributeValue::S(HOSTILE.to_owned()));
+    put(&running.client, TABLE, top).await;
+    put(&running.client, TABLE, node("below", Some(HOSTILE), HOSTILE)).await;
+    for version in 1..=2 {
+        let mut revision = node(HOSTILE, None, HOSTILE);
+        let key = format!("v00{version}_{HOSTILE}");
+        revision.insert("SK".to_owned(), aws_sdk_dynamodb::types::AttributeValue::S(key));
+        put(&running.client, TABLE, revision).await;
+    }
+    let key = (HOSTILE.to_owned(), format!("v0_{HOSTILE}"));
+    let link = (HOSTILE.to_owned(), format!("LINK#tag#{HOSTILE}"));
+    let row = (HOSTILE.to_owned(), "NODE#0001#below".to_owned());
+    let begun = std::time::Instant::now();
+    loop {
+        let all = contents(&running.client, TABLE, ["PK", "SK"]).await;
+        if [&key, &link, &row].into_iter().all(|key| all.contains_key(key)) {
+            break;
+        }
+        assert!(begun.elapsed() < std::time::Duration::from_secs(60), "the rows don't come");
+    }
+    for arguments in [
+        &["get", HOSTILE][..],
+        &["get", "below"],
+        &["tree", HOSTILE, "--show", "name", "--rows"],
+        &["history", HOSTILE, "--limit", "1"],
+        &["latest", HOSTILE],
+        &["links", HOSTILE, "tag"],
+        &["export", "--format", "mermaid", "--show", "name"],
+        &["put", HOSTILE, "--set", "n=1", "--parameter", "LinkAttributes=tag"],
+        &["move", "below", "--to", HOSTILE, "--parameter", "LinkAttributes=tag"],
+        &["rm", HOSTILE, "--yes", "--parameter", "LinkAttributes=tag"],
+        &["get", &format!("{HOSTILE}-absent")],
+    ] {
+        let output = sapwood(url, arguments);
+        assert!(!words(&output).is_empty(), "{arguments:?}");
+        assert_tame(&output);
+        if !["export", "put", "move", "rm"].contains(&arguments[0]) && arguments.len() < 3 {
+            let json = sapwood(url, &[arguments, &["--json"]].concat());
+            assert_tame(&json);
+            for line in String::from_utf8(json.stdout).unwrap().lines() {
+                let value: Value = serde_json::from_str(line).unwrap();
+                assert!(value.to_string().contains("gpj"), "{line}");
+            }
+        }
+    }
+    // The position of a history is a word of a shell.
+    let more = printed(url, &["history", HOSTILE, "--limit", "1"], 0);
+    let after = more.lines().last().unwrap().strip_prefix("\u{2026} and more: add --after ").unwrap().to_owned();
+    let mut bash = std::process::Command::new("bash");
+    let read = bash.env("LC_ALL", "C.UTF-8").args(["-c", &format!("printf %s {after}")]).output().unwrap();
+    assert_eq!(String::from_utf8(read.stdout).unwrap(), format!("v002_{HOSTILE}"));
+}
+
+#[test]
+fn what_sapwood_dev_prints_of_a_batch_steers_no_terminal() {
+    use std::io::{BufRead, BufReader};
+    for mode in [&[][..], &["--json"]] {
+        let mut process = std::process::Command::new(env!("CARGO_BIN_EXE_sapwood"))
+            .args([&["dev", "--dynamodb", "127.0.0.1:0"], mode].concat())
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(process.stdout.take().unwrap()).lines().map(Result::unwrap);
+        let place = lines.find_map(|line| {
+            let from = line.find("http://")?;
+            Some(line[from..].split(['"', ' ']).next().unwrap().to_owned())
+        });
+        let runtime = tokio::runtime::Runtime::new().unwrap();
+        runtime.block_on(async {
+            let mut bad = node(HOSTILE, None, HOSTILE);
+            bad.insert("parent".to_owned(), aws_sdk_dynamodb::types::AttributeValue::Bool(true));
+            put(&sapwood_tests::client::client(&place.unwrap()), TABLE, bad).await;
+        });
+        let said = lines.by_ref().find(|line| line.contains("gpj")).unwrap();
+        let is_hostile = |c: char| HOSTILE.contains(c) && !c.is_ascii_graphic();
+        assert!(!said.contains(is_hostile) && said.contains("[2J"), "{said:?}");
+        process.kill().unwrap();
+        process.wait().unwrap();
     }
 }

@@ -65,7 +65,8 @@ pub(crate) struct Sapwood {
 impl Sapwood {
     pub(crate) fn start(arguments: &[&str]) -> Self {
         let mut process = Command::new(env!("CARGO_BIN_EXE_sapwood"))
-            .args(["dev", "--json", "--dynamodb", "127.0.0.1:0"])
+            .args(["dev", "--json"])
+            .args(["--dynamodb", "127.0.0.1:0"].iter().filter(|_| !arguments.contains(&"--dynamodb")))
             .args(arguments)
             .stdout(Stdio::piped())
             .spawn()

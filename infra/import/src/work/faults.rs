@@ -25,7 +25,9 @@ pub struct LocatedFault {
 
 impl fmt::Display for LocatedFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}: {}", self.file.display(), self.line, self.fault.message)
+        // An id can have line ends, and a fault is a line.
+        let message = self.fault.message.replace('\n', "\\u{a}");
+        write!(f, "{}:{}: {message}", self.file.display(), self.line)
     }
 }
 

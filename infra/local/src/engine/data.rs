@@ -1,6 +1,6 @@
 //! The engine's data, which no other process may use at the same time.
 
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -60,26 +60,48 @@ impl Place {
                 Ok(Place { database, _lock: None })
             }
             Data::Directory(path) => {
-                fs::create_dir_all(path).map_err(|source| unusable(path, source))?;
+                create_private(path).map_err(|source| unusable(path, source))?;
                 let lock = lock(path)?;
-                Ok(Place { database: path.join(DATABASE), _lock: Some(lock) })
+                let database = path.join(DATABASE);
+                // An empty file is a database, and its log gets its permissions.
+                open_private(File::options().append(true), &database).map_err(|source| unusable(path, source))?;
+                Ok(Place { database, _lock: Some(lock) })
             }
         }
     }
 }
 
 fn lock(directory: &Path) -> Result<File, EngineError> {
-    let file = File::options()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .open(directory.join(LOCK))
+    let file = open_private(File::options().append(true), &directory.join(LOCK))
         .map_err(|source| unusable(directory, source))?;
     match file.try_lock() {
         Ok(()) => Ok(file),
         Err(TryLockError::WouldBlock) => Err(EngineError::DirectoryInUse { path: directory.to_owned() }),
         Err(TryLockError::Error(source)) => Err(unusable(directory, source)),
     }
+}
+
+/// Creates a directory that only this user reads. One that is there keeps its permissions.
+///
+/// # Errors
+/// The system's.
+pub fn create_private(directory: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.recursive(true).create(directory)
+}
+
+/// Opens a file that only this user reads, and creates it if it isn't there.
+pub(crate) fn open_private(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+    options.create(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
+    let file = options.open(path)?;
+    // One that an earlier release has created is read by others.
+    #[cfg(unix)]
+    file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
+    Ok(file)
 }
 
 fn unusable(path: &Path, source: io::Error) -> EngineError {

@@ -13,7 +13,8 @@ use std::net::{SocketAddr, TcpListener};
 
 use dynoxide::Database;
 
-pub use self::data::Data;
+pub(crate) use self::data::open_private;
+pub use self::data::{Data, create_private};
 pub use self::error::EngineError;
 
 use self::data::Place;
@@ -60,11 +61,19 @@ impl Engine {
 /// Listens on a loopback address, for the engine or for what stands before it.
 ///
 /// # Errors
-/// [`EngineError::NotLoopback`], [`EngineError::PortInUse`], or [`EngineError::Listen`] for another reason of the system's.
+/// [`EngineError::NotLoopback`], and those of [`listen_anywhere`].
 pub fn listen(address: SocketAddr) -> Result<TcpListener, EngineError> {
-    if !address.ip().is_loopback() {
-        return Err(EngineError::NotLoopback(address));
+    match address.ip().is_loopback() {
+        true => listen_anywhere(address),
+        false => Err(EngineError::NotLoopback(address)),
     }
+}
+
+/// Listens on any address, for what stands before the engine in a container.
+///
+/// # Errors
+/// [`EngineError::PortInUse`], or [`EngineError::Listen`] for another reason of the system's.
+pub fn listen_anywhere(address: SocketAddr) -> Result<TcpListener, EngineError> {
     let listener = TcpListener::bind(address).map_err(|source| match source.kind() {
         io::ErrorKind::AddrInUse => EngineError::PortInUse(address),
         _ => EngineError::Listen { address, source },

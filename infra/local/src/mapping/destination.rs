@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use super::DiscardReason;
 use super::batch::Delivery;
+use crate::engine::open_private;
 
 /// The on-failure destination's file.
 #[derive(Debug)]
@@ -41,7 +42,7 @@ impl Destination {
         *count += 1;
         let mut line = batch.to_json(*count).to_string();
         line.push('\n');
-        let mut file = File::options().create(true).append(true).open(&self.path)?;
+        let mut file = open_private(File::options().append(true), &self.path)?;
         file.write_all(line.as_bytes())?;
         file.sync_data()
     }

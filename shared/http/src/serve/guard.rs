@@ -1,7 +1,7 @@
 //! Whom a port of this machine answers. A browser lets any page send requests to it, so the page must be told from the programs and
 //! from the pages that are meant.
 //!
-//! - `Host` names this machine by an address, or by a name that is allowed. A page that has its own name lead to this machine (DNS
+//! - `Host` names this machine by an address and the port, or by a name that is allowed. A container's port may have any number outside. A page that has its own name lead to this machine (DNS
 //!   rebinding) counts as of the same origin, but sends its own name.
 //! - `Origin`, which browsers send with every request that another origin's page makes and that could change something, names this
 //!   machine or an origin that is allowed. Other clients send none.
@@ -28,6 +28,7 @@ pub struct Guard {
     address: SocketAddr,
     hosts: Vec<String>,
     origins: Vec<String>,
+    is_mapped: bool,
 }
 
 /// Why a request isn't answered.
@@ -46,7 +47,13 @@ impl Guard {
     /// that may use it, `*` for all.
     #[must_use]
     pub fn new(address: SocketAddr, hosts: Vec<String>, origins: Vec<String>) -> Self {
-        Self { address, hosts, origins }
+        Self { address, hosts, origins, is_mapped: false }
+    }
+
+    /// The same guard of a port that has another number where it is reached, as a container's has: a request may name any port.
+    #[must_use]
+    pub fn mapped(self, is_mapped: bool) -> Self {
+        Self { is_mapped, ..self }
     }
 
     /// Says whether a request with these headers is answered.
@@ -95,6 +102,7 @@ impl Guard {
         let address = name.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
         // An address can't be made to lead elsewhere, as a name can.
         let is_ours = address.is_ok_and(|address| address.is_loopback() || !self.address.ip().is_loopback());
-        (is_ours || name.eq_ignore_ascii_case("localhost")) && host.port_u16().unwrap_or(80) == self.address.port()
+        let is_port = self.is_mapped || host.port_u16().unwrap_or(80) == self.address.port();
+        (is_ours || name.eq_ignore_ascii_case("localhost")) && is_port
     }
 }

@@ -2,7 +2,8 @@
 
 use sapwood_import::Node;
 
-use crate::tree::shown;
+use crate::said::is_unsafe;
+use crate::tree::value_of;
 
 /// What a graph says of each node.
 pub(super) struct Labels {
@@ -20,7 +21,7 @@ impl Labels {
     /// The lines of a node's label.
     pub(super) fn lines(&self, node: &Node) -> Vec<String> {
         let attributes = &node.attributes.0;
-        let values = self.shown.iter().filter_map(|name| Some(format!("{name}={}", shown(attributes.get(name)?))));
+        let values = self.shown.iter().filter_map(|name| Some(format!("{name}={}", value_of(attributes.get(name)?))));
         std::iter::once(visible(node.node.id.as_str())).chain(values.map(|value| visible(&value))).collect()
     }
 
@@ -37,6 +38,7 @@ fn visible(text: &str) -> String {
     for character in text.chars() {
         match character {
             control if control.is_control() => line.extend(control.escape_default()),
+            other if is_unsafe(other) => line.extend(other.escape_unicode()),
             other => line.push(other),
         }
     }
