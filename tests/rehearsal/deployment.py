@@ -92,7 +92,7 @@ class Deployment(unittest.TestCase):
         json.loads(self.dashboard())
         routes = self.client("apigatewayv2").get_routes(ApiId=self.outputs["ApiId"])["Items"]
         self.assertEqual({route["AuthorizationType"] for route in routes}, {"AWS_IAM"})
-        self.assertEqual(len(routes), 7)
+        self.assertEqual(len(routes), 8)
 
     def dashboard(self):
         client = self.client("cloudwatch")
