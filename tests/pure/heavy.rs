@@ -332,7 +332,7 @@ fn nodes_that_are_read_together_have_as_many_bytes_as_a_page_has_room_for() {
         let counted = Counted::new(fixture.table());
         let client = Client::new(&counted, &Always, fixture.schema());
         let page = at_once(Reader::new(&client, fixture.settings()).nodes(&nodes, &options)).unwrap();
-        assert!(counted.most() < 9_000_000, "{} bytes for a page, of 68 MB", counted.most());
+        assert!(counted.most() < 12_000_000, "{} bytes for a page, of 68 MB", counted.most());
         read.extend(page.items.into_iter().map(|(node, _)| node));
         match page.next {
             None => break,

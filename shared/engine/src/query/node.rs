@@ -5,8 +5,10 @@ use std::collections::BTreeSet;
 use super::page::{PageBuilder, entry_size};
 use super::{ListOptions, Page, ReadError, Reader};
 use sapwood_core::keys::{ItemKey, NodeRef};
-use sapwood_core::model::{AttributeValue, BaseNode, CREATED_AT, CREATED_BY, Item, PUT_BACK, UPDATED_AT, UPDATED_BY};
-use sapwood_table::{ReadOptions, RetryPolicy, Table};
+use sapwood_core::model::{
+    AttributeValue, BaseNode, CREATED_AT, CREATED_BY, Item, PUT_BACK, UPDATED_AT, UPDATED_BY, answered_bytes,
+};
+use sapwood_table::{ANSWER_BYTES_MAX, ReadOptions, RetryPolicy, Table};
 
 /// When and for whom the API wrote a base record. All fields are `None` if another client wrote it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -53,7 +55,8 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
     }
 
     /// Reads the base records of several nodes, in the order of `nodes`. A node that doesn't exist or can't be read is left out. A position
-    /// is how many of `nodes` are done with.
+    /// is how many of `nodes` are done with. The page ends once DynamoDB has answered [`ANSWER_BYTES_MAX`] for it: as the API writes them, ten
+    /// times as many may fit.
     ///
     /// # Errors
     /// [`ReadError::Position`] and [`ReadError::Table`].
@@ -66,11 +69,17 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         let reading = ReadOptions { strong: options.strong, attributes: None };
         let mut builder = PageBuilder::new(options.bounds);
         let (mut done, mut at_once) = (options.passed()?.min(nodes.len()), NODES_AT_FIRST);
+        let mut answered = 0;
         while done < nodes.len() {
+            if answered >= ANSWER_BYTES_MAX {
+                return Ok(builder.cut_at(Some(done.to_string())));
+            }
             let before = done;
             let chunk = &nodes[done..nodes.len().min(done + at_once)];
             let keys: Vec<ItemKey> = chunk.iter().map(|node| schema.node_key(node)).collect();
-            let read = self.client.get_within(keys.iter().cloned().collect(), &reading, builder.room().max(1)).await;
+            let bytes_max = builder.room().clamp(1, ANSWER_BYTES_MAX - answered);
+            let read = self.client.get_within(keys.iter().cloned().collect(), &reading, bytes_max).await;
+            answered += read.items.values().map(answered_bytes).sum::<usize>();
             let left = read.left.clone();
             let mut read = read.all()?;
             for (node, key) in chunk.iter().zip(keys) {
