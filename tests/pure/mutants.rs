@@ -119,7 +119,7 @@ mutants! {
     a_node_deleted_before_its_last_child_leaves_it_behind: mixed(Rule::FinishLast), seed 59;
     a_node_deleted_whatever_became_of_it_is_missed: returns(Rule::FinishCondition).with_races(), seed 836;
     a_mark_given_again_that_is_taken_for_the_first_leaves_its_node: drill(Drill::MarkAgain, Rule::FreshMark), seed 6598;
-    a_cursor_that_goes_on_for_another_mark_forgets_what_came_in_since: drill(Drill::MarkAgain, Rule::CursorMark), seed 1195;
+    a_cursor_that_goes_on_for_another_mark_forgets_what_came_in_since: drill(Drill::MarkAgain, Rule::CursorMark), seed 2172;
     a_mark_that_went_and_is_back_leaves_its_node: returns(Rule::MarkReturned), seed 302;
     a_cursor_that_goes_before_its_node_leaves_the_node: deletions(Rule::FinishFirst), seed 87;
     without_a_tombstone_a_straggler_is_an_orphan: deletions(Rule::Tombstone), seed 141;
