@@ -27,7 +27,8 @@ import sys
 try:
     from botocore.exceptions import BotoCoreError, ClientError
 except ImportError:
-    print("smoke: boto3 is missing: pip install boto3", file=sys.stderr)
+    print("smoke: boto3 is missing. Install it with the list of a package (requirements.txt) or of the repository (.ci/requirements/deploy.txt):", file=sys.stderr)
+    print("pip install --no-deps --require-hashes -r LIST", file=sys.stderr)
     sys.exit(2)
 
 from run import PREFIX, Run
