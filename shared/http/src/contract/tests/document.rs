@@ -87,6 +87,21 @@ fn an_operation_has_the_statuses_of_the_document() {
 }
 
 #[test]
+fn every_call_can_be_answered_by_the_gateway_alone() {
+    let document = document();
+    for operation in operations() {
+        let responses = &document["paths"][operation.path][operation.method.as_str().to_lowercase()]["responses"];
+        for (status, name) in [("401", "Unauthorized"), ("414", "UriTooLong"), ("429", "TooManyRequests")] {
+            let named = format!("#/components/responses/{name}");
+            assert_eq!(responses[status]["$ref"], named.as_str(), "{}, {status}", operation.id);
+        }
+    }
+    let too_long = &document["components"]["responses"]["UriTooLong"];
+    assert!(too_long["description"].as_str().unwrap().contains("10,240 bytes"), "{too_long}");
+    assert_eq!(too_long.get("content"), None, "nothing is promised of its body");
+}
+
+#[test]
 fn every_call_can_fail_as_its_kind_does() {
     for operation in operations() {
         let statuses = operation.statuses();
