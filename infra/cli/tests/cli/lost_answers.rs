@@ -1,0 +1,137 @@
+//! `sapwood put`, `move` and `rm` behind a proxy that carries a request out and swallows its answer: none is carried out twice, and what
+//! others were answered meanwhile stays.
+
+use std::process::{Output, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use sapwood_core::model::{AttributeValue, text};
+use sapwood_tests::faults::{Fault, Proxy};
+use sapwood_tests::oracle::Contents;
+use sapwood_tests::running::Running;
+
+use crate::stack::{assert_right, command, ends_with, records, words};
+
+/// How long the requests are held back of a command that has got no answer: time enough for others to write.
+const HELD_BACK: Duration = Duration::from_secs(3);
+
+/// The commands of a life: each kind of write.
+const LIFE: [&[&str]; 9] = [
+    &["put", "r", "--set", "name=a root"],
+    &["put", "c", "--parent", "r", "--set", "name=first"],
+    &["put", "c", "--set", "name=second"],
+    &["put", "c", "--replace", "--parent", "r", "--set", "name=third"],
+    &["put", "d", "--set", "name=another"],
+    &["move", "c", "--to", "d"],
+    &["move", "d", "--to", "r"],
+    &["rm", "c", "--yes"],
+    &["rm", "r", "--children", "detach", "--yes", "--wait"],
+];
+
+/// The nodes that a life leaves, without what differs from one to the next.
+async fn what_is_left(running: &Running) -> Contents {
+    let ours = ["_write", "_write_before", "_born", "_created_at", "_updated_at", "_touched", "_under"];
+    let mut left = records(&running.contents().await, &ours);
+    left.retain(|(_, sort_key), _| sort_key == "NODE");
+    left
+}
+
+async fn operations(running: &Running) -> usize {
+    running.contents().await.keys().filter(|(_, sort_key)| sort_key.starts_with("OPERATION")).count()
+}
+
+/// Runs a command whose first write is carried out and not answered, and these others meanwhile, which must end with these codes.
+async fn lost(running: &Running, proxy: &Proxy, arguments: &[&str], meanwhile: &[(i32, &[&str])]) -> Output {
+    let is_cut = AtomicBool::new(false);
+    proxy.follow(move |call| {
+        let is_write = ["PutItem", "UpdateItem", "DeleteItem", "TransactWriteItems"].contains(&call.operation.as_str());
+        if is_write && !is_cut.swap(true, Ordering::SeqCst) {
+            return Some(Fault::CutAfter);
+        }
+        is_cut.load(Ordering::SeqCst).then_some(Fault::Late(HELD_BACK))
+    });
+    let run = command(&proxy.url(), arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    while !proxy.seen().iter().any(|seen| seen.faulted) {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    // The engine has carried the request out.
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    running.settle().await;
+    for (code, arguments) in meanwhile {
+        ends_with(*code, &running.url(), arguments);
+        running.settle().await;
+    }
+    let output = tokio::task::block_in_place(|| run.wait_with_output().unwrap());
+    running.settle().await;
+    output
+}
+
+#[track_caller]
+fn ended(code: i32, output: &Output) {
+    assert_eq!(output.status.code(), Some(code), "{}", words(output));
+}
+
+async fn attribute(running: &Running, id: &str, name: &str) -> AttributeValue {
+    let contents = running.contents().await;
+    contents[&(id.to_owned(), "NODE".to_owned())][name].clone()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn any_one_answer_of_a_command_may_be_lost() {
+    let running = Running::start(&[]).await;
+    let proxy = running.another_proxy().await;
+    let mut wanted = None;
+    let (mut faults, mut lives) = (0, 0);
+    for (nth, fault) in [(usize::MAX, Fault::CutBefore)]
+        .into_iter()
+        .chain((0..8).flat_map(|nth| [(nth, Fault::CutAfter), (nth, Fault::CutBefore)]))
+    {
+        for arguments in LIFE {
+            let (seen, fault) = (AtomicUsize::new(0), fault.clone());
+            proxy.follow(move |_| (seen.fetch_add(1, Ordering::SeqCst) == nth).then(|| fault.clone()));
+            ends_with(0, &proxy.url(), arguments);
+            faults += proxy.seen().iter().filter(|seen| seen.faulted).count();
+            running.settle().await;
+        }
+        assert_right(&running).await;
+        let left = what_is_left(&running).await;
+        assert_eq!(left, *wanted.get_or_insert_with(|| left.clone()), "number {nth}, {fault:?}");
+        // A deletion that was sent twice would have left two.
+        lives += 1;
+        assert_eq!(operations(&running).await, lives, "number {nth}, {fault:?}");
+        ends_with(0, &running.url(), &["rm", "d", "--yes", "--wait"]);
+    }
+    assert!(faults > 60, "{faults}");
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_others_write_after_a_command_without_an_answer_stays() {
+    let running = Running::start(&[]).await;
+    let proxy = running.another_proxy().await;
+    let there = async |id: &str| running.contents().await.contains_key(&(id.to_owned(), "NODE".to_owned()));
+    // A node that was created and deleted doesn't come back.
+    let created = lost(&running, &proxy, &["put", "n", "--set", "name=ours"], &[(0, &["rm", "n", "--yes"])]).await;
+    ended(0, &created);
+    assert!(!there("n").await, "{}", words(&created));
+    // One that was put again after its deletion stays.
+    for id in ["n", "a", "b"] {
+        ends_with(0, &running.url(), &["put", id, "--set", "name=first"]);
+    }
+    running.settle().await;
+    let others: [(i32, &[&str]); 2] = [(1, &["rm", "n", "--yes"]), (0, &["put", "n", "--set", "name=theirs"])];
+    let deleted = lost(&running, &proxy, &["rm", "n", "--yes"], &others).await;
+    ended(0, &deleted);
+    assert!(there("n").await, "{}", words(&deleted));
+    // A move and a change don't go over later ones.
+    ended(0, &lost(&running, &proxy, &["move", "n", "--to", "a"], &[(0, &["move", "n", "--to", "b"])]).await);
+    assert_eq!(attribute(&running, "n", "parent").await, text("b"));
+    let others: [(i32, &[&str]); 2] =
+        [(0, &["put", "n", "--set", "name=second"]), (0, &["put", "n", "--set", "name=third"])];
+    let unknown = lost(&running, &proxy, &["put", "n", "--set", "name=ours"], &others).await;
+    // Two writes later nobody can know.
+    ended(4, &unknown);
+    assert!(words(&unknown).contains("may have been done"), "{}", words(&unknown));
+    assert_eq!(attribute(&running, "n", "name").await, text("third"));
+    running.stop().await;
+}
