@@ -699,3 +699,50 @@ async fn a_page_shows_a_node_that_moves_once_by_its_newer_row() {
         );
     }
 }
+
+/// The ids that a list or a tree shows, in its order.
+fn ids(answer: &Value, found: &mut Vec<String>) {
+    found.extend(answer["id"].as_str().map(str::to_owned));
+    for below in ["items", "children"] {
+        answer[below].as_array().into_iter().flatten().for_each(|one| ids(one, found));
+    }
+}
+
+#[tokio::test]
+async fn every_list_of_nodes_shows_one_that_moves_once() {
+    let mut fixture = Fixture::new(own::settings(), own::oracle());
+    for (id, parent, name) in [("D", None, "d"), ("V", Some("D"), "v"), ("x", Some("V"), "x"), ("y", Some("D"), "y")] {
+        let segment = (id == "y").then(|| ("segment", text("why")));
+        let attributes: Vec<_> = [("name", text(name))].into_iter().chain(segment).collect();
+        fixture.put_node(id, parent, &attributes);
+    }
+    fixture.settle();
+    // The older rows: x was a child of D, y and D had other names, and y another segment.
+    let mut old = |pk: &str, sk: &str, id: &str, depth: usize| {
+        fixture.put(pk, sk, &[("_id", text(id)), ("_depth", number(depth)), ("_parent", text("D"))]);
+    };
+    for (pk, sk, id, depth) in [
+        ("D", "NODE#0001#x", "x", 1),
+        ("D", "CHILD#sa#y", "y", 1),
+        ("D", "CHILD#sz#y", "y", 1),
+        ("ROOTS", "ORDERED#sa#D", "D", 0),
+        ("D", "PATH#x", "x", 1),
+        ("D", "PATH#V#x!y", "y", 2),
+        ("D", "PATH#y", "y", 1),
+    ] {
+        old(pk, sk, id, depth);
+    }
+    for (call, wanted) in [
+        ("/nodes/D/tree", &["D", "V", "x", "y"][..]),
+        ("/nodes/D/descendants", &["V", "y", "x"]),
+        ("/nodes/D/children?order=asc", &["V", "y"]),
+        ("/nodes/D/children?order=desc", &["y", "V"]),
+        ("/roots?order=asc", &["D"]),
+        ("/roots?order=desc", &["D"]),
+        ("/paths/D", &["V", "x", "y"]),
+    ] {
+        let mut shown = Vec::new();
+        ids(&body(&fixture, call).await, &mut shown);
+        assert_eq!(shown, wanted, "{call}");
+    }
+}
