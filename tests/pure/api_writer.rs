@@ -18,6 +18,7 @@ use sapwood_table::Usage;
 use sapwood_tests::fixture::Fixture;
 use sapwood_tests::intercept::Intercept;
 use sapwood_tests::oracle::Oracle;
+use sapwood_tests::own;
 use sapwood_tests::round_trips::{Counted, RoundTrips};
 use serde_json::{Value, json};
 use tower::ServiceExt;
@@ -207,6 +208,99 @@ async fn siblings_are_ordered_by_hand() {
     let refused = off.send("POST /nodes", &[], &json!({ "place": "first" })).await;
     assert_eq!((refused.problem(), refused.body["field"].as_str()), ((422, "bad-value"), Some("place")));
     assert!(refused.body["detail"].as_str().unwrap().contains("ORDER_BY_HAND"), "{}", refused.body);
+}
+
+#[tokio::test]
+async fn a_node_that_is_put_next_to_another_comes_under_its_parent_and_next_to_itself_stays() {
+    let mut api = by_hand();
+    for (id, parent) in
+        [("p", Value::Null), ("q", Value::Null), ("a", json!("p")), ("b", json!("p")), ("c", json!("q"))]
+    {
+        api.ok(201, "POST /nodes", json!({ "id": id, "parent": parent, "place": "last" })).await;
+    }
+    assert_eq!(children(&mut api, "p"), ["a", "b"]);
+    // Neither a `PATCH` nor a `POST` names the parent.
+    let moved = api.ok(200, "PATCH /nodes/c", json!({ "place": { "before": "b" } })).await;
+    assert_eq!(moved.body["parent"], "p");
+    let made = api.ok(201, "POST /nodes", json!({ "id": "d", "place": { "after": "b" } })).await;
+    assert_eq!(made.body["parent"], "p");
+    assert_eq!(
+        (children(&mut api, "p"), children(&mut api, "q")),
+        (["a", "c", "b", "d"].map(str::to_owned).to_vec(), vec![])
+    );
+    // Next to a root it becomes one.
+    assert_eq!(api.ok(200, "PATCH /nodes/d", json!({ "place": { "after": "q" } })).await.body.get("parent"), None);
+    assert_eq!(children(&mut api, "p"), ["a", "c", "b"]);
+    // A `PUT` names its parent always, and a parent that is named must be that of the sibling.
+    let missing = api.send("PUT /nodes/d", &[], &json!({ "place": { "before": "b" } })).await;
+    assert_eq!(missing.status, 400, "{}", missing.body);
+    let elsewhere = api.send("PATCH /nodes/d", &[], &json!({ "parent": "q", "place": { "before": "b" } })).await;
+    assert_eq!(elsewhere.problem(), (409, "not-a-sibling"));
+    // Next to itself: nothing is written, and nothing refused.
+    for place in [json!({ "before": "c" }), json!({ "after": "c" })] {
+        let stays = api.ok(200, "PATCH /nodes/c", json!({ "place": place })).await;
+        assert_eq!(stays.header("etag"), moved.header("etag"), "{place}");
+    }
+    let renamed =
+        api.ok(200, "PATCH /nodes/c", json!({ "place": { "before": "c" }, "attributes": { "name": "new" } })).await;
+    assert_eq!(renamed.body["attributes"]["name"], "new");
+    assert_eq!(children(&mut api, "p"), ["a", "c", "b"]);
+    // One that isn't there is next to nobody.
+    let absent = api.send("POST /nodes", &[], &json!({ "id": "e", "place": { "before": "e" } })).await;
+    assert_eq!((absent.problem(), absent.body["field"].as_str()), ((409, "not-a-sibling"), Some("place")));
+}
+
+#[tokio::test]
+async fn links_that_cannot_be_kept_are_refused() {
+    let api = Api { fixture: Fixture::new(own::settings(), own::oracle()), ..Api::new() };
+    let many = |count: usize, bytes: usize| json!((0..count).map(|n| format!("{n:0bytes$}")).collect::<Vec<_>>());
+    let faults = [
+        ("the 101st link", many(101, 3), "101 links"),
+        ("a number", json!(7), "can't be a link"),
+        ("a number in a list", json!(["a", 7]), "can't be a link"),
+        ("an id of 1,015 bytes", many(1, 1_015), "1 to 1,014 bytes"),
+        ("more than 16 KB", many(17, 1_000), "17000 bytes together"),
+    ];
+    api.ok(201, "PUT /nodes/there", json!({ "parent": null, "attributes": { "tags": "a" } })).await;
+    for (what, tags, detail) in &faults {
+        let attributes = json!({ "tags": tags });
+        let at = |id: &str| json!({ "id": id, "attributes": attributes });
+        let create = api.send("POST /nodes", &[], &at("new")).await;
+        let put = api.send("PUT /nodes/new", &[], &json!({ "parent": null, "attributes": attributes })).await;
+        let patch = api.send("PATCH /nodes/there", &[], &json!({ "attributes": attributes })).await;
+        let batch = json!({ "operations": [{ "patch": { "id": "there", "attributes": attributes } }] });
+        let in_batch = api.ok(200, "POST /batch", batch).await.body["results"][0].clone();
+        assert_eq!(in_batch["status"], 422, "{what}: {in_batch}");
+        for answer in [create, put, patch] {
+            assert_eq!(answer.problem(), (422, "bad-value"), "{what}: {}", answer.body);
+            assert!(answer.body["detail"].as_str().unwrap().contains(detail), "{what}: {}", answer.body);
+        }
+    }
+    // What just fits is kept.
+    for (number, tags) in
+        [many(100, 3), many(1, 1_014), many(16, 1_000), json!({ "$set": ["a", "b"] })].into_iter().enumerate()
+    {
+        api.ok(201, &format!("PUT /nodes/fits{number}"), json!({ "parent": null, "attributes": { "tags": tags } }))
+            .await;
+    }
+}
+
+#[tokio::test]
+async fn a_link_that_was_wrong_before_is_no_fault_of_this_write() {
+    let mut api = Api { fixture: Fixture::new(own::settings(), own::oracle()), ..Api::new() };
+    let many = AttributeValue::L((0..101).map(|n| text(format!("{n}"))).collect());
+    for (id, value) in [("number", AttributeValue::N("7".to_owned())), ("many", many)] {
+        api.fixture.put_node(id, None, &[("tags", value)]);
+        let body = api.ok(200, &format!("PATCH /nodes/{id}"), json!({ "attributes": { "name": "new" } })).await.body;
+        let kept = json!({ "parent": null, "attributes": { "tags": body["attributes"]["tags"], "name": "newer" } });
+        api.ok(200, &format!("PUT /nodes/{id}"), kept).await;
+        // Another attribute's links count with them, if it changes.
+        let more = api.send(&format!("PATCH /nodes/{id}"), &[], &json!({ "attributes": { "seen": "a" } })).await;
+        assert_eq!(more.status, if id == "many" { 422 } else { 200 }, "{id}: {}", more.body);
+        let worse = api.send(&format!("PATCH /nodes/{id}"), &[], &json!({ "attributes": { "tags": 8 } })).await;
+        assert_eq!(worse.problem(), (422, "bad-value"), "{id}");
+        api.ok(200, &format!("PATCH /nodes/{id}"), json!({ "attributes": { "tags": null } })).await;
+    }
 }
 
 #[tokio::test]
