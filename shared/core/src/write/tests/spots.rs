@@ -801,11 +801,14 @@ fn among_many_with_one_text_there_is_room() {
     }
 }
 
-/// Each comes between the last two. Only those near the end are kept in the world: no write looks at others.
+/// Each comes between the last two. Only those near the end are kept in the world: no write looks at others. The siblings are as 22,000 such
+/// placements leave them where only those on the one side get other values, which push the last one out, by one digit after the other.
 #[test]
 fn always_between_the_last_two_there_is_room() {
-    let mut world = lettered("ab");
-    let (mut newest, mut longest) = ("a".to_owned(), 0);
+    let full = (0..122).map(|digits| (format!("m{digits:03}"), Some(text(format!("{}V", "z".repeat(digits))))));
+    let siblings: Vec<_> = full.chain([("b".to_owned(), Some(text("z".repeat(122))))]).collect();
+    let mut world = world(&siblings.iter().map(|(of, value)| (of.as_str(), value.clone())).collect::<Vec<_>>());
+    let (mut newest, mut longest) = (siblings[siblings.len() - 2].0.clone(), 0);
     for number in 0..3_000_u64 {
         let of = format!("n{number:05}");
         send(&mut world, &create(&of, Some(Spot::After(id(&newest)))), number).unwrap();
