@@ -207,3 +207,63 @@ fn no_key_is_spelt_outside_of_keys() {
     });
     none(spelt.collect());
 }
+
+/// Every file of these directories, and every document of the root, by its path from the workspace, with its text.
+fn texts(directories: &[&str]) -> Vec<(String, String)> {
+    let mut left: Vec<PathBuf> = directories.iter().map(|directory| root().join(directory)).collect();
+    let documents = fs::read_dir(root()).unwrap().map(|entry| entry.unwrap().path());
+    left.extend(documents.filter(|path| path.extension().is_some_and(|extension| extension == "md")));
+    let mut found = Vec::new();
+    while let Some(path) = left.pop() {
+        if path.is_dir() {
+            left.extend(fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
+        } else if let Ok(text) = fs::read_to_string(&path) {
+            found.push((path.strip_prefix(root()).unwrap().to_str().unwrap().to_owned(), text));
+        }
+    }
+    found
+}
+
+/// The commands of a text that have pip install something, without those whose list has the hash of each file.
+fn unhashed(text: &str) -> Vec<&str> {
+    let is_install = |line: &&str| {
+        line.contains("pip install") || line.contains("pip\" install") || line.contains("pip\", \"install")
+    };
+    text.lines()
+        .filter(is_install)
+        .filter(|line| !(line.contains("--require-hashes") && line.contains("--no-deps")))
+        .collect()
+}
+
+#[test]
+fn whatever_pip_installs_has_the_hashes_of_a_list() {
+    for bad in [
+        "pip install cargo-lambda",
+        "  - run: pip install -r a.txt",
+        "\"$bin/pip\" install --no-deps a",
+        "[\"pip\", \"install\", \"a\"]",
+    ] {
+        assert_eq!(unhashed(bad), [bad]);
+    }
+    let texts = texts(&[".ci", "docs", "infra", "tests/rehearsal"]);
+    let installs = texts.iter().filter(|(_, text)| text.contains("--require-hashes")).count();
+    assert!(installs >= 5, "{installs} files");
+    none(
+        texts
+            .iter()
+            .flat_map(|(path, text)| unhashed(text).into_iter().map(move |line| format!("{path}: {}", line.trim())))
+            .collect(),
+    );
+    // Each line of a list names one version, and its hashes come below it.
+    let mut lists = 0;
+    for (path, text) in texts.iter().filter(|(path, _)| path.starts_with(".ci/requirements/") && path.ends_with(".txt"))
+    {
+        lists += 1;
+        let lines: Vec<&str> = text.lines().collect();
+        for (line, next) in lines.iter().zip(lines.iter().skip(1).chain([&""])) {
+            let is_named = !line.is_empty() && !line.starts_with([' ', '#']);
+            assert!(!is_named || line.contains("==") && next.trim().starts_with("--hash=sha256:"), "{path}: {line}");
+        }
+    }
+    assert!(lists >= 5, "{lists} lists");
+}
