@@ -237,6 +237,88 @@ fn a_straggler_that_comes_in_after_a_week_is_an_orphan() {
     assert!(!ends(Rules::without(Rule::TombstoneExpires), week), "nobody knows any more");
 }
 
+/// Carries a command out, at a time in seconds since 1970.
+fn carry_out(table: &Intercept<MemoryTable, Nobody>, seconds: u64, command: &Command) {
+    let settings = Settings::default();
+    let client = Client::new(table, &Never, &settings.schema);
+    let (at, token) = ("2026-01-01T00:00:00.000Z".to_owned(), format!("write at {seconds}"));
+    let stamp = Stamp { at, seconds, by: "somebody".to_owned(), token, turn: Turn::default() };
+    at_once(Writer::new(&client, &settings).write(command, &Asked::new(stamp))).unwrap();
+}
+
+/// What DynamoDB deletes by TTL at this time.
+fn expire(table: &Intercept<MemoryTable, Nobody>, now: u64) {
+    let mut memory = table.table.0.lock().unwrap();
+    for ((pk, sk), item) in memory.contents() {
+        if let Some(AttributeValue::N(expires)) = item.get("_expires")
+            && expires.parse::<u64>().unwrap() < now
+        {
+            memory.write(&ItemKey::new(pk, sk), None);
+        }
+    }
+}
+
+#[test]
+fn what_went_days_before_its_parent_stays_when_it_is_put_back_days_after() {
+    // What tells of the node's own end must outlive what its parent's tombstone says of late children.
+    let day = 24 * 60 * 60;
+    let ways = [Children::Restrict, Children::With(DeletionMode::Delete)];
+    for (children, days) in ways.into_iter().flat_map(|children| [(children, 8), (children, 13)]) {
+        let table = Intercept { table: MemoryTable(Default::default(), Schema::default()), observer: Nobody };
+        let write = |id: &str, item: Item| table.table.0.lock().unwrap().write(&node(id), Some(item));
+        write("p", base("p", None));
+        write("n", base("n", Some("p")));
+        come_to_rest(&table, Rules::default());
+        let delete = |days: u64, id: &str, children| {
+            let (node, operation) = (Id::new(id).unwrap().into(), format!("deletion of {id}"));
+            carry_out(&table, days * day, &Command::Delete { node, children, revisions: false, operation });
+            come_to_rest_at(days * day, &table, Rules::default());
+        };
+        delete(0, "n", children);
+        delete(7, "p", Children::With(DeletionMode::Delete));
+        expire(&table, days * day);
+        write("n", base("n", Some("p")));
+        come_to_rest_at(days * day, &table, Rules::default());
+        let copy = table.table.0.lock().unwrap().get(&node("n")).cloned();
+        assert!(copy.is_some_and(|item| Under::read(&item).is_none()), "{children:?}, day {days}");
+    }
+}
+
+#[test]
+fn what_was_imported_and_is_back_stays_even_if_the_record_that_shows_it_is_lost() {
+    for children in [Children::Restrict, Children::With(DeletionMode::Delete)] {
+        let table = Intercept { table: MemoryTable(Default::default(), Schema::default()), observer: Nobody };
+        let write = |id: &str, item: Item| table.table.0.lock().unwrap().write(&node(id), Some(item));
+        let n = || table.table.0.lock().unwrap().get(&node("n")).cloned();
+        let at = |id: &str| -> NodeRef { Id::new(id).unwrap().into() };
+        let send = |seconds, command: &Command| {
+            carry_out(&table, seconds, command);
+            come_to_rest(&table, Rules::default());
+        };
+        // An import names no life. Only the lineage does.
+        write("n", Item::from([("PK".to_owned(), text("n")), ("SK".to_owned(), text("NODE"))]));
+        write("p", base("p", None));
+        come_to_rest(&table, Rules::default());
+        let patch = Patch { parent: Some(Some(Id::new("p").unwrap())), ..Patch::default() };
+        send(1, &Command::Patch { node: at("n"), patch });
+        let mut copy = n().unwrap();
+        assert!(Under::read(&copy).is_some() && !copy.contains_key(BORN), "{copy:?}");
+        let delete = |id: &str, children| {
+            let operation = format!("deletion of {id}");
+            Command::Delete { node: at(id), children, revisions: false, operation }
+        };
+        send(2, &delete("n", children));
+        send(3, &delete("p", Children::With(DeletionMode::Delete)));
+        assert_eq!(n(), None);
+        write("n", copy.clone());
+        table.table.0.lock().unwrap().stream.clear();
+        copy.insert("_redriven".to_owned(), text("1"));
+        write("n", copy);
+        come_to_rest(&table, Rules::default());
+        assert!(n().is_some_and(|item| Under::read(&item).is_none()), "{children:?}");
+    }
+}
+
 #[test]
 fn a_straggler_isnt_deleted_with_a_life_that_was_never_above_it() {
     // n had its children adopted by p. That p is gone, and so is another life of it, with all that was below.

@@ -107,7 +107,7 @@ pub enum Rule {
     TombstoneUnder,
     /// A tombstone concerns only children that were put under the life that has ended.
     TombstoneLife,
-    /// An expired tombstone doesn't count, whether or not DynamoDB has deleted it.
+    /// A tombstone of more than a week doesn't count, although it is still there.
     TombstoneExpires,
     /// Where another client has written `parent`, or put the record there, `_under` is stale.
     UnderOfOthers,

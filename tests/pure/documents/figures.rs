@@ -529,7 +529,9 @@ fn the_time_limits_in_the_documents_are_those_of_the_template_and_the_code() {
 fn items_are_kept_for_as_long_as_the_documents_say() {
     let delete = "shared/core/src/write/delete.rs";
     let operation = constant(delete, "OPERATION_SECONDS");
-    let tombstone = constant("shared/core/src/model/deletion.rs", "TOMBSTONE_SECONDS");
+    let deletion = "shared/core/src/model/deletion.rs";
+    let [tombstone, tombstone_kept] =
+        ["TOMBSTONE_SECONDS", "TOMBSTONE_KEPT_SECONDS"].map(|name| constant(deletion, name));
     let deleted = constant(delete, "DELETED_SECONDS");
     let outcome = constant("shared/core/src/write/idempotency.rs", "KEPT_SECONDS");
     let days = |seconds: u64| format!("{} days", seconds / 86_400);
@@ -538,7 +540,7 @@ fn items_are_kept_for_as_long_as_the_documents_say() {
     assert_says(
         "docs/table.md",
         &[
-            format!("in seconds since 1970: {} after the writing.", days(tombstone)),
+            format!("in seconds since 1970: {} after the writing.", days(tombstone_kept)),
             format!("It counts for {}", days(tombstone)),
             format!("A deletion that the stream carries out. It is kept for {}.", days(operation)),
             format!("A record that the API has deleted this id. It is kept for {},", days(deleted)),
@@ -546,7 +548,14 @@ fn items_are_kept_for_as_long_as_the_documents_say() {
             format!("several parts of {part} KB"),
         ],
     );
-    assert_says("docs/protocol.md", &[format!("(`DELETED`), for {},", days(deleted))]);
+    assert_says(
+        "docs/protocol.md",
+        &[
+            format!("(`DELETED`), for {},", days(deleted)),
+            format!("counts for {} from now. It stays for {},", days(tombstone), tombstone_kept / 86_400),
+            format!("it is remembered for {}.", days(deleted.min(tombstone_kept))),
+        ],
+    );
     assert_says("docs/api.md", &[format!("For {} the same key and body", hours(outcome))]);
     let contract = "shared/http/src/contract/operations";
     assert_says(&format!("{contract}/reads.rs"), &[format!("An operation is kept for {}.", days(operation))]);

@@ -132,7 +132,7 @@ impl Oracle {
         names == own
             && item.get("format") == Some(&N("1".to_owned()))
             && matches!(item.get("born"), Some(S(_)))
-            && item.get("_expires") == Some(&N((deleted + 7 * 24 * 60 * 60).to_string()))
+            && item.get("_expires") == Some(&N((deleted + 14 * 24 * 60 * 60).to_string()))
             && matches!(deleting.get("mode"), Some(S(mode)) if ["delete", "adopt", "detach"].contains(&mode.as_str()))
             && matches!(deleting.get("operation"), Some(S(_)))
             && matches!(deleting.get("revisions"), Some(Bool(_)))

@@ -270,7 +270,7 @@ impl Trees {
                 let buried = [
                     ("deleting", Some(M(deletion("an old one")))),
                     ("deleted", Some(N(now.to_string()))),
-                    ("_expires", Some(N((now + 604_800).to_string()))),
+                    ("_expires", Some(N((now + 1_209_600).to_string()))),
                 ];
                 self.change(&key, gone.into_iter().chain(buried).collect()).await;
                 (key.clone(), key.0)

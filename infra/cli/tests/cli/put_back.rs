@@ -7,7 +7,7 @@ use rand::seq::SliceRandom;
 use sapwood_tests::client::{put, s};
 use sapwood_tests::running::{Running, TABLE};
 
-use crate::stack::{Attributes, assert_right, chance, ends_with};
+use crate::stack::{Attributes, assert_right, chance, ends_with, revision};
 
 /// A subtree of so many nodes, with so many below each.
 const NODES: usize = 61;
@@ -41,6 +41,24 @@ async fn move_by_hand(running: &Running, id: &str, parent: &str) {
     running.settle().await;
 }
 
+/// Imports nodes as roots. They get no name of a life.
+fn import(url: &str, ids: &[String]) {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("nodes.jsonl");
+    let lines = ids.iter().map(|id| format!("{{\"id\": \"{id}\", \"attributes\": {{\"name\": \"imported\"}}}}\n"));
+    std::fs::write(&file, lines.collect::<String>()).unwrap();
+    ends_with(0, url, &["import", file.to_str().unwrap()]);
+}
+
+/// Makes a node below another: put by the API, or imported and then moved by the API, once.
+fn make_below(url: &str, id: &str, parent: &str, is_imported: bool) {
+    if is_imported {
+        ends_with(0, url, &["move", id, "--to", parent]);
+    } else {
+        ends_with(0, url, &["put", id, "--parent", parent, "--set", "name=a node"]);
+    }
+}
+
 fn delete(url: &str, id: &str, children: &str) {
     ends_with(0, url, &["rm", id, "--children", children, "--yes", "--wait"]);
 }
@@ -50,9 +68,11 @@ async fn a_subtree_put_back_from_copies_in_any_order_stays_whole() {
     let running = Running::start(&[]).await;
     let url = running.url();
     ends_with(0, &url, &["put", "top", "--set", "name=stays"]);
+    let is_imported = |n: usize| n % 2 == 1;
+    import(&url, &(0..NODES).filter(|n| is_imported(*n)).map(|n| format!("n{n}")).collect::<Vec<_>>());
     for n in 0..NODES {
         let parent = n.checked_sub(1).map_or("top".to_owned(), |n| format!("n{}", n / WIDTH));
-        ends_with(0, &url, &["put", &format!("n{n}"), "--parent", &parent, "--set", "name=a node"]);
+        make_below(&url, &format!("n{n}"), &parent, is_imported(n));
     }
     assert_right(&running).await;
     let copies = records(&running).await;
@@ -104,12 +124,14 @@ async fn a_subtree_put_back_from_copies_in_any_order_stays_whole() {
 async fn only_some_of_a_subtree_may_be_put_back_and_wait_for_the_others() {
     let running = Running::start(&[]).await;
     let url = running.url();
-    for (id, parent) in [("a", None), ("b", Some("a")), ("c", Some("b")), ("d", Some("c"))] {
-        let parent = parent.map_or(vec![], |parent| vec!["--parent", parent]);
-        ends_with(0, &url, &[&["put", id, "--set", "name=a node"][..], &parent[..]].concat());
+    ends_with(0, &url, &["put", "a", "--set", "name=a node"]);
+    import(&url, &["c".to_owned()]);
+    for (id, parent) in [("b", "a"), ("c", "b"), ("d", "c")] {
+        make_below(&url, id, parent, id == "c");
     }
     assert_right(&running).await;
     let copies = records(&running).await;
+    assert!(copies["c"].contains_key("_under") && !copies["c"].contains_key("_born"), "{:?}", copies["c"]);
     delete(&url, "a", "delete");
     running.settle().await;
     for id in ["d", "c"] {
@@ -152,5 +174,82 @@ async fn a_node_that_another_client_moves_back_below_a_deleted_parent_stays() {
         assert_right(&running).await;
     }
     ends_with(0, &url, &["verify", "--settle", "1"]);
+    running.stop().await;
+}
+
+/// All base records: nodes and revisions.
+async fn all_records(running: &Running) -> Vec<Attributes> {
+    let page = running.client.scan().table_name(TABLE).consistent_read(true).send().await.unwrap();
+    let is_base = |item: &Attributes| {
+        let sort_key = item["SK"].as_s().unwrap();
+        sort_key == "NODE" || sort_key.starts_with('v') && !sort_key.starts_with("v0_")
+    };
+    page.items.unwrap_or_default().into_iter().filter(is_base).collect()
+}
+
+/// A leaf goes by itself (`restrict`), and then all that is left, with its revisions, by an operation.
+#[tokio::test(flavor = "multi_thread")]
+async fn revisions_and_what_went_by_itself_come_back_and_a_mark_is_left_out() {
+    let running = Running::start(&[]).await;
+    let url = running.url();
+    ends_with(0, &url, &["put", "a", "--set", "name=a node"]);
+    import(&url, &["b".to_owned(), "leaf 1".to_owned()]);
+    for (id, parent) in [("b", "a"), ("c", "b"), ("leaf 1", "c"), ("leaf 2", "c")] {
+        make_below(&url, id, parent, ["b", "leaf 1"].contains(&id));
+    }
+    for (id, sort_key) in [("b", "v001_Audit"), ("b", "v002_Audit"), ("c", "v001_Audit"), ("leaf 1", "v001_State")] {
+        put(&running.client, TABLE, revision(id, sort_key)).await;
+    }
+    assert_right(&running).await;
+    let mut copies = all_records(&running).await;
+    assert_eq!(copies.len(), 9);
+    let nodes = without_ours(&records(&running).await);
+    let mut rng = chance();
+    let delete_all = async || {
+        for leaf in ["leaf 1", "leaf 2"] {
+            ends_with(0, &url, &["rm", leaf, "--yes"]);
+            running.settle().await;
+        }
+        ends_with(0, &url, &["rm", "a", "--children", "delete", "--revisions", "--yes", "--wait"]);
+        running.settle().await;
+    };
+    delete_all().await;
+    // The revision of a leaf that went by itself stays.
+    assert_eq!(all_records(&running).await.len(), 1);
+    copies.shuffle(&mut rng);
+    for copy in &copies {
+        put(&running.client, TABLE, copy.clone()).await;
+    }
+    assert_right(&running).await;
+    assert_eq!(
+        (without_ours(&records(&running).await), all_records(&running).await.len()),
+        (nodes.clone(), copies.len())
+    );
+    ends_with(0, &url, &["verify", "--settle", "1"]);
+
+    // Copies of the moment at which they were being deleted have a mark. With it they go again.
+    delete_all().await;
+    let map =
+        [("mode", s("delete")), ("operation", s("that of the copy"))].map(|(name, value)| (name.to_owned(), value));
+    let mark =
+        AttributeValue::M(map.into_iter().chain([("revisions".to_owned(), AttributeValue::Bool(true))]).collect());
+    let marked = |copy: &Attributes| {
+        let mut copy = copy.clone();
+        if copy["SK"] == s("NODE") {
+            copy.insert("_deleting".to_owned(), mark.clone());
+        }
+        copy
+    };
+    for is_left_out in [false, true] {
+        copies.shuffle(&mut rng);
+        for copy in &copies {
+            let copy = if is_left_out { copy.clone() } else { marked(copy) };
+            put(&running.client, TABLE, copy).await;
+            running.settle().await;
+        }
+        assert_right(&running).await;
+        let left = records(&running).await;
+        assert_eq!(without_ours(&left), if is_left_out { nodes.clone() } else { Records::new() });
+    }
     running.stop().await;
 }

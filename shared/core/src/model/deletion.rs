@@ -16,6 +16,10 @@ const HEIR_BORN: &str = "heir_born";
 /// that the handler has given up may be redriven within the week.
 const TOMBSTONE_SECONDS: u64 = 7 * 24 * 60 * 60;
 
+/// How long a tombstone is kept, in seconds. By it a copy of its node is known that is put back while the tombstone of a parent counts which was
+/// deleted later, by a week at most.
+const TOMBSTONE_KEPT_SECONDS: u64 = 14 * 24 * 60 * 60;
+
 /// A node's deletion, as its lineage tells its children.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Deletion {
@@ -93,7 +97,7 @@ impl Tombstone {
     /// The tombstone's item. It has no `ancestors`, so that a reader that doesn't know tombstones takes it for no lineage.
     ///
     /// ```json
-    /// {"PK": "V", "SK": "LINEAGE", "format": 1, "born": "0b6a…", "deleted": 1794631800, "_expires": 1795236600,
+    /// {"PK": "V", "SK": "LINEAGE", "format": 1, "born": "0b6a…", "deleted": 1794631800, "_expires": 1795841400,
     ///  "deleting": {"mode": "adopt", "operation": "5a1c7ab2-…", "revisions": false, "heir": "D", "heir_born": "93ce…"}}
     /// ```
     #[must_use]
@@ -103,7 +107,8 @@ impl Tombstone {
         item.extend(self.born.iter().map(|born| (LINEAGE_BORN.to_owned(), text(born))));
         item.insert(DELETED.into(), AttributeValue::N(self.deleted.to_string()));
         self.deletion.write(&mut item);
-        item.insert(settings.expires().into(), AttributeValue::N(self.expires().to_string()));
+        let expires = self.deleted.saturating_add(TOMBSTONE_KEPT_SECONDS);
+        item.insert(settings.expires().into(), AttributeValue::N(expires.to_string()));
         item
     }
 
@@ -120,7 +125,7 @@ impl Tombstone {
 
     /// When the tombstone ceases to count, in seconds since 1970.
     #[must_use]
-    pub fn expires(&self) -> u64 {
+    pub fn counts_until(&self) -> u64 {
         self.deleted.saturating_add(TOMBSTONE_SECONDS)
     }
 }

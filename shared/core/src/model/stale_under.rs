@@ -1,7 +1,7 @@
 //! When `_under` is stale: somebody else than the API or an operation has put the node where it is.
 
 use super::item::{AttributeValue, Item};
-use super::own::{BORN, PUT_BACK, REVISION, UNDER};
+use super::own::{BORN, PUT_BACK, REVISION, UNDER, life_of};
 use crate::keys::Schema;
 
 /// What a stream record shows of who has put a node where it is.
@@ -27,7 +27,8 @@ impl PutBy {
     /// shows nothing, and must not come here.
     ///
     /// The API and operations count in `_rev` what they write together with `_under`. Whoever puts back a copy brings the old number.
-    /// The copy of a record that was written once can't be told from that write, unless a record shows how the node went.
+    /// The API gives each node that it creates a life, so a record that comes without one is a copy. The copy of one that the API has
+    /// created, and written once, can't be told from that write, unless a record shows how the node went.
     #[must_use]
     pub fn of(old: Option<&Item>, new: Option<&Item>, schema: &Schema) -> Self {
         let old = old.filter(|item| !item.contains_key(PUT_BACK));
@@ -41,7 +42,7 @@ impl PutBy {
         if is_same(&schema.names().parent) && is_same(UNDER) {
             return Self::Nobody;
         }
-        let is_this_life = old.is_none() || is_same(BORN);
+        let is_this_life = old.map_or(life_of(new).is_some(), |_| is_same(BORN));
         let is_counted = times_written(Some(new)) == times_written(old) + 1;
         if is_this_life && is_counted { Self::Us } else { Self::Others(stale) }
     }

@@ -239,6 +239,8 @@ impl Batch {
         if rules.keeps(Rule::UnderOfOthers) && record.has_its_images() {
             match PutBy::of(old, new, &settings.schema) {
                 PutBy::Nobody => {}
+                // The copy of a record that went looks like the API's create, which would begin another life.
+                PutBy::Us if is_back(new, placing.stale_under.as_ref()) && record.event == Event::Insert => {}
                 PutBy::Us => placing.stale_under = None,
                 PutBy::Others(stale) => placing.stale_under = Some(stale),
             }
@@ -302,6 +304,11 @@ impl Batch {
             placed(first.and_then(|record| record.old.as_ref())) != placed(last.and_then(|record| record.new.as_ref()))
         });
     }
+}
+
+/// True if this record is of the life whose `_under` is stale.
+fn is_back(record: Option<&Item>, stale: Option<&LifeUnder>) -> bool {
+    stale.zip(record).is_some_and(|(stale, record)| stale.is_of(record))
 }
 
 /// What children inherit from their parent's lineage.

@@ -69,10 +69,10 @@ pub struct Context<'a> {
 }
 
 impl<'a> Context<'a> {
-    /// True if a tombstone decides what becomes of late children. DynamoDB may take days to delete an expired one.
+    /// True if a tombstone decides what becomes of late children. It is kept for longer.
     #[must_use]
     pub fn counts(&self, tombstone: &Tombstone) -> bool {
-        self.run.now < tombstone.expires() || !self.rules.keeps(Rule::TombstoneExpires)
+        self.run.now < tombstone.counts_until() || !self.rules.keeps(Rule::TombstoneExpires)
     }
 
     /// What the placement of a node is made from, below a parent that is placed there.

@@ -23,8 +23,8 @@ const LOOKS_MAX: u32 = 8;
 /// How long the record of an operation is kept.
 const OPERATION_SECONDS: u64 = 7 * 24 * 60 * 60;
 
-/// How long the record is kept that a node was deleted: as long as a tombstone of its parent counts. A node that is put back is known by it.
-const DELETED_SECONDS: u64 = 7 * 24 * 60 * 60;
+/// How long the record is kept that a node was deleted: as long as the tombstone of an operation. A node that is put back is known by it.
+const DELETED_SECONDS: u64 = 14 * 24 * 60 * 60;
 
 /// By how much the clocks of two writers may differ, in seconds. An operator's machine writes too, and AWS takes requests that are signed up to 15
 /// minutes early or late.

@@ -49,6 +49,11 @@ fn make(id: &str, parent: Option<&str>) -> BaseWrite {
     BaseWrite::Make { id: id.to_owned(), parent: parent.map(str::to_owned) }
 }
 
+/// Puts a node as an import does, which names no life.
+fn import(id: &str, parent: Option<&str>) -> BaseWrite {
+    BaseWrite::Put { id: id.to_owned(), parent: parent.map(text), segment: None, name: 0 }
+}
+
 fn move_by_hand(id: &str, parent: &str) -> BaseWrite {
     BaseWrite::Set { id: id.to_owned(), attribute: "parent", value: Some(text(parent)) }
 }
@@ -65,7 +70,8 @@ pub(super) fn script(rng: &mut SmallRng, writes_max: usize) -> Script {
     for (position, id) in ids.iter().enumerate() {
         // A chain mostly, below `x`.
         let above = if rng.random_bool(0.7) { position.checked_sub(1) } else { None };
-        settled.push(make(id, Some(above.map_or("x", |above| ids[above]))));
+        let above = Some(above.map_or("x", |above| ids[above]));
+        settled.push(if rng.random_ratio(1, 3) { import(id, above) } else { make(id, above) });
     }
     let mut rest = vec![BaseWrite::Copy(Copying::Take { marked: false })];
     let mut copies = ids.len() + 2;
@@ -137,5 +143,24 @@ pub(super) fn leaf_first(rng: &mut SmallRng) -> (Vec<BaseWrite>, Vec<BaseWrite>)
     let mut rest = vec![BaseWrite::Copy(Copying::Take { marked: false }), delete("c", None), wait()];
     rest.extend([delete("p", Some(DeletionMode::Delete)), wait()]);
     rest.extend((0..rng.random_range(1..=3)).map(|_| BaseWrite::Copy(Copying::PutBack)));
+    (settled, rest)
+}
+
+/// Imports a chain, has the API move its nodes below each other once, deletes it from above, and puts all or some of it back, in any order.
+pub(super) fn imported(rng: &mut SmallRng) -> (Vec<BaseWrite>, Vec<BaseWrite>) {
+    let settled = vec![make("x", None), make("p", Some("x")), import("c", None), import("d", Some("c"))];
+    let move_to =
+        |id: &str, parent: &str| BaseWrite::Ask(Asked::Move { id: id.to_owned(), parent: Some(parent.to_owned()) });
+    let wait = || BaseWrite::Copy(Copying::Wait);
+    let mut rest = vec![move_to("c", "p"), wait()];
+    if rng.random_bool(0.5) {
+        rest.extend([move_to("d", "p"), wait()]);
+    }
+    rest.push(BaseWrite::Copy(Copying::Take { marked: false }));
+    if rng.random_bool(0.3) {
+        rest.extend([delete("d", None), wait()]);
+    }
+    rest.extend([delete("p", Some(DeletionMode::Delete)), wait()]);
+    rest.extend((0..rng.random_range(1..=4)).map(|_| BaseWrite::Copy(Copying::PutBack)));
     (settled, rest)
 }

@@ -264,7 +264,7 @@ impl World {
                 item.insert("format".into(), AttributeValue::N("1".into()));
                 item.insert("deleting".into(), AttributeValue::M(deleting));
                 item.insert("deleted".into(), AttributeValue::N("1000000".into()));
-                item.insert("_expires".into(), AttributeValue::N("1604800".into()));
+                item.insert("_expires".into(), AttributeValue::N("2209600".into()));
                 self.plant(&key, Some(item));
                 Some(key)
             }

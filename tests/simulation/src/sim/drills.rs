@@ -38,11 +38,13 @@ pub enum Drill {
     SubtreeBack,
     /// A node is deleted without children, then its parent with all that is below; both are put back.
     LeafBack,
+    /// Nodes that an import has put are moved once, deleted, and put back.
+    ImportedBack,
 }
 
 impl Drill {
     /// All sequences.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::ThereAndBack,
         Self::Together,
         Self::Twice,
@@ -56,6 +58,7 @@ impl Drill {
         Self::AwayAndBack,
         Self::SubtreeBack,
         Self::LeafBack,
+        Self::ImportedBack,
     ];
 }
 
@@ -75,6 +78,7 @@ pub(super) fn script(rng: &mut SmallRng, drill: Drill) -> Script {
         Drill::AwayAndBack => copies::there_and_back(rng),
         Drill::SubtreeBack => copies::subtree(rng),
         Drill::LeafBack => copies::leaf_first(rng),
+        Drill::ImportedBack => copies::imported(rng),
     };
     for position in (1..rest.len()).rev() {
         match rng.random_range(0..12) {

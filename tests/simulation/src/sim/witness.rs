@@ -483,10 +483,10 @@ impl Witness {
         match (actor, old) {
             _ if !is_put => old.is_some_and(|old| old.stays),
             (Actor::Client, Some(_)) => true,
-            (Actor::Client, None) => {
-                let born = text(new, "_born");
-                self.deleted.get(id).is_some_and(|ended| !ended.by_client && born.is_some() && ended.born == born)
-            }
+            // The API names each life that it begins.
+            (Actor::Client, None) => text(new, "_born").is_none_or(|born| {
+                self.deleted.get(id).is_some_and(|ended| !ended.by_client && ended.born == Some(born))
+            }),
             // It has removed `_under`, and nothing else.
             (Actor::Handler(_), Some(old)) if old.item.get("parent") == new.get("parent") => old.stays,
             _ => false,

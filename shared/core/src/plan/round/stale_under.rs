@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::{Round, RoundEnd, State, Straggler};
 use crate::keys::{ItemKey, NodeRef, Schema};
-use crate::model::{BORN, BaseNode, REVISION, Stored, UNDER, Under, WRITE, is_same_life, still_gone, text_of};
+use crate::model::{BORN, BaseNode, REVISION, Stored, UNDER, Under, WRITE, is_same_life, life_of, still_gone};
 use crate::plan::Rule;
 use crate::plan::step::{Failure, Read, Step, Task, TaskOutcome};
 use crate::request::{Action, Condition, Update};
@@ -41,6 +41,8 @@ impl<'a> Round<'a> {
         let stored = self.read.item(&self.lineage_key(node)).map(|item| Stored::read(item, self.context.schema()));
         let has_ended = stored.is_ok_and(|stored| match &stored {
             Stored::Lineage(lineage) if lineage.deleting.is_none() || base.deleting.is_some() => false,
+            // Only the lineage gave a name to the life of a record without `_born`.
+            Stored::Lineage(_) | Stored::Tombstone(_) if base.born().is_none() => true,
             stored => is_same_life(stored.born(), base.born()),
         });
         is_of_others && rules.keeps(Rule::UnderOfOthers) || has_ended && rules.keeps(Rule::PutBack)
@@ -91,7 +93,7 @@ impl<'a> Round<'a> {
                 self.end.failed.insert(node);
                 continue;
             };
-            let has_ended = is_same_life(deleted.and_then(|item| text_of(item, BORN)), child.base.born());
+            let has_ended = deleted.is_some_and(|item| life_of(item) == child.base.born());
             if still_gone(record).is_none() && rules.keeps(Rule::TombstoneGone) {
                 continue;
             }

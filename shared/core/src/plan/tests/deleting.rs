@@ -3,7 +3,8 @@
 use super::drawing::{DRIVE, Tree, check};
 use crate::keys::{Id, NodeRef};
 use crate::model::{
-    AttributeValue, BaseNode, Deletion, DeletionMark, DeletionMode, Heir, Item, Settings, is_touch, is_undelete, text,
+    AttributeValue, BaseNode, Deletion, DeletionMark, DeletionMode, Heir, Item, LifeUnder, Settings, Under, is_touch,
+    is_undelete, number, text,
 };
 use crate::plan::{Batch, Child, ChildAction, Event, HandDown, Rules, StreamRecord};
 
@@ -38,7 +39,7 @@ fn a_deleted_nodes_lineage_gives_way_to_a_tombstone() {
         intent D, path V, deleting delete to D
         delete D NODE#0001#V
         delete D PATH#V
-        settle tombstone, deleting delete to D, until 604807
+        settle tombstone, deleting delete to D, until 1209607
         nothing
         nothing
     ",
@@ -68,7 +69,7 @@ fn a_node_created_below_a_tombstone_is_an_orphan() {
         intent D, path V, deleting delete to D
         delete D NODE#0001#V
         delete D PATH#V
-        settle tombstone, deleting delete to D, until 604807
+        settle tombstone, deleting delete to D, until 1209607
         intent V, path e, orphan
         put V NODE#0001#e
         put V PATH#e
@@ -86,7 +87,7 @@ fn a_node_created_in_a_tombstones_place_has_all_its_rows_put() {
         intent D, path V, deleting adopt to D
         delete D NODE#0001#V
         delete D PATH#V
-        settle tombstone, deleting adopt to D, until 604807
+        settle tombstone, deleting adopt to D, until 1209607
         intent III > D, path III/V
         put III NODE#0001#V
         put D NODE#0002#V
@@ -216,6 +217,43 @@ fn cascade(images: &[(Option<&Item>, Option<&Item>)]) -> String {
         HandDown::Deletion { touches: true, mark_went: true } => "deletion, touches, a mark went",
     }
     .to_owned()
+}
+
+#[test]
+fn a_copy_that_comes_back_in_the_batch_in_which_its_record_went_has_a_stale_under() {
+    let schema = Settings::default().schema;
+    let node = NodeRef::from(id("V"));
+    let put = |born: &str, write: &str| {
+        let under = Under { parent: id("D"), born: Some("life of D".to_owned()) }.value();
+        item(&[
+            ("parent", text("D")),
+            ("_under", under),
+            ("_rev", number(1)),
+            ("_born", text(born)),
+            ("_write", text(write)),
+        ])
+    };
+    let (first, again) = (put("1", "a"), put("2", "b"));
+    let records = |records: &[(Event, Option<&Item>, Option<&Item>)]| -> Option<LifeUnder> {
+        let records = records.iter().enumerate().map(|(n, &(event, old, new))| StreamRecord {
+            key: schema.node_key(&node),
+            sequence: n.to_string(),
+            event,
+            old: old.cloned(),
+            new: new.cloned(),
+        });
+        let batch = Batch::of(&records.collect::<Vec<_>>(), &Settings::default(), Rules::default());
+        batch.placings[&node].stale_under.clone()
+    };
+    let went = (Event::Remove, Some(&first), None);
+    assert!(records(&[went, (Event::Insert, None, Some(&first))]).is_some_and(|stale| stale.is_of(&first)));
+    // What the API creates or moves after that is where it belongs.
+    assert_eq!(records(&[went, (Event::Insert, None, Some(&again))]), None);
+    let mut moved = first.clone();
+    moved.extend([("parent".to_owned(), text("E")), ("_rev".to_owned(), number(2))]);
+    moved.insert("_under".to_owned(), Under { parent: id("E"), born: None }.value());
+    let back = (Event::Insert, None, Some(&first));
+    assert_eq!(records(&[went, back, (Event::Modify, Some(&first), Some(&moved))]), None);
 }
 
 #[test]
