@@ -35,8 +35,8 @@ impl RetryPolicy for &Bandwidth {
 
     fn has_time_for(&self, kind: WritesKind) -> bool {
         let reserved = match kind {
-            WritesKind::Meanwhile | WritesKind::FirstRows => LEFT_FOR_FIRST_ROWS,
-            WritesKind::SecondRows => LEFT_FOR_SECOND_ROWS,
+            WritesKind::Meanwhile { .. } | WritesKind::FirstRows => LEFT_FOR_FIRST_ROWS,
+            WritesKind::SecondRows | WritesKind::Touches => LEFT_FOR_SECOND_ROWS,
             WritesKind::Lineages => 0,
         };
         self.left.lock().unwrap().1 > reserved

@@ -193,7 +193,7 @@ pub(crate) async fn drive_all<T: Table, P: RetryPolicy, D: Send>(
                 is_touching = true;
                 let group = std::mem::take(&mut waiting);
                 under_way.push(Box::pin(async move {
-                    let outcomes = client.carry_out_all(&group.touches).await;
+                    let outcomes = client.touch_all(&group.touches).await;
                     Event::Touched(group, outcomes)
                 }));
             }
@@ -218,12 +218,18 @@ async fn read<T: Table, P: RetryPolicy>(
     need: Need,
     errors: &impl Errors,
 ) -> Result<Read, Failure> {
-    let Need { keys, options, query } = need;
+    let Need { keys, options, bytes_max, query } = need;
     let page = async {
         let query = query.as_ref()?;
         Some((query, client.query(query).await))
     };
-    let (items, page) = futures::join!(client.get_many(keys, &options), page);
+    let items = async {
+        match bytes_max {
+            None => client.get_many(keys, &options).await,
+            Some(bytes_max) => client.get_within(keys, &options, bytes_max).await,
+        }
+    };
+    let (items, page) = futures::join!(items, page);
     for (key, error) in first_of_each(&items.failed) {
         errors.read(key, error)?;
     }
@@ -236,7 +242,7 @@ async fn read<T: Table, P: RetryPolicy>(
         None => None,
     };
     let unread = items.failed.into_keys().collect();
-    Ok(Read { items: shared(items.items), unread, page })
+    Ok(Read { items: shared(items.items), unread, left: items.left, page })
 }
 
 /// Returns one key for each error, because a request that fails fails for all of its keys.

@@ -82,8 +82,8 @@ impl<'a, T: Table, P: RetryPolicy> Writer<'a, T, P> {
             self.client.get_many(wanted.keys.clone(), &reading),
             self.client.all(wanted.queries.iter().map(|query| self.client.query(query)).collect()),
         );
-        let Items { items, failed } = items;
-        let read = Read { items: shared(items), unread: failed.into_keys().collect(), page: None };
+        let Items { items, failed, .. } = items;
+        let read = Read { items: shared(items), unread: failed.into_keys().collect(), ..Read::default() };
         let pages = pages.into_iter().map(Result::ok).collect();
         ahead.learn(commands, wanted, read, pages, &self.context.settings.schema);
     }

@@ -3,12 +3,12 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use futures::stream::{self, StreamExt};
 use sapwood_core::keys::{ItemKey, Schema};
-use sapwood_core::model::{Item, key_of};
+use sapwood_core::model::{Item, answered_bytes, key_of};
 use sapwood_core::plan::{Limits, Task, TaskOutcome, Writes, WritesKind};
 use sapwood_core::request::{
     Action, ErrorKind, Page, Query, ReadOptions, Scan, Scanned, TableError, Transacted, Write,
@@ -16,8 +16,8 @@ use sapwood_core::request::{
 use tokio::sync::Semaphore;
 
 use super::{
-    BATCH_GET_KEYS_MAX, BATCH_UPDATES_MAX, BATCH_WRITE_BYTES_MAX, BATCH_WRITE_ITEMS_MAX, Found, Reply, Scannable,
-    Table, Update,
+    ANSWER_BYTES_MAX, BATCH_GET_KEYS_MAX, BATCH_UPDATES_MAX, BATCH_WRITE_BYTES_MAX, BATCH_WRITE_ITEMS_MAX, Found,
+    Reply, Scannable, Table, Update,
 };
 
 /// How long a client goes on trying.
@@ -84,6 +84,10 @@ pub struct Client<'a, T, P> {
     name: &'a str,
     marks: AtomicU64,
     usage: Mutex<Usage>,
+    /// How many keys reads of a limited number of bytes begin with.
+    keys_at_once: AtomicUsize,
+    /// How many items of a partition are asked for at a time, where more had too many bytes. A scan's is that of the empty partition key.
+    narrowed: Mutex<BTreeMap<String, usize>>,
 }
 
 /// What came of writes without conditions. The other writes were carried out.
@@ -111,6 +115,8 @@ pub struct Items {
     pub items: BTreeMap<ItemKey, Item>,
     /// The keys that couldn't be read, and why.
     pub failed: BTreeMap<ItemKey, TableError>,
+    /// The keys that weren't read, because the items before them have as many bytes as were asked for.
+    pub left: BTreeSet<ItemKey>,
 }
 
 impl Items {
@@ -139,6 +145,8 @@ impl<'a, T: Table, P: RetryPolicy> Client<'a, T, P> {
             name: "",
             marks: AtomicU64::new(0),
             usage: Mutex::default(),
+            keys_at_once: AtomicUsize::new(BATCH_GET_KEYS_MAX),
+            narrowed: Mutex::default(),
         }
         .within(Limits::default().bytes_in_flight_max)
     }
@@ -209,26 +217,56 @@ impl<'a, T: Table, P: RetryPolicy> Client<'a, T, P> {
     /// Reads any number of items.
     pub async fn get_many(&self, keys: BTreeSet<ItemKey>, options: &ReadOptions) -> Items {
         let keys: Vec<ItemKey> = keys.into_iter().collect();
-        let chunks = keys.chunks(BATCH_GET_KEYS_MAX).map(|chunk| self.get_chunk(chunk.to_vec(), options)).collect();
+        let chunk = |chunk: &[ItemKey]| self.get_chunk(chunk.to_vec(), options, None);
         let mut all = Items::default();
-        for Items { items, failed } in self.all(chunks).await {
+        for Items { items, failed, .. } in self.all(keys.chunks(BATCH_GET_KEYS_MAX).map(chunk).collect()).await {
             all.items.extend(items);
             all.failed.extend(failed);
         }
         all
     }
 
+    /// Reads items until these have so many bytes in answers, which takes one more request at most. The keys that are left then can be
+    /// asked for when the items before them aren't needed any more.
+    pub async fn get_within(&self, keys: BTreeSet<ItemKey>, options: &ReadOptions, bytes_max: usize) -> Items {
+        let (keys, mut all, mut bytes) = (keys.into_iter().collect::<Vec<_>>(), Items::default(), 0);
+        for chunk in keys.chunks(BATCH_GET_KEYS_MAX) {
+            if bytes >= bytes_max {
+                all.left.extend(chunk.iter().cloned());
+                continue;
+            }
+            let Items { items, failed, left } = self.get_chunk(chunk.to_vec(), options, Some(bytes_max - bytes)).await;
+            bytes += items.values().map(answered_bytes).sum::<usize>();
+            all.items.extend(items);
+            all.failed.extend(failed);
+            all.left.extend(left);
+        }
+        all
+    }
+
     // Requests are boxed, because the future of an SDK's request is large, and every future that awaits it would be as large.
-    async fn get_chunk(&self, mut keys: Vec<ItemKey>, options: &ReadOptions) -> Items {
-        let mut read = Items::default();
-        let (mut attempt, mut at_once) = (0, BATCH_GET_KEYS_MAX);
+    async fn get_chunk(&self, mut keys: Vec<ItemKey>, options: &ReadOptions, bytes_max: Option<usize>) -> Items {
+        let (mut read, mut bytes) = (Items::default(), 0);
+        let first = if bytes_max.is_some() { self.keys_at_once.load(Ordering::Relaxed) } else { BATCH_GET_KEYS_MAX };
+        let (mut attempt, mut at_once) = (0, first);
         while !keys.is_empty() {
+            if bytes_max.is_some_and(|bytes_max| bytes >= bytes_max) {
+                read.left.extend(keys);
+                break;
+            }
             let asked = keys.len().min(at_once);
             let error = match self.count(attempt, Box::pin(self.table.read_many(&keys[..asked], options)).await) {
                 Ok(Found { items, unprocessed }) => {
                     let is_whole = unprocessed.is_empty();
                     if unprocessed.len() < asked {
                         attempt = 0;
+                    }
+                    if bytes_max.is_some() || at_once < BATCH_GET_KEYS_MAX {
+                        let answered: usize = items.iter().map(answered_bytes).sum();
+                        bytes += answered;
+                        if is_small(answered) {
+                            at_once = BATCH_GET_KEYS_MAX.min(at_once * 2);
+                        }
                     }
                     read.items.extend(items.into_iter().filter_map(|item| Some((key_of(&item, self.schema)?, item))));
                     keys.splice(..asked, unprocessed);
@@ -250,16 +288,20 @@ impl<'a, T: Table, P: RetryPolicy> Client<'a, T, P> {
             }
             attempt += 1;
         }
+        if bytes_max.is_some() {
+            self.keys_at_once.store(at_once, Ordering::Relaxed);
+        }
         read
     }
 
-    /// Reads one page. It is shorter where a longer one gets no answer in time.
+    /// Reads one page. It is shorter where a longer one gets no answer in time, and so are the pages of the partition that follow, until
+    /// they have few bytes.
     ///
     /// # Errors
     /// See [`Client::get`].
     pub async fn query(&self, query: &Query) -> Result<Page, TableError> {
         let ask = |limit| async move { self.table.query(&Query { limit, ..query.clone() }).await };
-        self.persist(query.limit, ask).await
+        self.persist(&query.pk, query.limit, ask, |page| &page.items).await
     }
 
     /// Reads one page of the whole table, as [`Client::query`] does.
@@ -271,14 +313,22 @@ impl<'a, T: Table, P: RetryPolicy> Client<'a, T, P> {
         T: Scannable,
     {
         let ask = |limit| async move { self.table.scan(&Scan { limit, ..scan.clone() }).await };
-        self.persist(scan.limit, ask).await
+        self.persist("", scan.limit, ask, |scanned| &scanned.items).await
     }
 
     /// Puts and deletes any number of items without conditions, in their order. Rows are written only while there is time for them.
     pub async fn write_many(&self, writes: Writes) -> Written {
         let Writes { writes, kind } = writes;
-        let chunks =
-            chunks_of(&writes).into_iter().map(|(chunk, bytes)| self.write_chunk(chunk, bytes, kind)).collect();
+        let mut position = 0;
+        let chunks = chunks_of(&writes).into_iter().map(|(chunk, bytes)| {
+            let kind = match kind {
+                WritesKind::Meanwhile { ahead } if position < ahead => WritesKind::FirstRows,
+                kind => kind,
+            };
+            position += chunk.len();
+            self.write_chunk(chunk, bytes, kind)
+        });
+        let chunks = chunks.collect();
         let mut all = Written::default();
         for Written { failed, unanswered } in self.all(chunks).await {
             all.failed.extend(failed);
@@ -299,8 +349,7 @@ impl<'a, T: Table, P: RetryPolicy> Client<'a, T, P> {
             let mut attempt = 0;
             while !writes.is_empty() {
                 if !self.retry_policy.has_time_for(kind) {
-                    let error = TableError::new(ErrorKind::Retry, "no time left for this");
-                    done.failed.extend(writes.iter().map(|write| (write.key().clone(), error.clone())));
+                    done.failed.extend(writes.iter().map(|write| (write.key().clone(), no_time())));
                     break;
                 }
                 let error = match self.count(attempt, Box::pin(self.table.write_many(&writes)).await) {
@@ -336,8 +385,15 @@ impl<'a, T: Table, P: RetryPolicy> Client<'a, T, P> {
 
     /// Carries out a task: a conditional write, a transaction, or a mark, which each attempt names anew.
     pub async fn carry_out(&self, task: &Task) -> CarriedOut {
+        self.carry_out_while(task, || true).await
+    }
+
+    async fn carry_out_while(&self, task: &Task, has_time: impl Fn() -> bool) -> CarriedOut {
         let (mut attempt, mut unanswered) = (0, false);
         loop {
+            if !has_time() {
+                return CarriedOut { outcome: Err(no_time()), unanswered };
+            }
             match self.send(attempt, task).await {
                 Ok(outcome) => return CarriedOut { outcome: Ok(outcome), unanswered },
                 Err(error) => {
@@ -379,13 +435,18 @@ impl<'a, T: Table, P: RetryPolicy> Client<'a, T, P> {
         }
     }
 
-    /// Carries out tasks, several at a time, each on its own conditions. Updates of items that have to exist share requests. What came of
-    /// the tasks is in their order.
-    pub async fn carry_out_all(&self, tasks: &[Task]) -> Vec<CarriedOut> {
+    /// True while there is time for touches.
+    fn may_touch(&self) -> bool {
+        self.retry_policy.has_time_for(WritesKind::Touches)
+    }
+
+    /// Touches items, several at a time, each on its own conditions. Updates of items that have to exist share requests. What came of
+    /// the tasks is in their order. Those that there is no time for are left, so that a cursor can remember the others.
+    pub async fn touch_all(&self, tasks: &[Task]) -> Vec<CarriedOut> {
         let requests = requests_of(tasks).into_iter().map(|positions| async move {
             let asked: Vec<&Task> = positions.iter().map(|position| &tasks[*position]).collect();
             let done = match asked.as_slice() {
-                [task] => vec![self.carry_out(task).await],
+                [task] => vec![self.carry_out_while(task, || self.may_touch()).await],
                 several => self.update_existing(several).await,
             };
             positions.into_iter().zip(done).collect::<Vec<_>>()
@@ -408,6 +469,10 @@ impl<'a, T: Table, P: RetryPolicy> Client<'a, T, P> {
         let mut left: Vec<usize> = (0..updates.len()).collect();
         let mut attempt = 0;
         loop {
+            if !self.may_touch() {
+                left.iter().for_each(|position| done[*position].outcome = Err(no_time()));
+                break;
+            }
             let some: Vec<(ItemKey, Update)> = left.iter().map(|position| updates[*position].clone()).collect();
             let answers = match self.count(attempt, Box::pin(self.table.update_existing(&some)).await) {
                 Ok(answers) => self.count_conflicts(answers),
@@ -431,7 +496,7 @@ impl<'a, T: Table, P: RetryPolicy> Client<'a, T, P> {
         // One impossible statement has DynamoDB refuse all of a request, and a role may allow UpdateItem and not PartiQL. So each goes by itself.
         for (task, one) in tasks.iter().zip(&mut done) {
             if matches!(&one.outcome, Err(error) if error.kind != ErrorKind::Retry) {
-                let alone = self.carry_out(task).await;
+                let alone = self.carry_out_while(task, || self.may_touch()).await;
                 *one = CarriedOut { unanswered: one.unanswered || alone.unanswered, ..alone };
             }
         }
@@ -456,15 +521,28 @@ impl<'a, T: Table, P: RetryPolicy> Client<'a, T, P> {
         Ok(reply.map(outcome_of))
     }
 
-    /// Reads a page of as many items, or of fewer where that many get no answer in time.
-    async fn persist<V, F>(&self, mut limit: usize, request: impl Fn(usize) -> F) -> Result<V, TableError>
+    /// Reads a page of as many items of a partition, or of fewer where that many get no answer in time.
+    async fn persist<V, F>(
+        &self,
+        pk: &str,
+        wanted: usize,
+        request: impl Fn(usize) -> F,
+        items: impl Fn(&V) -> &[Item],
+    ) -> Result<V, TableError>
     where
         F: Future<Output = Result<Reply<V>, TableError>>,
     {
+        let narrowed = || self.narrowed.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut limit = narrowed().get(pk).map_or(wanted, |narrow| wanted.min(*narrow));
         let mut attempt = 0;
         loop {
             let error = match self.count(attempt, Box::pin(request(limit)).await) {
-                Ok(value) => return Ok(value),
+                Ok(value) => {
+                    if limit < wanted && is_small(items(&value).iter().map(answered_bytes).sum()) {
+                        narrowed().insert(pk.to_owned(), limit * 2);
+                    }
+                    return Ok(value);
+                }
                 Err(error) => error,
             };
             if error.kind != ErrorKind::Retry || !self.retry_policy.wait(attempt).await {
@@ -472,6 +550,7 @@ impl<'a, T: Table, P: RetryPolicy> Client<'a, T, P> {
             }
             if error.is_unanswered() {
                 limit = fewer(limit);
+                narrowed().insert(pk.to_owned(), limit);
             }
             attempt += 1;
         }
@@ -510,7 +589,17 @@ fn outcome_of(held: bool) -> TaskOutcome {
     if held { TaskOutcome::Held } else { TaskOutcome::Failed(vec![0]) }
 }
 
-/// How many items are asked for after a read of this many got no answer in time: 1 MB of items can have 45 MB in an answer.
+/// True for an answer that could have been twice as large, and more.
+fn is_small(bytes: usize) -> bool {
+    bytes < ANSWER_BYTES_MAX / 4
+}
+
+fn no_time() -> TableError {
+    TableError::new(ErrorKind::Retry, "no time left for this")
+}
+
+/// How many items are asked for after a read of this many got no answer in time, or one that is too large: 1 MB of items can have 45 MB in an
+/// answer.
 fn fewer(items: usize) -> usize {
     (items / 10).max(1)
 }

@@ -14,7 +14,8 @@ pub struct Deadline {
     meanwhile: Instant,
     /// After this moment no row is put any more, so that those of nodes whose rows are all put can still be deleted.
     first_rows: Instant,
-    /// After this moment no row is deleted any more, so that what was written can still be confirmed.
+    /// After this moment no row is deleted any more, so that what was written can still be confirmed, and nothing is touched, so that a
+    /// cursor can still remember how far the touches came.
     second_rows: Instant,
     /// After this moment nothing is sent any more.
     end: Instant,
@@ -80,9 +81,9 @@ impl RetryPolicy for Deadline {
     #[allow(clippy::disallowed_methods, reason = "a deadline is a moment of the clock; nothing pure knows it")]
     fn has_time_for(&self, kind: WritesKind) -> bool {
         let end = match kind {
-            WritesKind::Meanwhile => self.meanwhile,
+            WritesKind::Meanwhile { .. } => self.meanwhile,
             WritesKind::FirstRows => self.first_rows,
-            WritesKind::SecondRows => self.second_rows,
+            WritesKind::SecondRows | WritesKind::Touches => self.second_rows,
             WritesKind::Lineages => return true,
         };
         Instant::now() < end

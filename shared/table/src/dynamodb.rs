@@ -5,8 +5,10 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::config::interceptors::BeforeDeserializationInterceptorContextRef;
 use aws_sdk_dynamodb::config::retry::RetryConfig;
-use aws_sdk_dynamodb::config::{BehaviorVersion, Credentials, Region};
+use aws_sdk_dynamodb::config::{BehaviorVersion, ConfigBag, Credentials, Intercept, Region, RuntimeComponents};
+use aws_sdk_dynamodb::error::BoxError;
 use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
 use aws_sdk_dynamodb::types::{
@@ -20,8 +22,8 @@ use super::connection::Connection;
 use super::credentials::lacks_credentials;
 use super::https::https_client;
 use super::{
-    Action, Condition, Deadline, ErrorKind, Found, Page, Query, ReadOptions, Reply, Scan, Scannable, Scanned, Table,
-    TableError, Transacted, Update, Write,
+    ANSWER_BYTES_MAX, Action, Condition, Deadline, ErrorKind, Found, Page, Query, ReadOptions, Reply, Scan, Scannable,
+    Scanned, Table, TableError, Transacted, Update, Write,
 };
 use sapwood_core::keys::{ItemKey, Schema};
 use sapwood_core::model::{AttributeValue, Item, key_of, shortest, with_key};
@@ -239,6 +241,36 @@ impl DynamoTable {
     }
 }
 
+/// Refuses an answer that is too large, by its length and before it is read.
+#[derive(Debug)]
+struct AnswerLimit {
+    bytes_max: usize,
+}
+
+impl AnswerLimit {
+    /// The limit of an answer to a read of so many items. One item has no limit: nobody could ask for less.
+    fn of(items: usize) -> Self {
+        Self { bytes_max: if items > 1 { ANSWER_BYTES_MAX } else { usize::MAX } }
+    }
+}
+
+impl Intercept for AnswerLimit {
+    fn name(&self) -> &'static str {
+        "AnswerLimit"
+    }
+
+    fn read_after_transmit(
+        &self,
+        context: &BeforeDeserializationInterceptorContextRef<'_>,
+        _: &RuntimeComponents,
+        _: &mut ConfigBag,
+    ) -> Result<(), BoxError> {
+        let length = context.response().headers().get("content-length").and_then(|length| length.parse().ok());
+        let is_too_long = length.is_some_and(|length: usize| length > self.bytes_max);
+        if is_too_long { Err("the answer has too many bytes".into()) } else { Ok(()) }
+    }
+}
+
 /// What a request does. A refused write is the fault of its item, and a refused read is not.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
@@ -256,6 +288,8 @@ const PAYLOAD_TOO_LARGE: u16 = 413;
 fn table_error<E: ProvideErrorMetadata + std::error::Error + 'static>(kind: Kind, error: &SdkError<E>) -> TableError {
     let failed = match error {
         SdkError::ServiceError(failed) => failed,
+        // Whoever reads asks for fewer items.
+        SdkError::ResponseError(_) => return TableError::unanswered("an answer that is too large, or can't be read"),
         SdkError::ConstructionFailure(_) => return give_up("a request can't be built: is the region set?"),
         other => {
             // Nobody finds credentials by trying again.
@@ -557,11 +591,14 @@ impl Table for DynamoTable {
             .set_expression_attribute_names(expressions.names())
             .build()
             .map_err(|_| give_up("a request can't be built"))?;
+        let limit = AnswerLimit::of(keys.keys().len());
         let request = self
             .client
             .batch_get_item()
             .request_items(&self.name, keys)
-            .return_consumed_capacity(ReturnConsumedCapacity::Total);
+            .return_consumed_capacity(ReturnConsumedCapacity::Total)
+            .customize()
+            .interceptor(limit);
         let output = self.send(Kind::Read, request.send()).await?;
         let read_units = output.consumed_capacity().iter().map(|capacity| units(Some(capacity))).sum();
         let items = output.responses.unwrap_or_default().into_values().flatten().map(from_sdk).collect();
@@ -702,7 +739,9 @@ impl Table for DynamoTable {
             .set_exclusive_start_key(start)
             .limit(i32::try_from(*limit).unwrap_or(i32::MAX))
             .scan_index_forward(!descending)
-            .return_consumed_capacity(ReturnConsumedCapacity::Total);
+            .return_consumed_capacity(ReturnConsumedCapacity::Total)
+            .customize()
+            .interceptor(AnswerLimit::of(query.limit));
         let output = self.send(Kind::Read, request.send()).await?;
         let read_units = units(output.consumed_capacity());
         let next = output.last_evaluated_key.and_then(|key| self.found_key(key)).map(|key| key.sk);
@@ -730,7 +769,9 @@ impl Scannable for DynamoTable {
             .set_expression_attribute_names(expressions.names())
             .set_exclusive_start_key(after.as_ref().map(|key| self.key(key)))
             .limit(i32::try_from(*limit).unwrap_or(i32::MAX))
-            .return_consumed_capacity(ReturnConsumedCapacity::Total);
+            .return_consumed_capacity(ReturnConsumedCapacity::Total)
+            .customize()
+            .interceptor(AnswerLimit::of(*limit));
         let output = self.send(Kind::Read, request.send()).await?;
         let read_units = units(output.consumed_capacity());
         let next = output.last_evaluated_key.and_then(|key| self.found_key(key));

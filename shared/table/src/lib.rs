@@ -37,6 +37,11 @@ pub const BATCH_WRITE_ITEMS_MAX: usize = 25;
 /// request wherever it runs. No item has many more bytes in a request.
 pub const BATCH_WRITE_BYTES_MAX: usize = 4 * 1_024 * 1_024;
 
+/// Most bytes of an answer to a read of several items. It is a choice: what an answer holds takes several times as many bytes in memory, and an
+/// invocation reads several answers at a time. DynamoDB answers 16 MB of items, which can have 700 MB as JSON. A larger answer isn't read, and
+/// the client asks for fewer items. An item that is read alone has 18 MB at most, and is always read.
+pub const ANSWER_BYTES_MAX: usize = 8 * 1_024 * 1_024;
+
 /// Most statements in one BatchExecuteStatement ([AWS: API reference][aws]).
 ///
 /// [aws]: https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_BatchExecuteStatement.html
@@ -45,7 +50,8 @@ pub const BATCH_UPDATES_MAX: usize = 25;
 /// One DynamoDB table. Each method is one request. Nothing is retried here: a method returns what DynamoDB left undone, and an
 /// error says what the caller should do about it ([`ErrorKind`]).
 pub trait Table: Send + Sync {
-    /// BatchGetItem of at most [`BATCH_GET_KEYS_MAX`] distinct keys.
+    /// BatchGetItem of at most [`BATCH_GET_KEYS_MAX`] distinct keys. An answer of more than [`ANSWER_BYTES_MAX`] to several keys counts as
+    /// none ([`TableError::unanswered`]), as it does to a query or a scan of several items.
     fn read_many(
         &self,
         keys: &[ItemKey],

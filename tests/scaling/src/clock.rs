@@ -142,9 +142,9 @@ impl RetryPolicy for Invocation<'_> {
 
     fn has_time_for(&self, kind: WritesKind) -> bool {
         let share = match kind {
-            WritesKind::Meanwhile => SHARES[0],
+            WritesKind::Meanwhile { .. } => SHARES[0],
             WritesKind::FirstRows => SHARES[1],
-            WritesKind::SecondRows => SHARES[2],
+            WritesKind::SecondRows | WritesKind::Touches => SHARES[2],
             WritesKind::Lineages => return true,
         };
         ((self.0.now() - self.1) as f64) < INVOCATION as f64 * share

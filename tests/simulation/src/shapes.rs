@@ -45,3 +45,9 @@ fn list(bytes: usize, value: &AttributeValue) -> AttributeValue {
 fn deep() -> AttributeValue {
     (0..30).fold(text(""), |inner, _| AttributeValue::M(HashMap::from([("m".to_owned(), inner)])))
 }
+
+/// Attributes of about so many bytes: as many as fit, each without a value to speak of.
+#[must_use]
+pub fn wide_item(bytes: usize) -> Item {
+    (0..bytes / 8).map(|n| (format!("a{n:06}"), AttributeValue::Null(true))).collect()
+}

@@ -72,7 +72,7 @@ impl<'a> Look<'a> {
     fn need(&self, keys: BTreeSet<ItemKey>) -> Need {
         let is_known = |key: &ItemKey| self.known.contains_key(key) || self.read.items.contains_key(key);
         let keys = keys.into_iter().filter(|key| !is_known(key)).collect();
-        Need { keys, options: ReadOptions { strong: self.strong, attributes: None }, query: None }
+        Need { keys, options: ReadOptions { strong: self.strong, attributes: None }, ..Need::default() }
     }
 
     /// The items of each subject itself.

@@ -14,6 +14,9 @@ const STALE_ROWS: &str = "stale_rows";
 const ROWS_PENDING: &str = "rows_pending";
 const RESTARTED: &str = "restarted";
 
+/// The digits of [`Lineage::restarted`].
+const RESTARTED_DIGITS_MAX: usize = 40;
+
 /// Where a node is in its tree. Together with the schema it names every row of the node.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Placement {
@@ -178,7 +181,10 @@ impl Lineage {
             stale_rows,
             rows_pending: flag_of(item, ROWS_PENDING)?,
             deleting: Deletion::read(item)?,
-            restarted: text_of(item, RESTARTED).map(str::to_owned),
+            restarted: match item.get(RESTARTED) {
+                None => None,
+                Some(_) => Some(text_of(item, RESTARTED).filter(|sequence| is_sequence(sequence))?.to_owned()),
+            },
         })
     }
 
@@ -193,6 +199,10 @@ impl Lineage {
     pub fn is_settled(&self) -> bool {
         self.stale_rows.is_empty() && !self.rows_pending
     }
+}
+
+fn is_sequence(text: &str) -> bool {
+    text.len() <= RESTARTED_DIGITS_MAX && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 fn row_key(row: &AttributeValue, schema: &Schema) -> Option<ItemKey> {

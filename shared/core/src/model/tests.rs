@@ -343,3 +343,34 @@ fn what_another_client_puts_somewhere_has_a_stale_under() {
     again.insert("_born".to_owned(), text("life 2"));
     assert!(!under.is_of(&again), "another life, put below the same parent");
 }
+
+#[test]
+fn a_lineage_that_has_more_of_anything_than_a_handler_writes_is_none() {
+    let list = |count: usize| AttributeValue::L(vec![text("x"); count]);
+    let long = |bytes: usize| map([("tags", AttributeValue::L(vec![text("i".repeat(bytes)); 17]))]);
+    let wide = |count: usize| {
+        AttributeValue::M((0..count).map(|number| (format!("a{number}"), AttributeValue::L(Vec::new()))).collect())
+    };
+    let cases = [
+        ("path", list(98), list(99)),
+        ("links", map([("tags", list(100))]), map([("tags", list(60)), ("more", list(41))])),
+        ("links", long(900), long(1_000)),
+        ("links", wide(100), wide(101)),
+        ("links", AttributeValue::M([("a".repeat(1_024), list(1))].into()), {
+            AttributeValue::M([("a".repeat(1_025), list(1))].into())
+        }),
+        ("restarted", text("9".repeat(40)), text("9".repeat(41))),
+        ("restarted", text("9"), text("9".repeat(39) + "x")),
+        ("restarted", text("9"), number("9")),
+    ];
+    let node = NodeRef::from(id("d"));
+    for (attribute, most, more) in cases {
+        let stored = |value: AttributeValue| {
+            let mut item = Lineage::default().item(&node, &Schema::default());
+            item.insert(attribute.to_owned(), value);
+            Stored::read(Some(&item), &Schema::default())
+        };
+        assert!(matches!(stored(most), Stored::Lineage(_)), "{attribute}");
+        assert_eq!(stored(more), Stored::Malformed, "{attribute}");
+    }
+}

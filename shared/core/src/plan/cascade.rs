@@ -3,12 +3,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::deletion::{DeletionSlice, Slice, children_of, children_query, delete_marked};
+use super::deletion::{DeletionSlice, Slice, children_of, delete_marked, keys_alone, page_query};
 use super::step::{Facts, Failure, Need, Plan, PlanReport, Step, Task, TaskOutcome, count_held};
 use super::{Context, HandDown, Problem, Rule};
-use crate::keys::{Id, ItemKey, NodeRef};
+use crate::keys::{Id, ItemKey, NodeRef, SortKey};
 use crate::model::{
-    Cursor, CursorError, FORMAT_ATTRIBUTE, Item, Position, TOUCHED, orphan_row_parent, own_id, text, touch_value,
+    Cursor, CursorError, FORMAT_ATTRIBUTE, Item, ORPHAN_ROW, Position, TOUCHED, orphan_row_parent, own_id, text,
+    touch_value,
 };
 use crate::request::{Action, Condition, Page, Query, ReadOptions, Update};
 
@@ -42,8 +43,8 @@ enum State<'a> {
     ListingChildren,
     /// A slice of a deletion is under way.
     Deleting(Box<DeletionSlice<'a>>),
-    /// The plan touches children with these keys. The cursor then moves to this position.
-    Touching(Vec<ItemKey>, Option<(Position, String)>),
+    /// The plan touches these children. The cursor is for this, and then moves to this sort key.
+    Touching(Vec<Id>, Position, Option<String>),
     /// The plan deletes the node, and after that its cursor.
     Finishing,
     /// [`Rule::FinishFirst`] is broken: the plan deletes the cursor, and after that the node with this base record.
@@ -123,22 +124,45 @@ impl<'a> Cascade<'a> {
         self.state = State::ListingChildren;
         let range = self.context.schema().depth_range(1, 1);
         let limit = self.context.limits.touch_slice_items_max;
-        Need::page(children_query(&self.context, &self.node, range, after, limit)).into()
+        Need::page(page_query(&self.context, &self.node, range, after, limit, keys_alone())).into()
     }
 
     fn touch_page(&mut self, page: &Page) -> Step<()> {
         if let (Cause::Lineage { .. }, Some(_)) = (&self.cause, &page.next) {
             return self.write_cursor(Some(self.cursor(Position::Touching, None, false)));
         }
-        let next = page.next.clone().map(|after| (Position::Touching, after));
-        self.touch(children_of(page, &self.context), next)
+        self.touch(children_of(page, &self.context), Position::Touching, page.next.clone())
     }
 
-    fn touch(&mut self, children: BTreeSet<Id>, next: Option<(Position, String)>) -> Step<()> {
-        let tasks: Vec<Task> =
-            children.into_iter().map(|child| touch(&self.context, &self.node, child, self.sequence())).collect();
-        self.state = State::Touching(tasks.iter().filter_map(Task::key).cloned().collect(), next);
+    /// Touches children, in the order of their rows.
+    fn touch(&mut self, children: BTreeSet<Id>, position: Position, next: Option<String>) -> Step<()> {
+        let task = |child: &Id| touch(&self.context, &self.node, child.clone(), self.sequence());
+        let tasks = children.iter().map(task).collect();
+        self.state = State::Touching(children.into_iter().collect(), position, next);
         Step::Do(tasks)
+    }
+
+    /// Moves the cursor past the children that are done. Where there was no time for all of a slice, that is past the first ones that are: if all
+    /// of a slice took longer than an invocation has, no invocation would ever be done with it.
+    fn touched(
+        &mut self,
+        children: &[Id],
+        outcomes: &[Result<TaskOutcome, Failure>],
+        position: Position,
+        next: Option<String>,
+    ) -> Result<Step<()>, Failure> {
+        let schema = self.context.schema();
+        let keys = children.iter().map(|child| schema.node_key(&self.node.sibling(child.clone()))).collect();
+        self.report.problems.extend(untouched(keys, outcomes));
+        let is_done = |outcome: &&Result<TaskOutcome, Failure>| **outcome != Err(Failure::Again);
+        let done = outcomes.iter().take_while(is_done).count();
+        self.report.tally.touches += count_held(&outcomes[..done])?;
+        if done == outcomes.len() {
+            return Ok(self.move_cursor(position, next));
+        }
+        let last = children[..done].last().ok_or(Failure::Again)?;
+        let after = schema.sort_key(&SortKey::Ancestor { depth: 1, id: last.clone() }).map_err(|_| Failure::Again)?;
+        Ok(self.move_cursor(position, Some(after)))
     }
 
     fn delete(&mut self, mut slice: DeletionSlice<'a>, facts: Facts) -> Result<Step<()>, Failure> {
@@ -154,7 +178,7 @@ impl<'a> Cascade<'a> {
         match slice {
             Slice::Done => self.write_cursor(None),
             Slice::NotDeleting(after) => self.list_children(after),
-            Slice::Touch { children, next } => self.touch(children, next.map(|after| (Position::Remaining, after))),
+            Slice::Touch { children, next } => self.touch(children, Position::Remaining, next),
             Slice::Continue { position, after, blocked } => {
                 self.write_cursor(Some(self.cursor(position, Some(after), blocked)))
             }
@@ -180,8 +204,8 @@ impl<'a> Cascade<'a> {
         Cursor { sequence: self.sequence().to_owned(), after, position, blocked }
     }
 
-    fn move_cursor(&mut self, next: Option<(Position, String)>) -> Step<()> {
-        self.write_cursor(next.map(|(position, after)| self.cursor(position, Some(after), false)))
+    fn move_cursor(&mut self, position: Position, next: Option<String>) -> Step<()> {
+        self.write_cursor(next.map(|after| self.cursor(position, Some(after), false)))
     }
 
     /// Writes the cursor, or deletes it. A cursor is started only if no cursor of this change or a newer one stands there,
@@ -260,12 +284,7 @@ impl Plan for Cascade<'_> {
             State::ReadingCursor => self.continue_cursor(facts.read()?.item(&self.cursor_key())?),
             State::ListingChildren => Ok(self.touch_page(&facts.page()?)),
             State::Deleting(slice) => self.delete(*slice, facts),
-            State::Touching(keys, next) => {
-                let outcomes = facts.outcomes()?;
-                self.report.tally.touches += count_held(&outcomes)?;
-                self.report.problems.extend(untouched(keys, &outcomes));
-                Ok(self.move_cursor(next))
-            }
+            State::Touching(children, position, next) => self.touched(&children, &facts.outcomes()?, position, next),
             State::Finishing => {
                 self.report.tally.nodes_deleted += count_held(&facts.outcomes()?)?;
                 Ok(self.write_cursor(None))
@@ -369,7 +388,10 @@ impl Plan for TouchOrphans<'_> {
                     after: None,
                     limit: self.context.limits.orphan_page_items_max,
                     descending: false,
-                    reading: ReadOptions::default(),
+                    reading: ReadOptions {
+                        attributes: Some(ORPHAN_ROW.map(str::to_owned).into()),
+                        ..ReadOptions::default()
+                    },
                 })
                 .into())
             }

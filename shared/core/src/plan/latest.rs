@@ -6,8 +6,8 @@ use super::newest::newest_on;
 use super::step::{Facts, Failure, Need, Plan, PlanReport, Read, Step, Task, TaskOutcome};
 use super::{Context, Rule};
 use crate::keys::{ItemKey, Version};
-use crate::model::{Item, Latest, VERSION, number};
-use crate::request::{Action, Condition, Query, ReadOptions};
+use crate::model::{Item, Latest, VERSION, key_of, number};
+use crate::request::{Action, Condition, Page, Query, ReadOptions};
 
 /// The first look at all topics of a batch. It copies the highest revision of the batch that exists, unless the copy is of a
 /// newer one, and reads that revision again.
@@ -200,6 +200,13 @@ enum NewestState {
         standing: Option<Item>,
         query: Query,
     },
+    /// The newest revision was found by its key. The plan reads it.
+    ReadingNewest {
+        key: ItemKey,
+        standing: Option<Item>,
+        version: Version,
+        revision: ItemKey,
+    },
     Writing(ItemKey),
 }
 
@@ -224,6 +231,28 @@ impl<'a> CopyNewest<'a> {
         let step = Need::page(query.clone()).into();
         self.state = NewestState::LookingForNewest { key, standing, query };
         step
+    }
+
+    /// Takes a page of revisions. The first one is read whole, since it mostly shows the newest. If it doesn't, only keys are read, and then
+    /// the one revision: the history of other topics can be long, and large.
+    fn looked(&mut self, key: ItemKey, standing: Option<Item>, query: Query, page: &Page) -> Result<Step<()>, Failure> {
+        let newest = newest_on(page, &self.latest.topic, self.context.schema());
+        match (newest, &page.next) {
+            (None, Some(after)) => {
+                let reading = ReadOptions { attributes: Some(BTreeSet::new()), ..query.reading };
+                Ok(self.look_on(key, standing, Query { after: Some(after.clone()), reading, ..query }))
+            }
+            (Some((version, revision)), _) if query.reading.attributes.is_some() => {
+                let revision = key_of(revision, self.context.schema()).ok_or(Failure::Again)?;
+                let step = Need::keys([revision.clone()]).into();
+                self.state = NewestState::ReadingNewest { key, standing, version, revision };
+                Ok(step)
+            }
+            (newest, _) => {
+                let newest = newest.map(|(version, revision)| (version, revision.clone()));
+                Ok(self.write(key, standing.as_ref(), newest))
+            }
+        }
     }
 
     fn write(&mut self, key: ItemKey, standing: Option<&Item>, newest: Option<(Version, Item)>) -> Step<()> {
@@ -267,13 +296,12 @@ impl Plan for CopyNewest<'_> {
                 };
                 Ok(self.look_on(key, standing, query))
             }
-            NewestState::LookingForNewest { key, standing, query } => {
-                let page = facts.page()?;
-                let newest = newest_on(&page, &self.latest.topic, self.context.schema());
-                let newest = newest.map(|(version, revision)| (version, revision.clone()));
-                match (newest, page.next) {
-                    (None, Some(after)) => Ok(self.look_on(key, standing, Query { after: Some(after), ..query })),
-                    (newest, _) => Ok(self.write(key, standing.as_ref(), newest)),
+            NewestState::LookingForNewest { key, standing, query } => self.looked(key, standing, query, &facts.page()?),
+            NewestState::ReadingNewest { key, standing, version, revision } => {
+                match facts.read()?.item(&revision)?.cloned() {
+                    Some(newest) => Ok(self.write(key, standing.as_ref(), Some((version, newest)))),
+                    // It was deleted meanwhile.
+                    None => self.look(key),
                 }
             }
             NewestState::Writing(key) => match facts.outcome() {

@@ -351,18 +351,32 @@ impl<'a> Round<'a> {
     /// Returns the next step, from this one on, that has something to write. After the last step the plan confirms the parents.
     fn write_from(&mut self, mut step: Writing) -> Step<RoundEnd<'a>> {
         loop {
-            let (owners, writes): (Vec<usize>, Vec<Write>) = self.writes(step).into_iter().unzip();
+            let mut writes = self.writes(step);
+            let kind = if step == Writing::FirstRows && !self.end.early.is_empty() {
+                WritesKind::Meanwhile { ahead: self.first_ahead(&mut writes) }
+            } else {
+                step.kind()
+            };
+            let (owners, writes): (Vec<usize>, Vec<Write>) = writes.into_iter().unzip();
             (self.owners, self.writes) = (owners, writes.into());
             if !self.writes.is_empty() {
                 self.state = State::Writing(step);
-                let writes = Arc::clone(&self.writes);
-                return Step::Write(Writes { writes, kind: step.kind(self.end.early.is_empty()) });
+                return Step::Write(Writes { writes: Arc::clone(&self.writes), kind });
             }
             match step.next() {
                 Some(next) => step = next,
                 None => return self.confirm(),
             }
         }
+    }
+
+    /// Moves the writes of the node whose record comes first to the front. Returns how many they are.
+    fn first_ahead(&self, writes: &mut [(usize, Write)]) -> usize {
+        let owners = writes.iter().map(|(owner, _)| *owner);
+        let first = owners.min_by_key(|owner| self.planned.get(*owner).map(|one| one.placing.position));
+        let is_behind = |(owner, _): &(usize, Write)| Some(*owner) != first;
+        writes.sort_by_key(is_behind);
+        writes.iter().take_while(|write| !is_behind(write)).count()
     }
 
     /// Takes the writes of a step out of the plans, each with the position of its node in `planned`.
@@ -580,10 +594,9 @@ impl Writing {
         matches!(self, Self::FirstRows | Self::SecondRows)
     }
 
-    /// What the writes are, in a round that leaves nobody for later, or does.
-    fn kind(self, is_whole: bool) -> WritesKind {
+    /// What the writes are, in a round that leaves nobody for later.
+    fn kind(self) -> WritesKind {
         match self {
-            Self::FirstRows if !is_whole => WritesKind::Meanwhile,
             Self::FirstRows => WritesKind::FirstRows,
             Self::SecondRows => WritesKind::SecondRows,
             Self::Intent | Self::Settle => WritesKind::Lineages,

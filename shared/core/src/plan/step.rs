@@ -92,11 +92,17 @@ pub struct Writes {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WritesKind {
     /// The same as the first rows, while other nodes of the batch wait for their parents and need time, too.
-    Meanwhile,
+    Meanwhile {
+        /// So many writes at the front are of the node whose record comes first. They count as first rows: nothing of the batch is done
+        /// for good before this node is.
+        ahead: usize,
+    },
     /// Rows that are put, or what is written in their place first.
     FirstRows,
     /// Rows that are deleted after that.
     SecondRows,
+    /// Touches, which a cursor follows: it remembers how far they came.
+    Touches,
     /// Lineages.
     Lineages,
 }
@@ -108,11 +114,19 @@ pub struct Need {
     pub keys: BTreeSet<ItemKey>,
     /// How the items are read. The query has options of its own.
     pub options: ReadOptions,
+    /// About how many bytes of items are read at most, as answers have them; `None` for all.
+    pub bytes_max: Option<usize>,
     /// The query whose page is read.
     pub query: Option<Query>,
 }
 
 impl Need {
+    /// The same, as far as the answers have so many bytes. [`Read::left`] has the keys that are left then; one at least is read.
+    #[must_use]
+    pub fn within(self, bytes_max: usize) -> Self {
+        Self { bytes_max: Some(bytes_max), ..self }
+    }
+
     /// The need for these items, strongly consistent and with all attributes.
     pub fn keys(keys: impl IntoIterator<Item = ItemKey>) -> Self {
         Self { keys: keys.into_iter().collect(), ..Self::default() }
@@ -289,6 +303,8 @@ pub struct Read {
     pub items: BTreeMap<ItemKey, Arc<Item>>,
     /// The keys that couldn't be read.
     pub unread: BTreeSet<ItemKey>,
+    /// The keys that weren't read, because the items before them have as many bytes as were asked for.
+    pub left: BTreeSet<ItemKey>,
     /// The page, if one was asked for and could be read.
     pub page: Option<Page>,
 }
@@ -315,6 +331,7 @@ impl Read {
         self.unread.retain(|key| !later.items.contains_key(key));
         self.items.extend(later.items);
         self.unread.extend(later.unread);
+        self.left.extend(later.left);
     }
 }
 

@@ -24,7 +24,8 @@ pub struct Stamps {
 /// How many nodes are read before their sizes are known. One can have 18 MB in an answer of DynamoDB, and three times that in memory.
 const NODES_AT_FIRST: usize = 4;
 
-/// Most nodes that are read at a time, if those before are small: as many of the largest that the API writes (4 MB) fit the memory.
+/// Most nodes that are read at a time, if those before are small. Other clients' nodes can be larger than all before them: no more are read
+/// than the page has room for.
 const NODES_AT_ONCE: usize = 25;
 
 /// The attributes that [`Stamps`] are read from.
@@ -66,10 +67,17 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         let mut builder = PageBuilder::new(options.bounds);
         let (mut done, mut at_once) = (options.passed()?.min(nodes.len()), NODES_AT_FIRST);
         while done < nodes.len() {
+            let before = done;
             let chunk = &nodes[done..nodes.len().min(done + at_once)];
             let keys: Vec<ItemKey> = chunk.iter().map(|node| schema.node_key(node)).collect();
-            let mut read = self.client.get_all(&keys, &reading).await?;
+            let read = self.client.get_within(keys.iter().cloned().collect(), &reading, builder.room().max(1)).await;
+            let left = read.left.clone();
+            let mut read = read.all()?;
             for (node, key) in chunk.iter().zip(keys) {
+                // Those before it come first, so that the page can end there.
+                if left.contains(&key) {
+                    break;
+                }
                 done += 1;
                 let Some(item) = read.remove(&key) else { continue };
                 let bytes = entry_size(&key, &item);
@@ -78,8 +86,9 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
                     return Ok(builder.followed());
                 }
             }
-            // As many as the page has room for, if they are like those before.
-            at_once = (builder.room() / builder.usual().max(1)).clamp(1, NODES_AT_ONCE);
+            // As many as the page has room for, if they are like those before. One alone is always read.
+            let is_stuck = done == before;
+            at_once = if is_stuck { 1 } else { (builder.room() / builder.usual().max(1)).clamp(1, NODES_AT_ONCE) };
         }
         Ok(builder.last())
     }

@@ -14,6 +14,9 @@ pub(super) const ORDER: &str = "_order";
 pub(super) const ANCESTORS: &str = "_ancestors";
 pub(super) const TRUNCATED: &str = "_truncated";
 
+/// What [`own_id`] and [`orphan_row_parent`] read.
+pub const ORPHAN_ROW: [&str; 2] = [ID, PARENT];
+
 /// The size of `{"S":…},` in a request.
 const TEXT_BYTES: usize = 7;
 

@@ -16,6 +16,9 @@ const LINKS_MAX: usize = 100;
 /// Most bytes of a node's targets together. A lineage names all of them, and whoever places a child of the node reads it.
 const TARGETS_BYTES_MAX: usize = 16 * 1_024;
 
+/// Most bytes of an attribute's name in a lineage. A longer one is in no key.
+const ATTRIBUTE_BYTES_MAX: usize = 1_024;
+
 pub(super) struct Link;
 
 impl Kind for Link {
@@ -64,16 +67,19 @@ impl Kind for Link {
     fn read(&self, lineage: &Item, placement: &mut Placement) -> Option<()> {
         let links = match lineage.get(LINKS) {
             None => return Some(()),
-            Some(AttributeValue::M(links)) => links.clone().into_iter().collect::<Item>(),
+            Some(AttributeValue::M(links)) if links.len() <= LINKS_MAX => links.clone().into_iter().collect::<Item>(),
             Some(_) => return None,
         };
-        // A key with such an attribute would be another node's.
-        let is_attribute = |attribute: &&String| !attribute.is_empty() && !attribute.contains('#');
+        // A key with such an attribute would be another node's, or too long for any.
+        let is_attribute =
+            |attribute: &&String| (1..=ATTRIBUTE_BYTES_MAX).contains(&attribute.len()) && !attribute.contains('#');
         let targets =
             |attribute: &String| texts_of(&links, Some(attribute).filter(is_attribute)?, |target| Id::new(target).ok());
         placement.links =
             links.keys().map(|attribute| Some((attribute.clone(), targets(attribute)?))).collect::<Option<_>>()?;
-        Some(())
+        let all = || placement.links.values().flatten();
+        let bytes: usize = all().map(|target| target.as_str().len()).sum();
+        (all().count() <= LINKS_MAX && bytes <= TARGETS_BYTES_MAX).then_some(())
     }
 
     fn can_have(&self, named: &Named<'_>) -> bool {

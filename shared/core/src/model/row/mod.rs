@@ -17,7 +17,8 @@ use super::{AttributeValue, BaseNode, FORMAT, Placement, Settings, Shortfall, fo
 use crate::keys::{Id, ItemKey, NodeRef, Schema};
 use contents::{Contents, ID, TRUNCATED};
 pub use contents::{
-    ROW_ATTRIBUTES, is_truncated, orphan_row_parent, own_ancestors, own_depth, own_id, own_order, row_parent,
+    ORPHAN_ROW, ROW_ATTRIBUTES, is_truncated, orphan_row_parent, own_ancestors, own_depth, own_id, own_order,
+    row_parent,
 };
 pub use kind::Wanted;
 use kind::{Kind, Named, Rows};
@@ -113,8 +114,8 @@ pub struct Shown {
     id: Id,
     parent: Option<Id>,
     record: Arc<Item>,
-    /// The attributes of the record that no row carries.
-    left_out: Vec<String>,
+    /// For each attribute of the record, in its order, true if rows carry it. A record can have 200,000 attributes.
+    is_copied: Vec<bool>,
     /// The size of the attributes that rows carry.
     copied_bytes: usize,
     /// How many bytes these take in a request.
@@ -125,12 +126,11 @@ impl Shown {
     /// Returns what the rows of a node show of it.
     #[must_use]
     pub fn of(node: &NodeRef, base: &BaseNode, settings: &Settings) -> Self {
-        let left_out: Vec<String> = base.item.keys().filter(|name| !settings.is_copied(name)).cloned().collect();
         let mut shown = Self {
             id: node.id.clone(),
             parent: base.parent.clone(),
             record: Arc::clone(&base.item),
-            left_out,
+            is_copied: base.item.keys().map(|name| settings.is_copied(name)).collect(),
             copied_bytes: 0,
             sent_bytes: 0,
         };
@@ -141,7 +141,7 @@ impl Shown {
 
     /// The attributes that rows carry.
     fn copies(&self) -> impl Iterator<Item = (&String, &AttributeValue)> {
-        self.record.iter().filter(|(name, _)| !self.left_out.contains(name))
+        self.record.iter().zip(&self.is_copied).filter(|(_, is_copied)| **is_copied).map(|(attribute, _)| attribute)
     }
 }
 

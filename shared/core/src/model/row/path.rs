@@ -2,7 +2,7 @@
 
 use super::contents::{Contents, own_depth};
 use super::kind::{Kind, Named, Rows, Wanted};
-use crate::keys::{SortKey, check_segment};
+use crate::keys::{DEPTH_MAX, SortKey, check_segment};
 use crate::model::item::{Item, texts, texts_of};
 use crate::model::{Placement, Shortfall};
 use crate::rules::Rule;
@@ -40,7 +40,7 @@ impl Kind for Path {
     fn read(&self, lineage: &Item, placement: &mut Placement) -> Option<()> {
         let segment = |segment: &str| check_segment(segment).is_ok().then(|| segment.to_owned());
         placement.path = texts_of(lineage, PATH, segment)?;
-        Some(())
+        (placement.path.len() <= DEPTH_MAX).then_some(())
     }
 
     fn can_have(&self, named: &Named<'_>) -> bool {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use super::{Adoptions, DeletionSlice, Pass, Present, Slice, State, delete_marked, deletion_of};
+use super::{Adoptions, DeletionSlice, Pass, Present, Slice, State, delete_marked, deletion_of, keys_alone};
 use crate::keys::{Id, ItemKey};
 use crate::model::{
     BORN, BaseNode, DELETING, Deletion, Heir, Item, Position, Stored, TooManyAttributes, UNDER, item_bytes, life_of,
@@ -19,10 +19,14 @@ use crate::request::{Action, Condition, TRANSACTION_ACTIONS_MAX};
 /// [aws]: https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html
 const TRANSACTION_BYTES_MAX: usize = 3 * 1_024 * 1_024;
 
+/// About how many bytes of children one pass reads, as answers have them. It is a choice: 200 children of 400 KB, each forty times that in an
+/// answer and more in memory, are more than an invocation has room for.
+const PASS_BYTES_MAX: usize = 4 * 1_024 * 1_024;
+
 impl DeletionSlice<'_> {
     pub(super) fn list_children(&mut self, present: Present) -> Step<Slice> {
         self.state = State::ListingChildren(present);
-        self.page_of(self.context.schema().depth_range(1, 1), self.after.clone()).into()
+        self.page_of(self.context.schema().depth_range(1, 1), self.after.clone(), keys_alone()).into()
     }
 
     pub(super) fn read_children(&mut self, present: Present, pass: Pass) -> Result<Step<Slice>, Failure> {
@@ -32,7 +36,8 @@ impl DeletionSlice<'_> {
         if pass.number == self.context.limits.rounds_max {
             return Err(Failure::Again);
         }
-        let step = Need::keys(pass.children.iter().map(|id| self.key_of_child(id))).into();
+        let keys = pass.children.iter().map(|id| self.key_of_child(id));
+        let step = Need::keys(keys).within(PASS_BYTES_MAX).into();
         self.state = State::ReadingChildren(present, pass);
         Ok(step)
     }
@@ -202,13 +207,16 @@ impl DeletionSlice<'_> {
         self.blocked = true;
     }
 
-    /// Reads the children again that have changed meanwhile.
+    /// Reads the children again that have changed meanwhile, and those that weren't read yet.
     pub(super) fn look_again(&mut self, present: Present, pass: Pass) -> Result<Step<Slice>, Failure> {
+        let Pass { mut changed, left, mut number, next, .. } = pass;
         if !self.context.rules.keeps(Rule::ChildAgain) {
-            return Ok(self.after_children(present, pass.next));
+            changed.clear();
         }
-        let Pass { changed, number, next, .. } = pass;
-        self.read_children(present, Pass { children: changed, changed: BTreeSet::new(), number: number + 1, next })
+        number += usize::from(!changed.is_empty());
+        changed.extend(left);
+        let (children, changed, left) = (changed, BTreeSet::new(), BTreeSet::new());
+        self.read_children(present, Pass { children, changed, left, number, next })
     }
 
     pub(super) fn after_children(&mut self, present: Present, next: Option<String>) -> Step<Slice> {

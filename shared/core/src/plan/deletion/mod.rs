@@ -108,7 +108,9 @@ struct Pass {
     children: BTreeSet<Id>,
     /// The children that changed after they were read. The next pass reads them again.
     changed: BTreeSet<Id>,
-    /// How many passes were made before this one.
+    /// The children that weren't read, because those that were have many bytes. Later passes read them.
+    left: BTreeSet<Id>,
+    /// How many passes were made before this one that found children changed.
     number: usize,
     /// The sort key of the row after which the next page begins.
     next: Option<String>,
@@ -199,9 +201,10 @@ impl<'a> DeletionSlice<'a> {
         }))
     }
 
-    fn page_of(&self, range: SortRange, after: Option<String>) -> Need {
+    /// The need for a page of the node's children, or of its revisions.
+    fn page_of(&self, range: SortRange, after: Option<String>, reading: ReadOptions) -> Need {
         let limit = self.context.limits.action_slice_items_max;
-        Need::page(children_query(&self.context, &self.node, range, after, limit))
+        Need::page(page_query(&self.context, &self.node, range, after, limit, reading))
     }
 
     fn list_remaining(&mut self) -> Step<Slice> {
@@ -209,7 +212,7 @@ impl<'a> DeletionSlice<'a> {
             return Step::Done(Slice::Done);
         }
         self.state = State::ListingRemaining;
-        self.page_of(self.context.schema().depth_range(1, 1), self.after.clone()).into()
+        self.page_of(self.context.schema().depth_range(1, 1), self.after.clone(), keys_alone()).into()
     }
 
     fn read_remaining(&mut self, page: &Page) -> Step<Slice> {
@@ -262,13 +265,17 @@ impl Plan for DeletionSlice<'_> {
             State::ListingChildren(present) => {
                 let page = facts.page()?;
                 let children = children_of(&page, &self.context);
-                let pass = Pass { children, changed: BTreeSet::new(), number: 0, next: page.next };
+                let pass =
+                    Pass { children, changed: BTreeSet::new(), left: BTreeSet::new(), number: 0, next: page.next };
                 self.read_children(present, pass)
             }
-            State::ReadingChildren(present, pass) => {
-                let children = self.children_among(&pass.children, &facts.read()?)?;
+            State::ReadingChildren(present, mut pass) => {
+                let read = facts.read()?;
+                let left = |id: &Id| read.left.contains(&self.key_of_child(id));
+                (pass.left, pass.children) = pass.children.into_iter().partition(left);
+                let children = self.children_among(&pass.children, &read)?;
                 if children.is_empty() {
-                    return Ok(self.after_children(present, pass.next));
+                    return self.look_again(present, pass);
                 }
                 let keys = self.keys_to_recheck(&present.deletion);
                 self.state = State::RecheckingNode(present, pass, children);
@@ -335,14 +342,20 @@ pub(super) fn delete_marked(context: &Context<'_>, node: &NodeRef, item: &Item) 
     Task::Write(Action::Delete { key: context.schema().node_key(node), condition })
 }
 
+/// Reads keys alone. Rows can have 400 KB, and forty times that in an answer, and their keys name the nodes that they are about.
+pub(super) fn keys_alone() -> ReadOptions {
+    ReadOptions { attributes: Some(BTreeSet::new()), ..ReadOptions::default() }
+}
+
 /// Queries a page of a node's item collection. The page has as many items as a slice. A position that isn't in the range is no handler's, and
 /// no query could begin there: then the page is the first one.
-pub(super) fn children_query(
+pub(super) fn page_query(
     context: &Context<'_>,
     node: &NodeRef,
     range: SortRange,
     after: Option<String>,
     limit: usize,
+    reading: ReadOptions,
 ) -> Query {
     Query {
         pk: context.schema().partition(node),
@@ -350,7 +363,7 @@ pub(super) fn children_query(
         range,
         limit,
         descending: false,
-        reading: ReadOptions::default(),
+        reading,
     }
 }
 

@@ -5,7 +5,7 @@ use crate::keys::{ItemKey, SortKey};
 use crate::model::{Item, Position, key_of, unchanged};
 use crate::plan::step::{Need, Step, Task};
 use crate::plan::{Problem, Rule};
-use crate::request::{Action, Condition, Page};
+use crate::request::{Action, Condition, Page, ReadOptions};
 
 impl DeletionSlice<'_> {
     pub(super) fn list_revisions(&mut self, present: Present) -> Step<Slice> {
@@ -13,7 +13,7 @@ impl DeletionSlice<'_> {
             return Step::Done(Slice::Finish(present.item));
         }
         self.state = State::ListingRevisions(present);
-        self.page_of(self.context.schema().revision_range(), self.after.clone()).into()
+        self.page_of(self.context.schema().revision_range(), self.after.clone(), ReadOptions::default()).into()
     }
 
     pub(super) fn after_revisions(present: Present, next: Option<String>) -> Step<Slice> {

@@ -48,7 +48,8 @@ impl<'a> Round<'a> {
         is_of_others && rules.keeps(Rule::UnderOfOthers) || has_ended && rules.keeps(Rule::PutBack)
     }
 
-    /// Takes the answer to the removals. A node that has changed meanwhile is looked at again, with what its records show.
+    /// Takes the answer to the removals. A node that has changed meanwhile is looked at again, with what its records show. Where the table
+    /// refuses the removal, the executor notes the problem, and the node is placed as one without `_under` all the same.
     pub(super) fn removed_under(
         &mut self,
         outcomes: Vec<Result<TaskOutcome, Failure>>,
@@ -56,7 +57,7 @@ impl<'a> Round<'a> {
     ) -> Step<RoundEnd<'a>> {
         let mut held = Vec::new();
         for (node, outcome) in std::mem::take(&mut self.stale).into_iter().zip(outcomes) {
-            if outcome == Ok(TaskOutcome::Held) {
+            if matches!(outcome, Ok(TaskOutcome::Held) | Err(Failure::Refused)) {
                 held.push(node);
                 continue;
             }
@@ -111,10 +112,11 @@ impl<'a> Round<'a> {
         Step::Do(tasks)
     }
 
-    /// A node that has changed meanwhile has a record of its own coming, which decides again.
+    /// A node that has changed meanwhile has a record of its own coming, which decides again. One whose removal the table refuses stays as
+    /// it is, and the executor notes the problem: no retry would help.
     pub(super) fn released(&mut self, outcomes: Vec<Result<TaskOutcome, Failure>>) -> Step<RoundEnd<'a>> {
         let answered = std::mem::take(&mut self.stale).into_iter().zip(outcomes);
-        self.end.failed.extend(answered.filter(|(_, outcome)| outcome.is_err()).map(|(node, _)| node));
+        self.end.failed.extend(answered.filter(|(_, outcome)| *outcome == Err(Failure::Again)).map(|(node, _)| node));
         self.finish()
     }
 }

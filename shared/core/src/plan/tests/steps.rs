@@ -3,10 +3,10 @@
 use super::world::{World, mark, node};
 use crate::keys::{Id, ItemKey, Schema};
 use crate::model::{
-    BORN, Cursor, Deletion, DeletionMark, DeletionMode, Heir, Position, REVISION, Tombstone, UNDER, Under, number,
-    text, with_key,
+    BORN, Cursor, Deletion, DeletionMark, DeletionMode, Heir, Latest, Position, REVISION, Tombstone, UNDER, Under,
+    number, text, with_key,
 };
-use crate::plan::{Cascade, Child, Context, Facts, HandDown, Plan, Rules, Run, Step, Straggler};
+use crate::plan::{Cascade, Child, Context, CopyNewest, Facts, HandDown, Plan, Rules, Run, Step, Straggler};
 
 fn lines(text: &str) -> String {
     text.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join("\n")
@@ -192,6 +192,76 @@ fn a_changed_lineage_touches_the_children() {
         "read n CASCADE\nread n LINEAGE, n\nlist n NODE#0001# after NODE#0001#a\ntouch b\ndelete n CASCADE"
     );
     assert_eq!(of_cursor(&mut world, "n"), "read n CASCADE");
+}
+
+#[test]
+fn a_slice_of_touches_that_takes_longer_than_an_invocation_has_goes_on_behind_those_that_are_done() {
+    let mut world = World::drawn("n a<n b<n c<n");
+    world.with_time_for(2);
+    assert_eq!(of_lineage(&mut world, "n", HandDown::ToChildren), "list n NODE#0001#\ntouch a\ntouch b\nput n CASCADE");
+    world.with_time_for(0);
+    assert_eq!(
+        of_cursor(&mut world, "n"),
+        "read n CASCADE\nread n LINEAGE, n\nlist n NODE#0001# after NODE#0001#b\nAgain",
+        "what did nothing comes again"
+    );
+    assert_eq!(
+        of_cursor(&mut world, "n"),
+        "read n CASCADE\nread n LINEAGE, n\nlist n NODE#0001# after NODE#0001#b\ntouch c\ndelete n CASCADE"
+    );
+    // The same for the children that a deletion left.
+    world.with_time_for(1);
+    let remaining = HandDown::Deletion { touches: true, mark_went: false };
+    let wanted = "read n LINEAGE, n\nlist n NODE#0001#\nread a, b, c\ntouch a\nput n CASCADE";
+    assert_eq!(of_lineage(&mut world, "n", remaining), wanted);
+    let cursor = Cursor::read(&world.items[&world.schema().cascade_key(&node("n"))]).unwrap();
+    assert_eq!((cursor.position, cursor.after.as_deref()), (Position::Remaining, Some("NODE#0001#a")));
+}
+
+#[test]
+fn children_with_many_bytes_are_read_and_acted_on_in_passes() {
+    let mut world = World::drawn("r n<r a<n b<n c<n d<n").delete("n", DeletionMode::Adopt, false);
+    for id in ["a", "b", "c"] {
+        let mut large = world.base(id, Some("n"));
+        large.insert("bulk".to_owned(), text("\0".repeat(390_000)));
+        world.put(large);
+    }
+    let wanted = "
+        read n LINEAGE, n
+        list n NODE#0001#
+        read a, b, c, d
+        read n, r LINEAGE, r
+        together: check n, check r, move a below r, move b below r
+        read c, d
+        read n, r LINEAGE, r
+        together: check n, check r, move c below r, move d below r
+        delete n
+    ";
+    assert_eq!(of_lineage(&mut world, "n", DELETION), lines(wanted));
+}
+
+#[test]
+fn past_the_first_page_the_newest_revision_is_looked_for_by_keys_and_read_alone() {
+    let mut world = World::drawn("n");
+    world.limits.revision_page_items_max = 1;
+    for sk in ["v001_Audit", "v002_Other"] {
+        world.put(with_key(&ItemKey::new("n", sk), &Schema::default()));
+    }
+    let latest = Latest { node: node("n"), topic: "Audit".to_owned() };
+    let steps = world.steps(|context| Box::new(CopyNewest::new(context, latest)));
+    let range = world.schema().revision_range();
+    let wanted = "
+        read n v0_Audit
+        list n v
+        list n v after v002_Other
+        read n v001_Audit
+        put n v0_Audit
+        read n v0_Audit
+        list n v
+        list n v after v002_Other
+        read n v001_Audit
+    ";
+    assert_eq!(steps.replace(&format!("list n {}", range.from), "list n v"), lines(wanted));
 }
 
 #[test]

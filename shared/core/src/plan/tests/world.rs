@@ -1,12 +1,12 @@
 //! A table in memory on which plans are run, and their steps as text.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::keys::{Id, ItemKey, NodeRef, Schema};
 use crate::model::{
     BORN, DELETING, Deletion, DeletionMark, DeletionMode, Item, Lineage, Placement, Settings, TOUCHED, UNDER, Under,
-    key_of, rows, text, with_key,
+    answered_bytes, key_of, rows, text, with_key,
 };
 use crate::plan::{Context, Facts, Failure, Limits, Need, Plan, Read, Rules, Run, Step, Task, TaskOutcome};
 use crate::request::{Action, Page};
@@ -20,6 +20,8 @@ pub(crate) struct World {
     meanwhile: Option<(usize, ItemKey, Option<Item>)>,
     /// The step whose answer is lost: its tasks are carried out, and find their own write in the way when they are tried again.
     lost: Option<usize>,
+    /// How many of the next tasks there is time for.
+    time_for: Option<usize>,
     marks: usize,
 }
 
@@ -35,8 +37,15 @@ impl World {
     /// Draws nodes, each as `id` or `id<parent`. Each gets the rows and the lineage that it has at rest.
     pub(crate) fn drawn(nodes: &str) -> Self {
         let settings = Settings { path_rows: false, root_rows: false, ..Settings::default() };
-        let mut world =
-            Self { items: BTreeMap::new(), settings, limits: Limits::default(), meanwhile: None, lost: None, marks: 0 };
+        let mut world = Self {
+            items: BTreeMap::new(),
+            settings,
+            limits: Limits::default(),
+            meanwhile: None,
+            lost: None,
+            time_for: None,
+            marks: 0,
+        };
         for drawn in nodes.split_whitespace() {
             let (id, parent) = drawn.split_once('<').map_or((drawn, None), |(id, parent)| (id, Some(parent)));
             world.put_base(id, parent);
@@ -119,6 +128,11 @@ impl World {
         self
     }
 
+    /// There is time for so many of the next tasks. What comes after these tasks has time again.
+    pub(crate) fn with_time_for(&mut self, tasks: usize) {
+        self.time_for = Some(tasks);
+    }
+
     /// Runs a plan to its end. Returns its steps, one a line.
     pub(crate) fn steps<D: std::fmt::Debug>(
         &mut self,
@@ -154,7 +168,9 @@ impl World {
                     Facts::Read(self.read(need))
                 }
                 Ok(Step::Do(tasks)) => {
-                    let mut outcomes: Vec<TaskOutcome> = tasks.iter().map(|task| self.carry_out(task)).collect();
+                    let done = self.time_for.take().unwrap_or(tasks.len()).min(tasks.len());
+                    let mut outcomes: Vec<TaskOutcome> =
+                        tasks[..done].iter().map(|task| self.carry_out(task)).collect();
                     let is_lost = self.lost.take_if(|at| *at == number).is_some();
                     for (task, outcome) in tasks.iter().zip(&mut outcomes) {
                         let failed = if *outcome == TaskOutcome::Held { "" } else { ": refused" };
@@ -163,7 +179,8 @@ impl World {
                             *outcome = self.carry_out(task);
                         }
                     }
-                    Facts::Done(outcomes.into_iter().map(Ok).collect())
+                    let no_time = tasks[done..].iter().map(|_| Err(Failure::Again));
+                    Facts::Done(outcomes.into_iter().map(Ok).chain(no_time).collect())
                 }
                 Ok(Step::Try(task)) => {
                     let outcome = self.carry_out(&task);
@@ -185,7 +202,13 @@ impl World {
     }
 
     pub(crate) fn read(&self, need: Need) -> Read {
-        let items = need.keys.iter().filter_map(|key| Some((key.clone(), Arc::new(self.items.get(key)?.clone()))));
+        let mut bytes = 0;
+        let (read, left): (Vec<ItemKey>, Vec<ItemKey>) = need.keys.iter().cloned().partition(|key| {
+            let is_read = need.bytes_max.is_none_or(|bytes_max| bytes < bytes_max);
+            bytes += self.items.get(key).map_or(0, answered_bytes);
+            is_read
+        });
+        let items = read.into_iter().filter_map(|key| Some((key.clone(), Arc::new(self.items.get(&key)?.clone()))));
         let page = need.query.map(|query| {
             let is_in = |key: &ItemKey| {
                 key.pk == query.pk
@@ -203,7 +226,7 @@ impl World {
             found.truncate(query.limit);
             Page { items: found.into_iter().map(|(_, item)| item.clone()).collect(), next }
         });
-        Read { items: items.collect(), unread: BTreeSet::new(), page }
+        Read { items: items.collect(), left: left.into_iter().collect(), page, ..Read::default() }
     }
 
     pub(crate) fn carry_out(&mut self, task: &Task) -> TaskOutcome {

@@ -1,0 +1,467 @@
+//! What has many bytes, or many parts: it takes no more memory than there is, and no more time than it needs, and nobody waits for it.
+
+use std::collections::BTreeSet;
+use std::io::{Read as _, Write as _};
+use std::net::TcpListener;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use sapwood_core::keys::{Id, ItemKey, NodeRef, Schema};
+use sapwood_core::model::{
+    AttributeValue, BORN, DELETING, DeletionMark, DeletionMode, ITEM_BYTES_MAX, Item, UNDER, Under, answered_bytes,
+    item_bytes, text,
+};
+use sapwood_core::plan::{StreamRecord, WritesKind};
+use sapwood_engine::fanout::{Fanout, Limits, Report, Run};
+use sapwood_engine::query::{ListOptions, Order, Reader};
+use sapwood_table::{
+    ANSWER_BYTES_MAX, Action, Client, Condition, DynamoTable, ErrorKind, Found, Page, Query, ReadOptions, Reply,
+    RetryPolicy, Table, TableError, Transacted, Update, Write,
+};
+use sapwood_tests::fixture::{Fixture, at_once};
+use sapwood_tests::intercept::{Intercept, Observer, Request};
+use sapwood_tests::memory::MemoryTable;
+use sapwood_tests::shapes::wide_item;
+
+/// A table whose answers are counted. As DynamoDB's are, one of too many bytes isn't read.
+struct Counted<'a> {
+    table: &'a MemoryTable,
+    /// The bytes that were read since something was written, and the most that they came to.
+    since_write: Mutex<(usize, usize)>,
+    /// The answers that weren't read.
+    unread: AtomicUsize,
+}
+
+impl<'a> Counted<'a> {
+    fn new(table: &'a MemoryTable) -> Self {
+        Self { table, since_write: Mutex::default(), unread: AtomicUsize::new(0) }
+    }
+
+    fn read<V>(&self, asked: usize, reply: Reply<V>, items: impl Fn(&V) -> &[Item]) -> Result<Reply<V>, TableError> {
+        let bytes: usize = items(&reply.value).iter().map(answered_bytes).sum();
+        if asked > 1 && bytes > ANSWER_BYTES_MAX {
+            self.unread.fetch_add(1, Ordering::SeqCst);
+            return Err(TableError::unanswered("too many bytes"));
+        }
+        let mut since = self.since_write.lock().unwrap();
+        since.0 += bytes;
+        since.1 = since.1.max(since.0);
+        Ok(reply)
+    }
+
+    fn wrote(&self) {
+        self.since_write.lock().unwrap().0 = 0;
+    }
+
+    /// The most bytes that were read without a write between them.
+    fn most(&self) -> usize {
+        self.since_write.lock().unwrap().1
+    }
+}
+
+impl Table for Counted<'_> {
+    async fn read_many(&self, keys: &[ItemKey], options: &ReadOptions) -> Result<Reply<Found>, TableError> {
+        self.read(keys.len(), self.table.read_many(keys, options).await?, |found| &found.items)
+    }
+
+    async fn write_many(&self, writes: &[Write]) -> Result<Reply<Vec<Write>>, TableError> {
+        self.wrote();
+        self.table.write_many(writes).await
+    }
+
+    async fn put(&self, item: &Item, condition: &Condition) -> Result<Reply<bool>, TableError> {
+        self.wrote();
+        self.table.put(item, condition).await
+    }
+
+    async fn delete(&self, key: &ItemKey, condition: &Condition) -> Result<Reply<bool>, TableError> {
+        self.wrote();
+        self.table.delete(key, condition).await
+    }
+
+    async fn update(&self, key: &ItemKey, update: &Update, condition: &Condition) -> Result<Reply<bool>, TableError> {
+        self.wrote();
+        self.table.update(key, update, condition).await
+    }
+
+    async fn update_existing(
+        &self,
+        updates: &[(ItemKey, Update)],
+    ) -> Result<Reply<Vec<Result<bool, TableError>>>, TableError> {
+        self.wrote();
+        self.table.update_existing(updates).await
+    }
+
+    async fn transact(&self, actions: &[Action]) -> Result<Reply<Transacted>, TableError> {
+        self.wrote();
+        self.table.transact(actions).await
+    }
+
+    async fn query(&self, query: &Query) -> Result<Reply<Page>, TableError> {
+        self.read(query.limit, self.table.query(query).await?, |page| &page.items)
+    }
+}
+
+/// There is always time.
+struct Always;
+
+impl RetryPolicy for Always {
+    async fn wait(&self, _attempt: u32) -> bool {
+        true
+    }
+}
+
+/// A list of so many numbers, each of 135 bytes in an answer and 3 in the table.
+fn numbers(count: usize) -> AttributeValue {
+    AttributeValue::L(vec![AttributeValue::N(format!("1{}", "0".repeat(125))); count])
+}
+
+fn node(id: &str) -> NodeRef {
+    Id::new(id).unwrap().into()
+}
+
+fn run<T: Table, P: RetryPolicy>(table: &T, policy: &P, records: &[StreamRecord]) -> Report {
+    at_once(Fanout::default().run(table, policy, Run { name: "run", now: 0 }, records))
+}
+
+#[test]
+fn a_record_of_very_many_attributes_is_placed_in_the_time_that_its_size_takes() {
+    let mut fixture = Fixture::default();
+    for depth in 0..10 {
+        let parent = (depth > 0).then(|| format!("n{}", depth - 1));
+        fixture.put_node(&format!("n{depth}"), parent.as_deref(), &[]);
+    }
+    fixture.settle();
+    // None of these is copied: their names are reserved.
+    let wide = wide_item(400_000).into_iter().map(|(name, value)| (format!("_{name}"), value));
+    let wide: Vec<(String, AttributeValue)> = wide.take(43_000).collect();
+    let wide: Vec<(&str, AttributeValue)> = wide.iter().map(|(name, value)| (name.as_str(), value.clone())).collect();
+    fixture.put_node("wide", Some("n9"), &wide);
+    let began = std::time::Instant::now();
+    fixture.settle();
+    // Comparing each attribute with each takes minutes.
+    assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
+}
+
+#[test]
+fn a_deletion_reads_as_many_children_at_a_time_as_there_is_room_for() {
+    for mode in [DeletionMode::Delete, DeletionMode::Adopt, DeletionMode::Detach] {
+        let mut fixture = Fixture::default();
+        fixture.put_node("n", None, &[]);
+        (0..30).for_each(|child| fixture.put_node(&format!("c{child:02}"), Some("n"), &[]));
+        fixture.settle();
+        // Larger than their rows, which were put before: 1 MB in an answer each.
+        for child in 0..30 {
+            fixture.update(&format!("c{child:02}"), "NODE", "bulk", Some(numbers(7_500)));
+        }
+        let mark = DeletionMark { mode, operation: "operation".to_owned(), revisions: false, mark: None };
+        fixture.take_records();
+        fixture.put_node("n", None, &[(DELETING, mark.value())]);
+        let marked = fixture.take_records();
+        fixture.deliver(&marked);
+        let lineage: Vec<StreamRecord> =
+            fixture.take_records().into_iter().filter(|record| record.key.sk == "LINEAGE").collect();
+        let counted = Counted::new(fixture.table());
+        let report = run(&counted, &Always, &lineage);
+        assert_eq!((report.failed, report.problems), (vec![], vec![]), "{mode:?}");
+        assert!(fixture.get("n", "NODE").is_none(), "{mode:?}: all children were acted on, and the node deleted");
+        assert_eq!(report.counts.tally.child_actions, 30, "{mode:?}");
+        let most = counted.most();
+        assert!(most < 9_000_000, "{mode:?}: {most} bytes at a time, of 30 MB");
+    }
+}
+
+/// There is time for so many touches.
+struct Touches {
+    left: AtomicUsize,
+}
+
+impl Observer for &Touches {
+    async fn before(&self, request: &Request<'_>) {
+        if let Request::BatchUpdate(updates) = request {
+            let less = |left: usize| Some(left.saturating_sub(updates.len()));
+            self.left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, less).unwrap();
+        }
+    }
+}
+
+impl RetryPolicy for Touches {
+    async fn wait(&self, _attempt: u32) -> bool {
+        true
+    }
+
+    fn has_time_for(&self, kind: WritesKind) -> bool {
+        kind != WritesKind::Touches || self.left.load(Ordering::SeqCst) > 0
+    }
+}
+
+#[test]
+fn a_slice_of_touches_that_takes_longer_than_an_invocation_has_is_done_by_several() {
+    for slice in [1_000, 100] {
+        let mut fixture = Fixture::default();
+        ["r", "x"].iter().for_each(|id| fixture.put_node(id, None, &[]));
+        fixture.put_node("n", Some("r"), &[]);
+        (0..240).for_each(|child| fixture.put_node(&format!("c{child}"), Some("n"), &[]));
+        fixture.settle();
+        fixture.put_node("n", Some("x"), &[]);
+        let moved = fixture.take_records();
+        fixture.deliver(&moved);
+        let limits = Limits { touch_slice_items_max: slice, ..Limits::default() };
+        let fanout = Fanout { limits, ..Fanout::default() };
+        let steers = |record: &StreamRecord| matches!(record.key.sk.as_str(), "LINEAGE" | "CASCADE");
+        let (mut records, mut touched) = (fixture.take_records(), Vec::new());
+        for invocations in 1.. {
+            let time = Touches { left: AtomicUsize::new(50) };
+            let table = Intercept { table: fixture.table().clone(), observer: &time };
+            let report = at_once(fanout.run(&table, &time, Run { name: "one", now: 0 }, &records));
+            records.retain(|record| report.failed.contains(&record.sequence));
+            let (steering, of_children): (Vec<_>, Vec<_>) = fixture.take_records().into_iter().partition(steers);
+            records.extend(steering);
+            touched.extend(of_children);
+            if records.is_empty() {
+                break;
+            }
+            assert!(invocations < 20, "slices of {slice} aren't done: {records:?}");
+        }
+        let children: BTreeSet<&str> = touched.iter().map(|record| record.key.pk.as_str()).collect();
+        assert_eq!(children.len(), 240, "slices of {slice}");
+        touched.chunks(100).for_each(|batch| fixture.deliver(batch));
+        fixture.settle();
+    }
+}
+
+/// There is no time for rows while others wait, and as much as there needs to be for those of the node that comes first.
+struct Meanwhile;
+
+impl RetryPolicy for Meanwhile {
+    async fn wait(&self, _attempt: u32) -> bool {
+        true
+    }
+
+    fn has_time_for(&self, kind: WritesKind) -> bool {
+        !matches!(kind, WritesKind::Meanwhile { .. })
+    }
+}
+
+#[test]
+fn the_node_that_comes_first_has_the_time_for_rows_whoever_waits_for_a_parent() {
+    let mut fixture = Fixture::default();
+    for depth in 0..40 {
+        let parent = (depth > 0).then(|| format!("n{}", depth - 1));
+        fixture.put_node(&format!("n{depth}"), parent.as_deref(), &[]);
+    }
+    fixture.settle();
+    // The id of the one that comes first is the last. `early` waits for `parent`, whose record is behind the batch.
+    for (id, parent) in [("z", "n39"), ("h", "n39"), ("early", "parent"), ("parent", "n39")] {
+        fixture.put_node(id, Some(parent), &[]);
+    }
+    let mut records = fixture.take_records();
+    let behind = records.pop().unwrap();
+    let report = run(fixture.table(), &Meanwhile, &records);
+    let failed: Vec<&str> = records
+        .iter()
+        .filter(|record| report.failed.contains(&record.sequence))
+        .map(|record| record.key.pk.as_str())
+        .collect();
+    assert_eq!(failed, ["h"]);
+    records.retain(|record| report.failed.contains(&record.sequence));
+    records.push(behind);
+    assert_eq!(run(fixture.table(), &Meanwhile, &records).failed, Vec::<String>::new());
+}
+
+/// The table refuses all updates.
+struct NoUpdates;
+
+impl Observer for NoUpdates {
+    async fn before(&self, _request: &Request<'_>) {}
+
+    fn refuses(&self, request: &Request<'_>) -> Option<TableError> {
+        matches!(request, Request::Update(_)).then(|| TableError::new(ErrorKind::Refuse, "ValidationException"))
+    }
+}
+
+#[test]
+fn a_stale_under_that_the_table_does_not_have_removed_keeps_nobody_back() {
+    let mut fixture = Fixture::default();
+    ["p1", "p2"].iter().for_each(|id| fixture.put_node(id, None, &[]));
+    fixture.settle();
+    let under = Under { parent: Id::new("p1").unwrap(), born: Some("life".to_owned()) };
+    fixture.put_node("c", Some("p2"), &[(UNDER, under.value()), (BORN, text("1"))]);
+    let records = fixture.take_records();
+    let table = Intercept { table: fixture.table().clone(), observer: NoUpdates };
+    let report = run(&table, &Always, &records);
+    assert_eq!(report.failed, Vec::<String>::new());
+    let reasons: Vec<&str> = report.problems.iter().map(|problem| problem.reason.as_str()).collect();
+    assert!(matches!(reasons.as_slice(), [reason] if reason.contains("the table refuses this write")), "{reasons:?}");
+    assert!(fixture.get("p2", "NODE#0001#c").is_some(), "it has its rows all the same");
+}
+
+#[test]
+fn a_foreign_lineage_that_leaves_no_room_for_a_deletion_gives_way_to_a_right_one() {
+    let mut fixture = Fixture::default();
+    fixture.put_node("n", None, &[]);
+    fixture.put_node("c", Some("n"), &[]);
+    fixture.settle();
+    let path = |last: usize| {
+        let segments = [vec!["s".repeat(1_000); 405], vec!["s".repeat(last); 5]].concat();
+        AttributeValue::L(segments.into_iter().map(text).collect())
+    };
+    let mut lineage = fixture.get("n", "LINEAGE").unwrap();
+    lineage.insert("path".to_owned(), path(1));
+    let room = ITEM_BYTES_MAX - item_bytes(&lineage);
+    fixture.update("n", "LINEAGE", "path", Some(path(1 + room / 5)));
+    let mark =
+        DeletionMark { mode: DeletionMode::Delete, operation: "operation".to_owned(), revisions: false, mark: None };
+    fixture.update("n", "NODE", DELETING, Some(mark.value()));
+    fixture.settle();
+    assert!(fixture.get("n", "NODE").is_none() && fixture.get("c", "NODE").is_none(), "{:?}", fixture.problems);
+}
+
+#[test]
+fn nodes_that_are_read_together_have_as_many_bytes_as_a_page_has_room_for() {
+    let mut fixture = Fixture::default();
+    let ids: Vec<String> = (0..29).map(|n| format!("n{n:02}")).collect();
+    for (n, id) in ids.iter().enumerate() {
+        let bulk = if n < 4 { text("x") } else { numbers(20_000) };
+        fixture.put_node(id, None, &[("bulk", bulk)]);
+    }
+    let nodes: Vec<NodeRef> = ids.iter().map(|id| node(id)).collect();
+    let (mut read, mut options) = (Vec::new(), ListOptions::default());
+    loop {
+        let counted = Counted::new(fixture.table());
+        let client = Client::new(&counted, &Always, fixture.schema());
+        let page = at_once(Reader::new(&client, fixture.settings()).nodes(&nodes, &options)).unwrap();
+        assert!(counted.most() < 9_000_000, "{} bytes for a page, of 68 MB", counted.most());
+        read.extend(page.items.into_iter().map(|(node, _)| node));
+        match page.next {
+            None => break,
+            next => options.after = next,
+        }
+    }
+    assert_eq!(read, nodes);
+}
+
+#[test]
+fn a_page_of_large_revisions_reads_no_more_than_there_is_room_for_and_remembers_how_many_that_is() {
+    let fixture = Fixture::default();
+    for version in 1..=40 {
+        let key = ItemKey::new("n", format!("v{version:03}_Audit"));
+        let mut item = Item::from([("PK".to_owned(), text("n")), ("SK".to_owned(), text(&key.sk))]);
+        item.insert("bulk".to_owned(), numbers(20_000));
+        fixture.table().0.lock().unwrap().write(&key, Some(item));
+    }
+    let (mut read, mut options) = (0, ListOptions::default());
+    loop {
+        let counted = Counted::new(fixture.table());
+        let client = Client::new(&counted, &Always, fixture.schema());
+        let page = at_once(Reader::new(&client, fixture.settings()).revisions(&node("n"), Order::Descending, &options));
+        let page = page.unwrap();
+        let unread = counted.unread.load(Ordering::SeqCst);
+        assert!(counted.most() < 9_000_000 && unread <= 2, "{} bytes for a page, {unread}", counted.most());
+        read += page.items.len();
+        match page.next {
+            None => break,
+            next => options.after = next,
+        }
+    }
+    assert_eq!(read, 40);
+}
+
+#[test]
+fn a_partition_of_large_items_is_read_in_short_pages_until_they_are_small_again() {
+    let table = MemoryTable::default();
+    for number in 0..60 {
+        let key = ItemKey::new("n", format!("v{number:03}_Audit"));
+        let bulk = if number < 20 { numbers(20_000) } else { text("x") };
+        let item = [("PK".to_owned(), text("n")), ("SK".to_owned(), text(&key.sk)), ("bulk".to_owned(), bulk)];
+        table.0.lock().unwrap().write(&key, Some(item.into()));
+    }
+    let (counted, schema) = (Counted::new(&table), Schema::default());
+    let client = Client::new(&counted, &Always, &schema);
+    let mut query = Query {
+        pk: "n".to_owned(),
+        range: schema.revision_range(),
+        after: None,
+        limit: 100,
+        descending: false,
+        reading: ReadOptions::default(),
+    };
+    let mut pages = Vec::new();
+    loop {
+        let page = at_once(client.query(&query)).unwrap();
+        pages.push(page.items.len());
+        if page.next.is_none() {
+            break;
+        }
+        query.after = page.next;
+    }
+    assert_eq!(pages.iter().sum::<usize>(), 60);
+    let unread = counted.unread.load(Ordering::SeqCst);
+    assert!(unread <= 2 && pages.len() <= 30 && pages.iter().any(|items| *items > 10), "{unread}, {pages:?}");
+}
+
+/// A DynamoDB that gives this answer to each request. The answer is the status, and the bytes of the body. Returns the URL.
+fn answering(status: &'static str, body: Vec<u8>) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let (mut request, mut part) = (Vec::new(), [0; 65_536]);
+            let whole = |request: &[u8]| {
+                let head = String::from_utf8_lossy(request).to_lowercase();
+                let (head, body) = head.split_once("\r\n\r\n")?;
+                let length = head.lines().find_map(|line| line.strip_prefix("content-length: "))?;
+                (body.len() >= length.trim().parse::<usize>().ok()?).then_some(())
+            };
+            while whole(&request).is_none() {
+                match stream.read(&mut part) {
+                    Ok(0) | Err(_) => break,
+                    Ok(bytes) => request.extend(&part[..bytes]),
+                }
+            }
+            let head = format!("HTTP/1.1 {status}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n", body.len());
+            // The client may not read it.
+            drop(stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(&body)));
+        }
+    });
+    url
+}
+
+#[tokio::test]
+async fn a_status_413_is_a_request_that_is_too_large_and_an_answer_of_many_bytes_is_none() {
+    let table = DynamoTable::local(&answering("413 Payload Too Large", Vec::new()), "table", Schema::default());
+    let item = Item::from([("PK".to_owned(), text("n")), ("SK".to_owned(), text("NODE"))]);
+    let write = Write::Put { key: ItemKey::new("n", "NODE"), item: item.clone() };
+    let errors = [
+        table.write_many(&[write]).await.unwrap_err(),
+        table.put(&item, &Condition::Always).await.unwrap_err(),
+        table
+            .transact(&[Action::Check { key: ItemKey::new("n", "NODE"), condition: Condition::Absent }])
+            .await
+            .unwrap_err(),
+    ];
+    assert!(errors.iter().all(|error| error.is_too_large() && error.kind == ErrorKind::Refuse), "{errors:?}");
+    let read = table.read_many(&[ItemKey::new("n", "NODE")], &ReadOptions::default()).await.unwrap_err();
+    assert_eq!(read.kind, ErrorKind::GiveUp, "no item is at fault");
+
+    let bulk = "x".repeat(ANSWER_BYTES_MAX);
+    let item = format!(r#"{{"PK":{{"S":"n"}},"SK":{{"S":"NODE"}},"bulk":{{"S":"{bulk}"}}}}"#);
+    let body = format!(r#"{{"Responses":{{"table":[{item}]}},"UnprocessedKeys":{{}},"Items":[{item}],"Count":1}}"#);
+    let table = DynamoTable::local(&answering("200 OK", body.into_bytes()), "table", Schema::default());
+    let keys = ["m", "n"].map(|pk| ItemKey::new(pk, "NODE"));
+    let several = table.read_many(&keys, &ReadOptions::default()).await.unwrap_err();
+    assert!(several.is_unanswered(), "{several:?}");
+    let found = table.read_many(&keys[1..], &ReadOptions::default()).await.unwrap();
+    assert_eq!(found.value.items.len(), 1, "one item is read whatever its size");
+    let query = |limit| Query {
+        pk: "n".to_owned(),
+        range: Schema::default().revision_range(),
+        after: None,
+        limit,
+        descending: false,
+        reading: ReadOptions::default(),
+    };
+    assert!(table.query(&query(2)).await.unwrap_err().is_unanswered());
+    assert_eq!(table.query(&query(1)).await.unwrap().value.items.len(), 1);
+}
