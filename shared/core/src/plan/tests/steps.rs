@@ -258,6 +258,7 @@ fn past_the_first_page_the_newest_revision_is_looked_for_by_keys_and_read_alone(
         put n v0_Audit
         read n v0_Audit
         list n v
+        list n v after v0_Audit
         list n v after v002_Other
         read n v001_Audit
     ";
