@@ -1,8 +1,9 @@
 //! The writes of the HTTP API: runs the plans of `sapwood_core::write`.
 
 pub use sapwood_core::write::{
-    Ahead, Answered, Begun, Children, Claim, Command, Content, Idempotency, Limits, Outcome, Patch, Precondition,
-    Preconditions, Refusal, Request, Spot, Stamp, Tags, Turn, ValueChange,
+    Above, Ahead, Answered, Begun, Children, Claim, Command, Content, Idempotency, ImportRecord, Imported, Limits,
+    Outcome, Patch, Precondition, Preconditions, Refusal, Request, Spot, Stamp, Tags, Turn, Unknown, ValueChange,
+    deletes_revisions,
 };
 
 use sapwood_core::model::Settings;
@@ -22,6 +23,17 @@ pub enum WriteError {
     /// The table failed, and nothing was done.
     #[error(transparent)]
     Table(#[from] TableError),
+}
+
+/// Puts a record of an import.
+///
+/// # Errors
+/// [`TableError`] where the table fails; of kind [`ErrorKind::Refuse`](sapwood_table::ErrorKind::Refuse) where it refuses the record.
+pub async fn import<T: Table, P: RetryPolicy>(
+    client: &Client<'_, T, P>,
+    record: ImportRecord<'_>,
+) -> Result<Imported, TableError> {
+    run(client, record).await
 }
 
 /// Writes base records of one table.

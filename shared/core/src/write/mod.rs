@@ -13,6 +13,7 @@
 //! | [`Begin`] | claims an idempotency key, or reads what it was completed with |
 //! | [`Ahead`] | what the operations of a batch need, read before they begin |
 //! | [`ReadOperation`] | says how far a deletion is that the stream carries out |
+//! | [`ImportRecord`] | puts a record of an import, which isn't a request to the API |
 
 mod ahead;
 mod attempts;
@@ -20,6 +21,7 @@ mod command;
 mod delete;
 mod fraction;
 mod idempotency;
+mod import;
 mod moves;
 mod once;
 mod operation;
@@ -38,6 +40,7 @@ pub use ahead::{Ahead, Wanted};
 pub use command::{Children, Command, Content, Patch, Spot, ValueChange};
 pub use delete::deleted_since;
 pub use idempotency::{Begin, Begun, Claim, Idempotency};
+pub use import::{Above, ImportRecord, Imported, Unknown, deletes_revisions};
 pub use once::{Answered, WriteOnce};
 pub use operation::{Operation, Progress, ReadOperation};
 pub use outcome::Outcome;

@@ -4,6 +4,7 @@
 
 mod ahead;
 mod fractions;
+mod importing;
 mod moves;
 mod spots;
 mod steps;

@@ -7,14 +7,13 @@ use rand::RngExt;
 use rand::rngs::SmallRng;
 use rand::seq::IndexedRandom;
 use sapwood_core::keys::{Id, NodeRef, Version};
-use sapwood_core::model::{AttributeValue, DeletionMode, ETag, Item, Latest, Settings, Stored, text};
-use sapwood_core::plan::{Rules, Task, TaskOutcome};
-use sapwood_core::write::deleted_since;
+use sapwood_core::model::{AttributeValue, DeletionMode, ETag, Item, Latest, Settings, text};
+use sapwood_core::plan::Rules;
 use sapwood_engine::write::{
-    Ahead, Children, Command, Content, Idempotency, Limits, Patch, Preconditions, Request, Spot, Stamp, Tags, Turn,
-    ValueChange, Writer,
+    Ahead, Children, Command, Content, Idempotency, ImportRecord, Imported, Limits, Patch, Preconditions, Request,
+    Spot, Stamp, Tags, Turn, ValueChange, Writer,
 };
-use sapwood_table::{Action, Client, Condition, ReadOptions, TableError};
+use sapwood_table::Client;
 
 use super::calls::{Shared, SimRetryPolicy, SimTable};
 use super::history::{Answer, Asking};
@@ -192,8 +191,7 @@ pub(super) fn request(
                         since,
                     );
                     let answer = import(&session, &node(id), &item, stamp.seconds, &settings).await;
-                    // A read that fails ends the command, whatever has become of the write before.
-                    calls.lock().unwrap().history.answered(invocation, answer.unwrap_or(Answer::Unknown));
+                    calls.lock().unwrap().history.answered(invocation, answer);
                 }
             }
             asked => {
@@ -237,43 +235,25 @@ fn imported(id: &str, parent: Option<&str>, number: u64, settings: &Settings) ->
     item
 }
 
-/// Imports a node as `sapwood import` does (`infra/cli/src/transfer/write.rs`), whose code needs a working file and the SDK.
+/// Looks at a record that is being deleted.
+const LOOKS_MAX: u32 = 3;
+
+/// Imports a node as `sapwood import` does.
 async fn import(
     client: &Client<'_, SimTable, SimRetryPolicy>,
     node: &NodeRef,
     item: &Item,
     begun: u64,
     settings: &Settings,
-) -> Result<Answer, TableError> {
-    let schema = &settings.schema;
-    let (key, deleted, lineage) = (schema.node_key(node), schema.deleted_key(node), schema.lineage_key(node));
-    let users_own = |item: &Item| -> Item {
-        let own = item.iter().filter(|(name, _)| !name.starts_with('_'));
-        own.map(|(name, value)| (name.clone(), value.clone())).collect()
-    };
-    let put = Task::Write(Action::Put { key: key.clone(), item: item.clone(), condition: Condition::Absent });
-    let (mut attempt, mut is_unanswered) = (0, false);
-    loop {
-        match client.attempt(&put).await? {
-            Some(TaskOutcome::Held) => return Ok(Answer::Imported),
-            outcome => is_unanswered |= outcome.is_none(),
-        }
-        if !client.wait(attempt).await {
-            return Ok(Answer::Unknown);
-        }
-        attempt += 1;
-        if let Some(there) = client.get(&key, &ReadOptions::default()).await? {
-            let is_equal = users_own(&there) == users_own(item);
-            let another = if is_unanswered { Answer::Unknown } else { Answer::Another };
-            return Ok(if is_equal { Answer::Imported } else { another });
-        }
-        if is_unanswered {
-            let mut read = client.get_all(&[deleted.clone(), lineage.clone()], &ReadOptions::default()).await?;
-            let stored = Stored::read(read.get(&lineage), schema);
-            if deleted_since(begun, read.remove(&deleted).as_ref(), &stored, settings) {
-                return Ok(Answer::Unknown);
-            }
-        }
+) -> Answer {
+    let key = settings.schema.node_key(node);
+    let record = ImportRecord::new(settings, node, key, item.clone(), begun).looking(LOOKS_MAX);
+    match sapwood_engine::write::import(client, record).await {
+        Ok(Imported::Written) => Answer::Imported,
+        Ok(Imported::Another) => Answer::Another,
+        Ok(Imported::BeingDeleted) => Answer::BeingDeleted,
+        // A read that fails ends the command, whatever has become of the write before.
+        Ok(Imported::Unknown(_) | Imported::OutOfTime) | Err(_) => Answer::Unknown,
     }
 }
 

@@ -46,6 +46,8 @@ pub(super) enum Answer {
     Imported,
     /// There is another record of the import's key.
     Another,
+    /// The record of the import's key is being deleted.
+    BeingDeleted,
 }
 
 impl From<Result<Answered, WriteError>> for Answer {
@@ -198,7 +200,7 @@ impl History {
                     self.check_preconditions(call, before)?;
                     self.check_surroundings(call, command, at)?;
                 }
-                Asking::Import(item) if before.is_none() && after == Some(item) => {}
+                Asking::Import(item) if !is_there(before) && after == Some(item) => {}
                 Asking::Import(_) => return Err("another record was imported".to_owned()),
             }
         }
@@ -206,7 +208,9 @@ impl History {
         let effect = effect.map(|(key, at)| (key.clone(), at));
         match (answer, effect) {
             (Answer::Unknown, _) | (Answer::Failed, None) => Ok(()),
-            (Answer::Refused(_) | Answer::Failed | Answer::Another, Some(_)) => Err("done, and refused".to_owned()),
+            (Answer::Refused(_) | Answer::Failed | Answer::Another | Answer::BeingDeleted, Some(_)) => {
+                Err("done, and refused".to_owned())
+            }
             (Answer::Done(_) | Answer::Imported, Some((_, at))) if at > *until => {
                 Err("answered, and done afterwards".to_owned())
             }
@@ -215,8 +219,8 @@ impl History {
             (Answer::Done(answered), None) => self.check_unchanged(call, &answered.outcome, *until),
             (Answer::Refused(refusal), None) => self.check_refusal(call, refusal, *until),
             (Answer::Imported, Some(_)) => Ok(()),
-            (Answer::Imported | Answer::Another, None) => {
-                self.check_import(call, matches!(answer, Answer::Imported), *until)
+            (Answer::Imported | Answer::Another | Answer::BeingDeleted, None) => {
+                self.check_import(call, answer, *until)
             }
         }
     }
@@ -342,14 +346,17 @@ impl History {
         changed.max().unwrap_or(0).max(call.since)
     }
 
-    fn check_import(&self, call: &Call, is_equal: bool, until: usize) -> Result<(), String> {
+    fn check_import(&self, call: &Call, answer: &Answer, until: usize) -> Result<(), String> {
         let Asking::Import(item) = &call.asking else { return Err("an import's answer".to_owned()) };
         let key = ItemKey::new(sequential::text(item, "PK"), sequential::text(item, "SK"));
-        let mut states = self.states(&key, call.called, until);
-        let is_right = states.any(|state| match state {
-            Some(state) => (users_own(state) == users_own(item)) == is_equal,
-            // It was there when the import wrote, and gone when it looked.
-            None => !is_equal,
+        let states = self.states(&key, call.called, until);
+        // One that goes, or that only a repair has put back, is no record that an import may count as its own.
+        let is_right = states.flatten().filter(|state| is_there(Some(state))).any(|state| match answer {
+            Answer::BeingDeleted => is_marked(state, None),
+            answer => {
+                let is_equal = users_own(state) == users_own(item);
+                !is_marked(state, None) && is_equal == matches!(answer, Answer::Imported)
+            }
         });
         if is_right { Ok(()) } else { Err("never so".to_owned()) }
     }

@@ -1,0 +1,146 @@
+//! A record of an import beside deletions, repairs and lost answers.
+
+use super::steps::named_record;
+use crate::model::{DELETING, Deletion, DeletionMode, Item, Lineage, PUT_BACK, Placement, Stored, Tombstone, text};
+use crate::plan::tests::world::{World, mark, node};
+use crate::plan::{Facts, Plan, Step};
+use crate::write::{Above, ImportRecord, Imported, Unknown, deletes_revisions};
+
+/// Imports `n`. The answer to its first write may be lost. At each wait something may happen. Returns what became of it, and how many waits
+/// there were.
+fn imported(world: &mut World, is_lost: bool, at_wait: impl Fn(&mut World, usize)) -> (Imported, usize) {
+    let (settings, of) = (world.settings.clone(), node("n"));
+    let item = imported_item();
+    let mut plan = ImportRecord::new(&settings, &of, settings.schema.node_key(&of), item, 1_000).looking(5);
+    let (mut facts, mut waits, mut loses) = (Facts::None, 0, is_lost);
+    for _ in 0..100 {
+        facts = match plan.next(facts).unwrap() {
+            Step::Need(need) => Facts::Read(world.read(need)),
+            Step::Try(task) => {
+                let outcome = world.carry_out(&task);
+                Facts::Tried(Some(outcome).filter(|_| !std::mem::take(&mut loses)))
+            }
+            Step::Wait(_) => {
+                waits += 1;
+                at_wait(world, waits);
+                Facts::Waited(true)
+            }
+            Step::Done(done) => return (done, waits),
+            step => panic!("{step:?}"),
+        };
+    }
+    panic!("the plan doesn't end")
+}
+
+/// The record of `n`, without what Sapwood keeps in it.
+fn imported_item() -> Item {
+    let mut item = named_record("a name");
+    item.retain(|name, _| !name.starts_with('_'));
+    item
+}
+
+fn with(record: Item, name: &str, value: crate::model::AttributeValue) -> Item {
+    let mut record = record;
+    record.insert(name.to_owned(), value);
+    record
+}
+
+fn marked() -> Item {
+    with(named_record("a name"), DELETING, mark(DeletionMode::Delete, false).value())
+}
+
+fn there(world: &World) -> Option<&Item> {
+    world.items.get(&world.schema().node_key(&node("n")))
+}
+
+#[test]
+fn an_absent_record_is_put_and_an_equal_one_counts() {
+    let mut world = World::drawn("");
+    assert_eq!(imported(&mut world, false, |_, _| {}), (Imported::Written, 0));
+    assert_eq!(imported(&mut world, false, |_, _| {}), (Imported::Written, 1));
+    world.put(named_record("another"));
+    assert_eq!(imported(&mut world, false, |_, _| {}).0, Imported::Another);
+}
+
+#[test]
+fn an_equal_record_that_is_being_deleted_is_waited_for_and_written_again() {
+    let mut world = World::drawn("");
+    world.put(marked());
+    let goes = |world: &mut World, wait: usize| {
+        if wait == 3 {
+            let key = world.schema().node_key(&node("n"));
+            world.items.remove(&key);
+        }
+    };
+    assert_eq!(imported(&mut world, false, goes), (Imported::Written, 3));
+    assert_eq!(there(&world), Some(&imported_item()));
+    // One that doesn't go isn't written, and is left as it is.
+    world.put(marked());
+    assert_eq!(imported(&mut world, false, |_, _| {}), (Imported::BeingDeleted, 1 + 5));
+    assert_eq!(there(&world), Some(&marked()));
+    // A value that is no mark deletes nothing.
+    world.put(with(named_record("a name"), DELETING, text("no mark")));
+    assert_eq!(imported(&mut world, false, |_, _| {}).0, Imported::Written);
+}
+
+#[test]
+fn a_record_that_a_repair_has_put_back_is_written_over_if_it_still_is() {
+    let back = |name: &str| with(named_record("a name"), PUT_BACK, text(name));
+    let mut world = World::drawn("");
+    world.put(back("1"));
+    assert_eq!(imported(&mut world, false, |_, _| {}).0, Imported::Written);
+    assert_eq!(there(&world), Some(&imported_item()));
+    // Another repair has put it back again, after the look: the condition is on the value.
+    world.put(back("1"));
+    let (settings, of) = (world.settings.clone(), node("n"));
+    let key = settings.schema.node_key(&of);
+    let mut plan = ImportRecord::new(&settings, &of, key, imported_item(), 1_000);
+    assert!(matches!(plan.next(Facts::None), Ok(Step::Try(_))));
+    let failed = crate::plan::TaskOutcome::Failed(vec![0]);
+    assert!(matches!(plan.next(Facts::Tried(Some(failed))), Ok(Step::Wait(0))));
+    let Ok(Step::Need(need)) = plan.next(Facts::Waited(true)) else { panic!("a look follows") };
+    let Ok(Step::Try(task)) = plan.next(Facts::Read(world.read(need))) else { panic!("it is written over") };
+    world.put(back("2"));
+    assert_eq!(world.carry_out(&task), crate::plan::TaskOutcome::Failed(vec![0]));
+}
+
+#[test]
+fn what_was_written_without_an_answer_and_deleted_since_does_not_come_back() {
+    let deleted = |world: &mut World, _: usize| {
+        let (settings, of) = (world.settings.clone(), node("n"));
+        world.items.remove(&settings.schema.node_key(&of));
+        let deletion = Deletion { mark: mark(DeletionMode::Delete, false), heir: None };
+        world.put(Tombstone { deletion, born: None, deleted: 1_002 }.item(&of, &settings));
+    };
+    let mut world = World::drawn("");
+    assert_eq!(imported(&mut world, true, deleted).0, Imported::Unknown(Unknown::Deleted));
+    assert_eq!(there(&world), None);
+    // It is being deleted.
+    let mut world = World::drawn("");
+    let marks = |world: &mut World, _: usize| world.put(marked());
+    assert_eq!(imported(&mut world, true, marks), (Imported::Unknown(Unknown::Deleted), 1));
+    // Others have changed it.
+    let mut world = World::drawn("");
+    let changes = |world: &mut World, _: usize| world.put(named_record("another"));
+    assert_eq!(imported(&mut world, true, changes).0, Imported::Unknown(Unknown::Another));
+    // It stands.
+    let mut world = World::drawn("");
+    assert_eq!(imported(&mut world, true, |_, _| {}).0, Imported::Written);
+}
+
+#[test]
+fn a_parent_is_one_once_it_is_placed_and_while_it_stays() {
+    let world = World::drawn("p");
+    let record = world.items[&world.schema().node_key(&node("p"))].clone();
+    let lineage = Stored::Lineage(Lineage { placement: Placement::default(), ..Lineage::default() });
+    let deletion = Deletion { mark: mark(DeletionMode::Delete, false), heir: None };
+    let tombstone = Stored::Tombstone(Tombstone { deletion, born: None, deleted: 1 });
+    assert_eq!(Above::read(None, &lineage), Above::Absent);
+    assert_eq!(Above::read(Some(&with(record.clone(), PUT_BACK, text("1"))), &lineage), Above::Absent);
+    let going = with(record.clone(), DELETING, mark(DeletionMode::Delete, true).value());
+    assert_eq!(Above::read(Some(&going), &lineage), Above::BeingDeleted);
+    assert!(deletes_revisions(&going) && !deletes_revisions(&marked()) && !deletes_revisions(&record));
+    assert_eq!(Above::read(Some(&record), &Stored::Absent), Above::Unplaced);
+    assert_eq!(Above::read(Some(&record), &tombstone), Above::Unplaced);
+    assert_eq!(Above::read(Some(&record), &lineage), Above::Placed);
+}
