@@ -88,8 +88,8 @@ impl Record {
         Ok(item)
     }
 
-    /// Returns the item that is written, if Sapwood takes it: its names, its key, its segment and its size.
-    pub(crate) fn accepted(&self, schema: &Schema) -> Result<Item, Fault> {
+    /// Returns the item that is written, if Sapwood takes it: its names, its key, its segment and its size. `as_is`: if a table can hold it.
+    pub(crate) fn accepted(&self, schema: &Schema, as_is: bool) -> Result<Item, Fault> {
         let refused = |error: &dyn std::fmt::Display| Fault::refused(error.to_string());
         match self {
             Self::Node(node) => {
@@ -101,14 +101,15 @@ impl Record {
             }
         }
         let item = self.item(schema).map_err(|error| refused(&error))?;
-        let (bytes, limit) = (item_bytes(&item), ITEM_BYTES_MAX - ROOM_BYTES);
+        let room = if as_is { 0 } else { ROOM_BYTES };
+        let (bytes, limit) = (item_bytes(&item), ITEM_BYTES_MAX - room);
         if bytes > limit {
             return Err(Fault::refused(format!(
                 "the item has {bytes} bytes, over its limit of {limit}; make it smaller"
             )));
         }
         let (bytes, limit) = (json_bytes(&item), JSON_BYTES_MAX);
-        if bytes > limit {
+        if bytes > limit && !as_is {
             let message = format!("the item has {bytes} bytes as JSON, over its limit of {limit}; make it smaller");
             return Err(Fault::refused(message));
         }

@@ -1,9 +1,9 @@
 //! The writes of the HTTP API: runs the plans of `sapwood_core::write`.
 
 pub use sapwood_core::write::{
-    Above, Ahead, Answered, Begun, Children, Claim, Command, Content, Idempotency, ImportRecord, Imported, Limits,
-    Outcome, Patch, Precondition, Preconditions, Refusal, Request, Spot, Stamp, Tags, Turn, Unknown, ValueChange,
-    deletes_revisions,
+    ABOVE_ATTRIBUTES, Above, Ahead, Answered, Begun, Children, Claim, Command, Content, Idempotency, ImportRecord,
+    Imported, Limits, Outcome, Patch, Precondition, Preconditions, Refusal, Request, Spot, Stamp, Tags, Turn, Unknown,
+    ValueChange, deletes_revisions,
 };
 
 use sapwood_core::model::Settings;

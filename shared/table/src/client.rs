@@ -164,6 +164,12 @@ impl<'a, T: Table, P: RetryPolicy> Client<'a, T, P> {
         Self { name, in_flight_max, ..self }
     }
 
+    /// The table.
+    #[must_use]
+    pub fn table(&self) -> &'a T {
+        self.table
+    }
+
     /// The schema of the table's keys.
     #[must_use]
     pub fn schema(&self) -> &'a Schema {

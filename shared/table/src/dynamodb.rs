@@ -116,6 +116,19 @@ impl DynamoTable {
         Ok(named(KeyType::Hash).zip(named(KeyType::Range)))
     }
 
+    /// What no other table has, for example `arn:aws:dynamodb:eu-west-1:123456789012:table/sapwood 7ab6… 1796000000`: the ARN, the id and the time of
+    /// creation. One that is deleted and made anew has another.
+    ///
+    /// # Errors
+    /// [`TableError`] if the table isn't there, or if the caller may not see it (`dynamodb:DescribeTable`).
+    pub async fn identity(&self) -> Result<String, TableError> {
+        let output = self.send(Kind::Read, self.client.describe_table().table_name(&self.name).send()).await?;
+        let table = output.table.unwrap_or_else(|| aws_sdk_dynamodb::types::TableDescription::builder().build());
+        let created = table.creation_date_time().map(ToString::to_string);
+        let parts = [table.table_arn(), table.table_id(), created.as_deref()];
+        Ok(parts.into_iter().flatten().collect::<Vec<_>>().join(" "))
+    }
+
     /// The schema of the table's keys.
     #[must_use]
     pub fn schema(&self) -> &Schema {

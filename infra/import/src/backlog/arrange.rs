@@ -1,7 +1,5 @@
 //! Orders the nodes: parents come first.
 
-use rusqlite::{Connection, params};
-
 use super::{ARRANGED, Backlog, WorkError};
 use crate::cost::Sizes;
 use crate::work::links::{self, Orphans};
@@ -26,7 +24,9 @@ impl Backlog {
         links::parents(&transaction, &self.settings.schema, lookup, Orphans::Nodes)?;
         links::link(&transaction)?;
         links::place(&transaction)?;
-        place_the_others(&transaction)?;
+        if let Some(level) = links::place_the_others(&transaction)? {
+            tables::set(&transaction, CYCLES, level)?;
+        }
         check::count(&transaction, &sizes)?;
         tables::set(&transaction, ARRANGED, 1)?;
         transaction.commit()?;
@@ -38,15 +38,4 @@ impl Backlog {
         let level = tables::integer(&self.connection, CYCLES)?;
         Ok((level > 0).then_some(level))
     }
-}
-
-/// Puts the nodes of cycles, and those below them, on a level of their own after all others.
-fn place_the_others(connection: &Connection) -> rusqlite::Result<()> {
-    let last: i64 = connection.query_row("SELECT coalesce(max(depth), 0) + 1 FROM place", [], |row| row.get(0))?;
-    let insert = "INSERT INTO place SELECT ?, seq, 0, 0, 0, 0, 0 FROM record
-        WHERE seq > 0 AND seq NOT IN (SELECT seq FROM place) ORDER BY seq";
-    if connection.execute(insert, params![last])? > 0 {
-        tables::set(connection, CYCLES, last)?;
-    }
-    Ok(())
 }

@@ -35,7 +35,7 @@ pub struct Backlog {
 
 impl Backlog {
     /// Opens the working file of a backfill, or makes it. `description` names the table and the options. A file of another backfill begins
-    /// anew if nothing of it was written yet. The table is read in so many segments, if the file doesn't say otherwise.
+    /// anew if nothing of it was written yet. What was refused before waits again. The table is read in so many segments, if the file doesn't say otherwise.
     ///
     /// # Errors
     /// [`WorkError::OtherBacklog`], [`WorkError::InUse`], and [`WorkError::NotOurs`].
@@ -56,6 +56,7 @@ impl Backlog {
             tables::set(&transaction, SEGMENTS, i64::from(segments))?;
             transaction.commit()?;
         }
+        progress::wait_again(&mut connection)?;
         let segments = u32::try_from(tables::integer(&connection, SEGMENTS)?).unwrap_or(segments);
         Ok(Self { connection, settings: settings.clone(), segments })
     }

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use sapwood_core::keys::{NodeRef, Schema, SortKey};
-use sapwood_core::model::{AttributeValue, BaseNode, key_of, sort_sets};
+use sapwood_core::model::{AttributeValue, BaseNode, PUT_BACK, key_of, sort_sets};
 use sapwood_http::json::Attributes;
 use serde::Deserialize;
 
@@ -108,12 +108,14 @@ fn read(line: &str, schema: &Schema, read_node: &mut Option<NodeRef>) -> Result<
     let sort_key = schema.parse_sort_key(&key.sk);
     let (Some(sort_key), Ok(node)) = (sort_key, schema.parse_partition(&key.pk)) else { return Ok(Found::Foreign) };
     match sort_key {
+        // A repair has put the record back, only to delete it again.
+        SortKey::Node if item.contains_key(PUT_BACK) => Ok(Found::Derived),
         SortKey::Node => {
             *read_node = Some(node.clone());
             let attributes = Attributes::of_node(&item, schema);
-            let BaseNode { parent, segment, .. } =
-                BaseNode::read(item, &node, schema).map_err(|error| Fault::refused(error.to_string()))?;
-            as_json(&Record::Node(Node { node, parent, segment, attributes })).map(Found::Record)
+            let base = BaseNode::read(item, &node, schema).map_err(|error| Fault::refused(error.to_string()))?;
+            let segment = base.written_segment(&node, schema);
+            as_json(&Record::Node(Node { node, parent: base.parent, segment, attributes })).map(Found::Record)
         }
         SortKey::Revision { version, topic } => {
             let attributes = Attributes::of_revision(&item, schema);

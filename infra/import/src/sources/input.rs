@@ -9,9 +9,9 @@ use flate2::bufread::MultiGzDecoder;
 use super::OpenError;
 use crate::Fault;
 
-/// The longest record of a source, in bytes. Every record that Sapwood takes has room: the API can answer it, so it has less than
-/// 3.9 MB as JSON ([`JSON_BYTES_MAX`](sapwood_core::model::JSON_BYTES_MAX)), and an id, a parent and a segment have 3 KB, or 18 KB with escapes.
-pub const RECORD_BYTES_MAX: usize = 4 * 1_024 * 1_024;
+/// The longest record of a source, in bytes. Every item of 400 KB has room, in the JSON that an export writes: nothing in it has more than 14 times its
+/// bytes, which an empty binary value in a list has.
+pub const RECORD_BYTES_MAX: usize = 8 * 1_024 * 1_024;
 
 /// How much is read from a file at a time, in bytes.
 const BUFFER_BYTES: usize = 64 * 1_024;

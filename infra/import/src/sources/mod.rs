@@ -9,6 +9,7 @@ mod error;
 mod input;
 pub mod jsonl;
 mod scanner;
+mod spool;
 mod treebeard;
 
 use std::path::{Path, PathBuf};
@@ -16,8 +17,10 @@ use std::path::{Path, PathBuf};
 use sapwood_core::keys::NodeRef;
 
 use crate::{Fault, Format, Location, Node, Options, Record};
+pub use csv::{CELL_LINES_MAX, is_guarded};
 pub use error::OpenError;
 pub use input::RECORD_BYTES_MAX;
+pub use spool::Spooled;
 
 /// What a source has at a place.
 #[derive(Clone, Debug, PartialEq)]
@@ -54,6 +57,8 @@ type Entries = Box<dyn Iterator<Item = Entry> + Send>;
 /// A source that is being read, from its beginning to its end, in an order that is always the same.
 pub struct Source {
     files: Vec<PathBuf>,
+    /// What people call it, if that isn't its file's name.
+    name: Option<PathBuf>,
     format: Format,
     merges_equal: bool,
     entries: Entries,
@@ -83,7 +88,19 @@ impl Source {
             Format::DynamoDb => Box::new(dynamodb::Export::new(files.clone(), &options.settings.schema)),
         };
         let merges_equal = format == Format::Csv && !options.csv.levels.is_empty();
-        Ok(Self { files, format, merges_equal, entries })
+        Ok(Self { files, name: None, format, merges_equal, entries })
+    }
+
+    /// The same source, by the name of the pipe that it came through.
+    #[must_use]
+    pub fn named(self, name: &Path) -> Self {
+        Self { name: Some(name.to_owned()), ..self }
+    }
+
+    /// The name of the pipe that it came through.
+    #[must_use]
+    pub fn name(&self) -> Option<&Path> {
+        self.name.as_deref()
     }
 
     /// The files, in the order in which they are read.

@@ -257,3 +257,31 @@ fn revisions_of_one_version_are_duplicates() {
     let checked = Checked::of("a.jsonl", content, &Options::default());
     assert_eq!(checked.faults(), ["FILE:3: the revision `v001_t` of `a` is on line 1 already; leave one of them out"]);
 }
+
+#[test]
+fn a_copy_of_a_table_may_have_what_a_table_can_hold() {
+    let mut content: String = (1..=120).map(|n| format!("{{\"id\":\"n{n}\",\"parent\":\"n{}\"}}\n", n - 1)).collect();
+    content +=
+        "{\"id\":\"n0\"}\n{\"id\":\"orphan\",\"parent\":\"nowhere\"}\n{\"id\":\"below\",\"parent\":\"orphan\"}\n";
+    content += "{\"id\":\"x\",\"parent\":\"y\"}\n{\"id\":\"y\",\"parent\":\"x\"}\n{\"id\":\"own\",\"parent\":\"own\"}\n{\"id\":\"z\",\"parent\":\"x\"}\n";
+    content += &format!(
+        "{{\"id\":\"large\",\"attributes\":{{\"t\":\"{}\"}}}}\n",
+        "x".repeat(409_600 - "PKlargeSKNODEt".len())
+    );
+    let as_is = Options { as_is: true, ..Options::default() };
+    let checked = Checked::of("a.jsonl", &content, &as_is);
+    assert!(checked.faults().is_empty(), "{:?}", checked.faults());
+    let written = waiting(&checked.work);
+    assert_eq!(written.len(), content.lines().count());
+    let place = |id: &str| written.iter().position(|one| one.record.node().id.as_str() == id).unwrap();
+    for (above, below) in [("n0", "n1"), ("n99", "n100"), ("n119", "n120"), ("orphan", "below")] {
+        assert!(place(above) < place(below), "{above} comes before {below}");
+    }
+    let faults = Checked::of("a.jsonl", &content, &Options::default()).faults();
+    for said in ["neither in the file nor in the table", "below itself", "over the limit of 98", "over its limit"] {
+        assert!(faults.iter().any(|fault| fault.contains(said)), "{said}: {faults:?}");
+    }
+    // What no table can hold is a fault all the same.
+    let content = content.replace("xxx\"", "xxxx\"");
+    assert_eq!(Checked::of("a.jsonl", content, &as_is).faults().len(), 1);
+}

@@ -95,13 +95,78 @@ fn missing_columns_are_named() {
     );
 }
 
+/// So many rows, of which the tenth has a quote that isn't closed, and this one of the others a second.
+fn with_open_quote(rows: usize, other: Option<(usize, &str)>) -> String {
+    let row = |n: usize| match (n, other) {
+        (10, _) => "r10,,\"5 inch\n".to_owned(),
+        (n, Some((of, name))) if n == of => format!("r{n},,{name}\n"),
+        _ => format!("r{n},,plain\n"),
+    };
+    format!("id,parent,name\n{}", (1..=rows).map(row).collect::<String>())
+}
+
 #[test]
-fn a_quote_that_is_not_closed_ends_the_reading_with_bounded_memory() {
-    let rest = "x,\n".repeat(RECORD_BYTES_MAX);
-    let content = format!("id,parent\na,\n\"b,\n{rest}");
+fn a_quote_that_is_not_closed_is_a_fault_on_its_line_and_swallows_nothing() {
+    let fault = |content: &str, csv: CsvOptions| {
+        let told = read("a.csv", content, &options(csv)).unwrap();
+        assert_eq!(told.len(), 10, "{told:?}");
+        told[9].clone()
+    };
+    let plain = CsvOptions::default;
+    let long = "11: unreadable: the cell in quotes that begins here has more than 100 lines";
+    assert!(fault(&with_open_quote(200, None), plain()).starts_with(long));
+    let open = "11: unreadable: the file ends inside of a cell in quotes that begins here";
+    assert!(fault(&with_open_quote(40, None), plain()).starts_with(open));
+    assert!(fault(with_open_quote(40, None).trim_end(), plain()).starts_with(open));
+    let all = CsvOptions { cell_lines_max: Some(1_000), ..CsvOptions::default() };
+    assert!(fault(&with_open_quote(200, None), all).starts_with(open));
+    let closed = "11: unreadable: the quote of a cell that begins here is closed in the middle of the cell";
+    for other in ["\"6 inch\"", "6\" wide", "\"6 inch", "x \"y\" z"] {
+        assert!(fault(&with_open_quote(40, Some((20, other))), plain()).starts_with(closed), "{other}");
+    }
+    // The next quote may close it as a cell ends. Then only the number of lines tells.
+    assert!(fault(&with_open_quote(400, Some((200, "6\""))), plain()).starts_with(long));
+    let header = not_opened("a.csv", "id,\"parent\n", &Options::default());
+    assert!(header.contains("the first row of FILE can't be read") && header.contains("inside of a cell"), "{header}");
+}
+
+#[test]
+fn a_cell_has_as_many_lines_as_are_allowed() {
+    let content =
+        |lines: usize| format!("id,parent,name\na,,\"{}x\"\nb,,\"say \"\"no\"\"\"\r\n", "x\n".repeat(lines - 1));
+    let count = |lines: usize, csv: CsvOptions| {
+        let told = read("a.csv", content(lines), &options(csv)).unwrap();
+        told.iter().filter(|line| !line.contains("unreadable")).count()
+    };
+    assert_eq!((count(100, CsvOptions::default()), count(101, CsvOptions::default())), (2, 0));
+    let more = |lines| CsvOptions { cell_lines_max: Some(lines), ..CsvOptions::default() };
+    assert_eq!((count(101, more(101)), count(102, more(101)), count(2, more(1)), count(1, more(1))), (2, 0, 0, 2));
+}
+
+#[test]
+fn an_apostrophe_is_taken_off_where_cells_are_guarded_and_nowhere_else() {
+    let content = "'=id,parent,name\n'-a,,''b\n'b,'-a,'=1+1\n";
+    let csv = CsvOptions { id: Some("=id".to_owned()), guards_formulas: true, ..CsvOptions::default() };
+    let wanted = [
+        r#"2: {"id":"-a","attributes":{"name":"'b"}}"#,
+        r#"3: {"id":"'b","parent":"-a","attributes":{"name":"=1+1"}}"#,
+    ];
+    assert_eq!(read("a.csv", content, &options(csv)).unwrap(), wanted);
+    let csv = CsvOptions { id: Some("'=id".to_owned()), ..CsvOptions::default() };
+    let told = read("a.csv", content, &options(csv)).unwrap();
+    assert_eq!(told[0], r#"2: {"id":"'-a","attributes":{"name":"''b"}}"#);
+}
+
+#[test]
+fn a_row_that_is_too_long_ends_the_reading_with_bounded_memory() {
+    let content = format!("id,parent\na,\nb{}", ",".repeat(2 * RECORD_BYTES_MAX));
     let told = read("a.csv", content, &Options::default()).unwrap();
     assert_eq!(told.len(), 2, "{told:?}");
-    assert!(told[1].starts_with("3: unreadable: the row is longer than 4194304 bytes"), "{}", told[1]);
+    assert!(
+        told[1].starts_with(&format!("3: unreadable: the row is longer than {RECORD_BYTES_MAX} bytes")),
+        "{}",
+        told[1]
+    );
 }
 
 #[test]
@@ -171,4 +236,28 @@ fn rows_of_one_path_with_different_attributes_are_faults_and_so_are_gaps() {
         .map(str::to_owned)[..],
     );
     assert_eq!(faults[3..], ["FILE:3: `US/NE` is on line 2 already; leave one of them out"]);
+}
+
+proptest::proptest! {
+    /// Quotes open and close cells in pairs, so a file with one too many has a fault. What stands before it is read as it is.
+    #[test]
+    fn a_quote_too_many_is_never_taken_for_a_cell(
+        cells in proptest::collection::vec("[a-c, \n]{0,6}", 1..60),
+        at in proptest::prelude::any::<proptest::sample::Index>(),
+    ) {
+        let row = |cell: &str, more: &str| match cell.contains([',', '\n']) {
+            true => format!("r,{more}\"{cell}\",\n"),
+            false => format!("r,{more}{cell},\n"),
+        };
+        let file = |more: &str, of: usize| {
+            let rows = cells.iter().enumerate().map(|(n, cell)| row(cell, if n == of { more } else { "" }));
+            format!("id,name,parent\n{}", rows.collect::<String>())
+        };
+        let good = read("a.csv", file("", 0), &Options::default()).unwrap();
+        proptest::prop_assert!(good.len() == cells.len() && !good.iter().any(|line| line.contains("unreadable")));
+        let of = at.index(cells.len());
+        let told = read("a.csv", file("\"", of), &Options::default()).unwrap();
+        proptest::prop_assert!(told[..of] == good[..of], "{:?}", told);
+        proptest::prop_assert!(told[of..].iter().any(|line| line.contains(": unreadable: ")), "{:?}", told);
+    }
 }

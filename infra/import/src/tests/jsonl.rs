@@ -77,9 +77,9 @@ fn a_line_in_another_encoding_is_a_fault() {
 #[test]
 fn a_line_over_the_limit_is_skipped() {
     let line = |bytes: usize| format!(r#"{{"id":"{}"}}"#, "x".repeat(bytes - 9));
-    let content = format!("{}\n{}\n{}\n", line(5 << 20), line(2 << 20), r#"{"id":"b"}"#);
+    let content = format!("{}\n{}\n{}\n", line(9 << 20), line(2 << 20), r#"{"id":"b"}"#);
     let told = told(&content);
-    assert_eq!(told[0], "1: unreadable: the line has 5242881 bytes, over the limit of 4194304; make it shorter");
+    assert_eq!(told[0], "1: unreadable: the line has 9437185 bytes, over the limit of 8388608; make it shorter");
     assert!(told[1].starts_with("2: refused: `id`: the id has 2097143 bytes, over its limit of 1014"), "{}", told[1]);
     assert_eq!(told[2], r#"3: {"id":"b"}"#);
 }

@@ -250,3 +250,90 @@ fn a_process_that_is_killed_anywhere_loses_nothing_and_repeats_one_batch_at_most
     assert_eq!(lines, wanted);
     println!("{kills} kills");
 }
+
+#[test]
+fn a_working_file_belongs_to_its_table() {
+    let directory = Directory::new();
+    let file = directory.write("a.jsonl", "{\"id\":\"a\"}\n{\"id\":\"b\"}\n");
+    let of = |table: Option<&str>| Options { table: table.map(str::to_owned), ..Options::default() };
+    let open = |table: Option<&str>| {
+        let options = of(table);
+        let mut source = Source::open(&file, &options).unwrap();
+        let mut work = Work::open(&directory.path("work"), &source, &options)?;
+        while work.load_some(&mut source)? {}
+        while work.check_some(&mut Nowhere)? {}
+        Ok::<Work, WorkError>(work)
+    };
+    let write = |work: &mut Work| {
+        let first = work.next(Level::Nodes(0), None, 1).unwrap();
+        work.mark_written(&[first[0].number]).unwrap();
+    };
+    // Nothing is written: another table begins anew.
+    drop(open(Some("one")).unwrap());
+    let mut work = open(Some("two")).unwrap();
+    write(&mut work);
+    drop(work);
+    let error = open(Some("one")).unwrap_err();
+    assert!(matches!(error, WorkError::OtherTable { written: 1, .. }));
+    assert!(error.to_string().contains("--work") && error.to_string().contains("delete"), "{error}");
+    // One that nobody can ask is looked at when it answers.
+    assert_eq!(lines(&waiting(&open(None).unwrap())).len(), 1);
+    assert_eq!(lines(&waiting(&open(Some("two")).unwrap())).len(), 1);
+    // A file that was begun without the table is that of the first one that answers.
+    crate::work::remove(&directory.path("work"));
+    drop(open(None).unwrap());
+    write(&mut open(Some("two")).unwrap());
+    assert!(matches!(open(Some("one")), Err(WorkError::OtherTable { .. })));
+}
+
+#[test]
+fn what_was_refused_waits_again_and_a_file_without_writes_goes() {
+    let directory = Directory::new();
+    let file = directory.write("a.jsonl", "{\"id\":\"a\"}\n{\"id\":\"b\"}\n");
+    let options = Options::default();
+    let open = || {
+        let mut source = Source::open(&file, &options).unwrap();
+        let mut work = Work::open(&directory.path("work"), &source, &options).unwrap();
+        while work.load_some(&mut source).unwrap() {}
+        while work.check_some(&mut Nowhere).unwrap() {}
+        work
+    };
+    let mut work = open();
+    let both = work.next(Level::Nodes(0), None, 2).unwrap();
+    work.refuse(both[0].number, "it is taken").unwrap();
+    work.mark_written(&[both[1].number]).unwrap();
+    assert_eq!(waiting(&work).len(), 0);
+    drop(work);
+    let work = open();
+    assert_eq!(lines(&waiting(&work)), [r#"{"id":"a"}"#]);
+    let summary = work.summary().unwrap();
+    assert_eq!((summary.written, summary.refused), (1, 0));
+    work.refused::<WorkError>(|line, _| panic!("{line}")).unwrap();
+    work.forget().unwrap();
+    assert!(directory.path("work").exists(), "something is written");
+    crate::work::remove(&directory.path("work"));
+    let mut work = open();
+    work.refuse(both[0].number, "it is taken").unwrap();
+    work.forget().unwrap();
+    assert_eq!(std::fs::read_dir(directory.path(".")).unwrap().count(), 1, "only the file is left");
+}
+
+#[test]
+fn what_came_through_a_pipe_is_the_same_if_its_bytes_are() {
+    let directory = Directory::new();
+    let written = |content: &str| {
+        let file = directory.write("standard-input", content);
+        let options = Options { format: Some(crate::Format::JsonLines), ..Options::default() };
+        let mut source = Source::open(&file, &options).unwrap().named("standard-input".as_ref());
+        let mut work = Work::open(&directory.path("work"), &source, &options)?;
+        while work.load_some(&mut source)? {}
+        while work.check_some(&mut Nowhere)? {}
+        let first = work.next(Level::Nodes(0), None, 1)?;
+        assert!(first[0].place.starts_with("standard-input:"), "{}", first[0].place);
+        work.mark_written(&[first[0].number])?;
+        work.summary().map(|summary| summary.written)
+    };
+    let content = "{\"id\":\"a\"}\n{\"id\":\"b\"}\n{\"id\":\"c\"}\n";
+    assert_eq!([written(content).unwrap(), written(content).unwrap()], [1, 2]);
+    assert!(matches!(written(&content.replace('c', "d")), Err(WorkError::OtherSource { .. })));
+}

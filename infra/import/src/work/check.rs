@@ -17,7 +17,7 @@ impl Work {
     /// [`WorkError::NotChecked`] if not all records were taken in; [`WorkError::Lookup`] if parents can't be looked up.
     pub fn check_some(&mut self, lookup: &mut dyn Lookup) -> Result<bool, WorkError> {
         let stage = self.stage()?;
-        let (settings, merges_equal) = (self.settings.clone(), self.merges_equal);
+        let (settings, merges_equal, as_is) = (self.settings.clone(), self.merges_equal, self.as_is);
         let transaction = self.connection.transaction()?;
         let next = match stage {
             Stage::Loading => return Err(WorkError::NotChecked),
@@ -30,7 +30,8 @@ impl Work {
                 Stage::Parents
             }
             Stage::Parents => {
-                links::parents(&transaction, &settings.schema, lookup, links::Orphans::Faults)?;
+                let orphans = if as_is { links::Orphans::Nodes } else { links::Orphans::Faults };
+                links::parents(&transaction, &settings.schema, lookup, orphans)?;
                 Stage::Linking
             }
             Stage::Linking => {
@@ -42,8 +43,12 @@ impl Work {
                 Stage::Cycles
             }
             Stage::Cycles => {
-                cycles::find(&transaction)?;
-                cycles::too_deep(&transaction)?;
+                if as_is {
+                    links::place_the_others(&transaction)?;
+                } else {
+                    cycles::find(&transaction)?;
+                    cycles::too_deep(&transaction)?;
+                }
                 Stage::Counting
             }
             Stage::Counting => {

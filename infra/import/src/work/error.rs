@@ -15,9 +15,14 @@ pub enum WorkError {
         "{path} belongs to an import of another file, or {file} has changed since; {written} records were written. Go on with the file as it was, or delete {path} to begin anew"
     )]
     OtherSource { path: PathBuf, file: PathBuf, written: u64 },
+    /// The table isn't the one that the import began with.
+    #[error(
+        "{path} belongs to an import into another table: at another endpoint or in another account, or one that was deleted and made anew since; {written} records were written there. Name another file with --work, or delete {path} to begin anew"
+    )]
+    OtherTable { path: PathBuf, written: u64 },
     /// A backfill of something else has begun.
     #[error(
-        "{path} belongs to a backfill of another table, or with other options; {written} records were written. Go on with the same options, or delete {path} to begin anew"
+        "{path} belongs to a backfill of another table (at another endpoint, or one that was deleted and made anew since), or with other options; {written} records were written. Go on with the same options, name another file with --work, or delete {path} to begin anew"
     )]
     OtherBacklog { path: PathBuf, written: u64 },
     /// The options aren't those that the import began with.

@@ -15,6 +15,7 @@ use crate::sources::Source;
 
 const SOURCE: &str = "source";
 const OPTIONS: &str = "options";
+const TABLE: &str = "table";
 
 /// How much of the beginning of each file is hashed, in bytes.
 const HASHED_BYTES: u64 = 1_024 * 1_024;
@@ -23,17 +24,30 @@ impl Work {
     /// Makes the working file that of a source, or checks that it is.
     pub(super) fn claim(&mut self, source: &Source, options: &Options) -> Result<(), WorkError> {
         let fingerprint = of_source(source)?;
-        let described = format!("{:?}", Options { format: Some(source.format()), ..options.clone() });
-        let (before, options_before) = (self.text(SOURCE)?, self.text(OPTIONS)?);
+        let described = format!("{:?}", Options { format: Some(source.format()), table: None, ..options.clone() });
+        let (before, options_before, table_before) = (self.text(SOURCE)?, self.text(OPTIONS)?, self.text(TABLE)?);
         let (is_same, has_same_options) =
             (before.as_ref() == Some(&fingerprint), options_before.as_ref() == Some(&described));
+        // A table that can't be reached is none to compare with, and nothing is written into it.
+        let is_same_table = match (&table_before, &options.table) {
+            (Some(before), Some(table)) => before == table,
+            _ => true,
+        };
         // What was found faulty may be right now: a parent may have come into the table.
         let is_refused = self.stage()? == Stage::Checked && !self.faults()?.is_empty();
-        if is_same && has_same_options && !is_refused {
+        if is_same && has_same_options && is_same_table && !is_refused {
+            if table_before.is_none()
+                && let Some(table) = &options.table
+            {
+                tables::set(&self.connection, TABLE, table)?;
+            }
             return Ok(());
         }
         let written = self.written()?;
         let path = || self.path.clone();
+        if written > 0 && !is_same_table {
+            return Err(WorkError::OtherTable { path: path(), written });
+        }
         if written > 0 && !is_same {
             let file = source.files().first().cloned().unwrap_or_default();
             return Err(WorkError::OtherSource { path: path(), file, written });
@@ -47,8 +61,11 @@ impl Work {
         }
         tables::set(&transaction, SOURCE, fingerprint)?;
         tables::set(&transaction, OPTIONS, described)?;
+        if let Some(table) = &options.table {
+            tables::set(&transaction, TABLE, table)?;
+        }
         for (number, file) in source.files().iter().enumerate() {
-            let name = file.to_string_lossy();
+            let name = source.name().unwrap_or(file).to_string_lossy();
             transaction
                 .execute("INSERT INTO file (number, name) VALUES (?, ?)", rusqlite::params![number as i64, name])?;
         }
@@ -62,16 +79,33 @@ impl Work {
     }
 }
 
-/// Returns the sizes of the files, the times of their last change, and a hash of their beginnings. A file that was renamed is the same.
+/// Returns the sizes of the files, the times of their last change, and a hash of their beginnings. A file that was renamed is the same. What
+/// came through a pipe is the same if all of its bytes are: its file is always a new one.
 fn of_source(source: &Source) -> Result<String, WorkError> {
     let mut hash = Sha256::new();
     let mut bytes = 0;
     for path in source.files() {
         let failed = |source| WorkError::Io { path: PathBuf::from(path), source };
-        bytes += add(&mut hash, path).map_err(failed)?;
+        let added = if source.name().is_some() { add_whole(&mut hash, path) } else { add(&mut hash, path) };
+        bytes += added.map_err(failed)?;
     }
     let hash: String = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
     Ok(format!("{} files, {bytes} bytes, {hash}", source.files().len()))
+}
+
+/// Adds all of a file to the hash, and returns its size in bytes.
+fn add_whole(hash: &mut Sha256, path: &Path) -> io::Result<u64> {
+    let mut file = File::open(path)?;
+    let (mut buffer, mut bytes) = (vec![0; 64 * 1_024], 0);
+    loop {
+        match file.read(&mut buffer)? {
+            0 => return Ok(bytes),
+            read => {
+                hash.update(&buffer[..read]);
+                bytes += read as u64;
+            }
+        }
+    }
 }
 
 /// Adds a file to the hash, and returns its size in bytes.

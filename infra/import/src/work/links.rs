@@ -143,3 +143,12 @@ pub(crate) fn place(connection: &Connection) -> rusqlite::Result<()> {
     }
     Ok(())
 }
+
+/// Puts the nodes of cycles, and those below them, on a level of their own after all others. Returns its number, if there are any.
+pub(crate) fn place_the_others(connection: &Connection) -> rusqlite::Result<Option<i64>> {
+    let last: i64 = connection.query_row("SELECT coalesce(max(depth), 0) + 1 FROM place", [], |row| row.get(0))?;
+    let insert = "INSERT INTO place SELECT ?, seq, 0, 0, 0, 0, 0 FROM record
+        WHERE sk = '' AND seq > 0 AND seq NOT IN (SELECT seq FROM place) ORDER BY seq";
+    let count = connection.execute(insert, params![last])?;
+    Ok((count > 0).then_some(last))
+}

@@ -50,7 +50,7 @@ impl Work {
             match entry.found {
                 Ok(Found::Derived) => derived += 1,
                 Ok(Found::Foreign) => foreign += 1,
-                _ => take_in(&transaction, &entry, &self.settings)?,
+                _ => take_in(&transaction, &entry, &self.settings, self.as_is)?,
             }
         }
         for (name, count) in [(ENTRIES, entries), (DERIVED, derived), (FOREIGN, foreign)] {
@@ -70,7 +70,7 @@ impl Work {
     }
 }
 
-fn take_in(connection: &Connection, entry: &Entry, settings: &Settings) -> rusqlite::Result<()> {
+fn take_in(connection: &Connection, entry: &Entry, settings: &Settings, as_is: bool) -> rusqlite::Result<()> {
     let (file, line) = (entry.at.file as i64, entry.at.line as i64);
     if let Ok(Found::Implied(node)) = &entry.found {
         // Most rows imply the same few nodes.
@@ -80,8 +80,8 @@ fn take_in(connection: &Connection, entry: &Entry, settings: &Settings) -> rusql
         }
     }
     let (row, is_implied) = match &entry.found {
-        Ok(Found::Record(record)) => (row(record, settings), false),
-        Ok(Found::Implied(node)) => (row(&Record::Node(node.clone()), settings), true),
+        Ok(Found::Record(record)) => (row(record, settings, as_is), false),
+        Ok(Found::Implied(node)) => (row(&Record::Node(node.clone()), settings, as_is), true),
         Ok(Found::Derived | Found::Foreign) => return Ok(()),
         Err(fault) => (Err(fault.clone()), false),
     };
@@ -149,9 +149,9 @@ fn take_in(connection: &Connection, entry: &Entry, settings: &Settings) -> rusql
     connection.prepare_cached("INSERT INTO body (seq, line) VALUES (?, ?)")?.execute(params![seq, body]).map(drop)
 }
 
-fn row(record: &Record, settings: &Settings) -> Result<Row, Fault> {
+fn row(record: &Record, settings: &Settings, as_is: bool) -> Result<Row, Fault> {
     let schema = &settings.schema;
-    let item = record.accepted(schema)?;
+    let item = record.accepted(schema, as_is)?;
     let body = jsonl::write(record).map_err(|error| Fault::refused(format!("{error}; correct the number")))?;
     match record {
         Record::Node(node) => {

@@ -45,14 +45,16 @@ pub struct Work {
     to_skip: u64,
     /// True if equal records are one.
     merges_equal: bool,
+    /// True if what a table can hold is taken.
+    as_is: bool,
 }
 
 impl Work {
-    /// Opens the working file of a source, or makes it. It begins anew if it was made for another source or with other options and nothing
-    /// of it was written yet, or if its checks have found faults.
+    /// Opens the working file of a source, or makes it. It begins anew if it was made for another source or table or with other options and
+    /// nothing of it was written yet, or if its checks have found faults. What was refused before waits again: the reason may be gone.
     ///
     /// # Errors
-    /// [`WorkError::OtherSource`] or [`WorkError::OtherOptions`] if something was written; [`WorkError::InUse`] if another process has the
+    /// [`WorkError::OtherSource`], [`WorkError::OtherTable`] or [`WorkError::OtherOptions`] if something was written; [`WorkError::InUse`] if another process has the
     /// file open; [`WorkError::NotOurs`] for a file of another program or version.
     pub fn open(path: &Path, source: &Source, options: &Options) -> Result<Self, WorkError> {
         let connection = tables::open(path, tables::Purpose::Import)?;
@@ -62,12 +64,27 @@ impl Work {
             settings: options.settings.clone(),
             to_skip: 0,
             merges_equal: source.merges_equal(),
+            as_is: options.as_is,
         };
         work.claim(source, options)?;
+        progress::wait_again(&mut work.connection)?;
         if work.stage()? == Stage::Loading {
             work.to_skip = work.entries()?;
         }
         Ok(work)
+    }
+
+    /// Deletes the working file if nothing was written: it remembers nothing that a person would miss.
+    ///
+    /// # Errors
+    /// [`WorkError::Sqlite`].
+    pub fn forget(self) -> Result<(), WorkError> {
+        if self.written()? == 0 {
+            let path = self.path.clone();
+            drop(self);
+            remove(&path);
+        }
+        Ok(())
     }
 }
 

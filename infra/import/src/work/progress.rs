@@ -195,9 +195,9 @@ impl Work {
         Ok(summary)
     }
 
-    /// Returns how many records were written or refused.
+    /// Returns how many records were written.
     pub(super) fn written(&self) -> Result<u64, WorkError> {
-        let query = "SELECT coalesce(sum(written + refused), 0) FROM level";
+        let query = "SELECT coalesce(sum(written), 0) FROM level";
         Ok(self.connection.query_row(query, [], |row| row.get::<_, i64>(0))?.unsigned_abs())
     }
 
@@ -250,6 +250,17 @@ pub(crate) fn refuse(connection: &mut Connection, number: Number, reason: &str) 
         let refused = "INSERT INTO refused (seq, level, reason) VALUES (?, ?, ?)";
         transaction.execute(refused, params![number.seq, level, reason])?;
     }
+    transaction.commit()
+}
+
+/// Has all records wait again that were refused.
+pub(crate) fn wait_again(connection: &mut Connection) -> rusqlite::Result<()> {
+    let transaction = connection.transaction()?;
+    transaction.execute_batch(
+        "INSERT OR IGNORE INTO waiting SELECT level, seq FROM refused;
+         UPDATE level SET refused = 0;
+         DELETE FROM refused;",
+    )?;
     transaction.commit()
 }
 

@@ -94,6 +94,13 @@ impl BaseNode {
         Ok((parent, segment))
     }
 
+    /// The segment that the record has, even if it equals the id and so counts as none: for whoever copies the record.
+    #[must_use]
+    pub fn written_segment(&self, node: &NodeRef, schema: &Schema) -> Option<String> {
+        let own = || text_of(&self.item, &schema.names().segment).filter(|segment| *segment == node.id.as_str());
+        self.segment.clone().or_else(|| own().map(str::to_owned))
+    }
+
     /// The node's life, if the base record names it.
     #[must_use]
     pub fn born(&self) -> Option<&str> {

@@ -2,7 +2,7 @@
 
 use super::delete::deleted_since;
 use crate::keys::{ItemKey, NodeRef, SortKey};
-use crate::model::{AttributeValue, DeletionMark, Item, Settings, Stored, has_mark, still_gone};
+use crate::model::{AttributeValue, DELETING, DeletionMark, Item, PUT_BACK, Settings, Stored, has_mark, still_gone};
 use crate::plan::{Facts, Failure, Need, Plan, Read, Step, Task, TaskOutcome};
 use crate::request::{Action, Condition};
 
@@ -190,6 +190,9 @@ pub enum Above {
     /// It is placed, so that a child is placed once.
     Placed,
 }
+
+/// The attributes of a node's record that [`Above::read`] and [`deletes_revisions`] read.
+pub const ABOVE_ATTRIBUTES: [&str; 2] = [DELETING, PUT_BACK];
 
 impl Above {
     /// Reads a node's record, and the item of its lineage.

@@ -40,7 +40,7 @@ pub use ahead::{Ahead, Wanted};
 pub use command::{Children, Command, Content, Patch, Spot, ValueChange};
 pub use delete::deleted_since;
 pub use idempotency::{Begin, Begun, Claim, Idempotency};
-pub use import::{Above, ImportRecord, Imported, Unknown, deletes_revisions};
+pub use import::{ABOVE_ATTRIBUTES, Above, ImportRecord, Imported, Unknown, deletes_revisions};
 pub use once::{Answered, WriteOnce};
 pub use operation::{Operation, Progress, ReadOperation};
 pub use outcome::Outcome;

@@ -2,7 +2,10 @@
 
 mod columns;
 mod levels;
+mod quotes;
 mod rows;
 
 pub(super) use columns::Columns;
 pub(super) use levels::Levels;
+pub use quotes::CELL_LINES_MAX;
+pub use rows::is_guarded;

@@ -8,16 +8,19 @@ use csv::{ByteRecord, ErrorKind, Reader, ReaderBuilder, StringRecord, Terminator
 use sapwood_core::model::{AttributeValue, Item, text};
 use sapwood_http::json::{Attributes, Place, number_text};
 
+use super::quotes::{BadQuote, CELL_LINES_MAX, Quotes};
 use crate::sources::input::{self, Input, broken, utf8};
 use crate::sources::{OpenError, RECORD_BYTES_MAX, jsonl};
 use crate::{CsvOptions, Fault};
 
 /// The rows after the first.
 pub(super) struct Rows {
-    reader: Reader<Bounded>,
+    reader: Reader<Quotes<Bounded>>,
     row: ByteRecord,
     names: Vec<String>,
     ended: bool,
+    /// True if an apostrophe may guard a cell.
+    guards: bool,
 }
 
 impl Rows {
@@ -27,16 +30,20 @@ impl Rows {
         // Rows end with a line feed alone, so that lines can be counted. A carriage return before it is taken off each row.
         let mut reader = ReaderBuilder::new();
         reader.delimiter(delimiter).terminator(Terminator::Any(b'\n')).flexible(true).has_headers(true);
-        let mut reader = reader.from_reader(input);
+        let lines_max = options.cell_lines_max.unwrap_or(CELL_LINES_MAX);
+        let mut reader = reader.from_reader(Quotes::new(input, delimiter, lines_max));
         let header = |reason: String| OpenError::Header { path: path.to_owned(), reason };
         let first = reader.byte_headers().map_err(|error| header(error.to_string()))?.clone();
         let first = StringRecord::from_byte_record(first)
             .map_err(|_| header("it isn't UTF-8; convert the file, for example with `iconv`".to_owned()))?;
-        let names: Vec<String> = first.iter().map(|name| name.trim().to_owned()).collect();
+        let names: Vec<String> = first.iter().map(|name| guarded(name.trim(), options).to_owned()).collect();
         let mut seen = BTreeSet::new();
         match names.iter().find(|name| !name.is_empty() && !seen.insert(*name)) {
             Some(column) => Err(OpenError::ColumnTwice { path: path.to_owned(), column: column.clone() }),
-            None => Ok(Self { reader, row: ByteRecord::new(), names, ended: false }),
+            None => {
+                let guards = options.guards_formulas;
+                Ok(Self { reader, row: ByteRecord::new(), names, ended: false, guards })
+            }
         }
     }
 
@@ -51,7 +58,7 @@ impl Rows {
                 return None;
             }
             let start = self.reader.position().byte();
-            self.reader.get_mut().allowed = start.saturating_add(ALLOWED_BYTES);
+            self.reader.get_mut().inner_mut().allowed = start.saturating_add(ALLOWED_BYTES);
             let read = self.reader.read_byte_record(&mut self.row);
             match read {
                 Ok(true) if self.row.as_slice() == b"\r" => {}
@@ -62,7 +69,9 @@ impl Rows {
         if let Err(error) = read {
             self.ended = true;
             // Blank lines before the row count as a part of it.
-            return Some((self.row.position().map_or(1, csv::Position::line), Err(unreadable(error))));
+            let line = self.row.position().map_or(1, csv::Position::line);
+            let (line, fault) = unreadable(error, line);
+            return Some((line, Err(fault)));
         }
         let line = self.line();
         let (found, wanted) = (self.row.len(), self.names.len());
@@ -80,26 +89,55 @@ impl Rows {
         if let Some(last) = cells.last_mut() {
             *last = last.strip_suffix('\r').unwrap_or(last);
         }
+        if self.guards {
+            cells.iter_mut().for_each(|cell| *cell = unguarded(cell));
+        }
         Ok(cells)
     }
 
     /// Returns the line that the row begins on. The reader counts the line feeds up to its end; the row's own are taken off.
     fn line(&self) -> u64 {
         let inside = self.row.as_slice().iter().filter(|byte| **byte == b'\n').count() as u64;
-        let at_end = u64::from(!self.reader.get_ref().ended);
+        let at_end = u64::from(!self.reader.get_ref().inner().ended);
         self.reader.position().line().saturating_sub(inside + at_end)
     }
 }
 
-/// Returns what an error of the reader means. The fields can't be uneven, and text is checked elsewhere.
-fn unreadable(error: csv::Error) -> Fault {
-    match error.into_kind() {
+/// What a cell is without its guard, if cells are guarded.
+fn guarded<'c>(cell: &'c str, options: &CsvOptions) -> &'c str {
+    if options.guards_formulas { unguarded(cell) } else { cell }
+}
+
+/// A cell without the apostrophe that keeps spreadsheets from taking it for a formula. The cell of an apostrophe has one more.
+fn unguarded(cell: &str) -> &str {
+    cell.strip_prefix('\'').filter(|rest| is_guarded(rest)).unwrap_or(cell)
+}
+
+/// True for a cell that gets an apostrophe where cells are guarded: spreadsheets would take it for a formula, or it begins with an apostrophe
+/// that an import would take for the guard.
+#[must_use]
+pub fn is_guarded(cell: &str) -> bool {
+    cell.starts_with(['=', '+', '-', '@', '\t', '\r', '\''])
+}
+
+/// Returns what an error of the reader in a row that begins on this line means, and on which line. The fields can't be uneven, and text is
+/// checked elsewhere.
+fn unreadable(error: csv::Error, line: u64) -> (u64, Fault) {
+    let bad_quote = match error.kind() {
+        ErrorKind::Io(error) => error.get_ref().and_then(|error| error.downcast_ref::<BadQuote>()),
+        _ => None,
+    };
+    if let Some(bad) = bad_quote {
+        return (bad.line, Fault::unreadable(bad.to_string()));
+    }
+    let fault = match error.into_kind() {
         ErrorKind::Io(error) if error.kind() == io::ErrorKind::FileTooLarge => Fault::unreadable(format!(
             "the row is longer than {RECORD_BYTES_MAX} bytes, so nothing after it was read; look for a quote that isn't closed"
         )),
         ErrorKind::Io(error) => broken(&error),
         kind => Fault::unreadable(format!("the row can't be read: {kind:?}")),
-    }
+    };
+    (line, fault)
 }
 
 /// How far the reader may read past the beginning of a row, in bytes: a row, and what it reads ahead.
