@@ -136,8 +136,8 @@ impl Handler {
         Ok(all)
     }
 
-    /// Announces the handler. The batch doesn't depend on it, so it is tried once, and an error is only logged.
-    async fn announce(&self) {
+    /// Announces the handler, if it does that. Nothing depends on it, so it is tried once, and an error is only logged. Each batch does so first.
+    pub async fn announce(&self) {
         let Some(announced_at) = &self.announced_at else { return };
         let now = seconds_now();
         if now.saturating_sub(announced_at.load(Ordering::Relaxed)) < ANNOUNCED_EVERY.as_secs() {

@@ -47,3 +47,14 @@ pub(crate) fn node(id: &str, tenant: Option<&String>, schema: &Schema) -> Result
     schema.item_key(&node, &SortKey::Node)?;
     Ok(node)
 }
+
+/// Reads the URL of an endpoint. Without its scheme it would be taken for a name, and looked for until nobody waits any longer.
+pub(crate) fn endpoint(text: &str) -> Result<String, String> {
+    let rest = ["http://", "https://"].into_iter().find_map(|scheme| text.strip_prefix(scheme));
+    match rest {
+        Some(rest) if !rest.is_empty() && !rest.starts_with(['/', ':']) && !rest.contains(char::is_whitespace) => {
+            Ok(text.to_owned())
+        }
+        _ => Err("write it with its scheme and its host, as in http://127.0.0.1:8000".to_owned()),
+    }
+}

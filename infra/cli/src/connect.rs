@@ -9,10 +9,10 @@ use sapwood_core::keys::{KeyError, Names, Schema};
 use sapwood_core::model::{Announcement, NewerFormat, Settings, VariableError};
 use sapwood_engine::announce::announced;
 use sapwood_local::template::{Template, TemplateError};
-use sapwood_table::{Client, DynamoTable, RetryPolicy, TableError};
+use sapwood_table::{Client, DynamoTable, ErrorKind, RetryPolicy, TableError};
 
 use crate::TEMPLATE;
-use crate::arguments::template_parameter;
+use crate::arguments::{endpoint, template_parameter};
 
 /// Longest time that a request to an endpoint of `--endpoint` may take. The engine of `sapwood dev` has one thread, so where many ask, or the
 /// machine is busy, an answer is late and not lost.
@@ -31,7 +31,7 @@ pub(crate) struct Connection {
     #[arg(long, value_name = "NAME")]
     profile: Option<String>,
     /// Another endpoint than the region's own, such as http://127.0.0.1:8000 for `sapwood dev`. It checks no credentials.
-    #[arg(long, value_name = "URL")]
+    #[arg(long, value_name = "URL", value_parser = endpoint)]
     endpoint: Option<String>,
     /// A parameter that the stack was deployed with, for example PathRows=off. Repeat it for more parameters; what isn't named then has the
     /// template's default. It isn't needed where a stream handler has left its settings in the table: without it these count.
@@ -85,6 +85,9 @@ pub(crate) enum ConnectError {
     /// What the handler has left can't be read.
     #[error("the settings that the stream handler has left in the table can't be read: {0}")]
     Table(#[from] TableError),
+    /// Nobody says which table it is.
+    #[error("the table can't be described: {0}")]
+    Which(TableError),
     /// A newer handler runs.
     #[error("{0}; use the version of sapwood that belongs to it")]
     Newer(#[from] NewerFormat),
@@ -97,10 +100,23 @@ pub(crate) enum ConnectError {
 }
 
 impl Connection {
-    /// Says which table it is: what a working file remembers.
-    pub(crate) fn described(&self) -> String {
+    /// Says which table it is, for a working file: another endpoint's is another one, and so is one that was deleted and made anew. Who may not
+    /// describe the table tells it by how it is reached.
+    ///
+    /// # Errors
+    /// [`ConnectError::Which`] if nobody answers.
+    pub(crate) async fn identity(&self, of: &DynamoTable) -> Result<String, ConnectError> {
         let Self { table, region, profile, endpoint, .. } = self;
-        format!("{table} {region:?} {profile:?} {endpoint:?}")
+        let mut attempt = 0;
+        let known = loop {
+            match of.identity().await {
+                Ok(identity) => break identity,
+                Err(error) if error.kind == ErrorKind::GiveUp => break format!("{table} {region:?} {profile:?}"),
+                Err(error) if !Patient.wait(attempt).await => return Err(ConnectError::Which(error)),
+                Err(_) => attempt += 1,
+            }
+        };
+        Ok(format!("{known} {endpoint:?}"))
     }
 
     /// Opens the table, with the settings that count.

@@ -3,6 +3,8 @@
 use std::fmt::Arguments;
 use std::io::{ErrorKind, Write};
 
+use indicatif::{HumanCount, ProgressState, ProgressStyle};
+
 use crate::FAILED;
 
 /// Prints a line. `println!` would panic where nobody reads any more, as in `sapwood tree D | head -1`.
@@ -20,5 +22,34 @@ pub(crate) fn line(line: Arguments<'_>) {
             eprintln!("sapwood: the standard output can't be written: {error}");
         }
         std::process::exit(i32::from(FAILED));
+    }
+}
+
+/// A count with its noun, for example `1 record` or `3 records`.
+pub(crate) fn count(count: u64, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}
+
+/// How a bar looks. `{rate}` is how much goes by a second, in whole numbers.
+pub(crate) fn style(template: &str) -> Option<ProgressStyle> {
+    let style = ProgressStyle::with_template(template).ok()?;
+    Some(style.with_key("rate", |state: &ProgressState, to: &mut dyn std::fmt::Write| {
+        // A bar that can't be written is no reason to stop.
+        let _ = write!(to, "{}", rate(state.per_sec()));
+    }))
+}
+
+fn rate(per_second: f64) -> String {
+    format!("{}/s", HumanCount(per_second.round() as u64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{count, rate};
+
+    #[test]
+    fn one_is_one_and_rates_are_whole() {
+        assert_eq!([0, 1, 2].map(|n| count(n, "record")), ["0 records", "1 record", "2 records"]);
+        assert_eq!([24_743.946_1, 0.4, f64::INFINITY.min(1e9)].map(rate), ["24,744/s", "0/s", "1,000,000,000/s"]);
     }
 }

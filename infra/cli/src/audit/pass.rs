@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 use sapwood_core::audit::{Difference, Position, Subject, Suspects};
 use sapwood_core::keys::NodeRef;
 use sapwood_core::model::Settings;
@@ -19,6 +19,7 @@ use super::{AuditError, Comparison};
 use crate::clock::now;
 use crate::connect::{Connection, Patient};
 use crate::pace::Pace;
+use crate::say::style;
 
 /// Items in a page of the scan, or of a partition.
 const PAGE_ITEMS_MAX: usize = 500;
@@ -63,7 +64,7 @@ impl<'a> Compared<'a> {
     ) -> Self {
         let shows = std::io::stderr().is_terminal() && !comparison.json;
         let bar = if shows { ProgressBar::new_spinner() } else { ProgressBar::hidden() };
-        if let Ok(style) = ProgressStyle::with_template("{spinner} {elapsed} {human_pos} items, {per_sec}  {msg}") {
+        if let Some(style) = style("{spinner} {elapsed} {human_pos} items, {rate}  {msg}") {
             bar.set_style(style);
         }
         Self { client, settings, comparison, connection, pace: Pace::new(comparison.rate), bar, begun: now() }
@@ -127,7 +128,11 @@ impl<'a> Compared<'a> {
     /// Compares the whole table.
     async fn whole(&self) -> Result<Found, AuditError> {
         let segments = self.comparison.segments.count(self.connection);
-        let work = Work::open(self.comparison, segments, &self.connection.described(), self.settings)?;
+        let table = match &self.comparison.work {
+            Some(_) => self.connection.identity(self.client.table()).await?,
+            None => String::new(),
+        };
+        let work = Work::open(self.comparison, segments, &table, self.settings)?;
         let parts = (0..segments).map(|segment| self.part(segment, segments, &work));
         futures::future::try_join_all(parts).await?;
         let (suspects, items) = work.found();

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use super::report::{line, parse};
 use super::{AuditError, Comparison};
 use crate::clock::{now, seconds};
+use crate::replace::replace;
 
 /// The time from one saving to the next.
 const SAVED_EVERY: Duration = Duration::from_secs(2);
@@ -132,9 +133,7 @@ impl Work {
         });
         let failed = |source| AuditError::Work { path: path.clone(), action: "written", source };
         // A kill leaves the old file or the new one.
-        let new = path.with_extension("new");
-        std::fs::write(&new, saved.to_string()).map_err(failed)?;
-        std::fs::rename(&new, path).map_err(failed)?;
+        replace(path, saved.to_string().as_bytes()).map_err(failed)?;
         progress.saved = now();
         Ok(())
     }

@@ -12,7 +12,7 @@ use std::time::Duration;
 use clap::Args;
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table};
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 use sapwood_core::model::{Announcement, Settings};
 use sapwood_import::backlog::Backlog;
 use sapwood_import::cost;
@@ -24,6 +24,7 @@ use crate::arguments::Segments;
 use crate::ask::{NobodyToAsk, agrees};
 use crate::connect::{Connection, Patient, Whose, left_by_handler};
 use crate::pace::Pace;
+use crate::say::{count, style};
 use crate::transfer::InTheTable;
 pub(crate) use error::BackfillError;
 use scan::{Scanner, lock};
@@ -100,7 +101,7 @@ impl Arguments {
         if self.json || !std::io::stderr().is_terminal() {
             return ProgressBar::hidden();
         }
-        if let Ok(style) = ProgressStyle::with_template(template) {
+        if let Some(style) = style(template) {
             bar.set_style(style);
         }
         bar
@@ -120,11 +121,11 @@ pub(crate) async fn run(arguments: Arguments) -> Result<bool, BackfillError> {
     let client = Client::new(&table, &Patient, &settings.schema).named("", IN_FLIGHT_MAX);
     let path = arguments.work.clone().unwrap_or_else(|| format!("{}.backfill", arguments.connection.table).into());
     let scope = arguments.scope();
-    let description = format!("{} {scope:?} {settings:?}", arguments.connection.described());
+    let description = format!("{} {scope:?} {settings:?}", arguments.connection.identity(&table).await?);
     let segments = arguments.segments.count(&arguments.connection);
     let backlog = Mutex::new(opened(&path, &description, segments, &settings)?);
     if !lock(&backlog).is_arranged()? {
-        let bar = arguments.bar(ProgressBar::new_spinner(), "{spinner} {elapsed} {human_pos} items read, {per_sec}");
+        let bar = arguments.bar(ProgressBar::new_spinner(), "{spinner} {elapsed} {human_pos} items read, {rate}");
         let pace = Pace::new(arguments.read_rate);
         let scanner = Scanner { client: &client, settings: &settings, scope, pace, bar: &bar };
         scanner.all(&backlog).await?;
@@ -149,7 +150,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<bool, BackfillError> {
             return answer.map_err(|NobodyToAsk| BackfillError::NobodyToAsk);
         }
     }
-    let template = "{bar:30} {human_pos} of {human_len} records, {per_sec}, {eta} left  {msg}";
+    let template = "{bar:30} {human_pos} of {human_len} records, {rate}, {eta} left  {msg}";
     let bar = arguments.bar(ProgressBar::new(plan.records()), template);
     let mut writer = Writer::new(&client, &settings, scope, arguments.rate, &bar);
     writer.all(&mut backlog).await?;
@@ -220,7 +221,8 @@ fn ended(
         println!("{done}");
     } else {
         println!(
-            "{redriven} nodes, and {others} copies or cursors are written, {right} were right by then, {refused} refused"
+            "{}, and {others} copies or cursors are written, {right} were right by then, {refused} refused",
+            count(redriven, "node")
         );
     }
     drop(backlog);

@@ -195,6 +195,10 @@ impl Stack {
         let table = DynamoTable::local(&own_url, config.table_name, schema.clone());
         let handler =
             Handler::new(Fanout { settings: config.settings, ..Fanout::default() }, table.clone()).announcing();
+        if !arguments.no_handler {
+            // Before the first batch: whoever fills a new table isn't told that it has no handler.
+            handler.announce().await;
+        }
         let mut settings = Settings::new(&endpoint, &stream, &template);
         settings.observer = Some(output.observer());
         // The embedded engine has created its directory already.

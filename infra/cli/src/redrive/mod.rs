@@ -9,7 +9,7 @@ use std::io::IsTerminal;
 
 use clap::Args;
 use futures::{StreamExt, TryStreamExt, stream};
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 use sapwood_core::audit::Redriven;
 use sapwood_core::keys::ItemKey;
 use sapwood_core::plan::Rules;
@@ -21,10 +21,12 @@ use serde_json::json;
 use self::error::RedriveError;
 use self::sources::{Reader, Source, client};
 use self::table_stream::TableStream;
+use crate::arguments::endpoint;
 use crate::clock::nanoseconds;
 use crate::connect::{Connection, Patient};
 use crate::pace::Pace;
 use crate::said::{shown, shown_json};
+use crate::say::{count, style};
 
 /// Items that are taken at a time.
 const PAGE_KEYS_MAX: usize = 512;
@@ -52,7 +54,7 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     connection: Connection,
     /// Another endpoint of S3 than the region's own. It checks no credentials. AWS_ENDPOINT_URL_S3 names one that does.
-    #[arg(long, value_name = "URL")]
+    #[arg(long, value_name = "URL", value_parser = endpoint)]
     s3_endpoint: Option<String>,
     /// The endpoint that the SDK takes from the environment.
     #[arg(long, value_name = "URL", env = "AWS_ENDPOINT_URL_S3", hide = true)]
@@ -87,13 +89,15 @@ pub(crate) async fn run(arguments: Arguments) -> Result<bool, RedriveError> {
             }
             Source::Stream(arn) => {
                 let stream = TableStream::open(&arguments.connection, arn, &settings.schema).await?;
-                let bar = bar(None, arguments.json, "{spinner} {elapsed} {human_pos} records read, {per_sec}");
+                let bar = bar(None, arguments.json, "{spinner} {elapsed} {human_pos} records read, {rate}");
                 reader.stream(&stream, &bar).await?;
             }
         }
     }
     if reader.unreadable > 0 {
-        eprintln!("{} files or objects can't be read: nothing is written", reader.unreadable);
+        let unreadable = reader.unreadable;
+        let noun = if unreadable == 1 { "file or object" } else { "files or objects" };
+        eprintln!("{unreadable} {noun} can't be read: nothing is written");
         return Ok(false);
     }
     let client = Client::new(&table, &Patient, &settings.schema);
@@ -104,7 +108,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<bool, RedriveError> {
         bar: bar(
             Some(reader.keys.count()?),
             arguments.json,
-            "{bar:30} {human_pos} of {human_len} items, {per_sec}, {eta} left",
+            "{bar:30} {human_pos} of {human_len} items, {rate}, {eta} left",
         ),
         first_name: nanoseconds(),
     };
@@ -116,7 +120,7 @@ fn bar(length: Option<u64>, json: bool, template: &str) -> ProgressBar {
         return ProgressBar::hidden();
     }
     let bar = length.map_or_else(ProgressBar::new_spinner, ProgressBar::new);
-    if let Ok(style) = ProgressStyle::with_template(template) {
+    if let Some(style) = style(template) {
         bar.set_style(style);
     }
     bar
@@ -225,7 +229,7 @@ impl Redriving<'_> {
         }
         let counts: Vec<String> = counts.iter().map(|(name, count)| format!("{count} {name}")).collect();
         let ending = if counts.is_empty() { String::new() } else { format!(": {}", counts.join(", ")) };
-        println!("{items} items{}{ending}", if self.is_dry { " (nothing is written)" } else { "" });
+        println!("{}{}{ending}", count(items, "item"), if self.is_dry { " (nothing is written)" } else { "" });
     }
 }
 

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use sapwood_core::keys::Id;
 use sapwood_import::sources::OpenError;
 use sapwood_import::work::WorkError;
 use sapwood_table::TableError;
@@ -52,6 +53,16 @@ pub(crate) enum TransferError {
     Absent {
         /// The id.
         id: String,
+    },
+    /// A deletion doesn't get on. What the file has below it may go with it, so nothing more is written.
+    #[error(
+        "{place}: the node `{id}` is being deleted, and for two minutes the stream handler hasn't ended that. See whether it runs (`sapwood doctor`); the same command goes on from here"
+    )]
+    BeingDeleted {
+        /// The record's place in the file.
+        place: String,
+        /// The node, or the record's parent.
+        id: Id,
     },
     /// The stream handler doesn't place the parents.
     #[error("{0}. With --no-wait an import doesn't wait, and costs more")]

@@ -1,12 +1,11 @@
 //! `sapwood export`.
 
-use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 
 use clap::Args;
 use sapwood_core::keys::{ItemKey, NodeRef, SortKey, Tenant};
-use sapwood_core::model::{BaseNode, Item, Settings, key_of};
+use sapwood_core::model::{BaseNode, Item, PUT_BACK, Settings, key_of};
 use sapwood_engine::below::{Below, Found};
 use sapwood_http::json::Attributes;
 use sapwood_import::{Node, Record, Revision};
@@ -18,8 +17,9 @@ use super::formats::{Ended, Format, FormatError, FormatName, Options};
 use crate::arguments::node;
 use crate::connect::{Connection, Patient};
 use crate::pace::Pace;
+use crate::replace::Replacement;
 use crate::said::shown;
-use crate::say::say;
+use crate::say::{count, say};
 
 /// Items in a page of the scan.
 const PAGE_ITEMS_MAX: usize = 1_000;
@@ -35,9 +35,13 @@ const HISTORY_PAGE_ITEMS_MAX: usize = 50;
   sapwood export --table sapwood --under V --format csv --output v.csv
   sapwood export --table sapwood --under V --format mermaid --show name
   sapwood export --table sapwood --format dot | dot -Tsvg > places.svg
+  sapwood export --table sapwood --profile prod | sapwood import - --as-is --table copy --profile trial
 
 Derived items aren't exported, and neither are Sapwood's own attributes, which begin with `_`. CSV has no lists, maps, sets, bytes, nulls and
 empty texts: it says how many it left out, and with which options `sapwood import` reads the rest. CSV and graphs have no revisions.
+
+A file gets its name once it is whole: one of that name is there until then, and stays if the export fails. What is exported can be
+imported again with `sapwood import --as-is`, whatever the table holds.
 
 --under finds nodes by rows: those of their parents, of the node that it names, and of paths. One that has lost all of them is missing. Without
 it the whole table is read.
@@ -62,6 +66,10 @@ pub(crate) struct Arguments {
     /// CSV: only these attributes, with commas between.
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     columns: Vec<String>,
+    /// CSV: put an apostrophe before cells that a spreadsheet would take for formulas: texts that begin with =, +, -, @, a tab, a carriage
+    /// return or an apostrophe. The same option of `sapwood import` takes it off.
+    #[arg(long)]
+    guard_formulas: bool,
     /// Graphs: show this attribute below the id. Repeat it for more attributes.
     #[arg(long = "show", value_name = "ATTRIBUTE")]
     shown: Vec<String>,
@@ -85,6 +93,9 @@ impl Arguments {
         let top = top.transpose().map_err(|error| option("--under", &error))?;
         if !self.columns.is_empty() && self.format != FormatName::Csv {
             return Err(option("--columns", &"only --format csv has columns"));
+        }
+        if self.guard_formulas && self.format != FormatName::Csv {
+            return Err(option("--guard-formulas", &"only --format csv has cells"));
         }
         if !self.shown.is_empty() && !self.format.is_graph() {
             return Err(option("--show", &"only --format dot and --format mermaid show attributes"));
@@ -114,12 +125,16 @@ pub(crate) async fn run(arguments: Arguments) -> Result<bool, TransferError> {
     let path = arguments.output.clone().unwrap_or_else(|| PathBuf::from("the standard output"));
     let failed = |source| TransferError::Output { path: path.clone(), source };
     let top = extent.top.as_ref().map(|top| top.id.to_string());
-    let options = Options { columns: arguments.columns.clone(), shown: arguments.shown.clone() };
-    let format = arguments.format.writer(options, top).map_err(|error| unwritten(error, &path, None))?;
-    let to: Box<dyn Write> = match &arguments.output {
-        Some(path) => Box::new(BufWriter::new(File::create(path).map_err(failed)?)),
-        None => Box::new(BufWriter::new(io::stdout())),
+    let options = Options {
+        columns: arguments.columns.clone(),
+        guards_formulas: arguments.guard_formulas,
+        shown: arguments.shown.clone(),
     };
+    let format = arguments.format.writer(options, top).map_err(|error| unwritten(error, &path, None))?;
+    let to = BufWriter::new(match &arguments.output {
+        Some(path) => Output::File(Replacement::of(path).map_err(failed)?),
+        None => Output::Standard(io::stdout()),
+    });
     let pace = Pace::new(arguments.rate);
     let has_revisions = arguments.format.has_revisions();
     let counts = Counts::default();
@@ -143,8 +158,31 @@ struct Export<'a> {
     has_revisions: bool,
     path: PathBuf,
     format: Box<dyn Format>,
-    to: Box<dyn Write>,
+    to: BufWriter<Output>,
     counts: Counts,
+}
+
+/// Where an export goes.
+enum Output {
+    /// A file takes its place once the export is whole.
+    File(Replacement),
+    Standard(io::Stdout),
+}
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::File(file) => file.write(bytes),
+            Self::Standard(output) => output.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Self::File(file) => file.flush(),
+            Self::Standard(output) => output.flush(),
+        }
+    }
 }
 
 /// What was exported.
@@ -257,7 +295,9 @@ impl Export<'_> {
     /// Writes the rest.
     fn end(mut self) -> Result<(Counts, Ended), TransferError> {
         let ended = self.format.end(&mut self.to).and_then(|ended| {
-            self.to.flush()?;
+            if let Output::File(file) = self.to.into_inner().map_err(io::IntoInnerError::into_error)? {
+                file.keep()?;
+            }
             Ok(ended)
         });
         Ok((self.counts, ended.map_err(|error| unwritten(error, &self.path, None))?))
@@ -279,9 +319,9 @@ impl Counts {
             );
             return;
         }
-        eprintln!("{nodes} nodes and {revisions} revisions are read");
+        eprintln!("{} and {} are read", count(nodes, "node"), count(revisions, "revision"));
         for (name, values) in left_out {
-            eprintln!("left out: {values} values of {}, which no cell can hold", shown(name));
+            eprintln!("left out: {} of {}, which no cell can hold", count(*values, "value"), shown(name));
         }
         if !import_options.is_empty() {
             let words = shlex::try_join(import_options.iter().map(String::as_str));
@@ -296,14 +336,16 @@ fn record(item: Item, settings: &Settings) -> Option<Result<Record, String>> {
     let key = key_of(&item, schema)?;
     let node = schema.parse_partition(&key.pk).ok()?;
     match schema.parse_sort_key(&key.sk)? {
+        // A repair has put the record back, only to delete it again: it counts as none.
+        SortKey::Node if item.contains_key(PUT_BACK) => None,
         SortKey::Node => {
             let attributes = Attributes::of_node(&item, schema);
             let base = match BaseNode::read(item, &node, schema) {
                 Ok(base) => base,
                 Err(error) => return Some(Err(format!("{} | {}: {error}", key.pk, key.sk))),
             };
-            let BaseNode { parent, segment, .. } = base;
-            Some(Ok(Record::Node(Node { node, parent, segment, attributes })))
+            let segment = base.written_segment(&node, schema);
+            Some(Ok(Record::Node(Node { node, parent: base.parent, segment, attributes })))
         }
         SortKey::Revision { version, topic } => {
             let attributes = Attributes::of_revision(&item, schema);

@@ -1,16 +1,15 @@
 //! `sapwood import`.
 
-use std::fs::File;
 use std::io::{BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table};
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 use sapwood_core::keys::Tenant;
 use sapwood_core::model::Settings;
-use sapwood_import::sources::Source;
+use sapwood_import::sources::{Source, Spooled};
 use sapwood_import::work::{Level, LevelProgress, Work, WorkError, remove};
 use sapwood_import::{CsvOptions, Format, Options, TreebeardOptions, cost};
 use sapwood_table::{Client, DynamoTable, NoRetries};
@@ -21,8 +20,9 @@ use super::lookup::InTheTable;
 use super::write::Writer;
 use crate::connect::{ConnectError, Connection, Patient};
 use crate::pace::Pace;
+use crate::replace::Replacement;
 use crate::said::shown;
-use crate::say::say;
+use crate::say::{count, say, style};
 
 /// Requests under way at a time.
 const IN_FLIGHT_MAX: usize = 32;
@@ -35,14 +35,19 @@ const IN_FLIGHT_MAX: usize = 32;
   sapwood import staff.csv --id employee --parent manager --table sapwood --dry-run
   sapwood import zip.csv --levels Country,State,City,Zip --number population --table sapwood --rate 500
   sapwood import AWSDynamoDB/01234/ --table sapwood --profile prod
+  sapwood import - --as-is --table copy --profile trial
 
 A line of JSON Lines is a node, {\"id\": \"d\", \"parent\": \"V\", \"segment\": \"docs\", \"attributes\": {}}, or a revision,
 {\"node\": \"eq\", \"topic\": \"Audit\", \"version\": 3, \"attributes\": {}}. Nothing is written while the file has a fault.
 
+A node that is being deleted is waited for, and then written; below a parent that is being deleted nothing is written. The working file
+belongs to this file and this table. What was refused is tried again by the next run.
+
 It ends with 0 if everything is written, 1 if the file has faults or records were refused, 2 for wrong arguments, and 4 if it can't go
 on.")]
 pub(crate) struct Arguments {
-    /// The file: JSON Lines, CSV, treebeard's dump_bulk JSON, or an export of DynamoDB; .gz as well.
+    /// The file: JSON Lines, CSV, treebeard's dump_bulk JSON, or an export of DynamoDB; .gz as well. `-` is the standard input; it and pipes
+    /// are copied into a temporary file first.
     file: PathBuf,
     #[command(flatten)]
     connection: Connection,
@@ -70,6 +75,16 @@ pub(crate) struct Arguments {
     /// CSV: what separates the cells.
     #[arg(long, value_name = "CHARACTER")]
     delimiter: Option<char>,
+    /// CSV: most lines of a cell in quotes. One that has more is taken for a quote that isn't closed. By default 100.
+    #[arg(long, value_name = "LINES", value_parser = clap::value_parser!(u64).range(1..))]
+    cell_lines: Option<u64>,
+    /// CSV: take the apostrophe off that guards a cell, as `sapwood export --guard-formulas` puts it.
+    #[arg(long)]
+    guard_formulas: bool,
+    /// The file is a copy of a table: take what a table can hold. Parents that are nowhere, cycles, nodes with more than 98 ancestors and
+    /// records of up to 400 KB are written as they are, with the same findings of `sapwood verify`.
+    #[arg(long)]
+    as_is: bool,
     /// Check the file, say what the import costs, and write nothing.
     #[arg(long)]
     dry_run: bool,
@@ -97,7 +112,7 @@ enum FormatName {
 }
 
 impl Arguments {
-    fn options(&self, settings: &Settings) -> Result<Options, TransferError> {
+    fn options(&self, settings: &Settings, table: Option<&str>) -> Result<Options, TransferError> {
         let tenant = self.tenant.as_ref().map(|tenant| Tenant::new(tenant.clone())).transpose();
         let delimiter = self.delimiter.map(u8::try_from).transpose();
         let format = self.format.map(|format| match format {
@@ -109,6 +124,8 @@ impl Arguments {
         Ok(Options {
             format,
             settings: settings.clone(),
+            table: table.map(str::to_owned),
+            as_is: self.as_is,
             tenant: tenant.map_err(|error| TransferError::Option(format!("--tenant: {error}")))?,
             csv: CsvOptions {
                 id: self.id.clone(),
@@ -118,15 +135,11 @@ impl Arguments {
                 levels: self.levels.clone(),
                 delimiter: delimiter
                     .map_err(|_| TransferError::Option("--delimiter: one ASCII character".to_owned()))?,
+                cell_lines_max: self.cell_lines,
+                guards_formulas: self.guard_formulas,
             },
             treebeard: TreebeardOptions { segment: self.segment.clone() },
         })
-    }
-
-    fn beside(&self, ending: &str) -> PathBuf {
-        let mut name = self.file.clone().into_os_string();
-        name.push(ending);
-        name.into()
     }
 
     fn bar(&self, records: u64) -> ProgressBar {
@@ -134,23 +147,60 @@ impl Arguments {
             return ProgressBar::hidden();
         }
         let bar = ProgressBar::new(records);
-        let template = "{bar:30} {human_pos} of {human_len} records, {per_sec}, {eta} left  {msg}";
-        if let Ok(style) = ProgressStyle::with_template(template) {
+        if let Some(style) = style("{bar:30} {human_pos} of {human_len} records, {rate}, {eta} left  {msg}") {
             bar.set_style(style);
         }
         bar
     }
 }
 
+/// What is imported, and where its working file is.
+struct Input {
+    /// What came through a pipe.
+    spooled: Option<Spooled>,
+    file: PathBuf,
+    work: PathBuf,
+    /// The file for refused records.
+    refused: PathBuf,
+}
+
+impl Input {
+    fn of(arguments: &Arguments) -> Result<Self, TransferError> {
+        let spooled = Spooled::of(&arguments.file)?;
+        let beside = |path: &Path, ending: &str| {
+            let mut name = path.as_os_str().to_owned();
+            name.push(ending);
+            PathBuf::from(name)
+        };
+        let file = spooled.as_ref().map_or_else(|| arguments.file.clone(), Spooled::path);
+        // The refused records of a pipe stay when its copy goes.
+        let refused = spooled.as_ref().map_or(&*file, Spooled::name);
+        let refused =
+            beside(arguments.work.as_deref().filter(|_| spooled.is_some()).unwrap_or(refused), ".refused.jsonl");
+        let work = arguments.work.clone().unwrap_or_else(|| beside(&file, ".import"));
+        Ok(Self { spooled, file, work, refused })
+    }
+
+    fn source(&self, options: &Options) -> Result<Source, TransferError> {
+        let source = Source::open(&self.file, options)?;
+        Ok(match &self.spooled {
+            Some(spooled) => source.named(spooled.name()),
+            None => source,
+        })
+    }
+}
+
 /// Returns true if everything is written.
 pub(crate) async fn run(arguments: Arguments) -> Result<bool, TransferError> {
-    let path = arguments.work.clone().unwrap_or_else(|| arguments.beside(".import"));
-    let Some((table, settings)) = opened(&arguments, &path).await? else { return Ok(false) };
+    let input = Input::of(&arguments)?;
+    let Some((table, settings, identity)) = opened(&arguments, &input).await? else { return Ok(false) };
     let client = Client::new(&table, &Patient, &settings.schema).named("", IN_FLIGHT_MAX);
-    let Some(mut work) = checked(&arguments, &client, &settings, &path)? else { return Ok(false) };
+    let options = arguments.options(&settings, identity.as_deref())?;
+    let Some(mut work) = checked(&arguments, &client, &options, &input)? else { return Ok(false) };
     let levels = work.levels()?;
     if arguments.dry_run {
         print_plan(&levels, arguments.json);
+        work.forget()?;
         return Ok(true);
     }
     let summary = work.summary()?;
@@ -160,59 +210,77 @@ pub(crate) async fn run(arguments: Arguments) -> Result<bool, TransferError> {
         pace: Pace::new(arguments.rate),
         bar: arguments.bar(summary.nodes + summary.revisions),
         waits: !arguments.no_wait,
+        as_is: arguments.as_is,
     };
     writer.bar.set_position(summary.written + summary.refused);
     writer.all(&mut work).await?;
     writer.bar.finish_and_clear();
-    ended(&arguments, work, &path)
+    ended(&arguments, work, &input)
 }
 
+/// An open table, its settings, and which table it is.
+type Opened = (DynamoTable, Settings, Option<String>);
+
 /// Opens the table. Nobody waits for one that can't be reached to hear of faults that can be found without it: then there is `None`.
-async fn opened(arguments: &Arguments, path: &Path) -> Result<Option<(DynamoTable, Settings)>, TransferError> {
+async fn opened(arguments: &Arguments, input: &Input) -> Result<Option<Opened>, TransferError> {
     let connection = &arguments.connection;
     let local = connection.settings()?;
     // What is wrong with the file as such.
-    Source::open(&arguments.file, &arguments.options(&local)?)?;
+    input.source(&arguments.options(&local, None)?)?;
+    let identified = async |(table, settings): (DynamoTable, Settings)| {
+        let identity = connection.identity(&table).await?;
+        Ok(Some((table, settings, Some(identity))))
+    };
     match connection.open_to_write(&NoRetries).await {
         Err(ConnectError::Table(_)) => {}
-        opened => return Ok(Some(opened?)),
+        opened => return identified(opened?).await,
     }
     let table = connection.table(local.schema.clone()).await?;
     let client = Client::new(&table, &Patient, &local.schema).named("", IN_FLIGHT_MAX);
-    match checked(arguments, &client, &local, path) {
+    match checked(arguments, &client, &arguments.options(&local, None)?, input) {
         Ok(None) => return Ok(None),
+        // It is made once the table is reached.
+        Ok(Some(work)) => work.forget()?,
         // What is written already was checked with the table's own settings.
-        Ok(Some(_)) | Err(TransferError::Work(WorkError::OtherOptions { .. })) => {}
+        Err(TransferError::Work(WorkError::OtherOptions { .. })) => {}
         Err(error) => return Err(error),
     }
     match connection.open_to_write(&Patient).await {
         Err(error @ ConnectError::Table(_)) if arguments.dry_run => {
             eprintln!("{error}: the import is planned with those of --parameter and the template's defaults");
-            Ok(Some((table, local)))
+            Ok(Some((table, local, None)))
         }
-        opened => Ok(Some(opened?)),
+        opened => identified(opened?).await,
     }
 }
 
-/// Reads the file into the working file, and checks it as a whole. `None` if there are faults, which are said.
+/// Reads the file into the working file, and checks it as a whole. `None` if there are faults, which are said. Where nothing was written nothing
+/// is left of it then.
 fn checked(
     arguments: &Arguments,
     client: &Client<'_, DynamoTable, Patient>,
-    settings: &Settings,
-    path: &Path,
+    options: &Options,
+    input: &Input,
 ) -> Result<Option<Work>, TransferError> {
-    let options = arguments.options(settings)?;
-    let mut source = Source::open(&arguments.file, &options)?;
-    let mut work = Work::open(path, &source, &options)?;
-    while work.load_some(&mut source)? {}
-    let mut in_the_table = InTheTable { client, settings };
-    while work.check_some(&mut in_the_table)? {}
-    let faults = work.faults()?;
-    if faults.is_empty() {
-        return Ok(Some(work));
-    }
+    let mut source = input.source(options)?;
+    let mut work = Work::open(&input.work, &source, options)?;
+    let checking = (|| {
+        while work.load_some(&mut source)? {}
+        let mut in_the_table = InTheTable { client, settings: &options.settings };
+        while work.check_some(&mut in_the_table)? {}
+        work.faults()
+    })();
+    let faults = match checking {
+        Ok(faults) if faults.is_empty() => return Ok(Some(work)),
+        Ok(faults) => faults,
+        Err(error) => {
+            work.forget()?;
+            return Err(error.into());
+        }
+    };
+    work.forget()?;
     faults.to_string().lines().for_each(|fault| eprintln!("{}", shown(fault)));
-    eprintln!("{} faults: nothing is written", faults.count());
+    eprintln!("{}: nothing is written", count(faults.count(), "fault"));
     if arguments.json {
         say!("{}", json!({"written": 0, "faults": faults.count()}));
     }
@@ -220,27 +288,28 @@ fn checked(
 }
 
 /// Says what was written. Where nothing was refused the working file has done its work.
-fn ended(arguments: &Arguments, work: Work, path: &Path) -> Result<bool, TransferError> {
+fn ended(arguments: &Arguments, work: Work, input: &Input) -> Result<bool, TransferError> {
     let summary = work.summary()?;
-    let refused = arguments.beside(".refused.jsonl");
     if arguments.json {
         say!("{}", json!({"written": summary.written, "refused": summary.refused, "units": summary.units}));
     } else {
-        say!("{} records are written, {} refused", summary.written, summary.refused);
+        let verb = if summary.written == 1 { "is" } else { "are" };
+        say!("{} {verb} written, {} refused", count(summary.written, "record"), summary.refused);
     }
     if summary.refused == 0 {
         drop(work);
-        remove(path);
+        remove(&input.work);
         return Ok(true);
     }
+    let refused = &input.refused;
     let failed = |source| TransferError::Output { path: refused.clone(), source };
-    let mut file = BufWriter::new(File::create(&refused).map_err(failed)?);
+    let mut file = BufWriter::new(Replacement::of(refused).map_err(failed)?);
     work.refused::<TransferError>(|line, reason| {
         eprintln!("refused: {}", shown(reason));
         writeln!(file, "{line}").map_err(failed)
     })?;
-    file.flush().map_err(failed)?;
-    eprintln!("the refused records are in {}", refused.display());
+    file.into_inner().map_err(|error| failed(error.into_error()))?.keep().map_err(failed)?;
+    eprintln!("the refused records are in {}; the same command tries them again", refused.display());
     Ok(false)
 }
 

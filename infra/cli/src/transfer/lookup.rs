@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use sapwood_core::keys::NodeRef;
 use sapwood_core::model::{Placement, Settings, Stored};
+use sapwood_engine::write::Above;
 use sapwood_import::work::{Lookup, LookupError};
 use sapwood_table::{Client, DynamoTable, ReadOptions};
 use tokio::runtime::Handle;
@@ -26,8 +27,10 @@ impl Lookup for InTheTable<'_> {
         let read = tokio::task::block_in_place(|| Handle::current().block_on(reading)).all();
         let items = read.map_err(|error| LookupError(Box::new(error)))?;
         let placement = |node: &NodeRef| {
-            items.get(&schema.node_key(node))?;
             let stored = Stored::read(items.get(&schema.lineage_key(node)), schema);
+            if Above::read(items.get(&schema.node_key(node)), &stored) == Above::Absent {
+                return None;
+            }
             // A node that was just written has no lineage yet. Then the table decides how deep its children come to be.
             Some(stored.lineage().map(|lineage| lineage.placement.clone()).unwrap_or_default())
         };

@@ -1,19 +1,17 @@
 //! Writes the records of a working file, level by level.
 //!
-//! A node is written only when its parent's lineage is there. So the stream handler places each node once: one that comes before its parent
-//! is placed as an orphan first, and again below each ancestor that arrives.
+//! A node is written only when its parent's lineage is there. So the stream handler places each node once: one that comes before its parent is
+//! placed as an orphan first, and again below each ancestor that arrives. Nothing is written below a node that is being deleted.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use indicatif::ProgressBar;
-use sapwood_core::keys::{ItemKey, NodeRef};
-use sapwood_core::model::{Item, Settings, Stored};
-use sapwood_core::plan::{Task, TaskOutcome};
-use sapwood_core::request::{Action, Condition, TableError};
-use sapwood_core::write::deleted_since;
+use sapwood_core::keys::NodeRef;
+use sapwood_core::model::{Settings, Stored};
+use sapwood_engine::write::{ABOVE_ATTRIBUTES, Above, ImportRecord, Imported, Unknown, deletes_revisions, import};
 use sapwood_import::Record;
-use sapwood_import::work::{Level, Waiting, Work};
-use sapwood_table::{Client, DynamoTable, ErrorKind, ReadOptions};
+use sapwood_import::work::{Waiting, Work};
+use sapwood_table::{Client, DynamoTable, ErrorKind, ReadOptions, TableError};
 
 use super::TransferError;
 use crate::clock::seconds;
@@ -32,6 +30,8 @@ pub(super) struct Writer<'a> {
     pub(super) bar: ProgressBar,
     /// False if nodes are written before their parents are placed.
     pub(super) waits: bool,
+    /// True if parents that are nowhere are as they should be.
+    pub(super) as_is: bool,
 }
 
 /// What became of a record.
@@ -50,10 +50,8 @@ impl Writer<'_> {
                 let chunk = work.next(level.level, after, CHUNK_RECORDS_MAX)?;
                 let Some(last) = chunk.last() else { break };
                 after = Some(last.number);
-                if self.waits && matches!(level.level, Level::Nodes(_)) {
-                    self.wait_for_parents(&chunk).await?;
-                }
-                let outcomes = self.client.all(chunk.iter().map(|one| self.write(one)).collect()).await;
+                let absent = self.wait_for_parents(&chunk).await?;
+                let outcomes = self.client.all(chunk.iter().map(|one| self.write(one, &absent)).collect()).await;
                 let mut written = Vec::new();
                 let mut failed = None;
                 for (one, outcome) in chunk.iter().zip(outcomes) {
@@ -74,82 +72,86 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Waits until the parents of these nodes have lineages.
-    async fn wait_for_parents(&self, chunk: &[Waiting]) -> Result<(), TransferError> {
+    /// Waits until the parents of these nodes are placed, and until what is being deleted is gone. Returns the parents that aren't there.
+    async fn wait_for_parents(&self, chunk: &[Waiting]) -> Result<BTreeSet<NodeRef>, TransferError> {
         let schema = &self.settings.schema;
-        let parent = |one: &Waiting| match &one.record {
-            Record::Node(node) => Some(node.node.sibling(node.parent.clone()?)),
-            Record::Revision(_) => None,
+        let nodes = chunk.iter().filter_map(above).collect::<BTreeSet<NodeRef>>();
+        let are_parents = chunk.iter().any(|one| matches!(one.record, Record::Node(_)));
+        // What is left, and whether it is going.
+        let mut left: BTreeMap<NodeRef, bool> = nodes.into_iter().map(|node| (node, false)).collect();
+        let mut absent = BTreeSet::new();
+        let attributes = Some(ABOVE_ATTRIBUTES.map(str::to_owned).into());
+        let (marks, whole) = (ReadOptions { strong: true, attributes }, ReadOptions::default());
+        let look = async || {
+            let records = left.keys().map(|node| schema.node_key(node)).collect();
+            let lineages = left.keys().filter(|_| are_parents).map(|node| schema.lineage_key(node)).collect();
+            let (records, lineages) =
+                futures::join!(self.client.get_many(records, &marks), self.client.get_many(lineages, &whole));
+            let (records, lineages) = (records.all()?, lineages.all()?);
+            left.retain(|node, is_going| {
+                let record = records.get(&schema.node_key(node));
+                let stored = Stored::read(lineages.get(&schema.lineage_key(node)), schema);
+                let above = Above::read(record, &stored);
+                *is_going = above == Above::BeingDeleted && (are_parents || record.is_some_and(deletes_revisions));
+                if above == Above::Absent && are_parents && !self.as_is {
+                    absent.insert(node.clone());
+                }
+                let is_unplaced = above == Above::Unplaced && are_parents && self.waits;
+                *is_going || is_unplaced
+            });
+            Ok(left.len())
         };
-        let parents: BTreeSet<NodeRef> = chunk.iter().filter_map(parent).collect();
-        let mut keys: BTreeSet<ItemKey> = parents.iter().map(|parent| schema.lineage_key(parent)).collect();
-        let options = ReadOptions { strong: true, attributes: Some(BTreeSet::new()) };
-        let left = async || {
-            let placed = self.client.get_many(keys.clone(), &options).await.all()?;
-            keys.retain(|key| !placed.contains_key(key));
-            Ok(keys.len())
-        };
-        placed(&self.bar, FOR_PARENTS, left).await
+        match placed(&self.bar, FOR_PARENTS, look).await {
+            Err(error @ TransferError::NotPlaced(_)) => {
+                let going = chunk.iter().filter_map(|one| Some((one, above(one)?)));
+                let first =
+                    going.filter(|(_, node)| left.get(node) == Some(&true)).map(|(one, node)| (one, node.id)).next();
+                Err(first.map_or(error, |(one, id)| TransferError::BeingDeleted { place: one.place.clone(), id }))
+            }
+            Err(error) => Err(error),
+            Ok(()) => Ok(absent),
+        }
     }
 
     /// Writes a record, unless there is another of its key. An equal one was written before this process began, or by somebody else.
-    async fn write(&self, waiting: &Waiting) -> Result<Written, TransferError> {
+    async fn write(&self, waiting: &Waiting, absent: &BTreeSet<NodeRef>) -> Result<Written, TransferError> {
+        if above(waiting).is_some_and(|parent| absent.contains(&parent)) {
+            return Ok(Written::Refused("its parent isn't in the table".to_owned()));
+        }
         let schema = &self.settings.schema;
         let (item, key) = match (waiting.record.item(schema), waiting.record.key(schema)) {
             (Ok(item), Ok(key)) => (item, key),
             (Err(error), _) | (_, Err(error)) => return Ok(Written::Refused(error.to_string())),
         };
-        let begun = seconds();
-        let put = Task::Write(Action::Put { key: key.clone(), item: item.clone(), condition: Condition::Absent });
-        let (mut attempt, mut is_unanswered) = (0, false);
-        loop {
-            match self.client.attempt(&put).await {
-                Ok(Some(TaskOutcome::Held)) => return Ok(Written::Yes),
-                Ok(outcome) => is_unanswered |= outcome.is_none(),
-                Err(error) if error.kind == ErrorKind::Refuse => return Ok(Written::Refused(error.to_string())),
-                Err(error) => return Err(error.into()),
+        let record = ImportRecord::new(self.settings, waiting.record.node(), key, item, seconds());
+        let reason = match import(self.client, record).await {
+            Ok(Imported::Written) => return Ok(Written::Yes),
+            Ok(Imported::OutOfTime) => return Err(TableError::unanswered("no answer for a record").into()),
+            Ok(Imported::Another) => "the table has another record of this key",
+            Ok(Imported::BeingDeleted) => {
+                let (place, id) = (waiting.place.clone(), waiting.record.node().id.clone());
+                return Err(TransferError::BeingDeleted { place, id });
             }
-            if !self.client.wait(attempt).await {
-                return Err(TableError::unanswered("no answer for a record").into());
+            Ok(Imported::Unknown(Unknown::Another)) => {
+                "no answer came for this record, and the table has another of this key: it may have been written and changed since"
             }
-            attempt += 1;
-            let there = self.client.get(&key, &ReadOptions::default()).await?;
-            if let Some(there) = there {
-                let is_equal = users_own(&there) == users_own(&item);
-                let another = if is_unanswered {
-                    "no answer came for this record, and the table has another of this key: it may have been written and changed since"
-                } else {
-                    "the table has another record of this key"
-                };
-                return Ok(if is_equal { Written::Yes } else { Written::Refused(another.to_owned()) });
+            Ok(Imported::Unknown(Unknown::Deleted)) => {
+                "no answer came for this node, and it was deleted at about that time"
             }
-            // Without an answer the record may have been written, and deleted since: then it must not come back.
-            if is_unanswered && let Some(reason) = self.was_deleted(&waiting.record, begun).await? {
-                return Ok(Written::Refused(reason));
+            Ok(Imported::Unknown(Unknown::NoRevision)) => {
+                "no answer came for this revision, and it isn't there: it may have been written and deleted since"
             }
-        }
-    }
-
-    /// Why a record that got no answer isn't written again, if its node was deleted since.
-    async fn was_deleted(&self, record: &Record, begun: u64) -> Result<Option<String>, TransferError> {
-        let schema = &self.settings.schema;
-        let node = match record {
-            Record::Node(node) => &node.node,
-            Record::Revision(_) => {
-                let reason =
-                    "no answer came for this revision, and it isn't there: it may have been written and deleted since";
-                return Ok(Some(reason.to_owned()));
-            }
+            Err(error) if error.kind == ErrorKind::Refuse => return Ok(Written::Refused(error.to_string())),
+            Err(error) => return Err(error.into()),
         };
-        let (deleted, lineage) = (schema.deleted_key(node), schema.lineage_key(node));
-        let mut read = self.client.get_all(&[deleted.clone(), lineage.clone()], &ReadOptions::default()).await?;
-        let (deleted, stored) = (read.remove(&deleted), Stored::read(read.get(&lineage), schema));
-        let was_deleted = deleted_since(begun, deleted.as_ref(), &stored, self.settings);
-        Ok(was_deleted.then(|| "no answer came for this node, and it was deleted at about that time".to_owned()))
+        Ok(Written::Refused(reason.to_owned()))
     }
 }
 
-/// A record without what Sapwood keeps in it.
-fn users_own(item: &Item) -> Item {
-    item.iter().filter(|(name, _)| !name.starts_with('_')).map(|(name, value)| (name.clone(), value.clone())).collect()
+/// The node that must be there, and stay, for a record to stay: the parent of a node, and the node of a revision.
+fn above(waiting: &Waiting) -> Option<NodeRef> {
+    match &waiting.record {
+        Record::Node(node) => Some(node.node.sibling(node.parent.clone()?)),
+        Record::Revision(revision) => Some(revision.node.clone()),
+    }
 }

@@ -52,7 +52,7 @@ fn lines_that_make_too_large_an_item_are_named() {
     let line = format!("{{\"id\": \"a\"}}\n{{\"id\": \"b\", \"attributes\": {{\"text\": \"{large}\"}}}}\n");
     refused("a.jsonl", line, FAULTS, &["a.jsonl:2:", "over its limit", "make it smaller", "nothing is written"]);
     refused("a.csv", format!("id,parent,text\na,,{large}\n"), FAULTS, &["a.csv:2:", "make it smaller"]);
-    let endless = format!("{{\"id\": \"{}\"}}\n", "x".repeat(5 << 20));
+    let endless = format!("{{\"id\": \"{}\"}}\n", "x".repeat(9 << 20));
     refused("a.jsonl", endless, FAULTS, &["a.jsonl:1:", "make it shorter", "nothing is written"]);
 }
 

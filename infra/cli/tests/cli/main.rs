@@ -8,6 +8,7 @@ mod damage;
 mod dev;
 mod doctor;
 mod formats;
+mod hostile_files;
 mod lost_answers;
 mod moves;
 mod nodes;

@@ -8,6 +8,7 @@
 //!
 //! The first row has to name all columns, and only the last node tells all of them. So the nodes go into a temporary file first.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufRead, BufReader, BufWriter, Seek, Write};
@@ -15,7 +16,7 @@ use std::io::{BufRead, BufReader, BufWriter, Seek, Write};
 use csv::{Writer, WriterBuilder};
 use sapwood_core::keys::Id;
 use sapwood_core::model::AttributeValue;
-use sapwood_import::sources::jsonl;
+use sapwood_import::sources::{CELL_LINES_MAX, is_guarded, jsonl};
 use sapwood_import::{Node, Record};
 
 use super::{Ended, Format, FormatError};
@@ -30,6 +31,10 @@ pub(super) struct Csv {
     columns: BTreeMap<String, Column>,
     /// An import takes a carriage return off the end of a row.
     ends_in_a_return: bool,
+    /// True if an apostrophe guards cells that a spreadsheet would take for formulas.
+    guards: bool,
+    /// The lines of the cell that has the most. An import takes more than so many for a quote that isn't closed.
+    lines: u64,
     nodes: BufWriter<File>,
 }
 
@@ -44,9 +49,9 @@ struct Column {
 }
 
 impl Csv {
-    pub(super) fn new(named: Vec<String>) -> Result<Self, FormatError> {
+    pub(super) fn new(named: Vec<String>, guards: bool) -> Result<Self, FormatError> {
         let nodes = BufWriter::new(tempfile::tempfile()?);
-        Ok(Self { named, columns: BTreeMap::new(), ends_in_a_return: false, nodes })
+        Ok(Self { named, columns: BTreeMap::new(), ends_in_a_return: false, guards, lines: 1, nodes })
     }
 
     fn count(&mut self, name: &str, value: &AttributeValue) -> Result<(), FormatError> {
@@ -63,6 +68,7 @@ impl Csv {
             Some(cell) => {
                 column.texts += 1;
                 self.ends_in_a_return |= cell.ends_with('\r');
+                self.lines = self.lines.max(lines(cell));
             }
         }
         Ok(())
@@ -83,19 +89,34 @@ impl Csv {
             own.filter(|(_, name)| name.starts_with('_')).flat_map(|(option, name)| [option.to_owned(), name]);
         let numbers = self.columns.iter().filter(|(_, column)| column.numbers > 0 && column.texts == 0);
         let numbers = numbers.flat_map(|(name, _)| ["--number".to_owned(), name.clone()]);
+        let guards = self.guards.then(|| "--guard-formulas".to_owned());
+        let is_long = self.lines > CELL_LINES_MAX;
+        let lines = is_long.then(|| ["--cell-lines".to_owned(), self.lines.to_string()]);
         Ended {
             left_out: left_out.map(|(name, column)| (name.clone(), column.others)).collect(),
-            import_options: renamed.chain(numbers).collect(),
+            import_options: renamed.chain(numbers).chain(guards).chain(lines.into_iter().flatten()).collect(),
         }
+    }
+
+    /// A cell with its guard, if it needs one.
+    fn guarded<'c>(&self, cell: &'c str) -> Cow<'c, str> {
+        if self.guards && is_guarded(cell) { Cow::Owned(format!("'{cell}")) } else { Cow::Borrowed(cell) }
     }
 
     fn row(&self, to: &mut Writer<&mut dyn Write>, names: &[&str], node: &Node) -> Result<(), FormatError> {
         let attributes = &node.attributes.0;
         let own =
             [node.node.id.as_str(), node.parent.as_ref().map_or("", Id::as_str), node.segment.as_deref().unwrap_or("")];
-        let cells = names.iter().map(|name| attributes.get(*name).and_then(|value| cell(name, value)).unwrap_or(""));
-        let guard = self.ends_in_a_return.then_some("");
-        to.write_record(own.into_iter().chain(cells).chain(guard)).map_err(output)
+        let own = own.into_iter().map(|cell| self.guarded(cell));
+        let cells =
+            names.iter().map(|name| match attributes.get(*name).and_then(|value| Some((value, cell(name, value)?))) {
+                // A number that begins with its sign is what it looks like.
+                Some((AttributeValue::N(_), cell)) => Cow::Borrowed(cell),
+                Some((_, cell)) => self.guarded(cell),
+                None => Cow::Borrowed(""),
+            });
+        let last = self.ends_in_a_return.then_some(Cow::Borrowed(""));
+        to.write_record(own.chain(cells).chain(last).map(|cell| cell.into_owned())).map_err(output)
     }
 }
 
@@ -110,6 +131,8 @@ impl Format for Csv {
             self.count(name, value)?;
         }
         self.ends_in_a_return |= node.segment.as_ref().is_some_and(|segment| segment.ends_with('\r'));
+        let own = [Some(node.node.id.as_str()), node.parent.as_ref().map(Id::as_str), node.segment.as_deref()];
+        self.lines = own.into_iter().flatten().map(lines).fold(self.lines, u64::max);
         Ok(writeln!(self.nodes, "{}", jsonl::write(&Record::Node(node))?)?)
     }
 
@@ -121,9 +144,9 @@ impl Format for Csv {
         let names: Vec<&str> = filled.map(|(name, _)| name.as_str()).collect();
         let mut rows = WriterBuilder::new().from_writer(to);
         // A column without a name, whose cells are all empty, keeps the return inside of its row.
-        let guard = self.ends_in_a_return.then_some("");
-        let first = own.iter().map(String::as_str).chain(names.iter().copied()).chain(guard);
-        rows.write_record(first).map_err(output)?;
+        let last = self.ends_in_a_return.then_some("");
+        let first = own.iter().map(String::as_str).chain(names.iter().copied()).chain(last);
+        rows.write_record(first.map(|name| self.guarded(name).into_owned())).map_err(output)?;
         for line in BufReader::new(self.nodes.get_ref()).lines() {
             // The lines are those that this process wrote.
             if let Ok(Record::Node(node)) = jsonl::read(&line?, None) {
@@ -133,6 +156,11 @@ impl Format for Csv {
         rows.flush()?;
         Ok(self.ended())
     }
+}
+
+/// The lines of a cell.
+fn lines(cell: &str) -> u64 {
+    1 + cell.bytes().filter(|byte| *byte == b'\n').count() as u64
 }
 
 /// A value as a cell. `None` if an import wouldn't make the same text or number of it.

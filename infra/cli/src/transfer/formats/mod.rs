@@ -39,6 +39,8 @@ pub(crate) enum FormatName {
 pub(super) struct Options {
     /// CSV: the attributes that are columns; by default all are that fit into cells.
     pub(super) columns: Vec<String>,
+    /// CSV: an apostrophe guards cells that a spreadsheet would take for formulas.
+    pub(super) guards_formulas: bool,
     /// Graphs: the attributes that stand below the id.
     pub(super) shown: Vec<String>,
 }
@@ -96,7 +98,7 @@ impl FormatName {
         let labels = Labels::new(options.shown, top);
         Ok(match self {
             Self::Jsonl => Box::new(JsonLines),
-            Self::Csv => Box::new(Csv::new(options.columns)?),
+            Self::Csv => Box::new(Csv::new(options.columns, options.guards_formulas)?),
             Self::Dot => Box::new(Dot::new(labels)),
             Self::Mermaid => Box::new(Mermaid::new(labels)),
         })

@@ -47,12 +47,18 @@ fn random_nodes(random: &mut fastrand::Rng) -> BTreeMap<String, Node> {
 /// What the import is told by the options of a command line.
 fn csv_options(options: &[String]) -> CsvOptions {
     let mut csv = CsvOptions::default();
-    for pair in options.chunks(2) {
-        let value = pair[1].clone();
-        match pair[0].as_str() {
+    let mut options = options.iter();
+    while let Some(option) = options.next() {
+        if option == "--guard-formulas" {
+            csv.guards_formulas = true;
+            continue;
+        }
+        let value = options.next().unwrap().clone();
+        match option.as_str() {
             "--id" => csv.id = Some(value),
             "--parent" => csv.parent = Some(value),
             "--segment" => csv.segment = Some(value),
+            "--cell-lines" => csv.cell_lines_max = Some(value.parse().unwrap()),
             _ => csv.numbers.push(value),
         }
     }
@@ -70,7 +76,8 @@ fn what_csv_holds_an_import_reads() {
     for seed in seeds {
         let nodes = random_nodes(&mut fastrand::Rng::with_seed(seed));
         let mut file = Vec::new();
-        let mut format = FormatName::Csv.writer(Options::default(), None).unwrap();
+        let guards_formulas = seed % 2 == 0;
+        let mut format = FormatName::Csv.writer(Options { guards_formulas, ..Options::default() }, None).unwrap();
         for node in nodes.values() {
             format.take(&Record::Node(node.clone()), &mut file).unwrap();
         }
@@ -87,4 +94,45 @@ fn what_csv_holds_an_import_reads() {
         }
         assert_eq!(found, nodes, "SAPWOOD_SEED={seed}:\n{}", String::from_utf8_lossy(&file));
     }
+}
+
+#[test]
+fn cells_that_look_like_formulas_are_guarded_and_come_back() {
+    let texts = ["=1+1", "+1", "-1", "@a", "\tx", "\rx", "'x", "''", "x'", "=", "many\nlines", "plain"];
+    let mut format = FormatName::Csv.writer(Options { guards_formulas: true, ..Options::default() }, None).unwrap();
+    let mut nodes = BTreeMap::new();
+    let mut file = Vec::new();
+    for (n, cell) in texts.into_iter().enumerate() {
+        let attributes = [
+            ("=text".to_owned(), AttributeValue::S(cell.to_owned())),
+            ("n".to_owned(), AttributeValue::N("-12".to_owned())),
+            ("long".to_owned(), AttributeValue::S("x\n".repeat(if n == 0 { 150 } else { 1 }))),
+        ];
+        let id = format!("{cell}{n}");
+        let node = Node {
+            node: Id::new(id.clone()).unwrap().into(),
+            parent: (n > 0).then(|| Id::new("=1+10").unwrap()),
+            segment: Some(cell.to_owned()),
+            attributes: Attributes(attributes.into()),
+        };
+        format.take(&Record::Node(node.clone()), &mut file).unwrap();
+        nodes.insert(id, node);
+    }
+    let ended = format.end(&mut file).unwrap();
+    let text = String::from_utf8(file.clone()).unwrap();
+    assert!(text.starts_with("id,parent,segment,'=text,long,n\n'=1+10,,'=1+1,'=1+1,"), "{text}");
+    assert!(text.contains(",-12\n"), "a number is one: {text}");
+    assert_eq!(ended.import_options, ["--number", "n", "--guard-formulas", "--cell-lines", "151"]);
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("nodes.csv");
+    std::fs::write(&path, &file).unwrap();
+    let options = ImportOptions { csv: csv_options(&ended.import_options), ..ImportOptions::default() };
+    let mut found = BTreeMap::new();
+    for entry in Source::open(&path, &options).unwrap() {
+        match entry.found {
+            Ok(Found::Record(Record::Node(node))) => _ = found.insert(node.node.id.to_string(), node),
+            other => panic!("{other:?}"),
+        }
+    }
+    assert_eq!(found, nodes);
 }
