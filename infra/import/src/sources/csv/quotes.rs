@@ -107,8 +107,8 @@ impl<R: Read> Read for Quotes<R> {
             let bad = *self.bad.insert(BadQuote { line, kind: Kind::Open });
             return Err(io::Error::other(bad));
         }
-        for at in 0..read {
-            if let Err(bad) = self.take(buffer[at]) {
+        for (at, byte) in buffer.iter().take(read).enumerate() {
+            if let Err(bad) = self.take(*byte) {
                 self.bad = Some(bad);
                 // What is good is read first. The next read fails.
                 return if at > 0 { Ok(at) } else { Err(io::Error::other(bad)) };
