@@ -156,7 +156,7 @@ fn a_deletion_reads_as_many_children_at_a_time_as_there_is_room_for() {
             fixture.update(&format!("c{child:02}"), "NODE", "bulk", Some(numbers(7_500)));
         }
         let mark = DeletionMark { mode, operation: "operation".to_owned(), revisions: false, mark: None };
-        fixture.take_records();
+        let _ = fixture.take_records();
         fixture.put_node("n", None, &[(DELETING, mark.value())]);
         let marked = fixture.take_records();
         fixture.deliver(&marked);
