@@ -70,8 +70,7 @@ pub(super) fn script(rng: &mut SmallRng, writes_max: usize) -> Script {
     for (position, id) in ids.iter().enumerate() {
         // A chain mostly, below `x`.
         let above = if rng.random_bool(0.7) { position.checked_sub(1) } else { None };
-        let above = Some(above.map_or("x", |above| ids[above]));
-        settled.push(if rng.random_ratio(1, 3) { import(id, above) } else { make(id, above) });
+        settled.push(make(id, Some(above.map_or("x", |above| ids[above]))));
     }
     let mut rest = vec![BaseWrite::Copy(Copying::Take { marked: false })];
     let mut copies = ids.len() + 2;
