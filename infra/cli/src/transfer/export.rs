@@ -18,7 +18,6 @@ use super::formats::{Ended, Format, FormatError, FormatName, Options};
 use crate::arguments::node;
 use crate::connect::{Connection, Patient};
 use crate::pace::Pace;
-use crate::pace::Pace;
 use crate::recognised::{check_items, check_keys};
 use crate::replace::Replacement;
 use crate::said::shown;
