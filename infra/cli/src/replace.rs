@@ -79,6 +79,7 @@ impl Write for Replacement {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use std::fs;
     use std::io::Write;

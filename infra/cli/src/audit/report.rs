@@ -95,7 +95,9 @@ pub(super) fn print(found: &Found, whose: Whose, json: bool) {
             "read_units": found.usage.read_units, "seconds": found.took.as_secs_f64(),
         });
         let seen = found.seen.json();
-        line.as_object_mut().map(|line| line.extend(seen));
+        if let Some(line) = line.as_object_mut() {
+            line.extend(seen);
+        }
         say!("{line}");
         return;
     }

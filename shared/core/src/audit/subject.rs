@@ -1,6 +1,5 @@
 //! What is looked at.
 
-
 use super::State;
 use crate::keys::{Id, ItemKey, NodeRef, Schema, SortKey};
 use crate::model::{Announcement, Item, ROW_ID, key_of, shown_by};
