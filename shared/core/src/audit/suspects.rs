@@ -369,6 +369,7 @@ impl Suspects {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
     use crate::keys::{Id, NodeRef};
