@@ -18,7 +18,7 @@ fn source() -> EventSource {
 }
 
 /// What an auditor has saved that ran a minute ago.
-fn audited() -> State {
+fn kept_by_auditor() -> State {
     let mut state = State::new(Duration::ZERO, NOW);
     (state.right_as_of, state.saved) = (Some(NOW - 60), NOW - 60);
     state
@@ -67,7 +67,7 @@ fn right_one() -> Seen {
         ttl: Read::Known(Some("_expires".to_owned())),
         recovery: Read::Known(true),
         announcement: Read::Known(Some(announcement)),
-        audit: Read::Known(Some(Ok(Kept { state: audited(), impossible: Vec::new() }))),
+        audit: Read::Known(Some(Ok(Kept { state: kept_by_auditor(), impossible: Vec::new() }))),
         mappings: Read::Known(vec![mapping]),
         functions: BTreeMap::from([(FUNCTION.to_owned(), Read::Known(function))]),
         alarms: Read::Known(vec![alarm]),
