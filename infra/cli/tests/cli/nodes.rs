@@ -206,7 +206,7 @@ async fn a_history_is_read_newest_first_and_page_by_page() {
     assert!(people.starts_with("Audit  5  ") && people.contains("… and more: add --after "), "{people}");
 
     let newest = printed(url, &["latest", "eq"], 0);
-    assert_eq!(newest, "Audit  5  {\"n\":\"5\"}\nState\\n  1  {\"n\":\"1\"}\n");
+    assert_eq!(newest, "Audit  5  {\"n\":\"5\"}\nState\\u{a}  1  {\"n\":\"1\"}\n");
     assert_eq!(lines(&printed(url, &["latest", "eq", "Audit", "--json"], 0))[0]["version"], 5);
     printed(url, &["latest", "eq", "nothing"], 1);
     printed(url, &["history", "nobody"], 1);
