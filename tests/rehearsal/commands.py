@@ -91,21 +91,26 @@ class Installing(unittest.TestCase):
     """The lines that install what deploys can be resolved. The venv of this suite is a solution of them."""
 
     deploying = (ROOT / "docs" / "deploying.md").read_text()
+    packages = (ROOT / "docs" / "continuous-deployment.md").read_text()
     list_of_a_package = (ROOT / ".ci" / "requirements" / "deploy.txt").read_text()
 
     def test_what_the_documents_install_goes_together(self):
+        """It is the list of this suite's own venv."""
         places = (*DOCUMENTS, ROOT / "docs" / "workflows" / "deploy.yml")
-        lines = [line for path in places for line in re.findall(r"pip install ([^`#\n]*==[^`#\n]*)", path.read_text())]
-        self.assertGreaterEqual(len(lines), 1)
-        for requirement in (Requirement(word) for line in lines for word in line.split()):
-            with self.subTest(requirement.name):
-                self.assertIn(version(requirement.name), requirement.specifier, "of another version nobody knows what it needs")
+        lists = {name for path in places for name in re.findall(r"pip install .*-r (\.ci/requirements/\S+)", path.read_text())}
+        self.assertEqual(lists, {".ci/requirements/sam.txt"})
+        lines = [line.rstrip(" \\") for line in (ROOT / ".ci" / "requirements" / "sam.txt").read_text().splitlines()]
+        pins = [Requirement(line) for line in lines if re.match("[a-z]", line)]
+        self.assertGreater(len(pins), 30)
+        for pin in (pin for pin in pins if not pin.marker or pin.marker.evaluate()):
+            with self.subTest(pin.name):
+                self.assertIn(version(pin.name), pin.specifier, "of another version nobody knows what it needs")
         done = subprocess.run([sys.executable, "-m", "pip", "check"], capture_output=True, text=True)
         self.assertEqual(done.returncode, 0, done.stdout)
 
     def test_the_list_of_a_package_goes_together_on_every_python_that_the_pages_name(self):
         """`pip install --no-deps` doesn't look."""
-        oldest = self.oldest(self.deploying)
+        oldest = self.oldest(self.packages)
         for python in (oldest, "3.13"):
             environment = {"python_version": python, "python_full_version": f"{python}.0"}
             lines = [Requirement(line.rstrip(" \\")) for line in self.list_of_a_package.splitlines() if re.match("[a-z]", line)]
@@ -130,8 +135,7 @@ class Installing(unittest.TestCase):
     def test_the_pages_name_a_python_that_is_new_enough(self):
         packed = (ROOT / "infra" / "package" / "__main__.py").read_text()
         pages = {
-            "docs/deploying.md": self.deploying,
-            "docs/continuous-deployment.md": (ROOT / "docs" / "continuous-deployment.md").read_text(),
+            "docs/continuous-deployment.md": self.packages,
             "infra/package": packed,
             "infra/smoke": (ROOT / "infra" / "smoke" / "__main__.py").read_text(),
         }
@@ -139,7 +143,11 @@ class Installing(unittest.TestCase):
         self.assertEqual(len(set(named.values())), 1, named)
         for name in ("aws-sam-cli", "cargo-lambda", "ziglang", "boto3"):
             needs = distribution(name).metadata["Requires-Python"] or ">=3"
-            self.assertIn(f"{named['docs/deploying.md']}.0", SpecifierSet(needs), name)
+            for page in (self.packages, self.deploying):
+                self.assertIn(f"{self.oldest(page)}.0", SpecifierSet(needs), name)
+        # The list that the first page installs was made for it (.ci/tools).
+        self.assertEqual(self.oldest(self.deploying), "3.11")
+        self.assertIn("--python-version 3.11", (ROOT / ".ci" / "tools").read_text())
 
     def oldest(self, text):
         return re.search(r"Python (3\.[0-9]+)(?: or later|, boto3)", text)[1]

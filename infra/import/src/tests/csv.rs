@@ -242,13 +242,11 @@ proptest::proptest! {
     /// Quotes open and close cells in pairs, so a file with one too many has a fault. What stands before it is read as it is.
     #[test]
     fn a_quote_too_many_is_never_taken_for_a_cell(
-        cells in proptest::collection::vec("[a-c, \n]{0,6}", 1..60),
+        // Where other cells are quoted, too, the next quote of one may close it: nobody can tell then.
+        cells in proptest::collection::vec("[a-c ]{0,6}", 1..60),
         at in proptest::prelude::any::<proptest::sample::Index>(),
     ) {
-        let row = |cell: &str, more: &str| match cell.contains([',', '\n']) {
-            true => format!("r,{more}\"{cell}\",\n"),
-            false => format!("r,{more}{cell},\n"),
-        };
+        let row = |cell: &str, more: &str| format!("r,{more}{cell},\n");
         let file = |more: &str, of: usize| {
             let rows = cells.iter().enumerate().map(|(n, cell)| row(cell, if n == of { more } else { "" }));
             format!("id,name,parent\n{}", rows.collect::<String>())
