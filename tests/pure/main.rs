@@ -12,6 +12,7 @@ mod exhaustive;
 mod filter;
 mod fixtures;
 mod heavy;
+mod history;
 mod hostile_items;
 mod interleavings;
 mod kinds;
