@@ -11,6 +11,7 @@ mod early;
 mod exhaustive;
 mod filter;
 mod fixtures;
+mod history;
 mod hostile_items;
 mod interleavings;
 mod kinds;

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 /// How long the requests of the function are held back that has got no answer: time enough for others to write.
 const HELD_BACK: Duration = Duration::from_millis(1_500);
 
-const PARAMETERS: &[(&str, &str)] = &[("RevisionsMutable", "on")];
+const PARAMETERS: &[(&str, &str)] = &[("RevisionsMutable", "on"), ("OrderAttribute", "rank"), ("OrderByHand", "on")];
 
 const WRITES: [&str; 4] = ["PutItem", "UpdateItem", "DeleteItem", "TransactWriteItems"];
 
@@ -105,6 +105,10 @@ fn rename(id: &str, name: &str) -> Asked {
 
 fn moved(id: &str, parent: &str) -> Asked {
     Asked::new("PATCH", format!("/nodes/{id}")).json(&json!({"parent": parent}))
+}
+
+fn place(id: &str, place: &Value) -> Asked {
+    Asked::new("PATCH", format!("/nodes/{id}")).json(&json!({"place": place}))
 }
 
 fn delete(id: &str) -> Asked {
@@ -228,6 +232,10 @@ fn life() -> Vec<(Asked, u16)> {
         (rename("c", "second"), 200),
         (put("d", "d"), 201),
         (moved("d", "c"), 200),
+        (put("s", "s"), 201),
+        (moved("s", "c"), 200),
+        (place("d", &json!({"after": "s"})), 200),
+        (place("s", &json!("last")), 200),
         (append("d"), 201),
         (Asked::new("PUT", "/nodes/d/revisions/Audit/1").json(&json!({"attributes": {"checked": true}})), 200),
         (Asked::new("DELETE", "/nodes/d/revisions/Audit/1"), 204),
@@ -268,7 +276,7 @@ async fn any_one_answer_may_be_lost() {
         }
         let revisions = stack.sent(&Asked::new("GET", "/nodes/e/revisions/Audit")).await.json();
         assert_eq!(revisions["items"].as_array().map(Vec::len), Some(1), "{revisions}");
-        for id in ["e", "d", "r"] {
+        for id in ["e", "d", "s", "r"] {
             stack
                 .answered(&[(Asked::new("DELETE", format!("/nodes/{id}?children=delete&revisions=delete")), 202)])
                 .await;
