@@ -123,7 +123,7 @@ impl History {
     }
 
     /// The other calls that have the key of this one.
-    fn with_the_key<'a>(&'a self, call: &'a Call) -> impl Iterator<Item = (&'a Call, &'a Idempotency)> {
+    pub(super) fn with_the_key<'a>(&'a self, call: &'a Call) -> impl Iterator<Item = (&'a Call, &'a Idempotency)> {
         let own = call.request.idempotency.as_ref();
         let others = self.calls.iter().filter(|other| !std::ptr::eq(*other, call));
         others.filter_map(move |other| {
