@@ -210,6 +210,7 @@ mutants! {
     a_straggler_that_is_newer_than_its_record_was_put_back: Profile::new(Writers::Copies).with_races().without(Rule::StragglerAsShown), seed 5421;
     a_stale_under_that_is_passed_over_counts_at_the_next_touch: drill(Drill::SubtreeBack, Rule::RemoveUnder), seed 54;
     a_write_that_is_decided_anew_is_carried_out_twice: Profile::new(Writers::Answers).without(Rule::StandsAsRead), seed 3430;
+    what_is_placed_beside_a_sibling_that_has_left_is_elsewhere: Profile::new(Writers::Answers).without(Rule::AnchorStays), seed 0;
     a_creation_without_an_answer_brings_a_node_back: Profile { failure_percent: Some(10), failures_max: 2, ..drill(Drill::LostCreation, Rule::CreatedAndDeleted) }, seed 9703;
     a_request_that_is_too_large_and_not_halved_stops_the_stream: Profile { silent_413: true, steps_max: 4_000, ..Profile::new(Writers::Heavy) }, seed 15;
     ancestors_not_cut_in_a_cycle_include_the_node_itself: any(Rule::CutCycle), seed 0;

@@ -506,10 +506,10 @@ pub fn few_scopes() -> Vec<Scope> {
     scopes.map(|scope| Scope { deaths_max: 0, passes_max: 0, handles: Handles::AtOnce, ..scope }).into()
 }
 
-/// Every pair of requests of every kind, on one node, on a node and its parent, and on one topic; with idempotency keys, in batches, and beside
-/// an import.
+/// Every pair of requests of every kind, on one node, on a node and its parent, among siblings, and on one topic; with idempotency keys, in
+/// batches, and beside an import; and requests that decide three times. In groups, each with a name.
 #[must_use]
-pub fn all_scopes() -> Vec<Scope> {
+pub fn all_scopes() -> Vec<(&'static str, Vec<Scope>)> {
     let (p, q, n, k) = (make("p", None), make("q", None), make("n", Some("p")), make("k", Some("n")));
     let subtree = || Some(DeletionMode::Delete);
     let pairs = |settled: &[BaseWrite], some: &[Asked], others: &[Asked]| {
@@ -542,20 +542,23 @@ pub fn all_scopes() -> Vec<Scope> {
     let (absent, present) = (vec![p.clone(), q.clone()], vec![p.clone(), q.clone(), n.clone()]);
     let with_child = [present.clone(), vec![k]].concat();
     let revisions: Vec<BaseWrite> = std::iter::once(p).chain((1..=2).map(revised)).collect();
-    let mut scopes = few_scopes();
-    for settled in [&absent, &present] {
-        scopes.extend(distinct(settled, &own));
-        scopes.extend(pairs(settled, &keyed, &own));
-    }
-    for settled in [&present, &with_child] {
-        let beside = pairs(settled, &own, &child);
-        scopes.extend(beside.into_iter().map(|scope| Scope { loses_handlers: true, ..scope }));
-    }
-    scopes.extend(places(&present));
-    scopes.extend(thirds(&present, &own));
-    scopes.extend(distinct(&revisions, &topic));
-    scopes.extend(pairs(&revisions, &keyed_topic, &topic));
-    scopes
+    let of_family = |settled: &[BaseWrite]| -> Vec<Scope> {
+        let pairs = pairs(settled, &own, &child).into_iter();
+        pairs.map(|scope| Scope { loses_handlers: true, ..scope }).collect()
+    };
+    vec![
+        ("those that were wrong once", few_scopes()),
+        ("siblings", places(&present)),
+        ("three decisions", thirds(&present, &own)),
+        ("a topic", distinct(&revisions, &topic)),
+        ("a topic, with keys", pairs(&revisions, &keyed_topic, &topic)),
+        ("a node that isn't there", distinct(&absent, &own)),
+        ("a node", distinct(&present, &own)),
+        ("a node that isn't there, with keys", pairs(&absent, &keyed, &own)),
+        ("a node, with keys", pairs(&present, &keyed, &own)),
+        ("a node, and a child that isn't there", of_family(&present)),
+        ("a node and its child", of_family(&with_child)),
+    ]
 }
 
 /// Every way to place `n` beside `m`, or to create it there, while `n` or `m` is written, moved, placed or deleted.
