@@ -12,6 +12,7 @@ mod node;
 mod pace;
 mod placed;
 mod redrive;
+mod said;
 mod say;
 mod sdk;
 mod shell;

@@ -19,6 +19,7 @@ use super::{AuditError, Comparison, Verdict, report};
 use crate::ask::agrees;
 use crate::clock::nanoseconds;
 use crate::connect::{Connection, Patient, left_by_handler};
+use crate::said::shown;
 use crate::say::say;
 
 /// Most rounds of repairs. A row that no lineage names waits until its node's lineage is right, and a child until its parent's is.
@@ -152,7 +153,7 @@ async fn mend(
     for difference in due(differences) {
         name += 1;
         let mut line = report::line(&difference);
-        let words = format!("{} | {}", difference.key.pk, difference.key.sk);
+        let words = format!("{} | {}", shown(&difference.key.pk), shown(&difference.key.sk));
         line["mended"] = match audit.mend(difference, name.to_string(), Rules::default()).await {
             Ok(mended) => json!(format!("{mended:?}").to_lowercase()),
             // A record of 400 KB has no room for the attribute. The others are mended.

@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use super::AuditError;
 use super::pass::Found;
 use crate::connect::Whose;
+use crate::said::shown;
 use crate::say::say;
 
 /// Most keys that are listed on a terminal. A report has them all.
@@ -132,7 +133,8 @@ fn table(differences: &[&Difference]) -> String {
     let mut table = Table::new();
     table.load_style(NOTHING);
     for difference in differences.iter().take(LISTED_MAX) {
-        table.add_row([difference.kind.as_str(), &difference.key.pk, &difference.key.sk]);
+        let Difference { kind, key, .. } = difference;
+        table.add_row([kind.as_str().into(), shown(&key.pk), shown(&key.sk)]);
     }
     let mut text = table.to_string();
     if let Some(more) = differences.len().checked_sub(LISTED_MAX).filter(|more| *more > 0) {
