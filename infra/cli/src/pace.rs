@@ -1,7 +1,10 @@
 //! Keeps to a rate of units a second.
 
+use std::fmt::Write;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
+
+use indicatif::ProgressState;
 
 use crate::clock::now;
 
@@ -24,4 +27,10 @@ impl Pace {
         *paid = (*paid).max(begun) + Duration::from_secs_f64(units / rate);
         paid.saturating_duration_since(begun)
     }
+}
+
+/// How many of what a bar counts are done in a second, for people: indicatif's own `per_sec` has four decimals.
+pub(crate) fn per_second(state: &ProgressState, to: &mut dyn Write) {
+    // A bar that can't be drawn isn't missed.
+    let _ = write!(to, "{:.0}/s", state.per_sec());
 }

@@ -23,7 +23,8 @@ use serde_json::json;
 use crate::arguments::Segments;
 use crate::ask::{NobodyToAsk, agrees};
 use crate::connect::{Connection, Patient, Whose, left_by_handler};
-use crate::pace::Pace;
+use crate::pace::{Pace, per_second};
+use crate::recognised::check_keys;
 use crate::transfer::InTheTable;
 pub(crate) use error::BackfillError;
 use scan::{Scanner, lock};
@@ -101,7 +102,7 @@ impl Arguments {
             return ProgressBar::hidden();
         }
         if let Ok(style) = ProgressStyle::with_template(template) {
-            bar.set_style(style);
+            bar.set_style(style.with_key("per_second", per_second));
         }
         bar
     }
@@ -110,6 +111,7 @@ impl Arguments {
 /// Returns true if everything is written.
 pub(crate) async fn run(arguments: Arguments) -> Result<bool, BackfillError> {
     let (table, settings, whose) = arguments.connection.open_and_tell().await?;
+    check_keys(&table).await?;
     let others = match whose {
         Whose::Parameters => left_by_handler(&table).await?.map(|left| others(&left, &settings)).unwrap_or_default(),
         Whose::Handler | Whose::Defaults => Vec::new(),
@@ -124,9 +126,10 @@ pub(crate) async fn run(arguments: Arguments) -> Result<bool, BackfillError> {
     let segments = arguments.segments.count(&arguments.connection);
     let backlog = Mutex::new(opened(&path, &description, segments, &settings)?);
     if !lock(&backlog).is_arranged()? {
-        let bar = arguments.bar(ProgressBar::new_spinner(), "{spinner} {elapsed} {human_pos} items read, {per_sec}");
+        let bar = arguments.bar(ProgressBar::new_spinner(), "{spinner} {elapsed} {human_pos} items read, {per_second}");
         let pace = Pace::new(arguments.read_rate);
-        let scanner = Scanner { client: &client, settings: &settings, scope, pace, bar: &bar };
+        let items = Mutex::default();
+        let scanner = Scanner { client: &client, settings: &settings, scope, pace, bar: &bar, items };
         scanner.all(&backlog).await?;
         bar.finish_and_clear();
     }
@@ -149,7 +152,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<bool, BackfillError> {
             return answer.map_err(|NobodyToAsk| BackfillError::NobodyToAsk);
         }
     }
-    let template = "{bar:30} {human_pos} of {human_len} records, {per_sec}, {eta} left  {msg}";
+    let template = "{bar:30} {human_pos} of {human_len} records, {per_second}, {eta} left  {msg}";
     let bar = arguments.bar(ProgressBar::new(plan.records()), template);
     let mut writer = Writer::new(&client, &settings, scope, arguments.rate, &bar);
     writer.all(&mut backlog).await?;
