@@ -8,6 +8,7 @@ mod damage;
 mod dev;
 mod doctor;
 mod formats;
+mod hostile_tables;
 mod moves;
 mod nodes;
 mod passes;
