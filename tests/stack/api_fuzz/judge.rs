@@ -53,7 +53,7 @@ impl Judge {
                 Some(&"{path}") => (segments.len() >= wanted.len(), &wanted[..wanted.len() - 1]),
                 _ => (segments.len() == wanted.len(), &wanted[..]),
             };
-            more && segments.iter().all(|segment| !segment.is_empty())
+            more && (template == path || segments.iter().all(|segment| !segment.is_empty()))
                 && wanted.iter().zip(&segments).all(|(wanted, segment)| wanted.starts_with('{') || wanted == segment)
         };
         self.operations.iter().map(|operation| operation.path).find(|template| fits(template))
