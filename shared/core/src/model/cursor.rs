@@ -122,15 +122,18 @@ impl Cursor {
             (None, None) => Position::Touching,
         };
         let blocked = item.get(Self::BLOCKED) == Some(&AttributeValue::Bool(true));
-        // No text but digits is compared with those of a stream.
-        let is_sequence = |text: &&str| text.len() <= SEQUENCE_DIGITS_MAX && text.bytes().all(|b| b.is_ascii_digit());
-        let sequence = text_of(item, Self::SEQUENCE).filter(is_sequence)?.to_owned();
+        let sequence = sequence_of(item, Self::SEQUENCE)?.to_owned();
         Some(Self { sequence, after, position, blocked })
     }
 }
 
 /// How many digits a sequence number has at most, and is written with.
 const SEQUENCE_DIGITS_MAX: usize = 40;
+
+/// The sequence number that an attribute has. No text but digits is compared with those of a stream.
+pub(super) fn sequence_of<'i>(item: &'i Item, name: &str) -> Option<&'i str> {
+    text_of(item, name).filter(|text| text.len() <= SEQUENCE_DIGITS_MAX && text.bytes().all(|b| b.is_ascii_digit()))
+}
 
 /// Returns a sequence number with zeros before it, 40 digits long, so that such numbers compare as text.
 #[must_use]

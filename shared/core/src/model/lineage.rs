@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::cursor::sequence_of;
 use super::format::{self, NewerFormat};
 use super::item::{AttributeValue, Item, flag_of, text, text_of, with_key};
 use super::own::name_of;
@@ -13,9 +14,6 @@ pub(super) const BORN: &str = "born";
 const STALE_ROWS: &str = "stale_rows";
 const ROWS_PENDING: &str = "rows_pending";
 const RESTARTED: &str = "restarted";
-
-/// The digits of [`Lineage::restarted`].
-const RESTARTED_DIGITS_MAX: usize = 40;
 
 /// Where a node is in its tree. Together with the schema it names every row of the node.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
@@ -183,7 +181,7 @@ impl Lineage {
             deleting: Deletion::read(item)?,
             restarted: match item.get(RESTARTED) {
                 None => None,
-                Some(_) => Some(text_of(item, RESTARTED).filter(|sequence| is_sequence(sequence))?.to_owned()),
+                Some(_) => Some(sequence_of(item, RESTARTED)?.to_owned()),
             },
         })
     }
@@ -199,10 +197,6 @@ impl Lineage {
     pub fn is_settled(&self) -> bool {
         self.stale_rows.is_empty() && !self.rows_pending
     }
-}
-
-fn is_sequence(text: &str) -> bool {
-    text.len() <= RESTARTED_DIGITS_MAX && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 fn row_key(row: &AttributeValue, schema: &Schema) -> Option<ItemKey> {
