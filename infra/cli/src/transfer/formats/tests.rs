@@ -65,14 +65,25 @@ fn csv_options(options: &[String]) -> CsvOptions {
     csv
 }
 
+/// The nodes that the import's reader finds in a file, with these options of a command line. Anything else in it is an error.
+fn read_again(file: &[u8], import_options: &[String]) -> Result<BTreeMap<String, Node>, String> {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("nodes.csv");
+    std::fs::write(&path, file).unwrap();
+    let options = ImportOptions { csv: csv_options(import_options), ..ImportOptions::default() };
+    let nodes = Source::open(&path, &options).unwrap().map(|entry| match entry.found {
+        Ok(Found::Record(Record::Node(node))) => Ok((node.node.id.to_string(), node)),
+        other => Err(format!("{other:?}")),
+    });
+    nodes.collect()
+}
+
 #[test]
 fn what_csv_holds_an_import_reads() {
     let seeds: Vec<u64> = match std::env::var("SAPWOOD_SEED") {
         Ok(seed) => vec![seed.parse().unwrap()],
         Err(_) => (0..300).map(|_| fastrand::u64(..)).collect(),
     };
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("nodes.csv");
     for seed in seeds {
         let nodes = random_nodes(&mut fastrand::Rng::with_seed(seed));
         let mut file = Vec::new();
@@ -83,16 +94,8 @@ fn what_csv_holds_an_import_reads() {
         }
         let ended = format.end(&mut file).unwrap();
         assert!(ended.left_out.is_empty(), "SAPWOOD_SEED={seed}: {ended:?}");
-        std::fs::write(&path, &file).unwrap();
-        let options = ImportOptions { csv: csv_options(&ended.import_options), ..ImportOptions::default() };
-        let mut found = BTreeMap::new();
-        for entry in Source::open(&path, &options).unwrap() {
-            match entry.found {
-                Ok(Found::Record(Record::Node(node))) => _ = found.insert(node.node.id.to_string(), node),
-                other => panic!("SAPWOOD_SEED={seed}: {other:?}\n{}", String::from_utf8_lossy(&file)),
-            }
-        }
-        assert_eq!(found, nodes, "SAPWOOD_SEED={seed}:\n{}", String::from_utf8_lossy(&file));
+        let found = read_again(&file, &ended.import_options);
+        assert_eq!(found, Ok(nodes), "SAPWOOD_SEED={seed}:\n{}", String::from_utf8_lossy(&file));
     }
 }
 
@@ -123,16 +126,5 @@ fn cells_that_look_like_formulas_are_guarded_and_come_back() {
     assert!(text.starts_with("id,parent,segment,'=text,long,n\n'=1+10,,'=1+1,'=1+1,"), "{text}");
     assert!(text.contains(",-12\n"), "a number is one: {text}");
     assert_eq!(ended.import_options, ["--number", "n", "--guard-formulas", "--cell-lines", "151"]);
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("nodes.csv");
-    std::fs::write(&path, &file).unwrap();
-    let options = ImportOptions { csv: csv_options(&ended.import_options), ..ImportOptions::default() };
-    let mut found = BTreeMap::new();
-    for entry in Source::open(&path, &options).unwrap() {
-        match entry.found {
-            Ok(Found::Record(Record::Node(node))) => _ = found.insert(node.node.id.to_string(), node),
-            other => panic!("{other:?}"),
-        }
-    }
-    assert_eq!(found, nodes);
+    assert_eq!(read_again(&file, &ended.import_options), Ok(nodes));
 }
