@@ -97,7 +97,7 @@ class Installing(unittest.TestCase):
     def test_what_the_documents_install_goes_together(self):
         """It is the list of this suite's own venv."""
         places = (*DOCUMENTS, ROOT / "docs" / "workflows" / "deploy.yml")
-        lists = {name for path in places for name in re.findall(r"pip install .*-r (\.ci/requirements/\S+)", path.read_text())}
+        lists = {name for path in places for name in re.findall(r"--require-hashes -r (\.ci/requirements/\S+)", path.read_text())}
         self.assertEqual(lists, {".ci/requirements/sam.txt"})
         lines = [line.rstrip(" \\") for line in (ROOT / ".ci" / "requirements" / "sam.txt").read_text().splitlines()]
         pins = [Requirement(line) for line in lines if re.match("[a-z]", line)]
@@ -109,7 +109,7 @@ class Installing(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stdout)
 
     def test_the_list_of_a_package_goes_together_on_every_python_that_the_pages_name(self):
-        """`pip install --no-deps` doesn't look."""
+        """With `--no-deps` pip doesn't look."""
         oldest = self.oldest(self.packages)
         for python in (oldest, "3.13"):
             environment = {"python_version": python, "python_full_version": f"{python}.0"}

@@ -50,7 +50,7 @@ on_every_engine! {
     batches {
         a_batch_get_finds_what_is_there_and_leaves_out_what_is_not
         a_batch_get_that_is_empty_too_long_or_names_a_key_twice_is_no_fault_of_an_item
-        a_batch_get_of_more_than_16_megabytes_leaves_some_keys_for_the_next
+        a_large_answer_to_a_batch_get_counts_as_none_and_fewer_keys_are_answered_whole
         a_batch_write_puts_and_deletes_25_items
         a_batch_write_that_is_empty_too_long_or_names_a_key_twice_is_refused
         a_batch_write_with_one_impossible_item_is_refused_whole

@@ -2,17 +2,14 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
 use sapwood_core::keys::{ItemKey, Schema};
-use sapwood_core::model::{Item, item_bytes, key_of, text};
+use sapwood_core::model::{Item, answered_bytes, item_bytes, key_of, text};
 use sapwood_table::{
-    Action, BATCH_GET_KEYS_MAX, BATCH_UPDATES_MAX, BATCH_WRITE_ITEMS_MAX, Condition, ErrorKind, Found, Page, Query,
-    ReadOptions, Reply, Scan, Scannable, Scanned, TRANSACTION_ACTIONS_MAX, Table, TableError, Transacted, Update,
-    Write,
+    ANSWER_BYTES_MAX, Action, BATCH_GET_KEYS_MAX, BATCH_UPDATES_MAX, BATCH_WRITE_ITEMS_MAX, Condition, ErrorKind,
+    Found, Page, Query, ReadOptions, Reply, Scan, Scannable, Scanned, TRANSACTION_ACTIONS_MAX, Table, TableError,
+    Transacted, Update, Write,
 };
 
 use super::{Memory, is_possible, values};
-
-/// Most bytes that BatchGetItem returns. The other keys are left unprocessed.
-const BATCH_GET_BYTES_MAX: usize = 16 * 1_024 * 1_024;
 
 /// Most bytes of a page of Query, without the item that passes the limit.
 const PAGE_BYTES_MAX: usize = 1_024 * 1_024;
@@ -106,16 +103,10 @@ impl Table for MemoryTable {
             return Err(senseless("key size"));
         }
         let memory = self.0.lock().unwrap();
-        let mut found = Found::default();
-        let mut bytes = 0;
-        for key in keys {
-            let item = memory.get(key);
-            bytes += item.map_or(0, item_bytes);
-            if bytes > BATCH_GET_BYTES_MAX {
-                found.unprocessed.push(key.clone());
-            } else {
-                found.items.extend(item.map(|item| projected(item, reading, &self.1)));
-            }
+        let items = keys.iter().filter_map(|key| Some(projected(memory.get(key)?, reading, &self.1)));
+        let found = Found { items: items.collect(), ..Found::default() };
+        if keys.len() > 1 && found.items.iter().map(answered_bytes).sum::<usize>() > ANSWER_BYTES_MAX {
+            return Err(TableError::unanswered("an answer that is too large"));
         }
         reply(found)
     }
