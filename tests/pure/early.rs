@@ -7,19 +7,10 @@ use sapwood_core::keys::ItemKey;
 use sapwood_core::model::{AttributeValue, Item, TOUCHED, text};
 use sapwood_core::plan::StreamRecord;
 use sapwood_engine::fanout::{Fanout, Report, Run};
-use sapwood_table::{Condition, ErrorKind, RetryPolicy, Table, TableError, Write};
+use sapwood_table::{Condition, ErrorKind, Table, TableError, Write};
 use sapwood_tests::fixture::{Fixture, at_once};
 use sapwood_tests::intercept::{Intercept, Observer, Request};
-use sapwood_tests::memory::MemoryTable;
-
-/// Has time for every wait.
-struct Patient;
-
-impl RetryPolicy for Patient {
-    async fn wait(&self, _attempt: u32) -> bool {
-        true
-    }
-}
+use sapwood_tests::memory::{MemoryTable, Patient};
 
 /// A chain of nodes, the deepest first, whose records nobody has handled.
 fn chain(ids: &[&str]) -> (Fixture, Vec<StreamRecord>) {

@@ -21,7 +21,7 @@ use sapwood_table::{
 };
 use sapwood_tests::fixture::{Fixture, at_once};
 use sapwood_tests::intercept::{Intercept, Observer, Request};
-use sapwood_tests::memory::MemoryTable;
+use sapwood_tests::memory::{MemoryTable, Patient};
 use sapwood_tests::shapes::wide_item;
 
 /// A table whose answers are counted. As DynamoDB's are, one of too many bytes isn't read.
@@ -103,15 +103,6 @@ impl Table for Counted<'_> {
     }
 }
 
-/// There is always time.
-struct Always;
-
-impl RetryPolicy for Always {
-    async fn wait(&self, _attempt: u32) -> bool {
-        true
-    }
-}
-
 /// A list of so many numbers, each of 135 bytes in an answer and 3 in the table.
 fn numbers(count: usize) -> AttributeValue {
     AttributeValue::L(vec![AttributeValue::N(format!("1{}", "0".repeat(125))); count])
@@ -163,7 +154,7 @@ fn a_deletion_reads_as_many_children_at_a_time_as_there_is_room_for() {
         let lineage: Vec<StreamRecord> =
             fixture.take_records().into_iter().filter(|record| record.key.sk == "LINEAGE").collect();
         let counted = Counted::new(fixture.table());
-        let report = run(&counted, &Always, &lineage);
+        let report = run(&counted, &Patient, &lineage);
         assert_eq!((report.failed, report.problems), (vec![], vec![]), "{mode:?}");
         assert!(fixture.get("n", "NODE").is_none(), "{mode:?}: all children were acted on, and the node deleted");
         assert_eq!(report.counts.tally.child_actions, 30, "{mode:?}");
@@ -290,7 +281,7 @@ fn a_stale_under_that_the_table_does_not_have_removed_keeps_nobody_back() {
     fixture.put_node("c", Some("p2"), &[(UNDER, under.value()), (BORN, text("1"))]);
     let records = fixture.take_records();
     let table = Intercept { table: fixture.table().clone(), observer: NoUpdates };
-    let report = run(&table, &Always, &records);
+    let report = run(&table, &Patient, &records);
     assert_eq!(report.failed, Vec::<String>::new());
     let reasons: Vec<&str> = report.problems.iter().map(|problem| problem.reason.as_str()).collect();
     assert!(matches!(reasons.as_slice(), [reason] if reason.contains("the table refuses this write")), "{reasons:?}");
@@ -330,7 +321,7 @@ fn nodes_that_are_read_together_have_as_many_bytes_as_a_page_has_room_for() {
     let (mut read, mut options) = (Vec::new(), ListOptions::default());
     loop {
         let counted = Counted::new(fixture.table());
-        let client = Client::new(&counted, &Always, fixture.schema());
+        let client = Client::new(&counted, &Patient, fixture.schema());
         let page = at_once(Reader::new(&client, fixture.settings()).nodes(&nodes, &options)).unwrap();
         assert!(counted.most() < 12_000_000, "{} bytes for a page, of 68 MB", counted.most());
         read.extend(page.items.into_iter().map(|(node, _)| node));
@@ -354,7 +345,7 @@ fn a_page_of_large_revisions_reads_no_more_than_there_is_room_for_and_remembers_
     let (mut read, mut options) = (0, ListOptions::default());
     loop {
         let counted = Counted::new(fixture.table());
-        let client = Client::new(&counted, &Always, fixture.schema());
+        let client = Client::new(&counted, &Patient, fixture.schema());
         let page = at_once(Reader::new(&client, fixture.settings()).revisions(&node("n"), Order::Descending, &options));
         let page = page.unwrap();
         let unread = counted.unread.load(Ordering::SeqCst);
@@ -378,7 +369,7 @@ fn a_partition_of_large_items_is_read_in_short_pages_until_they_are_small_again(
         table.0.lock().unwrap().write(&key, Some(item.into()));
     }
     let (counted, schema) = (Counted::new(&table), Schema::default());
-    let client = Client::new(&counted, &Always, &schema);
+    let client = Client::new(&counted, &Patient, &schema);
     let mut query = Query {
         pk: "n".to_owned(),
         range: schema.revision_range(),

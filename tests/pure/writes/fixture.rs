@@ -12,22 +12,13 @@ use sapwood_engine::write::{
     Command, Content, Outcome, Patch, Preconditions, Refusal, Request, Stamp, Tags, Turn, ValueChange, WriteError,
     Writer,
 };
-use sapwood_table::{Action, Client, RetryPolicy};
+use sapwood_table::{Action, Client};
 use sapwood_tests::intercept::Intercept;
-use sapwood_tests::memory::MemoryTable;
+use sapwood_tests::memory::{MemoryTable, Patient};
 use sapwood_tests::round_trips::RoundTrips;
 
 /// A table whose requests are answered at the next poll, so that the polls of a future are its round trips.
 pub(crate) type CountedTable = Intercept<MemoryTable, RoundTrips>;
-
-/// Always tries again, at once.
-pub(crate) struct Patient;
-
-impl RetryPolicy for Patient {
-    async fn wait(&self, _attempt: u32) -> bool {
-        true
-    }
-}
 
 /// What a call took.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

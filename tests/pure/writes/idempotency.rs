@@ -4,8 +4,9 @@ use sapwood_engine::write::{
     Begun, Claim, Command, Idempotency, Outcome, Patch, Refusal, Request, Stamp, WriteError, Writer,
 };
 use sapwood_table::Client;
+use sapwood_tests::memory::Patient;
 
-use super::fixture::{Fixture, Patient, create, n, patch, refusal, run, under};
+use super::fixture::{Fixture, create, n, patch, refusal, run, under};
 
 fn key(fingerprint: &str) -> Idempotency {
     Idempotency { tenant: None, hash: "hash".to_owned(), fingerprint: fingerprint.to_owned() }

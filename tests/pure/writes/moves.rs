@@ -6,8 +6,9 @@ use sapwood_core::model::{DeletionMark, DeletionMode, text};
 use sapwood_core::plan::Rules;
 use sapwood_engine::write::{Limits, Refusal, Request, WriteError, Writer};
 use sapwood_table::{Action, Client};
+use sapwood_tests::memory::Patient;
 
-use super::fixture::{Fixture, Patient, Took, Written, id, moved, n, patch, run, under};
+use super::fixture::{Fixture, Took, Written, id, moved, n, patch, run, under};
 
 /// `a1` … `a<levels>` below one another, the first of them below `top`.
 fn chain(fixture: &Fixture, letter: &str, levels: usize, top: &str) {

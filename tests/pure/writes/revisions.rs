@@ -5,8 +5,9 @@ use sapwood_core::keys::{ItemKey, Version};
 use sapwood_core::model::{AttributeValue, Item, text};
 use sapwood_engine::write::{Command, Precondition, Preconditions, Refusal, Request, Writer};
 use sapwood_table::Client;
+use sapwood_tests::memory::Patient;
 
-use super::fixture::{Fixture, Patient, Took, Written, if_absent, n, run, topic};
+use super::fixture::{Fixture, Took, Written, if_absent, n, run, topic};
 
 fn attributes(value: usize) -> Item {
     Item::from([("value".to_owned(), n(value))])

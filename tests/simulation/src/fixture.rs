@@ -14,7 +14,7 @@ pub use sapwood_table::NoRetries;
 use sapwood_table::{Condition, Table};
 use tokio::task::coop::unconstrained;
 
-use crate::memory::MemoryTable;
+use crate::memory::{MemoryTable, Patient};
 use crate::oracle::Oracle;
 use crate::unfinished::unfinished;
 
@@ -183,7 +183,7 @@ impl Fixture {
     pub fn deliver(&mut self, batch: &[StreamRecord]) {
         let name = self.delivered.to_string();
         let run = Run { name: &name, now: self.now };
-        let report = at_once(self.fanout.run(&self.table, &NoRetries, run, batch));
+        let report = at_once(self.fanout.run(&self.table, &Patient, run, batch));
         assert_eq!(report.failed, Vec::<String>::new(), "records failed: {:?}", report.problems);
         self.delivered += batch.len();
         self.problems.extend(report.problems);

@@ -16,7 +16,7 @@ use sapwood_table::{ErrorKind, Page, Query, TableError};
 use crate::oracle::Contents;
 
 pub use admitting::{Admitted, Admitting};
-pub use table::MemoryTable;
+pub use table::{MemoryTable, Patient};
 pub use wire::{Wire, Wired};
 
 /// The items, and the stream of their changes.

@@ -5,14 +5,24 @@ use sapwood_core::keys::{ItemKey, Schema};
 use sapwood_core::model::{Item, answered_bytes, item_bytes, key_of, text};
 use sapwood_table::{
     ANSWER_BYTES_MAX, Action, BATCH_GET_KEYS_MAX, BATCH_UPDATES_MAX, BATCH_WRITE_ITEMS_MAX, Condition, ErrorKind,
-    Found, Page, Query, ReadOptions, Reply, Scan, Scannable, Scanned, TRANSACTION_ACTIONS_MAX, Table, TableError,
-    Transacted, Update, Write,
+    Found, Page, Query, ReadOptions, Reply, RetryPolicy, Scan, Scannable, Scanned, TRANSACTION_ACTIONS_MAX, Table,
+    TableError, Transacted, Update, Write,
 };
 
 use super::{Memory, is_possible, values};
 
 /// Most bytes of a page of Query, without the item that passes the limit.
 const PAGE_BYTES_MAX: usize = 1_024 * 1_024;
+
+/// Always tries again, at once. A [`MemoryTable`] fails for a moment only where an answer would be too large.
+#[derive(Clone, Copy, Debug)]
+pub struct Patient;
+
+impl RetryPolicy for Patient {
+    async fn wait(&self, _attempt: u32) -> bool {
+        true
+    }
+}
 
 /// A [`Table`] on a [`Memory`] that answers at once, for suites that need no scheduler. The schema names its key attributes.
 #[derive(Clone, Debug, Default)]
