@@ -608,7 +608,7 @@ async fn the_audit_says_how_far_it_has_come() {
     let schema = fixture.schema().clone();
     let client = Client::new(fixture.table(), &NoRetries, &schema);
     let auditor = Auditor::new(&client, fixture.settings(), Limits::default(), true);
-    auditor.run(Clock { now: 1_770_091_506, name: 1, has_time: || true }).await.unwrap();
+    auditor.run(Clock { now: 1_770_091_506, name: 1, pace: || true }).await.unwrap();
     let mut body = body(&fixture, "/health/audit").await;
     assert!(body["age_seconds"].take().as_u64().unwrap() > 0);
     let at = "2026-02-03T04:05:06Z";
@@ -617,9 +617,38 @@ async fn the_audit_says_how_far_it_has_come() {
         "skipped": 0, "findings": {"orphan": 1},
     });
     let wanted = json!({
-        "right_as_of": at, "age_seconds": null, "last_run_at": at, "suspects": 0, "pass": pass, "last_pass": pass,
+        "right_as_of": at, "age_seconds": null, "last_run_at": at, "suspects": 0, "unconfirmed": 0, "settle_seconds": 600,
+        "pass": pass, "last_pass": pass,
     });
     assert_eq!(body, wanted);
+}
+
+#[tokio::test]
+async fn an_audit_that_stands_still_or_cant_be_true_is_told() {
+    use sapwood_core::model::number;
+    use sapwood_engine::auditor::{Auditor, Clock, Limits};
+    use sapwood_table::Client;
+    use sapwood_tests::fixture::NoRetries;
+
+    let mut fixture = Fixture::default();
+    fixture.put_node("D", None, &[]);
+    fixture.settle();
+    let schema = fixture.schema().clone();
+    let client = Client::new(fixture.table(), &NoRetries, &schema);
+    let auditor = Auditor::new(&client, fixture.settings(), Limits::default(), true);
+    auditor.run(Clock { now: 1_770_091_506, name: 1, pace: || true }).await.unwrap();
+    assert_eq!(body(&fixture, "/health/audit").await.get("impossible"), None);
+    for name in ["right_as_of", "saved"] {
+        fixture.update("SAPWOOD", "AUDIT", name, Some(number(99_000_000_000)));
+    }
+    let body = body(&fixture, "/health/audit").await;
+    assert_eq!(body["impossible"], json!(["right_as_of", "saved"]));
+    // Nobody is told that all was right at a time to come.
+    assert_eq!(body.get("right_as_of"), None);
+    fixture.update("SAPWOOD", "AUDIT", "format", Some(number(9)));
+    let answer = get(&fixture, "/health/audit").await;
+    assert_eq!(answer.status, StatusCode::SERVICE_UNAVAILABLE);
+    assert!(answer.body["detail"].as_str().unwrap().contains("has format 9"), "{}", answer.body);
 }
 
 /// Counts of the whole table would tell a tenant how much the others have, and how it goes.
@@ -634,7 +663,7 @@ async fn a_tenant_learns_from_the_audit_no_more_than_its_times() {
     let schema = fixture.schema().clone();
     let client = Client::new(fixture.table(), &NoRetries, &schema);
     let auditor = Auditor::new(&client, fixture.settings(), Limits::default(), true);
-    auditor.run(Clock { now: 1_770_091_506, name: 1, has_time: || true }).await.unwrap();
+    auditor.run(Clock { now: 1_770_091_506, name: 1, pace: || true }).await.unwrap();
     let audit = send(&fixture, Some("x"), "/health/audit", &[]).await;
     assert_eq!(audit.status, StatusCode::OK);
     let names: Vec<&String> = audit.body.as_object().unwrap().keys().collect();

@@ -1,11 +1,14 @@
 //! The auditor, run by run: what it mends, what it leaves, and when it mends nothing.
 
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::rc::Rc;
 use std::time::Duration;
 
 use sapwood_core::audit::{Kind, State};
 use sapwood_core::model::{AttributeValue, Copied, Settings, number, text};
 use sapwood_engine::announce::announce;
-use sapwood_engine::auditor::{Auditor, Clock, Limits, Report};
+use sapwood_engine::auditor::{Auditor, Clock, Limits, Pace, Report};
 use sapwood_table::Client;
 use sapwood_tests::fixture::{Fixture, NoRetries, at_once};
 
@@ -37,7 +40,7 @@ fn planted(children: usize) -> Fixture {
 fn run_with(fixture: &Fixture, settings: &Settings, limits: Limits, heals: bool, now: u64) -> Report {
     let client = Client::new(fixture.table(), &NoRetries, &settings.schema);
     let auditor = Auditor::new(&client, settings, limits, heals);
-    at_once(auditor.run(Clock { now, name: now * 1_000, has_time: || true })).unwrap()
+    at_once(auditor.run(Clock { now, name: now * 1_000, pace: || true })).unwrap()
 }
 
 fn run(fixture: &Fixture, limits: Limits, heals: bool, now: u64) -> Report {
@@ -45,7 +48,9 @@ fn run(fixture: &Fixture, limits: Limits, heals: bool, now: u64) -> Report {
 }
 
 fn state(fixture: &Fixture, limits: Limits) -> State {
-    State::read(&fixture.get("SAPWOOD", "AUDIT").unwrap(), limits.settle).unwrap().unwrap()
+    let kept = State::read(&fixture.get("SAPWOOD", "AUDIT").unwrap(), Some(limits.settle), 1_000_000).unwrap();
+    assert!(kept.impossible.is_empty(), "{:?}", kept.impossible);
+    kept.state
 }
 
 /// Deletes the rows of these children, and nobody is told.
@@ -180,20 +185,109 @@ fn of_two_runs_at_once_one_counts() {
         }
         true
     };
-    let report = at_once(auditor.run(Clock { now: 201, name: 201_000, has_time: meanwhile })).unwrap();
+    let report = at_once(auditor.run(Clock { now: 201, name: 201_000, pace: meanwhile })).unwrap();
     assert!(!report.is_saved);
     assert_eq!(state(&fixture, LIMITS).saved, 200);
     assert_ne!(fixture.get("SAPWOOD", "AUDIT").unwrap(), stale);
 }
 
 #[test]
-fn a_newer_auditors_state_is_left_alone() {
+fn a_newer_auditors_state_is_left_alone_and_told() {
     let mut fixture = planted(1);
     fixture.put("SAPWOOD", "AUDIT", &[("format", number(9)), ("runs", text("others"))]);
-    let client = Client::new(fixture.table(), &NoRetries, fixture.schema());
-    let auditor = Auditor::new(&client, fixture.settings(), LIMITS, true);
-    let error = at_once(auditor.run(Clock { now: 1, name: 1, has_time: || true })).unwrap_err();
-    assert!(error.to_string().contains("format 9"), "{error}");
+    let before = fixture.get("SAPWOOD", "AUDIT");
+    let report = run(&fixture, LIMITS, true, 1);
+    assert!(report.stopped.as_ref().is_some_and(|reason| reason.contains("format 9")), "{report:?}");
+    assert_eq!((fixture.get("SAPWOOD", "AUDIT"), report.is_saved), (before, false));
+}
+
+#[test]
+fn whatever_somebody_writes_into_its_state_the_auditor_says_so_and_goes_on_to_mend() {
+    let limits = Limits { settle: Duration::from_secs(10), pass_every: Duration::from_secs(86_400), ..LIMITS };
+    let far = || number(9_000_000_000);
+    let map = |entries: &[(&str, AttributeValue)]| {
+        AttributeValue::M(entries.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect())
+    };
+    for (name, value) in [
+        ("began", far()),
+        ("saved", far()),
+        ("right_as_of", far()),
+        ("longest", AttributeValue::N("18446744073709551615".to_owned())),
+        ("longest", far()),
+        ("runs", text("none")),
+        ("pass", map(&[("number", far())])),
+        ("pass", far()),
+        ("suspects", far()),
+        ("suspects", AttributeValue::L(vec![map(&[("pk", text("c0"))])])),
+        ("scanned", text("yes")),
+        ("left", text("all")),
+        ("format", text("one")),
+        ("after_pk", far()),
+    ] {
+        let mut fixture = planted(4);
+        // The second run is in the middle of a pass.
+        damage(&mut fixture, 0..1);
+        for now in [100_000, 100_010] {
+            run(&fixture, limits, true, now);
+        }
+        fixture.update("SAPWOOD", "AUDIT", name, Some(value.clone()));
+        damage(&mut fixture, 1..2);
+        let reports: Vec<Report> = (1..=8)
+            .map(|number| {
+                let report = run(&fixture, limits, true, 100_010 + number * 10);
+                handled(&mut fixture);
+                report
+            })
+            .collect();
+        // A number that is only large is no more than that, and has a bound.
+        let is_believed = value == far() && name == "longest";
+        assert_eq!(reports[0].impossible.is_empty(), is_believed, "{name}: {:?}", reports[0].impossible);
+        assert!(reports[1..].iter().all(|report| report.impossible.is_empty()), "{name}");
+        let healed: u64 = reports.iter().map(|report| report.healed).sum();
+        assert!(healed > 0, "{name} {value:?}: {reports:?}");
+    }
+}
+
+/// A run of a simulated time: it waits until it may have spent what it has spent.
+struct Simulated {
+    span: Duration,
+    limits: Limits,
+    /// The units that were spent when it was asked to wait, and until when it waited.
+    waits: Rc<RefCell<Vec<(f64, Duration)>>>,
+}
+
+impl Pace for Simulated {
+    async fn wait(&self, read_units: f64) -> bool {
+        let due = self.limits.due(read_units, self.span);
+        self.waits.borrow_mut().push((read_units, due));
+        due < self.span
+    }
+}
+
+#[test]
+fn a_run_spends_its_read_units_evenly_over_its_time() {
+    let mut fixture = planted(120);
+    damage(&mut fixture, 0..60);
+    let limits = Limits { read_units_max: 400.0, page_items_max: 5, settle: Duration::from_secs(1_000), ..LIMITS };
+    let (mut spent, mut most) = (0.0, 0.0);
+    for number in 0..3 {
+        // Each run has a client of its own, and so counts from zero.
+        let client = Client::new(fixture.table(), &NoRetries, fixture.schema());
+        let auditor = Auditor::new(&client, fixture.settings(), limits, true);
+        let waits = Rc::default();
+        let pace = Simulated { span: Duration::from_secs(200), limits, waits: Rc::clone(&waits) };
+        at_once(auditor.run(Clock { now: 100 + number, name: number * 1_000, pace })).unwrap();
+        let waits = waits.take();
+        // Two units a second, and what is read between two waits: a page, or a look at some suspects.
+        for pair in waits.windows(2) {
+            let ((before, at), (after, _)) = (pair[0], pair[1]);
+            assert!(before <= at.as_secs_f64() * 2.0 + 1e-6, "{waits:?}");
+            most = f64::max(most, after - before);
+        }
+        spent = waits.last().unwrap().0;
+        assert!(waits.len() > 3 && spent <= limits.read_units_max + most, "{waits:?}");
+    }
+    assert!(spent > 200.0 && most < 150.0, "{spent} {most}");
 }
 
 /// Has the handler take all that the stream has, whatever the table is like then.
@@ -275,4 +369,118 @@ fn what_the_others_wait_for_has_room_however_many_they_are() {
     }
     assert!(!confirmed.iter().any(|id| id.starts_with('k')), "{confirmed:?}");
     fixture.settle();
+}
+
+/// Trees of a root, a node below it, and so many children of that, each with a child of its own. Other nodes are beside them.
+fn forest(trees: usize, children: usize) -> Fixture {
+    let mut fixture = planted(40);
+    for tree in 0..trees {
+        fixture.put_node(&format!("r{tree}"), None, &[]);
+        fixture.put_node(&format!("m{tree}"), Some(&format!("r{tree}")), &[]);
+        for child in 0..children {
+            fixture.put_node(&format!("k{tree}-{child}"), Some(&format!("m{tree}")), &[]);
+            fixture.put_node(&format!("l{tree}-{child}"), Some(&format!("k{tree}-{child}")), &[]);
+        }
+    }
+    fixture.settle();
+    fixture
+}
+
+#[test]
+fn what_a_mend_explains_puts_nothing_off() {
+    let mut fixture = forest(20, 4);
+    for tree in 0..20 {
+        fixture.delete(&format!("m{tree}"), "LINEAGE");
+        // It is right as soon as the node above it is mended and everything below that is placed anew.
+        fixture.delete(&format!("k{tree}-0"), &format!("NODE#0001#l{tree}-0"));
+    }
+    fixture.table().0.lock().unwrap().stream.clear();
+    // A run is far from looking at the whole table. Its runs are 10 seconds apart, as in `sapwood dev`.
+    let settle = Duration::from_secs(30);
+    let limits = Limits { read_units_max: 60.0, page_items_max: 10, settle, ..LIMITS };
+    let (mut mended, mut scanned, mut runs) = (BTreeSet::new(), None, 0);
+    let most = loop {
+        runs += 1;
+        let report = run(&fixture, limits, true, 100 + runs * 10);
+        assert!(report.restless.is_empty() && report.left.is_empty(), "{report:?}");
+        // What may have gone by itself did so from one run to the next, which says that the stream is no further behind.
+        assert!(report.settle <= 30, "{report:?}");
+        mended.extend(report.confirmed.into_iter().map(|one| one.node.id.to_string()));
+        handled(&mut fixture);
+        let state = state(&fixture, limits);
+        if scanned.is_none() && (state.scanned || state.last.is_some()) {
+            scanned = Some(runs);
+        }
+        if state.last.is_some() {
+            break scanned.unwrap();
+        }
+        assert!(runs < 200, "{:?}", state.suspects);
+    };
+    assert!(most > 5, "a run looks at the whole table");
+    assert!((0..20).all(|tree| mended.contains(&format!("m{tree}"))), "{mended:?}");
+    // A look, three runs until it counts, and one that sees that it is right; and the same once more for what was below.
+    assert!(runs <= most + 10, "{runs} runs, and the scan had ended after {most}");
+    fixture.settle();
+}
+
+#[test]
+fn a_report_counts_each_difference_once_a_pass_however_often_it_comes_across_it() {
+    let mut fixture = forest(20, 4);
+    for tree in 0..20 {
+        fixture.delete(&format!("m{tree}"), "LINEAGE");
+    }
+    fixture.table().0.lock().unwrap().stream.clear();
+    let settle = Duration::from_secs(30);
+    let limits = Limits { read_units_max: 60.0, page_items_max: 10, settle, ..LIMITS };
+    let mut told: Vec<String> = Vec::new();
+    for number in 0..200 {
+        let report = run(&fixture, limits, false, 100 + number * 10);
+        assert_eq!(report.confirmed.len(), report.left.len());
+        told.extend(report.left.iter().map(|one| format!("{:?}", one.key)));
+        if state(&fixture, limits).last.is_some() {
+            break;
+        }
+    }
+    let once: BTreeSet<&String> = told.iter().collect();
+    let pass = state(&fixture, limits).last.unwrap();
+    assert_eq!((told.len(), pass.differences, pass.left), (once.len(), once.len() as u64, once.len() as u64));
+    // Each node without a lineage, its two rows, which no lineage names, and each of its children, which can't be where they say.
+    assert_eq!(once.len(), 20 * (1 + 2 + 4), "{once:?}");
+}
+
+#[test]
+fn what_waits_for_a_node_that_is_left_is_left_with_it() {
+    let limits = Limits { settle: Duration::from_secs(10), unheeded_max: 100, ..LIMITS };
+    let mut fixture = forest(1, 4);
+    fixture.delete("m0", "LINEAGE");
+    fixture.table().0.lock().unwrap().stream.clear();
+    let mut left = Vec::new();
+    for number in 0..20 {
+        let report = run(&fixture, limits, true, 100 + number * 10);
+        left.extend(report.left.iter().map(|one| format!("{:?}", one.key)));
+        if state(&fixture, limits).last.is_some() {
+            break;
+        }
+        // Nobody handles its mends.
+        let written: Vec<_> =
+            fixture.table().0.lock().unwrap().stream.drain(..).filter(|one| one.key.sk == "NODE").collect();
+        assert!(written.iter().all(|one| one.key.pk == "m0"), "{written:?}");
+    }
+    left.sort();
+    assert_eq!(left.len(), 1 + 2 + 4, "the node, its two rows and its children: {left:?}");
+    left.dedup();
+    assert_eq!(left.len(), 7);
+}
+
+#[test]
+fn what_waits_or_doesnt_count_yet_is_told() {
+    let limits = Limits { settle: Duration::from_secs(10), repairs_max: 0, ..LIMITS };
+    let mut fixture = forest(1, 2);
+    fixture.delete("m0", "LINEAGE");
+    fixture.table().0.lock().unwrap().stream.clear();
+    let reports: Vec<Report> = (0..20).map(|number| run(&fixture, limits, true, 100 + number * 10)).collect();
+    // There is room for no mend: the node waits for its turn, and its rows and its children for the node. Nobody says that they still change.
+    assert_eq!(reports.iter().map(|report| report.confirmed.len()).sum::<usize>(), 1);
+    assert!(reports.iter().all(|report| report.restless.is_empty() && report.left.is_empty()));
+    assert_eq!((reports[19].suspects, reports[19].unconfirmed.len(), reports[19].settle), (5, 4, 10));
 }

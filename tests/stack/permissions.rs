@@ -176,7 +176,7 @@ async fn audit(
     for run in 1..=5 {
         let client = Client::new(&table, &deadline, &settings.schema);
         let auditor = Auditor::new(&client, &settings, Default::default(), heals);
-        let clock = Clock { now: run * 900, name: run * 1_000, has_time: || true };
+        let clock = Clock { now: run * 900, name: run * 1_000, pace: || true };
         reports.push(auditor.run(clock).await.unwrap());
         running.settle().await;
     }

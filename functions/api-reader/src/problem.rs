@@ -13,6 +13,10 @@ pub(crate) fn refused(error: ReadError) -> Problem {
         ReadError::Key { parameter, .. } | ReadError::Parameter { parameter, .. } => {
             Problem::new(Kind::BadParameter, detail).at(parameter)
         }
+        ReadError::NewerAudit { .. } => {
+            tracing::error!(detail, "the audit can't be told");
+            Problem::new(Kind::Unavailable, detail)
+        }
         ReadError::Position => Problem::new(Kind::BadCursor, detail).at("cursor"),
         ReadError::Absent { .. } | ReadError::Unreadable(_) | ReadError::SwitchedOff { .. } => {
             Problem::new(Kind::NotFound, detail)

@@ -5,10 +5,11 @@ mod config;
 use std::time::{Duration, SystemTime};
 
 use sapwood_core::audit::Difference;
-use sapwood_engine::auditor::{Auditor, Clock, Report};
+use sapwood_engine::auditor::{Auditor, Clock, Limits, Pace, Report};
 use sapwood_table::{Client, Deadline, DynamoTable, ErrorKind, RetryPolicy, TableError};
 use sapwood_telemetry::metrics::Metric;
 use serde_json::{Value, json};
+use tokio::time::Instant;
 use tracing::{error, info, warn};
 
 pub use config::{Config, ConfigError};
@@ -16,8 +17,9 @@ pub use config::{Config, ConfigError};
 /// The time at the end of an invocation in which no request is sent.
 const RESERVED: Duration = Duration::from_millis(500);
 
-/// The share of an invocation's time after which the scan ends, so that there is time to save. It is a choice.
-const SHARE_FOR_SCAN: f64 = 0.8;
+/// The share of an invocation's time over which it spends its read units, and after which the scan ends: there is time left to save. It is a
+/// choice.
+pub const SHARE_FOR_SCAN: f64 = 0.9;
 
 /// Most attempts of a request. Where the table throttles, others need it more: the run saves and ends, and the next one goes on.
 const ATTEMPTS_MAX: u32 = 6;
@@ -38,6 +40,31 @@ impl RetryPolicy for Yielding {
     }
 }
 
+/// The pace of a run: it spends its read units evenly over its time, so that nobody else who uses the table notices.
+#[derive(Clone, Copy, Debug)]
+pub struct Evenly {
+    limits: Limits,
+    began: Instant,
+    span: Duration,
+}
+
+impl Evenly {
+    /// The pace of a run that begins now, and has this time for its scan.
+    #[must_use]
+    #[allow(clippy::disallowed_methods, reason = "a pace is kept by the clock")]
+    pub fn over(span: Duration, limits: Limits) -> Self {
+        Self { limits, began: Instant::now(), span }
+    }
+}
+
+impl Pace for Evenly {
+    #[allow(clippy::disallowed_methods, reason = "a pace is kept by the clock")]
+    async fn wait(&self, read_units: f64) -> bool {
+        tokio::time::sleep_until(self.began + self.limits.due(read_units, self.span)).await;
+        Instant::now() < self.began + self.span
+    }
+}
+
 impl Handler {
     /// Makes an auditor of this table.
     #[must_use]
@@ -48,22 +75,25 @@ impl Handler {
     /// Makes a run, within the time that is left.
     ///
     /// # Errors
-    /// [`TableError`] if the state can't be read or saved, or if somebody has to mend something first (a permission, say).
+    /// [`TableError`] if the state can't be read or saved, if a newer version has written it, or if somebody has to mend something first (a
+    /// permission, say).
     pub async fn run(&self, left: Duration) -> Result<Report, TableError> {
         let deadline = Deadline::after(left.saturating_sub(RESERVED));
         let (table, policy) = (self.table.until(deadline), Yielding(deadline));
         let Config { settings, heals, limits, metrics, .. } = &self.config;
         let client = Client::new(&table, &policy, &settings.schema);
-        let time_for_saving = left.mul_f64(1.0 - SHARE_FOR_SCAN);
         let began = since_1970();
         let clock = Clock {
             now: began.as_secs(),
             name: u64::try_from(began.as_nanos()).unwrap_or(u64::MAX),
-            has_time: || deadline.left() > time_for_saving,
+            pace: Evenly::over(left.mul_f64(SHARE_FOR_SCAN), *limits),
         };
         let report = Auditor::new(&client, settings, *limits, *heals).run(clock).await?;
         log(&report);
         metrics.write(|_| measured(&report));
+        if let Some(reason) = &report.stopped {
+            return Err(TableError::new(ErrorKind::GiveUp, reason.clone()));
+        }
         match &report.ended_by {
             Some(error) if error.kind == ErrorKind::GiveUp => Err(error.clone()),
             _ => Ok(report),
@@ -81,13 +111,25 @@ fn since_1970() -> Duration {
 pub fn answer(report: &Report) -> Value {
     json!({
         "saved": report.is_saved, "items": report.items, "suspects": report.suspects, "confirmed": report.confirmed.len(),
-        "healed": report.healed, "left": report.left.len(), "restless": report.restless.len(), "findings": report.findings, "age_seconds": report.age,
+        "healed": report.healed, "left": report.left.len(), "restless": report.restless.len(),
+        "unconfirmed": report.unconfirmed.len(), "settle_seconds": report.settle, "findings": report.findings, "age_seconds": report.age,
         "pass_seconds": report.pass_time, "read_units": report.usage.read_units, "write_units": report.usage.write_units,
     })
 }
 
+/// Most lines of a run about differences that don't count yet: each run tells of them again.
+const UNCONFIRMED_LINES_MAX: usize = 20;
+
 /// Logs a line for each difference that counts, and a line for the run. The lines name keys, never attributes.
 fn log(report: &Report) {
+    if let Some(reason) = &report.stopped {
+        error!(reason, "the auditor stands still");
+        return;
+    }
+    if !report.impossible.is_empty() {
+        let attributes = report.impossible.join(", ");
+        error!(attributes, "the auditor's state can't be true; these attributes were set anew");
+    }
     for Difference { key, kind, .. } in &report.confirmed {
         warn!(pk = key.pk, sk = key.sk, kind = kind.as_str(), "difference");
     }
@@ -96,6 +138,9 @@ fn log(report: &Report) {
     }
     for Difference { key, kind, .. } in &report.restless {
         warn!(pk = key.pk, sk = key.sk, kind = kind.as_str(), "suspect that still changes");
+    }
+    for Difference { key, kind, .. } in report.unconfirmed.iter().take(UNCONFIRMED_LINES_MAX) {
+        info!(pk = key.pk, sk = key.sk, kind = kind.as_str(), "suspect that doesn't count yet");
     }
     if let Some(reason) = &report.unfit {
         error!(reason, "the auditor mends nothing");
@@ -107,6 +152,8 @@ fn log(report: &Report) {
         saved = report.is_saved,
         items = report.items,
         suspects = report.suspects,
+        unconfirmed = report.unconfirmed.len(),
+        settle = report.settle,
         confirmed = report.confirmed.len(),
         healed = report.healed,
         left = report.left.len(),
@@ -126,11 +173,13 @@ fn measured(report: &Report) -> Vec<Metric> {
         Metric::count("Retries", report.usage.retries),
         Metric::amount("ReadUnits", report.usage.read_units),
         Metric::amount("WriteUnits", report.usage.write_units),
+        Metric::count("AuditStateFaults", report.impossible.len() as u64 + u64::from(report.stopped.is_some())),
     ];
     if report.is_saved {
         metrics.extend([
             Metric::count("AuditItems", report.items),
             Metric::count("AuditSuspects", report.suspects as u64),
+            Metric::count("AuditUnconfirmed", report.unconfirmed.len() as u64),
             Metric::count("AuditConfirmed", report.confirmed.len() as u64),
             Metric::count("AuditHealed", report.healed),
             Metric::count("AuditLeft", report.left.len() as u64),

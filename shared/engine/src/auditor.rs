@@ -4,12 +4,12 @@
 //! come to is one item, which is saved at the end of the run if no other run has saved meanwhile. A run that dies has no effect but the repairs
 //! that it made, and these can be repeated.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use sapwood_core::audit::{Difference, Kind, Stage, State, Suspect, due, one_a_node};
+use sapwood_core::audit::{Difference, Kept, Kind, Stage, State, Subject, Suspect, due, one_a_node};
 use sapwood_core::keys::NodeRef;
-use sapwood_core::model::{NewerFormat, Settings};
+use sapwood_core::model::{FORMAT, NewerFormat, Settings, Stored};
 use sapwood_core::plan::{Rules, Task, TaskOutcome};
 use sapwood_core::request::Action;
 use sapwood_table::{Client, Condition, ErrorKind, ReadOptions, RetryPolicy, Scannable, TableError, Usage};
@@ -62,15 +62,37 @@ pub struct Auditor<'a, T, P> {
     heals: bool,
 }
 
+impl Limits {
+    /// After which time a run may have spent so many read units, if it is to spend all of its own evenly over this time.
+    #[must_use]
+    pub fn due(&self, read_units: f64, span: Duration) -> Duration {
+        let share = read_units / self.read_units_max;
+        if share.is_finite() { span.mul_f64(share.clamp(0.0, 1.0)) } else { Duration::ZERO }
+    }
+}
+
+/// How fast a run reads, and how long.
+pub trait Pace {
+    /// Waits until a run that has spent so many read units may go on. Returns false once there is no time for more of the scan.
+    fn wait(&self, read_units: f64) -> impl Future<Output = bool>;
+}
+
+/// A run that is told whether there is time, and never waits.
+impl<F: Fn() -> bool> Pace for F {
+    fn wait(&self, _: f64) -> impl Future<Output = bool> {
+        std::future::ready(self())
+    }
+}
+
 /// What one run is told.
 #[derive(Clone, Copy, Debug)]
-pub struct Clock<F> {
+pub struct Clock<P> {
     /// The time, in seconds since 1970.
     pub now: u64,
     /// A number of at most 19 digits, and so much above that of any other run that a name can be made of it for each repair.
     pub name: u64,
-    /// True as long as there is time for another page.
-    pub has_time: F,
+    /// How fast it reads, and how long.
+    pub pace: P,
 }
 
 /// What a run has done.
@@ -88,6 +110,11 @@ pub struct Report {
     pub left: Vec<Difference>,
     /// What still changed for as long as it is waited for: nobody can say whether it is right.
     pub restless: Vec<Difference>,
+    /// What has lasted for the settling time, and doesn't count yet: it waits for what has to be mended before, or other suspects went
+    /// away by themselves after a time that isn't much shorter.
+    pub unconfirmed: Vec<Difference>,
+    /// How many seconds a suspect must be the same now until it counts.
+    pub settle: u64,
     /// Findings about base records that the scan has met.
     pub findings: u64,
     /// How old the oldest key is that nobody has looked at since, in seconds.
@@ -96,6 +123,10 @@ pub struct Report {
     pub pass_time: Option<u64>,
     /// What the requests took.
     pub usage: Usage,
+    /// Why the run has done nothing at all: the auditor stands still until somebody acts.
+    pub stopped: Option<String>,
+    /// The attributes of the state that couldn't be true, and were set anew.
+    pub impossible: Vec<&'static str>,
     /// Why the run doesn't mend anything, though it should.
     pub unfit: Option<String>,
     /// Why the run has ended early. The next one goes on.
@@ -121,21 +152,25 @@ impl<'a, T: Scannable, P: RetryPolicy> Auditor<'a, T, P> {
     ///
     /// # Errors
     /// [`TableError`] if the state can't be read or saved. What the run has done may be done again.
-    pub async fn run(&self, clock: Clock<impl Fn() -> bool>) -> Result<Report, TableError> {
+    pub async fn run(&self, clock: Clock<impl Pace>) -> Result<Report, TableError> {
         let key = self.settings.schema.audit_key();
         let found = self.client.get(&key, &ReadOptions::default()).await?;
         let settle = self.limits.settle;
-        let newer = |error: NewerFormat| TableError::new(ErrorKind::GiveUp, error.to_string());
-        let state = found.as_ref().map_or(Ok(None), |item| State::read(item, settle)).map_err(newer)?;
-        let before = found.map(|item| item.get(State::RUNS).cloned());
-        let mut run = Run {
-            auditor: self,
-            state: state.unwrap_or_else(|| State::new(settle, clock.now)),
-            report: Report::default(),
-            name: clock.name,
-            now: clock.now,
+        let kept = match &found {
+            Some(item) => State::read(item, Some(settle), clock.now),
+            None => Ok(Kept { state: State::new(settle, clock.now), impossible: Vec::new() }),
         };
-        run.report.ended_by = run.work(&clock.has_time).await.err();
+        let Kept { state, impossible } = match kept {
+            Ok(kept) => kept,
+            Err(newer) => {
+                let (stopped, usage) = (Some(stopped_by(newer)), self.client.usage());
+                return Ok(Report { stopped, usage, ..Report::default() });
+            }
+        };
+        let before = found.map(|item| item.get(State::RUNS).cloned());
+        let report = Report { impossible, ..Report::default() };
+        let mut run = Run { auditor: self, state, report, name: clock.name, now: clock.now };
+        run.report.ended_by = run.work(&clock.pace).await.err();
         run.report.pass_time = run.state.end_pass(clock.now);
         let Run { mut state, mut report, .. } = run;
         state.runs += 1;
@@ -144,6 +179,8 @@ impl<'a, T: Scannable, P: RetryPolicy> Auditor<'a, T, P> {
         let save = Action::Put { key, item: state.item(&self.settings.schema), condition };
         report.is_saved = self.client.carry_out(&Task::Write(save)).await.outcome? == TaskOutcome::Held;
         report.suspects = state.suspects.len();
+        report.unconfirmed = state.suspects.unconfirmed().map(|suspect| suspect.difference.clone()).collect();
+        report.settle = state.suspects.settle().as_secs();
         report.age = state.age(clock.now);
         report.usage = self.client.usage();
         Ok(report)
@@ -164,28 +201,79 @@ struct Run<'r, 'a, T, P> {
 }
 
 impl<T: Scannable, P: RetryPolicy> Run<'_, '_, T, P> {
-    async fn work(&mut self, has_time: &impl Fn() -> bool) -> Result<(), TableError> {
+    async fn work(&mut self, pace: &impl Pace) -> Result<(), TableError> {
         let now = Duration::from_secs(self.now);
-        self.look_again(now).await?;
+        let ended = self.look_and_scan(pace, now).await;
+        // However the run ends: what it has mended may explain what the next one finds.
+        self.explain(now).await;
+        ended
+    }
+
+    async fn look_and_scan(&mut self, pace: &impl Pace, now: Duration) -> Result<(), TableError> {
+        self.state.suspects.forget_old(now);
+        self.look_again(pace, now).await?;
         self.mend(now).await?;
-        let restless = self.state.suspects.take_restless(now);
-        self.state.pass.restless += restless.len() as u64;
-        self.report.restless = restless.into_iter().map(|suspect| suspect.difference).collect();
+        for suspect in self.state.suspects.take_restless(now) {
+            self.state.give_up(&suspect.difference);
+            self.report.restless.push(suspect.difference);
+        }
         self.state.begin_pass(self.auditor.limits.pass_every, self.now);
-        while !self.state.scanned && has_time() && self.has_units() && self.scan(now).await? {}
+        while !self.state.scanned && self.has_units() && pace.wait(self.units()).await && self.scan(now).await? {}
         Ok(())
     }
 
-    fn has_units(&self) -> bool {
-        self.auditor.client.usage().read_units < self.auditor.limits.read_units_max
+    fn units(&self) -> f64 {
+        self.auditor.client.usage().read_units
     }
 
-    async fn look_again(&mut self, now: Duration) -> Result<(), TableError> {
+    fn has_units(&self) -> bool {
+        self.units() < self.auditor.limits.read_units_max
+    }
+
+    /// Looks strongly at these subjects, some at a time.
+    async fn look(&self, subjects: &BTreeSet<Subject>, pace: &impl Pace) -> Result<Vec<Difference>, TableError> {
+        let subjects: Vec<&Subject> = subjects.iter().collect();
+        let mut found = Vec::new();
+        for some in subjects.chunks(SUBJECTS_AT_ONCE) {
+            pace.wait(self.units()).await;
+            found.extend(self.auditor.audit().look(some.iter().copied().cloned().collect()).await?);
+        }
+        // What waits for a node is reported with it, so the node may be found more than once.
+        let mut known = BTreeSet::new();
+        found.retain(|one| known.insert((one.key.clone(), one.kind)));
+        Ok(found)
+    }
+
+    /// Learns which suspects lie below nodes that were mended. If that can't be read, they are taken for it: what they do teaches nothing.
+    async fn explain(&mut self, now: Duration) {
+        let nodes = self.state.suspects.unexplained();
+        if nodes.is_empty() {
+            return;
+        }
+        let schema = &self.auditor.settings.schema;
+        let keys = nodes.iter().map(|node| schema.lineage_key(node)).collect();
+        let options = ReadOptions { strong: false, attributes: None };
+        let read = self.auditor.client.get_many(keys, &options).await;
+        let above = |node: &NodeRef| {
+            let key = schema.lineage_key(node);
+            if read.failed.contains_key(&key) {
+                return None;
+            }
+            let stored = Stored::read(read.items.get(&key), schema);
+            let ancestors = stored.lineage().map(|lineage| lineage.placement.ancestors.clone()).unwrap_or_default();
+            Some(ancestors.into_iter().map(|id| node.sibling(id)).collect())
+        };
+        let ancestors: BTreeMap<NodeRef, BTreeSet<NodeRef>> =
+            nodes.iter().filter_map(|node| Some((node.clone(), above(node)?))).collect();
+        self.state.suspects.explain(&ancestors, now);
+    }
+
+    async fn look_again(&mut self, pace: &impl Pace, now: Duration) -> Result<(), TableError> {
         let subjects = self.state.suspects.subjects();
         if subjects.is_empty() {
             return Ok(());
         }
-        let found = faults(self.auditor.audit().look(subjects.clone()).await?);
+        let found = self.minded(self.look(&subjects, pace).await?);
         // There may be more to find of a subject than was suspected: each copy of a long history, say.
         let awaited: BTreeSet<NodeRef> = found.iter().filter_map(|one| one.waits_for.clone()).collect();
         let (known, mut new): (Vec<_>, Vec<_>) = found.into_iter().partition(|one| self.state.suspects.contains(one));
@@ -213,33 +301,23 @@ impl<T: Scannable, P: RetryPolicy> Run<'_, '_, T, P> {
             return Ok(());
         }
         let is_fit = self.is_fit().await?;
-        let settled = self.state.suspects.take_settled();
-        let (again, mut waiting): (Vec<_>, Vec<_>) =
-            settled.into_iter().partition(|suspect| suspect.stage == Stage::Mended);
+        let again = self.state.suspects.take_unheeded();
         self.state.pass.unheeded += again.len() as u64;
         self.leave(again);
         let is_heeded = self.state.pass.unheeded < self.auditor.limits.unheeded_max;
         if is_fit && !is_heeded {
             self.report.unfit = Some("nothing has come of its last repairs: does the stream handler run?".to_owned());
         }
-        let is_fit = is_fit && is_heeded;
-        let waits = |suspect: &Suspect| suspect.difference.waits_for.is_some();
-        // What is under way, or isn't known for long enough, may be what the others wait for.
-        if !waiting.iter().all(waits) || !self.state.suspects.iter().all(waits) {
-            let (later, now): (Vec<_>, Vec<_>) = waiting.into_iter().partition(waits);
-            later.into_iter().for_each(|suspect| self.state.suspects.put_back(suspect));
-            waiting = now;
-        }
-        let new = waiting.iter_mut().filter(|suspect| suspect.stage == Stage::Suspected);
-        for suspect in new {
-            suspect.stage = Stage::Confirmed;
-            self.state.pass.differences += 1;
-            self.report.confirmed.push(suspect.difference.clone());
-        }
-        if !is_fit {
-            self.leave(waiting);
+        if !is_fit || !is_heeded {
+            // Nothing is mended, so nothing has to wait for anything.
+            let settled = self.state.suspects.take_settled();
+            let settled = self.confirmed(settled);
+            self.leave(settled);
             return Ok(());
         }
+        let (in_vain, waiting) = self.state.take_due();
+        let (in_vain, waiting) = (self.confirmed(in_vain), self.confirmed(waiting));
+        self.leave(in_vain);
         let under_way = self.state.suspects.iter().filter(|suspect| suspect.stage == Stage::Mended).count();
         let room = self.auditor.limits.repairs_max.saturating_sub(under_way);
         let due: Vec<Difference> =
@@ -284,9 +362,23 @@ impl<T: Scannable, P: RetryPolicy> Run<'_, '_, T, P> {
         Ok(false)
     }
 
+    /// Has these suspects count, each once.
+    fn confirmed(&mut self, mut suspects: Vec<Suspect>) -> Vec<Suspect> {
+        for suspect in &mut suspects {
+            suspect.stage = Stage::Confirmed;
+            if !std::mem::replace(&mut suspect.counted, true) {
+                self.state.pass.differences += 1;
+                self.report.confirmed.push(suspect.difference.clone());
+            }
+        }
+        suspects
+    }
+
     fn leave(&mut self, suspects: Vec<Suspect>) {
-        self.state.pass.left += suspects.len() as u64;
-        self.report.left.extend(suspects.into_iter().map(|suspect| suspect.difference));
+        for suspect in suspects {
+            self.state.leave(&suspect.difference);
+            self.report.left.push(suspect.difference);
+        }
     }
 
     /// Looks at the next page. Returns false if its suspects have to wait until there is room for them.
@@ -295,7 +387,7 @@ impl<T: Scannable, P: RetryPolicy> Run<'_, '_, T, P> {
         let audit = self.auditor.audit();
         let page = audit.page(0, 1, self.state.position.as_ref(), limits.page_items_max).await?;
         let findings: Vec<Kind> = page.suspects.iter().map(|one| one.kind).filter(|kind| kind.is_finding()).collect();
-        let mut suspects = faults(page.suspects);
+        let mut suspects = self.minded(page.suspects);
         let fitting = self.fitting(&suspects);
         if fitting < suspects.len() {
             if !self.state.suspects.is_empty() {
@@ -315,6 +407,12 @@ impl<T: Scannable, P: RetryPolicy> Run<'_, '_, T, P> {
         self.state.scanned = page.next.is_none();
         self.state.position = page.next;
         Ok(true)
+    }
+
+    /// What a run minds of what was found: one difference for each write that mends, but what this pass has left.
+    fn minded(&self, mut found: Vec<Difference>) -> Vec<Difference> {
+        found.retain(|one| !one.kind.is_finding() && !self.state.is_left(one));
+        one_a_node(found)
     }
 
     /// How many of these suspects there is room for.
@@ -338,7 +436,12 @@ const AWAITED_MAX: usize = 20;
 /// What a suspect takes besides its keys: the names of its attributes, numbers, and a tenant.
 const BYTES_OF_SUSPECT: usize = 400;
 
-/// What a run minds: one difference for each write that mends.
-fn faults(found: Vec<Difference>) -> Vec<Difference> {
-    one_a_node(found.into_iter().filter(|difference| !difference.kind.is_finding()).collect())
+/// How many subjects are looked at in one go, so that a run doesn't read much at once.
+const SUBJECTS_AT_ONCE: usize = 25;
+
+fn stopped_by(NewerFormat { format }: NewerFormat) -> String {
+    format!(
+        "the auditor's own item (SAPWOOD, AUDIT) has format {format}, and this version knows {FORMAT}: nothing is compared or mended. Deploy \
+         the version that wrote it, or delete the item, and the auditor begins anew"
+    )
 }

@@ -197,7 +197,7 @@ async fn audit(running: &Running) {
     let table = DynamoTable::local(&running.url(), TABLE, settings.schema.clone());
     let client = Client::new(&table, &NoRetries, &settings.schema);
     let auditor = Auditor::new(&client, &settings, auditor::Limits::default(), false);
-    let report = auditor.run(Clock { now: 1, name: 1, has_time: || true }).await.unwrap();
+    let report = auditor.run(Clock { now: 1, name: 1, pace: || true }).await.unwrap();
     assert!(report.is_saved);
 }
 

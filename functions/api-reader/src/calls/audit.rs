@@ -4,7 +4,7 @@ use std::time::SystemTime;
 
 use axum::response::Response;
 use jiff::Timestamp;
-use sapwood_core::audit::Pass;
+use sapwood_core::audit::{Kept, Pass};
 use sapwood_http::call::Call;
 use sapwood_http::contract::{AuditBody, PassBody};
 use sapwood_http::problem::Problem;
@@ -23,14 +23,18 @@ impl Call<Shared> for Audit {
     }
 
     async fn answer<T: Table>(self, at: &At<'_, T>) -> Result<Response, Problem> {
-        let state = reader(at).audit().await.map_err(refused)?;
+        let now = now();
+        let Kept { state, impossible } = reader(at).audit(now).await.map_err(refused)?;
         // A tenant learns nothing of the others, not even how much they have.
         let is_whole = !at.shared.settings.schema.has_tenants();
         at.json(&AuditBody {
             right_as_of: state.right_as_of.map(time),
-            age_seconds: state.age(now()),
+            age_seconds: state.age(now),
             last_run_at: time(state.saved),
+            impossible: impossible.into_iter().map(str::to_owned).collect(),
             suspects: is_whole.then_some(state.suspects.len() as u64),
+            unconfirmed: is_whole.then(|| state.suspects.unconfirmed().count() as u64),
+            settle_seconds: is_whole.then(|| state.suspects.settle().as_secs()),
             last_pass: state.last.as_ref().filter(|_| is_whole).map(pass),
             pass: is_whole.then(|| pass(&state.pass)),
         })

@@ -3,10 +3,10 @@
 
 use std::time::Duration;
 
-use auditor::Config;
+use auditor::{Config, Evenly, Handler, SHARE_FOR_SCAN};
 use sapwood_core::keys::{Id, ItemKey, NodeRef};
-use sapwood_core::model::{text, with_key};
-use sapwood_engine::auditor::Limits;
+use sapwood_core::model::{number, text, with_key};
+use sapwood_engine::auditor::{Limits, Pace};
 use sapwood_table::{Condition, DynamoTable, ReadOptions, Table};
 use sapwood_tests::running::Running;
 use sapwood_tests::runtime_api::{Function, environment, pairs};
@@ -43,6 +43,51 @@ fn every_setting_is_read_and_what_is_wrong_is_named() {
     ] {
         assert_eq!(read(&variables).unwrap_err(), said);
     }
+}
+
+#[tokio::test]
+async fn a_run_waits_until_it_may_spend_more_and_ends_when_its_time_is_up() {
+    let (hour, limits) = (Duration::from_secs(3_600), Limits::default());
+    let at_once = |units: f64, span| {
+        tokio::time::timeout(Duration::ZERO, async move { Evenly::over(span, limits).wait(units).await })
+    };
+    assert_eq!(at_once(0.0, hour).await, Ok(true));
+    assert!(at_once(limits.read_units_max / 2.0, hour).await.is_err(), "half an hour has to go by");
+    assert_eq!(at_once(0.0, Duration::ZERO).await, Ok(false));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_of_the_function_takes_its_time() {
+    let stack = Running::start(&[]).await;
+    let mut variables = environment("Auditor", &stack.url());
+    variables.insert("AUDIT_READ_UNITS".to_owned(), "2".to_owned());
+    let config = Config::read(|name| variables.get(name).cloned()).unwrap();
+    let table = DynamoTable::local(&stack.url(), config.table_name.clone(), config.settings.schema.clone());
+    // It has read its state, at least a quarter of its units: a quarter of the time for the scan has to go by.
+    let (left, began) = (Duration::from_secs(4), std::time::Instant::now());
+    Handler::new(config, table).run(left).await.unwrap();
+    assert!(began.elapsed() >= left.mul_f64(SHARE_FOR_SCAN / 4.0), "{:?}", began.elapsed());
+    stack.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_state_that_a_newer_version_has_written_fails_the_run_and_is_told() {
+    let stack = Running::start(&[]).await;
+    let variables = environment("Auditor", &stack.url());
+    let Config { table_name, settings, .. } = Config::read(|name| variables.get(name).cloned()).unwrap();
+    let schema = settings.schema;
+    let table = DynamoTable::local(&stack.url(), table_name, schema.clone());
+    let mut item = with_key(&schema.audit_key(), &schema);
+    item.insert("format".to_owned(), number(9));
+    table.put(&item, &Condition::Always).await.unwrap();
+    let mut function = Function::start(BINARY, pairs(&variables)).await;
+    let error = format!("{:?}", function.invoke(SCHEDULED).await.unwrap_err());
+    assert!(error.contains("format 9"), "{error}");
+    let log = function.log();
+    assert!(log.lines().any(|line| line.contains("ERROR") && line.contains("the auditor stands still")), "{log}");
+    let measured = log.lines().find(|line| line.contains("CloudWatchMetrics")).unwrap();
+    assert!(measured.contains("\"AuditStateFaults\":1") && !measured.contains("AuditAge"), "{measured}");
+    stack.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

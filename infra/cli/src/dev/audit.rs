@@ -9,6 +9,7 @@ use sapwood_local::template::Template;
 use sapwood_table::DynamoTable;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 
 use super::error::DevError;
 use super::output::Output;
@@ -22,10 +23,10 @@ const RUNS_EVERY: Duration = Duration::from_secs(10);
 const SETTLE: Duration = Duration::from_secs(30);
 /// The time from one pass to the next.
 const PASSES_EVERY: Duration = Duration::from_secs(60);
-/// The read units of a run: the embedded engine has one thread.
+/// The read units of a run, which it spends evenly: the embedded engine has one thread.
 const READ_UNITS_MAX: f64 = 500.0;
-/// The time that a run has.
-const RUN_TIME: Duration = Duration::from_secs(60);
+/// The time that a run has: until the next one.
+const RUN_TIME: Duration = RUNS_EVERY;
 
 /// Makes the auditor of a table, as the template configures it.
 pub(super) fn handler(template: &Template, name: &str, table: &DynamoTable, shows: bool) -> Result<Handler, DevError> {
@@ -33,7 +34,9 @@ pub(super) fn handler(template: &Template, name: &str, table: &DynamoTable, show
     let mut config = Config::read(|name| variables.get(name).cloned())?;
     // A demonstration doesn't wait.
     let wait = |time: Duration| if shows { Duration::ZERO } else { time };
-    config.limits.read_units_max = READ_UNITS_MAX;
+    if !shows {
+        config.limits.read_units_max = READ_UNITS_MAX;
+    }
     (config.limits.settle, config.limits.pass_every) = (wait(SETTLE), wait(PASSES_EVERY));
     Ok(Handler::new(config, table.clone()))
 }
@@ -48,7 +51,9 @@ impl Audit {
     pub(super) fn start(handler: Handler, output: Arc<Output>) -> Self {
         let (stop, mut stopped) = oneshot::channel();
         let running = tokio::spawn(async move {
-            while tokio::time::timeout(RUNS_EVERY, &mut stopped).await.is_err() {
+            let mut began = Instant::now();
+            while tokio::time::timeout_at(began + RUNS_EVERY, &mut stopped).await.is_err() {
+                began = Instant::now();
                 match handler.run(RUN_TIME).await {
                     Ok(report) => output.audit(&report),
                     Err(error) => output.trouble("audit", &error.to_string()),

@@ -138,7 +138,12 @@ impl Output {
     /// Prints what a run of the auditor has found, if it has found anything.
     pub(super) fn audit(&self, report: &Audited) {
         let (confirmed, healed, left) = (report.confirmed.len(), report.healed, report.left.len());
-        if confirmed == 0 && healed == 0 && left == 0 && report.unfit.is_none() {
+        let (unconfirmed, settle) = (report.unconfirmed.len(), report.settle);
+        if !report.impossible.is_empty() {
+            let names = report.impossible.join(", ");
+            self.trouble("audit", &format!("the auditor's state can't be true, and was set anew: {names}"));
+        }
+        if confirmed == 0 && healed == 0 && left == 0 && unconfirmed == 0 && report.unfit.is_none() {
             return;
         }
         let named = |one: &Difference| format!("{} {} | {}", one.kind.as_str(), one.key.pk, one.key.sk);
@@ -147,8 +152,10 @@ impl Output {
             Self::Json => {
                 let keys = |list: &[Difference]| list.iter().map(named).collect::<Vec<_>>();
                 let (confirmed, left) = (keys(&report.confirmed), keys(&report.left));
+                let unconfirmed = keys(&report.unconfirmed);
                 print_json(&json!({
                     "event": "audit", "confirmed": confirmed, "healed": healed, "left": left, "unfit": report.unfit,
+                    "unconfirmed": unconfirmed, "settle_seconds": settle,
                 }));
             }
             Self::Text => {
@@ -156,6 +163,11 @@ impl Output {
                     print(&format!("audit: {}", shown(&named(one))));
                 }
                 print(&format!("audit: {confirmed} found, {healed} mended, {left} left"));
+                if unconfirmed > 0 {
+                    print(&format!(
+                        "audit: {unconfirmed} more wait for others to be mended, or until they have been the same for {settle} s"
+                    ));
+                }
                 if let Some(reason) = &report.unfit {
                     print(&format!("! the auditor mends nothing: {}", shown(reason)));
                 }

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use sapwood_core::model::Settings;
+use sapwood_core::audit::Kept;
+use sapwood_core::model::{NewerFormat, Settings};
 use sapwood_local::template::EventSource;
 use serde_json::Value;
 
@@ -408,20 +409,39 @@ fn alarms(alarms: &[SeenAlarm]) -> Vec<Finding> {
 
 fn audit(seen: &Seen) -> Finding {
     let (check, page) = ("audit", "auditor.md");
-    let state = match &seen.audit {
-        Read::Known(Some(state)) => state,
+    let Kept { state, impossible } = match &seen.audit {
+        Read::Known(Some(Ok(kept))) => kept,
+        Read::Known(Some(Err(NewerFormat { format }))) => {
+            let words = format!(
+                "the auditor's state (SAPWOOD, AUDIT) has format {format}, which this version doesn't know: an auditor of this version stands \
+                 still. Deploy the version that wrote it, or delete the item"
+            );
+            return Finding::new(check, Warn, words, page);
+        }
         Read::Known(None) => return Finding::new(check, Warn, "no auditor has run: nobody compares the table", page),
         Read::Unknown(reason) => return unknown(check, reason, page),
         Read::NotHere => return not_here(check, "DynamoDB"),
     };
     let (silent, age) = (seen.now.saturating_sub(state.saved), state.age(seen.now));
-    let (verdict, words): (Verdict, String) = if silent > AUDITOR_SILENT_SECONDS_MAX {
+    let unconfirmed = state.suspects.unconfirmed().count();
+    let (verdict, words): (Verdict, String) = if !impossible.is_empty() {
+        let names = impossible.join(", ");
+        (Warn, format!("the auditor's state can't be true, in {names}: its next run sets that anew, if there is one"))
+    } else if silent > AUDITOR_SILENT_SECONDS_MAX {
         (
             Warn,
             format!("the auditor doesn't run: it was last heard of {} minutes ago. Is it switched off?", silent / 60),
         )
     } else if age > AUDIT_AGE_SECONDS_MAX {
         (Warn, format!("the oldest key was last looked at {} hours ago: passes are skipped, or too slow", age / 3_600))
+    } else if unconfirmed > 0 {
+        let minutes = state.suspects.settle().as_secs() / 60;
+        (
+            Warn,
+            format!(
+                "{unconfirmed} differences don't count yet: they wait for others, or until they are {minutes} minutes old"
+            ),
+        )
     } else {
         (Right, format!("all that is older than {} minutes was compared", age / 60))
     };

@@ -1,13 +1,13 @@
 //! Reads what the checks are about. What one call may not read is unknown, and the others go on.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
 
 use aws_sdk_cloudwatch::types::{MetricAlarm, StateValue};
 use aws_sdk_dynamodb::types::{KeyType, PointInTimeRecoveryStatus, TimeToLiveStatus};
 use aws_sdk_lambda::types::EventSourceMappingConfiguration;
-use sapwood_core::audit::State;
+use sapwood_core::audit::{Kept, State};
 use sapwood_core::keys::{Names, Schema};
+use sapwood_core::model::{Announcement, NewerFormat};
 use sapwood_table::{Client, ReadOptions};
 
 use super::DoctorError;
@@ -139,7 +139,7 @@ async fn recovery(client: &aws_sdk_dynamodb::Client, name: &str) -> Read<bool> {
     }
 }
 
-type Left = (Read<Option<sapwood_core::model::Announcement>>, Read<Option<State>>);
+type Left = (Read<Option<Announcement>>, Read<Option<Result<Kept, NewerFormat>>>);
 
 /// What the handler and the auditor have left in the table.
 async fn left(connection: &Connection, partition_key: String, sort_key: String) -> Result<Left, DoctorError> {
@@ -152,10 +152,7 @@ async fn left(connection: &Connection, partition_key: String, sort_key: String) 
     };
     let client = Client::new(&table, &Patient, &schema);
     let audit = match client.get(&schema.audit_key(), &ReadOptions::default()).await {
-        Ok(item) => match item.as_ref().map(|item| State::read(item, Duration::ZERO)).transpose() {
-            Ok(state) => Read::Known(state.flatten()),
-            Err(error) => Read::Unknown(error.to_string()),
-        },
+        Ok(item) => Read::Known(item.map(|item| State::read(&item, None, seconds()))),
         Err(error) => Read::Unknown(error.to_string()),
     };
     Ok((announcement, audit))

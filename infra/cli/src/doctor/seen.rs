@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use sapwood_core::audit::State;
-use sapwood_core::model::Announcement;
+use sapwood_core::audit::Kept;
+use sapwood_core::model::{Announcement, NewerFormat};
 
 /// What came of reading something.
 #[derive(Clone, Debug, PartialEq)]
@@ -79,7 +79,7 @@ pub(super) struct Seen {
     /// What the handler has left about itself.
     pub(super) announcement: Read<Option<Announcement>>,
     /// What the auditor has left.
-    pub(super) audit: Read<Option<State>>,
+    pub(super) audit: Read<Option<Result<Kept, NewerFormat>>>,
     pub(super) mappings: Read<Vec<SeenMapping>>,
     /// The functions of the mappings, by their ARNs.
     pub(super) functions: BTreeMap<String, Read<SeenFunction>>,

@@ -219,6 +219,14 @@ impl Difference {
         Self { key, kind, node, evidence: 0, waits_for: None }
     }
 
+    /// A hash of what is counted once: a node, if one write of its record mends it, or else an item.
+    pub(super) fn identity(&self) -> u64 {
+        if self.kind.is_of_node() {
+            return identity_of(&self.node);
+        }
+        Evidence::new().part(&self.key.pk).part(&self.key.sk).hash()
+    }
+
     /// Returns what has to be looked at again to see whether the difference is still there.
     #[must_use]
     pub fn subject(&self) -> Subject {
@@ -231,6 +239,12 @@ impl Difference {
             _ => Subject::Node(node),
         }
     }
+}
+
+/// The identity of whatever one write of a node's record mends.
+pub(super) fn identity_of(node: &NodeRef) -> u64 {
+    let tenant = node.tenant.as_ref().map_or("", |tenant| tenant.as_str());
+    Evidence::new().part("").part(tenant).part(node.id.as_str()).hash()
 }
 
 /// Returns what can be mended now, a difference for each write that it takes. A node's record is written once, however much of the node
@@ -282,6 +296,11 @@ impl Evidence {
         let bytes = item.map(encode_item);
         let absent = u8::from(bytes.is_none());
         self.with(bytes.into_iter().flatten().chain([absent]))
+    }
+
+    /// Adds a text, and its end.
+    fn part(self, text: &str) -> Self {
+        self.with(text.bytes().chain([0xff]))
     }
 
     fn with(self, bytes: impl Iterator<Item = u8>) -> Self {

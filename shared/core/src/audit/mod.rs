@@ -32,6 +32,6 @@ pub use history::LookAtHistory;
 pub use look::Look;
 pub use mend::{Mend, Mended};
 pub use redrive::{Redrive, Redriven};
-pub use state::{Pass, Position, State};
+pub use state::{Kept, Pass, Position, State};
 pub use subject::Subject;
 pub use suspects::{Stage, Suspect, Suspects};

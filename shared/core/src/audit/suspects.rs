@@ -1,16 +1,24 @@
 //! What seems to be wrong, and since when it has been the same.
 //!
 //! Rows follow their records, and nobody can ask the table how far the stream is behind. But what goes away by itself tells: a suspect
-//! counts only if it has outlived all of these by far.
+//! counts only if it has outlived all of these by far. What goes away because something was mended tells nothing. That is what was mended,
+//! and what belongs to such a node, waits for it or lies below it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::{Difference, Kind, Subject};
-use crate::keys::ItemKey;
+use crate::keys::{ItemKey, NodeRef};
 
 /// How many times as long as any suspect that went away by itself another one must last until it counts.
 const OUTLIVES: u32 = 3;
+
+/// How many times the settling time a suspect of the auditor must last at most: an hour, where that is 10 minutes. What makes it last
+/// longer is no lag, or one that sets off alarms of its own.
+const SETTLES_MAX: u32 = 6;
+
+/// For how many times the settling time the auditor remembers how long a suspect lasted: 6 hours, where that is 10 minutes.
+const REMEMBERS: u32 = 36;
 
 /// How many times the settling time what still changes is waited for.
 const PATIENCE: u32 = 5;
@@ -25,7 +33,11 @@ pub struct Suspect {
     pub difference: Difference,
     /// What is known of it.
     pub stage: Stage,
-    /// When it was first suspected, or mended.
+    /// True once it was counted among the differences.
+    pub counted: bool,
+    /// True once a mend explains that it goes away, or changes.
+    pub(super) explained: bool,
+    /// When it was first suspected, or mended, or a mend has come to explain it.
     pub(super) first: Duration,
     /// When a strong look first found it with this evidence. None: only a pass has seen it, which reads what may be a moment old.
     pub(super) since: Option<Duration>,
@@ -47,6 +59,19 @@ pub enum Stage {
 }
 
 impl Suspect {
+    fn new(difference: Difference, now: Duration) -> Self {
+        Self {
+            difference,
+            stage: Stage::Suspected,
+            counted: false,
+            explained: false,
+            first: now,
+            since: None,
+            seen: now,
+            looks: 0,
+        }
+    }
+
     /// How long it is known to have been the same.
     fn age(&self) -> Option<Duration> {
         Some(self.seen.saturating_sub(self.since?))
@@ -67,26 +92,50 @@ impl Suspect {
 pub struct Suspects {
     settle: Duration,
     suspects: BTreeMap<(ItemKey, Kind), Suspect>,
-    /// The longest time that a suspect lasted that has gone away, or has changed.
-    longest: Duration,
+    longest: Longest,
+    /// True for those of the auditor, which has no end: what it learns has a bound, and is forgotten.
+    is_endless: bool,
+}
+
+/// The longest time that a suspect lasted that has gone away by itself, or has changed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Longest {
+    pub(super) lasted: Duration,
+    /// When it was last found to have gone.
+    pub(super) at: Duration,
+}
+
+/// The nodes that have to be mended before a suspect, nearest first.
+struct Chain<'s> {
+    nodes: Vec<&'s NodeRef>,
+    /// The suspect that waits for nobody, and for which all of them wait in the end.
+    first: Option<&'s Suspect>,
 }
 
 impl Suspects {
     /// No suspects yet. One counts after this time at the earliest.
     #[must_use]
     pub fn new(settle: Duration) -> Self {
-        Self::of(settle, Duration::ZERO, [])
+        Self { settle, longest: Longest::default(), suspects: BTreeMap::new(), is_endless: false }
     }
 
-    /// These suspects.
-    pub(super) fn of(settle: Duration, longest: Duration, suspects: impl IntoIterator<Item = Suspect>) -> Self {
-        Self { settle, longest, suspects: suspects.into_iter().map(|suspect| (suspect.key(), suspect)).collect() }
+    /// These suspects of the auditor.
+    pub(super) fn endless(settle: Duration, longest: Longest, suspects: impl IntoIterator<Item = Suspect>) -> Self {
+        let suspects = suspects.into_iter().map(|suspect| (suspect.key(), suspect)).collect();
+        Self { settle, longest, suspects, is_endless: true }
     }
 
     /// How long a suspect must be the same until it counts.
     #[must_use]
     pub fn settle(&self) -> Duration {
-        self.settle.max(self.longest.saturating_mul(OUTLIVES))
+        let outlives = self.longest.lasted.saturating_mul(OUTLIVES);
+        let most = if self.is_endless { self.settle.saturating_mul(SETTLES_MAX) } else { Duration::MAX };
+        self.settle.max(outlives.min(most))
+    }
+
+    /// How long a suspect must be the same where none goes away by itself.
+    pub(super) fn settle_min(&self) -> Duration {
+        self.settle
     }
 
     /// How long what still changes is waited for.
@@ -95,8 +144,8 @@ impl Suspects {
         self.settle().saturating_mul(PATIENCE)
     }
 
-    /// The longest time that a suspect lasted that has gone away, or has changed.
-    pub(super) fn longest(&self) -> Duration {
+    /// The longest time that a suspect lasted that has gone away by itself, or has changed.
+    pub(super) fn longest(&self) -> Longest {
         self.longest
     }
 
@@ -120,47 +169,57 @@ impl Suspects {
     /// Takes what a pass suspects. What is suspected already stays as it is.
     pub fn take(&mut self, found: Vec<Difference>, now: Duration) {
         for difference in found {
-            let suspect = Suspect { difference, stage: Stage::Suspected, first: now, since: None, seen: now, looks: 0 };
+            let suspect = Suspect::new(difference, now);
             self.suspects.entry(suspect.key()).or_insert(suspect);
         }
     }
 
     /// Takes what a strong look at these subjects has found: all that there is to find of them. What has other evidence than before is new.
-    /// Returns what has gone away.
+    /// Returns what has gone away. A node that was mended, or counted, and is wrong in another way now hasn't.
     pub fn take_again(&mut self, subjects: &BTreeSet<Subject>, found: Vec<Difference>, now: Duration) -> Vec<Suspect> {
         let there: BTreeSet<(ItemKey, Kind)> = found.iter().map(|one| (one.key.clone(), one.kind)).collect();
         let gone = self
             .suspects
             .extract_if(.., |key, suspect| !there.contains(key) && subjects.contains(&suspect.difference.subject()));
-        let gone: Vec<Suspect> = gone.map(|(_, suspect)| suspect).collect();
+        let mut gone: Vec<Suspect> = gone.map(|(_, suspect)| suspect).collect();
         for suspect in &gone {
             self.went(suspect, now);
         }
         for difference in found {
-            let new =
-                Suspect { difference, stage: Stage::Suspected, first: now, since: Some(now), seen: now, looks: 1 };
-            let Some(known) = self.suspects.get(&new.key()).cloned() else {
+            let new = Suspect { since: Some(now), looks: 1, ..Suspect::new(difference, now) };
+            let was_otherwise = |one: &Suspect| {
+                one.difference.identity() == new.difference.identity() && (one.counted || one.stage == Stage::Mended)
+            };
+            let known = self.suspects.get(&new.key()).cloned();
+            let known = known.or_else(|| gone.iter().position(was_otherwise).map(|at| gone.swap_remove(at)));
+            let Some(known) = known else {
                 self.suspects.insert(new.key(), new);
                 continue;
             };
-            let is_same = known.difference.evidence == new.difference.evidence;
+            let is_same =
+                known.difference.kind == new.difference.kind && known.difference.evidence == new.difference.evidence;
             if !is_same && known.since.is_some() {
                 self.went(&known, now);
             }
             let since = known.since.filter(|_| is_same).or(Some(now));
             let stage = if is_same || known.stage == Stage::Mended { known.stage } else { Stage::Suspected };
-            self.suspects
-                .insert(new.key(), Suspect { since, stage, first: known.first, looks: known.looks + 1, ..new });
+            let suspect =
+                Suspect { difference: new.difference, stage, since, seen: now, looks: known.looks + 1, ..known };
+            self.suspects.insert(suspect.key(), suspect);
         }
         gone
     }
 
-    /// Learns from a suspect that has gone away, or has changed: others may last as long. What was mended didn't go by itself, and of a
-    /// time in which nobody looked at most the settling time counts. What one item says by itself its owner has changed.
+    /// Learns from a suspect that has gone away, or has changed: others may last as long. What a mend explains didn't go by itself, and of
+    /// a time in which nobody looked at most the settling time counts. What one item says by itself its owner has changed.
     fn went(&mut self, suspect: &Suspect, now: Duration) {
-        if suspect.stage != Stage::Mended && !suspect.difference.kind.is_of_one_item() {
-            let unseen = now.saturating_sub(suspect.seen).min(self.settle);
-            self.longest = self.longest.max(suspect.age().unwrap_or_default() + unseen);
+        if suspect.stage == Stage::Mended || suspect.explained || suspect.difference.kind.is_of_one_item() {
+            return;
+        }
+        let unseen = now.saturating_sub(suspect.seen).min(self.settle);
+        let lasted = suspect.age().unwrap_or_default() + unseen;
+        if lasted >= self.longest.lasted {
+            self.longest = Longest { lasted, at: now };
         }
     }
 
@@ -190,20 +249,100 @@ impl Suspects {
         self.iter().all(|suspect| self.counts(suspect))
     }
 
-    /// Takes out those that count.
-    pub fn take_settled(&mut self) -> Vec<Suspect> {
-        let settled: Vec<_> = self.iter().filter(|suspect| self.counts(suspect)).map(Suspect::key).collect();
-        settled.iter().filter_map(|key| self.suspects.remove(key)).collect()
+    /// The suspects that have lasted for the settling time at least, and don't count yet: they wait for others, or others went away by
+    /// themselves after a time that isn't much shorter.
+    pub fn unconfirmed(&self) -> impl Iterator<Item = &Suspect> {
+        self.iter()
+            .filter(|suspect| suspect.stage == Stage::Suspected && suspect.age().is_some_and(|age| age >= self.settle))
     }
 
-    /// Takes out those that still change, long after they were first suspected.
+    /// Takes out those that count.
+    pub fn take_settled(&mut self) -> Vec<Suspect> {
+        self.take_out(|all, suspect| all.counts(suspect))
+    }
+
+    /// Takes out those that were mended, and count all the same.
+    pub fn take_unheeded(&mut self) -> Vec<Suspect> {
+        self.take_out(|all, suspect| suspect.stage == Stage::Mended && all.counts(suspect))
+    }
+
+    /// Takes out those that count, and wait for no other node, or in vain. Where nodes wait for one another, somebody has to be the first.
+    pub(super) fn take_due(&mut self, waits_in_vain: impl Fn(&Difference) -> bool) -> Vec<Suspect> {
+        self.take_out(|all, suspect| {
+            let Difference { kind, node, waits_for, .. } = &suspect.difference;
+            let is_in_circle = || kind.names_rows() && all.chain(suspect).nodes.contains(&node);
+            all.counts(suspect) && (waits_for.is_none() || waits_in_vain(&suspect.difference) || is_in_circle())
+        })
+    }
+
+    /// Takes out those that still change, long after they were first suspected. What waits for another suspect goes with that one.
     pub fn take_restless(&mut self, now: Duration) -> Vec<Suspect> {
         let patience = self.patience();
         let restless = |suspect: &Suspect| {
             let is_long = now.saturating_sub(suspect.first) > patience && suspect.looks >= LOOKS_MIN;
             suspect.stage != Stage::Confirmed && is_long
         };
-        self.suspects.extract_if(.., |_, suspect| restless(suspect)).map(|(_, suspect)| suspect).collect()
+        self.take_out(|all, suspect| restless(all.chain(suspect).first.unwrap_or(suspect)))
+    }
+
+    fn take_out(&mut self, which: impl Fn(&Self, &Suspect) -> bool) -> Vec<Suspect> {
+        let taken: Vec<_> = self.iter().filter(|suspect| which(self, suspect)).map(Suspect::key).collect();
+        taken.iter().filter_map(|key| self.suspects.remove(key)).collect()
+    }
+
+    /// The suspects that say where nodes stand, or which rows they have: others may wait for these nodes.
+    fn deciding(&self) -> impl Iterator<Item = &Suspect> {
+        self.iter().filter(|suspect| suspect.difference.kind.names_rows())
+    }
+
+    fn chain<'s>(&'s self, suspect: &'s Suspect) -> Chain<'s> {
+        let mut chain = Chain { nodes: Vec::new(), first: None };
+        let mut at = suspect;
+        while let Some(node) = at.difference.waits_for.as_ref().filter(|node| !chain.nodes.contains(node)) {
+            chain.nodes.push(node);
+            let Some(next) = self.deciding().find(|other| other.difference.node == *node) else { return chain };
+            at = next;
+        }
+        chain.first = Some(at).filter(|at| at.difference.waits_for.is_none());
+        chain
+    }
+
+    /// The nodes whose suspects a mend under way may explain: those that lie below a node that was mended. Whoever knows what lies above
+    /// them tells [`Suspects::explain`].
+    #[must_use]
+    pub fn unexplained(&self) -> BTreeSet<NodeRef> {
+        if self.mended().is_empty() {
+            return BTreeSet::new();
+        }
+        let unexplained = self.iter().filter(|suspect| suspect.stage != Stage::Mended && !suspect.explained);
+        unexplained.map(|suspect| suspect.difference.node.clone()).collect()
+    }
+
+    /// Learns which suspects the mends under way explain: what belongs to a node that was mended, waits for it, or lies below it, by these
+    /// ancestors of each node. Of a node that isn't named here nobody knows.
+    pub fn explain(&mut self, ancestors: &BTreeMap<NodeRef, BTreeSet<NodeRef>>, now: Duration) {
+        let mended = self.mended();
+        if mended.is_empty() {
+            return;
+        }
+        let is_explained = |suspect: &&Suspect| {
+            let node = &suspect.difference.node;
+            let waits = || self.chain(suspect).nodes.into_iter().any(|node| mended.contains(node));
+            let lies_below = || ancestors.get(node).is_none_or(|above| !above.is_disjoint(&mended));
+            mended.contains(node) || waits() || lies_below()
+        };
+        let unexplained = self.iter().filter(|suspect| suspect.stage != Stage::Mended && !suspect.explained);
+        let explained: Vec<_> = unexplained.filter(is_explained).map(Suspect::key).collect();
+        for key in explained {
+            if let Some(suspect) = self.suspects.get_mut(&key) {
+                (suspect.explained, suspect.first, suspect.looks) = (true, now, 0);
+            }
+        }
+    }
+
+    fn mended(&self) -> BTreeSet<NodeRef> {
+        let mended = self.iter().filter(|suspect| suspect.stage == Stage::Mended);
+        mended.map(|suspect| suspect.difference.node.clone()).collect()
     }
 
     /// Puts a suspect back that waits for its turn.
@@ -213,16 +352,24 @@ impl Suspects {
 
     /// Puts a suspect back that was mended just now.
     pub fn put_mended(&mut self, difference: Difference, now: Duration) {
-        self.put_back(Suspect { difference, stage: Stage::Mended, first: now, since: None, seen: now, looks: 0 });
+        self.put_back(Suspect { stage: Stage::Mended, counted: true, ..Suspect::new(difference, now) });
     }
 
     /// Forgets how long suspects lasted that went away.
     pub fn forget(&mut self) {
-        self.longest = Duration::ZERO;
+        self.longest = Longest::default();
+    }
+
+    /// Forgets it, if it was learned too long ago.
+    pub fn forget_old(&mut self, now: Duration) {
+        if self.is_endless && now.saturating_sub(self.longest.at) > self.settle.saturating_mul(REMEMBERS) {
+            self.forget();
+        }
     }
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
     use crate::keys::{Id, NodeRef};
@@ -316,5 +463,113 @@ mod tests {
             suspects.take_again(&all, vec![difference("a", look)], seconds(look * 100));
             assert!(suspects.take_restless(seconds(look * 100)).is_empty());
         }
+    }
+
+    fn node(id: &str) -> NodeRef {
+        difference(id, 0).node
+    }
+
+    fn waiting(id: &str, waits_for: &str) -> Difference {
+        let kind = Kind::LineageWrong;
+        Difference { kind, waits_for: Some(node(waits_for)), ..difference(id, 1) }
+    }
+
+    fn subjects(suspects: &Suspects) -> BTreeSet<Subject> {
+        suspects.iter().map(|suspect| suspect.difference.subject()).collect()
+    }
+
+    #[test]
+    fn what_a_mend_explains_teaches_nothing() {
+        let mut suspects = Suspects::new(seconds(5));
+        let of_the_node =
+            Difference { kind: Kind::RowSurplus, key: ItemKey::new("x", "NODE#0001#a"), ..difference("a", 1) };
+        let others = vec![waiting("b", "a"), waiting("c", "b"), of_the_node, difference("below", 1)];
+        let found = [vec![difference("a", 1), difference("beside", 1)], others].concat();
+        let all: BTreeSet<Subject> = found.iter().map(Difference::subject).collect();
+        suspects.take_again(&all, found.clone(), seconds(0));
+        suspects.take_again(&all, found.clone(), seconds(8));
+        assert!(suspects.unexplained().is_empty(), "nothing was mended");
+        suspects.put_mended(difference("a", 1), seconds(8));
+        let above = |id: &str| match id {
+            "below" => ["between", "a"].map(node).into(),
+            _ => BTreeSet::new(),
+        };
+        let read = suspects.unexplained().into_iter().map(|node| (node.clone(), above(node.id.as_str()))).collect();
+        suspects.explain(&read, seconds(8));
+        assert_eq!(suspects.unexplained(), ["beside"].map(node).into());
+        suspects.take_again(&all, vec![difference("beside", 1)], seconds(100));
+        assert_eq!((suspects.settle(), suspects.len()), (seconds(5), 1));
+        // What isn't explained has gone by itself. (Of the time in which nobody looked 5 seconds count.)
+        suspects.take_again(&all, vec![], seconds(200));
+        assert_eq!(suspects.settle(), seconds(3 * 105));
+    }
+
+    #[test]
+    fn of_what_cant_be_read_nobody_knows_so_that_it_teaches_nothing() {
+        let mut suspects = Suspects::new(seconds(5));
+        suspects.put_mended(difference("a", 1), seconds(0));
+        suspects.take_again(&BTreeSet::new(), vec![difference("unread", 1)], seconds(0));
+        suspects.explain(&BTreeMap::new(), seconds(0));
+        suspects.take_again(&subjects(&suspects), vec![], seconds(50));
+        assert_eq!(suspects.settle(), seconds(5));
+    }
+
+    #[test]
+    fn what_an_auditor_learns_has_a_bound_and_is_forgotten() {
+        let mut suspects = Suspects::endless(seconds(10), Longest::default(), []);
+        let all: BTreeSet<Subject> = [difference("a", 0).subject()].into();
+        for now in [0, 1_000, 1_001] {
+            let found = if now > 1_000 { vec![] } else { vec![difference("a", 1)] };
+            suspects.take_again(&all, found, seconds(now));
+        }
+        assert_eq!(suspects.settle(), seconds(60));
+        suspects.forget_old(seconds(1_001 + 360));
+        assert_eq!(suspects.settle(), seconds(60));
+        suspects.forget_old(seconds(1_001 + 361));
+        assert_eq!(suspects.settle(), seconds(10));
+    }
+
+    #[test]
+    fn what_waits_for_a_suspect_has_its_turn_after_it_and_is_given_up_with_it() {
+        let mut suspects = Suspects::new(seconds(10));
+        let found = vec![difference("a", 1), waiting("b", "a"), waiting("c", "b")];
+        let all: BTreeSet<Subject> = found.iter().map(Difference::subject).collect();
+        for now in 0..=6 {
+            suspects.take_again(&all, found.clone(), seconds(now * 10));
+        }
+        let ids = |taken: &[Suspect]| taken.iter().map(|one| one.difference.node.id.to_string()).collect::<Vec<_>>();
+        let due = suspects.take_due(|_| false);
+        assert_eq!(ids(&due), ["a"]);
+        // It waits for its turn, and so do the others, however long that takes.
+        let [first] = due.try_into().unwrap();
+        suspects.put_back(Suspect { stage: Stage::Confirmed, ..first });
+        assert_eq!((suspects.unconfirmed().count(), suspects.take_restless(seconds(1_000)).len()), (2, 0));
+        // Only if it is given up they are.
+        suspects.take_again(&all, vec![difference("a", 2), waiting("b", "a"), waiting("c", "b")], seconds(70));
+        assert_eq!(ids(&suspects.take_restless(seconds(10_000))), ["a", "b", "c"]);
+    }
+
+    #[test]
+    fn of_a_circle_somebody_is_the_first_and_what_lies_below_it_waits() {
+        let mut suspects = Suspects::new(seconds(10));
+        let found = vec![waiting("a", "b"), waiting("b", "a"), waiting("c", "b")];
+        let all: BTreeSet<Subject> = found.iter().map(Difference::subject).collect();
+        for now in [0, 10] {
+            suspects.take_again(&all, found.clone(), seconds(now));
+        }
+        let due = suspects.take_due(|_| false);
+        assert_eq!(due.iter().map(|one| one.difference.node.id.as_str()).collect::<Vec<_>>(), ["a", "b"]);
+        assert_eq!(suspects.len(), 1);
+    }
+
+    #[test]
+    fn a_node_that_is_wrong_in_another_way_after_its_mend_isnt_healed_and_isnt_counted_anew() {
+        let mut suspects = Suspects::new(seconds(10));
+        suspects.put_mended(difference("a", 1), seconds(0));
+        let rows = Difference { kind: Kind::RowMissing, key: ItemKey::new("x", "NODE#0001#a"), ..difference("a", 2) };
+        let gone = suspects.take_again(&subjects(&suspects), vec![rows], seconds(10));
+        assert!(gone.is_empty());
+        assert!(suspects.iter().all(|one| one.counted && one.stage == Stage::Mended));
+        assert_eq!(suspects.take_again(&subjects(&suspects), vec![], seconds(20)).len(), 1);
     }
 }

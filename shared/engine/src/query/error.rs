@@ -46,6 +46,15 @@ pub enum ReadError {
         /// What to do about it.
         reason: &'static str,
     },
+    /// A newer version has written what the auditor keeps, so the auditor of this version does nothing.
+    #[error(
+        "the audit can't be told: the auditor's item (SAPWOOD, AUDIT) has format {format}, which a newer version has written. The auditor \
+         of this version compares and mends nothing; deploy that version, or delete the item"
+    )]
+    NewerAudit {
+        /// The item's format.
+        format: u64,
+    },
     /// The list has no such position. The cursor was made when the table's keys were spelt differently.
     #[error("this cursor no longer works; read the list from its beginning")]
     Position,

@@ -19,10 +19,21 @@ pub struct AuditBody {
     /// When the auditor ran last.
     #[schema(examples("2026-02-04T04:05:06Z"))]
     pub last_run_at: String,
+    /// What can't be true in the state that the auditor has left, such as `saved` for a time to come. Its next run sets it anew. It is absent
+    /// where all can be true.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub impossible: Vec<String>,
     /// The number of differences that wait for another look. It is absent where there are tenants.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub suspects: Option<u64>,
+    /// How many of them have lasted for the shortest settling time and don't count yet: they wait for a node above them to be mended, or
+    /// for `settle_seconds`. It is absent where there are tenants.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unconfirmed: Option<u64>,
+    /// For how long a difference must be the same now until it counts, in seconds. It is absent where there are tenants.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub settle_seconds: Option<u64>,
     /// The pass that is under way, or the last one. It is absent where there are tenants.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]

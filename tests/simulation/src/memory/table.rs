@@ -32,6 +32,20 @@ fn reply<T>(value: T) -> Result<Reply<T>, TableError> {
     Ok(Reply { value, read_units: 0.0, write_units: 0.0 })
 }
 
+/// Bytes of a read unit. One that isn't strongly consistent is worth half a unit.
+const BYTES_OF_READ_UNIT: usize = 4_096;
+
+/// The answer to a read, and what it takes: the bytes of each item apart where they are read by their keys, and together else.
+fn reply_read<T>(
+    value: T,
+    bytes: impl IntoIterator<Item = usize>,
+    reading: &ReadOptions,
+) -> Result<Reply<T>, TableError> {
+    let units: usize = bytes.into_iter().map(|bytes| bytes.div_ceil(BYTES_OF_READ_UNIT).max(1)).sum();
+    let read_units = units as f64 * if reading.strong { 1.0 } else { 0.5 };
+    Ok(Reply { value, read_units, write_units: 0.0 })
+}
+
 /// The error of a write that DynamoDB doesn't accept.
 fn refused(what: &str) -> TableError {
     TableError::new(ErrorKind::Refuse, format!("ValidationException: {what}"))
@@ -113,12 +127,13 @@ impl Table for MemoryTable {
             return Err(senseless("key size"));
         }
         let memory = self.0.lock().unwrap();
+        let read = keys.iter().map(|key| memory.get(key).map_or(0, item_bytes));
         let items = keys.iter().filter_map(|key| Some(projected(memory.get(key)?, reading, &self.1)));
         let found = Found { items: items.collect(), ..Found::default() };
         if keys.len() > 1 && found.items.iter().map(answered_bytes).sum::<usize>() > ANSWER_BYTES_MAX {
             return Err(TableError::unanswered("an answer that is too large"));
         }
-        reply(found)
+        reply_read(found, read, reading)
     }
 
     async fn write_many(&self, writes: &[Write]) -> Result<Reply<Vec<Write>>, TableError> {
@@ -229,8 +244,9 @@ impl Table for MemoryTable {
             page.items.truncate(last + 1);
             page.next = key_of(&page.items[last], &self.1).map(|key| key.sk);
         }
+        let bytes = page.items.iter().map(item_bytes).sum();
         page.items = page.items.iter().map(|item| projected(item, &query.reading, &self.1)).collect();
-        reply(page)
+        reply_read(page, [bytes], &query.reading)
     }
 }
 
@@ -252,6 +268,6 @@ impl Scannable for MemoryTable {
                 break;
             }
         }
-        reply(scanned)
+        reply_read(scanned, [bytes], reading)
     }
 }

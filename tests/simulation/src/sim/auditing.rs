@@ -61,8 +61,8 @@ impl Audited {
         let client = Client::new(&table, &NoRetries, &settings.schema);
         let auditor = Auditor::new(&client, &settings, self.limits, self.heals).with(self.world.fanout.rules);
         let pages = std::cell::Cell::new(self.world.rng.random_range(1..6));
-        let has_time = || pages.replace(pages.get() - 1) > 1;
-        let report = at_once(auditor.run(Clock { now: self.now, name: self.world.number * 1_000, has_time }));
+        let pace = || pages.replace(pages.get() - 1) > 1;
+        let report = at_once(auditor.run(Clock { now: self.now, name: self.world.number * 1_000, pace }));
         // The state couldn't be read or saved: the function was stopped, say.
         let Ok(report) = report else { return Ok(None) };
         if !report.is_saved {
@@ -86,7 +86,8 @@ impl Audited {
     fn state(&self) -> Option<State> {
         let settings = &self.world.fanout.settings;
         let memory = self.world.table.0.lock().unwrap();
-        State::read(memory.get(&settings.schema.audit_key())?, self.limits.settle).ok()?
+        let kept = State::read(memory.get(&settings.schema.audit_key())?, Some(self.limits.settle), self.now).ok()?;
+        Some(kept.state)
     }
 
     /// Runs until a pass has ended that began after this moment, and all that was confirmed before is settled.

@@ -100,7 +100,7 @@ pub(super) fn audits(
             let client = Client::new(&table, &retry_policy, &settings.schema);
             let _ = announce(&client, &settings, "0.1.0").await;
             let auditor = Auditor::new(&client, &settings, limits, true).with(rules);
-            let clock = Clock { now: 1_000_000 + number, name: number * 10_000 + run * 1_000, has_time: || true };
+            let clock = Clock { now: 1_000_000 + number, name: number * 10_000 + run * 1_000, pace: || true };
             let _ = auditor.run(clock).await;
         }
     })

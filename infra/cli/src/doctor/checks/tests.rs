@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use sapwood_core::audit::State;
-use sapwood_core::model::Announcement;
+use sapwood_core::audit::{Kept, State};
+use sapwood_core::model::{Announcement, NewerFormat};
 use sapwood_local::template::Template;
 
 use super::*;
@@ -60,11 +60,10 @@ fn right_one() -> Seen {
         ttl: Read::Known(Some("_expires".to_owned())),
         recovery: Read::Known(true),
         announcement: Read::Known(Some(announcement)),
-        audit: Read::Known(Some(State {
-            right_as_of: Some(NOW - 60),
-            saved: NOW - 60,
-            ..State::new(Duration::ZERO, NOW)
-        })),
+        audit: Read::Known(Some(Ok(Kept {
+            state: State { right_as_of: Some(NOW - 60), saved: NOW - 60, ..State::new(Duration::ZERO, NOW) },
+            impossible: Vec::new(),
+        }))),
         mappings: Read::Known(vec![mapping]),
         functions: BTreeMap::from([(FUNCTION.to_owned(), Read::Known(function))]),
         alarms: Read::Known(vec![alarm]),
@@ -110,7 +109,7 @@ fn alarm(change: impl FnOnce(&mut SeenAlarm)) -> (Vec<(&'static str, Verdict)>, 
 
 fn audited(change: impl FnOnce(&mut State)) -> (Vec<(&'static str, Verdict)>, String) {
     found(|seen| match &mut seen.audit {
-        Read::Known(Some(state)) => change(state),
+        Read::Known(Some(Ok(kept))) => change(&mut kept.state),
         _ => unreachable!(),
     })
 }
@@ -267,6 +266,12 @@ fn every_metric_has_an_alarm_in_the_templates() {
 fn the_auditor_is_to_run_and_to_come_round() {
     one(found(|seen| seen.audit = Read::Known(None)), "audit", Warn, "no auditor has run");
     one(audited(|state| state.saved = NOW - 2 * 60 * 60), "audit", Warn, "120 minutes");
+    one(found(|seen| seen.audit = Read::Known(Some(Err(NewerFormat { format: 9 })))), "audit", Warn, "format 9");
+    let impossible = found(|seen| match &mut seen.audit {
+        Read::Known(Some(Ok(kept))) => kept.impossible.extend(["saved", "pass"]),
+        _ => unreachable!(),
+    });
+    one(impossible, "audit", Warn, "in saved, pass");
     one(audited(|state| state.right_as_of = Some(NOW - 8 * 24 * 60 * 60)), "audit", Warn, "192 hours");
 }
 

@@ -74,7 +74,8 @@ pub(super) static OPERATIONS: [Operation; 5] = [
         tag: Tag::Service,
         summary: "Tell what the auditor has found",
         description: "How far the auditor has come with comparing the table with its base records. The numbers are of the whole table, so where \
-            the deployment keeps tenants apart there are times alone. 404 as long as no auditor has run. One read unit.",
+            the deployment keeps tenants apart there are times alone. 404 as long as no auditor has run, and 503 where a newer version has written \
+            the state, so that the auditor of this one stands still. One read unit.",
         parameters: &[],
         body: None,
         answers: &[Answer::json::<AuditBody>(200, "The audit.").example(|| {
@@ -84,6 +85,7 @@ pub(super) static OPERATIONS: [Operation; 5] = [
             });
             json!({
                 "right_as_of": "2026-02-03T04:05:06Z", "age_seconds": 4211, "last_run_at": "2026-02-03T05:10:06Z", "suspects": 0,
+                "unconfirmed": 0, "settle_seconds": 600,
                 "pass": pass, "last_pass": pass,
             })
         })],
