@@ -161,10 +161,10 @@ class Auditing(unittest.TestCase):
             self.assertLess(time.monotonic(), until, "no run")
             time.sleep(1)
 
-    def test_without_an_audit_nothing_of_it_is_left_but_its_position(self):
+    def test_without_an_audit_nothing_of_it_is_left_but_its_position_and_its_log(self):
         self.emulator.deploy(STACK, Audit="off")
         outputs = self.emulator.outputs(STACK)
-        self.assertEqual([name for name in outputs if name.startswith("Audit")], [])
+        self.assertEqual([name for name in outputs if name.startswith("Audit")], ["AuditorLogGroup"])
         functions = [function["FunctionName"] for function in self.client("lambda").list_functions()["Functions"]]
         self.assertNotIn(self.outputs["AuditorName"], functions)
         self.assertEqual(self.client("events").list_rules()["Rules"], [])

@@ -13,6 +13,7 @@ use tokio::time::Instant;
 
 use super::error::DevError;
 use super::output::Output;
+use crate::clock::now;
 
 /// The logical id of the function in the template.
 const AUDITOR: &str = "Auditor";
@@ -51,9 +52,9 @@ impl Audit {
     pub(super) fn start(handler: Handler, output: Arc<Output>) -> Self {
         let (stop, mut stopped) = oneshot::channel();
         let running = tokio::spawn(async move {
-            let mut began = Instant::now();
+            let mut began = Instant::from_std(now());
             while tokio::time::timeout_at(began + RUNS_EVERY, &mut stopped).await.is_err() {
-                began = Instant::now();
+                began = Instant::from_std(now());
                 match handler.run(RUN_TIME).await {
                     Ok(report) => output.audit(&report),
                     Err(error) => output.trouble("audit", &error.to_string()),

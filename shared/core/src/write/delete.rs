@@ -11,8 +11,8 @@ use super::request::Stamp;
 use super::{Outcome, Refusal};
 use crate::keys::{ItemKey, NodeRef, Schema};
 use crate::model::{
-    AttributeValue, BORN, BaseNode, DELETING, DeletionMark, DeletionMode, Item, PUT_BACK, Settings, Stored, has_mark,
-    key_of, with_key,
+    AttributeValue, BORN, BaseNode, DELETING, DeletionMark, DeletionMode, Item, PUT_BACK, Settings, Stored, WRITE,
+    has_mark, key_of, with_key,
 };
 use crate::plan::{Facts, Failure, Need, Plan, Read, Step};
 use crate::request::{Action, Condition, Query, ReadOptions, Update};
@@ -272,6 +272,16 @@ pub fn deleted_since(since: u64, deleted: Option<&Item>, stored: &Stored, settin
         Stored::Lineage(_) | Stored::Malformed | Stored::Newer(_) => true,
     };
     is_of_stream || deleted.is_some_and(|item| number(item, settings.expires()) >= since + DELETED_SECONDS)
+}
+
+/// What is checked by a write that is tried again, and is decided on the node's absence: that the items which would tell of an attempt without an
+/// answer are as they were read. The record was read at another moment, and the attempt may be carried out even now. If its node is deleted then,
+/// the record is absent as before.
+pub(super) fn traces_stay(node: &NodeRef, read: &Read, schema: &Schema) -> Result<[Action; 2], Failure> {
+    let (deleted, lineage) = (schema.deleted_key(node), schema.lineage_key(node));
+    let same_deletion = Condition::is(WRITE, read.item(&deleted)?.and_then(|item| item.get(WRITE)).cloned());
+    let same_life = Stored::same_life(read.item(&lineage)?);
+    Ok([Action::Check { key: deleted, condition: same_deletion }, Action::Check { key: lineage, condition: same_life }])
 }
 
 pub(super) fn seconds(value: u64) -> AttributeValue {

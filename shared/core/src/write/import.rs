@@ -1,6 +1,6 @@
 //! A record of an import: it is put if there is none of its key. One that is there already counts as written if it is equal.
 
-use super::delete::deleted_since;
+use super::delete::{deleted_since, traces_stay};
 use crate::keys::{ItemKey, NodeRef, SortKey};
 use crate::model::{AttributeValue, DELETING, DeletionMark, Item, PUT_BACK, Settings, Stored, has_mark, still_gone};
 use crate::plan::{Facts, Failure, Need, Plan, Read, Step, Task, TaskOutcome};
@@ -92,9 +92,11 @@ impl<'a> ImportRecord<'a> {
         self.settings.schema.parse_sort_key(&self.key.sk) == Some(SortKey::Node)
     }
 
-    fn put(&mut self, condition: Condition) -> Step<Imported> {
+    /// Puts the record. `checks` hold in the same transaction.
+    fn put(&mut self, condition: Condition, checks: impl IntoIterator<Item = Action>) -> Step<Imported> {
         self.state = State::Writing;
-        Step::Try(Task::Write(Action::Put { key: self.key.clone(), item: self.item.clone(), condition }))
+        let put = Action::Put { key: self.key.clone(), item: self.item.clone(), condition };
+        Step::Try(Task::together(std::iter::once(put).chain(checks).collect()))
     }
 
     fn wait(&mut self, step: u32) -> Step<Imported> {
@@ -118,7 +120,8 @@ impl<'a> ImportRecord<'a> {
             // Without an answer the record may have been written, and deleted since: then it must not come back.
             return Ok(match self.deleted_meanwhile(read)? {
                 Some(unknown) => Step::Done(Imported::Unknown(unknown)),
-                None => self.put(gone),
+                None if self.is_unanswered => self.put(gone, traces_stay(self.node, read, &self.settings.schema)?),
+                None => self.put(gone, []),
             });
         }
         if self.is_node() && has_mark(record) {
@@ -156,7 +159,7 @@ impl Plan for ImportRecord<'_> {
 
     fn next(&mut self, facts: Facts) -> Result<Step<Imported>, Failure> {
         match std::mem::take(&mut self.state) {
-            State::Begin => Ok(self.put(Condition::Absent)),
+            State::Begin => Ok(self.put(Condition::Absent, [])),
             State::Writing => {
                 let outcome = facts.tried()?;
                 if outcome == Some(TaskOutcome::Held) {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::attempts::{Attempted, Attempts, Done, Stop, Trace, settle};
 use super::command::{Content, Patch, Spot, ValueChange};
-use super::delete::deleted_since;
+use super::delete::{deleted_since, traces_stay};
 use super::moves::Move;
 use super::record::{self, Draft};
 use super::spot::{CHANGED_MAX, FindSpot, Found, Looking, Room, Slice};
@@ -14,8 +14,7 @@ use super::walk::Placed;
 use super::{Outcome, Refusal};
 use crate::keys::{DEPTH_MAX, Id, ItemKey, NodeRef, Schema, SortKey};
 use crate::model::{
-    AttributeValue, BaseNode, Item, Stored, Under, WRITE, check_links, has_mark, item_bytes, key_of, life_of,
-    still_gone, text,
+    AttributeValue, BaseNode, Item, Stored, Under, check_links, has_mark, item_bytes, key_of, life_of, still_gone, text,
 };
 use crate::plan::ancestry::{AncestorPath, Ancestry, Edge, Missing};
 use crate::plan::{Facts, Failure, Need, Plan, Read, Rule, Step, TaskOutcome};
@@ -427,20 +426,12 @@ impl<'a> SaveNode<'a> {
         self.check_parent(Prepared { action, outcome, on, completion, traces, anchor, changes, slice }, look)
     }
 
-    /// What is checked by a create that is tried again: that the items which would tell of an attempt without an answer are as they were read.
-    /// The record was read at another moment, and the attempt may be carried out even now. If its node is deleted then, the record is absent as
-    /// before.
+    /// What is checked by a create that is tried again.
     fn traces(&self, read: &Read) -> Result<Vec<Action>, Failure> {
         if !self.attempts.is_unanswered() || !self.attempts.context.rules.keeps(Rule::TracesStay) {
             return Ok(Vec::new());
         }
-        let (deleted, lineage) = (self.schema().deleted_key(self.node), self.schema().lineage_key(self.node));
-        let same_deletion = Condition::is(WRITE, read.item(&deleted)?.and_then(|item| item.get(WRITE)).cloned());
-        let same_life = Stored::same_life(read.item(&lineage)?);
-        Ok(vec![
-            Action::Check { key: deleted, condition: same_deletion },
-            Action::Check { key: lineage, condition: same_life },
-        ])
+        Ok(traces_stay(self.node, read, self.schema())?.into())
     }
 
     /// Checks that the node may be written, given what is there.

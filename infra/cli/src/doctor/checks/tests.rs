@@ -17,6 +17,13 @@ fn source() -> EventSource {
     Template::parse(TEMPLATE).unwrap().event_source().clone()
 }
 
+/// What an auditor has saved that ran a minute ago.
+fn kept_by_auditor() -> State {
+    let mut state = State::new(Duration::ZERO, NOW);
+    (state.right_as_of, state.saved) = (Some(NOW - 60), NOW - 60);
+    state
+}
+
 fn number(value: Option<u64>) -> i64 {
     value.map_or(-1, |value| value as i64)
 }
@@ -60,10 +67,7 @@ fn right_one() -> Seen {
         ttl: Read::Known(Some("_expires".to_owned())),
         recovery: Read::Known(true),
         announcement: Read::Known(Some(announcement)),
-        audit: Read::Known(Some(Ok(Kept {
-            state: State { right_as_of: Some(NOW - 60), saved: NOW - 60, ..State::new(Duration::ZERO, NOW) },
-            impossible: Vec::new(),
-        }))),
+        audit: Read::Known(Some(Ok(Kept { state: kept_by_auditor(), impossible: Vec::new() }))),
         mappings: Read::Known(vec![mapping]),
         functions: BTreeMap::from([(FUNCTION.to_owned(), Read::Known(function))]),
         alarms: Read::Known(vec![alarm]),

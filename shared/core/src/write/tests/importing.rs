@@ -3,7 +3,7 @@
 use super::steps::named_record;
 use crate::model::{DELETING, Deletion, DeletionMode, Item, Lineage, PUT_BACK, Placement, Stored, Tombstone, text};
 use crate::plan::tests::world::{World, mark, node};
-use crate::plan::{Facts, Plan, Step};
+use crate::plan::{Facts, Plan, Step, TaskOutcome};
 use crate::write::{Above, ImportRecord, Imported, Unknown, deletes_revisions};
 
 /// Imports `n`. The answer to its first write may be lost. At each wait something may happen. Returns what became of it, and how many waits
@@ -96,12 +96,12 @@ fn a_record_that_a_repair_has_put_back_is_written_over_if_it_still_is() {
     let key = settings.schema.node_key(&of);
     let mut plan = ImportRecord::new(&settings, &of, key, imported_item(), 1_000);
     assert!(matches!(plan.next(Facts::None), Ok(Step::Try(_))));
-    let failed = crate::plan::TaskOutcome::Failed(vec![0]);
+    let failed = TaskOutcome::Failed(vec![0]);
     assert!(matches!(plan.next(Facts::Tried(Some(failed))), Ok(Step::Wait(0))));
     let Ok(Step::Need(need)) = plan.next(Facts::Waited(true)) else { panic!("a look follows") };
     let Ok(Step::Try(task)) = plan.next(Facts::Read(world.read(need))) else { panic!("it is written over") };
     world.put(back("2"));
-    assert_eq!(world.carry_out(&task), crate::plan::TaskOutcome::Failed(vec![0]));
+    assert_eq!(world.carry_out(&task), TaskOutcome::Failed(vec![0]));
 }
 
 #[test]
@@ -126,6 +126,28 @@ fn what_was_written_without_an_answer_and_deleted_since_does_not_come_back() {
     // It stands.
     let mut world = World::drawn("");
     assert_eq!(imported(&mut world, true, |_, _| {}).0, Imported::Written);
+}
+
+#[test]
+fn a_record_that_is_written_and_deleted_while_it_is_looked_for_does_not_come_back() {
+    // A look at several items isn't one moment: the record is read after its deletion, and what tells of that before.
+    let mut world = World::drawn("");
+    let (settings, of) = (world.settings.clone(), node("n"));
+    let key = settings.schema.node_key(&of);
+    let mut plan = ImportRecord::new(&settings, &of, key.clone(), imported_item(), 1_000);
+    assert!(matches!(plan.next(Facts::None), Ok(Step::Try(_))));
+    assert!(matches!(plan.next(Facts::Tried(None)), Ok(Step::Wait(0))));
+    let Ok(Step::Need(need)) = plan.next(Facts::Waited(true)) else { panic!("a look follows") };
+    let read = world.read(need);
+    let deletion = Deletion { mark: mark(DeletionMode::Delete, false), heir: None };
+    world.put(Tombstone { deletion, born: None, deleted: 1_002 }.item(&of, &settings));
+    let Ok(Step::Try(task)) = plan.next(Facts::Read(read)) else { panic!("it is written again") };
+    let outcome = world.carry_out(&task);
+    assert_eq!((&outcome, there(&world)), (&TaskOutcome::Failed(vec![2]), None));
+    assert!(matches!(plan.next(Facts::Tried(Some(outcome))), Ok(Step::Wait(1))));
+    let Ok(Step::Need(need)) = plan.next(Facts::Waited(true)) else { panic!("a look follows") };
+    let done = plan.next(Facts::Read(world.read(need)));
+    assert!(matches!(done, Ok(Step::Done(Imported::Unknown(Unknown::Deleted)))));
 }
 
 #[test]
