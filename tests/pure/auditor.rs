@@ -285,7 +285,7 @@ fn a_run_spends_its_read_units_evenly_over_its_time() {
             most = f64::max(most, after - before);
         }
         spent = waits.last().unwrap().0;
-        assert!(waits.len() > 3 && spent <= limits.read_units_max + most, "{waits:?}");
+        assert!(waits.len() >= 3 && spent <= limits.read_units_max + most, "{waits:?}");
     }
     assert!(spent > 200.0 && most < 150.0, "{spent} {most}");
 }

@@ -69,7 +69,7 @@ fn product() -> Vec<(String, String)> {
     let crates = members().into_iter().filter(|directory| !directory.starts_with("tests"));
     let files = crates.flat_map(|directory| sources(&format!("{directory}/src")));
     let shipped = files.filter(|(path, _)| !path.contains("/tests/") && !path.ends_with("/tests.rs"));
-    shipped.map(|(path, text)| (path, text.split("#[cfg(test)]\nmod tests {").next().unwrap().to_owned())).collect()
+    shipped.map(|(path, text)| (path, text.split("\nmod tests {").next().unwrap().to_owned())).collect()
 }
 
 fn none(broken: Vec<String>) {

@@ -45,7 +45,7 @@ pub use row::{
 };
 pub use settings::{Copied, Settings, SiblingOrder};
 pub use shortfall::Shortfall;
-pub use stale_under::{LifeUnder, PutBy, times_written};
+pub use stale_under::{LifeUnder, PutBy, times_written, times_written_next};
 pub use unchanged::{COMPARED_ATTRIBUTES_MAX, TooManyAttributes, own_unchanged, unchanged};
 pub use variables::VariableError;
 pub use wire::{REQUEST_BYTES_MAX, answered_bytes, sent_bytes, shortest};

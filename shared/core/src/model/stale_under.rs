@@ -43,7 +43,7 @@ impl PutBy {
             return Self::Nobody;
         }
         let is_this_life = old.map_or(life_of(new).is_some(), |_| is_same(BORN));
-        let is_counted = times_written(Some(new)) == times_written(old) + 1;
+        let is_counted = times_written(Some(new)) == times_written_next(old);
         if is_this_life && is_counted { Self::Us } else { Self::Others(stale) }
     }
 }
@@ -69,4 +69,10 @@ pub fn times_written(item: Option<&Item>) -> usize {
         Some(AttributeValue::N(digits)) => digits.parse().unwrap_or(0),
         _ => 0,
     }
+}
+
+/// The same, once it is written next. Another client may have put any number there, so the count ends at the largest.
+#[must_use]
+pub fn times_written_next(item: Option<&Item>) -> usize {
+    times_written(item).saturating_add(1)
 }

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use super::{
     AttributeValue, Cursor, CursorError, Deletion, DeletionMark, DeletionMode, FORMAT, FORMAT_MAX, Heir, Item, Lineage,
     NewerFormat, Placement, Position, PutBy, Settings, Stored, Tombstone, Under, is_row_key, rows, text,
+    times_written_next,
 };
 use crate::keys::{Id, ItemKey, NodeRef, Schema, SiblingPlace};
 
@@ -297,6 +298,12 @@ fn what_the_api_and_operations_put_somewhere_says_so() {
     adopted.insert("_under".to_owned(), Under { parent: id("h"), born: None }.value());
     adopted.insert("_rev".to_owned(), number("2"));
     assert_eq!(put_by(Some(&first), Some(&adopted)), PutBy::Us);
+    // Another client has put a number there that has no next one.
+    let mut largest = first.clone();
+    largest.insert("_rev".to_owned(), number(&usize::MAX.to_string()));
+    let mut next = adopted.clone();
+    next.insert("_rev".to_owned(), number(&times_written_next(Some(&largest)).to_string()));
+    assert_eq!(put_by(Some(&largest), Some(&next)), PutBy::Us);
     // Without `_under` nothing says who has put it there, and nothing can be stale.
     assert_eq!(put_by(Some(&first), Some(&item([("parent", text("q"))]))), PutBy::Us);
 }

@@ -5,7 +5,7 @@ use super::{Context, Problem, Rule};
 use crate::keys::{Id, NodeRef, Schema};
 use crate::model::{
     BaseNode, Deletion, DeletionMark, DeletionMode, REVISION, TooManyAttributes, UNDER, Under, number, text,
-    times_written, unchanged,
+    times_written_next, unchanged,
 };
 use crate::request::{Action, Condition, Update};
 
@@ -55,7 +55,7 @@ impl ChildAction {
                     let under = Under { parent: parent.clone(), born: born.clone() };
                     update.set.insert(UNDER.into(), under.value());
                     // By the count, `_under` is told from a copy of it.
-                    update.set.insert(REVISION.into(), number(times_written(Some(&base.item)) + 1));
+                    update.set.insert(REVISION.into(), number(times_written_next(Some(&base.item))));
                 } else {
                     update.remove.insert(UNDER.into());
                 }

@@ -9,7 +9,7 @@ use crate::keys::{ItemKey, Schema};
 use crate::model::{
     AttributeValue, BORN, COMPARED_ATTRIBUTES_MAX, CREATED_AT, CREATED_BY, ITEM_BYTES_MAX, Item, JSON_BYTES_MAX,
     REVISION, TooManyAttributes, UNDER, UPDATED_AT, UPDATED_BY, Under, WRITE, WRITE_BEFORE, item_bytes, json_bytes,
-    number, own_unchanged, text, times_written, unchanged, with_key,
+    number, own_unchanged, text, times_written_next, unchanged, with_key,
 };
 use crate::request::{Action, Condition, Update};
 
@@ -186,7 +186,7 @@ fn patch_condition(
 pub(super) fn stamped(before: Option<&Item>, stamp: &Stamp) -> Item {
     let kept = |name: &str, new: &str| before.and_then(|item| item.get(name)).cloned().unwrap_or_else(|| text(new));
     let mut item = Item::from([
-        (REVISION.to_owned(), number(times_written(before) + 1)),
+        (REVISION.to_owned(), number(times_written_next(before))),
         (CREATED_AT.to_owned(), kept(CREATED_AT, &stamp.at)),
         (CREATED_BY.to_owned(), kept(CREATED_BY, &stamp.by)),
         (UPDATED_AT.to_owned(), text(&stamp.at)),
