@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use sapwood_core::audit::{Difference, Kind, Look, Mend, Subject};
+use sapwood_core::audit::{Difference, Kind, Look, Mend, Mended, Subject};
 use sapwood_core::keys::{Id, ItemKey, NodeRef};
 use sapwood_core::model::text;
 use sapwood_core::plan::{Context, Facts, Limits, Plan, Read, Rule, Rules, Run, Step};
@@ -143,6 +143,27 @@ fn a_record_that_was_put_back_stays_nobodys_if_others_of_ours_write_it() {
     assert_eq!(fixture.get("V", "NODE"), None);
     let kept = fixture.get("W", "NODE").unwrap();
     assert!(!kept.contains_key("_put_back") && kept.contains_key("name"));
+}
+
+#[test]
+fn a_record_that_was_put_back_without_an_answer_is_taken_away() {
+    let mut fixture = Fixture::default();
+    fixture.put_node("V", None, &[]);
+    fixture.settle();
+    fixture.delete_node("V");
+    // Its event is lost.
+    let _ = fixture.take_records();
+    let settings = fixture.settings().clone();
+    let context =
+        Context { settings: &settings, limits: Limits::default(), rules: Rules::default(), run: Run::default() };
+    let node = NodeRef::from(Id::new("V").unwrap());
+    let surplus = Difference::unseen(Kind::LineageSurplus, settings.schema.lineage_key(&node), node);
+    // The client sends the write again, and its own first attempt is in the way.
+    let first = |fixture: &mut Fixture| fixture.put("V", "NODE", &[("_put_back", text("4"))]);
+    let mended = carried_out(&mut fixture, Mend::new(context, surplus, "4".to_owned()), first);
+    assert_eq!((mended, fixture.get("V", "NODE")), (Mended::Redriven, None));
+    fixture.settle();
+    assert_eq!(fixture.get("V", "LINEAGE"), None);
 }
 
 #[test]

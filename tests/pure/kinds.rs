@@ -46,7 +46,7 @@ fn shown(fixture: &Fixture, pk: &str, prefix: &str) -> Vec<String> {
 }
 
 /// What `verify` finds of a node.
-fn findings(fixture: &Fixture, node: NodeRef) -> Vec<Kind> {
+pub(crate) fn findings(fixture: &Fixture, node: NodeRef) -> Vec<Kind> {
     look(fixture, Subject::Node(node))
 }
 
@@ -57,7 +57,7 @@ fn look(fixture: &Fixture, subject: Subject) -> Vec<Kind> {
     found.into_iter().map(|difference| difference.kind).collect()
 }
 
-fn node(id: &str) -> NodeRef {
+pub(crate) fn node(id: &str) -> NodeRef {
     Id::new(id).unwrap().into()
 }
 

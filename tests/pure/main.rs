@@ -10,6 +10,7 @@ mod documents;
 mod early;
 mod exhaustive;
 mod filter;
+mod findings;
 mod fixtures;
 mod heavy;
 mod hostile_items;

@@ -46,9 +46,10 @@ enum State<'a> {
     Reading,
     /// A write whose success means this.
     Writing(Mended),
-    /// A record was put where there is none, and is read again before it is deleted.
+    /// A record is put where there is none, and read again before it is deleted.
     PuttingBack,
-    ReadingBack,
+    /// If no such record is there, this has become of the difference.
+    ReadingBack(Mended),
     Copying(Box<CopyNewest<'a>>),
 }
 
@@ -72,10 +73,7 @@ impl<'a> Mend<'a> {
         let schema = self.schema();
         match self.difference.kind {
             kind if kind.is_redriven() => Ok(self.redrive(schema.node_key(self.node()))),
-            Kind::RecordPutBack => {
-                self.state = State::ReadingBack;
-                Ok(Need::keys([self.difference.key.clone()]).into())
-            }
+            Kind::RecordPutBack => Ok(self.read_back(Mended::Redriven)),
             Kind::CursorStuck => Ok(self.redrive(schema.cascade_key(self.node()))),
             Kind::RowSurplus | Kind::LineageSurplus | Kind::DeletionStuck => {
                 let node = self.node();
@@ -165,13 +163,18 @@ impl<'a> Mend<'a> {
         Step::Do(vec![Task::Write(Action::Put { key, item, condition: Condition::Absent })])
     }
 
+    fn read_back(&mut self, absent: Mended) -> Step<Mended> {
+        self.state = State::ReadingBack(absent);
+        Need::keys([self.schema().node_key(self.node())]).into()
+    }
+
     /// Deletes the record that was put back. If somebody has written it meanwhile it is theirs, and only the mark goes.
-    fn take_away(&mut self, facts: Facts) -> Result<Step<Mended>, Failure> {
+    fn take_away(&mut self, facts: Facts, absent: Mended) -> Result<Step<Mended>, Failure> {
         let schema = self.schema();
         let key = schema.node_key(self.node());
         let read = facts.read()?;
         let Some(item) = read.item(&key)?.filter(|item| item.contains_key(PUT_BACK)) else {
-            return Ok(Step::Done(Mended::Redriven));
+            return Ok(Step::Done(absent));
         };
         let names = schema.names();
         let ours = [names.partition_key.as_str(), &names.sort_key, PUT_BACK, TOUCHED, REDRIVEN];
@@ -228,14 +231,12 @@ impl Plan for Mend<'_> {
                 TaskOutcome::Held => Ok(Step::Done(mended)),
                 TaskOutcome::Failed(_) => Ok(Step::Done(Mended::Gone)),
             },
-            State::PuttingBack => match facts.outcome()? {
-                TaskOutcome::Held => {
-                    self.state = State::ReadingBack;
-                    Ok(Need::keys([self.schema().node_key(self.node())]).into())
-                }
-                TaskOutcome::Failed(_) => Ok(Step::Done(Mended::Gone)),
-            },
-            State::ReadingBack => self.take_away(facts),
+            State::PuttingBack => Ok(self.read_back(match facts.outcome()? {
+                TaskOutcome::Held => Mended::Redriven,
+                // It may be ours nevertheless, by an attempt that got no answer.
+                TaskOutcome::Failed(_) => Mended::Gone,
+            })),
+            State::ReadingBack(absent) => self.take_away(facts, absent),
             State::Copying(mut copy) => {
                 let step = copy.next(facts)?;
                 self.state = State::Copying(copy);

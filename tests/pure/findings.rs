@@ -1,0 +1,62 @@
+//! What `verify` says of one item that only somebody else than Sapwood can have written so.
+
+use sapwood_core::audit::Kind;
+use sapwood_core::model::{AttributeValue, ITEM_BYTES_MAX, item_bytes, text};
+use sapwood_tests::fixture::Fixture;
+
+use super::kinds::{findings, node};
+
+/// `c` below `b` below `a`, all right.
+fn planted() -> Fixture {
+    let mut fixture = Fixture::default();
+    for (id, parent) in [("a", None), ("b", Some("a")), ("c", Some("b"))] {
+        fixture.put_node(id, parent, &[]);
+    }
+    fixture.settle();
+    for id in ["a", "b", "c"] {
+        assert_eq!(findings(&fixture, node(id)), []);
+    }
+    fixture
+}
+
+#[test]
+fn a_lineage_that_names_items_of_others_is_named_and_forgets_them() {
+    let mut fixture = planted();
+    let others = [("b", "LINEAGE"), ("a", "NODE"), ("elsewhere", "v001_Audit")];
+    let key = |(pk, sk)| [("PK", pk), ("SK", sk)].map(|(name, value)| (name.to_owned(), text(value)));
+    let keys = others.map(|other| AttributeValue::M(key(other).into()));
+    fixture.update("c", "LINEAGE", "stale_rows", Some(AttributeValue::L(keys.into())));
+    assert!(findings(&fixture, node("c")).contains(&Kind::ForeignRows));
+    // Its next write forgets them, and nothing is deleted.
+    fixture.put_node("c", Some("b"), &[("name", text("another"))]);
+    fixture.settle();
+    assert_eq!(findings(&fixture, node("c")), []);
+    assert!(others[..2].iter().all(|(pk, sk)| fixture.get(pk, sk).is_some()));
+}
+
+#[test]
+fn a_mark_that_is_none_is_named_and_deletes_nothing() {
+    let mut fixture = planted();
+    fixture.update("b", "NODE", "_deleting", Some(text("yes")));
+    fixture.settle();
+    assert_eq!(findings(&fixture, node("b")), [Kind::MarkUnreadable]);
+    assert!(fixture.get("c", "NODE").is_some());
+    fixture.update("b", "NODE", "_deleting", None);
+    fixture.settle();
+    assert_eq!(findings(&fixture, node("b")), []);
+}
+
+#[test]
+fn a_record_without_room_for_a_touch_is_named_before_a_node_above_moves() {
+    let mut fixture = planted();
+    let record = fixture.get("c", "NODE").unwrap();
+    let room = ITEM_BYTES_MAX - item_bytes(&record) - "filler".len();
+    // A touch takes 49 bytes, and those of the parent's id.
+    for (free, is_named) in [(0, true), (49, true), (50, false)] {
+        fixture.put_node("c", Some("b"), &[("filler", text("x".repeat(room - free)))]);
+        let records = fixture.take_records();
+        fixture.deliver(&records);
+        let named = findings(&fixture, node("c"));
+        assert_eq!(named.contains(&Kind::NoRoomForTouch), is_named, "{free}: {named:?}");
+    }
+}
