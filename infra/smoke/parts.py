@@ -7,11 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 from api import in_path
 from trouble import Differs
-from world import shown, split
+from world import NAME, shown, split
 
 TREE = 60
-# Whoever meets a node of a run is to know what it is.
-NAME = "smoke test: "
 # A name that a key has to escape, and siblings of one name.
 SEGMENTS = {4: "50% # $", 5: "twin", 6: "twin", 7: "part"}
 CREATES = 100
@@ -121,9 +119,10 @@ def over_the_api(run, world):
     with run.step("If-Match protects a change"):
         _, headers = ask("GET", f"/nodes/{in_path(odd)}", status=(200,))
         tag = headers["etag"]
-        world.nodes[odd]["name"] = {"S": "renamed"}
-        ask("PATCH", f"/nodes/{in_path(odd)}", {"attributes": {"name": "renamed"}}, (200,), if_match=tag)
-        ask("PATCH", f"/nodes/{in_path(odd)}", {"attributes": {"name": "lost"}}, (412,), if_match=tag)
+        renamed = NAME + "renamed"
+        world.nodes[odd]["name"] = {"S": renamed}
+        ask("PATCH", f"/nodes/{in_path(odd)}", {"attributes": {"name": renamed}}, (200,), if_match=tag)
+        ask("PATCH", f"/nodes/{in_path(odd)}", {"attributes": {"name": NAME + "lost"}}, (412,), if_match=tag)
         settle()
     with run.step("the API moves a subtree, and refuses a cycle"):
         world.nodes[docs][world.parent] = {"S": image}

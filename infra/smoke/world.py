@@ -19,6 +19,8 @@ SETTINGS = {
     "LinkAttributes": "",
     "ApiAuthorization": "",
 }
+# Whoever meets a node of a run is to know what it is: its name begins so.
+NAME = "smoke test: "
 # A revision's sort key: its version and its topic.
 REVISION = re.compile(r"v([0-9]{3}|a[1-9][0-9]{3}|b[1-9][0-9]{4}|c[1-9][0-9]{5})_(.*)", re.DOTALL)
 
@@ -136,7 +138,8 @@ class World:
 
     def differences(self, found):
         """What differs between the table and what it must hold, a line each."""
-        wanted, lines = self.wanted(), []
+        wanted = self.wanted()
+        lines = [f"{id} isn't named as a node of a smoke test" for id, node in self.nodes.items() if not self.is_named(node)]
         for key, item in sorted(found.items()):
             if key in wanted:
                 lines += difference(key, wanted[key], self.comparable(key, item))
@@ -147,6 +150,10 @@ class World:
             elif not self.is_trace(key, item):
                 lines.append(f"left over {shown(key)}: {spelled(item)}")
         return [f"missing {shown(key)}" for key in sorted(wanted.keys() - found.keys())] + lines
+
+    @staticmethod
+    def is_named(node):
+        return node.get("name", {}).get("S", NAME).startswith(NAME)
 
     def comparable(self, key, item):
         """An item without what this script can't know: the stamps of base records, and the name of a life."""
