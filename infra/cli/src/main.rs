@@ -11,6 +11,7 @@ mod doctor;
 mod node;
 mod pace;
 mod placed;
+mod recognised;
 mod redrive;
 mod replace;
 mod said;

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use sapwood_core::audit::{Difference, Look, LookAtHistory, Mend, Mended, Position, Redrive, Redriven, Subject};
+use sapwood_core::audit::{Class, Difference, Look, LookAtHistory, Mend, Mended, Position, Redrive, Redriven, Subject};
 use sapwood_core::keys::{ItemKey, NodeRef};
 use sapwood_core::model::{Item, Settings, key_of};
 use sapwood_core::plan::{Context, Limits, Rules, Run};
@@ -31,6 +31,8 @@ pub struct Audit<'a, T, P> {
 pub struct Page {
     /// The number of items.
     pub items: u64,
+    /// How many of them are what.
+    pub classes: BTreeMap<Class, u64>,
     /// The items.
     pub contents: BTreeMap<ItemKey, Item>,
     /// The number of nodes, rows, histories and cursors that were looked at.
@@ -104,7 +106,9 @@ impl<'a, T: Table, P: RetryPolicy> Audit<'a, T, P> {
     ) -> Result<Page, TableError> {
         let schema = &self.settings.schema;
         let mut history = from.and_then(|position| position.history.clone());
+        let mut classes = BTreeMap::new();
         for item in &items {
+            *classes.entry(Class::of(item, schema)).or_default() += 1;
             match Subject::of(item, schema) {
                 Some(Subject::History(node)) => {
                     if history.replace(node.clone()).as_ref() != Some(&node) {
@@ -120,7 +124,7 @@ impl<'a, T: Table, P: RetryPolicy> Audit<'a, T, P> {
         let looked_at = subjects.len() as u64;
         let suspects = self.compare(subjects, &known, false).await?;
         let next = next.map(|after| Position { after, history });
-        Ok(Page { items: count, contents: known, subjects: looked_at, suspects, next })
+        Ok(Page { items: count, classes, contents: known, subjects: looked_at, suspects, next })
     }
 
     /// Looks at these subjects, strongly consistent.

@@ -8,6 +8,7 @@ use sapwood_table::TableError;
 
 use crate::ask::NobodyToAsk;
 use crate::connect::ConnectError;
+use crate::recognised::Unrecognised;
 use crate::{FAILED, USAGE};
 
 /// Why a table can't be compared or repaired. The message says what to do.
@@ -16,6 +17,9 @@ pub(crate) enum AuditError {
     /// The table can't be reached.
     #[error(transparent)]
     Connect(#[from] ConnectError),
+    /// Nothing in the table is recognised.
+    #[error(transparent)]
+    Unrecognised(#[from] Unrecognised),
     /// A request failed for good.
     #[error("the table can't be read or written: {0}")]
     Table(#[from] TableError),

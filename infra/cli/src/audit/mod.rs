@@ -2,8 +2,11 @@
 
 mod error;
 mod pass;
+mod plan;
 mod repair;
 mod report;
+mod seen;
+mod touched;
 mod verify;
 mod work;
 
@@ -26,8 +29,10 @@ pub(crate) enum Verdict {
     Right = 0,
     /// Something is wrong.
     Differences = 1,
-    /// Something may be wrong, and it still changed when the time was over.
+    /// Something may be wrong, and it still changed when the time was over, or there was too much to look at again.
     Unfinished = 3,
+    /// Nothing is wrong in what was compared, and something couldn't be, because a newer handler has written it.
+    NotCompared = 4,
 }
 
 /// How a table is compared.

@@ -2,27 +2,32 @@
 
 use std::collections::BTreeSet;
 use std::io::IsTerminal;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use indicatif::ProgressBar;
-use sapwood_core::audit::{Difference, Position, Subject, Suspects};
+use sapwood_core::audit::{Class, Difference, Position, Subject, Suspects};
 use sapwood_core::keys::NodeRef;
 use sapwood_core::model::Settings;
 use sapwood_engine::audit::{Audit, Page};
 use sapwood_engine::below::Below;
 use sapwood_table::{Client, DynamoTable, TableError, Usage};
 
+use super::seen::Seen;
+use super::touched::Touched;
 use super::work::Work;
 use super::{AuditError, Comparison};
 use crate::clock::now;
 use crate::connect::{Connection, Patient};
 use crate::pace::Pace;
+use crate::recognised::check_items;
 use crate::say::style;
 
 /// Items in a page of the scan, or of a partition.
 const PAGE_ITEMS_MAX: usize = 500;
+
+/// Most nodes that are looked at again because they are below one that was mended.
+const WALKED_NODES_MAX: usize = 10_000;
 
 /// How long to wait before each look at a suspect. From then on it is looked at as often as the last says.
 const LOOKS_AFTER: [Duration; 4] =
@@ -43,8 +48,10 @@ pub(super) struct Compared<'a> {
 
 /// What a pass has found.
 pub(super) struct Found {
-    /// The number of items.
-    pub(super) items: u64,
+    /// How much was looked at.
+    pub(super) seen: Seen,
+    /// True if there was more to look at again than this looks at.
+    pub(super) is_cut: bool,
     /// What has been wrong for the settling time.
     pub(super) settled: Vec<Difference>,
     /// What still changes.
@@ -76,15 +83,17 @@ impl<'a> Compared<'a> {
 
     /// Compares all that is to be compared.
     pub(super) async fn all(&self) -> Result<Found, AuditError> {
-        match self.comparison.top(&self.settings.schema)? {
-            Some(top) => self.below(top).await,
-            None => self.whole().await,
-        }
+        let found = match self.comparison.top(&self.settings.schema)? {
+            Some(top) => self.below(top).await?,
+            None => self.whole().await?,
+        };
+        check_items(found.seen.items, found.seen.of(Class::Foreign))?;
+        Ok(found)
     }
 
     /// Compares a node and what is below it, partition by partition.
     async fn below(&self, top: NodeRef) -> Result<Found, AuditError> {
-        let (suspects, items) = (Mutex::new(Suspects::new(self.comparison.settle())), AtomicU64::new(0));
+        let (suspects, seen) = (Mutex::new(Suspects::new(self.comparison.settle())), Mutex::new(Seen::default()));
         let mut below = Below::new(self.client, top.clone()).eventually();
         let mut is_there = false;
         loop {
@@ -94,23 +103,28 @@ impl<'a> Compared<'a> {
                 break;
             }
             is_there |= found.iter().any(|found| found.record.is_some());
-            let partitions = found.iter().map(|found| self.partition(&found.node, &suspects, &items)).collect();
+            let partitions = found.iter().map(|found| self.partition(&found.node, &suspects, &seen)).collect();
             self.client.all(partitions).await.into_iter().collect::<Result<(), TableError>>()?;
             tokio::time::sleep(self.pace.take(self.client.usage().read_units - before)).await;
         }
-        let items = items.into_inner();
-        if !is_there && items == 0 {
+        let seen = seen.into_inner().unwrap_or_else(PoisonError::into_inner);
+        if !is_there && seen.items == 0 {
             return Err(AuditError::Absent(top.id));
         }
         let suspects = suspects.into_inner().unwrap_or_else(PoisonError::into_inner);
-        Ok(self.settled(suspects, items).await?)
+        Ok(self.settled(suspects, seen).await?)
     }
 
-    async fn partition(&self, node: &NodeRef, suspects: &Mutex<Suspects>, items: &AtomicU64) -> Result<(), TableError> {
+    async fn partition(
+        &self,
+        node: &NodeRef,
+        suspects: &Mutex<Suspects>,
+        seen: &Mutex<Seen>,
+    ) -> Result<(), TableError> {
         let mut from = None;
         loop {
             let page = self.audit().partition(node, from.as_ref(), PAGE_ITEMS_MAX).await?;
-            from = self.taken(page, suspects, items);
+            from = self.taken(page, suspects, seen);
             if from.is_none() {
                 return Ok(());
             }
@@ -118,8 +132,8 @@ impl<'a> Compared<'a> {
     }
 
     /// Takes what a page has shown, and returns where the next one begins.
-    fn taken(&self, page: Page, suspects: &Mutex<Suspects>, items: &AtomicU64) -> Option<Position> {
-        items.fetch_add(page.items, Ordering::Relaxed);
+    fn taken(&self, page: Page, suspects: &Mutex<Suspects>, seen: &Mutex<Seen>) -> Option<Position> {
+        seen.lock().unwrap_or_else(PoisonError::into_inner).add(&page);
         self.bar.inc(page.items);
         suspects.lock().unwrap_or_else(PoisonError::into_inner).take(page.suspects, self.begun.elapsed());
         page.next
@@ -135,8 +149,8 @@ impl<'a> Compared<'a> {
         let work = Work::open(self.comparison, segments, &table, self.settings)?;
         let parts = (0..segments).map(|segment| self.part(segment, segments, &work));
         futures::future::try_join_all(parts).await?;
-        let (suspects, items) = work.found();
-        let found = self.settled(suspects, items).await?;
+        let (suspects, seen) = work.found();
+        let found = self.settled(suspects, seen).await?;
         work.end();
         Ok(found)
     }
@@ -156,13 +170,50 @@ impl<'a> Compared<'a> {
 
     /// Looks at these subjects until each is right, or has been the same for the settling time.
     pub(super) async fn some(&self, subjects: BTreeSet<Subject>) -> Result<Found, TableError> {
-        let mut suspects = Suspects::new(self.comparison.settle());
+        let (mut suspects, mut seen) = (Suspects::new(self.comparison.settle()), Seen::default());
+        seen.add_subjects(&subjects);
         let found = self.audit().look(subjects.clone()).await?;
         suspects.take_again(&subjects, found, self.begun.elapsed());
-        self.settled(suspects, 0).await
+        self.settled(suspects, seen).await
     }
 
-    async fn settled(&self, mut suspects: Suspects, items: u64) -> Result<Found, TableError> {
+    /// Looks again at what mends may have changed, and at what is below the nodes from which the handler hands on what it has written. That
+    /// takes it a while, so the look waits for the settling time.
+    pub(super) async fn again(&self, touched: &Touched) -> Result<Found, TableError> {
+        tokio::time::sleep(self.comparison.settle()).await;
+        let Touched { subjects, tops } = touched;
+        let mut all = Seen::default();
+        all.add_subjects(subjects);
+        let (suspects, ignored) = (Mutex::new(Suspects::new(self.comparison.settle())), Mutex::new(Seen::default()));
+        let (mut walked, mut is_cut) = (BTreeSet::new(), false);
+        for top in tops {
+            let mut below = Below::new(self.client, top.clone());
+            loop {
+                let before = self.client.usage().read_units;
+                let mut found = below.next().await?;
+                if found.is_empty() {
+                    break;
+                }
+                found.retain(|found| !walked.contains(&found.node));
+                if walked.len() + found.len() > WALKED_NODES_MAX {
+                    is_cut = true;
+                    break;
+                }
+                let partitions = found.iter().map(|found| self.partition(&found.node, &suspects, &ignored)).collect();
+                self.client.all(partitions).await.into_iter().collect::<Result<(), TableError>>()?;
+                walked.extend(found.into_iter().map(|found| found.node));
+                tokio::time::sleep(self.pace.take(self.client.usage().read_units - before)).await;
+            }
+        }
+        let below = walked.into_iter().map(Subject::Node).filter(|node| !subjects.contains(node)).collect();
+        all.add_subjects(&below);
+        let mut suspects = suspects.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let found = self.audit().look(subjects.clone()).await?;
+        suspects.take_again(subjects, found, self.begun.elapsed());
+        Ok(Found { is_cut, ..self.settled(suspects, all).await? })
+    }
+
+    async fn settled(&self, mut suspects: Suspects, seen: Seen) -> Result<Found, TableError> {
         let began_looking = self.begun.elapsed();
         let mut waits = LOOKS_AFTER.into_iter().chain(std::iter::repeat(LOOKS_AFTER[LOOKS_AFTER.len() - 1]));
         let mut looked = false;
@@ -184,6 +235,6 @@ impl<'a> Compared<'a> {
         self.bar.finish_and_clear();
         let settled = suspects.take_settled().into_iter().map(|suspect| suspect.difference).collect();
         let moving = suspects.iter().map(|suspect| suspect.difference.clone()).collect();
-        Ok(Found { items, settled, moving, usage: self.client.usage(), took: self.begun.elapsed() })
+        Ok(Found { seen, is_cut: false, settled, moving, usage: self.client.usage(), took: self.begun.elapsed() })
     }
 }

@@ -1,24 +1,26 @@
 //! `sapwood repair`.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use clap::Args;
 use sapwood_core::audit::{Difference, Kind, Subject, due};
-use sapwood_core::keys::{ItemKey, NodeRef};
-use sapwood_core::model::{Copied, Item, Settings, Stored, item_bytes, rows};
+use sapwood_core::keys::ItemKey;
+use sapwood_core::model::Settings;
 use sapwood_core::plan::Rules;
 use sapwood_engine::audit::Audit;
-use sapwood_import::cost;
-use sapwood_table::{Client, DynamoTable, ErrorKind, ReadOptions, TableError};
+use sapwood_table::{Client, DynamoTable, ErrorKind};
 use serde_json::json;
 
 use super::pass::Compared;
+use super::plan::Plan;
+use super::touched::Touched;
 use super::verify::verdict;
 use super::{AuditError, Comparison, Verdict, report};
 use crate::ask::agrees;
 use crate::clock::nanoseconds;
 use crate::connect::{Connection, Patient, left_by_handler};
+use crate::recognised::check_keys;
 use crate::said::shown;
 use crate::say::say;
 
@@ -33,7 +35,7 @@ const ROUNDS_MAX: usize = 10;
   sapwood repair --table sapwood --profile prod --under V
 
 Other readers of the table's stream see a change of each record that is mended (the attribute _redriven). It ends as `sapwood verify`
-does: with 0 if all is right, and 1 if something is left.")]
+does: with 0 if nothing is wrong any more, and 1 if something is left. The last look covers what was mended, and what its mends may have changed.")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     connection: Connection,
@@ -53,6 +55,7 @@ pub(crate) struct Arguments {
 pub(crate) async fn run(arguments: Arguments) -> Result<Verdict, AuditError> {
     let reported = arguments.report.as_deref().map(report::read).transpose()?;
     let (table, settings, whose) = arguments.connection.open_and_tell().await?;
+    check_keys(&table).await?;
     check_settings(&table, &settings).await?;
     let client = Client::new(&table, &Patient, &settings.schema);
     let compared = Compared::new(&client, &settings, &arguments.comparison, &arguments.connection);
@@ -69,14 +72,30 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Verdict, AuditError> {
     if wrong > arguments.max_differences {
         return Err(AuditError::TooMany { found: wrong, limit: arguments.max_differences });
     }
-    show_plan(&client, &settings, &due(found.settled.clone()), json).await?;
-    if !arguments.yes && !agrees("Repair?")? {
+    let top = arguments.comparison.top(&settings.schema)?;
+    let plan = Plan::of(&client, &settings, &report::faults(&found.settled), &due(found.settled.clone()), top.as_ref())
+        .await?;
+    if json {
+        say!("{}", plan.json());
+    } else {
+        plan.words(top.as_ref()).into_iter().for_each(|line| say!("{line}"));
+    }
+    if !arguments.yes && !agrees(&plan.question())? {
         return Ok(Verdict::Differences);
     }
+    let mut touched = Touched::default();
     for _ in 0..ROUNDS_MAX {
         let (looked_at, before) = (subjects(&found.settled), names(&found.settled));
-        mend(&client, &settings, std::mem::take(&mut found.settled), json).await?;
+        let due = plan.told(&client, &settings, due(found.settled.clone())).await?;
+        if due.is_empty() {
+            break;
+        }
+        touched.add(&client, &settings, &due).await?;
+        mend(&client, &settings, due, json).await?;
         found = compared.some(looked_at).await?;
+        if report::faults(&found.settled).is_empty() && report::faults(&found.moving).is_empty() {
+            found = compared.again(&touched).await?;
+        }
         // If nothing has come of it, another round would only write the same once more: nobody handles the records.
         if report::faults(&found.settled).is_empty() || names(&found.settled) == before {
             break;
@@ -84,47 +103,6 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Verdict, AuditError> {
     }
     report::print(&found, whose, json);
     Ok(verdict(&found))
-}
-
-/// Says what the first round writes, and what that costs. What waits for it comes on top.
-async fn show_plan(
-    client: &Client<'_, DynamoTable, Patient>,
-    settings: &Settings,
-    due: &[Difference],
-    json: bool,
-) -> Result<(), TableError> {
-    let schema = &settings.schema;
-    let nodes: BTreeSet<&NodeRef> = due.iter().map(|difference| &difference.node).collect();
-    let keys: Vec<ItemKey> = nodes.iter().flat_map(|node| [schema.node_key(node), schema.lineage_key(node)]).collect();
-    let items = client.get_all(&keys, &ReadOptions { strong: false, attributes: None }).await?;
-    let units: u64 = due.iter().map(|difference| units_min(difference, &items, settings)).sum();
-    let (writes, dollars) = (due.len(), cost::dollars(units));
-    if json {
-        say!("{}", json!({"writes": writes, "write_units_min": units, "dollars_min": dollars}));
-    } else {
-        say!(
-            "{writes} writes, and the handler puts all rows of these nodes again: at least {units} write units, ${dollars:.2} at the list price of us-east-1"
-        );
-    }
-    Ok(())
-}
-
-/// The least write units that mending a difference takes, what the handler writes included.
-fn units_min(difference: &Difference, items: &BTreeMap<ItemKey, Item>, settings: &Settings) -> u64 {
-    let (node, schema) = (&difference.node, &settings.schema);
-    let record = items.get(&schema.node_key(node)).map_or(1, |item| cost::units(item_bytes(item)));
-    let stored = Stored::read(items.get(&schema.lineage_key(node)), schema);
-    let rows = stored.lineage().map_or(0, |lineage| rows(&lineage.placement, node, schema).len() as u64);
-    // A row is about as large as the record that it copies.
-    let row = if settings.copied == Copied::All { record } else { 1 };
-    match difference.kind {
-        kind if kind.is_redriven() => record + rows * row + u64::from(kind.names_rows()),
-        // The record is put and deleted; the handler deletes the rows and the lineage.
-        Kind::LineageSurplus => 2 + rows + 1,
-        // A transaction of a check and a deletion takes two units for each.
-        Kind::RowSurplus => 4,
-        _ => 1,
-    }
 }
 
 /// A repair with other settings than the handler's would have it write everything anew, for ever.
@@ -145,12 +123,12 @@ fn subjects(differences: &[Difference]) -> BTreeSet<Subject> {
 async fn mend(
     client: &Client<'_, DynamoTable, Patient>,
     settings: &Settings,
-    differences: Vec<Difference>,
+    due: Vec<Difference>,
     json: bool,
 ) -> Result<(), AuditError> {
     let audit = Audit::new(client, settings);
     let mut name = nanoseconds();
-    for difference in due(differences) {
+    for difference in due {
         name += 1;
         let mut line = report::line(&difference);
         let words = format!("{} | {}", shown(&difference.key.pk), shown(&difference.key.sk));

@@ -8,6 +8,7 @@ use sapwood_table::Client;
 use super::pass::{Compared, Found};
 use super::{AuditError, Comparison, Verdict, report};
 use crate::connect::{Connection, Patient};
+use crate::recognised::check_keys;
 
 /// Compare everything that is derived with the base records. It writes nothing, and the table may be in use.
 #[derive(Args)]
@@ -20,8 +21,8 @@ use crate::connect::{Connection, Patient};
 --under reads less than a pass over the whole table, and sees less: neither surplus rows outside of the subtree, nor nodes that no row leads
 to (their parent's, that of the node that --under names, a path row).
 
-It ends with 0 if all is right, 1 if something is wrong or --under names no node, 2 for wrong arguments, 3 if something still changed, and 4 if the table can't
-be read.")]
+It ends with 0 if nothing is wrong, 1 if something is or --under names no node, 2 for wrong arguments, 3 if something still changed, and 4 if the table can't be
+read, nothing in it is recognised, or a newer handler has written something that can't be compared.")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     connection: Connection,
@@ -34,6 +35,7 @@ pub(crate) struct Arguments {
 
 pub(crate) async fn run(arguments: Arguments) -> Result<Verdict, AuditError> {
     let (table, settings, whose) = arguments.connection.open_and_tell().await?;
+    check_keys(&table).await?;
     let client = Client::new(&table, &Patient, &settings.schema);
     let found = Compared::new(&client, &settings, &arguments.comparison, &arguments.connection).all().await?;
     report::print(&found, whose, arguments.comparison.json);
@@ -47,7 +49,9 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Verdict, AuditError> {
 pub(super) fn verdict(found: &Found) -> Verdict {
     if !report::faults(&found.settled).is_empty() {
         Verdict::Differences
-    } else if !report::faults(&found.moving).is_empty() {
+    } else if report::unjudged(found) > 0 {
+        Verdict::NotCompared
+    } else if found.is_cut || !report::faults(&found.moving).is_empty() {
         Verdict::Unfinished
     } else {
         Verdict::Right

@@ -11,6 +11,7 @@ use sapwood_engine::audit::Page;
 use serde_json::{Value, json};
 
 use super::report::{line, parse};
+use super::seen::Seen;
 use super::{AuditError, Comparison};
 use crate::clock::{now, seconds};
 use crate::replace::replace;
@@ -32,7 +33,7 @@ pub(super) struct Work {
 
 struct Progress {
     parts: Vec<Part>,
-    items: u64,
+    seen: Seen,
     suspects: Suspects,
     saved: Instant,
 }
@@ -60,7 +61,7 @@ impl Work {
             began: seconds(),
             progress: Mutex::new(Progress {
                 parts: vec![Part::At(None); segments as usize],
-                items: 0,
+                seen: Seen::default(),
                 suspects: Suspects::new(comparison.settle()),
                 saved: now(),
             }),
@@ -87,13 +88,13 @@ impl Work {
         let parts: Option<Vec<Part>> =
             saved["parts"].as_array().and_then(|parts| parts.iter().map(read_part).collect());
         let suspects = saved["suspects"].as_array().and_then(|all| all.iter().map(parse).collect());
-        let (Some(parts), Some(suspects)) = (parts, suspects) else {
+        let (Some(parts), Some(suspects), Some(seen)) = (parts, suspects, Seen::read(&saved["seen"])) else {
             return Err(AuditError::NoWork { path: path.to_owned() });
         };
         progress.parts = parts;
-        progress.items = saved["items"].as_u64().unwrap_or_default();
+        progress.seen = seen;
         progress.suspects.take(suspects, Duration::ZERO);
-        eprintln!("sapwood: going on with the pass of {}, {} items are compared", path.display(), progress.items);
+        eprintln!("sapwood: going on with the pass of {}, {} items are compared", path.display(), progress.seen.items);
         drop(progress);
         self.began = began;
         Ok(())
@@ -114,7 +115,7 @@ impl Work {
     /// Takes what a page of a part has shown.
     pub(super) fn take(&self, segment: u32, page: Page, at: Duration) -> Result<(), AuditError> {
         let mut progress = self.progress();
-        progress.items += page.items;
+        progress.seen.add(&page);
         progress.suspects.take(page.suspects, at);
         progress.parts[segment as usize] = page.next.map_or(Part::Done, |next| Part::At(Some(next)));
         let is_last = progress.parts.iter().all(|part| matches!(part, Part::Done));
@@ -127,7 +128,7 @@ impl Work {
     fn save(&self, progress: &mut Progress) -> Result<(), AuditError> {
         let Some(path) = &self.path else { return Ok(()) };
         let saved = json!({
-            "about": self.about, "began": self.began, "items": progress.items,
+            "about": self.about, "began": self.began, "seen": progress.seen.json(),
             "parts": progress.parts.iter().map(part).collect::<Vec<_>>(),
             "suspects": progress.suspects.iter().map(|suspect| line(&suspect.difference)).collect::<Vec<_>>(),
         });
@@ -139,9 +140,9 @@ impl Work {
     }
 
     /// What the pass has found.
-    pub(super) fn found(&self) -> (Suspects, u64) {
+    pub(super) fn found(&self) -> (Suspects, Seen) {
         let progress = self.progress();
-        (progress.suspects.clone(), progress.items)
+        (progress.suspects.clone(), progress.seen.clone())
     }
 
     /// Removes the working file: the pass is done.

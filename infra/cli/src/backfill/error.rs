@@ -5,6 +5,7 @@ use sapwood_table::TableError;
 
 use crate::connect::ConnectError;
 use crate::placed::NotPlaced;
+use crate::recognised::Unrecognised;
 
 /// Why a backfill can't go on. The message says what to do.
 #[derive(Debug, thiserror::Error)]
@@ -12,6 +13,9 @@ pub(crate) enum BackfillError {
     /// The table can't be reached.
     #[error(transparent)]
     Connect(#[from] ConnectError),
+    /// Nothing in the table is recognised.
+    #[error(transparent)]
+    Unrecognised(#[from] Unrecognised),
     /// The working file can't be used.
     #[error(transparent)]
     Work(#[from] WorkError),

@@ -24,6 +24,7 @@ use crate::arguments::Segments;
 use crate::ask::{NobodyToAsk, agrees};
 use crate::connect::{Connection, Patient, Whose, left_by_handler};
 use crate::pace::Pace;
+use crate::recognised::check_keys;
 use crate::say::{count, style};
 use crate::transfer::InTheTable;
 pub(crate) use error::BackfillError;
@@ -111,6 +112,7 @@ impl Arguments {
 /// Returns true if everything is written.
 pub(crate) async fn run(arguments: Arguments) -> Result<bool, BackfillError> {
     let (table, settings, whose) = arguments.connection.open_and_tell().await?;
+    check_keys(&table).await?;
     let others = match whose {
         Whose::Parameters => left_by_handler(&table).await?.map(|left| others(&left, &settings)).unwrap_or_default(),
         Whose::Handler | Whose::Defaults => Vec::new(),
@@ -127,7 +129,8 @@ pub(crate) async fn run(arguments: Arguments) -> Result<bool, BackfillError> {
     if !lock(&backlog).is_arranged()? {
         let bar = arguments.bar(ProgressBar::new_spinner(), "{spinner} {elapsed} {human_pos} items read, {rate}");
         let pace = Pace::new(arguments.read_rate);
-        let scanner = Scanner { client: &client, settings: &settings, scope, pace, bar: &bar };
+        let items = Mutex::default();
+        let scanner = Scanner { client: &client, settings: &settings, scope, pace, bar: &bar, items };
         scanner.all(&backlog).await?;
         bar.finish_and_clear();
     }

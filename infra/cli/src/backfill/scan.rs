@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use indicatif::ProgressBar;
-use sapwood_core::audit::{Difference, Kind, Position};
+use sapwood_core::audit::{Class, Difference, Kind, Position};
 use sapwood_core::keys::{ItemKey, NodeRef, SortKey};
 use sapwood_core::model::{BaseNode, Item, Settings};
 use sapwood_engine::audit::Audit;
@@ -14,6 +14,7 @@ use sapwood_table::{Client, DynamoTable, ReadOptions, Scan};
 use super::{BackfillError, Scope};
 use crate::connect::Patient;
 use crate::pace::Pace;
+use crate::recognised::check_items;
 
 /// Items in a page.
 const PAGE_ITEMS_MAX: usize = 500;
@@ -25,14 +26,21 @@ pub(super) struct Scanner<'a> {
     pub(super) scope: Scope,
     pub(super) pace: Pace,
     pub(super) bar: &'a ProgressBar,
+    /// How many items were read, and how many of them are the table owner's.
+    pub(super) items: Mutex<(u64, u64)>,
 }
 
 impl Scanner<'_> {
     /// Reads all parts of the table, each from where an earlier process came to.
     pub(super) async fn all(&self, backlog: &Mutex<Backlog>) -> Result<(), BackfillError> {
         let segments = lock(backlog).segments();
+        let has_begun = (0..segments).map(|segment| Ok(lock(backlog).reached(segment)?.is_some()));
+        let has_begun = has_begun.collect::<Result<Vec<_>, BackfillError>>()?.contains(&true);
         let parts = (0..segments).map(|segment| self.part(segment, segments, backlog));
-        futures::future::try_join_all(parts).await.map(drop)
+        futures::future::try_join_all(parts).await?;
+        let (items, foreign) = *self.items.lock().unwrap_or_else(PoisonError::into_inner);
+        // Whoever goes on doesn't know what was read before.
+        if has_begun { Ok(()) } else { Ok(check_items(items, foreign)?) }
     }
 
     async fn part(&self, segment: u32, segments: u32, backlog: &Mutex<Backlog>) -> Result<(), BackfillError> {
@@ -62,6 +70,10 @@ impl Scanner<'_> {
         let audit = Audit::new(self.client, self.settings);
         let found = audit.page(segment, segments, from.as_ref(), PAGE_ITEMS_MAX).await?;
         self.bar.inc(found.items);
+        let foreign = found.classes.get(&Class::Foreign).copied().unwrap_or_default();
+        let mut items = self.items.lock().unwrap_or_else(PoisonError::into_inner);
+        *items = (items.0 + found.items, items.1 + foreign);
+        drop(items);
         let redriven = found.suspects.iter().filter(|suspect| suspect.kind.is_redriven());
         let wrong: BTreeSet<&NodeRef> = redriven.map(|suspect| &suspect.node).collect();
         let nodes = found.contents.iter().filter_map(|(key, item)| self.node(key, item));

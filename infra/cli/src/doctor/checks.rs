@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::finding::Verdict::{Fail, NotHere, Ok as Right, Unknown, Warn};
 use super::finding::{Finding, Verdict};
 use super::seen::{Read, Seen, SeenAlarm, SeenFunction, SeenMapping, SeenTable};
+use crate::recognised::other_keys;
 
 /// The metrics of the template's alarms on the table, the stream handler and its event source mapping.
 pub(super) const METRICS: [&str; 11] = [
@@ -95,13 +96,7 @@ fn keys(table: &SeenTable, settings: &Settings) -> Finding {
         return right("keys", format!("{} and {}, texts", names.partition_key, names.sort_key));
     }
     let found: Vec<String> = table.keys.iter().map(|(name, kind)| format!("{name} ({kind})")).collect();
-    let words = format!(
-        "are {}, and the settings name {} (S) and {} (S): the parameters PartitionKey and SortKey must be the table's",
-        found.join(" and "),
-        names.partition_key,
-        names.sort_key
-    );
-    Finding::new("keys", Fail, words, "existing-table.md")
+    Finding::new("keys", Fail, other_keys(&found, names), "existing-table.md")
 }
 
 fn stream(table: &SeenTable) -> Finding {

@@ -10,6 +10,7 @@ use sapwood_table::TableError;
 
 use crate::connect::ConnectError;
 use crate::placed::NotPlaced;
+use crate::recognised::Unrecognised;
 use crate::{FAILED, USAGE};
 
 /// Why an import or an export can't go on. The message says what to do.
@@ -18,6 +19,9 @@ pub(crate) enum TransferError {
     /// The table can't be reached.
     #[error(transparent)]
     Connect(#[from] ConnectError),
+    /// Nothing in the table is recognised.
+    #[error(transparent)]
+    Unrecognised(#[from] Unrecognised),
     /// The file can't be read.
     #[error(transparent)]
     Open(#[from] OpenError),

@@ -4,6 +4,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 
 use clap::Args;
+use sapwood_core::audit::Class;
 use sapwood_core::keys::{ItemKey, NodeRef, SortKey, Tenant};
 use sapwood_core::model::{BaseNode, Item, PUT_BACK, Settings, key_of};
 use sapwood_engine::below::{Below, Found};
@@ -17,6 +18,7 @@ use super::formats::{Ended, Format, FormatError, FormatName, Options};
 use crate::arguments::node;
 use crate::connect::{Connection, Patient};
 use crate::pace::Pace;
+use crate::recognised::{check_items, check_keys};
 use crate::replace::Replacement;
 use crate::said::shown;
 use crate::say::{count, say};
@@ -121,6 +123,7 @@ struct Extent {
 pub(crate) async fn run(arguments: Arguments) -> Result<bool, TransferError> {
     let (table, settings) = arguments.connection.open().await?;
     let extent = arguments.extent(&settings)?;
+    check_keys(&table).await?;
     let client = Client::new(&table, &Patient, &settings.schema);
     let path = arguments.output.clone().unwrap_or_else(|| PathBuf::from("the standard output"));
     let failed = |source| TransferError::Output { path: path.clone(), source };
@@ -197,16 +200,20 @@ struct Counts {
 impl Export<'_> {
     /// Exports the whole table.
     async fn whole(&mut self) -> Result<(), TransferError> {
-        let mut after = None;
+        let (mut after, mut items, mut foreign) = (None, 0, 0);
         loop {
             let before = self.client.usage().read_units;
             let reading = ReadOptions { strong: true, attributes: None };
             let page =
                 self.client.scan(&Scan { segment: 0, segments: 1, after, limit: PAGE_ITEMS_MAX, reading }).await?;
+            let schema = &self.settings.schema;
+            let is_foreign = |item: &&Item| Class::of(item, schema) == Class::Foreign;
+            items += page.items.len() as u64;
+            foreign += page.items.iter().filter(is_foreign).count() as u64;
             page.items.into_iter().try_for_each(|item| self.take(item))?;
             after = page.next;
             if after.is_none() {
-                return Ok(());
+                return Ok(check_items(items, foreign)?);
             }
             tokio::time::sleep(self.pace.take(self.client.usage().read_units - before)).await;
         }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::Subject;
-use crate::keys::{ItemKey, NodeRef};
+use crate::keys::{CASCADE, ItemKey, LINEAGE, NodeRef};
 use crate::model::{Item, encode_item};
 
 /// What is wrong with an item. Kinds up to [`Kind::RecordPutBack`] are faults of derived items, and can be repaired. The others are
@@ -34,6 +34,8 @@ pub enum Kind {
     CursorStuck,
     /// A node is marked for deletion, and nobody deletes it.
     DeletionStuck,
+    /// A cursor that no handler has written.
+    CursorUnreadable,
     /// A base record that a repair has put back, and died before it could delete it again.
     RecordPutBack,
     /// A base record that can't be understood. It counts as not there.
@@ -62,15 +64,15 @@ pub enum Kind {
     ForeignRows,
     /// The table refuses to change a child of a node that is being deleted.
     DeletionBlocked,
-    /// A cursor that no handler has written.
-    CursorUnreadable,
     /// An item that a newer version of the handler has written.
     NewerFormat,
+    /// A node or a row that can't be compared, because a newer version of the handler has written the lineage that decides about it.
+    NotCompared,
 }
 
 impl Kind {
     /// All kinds.
-    pub const ALL: [Self; 28] = [
+    pub const ALL: [Self; 29] = [
         Self::LineageMissing,
         Self::LineageWrong,
         Self::LineageRows,
@@ -83,6 +85,7 @@ impl Kind {
         Self::CopySurplus,
         Self::CursorStuck,
         Self::DeletionStuck,
+        Self::CursorUnreadable,
         Self::RecordPutBack,
         Self::Unreadable,
         Self::Orphan,
@@ -97,8 +100,8 @@ impl Kind {
         Self::MarkUnreadable,
         Self::ForeignRows,
         Self::DeletionBlocked,
-        Self::CursorUnreadable,
         Self::NewerFormat,
+        Self::NotCompared,
     ];
 
     /// True for what is to be mended in the base record.
@@ -119,7 +122,15 @@ impl Kind {
                 | Self::NoRoomForTouch
                 | Self::MarkUnreadable
                 | Self::ForeignRows
+                | Self::NewerFormat
+                | Self::NotCompared
         )
+    }
+
+    /// True for what says that something couldn't be compared.
+    #[must_use]
+    pub fn is_unjudged(self) -> bool {
+        matches!(self, Self::NewerFormat | Self::NotCompared)
     }
 
     /// True for what one write of the node's record mends.
@@ -183,6 +194,7 @@ impl Kind {
             Self::DeletionBlocked => "deletion-blocked",
             Self::CursorUnreadable => "cursor-unreadable",
             Self::NewerFormat => "newer-format",
+            Self::NotCompared => "not-compared",
         }
     }
 
@@ -233,9 +245,11 @@ impl Difference {
         let (key, node) = (self.key.clone(), self.node.clone());
         match self.kind {
             Kind::RowSurplus => Subject::Row { key, node },
+            _ if key.sk == CASCADE => Subject::Cursor(node),
             Kind::ReservedKey => Subject::Foreign { key, node },
             kind if kind.is_of_copy() => Subject::History(node),
-            Kind::CursorStuck | Kind::CursorUnreadable | Kind::DeletionBlocked => Subject::Cursor(node),
+            Kind::NewerFormat if key.sk != LINEAGE => Subject::Remembered { key, node },
+            Kind::NotCompared if key.sk != LINEAGE => Subject::Row { key, node },
             _ => Subject::Node(node),
         }
     }

@@ -26,6 +26,8 @@ struct Topic {
     newest: Option<(Version, u64, Evidence)>,
     /// The copy that is there.
     copy: Option<(u64, Evidence)>,
+    /// True if what is in the copy's place has no version, and so is the table owner's.
+    is_owners: bool,
 }
 
 impl<'a> LookAtHistory<'a> {
@@ -50,7 +52,8 @@ impl<'a> LookAtHistory<'a> {
                 Some(SortKey::Revision { version, topic }) => self.take_revision(version, topic, item),
                 Some(SortKey::Latest { topic }) => {
                     let copy = (hash(item), Evidence::new().and(Some(item)));
-                    self.topics.entry(topic).or_default().copy = Some(copy);
+                    let seen = self.topics.entry(topic).or_default();
+                    (seen.copy, seen.is_owners) = (Some(copy), Latest::version_of(item).is_none());
                 }
                 _ => {}
             }
@@ -73,6 +76,7 @@ impl<'a> LookAtHistory<'a> {
                 (Some((_, wanted, _)), Some((there, _))) if wanted == there => return None,
                 (Some(_), Some(_)) => Kind::CopyWrong,
                 (Some(_), None) => Kind::CopyMissing,
+                (None, _) if seen.is_owners => Kind::ReservedKey,
                 (None, _) => Kind::CopySurplus,
             };
             let key = Latest { node: self.node.clone(), topic: topic.clone() }.key(self.settings).ok()?;

@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::difference::Evidence;
+use super::subject::is_newer_memory;
 use super::{Difference, Kind, Subject};
 use crate::keys::{ItemKey, NodeRef, Schema};
 use crate::model::{
-    BaseNode, Cursor, CursorError, Deletion, Item, PUT_BACK, Placement, Settings, Stored, Wanted, is_truncated, rows,
-    shown_by,
+    BaseNode, Cursor, CursorError, Deletion, Item, PUT_BACK, Placement, Settings, Stored, Wanted, has_mark,
+    has_unreadable_mark, is_row_key, is_truncated, rows, shown_by,
 };
 use crate::plan::{Facts, Failure, Need, PlaceInput, PlacePlan, Plan, Read, Rules, Settle, Shortfall, Step, place};
 use crate::request::ReadOptions;
@@ -81,8 +82,8 @@ impl<'a> Look<'a> {
         let keys = |subject: &Subject| match subject {
             Subject::Node(node) => vec![schema.node_key(node), schema.lineage_key(node)],
             Subject::Row { key, node } => vec![key.clone(), schema.lineage_key(node)],
-            Subject::Foreign { key, .. } => vec![key.clone()],
-            Subject::Cursor(node) => vec![schema.cascade_key(node)],
+            Subject::Foreign { key, .. } | Subject::Remembered { key, .. } => vec![key.clone()],
+            Subject::Cursor(node) => vec![schema.cascade_key(node), schema.node_key(node)],
             Subject::History(_) => Vec::new(),
         };
         self.subjects.iter().flat_map(keys).collect()
@@ -138,6 +139,12 @@ impl<'a> Look<'a> {
                     found.extend(is_there.then(|| (one(), None)));
                 }
                 Subject::Cursor(node) => found.extend(self.judge_cursor(node)?.map(|one| (one, None))),
+                Subject::Remembered { key, node } => {
+                    let newer = self.item(key)?.filter(|item| is_newer_memory(item, key, self.schema()));
+                    let one =
+                        |item| Difference::of(Kind::NewerFormat, key.clone(), node, &Evidence::new().and(Some(item)));
+                    found.extend(newer.map(|item| (one(item), None)));
+                }
                 Subject::History(_) => {}
             }
         }
@@ -192,6 +199,9 @@ impl<'a> Look<'a> {
         let facets = self.facets(node)?;
         let (node_key, lineage_key) = (schema.node_key(node), schema.lineage_key(node));
         let evidence = Evidence::new().and(facets.base_item).and(facets.stored_item);
+        if facets.base.as_ref().is_some_and(|base| has_unreadable_mark(&base.item)) {
+            found.push(Difference::of(Kind::MarkUnreadable, node_key.clone(), node, &evidence));
+        }
         if facets.stored.check_format().is_err() {
             found.push(Difference::of(Kind::NewerFormat, lineage_key, node, &evidence));
             return Ok(());
@@ -214,7 +224,8 @@ impl<'a> Look<'a> {
         };
         let above = Stored::read(parent, schema);
         if above.check_format().is_err() {
-            // Nobody here can say where the parent stands. It is reported for itself.
+            // Nobody here can say where the parent stands, and so where the node should.
+            found.push(Difference::of(Kind::NotCompared, lineage_key, node, &evidence));
             return Ok(());
         }
         let evidence = evidence.and(parent);
@@ -233,7 +244,7 @@ impl<'a> Look<'a> {
         if let Some(placed) = &plan.placed {
             let rules = Rules::default();
             let wanted = Wanted { node, base, parent: above.as_ref(), settings: self.settings, rules };
-            let findings: BTreeSet<Kind> = Shortfall::of(&wanted, placed).map(|one| finding(&one)).collect();
+            let findings: BTreeSet<Kind> = Shortfall::of(&wanted, placed).filter_map(|one| finding(&one)).collect();
             found.extend(findings.into_iter().map(|kind| Difference::of(kind, node_key.clone(), node, &evidence)));
         }
         if facets.stored.lineage().is_none() {
@@ -323,21 +334,25 @@ impl<'a> Look<'a> {
         let Some(item) = self.item(key)?.filter(is_row) else { return Ok(None) };
         let stored_item = self.item(&schema.lineage_key(node))?;
         let stored = Stored::read(stored_item, schema);
-        if stored.check_format().is_err() || names(&stored, key, node, schema) {
+        if names(&stored, key, node, schema) {
             return Ok(None);
         }
-        // No lineage names it, whatever else the lineage says.
-        let evidence = Evidence::new().and(Some(item));
-        Ok(Some(Difference::of(Kind::RowSurplus, key.clone(), node, &evidence)))
+        // No lineage names it, whatever else the lineage says. What a newer one names nobody here can tell.
+        let kind = if stored.check_format().is_err() { Kind::NotCompared } else { Kind::RowSurplus };
+        Ok(Some(Difference::of(kind, key.clone(), node, &Evidence::new().and(Some(item)))))
     }
 
     fn judge_cursor(&self, node: &NodeRef) -> Result<Option<Difference>, Failure> {
-        let key = self.schema().cascade_key(node);
+        let schema = self.schema();
+        let key = schema.cascade_key(node);
         let Some(item) = self.item(&key)? else { return Ok(None) };
+        let base = self.item(&schema.node_key(node))?;
         let kind = match Cursor::read(item) {
-            Ok(cursor) if cursor.rests(item) => Kind::DeletionBlocked,
+            // Without a deletion the sign of a blocked one is a leftover.
+            Ok(cursor) if cursor.rests(item) && has_mark(base) => Kind::DeletionBlocked,
             Ok(_) => Kind::CursorStuck,
-            Err(CursorError::Malformed) => Kind::CursorUnreadable,
+            Err(CursorError::Malformed) if Cursor::is_ours(item) => Kind::CursorUnreadable,
+            Err(CursorError::Malformed) => Kind::ReservedKey,
             Err(CursorError::Newer(_)) => Kind::NewerFormat,
         };
         Ok(Some(Difference::of(kind, key, node, &Evidence::new().and(Some(item)))))
@@ -395,19 +410,21 @@ fn parent_of(node: &NodeRef, base: &BaseNode) -> Option<NodeRef> {
 /// True if a row may be there: the node's lineage names it.
 pub(super) fn names(stored: &Stored, key: &ItemKey, node: &NodeRef, schema: &Schema) -> bool {
     stored.lineage().is_some_and(|lineage| {
-        lineage.stale_rows.contains(key) || rows(&lineage.placement, node, schema).iter().any(|row| row.key == *key)
+        let is_stale = || lineage.stale_rows.contains(key) && is_row_key(key, node, schema);
+        is_stale() || rows(&lineage.placement, node, schema).iter().any(|row| row.key == *key)
     })
 }
 
-fn finding(shortfall: &Shortfall) -> Kind {
-    match shortfall {
+/// What a shortfall is named. `None` for what the record says by itself, wherever its node stands.
+fn finding(shortfall: &Shortfall) -> Option<Kind> {
+    Some(match shortfall {
         Shortfall::Orphan => Kind::Orphan,
         Shortfall::OwnParent | Shortfall::BelowItself => Kind::Cycle,
         Shortfall::TooDeep => Kind::TooDeep,
         Shortfall::Path(_) => Kind::PathTooLong,
-        Shortfall::Mark => Kind::MarkUnreadable,
+        Shortfall::Mark => return None,
         Shortfall::Touch => Kind::NoRoomForTouch,
         Shortfall::Order { .. } => Kind::NoOrder,
         Shortfall::Links { .. } | Shortfall::Link { .. } => Kind::LinkLeftOut,
-    }
+    })
 }

@@ -8,8 +8,8 @@ use super::look::names;
 use super::{Difference, Kind};
 use crate::keys::{ItemKey, NodeRef, Schema};
 use crate::model::{
-    BORN, BaseNode, Cursor, DELETING, Deletion, Item, Lineage, PUT_BACK, REDRIVEN, REVISION, Stored, TOUCHED, WRITE,
-    shown_by, text, with_key,
+    BORN, BaseNode, Cursor, CursorError, DELETING, Deletion, FORMAT_ATTRIBUTE, Item, Lineage, PUT_BACK, REDRIVEN,
+    REVISION, ROW_ID, Stored, TOUCHED, WRITE, shown_by, text, with_key,
 };
 use crate::plan::{Context, CopyNewest, Facts, Failure, Need, Plan, Rule, Step, Task, TaskOutcome};
 use crate::request::{Action, Condition, Update};
@@ -75,7 +75,7 @@ impl<'a> Mend<'a> {
             kind if kind.is_redriven() => Ok(self.redrive(schema.node_key(self.node()))),
             Kind::RecordPutBack => Ok(self.read_back(Mended::Redriven)),
             Kind::CursorStuck => Ok(self.redrive(schema.cascade_key(self.node()))),
-            Kind::RowSurplus | Kind::LineageSurplus | Kind::DeletionStuck => {
+            Kind::RowSurplus | Kind::LineageSurplus | Kind::DeletionStuck | Kind::CursorUnreadable => {
                 let node = self.node();
                 let keys = [self.difference.key.clone(), schema.node_key(node), schema.lineage_key(node)];
                 self.state = State::Reading;
@@ -129,6 +129,7 @@ impl<'a> Mend<'a> {
                 }
                 Ok(self.delete_row(lineage_item))
             }
+            (Kind::CursorUnreadable, ..) => Ok(item.map_or(Step::Done(Mended::Gone), |item| self.delete_cursor(item))),
             // A record that can't be understood counts as not there, and its next event has the handler say so.
             (Kind::LineageSurplus, Some(_), _) => Ok(self.redrive(schema.node_key(&node))),
             (Kind::LineageSurplus, None, _) => Ok(self.put_back()),
@@ -145,11 +146,23 @@ impl<'a> Mend<'a> {
             let action = Action::Delete { key: self.difference.key.clone(), condition: Condition::Exists };
             return self.write(action, Mended::Deleted);
         }
+        // Somebody may put an item of their own there.
+        let is_row = Condition::is(ROW_ID, Some(text(self.node().id.as_str())));
         let condition = lineage.map_or(Condition::Absent, |item| same(item, schema));
         let check = Action::Check { key: schema.lineage_key(self.node()), condition };
-        let delete = Action::Delete { key: self.difference.key.clone(), condition: Condition::Exists };
+        let delete = Action::Delete { key: self.difference.key.clone(), condition: is_row };
         self.state = State::Writing(Mended::Deleted);
         Step::Do(vec![Task::Transact(vec![check, delete])])
+    }
+
+    /// Deletes what stands in a cursor's place and is none, while it is as it was read. The handler, too, would write over it.
+    fn delete_cursor(&mut self, item: &Item) -> Step<Mended> {
+        if Cursor::read(item) != Err(CursorError::Malformed) || !Cursor::is_ours(item) {
+            return Step::Done(Mended::Gone);
+        }
+        let names = [Cursor::SEQUENCE, FORMAT_ATTRIBUTE].map(|name| Condition::is(name, item.get(name).cloned()));
+        let condition = Condition::All(names.into_iter().collect());
+        self.write(Action::Delete { key: self.difference.key.clone(), condition }, Mended::Deleted)
     }
 
     /// Puts a record there that counts as none, only to delete it again: the handler then removes what a lost deletion has left. The

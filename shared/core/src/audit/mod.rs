@@ -33,5 +33,5 @@ pub use look::Look;
 pub use mend::{Mend, Mended};
 pub use redrive::{Redrive, Redriven};
 pub use state::{Kept, Pass, Position, State};
-pub use subject::Subject;
+pub use subject::{Class, Subject};
 pub use suspects::{Stage, Suspect, Suspects};

@@ -1,7 +1,8 @@
 //! What is looked at.
 
-use crate::keys::{ItemKey, NodeRef, Schema, SortKey};
-use crate::model::{Item, key_of, shown_by};
+use super::State;
+use crate::keys::{Id, ItemKey, NodeRef, Schema, SortKey};
+use crate::model::{Announcement, Item, ROW_ID, key_of, shown_by};
 
 /// What is looked at: an item of the table, with all that belongs to it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -26,6 +27,58 @@ pub enum Subject {
         /// The node in whose partition the item is.
         node: NodeRef,
     },
+    /// What the handler or the auditor remembers, and a newer version of them has written.
+    Remembered {
+        /// The item's key.
+        key: ItemKey,
+        /// The partition, as if it were a node's.
+        node: NodeRef,
+    },
+}
+
+/// What an item is, by its key, and a row by its `_id` as well.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Class {
+    /// A node's base record.
+    Node,
+    /// A lineage or a tombstone.
+    Lineage,
+    /// A row.
+    Row,
+    /// A revision.
+    Revision,
+    /// A `v0_` copy.
+    Copy,
+    /// A cursor.
+    Cursor,
+    /// Another item of Sapwood's: an operation, an answer that was kept, the handler's settings.
+    Own,
+    /// An item of the table's owner.
+    Foreign,
+}
+
+impl Class {
+    /// Returns what an item is.
+    #[must_use]
+    pub fn of(item: &Item, schema: &Schema) -> Self {
+        let Some(key) = key_of(item, schema) else { return Self::Foreign };
+        if [schema.settings_key(), schema.audit_key()].contains(&key) {
+            return Self::Own;
+        }
+        let Some(sort_key) = schema.parse_partition(&key.pk).ok().and_then(|_| schema.parse_sort_key(&key.sk)) else {
+            return Self::Foreign;
+        };
+        match sort_key {
+            SortKey::Node => Self::Node,
+            SortKey::Lineage => Self::Lineage,
+            SortKey::Cascade => Self::Cursor,
+            SortKey::Revision { .. } => Self::Revision,
+            SortKey::Latest { .. } => Self::Copy,
+            SortKey::Operation(_) | SortKey::Deleted | SortKey::Idempotency { .. } => Self::Own,
+            _ if shown_by(item, &key, schema).is_some() => Self::Row,
+            _ => Self::Foreign,
+        }
+    }
 }
 
 impl Subject {
@@ -33,6 +86,10 @@ impl Subject {
     #[must_use]
     pub fn of(item: &Item, schema: &Schema) -> Option<Self> {
         let key = key_of(item, schema)?;
+        if is_newer_memory(item, &key, schema) {
+            let node = NodeRef::from(Id::new(&key.pk).ok()?);
+            return Some(Self::Remembered { key, node });
+        }
         let owner = schema.parse_partition(&key.pk).ok()?;
         match schema.parse_sort_key(&key.sk)? {
             SortKey::Node | SortKey::Lineage => Some(Self::Node(owner)),
@@ -41,11 +98,19 @@ impl Subject {
             SortKey::Operation(_) | SortKey::Deleted | SortKey::Idempotency { .. } => None,
             sort_key => match shown_by(item, &key, schema) {
                 Some(node) => Some(Self::Row { key, node }),
-                None if stands_in(&sort_key, &owner, &key, schema) => Some(Self::Foreign { key, node: owner }),
+                None if item.contains_key(ROW_ID) || stands_in(&sort_key, &owner, &key, schema) => {
+                    Some(Self::Foreign { key, node: owner })
+                }
                 None => None,
             },
         }
     }
+}
+
+/// True for the handler's settings or the auditor's state, if a newer version has written them.
+pub(super) fn is_newer_memory(item: &Item, key: &ItemKey, schema: &Schema) -> bool {
+    (*key == schema.settings_key() && Announcement::read(item).is_err())
+        || (*key == schema.audit_key() && State::read(item, None, 0).is_err())
 }
 
 /// True if a row with this key could stand in this partition.

@@ -80,6 +80,31 @@ pub enum SortKey {
     },
 }
 
+impl SortKey {
+    /// The id of the node that a row with this key shows. `None` for keys that no row has.
+    #[must_use]
+    pub fn shown(&self) -> Option<&str> {
+        match self {
+            Self::Ancestor { id, .. }
+            | Self::Path { id: Some(id), .. }
+            | Self::Root(id)
+            | Self::Orphan(id)
+            | Self::Child { id, .. }
+            | Self::OrderedRoot { id, .. }
+            | Self::Link { id, .. } => Some(id.as_str()),
+            Self::Path { segments, id: None } => segments.last().map(String::as_str),
+            Self::Node
+            | Self::Lineage
+            | Self::Cascade
+            | Self::Operation(_)
+            | Self::Deleted
+            | Self::Idempotency { .. }
+            | Self::Revision { .. }
+            | Self::Latest { .. } => None,
+        }
+    }
+}
+
 /// A range of sort keys within one partition, both ends included.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SortRange {
@@ -115,8 +140,8 @@ const ORPHAN: &str = "ORPHAN#";
 const CHILD: &str = "CHILD#";
 const ORDERED: &str = "ORDERED#";
 const LINK: &str = "LINK#";
-const LINEAGE: &str = "LINEAGE";
-const CASCADE: &str = "CASCADE";
+pub(crate) const LINEAGE: &str = "LINEAGE";
+pub(crate) const CASCADE: &str = "CASCADE";
 const OPERATION: &str = "OPERATION#";
 const DELETED: &str = "DELETED";
 const IDEMPOTENCY: &str = "IDEMPOTENCY#";

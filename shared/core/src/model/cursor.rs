@@ -109,6 +109,12 @@ impl Cursor {
         self.blocked && self.after.is_none() && !item.contains_key(REDRIVEN)
     }
 
+    /// True if an item with a cursor's key has an attribute that makes a cursor, and so isn't the table owner's.
+    #[must_use]
+    pub fn is_ours(item: &Item) -> bool {
+        [Self::SEQUENCE, format::FORMAT_ATTRIBUTE].iter().any(|name| item.contains_key(*name))
+    }
+
     fn parse(item: &Item) -> Option<Self> {
         let after = match item.get(Self::AFTER) {
             None => None,

@@ -36,6 +36,11 @@ pub(super) fn mark_as(format: u64, item: &mut Item) {
     item.insert(FORMAT_ATTRIBUTE.into(), AttributeValue::N(format.to_string()));
 }
 
+/// True if the item has this format.
+pub(super) fn is(format: u64, item: &Item) -> bool {
+    matches!(item.get(FORMAT_ATTRIBUTE), Some(AttributeValue::N(digits)) if digits.parse() == Ok(format))
+}
+
 /// Returns true if the item has a format that this code knows, and false if it has none, an older one, or a value that is
 /// no format at all. Such an item counts as malformed.
 ///

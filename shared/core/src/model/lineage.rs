@@ -60,6 +60,8 @@ pub struct Lineage {
     /// The sequence number of the record that had this deletion begin again, padded to 40 digits. Another value is another change of the
     /// lineage, and so sets the deletion off.
     pub restarted: Option<String>,
+    /// True if the item isn't as a handler writes this lineage: it has another format than its rows need, or an attribute more.
+    pub is_altered: bool,
 }
 
 /// The item with a lineage's key.
@@ -173,7 +175,7 @@ impl Lineage {
             Some(AttributeValue::L(rows)) => rows.iter().map(|row| row_key(row, schema)).collect::<Option<_>>()?,
             Some(_) => return None,
         };
-        Some(Self {
+        let lineage = Self {
             placement: row::read(item)?,
             born: name_of(item, BORN).map(str::to_owned),
             stale_rows,
@@ -183,7 +185,18 @@ impl Lineage {
                 None => None,
                 Some(_) => Some(sequence_of(item, RESTARTED)?.to_owned()),
             },
-        })
+            is_altered: false,
+        };
+        let is_altered = !lineage.is_as_written(item);
+        Some(Self { is_altered, ..lineage })
+    }
+
+    /// True if the item has the attributes of this lineage, its key and its format, and nothing else.
+    fn is_as_written(&self, item: &Item) -> bool {
+        let Self { placement, born, stale_rows, rows_pending, deleting, restarted, .. } = self;
+        let optional = [born.is_some(), !stale_rows.is_empty(), *rows_pending, deleting.is_some(), restarted.is_some()];
+        let count = 3 + row::attributes_of(placement) + optional.into_iter().filter(|is_there| *is_there).count();
+        item.len() == count && format::is(row::format_of(placement), item)
     }
 
     /// Returns true if the lineage names something as a row to delete that can't be a row of its node. Somebody else has written it.

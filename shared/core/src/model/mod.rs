@@ -40,8 +40,8 @@ pub use own::{
     UPDATED_BY, Under, WRITE, WRITE_BEFORE, is_reserved, is_same_life, life_of, still_gone,
 };
 pub use row::{
-    LinkFault, ORPHAN_ROW, ROW_ATTRIBUTES, Row, Shown, Wanted, check_links, is_row_key, is_truncated,
-    orphan_row_parent, own_ancestors, own_depth, own_id, own_order, placement_below, row_parent, rows, shown_by,
+    ID as ROW_ID, LinkFault, ORPHAN_ROW, ROW_ATTRIBUTES, Row, Shown, Wanted, check_links, is_row_key, is_truncated,
+    orphan_row_parent, own_ancestors, own_id, own_order, placement_below, row_parent, rows, shown_by,
 };
 pub use settings::{Copied, Settings, SiblingOrder};
 pub use shortfall::Shortfall;

@@ -68,6 +68,7 @@ fn lineage() -> Lineage {
         rows_pending: true,
         deleting: Some(deletion()),
         restarted: Some("12".to_owned()),
+        is_altered: false,
     }
 }
 

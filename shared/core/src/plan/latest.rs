@@ -258,7 +258,9 @@ impl<'a> CopyNewest<'a> {
     fn write(&mut self, key: ItemKey, standing: Option<&Item>, newest: Option<(Version, Item)>) -> Step<()> {
         let settings = self.context.settings;
         let wanted = newest.map(|(version, revision)| Latest::copy(&key, version, &revision, settings));
-        if wanted.as_ref() == standing {
+        // An item without a version is no copy, but its owner's.
+        let is_owners = wanted.is_none() && standing.is_some_and(|item| Latest::version_of(item).is_none());
+        if is_owners || wanted.as_ref() == standing {
             return Step::Done(());
         }
         let condition = if self.context.rules.keeps(Rule::LatestCondition) {

@@ -127,7 +127,8 @@ pub fn place(input: &PlaceInput<'_>, settings: &Settings, rules: Rules) -> Place
         let had_mark = lineage.deleting.as_ref().is_some_and(|before| before.mark == deletion.mark);
         let restarted = mark_went.map(str::to_owned).or_else(|| lineage.restarted.clone()).filter(|_| had_mark);
         let stale_rows = stale_rows().cloned().collect();
-        let marked = Lineage { deleting: Some(deletion.clone()), born, restarted, stale_rows, ..lineage.clone() };
+        let deleting = Some(deletion.clone());
+        let marked = Lineage { deleting, born, restarted, stale_rows, is_altered: false, ..lineage.clone() };
         let standing_keys: BTreeSet<&ItemKey> = standing_keys().collect();
         return keep_placement(node, lineage, marked, &standing_keys, settings);
     }
@@ -155,15 +156,18 @@ pub fn place(input: &PlaceInput<'_>, settings: &Settings, rules: Rules) -> Place
     // A redelivered touch would find the lineage as wanted and put nothing. Only this mark tells it to put all rows.
     let rows_pending = rules.keeps(Rule::RowsPending)
         && ((only_touched && !puts.is_empty()) || before.is_some_and(|l| l.rows_pending));
-    let changed = before
-        .is_none_or(|lineage| lineage.placement != wanted || lineage.deleting != deleting || lineage.born != born);
+    let is_same = |lineage: &Lineage| {
+        let has_more = lineage.is_altered || lineage.restarted.is_some();
+        !has_more && lineage.placement == wanted && lineage.deleting == deleting && lineage.born == born
+    };
+    let changed = !before.is_some_and(is_same);
     let intent = (changed || !deletes.is_empty()).then(|| Lineage {
         placement: wanted.clone(),
         born: born.clone(),
         stale_rows: deletes.iter().cloned().collect(),
         rows_pending,
         deleting: deleting.clone(),
-        restarted: None,
+        ..Lineage::default()
     });
     let intent_item = intent.as_ref().map(|lineage| lineage.item(node, &settings.schema));
     if let (Some(after), Some(item), Some(before)) = (&intent, &intent_item, before)

@@ -2,21 +2,22 @@
 //!
 //! In a run no time passes, so nothing keeps a repair from acting on what is only on its way. It must do no harm then, either.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use rand::RngExt;
 use rand::seq::IndexedRandom;
-use sapwood_core::audit::{Difference, Subject, due};
-use sapwood_core::keys::{ItemKey, Schema};
+use sapwood_core::audit::{Class, Difference, Subject, due};
+use sapwood_core::keys::{ItemKey, NodeRef, Schema};
 use sapwood_core::model::{Item, Settings, with_key};
 use sapwood_core::plan::Rules;
 use sapwood_engine::announce::announce;
 use sapwood_engine::audit::Audit;
 use sapwood_engine::auditor::{Auditor, Clock, Limits};
-use sapwood_table::{Client, RetryPolicy, Scannable, TableError};
+use sapwood_engine::below::Below;
+use sapwood_table::{Client, RetryPolicy, Scannable, Table, TableError};
 
 use super::calls::{Calls, Shared, SimRetryPolicy, SimTable};
 
@@ -25,6 +26,9 @@ pub(super) const REPAIRS_AT_REST: usize = 6;
 
 /// How many runs of the auditor follow one another. The first ones suspect, and those after them mend.
 const AUDITOR_RUNS: u64 = 3;
+
+/// Items in a page of a partition.
+const PARTITION_PAGE_ITEMS_MAX: usize = 7;
 
 /// Most looks until all that is named decides for itself.
 const LOOKS_MAX: usize = 10;
@@ -51,25 +55,64 @@ pub(super) fn damage(calls: &mut Calls) {
     calls.memory.stream.clear();
 }
 
-/// Compares the table, as `sapwood verify` does, in so many parts and in pages of so many items. Returns what the pages suspect, and what a
-/// second look at that finds.
+/// What the pages of a pass suspect, what a second look at that finds, and how many items of each class the pass has seen.
+type Compared = (BTreeSet<Difference>, BTreeSet<Difference>, BTreeMap<Class, u64>);
+
+/// Compares the table, as `sapwood verify` does, in so many parts and in pages of so many items.
 pub(super) async fn compared<T: Scannable, P: RetryPolicy>(
     audit: &Audit<'_, T, P>,
     segments: u32,
     items_max: usize,
-) -> Result<(BTreeSet<Difference>, BTreeSet<Difference>), TableError> {
-    let mut suspects = BTreeSet::new();
+) -> Result<Compared, TableError> {
+    let (mut suspects, mut classes) = (BTreeSet::new(), BTreeMap::new());
     for segment in 0..segments {
         let mut from = None;
         loop {
             let page = audit.page(segment, segments, from.as_ref(), items_max).await?;
             suspects.extend(page.suspects);
+            page.classes.into_iter().for_each(|(class, count)| *classes.entry(class).or_default() += count);
             from = page.next;
             if from.is_none() {
                 break;
             }
         }
     }
+    let found = looked_at_again(audit, &suspects).await?;
+    Ok((suspects, found, classes))
+}
+
+/// Compares a node and what is below it, as `sapwood verify --under` does. Returns what a second look finds.
+pub(super) async fn compared_below<T: Table, P: RetryPolicy>(
+    client: &Client<'_, T, P>,
+    settings: &Settings,
+    top: NodeRef,
+) -> Result<BTreeSet<Difference>, TableError> {
+    let (audit, mut below) = (Audit::new(client, settings), Below::new(client, top));
+    let mut suspects = BTreeSet::new();
+    loop {
+        let found = below.next().await?;
+        if found.is_empty() {
+            return looked_at_again(&audit, &suspects).await;
+        }
+        for found in found {
+            let mut from = None;
+            loop {
+                let page = audit.partition(&found.node, from.as_ref(), PARTITION_PAGE_ITEMS_MAX).await?;
+                suspects.extend(page.suspects);
+                from = page.next;
+                if from.is_none() {
+                    break;
+                }
+            }
+        }
+    }
+}
+
+/// Looks at suspects until a look finds what the one before has found.
+async fn looked_at_again<T: Table, P: RetryPolicy>(
+    audit: &Audit<'_, T, P>,
+    suspects: &BTreeSet<Difference>,
+) -> Result<BTreeSet<Difference>, TableError> {
     // A look at a node whose parent is wrong names the parent, and the next look perhaps what is above it.
     let mut found: BTreeSet<Difference> = suspects.clone();
     for _ in 0..LOOKS_MAX {
@@ -81,7 +124,7 @@ pub(super) async fn compared<T: Scannable, P: RetryPolicy>(
             break;
         }
     }
-    Ok((suspects, found))
+    Ok(found)
 }
 
 /// Begins some runs of the auditor, which take everything they see twice for settled.
@@ -118,7 +161,7 @@ pub(super) fn repair(
         let retry_policy = SimRetryPolicy(calls);
         let client = Client::new(&table, &retry_policy, &settings.schema);
         let audit = Audit::new(&client, &settings);
-        let Ok((suspects, found)) = compared(&audit, 1, 50).await else { return };
+        let Ok((suspects, found, _)) = compared(&audit, 1, 50).await else { return };
         let confirmed = found.intersection(&suspects).cloned().collect();
         for (position, difference) in due(confirmed).into_iter().enumerate() {
             let name = (number * 1_000 + position as u64).to_string();

@@ -1,7 +1,7 @@
 //! Ancestor rows: a node as the collection of each of its ancestors shows it. The ancestors are the frame of every placement, so they have no
 //! setting.
 
-use super::contents::{Contents, own_depth};
+use super::contents::Contents;
 use super::kind::{Kind, Named, Rows, Wanted};
 use crate::keys::{DEPTH_MAX, Id, SortKey};
 use crate::model::Placement;
@@ -37,9 +37,5 @@ impl Kind for Ancestor {
 
     fn can_have(&self, named: &Named<'_>) -> bool {
         matches!(named.sort_key, SortKey::Ancestor { id, .. } if *id == named.node.id)
-    }
-
-    fn is_one(&self, item: &Item, named: &Named<'_>) -> bool {
-        matches!(named.sort_key, SortKey::Ancestor { depth, .. } if own_depth(item) == Some(*depth))
     }
 }

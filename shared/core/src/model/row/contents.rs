@@ -7,11 +7,12 @@ use crate::model::Placement;
 use crate::model::item::{AttributeValue, Item, number, text, text_of, texts, texts_of};
 use crate::model::wire::text_size;
 
-pub(super) const ID: &str = "_id";
+/// The attribute of a row that names the node which it shows.
+pub const ID: &str = "_id";
 const DEPTH: &str = "_depth";
 const PARENT: &str = "_parent";
-pub(super) const ORDER: &str = "_order";
-pub(super) const ANCESTORS: &str = "_ancestors";
+const ORDER: &str = "_order";
+const ANCESTORS: &str = "_ancestors";
 pub(super) const TRUNCATED: &str = "_truncated";
 
 /// What [`own_id`] and [`orphan_row_parent`] read.
@@ -104,15 +105,6 @@ pub fn is_truncated(row: &Item) -> bool {
 #[must_use]
 pub fn own_id(row: &Item) -> Option<Id> {
     text_of(row, ID).and_then(|id| Id::new(id).ok())
-}
-
-/// Returns the depth at which a row shows its node, if the item says so.
-#[must_use]
-pub fn own_depth(row: &Item) -> Option<usize> {
-    match row.get(DEPTH) {
-        Some(AttributeValue::N(digits)) => digits.parse().ok(),
-        _ => None,
-    }
 }
 
 /// Returns the missing parent in an entry of the register of orphans.

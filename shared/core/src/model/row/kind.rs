@@ -57,6 +57,11 @@ pub(super) trait Kind: Sync {
         FORMAT
     }
 
+    /// True if a lineage with this placement has the attribute.
+    fn is_written(&self, _placement: &Placement) -> bool {
+        true
+    }
+
     /// Adds to a lineage what the placement says of these rows.
     fn write(&self, placement: &Placement, lineage: &mut Item);
 
@@ -65,9 +70,6 @@ pub(super) trait Kind: Sync {
 
     /// True if a row of this kind of the node can have this key.
     fn can_have(&self, named: &Named<'_>) -> bool;
-
-    /// True if the item with such a key is that row, and not one of the table owner's whose key only looks like it.
-    fn is_one(&self, item: &Item, named: &Named<'_>) -> bool;
 
     /// Returns what the node can't have of this kind.
     fn shortfalls(&self, _wanted: &Wanted<'_>, _placement: &Placement) -> Vec<Shortfall> {

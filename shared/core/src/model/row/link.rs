@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::contents::{ANCESTORS, Contents};
+use super::contents::Contents;
 use super::kind::{Kind, Named, Rows, Wanted};
 use crate::keys::{Id, NodeRef, SortKey};
 use crate::model::item::{AttributeValue, Item, texts, texts_of};
@@ -56,8 +56,12 @@ impl Kind for Link {
         }
     }
 
+    fn is_written(&self, placement: &Placement) -> bool {
+        !placement.links.is_empty()
+    }
+
     fn write(&self, placement: &Placement, lineage: &mut Item) {
-        if !placement.links.is_empty() {
+        if self.is_written(placement) {
             let targets = |targets: &Vec<Id>| texts(targets.iter().map(Id::as_str));
             let links = placement.links.iter().map(|(attribute, of_one)| (attribute.clone(), targets(of_one)));
             lineage.insert(LINKS.to_owned(), AttributeValue::M(links.collect()));
@@ -84,10 +88,6 @@ impl Kind for Link {
 
     fn can_have(&self, named: &Named<'_>) -> bool {
         matches!(named.sort_key, SortKey::Link { id, .. } if *id == named.node.id)
-    }
-
-    fn is_one(&self, item: &Item, _: &Named<'_>) -> bool {
-        matches!(item.get(ANCESTORS), Some(AttributeValue::L(_)))
     }
 
     fn shortfalls(&self, wanted: &Wanted<'_>, placement: &Placement) -> Vec<Shortfall> {

@@ -15,10 +15,10 @@ use super::item::{ITEM_BYTES_MAX, Item, attribute_bytes, item_bytes, text};
 use super::wire::{sent_attribute_bytes, text_size};
 use super::{AttributeValue, BaseNode, FORMAT, Placement, Settings, Shortfall, format};
 use crate::keys::{Id, ItemKey, NodeRef, Schema};
-use contents::{Contents, ID, TRUNCATED};
+pub use contents::ID;
+use contents::{Contents, TRUNCATED};
 pub use contents::{
-    ORPHAN_ROW, ROW_ATTRIBUTES, is_truncated, orphan_row_parent, own_ancestors, own_depth, own_id, own_order,
-    row_parent,
+    ORPHAN_ROW, ROW_ATTRIBUTES, is_truncated, orphan_row_parent, own_ancestors, own_id, own_order, row_parent,
 };
 pub use kind::Wanted;
 use kind::{Kind, Named, Rows};
@@ -62,8 +62,17 @@ pub(super) fn write(placement: &Placement, lineage: &mut Item) {
     for kind in KINDS {
         kind.write(placement, lineage);
     }
-    let named = KINDS.iter().filter(|kind| lineage.contains_key(kind.attribute()));
-    format::mark_as(named.map(|kind| kind.format()).max().unwrap_or(FORMAT), lineage);
+    format::mark_as(format_of(placement), lineage);
+}
+
+/// The format that a lineage with this placement needs.
+pub(super) fn format_of(placement: &Placement) -> u64 {
+    KINDS.iter().filter(|kind| kind.is_written(placement)).map(|kind| kind.format()).max().unwrap_or(FORMAT)
+}
+
+/// How many attributes a lineage has for this placement.
+pub(super) fn attributes_of(placement: &Placement) -> usize {
+    KINDS.iter().filter(|kind| kind.is_written(placement)).count()
 }
 
 /// Reads a placement from a lineage's item. `None` if no handler has written it so.
@@ -85,14 +94,13 @@ pub(super) fn shortfalls(wanted: &Wanted<'_>, placement: &Placement) -> impl Ite
     KINDS.iter().flat_map(|kind| kind.shortfalls(wanted, placement))
 }
 
-/// Returns the node that a row shows. `None` if the item is no row: its attributes don't fit its key, whatever the key looks like.
+/// Returns the node that a row shows: that of its key, if the item's `_id` names the same. Nothing else makes a row, and whatever else is wrong
+/// in it makes it no item of the table's owner. `None` if the item is no row.
 #[must_use]
 pub fn shown_by(item: &Item, key: &ItemKey, schema: &Schema) -> Option<NodeRef> {
     let owner = schema.parse_partition(&key.pk).ok()?;
-    let sort_key = schema.parse_sort_key(&key.sk)?;
-    let node = owner.sibling(own_id(item)?);
-    let named = Named { key, sort_key: &sort_key, owner: &owner, node: &node, schema };
-    KINDS.iter().any(|kind| kind.can_have(&named) && kind.is_one(item, &named)).then_some(node)
+    let (sort_key, id) = (schema.parse_sort_key(&key.sk)?, own_id(item)?);
+    (sort_key.shown() == Some(id.as_str())).then(|| owner.sibling(id))
 }
 
 /// True if a row of this node can have this key. Nothing else is ever deleted because a lineage names it: base records, revisions, rows of

@@ -1,7 +1,7 @@
 //! Ordered rows: a node among its siblings, in the order of an attribute. A node has one, in the partition of its parent; a root has it beside
 //! the root rows. The setting is `order`.
 
-use super::contents::{Contents, ORDER};
+use super::contents::Contents;
 use super::kind::{Kind, Named, Rows, Wanted};
 use crate::keys::{SiblingPlace, SortKey};
 use crate::model::item::{Item, text, text_of};
@@ -42,6 +42,10 @@ impl Kind for Ordered {
         }
     }
 
+    fn is_written(&self, placement: &Placement) -> bool {
+        placement.order.is_some()
+    }
+
     fn write(&self, placement: &Placement, lineage: &mut Item) {
         lineage.extend(placement.order.iter().map(|place| (PLACE.to_owned(), text(place.as_str()))));
     }
@@ -58,15 +62,6 @@ impl Kind for Ordered {
         match named.sort_key {
             SortKey::Child { id, .. } => *id == named.node.id,
             SortKey::OrderedRoot { id, .. } => *id == named.node.id && named.is_among_roots(),
-            _ => false,
-        }
-    }
-
-    fn is_one(&self, item: &Item, named: &Named<'_>) -> bool {
-        match named.sort_key {
-            SortKey::Child { place, .. } | SortKey::OrderedRoot { place, .. } => {
-                text_of(item, ORDER) == Some(place.as_str())
-            }
             _ => false,
         }
     }

@@ -1,6 +1,6 @@
 //! Orphan rows: the register of nodes whose parents have no lineage. The protocol needs them, so they have no setting.
 
-use super::contents::{Contents, row_parent};
+use super::contents::Contents;
 use super::kind::{Kind, Named, Rows, Wanted};
 use crate::keys::SortKey;
 use crate::model::item::{AttributeValue, Item, flag_of};
@@ -28,6 +28,10 @@ impl Kind for Orphan {
         }
     }
 
+    fn is_written(&self, placement: &Placement) -> bool {
+        placement.orphan
+    }
+
     fn write(&self, placement: &Placement, lineage: &mut Item) {
         if placement.orphan {
             lineage.insert(ORPHAN.into(), AttributeValue::Bool(true));
@@ -42,11 +46,6 @@ impl Kind for Orphan {
     fn can_have(&self, named: &Named<'_>) -> bool {
         let is_own = matches!(named.sort_key, SortKey::Orphan(id) if *id == named.node.id);
         is_own && named.schema.is_of_orphans(&named.key.pk, named.owner.tenant.as_ref())
-    }
-
-    fn is_one(&self, item: &Item, named: &Named<'_>) -> bool {
-        let waits_for = |parent| named.schema.orphans_partition(&named.owner.sibling(parent)) == named.key.pk;
-        row_parent(item).is_some_and(waits_for)
     }
 
     fn shortfalls(&self, _: &Wanted<'_>, placement: &Placement) -> Vec<Shortfall> {

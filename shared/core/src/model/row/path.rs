@@ -1,6 +1,6 @@
 //! Path rows: a node by its path, in the collection of its farthest ancestor. The setting is `path_rows`.
 
-use super::contents::{Contents, own_depth};
+use super::contents::Contents;
 use super::kind::{Kind, Named, Rows, Wanted};
 use crate::keys::{DEPTH_MAX, SortKey, check_segment};
 use crate::model::item::{Item, texts, texts_of};
@@ -47,10 +47,6 @@ impl Kind for Path {
         let SortKey::Path { segments, id } = named.sort_key else { return false };
         let shown = id.as_ref().map_or_else(|| segments.last().map(String::as_str), |id| Some(id.as_str()));
         shown == Some(named.node.id.as_str())
-    }
-
-    fn is_one(&self, item: &Item, named: &Named<'_>) -> bool {
-        matches!(named.sort_key, SortKey::Path { segments, .. } if own_depth(item) == Some(segments.len()))
     }
 
     fn shortfalls(&self, wanted: &Wanted<'_>, placement: &Placement) -> Vec<Shortfall> {

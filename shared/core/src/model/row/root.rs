@@ -38,8 +38,4 @@ impl Kind for Root {
     fn can_have(&self, named: &Named<'_>) -> bool {
         matches!(named.sort_key, SortKey::Root(id) if *id == named.node.id) && named.is_among_roots()
     }
-
-    fn is_one(&self, _: &Item, _: &Named<'_>) -> bool {
-        true
-    }
 }

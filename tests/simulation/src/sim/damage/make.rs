@@ -1,0 +1,394 @@
+//! The damage itself.
+
+use std::collections::{BTreeMap, HashMap};
+
+use rand::RngExt;
+use rand::seq::IndexedRandom;
+use sapwood_core::audit::Class;
+use sapwood_core::keys::ItemKey;
+use sapwood_core::model::{AttributeValue, Item, text, with_key};
+
+use super::{Damage, IDS, World};
+
+impl World {
+    /// Damages the table. Returns the key of what is wrong then; none where there is nothing to damage.
+    pub(in crate::sim) fn damage(&mut self, damage: Damage) -> Option<ItemKey> {
+        let schema = self.schema();
+        let one_of = |world: &mut Self, is_one: &dyn Fn(&str) -> bool| {
+            let mut items = world.items(is_one);
+            items.retain(|(_, item)| !item.contains_key("deleted"));
+            items.choose(&mut world.rng).cloned()
+        };
+        match damage {
+            Damage::RowLost => {
+                let (key, _) = one_of(self, &is_row)?;
+                self.plant(&key, None);
+                Some(key)
+            }
+            Damage::RowChanged => {
+                let (key, mut item) = one_of(self, &|sk| is_row(sk) && !sk.starts_with("ORPHAN#"))?;
+                item.insert("name".into(), text("changed"));
+                self.plant(&key, Some(item));
+                Some(key)
+            }
+            Damage::RowInvented => {
+                let (row, item) = one_of(self, &|sk| sk.starts_with("NODE#"))?;
+                let id = self.pick(&IDS);
+                let pk = if schema.has_tenants() { format!("{}#{id}", tenant_of(&row.pk)) } else { id.to_owned() };
+                let key = ItemKey { pk, ..row };
+                if self.table.0.lock().unwrap().get(&key).is_some() {
+                    return None;
+                }
+                let item = item.into_iter().chain(with_key(&key, &schema)).collect();
+                self.plant(&key, Some(item));
+                Some(key)
+            }
+            Damage::LineageLost => {
+                let (key, _) = one_of(self, &|sk| sk == "LINEAGE")?;
+                self.plant(&key, None);
+                Some(key)
+            }
+            Damage::LineageChanged => {
+                let (key, mut item) = one_of(self, &|sk| sk == "LINEAGE")?;
+                let others = AttributeValue::L(vec![text("x"), text("y")]);
+                item.insert("ancestors".into(), others);
+                self.plant(&key, Some(item));
+                Some(key)
+            }
+            Damage::LineageUnsettled => {
+                let (key, mut item) = one_of(self, &|sk| sk == "LINEAGE")?;
+                item.insert("rows_pending".into(), AttributeValue::Bool(true));
+                self.plant(&key, Some(item));
+                Some(key)
+            }
+            Damage::LineageLies => {
+                let (key, mut item) = one_of(self, &|sk| sk == "LINEAGE")?;
+                let (other, _) = one_of(self, &|_| true).filter(|(other, _)| !other.sk.ends_with(id_of(&key.pk)))?;
+                let named = with_key(&other, &schema).into_iter().collect();
+                item.insert("stale_rows".into(), AttributeValue::L(vec![AttributeValue::M(named)]));
+                self.plant(&key, Some(item));
+                Some(key)
+            }
+            Damage::LineageBuried => {
+                let (key, mut item) = one_of(self, &|sk| sk == "LINEAGE")?;
+                for name in ["ancestors", "path", "root", "orphan", "order", "links", "rows_pending", "stale_rows"] {
+                    item.remove(name);
+                }
+                let deleting = [
+                    ("mode", text("delete")),
+                    ("operation", text("an old one")),
+                    ("revisions", AttributeValue::Bool(false)),
+                ];
+                let deleting = deleting.map(|(name, value)| (name.to_owned(), value)).into();
+                item.insert("format".into(), AttributeValue::N("1".into()));
+                item.insert("deleting".into(), AttributeValue::M(deleting));
+                item.insert("deleted".into(), AttributeValue::N("1000000".into()));
+                item.insert("_expires".into(), AttributeValue::N("2209600".into()));
+                self.plant(&key, Some(item));
+                Some(key)
+            }
+            Damage::RecordLost => {
+                let (key, _) = one_of(self, &|sk| sk == "NODE")?;
+                self.plant(&key, None);
+                Some(ItemKey { sk: "LINEAGE".into(), ..key })
+            }
+            Damage::CopyLost => {
+                let (key, _) = one_of(self, &|sk| sk.starts_with("v0_"))?;
+                self.plant(&key, None);
+                Some(key)
+            }
+            Damage::CopyChanged => {
+                let (key, mut item) = one_of(self, &|sk| sk.starts_with("v0_"))?;
+                item.insert("_version".into(), AttributeValue::N(self.pick(&["0", "9"]).into()));
+                self.plant(&key, Some(item));
+                Some(key)
+            }
+            Damage::CopyInvented => {
+                let id = self.pick(&IDS);
+                let key = ItemKey::new(self.partition(id), "v0_Nothing");
+                let mut item = with_key(&key, &schema);
+                item.insert("_version".into(), AttributeValue::N("3".into()));
+                self.plant(&key, Some(item));
+                Some(key)
+            }
+            Damage::CursorLeft => {
+                let (lineage, _) = one_of(self, &|sk| sk == "LINEAGE")?;
+                let key = ItemKey { sk: "CASCADE".into(), ..lineage };
+                let mut item = with_key(&key, &schema);
+                item.insert("format".into(), AttributeValue::N("1".into()));
+                item.insert("sequence".into(), text(format!("{:0>40}", 7)));
+                self.plant(&key, Some(item));
+                Some(key)
+            }
+            Damage::MarkLeft => {
+                let (key, mut item) = one_of(self, &|sk| sk == "NODE")?;
+                let mark = [
+                    ("mode", text(self.pick(&["delete", "adopt", "detach"]))),
+                    ("operation", text("lost")),
+                    ("revisions", AttributeValue::Bool(self.rng.random_bool(0.5))),
+                ];
+                let mark: std::collections::HashMap<String, AttributeValue> =
+                    mark.map(|(name, value)| (name.to_owned(), value)).into();
+                let heir = item.get("parent").filter(|parent| **parent != text(id_of(&key.pk))).cloned();
+                item.insert("_deleting".into(), AttributeValue::M(mark.clone()));
+                self.plant(&key, Some(item));
+                let lineage_key = ItemKey { sk: "LINEAGE".into(), ..key.clone() };
+                let lineage = self.table.0.lock().unwrap().get(&lineage_key).cloned();
+                if let (Some(mut lineage), true) = (lineage, self.rng.random_bool(0.5)) {
+                    let heir = heir.map(|heir| ("heir".to_owned(), heir));
+                    lineage.insert("deleting".into(), AttributeValue::M(mark.into_iter().chain(heir).collect()));
+                    self.plant(&lineage_key, Some(lineage));
+                }
+                Some(key)
+            }
+            Damage::RowForged => {
+                let (key, id) = self.forged_key();
+                if self.table.0.lock().unwrap().get(&key).is_some() {
+                    return None;
+                }
+                let mut item = with_key(&key, &schema);
+                item.insert("_id".into(), text(id));
+                for name in ["_depth", "_parent", "_order", "_ancestors", "_truncated", "name"] {
+                    if self.rng.random_bool(0.5) {
+                        item.insert(name.into(), self.junk());
+                    }
+                }
+                self.plant(&key, Some(item));
+                Some(key)
+            }
+            Damage::RowGarbled => {
+                let (key, mut item) = one_of(self, &is_row)?;
+                if self.rng.random_ratio(1, 4) {
+                    let (_, other) = one_of(self, &is_row)?;
+                    item = other.into_iter().chain(with_key(&key, &schema)).collect();
+                } else {
+                    self.garble(&mut item, &["_id", "_depth", "_parent", "_order", "_ancestors", "_truncated"]);
+                }
+                self.plant(&key, Some(item));
+                Some(key)
+            }
+            Damage::LineageGarbled => {
+                let (key, mut item) = one_of(self, &|sk| sk == "LINEAGE")?;
+                self.garble(&mut item, &LINEAGE);
+                self.plant(&key, Some(item));
+                Some(key)
+            }
+            Damage::LineageStolen => {
+                let (key, _) = one_of(self, &|sk| sk == "LINEAGE")?;
+                let (_, other) = one_of(self, &|sk| sk == "LINEAGE")?;
+                self.plant(&key, Some(other.into_iter().chain(with_key(&key, &schema)).collect()));
+                Some(key)
+            }
+            Damage::LineageNewer | Damage::CursorNewer => {
+                let (mut key, mut item) = one_of(self, &|sk| sk == "LINEAGE")?;
+                if damage == Damage::CursorNewer {
+                    key.sk = "CASCADE".to_owned();
+                    item = with_key(&key, &schema);
+                }
+                item.insert("format".into(), number(self.pick(&["3", "99"])));
+                self.plant(&key, Some(item));
+                self.newer.insert(key.clone());
+                Some(key)
+            }
+            Damage::CopyGarbled => {
+                let (key, mut item) = one_of(self, &|sk| sk.starts_with("v0_"))?;
+                self.garble(&mut item, &["_version", "_truncated", "name"]);
+                self.plant(&key, Some(item));
+                Some(key)
+            }
+            Damage::CursorBlocked | Damage::CursorGarbled => {
+                let id = self.pick(&IDS);
+                let key = ItemKey::new(self.partition(id), "CASCADE");
+                let sequence = text(format!("{:0>40}", self.rng.random_range(0..100)));
+                let cursor = [("format", number("1")), ("sequence", sequence), ("blocked", AttributeValue::Bool(true))];
+                let cursor = cursor.map(|(name, value)| (name.to_owned(), value));
+                let mut item: Item = with_key(&key, &schema).into_iter().chain(cursor).collect();
+                if self.rng.random_bool(0.5) {
+                    let position = self.pick(&["children", "revisions"]);
+                    item.insert(position.into(), text("of an old mark"));
+                }
+                if damage == Damage::CursorGarbled {
+                    let names = ["sequence", "after", "remaining", "children", "revisions", "blocked", "_redriven"];
+                    self.garble(&mut item, &names);
+                }
+                self.plant(&key, Some(item));
+                self.newer.remove(&key);
+                Some(key)
+            }
+            Damage::RecordGarbled => {
+                let (key, mut item) = one_of(self, &|sk| sk == "NODE")?;
+                self.garble(&mut item, &["_deleting", "_touched", "_redriven", "_under", "_born"]);
+                self.plant(&key, Some(item));
+                let is_life = |item: &Item| matches!(item.get("_born"), Some(AttributeValue::S(_)));
+                let lineage = ItemKey { sk: "LINEAGE".into(), ..key.clone() };
+                Some(if self.table.0.lock().unwrap().get(&key).is_some_and(is_life) { lineage } else { key })
+            }
+            Damage::RecordPutBack => {
+                let record = one_of(self, &|sk| sk == "NODE").filter(|_| self.rng.random_bool(0.5));
+                let (key, mut item) = record.unwrap_or_else(|| {
+                    let key = ItemKey::new(self.partition("ghost"), "NODE");
+                    (key.clone(), with_key(&key, &schema))
+                });
+                item.insert("_put_back".into(), text("17"));
+                self.plant(&key, Some(item));
+                Some(key)
+            }
+        }
+    }
+
+    /// Plants items of the table's owner under keys that look like ours, in places that no lineage names.
+    pub(super) fn plant_owners(&mut self) {
+        let keys = [
+            "NODE#0001#mine",
+            "PATH#mine",
+            "CHILD#sx#mine",
+            "LINK#tags#mine",
+            "ROOT#mine",
+            "ORDERED#~#mine",
+            "ORPHAN#mine",
+            "v0_Mine",
+            "ORDER#1",
+            "CASCADE",
+            "SETTINGS",
+            "AUDIT",
+        ];
+        for sk in keys {
+            if self.rng.random_ratio(3, 4) {
+                continue;
+            }
+            let id = if sk == "CASCADE" { "mine" } else { self.pick(&["a", "b", "ROOTS", "ORPHANS#3", "mine"]) };
+            let key = ItemKey::new(self.partition(id), sk);
+            let mut item = with_key(&key, &self.schema());
+            item.insert("theirs".into(), self.junk());
+            // An `_id` of their own, say of another database.
+            if self.rng.random_bool(0.5) {
+                let id = if self.rng.random_bool(0.5) { text("64af00") } else { number("7") };
+                item.insert("_id".into(), id);
+            }
+            self.log.push(format!("theirs: {item:?}"));
+            self.write(&key, Some(item.clone()));
+            self.table.0.lock().unwrap().stream.clear();
+            self.owners.insert(key, item);
+        }
+    }
+
+    /// A key of a row's form, which no handler would give a row of this node, or which it might.
+    fn forged_key(&mut self) -> (ItemKey, &'static str) {
+        let (id, above) = (self.pick(&[IDS[0], IDS[3], "ghost"]), self.pick(&IDS));
+        let spelled = |id: &str| id.bytes().map(|byte| format!("%{byte:02x}")).collect::<String>();
+        let sk = match self.rng.random_range(0..9) {
+            0 => format!("NODE#{:04}#{id}", self.rng.random_range(1..=98)),
+            1 => format!("PATH#x#{id}"),
+            2 => format!("PATH#{above}#{}", spelled(id)),
+            3 => format!("PATH#{above}!{id}"),
+            4 => format!("ROOT#{id}"),
+            5 => format!("ORPHAN#{id}"),
+            6 => format!("CHILD#{}#{id}", self.pick(&["~", "sx", "n15001"])),
+            7 => format!("ORDERED#~#{id}"),
+            _ => format!("LINK#{}#{id}", self.pick(&["tags", "other"])),
+        };
+        let shard = self.pick(&["ORPHANS#0", "ORPHANS#3", "ORPHANS#z"]);
+        let partition = self.pick(&[above, above, "ROOTS", shard]);
+        (ItemKey::new(self.partition(partition), sk), id)
+    }
+
+    /// Takes one of these attributes away, or gives it an impossible value.
+    fn garble(&mut self, item: &mut Item, names: &[&'static str]) {
+        let name = self.pick(names);
+        if self.rng.random_ratio(1, 3) && item.contains_key(name) {
+            item.remove(name);
+            return;
+        }
+        let value = match name {
+            "format" => number(self.pick(&["0", "1", "2"])),
+            "orphan" | "root" | "rows_pending" => AttributeValue::Bool(self.rng.random_bool(0.5)),
+            "restarted" | "born" | "order" => text(self.pick(&["7", "sx", "~"])),
+            _ => self.junk(),
+        };
+        item.insert(name.into(), value);
+    }
+
+    /// A value that is none of ours in most places.
+    fn junk(&mut self) -> AttributeValue {
+        match self.rng.random_range(0..9) {
+            0 => AttributeValue::Null(true),
+            1 => AttributeValue::Bool(true),
+            2 => number(self.pick(&["0", "2", "-1", "0.5", "1000000000000000000000000000000"])),
+            3 => AttributeValue::L(Vec::new()),
+            4 => AttributeValue::M(HashMap::default()),
+            5 => AttributeValue::Ss(vec!["a".to_owned(), "b".to_owned()]),
+            6 => AttributeValue::B(vec![0; 3]),
+            7 => AttributeValue::L(vec![AttributeValue::Bool(false), text("a")]),
+            _ => text(self.pick(&["", "a", "b", "x#y", "NODE#0001#a"])),
+        }
+    }
+
+    /// How many items of each class there are, counted without the product's code.
+    pub(super) fn counted(&self) -> BTreeMap<Class, u64> {
+        let (mut counted, has_tenants) = (BTreeMap::new(), self.schema().has_tenants());
+        for ((pk, sk), item) in self.contents() {
+            let digits =
+                sk.strip_prefix('v').and_then(|rest| rest.split_once('_')).map(|(digits, _)| digits.to_owned());
+            let is_version = |digits: String| digits.len() == 3 && digits != "000" && digits.parse::<u32>().is_ok();
+            let shown = sk.rsplit(['#', '!']).next().unwrap_or_default();
+            let shown = if shown.starts_with('%') { unspelled(shown) } else { shown.to_owned() };
+            let class = match sk.as_str() {
+                "SETTINGS" | "AUDIT" if pk == "SAPWOOD" => Class::Own,
+                _ if has_tenants && !pk.starts_with("TENANT#") => Class::Foreign,
+                "NODE" => Class::Node,
+                "LINEAGE" => Class::Lineage,
+                "CASCADE" => Class::Cursor,
+                _ if sk.starts_with("v0_") => Class::Copy,
+                _ if digits.is_some_and(is_version) => Class::Revision,
+                _ if is_row(&sk) && item.get("_id") == Some(&text(shown)) => Class::Row,
+                _ => Class::Foreign,
+            };
+            *counted.entry(class).or_default() += 1;
+        }
+        counted
+    }
+}
+
+const LINEAGE: [&str; 14] = [
+    "format",
+    "ancestors",
+    "path",
+    "root",
+    "orphan",
+    "order",
+    "links",
+    "stale_rows",
+    "born",
+    "rows_pending",
+    "deleting",
+    "restarted",
+    "_expires",
+    "format",
+];
+
+fn is_row(sk: &str) -> bool {
+    let prefixes = ["NODE#", "PATH#", "ROOT#", "ORPHAN#", "CHILD#", "ORDERED#", "LINK#"];
+    prefixes.iter().any(|prefix| sk.starts_with(prefix))
+}
+
+/// True if a newer handler has written an item.
+pub(super) fn is_newer(item: &Item) -> bool {
+    matches!(item.get("format"), Some(AttributeValue::N(digits)) if ["3", "99"].contains(&digits.as_str()))
+}
+
+/// What is written as `%61%62`.
+fn unspelled(text: &str) -> String {
+    text.split('%').skip(1).map(|hex| char::from(u8::from_str_radix(hex, 16).unwrap())).collect()
+}
+
+fn number(digits: &str) -> AttributeValue {
+    AttributeValue::N(digits.to_owned())
+}
+
+fn id_of(pk: &str) -> &str {
+    pk.rsplit('#').next().unwrap_or(pk)
+}
+
+fn tenant_of(pk: &str) -> &str {
+    pk.rsplit_once('#').map_or(pk, |(tenant, _)| tenant)
+}
