@@ -250,7 +250,7 @@ fn items_of_the_owner_whose_keys_only_look_like_rows_are_left_alone_and_found() 
         ("p", "NODE#0001#17"),
     ];
     for (pk, sk) in strange {
-        fixture.put(pk, sk, &[("mine", text("yes")), ("_id", text("17"))]);
+        fixture.put(pk, sk, &[("mine", text("yes")), ("_id", text("64af00"))]);
     }
     fixture.put_node("p", None, &[("rank", number("1"))]);
     handle(&mut fixture);
