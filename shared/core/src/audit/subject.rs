@@ -65,16 +65,13 @@ impl Class {
         if [schema.settings_key(), schema.audit_key()].contains(&key) {
             return Self::Own;
         }
-        let Some(sort_key) = schema.parse_partition(&key.pk).ok().and_then(|_| schema.parse_sort_key(&key.sk)) else {
-            return Self::Foreign;
-        };
-        match sort_key {
-            SortKey::Node => Self::Node,
-            SortKey::Lineage => Self::Lineage,
-            SortKey::Cascade => Self::Cursor,
-            SortKey::Revision { .. } => Self::Revision,
-            SortKey::Latest { .. } => Self::Copy,
-            SortKey::Operation(_) | SortKey::Deleted | SortKey::Idempotency { .. } => Self::Own,
+        match schema.parse_partition(&key.pk).ok().and_then(|_| schema.parse_sort_key(&key.sk)) {
+            Some(SortKey::Node) => Self::Node,
+            Some(SortKey::Lineage) => Self::Lineage,
+            Some(SortKey::Cascade) => Self::Cursor,
+            Some(SortKey::Revision { .. }) => Self::Revision,
+            Some(SortKey::Latest { .. }) => Self::Copy,
+            Some(SortKey::Operation(_) | SortKey::Deleted | SortKey::Idempotency { .. }) => Self::Own,
             _ if shown_by(item, &key, schema).is_some() => Self::Row,
             _ => Self::Foreign,
         }
@@ -91,7 +88,11 @@ impl Subject {
             return Some(Self::Remembered { key, node });
         }
         let owner = schema.parse_partition(&key.pk).ok()?;
-        match schema.parse_sort_key(&key.sk)? {
+        let Some(sort_key) = schema.parse_sort_key(&key.sk) else {
+            // A path that no handler spells so. Who asks for a path may see the row all the same.
+            return shown_by(item, &key, schema).map(|node| Self::Row { key, node });
+        };
+        match sort_key {
             SortKey::Node | SortKey::Lineage => Some(Self::Node(owner)),
             SortKey::Cascade => Some(Self::Cursor(owner)),
             SortKey::Revision { .. } | SortKey::Latest { .. } => Some(Self::History(owner)),

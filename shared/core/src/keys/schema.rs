@@ -168,6 +168,13 @@ impl Schema {
         sort_key::parse(sk, &self.names.node)
     }
 
+    /// Returns the id of the node that a row with this sort key shows, a row that no handler has spelled as well. `None` for keys that no row
+    /// has.
+    #[must_use]
+    pub fn shown(&self, sk: &str) -> Option<String> {
+        sort_key::shown(sk, &self.names.node)
+    }
+
     /// Returns the key of an item in a node's partition.
     ///
     /// # Errors

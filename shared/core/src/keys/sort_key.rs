@@ -338,6 +338,33 @@ fn decode(text: &str) -> Option<String> {
     SEGMENT.unescape_part(text).ok().map(std::borrow::Cow::into_owned)
 }
 
+/// Returns the id of the node that a row with this key shows, however its path is spelled: only one spelling is a handler's, and only that
+/// can be parsed. `None` for keys that no row has.
+pub(super) fn shown(text: &str, node: &str) -> Option<String> {
+    if let Some(key) = parse(text, node) {
+        return key.shown().map(str::to_owned);
+    }
+    let last = text.strip_prefix(PATH)?.rsplit('#').next()?;
+    unspelled(last.split_once('!').map_or(last, |(_, id)| id))
+}
+
+/// A part of a path, whatever is escaped in it.
+fn unspelled(text: &str) -> Option<String> {
+    let digit = |byte: &u8| char::from(*byte).to_digit(16);
+    let (mut bytes, mut rest) = (Vec::new(), text.as_bytes());
+    while let Some((first, after)) = rest.split_first() {
+        let escaped = match rest {
+            [b'%', high, low, ..] => {
+                digit(high).zip(digit(low)).and_then(|(high, low)| u8::try_from(high * 16 + low).ok())
+            }
+            _ => None,
+        };
+        bytes.push(escaped.unwrap_or(*first));
+        rest = if escaped.is_some() { &rest[3..] } else { after };
+    }
+    String::from_utf8(bytes).ok()
+}
+
 fn parse_path(rest: &str) -> Option<SortKey> {
     let (parents, last) = rest.rsplit_once('#').map_or((None, rest), |(parents, last)| (Some(parents), last));
     let (last, id) = match last.split_once('!') {

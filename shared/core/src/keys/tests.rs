@@ -875,3 +875,24 @@ fn numbers_are_in_order_or_have_no_place_however_long_the_id_is() {
         assert!(places.len() == digits.len() || bytes > 970, "{bytes}: {places:?}");
     }
 }
+
+#[test]
+fn a_path_that_no_handler_spells_so_shows_its_node_and_is_no_key_of_ours() {
+    let schema = Schema::default();
+    for (sk, shown) in [
+        ("PATH#my%7edocs", "my~docs"),
+        ("PATH#a#my%7Edocs", "my~docs"),
+        ("PATH##x", "x"),
+        ("PATH#50%", "50%"),
+        ("PATH#a%4", "a%4"),
+        ("PATH#docs!%64", "d"),
+    ] {
+        assert_eq!((schema.parse_sort_key(sk), schema.shown(sk).as_deref()), (None, Some(shown)), "{sk}");
+    }
+    for (sk, shown) in [("PATH#a#b", "b"), ("PATH#docs!d", "d"), ("NODE#0001#d", "d"), ("ROOT#d", "d")] {
+        assert_eq!(schema.shown(sk).as_deref(), Some(shown), "{sk}");
+    }
+    for sk in ["NODE", "LINEAGE", "v001_x", "vacation", "PATHS#d", "PATH#%ff"] {
+        assert_eq!(schema.shown(sk), None, "{sk}");
+    }
+}

@@ -99,8 +99,8 @@ pub(super) fn shortfalls(wanted: &Wanted<'_>, placement: &Placement) -> impl Ite
 #[must_use]
 pub fn shown_by(item: &Item, key: &ItemKey, schema: &Schema) -> Option<NodeRef> {
     let owner = schema.parse_partition(&key.pk).ok()?;
-    let (sort_key, id) = (schema.parse_sort_key(&key.sk)?, own_id(item)?);
-    (sort_key.shown() == Some(id.as_str())).then(|| owner.sibling(id))
+    let (shown, id) = (schema.shown(&key.sk)?, own_id(item)?);
+    (shown == id.as_str()).then(|| owner.sibling(id))
 }
 
 /// True if a row of this node can have this key. Nothing else is ever deleted because a lineage names it: base records, revisions, rows of

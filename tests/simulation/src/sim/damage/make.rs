@@ -16,7 +16,8 @@ impl World {
         let schema = self.schema();
         let one_of = |world: &mut Self, is_one: &dyn Fn(&str) -> bool| {
             let mut items = world.items(is_one);
-            items.retain(|(_, item)| !item.contains_key("deleted"));
+            // What the table's owner has under such a key is nobody's to damage.
+            items.retain(|(key, item)| !item.contains_key("deleted") && !world.owners.contains_key(key));
             items.choose(&mut world.rng).cloned()
         };
         match damage {
@@ -63,7 +64,10 @@ impl World {
             }
             Damage::LineageLies => {
                 let (key, mut item) = one_of(self, &|sk| sk == "LINEAGE")?;
-                let (other, _) = one_of(self, &|_| true).filter(|(other, _)| !other.sk.ends_with(id_of(&key.pk)))?;
+                // Anything at all, its owner's items among them.
+                let others = self.items(|_| true);
+                let other = others.choose(&mut self.rng).map(|(other, _)| other.clone());
+                let other = other.filter(|other| !other.sk.ends_with(id_of(&key.pk)))?;
                 let named = with_key(&other, &schema).into_iter().collect();
                 item.insert("stale_rows".into(), AttributeValue::L(vec![AttributeValue::M(named)]));
                 self.plant(&key, Some(item));
@@ -122,6 +126,10 @@ impl World {
             }
             Damage::MarkLeft => {
                 let (key, mut item) = one_of(self, &|sk| sk == "NODE")?;
+                let cursor = ItemKey { sk: "CASCADE".into(), ..key.clone() };
+                if self.table.0.lock().unwrap().get(&cursor).is_some_and(|cursor| cursor.contains_key("blocked")) {
+                    return None;
+                }
                 let mark = [
                     ("mode", text(self.pick(&["delete", "adopt", "detach"]))),
                     ("operation", text("lost")),
@@ -187,7 +195,6 @@ impl World {
                 }
                 item.insert("format".into(), number(self.pick(&["3", "99"])));
                 self.plant(&key, Some(item));
-                self.newer.insert(key.clone());
                 Some(key)
             }
             Damage::CopyGarbled => {
@@ -199,6 +206,10 @@ impl World {
             Damage::CursorBlocked | Damage::CursorGarbled => {
                 let id = self.pick(&IDS);
                 let key = ItemKey::new(self.partition(id), "CASCADE");
+                // A deletion that is blocked waits for whoever asked for it: that is no damage.
+                if self.is_marked(&key.pk) {
+                    return None;
+                }
                 let sequence = text(format!("{:0>40}", self.rng.random_range(0..100)));
                 let cursor = [("format", number("1")), ("sequence", sequence), ("blocked", AttributeValue::Bool(true))];
                 let cursor = cursor.map(|(name, value)| (name.to_owned(), value));
@@ -212,7 +223,6 @@ impl World {
                     self.garble(&mut item, &names);
                 }
                 self.plant(&key, Some(item));
-                self.newer.remove(&key);
                 Some(key)
             }
             Damage::RecordGarbled => {
@@ -325,27 +335,45 @@ impl World {
 
     /// How many items of each class there are, counted without the product's code.
     pub(super) fn counted(&self) -> BTreeMap<Class, u64> {
-        let (mut counted, has_tenants) = (BTreeMap::new(), self.schema().has_tenants());
+        let mut counted = BTreeMap::new();
         for ((pk, sk), item) in self.contents() {
-            let digits =
-                sk.strip_prefix('v').and_then(|rest| rest.split_once('_')).map(|(digits, _)| digits.to_owned());
-            let is_version = |digits: String| digits.len() == 3 && digits != "000" && digits.parse::<u32>().is_ok();
-            let shown = sk.rsplit(['#', '!']).next().unwrap_or_default();
-            let shown = if shown.starts_with('%') { unspelled(shown) } else { shown.to_owned() };
-            let class = match sk.as_str() {
-                "SETTINGS" | "AUDIT" if pk == "SAPWOOD" => Class::Own,
-                _ if has_tenants && !pk.starts_with("TENANT#") => Class::Foreign,
-                "NODE" => Class::Node,
-                "LINEAGE" => Class::Lineage,
-                "CASCADE" => Class::Cursor,
-                _ if sk.starts_with("v0_") => Class::Copy,
-                _ if digits.is_some_and(is_version) => Class::Revision,
-                _ if is_row(&sk) && item.get("_id") == Some(&text(shown)) => Class::Row,
-                _ => Class::Foreign,
-            };
-            *counted.entry(class).or_default() += 1;
+            *counted.entry(self.class_of(&pk, &sk, &item)).or_default() += 1;
         }
         counted
+    }
+
+    fn class_of(&self, pk: &str, sk: &str, item: &crate::oracle::Item) -> Class {
+        let digits = sk.strip_prefix('v').and_then(|rest| rest.split_once('_')).map(|(digits, _)| digits);
+        let is_version = |digits: &str| digits.len() == 3 && digits != "000" && digits.parse::<u32>().is_ok();
+        let shown = sk.rsplit(['#', '!']).next().unwrap_or_default();
+        let shown = if shown.starts_with('%') { unspelled(shown) } else { shown.to_owned() };
+        match sk {
+            "SETTINGS" | "AUDIT" if pk == "SAPWOOD" => Class::Own,
+            _ if self.schema().has_tenants() && !pk.starts_with("TENANT#") => Class::Foreign,
+            "NODE" => Class::Node,
+            "LINEAGE" => Class::Lineage,
+            "CASCADE" => Class::Cursor,
+            _ if sk.starts_with("v0_") => Class::Copy,
+            _ if digits.is_some_and(is_version) => Class::Revision,
+            _ if is_row(sk) && item.get("_id") == Some(&text(shown)) => Class::Row,
+            _ => Class::Foreign,
+        }
+    }
+
+    /// True if an item only has the key of a row or a copy: without the attribute that makes it one it is the table owner's. Where a lineage
+    /// names a row there, or a topic has revisions, the row or the copy is missing.
+    pub(super) fn only_looks_like_ours(&self, pk: &str, sk: &str, item: &crate::oracle::Item) -> bool {
+        match self.class_of(pk, sk, item) {
+            Class::Foreign => is_row(sk),
+            Class::Copy => !item.contains_key("_version"),
+            _ => false,
+        }
+    }
+
+    /// True if a node is marked for deletion.
+    fn is_marked(&self, pk: &str) -> bool {
+        let record = self.table.0.lock().unwrap().get(&ItemKey::new(pk, "NODE")).cloned();
+        record.is_some_and(|record| record.contains_key("_deleting"))
     }
 }
 
