@@ -125,6 +125,11 @@ impl Connection {
         Ok((table, settings))
     }
 
+    /// Like [`Connection::open`], for those who have to know whose settings count, and don't say it.
+    pub(crate) async fn open_quietly(&self) -> Result<(DynamoTable, Settings, Whose), ConnectError> {
+        self.opened(&Patient).await
+    }
+
     /// Like [`Connection::open`], and says whose settings count: with others than the handler's everything looks wrong.
     pub(crate) async fn open_and_tell(&self) -> Result<(DynamoTable, Settings, Whose), ConnectError> {
         let opened = self.opened(&Patient).await?;

@@ -1,7 +1,12 @@
 //! Settings that aren't the table's, so that nothing in it is recognised: then nothing can be said of it.
 
+use std::collections::BTreeMap;
+
+use sapwood_core::audit::Class;
 use sapwood_core::keys::Names;
 use sapwood_table::DynamoTable;
+
+use crate::connect::Whose;
 
 /// Nothing in the table is recognised. The message says what to do.
 #[derive(Debug, thiserror::Error)]
@@ -9,10 +14,10 @@ pub(crate) enum Unrecognised {
     /// The table's keys have other names.
     #[error("the table's keys {0}")]
     Keys(String),
-    /// The keys have the right names, and no item has one of Sapwood's.
+    /// The keys have the right names, and no item is one of Sapwood's.
     #[error(
-        "nothing in the table is recognised: none of its {0} items has a key of Sapwood's with these settings. Compare the parameters NodeSortKey \
-         and TenantClaim with those of the stack, and name those that differ with --parameter"
+        "nothing in the table is recognised: with these settings no node and no row is among its items ({0} were read). Compare the parameters \
+         NodeSortKey and TenantClaim with those of the stack, and name those that differ with --parameter"
     )]
     Items(u64),
 }
@@ -30,9 +35,20 @@ pub(crate) async fn check_keys(table: &DynamoTable) -> Result<(), Unrecognised> 
     }
 }
 
-/// Checks that of so many items some are Sapwood's.
-pub(crate) fn check_items(items: u64, foreign: u64) -> Result<(), Unrecognised> {
-    if items > 0 && foreign == items { Err(Unrecognised::Items(items)) } else { Ok(()) }
+/// Checks that among so many items of each class some are Sapwood's. What the handler remembers about itself doesn't count: it is there with
+/// any settings. With the handler's own settings a table without nodes has none.
+pub(crate) fn check_items(classes: &BTreeMap<Class, u64>, whose: Whose) -> Result<(), Unrecognised> {
+    let of = |class| classes.get(&class).copied().unwrap_or_default();
+    let (all, foreign) = (classes.values().sum(), of(Class::Foreign));
+    let is_recognised = foreign == 0 || foreign + of(Class::Own) < all;
+    if is_recognised || whose == Whose::Handler { Ok(()) } else { Err(Unrecognised::Items(all)) }
+}
+
+/// Checks that there are nodes where there are rows: an export that has none of them isn't empty, but blind.
+pub(crate) fn check_nodes(classes: &BTreeMap<Class, u64>, whose: Whose) -> Result<(), Unrecognised> {
+    check_items(classes, whose)?;
+    let is_blind = !classes.contains_key(&Class::Node) && classes.contains_key(&Class::Row);
+    if is_blind && whose != Whose::Handler { Err(Unrecognised::Items(classes.values().sum())) } else { Ok(()) }
 }
 
 /// Says that the keys are others than the settings name.

@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use indicatif::ProgressBar;
-use sapwood_core::audit::{Class, Difference, Position, Subject, Suspects};
+use sapwood_core::audit::{Difference, Position, Subject, Suspects};
 use sapwood_core::keys::NodeRef;
 use sapwood_core::model::Settings;
 use sapwood_engine::audit::{Audit, Page};
@@ -18,7 +18,7 @@ use super::touched::Touched;
 use super::work::Work;
 use super::{AuditError, Comparison};
 use crate::clock::now;
-use crate::connect::{Connection, Patient};
+use crate::connect::{Connection, Patient, Whose};
 use crate::pace::Pace;
 use crate::recognised::check_items;
 use crate::say::style;
@@ -82,12 +82,12 @@ impl<'a> Compared<'a> {
     }
 
     /// Compares all that is to be compared.
-    pub(super) async fn all(&self) -> Result<Found, AuditError> {
+    pub(super) async fn all(&self, whose: Whose) -> Result<Found, AuditError> {
         let found = match self.comparison.top(&self.settings.schema)? {
             Some(top) => self.below(top).await?,
             None => self.whole().await?,
         };
-        check_items(found.seen.items, found.seen.of(Class::Foreign))?;
+        check_items(found.seen.classes(), whose)?;
         Ok(found)
     }
 

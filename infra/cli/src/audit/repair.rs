@@ -61,7 +61,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Verdict, AuditError> {
     let compared = Compared::new(&client, &settings, &arguments.comparison, &arguments.connection);
     let json = arguments.comparison.json;
     let mut found = match &reported {
-        None => compared.all().await?,
+        None => compared.all(whose).await?,
         Some(reported) => compared.some(subjects(reported)).await?,
     };
     report::print(&found, whose, json);
@@ -84,6 +84,10 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Verdict, AuditError> {
         return Ok(Verdict::Differences);
     }
     let mut touched = Touched::default();
+    // What couldn't be compared at first isn't forgotten because something else was mended.
+    touched.subjects.extend(
+        found.settled.iter().chain(&found.moving).filter(|one| one.kind.is_unjudged()).map(Difference::subject),
+    );
     for _ in 0..ROUNDS_MAX {
         let (looked_at, before) = (subjects(&found.settled), names(&found.settled));
         let due = plan.told(&client, &settings, due(found.settled.clone())).await?;

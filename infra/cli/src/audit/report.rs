@@ -114,7 +114,8 @@ pub(super) fn print(found: &Found, whose: Whose, json: bool) {
         0 => "looked at again".to_owned(),
         items => counted(items, "item", "items"),
     };
-    say!("{read}, {:.0} read units, {:.0} s", found.usage.read_units, found.took.as_secs_f64());
+    let units = counted(found.usage.read_units.round() as u64, "read unit", "read units");
+    say!("{read}, {units}, {:.0} s", found.took.as_secs_f64());
     say!("{}", sentence(found));
 }
 

@@ -49,8 +49,13 @@ impl Seen {
         }
     }
 
+    /// The number of items of each class.
+    pub(super) fn classes(&self) -> &BTreeMap<Class, u64> {
+        &self.classes
+    }
+
     /// The number of items of a class.
-    pub(super) fn of(&self, class: Class) -> u64 {
+    fn of(&self, class: Class) -> u64 {
         self.classes.get(&class).copied().unwrap_or_default()
     }
 

@@ -37,7 +37,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Verdict, AuditError> {
     let (table, settings, whose) = arguments.connection.open_and_tell().await?;
     check_keys(&table).await?;
     let client = Client::new(&table, &Patient, &settings.schema);
-    let found = Compared::new(&client, &settings, &arguments.comparison, &arguments.connection).all().await?;
+    let found = Compared::new(&client, &settings, &arguments.comparison, &arguments.connection).all(whose).await?;
     report::print(&found, whose, arguments.comparison.json);
     if let Some(path) = &arguments.report {
         report::write(path, &found.settled)?;

@@ -11,7 +11,7 @@ use sapwood_engine::audit::Page;
 use serde_json::{Value, json};
 
 use super::report::{line, parse};
-use super::seen::Seen;
+use super::seen::{Seen, counted};
 use super::{AuditError, Comparison};
 use crate::clock::{now, seconds};
 use crate::replace::replace;
@@ -94,7 +94,8 @@ impl Work {
         progress.parts = parts;
         progress.seen = seen;
         progress.suspects.take(suspects, Duration::ZERO);
-        eprintln!("sapwood: going on with the pass of {}, {} items are compared", path.display(), progress.seen.items);
+        let items = counted(progress.seen.items, "item is", "items are");
+        eprintln!("sapwood: going on with the pass of {}, {items} compared", path.display());
         drop(progress);
         self.began = began;
         Ok(())

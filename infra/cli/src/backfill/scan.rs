@@ -1,6 +1,6 @@
 //! Reads the table, and finds what is to be done.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use indicatif::ProgressBar;
@@ -12,7 +12,7 @@ use sapwood_import::backlog::{Backlog, Page, Reached};
 use sapwood_table::{Client, DynamoTable, ReadOptions, Scan};
 
 use super::{BackfillError, Scope};
-use crate::connect::Patient;
+use crate::connect::{Patient, Whose};
 use crate::pace::Pace;
 use crate::recognised::check_items;
 
@@ -26,8 +26,10 @@ pub(super) struct Scanner<'a> {
     pub(super) scope: Scope,
     pub(super) pace: Pace,
     pub(super) bar: &'a ProgressBar,
-    /// How many items were read, and how many of them are the table owner's.
-    pub(super) items: Mutex<(u64, u64)>,
+    /// How many items of each class were read.
+    pub(super) classes: Mutex<BTreeMap<Class, u64>>,
+    /// Whose settings count.
+    pub(super) whose: Whose,
 }
 
 impl Scanner<'_> {
@@ -38,9 +40,9 @@ impl Scanner<'_> {
         let has_begun = has_begun.collect::<Result<Vec<_>, BackfillError>>()?.contains(&true);
         let parts = (0..segments).map(|segment| self.part(segment, segments, backlog));
         futures::future::try_join_all(parts).await?;
-        let (items, foreign) = *self.items.lock().unwrap_or_else(PoisonError::into_inner);
+        let classes = self.classes.lock().unwrap_or_else(PoisonError::into_inner);
         // Whoever goes on doesn't know what was read before.
-        if has_begun { Ok(()) } else { Ok(check_items(items, foreign)?) }
+        if has_begun { Ok(()) } else { Ok(check_items(&classes, self.whose)?) }
     }
 
     async fn part(&self, segment: u32, segments: u32, backlog: &Mutex<Backlog>) -> Result<(), BackfillError> {
@@ -70,10 +72,9 @@ impl Scanner<'_> {
         let audit = Audit::new(self.client, self.settings);
         let found = audit.page(segment, segments, from.as_ref(), PAGE_ITEMS_MAX).await?;
         self.bar.inc(found.items);
-        let foreign = found.classes.get(&Class::Foreign).copied().unwrap_or_default();
-        let mut items = self.items.lock().unwrap_or_else(PoisonError::into_inner);
-        *items = (items.0 + found.items, items.1 + foreign);
-        drop(items);
+        let mut classes = self.classes.lock().unwrap_or_else(PoisonError::into_inner);
+        found.classes.iter().for_each(|(class, count)| *classes.entry(*class).or_default() += count);
+        drop(classes);
         let redriven = found.suspects.iter().filter(|suspect| suspect.kind.is_redriven());
         let wrong: BTreeSet<&NodeRef> = redriven.map(|suspect| &suspect.node).collect();
         let nodes = found.contents.iter().filter_map(|(key, item)| self.node(key, item));

@@ -1,5 +1,6 @@
 //! `sapwood export`.
 
+use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 
@@ -16,9 +17,9 @@ use serde_json::json;
 use super::TransferError;
 use super::formats::{Ended, Format, FormatError, FormatName, Options};
 use crate::arguments::node;
-use crate::connect::{Connection, Patient};
+use crate::connect::{Connection, Patient, Whose};
 use crate::pace::Pace;
-use crate::recognised::{check_items, check_keys};
+use crate::recognised::{check_keys, check_nodes};
 use crate::replace::Replacement;
 use crate::said::shown;
 use crate::say::{count, say};
@@ -121,7 +122,7 @@ struct Extent {
 
 /// Returns true if every record is exported.
 pub(crate) async fn run(arguments: Arguments) -> Result<bool, TransferError> {
-    let (table, settings) = arguments.connection.open().await?;
+    let (table, settings, whose) = arguments.connection.open_quietly().await?;
     let extent = arguments.extent(&settings)?;
     check_keys(&table).await?;
     let client = Client::new(&table, &Patient, &settings.schema);
@@ -145,7 +146,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<bool, TransferError> {
         Export { client: &client, settings: &settings, extent, pace, has_revisions, path, format, to, counts };
     match export.extent.top.clone() {
         Some(top) => export.below(top).await?,
-        None => export.whole().await?,
+        None => export.whole(whose).await?,
     }
     let (counts, ended) = export.end()?;
     counts.print(&ended, arguments.json);
@@ -199,21 +200,20 @@ struct Counts {
 
 impl Export<'_> {
     /// Exports the whole table.
-    async fn whole(&mut self) -> Result<(), TransferError> {
-        let (mut after, mut items, mut foreign) = (None, 0, 0);
+    async fn whole(&mut self, whose: Whose) -> Result<(), TransferError> {
+        let (mut after, mut classes) = (None, BTreeMap::new());
         loop {
             let before = self.client.usage().read_units;
             let reading = ReadOptions { strong: true, attributes: None };
             let page =
                 self.client.scan(&Scan { segment: 0, segments: 1, after, limit: PAGE_ITEMS_MAX, reading }).await?;
-            let schema = &self.settings.schema;
-            let is_foreign = |item: &&Item| Class::of(item, schema) == Class::Foreign;
-            items += page.items.len() as u64;
-            foreign += page.items.iter().filter(is_foreign).count() as u64;
+            for item in &page.items {
+                *classes.entry(Class::of(item, &self.settings.schema)).or_default() += 1;
+            }
             page.items.into_iter().try_for_each(|item| self.take(item))?;
             after = page.next;
             if after.is_none() {
-                return Ok(check_items(items, foreign)?);
+                return Ok(check_nodes(&classes, whose)?);
             }
             tokio::time::sleep(self.pace.take(self.client.usage().read_units - before)).await;
         }

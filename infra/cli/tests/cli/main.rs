@@ -9,6 +9,7 @@ mod dev;
 mod doctor;
 mod formats;
 mod hostile_files;
+mod hostile_tables;
 mod lost_answers;
 mod moves;
 mod nodes;
