@@ -1,10 +1,10 @@
 //! What `verify` says of one item that only somebody else than Sapwood can have written so.
 
-use sapwood_core::audit::Kind;
+use sapwood_core::audit::{Kind, Subject};
 use sapwood_core::model::{AttributeValue, ITEM_BYTES_MAX, item_bytes, text};
 use sapwood_tests::fixture::Fixture;
 
-use super::kinds::{findings, node};
+use super::kinds::{findings, look, node};
 
 /// `c` below `b` below `a`, all right.
 fn planted() -> Fixture {
@@ -44,6 +44,22 @@ fn a_mark_that_is_none_is_named_and_deletes_nothing() {
     fixture.update("b", "NODE", "_deleting", None);
     fixture.settle();
     assert_eq!(findings(&fixture, node("b")), []);
+}
+
+#[test]
+fn what_begins_as_a_row_and_names_a_node_is_found_though_no_row_can_have_its_key() {
+    let mut fixture = planted();
+    let keys = ["CHILD#zzz#c", "NODE#00010#c", "NODE#x", "LINK#c", "NODES", "children"];
+    for sk in keys {
+        fixture.put("b", sk, &[("_id", text("c"))]);
+    }
+    fixture.put("b", "CHILD#theirs", &[("name", text("without a node's id"))]);
+    let subject = |sk: &str| Subject::of(&fixture.get("b", sk).unwrap(), fixture.schema());
+    for sk in &keys[..4] {
+        let subject = subject(sk).unwrap();
+        assert_eq!(look(&fixture, subject), [Kind::ReservedKey], "{sk}");
+    }
+    assert!([keys[4], keys[5], "CHILD#theirs"].iter().all(|sk| subject(sk).is_none()));
 }
 
 #[test]

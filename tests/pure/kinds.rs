@@ -50,7 +50,7 @@ pub(crate) fn findings(fixture: &Fixture, node: NodeRef) -> Vec<Kind> {
     look(fixture, Subject::Node(node))
 }
 
-fn look(fixture: &Fixture, subject: Subject) -> Vec<Kind> {
+pub(crate) fn look(fixture: &Fixture, subject: Subject) -> Vec<Kind> {
     let settings = fixture.settings();
     let client = Client::new(fixture.table(), &NoRetries, &settings.schema);
     let found = at_once(Audit::new(&client, settings).look([subject].into())).unwrap();

@@ -90,7 +90,13 @@ impl Subject {
         let owner = schema.parse_partition(&key.pk).ok()?;
         let Some(sort_key) = schema.parse_sort_key(&key.sk) else {
             // A path that no handler spells so. Who asks for a path may see the row all the same.
-            return shown_by(item, &key, schema).map(|node| Self::Row { key, node });
+            return match shown_by(item, &key, schema) {
+                Some(node) => Some(Self::Row { key, node }),
+                None if item.contains_key(ROW_ID) && schema.begins_as_row(&key.sk) => {
+                    Some(Self::Foreign { key, node: owner })
+                }
+                None => None,
+            };
         };
         match sort_key {
             SortKey::Node | SortKey::Lineage => Some(Self::Node(owner)),

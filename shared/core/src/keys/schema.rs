@@ -175,6 +175,12 @@ impl Schema {
         sort_key::shown(sk, &self.names.node)
     }
 
+    /// True if a sort key begins as that of a row, whether or not it can be one: whoever asks for all that begins so sees the item.
+    #[must_use]
+    pub fn begins_as_row(&self, sk: &str) -> bool {
+        sort_key::begins_as_row(sk, &self.names.node)
+    }
+
     /// Returns the key of an item in a node's partition.
     ///
     /// # Errors

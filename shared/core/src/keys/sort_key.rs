@@ -348,6 +348,12 @@ pub(super) fn shown(text: &str, node: &str) -> Option<String> {
     unspelled(last.split_once('!').map_or(last, |(_, id)| id))
 }
 
+/// True if a sort key begins as that of a row, whether or not it can be one.
+pub(super) fn begins_as_row(text: &str, node: &str) -> bool {
+    let is_below = || text.strip_prefix(node).is_some_and(|rest| rest.starts_with('#'));
+    [PATH, ROOT, ORPHAN, CHILD, ORDERED, LINK].iter().any(|prefix| text.starts_with(prefix)) || is_below()
+}
+
 /// A part of a path, whatever is escaped in it.
 fn unspelled(text: &str) -> Option<String> {
     let digit = |byte: &u8| char::from(*byte).to_digit(16);
