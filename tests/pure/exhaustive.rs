@@ -2,12 +2,14 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::available_parallelism;
+use std::time::Instant;
 
 use sapwood_core::plan::{Rule, Rules};
 use sapwood_tests::sim::{Scope, Searched, all_scopes, few_scopes, search_scope};
 
-/// Searches the scopes on all processors, and prints how many schedules that are.
-fn search(scopes: &[Scope]) {
+/// Searches the scopes on all processors, and prints how many schedules that are. Returns it.
+fn search(group: &str, scopes: &[Scope]) -> Searched {
+    let since = Instant::now();
     let next = AtomicUsize::new(0);
     let work = || {
         let mut sum = Searched::default();
@@ -33,12 +35,15 @@ fn search(scopes: &[Scope]) {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
-    println!("{} scopes, {} schedules, {} states, no difference", scopes.len(), sum.schedules, sum.states);
+    let Searched { schedules, states } = sum;
+    let (count, took) = (scopes.len(), since.elapsed());
+    println!("{group}: {count} scopes, {schedules} schedules, {states} states, no difference, in {took:.0?}");
+    sum
 }
 
 #[test]
 fn a_lost_answer_leads_to_no_second_effect_in_any_order() {
-    search(&few_scopes());
+    search("few", &few_scopes());
 }
 
 #[test]
@@ -52,5 +57,13 @@ fn without_a_rule_about_lost_answers_some_order_has_a_second_effect() {
 #[test]
 #[ignore = "takes minutes: .ci/full exhaustive runs it"]
 fn two_requests_of_every_kind_end_right_in_any_order() {
-    search(&all_scopes());
+    let groups = all_scopes();
+    let (mut scopes, mut sum) = (0, Searched::default());
+    for (group, some) in &groups {
+        let Searched { schedules, states } = search(group, some);
+        scopes += some.len();
+        sum.schedules += schedules;
+        sum.states += states;
+    }
+    println!("in all: {scopes} scopes, {} schedules, {} states", sum.schedules, sum.states);
 }

@@ -13,6 +13,7 @@ mod filter;
 mod findings;
 mod fixtures;
 mod heavy;
+mod history;
 mod hostile_items;
 mod interleavings;
 mod kinds;

@@ -5,7 +5,7 @@
 use std::ops::Range;
 
 use sapwood_tests::seeds::seeds;
-use sapwood_tests::sim::{Drill, Profile, Writers, run, search};
+use sapwood_tests::sim::{Drill, Profile, Writers, claims_taken_over, run, search};
 
 fn schedules(profile: &Profile, usual: u64) {
     search_in(seeds(usual), profile);
@@ -87,6 +87,12 @@ fn rows_that_do_not_fit_one_request_end_right() {
 }
 
 #[test]
+fn nodes_that_are_larger_on_the_wire_than_in_the_table_end_right() {
+    schedules(&Profile::new(Writers::Heavy), 1_500);
+    schedules(&Profile::new(Writers::Heavy).with_races(), 500);
+}
+
+#[test]
 fn what_was_lost_in_an_outage_is_redriven() {
     for writers in [Writers::Any, Writers::Moves, Writers::Revisions, Writers::MixedDeletions, Writers::Returns] {
         schedules(&Profile { outages_max: 3, ..Profile::new(writers) }, 3_000);
@@ -121,6 +127,13 @@ fn what_the_api_answers_is_what_was_done_once() {
     schedules(&Profile::new(Writers::Answers).with_races(), 2_000);
     schedules(&Profile { limbo: true, ..Profile::new(Writers::Answers) }, 1_000);
     schedules(&Profile { failure_percent: Some(10), failures_max: 2, ..Profile::drill(Drill::LostCreation) }, 1_000);
+}
+
+#[test]
+fn a_claim_is_taken_over_where_its_owner_has_died() {
+    let profile = Profile::new(Writers::Answers);
+    let taken_over = (0..2_000).find(|seed| claims_taken_over(*seed, &profile).is_ok_and(|taken_over| taken_over > 0));
+    println!("first by seed {}", taken_over.expect("no claim is taken over"));
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::sync::Mutex;
 
 use rand::RngExt;
 use rand::rngs::SmallRng;
-use sapwood_core::keys::{Id, ItemKey, Schema};
+use sapwood_core::keys::{DEPTH_MAX, Id, ItemKey, Schema};
 use sapwood_core::model::{
     AttributeValue, ITEM_BYTES_MAX, Item, Settings, answered_bytes, item_bytes, sent_bytes, shortest, text,
 };
@@ -48,10 +48,14 @@ fn node(id: &str, parent: Option<&str>, bulk: AttributeValue) -> (ItemKey, Item)
     (key, item)
 }
 
-/// A value of a random shape. The node with it is at most as large as items are.
-fn bulk(rng: &mut SmallRng) -> (&'static str, AttributeValue) {
+/// The bytes of all rows of a node, as DynamoDB counts them: those of the largest node at a depth of 25. More take long in
+/// memory.
+const ROWS_BYTES_MAX: usize = 25 * ITEM_BYTES_MAX;
+
+/// A value of a random shape, of a node so deep. The node with it is at most as large as items are.
+fn bulk(rng: &mut SmallRng, depth: usize) -> (&'static str, AttributeValue) {
     let (name, shape) = SHAPES[rng.random_range(0..SHAPES.len())];
-    let room = ITEM_BYTES_MAX - 4_096;
+    let room = (ITEM_BYTES_MAX - 4_096).min(ROWS_BYTES_MAX / depth);
     (name, shape(if rng.random_bool(0.5) { room } else { rng.random_range(1..room) }))
 }
 
@@ -93,13 +97,14 @@ fn batch<'a, T: Table>(
 ) -> (Report, Vec<&'static str>) {
     let mut shapes = Vec::new();
     for number in 0..nodes {
-        let level = rng.random_range(0..=depth);
+        let level = if number == 0 { depth } else { rng.random_range(0..=depth) };
         let parent = level.checked_sub(1).map(|above| format!("chain{above}"));
         put(table, node(&format!("before{number}"), parent.as_deref(), text("x")));
-        let (shape, bulk) = bulk(rng);
+        let (shape, bulk) = bulk(rng, depth);
         shapes.push(shape);
         put(table, node(&format!("heavy{number}"), parent.as_deref(), bulk));
-        put(table, node(&format!("after{number}"), Some(&format!("heavy{number}")), text("x")));
+        let below = Some(format!("heavy{number}")).filter(|_| level < DEPTH_MAX).or(parent);
+        put(table, node(&format!("after{number}"), below.as_deref(), text("x")));
     }
     let records = taken(table);
     (handled(&at(table), &records), shapes)
@@ -108,8 +113,10 @@ fn batch<'a, T: Table>(
 #[test]
 fn a_batch_with_items_of_any_shape_is_done_by_one_invocation() {
     let mut rng = chance("WIRE_SEED");
-    for _ in 0..number("WIRE_RUNS").unwrap_or(4) {
-        let depth = [1, 8, 14, 25][rng.random_range(0..4)];
+    for run in 0..number("WIRE_RUNS").unwrap_or(6) {
+        // The last is as deep as trees are.
+        let depths = [1, 8, 14, 25, 50, DEPTH_MAX];
+        let depth = if run == 0 { DEPTH_MAX } else { depths[rng.random_range(0..depths.len())] };
         let table = chain(depth);
         let (report, shapes) = batch(&mut rng, depth, 2, &table, |table| Wired(table, Wire::DYNAMODB));
         assert_eq!((report.failed, report.problems), (vec![], vec![]), "depth {depth}, {shapes:?}");
@@ -132,7 +139,7 @@ impl Observer for Unknown {
 }
 
 /// A table that takes less at a time than the client takes it to.
-const NARROW: Wire = Wire { request_bytes_max: 20_000, answer_bytes_max: 20_000_000 };
+const NARROW: Wire = Wire { request_bytes_max: 20_000, ..Wire::DYNAMODB };
 
 #[test]
 fn a_request_that_is_too_large_after_all_is_halved() {

@@ -7,7 +7,7 @@ use sapwood_core::model::{AttributeValue, Item, Settings, SiblingOrder, text};
 use crate::oracle::Oracle;
 
 /// The attribute that orders siblings.
-const ORDER: &str = "name";
+pub const ORDER: &str = "name";
 /// The attributes that link.
 const LINKS: [&str; 2] = ["tags", "seen"];
 
@@ -42,6 +42,18 @@ pub fn attributes(number: u32) -> Item {
     let seen = number.is_multiple_of(3).then(|| text("a"));
     let all = [(ORDER, Some(name)), (LINKS[0], tags), (LINKS[1], seen)];
     all.into_iter().filter_map(|(attribute, value)| Some((attribute.to_owned(), value?))).collect()
+}
+
+/// The same with a text that orders the node among its siblings, equal to others' or not, or with none.
+#[must_use]
+pub fn texts(number: u32) -> Item {
+    let mut item = attributes(number);
+    match number % 4 {
+        0 => item.remove(ORDER),
+        1 => item.insert(ORDER.to_owned(), text("V")),
+        _ => item.insert(ORDER.to_owned(), text(format!("V{number}"))),
+    };
+    item
 }
 
 /// Gives a node the attributes of another write.

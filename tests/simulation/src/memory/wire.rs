@@ -6,21 +6,35 @@ use sapwood_table::{
 
 use super::MemoryTable;
 
-/// Most bytes of the items of a transaction.
-const TRANSACTION_BYTES_MAX: usize = 4 * 1_024 * 1_024;
-
 /// What goes through the wire to a table. It is measured in JSON and not as DynamoDB counts items.
 #[derive(Clone, Copy, Debug)]
 pub struct Wire {
     /// A request of more bytes is answered with status 413.
     pub request_bytes_max: usize,
+    /// A transaction whose items have more bytes, as DynamoDB counts them, is refused.
+    pub transaction_bytes_max: usize,
     /// An answer of more bytes comes too late.
     pub answer_bytes_max: usize,
 }
 
 impl Wire {
     /// The wire to DynamoDB: 16 MB in a request, and what DynamoDB Local answers in some seconds.
-    pub const DYNAMODB: Self = Self { request_bytes_max: 16 * 1_024 * 1_024, answer_bytes_max: 20_000_000 };
+    pub const DYNAMODB: Self = Self {
+        request_bytes_max: 16 * 1_024 * 1_024,
+        transaction_bytes_max: 4 * 1_024 * 1_024,
+        answer_bytes_max: 20_000_000,
+    };
+
+    /// The same with a limit that is so many times as low, for a table whose items are.
+    #[must_use]
+    pub fn scaled(self, by: usize) -> Self {
+        let Self { request_bytes_max, transaction_bytes_max, answer_bytes_max } = self;
+        Self {
+            request_bytes_max: request_bytes_max / by,
+            transaction_bytes_max: transaction_bytes_max / by,
+            answer_bytes_max: answer_bytes_max / by,
+        }
+    }
 
     /// Checks a BatchWriteItem.
     ///
@@ -31,9 +45,13 @@ impl Wire {
         self.check_request(writes.iter().map(bytes))
     }
 
-    fn check_actions(self, actions: &[Action]) -> Result<(), TableError> {
+    /// Checks a transaction.
+    ///
+    /// # Errors
+    /// Its refusal, or what a 413 is to a client.
+    pub fn check_actions(self, actions: &[Action]) -> Result<(), TableError> {
         let put = |action: &Action| if let Action::Put { item, .. } = action { item_bytes(item) } else { 0 };
-        if actions.iter().map(put).sum::<usize>() > TRANSACTION_BYTES_MAX {
+        if actions.iter().map(put).sum::<usize>() > self.transaction_bytes_max {
             return Err(TableError::new(ErrorKind::Refuse, "ValidationException: transaction size"));
         }
         self.check_request(actions.iter().map(|action| match action {
@@ -43,6 +61,22 @@ impl Wire {
         }))
     }
 
+    /// Checks a put, an update or a deletion that sets these attributes on a condition.
+    ///
+    /// # Errors
+    /// What a 413 is to a client.
+    pub fn check_write(self, set: &Item, condition: &Condition) -> Result<(), TableError> {
+        self.check_request([sent_bytes(set) + condition_bytes(condition)].into_iter())
+    }
+
+    /// Checks updates that share a request.
+    ///
+    /// # Errors
+    /// What a 413 is to a client.
+    pub fn check_updates(self, updates: &[(ItemKey, Update)]) -> Result<(), TableError> {
+        self.check_request(updates.iter().map(|(_, update)| sent_bytes(&update.set)))
+    }
+
     fn check_request(self, sizes: impl Iterator<Item = usize>) -> Result<(), TableError> {
         match sizes.sum::<usize>() {
             bytes if bytes > self.request_bytes_max => Err(TableError::too_large("the request is too large")),
@@ -50,7 +84,11 @@ impl Wire {
         }
     }
 
-    fn check_answer<'a>(self, items: impl IntoIterator<Item = &'a Item>) -> Result<(), TableError> {
+    /// Checks the items of an answer.
+    ///
+    /// # Errors
+    /// What an answer that comes too late is to a client.
+    pub fn check_answer<'a>(self, items: impl IntoIterator<Item = &'a Item>) -> Result<(), TableError> {
         match items.into_iter().map(answered_bytes).sum::<usize>() {
             bytes if bytes > self.answer_bytes_max => Err(TableError::unanswered("no answer in time")),
             _ => Ok(()),
@@ -84,17 +122,17 @@ impl Table for Wired<'_> {
     }
 
     async fn put(&self, item: &Item, condition: &Condition) -> Result<Reply<bool>, TableError> {
-        self.1.check_request([sent_bytes(item) + condition_bytes(condition)].into_iter())?;
+        self.1.check_write(item, condition)?;
         self.0.put(item, condition).await
     }
 
     async fn delete(&self, key: &ItemKey, condition: &Condition) -> Result<Reply<bool>, TableError> {
-        self.1.check_request([condition_bytes(condition)].into_iter())?;
+        self.1.check_write(&Item::new(), condition)?;
         self.0.delete(key, condition).await
     }
 
     async fn update(&self, key: &ItemKey, update: &Update, condition: &Condition) -> Result<Reply<bool>, TableError> {
-        self.1.check_request([sent_bytes(&update.set) + condition_bytes(condition)].into_iter())?;
+        self.1.check_write(&update.set, condition)?;
         self.0.update(key, update, condition).await
     }
 
@@ -102,7 +140,7 @@ impl Table for Wired<'_> {
         &self,
         updates: &[(ItemKey, Update)],
     ) -> Result<Reply<Vec<Result<bool, TableError>>>, TableError> {
-        self.1.check_request(updates.iter().map(|(_, update)| sent_bytes(&update.set)))?;
+        self.1.check_updates(updates)?;
         self.0.update_existing(updates).await
     }
 

@@ -15,8 +15,8 @@ use sapwood_table::{
     TableError, Transacted, Update, Write,
 };
 
-use super::digests;
 use super::history::History;
+use super::{clock, digests};
 use crate::memory::{Memory, Wire, default_key};
 
 /// What a call asks for.
@@ -109,6 +109,10 @@ pub(super) struct Calls {
     pub(super) stall_percent: u32,
     /// Most bytes of a BatchWriteItem of several items.
     pub(super) request_bytes_max: usize,
+    /// What goes through the wire, if that is less than can come up.
+    pub(super) wire: Option<Wire>,
+    /// True if the table says nothing of what is wrong with a request that is too large.
+    pub(super) is_silent: bool,
     /// Most steps that an invocation stalls.
     pub(super) stall_steps_max: u32,
     /// The invocations that stall, each with the number of steps that are left. What others do meanwhile makes races.
@@ -126,6 +130,8 @@ pub(super) struct Calls {
     pub(super) waits_max: u32,
     /// What the API was asked and has answered.
     pub(super) history: History,
+    /// The time, in seconds since 1970.
+    pub(super) now: u64,
     /// Requests without an answer that may still be carried out, each with its invocation and what it is for.
     limbo: Vec<(u64, Option<usize>, Ask)>,
     waiting: BTreeMap<u64, Call>,
@@ -148,6 +154,8 @@ impl Calls {
             failure_percent,
             stall_percent,
             request_bytes_max: usize::MAX,
+            wire: None,
+            is_silent: false,
             stall_steps_max: 60,
             stalled: BTreeMap::new(),
             has_limbo: false,
@@ -156,6 +164,7 @@ impl Calls {
             patience: 0.6,
             waits_max: u32::MAX,
             history: History::default(),
+            now: clock::BEGINNING,
             limbo: Vec::new(),
             waiting: BTreeMap::new(),
             answers: BTreeMap::new(),
@@ -190,6 +199,14 @@ impl Calls {
         let invocation = self.limbo[position].0;
         self.land(position);
         Some(invocation)
+    }
+
+    /// Carries out one request that was left without an answer, or ends it for good. Returns the number of its invocation, if there is one.
+    pub(super) fn end_one(&mut self) -> Option<u64> {
+        if self.coin() {
+            return self.land_one();
+        }
+        self.limbo.pop().map(|(invocation, ..)| invocation)
     }
 
     /// Settles what an invocation of the API has left without an answer, before it looks again: it is carried out now, or never. DynamoDB
@@ -274,9 +291,11 @@ impl Calls {
         fails
     }
 
-    /// The invocations that wait for a call.
-    pub(super) fn who_waits(&self) -> impl Iterator<Item = u64> {
-        self.waiting.values().map(|call| call.invocation)
+    /// The invocations that wait for a call, and don't stall. If all of them stall, it is all of them.
+    pub(super) fn who_waits(&self) -> Vec<u64> {
+        let waiting = || self.waiting.values().map(|call| call.invocation);
+        let going: Vec<u64> = waiting().filter(|invocation| !self.stalled.contains_key(invocation)).collect();
+        if going.is_empty() { waiting().collect() } else { going }
     }
 
     /// Carries out a part of a waiting call that is picked at random, of this invocation if one is named. Returns the number of its
@@ -309,6 +328,11 @@ impl Calls {
         let answer = self.noting(asked, |calls| calls.carry_out(&mut call));
         match answer {
             Some(answer) => {
+                // A function of the API waits for an answer that doesn't come, and others go on meanwhile.
+                if self.loses_requests && matches!(&answer, Answer::Failed(error) if error.is_unanswered()) {
+                    let steps = self.rng.random_range(2..self.stall_steps_max);
+                    self.stalled.insert(invocation, steps);
+                }
                 call.waker.wake_by_ref();
                 self.answers.insert(id, answer);
             }
@@ -637,10 +661,34 @@ fn reply<T>(value: T) -> Result<Reply<T>, TableError> {
     Ok(Reply { value, read_units: 0.0, write_units: 0.0 })
 }
 
+impl SimTable {
+    /// Checks what goes through the wire.
+    fn check(&self, check: impl FnOnce(Wire) -> Result<(), TableError>) -> Result<(), TableError> {
+        let calls = self.calls.lock().unwrap();
+        let Some(wire) = calls.wire else { return Ok(()) };
+        let silent = |_| TableError::new(ErrorKind::GiveUp, "an error without a code");
+        if calls.is_silent { check(wire).map_err(silent) } else { check(wire) }
+    }
+
+    /// Checks the size of an answer, of which these attributes are asked for.
+    fn check_answer(&self, items: &[Item], reading: &ReadOptions) -> Result<(), TableError> {
+        let Some(wire) = self.calls.lock().unwrap().wire else { return Ok(()) };
+        let is_asked = |name: &str| reading.attributes.as_ref().is_none_or(|asked| asked.contains(name));
+        let asked = |item: &Item| -> Item {
+            let attributes = item.iter().filter(|(name, _)| is_asked(name));
+            attributes.map(|(name, value)| (name.clone(), value.clone())).collect()
+        };
+        wire.check_answer(&items.iter().map(asked).collect::<Vec<_>>())
+    }
+}
+
 impl Table for SimTable {
-    async fn read_many(&self, keys: &[ItemKey], _reading: &ReadOptions) -> Result<Reply<Found>, TableError> {
+    async fn read_many(&self, keys: &[ItemKey], reading: &ReadOptions) -> Result<Reply<Found>, TableError> {
         match self.ask(Ask::Get(keys.to_vec())).await {
-            Answer::Found(found) => reply(found),
+            Answer::Found(found) => {
+                self.check_answer(&found.items, reading)?;
+                reply(found)
+            }
             Answer::Failed(error) => Err(error),
             _ => unreachable!("another answer"),
         }
@@ -651,6 +699,7 @@ impl Table for SimTable {
         if writes.len() > 1 {
             Wire { request_bytes_max, ..Wire::DYNAMODB }.check_writes(writes, &Schema::default())?;
         }
+        self.check(|wire| wire.check_writes(writes, &Schema::default()))?;
         match self.ask(Ask::Write(writes.to_vec())).await {
             Answer::Unprocessed(writes) => reply(writes),
             Answer::Failed(error) => Err(error),
@@ -659,14 +708,17 @@ impl Table for SimTable {
     }
 
     async fn put(&self, item: &Item, condition: &Condition) -> Result<Reply<bool>, TableError> {
+        self.check(|wire| wire.check_write(item, condition))?;
         self.ask_held(Ask::Put(item.clone(), condition.clone())).await
     }
 
     async fn delete(&self, key: &ItemKey, condition: &Condition) -> Result<Reply<bool>, TableError> {
+        self.check(|wire| wire.check_write(&Item::new(), condition))?;
         self.ask_held(Ask::Delete(key.clone(), condition.clone())).await
     }
 
     async fn update(&self, key: &ItemKey, update: &Update, condition: &Condition) -> Result<Reply<bool>, TableError> {
+        self.check(|wire| wire.check_write(&update.set, condition))?;
         self.ask_held(Ask::Update(key.clone(), update.clone(), condition.clone())).await
     }
 
@@ -674,6 +726,7 @@ impl Table for SimTable {
         &self,
         updates: &[(ItemKey, Update)],
     ) -> Result<Reply<Vec<Result<bool, TableError>>>, TableError> {
+        self.check(|wire| wire.check_updates(updates))?;
         match self.ask(Ask::UpdateExisting(updates.to_vec())).await {
             Answer::Updated(answers) => reply(answers),
             Answer::Failed(error) => Err(error),
@@ -682,6 +735,7 @@ impl Table for SimTable {
     }
 
     async fn transact(&self, actions: &[Action]) -> Result<Reply<Transacted>, TableError> {
+        self.check(|wire| wire.check_actions(actions))?;
         match self.ask(Ask::Transact(actions.to_vec())).await {
             Answer::Transacted(transacted) => reply(transacted),
             Answer::Failed(error) => Err(error),
@@ -691,7 +745,10 @@ impl Table for SimTable {
 
     async fn query(&self, query: &Query) -> Result<Reply<Page>, TableError> {
         match self.ask(Ask::Query(query.clone())).await {
-            Answer::Page(page) => reply(page),
+            Answer::Page(page) => {
+                self.check_answer(&page.items, &query.reading)?;
+                reply(page)
+            }
             Answer::Failed(error) => Err(error),
             _ => unreachable!("another answer"),
         }
@@ -701,7 +758,10 @@ impl Table for SimTable {
 impl Scannable for SimTable {
     async fn scan(&self, scan: &Scan) -> Result<Reply<Scanned>, TableError> {
         match self.ask(Ask::Scan(scan.clone())).await {
-            Answer::Scanned(scanned) => reply(scanned),
+            Answer::Scanned(scanned) => {
+                self.check_answer(&scanned.items, &scan.reading)?;
+                reply(scanned)
+            }
             Answer::Failed(error) => Err(error),
             _ => unreachable!("another answer"),
         }

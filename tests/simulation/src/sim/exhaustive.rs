@@ -12,19 +12,20 @@ use std::task::{Context, Poll, Waker};
 
 use rand::SeedableRng;
 use rand::rngs::SmallRng;
-use sapwood_core::keys::ItemKey;
+use sapwood_core::keys::{ItemKey, Schema};
 use sapwood_core::model::{DeletionMode, Settings};
 use sapwood_core::plan::{Rules, StreamRecord};
 use sapwood_engine::fanout::{Fanout, Limits, Report, Run};
 
 use super::calls::{Calls, Fate, Shared, SimRetryPolicy, SimTable};
-use super::digests;
 use super::history::History;
-use super::requests::{Asked, Sent, request};
+use super::requests::{Asked, Sent, Values, request};
 use super::schedule::passes_filter;
 use super::writers::BaseWrite;
+use super::{clock, digests};
 use crate::memory::Memory;
 use crate::oracle::Oracle;
+use crate::own;
 
 /// What is searched.
 #[derive(Clone, Debug)]
@@ -37,8 +38,16 @@ pub struct Scope {
     clients: Vec<Vec<Asked>>,
     /// Most calls whose answer is lost, or that are lost themselves.
     losses_max: u32,
+    /// True if the answers that the handler waits for can be lost, too.
+    loses_handlers: bool,
     /// Most functions that die.
     deaths_max: u32,
+    /// How often more time passes than a claim of an idempotency key lasts, while nothing is under way.
+    passes_max: u32,
+    /// The most times that a client of the table tries one thing again.
+    waits_max: u32,
+    /// True if siblings are ordered by hand.
+    is_ordered: bool,
     /// How the handler runs once between the requests. It runs after them in any case.
     handles: Handles,
 }
@@ -70,6 +79,8 @@ enum Move {
     Handle,
     /// This becomes of a call of an invocation.
     Call { id: u64, invocation: u64, fate: Fate },
+    /// So much time passes that the claims of idempotency keys have ended.
+    Pass,
     /// An invocation dies.
     Die { invocation: u64, is_carried_out: bool },
 }
@@ -78,8 +89,8 @@ enum Move {
 const FIRST_REQUEST: u64 = 10;
 /// The invocation of the handler that runs between the requests.
 const HANDLER: u64 = 1;
-/// The most times that a client tries one thing again, between its requests.
-const WAITS_MAX: u32 = 1;
+/// How much time passes at once.
+const PASS_SECONDS: u64 = 61;
 /// Most invocations of the handler until a table has settled.
 const SETTLING_MAX: u64 = 200;
 
@@ -101,8 +112,11 @@ struct World {
     requests: BTreeMap<u64, (Sent, UnderWay<()>)>,
     handler: Option<(Vec<StreamRecord>, UnderWay<Report>)>,
     losses_left: u32,
+    loses_handlers: bool,
     deaths_left: u32,
+    passes_left: u32,
     handles: Option<Handles>,
+    values: Values,
 }
 
 impl World {
@@ -110,23 +124,32 @@ impl World {
         let limits = Limits { requests_in_flight_max: 1, waits_max: 0, ..Limits::default() };
         let mut calls = Calls::new(SmallRng::seed_from_u64(0), 0, 0, 0);
         calls.patience = 1.0;
-        calls.waits_max = if start.is_some() { WAITS_MAX } else { u32::MAX };
+        calls.waits_max = if start.is_some() { scope.waits_max } else { u32::MAX };
+        let settings = if scope.is_ordered { own::settings() } else { Settings::default() };
+        let values = if scope.is_ordered { Values::Texts } else { Values::Any };
+        calls.history = History::new(Schema::default(), scope.is_ordered.then(|| own::ORDER.to_owned()));
         if let Some(start) = start {
             (calls.memory, calls.history) = (start.memory.clone(), start.history.clone());
+            // What was there before has been there for a while.
+            calls.now += clock::WEEK;
         }
         let mut numbers = (FIRST_REQUEST..).step_by(10);
-        let mut sent = |asked: &Asked| Sent { asked: asked.clone(), number: numbers.next().unwrap_or_default() };
+        let mut sent =
+            |asked: &Asked| Sent { asked: asked.clone(), number: numbers.next().unwrap_or_default(), values };
         let clients = scope.clients.iter().map(|client| (client.iter().map(&mut sent).collect(), None)).collect();
         Self {
             calls: Arc::new(Mutex::new(calls)),
-            fanout: Fanout { settings: Settings::default(), limits, rules },
+            fanout: Fanout { settings, limits, rules },
             queue: Vec::new(),
             clients,
             requests: BTreeMap::new(),
             handler: None,
             losses_left: scope.losses_max,
+            loses_handlers: scope.loses_handlers,
             deaths_left: scope.deaths_max,
+            passes_left: scope.passes_max,
             handles: Some(scope.handles),
+            values,
         }
     }
 
@@ -156,7 +179,8 @@ impl World {
         for call in &waiting {
             let of = |fate| Move::Call { id: call.id, invocation: call.invocation, fate };
             moves.push(of(Fate::Answered));
-            if call.is_write && self.losses_left > 0 && call.invocation != HANDLER {
+            let can_be_lost = call.invocation != HANDLER || self.loses_handlers;
+            if call.is_write && self.losses_left > 0 && can_be_lost {
                 moves.extend([of(Fate::Lost), of(Fate::NeverCame)]);
             }
         }
@@ -168,6 +192,10 @@ impl World {
                 let ways = if writes { &[false, true][..] } else { &[false] };
                 moves.extend(ways.iter().map(|way| Move::Die { invocation, is_carried_out: *way }));
             }
+        }
+        let is_idle = self.requests.is_empty() && self.handler.is_none();
+        if self.passes_left > 0 && is_idle && !moves.is_empty() {
+            moves.push(Move::Pass);
         }
         // A handler that begins after all requests have ended does what settling does.
         if self.handles.is_some() && !self.queue.is_empty() && !moves.is_empty() {
@@ -201,6 +229,10 @@ impl World {
                 self.take_records();
                 self.poll(invocation);
             }
+            Move::Pass => {
+                self.passes_left -= 1;
+                self.calls.lock().unwrap().now += PASS_SECONDS;
+            }
             Move::Die { invocation, is_carried_out } => {
                 self.deaths_left -= 1;
                 self.calls.lock().unwrap().end(invocation, is_carried_out);
@@ -224,10 +256,11 @@ impl World {
         let log = records.iter().map(|record| digests::of(&record.sequence)).fold(1, digests::chained);
         self.calls.lock().unwrap().answered.insert(invocation, log);
         let (fanout, calls, batch) = (self.fanout.clone(), Arc::clone(&self.calls), records.clone());
+        let now = self.calls.lock().unwrap().now;
         let future = Box::pin(async move {
             let table = SimTable { calls: Arc::clone(&calls), invocation };
             let name = invocation.to_string();
-            fanout.run(&table, &SimRetryPolicy(calls), Run { name: &name, now: 0 }, &batch).await
+            fanout.run(&table, &SimRetryPolicy(calls), Run { name: &name, now }, &batch).await
         });
         self.handler = Some((records, future));
         self.poll(invocation);
@@ -307,7 +340,7 @@ impl World {
         let clients: Vec<_> = self.clients.iter().map(|(left, waits)| (left.len(), *waits)).collect();
         let waiting: Vec<_> = calls.waiting_calls().iter().map(|call| call.invocation).collect();
         let answered: Vec<_> = calls.answered.iter().filter(|(of, _)| **of < 1_000_000).collect();
-        let left = (self.losses_left, self.deaths_left, self.handles.is_some());
+        let left = (self.losses_left, self.deaths_left, self.passes_left, self.handles.is_some());
         let own = (calls.history.digest(), left, clients, waiting, answered);
         digests::of(&(items, queue, sequence, own))
     }
@@ -319,7 +352,8 @@ impl World {
         let contents = calls.memory.contents();
         let mut what = calls.history.faults();
         what.extend((!settled).then(|| "it doesn't come to rest".to_owned()));
-        what.extend(Oracle::default().differences(&contents));
+        let oracle = if self.values == Values::Texts { own::oracle() } else { Oracle::default() };
+        what.extend(oracle.differences(&contents));
         what.extend(calls.history.cycle());
         what
     }
@@ -424,7 +458,22 @@ fn revised(version: u32) -> BaseWrite {
 fn scope(settled: Vec<BaseWrite>, clients: Vec<Vec<Asked>>) -> Scope {
     let before: Vec<String> = settled.iter().map(|write| format!("{write:?}")).collect();
     let name = format!("{clients:?} on {}", before.join(", "));
-    Scope { name, settled, clients, losses_max: 1, deaths_max: 1, handles: Handles::Between }
+    Scope {
+        name,
+        settled,
+        clients,
+        losses_max: 1,
+        loses_handlers: false,
+        deaths_max: 1,
+        passes_max: 1,
+        waits_max: 1,
+        is_ordered: false,
+        handles: Handles::Between,
+    }
+}
+
+fn place(id: &str, kind: u32, beside: &str) -> Asked {
+    Asked::Place { id: id.to_owned(), beside: beside.to_owned(), kind }
 }
 
 fn append() -> Asked {
@@ -454,18 +503,22 @@ pub fn few_scopes() -> Vec<Scope> {
         ),
     ];
     // No function dies, and the handler is never interrupted, so that the search is short.
-    scopes.map(|scope| Scope { deaths_max: 0, handles: Handles::AtOnce, ..scope }).into()
+    scopes.map(|scope| Scope { deaths_max: 0, passes_max: 0, handles: Handles::AtOnce, ..scope }).into()
 }
 
-/// Every pair of requests of every kind, on one node, on a node and its parent, and on one topic; with idempotency keys, in batches, and beside
-/// an import.
+/// Every pair of requests of every kind, on one node, on a node and its parent, among siblings, and on one topic; with idempotency keys, in
+/// batches, and beside an import; and requests that decide three times. In groups, each with a name.
 #[must_use]
-pub fn all_scopes() -> Vec<Scope> {
+pub fn all_scopes() -> Vec<(&'static str, Vec<Scope>)> {
     let (p, q, n, k) = (make("p", None), make("q", None), make("n", Some("p")), make("k", Some("n")));
     let subtree = || Some(DeletionMode::Delete);
     let pairs = |settled: &[BaseWrite], some: &[Asked], others: &[Asked]| {
         let pair = |one: &Asked, other: &Asked| scope(settled.to_vec(), vec![vec![one.clone()], vec![other.clone()]]);
         some.iter().flat_map(|one| others.iter().map(|other| pair(one, other)).collect::<Vec<_>>()).collect::<Vec<_>>()
+    };
+    let distinct = |settled: &[BaseWrite], all: &[Asked]| {
+        let ends = |at: usize| pairs(settled, &all[at..=at], &all[at..]);
+        (0..all.len()).flat_map(ends).collect::<Vec<_>>()
     };
     let own = [
         create("n", "p"),
@@ -475,6 +528,8 @@ pub fn all_scopes() -> Vec<Scope> {
         move_to("n", "q"),
         delete("n", None),
         delete("n", subtree()),
+        delete("n", Some(DeletionMode::Adopt)),
+        delete("n", Some(DeletionMode::Detach)),
     ];
     let boxed = |asked: &Asked| Box::new(asked.clone());
     let mut keyed: Vec<Asked> = own.iter().map(|asked| Asked::Keyed(boxed(asked))).collect();
@@ -487,15 +542,67 @@ pub fn all_scopes() -> Vec<Scope> {
     let (absent, present) = (vec![p.clone(), q.clone()], vec![p.clone(), q.clone(), n.clone()]);
     let with_child = [present.clone(), vec![k]].concat();
     let revisions: Vec<BaseWrite> = std::iter::once(p).chain((1..=2).map(revised)).collect();
-    let mut scopes = few_scopes();
-    for settled in [&absent, &present] {
-        scopes.extend(pairs(settled, &own, &own));
-        scopes.extend(pairs(settled, &keyed, &own));
-    }
-    for settled in [&present, &with_child] {
-        scopes.extend(pairs(settled, &own, &child));
-    }
-    scopes.extend(pairs(&revisions, &topic, &topic));
-    scopes.extend(pairs(&revisions, &keyed_topic, &topic));
-    scopes
+    let of_family = |settled: &[BaseWrite]| -> Vec<Scope> {
+        let pairs = pairs(settled, &own, &child).into_iter();
+        pairs.map(|scope| Scope { loses_handlers: true, ..scope }).collect()
+    };
+    vec![
+        ("those that were wrong once", few_scopes()),
+        ("siblings", places(&present)),
+        ("three decisions", thirds(&present, &own)),
+        ("a topic", distinct(&revisions, &topic)),
+        ("a topic, with keys", pairs(&revisions, &keyed_topic, &topic)),
+        ("a node that isn't there", distinct(&absent, &own)),
+        ("a node", distinct(&present, &own)),
+        ("a node that isn't there, with keys", pairs(&absent, &keyed, &own)),
+        ("a node, with keys", pairs(&present, &keyed, &own)),
+        ("a node, and a child that isn't there", of_family(&present)),
+        ("a node and its child", of_family(&with_child)),
+    ]
+}
+
+/// Every way to place `n` beside `m`, or to create it there, while `n` or `m` is written, moved, placed or deleted.
+fn places(settled: &[BaseWrite]) -> Vec<Scope> {
+    let siblings = [settled, &[make("m", Some("p")), make("l", Some("p"))]].concat();
+    let created = Asked::CreateAt { id: "o".to_owned(), parent: Some("p".to_owned()), beside: "m".to_owned(), kind: 3 };
+    let ways = (0..4).map(|kind| place("n", kind, "m")).chain([created.clone(), Asked::Keyed(Box::new(created))]);
+    let others = [
+        rename("n", 1),
+        move_to("n", "q"),
+        move_to("m", "q"),
+        delete("n", None),
+        delete("m", None),
+        place("m", 3, "n"),
+        place("l", 3, "m"),
+        create("o", "p"),
+    ];
+    let pairs = ways.flat_map(|one| others.iter().map(move |other| vec![vec![one.clone()], vec![other.clone()]]));
+    let of = |clients| Scope {
+        is_ordered: true,
+        passes_max: 0,
+        deaths_max: 0,
+        handles: Handles::AtOnce,
+        ..scope(siblings.clone(), clients)
+    };
+    pairs.map(of).collect()
+}
+
+/// Requests that decide up to three times, because one answer is lost and two others write in between.
+fn thirds(settled: &[BaseWrite], own: &[Asked]) -> Vec<Scope> {
+    let others = [
+        vec![rename("n", 1), rename("n", 2)],
+        vec![delete("n", None), create("n", "p")],
+        vec![rename("n", 1), delete("n", None)],
+        vec![move_to("n", "q"), move_to("n", "p")],
+        vec![replace("n", "q"), rename("n", 1)],
+    ];
+    let pairs = own.iter().flat_map(|one| others.iter().map(move |others| vec![vec![one.clone()], others.clone()]));
+    let of = |clients| Scope {
+        waits_max: 2,
+        passes_max: 0,
+        deaths_max: 0,
+        handles: Handles::AtOnce,
+        ..scope(settled.to_vec(), clients)
+    };
+    pairs.map(of).collect()
 }

@@ -5,6 +5,7 @@
 
 mod auditing;
 mod calls;
+mod clock;
 mod concurrent_moves;
 mod copies;
 mod damage;
@@ -28,7 +29,8 @@ pub use concurrent_moves::{MoveProfile, run_moves};
 pub use damage::{Damage, run_damage};
 pub use drills::Drill;
 pub use exhaustive::{Scope, Searched, all_scopes, few_scopes, search_scope};
+pub use history::{Answer, Asking, History};
 pub use profile::{Profile, Writers};
-pub use schedule::{Fault, Run, run};
+pub use schedule::{Fault, Run, claims_taken_over, run};
 pub use search::{faults, search, shown};
 pub use sequences::run_sequence;

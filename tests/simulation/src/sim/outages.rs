@@ -12,12 +12,10 @@ use sapwood_engine::audit::Audit;
 use sapwood_table::Client;
 
 use super::calls::{Shared, SimRetryPolicy, SimTable};
+use super::clock;
 use super::schedule::World;
 use super::witness::{Actor, Witness};
 use crate::memory::Memory;
-
-/// How long a tombstone counts.
-const TOMBSTONE_SECONDS: u64 = 7 * 24 * 60 * 60;
 
 /// What is to be redriven, and how often that was done.
 #[derive(Debug, Default)]
@@ -58,7 +56,7 @@ impl World<'_> {
             0 => self.renew_stream()?,
             // The stream stood still for so long that no tombstone counts any more. DynamoDB hasn't deleted any.
             2 if self.running.is_empty() => {
-                self.now += TOMBSTONE_SECONDS;
+                self.pass(clock::WEEK)?;
                 self.witness.iter_mut().for_each(Witness::forget_buried);
             }
             1 => {
@@ -77,7 +75,7 @@ impl World<'_> {
                 self.queue.push(record);
                 continue;
             }
-            if let Some(invocation) = self.unfinished.remove(&record.sequence) {
+            if let Some((_, invocation)) = self.unfinished.remove(&record.sequence) {
                 self.calls.lock().unwrap().end_limbo(invocation);
             }
             self.witness.iter_mut().for_each(|witness| witness.lost(&record.key));
@@ -89,7 +87,7 @@ impl World<'_> {
     /// one still had is lost. The settings may change on that occasion. All items are redriven.
     fn renew_stream(&mut self) -> Result<(), Vec<String>> {
         let ended = std::mem::take(&mut self.running);
-        for id in ended.keys().chain(self.unfinished.values()) {
+        for id in ended.keys().chain(self.unfinished.values().map(|(_, invocation)| invocation)) {
             let mut calls = self.calls.lock().unwrap();
             calls.crash(*id);
             calls.end_limbo(*id);

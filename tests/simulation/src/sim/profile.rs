@@ -35,6 +35,8 @@ pub struct Profile {
     pub repairs_max: usize,
     /// Most bytes of a BatchWriteItem of several items. More is answered with 413. By default no request has that much.
     pub request_bytes_max: usize,
+    /// True if the table answers a request that is too large with an error that says nothing, as a client without halves takes it.
+    pub silent_413: bool,
     /// Most scheduler steps of a run. After them the run counts as one that doesn't come to rest.
     pub steps_max: usize,
 }
@@ -73,6 +75,8 @@ pub enum Writers {
     Returns,
     /// Requests of every kind on few nodes and one topic, many of which get no answer from the table.
     Answers,
+    /// Like `MixedDeletions`, with nodes whose size on the wire isn't their size in the table, where limits are a hundredth of DynamoDB's.
+    Heavy,
     /// Deletions and moves, by the API and by hand, of nodes whose copies are put back later, in any order.
     Copies,
 }
@@ -89,6 +93,11 @@ impl Writers {
         )
     }
 
+    /// True if time passes while they write.
+    pub(super) fn take_time(self) -> bool {
+        self.delete_nodes()
+    }
+
     /// True if nodes are deleted through the API.
     pub(super) fn delete_nodes(self) -> bool {
         matches!(
@@ -99,6 +108,7 @@ impl Writers {
                 | Self::Heirs
                 | Self::Returns
                 | Self::Answers
+                | Self::Heavy
                 | Self::Copies
                 | Self::Drill(_)
         )
@@ -127,6 +137,7 @@ impl Profile {
             outages_max: 0,
             repairs_max: 0,
             request_bytes_max: usize::MAX,
+            silent_413: false,
             steps_max: 40_000,
         }
     }

@@ -1,6 +1,6 @@
 //! Repairs of a table in use: the plans of `sapwood verify`, `sapwood repair` and the auditor, one call at a time.
 //!
-//! In a run no time passes, so nothing keeps a repair from acting on what is only on its way. It must do no harm then, either.
+//! A repair doesn't wait here, so nothing keeps it from acting on what is only on its way. It must do no harm then, either.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::pin::Pin;
@@ -136,6 +136,7 @@ pub(super) fn audits(
 ) -> Pin<Box<dyn Future<Output = ()> + Send>> {
     Box::pin(async move {
         let table = SimTable { calls: Arc::clone(&calls), invocation: number };
+        let now = calls.lock().unwrap().now;
         let retry_policy = SimRetryPolicy(calls);
         let limits =
             Limits { settle: Duration::ZERO, pass_every: Duration::ZERO, page_items_max: 20, ..Limits::default() };
@@ -143,7 +144,7 @@ pub(super) fn audits(
             let client = Client::new(&table, &retry_policy, &settings.schema);
             let _ = announce(&client, &settings, "0.1.0").await;
             let auditor = Auditor::new(&client, &settings, limits, true).with(rules);
-            let clock = Clock { now: 1_000_000 + number, name: number * 10_000 + run * 1_000, pace: || true };
+            let clock = Clock { now, name: number * 10_000 + run * 1_000, pace: || true };
             let _ = auditor.run(clock).await;
         }
     })

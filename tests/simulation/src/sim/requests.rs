@@ -30,6 +30,8 @@ pub(super) enum Asked {
     Rename { id: String, name: u32 },
     /// Puts a node somewhere among its siblings: first, last, or before or after another node.
     Place { id: String, beside: String, kind: u32 },
+    /// Creates a node somewhere among its siblings, in the same ways.
+    CreateAt { id: String, parent: Option<String>, beside: String, kind: u32 },
     /// Puts a node in the place of one or of none.
     Replace { id: String, parent: Option<String> },
     /// Appends a revision.
@@ -60,9 +62,15 @@ impl Asked {
         matches!(self, Self::Keyed(_) | Self::Import(_))
     }
 
-    fn command(&self, number: u64) -> Command {
+    fn command(&self, number: u64, values: Values) -> Command {
         let id = |text: &String| Id::new(text.as_str()).unwrap();
-        let attributes = |number: u64| own::attributes(u32::try_from(number % 1_000).unwrap());
+        let attributes = |number: u64| values.attributes(number);
+        let spot = |beside: &String, kind: u32| match kind % 4 {
+            0 => Spot::First,
+            1 => Spot::Last,
+            2 => Spot::Before(id(beside)),
+            _ => Spot::After(id(beside)),
+        };
         let content = |parent: &Option<String>| Content {
             parent: parent.as_ref().map(id),
             attributes: attributes(number),
@@ -85,13 +93,13 @@ impl Asked {
                 Command::Patch { node: node(own), patch: Patch { attributes, ..Patch::default() } }
             }
             Self::Place { id: own, beside, kind } => {
-                let spot = match kind % 4 {
-                    0 => Spot::First,
-                    1 => Spot::Last,
-                    2 => Spot::Before(id(beside)),
-                    _ => Spot::After(id(beside)),
-                };
-                Command::Patch { node: node(own), patch: Patch { spot: Some(spot), ..Patch::default() } }
+                let spot = Some(spot(beside, *kind));
+                Command::Patch { node: node(own), patch: Patch { spot, ..Patch::default() } }
+            }
+            Self::CreateAt { id: own, parent, beside, kind } => {
+                let mut content = Content { spot: Some(spot(beside, *kind)), ..content(parent) };
+                content.attributes.remove(own::ORDER);
+                Command::Create { node: node(own), is_made_id: false, content }
             }
             Self::Replace { id: own, parent } => Command::Replace { node: node(own), content: content(parent) },
             Self::Append { id: own } => Command::Append { topic: topic(own), attributes: said(0) },
@@ -106,7 +114,7 @@ impl Asked {
                 Command::Delete { node: node(own), children, revisions: *revisions, operation: format!("o{number}") }
             }
             Self::IfUnchanged(asked) | Self::Twice(asked) | Self::Keyed(asked) | Self::Impatient(asked) => {
-                asked.command(number)
+                asked.command(number, values)
             }
             Self::Batch(_) | Self::Import(_) => unreachable!("several commands"),
         }
@@ -115,7 +123,7 @@ impl Asked {
     /// The node that the request wants unchanged.
     fn unchanged(&self) -> Option<NodeRef> {
         match self {
-            Self::IfUnchanged(asked) => match asked.command(0) {
+            Self::IfUnchanged(asked) => match asked.command(0, Values::Any) {
                 Command::Create { node, .. }
                 | Command::Replace { node, .. }
                 | Command::Patch { node, .. }
@@ -133,6 +141,26 @@ impl Asked {
 pub(super) struct Sent {
     pub(super) asked: Asked,
     pub(super) number: u64,
+    pub(super) values: Values,
+}
+
+/// By what the nodes that are written are ordered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Values {
+    /// By numbers and texts.
+    Any,
+    /// By texts or nothing, so that there is room for others by hand.
+    Texts,
+}
+
+impl Values {
+    fn attributes(self, number: u64) -> Item {
+        let number = u32::try_from(number % 1_000).unwrap();
+        match self {
+            Self::Any => own::attributes(number),
+            Self::Texts => own::texts(number),
+        }
+    }
 }
 
 fn node(id: &str) -> NodeRef {
@@ -148,19 +176,20 @@ pub(super) fn request(
     rules: Rules,
 ) -> Pin<Box<dyn Future<Output = ()> + Send>> {
     Box::pin(async move {
-        let Sent { asked, number } = sent;
+        let Sent { asked, number, values } = sent;
         let table = SimTable { calls: Arc::clone(&calls), invocation };
         let retry_policy = SimRetryPolicy(Arc::clone(&calls));
         let session = Client::new(&table, &retry_policy, &settings.schema);
         let limits = Limits { attempts_max: 8, ..Limits::default() };
         let writer = Writer::new(&session, &settings).with(limits, rules);
+        let seconds = calls.lock().unwrap().now;
         let token = if invocation == number { format!("t{number}") } else { format!("t{number} by {invocation}") };
         let stamp = Stamp {
             at: format!("2026-01-01T00:00:{number:06}Z"),
-            seconds: 1_000,
+            seconds,
             by: "somebody".to_owned(),
+            turn: Turn::new(seconds * 1_000_000 + number, &token),
             token,
-            turn: Turn::new(number, ""),
         };
         let answer = async |command: &Command, request: &Request, since: usize, ahead: Option<&mut Ahead>| {
             let asking = Asking::Api(Box::new(command.clone()));
@@ -171,8 +200,10 @@ pub(super) fn request(
         let since = calls.lock().unwrap().history.now();
         match &asked {
             Asked::Batch(operations) => {
-                let commands: Vec<Command> =
-                    (0..).zip(operations).map(|(part, operation)| operation.command(number + 100 * part)).collect();
+                let commands: Vec<Command> = (0..)
+                    .zip(operations)
+                    .map(|(part, operation)| operation.command(number + 100 * part, values))
+                    .collect();
                 let mut ahead = Ahead::default();
                 writer.read_ahead(&commands.iter().collect::<Vec<_>>(), &mut ahead).await;
                 for (part, command) in (0..).zip(&commands) {
@@ -183,7 +214,7 @@ pub(super) fn request(
             }
             Asked::Import(nodes) => {
                 for (id, parent) in nodes {
-                    let item = imported(id, parent.as_deref(), number, &settings);
+                    let item = imported(id, parent.as_deref(), values.attributes(number), &settings);
                     calls.lock().unwrap().history.called(
                         invocation,
                         Asking::Import(item.clone()),
@@ -201,12 +232,15 @@ pub(super) fn request(
                     asked.unchanged().map(|node| if_match(&calls, &node, &settings)).unwrap_or_default();
                 let request =
                     Request { idempotency: is_keyed.then_some(key), preconditions, ..Request::new(stamp.clone()) };
-                let command = asked.command(number);
+                let command = asked.command(number, values);
                 answer(&command, &request, since, None).await;
                 if matches!(asked, Asked::Twice(_)) {
                     let token = format!("{} again", stamp.token);
-                    let again = Request { stamp: Stamp { token, ..stamp }, ..request };
-                    let since = calls.lock().unwrap().history.now();
+                    let (seconds, since) = {
+                        let calls = calls.lock().unwrap();
+                        (calls.now, calls.history.now())
+                    };
+                    let again = Request { stamp: Stamp { token, seconds, ..stamp }, ..request };
                     answer(&command, &again, since, None).await;
                 }
             }
@@ -227,10 +261,10 @@ fn if_match(calls: &Shared, node: &NodeRef, settings: &Settings) -> Precondition
 }
 
 /// The record that an import has of a node.
-fn imported(id: &str, parent: Option<&str>, number: u64, settings: &Settings) -> Item {
+fn imported(id: &str, parent: Option<&str>, attributes: Item, settings: &Settings) -> Item {
     let key = settings.schema.node_key(&node(id));
     let mut item = Item::from([("PK".to_owned(), text(&key.pk)), ("SK".to_owned(), text(&key.sk))]);
-    item.extend(own::attributes(u32::try_from(number % 1_000).unwrap()));
+    item.extend(attributes);
     item.extend(parent.map(|parent| ("parent".to_owned(), text(parent))));
     item
 }
@@ -293,7 +327,7 @@ pub(super) fn any(rng: &mut SmallRng, ids: &mut Vec<String>, number: u32) -> Ask
     if rng.random_ratio(1, 8) { Asked::Twice(Box::new(asked)) } else { asked }
 }
 
-/// Draws a request on `n`, on `k` below it, or on the topic of `p`, and how it is sent.
+/// Draws a request on `n`, which can be placed beside `l` and `m`, on `k` below it, or on the topic of `p`, and how it is sent.
 pub(super) fn colliding(rng: &mut SmallRng, of_topic: bool, number: u32) -> Asked {
     let mut one = |number: u32| if of_topic { of_the_topic(rng) } else { of_the_node(rng, number) };
     let asked = one(number);
@@ -323,7 +357,10 @@ fn of_the_node(rng: &mut SmallRng, number: u32) -> Asked {
     let id = if rng.random_ratio(4, 5) { "n" } else { "k" }.to_owned();
     let parent = if id == "k" { Some("n") } else { *[Some("p"), Some("q"), None].choose(rng).unwrap() };
     let parent = parent.map(str::to_owned);
-    match rng.random_range(0..12) {
+    let beside = (*["l", "m", "n", "k"].choose(rng).unwrap()).to_owned();
+    match rng.random_range(0..16) {
+        12..=14 => Asked::Place { id, beside, kind: rng.random_range(0..4) },
+        15 => Asked::CreateAt { id, parent, beside, kind: rng.random_range(0..4) },
         0..=2 => Asked::Create { id, parent, made: false },
         3 | 4 => Asked::Replace { id, parent },
         5 | 6 => Asked::Rename { id, name: number },

@@ -14,15 +14,18 @@ use sapwood_core::plan::StreamRecord;
 use sapwood_engine::fanout::{Fanout, Limits, Report};
 
 use super::calls::{Calls, Shared, SimRetryPolicy, SimTable};
+use super::clock;
 use super::copies::{Copies, Copying};
+use super::drills::Drill;
 use super::history::History;
 use super::outages::Operator;
 use super::priorities::{Priorities, Who};
 use super::profile::{Profile, Writers};
 use super::repairs::{REPAIRS_AT_REST, audits, damage, repair};
-use super::requests::{Asked, Sent, request};
+use super::requests::{Asked, Sent, Values, request};
 use super::witness::{Actor, Witness};
-use super::writers::{BaseWrite, script};
+use super::writers::{BaseWrite, SCALED, script};
+use crate::memory::Wire;
 use crate::oracle::Oracle;
 use crate::own;
 use crate::unfinished::unfinished;
@@ -59,8 +62,8 @@ pub(super) struct Invocation {
 }
 
 pub(super) struct World<'a> {
-    /// For each record that is delivered again: the invocation that didn't finish it.
-    pub(super) unfinished: BTreeMap<String, u64>,
+    /// For each record that is delivered again: its item, and the invocation that didn't finish it.
+    pub(super) unfinished: BTreeMap<String, (ItemKey, u64)>,
     profile: &'a Profile,
     pub(super) calls: Shared,
     pub(super) fanout: Fanout,
@@ -93,19 +96,39 @@ pub(super) struct World<'a> {
     pub(super) operator: Operator,
     /// In profiles with races: who goes on.
     priorities: Option<Priorities>,
-    /// The time, in seconds since 1970.
-    pub(super) now: u64,
+    /// When each invocation and each request began.
+    begun_at: BTreeMap<u64, u64>,
+    /// How often time passes yet.
+    passes_left: usize,
+    /// Requests that their clients send again, and how often they did.
+    again: Vec<Sent>,
+    sent_again: BTreeMap<u64, u32>,
     /// Most invocations at a time.
     workers: usize,
     /// True once the first tree has settled. No faults are injected before that.
     begun: bool,
 }
 
+/// Most times that a client sends one request again.
+const AGAIN_MAX: u32 = 3;
+
 /// Runs one schedule.
 ///
 /// # Errors
 /// A [`Fault`] that lists where the table differs from what its base records call for, and what else is wrong.
 pub fn run(seed: u64, profile: &Profile) -> Result<Run, Fault> {
+    played(seed, profile).map(|(run, _)| run)
+}
+
+/// The number of requests of a schedule that took over the claim of their idempotency key from an owner that had died.
+///
+/// # Errors
+/// As [`run`].
+pub fn claims_taken_over(seed: u64, profile: &Profile) -> Result<usize, Fault> {
+    played(seed, profile).map(|(_, taken_over)| taken_over)
+}
+
+fn played(seed: u64, profile: &Profile) -> Result<(Run, usize), Fault> {
     let mut rng = SmallRng::seed_from_u64(seed);
     let mut script = script(&mut rng, profile.writers, profile.writes_max);
     let all = own::settings();
@@ -157,14 +180,22 @@ pub fn run(seed: u64, profile: &Profile) -> Result<Run, Fault> {
         redrives: BTreeSet::new(),
         operator: Operator::default(),
         priorities: None,
-        now: 0,
+        begun_at: BTreeMap::new(),
+        passes_left: 0,
+        again: Vec::new(),
+        sent_again: BTreeMap::new(),
         workers,
         begun: false,
     };
     if matches!(profile.writers, Writers::Adoptions | Writers::Heirs | Writers::Returns) {
         world.calls.lock().unwrap().stall_steps_max = 300;
     }
-    world.calls.lock().unwrap().request_bytes_max = profile.request_bytes_max;
+    {
+        let mut calls = world.calls.lock().unwrap();
+        calls.request_bytes_max = profile.request_bytes_max;
+        calls.wire = (profile.writers == Writers::Heavy).then(|| Wire::DYNAMODB.scaled(SCALED));
+        calls.is_silent = profile.silent_413;
+    }
     if profile.races {
         let mut calls = world.calls.lock().unwrap();
         calls.stall_percent = 0;
@@ -175,7 +206,7 @@ pub fn run(seed: u64, profile: &Profile) -> Result<Run, Fault> {
         let settings = &world.fanout.settings;
         let by_hand = settings.order.as_ref().filter(|order| order.by_hand);
         calls.history = History::new(settings.schema.clone(), by_hand.map(|order| order.attribute.clone()));
-        calls.loses_requests = profile.writers == Writers::Answers;
+        calls.loses_requests = matches!(profile.writers, Writers::Answers | Writers::Drill(Drill::LostCreation));
         calls.patience = if profile.writers == Writers::Answers { 0.9 } else { calls.patience };
     }
     let fault = |what: Vec<String>| Fault { seed, what };
@@ -184,7 +215,7 @@ pub fn run(seed: u64, profile: &Profile) -> Result<Run, Fault> {
         world.write(write);
     }
     world.settle(&mut VecDeque::new(), &mut steps, &BTreeSet::new()).map_err(&fault)?;
-    world.begin();
+    world.begin().map_err(&fault)?;
     let watched = world.watched();
     world.settle(&mut script.rest, &mut steps, &watched).map_err(&fault)?;
 
@@ -207,7 +238,8 @@ pub fn run(seed: u64, profile: &Profile) -> Result<Run, Fault> {
     what.extend(unfinished.into_iter().map(|pk| format!("{pk} isn't where it belongs")));
     what.extend(world.witness.iter().flat_map(Witness::at_rest));
     what.extend(calls.history.faults());
-    if what.is_empty() { Ok(Run { steps, trace: calls.trace }) } else { Err(fault(what)) }
+    what.extend(calls.history.cycle().filter(|_| profile.writers.are_the_api() || profile.writers == Writers::Answers));
+    if what.is_empty() { Ok((Run { steps, trace: calls.trace }, calls.history.taken_over())) } else { Err(fault(what)) }
 }
 
 impl World<'_> {
@@ -232,10 +264,12 @@ impl World<'_> {
         };
         let number = self.invocations;
         let is_impatient = matches!(asked, Asked::Impatient(_));
-        self.send(Sent { asked: asked.clone(), number });
+        let values = if self.profile.writers == Writers::Answers { Values::Texts } else { Values::Any };
+        let sent = Sent { asked, number, values };
         if is_impatient {
-            self.send(Sent { asked, number });
+            self.send(sent.clone());
         }
+        self.send(sent);
     }
 
     /// Sends a request to the API.
@@ -243,9 +277,17 @@ impl World<'_> {
         let invocation = self.invocations;
         self.invocations += 1;
         let (calls, settings, rules) = (Arc::clone(&self.calls), self.fanout.settings.clone(), self.fanout.rules);
+        self.begins(invocation);
         self.requests.insert(invocation, request(sent.clone(), invocation, calls, settings, rules));
         self.asked.insert(invocation, sent);
         self.poll(invocation);
+    }
+
+    /// Notes that an invocation begins now. Returns the time.
+    fn begins(&mut self, invocation: u64) -> u64 {
+        let now = self.calls.lock().unwrap().now;
+        self.begun_at.insert(invocation, now);
+        now
     }
 
     fn repair(&mut self) {
@@ -296,7 +338,13 @@ impl World<'_> {
         Ok(())
     }
 
-    fn begin(&mut self) {
+    fn begin(&mut self) -> Result<(), Vec<String>> {
+        if self.profile.writers.take_time() {
+            // Some time after the first tree, or at once.
+            let seconds = [0, 30, 61, 120, clock::TWO_DAYS][self.roll(5)];
+            self.passes_left = [0, 3][self.roll(2)];
+            self.pass(seconds)?;
+        }
         if self.profile.repairs_max > 0
             && matches!(self.profile.writers, Writers::Any | Writers::Nodes | Writers::Moves)
         {
@@ -309,6 +357,64 @@ impl World<'_> {
         calls.failures_left = self.profile.failures_max;
         calls.has_limbo = self.profile.limbo;
         calls.has_conditional_limbo = !matches!(self.profile.writers, Writers::MixedDeletions | Writers::Returns);
+        Ok(())
+    }
+
+    /// Time passes. Functions end that have run for as long as they may, and no request of theirs is carried out later.
+    pub(super) fn pass(&mut self, seconds: u64) -> Result<(), Vec<String>> {
+        if seconds >= clock::REQUEST_SECONDS_MAX {
+            loop {
+                let ended = self.calls.lock().unwrap().end_one();
+                let Some(invocation) = ended else { break };
+                self.actor = self.actor(invocation);
+                self.take_records()?;
+            }
+        }
+        let now = {
+            let mut calls = self.calls.lock().unwrap();
+            calls.now += seconds;
+            calls.now
+        };
+        let is_over = |id: &u64, most: u64| now - self.begun_at.get(id).copied().unwrap_or(now) > most;
+        let of_the_api = |id: &&u64| self.asked.get(id).is_some_and(|sent| !matches!(sent.asked, Asked::Import(_)));
+        let requests = self.requests.keys().filter(of_the_api).filter(|id| is_over(id, clock::API_SECONDS_MAX));
+        let handlers = self.running.keys().filter(|id| is_over(id, clock::HANDLER_SECONDS_MAX));
+        let over: Vec<u64> = requests.chain(handlers).copied().collect();
+        for id in over {
+            self.end(id);
+            self.take_records()?;
+        }
+        Ok(())
+    }
+
+    /// Some time passes: days only where nothing is under way, because a record waits in the stream for a day at most.
+    fn pass_some(&mut self) -> Result<(), Vec<String>> {
+        self.passes_left -= 1;
+        let is_idle = self.queue.is_empty() && self.running.is_empty() && self.requests.is_empty();
+        let seconds = clock::JUMPS[self.roll(clock::JUMPS.len())];
+        let days = is_idle && self.again.is_empty() && self.passes_left == 0;
+        self.pass(if days { clock::TWO_DAYS } else { seconds })
+    }
+
+    /// A client sends a request again, at once or when the claim of its key has ended.
+    fn send_again(&mut self) -> Result<(), Vec<String>> {
+        let position = self.roll(self.again.len());
+        let sent = self.again.swap_remove(position);
+        if self.profile.writers.take_time() && self.roll(2) == 0 {
+            self.pass(61)?;
+        }
+        self.send(sent);
+        Ok(())
+    }
+
+    /// The client of this request sends it again later, a few times.
+    fn will_send_again(&mut self, id: u64) {
+        let Some(sent) = self.asked.get(&id).filter(|sent| sent.asked.is_sent_again()) else { return };
+        let times = self.sent_again.entry(sent.number).or_default();
+        if *times < AGAIN_MAX {
+            *times += 1;
+            self.again.push(sent.clone());
+        }
     }
 
     /// Runs the schedule until everything is written and delivered, and nothing runs any more.
@@ -329,7 +435,7 @@ impl World<'_> {
             }
             let waiting = self.calls.lock().unwrap().waiting();
             let at_rest = self.queue.is_empty() && self.running.is_empty() && self.requests.is_empty();
-            if rest.is_empty() && at_rest && !self.operator.is_needed() {
+            if rest.is_empty() && at_rest && self.again.is_empty() && !self.operator.is_needed() {
                 return Ok(());
             }
             let can_start = self.can_start();
@@ -349,6 +455,8 @@ impl World<'_> {
                 }
                 17 if self.begun && self.operator.outages_left > 0 && !self.history.is_empty() => self.outage()?,
                 24 | 25 if self.begun && self.repairs_left > 0 => self.repair(),
+                26 if self.begun && self.passes_left > 0 => self.pass_some()?,
+                27 | 28 if !self.again.is_empty() => self.send_again()?,
                 18 if self.operator.is_needed() => self.redrive(),
                 19..=21 if self.profile.limbo => {
                     let landed = self.calls.lock().unwrap().land_one();
@@ -366,7 +474,7 @@ impl World<'_> {
 
     /// Lets the one with the highest priority go on.
     fn go_on(&mut self, rest: &mut VecDeque<BaseWrite>, can_write: bool) {
-        let mut able: Vec<Who> = self.calls.lock().unwrap().who_waits().map(Who::Invocation).collect();
+        let mut able: Vec<Who> = self.calls.lock().unwrap().who_waits().into_iter().map(Who::Invocation).collect();
         able.extend(can_write.then_some(Who::Clients));
         able.extend(self.can_start().then_some(Who::Stream));
         match self.pick(&able) {
@@ -460,14 +568,17 @@ impl World<'_> {
         if records.is_empty() {
             return false;
         }
-        for record in &records {
-            if let Some(invocation) = self.unfinished.remove(&record.sequence) {
-                self.calls.lock().unwrap().end_limbo(invocation);
-            }
+        // Whatever was left of one batch ends before the next one with records of the item, old ones as well.
+        let items: BTreeSet<&ItemKey> = records.iter().map(|record| &record.key).collect();
+        let ended: Vec<u64> =
+            self.unfinished.extract_if(.., |_, (item, _)| items.contains(item)).map(|(_, (_, id))| id).collect();
+        for invocation in ended {
+            self.calls.lock().unwrap().end_limbo(invocation);
         }
         let id = self.invocations;
         self.invocations += 1;
-        let (fanout, calls, batch, now) = (self.fanout.clone(), Arc::clone(&self.calls), records.clone(), self.now);
+        let now = self.begins(id);
+        let (fanout, calls, batch) = (self.fanout.clone(), Arc::clone(&self.calls), records.clone());
         let future = Box::pin(async move {
             let table = SimTable { calls: Arc::clone(&calls), invocation: id };
             let name = id.to_string();
@@ -484,6 +595,10 @@ impl World<'_> {
         if let Some(request) = self.requests.get_mut(&id) {
             if request.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready() {
                 self.requests.remove(&id);
+                // The client is told to try again later.
+                if self.calls.lock().unwrap().history.is_in_progress(id) {
+                    self.will_send_again(id);
+                }
             }
             return;
         }
@@ -494,7 +609,8 @@ impl World<'_> {
             // The lowest failed record is the checkpoint. Everything from there on is delivered again.
             let checkpoint = records.iter().position(|r| report.failed.contains(&r.sequence)).unwrap_or(records.len());
             self.history.extend_from_slice(&records[..checkpoint]);
-            self.unfinished.extend(records[checkpoint..].iter().map(|record| (record.sequence.clone(), id)));
+            let left = records[checkpoint..].iter();
+            self.unfinished.extend(left.map(|record| (record.sequence.clone(), (record.key.clone(), id))));
             self.requeue(&records[checkpoint..]);
         }
     }
@@ -509,20 +625,24 @@ impl World<'_> {
         self.crashes_left -= 1;
         let position = self.roll(self.running.len() + self.requests.len());
         let &id = self.running.keys().chain(self.requests.keys()).nth(position).unwrap();
+        self.end(id);
+    }
+
+    /// A function dies, or its time is up.
+    fn end(&mut self, id: u64) {
         self.actor = self.actor(id);
         if let Some(request) = self.requests.remove(&id) {
             drop(request);
             self.calls.lock().unwrap().crash(id);
             // The client of a function that died sends its request again, to another one.
-            if let Some(sent) = self.asked.get(&id).filter(|sent| sent.asked.is_sent_again()).cloned() {
-                self.send(sent);
-            }
+            self.will_send_again(id);
             return;
         }
         let invocation = self.running.remove(&id).unwrap();
         drop(invocation.future);
         self.calls.lock().unwrap().crash(id);
-        self.unfinished.extend(invocation.records.iter().map(|record| (record.sequence.clone(), id)));
+        let left = invocation.records.iter();
+        self.unfinished.extend(left.map(|record| (record.sequence.clone(), (record.key.clone(), id))));
         self.requeue(&invocation.records);
     }
 

@@ -6,7 +6,7 @@ use rand::RngExt;
 use rand::rngs::SmallRng;
 use rand::seq::IndexedRandom;
 use sapwood_core::keys::ItemKey;
-use sapwood_core::model::{AttributeValue, DeletionMode, Item, UNDER};
+use sapwood_core::model::{AttributeValue, DeletionMode, ITEM_BYTES_MAX, Item, JSON_BYTES_MAX, UNDER, json_bytes};
 
 use super::copies::{self, Copying};
 use super::drills;
@@ -16,6 +16,7 @@ use super::requests::{self, Asked};
 use crate::memory::Memory;
 use crate::own;
 use crate::planted::as_the_api;
+use crate::shapes::SHAPES;
 
 /// One base write.
 #[derive(Clone, Debug)]
@@ -159,6 +160,7 @@ pub(super) fn script(rng: &mut SmallRng, writers: Writers, writes_max: usize) ->
         Writers::Revisions => revisions(rng, writes_max),
         Writers::Deletions => deletions(rng, writes_max, false),
         Writers::MixedDeletions => deletions(rng, writes_max, true),
+        Writers::Heavy => heavy(rng, writes_max),
         Writers::Adoptions => adoptions(rng, writes_max),
         Writers::Heirs => heirs(rng, writes_max),
         Writers::Returns => returns(rng, writes_max),
@@ -371,6 +373,36 @@ fn deletions(rng: &mut SmallRng, writes_max: usize, mixed: bool) -> Script {
     Script { rest: rest.collect(), settled }
 }
 
+/// How many times as small as DynamoDB's the limits are where nodes are heavy.
+pub(super) const SCALED: usize = 100;
+
+/// The same as mixed deletions, with values of every shape in some nodes. The largest are as large as a node may be that the API takes.
+fn heavy(rng: &mut SmallRng, writes_max: usize) -> Script {
+    let mut script = deletions(rng, writes_max, true);
+    let ids: Vec<String> = IDS.iter().map(|id| (*id).to_owned()).collect();
+    let mut bulk = || {
+        let (_, shape) = SHAPES[rng.random_range(0..SHAPES.len())];
+        let most = ITEM_BYTES_MAX / SCALED;
+        let mut bytes = if rng.random_bool(0.5) { most } else { rng.random_range(50..most) };
+        loop {
+            let value = shape(bytes);
+            if json_bytes(&Item::from([("bulk".to_owned(), value.clone())])) <= JSON_BYTES_MAX / SCALED {
+                let id = ids[rng.random_range(0..ids.len())].clone();
+                return BaseWrite::Set { id, attribute: "bulk", value: Some(value) };
+            }
+            bytes /= 2;
+        }
+    };
+    script.settled.extend([bulk(), bulk(), bulk()]);
+    let others = std::mem::take(&mut script.rest);
+    script.rest = others
+        .into_iter()
+        .enumerate()
+        .flat_map(|(n, one)| (n % 3 == 0).then(&mut bulk).into_iter().chain([one]))
+        .collect();
+    script
+}
+
 /// Deletes `n` below `p` so that `p` adopts its children, and moves `p` below them.
 fn adoptions(rng: &mut SmallRng, writes_max: usize) -> Script {
     let make =
@@ -414,6 +446,7 @@ fn answers(rng: &mut SmallRng, writes_max: usize) -> Script {
         |id: &str, parent: Option<&str>| BaseWrite::Make { id: id.to_owned(), parent: parent.map(str::to_owned) };
     let mut settled = vec![make("p", None), make("q", None)];
     settled.extend(rng.random_bool(0.5).then(|| make("n", Some("p"))));
+    settled.extend(["l", "m"].iter().take(rng.random_range(0..=2)).map(|id| make(id, Some("p"))));
     settled.extend(rng.random_bool(0.3).then(|| make("k", Some("n"))));
     settled.extend((1..=rng.random_range(0..=2)).map(|version| BaseWrite::Revise {
         id: "p".to_owned(),

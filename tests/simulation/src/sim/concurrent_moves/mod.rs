@@ -16,6 +16,7 @@ use sapwood_core::plan::{Rule, Rules, StreamRecord};
 use sapwood_engine::fanout::{Fanout, Report};
 
 use super::calls::{Calls, Shared, SimRetryPolicy, SimTable};
+use super::clock;
 use super::schedule::{Fault, Run, passes_filter};
 use crate::oracle::Oracle;
 use judge::Judge;
@@ -63,6 +64,7 @@ enum Ended {
 struct Task {
     future: Pin<Box<dyn Future<Output = Ended> + Send>>,
     records: Vec<StreamRecord>,
+    begun_at: u64,
 }
 
 struct World {
@@ -70,6 +72,8 @@ struct World {
     rules: Rules,
     queue: Vec<StreamRecord>,
     tasks: BTreeMap<u64, Task>,
+    /// How often time passes yet.
+    passes_left: usize,
     next: u64,
     workers: usize,
     batch_max: usize,
@@ -95,6 +99,7 @@ pub fn run_moves(seed: u64, profile: &MoveProfile) -> Result<Run, Fault> {
         rules: profile.broken.map_or_else(Rules::default, Rules::without),
         queue: Vec::new(),
         tasks: BTreeMap::new(),
+        passes_left: 0,
         next: 0,
         workers,
         batch_max: profile.batch_max,
@@ -111,6 +116,7 @@ pub fn run_moves(seed: u64, profile: &MoveProfile) -> Result<Run, Fault> {
     world.judge.begin();
     world.fanout = stream == Stream::Always;
     world.dies = failure_percent > 0;
+    world.passes_left = if world.dies { 3 } else { 0 };
     world.calls.lock().unwrap().failures_left = profile.failures_max;
     let mut left: Vec<(usize, Operation)> = operations.into_iter().enumerate().rev().collect();
     world.settle(&mut left, &mut steps, profile.steps_max).map_err(&fault)?;
@@ -151,6 +157,7 @@ impl World {
                 0..=7 if can_start => self.start(left),
                 8..=13 if can_fan_out => self.fan_out(),
                 14 if self.dies && !self.tasks.is_empty() => self.crash(),
+                15 if self.passes_left > 0 => self.pass()?,
                 _ if waiting > 0 => {
                     let task = self.calls.lock().unwrap().step(None);
                     self.poll(task);
@@ -202,11 +209,12 @@ impl World {
             return;
         }
         let (calls, batch, id) = (Arc::clone(&self.calls), records.clone(), self.next);
+        let now = self.now();
         self.spawn(records, async move {
             let table = SimTable { calls: Arc::clone(&calls), invocation: id };
             let fanout = Fanout { settings: Settings::default(), ..Fanout::default() };
             let name = id.to_string();
-            let run = sapwood_engine::fanout::Run { name: &name, now: 0 };
+            let run = sapwood_engine::fanout::Run { name: &name, now };
             Ended::Fanout(fanout.run(&table, &SimRetryPolicy(calls), run, &batch).await)
         });
     }
@@ -214,7 +222,8 @@ impl World {
     fn spawn(&mut self, records: Vec<StreamRecord>, future: impl Future<Output = Ended> + Send + 'static) {
         let id = self.next;
         self.next += 1;
-        self.tasks.insert(id, Task { future: Box::pin(future), records });
+        let begun_at = self.now();
+        self.tasks.insert(id, Task { future: Box::pin(future), records, begun_at });
         self.poll(id);
     }
 
@@ -242,6 +251,33 @@ impl World {
     fn crash(&mut self) {
         let position = self.roll(self.tasks.len() * 8);
         let Some(&id) = self.tasks.keys().nth(position) else { return };
+        self.end(id);
+    }
+
+    fn now(&self) -> u64 {
+        self.calls.lock().unwrap().now
+    }
+
+    /// Time passes. Functions end that have run for as long as they may.
+    fn pass(&mut self) -> Result<(), Vec<String>> {
+        self.passes_left -= 1;
+        let seconds = clock::JUMPS[self.roll(clock::JUMPS.len())];
+        self.calls.lock().unwrap().now += seconds;
+        let now = self.now();
+        let most = |task: &Task| {
+            if task.records.is_empty() { clock::API_SECONDS_MAX } else { clock::HANDLER_SECONDS_MAX }
+        };
+        let is_over = |(_, task): &(&u64, &Task)| now - task.begun_at > most(task);
+        let over: Vec<u64> = self.tasks.iter().filter(is_over).map(|(id, _)| *id).collect();
+        for id in over {
+            self.end(id);
+            self.take_records()?;
+        }
+        Ok(())
+    }
+
+    /// A function dies, or its time is up.
+    fn end(&mut self, id: u64) {
         let task = self.tasks.remove(&id).unwrap();
         drop(task.future);
         self.calls.lock().unwrap().crash(id);

@@ -203,8 +203,9 @@ pub(super) async fn run(
     writer.read_ahead(&commands.iter().collect::<Vec<_>>(), &mut ahead).await;
     let mut answers = Vec::new();
     for ((number, _), command) in operations.into_iter().zip(&commands) {
+        let seconds = calls.lock().unwrap().now;
         let at = format!("2026-01-01T00:00:00.{number:03}Z");
-        let stamp = Stamp { at, seconds: 0, by: "simulation".to_owned(), token: token(number), turn: Turn::default() };
+        let stamp = Stamp { at, seconds, by: "simulation".to_owned(), token: token(number), turn: Turn::default() };
         let idempotency = has_key(number).then(|| idempotency(number));
         let request = Request { idempotency, ..Request::new(stamp) };
         let asking = Asking::Api(Box::new(command.clone()));

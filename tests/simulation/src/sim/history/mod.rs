@@ -10,21 +10,22 @@
 //!
 //! `sequential.rs` says what one call makes of one record. Neither file shares code with the product's decisions.
 
+mod refusals;
 mod sequential;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use sapwood_core::keys::{Id, ItemKey, NodeRef, Schema};
-use sapwood_core::model::{ETag, Item};
+use sapwood_core::model::{AttributeValue, ETag, Item};
 use sapwood_core::plan::StreamRecord;
-use sapwood_engine::write::{Answered, Command, Outcome, Refusal, Request, Tags, WriteError};
+use sapwood_engine::write::{Answered, Command, Outcome, Refusal, Request, Spot, Tags, WriteError};
 
 use super::digests;
 use sequential::{as_seen, is_marked, is_there, own_key, users_own};
 
 /// What was asked for.
 #[derive(Clone, Debug)]
-pub(super) enum Asking {
+pub enum Asking {
     /// A request to the API.
     Api(Box<Command>),
     /// An import puts this record if there is none of its key.
@@ -33,7 +34,7 @@ pub(super) enum Asking {
 
 /// What was answered.
 #[derive(Clone, Debug)]
-pub(super) enum Answer {
+pub enum Answer {
     /// It is done.
     Done(Answered),
     /// It is refused.
@@ -75,6 +76,8 @@ struct Call {
     effects: Vec<(ItemKey, usize)>,
     /// True if one of its writes got no answer.
     is_lost: bool,
+    /// True if the rows of its node didn't show the node's place and life at some time since the call.
+    was_unplaced: bool,
 }
 
 /// A change of a record: when it happened, and what the record is since.
@@ -86,9 +89,11 @@ struct Change {
 
 /// The calls, and the changes of base records.
 #[derive(Clone, Debug, Default)]
-pub(super) struct History {
+pub struct History {
     calls: Vec<Call>,
     changes: BTreeMap<ItemKey, Vec<Change>>,
+    /// The lineages as they are now, by their partition keys.
+    lineages: BTreeMap<String, Item>,
     changes_digest: u64,
     now: usize,
     /// The newest call of each invocation.
@@ -100,17 +105,19 @@ pub(super) struct History {
 
 impl History {
     /// A history of a table that is kept like this.
-    pub(super) fn new(schema: Schema, order: Option<String>) -> Self {
+    #[must_use]
+    pub fn new(schema: Schema, order: Option<String>) -> Self {
         Self { schema, order, ..Self::default() }
     }
 
     /// The number of changes so far.
-    pub(super) fn now(&self) -> usize {
+    #[must_use]
+    pub fn now(&self) -> usize {
         self.now
     }
 
     /// An invocation begins a call. `since` is when it began to read for it.
-    pub(super) fn called(&mut self, invocation: u64, asking: Asking, request: Request, since: usize) {
+    pub fn called(&mut self, invocation: u64, asking: Asking, request: Request, since: usize) {
         self.newest.insert(invocation, self.calls.len());
         let call = Call {
             invocation,
@@ -121,14 +128,38 @@ impl History {
             answer: None,
             effects: Vec::new(),
             is_lost: false,
+            was_unplaced: false,
         };
         self.calls.push(call);
+        self.look_at_rows();
     }
 
     /// An invocation answers its newest call.
-    pub(super) fn answered(&mut self, invocation: u64, answer: impl Into<Answer>) {
+    ///
+    /// # Panics
+    /// Where it has none.
+    pub fn answered(&mut self, invocation: u64, answer: impl Into<Answer>) {
         let answer = (self.now, answer.into());
         self.calls[self.newest[&invocation]].answer = Some(answer);
+    }
+
+    /// How many calls took over the claim of their key, whose owner had died.
+    pub(super) fn taken_over(&self) -> usize {
+        let takes = |call: &&Call| {
+            let is_dead = |other: &Call| {
+                other.answer.is_none()
+                    && other.effects.is_empty()
+                    && other.request.stamp.seconds < call.request.stamp.seconds
+            };
+            !call.effects.is_empty() && self.with_the_key(call).any(|(other, _)| is_dead(other))
+        };
+        self.calls.iter().filter(takes).count()
+    }
+
+    /// True if the newest call of an invocation was told that its key is in use.
+    pub(super) fn is_in_progress(&self, invocation: u64) -> bool {
+        let call = self.newest(invocation).map(|call| &self.calls[call]);
+        call.is_some_and(|call| matches!(call.answer, Some((_, Answer::Refused(Refusal::InProgress)))))
     }
 
     /// The newest call of an invocation. None where the invocation isn't a request to the API.
@@ -137,12 +168,24 @@ impl History {
     }
 
     /// A write of this call gets no answer.
-    pub(super) fn lost(&mut self, call: usize) {
+    ///
+    /// # Panics
+    /// Where there is no such call.
+    pub fn lost(&mut self, call: usize) {
         self.calls[call].is_lost = true;
     }
 
     /// Takes changes of the table, which this call has made at once, or somebody else.
-    pub(super) fn changed(&mut self, records: &[StreamRecord], by: Option<usize>) {
+    ///
+    /// # Panics
+    /// Where there is no such call.
+    pub fn changed(&mut self, records: &[StreamRecord], by: Option<usize>) {
+        for record in records.iter().filter(|record| record.key.sk == "LINEAGE") {
+            match &record.new {
+                Some(item) => self.lineages.insert(record.key.pk.clone(), item.clone()),
+                None => self.lineages.remove(&record.key.pk),
+            };
+        }
         for record in records.iter().filter(|record| is_base(&record.key.sk)) {
             self.now += 1;
             let new = (&record.key.pk, &record.key.sk, record.new.as_ref().map(digests::of_item));
@@ -153,19 +196,33 @@ impl History {
                 self.calls[call].effects.push((record.key.clone(), self.now));
             }
         }
+        self.look_at_rows();
+    }
+
+    /// Notes for each call under way whether the rows of its node are behind.
+    fn look_at_rows(&mut self) {
+        for at in 0..self.calls.len() {
+            let Call { answer: None, was_unplaced: false, asking: Asking::Api(command), .. } = &self.calls[at] else {
+                continue;
+            };
+            let key = self.schema.node_key(sequential::node(command));
+            let lineage = self.lineages.get(&key.pk);
+            self.calls[at].was_unplaced = !refusals::is_placed(&key.pk, self.state(&key, self.now), lineage);
+        }
     }
 
     /// A digest of all that the judge looks at, but for what the answers say.
     pub(super) fn digest(&self) -> u64 {
         let of_call = |call: &Call| {
             let answered = call.answer.as_ref().map(|(at, _)| *at);
-            digests::of(&(call.since, call.called, answered, call.is_lost, &call.effects))
+            digests::of(&(call.since, call.called, answered, call.is_lost, call.was_unplaced, &call.effects))
         };
         self.calls.iter().map(of_call).fold(self.changes_digest, digests::chained)
     }
 
     /// What no order of the calls explains.
-    pub(super) fn faults(&self) -> Vec<String> {
+    #[must_use]
+    pub fn faults(&self) -> Vec<String> {
         let wrong = (0..self.calls.len()).filter_map(|call| {
             let what = self.judge(&self.calls[call]).err()?;
             Some(format!("{what}: {}", self.describe(call)))
@@ -174,7 +231,8 @@ impl History {
     }
 
     /// A cycle among the nodes, if there is one now.
-    pub(super) fn cycle(&self) -> Option<String> {
+    #[must_use]
+    pub fn cycle(&self) -> Option<String> {
         let parent = |key: &ItemKey| {
             let parent = sequential::text(self.state(key, self.now)?, "parent");
             (!parent.is_empty()).then(|| ItemKey::new(parent, "NODE"))
@@ -207,7 +265,10 @@ impl History {
         let Some((until, answer)) = &call.answer else { return Ok(()) };
         let effect = effect.map(|(key, at)| (key.clone(), at));
         match (answer, effect) {
-            (Answer::Unknown, _) | (Answer::Failed, None) => Ok(()),
+            (Answer::Failed, None) => Ok(()),
+            // A read of an import that fails ends the command, whatever has become of the write.
+            (Answer::Unknown, _) if call.is_lost || matches!(call.asking, Asking::Import(_)) => Ok(()),
+            (Answer::Unknown, _) => Err("unknown, and every write was answered".to_owned()),
             (Answer::Refused(_) | Answer::Failed | Answer::Another | Answer::BeingDeleted, Some(_)) => {
                 Err("done, and refused".to_owned())
             }
@@ -238,16 +299,37 @@ impl History {
                         return Err("carried out twice".to_owned());
                     }
                 }
-            } else if !sequential::makes_room(
-                &call.asking,
-                self.state(key, at - 1),
-                self.state(key, *at),
-                self.order.as_deref(),
-            ) {
+            } else if !self.makes_room(call, key, *at) {
                 return Err(format!("changed {key:?}"));
             }
         }
         Ok(own)
+    }
+
+    /// True if a change gives a sibling another place, for a call that asks for a place, and changes nothing else.
+    fn makes_room(&self, call: &Call, key: &ItemKey, at: usize) -> bool {
+        let (Asking::Api(command), Some(order)) = (&call.asking, self.order.as_deref()) else { return false };
+        let (Some(before), Some(after)) = (self.state(key, at - 1), self.state(key, at)) else { return false };
+        let parent = sequential::text(before, "parent");
+        key.sk == "NODE"
+            && sequential::makes_room(command, &call.request.stamp, before, after, order)
+            && self.parents(call, command, at).contains(parent)
+    }
+
+    /// The parents that the node of a call that asks for a place may have had in mind: the one that is named, or that of the sibling that it
+    /// comes next to, or its own. A root has an empty one.
+    fn parents<'a>(&'a self, call: &Call, command: &'a Command, until: usize) -> BTreeSet<&'a str> {
+        if let Some(named) = sequential::named_parent(command) {
+            return [named.map_or("", Id::as_str)].into();
+        }
+        let node = sequential::node(command);
+        let anchor = sequential::spot(command).and_then(Spot::anchor);
+        let keys = [Some(&node.id), anchor].into_iter().flatten().map(|id| self.node(node, id));
+        let parents_of = |key: ItemKey| -> Vec<&str> {
+            let states = self.states(&key, call.since, until).flatten();
+            states.map(|item| if refusals::is_odd(item) { "" } else { sequential::text(item, "parent") }).collect()
+        };
+        keys.flat_map(parents_of).collect()
     }
 
     fn state(&self, key: &ItemKey, at: usize) -> Option<&Item> {
@@ -301,13 +383,13 @@ impl History {
     /// True if a call whose change was made at this time may answer this item, while the record is in this state. What another client
     /// changes between the read and the write of a patch stays, and the answer has it as it was read.
     fn shows(&self, call: &Call, item: &Item, key: &ItemKey, at: usize, state: &Item) -> bool {
-        let is_patch = match &call.asking {
-            Asking::Api(command) => matches!(&**command, Command::Patch { patch, .. } if !patch.clears),
+        let leaves = |name: &str| match &call.asking {
+            Asking::Api(command) => sequential::leaves(command, name, self.order.as_deref()),
             Asking::Import(_) => false,
         };
         let was_read = |name: &str| {
             let mut before = self.states(key, call.since, at).flatten();
-            is_patch && !name.starts_with('_') && before.any(|state| state.get(name) == item.get(name))
+            leaves(name) && before.any(|state| state.get(name) == item.get(name))
         };
         let (state, seen) = (as_seen(state), as_seen(item));
         let mut names = state.keys().chain(seen.keys());
@@ -323,8 +405,8 @@ impl History {
             Outcome::Node { item, created: false, .. } => states.any(|state| {
                 state.is_some_and(|state| as_seen(state) == as_seen(item) && sequential::stays(command, state))
             }),
-            // What was there is gone, and the answer that said who did it was lost.
-            Outcome::Deleted if call.is_lost => {
+            // The revision that was there is gone, and the answer that said who did it was lost.
+            Outcome::Deleted if call.is_lost && matches!(**command, Command::DeleteRevision { .. }) => {
                 let (mut was, mut went) = (false, false);
                 self.states(&key, call.since, until).for_each(|state| {
                     went |= was && !is_there(state);
@@ -361,27 +443,6 @@ impl History {
         if is_right { Ok(()) } else { Err("never so".to_owned()) }
     }
 
-    /// Checks that a refusal was right at some time between the call and its answer. What others than the node itself and its parent
-    /// must be like is read one after another, so no single moment need have all of it.
-    fn check_refusal(&self, call: &Call, refusal: &Refusal, until: usize) -> Result<(), String> {
-        let Asking::Api(command) = &call.asking else { return Err("an import isn't refused".to_owned()) };
-        let node = sequential::node(command);
-        let own = sequential::key(command, &self.schema);
-        let was = |key: &ItemKey, is: &dyn Fn(Option<&Item>) -> bool| self.states(key, call.called, until).any(is);
-        let own_was = |is: &dyn Fn(Option<&Item>) -> bool| own.as_ref().is_none_or(|key| was(key, is));
-        let is_right = match refusal {
-            Refusal::NotFound => own_was(&|state| !is_there(state)),
-            Refusal::Exists => own_was(&is_there),
-            Refusal::PreconditionFailed(_) => own_was(&|state| !self.holds(call, state)),
-            Refusal::BeingDeleted { id, .. } => {
-                was(&self.node(node, id), &|state| state.is_some_and(|item| is_marked(item, None)))
-            }
-            Refusal::ParentMissing(id) => was(&self.node(node, id), &|state| !is_there(state)),
-            _ => true,
-        };
-        if is_right { Ok(()) } else { Err(format!("refused ({refusal:?}) for what never was so")) }
-    }
-
     /// True if the preconditions of a call hold of a record.
     fn holds(&self, call: &Call, state: Option<&Item>) -> bool {
         let tag = state.map(|item| ETag::of(item, &self.schema));
@@ -414,10 +475,36 @@ impl History {
             let follows = (call.since..at).any(|at| newest(at) + 1 == number);
             return if follows { Ok(()) } else { Err("not the next version".to_owned()) };
         }
+        let Some((key, _)) = self.effect(call)? else { return Ok(()) };
+        self.check_life_of_parent(call, sequential::node(command), self.state(key, at - 1), self.state(key, at), at)?;
         let Some(parent) = sequential::parent(command) else { return Ok(()) };
         let key = self.node(sequential::node(command), parent);
         let was_there = self.states(&key, call.since, at - 1).any(is_there);
         if was_there { Ok(()) } else { Err("put under a parent that wasn't there".to_owned()) }
+    }
+
+    /// Checks that a node that was put under a parent names the life of the parent that was there since the call. A parent of another
+    /// client's has one that its rows name alone.
+    fn check_life_of_parent(
+        &self,
+        call: &Call,
+        node: &NodeRef,
+        before: Option<&Item>,
+        after: Option<&Item>,
+        at: usize,
+    ) -> Result<(), String> {
+        let under = |item: Option<&Item>| item.and_then(|item| item.get("_under")).cloned();
+        let Some(AttributeValue::M(under)) = under(after).filter(|now| Some(now) != under(before).as_ref()) else {
+            return Ok(());
+        };
+        let under: Item = under.into_iter().collect();
+        let Ok(parent) = Id::new(sequential::text(&under, "parent")) else { return Err("under no node".to_owned()) };
+        let born = sequential::text(&under, "born");
+        let key = self.node(node, &parent);
+        let mut lives = self.states(&key, call.since, at - 1).flatten();
+        let is_right =
+            lives.any(|item| matches!(sequential::text(item, "_born"), own if own.is_empty() || own == born));
+        if is_right { Ok(()) } else { Err(format!("under a life of {parent} that wasn't there: {born:?}")) }
     }
 
     /// Checks the requests that were sent again with their idempotency key: one effect of all, and one answer.
@@ -440,6 +527,11 @@ impl History {
                 wrong.push(format!("carried out twice with one idempotency key: {calls:?}"));
             }
             for (number, call) in calls.iter().map(|call| (*call, &self.calls[*call])) {
+                if let Some((_, Answer::Refused(refusal))) = &call.answer
+                    && effects.iter().any(|(_, _, at)| *at <= call.called)
+                {
+                    wrong.push(format!("done, and its repetition was refused ({refusal}): {}", self.describe(number)));
+                }
                 let Some((until, Answer::Done(answered))) = &call.answer else { continue };
                 if answered.is_repeated && !self.is_repeat(calls, &effects, &answered.outcome, *until) {
                     wrong.push(format!("repeated what wasn't answered: {}", self.describe(number)));
@@ -461,7 +553,10 @@ impl History {
             (Some((call, key, at)), Outcome::Node { item, .. } | Outcome::Revision { item, .. }) => {
                 *at <= until && self.state(key, *at).is_some_and(|state| self.shows(call, item, key, *at, state))
             }
-            (Some((_, _, at)), Outcome::Deleted | Outcome::Deleting { .. }) => *at <= until,
+            (Some((_, key, at)), Outcome::Deleted) => *at <= until && self.state(key, *at).is_none(),
+            (Some((_, key, at)), Outcome::Deleting { operation, .. }) => {
+                *at <= until && self.state(key, *at).is_some_and(|state| is_marked(state, Some(operation)))
+            }
             // Nothing changed: the first call said so, or would have, at that time.
             (None, _) => calls.iter().any(|call| self.check_unchanged(&self.calls[*call], outcome, until).is_ok()),
         }

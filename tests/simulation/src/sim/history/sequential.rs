@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use sapwood_core::keys::{Id, ItemKey, NodeRef, Schema};
 use sapwood_core::model::{AttributeValue, Item};
-use sapwood_engine::write::{Children, Command, Content, Patch, Request, Stamp, ValueChange};
+use sapwood_engine::write::{Children, Command, Content, Patch, Request, Spot, Stamp, ValueChange};
 
 use super::Asking;
 
@@ -96,24 +96,47 @@ pub(super) fn parent(command: &Command) -> Option<&Id> {
     }
 }
 
-fn has_spot(command: &Command) -> bool {
+/// The parent that a command says its node is to have; `Some(None)` for a root. `None` where it says nothing of it.
+pub(super) fn named_parent(command: &Command) -> Option<Option<&Id>> {
     match command {
-        Command::Create { content, .. } | Command::Replace { content, .. } => content.spot.is_some(),
-        Command::Patch { patch, .. } => patch.spot.is_some(),
-        _ => false,
+        Command::Create { content, .. } | Command::Replace { content, .. } => {
+            (!content.takes_parent).then_some(content.parent.as_ref())
+        }
+        Command::Patch { patch, .. } => patch.parent.as_ref().map(Option::as_ref),
+        _ => None,
     }
 }
 
-/// True if a change gives a sibling another place, for a call that asks for a place.
-pub(super) fn makes_room(asking: &Asking, before: Option<&Item>, after: Option<&Item>, order: Option<&str>) -> bool {
-    let (Asking::Api(command), Some(before), Some(after), Some(order)) = (asking, before, after, order) else {
-        return false;
+/// The place that a command asks for.
+pub(super) fn spot(command: &Command) -> Option<&Spot> {
+    match command {
+        Command::Create { content, .. } | Command::Replace { content, .. } => content.spot.as_ref(),
+        Command::Patch { patch, .. } => patch.spot.as_ref(),
+        _ => None,
+    }
+}
+
+/// True if a command leaves an attribute as it is, and answers what it has read of it.
+pub(super) fn leaves(command: &Command, name: &str, order: Option<&str>) -> bool {
+    let Command::Patch { patch, .. } = command else { return false };
+    let is_placed = patch.spot.is_some() && Some(name) == order;
+    let gets_parent = patch.parent.is_some() || patch.spot.as_ref().is_some_and(|spot| spot.anchor().is_some());
+    let is_own =
+        name.starts_with('_') || name == "parent" && gets_parent || name == "segment" && patch.segment.is_some();
+    !patch.clears && !is_own && !is_placed && !patch.attributes.contains_key(name)
+}
+
+/// True if a change gives a sibling another place, as a call with this stamp does that asks for a place, and changes nothing else.
+pub(super) fn makes_room(command: &Command, stamp: &Stamp, before: &Item, after: &Item, order: &str) -> bool {
+    let ours = [order, "_rev", "_write", "_write_before", "_updated_at", "_updated_by"];
+    let others = |item: &Item| -> Item {
+        let others = item.iter().filter(|(name, _)| !ours.contains(&name.as_str()));
+        others.map(|(name, value)| (name.clone(), value.clone())).collect()
     };
-    let others = |item: &Item| {
-        let own = users_own(item).into_iter().filter(|(name, _)| *name != order);
-        own.map(|(name, value)| (name.clone(), value.clone())).collect::<Item>()
-    };
-    has_spot(command) && others(before) == others(after)
+    let is_counted = times(Some(after)) == times(Some(before)) + 1;
+    let is_named = text(after, "_write") == stamp.token && text(after, "_updated_by") == stamp.by;
+    let is_placed = matches!(after.get(order), Some(AttributeValue::S(_)));
+    spot(command).is_some() && others(before) == others(after) && is_counted && is_named && is_placed
 }
 
 /// True if a patch changes nothing of a record.
@@ -255,15 +278,19 @@ fn take(item: &mut Item, from: &Item, name: Option<&str>) {
     }
 }
 
+/// How often the API has written a record.
+fn times(item: Option<&Item>) -> u64 {
+    match item.and_then(|item| item.get("_rev")) {
+        Some(AttributeValue::N(digits)) => digits.parse().unwrap_or(0),
+        _ => 0,
+    }
+}
+
 /// Checks what the API keeps in every record that it writes.
 fn stamped(before: Option<&Item>, after: &Item, stamp: &Stamp) -> Result<(), String> {
-    let number = |item: Option<&Item>| match item.and_then(|item| item.get("_rev")) {
-        Some(AttributeValue::N(digits)) => digits.parse().unwrap_or(0),
-        _ => 0_u64,
-    };
     let created = before.map_or("", |before| text(before, "_created_at"));
     let created = if created.is_empty() { &stamp.at } else { created };
-    let is_right = number(Some(after)) == number(before) + 1
+    let is_right = times(Some(after)) == times(before) + 1
         && text(after, "_write") == stamp.token
         && text(after, "_updated_at") == stamp.at
         && text(after, "_updated_by") == stamp.by
@@ -271,7 +298,7 @@ fn stamped(before: Option<&Item>, after: &Item, stamp: &Stamp) -> Result<(), Str
     if is_right { Ok(()) } else { Err(format!("wrong stamps: {before:?} to {after:?}")) }
 }
 
-/// Checks the lives of a node and of its parent.
+/// Checks the life of a node, and which parent it says that it is under.
 fn lives(before: Option<&Item>, after: &Item, stamp: &Stamp, parent: Option<&Id>) -> Result<(), String> {
     let born = match before {
         None => stamp.token.as_str(),
