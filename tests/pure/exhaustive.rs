@@ -55,6 +55,14 @@ fn without_a_rule_about_lost_answers_some_order_has_a_second_effect() {
 }
 
 #[test]
+fn without_a_check_of_its_sibling_a_node_is_placed_elsewhere_in_some_order() {
+    let groups = all_scopes();
+    let (_, places) = groups.iter().find(|(group, _)| *group == "siblings").unwrap();
+    let wrong = places.iter().find_map(|scope| search_scope(scope, Rules::without(Rule::AnchorStays)).err());
+    assert!(wrong.expect("broken, and every order is right").contains("not where it was asked for"));
+}
+
+#[test]
 #[ignore = "takes minutes: .ci/full exhaustive runs it"]
 fn two_requests_of_every_kind_end_right_in_any_order() {
     let groups = all_scopes();

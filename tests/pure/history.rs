@@ -417,6 +417,33 @@ fn room_is_made_by_places_of_siblings_alone() {
 }
 
 #[test]
+fn a_place_on_the_other_side_or_elsewhere_is_wrong() {
+    let placed = |anchor: &Item, value: Option<&str>| {
+        let mut story = Story::new();
+        story.others("p", Some(parent()));
+        let before = foreign("n", Some("p"), &[("name", "A"), ("_born", "a life")]);
+        story.others("n", Some(before.clone()));
+        story.others("s", Some(anchor.clone()));
+        let call = story.call(place("n", Spot::After(id("s"))), plain);
+        let mut after = before.clone();
+        if let Some(value) = value {
+            after = made(0, Some(&before), foreign("n", Some("p"), &[("name", value)]));
+            after.remove("_under");
+            story.done(call, "n", Some(after.clone()));
+        }
+        story.ends(call, changed("n", &after));
+        story
+    };
+    let sibling = |value: &str| foreign("s", Some("p"), &[("name", value)]);
+    placed(&sibling("B"), Some("C")).is_right();
+    placed(&sibling("0"), None).is_right();
+    placed(&sibling("B"), Some("AB")).is_wrong("not where it was asked for");
+    placed(&sibling("B"), None).is_wrong("answered, and not done");
+    placed(&foreign("s", Some("p"), &[]), Some("C")).is_wrong("not where it was asked for");
+    placed(&foreign("s", Some("q"), &[("name", "B")]), Some("C")).is_wrong("not where it was asked for");
+}
+
+#[test]
 fn an_import_that_answers_what_never_was_there_is_wrong() {
     let item = foreign("n", None, &[("name", "one")]);
     let imported = |there: Option<&Item>, own: bool, answer: Answer| {

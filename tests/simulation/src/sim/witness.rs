@@ -60,6 +60,8 @@ pub(super) struct Witness {
     ended: BTreeMap<(String, String), Deleted>,
     /// Those of them that have a tombstone.
     buried: BTreeSet<(String, String)>,
+    /// The nodes of which lineage or tombstone say that a life is ending or has ended, until the handler sees the next one.
+    ending: BTreeSet<String>,
     /// The lives that lineages name.
     named: BTreeMap<String, String>,
     /// Every mark so far.
@@ -136,6 +138,7 @@ impl Witness {
             deleted: BTreeMap::new(),
             ended: BTreeMap::new(),
             buried: BTreeSet::new(),
+            ending: BTreeSet::new(),
             named: BTreeMap::new(),
             marks: BTreeSet::new(),
             moved: BTreeMap::new(),
@@ -193,6 +196,11 @@ impl Witness {
             };
         } else if sk == "LINEAGE" {
             let mark = |item: &Option<Item>| item.as_ref().and_then(|item| mark(item, "deleting"));
+            if record.new.as_ref().is_some_and(|item| item.contains_key("deleting")) {
+                self.ending.insert(pk.to_owned());
+            } else {
+                self.ending.remove(pk);
+            }
             if let Some(item) = &record.new
                 && let Some(born) = text(item, "born")
             {
@@ -411,7 +419,14 @@ impl Witness {
                 let by_client = actor == Actor::Client;
                 let deleted = Deleted { parent, mark, born, by_client, born_of_parent };
                 if let Some(born) = deleted.born.clone() {
-                    self.ended.insert((id.to_owned(), born), deleted.clone());
+                    let life = (id.to_owned(), born);
+                    // What another client puts and deletes before the handler sees it leaves no trace: lineage and tombstone go on about the
+                    // life that an operation ends, and the API, too, has named that one to those that it put under the node.
+                    let is_unseen = deleted.mark.is_none() && self.ending.contains(id);
+                    let ended = self.ended.entry(life).or_insert_with(|| deleted.clone());
+                    if !(is_unseen && ended.mark.is_some()) {
+                        *ended = deleted.clone();
+                    }
                 }
                 self.deleted.insert(id.to_owned(), deleted);
             }

@@ -256,6 +256,9 @@ impl History {
                 Asking::Api(command) => {
                     sequential::check(command, &call.request, before, after, self.order.as_deref())?;
                     self.check_preconditions(call, before)?;
+                    if !self.is_in_place(command, self.end(call, at)) {
+                        return Err(format!("not where it was asked for: {before:?} to {after:?}"));
+                    }
                     self.check_surroundings(call, command, at)?;
                 }
                 Asking::Import(item) if !is_there(before) && after == Some(item) => {}
@@ -332,6 +335,21 @@ impl History {
         keys.flat_map(parents_of).collect()
     }
 
+    /// The time of the last change of a transaction of a call, which has made this change.
+    fn end(&self, call: &Call, at: usize) -> usize {
+        let makes = |at: usize| call.effects.iter().any(|(_, made)| *made == at);
+        (at..).take_while(|at| makes(*at)).last().unwrap_or(at)
+    }
+
+    /// True if at this time a node is on that side of a sibling that a command asks for, if it asks for one.
+    fn is_in_place(&self, command: &Command, at: usize) -> bool {
+        let node = sequential::node(command);
+        let (Some(order), Some(spot)) = (self.order.as_deref(), sequential::spot(command)) else { return true };
+        let Some(anchor) = spot.anchor().filter(|anchor| **anchor != node.id) else { return true };
+        let now = |id: &Id| self.state(&self.node(node, id), at);
+        now(&node.id).zip(now(anchor)).is_some_and(|(node, anchor)| sequential::is_beside(node, spot, anchor, order))
+    }
+
     fn state(&self, key: &ItemKey, at: usize) -> Option<&Item> {
         let changes = self.changes.get(key)?;
         changes[..changes.partition_point(|change| change.at <= at)].last()?.item.as_ref()
@@ -401,8 +419,9 @@ impl History {
         let Asking::Api(command) = &call.asking else { return Err("not an import's answer".to_owned()) };
         let Some(key) = sequential::key(command, &self.schema) else { return Err("answered, and not done".to_owned()) };
         let mut states = self.states(&key, self.may_be_read(call, &key), until);
+        let was_in_place = || (call.called..=until).any(|at| self.is_in_place(command, at));
         let is_right = match outcome {
-            Outcome::Node { item, created: false, .. } => states.any(|state| {
+            Outcome::Node { item, created: false, .. } if was_in_place() => states.any(|state| {
                 state.is_some_and(|state| as_seen(state) == as_seen(item) && sequential::stays(command, state))
             }),
             // The revision that was there is gone, and the answer that said who did it was lost.

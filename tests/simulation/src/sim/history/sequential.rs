@@ -1,5 +1,6 @@
 //! What one call makes of one record, if nobody else is there: written anew, from docs/api.md.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use sapwood_core::keys::{Id, ItemKey, NodeRef, Schema};
@@ -137,6 +138,25 @@ pub(super) fn makes_room(command: &Command, stamp: &Stamp, before: &Item, after:
     let is_named = text(after, "_write") == stamp.token && text(after, "_updated_by") == stamp.by;
     let is_placed = matches!(after.get(order), Some(AttributeValue::S(_)));
     spot(command).is_some() && others(before) == others(after) && is_counted && is_named && is_placed
+}
+
+/// True if a node is on the side of a sibling that a place asks for. Numbers come before texts, and texts before nodes without either; of equal
+/// ones the id decides.
+pub(super) fn is_beside(node: &Item, spot: &Spot, anchor: &Item, order: &str) -> bool {
+    let kind = |item: &Item| match item.get(order) {
+        Some(AttributeValue::N(_)) => 0,
+        Some(AttributeValue::S(_)) => 1,
+        _ => 2,
+    };
+    let number = |item: &Item| match item.get(order) {
+        Some(AttributeValue::N(digits)) => digits.parse().unwrap_or(0.0),
+        _ => 0.0_f64,
+    };
+    let by_value = kind(node).cmp(&kind(anchor)).then(number(node).total_cmp(&number(anchor)));
+    let by_text = by_value.then_with(|| text(node, order).cmp(text(anchor, order)));
+    let side = by_text.then_with(|| text(node, "PK").cmp(text(anchor, "PK")));
+    let wanted = if matches!(spot, Spot::Before(_)) { Ordering::Less } else { Ordering::Greater };
+    text(node, "parent") == text(anchor, "parent") && side == wanted
 }
 
 /// True if a patch changes nothing of a record.
