@@ -320,6 +320,19 @@ fn an_unknown_outcome_needs_a_lost_answer() {
 }
 
 #[test]
+fn time_that_is_used_up_by_lost_answers_is_contention_for_places_alone() {
+    for (command, is_right) in [(place("n", Spot::Last), true), (rename("n", "one"), false)] {
+        let mut story = Story::new();
+        story.others("n", Some(foreign("n", None, &[])));
+        let call = story.call(command, plain);
+        story.answered(call, Answer::Refused(Refusal::Contended));
+        story.is_wrong("for what never was so");
+        story.history.lost(call);
+        if is_right { story.is_right() } else { story.is_wrong("for what never was so") }
+    }
+}
+
+#[test]
 fn an_answer_that_is_not_what_was_done_is_wrong() {
     // Done, and refused.
     let before = foreign("n", None, &[("name", "old"), ("other", "old"), ("_born", "a life")]);

@@ -66,7 +66,9 @@ impl History {
             // An id that the API has made is never read before the first attempt.
             Refusal::Contended => {
                 let is_taken = matches!(**command, Command::Create { is_made_id: true, .. }) && own_was(&is_there);
-                is_taken || self.was_disturbed(call, until)
+                // What is in its place already is only checked. Without an answer to that nothing is unknown, and the time may be used up.
+                let is_lost_check = call.is_lost && sequential::spot(command).is_some();
+                is_taken || is_lost_check || self.was_disturbed(call, until)
             }
             Refusal::InProgress => self.with_the_key(call).any(|(other, _)| is_in_its_way(call, other, until)),
             Refusal::IdempotencyMismatch => {
