@@ -341,13 +341,16 @@ impl History {
         (at..).take_while(|at| makes(*at)).last().unwrap_or(at)
     }
 
-    /// True if at this time a node is on that side of a sibling that a command asks for, if it asks for one.
+    /// True if at this time a node is on that side of a sibling that a command asks for, if it asks for one. A record that can't be understood
+    /// has no place, and counts as a root where it is written.
     fn is_in_place(&self, command: &Command, at: usize) -> bool {
         let node = sequential::node(command);
         let (Some(order), Some(spot)) = (self.order.as_deref(), sequential::spot(command)) else { return true };
         let Some(anchor) = spot.anchor().filter(|anchor| **anchor != node.id) else { return true };
         let now = |id: &Id| self.state(&self.node(node, id), at);
-        now(&node.id).zip(now(anchor)).is_some_and(|(node, anchor)| sequential::is_beside(node, spot, anchor, order))
+        now(&node.id)
+            .zip(now(anchor))
+            .is_some_and(|(node, anchor)| refusals::is_odd(node) || sequential::is_beside(node, spot, anchor, order))
     }
 
     fn state(&self, key: &ItemKey, at: usize) -> Option<&Item> {
