@@ -192,6 +192,11 @@ impl World {
         contents.retain(|(pk, sk), item| {
             !self.owners.contains_key(&ItemKey::new(pk, sk)) && !self.only_looks_like_ours(pk, sk, item)
         });
+        // A lineage that a damage has taken the life from leaves a tombstone without one, which goes after its time all the same.
+        let tombstones = contents.iter_mut().filter(|((_, sk), item)| sk == "LINEAGE" && item.contains_key("deleted"));
+        for (_, tombstone) in tombstones {
+            tombstone.entry("born".to_owned()).or_insert_with(|| text("none"));
+        }
         Oracle { tenants: self.schema().has_tenants(), ..own::oracle() }.differences(&contents)
     }
 
