@@ -181,6 +181,7 @@ impl Running {
             root_rows: settings.root_rows,
             order: settings.order.as_ref().map(|order| order.attribute.clone()),
             links: settings.links.iter().cloned().collect(),
+            tenants: settings.schema.has_tenants(),
             ..Oracle::default()
         }
     }

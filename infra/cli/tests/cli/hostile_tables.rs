@@ -345,6 +345,57 @@ async fn what_is_written_outside_of_the_subtree_is_told() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_is_wrong_with_one_tenant_is_mended_and_the_namesakes_of_another_stay() {
+    let parameters = [KINDS[0], KINDS[1], ("TenantClaim", "org")];
+    let tree = |tenant: &'static str| {
+        [("D", None), ("V", Some("D")), ("d", Some("V"))].map(|(id, parent)| {
+            let mut record = node(id, parent, id);
+            record.insert("PK".to_owned(), s(format!("TENANT#{tenant}#{id}")));
+            record.insert("tags".to_owned(), L(vec![s("D")]));
+            record
+        })
+    };
+    let mut running = Running::start(&parameters).await;
+    put_all(&running.client, TABLE, ["x", "y"].into_iter().flat_map(tree).collect()).await;
+    running.pause().await;
+    running.announce().await;
+    assert_eq!(verified(&running, 0, &[]).0, [""; 0]);
+    let before = running.contents().await;
+
+    let others = [("TENANT#y#D", "NODE#0001#V"), ("TENANT#y#D", "LINK#tags#V"), ("TENANT#y#V", "LINEAGE")];
+    let others = others.map(|(pk, sk)| M(item([("PK", s(pk)), ("SK", s(sk))])));
+    change(&running, "TENANT#x#V", "LINEAGE", "stale_rows", L(others.to_vec())).await;
+    put(&running.client, TABLE, forged("TENANT#x#V", "NODE#0001#ghost", "ghost", &[("_depth", number("2"))])).await;
+    let row = running.client.delete_item().table_name(TABLE).key("PK", s("TENANT#x#D"));
+    row.key("SK", s("NODE#0002#d")).send().await.unwrap();
+    let named = verified(&running, 1, &[]).0;
+    for wanted in
+        ["foreign-rows TENANT#x#V LINEAGE", "row-surplus TENANT#x#V NODE#0001#ghost", "row-missing TENANT#x#D"]
+    {
+        assert!(named.iter().any(|line| line.starts_with(wanted)), "{wanted}: {named:?}");
+    }
+    assert!(named.iter().all(|line| line.contains(" TENANT#x#")), "{named:?}");
+    assert_eq!(verified(&running, 0, &["--under", "D", "--tenant", "y"]).0, [""; 0]);
+
+    running.resume(&parameters).await;
+    ends_with(0, &running.url(), &["repair", "--settle", "1", "--yes", "--under", "D", "--tenant", "y"]);
+    verified(&running, 1, &["--under", "D", "--tenant", "x"]);
+    ends_with(0, &running.url(), &["repair", "--settle", "1", "--yes", "--under", "D", "--tenant", "x"]);
+    assert_right(&running).await;
+    let after = running.contents().await;
+    let of_y = |contents: &Contents| -> Contents {
+        contents
+            .iter()
+            .filter(|((pk, _), _)| pk.contains("#y#"))
+            .map(|(key, item)| (key.clone(), item.clone()))
+            .collect()
+    };
+    assert_eq!(of_y(&after), of_y(&before));
+    let records = |contents: &Contents| crate::stack::records(contents, &["_redriven", "_touched"]);
+    assert_eq!(records(&after), records(&before));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_id_does_not_steer_the_terminal() {
     let running = at_rest(&[], vec![node("e\u{1b}[31m\u{202e}\u{9b}x", Some("nobody"), "e")]).await;
     let words = said(&running, 0);

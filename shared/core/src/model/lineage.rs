@@ -195,8 +195,10 @@ impl Lineage {
     fn is_as_written(&self, item: &Item) -> bool {
         let Self { placement, born, stale_rows, rows_pending, deleting, restarted, .. } = self;
         let optional = [born.is_some(), !stale_rows.is_empty(), *rows_pending, deleting.is_some(), restarted.is_some()];
-        let count = 3 + row::attributes_of(placement) + optional.into_iter().filter(|is_there| *is_there).count();
-        item.len() == count && format::is(row::format_of(placement), item)
+        let optional = optional.into_iter().filter(|is_there| *is_there).count();
+        // As many as there are, and none of them is missing: so there is no other.
+        row::attributes_of(placement, item).is_some_and(|of_rows| item.len() == 3 + of_rows + optional)
+            && format::is(row::format_of(placement), item)
     }
 
     /// Returns true if the lineage names something as a row to delete that can't be a row of its node. Somebody else has written it.

@@ -106,6 +106,43 @@ fn with_format(mut item: Item, format: Option<AttributeValue>) -> Item {
 }
 
 #[test]
+fn a_lineage_is_altered_if_no_handler_writes_it_so() {
+    let (node, schema) = (NodeRef::from(id("V")), Schema::default());
+    let plain =
+        Lineage { placement: Placement { path: vec!["V".to_owned()], ..Placement::default() }, ..Lineage::default() };
+    let mut altered = 0;
+    for written in [lineage_item(), plain.item(&node, &schema)] {
+        let more = [
+            ("stale_rows", AttributeValue::L(Vec::new())),
+            ("rows_pending", AttributeValue::Bool(false)),
+            ("orphan", AttributeValue::Bool(false)),
+            ("links", AttributeValue::M(BTreeMap::new().into_iter().collect())),
+            ("mine", text("x")),
+            ("format", number("1")),
+            ("format", number("2")),
+        ];
+        for lacks in written.keys().map(Some).chain([None]) {
+            for (name, value) in more.iter().map(Some).chain([None]).map(|one| one.cloned().unwrap_or(("V", text(""))))
+            {
+                let mut item = written.clone();
+                lacks.map(|name| item.remove(name));
+                if name != "V" {
+                    item.insert(name.to_owned(), value);
+                }
+                if let Stored::Lineage(read) = stored(&item) {
+                    // What is read of it is written as it is, with the key that it was asked for by.
+                    let keyed = item.contains_key("PK") && item.contains_key("SK");
+                    let is_as_written = read.item(&node, &schema) == item;
+                    assert!(!keyed || read.is_altered != is_as_written, "{lacks:?} {name}: {item:?}");
+                    altered += usize::from(read.is_altered);
+                }
+            }
+        }
+    }
+    assert!(altered > 20, "{altered}");
+}
+
+#[test]
 fn a_lineage_reads_back_as_it_was_written() {
     let row = map([("PK", text("D")), ("SK", text("PATH#V"))]);
     let expected = item([

@@ -70,9 +70,10 @@ pub(super) fn format_of(placement: &Placement) -> u64 {
     KINDS.iter().filter(|kind| kind.is_written(placement)).map(|kind| kind.format()).max().unwrap_or(FORMAT)
 }
 
-/// How many attributes a lineage has for this placement.
-pub(super) fn attributes_of(placement: &Placement) -> usize {
-    KINDS.iter().filter(|kind| kind.is_written(placement)).count()
+/// How many attributes a lineage has for this placement. `None` if this one lacks some of them.
+pub(super) fn attributes_of(placement: &Placement, lineage: &Item) -> Option<usize> {
+    let mut written = KINDS.iter().filter(|kind| kind.is_written(placement));
+    written.try_fold(0, |count, kind| lineage.contains_key(kind.attribute()).then_some(count + 1))
 }
 
 /// Reads a placement from a lineage's item. `None` if no handler has written it so.
