@@ -15,7 +15,7 @@ use sapwood_tests::sim::{Profile, Writers, run as schedule, run_auditor, run_dam
 
 #[test]
 fn whatever_is_damaged_is_named_and_mended_and_nothing_else() {
-    let seeds = seeds(20_000);
+    let seeds = seeds(8_000);
     let count = seeds.end - seeds.start;
     match search(seeds, |seed| run_damage(seed, None)) {
         Ok(steps) => println!("{count} damaged tables, {steps} steps, all mended"),
