@@ -12,6 +12,7 @@ mod work;
 
 pub(crate) use error::AuditError;
 pub(crate) use repair::{Arguments as RepairArguments, run as repair};
+pub(crate) use seen::Seen;
 pub(crate) use verify::{Arguments as VerifyArguments, run as verify};
 
 use std::path::PathBuf;

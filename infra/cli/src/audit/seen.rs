@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 /// How much was looked at.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Seen {
+pub(crate) struct Seen {
     /// The number of items that a pass has read. 0: single items were looked at.
     pub(super) items: u64,
     /// How many items of each class there are among them, or among those that were looked at.
@@ -29,7 +29,7 @@ const NAMES: [(Class, &str); 8] = [
 
 impl Seen {
     /// Adds what a page of a pass has read.
-    pub(super) fn add(&mut self, page: &Page) {
+    pub(crate) fn add(&mut self, page: &Page) {
         self.items += page.items;
         page.classes.iter().for_each(|(class, count)| *self.classes.entry(*class).or_default() += count);
     }
@@ -50,7 +50,7 @@ impl Seen {
     }
 
     /// The number of items of each class.
-    pub(super) fn classes(&self) -> &BTreeMap<Class, u64> {
+    pub(crate) fn classes(&self) -> &BTreeMap<Class, u64> {
         &self.classes
     }
 

@@ -129,8 +129,8 @@ pub(crate) async fn run(arguments: Arguments) -> Result<bool, BackfillError> {
     if !lock(&backlog).is_arranged()? {
         let bar = arguments.bar(ProgressBar::new_spinner(), "{spinner} {elapsed} {human_pos} items read, {rate}");
         let pace = Pace::new(arguments.read_rate);
-        let classes = Mutex::default();
-        let scanner = Scanner { client: &client, settings: &settings, scope, pace, bar: &bar, classes, whose };
+        let seen = Mutex::default();
+        let scanner = Scanner { client: &client, settings: &settings, scope, pace, bar: &bar, seen, whose };
         scanner.all(&backlog).await?;
         bar.finish_and_clear();
     }

@@ -1,10 +1,10 @@
 //! Reads the table, and finds what is to be done.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use indicatif::ProgressBar;
-use sapwood_core::audit::{Class, Difference, Kind, Position};
+use sapwood_core::audit::{Difference, Kind, Position};
 use sapwood_core::keys::{ItemKey, NodeRef, SortKey};
 use sapwood_core::model::{BaseNode, Item, Settings};
 use sapwood_engine::audit::Audit;
@@ -12,6 +12,7 @@ use sapwood_import::backlog::{Backlog, Page, Reached};
 use sapwood_table::{Client, DynamoTable, ReadOptions, Scan};
 
 use super::{BackfillError, Scope};
+use crate::audit::Seen;
 use crate::connect::{Patient, Whose};
 use crate::pace::Pace;
 use crate::recognised::check_items;
@@ -26,8 +27,8 @@ pub(super) struct Scanner<'a> {
     pub(super) scope: Scope,
     pub(super) pace: Pace,
     pub(super) bar: &'a ProgressBar,
-    /// How many items of each class were read.
-    pub(super) classes: Mutex<BTreeMap<Class, u64>>,
+    /// How much was read.
+    pub(super) seen: Mutex<Seen>,
     /// Whose settings count.
     pub(super) whose: Whose,
 }
@@ -40,9 +41,9 @@ impl Scanner<'_> {
         let has_begun = has_begun.collect::<Result<Vec<_>, BackfillError>>()?.contains(&true);
         let parts = (0..segments).map(|segment| self.part(segment, segments, backlog));
         futures::future::try_join_all(parts).await?;
-        let classes = self.classes.lock().unwrap_or_else(PoisonError::into_inner);
+        let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         // Whoever goes on doesn't know what was read before.
-        if has_begun { Ok(()) } else { Ok(check_items(&classes, self.whose)?) }
+        if has_begun { Ok(()) } else { Ok(check_items(seen.classes(), self.whose)?) }
     }
 
     async fn part(&self, segment: u32, segments: u32, backlog: &Mutex<Backlog>) -> Result<(), BackfillError> {
@@ -72,9 +73,7 @@ impl Scanner<'_> {
         let audit = Audit::new(self.client, self.settings);
         let found = audit.page(segment, segments, from.as_ref(), PAGE_ITEMS_MAX).await?;
         self.bar.inc(found.items);
-        let mut classes = self.classes.lock().unwrap_or_else(PoisonError::into_inner);
-        found.classes.iter().for_each(|(class, count)| *classes.entry(*class).or_default() += count);
-        drop(classes);
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner).add(&found);
         let redriven = found.suspects.iter().filter(|suspect| suspect.kind.is_redriven());
         let wrong: BTreeSet<&NodeRef> = redriven.map(|suspect| &suspect.node).collect();
         let nodes = found.contents.iter().filter_map(|(key, item)| self.node(key, item));
