@@ -1,14 +1,14 @@
 //! The writes of the HTTP API: runs the plans of `sapwood_core::write`.
 
 pub use sapwood_core::write::{
-    ABOVE_ATTRIBUTES, Above, Ahead, Answered, Begun, Children, Claim, Command, Content, Idempotency, ImportRecord,
-    Imported, Limits, Outcome, Patch, Precondition, Preconditions, Refusal, Request, Spot, Stamp, Tags, Turn, Unknown,
-    ValueChange, deletes_revisions,
+    ABOVE_ATTRIBUTES, Above, Ahead, Answered, Begun, Children, Claim, Command, Content, Idempotency, Imported,
+    ImportedRecord, LOOKS_MAX, Limits, Outcome, Patch, Precondition, Preconditions, Refusal, Request, Spot, Stamp,
+    Tags, Turn, Unknown, ValueChange, deletes_revisions,
 };
 
 use sapwood_core::model::Settings;
 use sapwood_core::plan::{Read, Rules, Task};
-use sapwood_core::write::{Begin, Context, Wanted, WriteOnce};
+use sapwood_core::write::{Context, Wanted, begin, import_record, write_once};
 use sapwood_table::{Client, Items, ReadOptions, RetryPolicy, Table, TableError};
 use thiserror::Error;
 
@@ -31,9 +31,10 @@ pub enum WriteError {
 /// [`TableError`] where the table fails; of kind [`ErrorKind::Refuse`](sapwood_table::ErrorKind::Refuse) where it refuses the record.
 pub async fn import<T: Table, P: RetryPolicy>(
     client: &Client<'_, T, P>,
-    record: ImportRecord<'_>,
+    settings: &Settings,
+    record: ImportedRecord<'_>,
 ) -> Result<Imported, TableError> {
-    run(client, record).await
+    run(client, import_record(settings, record)).await
 }
 
 /// Writes base records of one table.
@@ -74,14 +75,10 @@ impl<'a, T: Table, P: RetryPolicy> Writer<'a, T, P> {
         request: &Request,
         ahead: Option<&mut Ahead>,
     ) -> Result<Answered, WriteError> {
-        let plan = WriteOnce::new(self.context, command, request);
-        let mut plan = match ahead {
-            Some(ahead) => plan.knowing(ahead),
-            None => plan,
-        };
+        let mut plan = write_once(self.context, command, request, ahead);
         match run_to_end(self.client, &mut plan).await {
             Ok(done) => Ok(done?),
-            Err(_) if plan.is_unsettled() => Err(Refusal::OutcomeUnknown.into()),
+            Err(_) if plan.is_unanswered() => Err(Refusal::OutcomeUnknown.into()),
             Err(error) => Err(error.into()),
         }
     }
@@ -105,7 +102,7 @@ impl<'a, T: Table, P: RetryPolicy> Writer<'a, T, P> {
     /// # Errors
     /// [`Refusal::InProgress`], [`Refusal::IdempotencyMismatch`] and [`WriteError::Table`].
     pub async fn begin(&self, key: &Idempotency, stamp: &Stamp) -> Result<Begun, WriteError> {
-        Ok(run(self.client, Begin::new(self.context, key, stamp)).await??)
+        Ok(run(self.client, begin(self.context, key, stamp)).await??)
     }
 
     /// Completes such a request with what is to be kept of it.

@@ -8,7 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use indicatif::ProgressBar;
 use sapwood_core::keys::NodeRef;
 use sapwood_core::model::{Settings, Stored};
-use sapwood_engine::write::{ABOVE_ATTRIBUTES, Above, ImportRecord, Imported, Unknown, deletes_revisions, import};
+use sapwood_engine::write::{
+    ABOVE_ATTRIBUTES, Above, Imported, ImportedRecord, LOOKS_MAX, Unknown, deletes_revisions, import,
+};
 use sapwood_import::Record;
 use sapwood_import::work::{Waiting, Work};
 use sapwood_table::{Client, DynamoTable, ErrorKind, ReadOptions, TableError};
@@ -123,8 +125,9 @@ impl Writer<'_> {
             (Ok(item), Ok(key)) => (item, key),
             (Err(error), _) | (_, Err(error)) => return Ok(Written::Refused(error.to_string())),
         };
-        let record = ImportRecord::new(self.settings, waiting.record.node(), key, item, seconds());
-        let reason = match import(self.client, record).await {
+        let node = waiting.record.node();
+        let record = ImportedRecord { node, key, item, since: seconds(), looks_max: LOOKS_MAX };
+        let reason = match import(self.client, self.settings, record).await {
             Ok(Imported::Written) => return Ok(Written::Yes),
             Ok(Imported::OutOfTime) => return Err(TableError::unanswered("no answer for a record").into()),
             Ok(Imported::Another) => "the table has another record of this key",

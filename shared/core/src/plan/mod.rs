@@ -13,7 +13,7 @@
 //! | [`DeletionSlice`] | a cascade of a node that is being deleted | acts on children, deletes revisions |
 //! | [`TouchOrphans`] | new lineages | touches the orphans that wait for them |
 //! | [`CopyHighest`], [`CopyNewest`] | records of revisions | keep `v0_` copies |
-//! | [`Newest`] | an append | finds the newest revision of a topic |
+//! | [`newest()`](newest::newest) | an append | finds the newest revision of a topic |
 
 pub mod ancestry;
 mod batch;
@@ -28,6 +28,7 @@ mod parents_first;
 mod place;
 mod predict;
 mod round;
+mod script;
 pub mod step;
 mod straggler;
 #[cfg(test)]
@@ -40,9 +41,9 @@ pub use context::{Context, Limits, Run, Tally};
 pub use deletion::{DeletionSlice, Slice};
 pub use early::{AwaitParents, Awaited, Early};
 pub use latest::{Copied, CopyHighest, CopyNewest};
-pub use newest::Newest;
 pub use place::{PlaceInput, PlacePlan, Settle, place, placement};
 pub use round::{Round, RoundEnd};
+pub use script::{Io, Script};
 pub use step::{Facts, Failure, Need, Plan, PlanReport, Read, Step, Task, TaskOutcome, Writes, WritesKind};
 pub use straggler::Straggler;
 

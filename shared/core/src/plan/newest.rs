@@ -3,7 +3,7 @@
 //! Keys begin with the version, so the newest revisions of an id stand at the high end of its history. Three look there, with
 //! [`newest_on`] what a page shows, and each goes on in its own way where the page doesn't show the topic:
 //!
-//! - [`Newest`], for an append, needs a number that is probably free, since the write is conditional. It asks for numbers upwards
+//! - [`newest()`], for an append, needs a number that is probably free, since the write is conditional. It asks for numbers upwards
 //!   from the copy's: one or two requests, however long the history is.
 //! - [`CopyNewest`](super::CopyNewest) makes that copy, so the copy can't guide it, and it must not miss a revision past a gap. It
 //!   reads the whole history.
@@ -11,9 +11,11 @@
 //!   fewer read units.
 
 use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
 
-use super::step::{Facts, Failure, Need, Plan, Read, Step};
-use crate::keys::{ItemKey, KeyError, Schema, SortKey, Version};
+use super::script::Io;
+use super::step::{Failure, Need};
+use crate::keys::{ItemKey, Schema, SortKey, Version};
 use crate::model::{AttributeValue, Item, Latest, Settings, key_of};
 use crate::request::{Page, Query, ReadOptions};
 
@@ -36,139 +38,71 @@ fn revision_of(item: &Item, schema: &Schema) -> Option<(Version, String)> {
     }
 }
 
-/// Looks for the number of a topic's newest revision, strongly consistent. The page at the high end of the history shows it where
-/// the id has few topics. Where it has many, the copy of the newest says from which number to look. A revision that isn't copied
+/// Looks for the number of a topic's newest revision, strongly consistent; `None` where there is none. The page at the high end of the history
+/// shows it where the id has few topics. Where it has many, the copy of the newest says from which number to look. A revision that isn't copied
 /// yet can be missed where its number is over 100 past the copy's.
-#[derive(Debug)]
-pub struct Newest<'a> {
-    settings: &'a Settings,
-    topic: &'a Latest,
-    copy_key: ItemKey,
+///
+/// # Errors
+/// [`Failure::Again`] if something couldn't be read.
+pub async fn newest(
+    io: &Io,
+    settings: &Settings,
+    topic: &Latest,
+    copy_key: &ItemKey,
     page_items_max: usize,
-    state: State,
-}
-
-#[derive(Debug, Default)]
-enum State {
-    #[default]
-    Begin,
-    /// A page of the history and the copy are read.
-    Looking,
-    /// The numbers from the copy's upwards are read, 100 at a time.
-    Upwards(Upwards, u32),
-    /// The numbers below the copy's are read, down to this one.
-    Downwards(u32),
-}
-
-/// A search from the copy's number upwards, for as long as there are any.
-#[derive(Clone, Copy, Debug)]
-struct Upwards {
-    /// The number that the copy names; 0 where there is no copy.
-    copied: u32,
-    /// The highest number found so far.
-    newest: Option<Version>,
-    /// The lowest number on the page: the topic has none above it.
-    lowest: u32,
-}
-
-impl<'a> Newest<'a> {
-    /// A search for the newest revision of this topic. The page holds so many keys.
-    ///
-    /// # Errors
-    /// [`KeyError`] for a topic that no key can hold.
-    pub fn new(settings: &'a Settings, topic: &'a Latest, page_items_max: usize) -> Result<Self, KeyError> {
-        let copy_key = topic.key(settings)?;
-        Ok(Self { settings, topic, copy_key, page_items_max, state: State::Begin })
+) -> Result<Option<Version>, Failure> {
+    let schema = &settings.schema;
+    let query = Query {
+        pk: schema.partition(&topic.node),
+        range: schema.revision_range(),
+        after: None,
+        limit: page_items_max,
+        descending: true,
+        reading: ReadOptions { strong: true, attributes: Some(BTreeSet::new()) },
+    };
+    let read = io.read(Need { query: Some(query), ..Need::keys([copy_key.clone()]) }).await?;
+    let page = read.page.as_ref().ok_or(Failure::Again)?;
+    let shown = newest_on(page, &topic.topic, schema).map(|(version, _)| version);
+    if shown.is_some() || page.next.is_none() {
+        return Ok(shown);
     }
-
-    fn look(&mut self) -> Step<Option<Version>> {
-        let schema = &self.settings.schema;
-        self.state = State::Looking;
-        let query = Query {
-            pk: schema.partition(&self.topic.node),
-            range: schema.revision_range(),
-            after: None,
-            limit: self.page_items_max,
-            descending: true,
-            reading: ReadOptions { strong: true, attributes: Some(BTreeSet::new()) },
-        };
-        Need { query: Some(query), ..Need::keys([self.copy_key.clone()]) }.into()
-    }
-
-    fn looked(&mut self, read: &Read) -> Result<Step<Option<Version>>, Failure> {
-        let schema = &self.settings.schema;
-        let page = read.page.as_ref().ok_or(Failure::Again)?;
-        let newest = newest_on(page, &self.topic.topic, schema).map(|(version, _)| version);
-        if newest.is_some() || page.next.is_none() {
-            return Ok(Step::Done(newest));
+    // The topic has no number above the lowest on the page.
+    let numbers = page.items.iter().filter_map(|item| Some(revision_of(item, schema)?.0.number()));
+    let lowest = numbers.min().unwrap_or(Version::MAX);
+    let copied = copied_number(read.item(copy_key)?);
+    let mut newest = None;
+    let mut from = copied.max(1);
+    while from <= lowest {
+        match highest(io, settings, topic, from..=lowest.min(from + NUMBERS_MAX - 1)).await? {
+            None => break,
+            higher => newest = higher,
         }
-        let numbers = page.items.iter().filter_map(|item| Some(revision_of(item, schema)?.0.number()));
-        let lowest = numbers.min().unwrap_or(Version::MAX);
-        let copied = copied_number(read.item(&self.copy_key)?);
-        Ok(self.upwards(Upwards { copied, newest: None, lowest }, copied.max(1)))
+        from += NUMBERS_MAX;
     }
-
-    fn upwards(&mut self, search: Upwards, from: u32) -> Step<Option<Version>> {
-        if from > search.lowest {
-            return self.after_upwards(search);
-        }
-        self.state = State::Upwards(search, from);
-        self.numbers(from, search.lowest.min(from + NUMBERS_MAX - 1))
-    }
-
-    /// The copy may be of a revision that was deleted just now: then those below it count.
-    fn after_upwards(&mut self, search: Upwards) -> Step<Option<Version>> {
-        match search.newest {
-            None if search.copied > 1 => self.downwards(search.copied - 1),
-            newest => Step::Done(newest),
-        }
-    }
-
-    fn downwards(&mut self, to: u32) -> Step<Option<Version>> {
-        if to == 0 {
-            return Step::Done(None);
-        }
+    // The copy may be of a revision that was deleted just now: then those below it count.
+    let mut to = if newest.is_none() { copied.saturating_sub(1) } else { 0 };
+    while newest.is_none() && to > 0 {
         let from = to.saturating_sub(NUMBERS_MAX - 1).max(1);
-        self.state = State::Downwards(from);
-        self.numbers(from, to)
+        newest = highest(io, settings, topic, from..=to).await?;
+        to = from - 1;
     }
-
-    fn numbers(&self, from: u32, to: u32) -> Step<Option<Version>> {
-        let keys = (from..=to).filter_map(|number| self.revision_key(Version::new(number.into()).ok()?));
-        Need { options: ReadOptions { strong: true, attributes: Some(BTreeSet::new()) }, ..Need::keys(keys) }.into()
-    }
-
-    fn revision_key(&self, version: Version) -> Option<ItemKey> {
-        self.topic.revision_key(version, self.settings).ok()
-    }
-
-    fn highest(&self, read: &Read) -> Result<Option<Version>, Failure> {
-        if !read.unread.is_empty() {
-            return Err(Failure::Again);
-        }
-        let schema = &self.settings.schema;
-        Ok(read.items.values().filter_map(|item| Some(revision_of(item, schema)?.0)).max())
-    }
+    Ok(newest)
 }
 
-impl Plan for Newest<'_> {
-    /// The number of the newest revision; none where there is none.
-    type Done = Option<Version>;
-
-    fn next(&mut self, facts: Facts) -> Result<Step<Option<Version>>, Failure> {
-        match std::mem::take(&mut self.state) {
-            State::Begin => Ok(self.look()),
-            State::Looking => self.looked(&facts.read()?),
-            State::Upwards(search, from) => Ok(match self.highest(&facts.read()?)? {
-                Some(newest) => self.upwards(Upwards { newest: Some(newest), ..search }, from + NUMBERS_MAX),
-                None => self.after_upwards(search),
-            }),
-            State::Downwards(from) => Ok(match self.highest(&facts.read()?)? {
-                Some(newest) => Step::Done(Some(newest)),
-                None => self.downwards(from - 1),
-            }),
-        }
+/// The highest of these numbers that a revision of the topic has.
+async fn highest(
+    io: &Io,
+    settings: &Settings,
+    topic: &Latest,
+    numbers: RangeInclusive<u32>,
+) -> Result<Option<Version>, Failure> {
+    let key = |number: u32| topic.revision_key(Version::new(number.into()).ok()?, settings).ok();
+    let options = ReadOptions { strong: true, attributes: Some(BTreeSet::new()) };
+    let read = io.read(Need { options, ..Need::keys(numbers.filter_map(key)) }).await?;
+    if !read.unread.is_empty() {
+        return Err(Failure::Again);
     }
+    Ok(read.items.values().filter_map(|item| Some(revision_of(item, &settings.schema)?.0)).max())
 }
 
 fn copied_number(copy: Option<&Item>) -> u32 {

@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::attempts::Attempts;
-use super::once::Carried;
+use super::once;
 use super::walk::Placed;
 use super::{Children, Command, Context, Request, Stamp};
 use crate::keys::{ItemKey, NodeRef, Schema, SiblingPlace, SortKey};
@@ -55,8 +55,7 @@ impl Wanted {
             if reads_rows(command) {
                 return None;
             }
-            let mut plan = Carried::new(Attempts::new(context, &request, None), command);
-            match plan.next(Facts::None) {
+            match once::plan(Attempts::new(context, &request, None), command, Vec::new()).next(Facts::None) {
                 Ok(Step::Need(need)) => Some(need),
                 _ => None,
             }

@@ -14,11 +14,10 @@ use std::sync::Arc;
 use super::{Claim, Context, Outcome, Refusal, Request};
 use crate::keys::{ItemKey, KeyError};
 use crate::model::{Item, TOUCHED, TooManyAttributes};
-use crate::plan::{Failure, Read, Rule, Step, Task, TaskOutcome};
+use crate::plan::{Failure, Io, Read, Rule, Task, TaskOutcome};
 use crate::request::Action;
 
 /// The attempts of one write.
-#[derive(Debug)]
 pub(super) struct Attempts<'a> {
     pub(super) context: Context<'a>,
     pub(super) request: &'a Request,
@@ -31,21 +30,7 @@ pub(super) struct Attempts<'a> {
     decided_on: Option<Arc<Item>>,
     /// True once an attempt that changes something got no answer.
     is_unanswered: bool,
-    /// True if the last attempt changes something.
-    changes: bool,
-    /// How many actions of the last attempt are the write's own. The others complete the claim.
-    own_actions: usize,
     claim_is_lost: bool,
-}
-
-/// What came of an attempt.
-pub(super) enum Attempted {
-    /// It was carried out.
-    Done(Outcome),
-    /// It failed, or got no answer. Wait before the next look, by this step of the retry policy.
-    Wait(u32),
-    /// It was the last.
-    Over,
 }
 
 /// What the items beside a record tell of an attempt without an answer.
@@ -72,8 +57,6 @@ impl<'a> Attempts<'a> {
             tried: None,
             decided_on: None,
             is_unanswered: false,
-            changes: false,
-            own_actions: 0,
             claim_is_lost: false,
         }
     }
@@ -104,45 +87,61 @@ impl<'a> Attempts<'a> {
         self.claim.as_ref().map_or_else(Vec::new, complete)
     }
 
-    /// The next attempt: these actions, and those that complete the claim. `on` is the record that it was decided on.
-    pub(super) fn attempt<D>(
+    /// Sends the next attempt: these actions, and those that complete the claim with this outcome. Returns the outcome if it was carried out.
+    /// Else it waits, and the write looks again. `on` is the record that the attempt was decided on.
+    ///
+    /// # Errors
+    /// See [`Attempts::fail`].
+    pub(super) async fn send(
         &mut self,
+        io: &Io,
+        own: Vec<Action>,
+        outcome: Outcome,
+        on: Option<Arc<Item>>,
+    ) -> Result<Option<Outcome>, Stop> {
+        let completion = self.completion(&outcome);
+        self.send_completed(io, own, completion, outcome, on).await
+    }
+
+    /// The same, with the [completion](Self::completion) of the outcome.
+    pub(super) async fn send_completed(
+        &mut self,
+        io: &Io,
         own: Vec<Action>,
         completion: Vec<Action>,
         outcome: Outcome,
         on: Option<Arc<Item>>,
-    ) -> Step<D> {
-        self.own_actions = own.len();
-        self.tried = Some(outcome);
-        self.decided_on = on;
+    ) -> Result<Option<Outcome>, Stop> {
+        let own_actions = own.len();
         let mut actions = own;
         actions.extend(completion);
-        self.changes = actions.iter().any(|action| !matches!(action, Action::Check { .. }));
-        Step::Try(Task::together(actions))
-    }
-
-    /// What is written before the next attempt, which is no attempt itself: it can be repeated, and claims nothing.
-    pub(super) fn aside(&mut self, actions: Vec<Action>) -> Task {
-        self.own_actions = actions.len();
-        Task::together(actions)
-    }
-
-    /// What came of the attempt; `None` where it got no answer.
-    pub(super) fn answered(&mut self, outcome: Option<TaskOutcome>) -> Attempted {
-        match (outcome, self.tried.take()) {
-            (Some(TaskOutcome::Held), Some(tried)) => return Attempted::Done(tried),
-            (Some(TaskOutcome::Failed(positions)), tried) => {
-                self.tried = tried;
-                self.claim_is_lost = positions.iter().any(|position| *position >= self.own_actions);
+        let changes = actions.iter().any(|action| !matches!(action, Action::Check { .. }));
+        (self.tried, self.decided_on) = (Some(outcome), on);
+        match io.attempt(Task::together(actions)).await? {
+            Some(TaskOutcome::Held) => return Ok(self.tried.take()),
+            Some(TaskOutcome::Failed(positions)) => {
+                self.claim_is_lost = positions.iter().any(|position| *position >= own_actions);
             }
-            (None, tried) => {
-                self.tried = tried;
-                self.is_unanswered |= self.changes;
-            }
-            (Some(TaskOutcome::Held), None) => {}
+            None => self.is_unanswered |= changes,
         }
+        self.fail(io).await?;
+        Ok(None)
+    }
+
+    /// Waits before the next look.
+    ///
+    /// # Errors
+    /// Why the write ends without having been carried out, or with an attempt that is never settled, where that was the last look.
+    pub(super) async fn fail(&mut self, io: &Io) -> Result<(), Stop> {
         self.failed += 1;
-        self.context.limits.wait(self.failed).map_or(Attempted::Over, Attempted::Wait)
+        let has_time = match self.context.limits.wait(self.failed) {
+            Some(step) => io.wait(step).await?,
+            None => false,
+        };
+        if has_time {
+            return Ok(());
+        }
+        Err(if self.is_unanswered { Refusal::OutcomeUnknown } else { Refusal::Contended }.into())
     }
 
     /// The key of the item that tells whether an attempt without an answer completed the claim.
@@ -151,8 +150,8 @@ impl<'a> Attempts<'a> {
         Some(claim.record_key(self.context.settings))
     }
 
-    /// Settles an attempt without an answer, by its record as it stands `now` and by what else was read. Returns its outcome if it was
-    /// carried out, and `None` if the write goes on.
+    /// Settles the attempt before, by its record as it stands `now` and by what else was read. Returns its outcome if it was carried out, and
+    /// `None` if the write goes on.
     ///
     /// # Errors
     /// [`Refusal::OutcomeUnknown`] where nothing tells, and [`Refusal::InProgress`] where another request has taken the claim over.
@@ -162,6 +161,11 @@ impl<'a> Attempts<'a> {
         trace: Trace,
         read: &Read,
     ) -> Result<Option<Outcome>, Stop> {
+        let outcome = self.found_done(now, trace, read)?;
+        if outcome.is_none() && self.claim_is_lost { Err(Refusal::InProgress.into()) } else { Ok(outcome) }
+    }
+
+    fn found_done(&mut self, now: Option<&Arc<Item>>, trace: Trace, read: &Read) -> Result<Option<Outcome>, Stop> {
         let stamp = &self.request.stamp;
         let Some(tried) = self.tried.as_ref().filter(|_| !self.is_first()) else { return Ok(None) };
         if let Some(item) = now.filter(|item| stamp.made(Some(item))) {
@@ -186,16 +190,6 @@ impl<'a> Attempts<'a> {
             Trace::None | Trace::Lost => Err(Refusal::OutcomeUnknown.into()),
         }
     }
-
-    /// Why a write ends without having been carried out, or with an attempt that is never settled.
-    pub(super) fn give_up(&self) -> Refusal {
-        if self.is_unanswered { Refusal::OutcomeUnknown } else { Refusal::Contended }
-    }
-
-    /// Checks that no other request has taken the claim over.
-    pub(super) fn check_claim(&self) -> Result<(), Refusal> {
-        if self.claim_is_lost { Err(Refusal::InProgress) } else { Ok(()) }
-    }
 }
 
 /// True if a record stands as it was. A touch changes nothing of it.
@@ -210,9 +204,6 @@ fn is_same(before: Option<&Item>, now: Option<&Item>) -> bool {
         _ => false,
     }
 }
-
-/// What a plan of a write comes to.
-pub(super) type Done = Result<Outcome, Refusal>;
 
 /// Why a plan ends early.
 pub(super) enum Stop {
@@ -246,11 +237,11 @@ impl From<Failure> for Stop {
     }
 }
 
-/// The step of a plan: one that is refused is done.
-pub(super) fn settle<T>(step: Result<Step<Result<T, Refusal>>, Stop>) -> Result<Step<Result<T, Refusal>>, Failure> {
-    match step {
-        Ok(step) => Ok(step),
-        Err(Stop::Refused(refusal)) => Ok(Step::Done(Err(refusal))),
+/// The end of a plan: one that is refused is done.
+pub(super) fn done<T>(result: Result<T, Stop>) -> Result<Result<T, Refusal>, Failure> {
+    match result {
+        Ok(done) => Ok(Ok(done)),
+        Err(Stop::Refused(refusal)) => Ok(Err(refusal)),
         Err(Stop::Failed(failure)) => Err(failure),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::attempts::{Attempted, Attempts, Done, Stop, Trace, settle};
+use super::attempts::{Attempts, Stop, Trace};
 use super::command::Children;
 use super::idempotency::number;
 use super::operation::operation_item;
@@ -14,7 +14,7 @@ use crate::model::{
     AttributeValue, BORN, BaseNode, DELETING, DeletionMark, DeletionMode, Item, PUT_BACK, Settings, Stored, WRITE,
     has_mark, key_of, with_key,
 };
-use crate::plan::{Facts, Failure, Need, Plan, Read, Step};
+use crate::plan::{Failure, Io, Need, Read};
 use crate::request::{Action, Condition, Query, ReadOptions, Update};
 
 /// How often a deletion that allows no children waits until the node is placed.
@@ -30,64 +30,65 @@ const DELETED_SECONDS: u64 = 14 * 24 * 60 * 60;
 /// minutes early or late.
 const CLOCKS_DIFFER_SECONDS_MAX: u64 = 2 * 15 * 60;
 
-/// A node is deleted, in 2 round trips.
-#[derive(Debug)]
-pub(super) struct DeleteNode<'a> {
-    attempts: Attempts<'a>,
-    node: &'a NodeRef,
-    children: Children,
-    revisions: bool,
-    operation: &'a str,
-    /// How often the node was found not yet placed.
-    looks: u32,
-    state: State,
+/// The deletion of a node: at once where it has no children, else it is marked. It takes 2 round trips.
+#[derive(Clone, Copy)]
+pub(super) struct Deletion<'a> {
+    pub(super) node: &'a NodeRef,
+    pub(super) children: Children,
+    pub(super) revisions: bool,
+    pub(super) operation: &'a str,
 }
 
-#[derive(Debug, Default)]
-enum State {
-    #[default]
-    Begin,
-    /// The node is read, the record that it was deleted, and a row of a child where none is allowed.
-    Looking,
-    /// The node is deleted or marked.
-    Writing,
-    /// Another attempt follows.
-    Waiting,
-    /// The node isn't placed yet. Another look follows.
-    WaitingForRows,
+/// What to write.
+enum Decided {
+    Write(Vec<Action>, Outcome),
+    /// The node isn't placed yet, so its children's rows may be missing.
+    Later,
 }
 
-impl<'a> DeleteNode<'a> {
-    pub(super) fn new(
-        attempts: Attempts<'a>,
-        node: &'a NodeRef,
-        children: Children,
-        revisions: bool,
-        operation: &'a str,
-    ) -> Self {
-        Self { attempts, node, children, revisions, operation, looks: 0, state: State::Begin }
+impl Deletion<'_> {
+    pub(super) async fn carry_out(self, io: &Io, attempts: &mut Attempts<'_>) -> Result<Outcome, Stop> {
+        let schema = &attempts.context.settings.schema;
+        let mut looks = 0;
+        loop {
+            let read = io.read(self.look(attempts)).await?;
+            let before = read.shared(&schema.node_key(self.node))?;
+            if let Some(outcome) = attempts.settle(before, self.trace(attempts, &read)?, &read)? {
+                return Ok(outcome);
+            }
+            // A record that a repair has put back goes by itself.
+            let before = before.filter(|item| !item.contains_key(PUT_BACK)).ok_or(Refusal::NotFound)?;
+            match self.decide(attempts, before, &read)? {
+                Decided::Write(actions, outcome) => {
+                    if let Some(outcome) = attempts.send(io, actions, outcome, Some(Arc::clone(before))).await? {
+                        return Ok(outcome);
+                    }
+                }
+                // The stream is rarely more than a moment behind.
+                Decided::Later => {
+                    looks += 1;
+                    let step = looks.min(attempts.context.limits.wait_step_max);
+                    if looks > LOOKS_MAX || !io.wait(step).await? {
+                        return Err(Refusal::NotYetPlaced.into());
+                    }
+                }
+            }
+        }
     }
 
-    /// The attempts of this write.
-    pub(super) fn attempts(&self) -> &Attempts<'a> {
-        &self.attempts
-    }
-
-    fn schema(&self) -> &'a Schema {
-        &self.attempts.context.settings.schema
-    }
-
-    fn operation_key(&self) -> ItemKey {
-        self.schema().operation_key(self.node.tenant.as_ref(), self.operation)
-    }
-
-    fn stamp(&self) -> &'a Stamp {
-        &self.attempts.request.stamp
-    }
-
-    fn look(&mut self) -> Step<Done> {
-        let schema = self.schema();
-        self.state = State::Looking;
+    /// The node, the record that it was deleted, and a row of a child where none is allowed.
+    fn look(&self, attempts: &Attempts<'_>) -> Need {
+        let schema = &attempts.context.settings.schema;
+        let mut keys = vec![schema.node_key(self.node), schema.deleted_key(self.node)];
+        if attempts.is_unanswered() {
+            let is_operation = matches!(attempts.tried(), Some(Outcome::Deleting { .. }));
+            keys.extend(is_operation.then(|| self.operation_key(schema)));
+            keys.extend(attempts.claim_key());
+        }
+        if self.children != Children::Restrict {
+            return Need::keys(keys);
+        }
+        keys.push(schema.lineage_key(self.node));
         let first_child = Query {
             pk: schema.partition(self.node),
             range: schema.depth_range(1, 1),
@@ -96,30 +97,16 @@ impl<'a> DeleteNode<'a> {
             descending: false,
             reading: ReadOptions { strong: true, attributes: Some([].into()) },
         };
-        let mut keys = vec![schema.node_key(self.node), schema.deleted_key(self.node)];
-        if self.attempts.is_unanswered() {
-            let is_operation = matches!(self.attempts.tried(), Some(Outcome::Deleting { .. }));
-            keys.extend(is_operation.then(|| self.operation_key()));
-            keys.extend(self.attempts.claim_key());
-        }
-        if self.children != Children::Restrict {
-            return Need::keys(keys).into();
-        }
-        keys.push(schema.lineage_key(self.node));
-        Need { query: Some(first_child), ..Need::keys(keys) }.into()
+        Need { query: Some(first_child), ..Need::keys(keys) }
     }
 
-    fn decide(&mut self, read: &Read) -> Result<Step<Done>, Stop> {
-        let schema = self.schema();
-        let before = read.shared(&schema.node_key(self.node))?;
-        if let Some(outcome) = self.attempts.settle(before, self.trace(read)?, read)? {
-            return Ok(Step::Done(Ok(outcome)));
-        }
-        self.attempts.check_claim()?;
-        // A record that a repair has put back goes by itself.
-        let on = before.filter(|item| !item.contains_key(PUT_BACK)).ok_or(Refusal::NotFound)?;
-        let before = on.as_ref();
-        let preconditions = &self.attempts.request.preconditions;
+    fn operation_key(&self, schema: &Schema) -> ItemKey {
+        schema.operation_key(self.node.tenant.as_ref(), self.operation)
+    }
+
+    fn decide(&self, attempts: &Attempts<'_>, before: &Item, read: &Read) -> Result<Decided, Stop> {
+        let schema = &attempts.context.settings.schema;
+        let preconditions = &attempts.request.preconditions;
         preconditions.check_item(Some(before), schema)?;
         if has_mark(Some(before)) {
             return Err(Refusal::being_deleted(&self.node.id, before).into());
@@ -129,57 +116,47 @@ impl<'a> DeleteNode<'a> {
             if page.items.iter().any(|row| key_of(row, schema).is_some()) {
                 return Err(Refusal::HasChildren.into());
             }
-            if !self.is_placed(before, &Stored::read(read.item(&schema.lineage_key(self.node))?, schema)) {
-                return self.look_later();
+            if !self.is_placed(before, &Stored::read(read.item(&schema.lineage_key(self.node))?, schema), schema) {
+                return Ok(Decided::Later);
             }
         }
         let condition = as_read(Some(before), preconditions.are_given(), schema)?;
+        let (settings, stamp) = (attempts.context.settings, &attempts.request.stamp);
         let (actions, outcome) = match (self.children, self.revisions) {
-            (Children::Restrict, false) => (self.delete(before, condition), Outcome::Deleted),
+            (Children::Restrict, false) => (self.delete(before, condition, settings, stamp), Outcome::Deleted),
             // The node has no children. One that comes in at this moment becomes a root.
-            (Children::Restrict, true) => self.mark(DeletionMode::Detach, condition),
-            (Children::With(mode), _) => self.mark(mode, condition),
+            (Children::Restrict, true) => self.mark(DeletionMode::Detach, condition, settings, stamp),
+            (Children::With(mode), _) => self.mark(mode, condition, settings, stamp),
         };
-        let completion = self.attempts.completion(&outcome);
-        self.state = State::Writing;
-        Ok(self.attempts.attempt(actions, completion, outcome, Some(Arc::clone(on))))
+        Ok(Decided::Write(actions, outcome))
     }
 
     /// True if the lineage is that of this record: the same life, under the same parent. Before that the node's children can't have
     /// rows that show them, and rows of an earlier life may still be there.
-    fn is_placed(&self, before: &Item, stored: &Stored) -> bool {
-        let Ok(base) = BaseNode::read(before.clone(), self.node, self.schema()) else { return true };
+    fn is_placed(&self, before: &Item, stored: &Stored, schema: &Schema) -> bool {
+        let Ok(base) = BaseNode::read(before.clone(), self.node, schema) else { return true };
         let Some(lineage) = stored.lineage() else { return false };
         let is_same_life = base.born().is_none() || base.born() == lineage.born.as_deref();
         let parent = base.parent.as_ref().filter(|parent| **parent != self.node.id);
         is_same_life && lineage.deleting.is_none() && lineage.placement.ancestors.first() == parent
     }
 
-    /// Looks again after a while, because the stream is rarely more than a moment behind.
-    fn look_later(&mut self) -> Result<Step<Done>, Stop> {
-        if self.looks == LOOKS_MAX {
-            return Err(Refusal::NotYetPlaced.into());
-        }
-        self.looks += 1;
-        self.state = State::WaitingForRows;
-        Ok(Step::Wait(self.looks.min(self.attempts.context.limits.wait_step_max)))
-    }
-
     /// What the record of the deletion, or of the operation, tells of an attempt without an answer.
-    fn trace(&self, read: &Read) -> Result<Trace, Failure> {
-        let schema = self.schema();
-        Ok(match self.attempts.tried().filter(|_| self.attempts.is_unanswered()) {
-            Some(Outcome::Deleted) if self.stamp().made(read.item(&schema.deleted_key(self.node))?) => Trace::Done,
+    fn trace(&self, attempts: &Attempts<'_>, read: &Read) -> Result<Trace, Failure> {
+        let schema = &attempts.context.settings.schema;
+        let is_own = |item: Option<&Item>| attempts.request.stamp.made(item);
+        Ok(match attempts.tried().filter(|_| attempts.is_unanswered()) {
+            Some(Outcome::Deleted) if is_own(read.item(&schema.deleted_key(self.node))?) => Trace::Done,
             // The operation is put in the transaction that marks the node, and stays. It may have been read before that, and the node after it.
-            Some(Outcome::Deleting { .. }) if self.is_marked_by_this(read)? => Trace::Done,
-            Some(Outcome::Deleting { .. }) if read.item(&self.operation_key())?.is_some() => Trace::Done,
+            Some(Outcome::Deleting { .. }) if self.is_marked_by_this(read, schema)? => Trace::Done,
+            Some(Outcome::Deleting { .. }) if read.item(&self.operation_key(schema))?.is_some() => Trace::Done,
             Some(Outcome::Deleting { .. }) => Trace::NotDone,
             _ => Trace::None,
         })
     }
 
-    fn is_marked_by_this(&self, read: &Read) -> Result<bool, Failure> {
-        let mark = read.item(&self.schema().node_key(self.node))?.and_then(DeletionMark::read);
+    fn is_marked_by_this(&self, read: &Read, schema: &Schema) -> Result<bool, Failure> {
+        let mark = read.item(&schema.node_key(self.node))?.and_then(DeletionMark::read);
         Ok(mark.is_some_and(|mark| mark.operation == self.operation))
     }
 
@@ -191,14 +168,13 @@ impl<'a> DeleteNode<'a> {
     ///
     /// It makes a node of this id that is put again a move: a child may have come in whose rows aren't there yet, and nothing
     /// but its rows would show it.
-    fn delete(&self, before: &Item, condition: Condition) -> Vec<Action> {
-        let schema = self.schema();
+    fn delete(&self, before: &Item, condition: Condition, settings: &Settings, stamp: &Stamp) -> Vec<Action> {
+        let schema = &settings.schema;
         let key = schema.deleted_key(self.node);
         let mut item = with_key(&key, schema);
-        self.stamp().mark(&mut item);
+        stamp.mark(&mut item);
         item.extend(before.get(BORN).map(|born| (BORN.to_owned(), born.clone())));
-        let expires = self.stamp().seconds + DELETED_SECONDS;
-        item.insert(self.attempts.context.settings.expires().to_owned(), seconds(expires));
+        item.insert(settings.expires().to_owned(), seconds(stamp.seconds + DELETED_SECONDS));
         vec![
             Action::Delete { key: schema.node_key(self.node), condition },
             Action::Put { key, item, condition: Condition::Always },
@@ -206,14 +182,19 @@ impl<'a> DeleteNode<'a> {
     }
 
     /// Marks the record, and puts the operation's.
-    fn mark(&self, mode: DeletionMode, condition: Condition) -> (Vec<Action>, Outcome) {
-        let (schema, stamp) = (self.schema(), self.stamp());
+    fn mark(
+        &self,
+        mode: DeletionMode,
+        condition: Condition,
+        settings: &Settings,
+        stamp: &Stamp,
+    ) -> (Vec<Action>, Outcome) {
+        let schema = &settings.schema;
         let operation = self.operation.to_owned();
         let mark = DeletionMark { mode, operation: operation.clone(), revisions: self.revisions, mark: None };
-        let key = self.operation_key();
+        let key = self.operation_key(schema);
         let mut item = operation_item(&key, &self.node.id, &mark, stamp, schema);
-        let expires = stamp.seconds + OPERATION_SECONDS;
-        item.insert(self.attempts.context.settings.expires().to_owned(), seconds(expires));
+        item.insert(settings.expires().to_owned(), seconds(stamp.seconds + OPERATION_SECONDS));
         let update = Update::set(DELETING, mark.value());
         let actions = vec![
             Action::Update { key: schema.node_key(self.node), update, condition },
@@ -221,43 +202,6 @@ impl<'a> DeleteNode<'a> {
         ];
         let (node, created_at) = (self.node.id.clone(), stamp.at.clone());
         (actions, Outcome::Deleting { operation, node, mode, created_at })
-    }
-
-    fn step(&mut self, facts: Facts) -> Result<Step<Done>, Stop> {
-        match std::mem::take(&mut self.state) {
-            State::Begin => Ok(self.look()),
-            State::Looking => self.decide(&facts.read()?),
-            State::Writing => match self.attempts.answered(facts.tried()?) {
-                Attempted::Done(outcome) => Ok(Step::Done(Ok(outcome))),
-                Attempted::Wait(step) => {
-                    self.state = State::Waiting;
-                    Ok(Step::Wait(step))
-                }
-                Attempted::Over => Err(self.attempts.give_up().into()),
-            },
-            State::Waiting => {
-                if facts.waited()? {
-                    Ok(self.look())
-                } else {
-                    Err(self.attempts.give_up().into())
-                }
-            }
-            State::WaitingForRows => {
-                if facts.waited()? {
-                    Ok(self.look())
-                } else {
-                    Err(Refusal::NotYetPlaced.into())
-                }
-            }
-        }
-    }
-}
-
-impl Plan for DeleteNode<'_> {
-    type Done = Done;
-
-    fn next(&mut self, facts: Facts) -> Result<Step<Done>, Failure> {
-        settle(self.step(facts))
     }
 }
 

@@ -1,13 +1,13 @@
 //! Idempotency keys: a request is done once, and the same key gives the same outcome. The record of a key is completed in the
 //! transaction that does what was asked for, so a crash leaves both or neither.
 
-use super::attempts::{Stop, settle};
+use super::attempts::{Stop, done};
 use super::delete::seconds;
 use super::request::Stamp;
 use super::{Context, Refusal};
 use crate::keys::{ItemKey, Tenant};
 use crate::model::{AttributeValue, Item, Settings, text, text_of, with_key};
-use crate::plan::{Facts, Failure, Need, Plan, Read, Step, Task, TaskOutcome};
+use crate::plan::{Io, Need, Script, Task, TaskOutcome};
 use crate::request::{Action, Condition};
 
 /// How long an outcome is kept.
@@ -139,119 +139,66 @@ impl Claim {
     }
 }
 
-/// A request with a key begins: the key is claimed, or what it was completed with is read.
-#[derive(Debug)]
-pub struct Begin<'a> {
-    context: Context<'a>,
-    key: &'a Idempotency,
-    stamp: &'a Stamp,
-    /// How many attempts have failed.
-    failed: u32,
-    state: State,
+/// Begins a request with a key: claims the key, or reads what it was completed with.
+///
+/// # Errors
+/// [`Refusal::IdempotencyMismatch`], [`Refusal::InProgress`] and [`Refusal::Contended`].
+#[must_use]
+pub fn begin<'a>(context: Context<'a>, key: &'a Idempotency, stamp: &'a Stamp) -> Script<'a, Result<Begun, Refusal>> {
+    Script::new(move |io| async move { done(begun(&io, context, key, stamp).await) })
 }
 
-#[derive(Debug, Default)]
-enum State {
-    #[default]
-    Begin,
-    /// The record of the key is read.
-    Looking,
-    /// The claim is put.
-    Claiming,
-    /// Another attempt follows.
-    Waiting,
-    /// The other parts of what the key was completed with are read, after these bytes.
-    ReadingParts(Vec<u8>, Vec<ItemKey>),
-}
-
-type BegunStep = Step<Result<Begun, Refusal>>;
-
-impl<'a> Begin<'a> {
-    /// The beginning of a request with this key.
-    #[must_use]
-    pub fn new(context: Context<'a>, key: &'a Idempotency, stamp: &'a Stamp) -> Self {
-        Self { context, key, stamp, failed: 0, state: State::Begin }
-    }
-
-    fn record_key(&self) -> ItemKey {
-        self.key.key(0, self.context.settings)
-    }
-
-    fn look(&mut self) -> BegunStep {
-        self.state = State::Looking;
-        Need::keys([self.record_key()]).into()
-    }
-
-    fn decide(&mut self, read: &Read) -> Result<BegunStep, Stop> {
-        let claim = Claim::new(self.key, self.stamp);
-        let condition = match read.item(&self.record_key())? {
+pub(super) async fn begun(io: &Io, context: Context<'_>, key: &Idempotency, stamp: &Stamp) -> Result<Begun, Stop> {
+    let settings = context.settings;
+    let claim = Claim::new(key, stamp);
+    let record_key = claim.record_key(settings);
+    for failed in 1.. {
+        let read = io.read(Need::keys([record_key.clone()])).await?;
+        let condition = match read.item(&record_key)? {
             None => Condition::Absent,
             // An attempt whose answer was lost has put it.
-            Some(record) if text_of(record, CLAIM) == Some(&self.stamp.token) && !record.contains_key(PARTS) => {
-                return Ok(Step::Done(Ok(Begun::Claimed(claim))));
-            }
+            Some(record) if claim.is_held(Some(record)) && !record.contains_key(PARTS) => break,
             Some(record) => {
-                let is_kept = number(record, self.context.settings.expires()) > self.stamp.seconds;
-                if is_kept && text_of(record, FINGERPRINT) != Some(&self.key.fingerprint) {
+                let is_kept = number(record, settings.expires()) > stamp.seconds;
+                if is_kept && text_of(record, FINGERPRINT) != Some(&key.fingerprint) {
                     return Err(Refusal::IdempotencyMismatch.into());
                 }
                 if is_kept && record.contains_key(PARTS) {
-                    return Ok(self.read_parts(record));
+                    return Ok(Begun::Kept(parts(io, key, record, settings).await?));
                 }
-                if is_kept && number(record, LEASE) > self.stamp.seconds {
+                if is_kept && number(record, LEASE) > stamp.seconds {
                     return Err(Refusal::InProgress.into());
                 }
                 Condition::is(CLAIM, record.get(CLAIM).cloned())
             }
         };
-        let item = claim.leased(self.stamp, self.context.settings);
-        self.state = State::Claiming;
-        Ok(Step::Do(vec![Task::Write(Action::Put { key: self.record_key(), item, condition })]))
-    }
-
-    fn read_parts(&mut self, first: &Item) -> BegunStep {
-        let parts = usize::try_from(number(first, PARTS)).unwrap_or_default();
-        let keys: Vec<ItemKey> = (1..parts).map(|part| self.key.key(part, self.context.settings)).collect();
-        if keys.is_empty() {
-            return Step::Done(Ok(Begun::Kept(bytes(first))));
+        let item = claim.leased(stamp, settings);
+        let put = Action::Put { key: record_key.clone(), item, condition };
+        if io.one(Task::Write(put)).await? == TaskOutcome::Held {
+            break;
         }
-        let need = Need::keys(keys.iter().cloned());
-        self.state = State::ReadingParts(bytes(first), keys);
-        need.into()
-    }
-
-    fn step(&mut self, facts: Facts) -> Result<BegunStep, Stop> {
-        match std::mem::take(&mut self.state) {
-            State::Begin => Ok(self.look()),
-            State::Looking => self.decide(&facts.read()?),
-            State::Claiming => match facts.outcome()? {
-                TaskOutcome::Held => Ok(Step::Done(Ok(Begun::Claimed(Claim::new(self.key, self.stamp))))),
-                TaskOutcome::Failed(_) => {
-                    self.failed += 1;
-                    self.state = State::Waiting;
-                    self.context.limits.wait(self.failed).map(Step::Wait).ok_or(Refusal::Contended.into())
-                }
-            },
-            State::Waiting if facts.waited()? => Ok(self.look()),
-            State::Waiting => Err(Refusal::Contended.into()),
-            State::ReadingParts(mut kept, keys) => {
-                let read = facts.read()?;
-                for key in &keys {
-                    // DynamoDB deletes what has expired one by one.
-                    kept.extend(bytes(read.item(key)?.ok_or(Refusal::InProgress)?));
-                }
-                Ok(Step::Done(Ok(Begun::Kept(kept))))
-            }
+        let step = context.limits.wait(failed).ok_or(Refusal::Contended)?;
+        if !io.wait(step).await? {
+            return Err(Refusal::Contended.into());
         }
     }
+    Ok(Begun::Claimed(claim))
 }
 
-impl Plan for Begin<'_> {
-    type Done = Result<Begun, Refusal>;
-
-    fn next(&mut self, facts: Facts) -> Result<BegunStep, Failure> {
-        settle(self.step(facts))
+/// What a key was completed with: the bytes of its first record, and of the others.
+async fn parts(io: &Io, key: &Idempotency, first: &Item, settings: &Settings) -> Result<Vec<u8>, Stop> {
+    let parts = usize::try_from(number(first, PARTS)).unwrap_or_default();
+    let keys: Vec<ItemKey> = (1..parts).map(|part| key.key(part, settings)).collect();
+    let mut kept = bytes(first);
+    if keys.is_empty() {
+        return Ok(kept);
     }
+    let read = io.read(Need::keys(keys.iter().cloned())).await?;
+    for key in &keys {
+        // DynamoDB deletes what has expired one by one.
+        kept.extend(bytes(read.item(key)?.ok_or(Refusal::InProgress)?));
+    }
+    Ok(kept)
 }
 
 pub(super) fn number(item: &Item, name: &str) -> u64 {

@@ -3,11 +3,11 @@
 use super::delete::{deleted_since, traces_stay};
 use crate::keys::{ItemKey, NodeRef, SortKey};
 use crate::model::{AttributeValue, DELETING, DeletionMark, Item, PUT_BACK, Settings, Stored, has_mark, still_gone};
-use crate::plan::{Facts, Failure, Need, Plan, Read, Step, Task, TaskOutcome};
+use crate::plan::{Failure, Io, Need, Script, Task, TaskOutcome};
 use crate::request::{Action, Condition};
 
 /// Most looks at a record that is being deleted. With the waits of a person's retry policy that is two minutes.
-const LOOKS_MAX: u32 = 75;
+pub const LOOKS_MAX: u32 = 75;
 /// The longest wait between two such looks, as a step of the retry policy.
 const LOOK_WAIT_MAX: u32 = 6;
 
@@ -38,140 +38,83 @@ pub enum Unknown {
     NoRevision,
 }
 
-/// Puts one record. It takes one request where there is no record of its key.
+/// A record to import: that of a node, or a revision of it.
 #[derive(Debug)]
-pub struct ImportRecord<'a> {
-    settings: &'a Settings,
-    node: &'a NodeRef,
-    key: ItemKey,
-    item: Item,
+pub struct ImportedRecord<'a> {
+    /// The node.
+    pub node: &'a NodeRef,
+    /// The record's key.
+    pub key: ItemKey,
+    /// The record.
+    pub item: Item,
     /// The time at which the import of this record began, in seconds since 1970.
-    since: u64,
-    looks_max: u32,
-    looks: u32,
-    failed: u32,
-    is_unanswered: bool,
-    state: State,
+    pub since: u64,
+    /// Most looks at a record that is being deleted ([`LOOKS_MAX`]).
+    pub looks_max: u32,
 }
 
-#[derive(Debug, Default)]
-enum State {
-    #[default]
-    Begin,
-    Writing,
-    /// Another look follows.
-    Waiting,
-    Looking,
+/// Puts one record. It takes one request where there is no record of its key.
+#[must_use]
+pub fn import_record<'a>(settings: &'a Settings, record: ImportedRecord<'a>) -> Script<'a, Imported> {
+    Script::new(move |io| async move { put(&io, settings, record).await })
 }
 
-impl<'a> ImportRecord<'a> {
-    /// The import of a base record: that of this node, or a revision of it.
-    #[must_use]
-    pub fn new(settings: &'a Settings, node: &'a NodeRef, key: ItemKey, item: Item, since: u64) -> Self {
-        Self {
-            settings,
-            node,
-            key,
-            item,
-            since,
-            looks_max: LOOKS_MAX,
-            looks: 0,
-            failed: 0,
-            is_unanswered: false,
-            state: State::Begin,
+async fn put(io: &Io, settings: &Settings, record: ImportedRecord<'_>) -> Result<Imported, Failure> {
+    let ImportedRecord { node, key, item, since, looks_max } = record;
+    let schema = &settings.schema;
+    let is_node = schema.parse_sort_key(&key.sk) == Some(SortKey::Node);
+    let (mut looks, mut failed, mut is_unanswered) = (0, 0, false);
+    let (mut condition, mut checks) = (Condition::Absent, Vec::new());
+    'put: loop {
+        let put = Action::Put { key: key.clone(), item: item.clone(), condition };
+        let outcome = io.attempt(Task::together(std::iter::once(put).chain(checks).collect())).await?;
+        if outcome == Some(TaskOutcome::Held) {
+            return Ok(Imported::Written);
         }
-    }
-
-    /// The same, with so many looks at most at a record that is being deleted.
-    #[must_use]
-    pub fn looking(self, looks_max: u32) -> Self {
-        Self { looks_max, ..self }
-    }
-
-    fn is_node(&self) -> bool {
-        self.settings.schema.parse_sort_key(&self.key.sk) == Some(SortKey::Node)
-    }
-
-    /// Puts the record. `checks` hold in the same transaction.
-    fn put(&mut self, condition: Condition, checks: impl IntoIterator<Item = Action>) -> Step<Imported> {
-        self.state = State::Writing;
-        let put = Action::Put { key: self.key.clone(), item: self.item.clone(), condition };
-        Step::Try(Task::together(std::iter::once(put).chain(checks).collect()))
-    }
-
-    fn wait(&mut self, step: u32) -> Step<Imported> {
-        self.state = State::Waiting;
-        Step::Wait(step)
-    }
-
-    fn look(&mut self) -> Step<Imported> {
-        self.state = State::Looking;
-        let schema = &self.settings.schema;
-        let mut keys = vec![self.key.clone()];
-        if self.is_unanswered && self.is_node() {
-            keys.extend([schema.deleted_key(self.node), schema.lineage_key(self.node)]);
-        }
-        Need::keys(keys).into()
-    }
-
-    fn decide(&mut self, read: &Read) -> Result<Step<Imported>, Failure> {
-        let record = read.item(&self.key)?;
-        if let Some(gone) = still_gone(record) {
-            // Without an answer the record may have been written, and deleted since: then it must not come back.
-            return Ok(match self.deleted_meanwhile(read)? {
-                Some(unknown) => Step::Done(Imported::Unknown(unknown)),
-                None if self.is_unanswered => self.put(gone, traces_stay(self.node, read, &self.settings.schema)?),
-                None => self.put(gone, []),
-            });
-        }
-        if self.is_node() && has_mark(record) {
-            self.looks += 1;
-            return Ok(match () {
-                () if self.is_unanswered => Step::Done(Imported::Unknown(Unknown::Deleted)),
-                () if self.looks > self.looks_max => Step::Done(Imported::BeingDeleted),
-                () => self.wait((self.looks - 1).min(LOOK_WAIT_MAX)),
-            });
-        }
-        let is_equal = record.is_some_and(|there| users_own(there).eq(users_own(&self.item)));
-        Ok(Step::Done(match (is_equal, self.is_unanswered) {
-            (true, _) => Imported::Written,
-            (false, false) => Imported::Another,
-            (false, true) => Imported::Unknown(Unknown::Another),
-        }))
-    }
-
-    fn deleted_meanwhile(&self, read: &Read) -> Result<Option<Unknown>, Failure> {
-        let schema = &self.settings.schema;
-        if !self.is_unanswered {
-            return Ok(None);
-        }
-        if !self.is_node() {
-            return Ok(Some(Unknown::NoRevision));
-        }
-        let deleted = read.item(&schema.deleted_key(self.node))?;
-        let stored = Stored::read(read.item(&schema.lineage_key(self.node))?, schema);
-        Ok(deleted_since(self.since, deleted, &stored, self.settings).then_some(Unknown::Deleted))
-    }
-}
-
-impl Plan for ImportRecord<'_> {
-    type Done = Imported;
-
-    fn next(&mut self, facts: Facts) -> Result<Step<Imported>, Failure> {
-        match std::mem::take(&mut self.state) {
-            State::Begin => Ok(self.put(Condition::Absent, [])),
-            State::Writing => {
-                let outcome = facts.tried()?;
-                if outcome == Some(TaskOutcome::Held) {
-                    return Ok(Step::Done(Imported::Written));
-                }
-                self.is_unanswered |= outcome.is_none();
-                self.failed += 1;
-                Ok(self.wait(self.failed - 1))
+        is_unanswered |= outcome.is_none();
+        let mut step = failed;
+        failed += 1;
+        loop {
+            if !io.wait(step).await? {
+                return Ok(Imported::OutOfTime);
             }
-            State::Waiting if facts.waited()? => Ok(self.look()),
-            State::Waiting => Ok(Step::Done(Imported::OutOfTime)),
-            State::Looking => self.decide(&facts.read()?),
+            let mut keys = vec![key.clone()];
+            if is_unanswered && is_node {
+                keys.extend([schema.deleted_key(node), schema.lineage_key(node)]);
+            }
+            let read = io.read(Need::keys(keys)).await?;
+            let there = read.item(&key)?;
+            if let Some(gone) = still_gone(there) {
+                (condition, checks) = (gone, Vec::new());
+                if is_unanswered {
+                    // The record may have been written, and deleted since: then it must not come back.
+                    if !is_node {
+                        return Ok(Imported::Unknown(Unknown::NoRevision));
+                    }
+                    let stored = Stored::read(read.item(&schema.lineage_key(node))?, schema);
+                    if deleted_since(since, read.item(&schema.deleted_key(node))?, &stored, settings) {
+                        return Ok(Imported::Unknown(Unknown::Deleted));
+                    }
+                    checks = traces_stay(node, &read, schema)?.into();
+                }
+                continue 'put;
+            }
+            if !(is_node && has_mark(there)) {
+                let is_equal = there.is_some_and(|there| users_own(there).eq(users_own(&item)));
+                return Ok(match (is_equal, is_unanswered) {
+                    (true, _) => Imported::Written,
+                    (false, false) => Imported::Another,
+                    (false, true) => Imported::Unknown(Unknown::Another),
+                });
+            }
+            if is_unanswered {
+                return Ok(Imported::Unknown(Unknown::Deleted));
+            }
+            if looks == looks_max {
+                return Ok(Imported::BeingDeleted);
+            }
+            step = looks.min(LOOK_WAIT_MAX);
+            looks += 1;
         }
     }
 }

@@ -3,17 +3,17 @@
 //! One [`Command`] goes in, one [`Outcome`] or one [`Refusal`] comes out. Each plan reads, decides, and writes on the condition
 //! that what was read still holds. An attempt that loses a race is made again, a few times.
 //!
-//! | plan | what it does |
+//! | protocol | what it does |
 //! |---|---|
-//! | [`WriteOnce`] | any command: once, where its request has an idempotency key |
-//! | `SaveNode` | creates, replaces, patches and moves a node |
+//! | [`write_once`] | any command: once, where its request has an idempotency key |
+//! | `save` | creates, replaces, patches and moves a node |
 //! | `FindSpot` | finds the value of a node that is ordered by hand |
-//! | `DeleteNode` | deletes a node at once, or marks it for the stream |
-//! | `AppendRevision`, `ChangeRevision` | append, amend and delete a revision |
-//! | [`Begin`] | claims an idempotency key, or reads what it was completed with |
+//! | `Deletion` | deletes a node at once, or marks it for the stream |
+//! | `revision::append`, `revision::change` | append, amend and delete a revision |
+//! | [`begin`] | claims an idempotency key, or reads what it was completed with |
 //! | [`Ahead`] | what the operations of a batch need, read before they begin |
-//! | [`ReadOperation`] | says how far a deletion is that the stream carries out |
-//! | [`ImportRecord`] | puts a record of an import, which isn't a request to the API |
+//! | [`read_operation`] | says how far a deletion is that the stream carries out |
+//! | [`import_record`] | puts a record of an import, which isn't a request to the API |
 
 mod ahead;
 mod attempts;
@@ -39,10 +39,12 @@ mod walk;
 pub use ahead::{Ahead, Wanted};
 pub use command::{Children, Command, Content, Patch, Spot, ValueChange};
 pub use delete::deleted_since;
-pub use idempotency::{Begin, Begun, Claim, Idempotency};
-pub use import::{ABOVE_ATTRIBUTES, Above, ImportRecord, Imported, Unknown, deletes_revisions};
-pub use once::{Answered, WriteOnce};
-pub use operation::{Operation, Progress, ReadOperation};
+pub use idempotency::{Begun, Claim, Idempotency, begin};
+pub use import::{
+    ABOVE_ATTRIBUTES, Above, Imported, ImportedRecord, LOOKS_MAX, Unknown, deletes_revisions, import_record,
+};
+pub use once::{Answered, write_once};
+pub use operation::{Operation, Progress, read_operation};
 pub use outcome::Outcome;
 pub use record::ROOM_BYTES;
 pub use refusal::{Precondition, Refusal};

@@ -7,8 +7,8 @@ use crate::keys::{DEPTH_MAX, Id, ItemKey, NodeRef, Schema, SortKey, Tenant};
 use crate::model::{
     AttributeValue, CREATED_AT, CREATED_BY, DeletionMark, DeletionMode, Item, Settings, key_of, text, text_of, with_key,
 };
-use crate::plan::{Facts, Failure, Need, Plan, Read, Step};
-use crate::request::{Page, Query, ReadOptions};
+use crate::plan::{Failure, Io, Need, Read, Script};
+use crate::request::{Query, ReadOptions};
 
 const NODE: &str = "_node";
 const MODE: &str = "_mode";
@@ -70,123 +70,68 @@ fn parse(item: &Item) -> Option<Operation> {
     })
 }
 
-/// An operation is read, and how far it is: it runs while its node is being deleted, and while the node has rows of nodes that the
-/// operation deletes or has deleted.
-#[derive(Debug)]
-pub struct ReadOperation<'a> {
+/// Reads an operation, and how far it is: it runs while its node is being deleted, and while the node has rows of nodes that the operation
+/// deletes or has deleted. `None` where there is none of this id, or it was forgotten.
+#[must_use]
+pub fn read_operation<'a>(
     settings: &'a Settings,
     tenant: Option<&'a Tenant>,
     id: &'a str,
-    state: State,
+) -> Script<'a, Option<Operation>> {
+    Script::new(move |io| async move {
+        let key = settings.schema.operation_key(tenant, id);
+        let read = io.read(Need::keys([key.clone()])).await?;
+        let Some(operation) = read.item(&key)?.and_then(parse) else { return Ok(None) };
+        let node = NodeRef { tenant: tenant.cloned(), id: operation.node.clone() };
+        let is_running = is_running(&io, &settings.schema, id, &operation, &node).await?;
+        let progress = if is_running { Progress::Running } else { Progress::Done };
+        Ok(Some(Operation { progress, ..operation }))
+    })
 }
 
-#[derive(Debug, Default)]
-enum State {
-    #[default]
-    Begin,
-    /// The operation's record is read.
-    ReadingRecord,
-    /// Its node is read.
-    ReadingNode(Operation),
-    /// Rows below its node are read.
-    ListingRows(Operation),
-    /// The nodes that these rows are about are read.
-    ReadingNodes(Operation, BTreeSet<NodeRef>),
-}
-
-impl<'a> ReadOperation<'a> {
-    /// The operation of this id.
-    #[must_use]
-    pub fn new(settings: &'a Settings, tenant: Option<&'a Tenant>, id: &'a str) -> Self {
-        Self { settings, tenant, id, state: State::Begin }
+async fn is_running(
+    io: &Io,
+    schema: &Schema,
+    id: &str,
+    operation: &Operation,
+    node: &NodeRef,
+) -> Result<bool, Failure> {
+    // `None` where the node isn't there.
+    let is_deleting = |node: &NodeRef, read: &Read| {
+        let item = read.item(&schema.node_key(node))?;
+        Ok::<_, Failure>(item.map(|item| DeletionMark::read(item).is_some_and(|mark| mark.operation == id)))
+    };
+    let read = io.read(Need::keys([schema.node_key(node)])).await?;
+    if is_deleting(node, &read)? == Some(true) {
+        return Ok(true);
     }
-
-    fn record_key(&self) -> ItemKey {
-        self.settings.schema.operation_key(self.tenant, self.id)
+    if operation.mode != DeletionMode::Delete {
+        return Ok(false);
     }
-
-    fn node_of(&self, operation: &Operation) -> NodeRef {
-        NodeRef { tenant: self.tenant.cloned(), id: operation.node.clone() }
+    let query = Query {
+        pk: schema.partition(node),
+        range: schema.depth_range(1, DEPTH_MAX),
+        after: None,
+        limit: ROWS_LOOKED_AT,
+        descending: false,
+        reading: ReadOptions { strong: true, attributes: Some([].into()) },
+    };
+    let page = io.page(query).await?;
+    let of_row = |row: &Item| match schema.parse_sort_key(&key_of(row, schema)?.sk)? {
+        SortKey::Ancestor { id, .. } => Some(node.sibling(id)),
+        _ => None,
+    };
+    // A node has two rows while it is moved.
+    let nodes: BTreeSet<NodeRef> = page.items.iter().filter_map(of_row).collect();
+    if nodes.is_empty() {
+        return Ok(false);
     }
-
-    /// True while a node is being deleted by this operation; `None` where the node isn't there.
-    fn is_deleting(&self, node: &NodeRef, read: &Read) -> Result<Option<bool>, Failure> {
-        let item = read.item(&self.settings.schema.node_key(node))?;
-        Ok(item.map(|item| DeletionMark::read(item).is_some_and(|mark| mark.operation == self.id)))
-    }
-
-    fn read_node(&mut self, record: Option<&Item>) -> Step<Option<Operation>> {
-        let Some(operation) = record.and_then(parse) else { return Step::Done(None) };
-        let key = self.settings.schema.node_key(&self.node_of(&operation));
-        self.state = State::ReadingNode(operation);
-        Need::keys([key]).into()
-    }
-
-    fn list_rows(&mut self, operation: Operation, read: &Read) -> Result<Step<Option<Operation>>, Failure> {
-        let node = self.node_of(&operation);
-        if self.is_deleting(&node, read)? == Some(true) {
-            return Ok(running(operation));
-        }
-        if operation.mode != DeletionMode::Delete {
-            return Ok(Step::Done(Some(operation)));
-        }
-        let schema = &self.settings.schema;
-        self.state = State::ListingRows(operation);
-        let query = Query {
-            pk: schema.partition(&node),
-            range: schema.depth_range(1, DEPTH_MAX),
-            after: None,
-            limit: ROWS_LOOKED_AT,
-            descending: false,
-            reading: ReadOptions { strong: true, attributes: Some([].into()) },
-        };
-        Ok(Need::page(query).into())
-    }
-
-    fn read_nodes(&mut self, operation: Operation, page: &Page) -> Step<Option<Operation>> {
-        let (schema, node) = (&self.settings.schema, self.node_of(&operation));
-        let of_row = |row: &Item| match schema.parse_sort_key(&key_of(row, schema)?.sk)? {
-            SortKey::Ancestor { id, .. } => Some(node.sibling(id)),
-            _ => None,
-        };
-        // A node has two rows while it is moved.
-        let nodes: BTreeSet<NodeRef> = page.items.iter().filter_map(of_row).collect();
-        if nodes.is_empty() {
-            return Step::Done(Some(operation));
-        }
-        let need = Need::keys(nodes.iter().map(|node| schema.node_key(node)));
-        self.state = State::ReadingNodes(operation, nodes);
-        need.into()
-    }
-}
-
-impl Plan for ReadOperation<'_> {
-    /// The operation; none where there is none of this id, or it was forgotten.
-    type Done = Option<Operation>;
-
-    fn next(&mut self, facts: Facts) -> Result<Step<Option<Operation>>, Failure> {
-        match std::mem::take(&mut self.state) {
-            State::Begin => {
-                self.state = State::ReadingRecord;
-                Ok(Need::keys([self.record_key()]).into())
-            }
-            State::ReadingRecord => Ok(self.read_node(facts.read()?.item(&self.record_key())?)),
-            State::ReadingNode(operation) => self.list_rows(operation, &facts.read()?),
-            State::ListingRows(operation) => Ok(self.read_nodes(operation, &facts.page()?)),
-            State::ReadingNodes(operation, nodes) => {
-                let read = facts.read()?;
-                for node in &nodes {
-                    // Rows of a node that isn't there any more are still to be deleted.
-                    if self.is_deleting(node, &read)?.unwrap_or(true) {
-                        return Ok(running(operation));
-                    }
-                }
-                Ok(Step::Done(Some(operation)))
-            }
+    let read = io.read(Need::keys(nodes.iter().map(|node| schema.node_key(node)))).await?;
+    for node in &nodes {
+        // Rows of a node that isn't there any more are still to be deleted.
+        if is_deleting(node, &read)?.unwrap_or(true) {
+            return Ok(true);
         }
     }
-}
-
-fn running(operation: Operation) -> Step<Option<Operation>> {
-    Step::Done(Some(Operation { progress: Progress::Running, ..operation }))
+    Ok(false)
 }

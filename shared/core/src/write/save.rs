@@ -4,20 +4,20 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::attempts::{Attempted, Attempts, Done, Stop, Trace, settle};
+use super::attempts::{Attempts, Stop, Trace};
 use super::command::{Content, Patch, Spot, ValueChange};
 use super::delete::{deleted_since, traces_stay};
 use super::moves::Move;
 use super::record::{self, Draft};
-use super::spot::{CHANGED_MAX, FindSpot, Found, Looking, Room, Slice};
+use super::spot::{CHANGED_MAX, FindSpot, Found, Room, Slice};
 use super::walk::Placed;
 use super::{Outcome, Refusal};
 use crate::keys::{DEPTH_MAX, Id, ItemKey, NodeRef, Schema, SortKey};
 use crate::model::{
     AttributeValue, BaseNode, Item, Stored, Under, check_links, has_mark, item_bytes, key_of, life_of, still_gone, text,
 };
-use crate::plan::ancestry::{AncestorPath, Ancestry, Edge, Missing};
-use crate::plan::{Facts, Failure, Need, Plan, Read, Rule, Step, TaskOutcome};
+use crate::plan::ancestry::{AncestorPath, Ancestry, Edge};
+use crate::plan::{Failure, Io, Need, Read, Rule, Task, TaskOutcome};
 use crate::request::{Action, Condition, Page, Query, ReadOptions, TRANSACTION_ACTIONS_MAX};
 
 /// What is asked for.
@@ -70,18 +70,35 @@ impl<'a> Wanted<'a> {
     }
 }
 
-/// A node is created, replaced, patched or moved. A create with an id that the API has just made takes 2 round trips and 1 write
+/// Creates, replaces, patches or moves a node. A create with an id that the API has just made takes 2 round trips and 1 write
 /// unit (a root 1 and 1), and with a caller's own id a read more. Where the node gets another parent, or something hangs under
 /// its id already, the write is a transaction that checks the ancestor paths: 3 round trips.
-#[derive(Debug)]
-pub(super) struct SaveNode<'a> {
-    attempts: Attempts<'a>,
-    node: &'a NodeRef,
-    wanted: Wanted<'a>,
+///
+/// `placed` is what the batch has placed before, and `changed` takes the siblings that got other values, whether or not the node is written.
+pub(super) async fn save(
+    io: &Io,
+    attempts: &mut Attempts<'_>,
+    node: &NodeRef,
+    wanted: Wanted<'_>,
+    placed: Vec<Placed>,
+    changed: &mut Vec<Placed>,
+) -> Result<Outcome, Stop> {
+    let room = Room { with_node: CHANGED_MAX, in_slice: CHANGED_MAX };
+    let (sliced, tried) = (changed, Vec::new());
+    let mut save =
+        SaveNode { attempts, node, wanted, placed, taken: None, room, bulky: None, slice: None, sliced, tried };
+    let outcome = save.carry_out(io).await;
+    save.sliced.append(&mut save.tried);
+    outcome
+}
+
+/// What is known of a node that is saved, from one look to the next.
+struct SaveNode<'w, 'a> {
+    attempts: &'w mut Attempts<'a>,
+    node: &'w NodeRef,
+    wanted: Wanted<'w>,
     /// What the batch has placed before.
     placed: Vec<Placed>,
-    /// Siblings that got other values, to make room for the node.
-    changed: Vec<Placed>,
     /// The parent that the node takes from the sibling that it is put next to, if that isn't the one that it has.
     taken: Option<Option<Id>>,
     /// Most siblings that get other values in a transaction.
@@ -90,32 +107,12 @@ pub(super) struct SaveNode<'a> {
     bulky: Option<(usize, Id)>,
     /// How far siblings got values before, in transactions of their own, and which.
     slice: Option<Slice>,
-    sliced: Vec<Placed>,
-    state: State<'a>,
-}
-
-#[derive(Debug, Default)]
-enum State<'a> {
-    #[default]
-    Begin,
-    /// The node and its parent are read, with their lineages, and what tells whether something hangs under the node's id.
-    Looking,
-    /// Its neighbours are read.
-    Finding(Box<(Look, FindSpot<'a>)>),
-    /// The siblings that get other values are read as a whole, because a transaction has room for so many bytes.
-    Weighing(Box<(Prepared, Vec<Action>, Weighing)>),
-    /// The ancestor paths of both are read.
-    Resolving(Box<(Prepared, Look, Ancestry, Missing)>),
-    /// Siblings get values, and the node is written after that.
-    Slicing(Slice, Vec<Placed>),
-    /// The node is written. Where nothing of it changes, its place is checked, or the claim is completed by itself.
-    Writing,
-    /// Another attempt follows.
-    Waiting,
+    sliced: &'w mut Vec<Placed>,
+    /// The siblings that get other values in the last attempt, to make room for the node.
+    tried: Vec<Placed>,
 }
 
 /// What is read first.
-#[derive(Debug)]
 struct Look {
     /// The node's record. One that a repair has put back counts as not there.
     node: Option<Arc<Item>>,
@@ -142,9 +139,15 @@ impl Look {
     }
 }
 
+/// What there is to write.
+enum Prepared {
+    /// Nothing changes. This must hold of the sibling that the node is next to.
+    Same(Option<Action>),
+    Write(Box<Whole>),
+}
+
 /// A write that only lacks what must hold of the ancestor paths.
-#[derive(Debug)]
-struct Prepared {
+struct Whole {
     action: Action,
     outcome: Outcome,
     /// The record that this was decided on.
@@ -174,8 +177,7 @@ const SIBLINGS_BYTES_MAX: usize = 2 * 1_024 * 1_024;
 /// How much the siblings have that a transaction changes.
 #[derive(Debug, Default)]
 struct Weighing {
-    /// How many were read, and how many bytes they have.
-    read: usize,
+    /// How many bytes they have.
     bytes: usize,
     /// How many of them fit the transaction.
     fitting: usize,
@@ -193,7 +195,6 @@ impl Weighing {
             self.fitting += usize::from(self.bytes <= SIBLINGS_BYTES_MAX);
             self.largest = self.largest.take().max(Some((bytes, id.clone())));
         }
-        self.read += siblings.len();
         Ok(())
     }
 
@@ -204,38 +205,42 @@ impl Weighing {
     }
 }
 
-impl<'a> SaveNode<'a> {
-    pub(super) fn new(attempts: Attempts<'a>, node: &'a NodeRef, wanted: Wanted<'a>) -> Self {
-        Self {
-            attempts,
-            node,
-            wanted,
-            placed: Vec::new(),
-            changed: Vec::new(),
-            taken: None,
-            room: Room { with_node: CHANGED_MAX, in_slice: CHANGED_MAX },
-            bulky: None,
-            slice: None,
-            sliced: Vec::new(),
-            state: State::Begin,
+impl<'a> SaveNode<'_, 'a> {
+    async fn carry_out(&mut self, io: &Io) -> Result<Outcome, Stop> {
+        self.check_command()?;
+        loop {
+            let need = self.needed();
+            let read = if need.keys.is_empty() { Read::default() } else { io.read(need).await? };
+            let look = self.looked(&read)?;
+            let trace = self.trace(&look, &read)?;
+            if let Some(outcome) = self.attempts.settle(look.node.as_ref(), trace, &read)? {
+                return Ok(outcome);
+            }
+            self.check(&look)?;
+            let found = match self.wanted.spot() {
+                None => Found::default(),
+                // Next to itself it is where it is.
+                Some(spot) if spot.anchor() == Some(&self.node.id) => match look.node {
+                    Some(_) => Found::default(),
+                    None => return Err(Refusal::NotASibling(self.node.id.clone()).into()),
+                },
+                Some(_) if self.takes_another_parent(&look)? => continue,
+                Some(spot) => self.find(io, spot, &look).await?,
+            };
+            let written = match self.prepare(&look, found)? {
+                Prepared::Same(anchor) => self.complete(io, look.node, anchor).await?,
+                Prepared::Write(prepared) => {
+                    let checks = self.path_checks(io, &prepared, &look).await?;
+                    if !self.fits(io, &prepared).await? {
+                        continue;
+                    }
+                    self.write(io, *prepared, checks).await?
+                }
+            };
+            if let Some(outcome) = written {
+                return Ok(outcome);
+            }
         }
-    }
-
-    /// The attempts of this write.
-    pub(super) fn attempts(&self) -> &Attempts<'a> {
-        &self.attempts
-    }
-
-    /// Takes the siblings that got other values.
-    pub(super) fn take_changed(&mut self) -> Vec<Placed> {
-        let mut changed = std::mem::take(&mut self.sliced);
-        changed.append(&mut self.changed);
-        changed
-    }
-
-    /// The same, as one of a batch that has placed these before.
-    pub(super) fn after(self, placed: Vec<Placed>) -> Self {
-        Self { placed, ..self }
     }
 
     fn schema(&self) -> &'a Schema {
@@ -247,18 +252,23 @@ impl<'a> SaveNode<'a> {
         self.taken.as_ref().map_or_else(|| self.wanted.parent(), Option::as_ref)
     }
 
-    fn begin(&mut self) -> Result<Step<Done>, Stop> {
+    fn check_command(&self) -> Result<(), Refusal> {
         self.wanted.check(self.schema())?;
         if self.wanted.parent() == Some(&self.node.id) {
-            return Err(Refusal::Cycle { node: self.node.id.clone(), parent: self.node.id.clone() }.into());
+            return Err(self.cycle());
         }
         if self.wanted.spot().is_some() {
             let attribute = self.by_hand().ok_or(Refusal::NotByHand)?;
             if self.wanted.names(attribute) {
-                return Err(Refusal::PlacedTwice(attribute.to_owned()).into());
+                return Err(Refusal::PlacedTwice(attribute.to_owned()));
             }
         }
-        self.look()
+        Ok(())
+    }
+
+    /// The refusal to put the node below itself.
+    fn cycle(&self) -> Refusal {
+        Refusal::Cycle { node: self.node.id.clone(), parent: self.node.id.clone() }
     }
 
     /// The attribute that orders siblings by hand.
@@ -272,7 +282,8 @@ impl<'a> SaveNode<'a> {
         !(self.attempts.is_first() && matches!(self.wanted, Wanted::Create { is_made_id: true, .. }))
     }
 
-    fn look(&mut self) -> Result<Step<Done>, Stop> {
+    /// The node and its parent, with their lineages, and what tells whether something hangs under the node's id.
+    fn needed(&self) -> Need {
         let (schema, with_node) = (self.schema(), self.reads_node());
         let mut keys = BTreeSet::new();
         let mut query = None;
@@ -292,11 +303,7 @@ impl<'a> SaveNode<'a> {
             keys.extend([schema.lineage_key(self.node), schema.deleted_key(self.node)]);
             keys.extend(self.attempts.claim_key());
         }
-        if keys.is_empty() {
-            return self.decide(&Read::default());
-        }
-        self.state = State::Looking;
-        Ok(Need { keys, query, ..Need::default() }.into())
+        Need { keys, query, ..Need::default() }
     }
 
     fn anchor(&self) -> Option<NodeRef> {
@@ -331,51 +338,23 @@ impl<'a> SaveNode<'a> {
         })
     }
 
-    fn decide(&mut self, read: &Read) -> Result<Step<Done>, Stop> {
-        let look = self.looked(read)?;
-        if let Some(outcome) = self.attempts.settle(look.node.as_ref(), self.trace(&look, read)?, read)? {
-            return Ok(Step::Done(Ok(outcome)));
-        }
-        self.attempts.check_claim()?;
-        self.check(&look)?;
-        let Some(spot) = self.wanted.spot() else { return self.prepare(look, Found::default()) };
-        if spot.anchor() == Some(&self.node.id) {
-            // Where it is next to itself.
-            look.node.as_ref().ok_or_else(|| Refusal::NotASibling(self.node.id.clone()))?;
-            return self.prepare(look, Found::default());
-        }
-        if self.takes_another_parent(&look) {
-            if self.parent() == Some(&self.node.id) {
-                return Err(Refusal::Cycle { node: self.node.id.clone(), parent: self.node.id.clone() }.into());
-            }
-            return self.look();
-        }
-        if let Some(parent) = self.parent() {
-            self.usable_parent(parent, &look)?;
-        }
-        let (context, stamp) = (self.attempts.context, &self.attempts.request.stamp);
-        let records = (look.node.as_deref(), look.anchor.as_ref());
-        let parent = self.parent_afterwards(look.node.as_deref());
-        let room = (self.room, self.slice.as_ref());
-        let mut find = FindSpot::new(context, stamp, (self.node, parent), spot, records, &self.placed, room)?;
-        let looking = find.begin();
-        self.find(look, find, looking)
-    }
-
     /// Takes the parent of the sibling that the node comes next to, if the caller names none. Returns true if that isn't the one that was
     /// looked at.
-    fn takes_another_parent(&mut self, look: &Look) -> bool {
+    fn takes_another_parent(&mut self, look: &Look) -> Result<bool, Refusal> {
         let Some((anchor, item)) = self.anchor().zip(look.anchor.as_ref()).filter(|_| self.wanted.takes_parent())
         else {
-            return false;
+            return Ok(false);
         };
         let parent = BaseNode::parent_in(item, &anchor, self.schema());
         if parent == self.parent_afterwards(look.node.as_deref()) {
-            return false;
+            return Ok(false);
+        }
+        if parent.as_ref() == Some(&self.node.id) {
+            return Err(self.cycle());
         }
         self.taken = Some(parent);
         self.slice = None;
-        true
+        Ok(true)
     }
 
     /// The parent that the node has when it is written.
@@ -389,27 +368,28 @@ impl<'a> SaveNode<'a> {
         }
     }
 
-    fn find(&mut self, look: Look, find: FindSpot<'a>, looking: Result<Looking, Stop>) -> Result<Step<Done>, Stop> {
-        let bulky = self.bulky.as_ref();
-        let looking = looking.map_err(|stop| match (stop, bulky) {
+    /// Finds where the node comes among its siblings.
+    async fn find(&self, io: &Io, spot: &Spot, look: &Look) -> Result<Found, Stop> {
+        if let Some(parent) = self.parent() {
+            self.usable_parent(parent, look)?;
+        }
+        let (context, stamp) = (self.attempts.context, &self.attempts.request.stamp);
+        let records = (look.node.as_deref(), look.anchor.as_ref());
+        let parent = self.parent_afterwards(look.node.as_deref());
+        let room = (self.room, self.slice.as_ref());
+        let mut find = FindSpot::new(context, stamp, (self.node, parent), spot, records, &self.placed, room)?;
+        find.find(io).await.map_err(|stop| match (stop, &self.bulky) {
             (Stop::Refused(Refusal::NoRoom { .. }), Some((bytes, id))) => {
                 Refusal::SiblingsTooLarge { id: id.clone(), bytes: *bytes }.into()
             }
             (stop, _) => stop,
-        });
-        match looking? {
-            Looking::Need(need) => {
-                self.state = State::Finding(Box::new((look, find)));
-                Ok(need.into())
-            }
-            Looking::Found(found) => self.prepare(look, found),
-        }
+        })
     }
 
-    fn prepare(&mut self, look: Look, found: Found) -> Result<Step<Done>, Stop> {
+    fn prepare(&self, look: &Look, found: Found) -> Result<Prepared, Stop> {
         let Found { value, anchor, changes, slice } = found;
         let stays = value.is_none() && anchor.is_some();
-        let Some(mut draft) = self.draft(&look, value)? else { return self.complete(look.node, anchor) };
+        let Some(mut draft) = self.draft(look, value)? else { return Ok(Prepared::Same(anchor)) };
         check_links(self.node, look.node.as_deref(), &draft.item, self.attempts.context.settings)
             .map_err(Refusal::from)?;
         let on = look.node.clone();
@@ -423,7 +403,7 @@ impl<'a> SaveNode<'a> {
         let completion = self.attempts.completion(&outcome);
         let traces = look.traces.clone();
         let action = draft.action;
-        self.check_parent(Prepared { action, outcome, on, completion, traces, anchor, changes, slice }, look)
+        Ok(Prepared::Write(Box::new(Whole { action, outcome, on, completion, traces, anchor, changes, slice })))
     }
 
     /// What is checked by a create that is tried again.
@@ -494,7 +474,12 @@ impl<'a> SaveNode<'a> {
     }
 
     /// Nothing changes: what is left to do is to check that the node is where it is asked for, and to complete the claim.
-    fn complete(&mut self, before: Option<Arc<Item>>, anchor: Option<Action>) -> Result<Step<Done>, Stop> {
+    async fn complete(
+        &mut self,
+        io: &Io,
+        before: Option<Arc<Item>>,
+        anchor: Option<Action>,
+    ) -> Result<Option<Outcome>, Stop> {
         let item = before.ok_or(Refusal::NotFound)?;
         let own = self.by_hand().filter(|_| anchor.is_some()).map(|attribute| {
             let same = |name: &str| Condition::is(name, item.get(name).cloned());
@@ -505,32 +490,41 @@ impl<'a> SaveNode<'a> {
         let outcome = Outcome::Node { node: self.node.clone(), item: Item::clone(&item), created: false };
         let completion = self.attempts.completion(&outcome);
         if checks.is_empty() && completion.is_empty() {
-            return Ok(Step::Done(Ok(outcome)));
+            return Ok(Some(outcome));
         }
-        self.state = State::Writing;
-        Ok(self.attempts.attempt(checks, completion, outcome, Some(item)))
+        self.attempts.send_completed(io, checks, completion, outcome, Some(item)).await
     }
 
-    /// A node that stays under its parent, or that nothing hangs under, is written at once. All others move.
-    fn check_parent(&mut self, prepared: Prepared, look: Look) -> Result<Step<Done>, Stop> {
-        let Some(parent) = self.parent() else { return self.write(prepared, Vec::new()) };
-        let edge = self.usable_parent(parent, &look)?;
+    /// What must hold of the ancestor paths. Nothing where the node stays under its parent, or where nothing hangs under a new node: all others
+    /// move.
+    async fn path_checks(&self, io: &Io, whole: &Whole, look: &Look) -> Result<Vec<Action>, Stop> {
+        let Some(parent) = self.parent() else { return Ok(Vec::new()) };
+        let edge = self.usable_parent(parent, look)?;
         let is_parent = |item: &Item| item.get(&self.schema().names().parent) == Some(&text(parent.as_str()));
         match look.node.as_deref().map(is_parent) {
-            Some(true) => self.write(prepared, Vec::new()),
+            Some(true) => return Ok(Vec::new()),
             None if !look.hangs => {
                 if edge.deleting {
                     let record = look.parent.as_ref().ok_or(Failure::Again)?;
                     return Err(Refusal::being_deleted(parent, record).into());
                 }
                 match depth_of(&edge, &look.parent_lineage) {
-                    Some(above) if above < DEPTH_MAX => self.write(prepared, Vec::new()),
-                    Some(above) => Err(Refusal::TooDeep { depth: above + 1 }.into()),
-                    None => self.read_paths(prepared, look, edge),
+                    Some(above) if above < DEPTH_MAX => return Ok(Vec::new()),
+                    Some(above) => return Err(Refusal::TooDeep { depth: above + 1 }.into()),
+                    None => {}
                 }
             }
-            None | Some(false) => self.read_paths(prepared, look, edge),
+            None | Some(false) => {}
         }
+        let (schema, mut ancestry) = (self.schema(), Ancestry::default());
+        ancestry.add(Edge::read(self.node, look.node.as_deref(), schema), Some(&look.node_lineage));
+        ancestry.add(edge, Some(&look.parent_lineage));
+        while let Some(missing) = ancestry.missing(&[&self.node.id, parent]) {
+            let read = io.read(missing.need(self.node, schema)).await?;
+            missing.learn(&read, self.node, schema, &mut ancestry)?;
+        }
+        let path = |of: &Id| ancestry.resolve(of).map_err(|_| Failure::Again);
+        Ok(self.checks(whole, look, &path(&self.node.id)?, &path(parent)?)?)
     }
 
     /// The edge up from the parent, if something can be put under it.
@@ -543,30 +537,9 @@ impl<'a> SaveNode<'a> {
         Ok(Edge::read(&target, Some(item), schema))
     }
 
-    fn read_paths(&mut self, prepared: Prepared, look: Look, parent: Edge) -> Result<Step<Done>, Stop> {
-        let mut ancestry = Ancestry::default();
-        ancestry.add(Edge::read(self.node, look.node.as_deref(), self.schema()), Some(&look.node_lineage));
-        ancestry.add(parent, Some(&look.parent_lineage));
-        self.resolve(prepared, look, ancestry)
-    }
-
-    fn resolve(&mut self, prepared: Prepared, look: Look, ancestry: Ancestry) -> Result<Step<Done>, Stop> {
-        let Some(parent) = self.parent() else { return self.write(prepared, Vec::new()) };
-        if let Some(missing) = ancestry.missing(&[&self.node.id, parent]) {
-            let need = missing.need(self.node, self.schema());
-            self.state = State::Resolving(Box::new((prepared, look, ancestry, missing)));
-            return Ok(need.into());
-        }
-        let path = |of: &Id| ancestry.resolve(of).map_err(|_| Failure::Again);
-        let (own, target) = (path(&self.node.id)?, path(parent)?);
-        let checks = self.checks(&prepared, &look, &own, &target)?;
-        self.write(prepared, checks)
-    }
-
-    /// What must hold of the ancestor paths.
     fn checks(
         &self,
-        prepared: &Prepared,
+        whole: &Whole,
         look: &Look,
         own: &AncestorPath,
         target: &AncestorPath,
@@ -574,7 +547,7 @@ impl<'a> SaveNode<'a> {
         let own = look.node.is_some().then_some(own);
         let moved = Move { node: &self.node.id, own, target, height: look.height };
         // The neighbour is checked, or gets a value.
-        let others = 1 + prepared.completion.len() + prepared.traces.len() + usize::from(self.anchor().is_some());
+        let others = 1 + whole.completion.len() + whole.traces.len() + usize::from(self.anchor().is_some());
         let room = TRANSACTION_ACTIONS_MAX.saturating_sub(others);
         let edges = moved.checks(room, self.attempts.context.rules)?;
         if edges.len() > room {
@@ -592,36 +565,35 @@ impl<'a> SaveNode<'a> {
         Ok(edges.into_iter().map(check).collect())
     }
 
-    fn write(&mut self, prepared: Prepared, checks: Vec<Action>) -> Result<Step<Done>, Stop> {
-        if prepared.changes.len() > UNWEIGHED_MAX {
-            return self.weigh(prepared, checks, Weighing::default());
+    /// True if a transaction has room for the siblings that get other values. Else there are fewer with the node, or in a slice, and the others
+    /// before or after it. Siblings are read as a whole, because a transaction has room for so many bytes.
+    async fn fits(&mut self, io: &Io, whole: &Whole) -> Result<bool, Stop> {
+        let mut rest = &*whole.changes;
+        if rest.len() <= UNWEIGHED_MAX {
+            return Ok(true);
         }
-        self.transact(prepared, checks)
+        let mut weighing = Weighing::default();
+        while !rest.is_empty() {
+            let (next, others) = rest.split_at(rest.len().min(weighing.next()));
+            let read = io.read(Need::keys(next.iter().map(|(action, _)| action.key().clone()))).await?;
+            weighing.add(next, &read)?;
+            rest = others;
+            if weighing.bytes > SIBLINGS_BYTES_MAX {
+                let room = if whole.slice.is_some() { &mut self.room.in_slice } else { &mut self.room.with_node };
+                *room = weighing.fitting;
+                self.bulky = weighing.largest;
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
-    fn weigh(&mut self, prepared: Prepared, checks: Vec<Action>, weighing: Weighing) -> Result<Step<Done>, Stop> {
-        if weighing.bytes > SIBLINGS_BYTES_MAX {
-            // Fewer siblings with the node, or in a slice, and the others before or after it.
-            let room = if prepared.slice.is_some() { &mut self.room.in_slice } else { &mut self.room.with_node };
-            *room = weighing.fitting;
-            self.bulky = weighing.largest;
-            return self.look();
-        }
-        let keys: BTreeSet<ItemKey> =
-            next_to_weigh(&prepared, &weighing).iter().map(|(action, _)| action.key().clone()).collect();
-        if keys.is_empty() {
-            return self.transact(prepared, checks);
-        }
-        self.state = State::Weighing(Box::new((prepared, checks, weighing)));
-        Ok(Need::keys(keys).into())
-    }
-
-    fn transact(&mut self, prepared: Prepared, checks: Vec<Action>) -> Result<Step<Done>, Stop> {
-        let Prepared { action, outcome, on, completion, traces, anchor, changes, slice } = prepared;
+    async fn write(&mut self, io: &Io, whole: Whole, checks: Vec<Action>) -> Result<Option<Outcome>, Stop> {
+        let Whole { action, outcome, on, completion, traces, anchor, changes, slice } = whole;
         let (changes, changed): (Vec<Action>, Vec<Placed>) = changes.into_iter().unzip();
         if let Some(slice) = slice {
-            self.state = State::Slicing(slice, changed);
-            return Ok(Step::Do(vec![self.attempts.aside(changes)]));
+            self.write_slice(io, slice, changes, changed).await?;
+            return Ok(None);
         }
         let mut actions: Vec<Action> = std::iter::once(action).chain(checks).chain(traces).collect();
         let others = changes.len();
@@ -633,34 +605,28 @@ impl<'a> SaveNode<'a> {
             let attribute = || self.by_hand().unwrap_or_default().to_owned();
             // Fewer siblings with the node, and the others before it.
             self.room.with_node = left.ok_or_else(|| Refusal::NoRoom { attribute: attribute() })?;
-            return self.look();
+            return Ok(None);
         }
-        self.changed = changed;
-        self.state = State::Writing;
-        Ok(self.attempts.attempt(actions, completion, outcome, on))
+        self.tried = changed;
+        self.attempts.send_completed(io, actions, completion, outcome, on).await
     }
 
-    /// Goes on after siblings have got values.
-    fn sliced(&mut self, outcome: TaskOutcome, slice: Slice, changed: Vec<Placed>) -> Result<Step<Done>, Stop> {
-        if outcome != TaskOutcome::Held {
-            return self.written(Some(outcome));
+    /// Gives siblings values before the node is written. That is no attempt of it: it can be repeated, and claims nothing.
+    async fn write_slice(
+        &mut self,
+        io: &Io,
+        slice: Slice,
+        changes: Vec<Action>,
+        changed: Vec<Placed>,
+    ) -> Result<(), Stop> {
+        if io.one(Task::together(changes)).await? != TaskOutcome::Held {
+            return self.attempts.fail(io).await;
         }
         self.placed.retain(|(_, id, _)| changed.iter().all(|(_, other, _)| other != id));
         self.placed.extend(changed.iter().cloned());
         self.sliced.extend(changed);
         self.slice = Some(slice);
-        self.look()
-    }
-
-    fn written(&mut self, outcome: Option<TaskOutcome>) -> Result<Step<Done>, Stop> {
-        match self.attempts.answered(outcome) {
-            Attempted::Done(outcome) => Ok(Step::Done(Ok(outcome))),
-            Attempted::Wait(step) => {
-                self.state = State::Waiting;
-                Ok(Step::Wait(step))
-            }
-            Attempted::Over => Err(self.attempts.give_up().into()),
-        }
+        Ok(())
     }
 
     /// What a node that was created without an answer has left, if it was deleted since: the record of its deletion, or its tombstone.
@@ -687,46 +653,6 @@ impl<'a> SaveNode<'a> {
     fn node_key(&self) -> ItemKey {
         self.schema().node_key(self.node)
     }
-
-    fn step(&mut self, facts: Facts) -> Result<Step<Done>, Stop> {
-        match std::mem::take(&mut self.state) {
-            State::Begin => self.begin(),
-            State::Looking => self.decide(&facts.read()?),
-            State::Finding(finding) => {
-                let (look, mut find) = *finding;
-                let looking = find.next(facts);
-                self.find(look, find, looking)
-            }
-            State::Weighing(weighed) => {
-                let (prepared, checks, mut weighing) = *weighed;
-                weighing.add(next_to_weigh(&prepared, &weighing), &facts.read()?)?;
-                self.weigh(prepared, checks, weighing)
-            }
-            State::Resolving(resolving) => {
-                let (prepared, look, mut ancestry, missing) = *resolving;
-                missing.learn(&facts.read()?, self.node, self.schema(), &mut ancestry)?;
-                self.resolve(prepared, look, ancestry)
-            }
-            State::Slicing(slice, changed) => self.sliced(facts.outcome()?, slice, changed),
-            State::Writing => self.written(facts.tried()?),
-            State::Waiting if facts.waited()? => self.look(),
-            State::Waiting => Err(self.attempts.give_up().into()),
-        }
-    }
-}
-
-impl Plan for SaveNode<'_> {
-    type Done = Done;
-
-    fn next(&mut self, facts: Facts) -> Result<Step<Done>, Failure> {
-        settle(self.step(facts))
-    }
-}
-
-/// The siblings that are read next.
-fn next_to_weigh<'p>(prepared: &'p Prepared, weighing: &Weighing) -> &'p [(Action, Placed)] {
-    let rest = &prepared.changes[weighing.read.min(prepared.changes.len())..];
-    &rest[..rest.len().min(weighing.next())]
 }
 
 /// Adds an action to a transaction, where an item can be named once. A move checks its neighbour as well, if that is the node's old parent.

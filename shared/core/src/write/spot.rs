@@ -11,7 +11,7 @@ use super::walk::{Placed, Sibling, Siblings, Start, VALUE_BYTES_MAX, Walk, Way};
 use super::{Context, Refusal, fraction, record};
 use crate::keys::{Id, NodeRef, SiblingPlace};
 use crate::model::{CREATED_AT, CREATED_BY, Item, REVISION, text};
-use crate::plan::{Facts, Need, Rule, Rules};
+use crate::plan::{Io, Rule, Rules};
 use crate::request::{Action, Condition, TRANSACTION_ACTIONS_MAX, Update};
 
 /// Longest value, in bytes, before crowded siblings get others.
@@ -103,12 +103,6 @@ pub(super) struct Slice {
     number: u64,
 }
 
-/// What is to be done next.
-pub(super) enum Looking {
-    Need(Need),
-    Found(Found),
-}
-
 impl Phase {
     /// The walk of this phase, given that along the way.
     fn walk<'w>(&'w mut self, way: &'w mut Walk) -> &'w mut Walk {
@@ -183,20 +177,8 @@ impl<'a> FindSpot<'a> {
         })
     }
 
-    pub(super) fn begin(&mut self) -> Result<Looking, Stop> {
-        self.go_on()
-    }
-
-    pub(super) fn next(&mut self, facts: Facts) -> Result<Looking, Stop> {
-        let Self { siblings, walk, looking, .. } = self;
-        match siblings.learn(looking.walk(walk), facts)? {
-            Some(need) => Ok(Looking::Need(need)),
-            None => self.go_on(),
-        }
-    }
-
     /// Decides, or goes on along the way until it can.
-    fn go_on(&mut self) -> Result<Looking, Stop> {
+    pub(super) async fn find(&mut self, io: &Io) -> Result<Found, Stop> {
         loop {
             let decided = match &self.looking {
                 Phase::Nearest => self.decide()?,
@@ -213,13 +195,11 @@ impl<'a> FindSpot<'a> {
                 }
             };
             match decided {
-                Decided::Found(found) => return Ok(Looking::Found(found)),
+                Decided::Found(found) => return Ok(found),
                 Decided::Phase(phase) => self.looking = phase,
                 Decided::Further => {
                     let Self { siblings, walk, looking, .. } = self;
-                    if let Some(need) = siblings.further(looking.walk(walk))? {
-                        return Ok(Looking::Need(need));
-                    }
+                    siblings.further(io, looking.walk(walk)).await?;
                 }
             }
         }

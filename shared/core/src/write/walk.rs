@@ -9,7 +9,7 @@ use crate::keys::{Id, ItemKey, NodeRef, OrderedList, SiblingPlace, SortKey};
 use crate::model::{
     AttributeValue, BaseNode, CREATED_AT, DELETING, Item, PUT_BACK, REVISION, Settings, SiblingOrder, key_of,
 };
-use crate::plan::{Facts, Need};
+use crate::plan::{Io, Need};
 use crate::request::{Query, ReadOptions};
 
 /// Rows that are read first: the neighbour's, and the node's own, and one more.
@@ -103,7 +103,6 @@ pub(super) struct Walk {
     last_row: Option<Order>,
     rows_read: usize,
     is_over: bool,
-    looking: Option<Vec<Id>>,
 }
 
 impl<'a> Siblings<'a> {
@@ -167,7 +166,6 @@ impl<'a> Siblings<'a> {
             last_row: None,
             rows_read: 0,
             is_over: false,
-            looking: None,
         };
         // What the batch has placed on the way. Upwards from the first sibling without a value, those that have one are behind.
         let is_unvalued = way == Way::Up && matches!(start, Start::Unvalued | Start::UnvaluedAfter(_));
@@ -185,63 +183,42 @@ impl<'a> Siblings<'a> {
         Ok(walk)
     }
 
-    /// Takes what was asked for, and asks for the base records of what rows have shown. `None`: the walk is as far as that.
-    pub(super) fn learn(&self, walk: &mut Walk, facts: Facts) -> Result<Option<Need>, Stop> {
-        match walk.looking.take() {
-            None => {
-                let page = facts.page()?;
-                walk.is_over = page.next.is_none();
-                walk.after = page.next;
-                walk.rows_read += page.items.len();
-                let schema = &self.settings.schema;
-                let rows = page.items.iter().filter_map(|row| schema.parse_sort_key(&key_of(row, schema)?.sk));
-                let rows: Vec<Order> = rows
-                    .filter_map(|key| match key {
-                        SortKey::Child { place, id } | SortKey::OrderedRoot { place, id } => Some((place, id)),
-                        _ => None,
-                    })
-                    .collect();
-                walk.last_row = rows.last().cloned().or(walk.last_row.take());
-                Ok(self.look_at(walk, rows))
+    /// Comes further along the walk: reads rows, and looks at the base records of what they show, and of the next of the batch. At the end of the
+    /// list there is nothing to read.
+    pub(super) async fn further(&self, io: &Io, walk: &mut Walk) -> Result<(), Stop> {
+        let mut rows = Vec::new();
+        if !walk.is_over {
+            if walk.rows_read >= ROWS_MAX {
+                return Err(Refusal::SiblingsNotYetPlaced.into());
             }
-            Some(ids) => {
-                let read = facts.read()?;
-                for id in ids {
-                    let item = read.item(&self.key(&id))?;
-                    let parent = walk.parent.clone();
-                    let Some(sibling) = item.and_then(|item| self.read(parent.as_ref(), &id, item)) else { continue };
-                    let order = sibling.order();
-                    if walk.is_on_the_way(&order) {
-                        walk.found.insert(order, sibling);
-                    }
-                }
-                Ok(None)
-            }
+            let page = io.page(self.rows(walk)).await?;
+            walk.is_over = page.next.is_none();
+            walk.after = page.next;
+            walk.rows_read += page.items.len();
+            let schema = &self.settings.schema;
+            let keys = page.items.iter().filter_map(|row| schema.parse_sort_key(&key_of(row, schema)?.sk));
+            rows.extend(keys.filter_map(|key| match key {
+                SortKey::Child { place, id } | SortKey::OrderedRoot { place, id } => Some((place, id)),
+                _ => None,
+            }));
+            walk.last_row = rows.last().cloned().or(walk.last_row.take());
         }
-    }
-
-    /// What is needed to come further; `None` at the end of the list.
-    pub(super) fn further(&self, walk: &mut Walk) -> Result<Option<Need>, Refusal> {
-        if walk.is_over {
-            return Ok(self.look_at(walk, Vec::new()));
-        }
-        if walk.rows_read >= ROWS_MAX {
-            return Err(Refusal::SiblingsNotYetPlaced);
-        }
-        Ok(Some(self.rows(walk)))
-    }
-
-    /// Looks at the base records of what these rows show, and of the next of the batch.
-    fn look_at(&self, walk: &mut Walk, rows: Vec<Order>) -> Option<Need> {
         let of_batch = walk.of_batch.drain(..walk.of_batch.len().min(OF_BATCH));
         let ids = rows.into_iter().chain(of_batch).map(|(_, id)| id);
         let ids: Vec<Id> = ids.filter(|id| walk.looked_at.insert(id.clone())).collect();
         if ids.is_empty() {
-            return None;
+            return Ok(());
         }
-        let need = self.records(&ids);
-        walk.looking = Some(ids);
-        Some(need)
+        let read = io.read(self.records(&ids)).await?;
+        for id in ids {
+            let item = read.item(&self.key(&id))?;
+            let Some(sibling) = item.and_then(|item| self.read(walk.parent.as_ref(), &id, item)) else { continue };
+            let order = sibling.order();
+            if walk.is_on_the_way(&order) {
+                walk.found.insert(order, sibling);
+            }
+        }
+        Ok(())
     }
 
     fn row_key(&self, parent: Option<&Id>, place: &SiblingPlace, id: &Id) -> Result<String, Stop> {
@@ -254,7 +231,7 @@ impl<'a> Siblings<'a> {
     }
 
     /// The next rows on the way.
-    fn rows(&self, walk: &Walk) -> Need {
+    fn rows(&self, walk: &Walk) -> Query {
         let schema = &self.settings.schema;
         let (pk, list) = match &walk.parent {
             Some(parent) => (schema.partition(&self.node.sibling(parent.clone())), OrderedList::Children),
@@ -269,14 +246,14 @@ impl<'a> Siblings<'a> {
                 Way::Down => range.to = beginning,
             }
         }
-        Need::page(Query {
+        Query {
             pk,
             range,
             after: walk.after.clone(),
             limit: (4 * walk.rows_read).clamp(FIRST_ROWS, PAGE_ROWS_MAX),
             descending: walk.way == Way::Down,
             reading: ReadOptions { strong: true, attributes: Some([].into()) },
-        })
+        }
     }
 
     /// What is needed of siblings' base records.

@@ -1,7 +1,7 @@
 //! Operations: deletions that the stream carries out.
 
 use sapwood_core::keys::{SortKey, Tenant};
-use sapwood_core::write::{Operation, ReadOperation};
+use sapwood_core::write::{Operation, read_operation};
 use sapwood_table::{RetryPolicy, Table};
 
 use super::page::Listing;
@@ -20,7 +20,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
     /// # Errors
     /// [`ReadError::Absent`] where there is none of this id, or it was forgotten, and [`ReadError::Table`].
     pub async fn operation(&self, tenant: Option<&Tenant>, id: &str) -> Result<Operation, ReadError> {
-        let found = run(self.client, ReadOperation::new(self.settings, tenant, id)).await?;
+        let found = run(self.client, read_operation(self.settings, tenant, id)).await?;
         found.ok_or(ReadError::Absent { what: "operation" })
     }
 

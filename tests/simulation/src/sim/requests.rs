@@ -10,7 +10,7 @@ use sapwood_core::keys::{Id, NodeRef, Version};
 use sapwood_core::model::{AttributeValue, DeletionMode, ETag, Item, Latest, Settings, text};
 use sapwood_core::plan::Rules;
 use sapwood_engine::write::{
-    Ahead, Children, Command, Content, Idempotency, ImportRecord, Imported, Limits, Patch, Preconditions, Request,
+    Ahead, Children, Command, Content, Idempotency, Imported, ImportedRecord, Limits, Patch, Preconditions, Request,
     Spot, Stamp, Tags, Turn, ValueChange, Writer,
 };
 use sapwood_table::Client;
@@ -281,8 +281,8 @@ async fn import(
     settings: &Settings,
 ) -> Answer {
     let key = settings.schema.node_key(node);
-    let record = ImportRecord::new(settings, node, key, item.clone(), begun).looking(LOOKS_MAX);
-    match sapwood_engine::write::import(client, record).await {
+    let record = ImportedRecord { node, key, item: item.clone(), since: begun, looks_max: LOOKS_MAX };
+    match sapwood_engine::write::import(client, settings, record).await {
         Ok(Imported::Written) => Answer::Imported,
         Ok(Imported::Another) => Answer::Another,
         Ok(Imported::BeingDeleted) => Answer::BeingDeleted,

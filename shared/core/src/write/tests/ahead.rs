@@ -4,7 +4,7 @@ use super::steps::{append, create, delete, id, moved, named_record, print_outcom
 use crate::model::DeletionMode;
 use crate::plan::tests::world::{World, node, print_key};
 use crate::plan::{Facts, Need, Plan, Rules, Step};
-use crate::write::{Ahead, Children, Command, Content, Context, Limits, Request, Wanted, WriteOnce};
+use crate::write::{Ahead, Children, Command, Content, Context, Limits, Request, Wanted, write_once};
 
 /// Reads ahead for commands, lets another client do something, and carries the commands out. Returns the steps.
 fn steps(world: &mut World, commands: &[Command], meanwhile: impl FnOnce(&mut World)) -> Vec<String> {
@@ -17,7 +17,7 @@ fn steps(world: &mut World, commands: &[Command], meanwhile: impl FnOnce(&mut Wo
     meanwhile(world);
     for (number, command) in commands.into_iter().enumerate() {
         let request = Request::new(stamp(&format!("t{number}"), 1_000));
-        let (steps, done) = world.run(&mut WriteOnce::new(context, command, &request).knowing(&mut ahead));
+        let (steps, done) = world.run(&mut write_once(context, command, &request, Some(&mut ahead)));
         lines.extend(steps);
         lines.push(match done.unwrap() {
             Ok(answered) => print_outcome(&answered.outcome),
@@ -222,7 +222,7 @@ fn after_an_attempt_without_an_answer_nothing_that_was_read_ahead_counts() {
     let context = Context { settings: &settings, limits: Limits::default(), rules: Rules::default() };
     let (mut ahead, _) = read_ahead(&world, context, &commands.iter().collect::<Vec<_>>());
     let request = Request::new(stamp("ours", 1_000));
-    let mut first = WriteOnce::new(context, &commands[0], &request).knowing(&mut ahead);
+    let mut first = write_once(context, &commands[0], &request, Some(&mut ahead));
     let mut facts = Facts::None;
     loop {
         facts = match first.next(facts).unwrap() {
@@ -236,6 +236,7 @@ fn after_an_attempt_without_an_answer_nothing_that_was_read_ahead_counts() {
             step => panic!("{step:?}"),
         };
     }
-    let mut second = WriteOnce::new(context, &commands[1], &request).knowing(&mut ahead);
+    drop(first);
+    let mut second = write_once(context, &commands[1], &request, Some(&mut ahead));
     assert!(matches!(second.next(Facts::None), Ok(Step::Need(_))));
 }

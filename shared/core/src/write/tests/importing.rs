@@ -4,14 +4,17 @@ use super::steps::named_record;
 use crate::model::{DELETING, Deletion, DeletionMode, Item, Lineage, PUT_BACK, Placement, Stored, Tombstone, text};
 use crate::plan::tests::world::{World, mark, node};
 use crate::plan::{Facts, Plan, Step, TaskOutcome};
-use crate::write::{Above, ImportRecord, Imported, Unknown, deletes_revisions};
+use crate::write::{Above, Imported, ImportedRecord, LOOKS_MAX, Unknown, deletes_revisions, import_record};
 
 /// Imports `n`. The answer to its first write may be lost. At each wait something may happen. Returns what became of it, and how many waits
 /// there were.
 fn imported(world: &mut World, is_lost: bool, at_wait: impl Fn(&mut World, usize)) -> (Imported, usize) {
     let (settings, of) = (world.settings.clone(), node("n"));
     let item = imported_item();
-    let mut plan = ImportRecord::new(&settings, &of, settings.schema.node_key(&of), item, 1_000).looking(5);
+    let mut plan = import_record(
+        &settings,
+        ImportedRecord { node: &of, key: settings.schema.node_key(&of), item, since: 1_000, looks_max: 5 },
+    );
     let (mut facts, mut waits, mut loses) = (Facts::None, 0, is_lost);
     for _ in 0..100 {
         facts = match plan.next(facts).unwrap() {
@@ -94,7 +97,10 @@ fn a_record_that_a_repair_has_put_back_is_written_over_if_it_still_is() {
     world.put(back("1"));
     let (settings, of) = (world.settings.clone(), node("n"));
     let key = settings.schema.node_key(&of);
-    let mut plan = ImportRecord::new(&settings, &of, key, imported_item(), 1_000);
+    let mut plan = import_record(
+        &settings,
+        ImportedRecord { node: &of, key, item: imported_item(), since: 1_000, looks_max: LOOKS_MAX },
+    );
     assert!(matches!(plan.next(Facts::None), Ok(Step::Try(_))));
     let failed = TaskOutcome::Failed(vec![0]);
     assert!(matches!(plan.next(Facts::Tried(Some(failed))), Ok(Step::Wait(0))));
@@ -134,7 +140,10 @@ fn a_record_that_is_written_and_deleted_while_it_is_looked_for_does_not_come_bac
     let mut world = World::drawn("");
     let (settings, of) = (world.settings.clone(), node("n"));
     let key = settings.schema.node_key(&of);
-    let mut plan = ImportRecord::new(&settings, &of, key.clone(), imported_item(), 1_000);
+    let mut plan = import_record(
+        &settings,
+        ImportedRecord { node: &of, key: key.clone(), item: imported_item(), since: 1_000, looks_max: LOOKS_MAX },
+    );
     assert!(matches!(plan.next(Facts::None), Ok(Step::Try(_))));
     assert!(matches!(plan.next(Facts::Tried(None)), Ok(Step::Wait(0))));
     let Ok(Step::Need(need)) = plan.next(Facts::Waited(true)) else { panic!("a look follows") };

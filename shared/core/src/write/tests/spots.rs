@@ -8,11 +8,11 @@ use super::steps::{id, stamp};
 use crate::keys::{Id, SiblingPlace, SortKey};
 use crate::model::{AttributeValue, BaseNode, DeletionMode, Item, Placement, SiblingOrder, key_of, rows, text};
 use crate::plan::tests::world::{World, node};
-use crate::plan::{Facts, Plan, Rule, Rules, Step, TaskOutcome};
+use crate::plan::{Facts, Plan, Rule, Rules, Script, Step, TaskOutcome};
 use crate::write::fraction;
 use crate::write::{
     Ahead, Answered, Command, Content, Context, Idempotency, Limits, Patch, Refusal, Request, Spot, Stamp, Turn,
-    WriteOnce,
+    write_once,
 };
 
 const PARENT: &str = "p";
@@ -120,10 +120,7 @@ fn carry_out(
 ) -> Result<Answered, Refusal> {
     let settings = world.settings.clone();
     let context = Context { settings: &settings, limits: Limits::default(), rules: Rules::default() };
-    let mut plan = WriteOnce::new(context, command, request);
-    if let Some(ahead) = ahead {
-        plan = plan.knowing(ahead);
-    }
+    let mut plan = write_once(context, command, request, ahead);
     let mut facts = Facts::None;
     loop {
         facts = match plan.next(facts).unwrap() {
@@ -192,7 +189,7 @@ fn a_node_that_is_in_its_place_and_goes_meanwhile_is_brought_back() {
     elsewhere.insert(ORDER.to_owned(), text("a"));
     let (settings, request) = (world.settings.clone(), Request::new(at(1)));
     let context = Context { settings: &settings, limits: Limits::default(), rules: Rules::default() };
-    let mut plan = WriteOnce::new(context, &command, &request);
+    let mut plan = write_once(context, &command, &request, None);
     // The first step reads the records, the second one rows, the third one those of the siblings, and then it is written.
     world = world.meanwhile(4, "d", Some(elsewhere));
     let (steps, done) = world.run(&mut plan);
@@ -644,7 +641,7 @@ fn comes_after_many(count: usize, command: &Command, settles: bool) -> World {
     let mut world = world(&names.iter().map(|of| (of.as_str(), None)).collect::<Vec<_>>());
     let (settings, request) = (world.settings.clone(), Request::new(at(1)));
     let context = Context { settings: &settings, limits: Limits::default(), rules: Rules::default() };
-    let mut plan = WriteOnce::new(context, command, &request);
+    let mut plan = write_once(context, command, &request, None);
     let mut facts = Facts::None;
     loop {
         facts = match plan.next(facts).unwrap() {
@@ -704,7 +701,7 @@ fn slices_stay_when_the_request_ends_and_nothing_is_sliced_for_what_is_refused()
     let (settings, request) = (world.settings.clone(), Request::new(at(2)));
     let context = Context { settings: &settings, limits: Limits::default(), rules: Rules::default() };
     let command = create("x", Some(Spot::Last));
-    let mut plan = WriteOnce::new(context, &command, &request);
+    let mut plan = write_once(context, &command, &request, None);
     let mut facts = Facts::None;
     while world.items == before_it {
         facts = match plan.next(facts).unwrap() {
@@ -744,7 +741,7 @@ fn concurrent_slices_never_change_the_order() {
             .collect();
         let mut clients: Vec<_> = made
             .iter()
-            .map(|(command, spot, request)| (WriteOnce::new(context, command, request), Facts::None, spot, command))
+            .map(|(command, spot, request)| (write_once(context, command, request, None), Facts::None, spot, command))
             .collect();
         while !clients.is_empty() {
             if below(12) == 0 {
@@ -899,7 +896,7 @@ proptest! {
 
 /// A request on its way.
 struct Client<'a> {
-    plan: WriteOnce<'a>,
+    plan: Script<'a, Result<Answered, Refusal>>,
     facts: Facts,
     of: &'a str,
     spot: &'a Spot,
@@ -958,7 +955,7 @@ fn at_once(seed: u64, rules: Rules) -> Option<String> {
         if under_way.len() < 3
             && let Some((number, (of, spot, command, request))) = waiting.next()
         {
-            let (plan, answered_before) = (WriteOnce::new(context, command, request), answered.clone());
+            let (plan, answered_before) = (write_once(context, command, request, None), answered.clone());
             under_way.push((number, Client { plan, facts: Facts::None, of, spot, answered_before }));
         }
         if under_way.is_empty() {

@@ -5,8 +5,8 @@ use crate::model::{AttributeValue, DeletionMode, ETag, Item, Latest, REVISION, U
 use crate::plan::Rules;
 use crate::plan::tests::world::{World, node, print_key};
 use crate::write::{
-    Begin, Begun, Children, Command, Content, Context, Idempotency, Limits, Outcome, Patch, Preconditions, Progress,
-    ReadOperation, Refusal, Request, Stamp, Tags, Turn, ValueChange, WriteOnce,
+    Begun, Children, Command, Content, Context, Idempotency, Limits, Outcome, Patch, Preconditions, Progress, Refusal,
+    Request, Stamp, Tags, Turn, ValueChange, begin, read_operation, write_once,
 };
 
 pub(super) fn stamp(token: &str, seconds: u64) -> Stamp {
@@ -95,7 +95,7 @@ fn steps(world: &mut World, command: &Command, request: &Request) -> String {
     let settings = world.settings.clone();
     let limits = Limits { attempts_max: 3, revision_page_items_max: 2, ..Limits::default() };
     let context = Context { settings: &settings, limits, rules: Rules::default() };
-    let (mut lines, done) = world.run(&mut WriteOnce::new(context, command, request));
+    let (mut lines, done) = world.run(&mut write_once(context, command, request, None));
     lines.push(match done.unwrap() {
         Ok(answered) => print_outcome(&answered.outcome),
         Err(refusal) => format!("refused: {refusal}"),
@@ -263,7 +263,7 @@ fn an_operation_runs_while_its_node_is_there_or_rows_are_left_of_what_it_deletes
     steps(&mut world, &delete("n", Children::With(DeletionMode::Delete)), &request());
     let progress = |world: &mut World| {
         let settings = world.settings.clone();
-        let (lines, operation) = world.run(&mut ReadOperation::new(&settings, None, "o1"));
+        let (lines, operation) = world.run(&mut read_operation(&settings, None, "o1"));
         (lines.len(), operation.unwrap().map(|operation| operation.progress))
     };
     assert_eq!(progress(&mut world), (2, Some(Progress::Running)), "its record and its node are read");
@@ -399,10 +399,10 @@ fn a_request_whose_key_was_taken_over_does_nothing() {
     let context = Context { settings: &settings, limits: Limits::default(), rules: Rules::default() };
     let (first, second) = (stamp("t1", 1_000), stamp("t2", 1_061));
     let key = key();
-    let begin = |world: &mut World, stamp: &Stamp| world.run(&mut Begin::new(context, &key, stamp));
-    assert!(matches!(begin(&mut world, &first).1.unwrap(), Ok(Begun::Claimed(_))));
-    assert_eq!(begin(&mut world, &stamp("t2", 1_059)).1.unwrap(), Err(Refusal::InProgress));
-    let (lines, begun) = begin(&mut world, &second);
+    let begun = |world: &mut World, stamp: &Stamp| world.run(&mut begin(context, &key, stamp));
+    assert!(matches!(begun(&mut world, &first).1.unwrap(), Ok(Begun::Claimed(_))));
+    assert_eq!(begun(&mut world, &stamp("t2", 1_059)).1.unwrap(), Err(Refusal::InProgress));
+    let (lines, begun) = begun(&mut world, &second);
     assert_eq!(lines.join("; "), "read IDEMPOTENCY#K IDEMPOTENCY#0000; put IDEMPOTENCY#K IDEMPOTENCY#0000");
     assert!(matches!(begun.unwrap(), Ok(Begun::Claimed(_))));
     let (record, taken) = world.items.pop_first().unwrap();

@@ -10,7 +10,7 @@ use crate::model::{
 };
 use crate::plan::tests::world::{World, node};
 use crate::plan::{Facts, Plan, Rule, Rules, Step};
-use crate::write::{Children, Command, Content, Context, Idempotency, Limits, Refusal, Request, WriteOnce};
+use crate::write::{Children, Command, Content, Context, Idempotency, Limits, Refusal, Request, write_once};
 
 /// Carries a command out. With `meanwhile`, its first write gets no answer, and `meanwhile` happens before the plan goes on. `is_sent` is
 /// false if that write is lost on its way.
@@ -39,7 +39,7 @@ fn run(
     let mut early = None;
     let settings = world.settings.clone();
     let context = Context { settings: &settings, limits: Limits { attempts_max: 5, ..Limits::default() }, rules };
-    let mut plan = WriteOnce::new(context, command, request);
+    let mut plan = write_once(context, command, request, None);
     let mut facts = Facts::None;
     for _ in 0..100 {
         facts = match plan.next(facts).unwrap() {

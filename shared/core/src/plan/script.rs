@@ -1,0 +1,195 @@
+//! Protocols as straight code: an `async fn` reads from top to bottom, and asks for each step where it needs it.
+//!
+//! There is no runtime. A protocol asks through its [`Io`], and stops there. [`Script`] makes a [`Plan`] of it: whoever runs the plan gets each
+//! step as a value, and gives the answer back. `docs/decisions/straight-code.md` says why.
+
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::fmt;
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+
+use super::step::{Facts, Failure, Need, Plan, PlanReport, Read, Step, Task, TaskOutcome, Writes};
+use crate::keys::ItemKey;
+use crate::request::{Page, Query};
+
+/// What a protocol asks with.
+#[derive(Clone, Debug, Default)]
+pub struct Io(Arc<Mutex<Slot>>);
+
+/// What passes between a protocol and its plan.
+#[derive(Debug, Default)]
+struct Slot {
+    /// The step that the protocol asks for.
+    step: Option<Step<Infallible>>,
+    /// The answer.
+    facts: Option<Facts>,
+    report: PlanReport,
+}
+
+impl Io {
+    fn slot(&self) -> MutexGuard<'_, Slot> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Asks for a step that isn't the last.
+    pub(crate) async fn ask(&self, step: Step<Infallible>) -> Facts {
+        {
+            let mut slot = self.slot();
+            slot.step = Some(step);
+            slot.facts = None;
+        }
+        poll_fn(|_| self.slot().facts.take().map_or(Poll::Pending, Poll::Ready)).await
+    }
+
+    /// Reads items and a page, all at once.
+    ///
+    /// # Errors
+    /// [`Failure`] where the executor ends the plan.
+    pub async fn read(&self, need: Need) -> Result<Read, Failure> {
+        self.ask(need.into()).await.read()
+    }
+
+    /// Reads a page.
+    ///
+    /// # Errors
+    /// [`Failure::Again`] if the page couldn't be read.
+    pub async fn page(&self, query: Query) -> Result<Page, Failure> {
+        self.ask(Need::page(query).into()).await.page()
+    }
+
+    /// Carries tasks out, all at once, and returns the outcome of each.
+    ///
+    /// # Errors
+    /// See [`Io::read`].
+    pub async fn all(&self, tasks: Vec<Task>) -> Result<Vec<Result<TaskOutcome, Failure>>, Failure> {
+        self.ask(Step::Do(tasks)).await.outcomes()
+    }
+
+    /// Carries one task out.
+    ///
+    /// # Errors
+    /// The failure of the task; see [`Io::read`].
+    pub async fn one(&self, task: Task) -> Result<TaskOutcome, Failure> {
+        self.ask(Step::Do(vec![task])).await.outcome()
+    }
+
+    /// Carries a task out at most once; `None` if no answer came.
+    ///
+    /// # Errors
+    /// See [`Io::read`].
+    pub async fn attempt(&self, task: Task) -> Result<Option<TaskOutcome>, Failure> {
+        self.ask(Step::Try(task)).await.tried()
+    }
+
+    /// Puts and deletes items, whatever stands there, and returns the writes that failed.
+    ///
+    /// # Errors
+    /// See [`Io::read`].
+    pub async fn write(&self, writes: Writes) -> Result<BTreeMap<ItemKey, Failure>, Failure> {
+        self.ask(Step::Write(writes)).await.written()
+    }
+
+    /// Waits before another attempt; false where no time is left for one.
+    ///
+    /// # Errors
+    /// See [`Io::read`].
+    pub async fn wait(&self, step: u32) -> Result<bool, Failure> {
+        self.ask(Step::Wait(step)).await.waited()
+    }
+
+    /// Adds to what the plan has to report.
+    pub fn report(&self, add: impl FnOnce(&mut PlanReport)) {
+        add(&mut self.slot().report);
+    }
+}
+
+type Protocol<'a, D> = Pin<Box<dyn Future<Output = Result<D, Failure>> + Send + 'a>>;
+
+/// The plan of a protocol that is straight code.
+pub struct Script<'a, D> {
+    io: Io,
+    /// `None` after the end.
+    protocol: Option<Protocol<'a, D>>,
+    is_unanswered: bool,
+}
+
+impl<'a, D> Script<'a, D> {
+    /// The plan of this protocol. What it asks for elsewhere than by its [`Io`] is never answered.
+    pub fn new<F: Future<Output = Result<D, Failure>> + Send + 'a>(protocol: impl FnOnce(Io) -> F) -> Self {
+        let io = Io::default();
+        Self { protocol: Some(Box::pin(protocol(io.clone()))), io, is_unanswered: false }
+    }
+
+    /// True if the last task that was to be carried out at most once got no answer.
+    #[must_use]
+    pub fn is_unanswered(&self) -> bool {
+        self.is_unanswered
+    }
+}
+
+impl<D> fmt::Debug for Script<'_, D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Script").field("io", &self.io).finish_non_exhaustive()
+    }
+}
+
+impl<D> Plan for Script<'_, D> {
+    type Done = D;
+
+    fn next(&mut self, facts: Facts) -> Result<Step<D>, Failure> {
+        if let Facts::Tried(outcome) = &facts {
+            self.is_unanswered = outcome.is_none();
+        }
+        let Some(protocol) = &mut self.protocol else { return Err(Failure::Again) };
+        self.io.slot().facts = Some(facts);
+        match protocol.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(done) => {
+                self.protocol = None;
+                done.map(Step::Done)
+            }
+            Poll::Pending => self.io.slot().step.take().ok_or(Failure::Again)?.and_then(|never| match never {}),
+        }
+    }
+
+    fn take_report(&mut self) -> PlanReport {
+        std::mem::take(&mut self.io.slot().report)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_protocol_asks_step_by_step_and_is_done_once() {
+        let mut plan = Script::new(|io| async move {
+            let has_time = io.wait(3).await?;
+            io.report(|report| report.tally.copies += 1);
+            let outcome = io.one(Task::Transact(Vec::new())).await;
+            Ok((has_time, outcome))
+        });
+        assert_eq!(plan.next(Facts::None), Ok(Step::Wait(3)));
+        assert_eq!(plan.next(Facts::Waited(true)), Ok(Step::Do(vec![Task::Transact(Vec::new())])));
+        assert_eq!(plan.take_report().tally.copies, 1);
+        let done = (true, Err(Failure::Refused));
+        assert_eq!(plan.next(Facts::Done(vec![Err(Failure::Refused)])), Ok(Step::Done(done)));
+        assert_eq!(plan.next(Facts::None), Err(Failure::Again), "after the end");
+    }
+
+    #[test]
+    fn the_answer_to_another_step_ends_a_protocol() {
+        let mut plan = Script::new(|io| async move { io.wait(0).await });
+        assert_eq!(plan.next(Facts::None), Ok(Step::Wait(0)));
+        assert_eq!(plan.next(Facts::Tried(None)), Err(Failure::Again));
+        assert!(plan.is_unanswered());
+    }
+
+    #[test]
+    fn what_waits_for_something_else_ends() {
+        let mut plan = Script::new(|_| std::future::pending::<Result<(), Failure>>());
+        assert_eq!(plan.next(Facts::None), Err(Failure::Again));
+    }
+}
