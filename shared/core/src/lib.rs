@@ -14,7 +14,7 @@
 //!
 //! 1. [`plan::Batch::of`] finds out which work the records ask for: nodes to place, lineages to hand down, cursors to continue,
 //!    topics to copy. Several records of one item become one piece of work.
-//! 2. Each piece of work is a [`plan::Plan`], a state machine without I/O. Its `next` takes facts and returns a [`plan::Step`]:
+//! 2. Each piece of work is a [`plan::Plan`], which does no I/O. Its `next` takes facts and returns a [`plan::Step`]:
 //!    what it needs to read, what to write and on which conditions, or that it is done. The executor in `sapwood-engine` reads
 //!    and writes, and returns the answers as the next facts.
 //! 3. [`plan::Round`] places `V`. It reads `V`, the lineage of `V` and the lineage of its parent `D`.
@@ -35,7 +35,7 @@
 //! - [`keys`]: the keys of the table; the only home of separators and sort keys.
 //! - [`model`]: nodes, revisions, lineages and rows, and how each is an item.
 //! - [`request`]: requests to a table and their answers, as values.
-//! - [`plan`]: plans, each a state machine that asks for reads and writes and decides what comes next.
+//! - [`plan`]: plans, which ask for reads and writes and decide what comes next.
 //! - [`mod@write`]: the plans of the HTTP API's writes.
 //! - [`audit`]: what must hold of the whole table, and what mends it where it doesn't.
 

@@ -1,8 +1,8 @@
 //! Plans decide what has to be read and written, without a table, a clock or randomness.
 //!
-//! A decision that takes no request is a function ([`Batch::of`], [`place`]). Work that takes several requests is a state machine
-//! ([`Plan`]): it asks for what it needs to know, says what to write, and gets the outcome. The crate's documentation follows a stream
-//! record through the plans.
+//! A decision that takes no request is a function ([`Batch::of`], [`place`]). Work that takes several requests is a [`Plan`], a state
+//! machine or a protocol in straight code ([`Script`]): it asks for what it needs to know, says what to write, and gets the outcome. The
+//! crate's documentation follows a stream record through the plans.
 //!
 //! | plan | what sets it off | what it does |
 //! |---|---|---|

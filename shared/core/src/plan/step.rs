@@ -1,6 +1,6 @@
 //! What a plan asks for, and what it is told.
 //!
-//! A plan is a state machine without I/O: [`Plan::next`] takes the facts that the last [`Step`] asked for and returns the next
+//! A plan does no I/O: [`Plan::next`] takes the facts that the last [`Step`] asked for and returns the next
 //! step. Its executor reads and writes, and decides nothing. So every decision, every condition and every second look of the
 //! protocol is a value that a test can print.
 
@@ -12,7 +12,7 @@ use crate::keys::ItemKey;
 use crate::model::{DELETING, DeletionMark, Item};
 use crate::request::{Action, Condition, Page, Query, ReadOptions, Update, Write};
 
-/// A state machine that decides what to read and to write.
+/// Decides what to read and to write, step by step.
 pub trait Plan {
     /// The result of the plan.
     type Done;

@@ -28,6 +28,7 @@ use super::writers::{BaseWrite, SCALED, script};
 use crate::memory::Wire;
 use crate::oracle::Oracle;
 use crate::own;
+use crate::seeds::number;
 use crate::unfinished::unfinished;
 
 /// A run that ended without a fault.
@@ -107,6 +108,8 @@ pub(super) struct World<'a> {
     workers: usize,
     /// True once the first tree has settled. No faults are injected before that.
     begun: bool,
+    /// True if each change is printed (`SAPWOOD_TRACE=1`).
+    traces: bool,
 }
 
 /// Most times that a client sends one request again.
@@ -186,6 +189,7 @@ fn played(seed: u64, profile: &Profile) -> Result<(Run, usize), Fault> {
         sent_again: BTreeMap::new(),
         workers,
         begun: false,
+        traces: number("SAPWOOD_TRACE").is_some(),
     };
     if matches!(profile.writers, Writers::Adoptions | Writers::Heirs | Writers::Returns) {
         world.calls.lock().unwrap().stall_steps_max = 300;
@@ -518,6 +522,9 @@ impl World<'_> {
         for record in calls.memory.stream.drain(..) {
             if let ("NODE", Some(item)) = (&*record.key.sk, record.new.as_ref().filter(|item| has_mark(Some(item)))) {
                 self.marked.insert(record.key.clone(), item.clone());
+            }
+            if self.traces {
+                println!("{:?}: {} {} = {:?}", self.actor, record.key.pk, record.key.sk, record.new);
             }
             if let Some(witness) = &mut self.witness {
                 witness.see(&record, self.actor).map_err(|what| vec![what])?;
