@@ -120,6 +120,8 @@ pub enum Rule {
     RemoveUnder,
     /// A straggler is acted on only if the newest record in the batch shows it as it is: a later one may show that it was put back.
     StragglerAsShown,
+    /// `_under` is stale where the API had written the record more often than it says now.
+    CountedBack,
     /// A tombstone counts only while its node has no base record.
     TombstoneGone,
     /// When a tombstone takes the place of a lineage, the children that are still there are touched.

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use super::{Rule, Rules};
 use crate::keys::{Id, ItemKey, NodeRef, SortKey, Version};
 use crate::model::{
-    BaseNode, DeletionMark, Item, Latest, LifeUnder, Placement, PutBy, Settings, Stored, has_mark, is_touch,
-    is_undelete, padded, shows_no_mark,
+    AttributeValue, BORN, BaseNode, DeletionMark, Item, Latest, LifeUnder, Placement, PutBy, Settings, Stored,
+    has_mark, is_touch, is_undelete, padded, shows_no_mark, times_written,
 };
 
 /// What happened to an item.
@@ -78,6 +78,8 @@ pub struct Placing {
     pub stale_under: Option<LifeUnder>,
     /// What the node's newest record shows of its `_under`.
     pub newest: NewestUnder,
+    /// The life that that record shows, and how often the API had written it; `None` if the record has no images, or the node is gone.
+    pub written: Option<(Option<AttributeValue>, usize)>,
     /// The sequence number of the node's newest record, padded to 40 digits.
     pub sequence: String,
     /// The parent in the node's newest record. Its lineage is read together with the node.
@@ -245,6 +247,8 @@ impl Batch {
                 PutBy::Others(stale) => placing.stale_under = Some(stale),
             }
         }
+        let written = new.filter(|_| record.has_its_images());
+        placing.written = written.map(|item| (item.get(BORN).cloned(), times_written(Some(item))));
         placing.sequence = padded(&record.sequence).max(std::mem::take(&mut placing.sequence));
         placing.likely_parent = likely_parent;
     }

@@ -575,6 +575,10 @@ impl World<'_> {
         if records.is_empty() {
             return false;
         }
+        if self.traces {
+            let shown: Vec<_> = records.iter().map(|r| (&r.key.pk, &r.key.sk, r.event, &r.sequence[18..])).collect();
+            println!("invocation {} takes {shown:?}", self.invocations);
+        }
         // Whatever was left of one batch ends before the next one with records of the item, old ones as well.
         let items: BTreeSet<&ItemKey> = records.iter().map(|record| &record.key).collect();
         let ended: Vec<u64> =

@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use super::{Round, RoundEnd, State, Straggler};
 use crate::keys::{ItemKey, NodeRef, Schema};
-use crate::model::{BORN, BaseNode, REVISION, Stored, UNDER, Under, WRITE, is_same_life, life_of, still_gone};
+use crate::model::{
+    BORN, BaseNode, REVISION, Stored, UNDER, Under, WRITE, is_same_life, life_of, still_gone, times_written,
+};
 use crate::plan::Rule;
 use crate::plan::step::{Failure, Read, Step, Task, TaskOutcome};
 use crate::request::{Action, Condition, Update};
@@ -45,7 +47,16 @@ impl<'a> Round<'a> {
             Stored::Lineage(_) | Stored::Tombstone(_) if base.born().is_none() => true,
             stored => is_same_life(stored.born(), base.born()),
         });
-        is_of_others && rules.keeps(Rule::UnderOfOthers) || has_ended && rules.keeps(Rule::PutBack)
+        is_of_others && rules.keeps(Rule::UnderOfOthers)
+            || has_ended && rules.keeps(Rule::PutBack)
+            || self.is_counted_back(node, base) && rules.keeps(Rule::CountedBack)
+    }
+
+    /// True if the node has been written less often than its newest record shows of the same life: a copy was put back.
+    fn is_counted_back(&self, node: &NodeRef, base: &BaseNode) -> bool {
+        let written = self.placings.get(node).and_then(|placing| placing.written.as_ref());
+        let count = times_written(Some(&base.item));
+        written.is_some_and(|(born, shown)| born.as_ref() == base.item.get(BORN) && count < *shown)
     }
 
     /// Takes the answer to the removals. A node that has changed meanwhile is looked at again, with what its records show. Where the table

@@ -207,7 +207,11 @@ impl History {
             };
             let key = self.schema.node_key(sequential::node(command));
             let lineage = self.lineages.get(&key.pk);
-            self.calls[at].was_unplaced = !refusals::is_placed(&key.pk, self.state(&key, self.now), lineage);
+            // The record and the lineage are read one after the other.
+            let was_unplaced = self
+                .states(&key, self.calls[at].called, self.now)
+                .any(|state| !refusals::is_placed(&key.pk, state, lineage));
+            self.calls[at].was_unplaced = was_unplaced;
         }
     }
 
