@@ -3,7 +3,6 @@
 //! There is no runtime. A protocol asks through its [`Io`], and stops there. [`Script`] makes a [`Plan`] of it: whoever runs the plan gets each
 //! step as a value, and gives the answer back. `docs/decisions/straight-code.md` says why.
 
-use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::fmt;
 use std::future::poll_fn;
@@ -11,8 +10,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-use super::step::{Facts, Failure, Need, Plan, PlanReport, Read, Step, Task, TaskOutcome, Writes};
-use crate::keys::ItemKey;
+use super::step::{Facts, Failure, Need, Plan, PlanReport, Read, Step, Task, TaskOutcome};
 use crate::request::{Page, Query};
 
 /// What a protocol asks with.
@@ -60,14 +58,6 @@ impl Io {
         self.ask(Need::page(query).into()).await.page()
     }
 
-    /// Carries tasks out, all at once, and returns the outcome of each.
-    ///
-    /// # Errors
-    /// See [`Io::read`].
-    pub async fn all(&self, tasks: Vec<Task>) -> Result<Vec<Result<TaskOutcome, Failure>>, Failure> {
-        self.ask(Step::Do(tasks)).await.outcomes()
-    }
-
     /// Carries one task out.
     ///
     /// # Errors
@@ -82,14 +72,6 @@ impl Io {
     /// See [`Io::read`].
     pub async fn attempt(&self, task: Task) -> Result<Option<TaskOutcome>, Failure> {
         self.ask(Step::Try(task)).await.tried()
-    }
-
-    /// Puts and deletes items, whatever stands there, and returns the writes that failed.
-    ///
-    /// # Errors
-    /// See [`Io::read`].
-    pub async fn write(&self, writes: Writes) -> Result<BTreeMap<ItemKey, Failure>, Failure> {
-        self.ask(Step::Write(writes)).await.written()
     }
 
     /// Waits before another attempt; false where no time is left for one.

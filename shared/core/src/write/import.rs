@@ -3,7 +3,7 @@
 use super::delete::{deleted_since, traces_stay};
 use crate::keys::{ItemKey, NodeRef, SortKey};
 use crate::model::{AttributeValue, DELETING, DeletionMark, Item, PUT_BACK, Settings, Stored, has_mark, still_gone};
-use crate::plan::{Failure, Io, Need, Script, Task, TaskOutcome};
+use crate::plan::{Failure, Io, Need, Read, Script, Task, TaskOutcome};
 use crate::request::{Action, Condition};
 
 /// Most looks at a record that is being deleted. With the waits of a person's retry policy that is two minutes.
@@ -60,62 +60,89 @@ pub fn import_record<'a>(settings: &'a Settings, record: ImportedRecord<'a>) -> 
 }
 
 async fn put(io: &Io, settings: &Settings, record: ImportedRecord<'_>) -> Result<Imported, Failure> {
-    let ImportedRecord { node, key, item, since, looks_max } = record;
-    let schema = &settings.schema;
-    let is_node = schema.parse_sort_key(&key.sk) == Some(SortKey::Node);
     let (mut looks, mut failed, mut is_unanswered) = (0, 0, false);
-    let (mut condition, mut checks) = (Condition::Absent, Vec::new());
-    'put: loop {
-        let put = Action::Put { key: key.clone(), item: item.clone(), condition };
-        let outcome = io.attempt(Task::together(std::iter::once(put).chain(checks).collect())).await?;
-        if outcome == Some(TaskOutcome::Held) {
-            return Ok(Imported::Written);
-        }
-        is_unanswered |= outcome.is_none();
-        let mut step = failed;
-        failed += 1;
-        loop {
-            if !io.wait(step).await? {
-                return Ok(Imported::OutOfTime);
-            }
-            let mut keys = vec![key.clone()];
-            if is_unanswered && is_node {
-                keys.extend([schema.deleted_key(node), schema.lineage_key(node)]);
-            }
-            let read = io.read(Need::keys(keys)).await?;
-            let there = read.item(&key)?;
-            if let Some(gone) = still_gone(there) {
-                (condition, checks) = (gone, Vec::new());
-                if is_unanswered {
-                    // The record may have been written, and deleted since: then it must not come back.
-                    if !is_node {
-                        return Ok(Imported::Unknown(Unknown::NoRevision));
-                    }
-                    let stored = Stored::read(read.item(&schema.lineage_key(node))?, schema);
-                    if deleted_since(since, read.item(&schema.deleted_key(node))?, &stored, settings) {
-                        return Ok(Imported::Unknown(Unknown::Deleted));
-                    }
-                    checks = traces_stay(node, &read, schema)?.into();
+    let mut found = Found::Gone(Condition::Absent, Vec::new());
+    loop {
+        let step = match found {
+            Found::Settled(imported) => return Ok(imported),
+            Found::Gone(condition, checks) => {
+                let put = Action::Put { key: record.key.clone(), item: record.item.clone(), condition };
+                match io.attempt(Task::together(std::iter::once(put).chain(checks).collect())).await? {
+                    Some(TaskOutcome::Held) => return Ok(Imported::Written),
+                    outcome => is_unanswered |= outcome.is_none(),
                 }
-                continue 'put;
+                failed += 1;
+                failed - 1
             }
-            if !(is_node && has_mark(there)) {
-                let is_equal = there.is_some_and(|there| users_own(there).eq(users_own(&item)));
-                return Ok(match (is_equal, is_unanswered) {
-                    (true, _) => Imported::Written,
-                    (false, false) => Imported::Another,
-                    (false, true) => Imported::Unknown(Unknown::Another),
-                });
+            Found::BeingDeleted if looks == record.looks_max => return Ok(Imported::BeingDeleted),
+            Found::BeingDeleted => {
+                looks += 1;
+                (looks - 1).min(LOOK_WAIT_MAX)
             }
-            if is_unanswered {
-                return Ok(Imported::Unknown(Unknown::Deleted));
-            }
-            if looks == looks_max {
-                return Ok(Imported::BeingDeleted);
-            }
-            step = looks.min(LOOK_WAIT_MAX);
-            looks += 1;
+        };
+        if !io.wait(step).await? {
+            return Ok(Imported::OutOfTime);
         }
+        let read = io.read(record.needed(is_unanswered, settings)).await?;
+        found = record.found(is_unanswered, &read, settings)?;
+    }
+}
+
+/// What a look at the record's key has found.
+enum Found {
+    /// What has become of the record.
+    Settled(Imported),
+    /// There is none. It is put on this condition, where these checks hold.
+    Gone(Condition, Vec<Action>),
+    BeingDeleted,
+}
+
+impl ImportedRecord<'_> {
+    fn is_node(&self, settings: &Settings) -> bool {
+        settings.schema.parse_sort_key(&self.key.sk) == Some(SortKey::Node)
+    }
+
+    fn needed(&self, is_unanswered: bool, settings: &Settings) -> Need {
+        let schema = &settings.schema;
+        let mut keys = vec![self.key.clone()];
+        if is_unanswered && self.is_node(settings) {
+            keys.extend([schema.deleted_key(self.node), schema.lineage_key(self.node)]);
+        }
+        Need::keys(keys)
+    }
+
+    fn found(&self, is_unanswered: bool, read: &Read, settings: &Settings) -> Result<Found, Failure> {
+        let there = read.item(&self.key)?;
+        if let Some(gone) = still_gone(there) {
+            if !is_unanswered {
+                return Ok(Found::Gone(gone, Vec::new()));
+            }
+            // The record may have been written, and deleted since: then it must not come back.
+            return Ok(match self.deleted_meanwhile(read, settings)? {
+                Some(unknown) => Found::Settled(Imported::Unknown(unknown)),
+                None => Found::Gone(gone, traces_stay(self.node, read, &settings.schema)?.into()),
+            });
+        }
+        if self.is_node(settings) && has_mark(there) {
+            let unknown = Found::Settled(Imported::Unknown(Unknown::Deleted));
+            return Ok(if is_unanswered { unknown } else { Found::BeingDeleted });
+        }
+        let is_equal = there.is_some_and(|there| users_own(there).eq(users_own(&self.item)));
+        Ok(Found::Settled(match (is_equal, is_unanswered) {
+            (true, _) => Imported::Written,
+            (false, false) => Imported::Another,
+            (false, true) => Imported::Unknown(Unknown::Another),
+        }))
+    }
+
+    fn deleted_meanwhile(&self, read: &Read, settings: &Settings) -> Result<Option<Unknown>, Failure> {
+        if !self.is_node(settings) {
+            return Ok(Some(Unknown::NoRevision));
+        }
+        let schema = &settings.schema;
+        let deleted = read.item(&schema.deleted_key(self.node))?;
+        let stored = Stored::read(read.item(&schema.lineage_key(self.node))?, schema);
+        Ok(deleted_since(self.since, deleted, &stored, settings).then_some(Unknown::Deleted))
     }
 }
 

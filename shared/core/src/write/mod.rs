@@ -35,6 +35,7 @@ mod spot;
 #[cfg(test)]
 mod tests;
 mod walk;
+mod weighing;
 
 pub use ahead::{Ahead, Wanted};
 pub use command::{Children, Command, Content, Patch, Spot, ValueChange};

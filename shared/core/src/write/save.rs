@@ -11,10 +11,11 @@ use super::moves::Move;
 use super::record::{self, Draft};
 use super::spot::{CHANGED_MAX, FindSpot, Found, Room, Slice};
 use super::walk::Placed;
+use super::weighing::{TooHeavy, too_heavy};
 use super::{Outcome, Refusal};
 use crate::keys::{DEPTH_MAX, Id, ItemKey, NodeRef, Schema, SortKey};
 use crate::model::{
-    AttributeValue, BaseNode, Item, Stored, Under, check_links, has_mark, item_bytes, key_of, life_of, still_gone, text,
+    AttributeValue, BaseNode, Item, Stored, Under, check_links, has_mark, key_of, life_of, still_gone, text,
 };
 use crate::plan::ancestry::{AncestorPath, Ancestry, Edge};
 use crate::plan::{Failure, Io, Need, Read, Rule, Task, TaskOutcome};
@@ -143,11 +144,11 @@ impl Look {
 enum Prepared {
     /// Nothing changes. This must hold of the sibling that the node is next to.
     Same(Option<Action>),
-    Write(Box<Whole>),
+    Write(Box<NodeWrite>),
 }
 
 /// A write that only lacks what must hold of the ancestor paths.
-struct Whole {
+struct NodeWrite {
     action: Action,
     outcome: Outcome,
     /// The record that this was decided on.
@@ -162,47 +163,6 @@ struct Whole {
     changes: Vec<(Action, Placed)>,
     /// These alone are written, and the node after that.
     slice: Option<Slice>,
-}
-
-/// Most siblings that are written without a look at their sizes: with the node, its neighbour and the outcome they fit a transaction, even the
-/// largest.
-const UNWEIGHED_MAX: usize = 5;
-/// Most siblings that are read as a whole at a time.
-const WEIGHED_AT_ONCE: usize = 25;
-/// Most siblings that are read at first, because each can have 400 KB, and forty times as much on its way.
-const WEIGHED_AT_FIRST: usize = 4;
-/// Most bytes of siblings in a transaction. DynamoDB takes 4 MB in all, of which the node, its neighbour and the outcome have at most half.
-const SIBLINGS_BYTES_MAX: usize = 2 * 1_024 * 1_024;
-
-/// How much the siblings have that a transaction changes.
-#[derive(Debug, Default)]
-struct Weighing {
-    /// How many bytes they have.
-    bytes: usize,
-    /// How many of them fit the transaction.
-    fitting: usize,
-    /// The largest of them, with its bytes.
-    largest: Option<(usize, Id)>,
-}
-
-impl Weighing {
-    /// Takes what was read of these siblings.
-    fn add(&mut self, siblings: &[(Action, Placed)], read: &Read) -> Result<(), Failure> {
-        for (action, (_, id, _)) in siblings {
-            // One that has gone is no weight: the write finds that out.
-            let bytes = read.item(action.key())?.map_or(0, item_bytes);
-            self.bytes += bytes;
-            self.fitting += usize::from(self.bytes <= SIBLINGS_BYTES_MAX);
-            self.largest = self.largest.take().max(Some((bytes, id.clone())));
-        }
-        Ok(())
-    }
-
-    /// How many are read next: about as many as fit, if they are like the largest.
-    fn next(&self) -> usize {
-        let largest = self.largest.as_ref().map_or(SIBLINGS_BYTES_MAX / WEIGHED_AT_FIRST, |(bytes, _)| *bytes);
-        (SIBLINGS_BYTES_MAX / largest.max(1)).clamp(1, WEIGHED_AT_ONCE)
-    }
 }
 
 impl<'a> SaveNode<'_, 'a> {
@@ -229,12 +189,12 @@ impl<'a> SaveNode<'_, 'a> {
             };
             let written = match self.prepare(&look, found)? {
                 Prepared::Same(anchor) => self.complete(io, look.node, anchor).await?,
-                Prepared::Write(prepared) => {
-                    let checks = self.path_checks(io, &prepared, &look).await?;
-                    if !self.fits(io, &prepared).await? {
+                Prepared::Write(node_write) => {
+                    let checks = self.path_checks(io, &node_write, &look).await?;
+                    if !self.fits(io, &node_write).await? {
                         continue;
                     }
-                    self.write(io, *prepared, checks).await?
+                    self.write(io, *node_write, checks).await?
                 }
             };
             if let Some(outcome) = written {
@@ -403,7 +363,7 @@ impl<'a> SaveNode<'_, 'a> {
         let completion = self.attempts.completion(&outcome);
         let traces = look.traces.clone();
         let action = draft.action;
-        Ok(Prepared::Write(Box::new(Whole { action, outcome, on, completion, traces, anchor, changes, slice })))
+        Ok(Prepared::Write(Box::new(NodeWrite { action, outcome, on, completion, traces, anchor, changes, slice })))
     }
 
     /// What is checked by a create that is tried again.
@@ -497,7 +457,7 @@ impl<'a> SaveNode<'_, 'a> {
 
     /// What must hold of the ancestor paths. Nothing where the node stays under its parent, or where nothing hangs under a new node: all others
     /// move.
-    async fn path_checks(&self, io: &Io, whole: &Whole, look: &Look) -> Result<Vec<Action>, Stop> {
+    async fn path_checks(&self, io: &Io, node_write: &NodeWrite, look: &Look) -> Result<Vec<Action>, Stop> {
         let Some(parent) = self.parent() else { return Ok(Vec::new()) };
         let edge = self.usable_parent(parent, look)?;
         let is_parent = |item: &Item| item.get(&self.schema().names().parent) == Some(&text(parent.as_str()));
@@ -524,7 +484,7 @@ impl<'a> SaveNode<'_, 'a> {
             missing.learn(&read, self.node, schema, &mut ancestry)?;
         }
         let path = |of: &Id| ancestry.resolve(of).map_err(|_| Failure::Again);
-        Ok(self.checks(whole, look, &path(&self.node.id)?, &path(parent)?)?)
+        Ok(self.checks(node_write, look, &path(&self.node.id)?, &path(parent)?)?)
     }
 
     /// The edge up from the parent, if something can be put under it.
@@ -539,7 +499,7 @@ impl<'a> SaveNode<'_, 'a> {
 
     fn checks(
         &self,
-        whole: &Whole,
+        node_write: &NodeWrite,
         look: &Look,
         own: &AncestorPath,
         target: &AncestorPath,
@@ -547,7 +507,7 @@ impl<'a> SaveNode<'_, 'a> {
         let own = look.node.is_some().then_some(own);
         let moved = Move { node: &self.node.id, own, target, height: look.height };
         // The neighbour is checked, or gets a value.
-        let others = 1 + whole.completion.len() + whole.traces.len() + usize::from(self.anchor().is_some());
+        let others = 1 + node_write.completion.len() + node_write.traces.len() + usize::from(self.anchor().is_some());
         let room = TRANSACTION_ACTIONS_MAX.saturating_sub(others);
         let edges = moved.checks(room, self.attempts.context.rules)?;
         if edges.len() > room {
@@ -566,30 +526,17 @@ impl<'a> SaveNode<'_, 'a> {
     }
 
     /// True if a transaction has room for the siblings that get other values. Else there are fewer with the node, or in a slice, and the others
-    /// before or after it. Siblings are read as a whole, because a transaction has room for so many bytes.
-    async fn fits(&mut self, io: &Io, whole: &Whole) -> Result<bool, Stop> {
-        let mut rest = &*whole.changes;
-        if rest.len() <= UNWEIGHED_MAX {
-            return Ok(true);
-        }
-        let mut weighing = Weighing::default();
-        while !rest.is_empty() {
-            let (next, others) = rest.split_at(rest.len().min(weighing.next()));
-            let read = io.read(Need::keys(next.iter().map(|(action, _)| action.key().clone()))).await?;
-            weighing.add(next, &read)?;
-            rest = others;
-            if weighing.bytes > SIBLINGS_BYTES_MAX {
-                let room = if whole.slice.is_some() { &mut self.room.in_slice } else { &mut self.room.with_node };
-                *room = weighing.fitting;
-                self.bulky = weighing.largest;
-                return Ok(false);
-            }
-        }
-        Ok(true)
+    /// before or after it.
+    async fn fits(&mut self, io: &Io, node_write: &NodeWrite) -> Result<bool, Failure> {
+        let Some(TooHeavy { fitting, largest }) = too_heavy(io, &node_write.changes).await? else { return Ok(true) };
+        let room = if node_write.slice.is_some() { &mut self.room.in_slice } else { &mut self.room.with_node };
+        *room = fitting;
+        self.bulky = largest;
+        Ok(false)
     }
 
-    async fn write(&mut self, io: &Io, whole: Whole, checks: Vec<Action>) -> Result<Option<Outcome>, Stop> {
-        let Whole { action, outcome, on, completion, traces, anchor, changes, slice } = whole;
+    async fn write(&mut self, io: &Io, node_write: NodeWrite, checks: Vec<Action>) -> Result<Option<Outcome>, Stop> {
+        let NodeWrite { action, outcome, on, completion, traces, anchor, changes, slice } = node_write;
         let (changes, changed): (Vec<Action>, Vec<Placed>) = changes.into_iter().unzip();
         if let Some(slice) = slice {
             self.write_slice(io, slice, changes, changed).await?;
