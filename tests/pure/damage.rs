@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use sapwood_core::audit::{Difference, Kind, Look, Mend, Mended, Subject};
+use sapwood_core::audit::{Difference, Kind, Mended, Subject, look, mend};
 use sapwood_core::keys::{Id, ItemKey, NodeRef};
 use sapwood_core::model::text;
 use sapwood_core::plan::{Context, Facts, Limits, Plan, Read, Rule, Rules, Run, Step};
@@ -111,11 +111,11 @@ fn a_row_stays_that_a_lineage_names_by_then() {
         let settings = fixture.settings().clone();
         let (key, node) = (ItemKey::new("E", "NODE#0001#V"), NodeRef::from(Id::new("V").unwrap()));
         let (subjects, known) = (BTreeSet::from([Subject::Row { key, node }]), Default::default());
-        let found = carried_out(&mut fixture, Look::new(&settings, subjects, &known, true), |_| ());
+        let found = carried_out(&mut fixture, look(&settings, subjects, &known, true), |_| ());
         let [surplus] = &found[..] else { panic!("{found:?}") };
         assert_eq!(surplus.kind, Kind::RowSurplus);
         let context = Context { settings: &settings, limits: Limits::default(), rules, run: Run::default() };
-        carried_out(&mut fixture, Mend::new(context, surplus.clone(), "1".to_owned()), |fixture| {
+        carried_out(&mut fixture, mend(context, surplus.clone(), "1".to_owned()), |fixture| {
             fixture.put_node("V", Some("E"), &[]);
             fixture.settle();
         });
@@ -138,7 +138,7 @@ fn a_record_that_was_put_back_stays_nobodys_if_others_of_ours_write_it() {
     for id in ["V", "W"] {
         let node = NodeRef::from(Id::new(id).unwrap());
         let difference = Difference::unseen(Kind::RecordPutBack, settings.schema.node_key(&node), node);
-        carried_out(&mut fixture, Mend::new(context, difference, "4".to_owned()), |_| ());
+        carried_out(&mut fixture, mend(context, difference, "4".to_owned()), |_| ());
     }
     assert_eq!(fixture.get("V", "NODE"), None);
     let kept = fixture.get("W", "NODE").unwrap();
@@ -160,7 +160,7 @@ fn a_record_that_was_put_back_without_an_answer_is_taken_away() {
     let surplus = Difference::unseen(Kind::LineageSurplus, settings.schema.lineage_key(&node), node);
     // The client sends the write again, and its own first attempt is in the way.
     let first = |fixture: &mut Fixture| fixture.put("V", "NODE", &[("_put_back", text("4"))]);
-    let mended = carried_out(&mut fixture, Mend::new(context, surplus, "4".to_owned()), first);
+    let mended = carried_out(&mut fixture, mend(context, surplus, "4".to_owned()), first);
     assert_eq!((mended, fixture.get("V", "NODE")), (Mended::Redriven, None));
     fixture.settle();
     assert_eq!(fixture.get("V", "LINEAGE"), None);

@@ -7,9 +7,9 @@
 //! write, and the stream handler gets the record in a batch.
 //!
 //! ```text
-//! record of NODE        ──► Round                    ──► LINEAGE and rows of the node
-//! record of LINEAGE     ──► Cascade                  ──► a touch of each child, and so a record of its NODE
-//! record of a revision  ──► CopyHighest, CopyNewest  ──► the copy v0_<topic>
+//! record of NODE        ──► place_nodes                ──► LINEAGE and rows of the node
+//! record of LINEAGE     ──► hand_down                  ──► a touch of each child, and so a record of its NODE
+//! record of a revision  ──► copy_highest, copy_newest  ──► the copy v0_<topic>
 //! ```
 //!
 //! 1. [`plan::Batch::of`] finds out which work the records ask for: nodes to place, lineages to hand down, cursors to continue,
@@ -17,13 +17,13 @@
 //! 2. Each piece of work is a [`plan::Plan`], which does no I/O. Its `next` takes facts and returns a [`plan::Step`]:
 //!    what it needs to read, what to write and on which conditions, or that it is done. The executor in `sapwood-engine` reads
 //!    and writes, and returns the answers as the next facts.
-//! 3. [`plan::Round`] places `V`. It reads `V`, the lineage of `V` and the lineage of its parent `D`.
+//! 3. [`plan::place_nodes`] places `V`. It reads `V`, the lineage of `V` and the lineage of its parent `D`.
 //!    [`plan::place`](fn@plan::place) decides where `V` belongs and which rows follow ([`model::rows`]). The round writes the
 //!    lineage of `V`, then puts and deletes rows, then reads the lineage of `D` again. If that has changed meanwhile, `V` goes into
 //!    another round.
-//! 4. The lineage of `V` makes a stream record as well. If `V` has moved, [`plan::Cascade`] touches the children of `V`, and the
-//!    record of each touch has that child placed. If `V` is new, [`plan::TouchOrphans`] touches only the children that were
-//!    waiting for it. If `V` is being deleted, [`plan::DeletionSlice`] acts on its children. So a change is handed down one level
+//! 4. The lineage of `V` makes a stream record as well. If `V` has moved, [`plan::hand_down`] touches the children of `V`, and the
+//!    record of each touch has that child placed. If `V` is new, [`plan::touch_orphans`] touches only the children that were
+//!    waiting for it. If `V` is being deleted, the deletion acts on its children. So a change is handed down one level
 //!    at a time.
 //! 5. Rows and copies make records, too, but the event source's filter holds them back. So the flow ends.
 //!

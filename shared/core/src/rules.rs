@@ -138,6 +138,8 @@ pub enum Rule {
     RepairTakesOwn,
     /// A cursor that a redrive starts takes the place of one that is half way.
     RedriveAnew,
+    /// A redrive looks again where a record that was gone is back.
+    RedriveReturned,
     /// A create looks for the record that the API has deleted the id: nodes may still hang under it.
     DeletedRecord,
     /// After an attempt without an answer a write of the API goes on only if its record stands as it was read.

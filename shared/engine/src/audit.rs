@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use sapwood_core::audit::{Class, Difference, Look, LookAtHistory, Mend, Mended, Position, Redrive, Redriven, Subject};
+use sapwood_core::audit::{Class, Difference, Mended, Position, Redriven, Subject, look, look_at_history, mend, redrive};
 use sapwood_core::keys::{ItemKey, NodeRef};
 use sapwood_core::model::{Item, Settings, key_of};
 use sapwood_core::plan::{Context, Limits, Rules, Run};
@@ -145,12 +145,12 @@ impl<'a, T: Table, P: RetryPolicy> Audit<'a, T, P> {
             subjects.into_iter().partition(|subject| matches!(subject, Subject::History(_)));
         let mut found = Vec::new();
         for some in others.chunks(SUBJECTS_MAX) {
-            let look = Look::new(self.settings, some.iter().cloned().collect(), known, strong);
+            let look = look(self.settings, some.iter().cloned().collect(), known, strong);
             found.extend(run(self.client, look).await?);
         }
         for subject in histories {
             let Subject::History(node) = subject else { continue };
-            let look = LookAtHistory::new(self.settings, node, strong, HISTORY_PAGE_ITEMS_MAX);
+            let look = look_at_history(self.settings, node, strong, HISTORY_PAGE_ITEMS_MAX);
             found.extend(run(self.client, look).await?);
         }
         Ok(found)
@@ -161,7 +161,7 @@ impl<'a, T: Table, P: RetryPolicy> Audit<'a, T, P> {
     /// # Errors
     /// [`TableError`] if something can't be read or written. The repair can be tried again.
     pub async fn mend(&self, difference: Difference, name: String, rules: Rules) -> Result<Mended, TableError> {
-        run(self.client, Mend::new(self.context(rules), difference, name)).await
+        run(self.client, mend(self.context(rules), difference, name)).await
     }
 
     /// Has an item handled again whose stream record was lost. `name` has at most 19 digits, and no other repair of this table has had it.
@@ -169,7 +169,7 @@ impl<'a, T: Table, P: RetryPolicy> Audit<'a, T, P> {
     /// # Errors
     /// [`TableError`] if something can't be read or written. The redrive can be tried again.
     pub async fn redrive(&self, key: ItemKey, name: String, rules: Rules) -> Result<Redriven, TableError> {
-        run(self.client, Redrive::new(self.context(rules), key, name)).await
+        run(self.client, redrive(self.context(rules), key, name, false)).await
     }
 
     /// Says what [`Audit::redrive`] would do, and writes nothing.
@@ -177,7 +177,7 @@ impl<'a, T: Table, P: RetryPolicy> Audit<'a, T, P> {
     /// # Errors
     /// [`TableError`] if something can't be read.
     pub async fn would_redrive(&self, key: ItemKey) -> Result<Redriven, TableError> {
-        run(self.client, Redrive::new(self.context(Rules::default()), key, String::new()).dry()).await
+        run(self.client, redrive(self.context(Rules::default()), key, String::new(), true)).await
     }
 
     fn context(&self, rules: Rules) -> Context<'a> {

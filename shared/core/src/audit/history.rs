@@ -6,16 +6,42 @@ use super::difference::Evidence;
 use super::{Difference, Kind};
 use crate::keys::{ItemKey, NodeRef, SortKey, Version};
 use crate::model::{Item, Latest, Settings, key_of};
-use crate::plan::{Facts, Failure, Need, Plan, Step};
+use crate::plan::Script;
 use crate::request::{Page, Query, ReadOptions};
 
-/// A look at all revisions and copies of one node, from the newest revision down: for each topic the first that comes is the newest.
-#[derive(Debug)]
-pub struct LookAtHistory<'a> {
+/// The plan that looks at all revisions and copies of a node, in pages of so many items. It goes from the newest revision down: for each topic
+/// the first that comes is the newest.
+pub fn look_at_history(
+    settings: &Settings,
+    node: NodeRef,
+    strong: bool,
+    page_items_max: usize,
+) -> Script<'_, Vec<Difference>> {
+    let mut query = Query {
+        pk: settings.schema.partition(&node),
+        range: settings.schema.revision_range(),
+        after: None,
+        limit: page_items_max,
+        descending: true,
+        reading: ReadOptions { strong, attributes: None },
+    };
+    let mut history = History { settings, node, topics: BTreeMap::new() };
+    Script::new(|io| async move {
+        loop {
+            let page = io.page(query.clone()).await?;
+            history.take(&page);
+            query.after = page.next;
+            if query.after.is_none() {
+                return Ok(history.judge());
+            }
+        }
+    })
+}
+
+/// What was seen of a node's history.
+struct History<'a> {
     settings: &'a Settings,
     node: NodeRef,
-    query: Query,
-    begun: bool,
     topics: BTreeMap<String, Topic>,
 }
 
@@ -30,21 +56,7 @@ struct Topic {
     is_owners: bool,
 }
 
-impl<'a> LookAtHistory<'a> {
-    /// A look at this node's history, in pages of so many items.
-    #[must_use]
-    pub fn new(settings: &'a Settings, node: NodeRef, strong: bool, page_items_max: usize) -> Self {
-        let query = Query {
-            pk: settings.schema.partition(&node),
-            range: settings.schema.revision_range(),
-            after: None,
-            limit: page_items_max,
-            descending: true,
-            reading: ReadOptions { strong, attributes: None },
-        };
-        Self { settings, node, query, begun: false, topics: BTreeMap::new() }
-    }
-
+impl History<'_> {
     fn take(&mut self, page: &Page) {
         for item in &page.items {
             let Some(key) = key_of(item, &self.settings.schema) else { continue };
@@ -85,25 +97,6 @@ impl<'a> LookAtHistory<'a> {
             Some(Difference::of(kind, key, &self.node, &evidence))
         };
         self.topics.iter().filter_map(judge).collect()
-    }
-}
-
-impl Plan for LookAtHistory<'_> {
-    type Done = Vec<Difference>;
-
-    fn next(&mut self, facts: Facts) -> Result<Step<Vec<Difference>>, Failure> {
-        if !std::mem::replace(&mut self.begun, true) {
-            return Ok(Need::page(self.query.clone()).into());
-        }
-        let page = facts.page()?;
-        self.take(&page);
-        match page.next {
-            Some(after) => {
-                self.query.after = Some(after);
-                Ok(Need::page(self.query.clone()).into())
-            }
-            None => Ok(Step::Done(self.judge())),
-        }
     }
 }
 

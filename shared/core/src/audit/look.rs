@@ -10,30 +10,32 @@ use crate::model::{
     BaseNode, Cursor, CursorError, Deletion, Item, PUT_BACK, Placement, Settings, Stored, Wanted, has_mark,
     has_unreadable_mark, is_row_key, is_truncated, rows, shown_by,
 };
-use crate::plan::{Facts, Failure, Need, PlaceInput, PlacePlan, Plan, Read, Rules, Settle, Shortfall, Step, place};
+use crate::plan::{Failure, Io, Need, PlaceInput, PlacePlan, Read, Rules, Script, Settle, Shortfall, place};
 use crate::request::ReadOptions;
 
-/// A look at some nodes, rows and cursors. Histories are left out: [`LookAtHistory`](super::LookAtHistory) looks at them.
-#[derive(Debug)]
-pub struct Look<'a> {
+/// The plan that looks at these nodes, rows and cursors. [`look_at_history`](super::look_at_history) looks at histories. What is known already
+/// isn't read again.
+///
+/// The first look reads what may be a moment old (`strong` is false), at half the units. What it finds has to be looked at again with strong
+/// reads and nothing known.
+pub fn look<'a>(
+    settings: &'a Settings,
+    subjects: BTreeSet<Subject>,
+    known: &'a BTreeMap<ItemKey, Item>,
+    strong: bool,
+) -> Script<'a, Vec<Difference>> {
+    let look = Look { settings, subjects, strong, known, read: Read::default(), found: Vec::new() };
+    Script::new(|io| look.carry_out(io))
+}
+
+/// A look at some nodes, rows and cursors.
+struct Look<'a> {
     settings: &'a Settings,
     subjects: BTreeSet<Subject>,
     strong: bool,
     known: &'a BTreeMap<ItemKey, Item>,
     read: Read,
     found: Vec<Found>,
-    state: State,
-}
-
-#[derive(Debug, Default, Clone, Copy)]
-enum State {
-    #[default]
-    Begin,
-    ReadingSubjects,
-    ReadingWhatTheyName,
-    /// What seems wrong may be so only because another node stands wrong: that node is judged first.
-    ReadingWhatTheyDependOn,
-    ReadingParentsOfThese,
 }
 
 /// A difference, and the node whose lineage decides whether it is one.
@@ -48,18 +50,28 @@ struct Facets<'r> {
 }
 
 impl<'a> Look<'a> {
-    /// A look at these subjects. What is known of them already isn't read again.
-    ///
-    /// The first look reads what may be a moment old (`strong` is false), at half the units. What it finds has to be looked at again
-    /// with strong reads and nothing known.
-    #[must_use]
-    pub fn new(
-        settings: &'a Settings,
-        subjects: BTreeSet<Subject>,
-        known: &'a BTreeMap<ItemKey, Item>,
-        strong: bool,
-    ) -> Self {
-        Self { settings, subjects, strong, known, read: Read::default(), found: Vec::new(), state: State::Begin }
+    async fn carry_out(mut self, io: Io) -> Result<Vec<Difference>, Failure> {
+        self.read(&io, self.own_keys()).await?;
+        self.read(&io, self.named_keys()?).await?;
+        self.found = self.judge()?;
+        let deciding = self.deciding();
+        if !deciding.is_empty() {
+            // What seems wrong may be so only because another node stands wrong: that node is judged first.
+            let schema = self.schema();
+            let keys = deciding.iter().flat_map(|node| [schema.node_key(node), schema.lineage_key(node)]);
+            self.read(&io, keys.collect()).await?;
+            self.read(&io, self.parents_of_deciding()?).await?;
+        }
+        self.decided()
+    }
+
+    /// Reads these items, but those that are known.
+    async fn read(&mut self, io: &Io, keys: BTreeSet<ItemKey>) -> Result<(), Failure> {
+        let is_known = |key: &ItemKey| self.known.contains_key(key) || self.read.items.contains_key(key);
+        let keys = keys.into_iter().filter(|key| !is_known(key)).collect();
+        let need = Need { keys, options: ReadOptions { strong: self.strong, attributes: None }, ..Need::default() };
+        self.read.extend(io.read(need).await?);
+        Ok(())
     }
 
     fn item(&self, key: &ItemKey) -> Result<Option<&Item>, Failure> {
@@ -68,12 +80,6 @@ impl<'a> Look<'a> {
 
     fn schema(&self) -> &'a Schema {
         &self.settings.schema
-    }
-
-    fn need(&self, keys: BTreeSet<ItemKey>) -> Need {
-        let is_known = |key: &ItemKey| self.known.contains_key(key) || self.read.items.contains_key(key);
-        let keys = keys.into_iter().filter(|key| !is_known(key)).collect();
-        Need { keys, options: ReadOptions { strong: self.strong, attributes: None }, ..Need::default() }
     }
 
     /// The items of each subject itself.
@@ -356,45 +362,6 @@ impl<'a> Look<'a> {
             Err(CursorError::Newer(_)) => Kind::NewerFormat,
         };
         Ok(Some(Difference::of(kind, key, node, &Evidence::new().and(Some(item)))))
-    }
-}
-
-impl Plan for Look<'_> {
-    type Done = Vec<Difference>;
-
-    fn next(&mut self, facts: Facts) -> Result<Step<Vec<Difference>>, Failure> {
-        match self.state {
-            State::Begin => {
-                self.state = State::ReadingSubjects;
-                Ok(self.need(self.own_keys()).into())
-            }
-            State::ReadingSubjects => {
-                self.read.extend(facts.read()?);
-                self.state = State::ReadingWhatTheyName;
-                Ok(self.need(self.named_keys()?).into())
-            }
-            State::ReadingWhatTheyName => {
-                self.read.extend(facts.read()?);
-                self.found = self.judge()?;
-                let deciding = self.deciding();
-                if deciding.is_empty() {
-                    return Ok(Step::Done(self.decided()?));
-                }
-                self.state = State::ReadingWhatTheyDependOn;
-                let schema = self.schema();
-                let keys = deciding.iter().flat_map(|node| [schema.node_key(node), schema.lineage_key(node)]);
-                Ok(self.need(keys.collect()).into())
-            }
-            State::ReadingWhatTheyDependOn => {
-                self.read.extend(facts.read()?);
-                self.state = State::ReadingParentsOfThese;
-                Ok(self.need(self.parents_of_deciding()?).into())
-            }
-            State::ReadingParentsOfThese => {
-                self.read.extend(facts.read()?);
-                Ok(Step::Done(self.decided()?))
-            }
-        }
     }
 }
 

@@ -6,10 +6,10 @@
 //!
 //! | plan | what it does |
 //! |---|---|
-//! | [`Look`] | compares nodes, rows and cursors, both ways: what a record asks for, and whether anything asks for a row |
-//! | [`LookAtHistory`] | compares the `v0_` copies of a node with its revisions |
-//! | [`Mend`] | has the handler write what is wrong, or deletes what nobody asks for |
-//! | [`Redrive`] | has an item handled again whose stream record was lost, without comparing anything |
+//! | [`look`](fn@look) | compares nodes, rows and cursors, both ways: what a record asks for, and whether anything asks for a row |
+//! | [`look_at_history`] | compares the `v0_` copies of a node with its revisions |
+//! | [`mend`](fn@mend) | has the handler write what is wrong, or deletes what nobody asks for |
+//! | [`redrive`](fn@redrive) | has an item handled again whose stream record was lost, without comparing anything |
 //!
 //! [`Suspects`] remembers since when what seems to be wrong has been the same, and [`State`] how far the auditor has come.
 //!
@@ -28,10 +28,10 @@ mod suspects;
 mod tests;
 
 pub use difference::{Difference, Kind, due, one_a_node};
-pub use history::LookAtHistory;
-pub use look::Look;
-pub use mend::{Mend, Mended};
-pub use redrive::{Redrive, Redriven};
+pub use history::look_at_history;
+pub use look::look;
+pub use mend::{Mended, mend};
+pub use redrive::{Redriven, redrive};
 pub use state::{Kept, Pass, Position, State};
 pub use subject::{Class, Subject};
 pub use suspects::{Stage, Suspect, Suspects};

@@ -3,10 +3,11 @@
 //! A record that the event source gave up is never replayed: it is old and alone, and the handler relies on records of one item coming in
 //! order. What it asked for follows from the table as it is now.
 
-use super::{Difference, Kind, Mend, Mended};
+use super::mend::Mend;
+use super::{Difference, Kind, Mended};
 use crate::keys::{ItemKey, NodeRef, SortKey};
 use crate::model::{Cursor, CursorError, Item, Latest, PUT_BACK, Stored, has_mark};
-use crate::plan::{Context, Facts, Failure, Need, Plan, Read, Rule, Step, Task, TaskOutcome};
+use crate::plan::{Context, Failure, Io, Need, Rule, Script, Task};
 use crate::request::{Action, Condition};
 
 /// What became of an item whose record was lost.
@@ -59,7 +60,11 @@ impl Redriven {
     }
 }
 
-/// The plan for one item.
+/// How often a redrive looks again because somebody has put the record back meanwhile.
+const LOOKS_MAX: usize = 20;
+
+/// The plan for the item with this key. `name` has at most 19 digits, and no other repair of this table has had it. A dry one ends before its
+/// first write, and says what it would do.
 ///
 /// | a record of | if the item exists | if it doesn't |
 /// |---|---|---|
@@ -67,156 +72,105 @@ impl Redriven {
 /// | a revision | the topic's copy is made anew | the same |
 /// | a lineage | a cursor, in the place of any that is half way | the same |
 /// | a cursor | `_redriven` | nothing |
-#[derive(Debug)]
-pub struct Redrive<'a> {
-    context: Context<'a>,
-    key: ItemKey,
-    /// A name that no other repair has: digits, below every sequence number of a stream.
-    name: String,
+pub fn redrive(context: Context<'_>, key: ItemKey, name: String, is_dry: bool) -> Script<'_, Redriven> {
+    Script::new(|io| async move { Redrive { context, key: &key, name: &name, is_dry, io: &io }.carry_out().await })
+}
+
+/// An item that is being redriven.
+struct Redrive<'r> {
+    context: Context<'r>,
+    key: &'r ItemKey,
+    name: &'r str,
     is_dry: bool,
-    state: State<'a>,
+    io: &'r Io,
 }
 
-#[derive(Debug, Default)]
-enum State<'a> {
-    #[default]
-    Begin,
-    /// The node, its lineage and its cursor are read.
-    Reading(NodeRef, SortKey),
-    /// A plan that mends, and what its success means. A node with a mark gets a cursor afterwards.
-    Mending { mend: Box<Mend<'a>>, means: Redriven, marked: Option<NodeRef> },
-    /// A cursor is put.
-    Starting(Redriven),
-}
-
-impl<'a> Redrive<'a> {
-    /// The plan for the item with this key. `name` has at most 19 digits, and no other repair of this table has had it.
-    #[must_use]
-    pub fn new(context: Context<'a>, key: ItemKey, name: String) -> Self {
-        Self { context, key, name, is_dry: false, state: State::Begin }
-    }
-
-    /// The same plan, which ends before its first write, and says what it would do.
-    #[must_use]
-    pub fn dry(self) -> Self {
-        Self { is_dry: true, ..self }
-    }
-
-    fn begin(&mut self) -> Result<Step<Redriven>, Failure> {
+impl Redrive<'_> {
+    async fn carry_out(&self) -> Result<Redriven, Failure> {
         let schema = self.context.schema();
         let (Some(sort_key), Ok(node)) = (schema.parse_sort_key(&self.key.sk), schema.parse_partition(&self.key.pk))
         else {
-            return Ok(Step::Done(Redriven::NotOurs));
+            return Ok(Redriven::NotOurs);
         };
         match sort_key {
             SortKey::Node | SortKey::Lineage | SortKey::Cascade => {
-                let keys = [schema.node_key(&node), schema.lineage_key(&node), schema.cascade_key(&node)];
-                self.state = State::Reading(node, sort_key);
-                Ok(Need::keys(keys).into())
+                for _ in 0..LOOKS_MAX {
+                    if let Some(redriven) = self.redrive(&node, &sort_key).await? {
+                        return Ok(redriven);
+                    }
+                }
+                Err(Failure::Again)
             }
             SortKey::Revision { topic, .. } => {
                 let Ok(key) = (Latest { node: node.clone(), topic }).key(self.context.settings) else {
-                    return Ok(Step::Done(Redriven::NotOurs));
+                    return Ok(Redriven::NotOurs);
                 };
-                self.mend(Kind::CopyWrong, key, node, Redriven::Copied)
+                Ok(self.mend(Kind::CopyWrong, key, &node).await?.map_or(Redriven::Gone, |()| Redriven::Copied))
             }
-            _ => Ok(Step::Done(Redriven::NotOurs)),
+            _ => Ok(Redriven::NotOurs),
         }
     }
 
-    fn decide(&mut self, node: NodeRef, sort_key: &SortKey, read: &Read) -> Result<Step<Redriven>, Failure> {
+    /// Reads a node, its lineage and its cursor, and redrives one of them. Returns `None` if it has to be looked at again.
+    async fn redrive(&self, node: &NodeRef, sort_key: &SortKey) -> Result<Option<Redriven>, Failure> {
         let schema = self.context.schema();
         let [node_key, lineage_key, cursor_key] =
-            [schema.node_key(&node), schema.lineage_key(&node), schema.cascade_key(&node)];
+            [schema.node_key(node), schema.lineage_key(node), schema.cascade_key(node)];
+        let read = self.io.read(Need::keys([node_key.clone(), lineage_key.clone(), cursor_key.clone()])).await?;
         let base = read.item(&node_key)?;
         let lineage = Stored::read(read.item(&lineage_key)?, schema);
         let cursor = read.item(&cursor_key)?;
         let is_newer = |item: &Item| matches!(Cursor::read(item), Err(CursorError::Newer(_)));
         if lineage.check_format().is_err() || cursor.is_some_and(is_newer) {
-            return Ok(Step::Done(Redriven::Newer));
+            return Ok(Some(Redriven::Newer));
         }
-        match (sort_key, base) {
-            (SortKey::Lineage, _) => Ok(self.start_cursor(&node, Redriven::Cascaded)),
-            (SortKey::Cascade, _) if cursor.is_none() => Ok(Step::Done(Redriven::Gone)),
-            (SortKey::Cascade, _) => self.mend(Kind::CursorStuck, cursor_key, node, Redriven::Redriven),
+        let (kind, key, means) = match (sort_key, base) {
+            (SortKey::Lineage, _) => return self.start_cursor(node, Redriven::Cascaded).await.map(Some),
+            (SortKey::Cascade, _) if cursor.is_none() => return Ok(Some(Redriven::Gone)),
+            (SortKey::Cascade, _) => (Kind::CursorStuck, cursor_key, Redriven::Redriven),
             (_, Some(base)) if base.contains_key(PUT_BACK) => {
-                self.mend(Kind::RecordPutBack, node_key, node, Redriven::DeletedAgain)
+                (Kind::RecordPutBack, node_key, Redriven::DeletedAgain)
             }
-            // A lineage that has the mark already stays as it is and makes no record, and nobody else would go on.
-            (_, Some(base)) if has_mark(Some(base)) => {
-                let step = self.mend(Kind::LineageWrong, node_key, node.clone(), Redriven::DeletionSetOff);
-                if let State::Mending { marked, .. } = &mut self.state {
-                    *marked = Some(node);
-                }
-                step
+            (_, Some(base)) if has_mark(Some(base)) => (Kind::LineageWrong, node_key, Redriven::DeletionSetOff),
+            (_, Some(_)) => (Kind::LineageWrong, node_key, Redriven::Redriven),
+            (_, None) if matches!(lineage, Stored::Absent | Stored::Tombstone(_)) => return Ok(Some(Redriven::Gone)),
+            (_, None) => (Kind::LineageSurplus, lineage_key, Redriven::DeletedAgain),
+        };
+        let is_mended = self.mend(kind, key, node).await?.is_some();
+        match kind {
+            _ if is_mended && means == Redriven::DeletionSetOff => {
+                // A lineage that has the mark already stays as it is and makes no record, and nobody else would go on.
+                self.start_cursor(node, means).await.map(Some)
             }
-            (_, Some(_)) => self.mend(Kind::LineageWrong, node_key, node, Redriven::Redriven),
-            (_, None) if matches!(lineage, Stored::Absent | Stored::Tombstone(_)) => Ok(Step::Done(Redriven::Gone)),
-            (_, None) => self.mend(Kind::LineageSurplus, lineage_key, node, Redriven::DeletedAgain),
+            // The record is back. If it has the mark that its lineage has, its own record says nothing of the deletion that was lost.
+            Kind::LineageSurplus if !is_mended && self.context.rules.keeps(Rule::RedriveReturned) => Ok(None),
+            // Whoever deleted the node meanwhile has made a record of their own.
+            _ => Ok(Some(if is_mended { means } else { Redriven::Gone })),
         }
     }
 
-    /// Mends what would be wrong if the record asked for anything.
-    fn mend(&mut self, kind: Kind, key: ItemKey, node: NodeRef, means: Redriven) -> Result<Step<Redriven>, Failure> {
+    /// Mends what would be wrong if the record asked for anything. Returns `None` if nothing was left to mend.
+    async fn mend(&self, kind: Kind, key: ItemKey, node: &NodeRef) -> Result<Option<()>, Failure> {
         if self.is_dry {
-            return Ok(Step::Done(means));
+            return Ok(Some(()));
         }
         // What was lost is no suspect that has to be found again.
-        let difference = Difference::unseen(kind, key, node);
-        let mend = Box::new(Mend::new(self.context, difference, self.name.clone()));
-        self.go_on(mend, means, None, Facts::None)
-    }
-
-    fn go_on(
-        &mut self,
-        mut mend: Box<Mend<'a>>,
-        means: Redriven,
-        marked: Option<NodeRef>,
-        facts: Facts,
-    ) -> Result<Step<Redriven>, Failure> {
-        let step = mend.next(facts)?;
-        self.state = State::Mending { mend, means, marked };
-        step.and_then(|mended| Ok(self.mended(mended)))
-    }
-
-    fn mended(&mut self, mended: Mended) -> Step<Redriven> {
-        let State::Mending { means, marked, .. } = std::mem::take(&mut self.state) else {
-            return Step::Done(Redriven::Gone);
-        };
-        match (mended, marked) {
-            // Whoever deleted the node meanwhile has made a record of their own.
-            (Mended::Gone | Mended::Left, _) => Step::Done(Redriven::Gone),
-            (_, Some(node)) => self.start_cursor(&node, means),
-            (_, None) => Step::Done(means),
-        }
+        let difference = &Difference::unseen(kind, key, node.clone());
+        let mended = Mend { context: self.context, difference, name: self.name, io: self.io }.carry_out().await?;
+        Ok((!matches!(mended, Mended::Gone | Mended::Left)).then_some(()))
     }
 
     /// Puts a cursor, whose record has the handler do from the start what a change of the lineage asked for. It takes the place of a cursor
     /// that is half way: that one may be of an older change.
-    fn start_cursor(&mut self, node: &NodeRef, means: Redriven) -> Step<Redriven> {
+    async fn start_cursor(&self, node: &NodeRef, means: Redriven) -> Result<Redriven, Failure> {
         if self.is_dry {
-            return Step::Done(means);
+            return Ok(means);
         }
         let schema = self.context.schema();
-        let (key, item) = (schema.cascade_key(node), Cursor::anew(&self.name).item(node, schema));
+        let (key, item) = (schema.cascade_key(node), Cursor::anew(self.name).item(node, schema));
         let anew = self.context.rules.keeps(Rule::RedriveAnew);
         let condition = if anew { Condition::Always } else { Condition::Absent };
-        self.state = State::Starting(means);
-        Step::Do(vec![Task::Write(Action::Put { key, item, condition })])
-    }
-}
-
-impl Plan for Redrive<'_> {
-    type Done = Redriven;
-
-    fn next(&mut self, facts: Facts) -> Result<Step<Redriven>, Failure> {
-        match std::mem::take(&mut self.state) {
-            State::Begin => self.begin(),
-            State::Reading(node, sort_key) => self.decide(node, &sort_key, &facts.read()?),
-            State::Mending { mend, means, marked } => self.go_on(mend, means, marked, facts),
-            State::Starting(means) => match facts.outcome()? {
-                TaskOutcome::Held | TaskOutcome::Failed(_) => Ok(Step::Done(means)),
-            },
-        }
+        self.io.one(Task::Write(Action::Put { key, item, condition })).await?;
+        Ok(means)
     }
 }

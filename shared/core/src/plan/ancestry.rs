@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::step::{Facts, Failure, Need, Plan, Read, Step};
+use super::script::{Io, Script};
+use super::step::{Failure, Need, Read};
 use crate::keys::{DEPTH_MAX, Id, NodeRef, Schema};
 use crate::model::{
     AttributeValue, BaseNode, DELETING, Item, Placement, Stored, has_mark, has_unreadable_mark, still_gone,
@@ -222,40 +223,31 @@ impl Missing {
     }
 }
 
-/// Reads the ancestor path of a node's parent, guessed from the node's lineage.
-#[derive(Debug)]
-pub struct ReadAncestorPath<'a> {
-    schema: &'a Schema,
+/// Reads what is missing of the ancestor path of a node. `relative` is any node of the same tenant.
+pub(super) async fn read_on(
+    io: &Io,
+    schema: &Schema,
+    relative: &NodeRef,
+    from: &Id,
+    mut ancestry: Ancestry,
+) -> Result<AncestorPath, Failure> {
+    while let Some(missing) = ancestry.missing(&[from]) {
+        let read = io.read(missing.need(relative, schema)).await?;
+        missing.learn(&read, relative, schema, &mut ancestry)?;
+    }
+    ancestry.resolve(from).map_err(|_| Failure::Again)
+}
+
+/// The plan that reads the ancestor path of the `parent` of a node with this base record and this lineage, from which the path is guessed.
+#[must_use]
+pub fn read_ancestor_path<'a>(
     node: &'a NodeRef,
     parent: Id,
-    ancestry: Ancestry,
-    missing: Option<Missing>,
-}
-
-impl<'a> ReadAncestorPath<'a> {
-    /// The path up from the `parent` of a node with this base record and this lineage.
-    #[must_use]
-    pub fn new(node: &'a NodeRef, parent: Id, item: &Item, lineage: &Stored, schema: &'a Schema) -> Self {
-        let mut ancestry = Ancestry::default();
-        ancestry.add(Edge::read(node, Some(item), schema), Some(lineage));
-        Self { schema, node, parent, ancestry, missing: None }
-    }
-}
-
-impl Plan for ReadAncestorPath<'_> {
-    type Done = AncestorPath;
-
-    fn next(&mut self, facts: Facts) -> Result<Step<AncestorPath>, Failure> {
-        if let Some(missing) = self.missing.take() {
-            missing.learn(&facts.read()?, self.node, self.schema, &mut self.ancestry)?;
-        }
-        match self.ancestry.missing(&[&self.parent]) {
-            None => self.ancestry.resolve(&self.parent).map(Step::Done).map_err(|_| Failure::Again),
-            Some(missing) => {
-                let need = missing.need(self.node, self.schema);
-                self.missing = Some(missing);
-                Ok(need.into())
-            }
-        }
-    }
+    item: &Item,
+    lineage: &Stored,
+    schema: &'a Schema,
+) -> Script<'a, AncestorPath> {
+    let mut ancestry = Ancestry::default();
+    ancestry.add(Edge::read(node, Some(item), schema), Some(lineage));
+    Script::new(|io| async move { read_on(&io, schema, node, &parent, ancestry).await })
 }

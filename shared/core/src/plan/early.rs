@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Context, Facts, Failure, Need, Placing, Plan, Step};
+use super::{Context, Need, Placing, Script};
 use crate::keys::NodeRef;
 use crate::model::Stored;
 
@@ -68,25 +68,6 @@ impl Early {
     }
 }
 
-/// The plan that waits until a parent of early nodes is placed.
-#[derive(Debug)]
-pub struct AwaitParents<'a> {
-    context: Context<'a>,
-    early: Early,
-    /// Nodes whose parents are placed by now.
-    ready: BTreeMap<NodeRef, Placing>,
-    looks: u32,
-    state: State,
-}
-
-#[derive(Debug, Default)]
-enum State {
-    #[default]
-    Begin,
-    Waiting,
-    Looking,
-}
-
 /// What came of the wait.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Awaited {
@@ -96,54 +77,26 @@ pub struct Awaited {
     pub early: Early,
 }
 
-impl<'a> AwaitParents<'a> {
-    /// The plan for these nodes.
-    #[must_use]
-    pub fn new(context: Context<'a>, early: Early) -> Self {
-        Self { context, early, ready: BTreeMap::new(), looks: 0, state: State::Begin }
-    }
-
-    fn wait(&mut self) -> Step<Awaited> {
-        self.state = State::Waiting;
-        Step::Wait(1 + self.looks)
-    }
-
-    fn done(&mut self) -> Step<Awaited> {
-        let (ready, early) = (std::mem::take(&mut self.ready), std::mem::take(&mut self.early));
-        Step::Done(Awaited { ready, early })
-    }
-}
-
-impl Plan for AwaitParents<'_> {
-    type Done = Awaited;
-
-    fn next(&mut self, facts: Facts) -> Result<Step<Awaited>, Failure> {
-        let schema = self.context.schema();
-        match std::mem::take(&mut self.state) {
-            State::Begin => Ok(self.wait()),
-            State::Waiting if !facts.waited()? => Ok(self.done()),
-            State::Waiting => {
-                self.state = State::Looking;
-                Ok(Need::keys(self.early.parents_to_come().map(|parent| schema.lineage_key(parent))).into())
-            }
-            State::Looking => {
-                let read = facts.read()?;
-                let is_placed = |parent: &NodeRef| {
-                    let item = read.item(&schema.lineage_key(parent)).ok().flatten();
-                    matches!(Stored::read(item, schema), Stored::Lineage(_))
-                };
-                let ready = self.early.take_below(is_placed);
-                self.looks += 1;
-                // While parents come one after the other it is worth waiting for the next: a round takes some requests.
-                let is_over = if ready.is_empty() {
-                    !self.ready.is_empty() || self.looks == LOOKS_MAX
-                } else {
-                    self.looks = 0;
-                    self.early.is_empty()
-                };
-                self.ready.extend(ready);
-                Ok(if is_over { self.done() } else { self.wait() })
+/// The plan that waits until parents of early nodes are placed. While parents come one after the other it is worth waiting for the next: a round
+/// takes some requests.
+pub fn await_parents(context: Context<'_>, mut early: Early) -> Script<'_, Awaited> {
+    Script::new(|io| async move {
+        let schema = context.schema();
+        let (mut ready, mut looks) = (BTreeMap::new(), 0);
+        while io.wait(1 + looks).await? {
+            let read = io.read(Need::keys(early.parents_to_come().map(|parent| schema.lineage_key(parent)))).await?;
+            let is_placed = |parent: &NodeRef| {
+                let item = read.item(&schema.lineage_key(parent)).ok().flatten();
+                matches!(Stored::read(item, schema), Stored::Lineage(_))
+            };
+            let more = early.take_below(is_placed);
+            looks = if more.is_empty() { looks + 1 } else { 0 };
+            let is_over = if more.is_empty() { !ready.is_empty() || looks == LOOKS_MAX } else { early.is_empty() };
+            ready.extend(more);
+            if is_over {
+                break;
             }
         }
-    }
+        Ok(Awaited { ready, early })
+    })
 }

@@ -1,18 +1,17 @@
 //! Plans decide what has to be read and written, without a table, a clock or randomness.
 //!
-//! A decision that takes no request is a function ([`Batch::of`], [`place`]). Work that takes several requests is a [`Plan`], a state
-//! machine or a protocol in straight code ([`Script`]): it asks for what it needs to know, says what to write, and gets the outcome. The
-//! crate's documentation follows a stream record through the plans.
+//! A decision that takes no request is a function ([`Batch::of`], [`place`]). Work that takes several requests is a [`Plan`], a protocol
+//! in straight code ([`Script`]): it asks for what it needs to know, says what to write, and gets the outcome. The crate's documentation
+//! follows a stream record through the plans.
 //!
 //! | plan | what sets it off | what it does |
 //! |---|---|---|
-//! | [`Round`] | records of nodes | brings their rows where they belong |
-//! | [`AwaitParents`] | nodes that come before their parents are placed | waits a moment for the parents |
-//! | [`Straggler`] | a node that arrives after its parent was deleted | does with the node what the parent's deletion would have done |
-//! | [`Cascade`] | a record of a lineage, or of a cursor | touches the node's children, or runs a slice of its deletion |
-//! | [`DeletionSlice`] | a cascade of a node that is being deleted | acts on children, deletes revisions |
-//! | [`TouchOrphans`] | new lineages | touches the orphans that wait for them |
-//! | [`CopyHighest`], [`CopyNewest`] | records of revisions | keep `v0_` copies |
+//! | [`place_nodes`] | records of nodes | brings their rows where they belong |
+//! | [`await_parents`] | nodes that come before their parents are placed | waits a moment for the parents |
+//! | [`Straggler::plan`] | a node that arrives after its parent was deleted | does with the node what the parent's deletion would have done |
+//! | [`hand_down`], [`continue_cursor`] | a record of a lineage, or of a cursor | touch the node's children, or run a slice of its deletion |
+//! | [`touch_orphans`] | new lineages | touches the orphans that wait for them |
+//! | [`copy_highest`], [`copy_newest`] | records of revisions | keep `v0_` copies |
 //! | [`newest()`](newest::newest) | an append | finds the newest revision of a topic |
 
 pub mod ancestry;
@@ -22,7 +21,7 @@ mod child_action;
 mod context;
 mod deletion;
 mod early;
-mod latest;
+pub(crate) mod latest;
 pub mod newest;
 mod parents_first;
 mod place;
@@ -35,14 +34,13 @@ mod straggler;
 pub(crate) mod tests;
 
 pub use batch::{Batch, Event, HandDown, LineageChange, NewestUnder, Placing, Problem, Standing, StreamRecord};
-pub use cascade::{Cascade, Orphans, TouchOrphans};
+pub use cascade::{Orphans, continue_cursor, hand_down, touch_orphans};
 pub use child_action::{Child, ChildAction};
 pub use context::{Context, Limits, Run, Tally};
-pub use deletion::{DeletionSlice, Slice};
-pub use early::{AwaitParents, Awaited, Early};
-pub use latest::{Copied, CopyHighest, CopyNewest};
+pub use early::{Awaited, Early, await_parents};
+pub use latest::{Copied, copy_highest, copy_newest};
 pub use place::{PlaceInput, PlacePlan, Settle, place, placement};
-pub use round::{Round, RoundEnd};
+pub use round::{RoundEnd, place_nodes};
 pub use script::{Io, Script};
 pub use step::{Facts, Failure, Need, Plan, PlanReport, Read, Step, Task, TaskOutcome, Writes, WritesKind};
 pub use straggler::Straggler;

@@ -3,6 +3,7 @@
 //! There is no runtime. A protocol asks through its [`Io`], and stops there. [`Script`] makes a [`Plan`] of it: whoever runs the plan gets each
 //! step as a value, and gives the answer back. `docs/decisions/straight-code.md` says why.
 
+use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::fmt;
 use std::future::poll_fn;
@@ -10,7 +11,9 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-use super::step::{Facts, Failure, Need, Plan, PlanReport, Read, Step, Task, TaskOutcome};
+use super::Problem;
+use super::step::{Facts, Failure, Need, Plan, PlanReport, Read, Step, Task, TaskOutcome, Writes};
+use crate::keys::ItemKey;
 use crate::request::{Page, Query};
 
 /// What a protocol asks with.
@@ -66,6 +69,22 @@ impl Io {
         self.ask(Step::Do(vec![task])).await.outcome()
     }
 
+    /// Carries tasks out, all at once, each on its own conditions. The outcomes are in the same order.
+    ///
+    /// # Errors
+    /// See [`Io::read`].
+    pub async fn all(&self, tasks: Vec<Task>) -> Result<Vec<Result<TaskOutcome, Failure>>, Failure> {
+        self.ask(Step::Do(tasks)).await.outcomes()
+    }
+
+    /// Puts and deletes items, whatever stands there. Returns the writes that failed.
+    ///
+    /// # Errors
+    /// See [`Io::read`].
+    pub async fn write(&self, writes: Writes) -> Result<BTreeMap<ItemKey, Failure>, Failure> {
+        self.ask(Step::Write(writes)).await.written()
+    }
+
     /// Carries a task out at most once; `None` if no answer came.
     ///
     /// # Errors
@@ -80,6 +99,11 @@ impl Io {
     /// See [`Io::read`].
     pub async fn wait(&self, step: u32) -> Result<bool, Failure> {
         self.ask(Step::Wait(step)).await.waited()
+    }
+
+    /// Notes a fault that no retry can mend.
+    pub fn note(&self, problem: Problem) {
+        self.report(|report| report.problems.push(problem));
     }
 
     /// Adds to what the plan has to report.

@@ -8,8 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use sapwood_core::keys::{ItemKey, NodeRef, Version};
 use sapwood_core::model::{Latest, Settings};
 use sapwood_core::plan::{
-    AwaitParents, Awaited, Batch, Cascade, Context, Copied, CopyHighest, CopyNewest, Early, HandDown, LineageChange,
-    Orphans, Placing, Plan, Problem, Round, Rule, Rules, StreamRecord, Tally, TouchOrphans,
+    Awaited, Batch, Context, Copied, Early, HandDown, LineageChange, Orphans, Placing, Plan, Problem, Rule, Rules, Script,
+    StreamRecord, Tally, await_parents, continue_cursor, copy_highest, copy_newest, hand_down, place_nodes,
+    touch_orphans,
 };
 pub use sapwood_core::plan::{Limits, Run};
 use sapwood_table::{Client, RetryPolicy, Table, Usage};
@@ -108,23 +109,23 @@ impl<'a, T: Table, P: RetryPolicy> Running<'a, T, P> {
         while !(placings.is_empty() && early.is_empty()) && rounds < rounds_max {
             if placings.is_empty() {
                 waits += 1;
-                let awaited = self.executor.run(AwaitParents::new(self.context, early.clone())).await;
+                let awaited = self.executor.run(await_parents(self.context, early.clone())).await;
                 let Awaited { ready, early: rest } = awaited.unwrap_or_default();
                 // Nobody waits for ever. Those that are left are placed as base records predict.
                 is_patient = !ready.is_empty() && waits < waits_max;
                 (placings, early) = if is_patient { (ready, rest) } else { (early.into_placings(), Early::default()) };
             }
             let nodes: Vec<NodeRef> = placings.keys().cloned().collect();
-            let round = Round::new(self.context, placings);
-            let Ok(end) = self.executor.run(if is_patient { round.patient() } else { round }).await else {
+            let Ok(end) = self.executor.run(place_nodes(self.context, placings, is_patient)).await else {
                 failed.extend(nodes);
                 placings = BTreeMap::new();
                 break;
             };
             failed.extend(end.failed);
             never_placed.extend(end.never_placed);
-            for (node, straggler) in end.stragglers {
-                if self.executor.run(straggler).await.is_err() {
+            for straggler in end.stragglers {
+                let node = straggler.child.node.clone();
+                if self.executor.run(straggler.plan(self.context)).await.is_err() {
                     failed.insert(node);
                 }
             }
@@ -145,11 +146,9 @@ impl<'a, T: Table, P: RetryPolicy> Running<'a, T, P> {
             return BTreeSet::new();
         }
         let Orphans { mut failed, unknown } = self.touch_orphans(never_placed).await;
-        let (nodes, cascades): (Vec<NodeRef>, Vec<Cascade<'_>>) = unknown
+        let (nodes, cascades): (Vec<NodeRef>, Vec<Script<'_, ()>>) = unknown
             .into_iter()
-            .map(|(node, sequence)| {
-                (node.clone(), Cascade::of_lineage(self.context, node, sequence, HandDown::ToChildren))
-            })
+            .map(|(node, sequence)| (node.clone(), hand_down(self.context, node, sequence, HandDown::ToChildren)))
             .unzip();
         let results = Box::pin(self.executor.run_all(cascades)).await;
         failed.extend(nodes.into_iter().zip(results).filter(|(_, result)| result.is_err()).map(|(node, _)| node));
@@ -164,7 +163,7 @@ impl<'a, T: Table, P: RetryPolicy> Running<'a, T, P> {
             by_partition.entry(schema.orphans_partition(&node)).or_default().insert(node, sequence);
         }
         let asked: Vec<Vec<NodeRef>> = by_partition.values().map(|nodes| nodes.keys().cloned().collect()).collect();
-        let looks = by_partition.into_iter().map(|(partition, nodes)| TouchOrphans::new(context, partition, nodes));
+        let looks = by_partition.into_iter().map(|(partition, nodes)| touch_orphans(context, partition, nodes));
         let mut told = Orphans::default();
         for (nodes, orphans) in asked.into_iter().zip(Box::pin(self.executor.run_all(looks.collect())).await) {
             match orphans {
@@ -183,7 +182,7 @@ impl<'a, T: Table, P: RetryPolicy> Running<'a, T, P> {
         let schema = self.context.schema();
         let continue_cursors = async {
             let keys = cursors.iter().map(|node| schema.cascade_key(node)).collect();
-            let slices = cursors.iter().map(|node| Cascade::of_cursor(self.context, node.clone())).collect();
+            let slices = cursors.iter().map(|node| continue_cursor(self.context, node.clone())).collect();
             self.run_all(keys, slices).await
         };
         let (lineages, cursors) = futures::join!(self.hand_down(changes), continue_cursors);
@@ -199,12 +198,12 @@ impl<'a, T: Table, P: RetryPolicy> Running<'a, T, P> {
             if kind == HandDown::ToOrphans {
                 new.insert(node, sequence);
             } else {
-                cascades.insert(node.clone(), Cascade::of_lineage(context, node, sequence, kind));
+                cascades.insert(node.clone(), hand_down(context, node, sequence, kind));
             }
         }
         let Orphans { failed, unknown } = self.touch_orphans(new).await;
         for (node, sequence) in unknown {
-            cascades.insert(node.clone(), Cascade::of_lineage(context, node, sequence, HandDown::ToChildren));
+            cascades.insert(node.clone(), hand_down(context, node, sequence, HandDown::ToChildren));
         }
         let keys = cascades.keys().map(|node| schema.lineage_key(node)).collect();
         let uncascaded = self.run_all(keys, cascades.into_values().collect()).await;
@@ -225,12 +224,12 @@ impl<'a, T: Table, P: RetryPolicy> Running<'a, T, P> {
         let revisions = |(latest, versions): (&Latest, &BTreeSet<Version>)| {
             versions.iter().filter_map(|version| latest.revision_key(*version, settings).ok()).collect::<Vec<_>>()
         };
-        let copied = self.executor.run(CopyHighest::new(self.context, &topics)).await;
+        let copied = self.executor.run(copy_highest(self.context, &topics)).await;
         let copied = copied.unwrap_or_else(|_| vec![Copied::Failed; topics.len()]);
         let settle = topics.keys().zip(copied).map(|(latest, copied)| async move {
             match copied {
                 Copied::Done => true,
-                Copied::LookForNewest => self.executor.run(CopyNewest::new(self.context, latest.clone())).await.is_ok(),
+                Copied::LookForNewest => self.executor.run(copy_newest(self.context, latest.clone())).await.is_ok(),
                 Copied::Failed => false,
             }
         });

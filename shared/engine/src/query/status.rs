@@ -6,7 +6,7 @@ use super::{ListOptions, Order, ReadError, Reader};
 use crate::run::run;
 use sapwood_core::keys::{ItemKey, NodeRef, Version};
 use sapwood_core::model::{BaseNode, Item, Latest, Lineage, Placement, Stored, Wanted, rows};
-use sapwood_core::plan::ancestry::ReadAncestorPath;
+use sapwood_core::plan::ancestry::read_ancestor_path;
 use sapwood_core::plan::{Rules, placement};
 use sapwood_table::{ReadOptions, RetryPolicy, Table, TableError};
 
@@ -111,7 +111,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         stored: &Stored,
     ) -> Result<Option<Placement>, TableError> {
         let Some(parent) = base.parent.clone() else { return Ok(None) };
-        let plan = ReadAncestorPath::new(node, parent, &base.item, stored, self.client.schema());
+        let plan = read_ancestor_path(node, parent, &base.item, stored, self.client.schema());
         Ok(run(self.client, plan).await?.placement(&node.id))
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use super::{Adoptions, DeletionSlice, Pass, Present, Slice, State, delete_marked, deletion_of, keys_alone};
+use super::{DeletionSlice, Present, Slice, children_of, delete_marked, keys_alone};
 use crate::keys::{Id, ItemKey};
 use crate::model::{
     BORN, BaseNode, DELETING, Deletion, Heir, Item, Position, Stored, TooManyAttributes, UNDER, item_bytes, life_of,
@@ -10,7 +10,7 @@ use crate::model::{
 };
 use crate::plan::Rule;
 use crate::plan::child_action::{Child, ChildAction};
-use crate::plan::step::{Failure, Need, Read, Step, Task, TaskOutcome};
+use crate::plan::step::{Failure, Need, Read, Task, TaskOutcome, count_held};
 use crate::request::{Action, Condition, TRANSACTION_ACTIONS_MAX};
 
 /// Most bytes of items in one transaction. DynamoDB takes 4 MB ([AWS: API reference][aws]); the rest is room for what the updates
@@ -24,22 +24,47 @@ const TRANSACTION_BYTES_MAX: usize = 3 * 1_024 * 1_024;
 const PASS_BYTES_MAX: usize = 4 * 1_024 * 1_024;
 
 impl DeletionSlice<'_> {
-    pub(super) fn list_children(&mut self, present: Present) -> Step<Slice> {
-        self.state = State::ListingChildren(present);
-        self.page_of(self.context.schema().depth_range(1, 1), self.after.clone(), keys_alone()).into()
+    /// Acts on a page of children, pass by pass: a child that changes after it was read is read again. Returns the slice, if it ends here.
+    pub(super) async fn act_on_children(&mut self, present: &mut Present) -> Result<Option<Slice>, Failure> {
+        let page = self.page_of(self.context.schema().depth_range(1, 1), keys_alone()).await?;
+        let mut ids = children_of(&page, &self.context);
+        // How many passes found children changed.
+        let mut passes = 0;
+        while !ids.is_empty() {
+            if passes == self.context.limits.rounds_max {
+                return Err(Failure::Again);
+            }
+            let (children, left) = self.read_children(ids).await?;
+            let mut changed = BTreeSet::new();
+            if !children.is_empty() {
+                let Some(others) = self.act_on(present, children).await? else { return self.remaining().await.map(Some) };
+                changed = others;
+            }
+            if !self.context.rules.keeps(Rule::ChildAgain) {
+                changed.clear();
+            }
+            passes += usize::from(!changed.is_empty());
+            ids = changed;
+            ids.extend(left);
+        }
+        let position = || Position::Children(present.deletion.mark.name().to_owned());
+        if let Some(after) = page.next {
+            if !self.context.rules.keeps(Rule::FinishLast) {
+                let early = delete_marked(&self.context, self.node, &present.item);
+                let held = count_held(&self.io.all(vec![early]).await?)?;
+                self.io.report(|report| report.tally.nodes_deleted += held);
+            }
+            return Ok(Some(Slice::Continue { position: position(), after, blocked: self.blocked }));
+        }
+        Ok(self.blocked.then(|| Slice::Blocked(position())))
     }
 
-    pub(super) fn read_children(&mut self, present: Present, pass: Pass) -> Result<Step<Slice>, Failure> {
-        if pass.children.is_empty() {
-            return Ok(self.after_children(present, pass.next));
-        }
-        if pass.number == self.context.limits.rounds_max {
-            return Err(Failure::Again);
-        }
-        let keys = pass.children.iter().map(|id| self.key_of_child(id));
-        let step = Need::keys(keys).within(PASS_BYTES_MAX).into();
-        self.state = State::ReadingChildren(present, pass);
-        Ok(step)
+    /// Reads these nodes. Returns the children among them, and those that weren't read, because the items before them have many bytes.
+    async fn read_children(&self, ids: BTreeSet<Id>) -> Result<(Vec<Child>, BTreeSet<Id>), Failure> {
+        let keys = ids.iter().map(|id| self.key_of_child(id));
+        let read = self.io.read(Need::keys(keys).within(PASS_BYTES_MAX)).await?;
+        let (left, ids) = ids.into_iter().partition(|id| read.left.contains(&self.key_of_child(id)));
+        Ok((self.children_among(&ids, &read)?, left))
     }
 
     pub(super) fn key_of_child(&self, id: &Id) -> ItemKey {
@@ -54,7 +79,7 @@ impl DeletionSlice<'_> {
             let Some(item) = read.item(&self.key_of_child(id))? else { continue };
             let Ok(base) = BaseNode::read(item.clone(), &node, self.context.schema()) else { continue };
             let child = Child { node, base };
-            if child.is_child_of(&self.node) {
+            if child.is_child_of(self.node) {
                 children.push(child);
             }
         }
@@ -62,7 +87,7 @@ impl DeletionSlice<'_> {
     }
 
     /// The keys to read after the children: the node's, and, where the heir adopts them, the heir's.
-    pub(super) fn keys_to_recheck(&self, deletion: &Deletion) -> Vec<ItemKey> {
+    fn keys_to_recheck(&self, deletion: &Deletion) -> Vec<ItemKey> {
         let schema = self.context.schema();
         let heir = deletion.adopter().map(|heir| self.node.sibling(heir.id.clone()));
         let keys = heir.iter().flat_map(|heir| [schema.node_key(heir), schema.lineage_key(heir)]);
@@ -91,31 +116,30 @@ impl DeletionSlice<'_> {
         Ok((heir, Action::Check { key, condition }, item.map_or(0, item_bytes)))
     }
 
-    /// Acts on children, on the condition that they are as they were read. The node was read after them. If it still has this
-    /// mark, it was their parent, and being deleted, at that moment.
-    pub(super) fn act_on(
+    /// Acts on children, on the condition that they are as they were read. Returns those that have changed since; `None` if the node isn't
+    /// being deleted by this mark any more. The node is read after the children: if it still has the mark, it was their parent, and being
+    /// deleted, at that moment.
+    async fn act_on(
         &mut self,
-        present: Present,
-        mut pass: Pass,
+        present: &mut Present,
         children: Vec<Child>,
-        read: &Read,
-    ) -> Result<Step<Slice>, Failure> {
+    ) -> Result<Option<BTreeSet<Id>>, Failure> {
+        let read = self.io.read(Need::keys(self.keys_to_recheck(&present.deletion))).await?;
         let item = read.item(&self.node_key())?;
-        let now = item.and_then(|item| deletion_of(item, &self.node, &self.context));
-        let (item, mut deletion) = match (item, now) {
+        let (item, mut deletion) = match (item, self.deletion_in(item)) {
             (Some(item), Some(now)) if now.mark == present.deletion.mark => (item.clone(), now),
             _ if !self.context.rules.keeps(Rule::DeletionRecheck) => (Item::new(), present.deletion.clone()),
-            _ => return Ok(self.list_remaining()),
+            _ => return Ok(None),
         };
         let mut checks = vec![Action::Check { key: self.node_key(), condition: self.same_deletion(&item) }];
         let mut bytes = item_bytes(&item);
         if let Some(heir) = deletion.adopter().filter(|_| self.context.rules.keeps(Rule::AdoptLife)) {
             if present.deletion.adopter().is_none_or(|before| before.id != heir.id) {
                 // Another client has moved the node meanwhile, so it is another heir that has to be read.
-                pass.changed.extend(children.into_iter().map(|child| child.node.id));
-                return self.look_again(Present { item, deletion }, pass);
+                *present = Present { item, deletion };
+                return Ok(Some(ids_of(children).collect()));
             }
-            let (heir, check, more) = self.heir_now(heir, read)?;
+            let (heir, check, more) = self.heir_now(heir, &read)?;
             deletion.heir = heir;
             checks.push(check);
             bytes += more;
@@ -124,10 +148,25 @@ impl DeletionSlice<'_> {
         let action = |child: &Child| ChildAction::of(&child.node.id, &deletion);
         let is_adopted = |child: &Child| together && matches!(action(child), ChildAction::Reparent { .. });
         let (adopted, others): (Vec<Child>, Vec<Child>) = children.into_iter().partition(is_adopted);
-        let adoptions = Adoptions { chunks: chunks(adopted, bytes), checks, deletion: Some(deletion.clone()) };
+        let mut changed = self.change(others, &deletion).await?;
+        changed.extend(self.adopt(adopted, &deletion, &checks, bytes).await?);
+        Ok(Some(changed))
+    }
+
+    /// The condition that the node is still being deleted by the same mark and below the same parent.
+    fn same_deletion(&self, item: &Item) -> Condition {
+        let mut names = vec![DELETING, &self.context.schema().names().parent, UNDER];
+        if !self.context.rules.keeps(Rule::AdoptParent) {
+            names.truncate(1);
+        }
+        Condition::All(names.into_iter().map(|name| Condition::is(name, item.get(name).cloned())).collect())
+    }
+
+    /// Changes children, each by itself. Returns those that have changed since they were read.
+    async fn change(&mut self, children: Vec<Child>, deletion: &Deletion) -> Result<BTreeSet<Id>, Failure> {
         let (mut tasks, mut acted) = (Vec::new(), Vec::new());
-        for child in others {
-            match child.task(&action(&child), &self.context) {
+        for child in children {
+            match child.task(&ChildAction::of(&child.node.id, deletion), &self.context) {
                 Ok(task) => {
                     tasks.push(task);
                     acted.push(child);
@@ -136,32 +175,32 @@ impl DeletionSlice<'_> {
             }
         }
         if tasks.is_empty() {
-            return self.adopt_next(present, pass, adoptions);
+            return Ok(BTreeSet::new());
         }
-        self.state = State::ChangingChildren(present, pass, acted, adoptions);
-        Ok(Step::Do(tasks))
+        let outcomes = self.io.all(tasks).await?;
+        let held = count_held(&outcomes)?;
+        self.io.report(|report| report.tally.child_actions += held);
+        self.blocked |= outcomes.contains(&Err(Failure::Refused));
+        let answered = acted.into_iter().zip(outcomes);
+        let changed = answered.filter(|(_, outcome)| matches!(outcome, Ok(TaskOutcome::Failed(_))));
+        Ok(ids_of(changed.map(|(child, _)| child)).collect())
     }
 
-    /// The condition that the node is still being deleted by the same mark and below the same parent.
-    pub(super) fn same_deletion(&self, item: &Item) -> Condition {
-        let mut names = vec![DELETING, &self.context.schema().names().parent, UNDER];
-        if !self.context.rules.keeps(Rule::AdoptParent) {
-            names.truncate(1);
-        }
-        Condition::All(names.into_iter().map(|name| Condition::is(name, item.get(name).cloned())).collect())
-    }
-
-    pub(super) fn adopt_next(
+    /// Moves children to the heir, a chunk in each transaction, with the checks of their parent and of the heir. Returns those of the chunks
+    /// that weren't moved, because something has changed since it was read.
+    async fn adopt(
         &mut self,
-        present: Present,
-        pass: Pass,
-        mut adoptions: Adoptions,
-    ) -> Result<Step<Slice>, Failure> {
-        let Some(deletion) = adoptions.deletion.clone() else { return Err(Failure::Again) };
-        while let Some(chunk) = adoptions.chunks.pop_front() {
-            let (mut actions, mut adopted) = (adoptions.checks.clone(), Vec::new());
+        children: Vec<Child>,
+        deletion: &Deletion,
+        checks: &[Action],
+        checked_bytes: usize,
+    ) -> Result<BTreeSet<Id>, Failure> {
+        let mut changed = BTreeSet::new();
+        let mut chunks = chunks(children, checked_bytes);
+        while let Some(chunk) = chunks.pop_front() {
+            let (mut actions, mut adopted) = (checks.to_vec(), Vec::new());
             for child in chunk {
-                match child.action(&ChildAction::of(&child.node.id, &deletion), &self.context) {
+                match child.action(&ChildAction::of(&child.node.id, deletion), &self.context) {
                     Ok(action) => {
                         actions.push(action);
                         adopted.push(child);
@@ -169,72 +208,33 @@ impl DeletionSlice<'_> {
                     Err(error) => self.keep(&child, &error),
                 }
             }
-            if !adopted.is_empty() {
-                self.state = State::AdoptingChildren(present, pass, adopted, adoptions);
-                return Ok(Step::Do(vec![Task::Transact(actions)]));
+            if adopted.is_empty() {
+                continue;
             }
-        }
-        self.look_again(present, pass)
-    }
-
-    pub(super) fn adopted(
-        &mut self,
-        outcome: Result<TaskOutcome, Failure>,
-        present: Present,
-        mut pass: Pass,
-        children: Vec<Child>,
-        mut adoptions: Adoptions,
-    ) -> Result<Step<Slice>, Failure> {
-        match outcome {
-            Ok(TaskOutcome::Held) => self.report.tally.child_actions += children.len() as u64,
-            Ok(TaskOutcome::Failed(_)) => pass.changed.extend(children.into_iter().map(|child| child.node.id)),
-            // The table refuses one of the children below the heir. Each goes by itself, so that the others are adopted and the
-            // executor notes that one.
-            Err(Failure::Refused) if children.len() > 1 => {
-                for child in children.into_iter().rev() {
-                    adoptions.chunks.push_front(vec![child]);
+            match self.io.one(Task::Transact(actions)).await {
+                Ok(TaskOutcome::Held) => self.io.report(|report| report.tally.child_actions += adopted.len() as u64),
+                Ok(TaskOutcome::Failed(_)) => changed.extend(ids_of(adopted)),
+                // The table refuses one of the children below the heir. Each goes by itself, so that the others are adopted and the
+                // executor notes that one.
+                Err(Failure::Refused) if adopted.len() > 1 => {
+                    adopted.into_iter().rev().for_each(|child| chunks.push_front(vec![child]));
                 }
+                Err(Failure::Refused) => self.blocked = true,
+                Err(Failure::Again) => return Err(Failure::Again),
             }
-            Err(Failure::Refused) => self.blocked = true,
-            Err(Failure::Again) => return Err(Failure::Again),
         }
-        self.adopt_next(present, pass, adoptions)
+        Ok(changed)
     }
 
     /// Leaves a child as it is, because no condition can compare its attributes.
     fn keep(&mut self, child: &Child, error: &TooManyAttributes) {
-        self.report.problems.push(child.kept(error, &self.context));
+        self.io.note(child.kept(error, &self.context));
         self.blocked = true;
     }
+}
 
-    /// Reads the children again that have changed meanwhile, and those that weren't read yet.
-    pub(super) fn look_again(&mut self, present: Present, pass: Pass) -> Result<Step<Slice>, Failure> {
-        let Pass { mut changed, left, mut number, next, .. } = pass;
-        if !self.context.rules.keeps(Rule::ChildAgain) {
-            changed.clear();
-        }
-        number += usize::from(!changed.is_empty());
-        changed.extend(left);
-        let (children, changed, left) = (changed, BTreeSet::new(), BTreeSet::new());
-        self.read_children(present, Pass { children, changed, left, number, next })
-    }
-
-    pub(super) fn after_children(&mut self, present: Present, next: Option<String>) -> Step<Slice> {
-        if let Some(after) = next {
-            let position = Position::Children(present.deletion.mark.name().to_owned());
-            let slice = Slice::Continue { position, after, blocked: self.blocked };
-            if self.context.rules.keeps(Rule::FinishLast) {
-                return Step::Done(slice);
-            }
-            self.state = State::FinishingEarly(slice);
-            return Step::Do(vec![delete_marked(&self.context, &self.node, &present.item)]);
-        }
-        if self.blocked {
-            return Step::Done(Slice::Blocked(Position::Children(present.deletion.mark.name().to_owned())));
-        }
-        self.after = None;
-        self.list_revisions(present)
-    }
+fn ids_of(children: impl IntoIterator<Item = Child>) -> impl Iterator<Item = Id> {
+    children.into_iter().map(|child| child.node.id)
 }
 
 /// Splits children into chunks that fit one transaction together with the checks of their parent and of the heir.

@@ -1,73 +1,57 @@
 //! The revisions of a node that is being deleted: read before the node, then deleted as they were read.
 
-use super::{DeletionSlice, Present, Slice, State};
+use super::{DeletionSlice, Present, Slice};
 use crate::keys::{ItemKey, SortKey};
 use crate::model::{Item, Position, key_of, unchanged};
-use crate::plan::step::{Need, Step, Task};
+use crate::plan::step::{Failure, Need, Task, count_held};
 use crate::plan::{Problem, Rule};
-use crate::request::{Action, Condition, Page, ReadOptions};
+use crate::request::{Action, Condition, ReadOptions};
 
 impl DeletionSlice<'_> {
-    pub(super) fn list_revisions(&mut self, present: Present) -> Step<Slice> {
-        if !present.deletion.mark.revisions {
-            return Step::Done(Slice::Finish(present.item));
+    /// Deletes a page of revisions, if the mark says so. They are read, and then the node: if it still has its mark, they are of this node.
+    pub(super) async fn delete_revisions(&self, present: Present) -> Result<Slice, Failure> {
+        let Present { item, deletion } = present;
+        if !deletion.mark.revisions {
+            return Ok(Slice::Finish(item));
         }
-        self.state = State::ListingRevisions(present);
-        self.page_of(self.context.schema().revision_range(), self.after.clone(), ReadOptions::default()).into()
-    }
-
-    pub(super) fn after_revisions(present: Present, next: Option<String>) -> Step<Slice> {
-        Step::Done(match next {
-            Some(after) => {
-                let position = Position::Revisions(present.deletion.mark.name().to_owned());
-                Slice::Continue { position, after, blocked: false }
+        let schema = self.context.schema();
+        let page = self.page_of(schema.revision_range(), ReadOptions::default()).await?;
+        let is_revision = |sk: &str| matches!(schema.parse_sort_key(sk), Some(SortKey::Revision { .. }));
+        let revisions = page.items.into_iter().filter_map(|item| Some((key_of(&item, schema)?, item)));
+        let revisions: Vec<(ItemKey, Item)> = revisions.filter(|(key, _)| is_revision(&key.sk)).collect();
+        if !revisions.is_empty() {
+            if self.context.rules.keeps(Rule::RevisionCondition) {
+                let read = self.io.read(Need::keys([self.node_key()])).await?;
+                let now = self.deletion_in(read.item(&self.node_key())?);
+                if now.is_none_or(|now| now.mark != deletion.mark) {
+                    return self.remaining().await;
+                }
             }
-            None => Slice::Finish(present.item),
+            let deletes = revisions.into_iter().filter_map(|(key, item)| self.delete_as_read(key, &item));
+            count_held(&self.io.all(deletes.collect()).await?)?;
+        }
+        Ok(match page.next {
+            Some(after) => {
+                Slice::Continue { position: Position::Revisions(deletion.mark.name().to_owned()), after, blocked: false }
+            }
+            None => Slice::Finish(item),
         })
     }
 
-    pub(super) fn read_revisions(&mut self, present: Present, page: Page) -> Step<Slice> {
-        let schema = self.context.schema();
-        let is_revision = |sk: &str| matches!(schema.parse_sort_key(sk), Some(SortKey::Revision { .. }));
-        let revisions: Vec<(ItemKey, Item)> = page
-            .items
-            .into_iter()
-            .filter_map(|item| Some((key_of(&item, schema)?, item)))
-            .filter(|(key, _)| is_revision(&key.sk))
-            .collect();
-        if revisions.is_empty() {
-            return Self::after_revisions(present, page.next);
-        }
-        if !self.context.rules.keeps(Rule::RevisionCondition) {
-            return self.delete_revisions(present, revisions, page.next);
-        }
-        self.state = State::RecheckingRevisions(present, revisions, page.next);
-        Need::keys([self.node_key()]).into()
-    }
-
-    /// Deletes revisions, each on the condition that it is as it was read. The node was read again after them.
-    pub(super) fn delete_revisions(
-        &mut self,
-        present: Present,
-        revisions: Vec<(ItemKey, Item)>,
-        next: Option<String>,
-    ) -> Step<Slice> {
-        let mut tasks = Vec::new();
-        for (key, item) in revisions {
-            let condition = if self.context.rules.keeps(Rule::RevisionCondition) {
-                unchanged(&item, false, self.context.schema())
-            } else {
-                Ok(Condition::Always)
-            };
-            match condition {
-                Ok(condition) => tasks.push(Task::Write(Action::Delete { key, condition })),
-                Err(error) => {
-                    let reason = format!("this revision of a deleted node stays: {error}");
-                    self.report.problems.push(Problem { key, reason, unreadable: false });
-                }
+    /// The delete of a revision, on the condition that it is as it was read; `None` if no condition can say that.
+    fn delete_as_read(&self, key: ItemKey, item: &Item) -> Option<Task> {
+        let condition = if self.context.rules.keeps(Rule::RevisionCondition) {
+            unchanged(item, false, self.context.schema())
+        } else {
+            Ok(Condition::Always)
+        };
+        match condition {
+            Ok(condition) => Some(Task::Write(Action::Delete { key, condition })),
+            Err(error) => {
+                let reason = format!("this revision of a deleted node stays: {error}");
+                self.io.note(Problem { key, reason, unreadable: false });
+                None
             }
         }
-        self.state = State::DeletingRevisions(present, next);
-        Step::Do(tasks)
     }
 }

@@ -1,41 +1,50 @@
 //! Nodes that somebody else than the API or an operation has put where they are: their `_under` is stale, and is removed. Otherwise a
 //! deletion that was over before would take them along, as if they had come late.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::{Round, RoundEnd, State, Straggler};
-use crate::keys::{ItemKey, NodeRef, Schema};
-use crate::model::{
-    BORN, BaseNode, REVISION, Stored, UNDER, Under, WRITE, is_same_life, life_of, still_gone, times_written,
-};
+use super::Round;
+use crate::keys::{NodeRef, Schema};
+use crate::model::{BORN, BaseNode, REVISION, Stored, UNDER, Under, WRITE, is_same_life, times_written};
 use crate::plan::Rule;
-use crate::plan::step::{Failure, Read, Step, Task, TaskOutcome};
+use crate::plan::step::{Failure, Task, TaskOutcome};
 use crate::request::{Action, Condition, Update};
 
-impl<'a> Round<'a> {
+impl Round<'_> {
     /// Removes `_under` from the nodes that somebody else than the API or an operation has put where they are. That comes before anything
     /// else is written: the first lineage takes the place of the tombstone that shows it.
-    pub(super) fn remove_stale_under(&mut self, parents: BTreeSet<ItemKey>) -> Step<RoundEnd<'a>> {
-        let stale: Vec<&NodeRef> = self.bases.keys().filter(|node| self.has_stale_under(node)).collect();
-        let (schema, rules) = (self.context.schema(), self.context.rules);
-        let base = |node: &NodeRef| self.bases.get(node).and_then(Option::as_ref);
-        let removals = |node| Some(remove_under(node, base(node)?, schema));
-        let tasks: Vec<Task> = stale.iter().filter_map(|node| removals(node)).collect();
-        self.stale = stale.into_iter().cloned().collect();
+    ///
+    /// A node that has changed meanwhile is looked at again, with what its records show. Where the table refuses the removal, the executor
+    /// notes the problem, and the node is placed as one without `_under` all the same.
+    pub(super) async fn remove_stale_under(&mut self) -> Result<(), Failure> {
+        let schema = self.context.schema();
+        let stale = self.bases.iter().filter_map(|(node, base)| Some((node, base.as_ref()?)));
+        let stale = stale.filter(|(node, base)| self.has_stale_under(node, base));
+        let (stale, tasks): (Vec<NodeRef>, Vec<Task>) =
+            stale.map(|(node, base)| (node.clone(), remove_under(node, base, schema))).unzip();
         if tasks.is_empty() {
-            return self.read_parents(parents);
+            return Ok(());
         }
-        if !rules.keeps(Rule::RemoveUnder) {
-            self.without_under();
-            return self.read_parents(parents);
+        if !self.context.rules.keeps(Rule::RemoveUnder) {
+            stale.iter().for_each(|node| self.forget_under(node));
+            return Ok(());
         }
-        self.state = State::RemovingUnder(parents);
-        Step::Do(tasks)
+        for (node, outcome) in stale.into_iter().zip(self.io.all(tasks).await?) {
+            if matches!(outcome, Ok(TaskOutcome::Held) | Err(Failure::Refused)) {
+                self.forget_under(&node);
+                continue;
+            }
+            self.bases.remove(&node);
+            let placing = self.placings.remove(&node);
+            match outcome {
+                Ok(_) => self.end.again.extend(placing.map(|placing| (node, placing))),
+                Err(_) => _ = self.end.failed.insert(node),
+            }
+        }
+        Ok(())
     }
 
-    fn has_stale_under(&self, node: &NodeRef) -> bool {
-        let Some(base) = self.bases.get(node).and_then(Option::as_ref) else { return false };
+    fn has_stale_under(&self, node: &NodeRef, base: &BaseNode) -> bool {
         let Some(under) = Under::read(&base.item) else { return false };
         let (rules, shown) = (self.context.rules, self.placings.get(node).and_then(|p| p.stale_under.as_ref()));
         let is_elsewhere = base.parent.as_ref() != Some(&under.parent);
@@ -59,81 +68,15 @@ impl<'a> Round<'a> {
         written.is_some_and(|(born, shown)| born.as_ref() == base.item.get(BORN) && count < *shown)
     }
 
-    /// Takes the answer to the removals. A node that has changed meanwhile is looked at again, with what its records show. Where the table
-    /// refuses the removal, the executor notes the problem, and the node is placed as one without `_under` all the same.
-    pub(super) fn removed_under(
-        &mut self,
-        outcomes: Vec<Result<TaskOutcome, Failure>>,
-        parents: BTreeSet<ItemKey>,
-    ) -> Step<RoundEnd<'a>> {
-        let mut held = Vec::new();
-        for (node, outcome) in std::mem::take(&mut self.stale).into_iter().zip(outcomes) {
-            if matches!(outcome, Ok(TaskOutcome::Held) | Err(Failure::Refused)) {
-                held.push(node);
-                continue;
-            }
-            self.bases.remove(&node);
-            let placing = self.placings.remove(&node);
-            match outcome {
-                Ok(_) => self.end.again.extend(placing.map(|placing| (node, placing))),
-                Err(_) => _ = self.end.failed.insert(node),
-            }
+    fn forget_under(&mut self, node: &NodeRef) {
+        if let Some(Some(base)) = self.bases.get_mut(node) {
+            Arc::make_mut(&mut base.item).remove(UNDER);
         }
-        self.stale = held;
-        self.without_under();
-        self.read_parents(parents)
-    }
-
-    fn without_under(&mut self) {
-        for node in std::mem::take(&mut self.stale) {
-            if let Some(Some(base)) = self.bases.get_mut(&node) {
-                Arc::make_mut(&mut base.item).remove(UNDER);
-            }
-        }
-    }
-
-    /// A straggler whose parent exists again is left alone, because the parent's new lineage will touch its orphans. One that the API has
-    /// deleted before, and that is back with the same life, is none.
-    pub(super) fn take_stragglers(&mut self, read: &Read) -> Step<RoundEnd<'a>> {
-        let (schema, rules) = (self.context.schema(), self.context.rules);
-        let mut tasks = Vec::new();
-        for (child, parent, deletion) in std::mem::take(&mut self.stragglers) {
-            let node = child.node.clone();
-            let (Ok(record), Ok(deleted)) =
-                (read.item(&schema.node_key(&parent)), read.item(&schema.deleted_key(&node)))
-            else {
-                self.end.failed.insert(node);
-                continue;
-            };
-            let has_ended = deleted.is_some_and(|item| life_of(item) == child.base.born());
-            if still_gone(record).is_none() && rules.keeps(Rule::TombstoneGone) {
-                continue;
-            }
-            if has_ended && rules.keeps(Rule::PutBackAfterRestrict) {
-                tasks.push(remove_under(&node, &child.base, schema));
-                self.stale.push(node);
-            } else {
-                self.end.stragglers.push((node, Straggler::new(self.context, child, deletion)));
-            }
-        }
-        if tasks.is_empty() {
-            return self.finish();
-        }
-        self.state = State::Releasing;
-        Step::Do(tasks)
-    }
-
-    /// A node that has changed meanwhile has a record of its own coming, which decides again. One whose removal the table refuses stays as
-    /// it is, and the executor notes the problem: no retry would help.
-    pub(super) fn released(&mut self, outcomes: Vec<Result<TaskOutcome, Failure>>) -> Step<RoundEnd<'a>> {
-        let answered = std::mem::take(&mut self.stale).into_iter().zip(outcomes);
-        self.end.failed.extend(answered.filter(|(_, outcome)| *outcome == Err(Failure::Again)).map(|(node, _)| node));
-        self.finish()
     }
 }
 
 /// Returns the removal of `_under`, on the condition that nobody has put the node anywhere since it was read.
-fn remove_under(node: &NodeRef, base: &BaseNode, schema: &Schema) -> Task {
+pub(super) fn remove_under(node: &NodeRef, base: &BaseNode, schema: &Schema) -> Task {
     let same = |name: &str| Condition::is(name, base.item.get(name).cloned());
     let names = [UNDER, &schema.names().parent, BORN, REVISION, WRITE];
     let update = Update { remove: [UNDER.to_owned()].into(), ..Update::default() };

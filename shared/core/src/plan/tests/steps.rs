@@ -6,18 +6,20 @@ use crate::model::{
     BORN, Cursor, Deletion, DeletionMark, DeletionMode, Heir, Latest, Position, REVISION, Tombstone, UNDER, Under,
     number, text, with_key,
 };
-use crate::plan::{Cascade, Child, Context, CopyNewest, Facts, HandDown, Plan, Rules, Run, Step, Straggler};
+use crate::plan::{
+    Child, Context, Facts, HandDown, Plan, Rules, Run, Step, Straggler, continue_cursor, copy_newest, hand_down,
+};
 
 fn lines(text: &str) -> String {
     text.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join("\n")
 }
 
 fn of_lineage(world: &mut World, id: &str, kind: HandDown) -> String {
-    world.steps(|context| Box::new(Cascade::of_lineage(context, node(id), format!("{:0>40}", 5), kind)))
+    world.steps(|context| Box::new(hand_down(context, node(id), format!("{:0>40}", 5), kind)))
 }
 
 fn of_cursor(world: &mut World, id: &str) -> String {
-    world.steps(|context| Box::new(Cascade::of_cursor(context, node(id))))
+    world.steps(|context| Box::new(continue_cursor(context, node(id))))
 }
 
 const DELETION: HandDown = HandDown::Deletion { touches: false, mark_went: false };
@@ -248,7 +250,7 @@ fn past_the_first_page_the_newest_revision_is_looked_for_by_keys_and_read_alone(
         world.put(with_key(&ItemKey::new("n", sk), &Schema::default()));
     }
     let latest = Latest { node: node("n"), topic: "Audit".to_owned() };
-    let steps = world.steps(|context| Box::new(CopyNewest::new(context, latest)));
+    let steps = world.steps(|context| Box::new(copy_newest(context, latest)));
     let range = world.schema().revision_range();
     let wanted = "
         read n v0_Audit
@@ -331,7 +333,8 @@ fn straggler(world: &mut World, heir: Option<&str>) -> String {
     let base = crate::model::BaseNode::read(world.base("s", Some("gone")), &node("s"), world.schema()).unwrap();
     let heir = heir.map(|id| Heir { id: Id::new(id).unwrap(), born: Some("1".to_owned()) });
     let tombstone = Deletion { mark: mark(DeletionMode::Adopt, false), heir };
-    world.steps(|context| Box::new(Straggler::new(context, Child { node: node("s"), base }, tombstone)))
+    let straggler = Straggler { child: Child { node: node("s"), base }, deletion: tombstone };
+    world.steps(|context| Box::new(straggler.plan(context)))
 }
 
 #[test]
@@ -419,7 +422,7 @@ fn a_child_with_too_many_attributes_to_compare_keeps_its_parent_which_stays_and_
     world.items.get_mut(&key).unwrap().extend((0..200).map(|n| (format!("a{n}"), text("x"))));
     let settings = world.settings.clone();
     let context = Context { settings: &settings, limits: world.limits, rules: Rules::default(), run: Run::default() };
-    let mut plan = Cascade::of_lineage(context, node("n"), "5".to_owned(), DELETION);
+    let mut plan = hand_down(context, node("n"), "5".to_owned(), DELETION);
     let mut facts = Facts::None;
     loop {
         facts = match plan.next(facts).unwrap() {

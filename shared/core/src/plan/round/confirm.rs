@@ -1,0 +1,172 @@
+//! Reads the parents again once all is written. A child whose parent has moved meanwhile is placed again. A child whose parent was deleted
+//! may be a straggler.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::stale_under::remove_under;
+use super::{Parent, Planned, Round};
+use crate::keys::{Id, ItemKey, NodeRef};
+use crate::model::{BaseNode, Placement, Stored, has_mark, is_same_life, life_of, still_gone};
+use crate::plan::child_action::Child;
+use crate::plan::step::{Failure, Need, Read};
+use crate::plan::{Placing, Rule, Standing, Straggler};
+
+impl Round<'_> {
+    /// Finds the nodes to place again, and the stragglers.
+    pub(super) async fn confirm(&mut self) -> Result<(), Failure> {
+        for one in &self.planned {
+            match one.stopped {
+                Some(Failure::Again) => _ = self.end.failed.insert(one.node.clone()),
+                None if one.plan.again => _ = self.end.again.insert(one.node.clone(), one.placing.clone()),
+                Some(Failure::Refused) | None => {}
+            }
+        }
+        if !self.context.rules.keeps(Rule::Confirm) {
+            return Ok(());
+        }
+        self.read = self.io.read(Need::keys(self.keys_to_confirm())).await?;
+        let stragglers = self.compare();
+        if stragglers.is_empty() {
+            return Ok(());
+        }
+        let schema = self.context.schema();
+        let keys = |(parent, straggler): &(NodeRef, Straggler)| {
+            [schema.node_key(parent), schema.deleted_key(&straggler.child.node)]
+        };
+        let read = self.io.read(Need::keys(stragglers.iter().flat_map(keys))).await?;
+        self.take_stragglers(stragglers, &read).await
+    }
+
+    fn keys_to_confirm(&self) -> BTreeSet<ItemKey> {
+        let schema = self.context.schema();
+        let is_predicted = |parent: &Parent| parent.predicted.is_some() && self.context.rules.keeps(Rule::ConfirmBase);
+        let keys = self.confirmed().flat_map(|(_, parent, _)| {
+            let base = is_predicted(parent).then(|| schema.node_key(&parent.node));
+            std::iter::once(schema.lineage_key(&parent.node)).chain(base)
+        });
+        keys.collect()
+    }
+
+    /// The nodes to confirm, with their parents and base records. A node that is being deleted keeps its placement wherever its
+    /// parent is, so it isn't confirmed.
+    fn confirmed(&self) -> impl Iterator<Item = (&Planned, &Parent, &BaseNode)> {
+        let is_done = |one: &&Planned| one.stopped.is_none() && one.plan.placed.is_some() && !one.plan.again;
+        let placed = self.planned.iter().filter(is_done);
+        placed.filter_map(|one| {
+            let base = self.bases.get(&one.node)?.as_ref().filter(|base| base.deleting.is_none())?;
+            Some((one, one.parent.as_ref()?, base))
+        })
+    }
+
+    /// A node is placed again if its parent has moved away from where the plan took it to be. A node whose parent was deleted is
+    /// a straggler if the API has put it under that parent. A node that another client put there waits for its parent, as orphans
+    /// do. Returns the stragglers, each with its parent.
+    fn compare(&mut self) -> Vec<(NodeRef, Straggler)> {
+        let rules = self.context.rules;
+        let (mut again, mut failed, mut stragglers) = (BTreeMap::new(), BTreeSet::new(), Vec::new());
+        for (one, parent, base) in self.confirmed() {
+            let Ok(now) = self.confirmed_lineage(&parent.node) else {
+                failed.insert(one.node.clone());
+                continue;
+            };
+            let used = if rules.keeps(Rule::ConfirmAgainstUsed) { &parent.used } else { &parent.read };
+            let placed = now.lineage().map(|lineage| &lineage.placement);
+            let Ok(is_as_predicted) = self.is_as_predicted(parent) else {
+                failed.insert(one.node.clone());
+                continue;
+            };
+            if self.seen_by_children(used.as_ref()) != self.seen_by_children(placed) || !is_as_predicted {
+                let likely_parent = Some(parent.node.id.clone());
+                again.insert(one.node.clone(), Placing { likely_parent, ..one.placing.clone() });
+            } else if let Stored::Tombstone(tombstone) = now
+                && self.context.counts(&tombstone)
+                && self.is_under(base, &parent.node.id, tombstone.born.as_deref())
+                && (one.placing.newest.may_be_of(&base.item) || !rules.keeps(Rule::StragglerAsShown))
+            {
+                let child = Child { node: one.node.clone(), base: base.clone() };
+                stragglers.push((parent.node.clone(), Straggler { child, deletion: tombstone.deletion }));
+            }
+        }
+        for one in &mut self.planned {
+            if let Some(placing) = again.get_mut(&one.node) {
+                let base = self.bases.remove(&one.node).flatten();
+                // While a node is being deleted its rows aren't put, so nobody knows what they show.
+                let base = base.filter(|base| !one.lacks_rows && !has_mark(Some(&base.item)));
+                let stands = base.zip(one.plan.placed.take());
+                placing.standing = stands.map(|(base, placement)| Arc::new(Standing { base, placement }));
+            }
+        }
+        self.end.again.extend(again);
+        self.end.failed.extend(failed);
+        stragglers
+    }
+
+    /// True if the API has put the node under this very life of the parent.
+    fn is_under(&self, base: &BaseNode, parent: &Id, born: Option<&str>) -> bool {
+        let under = base.born_of(parent);
+        if !self.context.rules.keeps(Rule::TombstoneUnder) {
+            return true;
+        }
+        under.is_some() && !self.context.rules.keeps(Rule::TombstoneLife) || is_same_life(under.as_deref(), born)
+    }
+
+    /// False if the parent was predicted and isn't there any more. Nobody may place it now, so nobody tells its children.
+    fn is_as_predicted(&self, parent: &Parent) -> Result<bool, Failure> {
+        if parent.predicted.is_none() || !self.context.rules.keeps(Rule::ConfirmBase) {
+            return Ok(true);
+        }
+        let key = self.context.schema().node_key(&parent.node);
+        let item = self.read.shared(&key)?.cloned();
+        Ok(item.is_some_and(|item| BaseNode::read(item, &parent.node, self.context.schema()).is_ok()))
+    }
+
+    fn confirmed_lineage(&self, parent: &NodeRef) -> Result<Stored, Failure> {
+        Ok(Stored::read(self.read.item(&self.lineage_key(parent))?, self.context.schema()))
+    }
+
+    /// What a child's placement depends on: whether its parent has a lineage, and the parent's ancestors and path.
+    fn seen_by_children<'p>(&self, parent: Option<&'p Placement>) -> (bool, &'p [Id], &'p [String]) {
+        let rules = self.context.rules;
+        let counts_path = self.context.settings.path_rows && rules.keeps(Rule::ConfirmPath);
+        (
+            parent.is_some() && rules.keeps(Rule::ConfirmPresence),
+            parent.map_or(&[], |p| &p.ancestors),
+            parent.filter(|_| counts_path).map_or(&[], |p| &p.path),
+        )
+    }
+
+    /// A straggler whose parent exists again is left alone, because the parent's new lineage will touch its orphans. One that the API has
+    /// deleted before, and that is back with the same life, is none.
+    async fn take_stragglers(&mut self, stragglers: Vec<(NodeRef, Straggler)>, read: &Read) -> Result<(), Failure> {
+        let (schema, rules) = (self.context.schema(), self.context.rules);
+        let (mut tasks, mut released) = (Vec::new(), Vec::new());
+        for (parent, straggler) in stragglers {
+            let Child { node, base } = &straggler.child;
+            let (Ok(record), Ok(deleted)) =
+                (read.item(&schema.node_key(&parent)), read.item(&schema.deleted_key(node)))
+            else {
+                self.end.failed.insert(node.clone());
+                continue;
+            };
+            let has_ended = deleted.is_some_and(|item| life_of(item) == base.born());
+            if still_gone(record).is_none() && rules.keeps(Rule::TombstoneGone) {
+                continue;
+            }
+            if has_ended && rules.keeps(Rule::PutBackAfterRestrict) {
+                tasks.push(remove_under(node, base, schema));
+                released.push(node.clone());
+            } else {
+                self.end.stragglers.push(straggler);
+            }
+        }
+        if tasks.is_empty() {
+            return Ok(());
+        }
+        // A node that has changed meanwhile has a record of its own coming, which decides again. One whose removal the table refuses stays
+        // as it is, and the executor notes the problem: no retry would help.
+        let answered = released.into_iter().zip(self.io.all(tasks).await?);
+        self.end.failed.extend(answered.filter(|(_, outcome)| *outcome == Err(Failure::Again)).map(|(node, _)| node));
+        Ok(())
+    }
+}

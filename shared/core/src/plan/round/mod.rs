@@ -1,0 +1,306 @@
+//! A round of placings: it reads, plans and writes for all nodes of a batch at once. Each node's own steps keep their order. A
+//! node whose parent moved meanwhile goes into the next round.
+
+mod confirm;
+mod stale_under;
+mod write;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::parents_first::parents_first;
+use super::predict::Climb;
+use super::script::{Io, Script};
+use super::step::{Failure, Need, Read};
+use super::{Context, Early, PlaceInput, PlacePlan, Placing, Problem, Rule, Shortfall, Straggler, place};
+use crate::keys::{ItemKey, NodeRef};
+use crate::model::{BaseNode, Placement, Stored, Unreadable, is_touch};
+use write::WriteStep;
+
+/// The plan of a round that places these nodes. A patient round leaves those for later whose parents aren't placed yet.
+#[must_use]
+pub fn place_nodes(context: Context<'_>, placings: BTreeMap<NodeRef, Placing>, is_patient: bool) -> Script<'_, RoundEnd> {
+    Script::new(|io| async move { Round::new(context, placings, is_patient, &io).carry_out().await })
+}
+
+/// The result of a round.
+#[derive(Debug, Default)]
+pub struct RoundEnd {
+    /// Nodes to place again, because their parents have moved away from where the plans took them to be.
+    pub again: BTreeMap<NodeRef, Placing>,
+    /// Nodes whose records have to be delivered again.
+    pub failed: BTreeSet<NodeRef>,
+    /// Nodes that were left for later, because their parents aren't placed yet.
+    pub early: Early,
+    /// Nodes that aren't there, and never were placed, each with the sequence number of its record. Others may have been placed below
+    /// them on the strength of their base records.
+    pub never_placed: BTreeMap<NodeRef, String>,
+    /// Nodes whose parents were deleted. Each has a plan that acts on it.
+    pub stragglers: Vec<Straggler>,
+}
+
+/// One round of placings.
+struct Round<'r> {
+    context: Context<'r>,
+    placings: BTreeMap<NodeRef, Placing>,
+    /// True if early nodes are left for later.
+    is_patient: bool,
+    io: &'r Io,
+    /// The nodes' base records; `None` for a record that doesn't exist or can't be understood.
+    bases: BTreeMap<NodeRef, Option<BaseNode>>,
+    /// The keys that the round has asked for before it planned.
+    asked: BTreeSet<ItemKey>,
+    read: Read,
+    planned: Vec<Planned>,
+    end: RoundEnd,
+}
+
+/// A node with its plan.
+#[derive(Debug)]
+struct Planned {
+    node: NodeRef,
+    placing: Placing,
+    parent: Option<Parent>,
+    plan: PlacePlan,
+    /// How one of the node's writes failed, if one did. The node's later steps are then left out.
+    stopped: Option<Failure>,
+    /// True if the table refuses a row of the node.
+    lacks_rows: bool,
+}
+
+/// The parent that a plan was made for.
+#[derive(Debug)]
+struct Parent {
+    node: NodeRef,
+    /// The parent's placement that the plan used: as planned in this batch, or as read.
+    used: Option<Placement>,
+    /// The parent's placement as it was read.
+    read: Option<Placement>,
+    /// Where the parent will be placed, if it has no lineage and its base record is there.
+    predicted: Option<Placement>,
+}
+
+impl Parent {
+    /// The placement to place a child below.
+    fn placement(&self) -> Option<&Placement> {
+        self.used.as_ref().or(self.predicted.as_ref())
+    }
+}
+
+impl<'r> Round<'r> {
+    fn new(context: Context<'r>, placings: BTreeMap<NodeRef, Placing>, is_patient: bool, io: &'r Io) -> Self {
+        Self {
+            context,
+            placings,
+            is_patient,
+            io,
+            bases: BTreeMap::new(),
+            asked: BTreeSet::new(),
+            read: Read::default(),
+            planned: Vec::new(),
+            end: RoundEnd::default(),
+        }
+    }
+
+    async fn carry_out(mut self) -> Result<RoundEnd, Failure> {
+        self.io.report(|report| report.tally.rounds = 1);
+        self.ask(self.first_keys()).await?;
+        let parents = self.take_nodes();
+        self.remove_stale_under().await?;
+        self.ask(parents).await?;
+        loop {
+            let keys = self.keys_to_climb();
+            if keys.is_empty() {
+                break;
+            }
+            self.ask(keys).await?;
+        }
+        self.plan();
+        // The plans have what they need of it.
+        self.read = Read::default();
+        for step in WriteStep::ALL {
+            self.write(step).await?;
+        }
+        self.confirm().await?;
+        Ok(self.end)
+    }
+
+    /// Reads items before planning.
+    async fn ask(&mut self, keys: BTreeSet<ItemKey>) -> Result<(), Failure> {
+        if !keys.is_empty() {
+            self.asked.extend(keys.iter().cloned());
+            self.read.extend(self.io.read(Need::keys(keys)).await?);
+        }
+        Ok(())
+    }
+
+    fn lineage_key(&self, node: &NodeRef) -> ItemKey {
+        self.context.schema().lineage_key(node)
+    }
+
+    fn note(&self, key: ItemKey, reason: impl Into<String>, unreadable: bool) {
+        self.io.note(Problem { key, reason: reason.into(), unreadable });
+    }
+
+    /// The keys to read first: each node, its lineage, and the lineage of its likely parent.
+    fn first_keys(&self) -> BTreeSet<ItemKey> {
+        let schema = self.context.schema();
+        let mut keys = BTreeSet::new();
+        for (node, placing) in &self.placings {
+            keys.insert(schema.node_key(node));
+            keys.insert(schema.lineage_key(node));
+            keys.extend(placing.likely_parent.iter().map(|p| schema.lineage_key(&node.sibling(p.clone()))));
+        }
+        keys
+    }
+
+    /// Takes the nodes' base records. Returns the keys of the parents' lineages that weren't read with them.
+    fn take_nodes(&mut self) -> BTreeSet<ItemKey> {
+        for node in self.placings.keys().cloned().collect::<Vec<_>>() {
+            match self.base(&node) {
+                Ok(base) => _ = self.bases.insert(node, base),
+                Err(_) => _ = self.end.failed.insert(node),
+            }
+        }
+        let parents = self.bases.iter().filter_map(|(node, base)| Some(node.sibling(base.as_ref()?.parent.clone()?)));
+        parents.map(|parent| self.lineage_key(&parent)).filter(|key| !self.asked.contains(key)).collect()
+    }
+
+    /// The keys to read to know where parents without a lineage will be placed. A round that leaves their children for later needs to know
+    /// no more than that they are there.
+    fn keys_to_climb(&self) -> BTreeSet<ItemKey> {
+        let schema = self.context.schema();
+        let parents = self.bases.iter().filter_map(|(node, base)| Some(node.sibling(base.as_ref()?.parent.clone()?)));
+        let parents: BTreeSet<NodeRef> = parents.filter(|parent| !self.bases.contains_key(parent)).collect();
+        let climbs = parents.iter().map(|parent| Climb::from(parent, &self.read, &self.asked, &self.context));
+        let unasked = climbs.filter(|climb| !(self.is_patient && climb.is_coming())).filter_map(Climb::unasked);
+        let keys = unasked.flat_map(|node| [schema.node_key(&node), schema.lineage_key(&node)]);
+        keys.filter(|key| !self.asked.contains(key)).collect()
+    }
+
+    /// Returns a node's base record; `None` if it doesn't exist or can't be understood.
+    fn base(&self, node: &NodeRef) -> Result<Option<BaseNode>, Failure> {
+        let schema = self.context.schema();
+        let key = schema.node_key(node);
+        let Some(item) = self.read.shared(&key)? else { return Ok(None) };
+        match BaseNode::read(Arc::clone(item), node, schema) {
+            Ok(base) => Ok(Some(base)),
+            Err(Unreadable::PutBack) => Ok(None),
+            Err(unreadable) => {
+                self.note(key, format!("this base record counts as not there: {unreadable}"), true);
+                Ok(None)
+            }
+        }
+    }
+
+    /// Plans every node that was read. Parents come first, so that a child uses its parent's planned placement.
+    fn plan(&mut self) {
+        let parents: BTreeMap<NodeRef, Option<NodeRef>> = self
+            .bases
+            .iter()
+            .map(|(node, base)| (node.clone(), base.as_ref().and_then(|b| b.parent.clone()).map(|id| node.sibling(id))))
+            .collect();
+        let mut placed: BTreeMap<NodeRef, Option<Placement>> = BTreeMap::new();
+        for node in parents_first(&parents, |node| {
+            let in_order = self.context.rules.keeps(Rule::RecordOrder);
+            self.placings.get(node).filter(|_| in_order).map(|placing| placing.position)
+        }) {
+            let parent = parents.get(node).and_then(Option::as_ref);
+            if let Some(parent) = parent.filter(|parent| self.is_early(node, parent)) {
+                let placing = self.placings.get(node).cloned().unwrap_or_default();
+                self.end.early.insert(node.clone(), placing, parent.clone());
+                continue;
+            }
+            match self.plan_one(node, parent, &placed) {
+                Ok(one) => {
+                    placed.insert(node.clone(), one.plan.placed.clone());
+                    self.planned.push(one);
+                }
+                Err(_) => _ = self.end.failed.insert(node.clone()),
+            }
+        }
+    }
+
+    /// True if the node is left for later: its parent is there and isn't placed yet, or is early itself.
+    fn is_early(&self, node: &NodeRef, parent: &NodeRef) -> bool {
+        let is_coming = || {
+            !self.bases.contains_key(parent) && Climb::from(parent, &self.read, &self.asked, &self.context).is_coming()
+        };
+        self.is_patient && node != parent && (self.end.early.contains(parent) || is_coming())
+    }
+
+    fn plan_one(
+        &mut self,
+        node: &NodeRef,
+        parent: Option<&NodeRef>,
+        placed: &BTreeMap<NodeRef, Option<Placement>>,
+    ) -> Result<Planned, Failure> {
+        let placing = self.placings.get(node).cloned().unwrap_or_default();
+        let base = self.bases.get(node).cloned().flatten();
+        let stored = self.stored(node)?;
+        // A touch takes nobody away. If it counted, a node that can't be understood and waits for itself would touch itself for ever.
+        let went = base.is_none() && !placing.only_touched;
+        if went && matches!(stored, Stored::Absent | Stored::Tombstone(_)) {
+            self.end.never_placed.insert(node.clone(), placing.sequence.clone());
+        }
+        let parent = match parent.filter(|parent| *parent != node) {
+            None => None,
+            Some(parent) => {
+                let read = self.stored(parent)?.lineage().map(|lineage| lineage.placement.clone());
+                let used = placed.get(parent).cloned().unwrap_or_else(|| read.clone());
+                // A parent that has a lineage needs no prediction.
+                let is_unknown = read.is_none() && !placed.contains_key(parent);
+                let climb = is_unknown.then(|| Climb::from(parent, &self.read, &self.asked, &self.context));
+                let predicted = climb.and_then(|climb| climb.prediction(&self.context));
+                Some(Parent { node: parent.clone(), used, read, predicted })
+            }
+        };
+        // A base record that was only touched since has the same rows.
+        let standing = placing.standing.as_ref().filter(|standing| {
+            let before = &standing.base.item;
+            base.as_ref().is_some_and(|base| base.item == *before || is_touch(Some(before), Some(&base.item)))
+        });
+        if stored.lineage().is_some_and(|lineage| lineage.names_others(node, self.context.schema())) {
+            let reason = "this lineage names items that can't be rows of its node; they stay, and it forgets them";
+            self.note(self.lineage_key(node), reason, false);
+        }
+        let new_life = format!("{}.{}", self.context.run.name, self.planned.len());
+        let input = PlaceInput {
+            node,
+            base: base.as_ref(),
+            stored: &stored,
+            parent: parent.as_ref().and_then(Parent::placement),
+            is_predicted: parent.as_ref().is_some_and(|p| p.predicted.is_some()),
+            standing: standing.map(|standing| &standing.placement),
+            only_touched: placing.only_touched,
+            mark_went: placing.mark_went.then_some(placing.sequence.as_str()),
+            now: self.context.run.now,
+            new_life: &new_life,
+        };
+        let plan = place(&input, self.context.settings, self.context.rules);
+        if let (Some(base), Some(placement)) = (&base, &plan.placed) {
+            self.note_shortfalls(node, base, placement, parent.as_ref().and_then(Parent::placement));
+        }
+        Ok(Planned { node: node.clone(), placing, parent, plan, stopped: None, lacks_rows: false })
+    }
+
+    /// Notes which rows a node can't have, and why.
+    fn note_shortfalls(&self, node: &NodeRef, base: &BaseNode, placement: &Placement, parent: Option<&Placement>) {
+        let context = self.context;
+        for shortfall in Shortfall::of(&context.wanted(node, base, parent), placement).filter(Shortfall::is_a_problem) {
+            self.note(context.schema().node_key(node), shortfall.to_string(), false);
+        }
+    }
+
+    /// Returns what stands in the place of a node's lineage. An item of a newer format fails the node, because only the handler
+    /// that wrote the item may change it.
+    fn stored(&self, node: &NodeRef) -> Result<Stored, Failure> {
+        let key = self.lineage_key(node);
+        let stored = Stored::read(self.read.item(&key)?, self.context.schema());
+        if let Err(newer) = stored.check_format() {
+            self.note(key, newer.to_string(), false);
+            return Err(Failure::Again);
+        }
+        Ok(stored)
+    }
+}

@@ -1,0 +1,157 @@
+//! The writes of a round, in four steps. A step writes for all nodes that haven't stopped.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::Round;
+use crate::keys::ItemKey;
+use crate::model::Shown;
+use crate::plan::step::{Failure, Writes, WritesKind};
+use crate::plan::{Rule, Settle};
+use crate::request::Write;
+
+/// Rows of fewer bytes than this fit an invocation: a partition of the table takes 1,000 units a second, and rows are put for 36 seconds.
+const HEAVY_BYTES: usize = 10_000_000;
+
+/// The write steps of a placing, in their order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum WriteStep {
+    Intent,
+    FirstRows,
+    SecondRows,
+    Settle,
+}
+
+impl WriteStep {
+    /// All steps, in their order.
+    pub(super) const ALL: [Self; 4] = [Self::Intent, Self::FirstRows, Self::SecondRows, Self::Settle];
+
+    fn is_of_rows(self) -> bool {
+        matches!(self, Self::FirstRows | Self::SecondRows)
+    }
+
+    /// What the writes are, in a round that leaves nobody for later.
+    fn kind(self) -> WritesKind {
+        match self {
+            Self::FirstRows => WritesKind::FirstRows,
+            Self::SecondRows => WritesKind::SecondRows,
+            Self::Intent | Self::Settle => WritesKind::Lineages,
+        }
+    }
+}
+
+impl Round<'_> {
+    /// Writes one step of all nodes.
+    pub(super) async fn write(&mut self, step: WriteStep) -> Result<(), Failure> {
+        let mut writes = self.writes(step);
+        let kind = if step == WriteStep::FirstRows && !self.end.early.is_empty() {
+            WritesKind::Meanwhile { ahead: self.first_ahead(&mut writes) }
+        } else {
+            step.kind()
+        };
+        let (owners, writes): (Vec<usize>, Vec<Write>) = writes.into_iter().unzip();
+        if writes.is_empty() {
+            return Ok(());
+        }
+        let writes: Arc<[Write]> = writes.into();
+        let failed = self.io.write(Writes { writes: Arc::clone(&writes), kind }).await?;
+        self.take_failed(step, &writes, &owners, &failed);
+        if step.is_of_rows() {
+            self.note_heavy(&writes, &owners);
+        }
+        Ok(())
+    }
+
+    fn take_failed(
+        &mut self,
+        step: WriteStep,
+        writes: &[Write],
+        owners: &[usize],
+        failed: &BTreeMap<ItemKey, Failure>,
+    ) {
+        let (mut rows_deleted, mut rows_put) = (0, 0);
+        for (write, owner) in writes.iter().zip(owners) {
+            match failed.get(write.key()) {
+                // A row that the table refuses is left out, and the node's other rows are written. Without its lineage a node stops.
+                Some(&failure) => {
+                    if let Some(one) = self.planned.get_mut(*owner) {
+                        one.lacks_rows |= step.is_of_rows();
+                        if failure == Failure::Again || !step.is_of_rows() {
+                            one.stopped = Some(failure);
+                        }
+                    }
+                }
+                None if step.is_of_rows() && matches!(write, Write::Delete(_)) => rows_deleted += 1,
+                None if step.is_of_rows() => rows_put += 1,
+                None => {}
+            }
+        }
+        self.io.report(|report| {
+            report.tally.rows_deleted += rows_deleted;
+            report.tally.rows_put += rows_put;
+        });
+    }
+
+    /// Notes the nodes whose rows weren't all put, if these have so many bytes that no invocation may put them.
+    fn note_heavy(&self, writes: &[Write], owners: &[usize]) {
+        if self.planned.iter().all(|one| one.stopped.is_none()) {
+            return;
+        }
+        let mut bytes: BTreeMap<usize, usize> = BTreeMap::new();
+        let puts = writes.iter().zip(owners).filter(|(write, _)| matches!(write, Write::PutRow { .. }));
+        for (write, owner) in puts {
+            *bytes.entry(*owner).or_default() += write.sent_bytes();
+        }
+        bytes.retain(|owner, bytes| {
+            *bytes > HEAVY_BYTES && self.planned.get(*owner).is_some_and(|one| one.stopped == Some(Failure::Again))
+        });
+        for (owner, bytes) in bytes {
+            let key = self.context.schema().node_key(&self.planned[owner].node);
+            let reason = format!(
+                "its rows have {} MB in requests and weren't all put: if no invocation puts them, nothing behind it is handled. Make it smaller, or copy fewer attributes",
+                bytes / 1_000_000
+            );
+            self.note(key, reason, false);
+        }
+    }
+
+    /// Moves the writes of the node whose record comes first to the front. Returns how many they are.
+    fn first_ahead(&self, writes: &mut [(usize, Write)]) -> usize {
+        let owners = writes.iter().map(|(owner, _)| *owner);
+        let first = owners.min_by_key(|owner| self.planned.get(*owner).map(|one| one.placing.position));
+        let is_behind = |(owner, _): &(usize, Write)| Some(*owner) != first;
+        writes.sort_by_key(is_behind);
+        writes.iter().take_while(|write| !is_behind(write)).count()
+    }
+
+    /// Takes the writes of a step out of the plans, each with the position of its node in `planned`.
+    fn writes(&mut self, step: WriteStep) -> Vec<(usize, Write)> {
+        let puts = (step == WriteStep::FirstRows) == self.context.rules.keeps(Rule::PutFirst);
+        let schema = self.context.schema();
+        let mut writes = Vec::new();
+        for (position, one) in self.planned.iter_mut().enumerate().filter(|(_, one)| one.stopped.is_none()) {
+            let lineage = schema.lineage_key(&one.node);
+            let of_one: Vec<Write> = match step {
+                WriteStep::Intent => {
+                    one.plan.intent.take().map(|item| Write::Put { key: lineage, item }).into_iter().collect()
+                }
+                WriteStep::FirstRows | WriteStep::SecondRows if puts => {
+                    let base = self.bases.get(&one.node).and_then(Option::as_ref);
+                    let shown = base.map(|base| Arc::new(Shown::of(&one.node, base, self.context.settings)));
+                    let put = |row| Some(Write::PutRow { row, shown: Arc::clone(shown.as_ref()?) });
+                    std::mem::take(&mut one.plan.puts).into_iter().filter_map(put).collect()
+                }
+                WriteStep::FirstRows | WriteStep::SecondRows => {
+                    std::mem::take(&mut one.plan.deletes).into_iter().map(Write::Delete).collect()
+                }
+                WriteStep::Settle => match std::mem::take(&mut one.plan.settle) {
+                    Settle::Keep => Vec::new(),
+                    Settle::Write(item) => vec![Write::Put { key: lineage, item }],
+                    Settle::Delete => vec![Write::Delete(lineage)],
+                },
+            };
+            writes.extend(of_one.into_iter().map(|write| (position, write)));
+        }
+        writes
+    }
+}
