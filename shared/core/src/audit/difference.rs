@@ -269,9 +269,12 @@ pub fn due(differences: Vec<Difference>) -> Vec<Difference> {
     let mut due = one_a_node(differences);
     let nodes: BTreeSet<NodeRef> = due.iter().filter(|one| one.kind.is_of_node()).map(|one| one.node.clone()).collect();
     due.retain(|one| !one.kind.is_finding() && (one.kind != Kind::RowSurplus || !nodes.contains(&one.node)));
-    // Nodes of a circle may wait for one another. Then somebody has to be the first.
+    // Nodes of a circle may wait for one another. Then somebody has to be the first: a node without a lineage, since the others are placed by
+    // what base records predict for it, and that can be wrong in a circle.
     if due.iter().any(|one| one.waits_for.is_none()) {
         due.retain(|one| one.waits_for.is_none());
+    } else {
+        due.sort_by_key(|one| one.kind != Kind::LineageMissing);
     }
     due
 }

@@ -1,1 +1,30 @@
+//! What is mended first.
+#![allow(clippy::unwrap_used)]
 
+use super::{Difference, Kind, due};
+use crate::keys::{Id, NodeRef, Schema};
+
+fn wrong(id: &str, kind: Kind, waits_for: Option<&str>) -> Difference {
+    let node = |id: &str| NodeRef::from(Id::new(id).unwrap());
+    let unseen = Difference::unseen(kind, Schema::default().lineage_key(&node(id)), node(id));
+    Difference { waits_for: waits_for.map(node), ..unseen }
+}
+
+fn ids(differences: Vec<Difference>) -> Vec<(Kind, String)> {
+    due(differences).into_iter().map(|one| (one.kind, one.node.id.to_string())).collect()
+}
+
+#[test]
+fn whoever_waits_for_another_node_is_mended_after_it() {
+    let (missing, wrong_one) = (wrong("b", Kind::LineageMissing, Some("a")), wrong("a", Kind::LineageWrong, None));
+    assert_eq!(ids(vec![missing, wrong_one]), [(Kind::LineageWrong, "a".to_owned())]);
+}
+
+/// The handler places `a` by what the records of `c` and `b` predict, and that isn't where `a` belongs in a circle. If `a` came first each time,
+/// nothing would ever be mended.
+#[test]
+fn of_a_circle_in_which_all_wait_those_without_a_lineage_come_first() {
+    let circle = [("a", Kind::LineageWrong, "c"), ("b", Kind::LineageMissing, "a"), ("c", Kind::LineageMissing, "b")];
+    let due = ids(circle.map(|(id, kind, above)| wrong(id, kind, Some(above))).into());
+    assert_eq!(due.iter().map(|(_, id)| id.as_str()).collect::<Vec<_>>(), ["b", "c", "a"]);
+}
