@@ -3,9 +3,9 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use sapwood_core::fanout::StreamRecord;
 use sapwood_core::keys::ItemKey;
 use sapwood_core::model::{AttributeValue, Item, TOUCHED, text};
-use sapwood_core::plan::StreamRecord;
 use sapwood_engine::fanout::{Fanout, Report, Run};
 use sapwood_table::{Condition, ErrorKind, Table, TableError, Write};
 use sapwood_tests::fixture::{Fixture, at_once};

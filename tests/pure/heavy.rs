@@ -7,12 +7,13 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use sapwood_core::fanout::StreamRecord;
 use sapwood_core::keys::{Id, ItemKey, NodeRef, Schema};
 use sapwood_core::model::{
     AttributeValue, BORN, DELETING, DeletionMark, DeletionMode, ITEM_BYTES_MAX, Item, UNDER, Under, answered_bytes,
     item_bytes, text,
 };
-use sapwood_core::plan::{StreamRecord, WritesKind};
+use sapwood_core::plan::WritesKind;
 use sapwood_engine::fanout::{Fanout, Limits, Report, Run};
 use sapwood_engine::query::{ListOptions, Order, Reader};
 use sapwood_table::{

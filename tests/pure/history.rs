@@ -1,8 +1,8 @@
 //! Histories that are wrong, made by hand: the judge of what the API answers must see each.
 
+use sapwood_core::fanout::{Event, StreamRecord};
 use sapwood_core::keys::{Id, ItemKey, NodeRef, Schema};
 use sapwood_core::model::{AttributeValue, DeletionMode, Item, number, text};
-use sapwood_core::plan::{Event, StreamRecord};
 use sapwood_engine::write::{
     Answered, Children, Command, Content, Idempotency, Outcome, Patch, Refusal, Request, Spot, Stamp, Turn, ValueChange,
 };

@@ -3,11 +3,11 @@
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
+use sapwood_core::fanout::StreamRecord;
 use sapwood_core::keys::{ItemKey, Schema};
 use sapwood_core::model::{
     AttributeValue, DELETING, DeletionMark, DeletionMode, FORMAT_ATTRIBUTE, FORMAT_MAX, Item, text,
 };
-use sapwood_core::plan::StreamRecord;
 use sapwood_engine::fanout::{Fanout, Report, Run};
 use sapwood_table::RetryPolicy;
 use sapwood_tests::memory::MemoryTable;

@@ -3,9 +3,10 @@
 
 use std::sync::Mutex;
 
+use sapwood_core::fanout::StreamRecord;
 use sapwood_core::keys::{ItemKey, Schema};
 use sapwood_core::model::{Item, item_bytes, text};
-use sapwood_core::plan::{Rule, Rules, StreamRecord, WritesKind};
+use sapwood_core::plan::{Rule, Rules, WritesKind};
 use sapwood_engine::fanout::{Fanout, Limits, Run};
 use sapwood_table::{RetryPolicy, Write};
 use sapwood_tests::fixture::at_once;

@@ -6,8 +6,8 @@
 
 use std::collections::BTreeSet;
 
+use sapwood_core::fanout::Event;
 use sapwood_core::model::text;
-use sapwood_core::plan::Event;
 use sapwood_tests::fixture::{Fixture, events_of, text_at};
 
 /// "Example data", as it is drawn.

@@ -3,8 +3,8 @@
 //!
 //! The document has "the application layer" write the copy. Here it writes revisions alone, and the stream copies.
 
+use sapwood_core::fanout::{Event, StreamRecord};
 use sapwood_core::model::{AttributeValue, number, text};
-use sapwood_core::plan::{Event, StreamRecord};
 use sapwood_keys::CompositeKey;
 use sapwood_keys::composite_key;
 use sapwood_tests::fixture::{Fixture, text_at};

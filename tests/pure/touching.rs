@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use futures::future::{Either, select};
+use sapwood_core::fanout::Event;
 use sapwood_core::keys::ItemKey;
 use sapwood_core::model::{DELETING, DeletionMark, DeletionMode};
-use sapwood_core::plan::Event;
 use sapwood_engine::fanout::{Fanout, Limits, Run};
 use sapwood_table::{Deadline, ErrorKind, RetryPolicy, TableError};
 use sapwood_tests::fixture::{Fixture, at_once};

@@ -4,11 +4,12 @@ use std::sync::Mutex;
 
 use rand::RngExt;
 use rand::rngs::SmallRng;
+use sapwood_core::fanout::StreamRecord;
 use sapwood_core::keys::{DEPTH_MAX, Id, ItemKey, Schema};
 use sapwood_core::model::{
     AttributeValue, ITEM_BYTES_MAX, Item, Settings, answered_bytes, item_bytes, sent_bytes, shortest, text,
 };
-use sapwood_core::plan::{StreamRecord, Writes, WritesKind};
+use sapwood_core::plan::{Writes, WritesKind};
 use sapwood_engine::fanout::{Fanout, Report, Run};
 use sapwood_engine::write::{
     Command, Content, Idempotency, Outcome, Refusal, Request as Asked, Stamp, Turn, WriteError, Writer,

@@ -1,9 +1,9 @@
 //! What the fan-out costs, counted: requests and write units as the engine reports them, on the real handler.
 
 use aws_sdk_dynamodb::types::AttributeValue;
+use sapwood_core::fanout::StreamRecord;
 use sapwood_core::keys::{ItemKey, Schema};
 use sapwood_core::model::{DELETING, DeletionMark, DeletionMode};
-use sapwood_core::plan::StreamRecord;
 use sapwood_engine::fanout::{Counts, Fanout, Run};
 use sapwood_table::{Condition, Deadline, DynamoTable, Table, Update};
 use sapwood_tests::client::{self, node, put, put_all};

@@ -12,7 +12,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
 use aws_lambda_events::event::streams::{DynamoDbBatchItemFailure, DynamoDbEventResponse};
-use sapwood_core::plan::{Problem, StreamRecord};
+use sapwood_core::fanout::StreamRecord;
+use sapwood_core::plan::Problem;
 use sapwood_engine::announce::announce;
 use sapwood_engine::fanout::{Fanout, Report, Run};
 use sapwood_table::{Client, Deadline, DynamoTable, NoRetries};

@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use aws_lambda_events::event::dynamodb::EventRecord;
+use sapwood_core::fanout::{Event, StreamRecord};
 use sapwood_core::keys::{ItemKey, Schema};
 use sapwood_core::model::{Item, key_of, sort_sets};
-use sapwood_core::plan::{Event, Problem, StreamRecord};
+use sapwood_core::plan::Problem;
 use serde::Deserialize;
 use serde_dynamo::AttributeValue;
 use serde_json::value::RawValue;

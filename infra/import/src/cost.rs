@@ -7,11 +7,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use sapwood_core::fanout::placement;
 use sapwood_core::keys::{Id, ItemKey, KeyError, NodeRef, SORT_KEY_BYTES_MAX, Schema};
 use sapwood_core::model::{
     AttributeValue, BaseNode, ITEM_BYTES_MAX, Item, Lineage, Placement, Settings, Wanted, item_bytes, rows,
 };
-use sapwood_core::plan::{Rules, placement};
+use sapwood_core::plan::Rules;
 
 /// The price of a million write units on demand, in dollars: the list price of us-east-1 in docs/costs-and-limits.md.
 pub const DOLLARS_PER_MILLION_UNITS: f64 = 0.625;

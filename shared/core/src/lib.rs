@@ -12,17 +12,17 @@
 //! record of a revision  ──► copy_highest, copy_newest  ──► the copy v0_<topic>
 //! ```
 //!
-//! 1. [`plan::Batch::of`] finds out which work the records ask for: nodes to place, lineages to hand down, cursors to continue,
+//! 1. [`fanout::Batch::of`] finds out which work the records ask for: nodes to place, lineages to hand down, cursors to continue,
 //!    topics to copy. Several records of one item become one piece of work.
 //! 2. Each piece of work is a [`plan::Plan`], which does no I/O. Its `next` takes facts and returns a [`plan::Step`]:
 //!    what it needs to read, what to write and on which conditions, or that it is done. The executor in `sapwood-engine` reads
 //!    and writes, and returns the answers as the next facts.
-//! 3. [`plan::place_nodes`] places `V`. It reads `V`, the lineage of `V` and the lineage of its parent `D`.
-//!    [`plan::place`](fn@plan::place) decides where `V` belongs and which rows follow ([`model::rows`]). The round writes the
+//! 3. [`fanout::place_nodes`] places `V`. It reads `V`, the lineage of `V` and the lineage of its parent `D`.
+//!    [`fanout::place`](fn@fanout::place) decides where `V` belongs and which rows follow ([`model::rows`]). The round writes the
 //!    lineage of `V`, then puts and deletes rows, then reads the lineage of `D` again. If that has changed meanwhile, `V` goes into
 //!    another round.
-//! 4. The lineage of `V` makes a stream record as well. If `V` has moved, [`plan::hand_down`] touches the children of `V`, and the
-//!    record of each touch has that child placed. If `V` is new, [`plan::touch_orphans`] touches only the children that were
+//! 4. The lineage of `V` makes a stream record as well. If `V` has moved, [`fanout::hand_down`] touches the children of `V`, and the
+//!    record of each touch has that child placed. If `V` is new, [`fanout::touch_orphans`] touches only the children that were
 //!    waiting for it. If `V` is being deleted, the deletion acts on its children. So a change is handed down one level
 //!    at a time.
 //! 5. Rows and copies make records, too, but the event source's filter holds them back. So the flow ends.
@@ -35,11 +35,13 @@
 //! - [`keys`]: the keys of the table; the only home of separators and sort keys.
 //! - [`model`]: nodes, revisions, lineages and rows, and how each is an item.
 //! - [`request`]: requests to a table and their answers, as values.
-//! - [`plan`]: plans, which ask for reads and writes and decide what comes next.
+//! - [`plan`]: what a plan is: it asks for reads and writes and decides what comes next.
+//! - [`fanout`]: the plans of the stream handler.
 //! - [`mod@write`]: the plans of the HTTP API's writes.
 //! - [`audit`]: what must hold of the whole table, and what mends it where it doesn't.
 
 pub mod audit;
+pub mod fanout;
 pub mod keys;
 pub mod model;
 pub mod plan;

@@ -6,7 +6,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use sapwood_core::audit::{Class, Difference, Mended, Position, Redriven, Subject, look, look_at_history, mend, redrive};
+use sapwood_core::audit::{
+    Class, Difference, Mended, Position, Redriven, Subject, look, look_at_history, mend, redrive,
+};
 use sapwood_core::keys::{ItemKey, NodeRef};
 use sapwood_core::model::{Item, Settings, key_of};
 use sapwood_core::plan::{Context, Limits, Rules, Run};

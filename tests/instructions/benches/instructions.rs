@@ -5,9 +5,10 @@
 use std::hint::black_box;
 
 use gungraun::{Callgrind, EventKind, LibraryBenchmarkConfig, library_benchmark, library_benchmark_group, main};
+use sapwood_core::fanout::{Batch, PlaceInput, PlacePlan, StreamRecord, place};
 use sapwood_core::keys::SortKey;
 use sapwood_core::model::{Item, Settings, Stored, rows};
-use sapwood_core::plan::{Batch, PlaceInput, PlacePlan, Rules, StreamRecord, place};
+use sapwood_core::plan::Rules;
 use sapwood_instructions::{Node, node_at, read_all, records, row_keys};
 
 fn at_most(instructions: u64) -> LibraryBenchmarkConfig {

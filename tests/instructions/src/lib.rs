@@ -1,9 +1,9 @@
 //! What the benchmark measures: nodes at a depth, and the records of their changes.
 #![allow(clippy::unwrap_used, clippy::missing_panics_doc, reason = "names that are right by their making")]
 
+use sapwood_core::fanout::{Event, StreamRecord};
 use sapwood_core::keys::{Id, ItemKey, NodeRef, SortKey};
 use sapwood_core::model::{AttributeValue, BaseNode, Item, Placement, Settings, rows};
-use sapwood_core::plan::{Event, StreamRecord};
 
 /// A node at a depth, as its base record and its parent's placement say.
 #[derive(Debug)]

@@ -5,9 +5,9 @@ use std::collections::VecDeque;
 use std::sync::Mutex;
 
 use futures::stream::{FuturesUnordered, StreamExt};
+use sapwood_core::fanout::StreamRecord;
 use sapwood_core::keys::{Id, ItemKey, NodeRef, Schema};
 use sapwood_core::model::{DELETING, DeletionMark, DeletionMode, Item, text};
-use sapwood_core::plan::StreamRecord;
 use sapwood_engine::fanout::{Fanout, Limits, Run};
 use sapwood_simulation::fixture::Fixture;
 use sapwood_simulation::intercept::Intercept;
@@ -167,6 +167,6 @@ fn put(work: &Work, number: u64) -> Write {
 /// Its stream record. A name stands for the sequence number.
 fn record(write: &Write) -> StreamRecord {
     let Write::Put { key, item } = write else { unreachable!("base records are put") };
-    let event = sapwood_core::plan::Event::Insert;
+    let event = sapwood_core::fanout::Event::Insert;
     StreamRecord { key: key.clone(), sequence: key.pk.clone(), event, old: None, new: Some(item.clone()) }
 }

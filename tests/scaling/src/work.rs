@@ -1,10 +1,11 @@
 //! The work: forests whose nodes are created, moved or deleted, and the keys that each node has written. The core plans the writes.
 
+use sapwood_core::fanout::{PlaceInput, PlacePlan, Settle, place, placement};
 use sapwood_core::keys::{Id, ItemKey, NodeRef};
 use sapwood_core::model::{
     BaseNode, DELETING, Deletion, DeletionMark, DeletionMode, Item, Lineage, Placement, Settings, Stored, Wanted, text,
 };
-use sapwood_core::plan::{PlaceInput, PlacePlan, Rules, Settle, place, placement};
+use sapwood_core::plan::Rules;
 
 /// How ids come about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

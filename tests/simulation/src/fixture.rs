@@ -6,9 +6,10 @@
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
+use sapwood_core::fanout::{Event, StreamRecord};
 use sapwood_core::keys::{ItemKey, Names, Schema};
 use sapwood_core::model::{AttributeValue, Item, Settings, text};
-use sapwood_core::plan::{Event, Problem, StreamRecord};
+use sapwood_core::plan::Problem;
 use sapwood_engine::fanout::{Fanout, Limits, Run};
 pub use sapwood_table::NoRetries;
 use sapwood_table::{Condition, Table};

@@ -8,9 +8,9 @@ mod wire;
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
+use sapwood_core::fanout::{Event, StreamRecord};
 use sapwood_core::keys::{ItemKey, PARTITION_KEY_BYTES_MAX, SORT_KEY_BYTES_MAX, Schema};
 use sapwood_core::model::{ITEM_BYTES_MAX, Item, item_bytes, key_of};
-use sapwood_core::plan::{Event, StreamRecord};
 use sapwood_table::{ErrorKind, Page, Query, TableError};
 
 use crate::oracle::Contents;

@@ -1,8 +1,9 @@
 //! Plans every node again after a table has settled. No plan may find anything to do.
 
+use sapwood_core::fanout::{PlaceInput, place};
 use sapwood_core::keys::{Id, NodeRef};
 use sapwood_core::model::{BaseNode, Settings, Stored};
-use sapwood_core::plan::{PlaceInput, Rules, place};
+use sapwood_core::plan::Rules;
 
 use crate::oracle::Contents;
 

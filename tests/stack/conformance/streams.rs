@@ -1,8 +1,8 @@
 //! Records of changes.
 
+use sapwood_core::fanout::{Event, StreamRecord};
 use sapwood_core::keys::ItemKey;
 use sapwood_core::model::{AttributeValue, Item, text};
-use sapwood_core::plan::{Event, StreamRecord};
 use sapwood_table::{Condition, Table, Write};
 use sapwood_tests::conformance::{Kind, Subject};
 

@@ -1,8 +1,8 @@
 //! Updates that share a request: what touches stand on.
 
+use sapwood_core::fanout::Event;
 use sapwood_core::keys::ItemKey;
 use sapwood_core::model::{AttributeValue, Item, text};
-use sapwood_core::plan::Event;
 use sapwood_table::{BATCH_UPDATES_MAX, Condition, ErrorKind, Table, TableError, Update};
 use sapwood_tests::conformance::{Kind, Subject};
 

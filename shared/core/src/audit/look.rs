@@ -5,12 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::difference::Evidence;
 use super::subject::is_newer_memory;
 use super::{Difference, Kind, Subject};
+use crate::fanout::{PlaceInput, PlacePlan, Settle, place};
 use crate::keys::{ItemKey, NodeRef, Schema};
 use crate::model::{
-    BaseNode, Cursor, CursorError, Deletion, Item, PUT_BACK, Placement, Settings, Stored, Wanted, has_mark,
+    BaseNode, Cursor, CursorError, Deletion, Item, PUT_BACK, Placement, Settings, Shortfall, Stored, Wanted, has_mark,
     has_unreadable_mark, is_row_key, is_truncated, rows, shown_by,
 };
-use crate::plan::{Failure, Io, Need, PlaceInput, PlacePlan, Read, Rules, Script, Settle, Shortfall, place};
+use crate::plan::{Failure, Io, Need, Read, Rules, Script};
 use crate::request::ReadOptions;
 
 /// The plan that looks at these nodes, rows and cursors. [`look_at_history`](super::look_at_history) looks at histories. What is known already

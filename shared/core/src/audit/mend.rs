@@ -6,12 +6,12 @@
 use super::history::topic_of;
 use super::look::names;
 use super::{Difference, Kind};
+use crate::fanout::latest::make_equal;
 use crate::keys::{ItemKey, NodeRef, Schema};
 use crate::model::{
     BORN, BaseNode, Cursor, CursorError, DELETING, Deletion, FORMAT_ATTRIBUTE, Item, Lineage, PUT_BACK, REDRIVEN,
     REVISION, ROW_ID, Stored, TOUCHED, WRITE, shown_by, text, with_key,
 };
-use crate::plan::latest::make_equal;
 use crate::plan::{Context, Failure, Io, Need, Rule, Script, Task, TaskOutcome};
 use crate::request::{Action, Condition, Update};
 

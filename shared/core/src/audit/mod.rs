@@ -13,7 +13,7 @@
 //!
 //! [`Suspects`] remembers since when what seems to be wrong has been the same, and [`State`] how far the auditor has come.
 //!
-//! What a node asks for is decided by [`place`](fn@crate::plan::place), which the handler itself runs. The oracles of the tests are written
+//! What a node asks for is decided by [`place`](fn@crate::fanout::place), which the handler itself runs. The oracles of the tests are written
 //! apart from it.
 
 mod difference;

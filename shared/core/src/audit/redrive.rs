@@ -128,9 +128,7 @@ impl Redrive<'_> {
             (SortKey::Lineage, _) => return self.start_cursor(node, Redriven::Cascaded).await.map(Some),
             (SortKey::Cascade, _) if cursor.is_none() => return Ok(Some(Redriven::Gone)),
             (SortKey::Cascade, _) => (Kind::CursorStuck, cursor_key, Redriven::Redriven),
-            (_, Some(base)) if base.contains_key(PUT_BACK) => {
-                (Kind::RecordPutBack, node_key, Redriven::DeletedAgain)
-            }
+            (_, Some(base)) if base.contains_key(PUT_BACK) => (Kind::RecordPutBack, node_key, Redriven::DeletedAgain),
             (_, Some(base)) if has_mark(Some(base)) => (Kind::LineageWrong, node_key, Redriven::DeletionSetOff),
             (_, Some(_)) => (Kind::LineageWrong, node_key, Redriven::Redriven),
             (_, None) if matches!(lineage, Stored::Absent | Stored::Tombstone(_)) => return Ok(Some(Redriven::Gone)),

@@ -224,7 +224,7 @@ impl Missing {
 }
 
 /// Reads what is missing of the ancestor path of a node. `relative` is any node of the same tenant.
-pub(super) async fn read_on(
+pub(crate) async fn read_on(
     io: &Io,
     schema: &Schema,
     relative: &NodeRef,

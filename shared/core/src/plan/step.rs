@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::{Problem, Tally};
+use super::Tally;
 use crate::keys::ItemKey;
 use crate::model::{DELETING, DeletionMark, Item};
 use crate::request::{Action, Condition, Page, Query, ReadOptions, Update, Write};
@@ -36,6 +36,17 @@ pub struct PlanReport {
     pub tally: Tally,
     /// Faults that no retry can mend.
     pub problems: Vec<Problem>,
+}
+
+/// A fault that no retry can mend. The text holds keys, never attributes.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Problem {
+    /// The item that has the fault.
+    pub key: ItemKey,
+    /// What is wrong and what to do.
+    pub reason: String,
+    /// True if a base record, or a stream record, can't be understood. It is skipped, or counts as not there.
+    pub unreadable: bool,
 }
 
 /// What a plan asks for next.

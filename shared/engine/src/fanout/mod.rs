@@ -5,13 +5,13 @@ mod executor;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use sapwood_core::fanout::{
+    Awaited, Batch, Copied, Early, HandDown, LineageChange, Orphans, Placing, StreamRecord, await_parents,
+    continue_cursor, copy_highest, copy_newest, hand_down, place_nodes, touch_orphans,
+};
 use sapwood_core::keys::{ItemKey, NodeRef, Version};
 use sapwood_core::model::{Latest, Settings};
-use sapwood_core::plan::{
-    Awaited, Batch, Context, Copied, Early, HandDown, LineageChange, Orphans, Placing, Plan, Problem, Rule, Rules, Script,
-    StreamRecord, Tally, await_parents, continue_cursor, copy_highest, copy_newest, hand_down, place_nodes,
-    touch_orphans,
-};
+use sapwood_core::plan::{Context, Plan, Problem, Rule, Rules, Script, Tally};
 pub use sapwood_core::plan::{Limits, Run};
 use sapwood_table::{Client, RetryPolicy, Table, Usage};
 

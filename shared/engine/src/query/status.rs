@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 
 use super::{ListOptions, Order, ReadError, Reader};
 use crate::run::run;
+use sapwood_core::fanout::placement;
 use sapwood_core::keys::{ItemKey, NodeRef, Version};
 use sapwood_core::model::{BaseNode, Item, Latest, Lineage, Placement, Stored, Wanted, rows};
+use sapwood_core::plan::Rules;
 use sapwood_core::plan::ancestry::read_ancestor_path;
-use sapwood_core::plan::{Rules, placement};
 use sapwood_table::{ReadOptions, RetryPolicy, Table, TableError};
 
 /// What the fan-out has yet to do for a node, or for a topic.

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Instant, UNIX_EPOCH};
 
+use sapwood_core::fanout::StreamRecord;
 use sapwood_core::model::{DELETING, DeletionMark, DeletionMode};
-use sapwood_core::plan::StreamRecord;
 use sapwood_engine::fanout::{Fanout, Run};
 use sapwood_local::endpoint::Endpoint;
 use sapwood_local::mapping::{Function, Mapping, Settings};

@@ -12,9 +12,10 @@ use std::task::{Context, Poll, Waker};
 
 use rand::SeedableRng;
 use rand::rngs::SmallRng;
+use sapwood_core::fanout::StreamRecord;
 use sapwood_core::keys::{ItemKey, Schema};
 use sapwood_core::model::{DeletionMode, Settings};
-use sapwood_core::plan::{Rules, StreamRecord};
+use sapwood_core::plan::Rules;
 use sapwood_engine::fanout::{Fanout, Limits, Report, Run};
 
 use super::calls::{Calls, Fate, Shared, SimRetryPolicy, SimTable};

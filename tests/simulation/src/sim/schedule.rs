@@ -8,9 +8,9 @@ use std::task::{Context, Poll, Waker};
 
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
+use sapwood_core::fanout::StreamRecord;
 use sapwood_core::keys::{ItemKey, Names, Schema};
 use sapwood_core::model::{Copied, Item, Settings, has_mark, is_touch};
-use sapwood_core::plan::StreamRecord;
 use sapwood_engine::fanout::{Fanout, Limits, Report};
 
 use super::calls::{Calls, Shared, SimRetryPolicy, SimTable};
@@ -336,8 +336,13 @@ impl World<'_> {
         (self.crashes_left, self.late_left) = (0, 0);
         for _ in 0..REPAIRS_AT_REST {
             self.repairs_left = 1;
+            let before = self.calls.lock().unwrap().memory.sequence();
             self.repair();
             self.settle(&mut VecDeque::new(), steps, &BTreeSet::new())?;
+            // The next one would find nothing to mend, either.
+            if self.calls.lock().unwrap().memory.sequence() == before {
+                break;
+            }
         }
         Ok(())
     }

@@ -9,9 +9,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use rand::rngs::SmallRng;
 use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
+use sapwood_core::fanout::StreamRecord;
 use sapwood_core::keys::{Id, ItemKey, NodeRef, Schema};
 use sapwood_core::model::{AttributeValue, DeletionMode, Item, Latest};
-use sapwood_core::plan::{Rule, Rules, StreamRecord};
+use sapwood_core::plan::{Rule, Rules};
 use sapwood_engine::fanout::{self, Fanout};
 use sapwood_engine::write::{
     Children, Command, Content, Idempotency, Outcome, Patch, Request, Stamp, Turn, ValueChange, Writer,

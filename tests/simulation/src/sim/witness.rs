@@ -4,9 +4,9 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
+use sapwood_core::fanout::StreamRecord;
 use sapwood_core::keys::ItemKey;
 use sapwood_core::model::{AttributeValue, Item, times_written};
-use sapwood_core::plan::StreamRecord;
 
 /// Who made a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,8 +1,8 @@
 //! The steps of operations that go by what their batch has read before.
 
 use super::steps::{append, create, delete, id, moved, named_record, print_outcome, set, stamp};
+use crate::fanout::tests::world::{World, node, print_key};
 use crate::model::DeletionMode;
-use crate::plan::tests::world::{World, node, print_key};
 use crate::plan::{Facts, Need, Plan, Rules, Step};
 use crate::write::{Ahead, Children, Command, Content, Context, Limits, Request, Wanted, write_once};
 

@@ -1,8 +1,8 @@
 //! A record of an import beside deletions, repairs and lost answers.
 
 use super::steps::named_record;
+use crate::fanout::tests::world::{World, mark, node};
 use crate::model::{DELETING, Deletion, DeletionMode, Item, Lineage, PUT_BACK, Placement, Stored, Tombstone, text};
-use crate::plan::tests::world::{World, mark, node};
 use crate::plan::{Facts, Plan, Step, TaskOutcome};
 use crate::write::{Above, Imported, ImportedRecord, LOOKS_MAX, Unknown, deletes_revisions, import_record};
 

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 
 use super::steps::{id, stamp};
+use crate::fanout::tests::world::{World, node};
 use crate::keys::{Id, SiblingPlace, SortKey};
 use crate::model::{AttributeValue, BaseNode, DeletionMode, Item, Placement, SiblingOrder, key_of, rows, text};
-use crate::plan::tests::world::{World, node};
 use crate::plan::{Facts, Plan, Rule, Rules, Script, Step, TaskOutcome};
 use crate::write::fraction;
 use crate::write::{

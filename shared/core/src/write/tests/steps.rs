@@ -1,9 +1,9 @@
 //! The steps of each command.
 
+use crate::fanout::tests::world::{World, node, print_key};
 use crate::keys::{Id, Version};
 use crate::model::{AttributeValue, DeletionMode, ETag, Item, Latest, REVISION, UNDER, Under, number, text, with_key};
 use crate::plan::Rules;
-use crate::plan::tests::world::{World, node, print_key};
 use crate::write::{
     Begun, Children, Command, Content, Context, Idempotency, Limits, Outcome, Patch, Preconditions, Progress, Refusal,
     Request, Stamp, Tags, Turn, ValueChange, begin, read_operation, write_once,

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use super::steps::{append, create, delete, moved, print_outcome, set, stamp};
+use crate::fanout::tests::world::{World, node};
 use crate::keys::{ItemKey, Version};
 use crate::model::{
     BORN, BaseNode, DELETING, Deletion, DeletionMode, Item, Latest, Lineage, Placement, Tombstone, text, text_of,
     with_key,
 };
-use crate::plan::tests::world::{World, node};
 use crate::plan::{Facts, Plan, Rule, Rules, Step};
 use crate::write::{Children, Command, Content, Context, Idempotency, Limits, Refusal, Request, write_once};
 

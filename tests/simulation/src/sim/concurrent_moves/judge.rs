@@ -3,8 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use sapwood_core::fanout::StreamRecord;
 use sapwood_core::model::{AttributeValue, Item};
-use sapwood_core::plan::StreamRecord;
 use sapwood_engine::write::{Refusal, WriteError};
 
 use super::operations::{Answer, NAME, Operation, has_key, record_key, token};

@@ -11,8 +11,9 @@ use std::task::{Context, Poll, Waker};
 
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
+use sapwood_core::fanout::StreamRecord;
 use sapwood_core::model::Settings;
-use sapwood_core::plan::{Rule, Rules, StreamRecord};
+use sapwood_core::plan::{Rule, Rules};
 use sapwood_engine::fanout::{Fanout, Report};
 
 use super::calls::{Calls, Shared, SimRetryPolicy, SimTable};

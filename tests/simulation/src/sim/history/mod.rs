@@ -15,9 +15,9 @@ mod sequential;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use sapwood_core::fanout::StreamRecord;
 use sapwood_core::keys::{Id, ItemKey, NodeRef, Schema};
 use sapwood_core::model::{AttributeValue, ETag, Item};
-use sapwood_core::plan::StreamRecord;
 use sapwood_engine::write::{Answered, Command, Outcome, Refusal, Request, Spot, Tags, WriteError};
 
 use super::digests;

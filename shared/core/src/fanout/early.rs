@@ -3,9 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use super::{Context, Need, Placing, Script};
+use super::Placing;
 use crate::keys::NodeRef;
 use crate::model::Stored;
+use crate::plan::{Context, Need, Script};
 
 /// How often the plan looks without seeing one more parent placed. The waits between the looks grow.
 const LOOKS_MAX: u32 = 3;

@@ -1,18 +1,17 @@
 //! Hands a changed lineage down, level by level. Each child is touched, so that its own record places it again. If the node is
 //! being deleted, the deletion acts on the children instead ([`Slice`]).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
+use super::HandDown;
 use super::deletion::{DeletionSlice, Slice, children_of, delete_marked, keys_alone, page_query};
-use super::script::{Io, Script};
-use super::step::{Failure, Need, Task, TaskOutcome, count_held};
-use super::{Context, HandDown, Problem, Rule};
+use super::touch::{touch, untouched};
 use crate::keys::{Id, ItemKey, NodeRef, SortKey};
-use crate::model::{
-    Cursor, CursorError, FORMAT_ATTRIBUTE, ORPHAN_ROW, Position, TOUCHED, orphan_row_parent, own_id, text,
-    touch_value,
-};
-use crate::request::{Action, Condition, Query, ReadOptions, Update};
+use crate::model::{Cursor, CursorError, FORMAT_ATTRIBUTE, Position, text};
+use crate::plan::step::{Failure, Need, Task, TaskOutcome, count_held};
+use crate::plan::{Context, Problem, Rule};
+use crate::plan::{Io, Script};
+use crate::request::{Action, Condition};
 
 /// The plan that a record of a lineage asks for, on the children of its node or a first slice of them. `sequence` is the record's sequence
 /// number, padded to 40 digits. If the children don't fit one slice, the plan starts a cursor.
@@ -192,75 +191,4 @@ impl Cascade<'_> {
             Condition::Always
         }
     }
-}
-
-/// Touches a child, if it exists, so that it is placed again.
-fn touch(context: &Context<'_>, node: &NodeRef, child: Id, sequence: &str) -> Task {
-    Task::Write(Action::Update {
-        key: context.schema().node_key(&node.sibling(child)),
-        update: Update::set(TOUCHED, touch_value(sequence, node)),
-        condition: if context.rules.keeps(Rule::TouchExists) { Condition::Exists } else { Condition::Always },
-    })
-}
-
-/// The problems of nodes that the table refuses to touch. No retry would help, so their parent's record isn't kept waiting for them.
-fn untouched(keys: Vec<ItemKey>, outcomes: &[Result<TaskOutcome, Failure>]) -> impl Iterator<Item = Problem> {
-    let refused = keys.into_iter().zip(outcomes).filter(|(_, outcome)| **outcome == Err(Failure::Refused));
-    refused.map(|(key, _)| {
-        let reason = "the record has no room for a touch, so the node keeps its rows where a node above it was before; make it smaller";
-        Problem { key, reason: reason.to_owned(), unreadable: false }
-    })
-}
-
-/// The result of a look into the register of orphans.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Orphans {
-    /// Nodes whose records have to be delivered again.
-    pub failed: BTreeSet<NodeRef>,
-    /// Nodes, each with its sequence number, whose orphans this partition can't tell because it has more entries than a page.
-    /// Their own children have to be touched.
-    pub unknown: BTreeMap<NodeRef, String>,
-}
-
-/// The plan that touches the orphans that wait for nodes whose lineages are new. It looks into one partition of the register, for the nodes whose
-/// orphans it holds, each with the sequence number of its lineage's record.
-#[must_use]
-pub fn touch_orphans(
-    context: Context<'_>,
-    partition: String,
-    nodes: BTreeMap<NodeRef, String>,
-) -> Script<'_, Orphans> {
-    Script::new(|io| async move {
-        let register = Query {
-            pk: partition,
-            range: context.schema().orphan_range(),
-            after: None,
-            limit: context.limits.orphan_page_items_max,
-            descending: false,
-            reading: ReadOptions { attributes: Some(ORPHAN_ROW.map(str::to_owned).into()), ..ReadOptions::default() },
-        };
-        let page = io.page(register).await?;
-        if page.next.is_some() && context.rules.keeps(Rule::OrphanFallback) {
-            return Ok(Orphans { unknown: nodes, ..Orphans::default() });
-        }
-        let (mut tasks, mut owners) = (Vec::new(), Vec::new());
-        for (node, sequence) in &nodes {
-            let waiting = page.items.iter().filter(|row| orphan_row_parent(row) == Some(node.id.as_str()));
-            for child in waiting.filter_map(own_id) {
-                tasks.push(touch(&context, node, child, sequence));
-                owners.push(node);
-            }
-        }
-        let keys = tasks.iter().filter_map(Task::key).cloned().collect();
-        let outcomes = io.all(tasks).await?;
-        untouched(keys, &outcomes).for_each(|problem| io.note(problem));
-        let mut failed = BTreeSet::new();
-        for (node, outcome) in owners.into_iter().zip(outcomes) {
-            match count_held(&[outcome]) {
-                Ok(held) => io.report(|report| report.tally.touches += held),
-                Err(_) => _ = failed.insert(node.clone()),
-            }
-        }
-        Ok(Orphans { failed, ..Orphans::default() })
-    })
 }

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use crate::fanout::{PlaceInput, PlacePlan, Settle, place, placement};
 use crate::keys::{Id, ItemKey, NodeRef, Schema, Tenant};
 use crate::model::{
     AttributeValue, BaseNode, DELETING, DeletionMark, DeletionMode, Item, Lineage, Placement, Row, Settings, Stored,
     Wanted, key_of, text,
 };
-use crate::plan::{PlaceInput, PlacePlan, Rules, Settle, place, placement};
+use crate::plan::Rules;
 
 /// A drawn tree: the base records and the lineages of a table.
 pub(super) struct Tree<'a> {

@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::{Rule, Rules};
 use crate::keys::{Id, ItemKey, NodeRef, SortKey, Version};
 use crate::model::{
     AttributeValue, BORN, BaseNode, DeletionMark, Item, Latest, LifeUnder, Placement, PutBy, Settings, Stored,
     has_mark, is_touch, is_undelete, padded, shows_no_mark, times_written,
 };
+use crate::plan::{Problem, Rule, Rules};
 
 /// What happened to an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,17 +45,6 @@ impl StreamRecord {
             Event::Remove => self.old.is_some(),
         }
     }
-}
-
-/// A fault that no retry can mend. The text holds keys, never attributes.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Problem {
-    /// The item that has the fault.
-    pub key: ItemKey,
-    /// What is wrong and what to do.
-    pub reason: String,
-    /// True if a base record, or a stream record, can't be understood. It is skipped, or counts as not there.
-    pub unreadable: bool,
 }
 
 /// Rows of a node that were acknowledged in this run.

@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Rule, Rules};
 use crate::keys::{DEPTH_MAX, Id, ItemKey, NodeRef};
 use crate::model::{
     BaseNode, Deletion, ITEM_BYTES_MAX, Item, Lineage, Placement, Row, Settings, Stored, Tombstone, Wanted, is_row_key,
     item_bytes, placement_below, rows,
 };
+use crate::plan::{Rule, Rules};
 
 /// Most bytes of a lineage that names rows to delete. The rest is room for what a deletion adds. Without rows to delete no lineage has as many:
 /// 98 ancestors and segments, 100 links and a deletion have about 250 KB at most.

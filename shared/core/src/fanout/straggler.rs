@@ -3,13 +3,13 @@
 
 use std::collections::BTreeSet;
 
-use super::ancestry::{AncestorPath, Ancestry, Edge, PathEnd, read_on};
 use super::child_action::{Child, ChildAction};
-use super::script::{Io, Script};
-use super::step::{Failure, Need, Task, TaskOutcome, count_held};
-use super::{Context, Problem, Rule};
 use crate::keys::{DEPTH_MAX, NodeRef};
 use crate::model::{BORN, BaseNode, Deletion, Item, NewerFormat, Stored, TooManyAttributes, is_same_life, still_gone};
+use crate::plan::ancestry::{AncestorPath, Ancestry, Edge, PathEnd, read_on};
+use crate::plan::step::{Failure, Need, Task, TaskOutcome, count_held};
+use crate::plan::{Context, Problem, Rule};
+use crate::plan::{Io, Script};
 use crate::request::{Action, Condition};
 
 /// A node that came late.

@@ -6,11 +6,12 @@ use std::sync::Arc;
 
 use super::stale_under::remove_under;
 use super::{Parent, Planned, Round};
+use crate::fanout::child_action::Child;
+use crate::fanout::{Placing, Standing, Straggler};
 use crate::keys::{Id, ItemKey, NodeRef};
 use crate::model::{BaseNode, Placement, Stored, has_mark, is_same_life, life_of, still_gone};
-use crate::plan::child_action::Child;
+use crate::plan::Rule;
 use crate::plan::step::{Failure, Need, Read};
-use crate::plan::{Placing, Rule, Standing, Straggler};
 
 impl Round<'_> {
     /// Finds the nodes to place again, and the stragglers.

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::Round;
+use crate::fanout::Settle;
 use crate::keys::ItemKey;
 use crate::model::Shown;
+use crate::plan::Rule;
 use crate::plan::step::{Failure, Writes, WritesKind};
-use crate::plan::{Rule, Settle};
 use crate::request::Write;
 
 /// Rows of fewer bytes than this fit an invocation: a partition of the table takes 1,000 units a second, and rows are put for 36 seconds.

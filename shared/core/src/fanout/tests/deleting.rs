@@ -1,12 +1,13 @@
 //! Deletions: a node is marked first, deleted after the actions on its children, and leaves a tombstone.
 
 use super::drawing::{DRIVE, Tree, check};
+use crate::fanout::{Batch, Child, ChildAction, Event, HandDown, StreamRecord};
 use crate::keys::{Id, NodeRef};
 use crate::model::{
     AttributeValue, BaseNode, Deletion, DeletionMark, DeletionMode, Heir, Item, LifeUnder, Settings, Under, is_touch,
     is_undelete, number, text,
 };
-use crate::plan::{Batch, Child, ChildAction, Event, HandDown, Rules, StreamRecord};
+use crate::plan::Rules;
 
 #[test]
 fn a_marked_node_says_so_in_its_lineage_and_no_row_is_put() {
@@ -268,7 +269,7 @@ fn a_record_tells_a_cascade_of_a_deletion_and_a_tombstone_that_expires_asks_for_
     .item(&NodeRef::from(id("V")), &settings.schema);
     let deleting = tree.happens("mark V delete").plan.intent.unwrap();
     let again = tree.happens("put V back").plan.intent.unwrap();
-    let crate::plan::Settle::Write(tombstone) = tree.happens("delete V").plan.settle else { panic!("no tombstone") };
+    let crate::fanout::Settle::Write(tombstone) = tree.happens("delete V").plan.settle else { panic!("no tombstone") };
     assert_eq!(cascade(&[(Some(&alive), Some(&deleting))]), "deletion");
     assert_eq!(cascade(&[(Some(&deleting), Some(&again))]), "deletion, a mark went");
     assert_eq!(cascade(&[(Some(&deleting), Some(&tombstone))]), "deletion, touches, a mark went");

@@ -31,9 +31,11 @@ impl DeletionSlice<'_> {
             count_held(&self.io.all(deletes.collect()).await?)?;
         }
         Ok(match page.next {
-            Some(after) => {
-                Slice::Continue { position: Position::Revisions(deletion.mark.name().to_owned()), after, blocked: false }
-            }
+            Some(after) => Slice::Continue {
+                position: Position::Revisions(deletion.mark.name().to_owned()),
+                after,
+                blocked: false,
+            },
             None => Slice::Finish(item),
         })
     }

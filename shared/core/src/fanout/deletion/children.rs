@@ -3,13 +3,13 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use super::{DeletionSlice, Present, Slice, children_of, delete_marked, keys_alone};
+use crate::fanout::child_action::{Child, ChildAction};
 use crate::keys::{Id, ItemKey};
 use crate::model::{
     BORN, BaseNode, DELETING, Deletion, Heir, Item, Position, Stored, TooManyAttributes, UNDER, item_bytes, life_of,
     sent_bytes, still_gone,
 };
 use crate::plan::Rule;
-use crate::plan::child_action::{Child, ChildAction};
 use crate::plan::step::{Failure, Need, Read, Task, TaskOutcome, count_held};
 use crate::request::{Action, Condition, TRANSACTION_ACTIONS_MAX};
 
@@ -37,7 +37,9 @@ impl DeletionSlice<'_> {
             let (children, left) = self.read_children(ids).await?;
             let mut changed = BTreeSet::new();
             if !children.is_empty() {
-                let Some(others) = self.act_on(present, children).await? else { return self.remaining().await.map(Some) };
+                let Some(others) = self.act_on(present, children).await? else {
+                    return self.remaining().await.map(Some);
+                };
                 changed = others;
             }
             if !self.context.rules.keeps(Rule::ChildAgain) {
@@ -119,11 +121,7 @@ impl DeletionSlice<'_> {
     /// Acts on children, on the condition that they are as they were read. Returns those that have changed since; `None` if the node isn't
     /// being deleted by this mark any more. The node is read after the children: if it still has the mark, it was their parent, and being
     /// deleted, at that moment.
-    async fn act_on(
-        &mut self,
-        present: &mut Present,
-        children: Vec<Child>,
-    ) -> Result<Option<BTreeSet<Id>>, Failure> {
+    async fn act_on(&mut self, present: &mut Present, children: Vec<Child>) -> Result<Option<BTreeSet<Id>>, Failure> {
         let read = self.io.read(Need::keys(self.keys_to_recheck(&present.deletion))).await?;
         let item = read.item(&self.node_key())?;
         let (item, mut deletion) = match (item, self.deletion_in(item)) {

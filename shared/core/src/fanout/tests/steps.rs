@@ -1,14 +1,13 @@
 //! Plans as the steps that they take. A test draws a small table and compares what a plan reads and writes, one step a line.
 
 use super::world::{World, mark, node};
+use crate::fanout::{Child, HandDown, Straggler, continue_cursor, copy_newest, hand_down};
 use crate::keys::{Id, ItemKey, Schema};
 use crate::model::{
     BORN, Cursor, Deletion, DeletionMark, DeletionMode, Heir, Latest, Position, REVISION, Tombstone, UNDER, Under,
     number, text, with_key,
 };
-use crate::plan::{
-    Child, Context, Facts, HandDown, Plan, Rules, Run, Step, Straggler, continue_cursor, copy_newest, hand_down,
-};
+use crate::plan::{Context, Facts, Plan, Rules, Run, Step};
 
 fn lines(text: &str) -> String {
     text.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join("\n")

@@ -1,12 +1,12 @@
 //! The action on a child whose parent is being deleted, or was deleted.
 
-use super::step::Task;
-use super::{Context, Problem, Rule};
 use crate::keys::{Id, NodeRef, Schema};
 use crate::model::{
     BaseNode, Deletion, DeletionMark, DeletionMode, REVISION, TooManyAttributes, UNDER, Under, number, text,
     times_written_next, unchanged,
 };
+use crate::plan::step::Task;
+use crate::plan::{Context, Problem, Rule};
 use crate::request::{Action, Condition, Update};
 
 /// The action on a child of a deleted node.

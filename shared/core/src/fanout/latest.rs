@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::newest::newest_on;
-use super::script::{Io, Script};
-use super::step::{Failure, Need, Read, Task, TaskOutcome};
-use super::{Context, Rule};
 use crate::keys::{ItemKey, Version};
 use crate::model::{Latest, VERSION, key_of, number};
+use crate::plan::newest::newest_on;
+use crate::plan::step::{Failure, Need, Read, Task, TaskOutcome};
+use crate::plan::{Context, Rule};
+use crate::plan::{Io, Script};
 use crate::request::{Action, Condition, Query, ReadOptions};
 
 /// What is left to do for a topic.

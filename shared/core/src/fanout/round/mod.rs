@@ -10,16 +10,21 @@ use std::sync::Arc;
 
 use super::parents_first::parents_first;
 use super::predict::Climb;
-use super::script::{Io, Script};
-use super::step::{Failure, Need, Read};
-use super::{Context, Early, PlaceInput, PlacePlan, Placing, Problem, Rule, Shortfall, Straggler, place};
+use super::{Early, PlaceInput, PlacePlan, Placing, Straggler, place};
 use crate::keys::{ItemKey, NodeRef};
-use crate::model::{BaseNode, Placement, Stored, Unreadable, is_touch};
+use crate::model::{BaseNode, Placement, Shortfall, Stored, Unreadable, is_touch};
+use crate::plan::step::{Failure, Need, Read};
+use crate::plan::{Context, Problem, Rule};
+use crate::plan::{Io, Script};
 use write::WriteStep;
 
 /// The plan of a round that places these nodes. A patient round leaves those for later whose parents aren't placed yet.
 #[must_use]
-pub fn place_nodes(context: Context<'_>, placings: BTreeMap<NodeRef, Placing>, is_patient: bool) -> Script<'_, RoundEnd> {
+pub fn place_nodes(
+    context: Context<'_>,
+    placings: BTreeMap<NodeRef, Placing>,
+    is_patient: bool,
+) -> Script<'_, RoundEnd> {
     Script::new(|io| async move { Round::new(context, placings, is_patient, &io).carry_out().await })
 }
 
