@@ -4,7 +4,8 @@ use sapwood_core::fanout::{Event, StreamRecord};
 use sapwood_core::keys::{Id, ItemKey, NodeRef, Schema};
 use sapwood_core::model::{AttributeValue, DeletionMode, Item, number, text};
 use sapwood_engine::write::{
-    Answered, Children, Command, Content, Idempotency, Outcome, Patch, Refusal, Request, Spot, Stamp, Turn, ValueChange,
+    Answered, Children, Command, Content, Idempotency, Outcome, Patch, Refusal, Request, Spot, Stamp, Tiebreak,
+    ValueChange,
 };
 use sapwood_tests::sim::{Answer, Asking, History};
 
@@ -71,7 +72,7 @@ fn change(id: &str, item: Option<Item>) -> StreamRecord {
 
 fn stamp(call: u64) -> Stamp {
     let at = format!("2026-01-01T00:00:{call:02}Z");
-    Stamp { at, seconds: 1_000, by: "somebody".to_owned(), token: format!("t{call}"), turn: Turn::default() }
+    Stamp { at, seconds: 1_000, by: "somebody".to_owned(), token: format!("t{call}"), turn: Tiebreak::default() }
 }
 
 fn id(text: &str) -> Id {

@@ -11,7 +11,7 @@ use sapwood_core::model::{
 };
 use sapwood_core::plan::{Rule, Rules};
 use sapwood_engine::fanout::{Fanout, Run};
-use sapwood_engine::write::{Children, Command, Content, Patch, Request as Asked, Stamp, Turn, Writer};
+use sapwood_engine::write::{Children, Command, Content, Patch, Request as Asked, Stamp, Tiebreak, Writer};
 use sapwood_table::{Action, Client, RetryPolicy};
 use sapwood_tests::fixture::at_once;
 use sapwood_tests::intercept::{Intercept, Observer, Request};
@@ -181,7 +181,7 @@ fn children_go_to_the_heir_under_which_their_parent_is_then() {
 }
 
 #[test]
-fn a_straggler_stays_with_a_parent_that_is_there_again() {
+fn a_late_child_stays_with_a_parent_that_is_there_again() {
     let ends = |rules| {
         let table = MemoryTable(Default::default(), Schema::default());
         let table = Intercept { table: table.clone(), observer: Nobody };
@@ -225,7 +225,7 @@ fn an_adopted_child_names_the_life_that_adopts_it() {
 }
 
 #[test]
-fn a_straggler_that_comes_in_after_a_week_is_an_orphan() {
+fn a_late_child_that_comes_in_after_a_week_is_an_orphan() {
     // DynamoDB may take days to delete what has expired, and never does so without a TTL.
     let ends = |rules, now| {
         let table = MemoryTable(Default::default(), Schema::default());
@@ -250,7 +250,7 @@ fn carry_out(table: &Intercept<MemoryTable, Nobody>, seconds: u64, command: &Com
     let settings = Settings::default();
     let client = Client::new(table, &Never, &settings.schema);
     let (at, token) = ("2026-01-01T00:00:00.000Z".to_owned(), format!("write at {seconds}"));
-    let stamp = Stamp { at, seconds, by: "somebody".to_owned(), token, turn: Turn::default() };
+    let stamp = Stamp { at, seconds, by: "somebody".to_owned(), token, turn: Tiebreak::default() };
     at_once(Writer::new(&client, &settings).write(command, &Asked::new(stamp))).unwrap();
 }
 
@@ -355,7 +355,7 @@ fn what_was_imported_and_is_back_stays_even_if_the_record_that_shows_it_is_lost(
 }
 
 #[test]
-fn a_straggler_isnt_deleted_with_a_life_that_was_never_above_it() {
+fn a_late_child_isnt_deleted_with_a_life_that_was_never_above_it() {
     // n had its children adopted by p. That p is gone, and so is another life of it, with all that was below.
     let ends = |rules| {
         let table = MemoryTable(Default::default(), Schema::default());
@@ -422,7 +422,7 @@ fn an_id_that_was_deleted_isnt_created_below_what_hangs_under_it() {
             let writer = Writer::new(&client, &settings).with(Default::default(), rules);
             let at = "2026-01-01T00:00:00.000Z".to_owned();
             let stamp =
-                Stamp { at, seconds: 0, by: "somebody".to_owned(), token: token.to_owned(), turn: Turn::default() };
+                Stamp { at, seconds: 0, by: "somebody".to_owned(), token: token.to_owned(), turn: Tiebreak::default() };
             at_once(writer.write(command, &Asked::new(stamp))).is_ok()
         };
         let at = |id: &str| -> NodeRef { Id::new(id).unwrap().into() };

@@ -170,7 +170,8 @@ fn the_sdk_is_named_in_one_file_of_the_product_and_in_those_that_run_an_engine()
     let table = "shared/table/src/dynamodb.rs".to_owned();
     // The local mapping makes events of what the SDK has read. The doctor asks how the table is set up, and a redrive reads the stream:
     // neither asks for items of the table.
-    let others = ["endpoint.rs", "record.rs", "said.rs", "stream.rs"].map(|file| format!("infra/local/src/{file}"));
+    let others =
+        ["endpoint.rs", "record.rs", "sdk_error.rs", "stream.rs"].map(|file| format!("infra/local/src/{file}"));
     let of_commands = ["doctor/look.rs", "redrive/table_stream.rs"].map(|file| format!("infra/cli/src/{file}"));
     let others = [others.to_vec(), of_commands.to_vec()].concat();
     assert_eq!(files, [&[table][..], &others].concat());

@@ -4,7 +4,6 @@
 mod api_reader;
 mod api_writer;
 mod auditor;
-mod below;
 mod damage;
 mod documents;
 mod early;
@@ -30,6 +29,7 @@ mod seed_hierarchy_path_and_replication;
 mod seed_sort_keys_version_control;
 mod sequences;
 mod simulation;
+mod subtree;
 mod touching;
 mod wire;
 mod writes;

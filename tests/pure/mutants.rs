@@ -182,7 +182,7 @@ mutants! {
     deleting_by_the_lineage_alone_deletes_what_was_created_anew: deletions(Rule::DeletionPresent), seed 102;
     deleting_whoever_is_there_deletes_a_child_that_moved_away: drill(Drill::ChildLeaves, Rule::ChildCondition), seed 134;
     a_child_that_changed_meanwhile_is_forgotten: Profile { late_max: 12, ..heirs(Rule::ChildAgain).with_races() }, seed 8694;
-    adopting_without_the_ancestor_path_makes_cycles: drill(Drill::HeirBelowStraggler, Rule::AdoptAncestorPath), seed 336;
+    adopting_without_the_ancestor_path_makes_cycles: drill(Drill::HeirBelowLateChild, Rule::AdoptAncestorPath), seed 336;
     an_adopter_that_is_deleted_itself_leaves_a_child_behind: heirs(Rule::AdoptOnwards), seed 1734;
     a_node_deleted_before_its_last_child_leaves_it_behind: mixed(Rule::FinishLast), seed 59;
     a_node_deleted_whatever_became_of_it_is_missed: returns(Rule::FinishCondition).with_races(), seed 88;
@@ -190,7 +190,7 @@ mutants! {
     a_cursor_that_goes_on_for_another_mark_forgets_what_came_in_since: drill(Drill::MarkAgain, Rule::CursorMark), seed 300;
     a_mark_that_went_and_is_back_leaves_its_node: returns(Rule::MarkReturned), seed 55;
     a_cursor_that_goes_before_its_node_leaves_the_node: deletions(Rule::FinishFirst), seed 87;
-    without_a_tombstone_a_straggler_is_an_orphan: deletions(Rule::Tombstone), seed 380;
+    without_a_tombstone_a_late_child_is_an_orphan: deletions(Rule::Tombstone), seed 380;
     a_tombstone_for_everybody_deletes_another_clients_orphans: mixed(Rule::TombstoneUnder), seed 22;
     children_left_when_another_client_deletes_the_node_are_forgotten: mixed(Rule::TouchRemaining), seed 473;
     a_node_that_stays_after_all_has_old_rows: returns(Rule::UndeletePuts), seed 2402;
@@ -205,10 +205,10 @@ mutants! {
     a_redrive_of_a_record_that_is_back_leaves_its_deletion: Profile { outages_max: 3, ..returns(Rule::RedriveReturned) }, seed 54033401;
     a_repair_of_a_node_that_is_gone_makes_one: mixed(Rule::RepairExists).with_repairs(), seed 130;
     a_repair_that_takes_away_whatever_is_there_deletes_a_node: mixed(Rule::RepairTakesOwn).with_repairs(), seed 9175;
-    a_node_that_another_client_moves_back_is_taken_for_a_straggler: drill(Drill::AwayAndBack, Rule::UnderOfOthers), seed 1;
-    a_subtree_that_is_put_back_is_taken_for_stragglers: drill(Drill::SubtreeBack, Rule::PutBack), seed 0;
-    a_leaf_that_is_put_back_is_taken_for_a_straggler: drill(Drill::LeafBack, Rule::PutBackAfterRestrict), seed 8;
-    a_straggler_that_is_newer_than_its_record_was_put_back: Profile::new(Writers::Copies).with_races().without(Rule::StragglerAsShown), seed 5421;
+    a_node_that_another_client_moves_back_is_taken_for_a_late_child: drill(Drill::AwayAndBack, Rule::UnderOfOthers), seed 1;
+    a_subtree_that_is_put_back_is_taken_for_late_children: drill(Drill::SubtreeBack, Rule::PutBack), seed 0;
+    a_leaf_that_is_put_back_is_taken_for_a_late_child: drill(Drill::LeafBack, Rule::PutBackAfterRestrict), seed 8;
+    a_late_child_that_is_newer_than_its_record_was_put_back: Profile::new(Writers::Copies).with_races().without(Rule::LateChildAsShown), seed 5421;
     a_record_that_is_counted_back_was_put_back: Profile { limbo: true, ..Profile::new(Writers::Copies).without(Rule::CountedBack) }, seed 54013471;
     a_stale_under_that_is_passed_over_counts_at_the_next_touch: drill(Drill::SubtreeBack, Rule::RemoveUnder), seed 54;
     a_write_that_is_decided_anew_is_carried_out_twice: Profile::new(Writers::Answers).without(Rule::StandsAsRead), seed 3430;

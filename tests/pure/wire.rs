@@ -12,7 +12,7 @@ use sapwood_core::model::{
 use sapwood_core::plan::{Writes, WritesKind};
 use sapwood_engine::fanout::{Fanout, Report, Run};
 use sapwood_engine::write::{
-    Command, Content, Idempotency, Outcome, Refusal, Request as Asked, Stamp, Turn, WriteError, Writer,
+    Command, Content, Idempotency, Outcome, Refusal, Request as Asked, Stamp, Tiebreak, WriteError, Writer,
 };
 use sapwood_table::{
     BATCH_WRITE_BYTES_MAX, Client, ErrorKind, NoRetries, Query, ReadOptions, RetryPolicy, Table, TableError, Write,
@@ -261,7 +261,7 @@ fn put_by_api<T: Table>(table: &T, bulk: AttributeValue) -> Result<Outcome, Writ
         seconds: 1_000_000,
         by: "anna".to_owned(),
         token: "token".to_owned(),
-        turn: Turn::new(1, "write"),
+        turn: Tiebreak::new(1, "write"),
     };
     let key = Idempotency { tenant: None, hash: "hash".to_owned(), fingerprint: "fingerprint".to_owned() };
     let request = Asked { idempotency: Some(key), ..Asked::new(stamp) };

@@ -9,7 +9,7 @@ use sapwood_core::keys::{Id, NodeRef, Schema, Version};
 use sapwood_core::model::{DeletionMode, Latest, Settings, SiblingOrder, text};
 use sapwood_engine::query::{Bounds, Fields, Linking, ListOptions, Order, Reader, Siblings, Tree, Window, Within};
 use sapwood_engine::write::{
-    Children, Command, Content, Idempotency, Outcome, Patch, Refusal, Request, Spot, Stamp, Turn, ValueChange,
+    Children, Command, Content, Idempotency, Outcome, Patch, Refusal, Request, Spot, Stamp, Tiebreak, ValueChange,
     WriteError, Writer,
 };
 use sapwood_table::{Action, Client, Deadline, DynamoTable, Usage};
@@ -95,7 +95,7 @@ fn at(name: &str) -> NodeRef {
 
 fn stamp(token: &str) -> Stamp {
     let at = "2026-01-01T00:00:00.000Z".to_owned();
-    Stamp { at, seconds: 1_767_225_600, by: "anna".into(), token: token.into(), turn: Turn::default() }
+    Stamp { at, seconds: 1_767_225_600, by: "anna".into(), token: token.into(), turn: Tiebreak::default() }
 }
 
 /// The settings that the reads and writes of a test have.

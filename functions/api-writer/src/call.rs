@@ -7,7 +7,7 @@ use axum::http::{HeaderValue, Method};
 use axum::response::Response;
 use axum::routing::{MethodFilter, MethodRouter};
 use sapwood_core::model::Settings;
-use sapwood_core::write::{Ahead, Answered, Command, Idempotency, Preconditions, Request, Stamp, Turn};
+use sapwood_core::write::{Answered, Command, Idempotency, Preconditions, Prefetched, Request, Stamp, Tiebreak};
 use sapwood_engine::write::Writer;
 use sapwood_http::call::{self, handler};
 use sapwood_http::caller::{Caller, Right};
@@ -74,7 +74,7 @@ impl<'a, T: Table> At<'a, T> {
         command: &Command,
         preconditions: Preconditions,
         idempotency: Option<Idempotency>,
-        in_batch: Option<(&mut Ahead, Turn)>,
+        in_batch: Option<(&mut Prefetched, Tiebreak)>,
     ) -> Result<Answered, Problem> {
         let stamp = self.stamp();
         let (ahead, turn) = match in_batch {

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use sapwood_core::write::{Stamp, Turn};
+use sapwood_core::write::{Stamp, Tiebreak};
 use uuid::{Builder, Uuid};
 
 /// A moment, as it is written into records.
@@ -77,13 +77,13 @@ impl Source {
     #[must_use]
     pub fn stamp(&self, by: impl Into<String>) -> Stamp {
         let (moment, token) = (self.now(), self.name());
-        let turn = Turn::new(moment.micros, &token);
+        let turn = Tiebreak::new(moment.micros, &token);
         Stamp { at: moment.at, seconds: moment.seconds, by: by.into(), token, turn }
     }
 
     /// The turn of a batch.
-    pub(crate) fn turn(&self) -> Turn {
-        Turn::new(self.now().micros, &self.name())
+    pub(crate) fn turn(&self) -> Tiebreak {
+        Tiebreak::new(self.now().micros, &self.name())
     }
 }
 

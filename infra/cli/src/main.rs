@@ -9,12 +9,12 @@ mod connect;
 mod dev;
 mod doctor;
 mod node;
-mod pace;
 mod placed;
+mod printable;
+mod rate_limit;
 mod recognised;
 mod redrive;
 mod replace;
-mod said;
 mod say;
 mod sdk;
 mod shell;
@@ -168,6 +168,6 @@ fn looked<E: std::error::Error>(is_right: Result<bool, E>) -> u8 {
 
 fn failed(error: &dyn std::error::Error, code: u8) -> u8 {
     // An error can name what a table holds.
-    eprintln!("sapwood: {}", said::shown(&error.to_string()));
+    eprintln!("sapwood: {}", printable::shown(&error.to_string()));
     code
 }

@@ -3,12 +3,12 @@
 use std::error::Error;
 
 pub(crate) use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
-pub(crate) use sapwood_local::said::causes;
+pub(crate) use sapwood_local::sdk_error::causes;
 use sapwood_table::lacks_credentials;
 
 /// What a failed call says, in a few words.
 pub(crate) fn said<E: ProvideErrorMetadata + Error + 'static>(error: &SdkError<E>) -> String {
-    lacks_credentials(error).unwrap_or_else(|| sapwood_local::said::said(error))
+    lacks_credentials(error).unwrap_or_else(|| sapwood_local::sdk_error::said(error))
 }
 
 /// True if the service has refused a call with one of these codes.

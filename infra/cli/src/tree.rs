@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::arguments::node;
 use crate::connect::{ConnectError, Connection, Patient};
-use crate::said::{shown, shown_json};
+use crate::printable::{shown, shown_json};
 use crate::say::say;
 use crate::{FAILED, USAGE};
 

@@ -28,8 +28,8 @@
 
 pub mod backlog;
 pub mod cost;
+pub mod failed_records;
 mod fault;
-pub mod lost;
 mod options;
 mod record;
 pub mod sources;

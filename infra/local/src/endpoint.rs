@@ -1,6 +1,6 @@
 //! A local `DynamoDB` endpoint, embedded or not, and the table on it.
 //!
-//! Only this file, `record.rs`, `said.rs` and `stream.rs` name the SDK.
+//! Only this file, `record.rs`, `sdk_error.rs` and `stream.rs` name the SDK.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use aws_sdk_dynamodb::types::{
     StreamViewType, TableDescription, TableStatus, TimeToLiveSpecification,
 };
 
-use crate::said::said;
+use crate::sdk_error::said;
 use crate::template::{KeyAttribute, TableDefinition};
 
 /// The region and the credentials. Local engines check neither, but the SDK needs some. DynamoDB Local keeps a database for

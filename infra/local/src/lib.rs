@@ -28,7 +28,7 @@ pub mod endpoint;
 pub mod engine;
 pub mod filter;
 pub mod mapping;
-pub mod said;
+pub mod sdk_error;
 pub mod template;
 
 mod record;

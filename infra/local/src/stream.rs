@@ -1,6 +1,6 @@
 //! A table's stream: its shards, and their records as Lambda delivers them.
 //!
-//! Only this file, `endpoint.rs`, `record.rs` and `said.rs` name the SDK.
+//! Only this file, `endpoint.rs`, `record.rs` and `sdk_error.rs` name the SDK.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use aws_sdk_dynamodbstreams::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_dynamodbstreams::types::ShardIteratorType;
 
 use crate::record::Record;
-use crate::said::said;
+use crate::sdk_error::said;
 
 /// The region and the credentials. Local engines check neither, but the SDK needs some.
 const ANYTHING: &str = "local";

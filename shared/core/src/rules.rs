@@ -81,7 +81,7 @@ pub enum Rule {
     AdoptParent,
     /// The heir's present life is read, named in `_under`, and checked in the same transaction.
     AdoptLife,
-    /// A straggler is adopted in one transaction with a check of every edge up to the root.
+    /// A late child is adopted in one transaction with a check of every edge up to the root.
     AdoptAncestorPath,
     /// Where the adopting node has been deleted as well, its own tombstone decides.
     AdoptOnwards,
@@ -118,8 +118,8 @@ pub enum Rule {
     PutBackAfterRestrict,
     /// A stale `_under` is removed before the node is placed, and not only passed over.
     RemoveUnder,
-    /// A straggler is acted on only if the newest record in the batch shows it as it is: a later one may show that it was put back.
-    StragglerAsShown,
+    /// A late child is acted on only if the newest record in the batch shows it as it is: a later one may show that it was put back.
+    LateChildAsShown,
     /// `_under` is stale where the API had written the record more often than it says now.
     CountedBack,
     /// A tombstone counts only while its node has no base record.

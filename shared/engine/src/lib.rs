@@ -40,8 +40,8 @@
 pub mod announce;
 pub mod audit;
 pub mod auditor;
-pub mod below;
 pub mod fanout;
 pub mod query;
 mod run;
+pub mod subtree;
 pub mod write;

@@ -1,9 +1,9 @@
 //! The writes of the HTTP API: runs the plans of `sapwood_core::write`.
 
 pub use sapwood_core::write::{
-    ABOVE_ATTRIBUTES, Above, Ahead, Answered, Begun, Children, Claim, Command, Content, Idempotency, Imported,
-    ImportedRecord, LOOKS_MAX, Limits, Outcome, Patch, Precondition, Preconditions, Refusal, Request, Spot, Stamp,
-    Tags, Turn, Unknown, ValueChange, deletes_revisions,
+    ABOVE_ATTRIBUTES, Above, Answered, Begun, Children, Claim, Command, Content, Idempotency, Imported, ImportedRecord,
+    LOOKS_MAX, Limits, Outcome, Patch, Precondition, Preconditions, Prefetched, Refusal, Request, Spot, Stamp, Tags,
+    Tiebreak, Unknown, ValueChange, deletes_revisions,
 };
 
 use sapwood_core::model::Settings;
@@ -73,7 +73,7 @@ impl<'a, T: Table, P: RetryPolicy> Writer<'a, T, P> {
         &self,
         command: &Command,
         request: &Request,
-        ahead: Option<&mut Ahead>,
+        ahead: Option<&mut Prefetched>,
     ) -> Result<Answered, WriteError> {
         let mut plan = write_once(self.context, command, request, ahead);
         match run_to_end(self.client, &mut plan).await {
@@ -84,7 +84,7 @@ impl<'a, T: Table, P: RetryPolicy> Writer<'a, T, P> {
     }
 
     /// Reads what these commands need, all at once. A command reads for itself what couldn't be read.
-    pub async fn read_ahead(&self, commands: &[&Command], ahead: &mut Ahead) {
+    pub async fn read_ahead(&self, commands: &[&Command], ahead: &mut Prefetched) {
         let wanted = Wanted::of(self.context, commands);
         let reading = ReadOptions::default();
         let (items, pages) = futures::join!(

@@ -9,7 +9,7 @@ use sapwood_core::keys::{Id, ItemKey, NodeRef, Schema, Version};
 use sapwood_core::model::{AttributeValue, ETag, Item, Latest, Lineage, Placement, Settings, number, text, text_of};
 use sapwood_engine::query::{Operation, ReadError, Reader};
 use sapwood_engine::write::{
-    Command, Content, Outcome, Patch, Preconditions, Refusal, Request, Stamp, Tags, Turn, ValueChange, WriteError,
+    Command, Content, Outcome, Patch, Preconditions, Refusal, Request, Stamp, Tags, Tiebreak, ValueChange, WriteError,
     Writer,
 };
 use sapwood_table::{Action, Client};
@@ -134,7 +134,7 @@ impl Fixture {
         let mut next = self.next.lock().unwrap();
         *next += 1;
         let at = format!("2026-01-01T00:00:00.{:03}Z", *next % 1_000);
-        let turn = Turn::new(1_000_000_000_000 + *next, "write");
+        let turn = Tiebreak::new(1_000_000_000_000 + *next, "write");
         Stamp { at, seconds: 1_000_000, by: "anna".to_owned(), token: format!("write {next}"), turn }
     }
 

@@ -3,7 +3,7 @@
 use axum::http::{Method, StatusCode};
 use axum::response::Response;
 use sapwood_core::keys::{Id, NodeRef};
-use sapwood_core::write::{Ahead, Answered, Begun, Claim, Command, Content, Idempotency, Preconditions, Turn};
+use sapwood_core::write::{Answered, Begun, Claim, Command, Content, Idempotency, Preconditions, Prefetched, Tiebreak};
 use sapwood_http::call::{Prefix, json_response};
 use sapwood_http::caller::Right;
 use sapwood_http::contract::{self, BatchBody, BatchOperation, BatchResult, BatchResults, CreateRevision};
@@ -11,9 +11,9 @@ use sapwood_http::json::JsonError;
 use sapwood_http::problem::{Kind, Problem};
 use sapwood_table::{ErrorKind, Table};
 
-use super::kept::Kept;
 use super::nodes::{content, delete, patch};
 use super::revisions::{attributes, checked};
+use super::stored_batch::StoredBatch;
 use crate::answer::{Answer, failed};
 use crate::call::{Asked, At, Call, replayed};
 use crate::idempotency::part;
@@ -115,7 +115,7 @@ impl Batch {
         let claim = match writer.begin(key, &at.stamp()).await.map_err(refused)? {
             Begun::Claimed(claim) => claim,
             Begun::Kept(kept) => {
-                let kept: Kept = serde_json::from_slice(&kept).map_err(|_| Problem::internal())?;
+                let kept: StoredBatch = serde_json::from_slice(&kept).map_err(|_| Problem::internal())?;
                 let (results, derived) = kept.into_parts();
                 return Ok(replayed(true, Results { results, derived }.response(&self.prefix, at).await?));
             }
@@ -123,7 +123,7 @@ impl Batch {
         let prefix = self.prefix.clone();
         let results = self.results(at).await;
         if results.are_final() {
-            let kept = Kept::new(&results.results, &results.derived);
+            let kept = StoredBatch::new(&results.results, &results.derived);
             let kept = serde_json::to_vec(&kept).map_err(|_| Problem::internal())?;
             writer.complete(&claim, &kept).await?;
         } else {
@@ -137,7 +137,7 @@ impl Batch {
         let mut results: Vec<BatchResult> = Vec::with_capacity(self.operations.len());
         let mut derived: Vec<Derived> = Vec::new();
         let mut bytes_left = BODIES_BYTES_MAX;
-        let (mut ahead, turn) = (Ahead::default(), at.shared.source.turn());
+        let (mut ahead, turn) = (Prefetched::default(), at.shared.source.turn());
         let mut operations = self.operations.into_iter();
         while operations.len() > 0 {
             let some: Vec<_> = operations.by_ref().take(OPERATIONS_AHEAD).collect();
@@ -145,7 +145,7 @@ impl Batch {
             at.writer().read_ahead(&commands, &mut ahead).await;
             for operation in some {
                 let key = at.key.as_ref().map(|key| part(key, results.len()));
-                let turn = Turn { part: u16::try_from(results.len()).unwrap_or(u16::MAX), ..turn };
+                let turn = Tiebreak { part: u16::try_from(results.len()).unwrap_or(u16::MAX), ..turn };
                 let written = match operation {
                     Ok(Conditioned { command, preconditions }) => at
                         .write(&command, preconditions, key, Some((&mut ahead, turn)))

@@ -1,9 +1,9 @@
 //! The calls of the contract.
 
 mod batch;
-mod kept;
 mod nodes;
 mod revisions;
+mod stored_batch;
 
 pub(crate) use batch::Batch;
 pub(crate) use nodes::{CreateNode, DeleteNode, PatchNode, ReplaceNode};

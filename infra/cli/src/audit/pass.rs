@@ -10,7 +10,7 @@ use sapwood_core::audit::{Difference, Position, Subject, Suspects};
 use sapwood_core::keys::NodeRef;
 use sapwood_core::model::Settings;
 use sapwood_engine::audit::{Audit, Page};
-use sapwood_engine::below::Below;
+use sapwood_engine::subtree::Subtree;
 use sapwood_table::{Client, DynamoTable, TableError, Usage};
 
 use super::seen::Seen;
@@ -19,7 +19,7 @@ use super::work::Work;
 use super::{AuditError, Comparison};
 use crate::clock::now;
 use crate::connect::{Connection, Patient, Whose};
-use crate::pace::Pace;
+use crate::rate_limit::RateLimit;
 use crate::recognised::check_items;
 use crate::say::style;
 
@@ -41,7 +41,7 @@ pub(super) struct Compared<'a> {
     settings: &'a Settings,
     comparison: &'a Comparison,
     connection: &'a Connection,
-    pace: Pace,
+    pace: RateLimit,
     bar: ProgressBar,
     begun: Instant,
 }
@@ -74,7 +74,7 @@ impl<'a> Compared<'a> {
         if let Some(style) = style("{spinner} {elapsed} {human_pos} items, {rate}  {msg}") {
             bar.set_style(style);
         }
-        Self { client, settings, comparison, connection, pace: Pace::new(comparison.rate), bar, begun: now() }
+        Self { client, settings, comparison, connection, pace: RateLimit::new(comparison.rate), bar, begun: now() }
     }
 
     fn audit(&self) -> Audit<'_, DynamoTable, Patient> {
@@ -94,7 +94,7 @@ impl<'a> Compared<'a> {
     /// Compares a node and what is below it, partition by partition.
     async fn below(&self, top: NodeRef) -> Result<Found, AuditError> {
         let (suspects, seen) = (Mutex::new(Suspects::new(self.comparison.settle())), Mutex::new(Seen::default()));
-        let mut below = Below::new(self.client, top.clone()).eventually();
+        let mut below = Subtree::new(self.client, top.clone()).eventually();
         let mut is_there = false;
         loop {
             let before = self.client.usage().read_units;
@@ -187,7 +187,7 @@ impl<'a> Compared<'a> {
         let (suspects, ignored) = (Mutex::new(Suspects::new(self.comparison.settle())), Mutex::new(Seen::default()));
         let (mut walked, mut is_cut) = (BTreeSet::new(), false);
         for top in tops {
-            let mut below = Below::new(self.client, top.clone());
+            let mut below = Subtree::new(self.client, top.clone());
             loop {
                 let before = self.client.usage().read_units;
                 let mut found = below.next().await?;

@@ -5,14 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use sapwood_core::audit::{Difference, Kind};
 use sapwood_core::keys::{ItemKey, NodeRef};
 use sapwood_core::model::{BaseNode, Copied, DeletionMark, DeletionMode, Item, Settings, Stored, item_bytes, rows};
-use sapwood_engine::below::Below;
+use sapwood_engine::subtree::Subtree;
 use sapwood_import::cost;
 use sapwood_table::{Client, DynamoTable, ReadOptions, TableError};
 use serde_json::{Value, json};
 
 use super::seen::counted;
 use crate::connect::Patient;
-use crate::said::shown;
+use crate::printable::shown;
 
 /// Most nodes that are counted below those whose deletions go on.
 const COUNTED_NODES_MAX: usize = 10_000;
@@ -81,7 +81,7 @@ impl Plan {
         if mark.mode != DeletionMode::Delete {
             return Ok(());
         }
-        let mut below = Below::new(client, node.clone()).eventually();
+        let mut below = Subtree::new(client, node.clone()).eventually();
         loop {
             let found = below.next().await?;
             if found.is_empty() {

@@ -20,8 +20,8 @@ use super::{AuditError, Comparison, Verdict, report};
 use crate::ask::agrees;
 use crate::clock::nanoseconds;
 use crate::connect::{Connection, Patient, left_by_handler};
+use crate::printable::shown;
 use crate::recognised::check_keys;
-use crate::said::shown;
 use crate::say::say;
 
 /// Most rounds of repairs. A row that no lineage names waits until its node's lineage is right, and a child until its parent's is.

@@ -15,7 +15,7 @@ use super::AuditError;
 use super::pass::Found;
 use super::seen::counted;
 use crate::connect::Whose;
-use crate::said::shown;
+use crate::printable::shown;
 use crate::say::say;
 
 /// Most keys that are listed on a terminal. A report has them all.

@@ -23,7 +23,7 @@ use serde_json::json;
 use crate::arguments::Segments;
 use crate::ask::{NobodyToAsk, agrees};
 use crate::connect::{Connection, Patient, Whose, left_by_handler};
-use crate::pace::Pace;
+use crate::rate_limit::RateLimit;
 use crate::recognised::check_keys;
 use crate::say::{count, style};
 use crate::transfer::InTheTable;
@@ -128,7 +128,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<bool, BackfillError> {
     let backlog = Mutex::new(opened(&path, &description, segments, &settings)?);
     if !lock(&backlog).is_arranged()? {
         let bar = arguments.bar(ProgressBar::new_spinner(), "{spinner} {elapsed} {human_pos} items read, {rate}");
-        let pace = Pace::new(arguments.read_rate);
+        let pace = RateLimit::new(arguments.read_rate);
         let seen = Mutex::default();
         let scanner = Scanner { client: &client, settings: &settings, scope, pace, bar: &bar, seen, whose };
         scanner.all(&backlog).await?;

@@ -14,7 +14,7 @@ use sapwood_table::{Client, DynamoTable, ReadOptions, Scan};
 use super::{BackfillError, Scope};
 use crate::audit::Seen;
 use crate::connect::{Patient, Whose};
-use crate::pace::Pace;
+use crate::rate_limit::RateLimit;
 use crate::recognised::check_items;
 
 /// Items in a page.
@@ -25,7 +25,7 @@ pub(super) struct Scanner<'a> {
     pub(super) client: &'a Client<'a, DynamoTable, Patient>,
     pub(super) settings: &'a Settings,
     pub(super) scope: Scope,
-    pub(super) pace: Pace,
+    pub(super) pace: RateLimit,
     pub(super) bar: &'a ProgressBar,
     /// How much was read.
     pub(super) seen: Mutex<Seen>,

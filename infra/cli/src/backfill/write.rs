@@ -18,9 +18,9 @@ use sapwood_table::{Client, DynamoTable, ErrorKind, ReadOptions, TableError};
 use super::{BackfillError, Scope};
 use crate::clock::nanoseconds;
 use crate::connect::Patient;
-use crate::pace::Pace;
 use crate::placed::{FOR_PARENTS, FOR_WHAT_IS_HANDED_DOWN, placed};
-use crate::said::shown;
+use crate::printable::shown;
+use crate::rate_limit::RateLimit;
 
 /// Nodes that are written in one go. They are looked at before, in one request for each hundred items.
 const CHUNK_NODES_MAX: usize = 100;
@@ -30,7 +30,7 @@ pub(super) struct Writer<'a> {
     pub(super) client: &'a Client<'a, DynamoTable, Patient>,
     pub(super) settings: &'a Settings,
     pub(super) scope: Scope,
-    pub(super) pace: Pace,
+    pub(super) pace: RateLimit,
     pub(super) bar: &'a ProgressBar,
     pub(super) counts: Counts,
     /// The last name that a write has had.
@@ -58,7 +58,7 @@ impl<'a> Writer<'a> {
         rate: Option<f64>,
         bar: &'a ProgressBar,
     ) -> Self {
-        let (pace, counts) = (Pace::new(rate), Counts::default());
+        let (pace, counts) = (RateLimit::new(rate), Counts::default());
         Self { client, settings, scope, pace, bar, counts, name: nanoseconds() }
     }
 

@@ -3,8 +3,8 @@
 mod audit;
 mod demo;
 mod error;
-mod front;
 mod function;
+mod host_guard;
 mod http;
 mod output;
 
@@ -27,8 +27,8 @@ use crate::TEMPLATE;
 use crate::arguments::parameter;
 use audit::Audit;
 use error::DevError;
-use front::{Front, Served};
 use function::HandlerFunction;
+use host_guard::{Front, Served};
 use http::Http;
 use output::Output;
 
@@ -182,7 +182,7 @@ impl Stack {
                 };
                 // The port comes first, so that the data isn't touched if the address is in use.
                 let front = Front::bind(arguments.dynamodb.unwrap_or(usual), arguments.container)?;
-                let engine = front::start_hidden(&data)?;
+                let engine = host_guard::start_hidden(&data)?;
                 let own_url = engine.url();
                 let served = front.serve(&engine, arguments.allow_hosts.clone());
                 (Some((engine, served)), own_url)

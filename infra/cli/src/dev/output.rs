@@ -15,7 +15,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{Arguments, Stack};
-use crate::said::{shown, shown_json};
+use crate::printable::{shown, shown_json};
 
 /// The format of the output.
 pub(super) enum Output {

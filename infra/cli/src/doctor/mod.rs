@@ -19,7 +19,7 @@ use self::look::{look, services};
 use self::seen::{Read, Seen};
 use crate::TEMPLATE;
 use crate::connect::Connection;
-use crate::said::{shown, shown_json};
+use crate::printable::{shown, shown_json};
 
 /// Look at a deployment once: the table, its stream, the event source mapping, the stream handler, alarms and the auditor. Nothing is written.
 #[derive(Args)]

@@ -7,7 +7,7 @@ use sapwood_http::contract::NodeBody;
 use sapwood_http::headers::etag_text;
 
 use super::{NodeError, Target, line};
-use crate::said::shown;
+use crate::printable::shown;
 use crate::say::say;
 
 /// Read a node: its own record, with the tag that `--if-match` takes.

@@ -11,7 +11,7 @@ use serde_json::json;
 
 use super::get::together;
 use super::{NodeError, Target, line};
-use crate::said::{shown, word};
+use crate::printable::{shown, word};
 use crate::say::say;
 
 /// Read the revisions of a node, the newest first: of all topics by version, or of one topic.

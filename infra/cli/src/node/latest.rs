@@ -6,7 +6,7 @@ use sapwood_core::model::Latest;
 use sapwood_engine::query::{Bounds, Fields, ListOptions, Reader, Revision};
 
 use super::{NodeError, Target, line};
-use crate::said::shown;
+use crate::printable::shown;
 use crate::say::say;
 
 /// Read the newest revision of each topic of a node, or of one topic: the `v0_` copies, which the stream handler keeps.

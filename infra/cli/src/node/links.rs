@@ -5,7 +5,7 @@ use clap::Args;
 use sapwood_engine::query::{Bounds, Fields, Linking, ListOptions, Reader};
 
 use super::{NodeError, Target, line};
-use crate::said::shown;
+use crate::printable::shown;
 use crate::say::say;
 
 /// List the nodes that name an id in an attribute: the link rows, which the stream handler keeps.

@@ -27,7 +27,7 @@ use serde::Serialize;
 
 use crate::arguments::node;
 use crate::connect::{Connection, Patient};
-use crate::said::shown_json;
+use crate::printable::shown_json;
 
 /// The node that a command is about.
 #[derive(Args)]

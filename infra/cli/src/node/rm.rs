@@ -10,7 +10,7 @@ use sapwood_http::contract;
 use super::write::{Writing, print};
 use super::{NodeError, Target, line};
 use crate::ask::agrees;
-use crate::said::shown;
+use crate::printable::shown;
 use crate::say::say;
 
 /// Delete a node. What becomes of its children, --children says; its revisions stay unless --revisions is given.

@@ -16,7 +16,7 @@ use serde_json::json;
 use super::{NodeError, Opened, line};
 use crate::clock::now;
 use crate::connect::Patient;
-use crate::said::shown;
+use crate::printable::shown;
 use crate::say::say;
 
 /// How long `--wait` waits where it names no time.

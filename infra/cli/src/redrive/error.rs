@@ -1,6 +1,6 @@
 //! Errors of `sapwood redrive`.
 
-use sapwood_import::lost::NoKey;
+use sapwood_import::failed_records::NoKey;
 use sapwood_import::work::WorkError;
 use sapwood_table::{TableError, lacks_credentials};
 

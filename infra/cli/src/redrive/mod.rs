@@ -14,7 +14,7 @@ use sapwood_core::audit::Redriven;
 use sapwood_core::keys::ItemKey;
 use sapwood_core::plan::Rules;
 use sapwood_engine::audit::Audit;
-use sapwood_import::lost::LostKeys;
+use sapwood_import::failed_records::LostKeys;
 use sapwood_table::{Client, DynamoTable, ErrorKind};
 use serde_json::json;
 
@@ -24,8 +24,8 @@ use self::table_stream::TableStream;
 use crate::arguments::endpoint;
 use crate::clock::nanoseconds;
 use crate::connect::{Connection, Patient};
-use crate::pace::Pace;
-use crate::said::{shown, shown_json};
+use crate::printable::{shown, shown_json};
+use crate::rate_limit::RateLimit;
 use crate::say::{count, style};
 
 /// Items that are taken at a time.
@@ -112,7 +112,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<bool, RedriveError> {
         ),
         first_name: nanoseconds(),
     };
-    redriving.all(&client, &reader.keys, &Pace::new(arguments.rate)).await
+    redriving.all(&client, &reader.keys, &RateLimit::new(arguments.rate)).await
 }
 
 fn bar(length: Option<u64>, json: bool, template: &str) -> ProgressBar {
@@ -143,7 +143,7 @@ impl Redriving<'_> {
         &self,
         client: &Client<'_, DynamoTable, Patient>,
         keys: &LostKeys,
-        pace: &Pace,
+        pace: &RateLimit,
     ) -> Result<bool, RedriveError> {
         let mut counts: BTreeMap<&'static str, u64> = BTreeMap::new();
         let (mut after, mut position) = (None, 0);

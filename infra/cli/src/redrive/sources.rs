@@ -7,12 +7,12 @@ use aws_sdk_s3::Client;
 use futures::{StreamExt, TryStreamExt, stream};
 use indicatif::ProgressBar;
 use sapwood_core::keys::Schema;
-use sapwood_import::lost::{LostError, LostKeys, read};
+use sapwood_import::failed_records::{LostError, LostKeys, read};
 
 use super::error::{RedriveError, Refusal, StreamRefusal};
 use super::table_stream::{StreamArn, TableStream, shown};
 use crate::connect::Connection;
-use crate::said;
+use crate::printable;
 use crate::sdk::causes;
 
 /// Objects that are read at a time. Each is held in memory as a whole, which is 12 MB at most.
@@ -144,7 +144,7 @@ impl Reader<'_> {
     }
 
     fn name(&mut self, place: &str, reason: &str) {
-        eprintln!("{}: {}", said::shown(place), said::shown(reason));
+        eprintln!("{}: {}", printable::shown(place), printable::shown(reason));
         self.unreadable += 1;
     }
 }

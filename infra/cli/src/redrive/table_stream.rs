@@ -18,7 +18,7 @@ use aws_sdk_dynamodbstreams::types::{AttributeValue, ShardIteratorType};
 use futures::{Stream, StreamExt, stream};
 use sapwood_core::keys::{ItemKey, Schema};
 use sapwood_core::model::padded;
-use sapwood_import::lost::key_of;
+use sapwood_import::failed_records::key_of;
 use sapwood_table::{RetryPolicy, lacks_credentials};
 
 use super::error::{RedriveError, StreamRefusal};

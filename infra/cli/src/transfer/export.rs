@@ -8,7 +8,7 @@ use clap::Args;
 use sapwood_core::audit::Class;
 use sapwood_core::keys::{ItemKey, NodeRef, SortKey, Tenant};
 use sapwood_core::model::{BaseNode, Item, PUT_BACK, Settings, key_of};
-use sapwood_engine::below::{Below, Found};
+use sapwood_engine::subtree::{Found, Subtree};
 use sapwood_http::json::Attributes;
 use sapwood_import::{Node, Record, Revision};
 use sapwood_table::{Client, DynamoTable, Page, Query, ReadOptions, Scan, TableError};
@@ -18,10 +18,10 @@ use super::TransferError;
 use super::formats::{Ended, Format, FormatError, FormatName, Options};
 use crate::arguments::node;
 use crate::connect::{Connection, Patient, Whose};
-use crate::pace::Pace;
+use crate::printable::shown;
+use crate::rate_limit::RateLimit;
 use crate::recognised::{check_keys, check_nodes};
 use crate::replace::Replacement;
-use crate::said::shown;
 use crate::say::{count, say};
 
 /// Items in a page of the scan.
@@ -139,7 +139,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<bool, TransferError> {
         Some(path) => Output::File(Replacement::of(path).map_err(failed)?),
         None => Output::Standard(io::stdout()),
     });
-    let pace = Pace::new(arguments.rate);
+    let pace = RateLimit::new(arguments.rate);
     let has_revisions = arguments.format.has_revisions();
     let counts = Counts::default();
     let mut export =
@@ -158,7 +158,7 @@ struct Export<'a> {
     client: &'a Client<'a, DynamoTable, Patient>,
     settings: &'a Settings,
     extent: Extent,
-    pace: Pace,
+    pace: RateLimit,
     has_revisions: bool,
     path: PathBuf,
     format: Box<dyn Format>,
@@ -221,7 +221,7 @@ impl Export<'_> {
 
     /// Exports a node and what is below it.
     async fn below(&mut self, top: NodeRef) -> Result<(), TransferError> {
-        let mut below = Below::new(self.client, top.clone());
+        let mut below = Subtree::new(self.client, top.clone());
         let mut is_first = true;
         loop {
             let before = self.client.usage().read_units;

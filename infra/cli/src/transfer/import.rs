@@ -19,9 +19,9 @@ use super::TransferError;
 use super::lookup::InTheTable;
 use super::write::Writer;
 use crate::connect::{ConnectError, Connection, Patient};
-use crate::pace::Pace;
+use crate::printable::shown;
+use crate::rate_limit::RateLimit;
 use crate::replace::Replacement;
-use crate::said::shown;
 use crate::say::{count, say, style};
 
 /// Requests under way at a time.
@@ -207,7 +207,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<bool, TransferError> {
     let writer = Writer {
         client: &client,
         settings: &settings,
-        pace: Pace::new(arguments.rate),
+        pace: RateLimit::new(arguments.rate),
         bar: arguments.bar(summary.nodes + summary.revisions),
         waits: !arguments.no_wait,
         as_is: arguments.as_is,

@@ -18,8 +18,8 @@ use sapwood_table::{Client, DynamoTable, ErrorKind, ReadOptions, TableError};
 use super::TransferError;
 use crate::clock::seconds;
 use crate::connect::Patient;
-use crate::pace::Pace;
 use crate::placed::{FOR_PARENTS, placed};
+use crate::rate_limit::RateLimit;
 
 /// Records that are written in one go. Their parents are read before, in one request.
 const CHUNK_RECORDS_MAX: usize = 100;
@@ -28,7 +28,7 @@ const CHUNK_RECORDS_MAX: usize = 100;
 pub(super) struct Writer<'a> {
     pub(super) client: &'a Client<'a, DynamoTable, Patient>,
     pub(super) settings: &'a Settings,
-    pub(super) pace: Pace,
+    pub(super) pace: RateLimit,
     pub(super) bar: ProgressBar,
     /// False if nodes are written before their parents are placed.
     pub(super) waits: bool,

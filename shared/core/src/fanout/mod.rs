@@ -7,7 +7,7 @@
 //! |---|---|---|
 //! | [`place_nodes`] | records of nodes | brings their rows where they belong |
 //! | [`await_parents`] | nodes that come before their parents are placed | waits a moment for the parents |
-//! | [`Straggler::plan`] | a node that arrives after its parent was deleted | does with the node what the parent's deletion would have done |
+//! | [`LateChild::plan`] | a node that arrives after its parent was deleted | does with the node what the parent's deletion would have done |
 //! | [`hand_down`], [`continue_cursor`] | a record of a lineage, or of a cursor | touch the node's children, or run a slice of its deletion |
 //! | [`touch_orphans`] | new lineages | touches the orphans that wait for them |
 //! | [`copy_highest`], [`copy_newest`] | records of revisions | keep `v0_` copies |
@@ -17,13 +17,13 @@ mod cascade;
 mod child_action;
 mod deletion;
 mod early;
+mod late_child;
 pub(crate) mod latest;
 mod orphans;
 mod parents_first;
 mod place;
 mod predict;
 mod round;
-mod straggler;
 #[cfg(test)]
 pub(crate) mod tests;
 mod touch;
@@ -32,8 +32,8 @@ pub use batch::{Batch, Event, HandDown, LineageChange, NewestUnder, Placing, Sta
 pub use cascade::{continue_cursor, hand_down};
 pub use child_action::{Child, ChildAction};
 pub use early::{Awaited, Early, await_parents};
+pub use late_child::LateChild;
 pub use latest::{Copied, copy_highest, copy_newest};
 pub use orphans::{Orphans, touch_orphans};
 pub use place::{PlaceInput, PlacePlan, Settle, place, placement};
 pub use round::{RoundEnd, place_nodes};
-pub use straggler::Straggler;

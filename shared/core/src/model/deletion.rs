@@ -2,7 +2,7 @@
 
 use super::item::{AttributeValue, Item, text, text_of, with_key};
 use super::lineage::BORN as LINEAGE_BORN;
-use super::own::{DeletionMark, name_of};
+use super::reserved::{DeletionMark, name_of};
 use super::settings::Settings;
 use super::{BaseNode, DeletionMode, format};
 use crate::keys::{Id, NodeRef};

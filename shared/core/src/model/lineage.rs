@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::cursor::sequence_of;
 use super::format::{self, NewerFormat};
 use super::item::{AttributeValue, Item, flag_of, text, text_of, with_key};
-use super::own::name_of;
+use super::reserved::name_of;
 use super::{Deletion, Tombstone, row};
 use crate::keys::{Id, ItemKey, NodeRef, Schema, SiblingPlace, SortKey};
 use crate::request::Condition;

@@ -1,17 +1,17 @@
 //! The things that the table holds, and how each is written as an item.
 
-mod announcement;
 mod cursor;
 mod deletion;
 mod encoding;
 mod etag;
 mod format;
+mod handler_settings;
 mod item;
 mod json_size;
 mod latest;
 mod lineage;
 mod node;
-mod own;
+mod reserved;
 mod row;
 mod settings;
 mod shortfall;
@@ -22,12 +22,12 @@ mod unchanged;
 mod variables;
 mod wire;
 
-pub use announcement::Announcement;
 pub use cursor::{Cursor, CursorError, Position, REDRIVEN, padded};
 pub use deletion::{Deletion, Heir, Tombstone};
 pub(crate) use encoding::{decode as decode_item, encode as encode_item};
 pub use etag::ETag;
 pub use format::{FORMAT, FORMAT_ATTRIBUTE, FORMAT_MAX, NewerFormat};
+pub use handler_settings::Announcement;
 pub use item::{AttributeValue, ITEM_BYTES_MAX, Item, item_bytes, key_of, number, sort_sets, text, text_of, with_key};
 pub use json_size::{JSON_BYTES_MAX, PLAIN_NUMBER_BYTES_MAX, json_bytes, size_estimate, text_size};
 pub use latest::{Latest, VERSION};
@@ -35,7 +35,7 @@ pub use lineage::{Lineage, Placement, Stored};
 pub use node::{
     BaseNode, TOUCHED, Unreadable, has_mark, has_unreadable_mark, is_touch, is_undelete, shows_no_mark, touch_value,
 };
-pub use own::{
+pub use reserved::{
     BORN, CREATED_AT, CREATED_BY, DELETING, DeletionMark, DeletionMode, EXPIRES, PUT_BACK, REVISION, UNDER, UPDATED_AT,
     UPDATED_BY, Under, WRITE, WRITE_BEFORE, is_reserved, is_same_life, life_of, still_gone,
 };

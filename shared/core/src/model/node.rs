@@ -7,7 +7,7 @@ use thiserror::Error;
 use super::Item;
 use super::cursor::REDRIVEN;
 use super::item::{AttributeValue, text, text_of};
-use super::own::{DELETING, DeletionMark, PUT_BACK, UNDER, Under, life_of};
+use super::reserved::{DELETING, DeletionMark, PUT_BACK, UNDER, Under, life_of};
 use crate::keys::{Id, KeyError, NodeRef, Schema, check_segment};
 
 /// The attribute that the handler writes into a base record so that the node is placed again ([`touch_value`]).

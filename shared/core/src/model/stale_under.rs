@@ -1,7 +1,7 @@
 //! When `_under` is stale: somebody else than the API or an operation has put the node where it is.
 
 use super::item::{AttributeValue, Item};
-use super::own::{BORN, PUT_BACK, REVISION, UNDER, life_of};
+use super::reserved::{BORN, PUT_BACK, REVISION, UNDER, life_of};
 use crate::keys::Schema;
 
 /// What a stream record shows of who has put a node where it is.

@@ -11,45 +11,43 @@
 //! | `Deletion` | deletes a node at once, or marks it for the stream |
 //! | `revision::append`, `revision::change` | append, amend and delete a revision |
 //! | [`begin`] | claims an idempotency key, or reads what it was completed with |
-//! | [`Ahead`] | what the operations of a batch need, read before they begin |
+//! | [`Prefetched`] | what the operations of a batch need, read before they begin |
 //! | [`read_operation`] | says how far a deletion is that the stream carries out |
 //! | [`import_record`] | puts a record of an import, which isn't a request to the API |
 
-mod ahead;
 mod attempts;
 mod command;
 mod delete;
-mod fraction;
+mod prefetch;
+
+mod execute;
 mod idempotency;
 mod import;
 mod moves;
-mod once;
 mod operation;
 mod outcome;
 mod record;
 mod refusal;
+mod reorder;
 mod request;
 mod revision;
 mod save;
-mod spot;
 #[cfg(test)]
 mod tests;
-mod walk;
-mod weighing;
 
-pub use ahead::{Ahead, Wanted};
 pub use command::{Children, Command, Content, Patch, Spot, ValueChange};
 pub use delete::deleted_since;
+pub use execute::{Answered, write_once};
 pub use idempotency::{Begun, Claim, Idempotency, begin};
 pub use import::{
     ABOVE_ATTRIBUTES, Above, Imported, ImportedRecord, LOOKS_MAX, Unknown, deletes_revisions, import_record,
 };
-pub use once::{Answered, write_once};
 pub use operation::{Operation, Progress, read_operation};
 pub use outcome::Outcome;
+pub use prefetch::{Prefetched, Wanted};
 pub use record::ROOM_BYTES;
 pub use refusal::{Precondition, Refusal};
-pub use request::{Preconditions, Request, Stamp, Tags, Turn};
+pub use request::{Preconditions, Request, Stamp, Tags, Tiebreak};
 
 use crate::model::Settings;
 use crate::plan::Rules;

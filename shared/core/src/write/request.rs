@@ -36,13 +36,13 @@ pub struct Stamp {
     /// A name for this write that no other has. A write whose answer was lost finds itself in place by it.
     pub token: String,
     /// Its turn among all that order nodes by hand.
-    pub turn: Turn,
+    pub turn: Tiebreak,
 }
 
 /// The turn of a write among all that order nodes by hand. The operations of a batch share the time and the seed of their batch, so that nothing
 /// comes between what they put last, or first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Turn {
+pub struct Tiebreak {
     /// The time in microseconds since 1970.
     pub micros: u64,
     /// A number that hardly any other has.
@@ -51,7 +51,7 @@ pub struct Turn {
     pub part: u16,
 }
 
-impl Turn {
+impl Tiebreak {
     /// The turn of a write, or of a batch, at this time and with this name.
     #[must_use]
     pub fn new(micros: u64, name: &str) -> Self {

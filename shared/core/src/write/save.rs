@@ -9,9 +9,9 @@ use super::command::{Content, Patch, Spot, ValueChange};
 use super::delete::{deleted_since, traces_stay};
 use super::moves::Move;
 use super::record::{self, Draft};
-use super::spot::{CHANGED_MAX, FindSpot, Found, Room, Slice};
-use super::walk::Placed;
-use super::weighing::{TooHeavy, too_heavy};
+use super::reorder::walk::Placed;
+use super::reorder::weighing::{TooHeavy, too_heavy};
+use super::reorder::{CHANGED_MAX, FindSpot, Found, Room, Slice};
 use super::{Outcome, Refusal};
 use crate::keys::{DEPTH_MAX, Id, ItemKey, NodeRef, Schema, SortKey};
 use crate::model::{

@@ -2,10 +2,10 @@
 //! what it comes to.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-mod ahead;
-mod fractions;
 mod importing;
 mod moves;
+mod order_keys;
+mod prefetch;
 mod spots;
 mod steps;
 mod unanswered;

@@ -123,9 +123,9 @@ impl<'a, T: Table, P: RetryPolicy> Running<'a, T, P> {
             };
             failed.extend(end.failed);
             never_placed.extend(end.never_placed);
-            for straggler in end.stragglers {
-                let node = straggler.child.node.clone();
-                if self.executor.run(straggler.plan(self.context)).await.is_err() {
+            for late_child in end.late_children {
+                let node = late_child.child.node.clone();
+                if self.executor.run(late_child.plan(self.context)).await.is_err() {
                     failed.insert(node);
                 }
             }

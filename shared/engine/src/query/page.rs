@@ -1,6 +1,6 @@
 //! Pages of lists.
 
-use super::pace::Pace;
+use super::page_size::PageSize;
 use super::repeated::shown_by;
 use super::{Fields, ReadError, Reader};
 use sapwood_core::keys::{ItemKey, Schema, SortKey, SortRange};
@@ -270,7 +270,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         let mut after = listing.start(options)?;
         let mut builder = PageBuilder::new(options.bounds);
         let queries_max = options.bounds.queries_max.max(1);
-        let mut pace = matches!(listing.skipped, Skipped::Deeper(_)).then(|| Pace::new(queries_max));
+        let mut pace = matches!(listing.skipped, Skipped::Deeper(_)).then(|| PageSize::new(queries_max));
         for queries in 1.. {
             let (before, units) = (builder.len(), self.client.usage().read_units);
             let limit = match &pace {

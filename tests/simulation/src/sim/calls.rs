@@ -605,13 +605,13 @@ pub(super) struct SimTable {
     pub(super) invocation: u64,
 }
 
-struct Turn<'a> {
+struct Tiebreak<'a> {
     table: &'a SimTable,
     ask: Option<Ask>,
     id: u64,
 }
 
-impl Future for Turn<'_> {
+impl Future for Tiebreak<'_> {
     type Output = Answer;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Answer> {
@@ -645,7 +645,7 @@ impl Future for Turn<'_> {
 
 impl SimTable {
     async fn ask(&self, ask: Ask) -> Answer {
-        Turn { table: self, ask: Some(ask), id: 0 }.await
+        Tiebreak { table: self, ask: Some(ask), id: 0 }.await
     }
 
     async fn ask_held(&self, ask: Ask) -> Result<Reply<bool>, TableError> {

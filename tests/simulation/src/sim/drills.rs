@@ -21,7 +21,7 @@ pub enum Drill {
     /// The newest revision of a topic goes, while the second newest is amended or goes as well.
     NewestTwo,
     /// A node comes in below another one that has just been deleted, and its heir is moved below the newcomer.
-    HeirBelowStraggler,
+    HeirBelowLateChild,
     /// A node is deleted with its children, both are created again, and the node goes once more, without a mark.
     TwoLives,
     /// Another client takes a mark back, something comes in, and the node is marked again.
@@ -49,7 +49,7 @@ impl Drill {
         Self::Together,
         Self::Twice,
         Self::NewestTwo,
-        Self::HeirBelowStraggler,
+        Self::HeirBelowLateChild,
         Self::TwoLives,
         Self::MarkAgain,
         Self::ChildLeaves,
@@ -69,7 +69,7 @@ pub(super) fn script(rng: &mut SmallRng, drill: Drill) -> Script {
         Drill::Together => together(rng),
         Drill::Twice => twice(rng),
         Drill::NewestTwo => newest_two(rng),
-        Drill::HeirBelowStraggler => heir_below_straggler(),
+        Drill::HeirBelowLateChild => heir_below_late_child(),
         Drill::TwoLives => two_lives(),
         Drill::MarkAgain => mark_again(rng),
         Drill::ChildLeaves => child_leaves(rng),
@@ -164,7 +164,7 @@ fn newest_two(rng: &mut SmallRng) -> (Vec<BaseWrite>, Vec<BaseWrite>) {
     (settled, vec![remove(3), second])
 }
 
-fn heir_below_straggler() -> (Vec<BaseWrite>, Vec<BaseWrite>) {
+fn heir_below_late_child() -> (Vec<BaseWrite>, Vec<BaseWrite>) {
     let settled = vec![make("p", None), make("n", Some("p"))];
     let rest = vec![delete("n", DeletionMode::Adopt, false), make("c", Some("n")), move_to("p", "c")];
     (settled, rest)

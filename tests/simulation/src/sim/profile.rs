@@ -89,7 +89,7 @@ impl Writers {
             Self::Deletions
                 | Self::Adoptions
                 | Self::Heirs
-                | Self::Drill(Drill::HeirBelowStraggler | Drill::LostCreation)
+                | Self::Drill(Drill::HeirBelowLateChild | Drill::LostCreation)
         )
     }
 

@@ -16,7 +16,7 @@ use sapwood_core::plan::Rules;
 use sapwood_engine::announce::announce;
 use sapwood_engine::audit::Audit;
 use sapwood_engine::auditor::{Auditor, Clock, Limits};
-use sapwood_engine::below::Below;
+use sapwood_engine::subtree::Subtree;
 use sapwood_table::{Client, RetryPolicy, Scannable, Table, TableError};
 
 use super::calls::{Calls, Shared, SimRetryPolicy, SimTable};
@@ -87,7 +87,7 @@ pub(super) async fn compared_below<T: Table, P: RetryPolicy>(
     settings: &Settings,
     top: NodeRef,
 ) -> Result<BTreeSet<Difference>, TableError> {
-    let (audit, mut below) = (Audit::new(client, settings), Below::new(client, top));
+    let (audit, mut below) = (Audit::new(client, settings), Subtree::new(client, top));
     let mut suspects = BTreeSet::new();
     loop {
         let found = below.next().await?;

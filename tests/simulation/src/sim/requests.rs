@@ -10,8 +10,8 @@ use sapwood_core::keys::{Id, NodeRef, Version};
 use sapwood_core::model::{AttributeValue, DeletionMode, ETag, Item, Latest, Settings, text};
 use sapwood_core::plan::Rules;
 use sapwood_engine::write::{
-    Ahead, Children, Command, Content, Idempotency, Imported, ImportedRecord, Limits, Patch, Preconditions, Request,
-    Spot, Stamp, Tags, Turn, ValueChange, Writer,
+    Children, Command, Content, Idempotency, Imported, ImportedRecord, Limits, Patch, Preconditions, Prefetched,
+    Request, Spot, Stamp, Tags, Tiebreak, ValueChange, Writer,
 };
 use sapwood_table::Client;
 
@@ -188,10 +188,10 @@ pub(super) fn request(
             at: format!("2026-01-01T00:00:{number:06}Z"),
             seconds,
             by: "somebody".to_owned(),
-            turn: Turn::new(seconds * 1_000_000 + number, &token),
+            turn: Tiebreak::new(seconds * 1_000_000 + number, &token),
             token,
         };
-        let answer = async |command: &Command, request: &Request, since: usize, ahead: Option<&mut Ahead>| {
+        let answer = async |command: &Command, request: &Request, since: usize, ahead: Option<&mut Prefetched>| {
             let asking = Asking::Api(Box::new(command.clone()));
             calls.lock().unwrap().history.called(invocation, asking, request.clone(), since);
             let answer = writer.write_once(command, request, ahead).await;
@@ -204,11 +204,11 @@ pub(super) fn request(
                     .zip(operations)
                     .map(|(part, operation)| operation.command(number + 100 * part, values))
                     .collect();
-                let mut ahead = Ahead::default();
+                let mut ahead = Prefetched::default();
                 writer.read_ahead(&commands.iter().collect::<Vec<_>>(), &mut ahead).await;
                 for (part, command) in (0..).zip(&commands) {
                     let token = format!("{} part {part}", stamp.token);
-                    let request = Request::new(Stamp { token, turn: Turn { part, ..stamp.turn }, ..stamp.clone() });
+                    let request = Request::new(Stamp { token, turn: Tiebreak { part, ..stamp.turn }, ..stamp.clone() });
                     answer(command, &request, since, Some(&mut ahead)).await;
                 }
             }

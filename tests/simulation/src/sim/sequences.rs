@@ -15,7 +15,7 @@ use sapwood_core::model::{AttributeValue, DeletionMode, Item, Latest};
 use sapwood_core::plan::{Rule, Rules};
 use sapwood_engine::fanout::{self, Fanout};
 use sapwood_engine::write::{
-    Children, Command, Content, Idempotency, Outcome, Patch, Request, Stamp, Turn, ValueChange, Writer,
+    Children, Command, Content, Idempotency, Outcome, Patch, Request, Stamp, Tiebreak, ValueChange, Writer,
 };
 use sapwood_table::Client;
 
@@ -272,7 +272,7 @@ impl World {
             seconds: self.now(),
             by: "somebody".to_owned(),
             token: format!("t{}", self.number),
-            turn: Turn::new(self.number, ""),
+            turn: Tiebreak::new(self.number, ""),
         };
         let idempotency = Idempotency { tenant: None, hash: key.to_owned(), fingerprint: "f".to_owned() };
         let request = Request { idempotency: Some(idempotency), ..Request::new(stamp) };

@@ -2,7 +2,7 @@
 
 use sapwood_import::Node;
 
-use crate::said::is_unsafe;
+use crate::printable::is_unsafe;
 use crate::tree::value_of;
 
 /// What a graph says of each node.

@@ -129,7 +129,7 @@ impl<'d> DeletionSlice<'d> {
     }
 
     /// Returns the deletion that the node's base record and lineage agree on. The base record alone isn't enough: only a lineage
-    /// that names the deletion gives way to a tombstone, which stragglers need.
+    /// that names the deletion gives way to a tombstone, which late children need.
     fn present(&self, read: &Read) -> Result<Option<Present>, Failure> {
         let schema = self.context.schema();
         let by_base = self.context.rules.keeps(Rule::DeletionPresent);

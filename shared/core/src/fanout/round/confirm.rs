@@ -1,5 +1,5 @@
 //! Reads the parents again once all is written. A child whose parent has moved meanwhile is placed again. A child whose parent was deleted
-//! may be a straggler.
+//! may be a late child.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -7,14 +7,14 @@ use std::sync::Arc;
 use super::stale_under::remove_under;
 use super::{Parent, Planned, Round};
 use crate::fanout::child_action::Child;
-use crate::fanout::{Placing, Standing, Straggler};
+use crate::fanout::{LateChild, Placing, Standing};
 use crate::keys::{Id, ItemKey, NodeRef};
 use crate::model::{BaseNode, Placement, Stored, has_mark, is_same_life, life_of, still_gone};
 use crate::plan::Rule;
 use crate::plan::step::{Failure, Need, Read};
 
 impl Round<'_> {
-    /// Finds the nodes to place again, and the stragglers.
+    /// Finds the nodes to place again, and the late children.
     pub(super) async fn confirm(&mut self) -> Result<(), Failure> {
         for one in &self.planned {
             match one.stopped {
@@ -27,16 +27,16 @@ impl Round<'_> {
             return Ok(());
         }
         self.read = self.io.read(Need::keys(self.keys_to_confirm())).await?;
-        let stragglers = self.compare();
-        if stragglers.is_empty() {
+        let late_children = self.compare();
+        if late_children.is_empty() {
             return Ok(());
         }
         let schema = self.context.schema();
-        let keys = |(parent, straggler): &(NodeRef, Straggler)| {
-            [schema.node_key(parent), schema.deleted_key(&straggler.child.node)]
+        let keys = |(parent, late_child): &(NodeRef, LateChild)| {
+            [schema.node_key(parent), schema.deleted_key(&late_child.child.node)]
         };
-        let read = self.io.read(Need::keys(stragglers.iter().flat_map(keys))).await?;
-        self.take_stragglers(stragglers, &read).await
+        let read = self.io.read(Need::keys(late_children.iter().flat_map(keys))).await?;
+        self.take_late_children(late_children, &read).await
     }
 
     fn keys_to_confirm(&self) -> BTreeSet<ItemKey> {
@@ -61,11 +61,11 @@ impl Round<'_> {
     }
 
     /// A node is placed again if its parent has moved away from where the plan took it to be. A node whose parent was deleted is
-    /// a straggler if the API has put it under that parent. A node that another client put there waits for its parent, as orphans
-    /// do. Returns the stragglers, each with its parent.
-    fn compare(&mut self) -> Vec<(NodeRef, Straggler)> {
+    /// a late child if the API has put it under that parent. A node that another client put there waits for its parent, as orphans
+    /// do. Returns the late children, each with its parent.
+    fn compare(&mut self) -> Vec<(NodeRef, LateChild)> {
         let rules = self.context.rules;
-        let (mut again, mut failed, mut stragglers) = (BTreeMap::new(), BTreeSet::new(), Vec::new());
+        let (mut again, mut failed, mut late_children) = (BTreeMap::new(), BTreeSet::new(), Vec::new());
         for (one, parent, base) in self.confirmed() {
             let Ok(now) = self.confirmed_lineage(&parent.node) else {
                 failed.insert(one.node.clone());
@@ -83,10 +83,10 @@ impl Round<'_> {
             } else if let Stored::Tombstone(tombstone) = now
                 && self.context.counts(&tombstone)
                 && self.is_under(base, &parent.node.id, tombstone.born.as_deref())
-                && (one.placing.newest.may_be_of(&base.item) || !rules.keeps(Rule::StragglerAsShown))
+                && (one.placing.newest.may_be_of(&base.item) || !rules.keeps(Rule::LateChildAsShown))
             {
                 let child = Child { node: one.node.clone(), base: base.clone() };
-                stragglers.push((parent.node.clone(), Straggler { child, deletion: tombstone.deletion }));
+                late_children.push((parent.node.clone(), LateChild { child, deletion: tombstone.deletion }));
             }
         }
         for one in &mut self.planned {
@@ -100,7 +100,7 @@ impl Round<'_> {
         }
         self.end.again.extend(again);
         self.end.failed.extend(failed);
-        stragglers
+        late_children
     }
 
     /// True if the API has put the node under this very life of the parent.
@@ -137,13 +137,17 @@ impl Round<'_> {
         )
     }
 
-    /// A straggler whose parent exists again is left alone, because the parent's new lineage will touch its orphans. One that the API has
+    /// A late child whose parent exists again is left alone, because the parent's new lineage will touch its orphans. One that the API has
     /// deleted before, and that is back with the same life, is none.
-    async fn take_stragglers(&mut self, stragglers: Vec<(NodeRef, Straggler)>, read: &Read) -> Result<(), Failure> {
+    async fn take_late_children(
+        &mut self,
+        late_children: Vec<(NodeRef, LateChild)>,
+        read: &Read,
+    ) -> Result<(), Failure> {
         let (schema, rules) = (self.context.schema(), self.context.rules);
         let (mut tasks, mut released) = (Vec::new(), Vec::new());
-        for (parent, straggler) in stragglers {
-            let Child { node, base } = &straggler.child;
+        for (parent, late_child) in late_children {
+            let Child { node, base } = &late_child.child;
             let (Ok(record), Ok(deleted)) =
                 (read.item(&schema.node_key(&parent)), read.item(&schema.deleted_key(node)))
             else {
@@ -158,7 +162,7 @@ impl Round<'_> {
                 tasks.push(remove_under(node, base, schema));
                 released.push(node.clone());
             } else {
-                self.end.stragglers.push(straggler);
+                self.end.late_children.push(late_child);
             }
         }
         if tasks.is_empty() {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use super::parents_first::parents_first;
 use super::predict::Climb;
-use super::{Early, PlaceInput, PlacePlan, Placing, Straggler, place};
+use super::{Early, LateChild, PlaceInput, PlacePlan, Placing, place};
 use crate::keys::{ItemKey, NodeRef};
 use crate::model::{BaseNode, Placement, Shortfall, Stored, Unreadable, is_touch};
 use crate::plan::step::{Failure, Need, Read};
@@ -41,7 +41,7 @@ pub struct RoundEnd {
     /// them on the strength of their base records.
     pub never_placed: BTreeMap<NodeRef, String>,
     /// Nodes whose parents were deleted. Each has a plan that acts on it.
-    pub stragglers: Vec<Straggler>,
+    pub late_children: Vec<LateChild>,
 }
 
 /// One round of placings.

@@ -1,7 +1,7 @@
 //! Plans as the steps that they take. A test draws a small table and compares what a plan reads and writes, one step a line.
 
 use super::world::{World, mark, node};
-use crate::fanout::{Child, HandDown, Straggler, continue_cursor, copy_newest, hand_down};
+use crate::fanout::{Child, HandDown, LateChild, continue_cursor, copy_newest, hand_down};
 use crate::keys::{Id, ItemKey, Schema};
 use crate::model::{
     BORN, Cursor, Deletion, DeletionMark, DeletionMode, Heir, Latest, Position, REVISION, Tombstone, UNDER, Under,
@@ -328,16 +328,16 @@ fn a_cursor_for_touching_carries_on_the_deletion_of_a_node_that_is_being_deleted
     assert_eq!(of_cursor(&mut world, "n"), lines(FROM_THE_BEGINNING));
 }
 
-fn straggler(world: &mut World, heir: Option<&str>) -> String {
+fn late_child(world: &mut World, heir: Option<&str>) -> String {
     let base = crate::model::BaseNode::read(world.base("s", Some("gone")), &node("s"), world.schema()).unwrap();
     let heir = heir.map(|id| Heir { id: Id::new(id).unwrap(), born: Some("1".to_owned()) });
     let tombstone = Deletion { mark: mark(DeletionMode::Adopt, false), heir };
-    let straggler = Straggler { child: Child { node: node("s"), base }, deletion: tombstone };
-    world.steps(|context| Box::new(straggler.plan(context)))
+    let late_child = LateChild { child: Child { node: node("s"), base }, deletion: tombstone };
+    world.steps(|context| Box::new(late_child.plan(context)))
 }
 
 #[test]
-fn a_straggler_is_adopted_together_with_a_check_of_every_edge_up_to_the_root() {
+fn a_late_child_is_adopted_together_with_a_check_of_every_edge_up_to_the_root() {
     let mut world = World::drawn("r h<r s");
     world.put_base("s", Some("gone"));
     let wanted = "
@@ -345,11 +345,11 @@ fn a_straggler_is_adopted_together_with_a_check_of_every_edge_up_to_the_root() {
         read r
         together: move s below h, check h, check r
     ";
-    assert_eq!(straggler(&mut world, Some("h")), lines(wanted));
+    assert_eq!(late_child(&mut world, Some("h")), lines(wanted));
 }
 
 #[test]
-fn a_straggler_whose_heir_begins_another_life_meanwhile_looks_again() {
+fn a_late_child_whose_heir_begins_another_life_meanwhile_looks_again() {
     let mut world = World::drawn("r h<r s");
     world.put_base("s", Some("gone"));
     let mut another = world.base("h", Some("r"));
@@ -364,20 +364,20 @@ fn a_straggler_whose_heir_begins_another_life_meanwhile_looks_again() {
         read r
         together: move s below h, check h, check r
     ";
-    assert_eq!(straggler(&mut world, Some("h")), lines(wanted));
+    assert_eq!(late_child(&mut world, Some("h")), lines(wanted));
     let key = world.schema().node_key(&node("s"));
     let under = Under { parent: Id::new("h").unwrap(), born: Some("2".to_owned()) };
     assert_eq!((&world.items[&key][UNDER], &world.items[&key][REVISION]), (&under.value(), &number(1)));
 }
 
 #[test]
-fn a_straggler_above_its_heir_or_without_one_becomes_a_root() {
+fn a_late_child_above_its_heir_or_without_one_becomes_a_root() {
     let mut world = World::drawn("s h<s");
     world.put_base("s", Some("gone"));
-    assert_eq!(straggler(&mut world, Some("h")), "read h LINEAGE, h\nread s\nread gone LINEAGE, gone\nmake s a root");
+    assert_eq!(late_child(&mut world, Some("h")), "read h LINEAGE, h\nread s\nread gone LINEAGE, gone\nmake s a root");
     let mut world = World::drawn("s");
     world.put_base("s", Some("gone"));
-    assert_eq!(straggler(&mut world, None), "make s a root");
+    assert_eq!(late_child(&mut world, None), "make s a root");
 }
 
 #[test]
@@ -393,11 +393,11 @@ fn the_tombstone_of_an_heir_that_was_deleted_as_well_decides() {
         read r LINEAGE, r
         together: move s below r, check r
     ";
-    assert_eq!(straggler(&mut world, Some("h")), lines(wanted));
+    assert_eq!(late_child(&mut world, Some("h")), lines(wanted));
 }
 
 #[test]
-fn a_straggler_passes_any_number_of_deleted_heirs_and_a_circle_of_them_makes_it_a_root() {
+fn a_late_child_passes_any_number_of_deleted_heirs_and_a_circle_of_them_makes_it_a_root() {
     let chain = |last: &str| {
         let mut world = World::drawn("r s");
         world.put_base("s", Some("gone"));
@@ -408,7 +408,7 @@ fn a_straggler_passes_any_number_of_deleted_heirs_and_a_circle_of_them_makes_it_
             let tombstone = Tombstone { deletion, born: Some("1".to_owned()), deleted: 0 };
             world.put(tombstone.item(&node(&format!("h{number}")), &world.settings));
         }
-        straggler(&mut world, Some("h0"))
+        late_child(&mut world, Some("h0"))
     };
     assert!(chain("r").ends_with("read r LINEAGE, r\ntogether: move s below r, check r"), "{}", chain("r"));
     assert!(chain("h0").ends_with("make s a root"), "{}", chain("h0"));

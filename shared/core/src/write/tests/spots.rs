@@ -9,10 +9,10 @@ use crate::fanout::tests::world::{World, node};
 use crate::keys::{Id, SiblingPlace, SortKey};
 use crate::model::{AttributeValue, BaseNode, DeletionMode, Item, Placement, SiblingOrder, key_of, rows, text};
 use crate::plan::{Facts, Plan, Rule, Rules, Script, Step, TaskOutcome};
-use crate::write::fraction;
+use crate::write::reorder::order_key;
 use crate::write::{
-    Ahead, Answered, Command, Content, Context, Idempotency, Limits, Patch, Refusal, Request, Spot, Stamp, Turn,
-    write_once,
+    Answered, Command, Content, Context, Idempotency, Limits, Patch, Prefetched, Refusal, Request, Spot, Stamp,
+    Tiebreak, write_once,
 };
 
 const PARENT: &str = "p";
@@ -105,7 +105,7 @@ fn after(of: &str) -> Spot {
 
 fn at(number: u64) -> Stamp {
     Stamp {
-        turn: Turn::new(1_700_000_000_000_000 + number * 1_000, &number.to_string()),
+        turn: Tiebreak::new(1_700_000_000_000_000 + number * 1_000, &number.to_string()),
         ..stamp(&format!("t{number}"), 1)
     }
 }
@@ -115,7 +115,7 @@ fn carry_out(
     world: &mut World,
     command: &Command,
     request: &Request,
-    ahead: Option<&mut Ahead>,
+    ahead: Option<&mut Prefetched>,
     mut wrote: impl FnMut(&World),
 ) -> Result<Answered, Refusal> {
     let settings = world.settings.clone();
@@ -338,12 +338,12 @@ fn siblings_without_a_value_get_one_where_something_comes_after_them() {
 #[test]
 fn the_operations_of_a_batch_see_one_another() {
     let mut world = lettered("bd");
-    let mut ahead = Ahead::default();
+    let mut ahead = Prefetched::default();
     let spots = [after("b"), after("b"), before("d"), Spot::Last, Spot::Last, Spot::First, Spot::First, after("made3")];
     let batch = at(1);
     for (part, spot) in spots.into_iter().enumerate() {
         let stamp =
-            Stamp { turn: Turn { part: part as u16, ..batch.turn }, token: format!("t{part}"), ..batch.clone() };
+            Stamp { turn: Tiebreak { part: part as u16, ..batch.turn }, token: format!("t{part}"), ..batch.clone() };
         let command = create(&format!("made{part}"), Some(spot));
         carry_out(&mut world, &command, &Request::new(stamp), Some(&mut ahead), |_| {}).unwrap();
     }
@@ -353,10 +353,10 @@ fn the_operations_of_a_batch_see_one_another() {
 
 /// Carries these commands out as a batch, before any row of theirs is there.
 fn batch(world: &mut World, number: u64, commands: &[Command]) {
-    let mut ahead = Ahead::default();
+    let mut ahead = Prefetched::default();
     for (part, command) in commands.iter().enumerate() {
         let stamp = at(number);
-        let turn = Turn { part: part as u16, ..stamp.turn };
+        let turn = Tiebreak { part: part as u16, ..stamp.turn };
         let stamp = Stamp { turn, token: format!("{number}.{part}"), ..stamp };
         carry_out(world, command, &keyed(stamp, part), Some(&mut ahead), |_| {}).unwrap();
     }
@@ -906,12 +906,12 @@ struct Client<'a> {
 
 /// Children of which the first has its value between two that were put first, and the last between two that were put last.
 fn between_ends() -> World {
-    let turn = |before: u64| Turn::new(1_700_000_000_000_000 - before * 1_000_000, &before.to_string());
-    let first = fraction::first(None, &turn(2)).unwrap();
-    let newer = fraction::first(Some(&first), &turn(1)).unwrap();
-    let last = fraction::last(None, &turn(2));
-    let newest = fraction::last(Some(&last), &turn(1));
-    let between = |low: &str, high: &str| fraction::between(Some(low), Some(high), 1).unwrap();
+    let turn = |before: u64| Tiebreak::new(1_700_000_000_000_000 - before * 1_000_000, &before.to_string());
+    let first = order_key::first(None, &turn(2)).unwrap();
+    let newer = order_key::first(Some(&first), &turn(1)).unwrap();
+    let last = order_key::last(None, &turn(2));
+    let newest = order_key::last(Some(&last), &turn(1));
+    let between = |low: &str, high: &str| order_key::between(Some(low), Some(high), 1).unwrap();
     let values = [between(&newer, &first), first.clone(), "V".to_owned(), last.clone(), between(&last, &newest)];
     let children: Vec<_> = ["a", "b", "c", "d", "e"].into_iter().zip(values.map(|value| Some(text(value)))).collect();
     world(&children)

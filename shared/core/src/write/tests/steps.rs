@@ -6,11 +6,11 @@ use crate::model::{AttributeValue, DeletionMode, ETag, Item, Latest, REVISION, U
 use crate::plan::Rules;
 use crate::write::{
     Begun, Children, Command, Content, Context, Idempotency, Limits, Outcome, Patch, Preconditions, Progress, Refusal,
-    Request, Stamp, Tags, Turn, ValueChange, begin, read_operation, write_once,
+    Request, Stamp, Tags, Tiebreak, ValueChange, begin, read_operation, write_once,
 };
 
 pub(super) fn stamp(token: &str, seconds: u64) -> Stamp {
-    let turn = Turn::new(seconds * 1_000_000, token);
+    let turn = Tiebreak::new(seconds * 1_000_000, token);
     Stamp { at: "now".to_owned(), seconds, by: "anna".to_owned(), token: token.to_owned(), turn }
 }
 

@@ -9,7 +9,7 @@ use sapwood_core::keys::{Id, ItemKey, NodeRef, Schema, Version};
 use sapwood_core::model::{AttributeValue, Item, Latest, Settings, text};
 use sapwood_core::plan::Rules;
 use sapwood_engine::write::{
-    Ahead, Children, Command, Content, Idempotency, Limits, Outcome, Patch, Request, Stamp, Turn, ValueChange,
+    Children, Command, Content, Idempotency, Limits, Outcome, Patch, Prefetched, Request, Stamp, Tiebreak, ValueChange,
     WriteError, Writer,
 };
 use sapwood_table::Client;
@@ -198,14 +198,14 @@ pub(super) async fn run(
     let limits = Limits { attempts_max: 12, revision_page_items_max: 2, ..Limits::default() };
     let writer = Writer::new(&session, &settings).with(limits, rules);
     let commands: Vec<Command> = operations.iter().map(|(number, operation)| operation.command(*number)).collect();
-    let mut ahead = Ahead::default();
+    let mut ahead = Prefetched::default();
     let since = calls.lock().unwrap().history.now();
     writer.read_ahead(&commands.iter().collect::<Vec<_>>(), &mut ahead).await;
     let mut answers = Vec::new();
     for ((number, _), command) in operations.into_iter().zip(&commands) {
         let seconds = calls.lock().unwrap().now;
         let at = format!("2026-01-01T00:00:00.{number:03}Z");
-        let stamp = Stamp { at, seconds, by: "simulation".to_owned(), token: token(number), turn: Turn::default() };
+        let stamp = Stamp { at, seconds, by: "simulation".to_owned(), token: token(number), turn: Tiebreak::default() };
         let idempotency = has_key(number).then(|| idempotency(number));
         let request = Request { idempotency, ..Request::new(stamp) };
         let asking = Asking::Api(Box::new(command.clone()));

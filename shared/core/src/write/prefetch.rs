@@ -15,8 +15,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::attempts::Attempts;
-use super::once;
-use super::walk::Placed;
+use super::execute;
+use super::reorder::walk::Placed;
 use super::{Children, Command, Context, Request, Stamp};
 use crate::keys::{ItemKey, NodeRef, Schema, SiblingPlace, SortKey};
 use crate::model::{BaseNode, Item, Settings, item_bytes, text};
@@ -28,7 +28,7 @@ const KEPT_BYTES_MAX: usize = 8 * 1_024 * 1_024;
 
 /// What is known of the table: items that were read strongly, or written by the batch itself, and pages.
 #[derive(Debug, Default)]
-pub struct Ahead {
+pub struct Prefetched {
     items: BTreeMap<ItemKey, Option<Arc<Item>>>,
     /// The first page of one query of a partition.
     pages: BTreeMap<String, (Query, Page)>,
@@ -55,7 +55,7 @@ impl Wanted {
             if reads_rows(command) {
                 return None;
             }
-            match once::plan(Attempts::new(context, &request, None), command, Vec::new()).next(Facts::None) {
+            match execute::plan(Attempts::new(context, &request, None), command, Vec::new()).next(Facts::None) {
                 Ok(Step::Need(need)) => Some(need),
                 _ => None,
             }
@@ -73,7 +73,7 @@ impl Wanted {
     }
 }
 
-impl Ahead {
+impl Prefetched {
     /// Takes what was read for these commands: the items, with the keys that couldn't be read, and the pages that could.
     pub fn learn(
         &mut self,

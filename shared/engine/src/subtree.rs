@@ -44,7 +44,7 @@ pub struct Found {
 }
 
 /// A node, and what is below it.
-pub struct Below<'a, T, P> {
+pub struct Subtree<'a, T, P> {
     client: &'a Client<'a, T, P>,
     top: NodeRef,
     has_begun: bool,
@@ -89,7 +89,7 @@ enum Place {
     Nowhere,
 }
 
-impl<'a, T: Table, P: RetryPolicy> Below<'a, T, P> {
+impl<'a, T: Table, P: RetryPolicy> Subtree<'a, T, P> {
     /// Makes a walk from this node. Nothing is read yet.
     #[must_use]
     pub fn new(client: &'a Client<'a, T, P>, top: NodeRef) -> Self {

@@ -6,7 +6,7 @@ use std::process::Command;
 use sapwood_core::keys::{ItemKey, Names, Schema};
 
 use super::fixture::Directory;
-use crate::lost::{CACHE_BYTES, LostError, LostKeys, OBJECT_BYTES_MAX, read};
+use crate::failed_records::{CACHE_BYTES, LostError, LostKeys, OBJECT_BYTES_MAX, read};
 
 fn record(pk: &str, sk: &str) -> String {
     serde_json::json!({"eventName": "MODIFY", "dynamodb": {"Keys": {"PK": {"S": pk}, "SK": {"S": sk}}, "SizeBytes": 7}})
@@ -135,7 +135,8 @@ fn measured() {
 #[test]
 fn three_hundred_thousand_lost_records_take_bounded_memory() {
     let mut command = Command::new(std::env::current_exe().unwrap());
-    let output = command.args(["tests::lost::measured", "--exact", "--ignored", "--nocapture"]).output().unwrap();
+    let output =
+        command.args(["tests::failed_records::measured", "--exact", "--ignored", "--nocapture"]).output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
     let peak: usize = text.split_once("peak ").unwrap().1.split_once(" kB").unwrap().0.parse().unwrap();

@@ -2,16 +2,16 @@
 
 use proptest::prelude::*;
 
-use crate::write::Turn;
-use crate::write::fraction::{between, ceiling, first, floor, last, right_after, right_before, spread};
+use crate::write::Tiebreak;
+use crate::write::reorder::order_key::{between, ceiling, first, floor, last, right_after, right_before, spread};
 
 /// Any text, often of few characters, so that texts begin alike.
 fn any_text() -> impl Strategy<Value = String> {
     prop_oneof!["[0Vz~. ]{0,5}", "[./0-9A-Za-z~]{0,12}", "\\PC{0,4}", "(.|\\n){0,3}"]
 }
 
-fn turn(micros: u64) -> Turn {
-    Turn::new(micros, "a write")
+fn turn(micros: u64) -> Tiebreak {
+    Tiebreak::new(micros, "a write")
 }
 
 proptest! {
@@ -100,21 +100,21 @@ proptest! {
 
 #[test]
 fn the_operations_of_a_batch_stay_together_and_in_order() {
-    let (batch, other) = (Turn::new(5_000_000, "batch"), Turn::new(5_000_001, "other"));
-    let part = |part| Turn { part, ..batch };
+    let (batch, other) = (Tiebreak::new(5_000_000, "batch"), Tiebreak::new(5_000_001, "other"));
+    let part = |part| Tiebreak { part, ..batch };
     let lasts: Vec<String> = (0..100).map(|n| last(None, &part(n))).collect();
     assert!(lasts.is_sorted_by(|a, b| a < b) && last(None, &other) > lasts[99]);
     let firsts: Vec<String> = (0..100).map(|n| first(None, &part(n)).unwrap()).collect();
     assert!(firsts.is_sorted_by(|a, b| a > b) && first(None, &other).unwrap() < firsts[99]);
     // Nothing of the same microsecond comes between.
-    let same = Turn::new(5_000_000, "same microsecond");
+    let same = Tiebreak::new(5_000_000, "same microsecond");
     assert!(last(None, &same) < lasts[0] || last(None, &same) > lasts[99]);
 }
 
 #[test]
 fn texts_that_are_taken_at_the_same_time_differ() {
     let taken: std::collections::BTreeSet<String> =
-        (0..1_000).map(|n| between(Some("V"), Some("W"), Turn::new(0, &n.to_string()).seed).unwrap()).collect();
+        (0..1_000).map(|n| between(Some("V"), Some("W"), Tiebreak::new(0, &n.to_string()).seed).unwrap()).collect();
     assert!(taken.len() > 950, "{}", taken.len());
 }
 

@@ -14,7 +14,7 @@
 
 use std::cmp::Ordering;
 
-use super::request::Turn;
+use crate::write::request::Tiebreak;
 
 /// The digits, in the order of their bytes. No key escapes them.
 const DIGITS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
@@ -35,7 +35,7 @@ const NOISE_DIGITS: u32 = 2;
 const FINER_DIGITS: usize = 3;
 
 /// A text after all that there are: `above` is the greatest of them.
-pub(super) fn last(above: Option<&str>, turn: &Turn) -> String {
+pub(in crate::write) fn last(above: Option<&str>, turn: &Tiebreak) -> String {
     let part = u64::from(turn.part);
     let tail = tail(LAST, turn.micros, turn.seed, part);
     let (mut key, mut rest) = (String::new(), above.unwrap_or_default());
@@ -49,7 +49,7 @@ pub(super) fn last(above: Option<&str>, turn: &Turn) -> String {
 }
 
 /// A text before all that there are: `below` is the least of them. `None` if nothing sorts before it.
-pub(super) fn first(below: Option<&str>, turn: &Turn) -> Option<String> {
+pub(in crate::write) fn first(below: Option<&str>, turn: &Tiebreak) -> Option<String> {
     let part = (BASE * (BASE - 1) - 1).saturating_sub(turn.part.into());
     let tail = tail(FIRST, BASE.pow(CLOCK_DIGITS) - 1 - turn.micros % BASE.pow(CLOCK_DIGITS), turn.seed, part);
     let Some(mut rest) = below else { return Some(tail) };
@@ -66,7 +66,7 @@ pub(super) fn first(below: Option<&str>, turn: &Turn) -> Option<String> {
 }
 
 /// The text that everything placed last after this one sorts after, and this one before; `None` if any text might come to be in between.
-pub(super) fn ceiling(text: &str) -> Option<String> {
+pub(in crate::write) fn ceiling(text: &str) -> Option<String> {
     let head = text.chars().next().filter(|head| *head >= LAST);
     let Some(head) = head else { return Some(LAST.to_string()) };
     let rest = &text[head.len_utf8()..];
@@ -76,7 +76,7 @@ pub(super) fn ceiling(text: &str) -> Option<String> {
 }
 
 /// The text that everything placed first before this one sorts before, and this one after; `None` if any text might come to be in between.
-pub(super) fn floor(text: &str) -> Option<String> {
+pub(in crate::write) fn floor(text: &str) -> Option<String> {
     let head = text.chars().next()?;
     if head > FIRST {
         return (*text > *PAST_FIRST).then(|| PAST_FIRST.to_owned());
@@ -121,7 +121,7 @@ fn rank(character: char) -> u64 {
 }
 
 /// A text between two others such that the next one between the first and it, at a later time, is no longer. `None` if none of this kind fits.
-pub(super) fn right_after(low: &str, high: &str, turn: &Turn) -> Option<String> {
+pub(in crate::write) fn right_after(low: &str, high: &str, turn: &Tiebreak) -> Option<String> {
     let mut at = 0;
     while at < high.len() {
         let text = format!("{}{}", &high[..at], first(Some(&high[at..]), turn)?);
@@ -134,7 +134,7 @@ pub(super) fn right_after(low: &str, high: &str, turn: &Turn) -> Option<String> 
 }
 
 /// A text between two others such that the next one between it and the second, at a later time, is no longer. `None` if none of this kind fits.
-pub(super) fn right_before(low: &str, high: &str, turn: &Turn) -> Option<String> {
+pub(in crate::write) fn right_before(low: &str, high: &str, turn: &Tiebreak) -> Option<String> {
     let mut at = 0;
     loop {
         let text = format!("{}{}", &low[..at], last(Some(&low[at..]), turn));
@@ -149,7 +149,7 @@ pub(super) fn right_before(low: &str, high: &str, turn: &Turn) -> Option<String>
 }
 
 /// So many texts between two others, in their order. `None` if there is no room.
-pub(super) fn spread(low: Option<&str>, high: Option<&str>, count: usize, seed: u64) -> Option<Vec<String>> {
+pub(in crate::write) fn spread(low: Option<&str>, high: Option<&str>, count: usize, seed: u64) -> Option<Vec<String>> {
     let mut texts = Vec::with_capacity(count);
     add_spread(low, high, count, seed, &mut texts)?;
     Some(texts)
@@ -165,7 +165,7 @@ fn add_spread(low: Option<&str>, high: Option<&str>, count: usize, seed: u64, te
 
 /// A text between two others; without one of them there is no bound on that side. `None` if there is no room, because another client has written
 /// texts with nothing between them, or the first isn't less than the second.
-pub(super) fn between(low: Option<&str>, high: Option<&str>, seed: u64) -> Option<String> {
+pub(in crate::write) fn between(low: Option<&str>, high: Option<&str>, seed: u64) -> Option<String> {
     let (mut low, mut high) = (low.unwrap_or_default(), high);
     let mut key = String::new();
     loop {

@@ -1,4 +1,4 @@
-//! Stragglers: nodes that the API put under a parent, and that arrive after the parent was deleted. The parent's cascade can't
+//! Late children: nodes that the API put under a parent, and that arrive after the parent was deleted. The parent's cascade can't
 //! find them any more, so each acts on itself as the parent's tombstone says.
 
 use std::collections::BTreeSet;
@@ -14,16 +14,16 @@ use crate::request::{Action, Condition};
 
 /// A node that came late.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Straggler {
+pub struct LateChild {
     /// The node.
     pub child: Child,
     /// The deletion in the tombstone of its parent.
     pub deletion: Deletion,
 }
 
-impl Straggler {
-    /// The plan by which a straggler acts on itself. If its heir was deleted as well, the heir's tombstone decides. If there is no
-    /// heir, the straggler becomes a root. If the straggler changes meanwhile, the plan ends, and the straggler's new record decides
+impl LateChild {
+    /// The plan by which a late child acts on itself. If its heir was deleted as well, the heir's tombstone decides. If there is no
+    /// heir, the late child becomes a root. If the late child changes meanwhile, the plan ends, and the late child's new record decides
     /// again.
     #[must_use]
     pub fn plan(self, context: Context<'_>) -> Script<'_, ()> {
@@ -31,14 +31,14 @@ impl Straggler {
     }
 }
 
-/// A straggler that acts on itself.
+/// A late child that acts on itself.
 struct Acting<'s> {
     context: Context<'s>,
     child: Child,
     io: &'s Io,
 }
 
-/// A node that is to adopt the straggler.
+/// A node that is to adopt the late child.
 struct Heir {
     node: NodeRef,
     /// The life that was read.
@@ -54,7 +54,7 @@ impl Acting<'_> {
     async fn act(&self, mut deletion: Deletion) -> Result<(), Failure> {
         // The heirs that were deleted as well. Nodes that were deleted and created again can be heirs in a circle.
         let mut passed = BTreeSet::new();
-        // How often a node on an heir's way up has changed before the straggler was adopted.
+        // How often a node on an heir's way up has changed before the late child was adopted.
         let mut lost = 0;
         loop {
             let action = ChildAction::of(&self.child.node.id, &deletion);
@@ -113,7 +113,7 @@ impl Acting<'_> {
         Ok(deletion.filter(|_| rules.keeps(Rule::AdoptOnwards) && is_that_life))
     }
 
-    /// Marks the straggler, or makes it a root.
+    /// Marks the late child, or makes it a root.
     async fn change(&self, action: &ChildAction) -> Result<(), Failure> {
         match self.child.task(action, &self.context) {
             Ok(task) => self.count(&self.io.all(vec![task]).await?),
@@ -134,9 +134,9 @@ impl Acting<'_> {
         self.io.note(self.child.kept(error, &self.context));
     }
 
-    /// Moves the straggler to an heir that existed a moment ago. The same transaction checks every edge from the heir to the
-    /// root: the straggler has no ancestor path of its own, so the two paths have no common ancestor to stop at. A cycle above
-    /// the heir, which other clients made, doesn't hold the straggler. Returns false if a node on the path has changed.
+    /// Moves the late child to an heir that existed a moment ago. The same transaction checks every edge from the heir to the
+    /// root: the late child has no ancestor path of its own, so the two paths have no common ancestor to stop at. A cycle above
+    /// the heir, which other clients made, doesn't hold the late child. Returns false if a node on the path has changed.
     async fn adopt(&self, heir: Heir) -> Result<bool, Failure> {
         let Heir { node: heir, born, same_life, ancestry } = heir;
         let schema = self.context.schema();
@@ -159,9 +159,9 @@ impl Acting<'_> {
         }
         match self.io.one(Task::Transact(actions)).await {
             Ok(TaskOutcome::Failed(failed)) if !failed.contains(&0) => Ok(false),
-            // If the straggler itself has changed, its new record decides.
+            // If the late child itself has changed, its new record decides.
             Ok(outcome) => self.count(&[Ok(outcome)]).map(|()| true),
-            // The executor has noted the refusal. The table may still take the straggler as a root.
+            // The executor has noted the refusal. The table may still take the late child as a root.
             Err(Failure::Refused) => self.change(&ChildAction::Detach).await.map(|()| true),
             Err(Failure::Again) => Err(Failure::Again),
         }

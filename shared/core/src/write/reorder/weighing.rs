@@ -17,15 +17,15 @@ const WEIGHED_AT_FIRST: usize = 4;
 const SIBLINGS_BYTES_MAX: usize = 2 * 1_024 * 1_024;
 
 /// Siblings that are too large to get other values in one transaction.
-pub(super) struct TooHeavy {
+pub(in crate::write) struct TooHeavy {
     /// How many of them fit.
-    pub(super) fitting: usize,
+    pub(in crate::write) fitting: usize,
     /// The largest of those that were read, with its bytes.
-    pub(super) largest: Option<(usize, Id)>,
+    pub(in crate::write) largest: Option<(usize, Id)>,
 }
 
 /// Weighs siblings, until they are too heavy for one transaction; `None` if all of them fit.
-pub(super) async fn too_heavy(io: &Io, siblings: &[(Action, Placed)]) -> Result<Option<TooHeavy>, Failure> {
+pub(in crate::write) async fn too_heavy(io: &Io, siblings: &[(Action, Placed)]) -> Result<Option<TooHeavy>, Failure> {
     if siblings.len() <= UNWEIGHED_MAX {
         return Ok(None);
     }

@@ -4,15 +4,19 @@
 //! value of the one next to the spot, get values of their own, and so do siblings that have become crowded. All of them are written with the
 //! node in one transaction.
 
+pub(super) mod order_key;
+pub(super) mod walk;
+pub(super) mod weighing;
+
 use super::attempts::Stop;
 use super::command::Spot;
-use super::request::{Stamp, Turn};
-use super::walk::{Placed, Sibling, Siblings, Start, VALUE_BYTES_MAX, Walk, Way};
-use super::{Context, Refusal, fraction, record};
+use super::request::{Stamp, Tiebreak};
+use super::{Context, Refusal, record};
 use crate::keys::{Id, NodeRef, SiblingPlace};
 use crate::model::{CREATED_AT, CREATED_BY, Item, REVISION, text};
 use crate::plan::{Io, Rule, Rules};
 use crate::request::{Action, Condition, TRANSACTION_ACTIONS_MAX, Update};
+use walk::{Placed, Sibling, Siblings, Start, VALUE_BYTES_MAX, Walk, Way};
 
 /// Longest value, in bytes, before crowded siblings get others.
 const CROWDED_BYTES: usize = 64;
@@ -29,7 +33,7 @@ pub(super) struct FindSpot<'a> {
     siblings: Siblings<'a>,
     rules: Rules,
     stamp: &'a Stamp,
-    turn: Turn,
+    turn: Tiebreak,
     parent: Option<Id>,
     spot: &'a Spot,
     placed: Vec<Placed>,
@@ -343,12 +347,12 @@ impl<'a> FindSpot<'a> {
         let Some(text) = self.siblings.text_or_none(anchor)? else { return Ok(None) };
         // What comes last later comes after the anchor, and what comes first before it.
         let (low, high) = match self.way {
-            Way::Down => (self.low(near), self.high(beyond)?.map(str::to_owned).or_else(|| fraction::ceiling(text))),
+            Way::Down => (self.low(near), self.high(beyond)?.map(str::to_owned).or_else(|| order_key::ceiling(text))),
             Way::Up => (self.low(beyond), self.high(near)?.map(str::to_owned)),
         };
-        let floor = if self.way == Way::Up && low.is_none() { fraction::floor(text) } else { None };
+        let floor = if self.way == Way::Up && low.is_none() { order_key::floor(text) } else { None };
         let seed = self.turn.seed.wrapping_add(self.turn.part.into());
-        Ok(fraction::spread(low.or(floor.as_deref()), high.as_deref(), changed + 2, seed))
+        Ok(order_key::spread(low.or(floor.as_deref()), high.as_deref(), changed + 2, seed))
     }
 
     /// The siblings of a walk without a value that come before the anchor.
@@ -436,25 +440,25 @@ impl<'a> FindSpot<'a> {
         let low = self.low(beyond);
         let is_short = |values: &Vec<String>| values.iter().all(|value| value.len() <= CROWDED_BYTES);
         Ok(match (self.spot, anchor) {
-            (Spot::First, _) => fraction::first(self.high(beyond)?, turn).map(|value| vec![value]),
+            (Spot::First, _) => order_key::first(self.high(beyond)?, turn).map(|value| vec![value]),
             (Spot::Last, _) => self.after_all(low, count, seed),
             (Spot::After(_), Some(text)) => match self.high(beyond)? {
                 Some(high) => {
-                    let one = fraction::right_after(text, high, turn).filter(|_| count == 1);
-                    shorter(fraction::spread(Some(text), Some(high), count, seed), one, high)
+                    let one = order_key::right_after(text, high, turn).filter(|_| count == 1);
+                    shorter(order_key::spread(Some(text), Some(high), count, seed), one, high)
                 }
-                None => fraction::ceiling(text)
-                    .and_then(|ceiling| fraction::spread(Some(text), Some(&ceiling), count, seed))
+                None => order_key::ceiling(text)
+                    .and_then(|ceiling| order_key::spread(Some(text), Some(&ceiling), count, seed))
                     .filter(is_short)
                     .or_else(|| self.after_all(Some(text), count, seed)),
             },
             (Spot::Before(_), Some(text)) => match low {
                 Some(low) => {
-                    let one = fraction::right_before(low, text, turn).filter(|_| count == 1);
-                    shorter(fraction::spread(Some(low), Some(text), count, seed), one, low)
+                    let one = order_key::right_before(low, text, turn).filter(|_| count == 1);
+                    shorter(order_key::spread(Some(low), Some(text), count, seed), one, low)
                 }
-                None => fraction::floor(text)
-                    .and_then(|floor| fraction::spread(Some(&floor), Some(text), count, seed))
+                None => order_key::floor(text)
+                    .and_then(|floor| order_key::spread(Some(&floor), Some(text), count, seed))
                     .filter(is_short)
                     .or_else(|| before_all(text, count, turn)),
             },
@@ -467,10 +471,10 @@ impl<'a> FindSpot<'a> {
     /// So many values after a text, which everything that comes last later comes after.
     fn after_all(&self, text: Option<&str>, count: usize, seed: u64) -> Option<Vec<String>> {
         if !self.rules.keeps(Rule::LastByTime) {
-            return fraction::spread(text, None, count, seed);
+            return order_key::spread(text, None, count, seed);
         }
-        let least = fraction::last(text, &self.turn);
-        let others = fraction::spread(Some(&least), Some(&fraction::ceiling(&least)?), count - 1, seed)?;
+        let least = order_key::last(text, &self.turn);
+        let others = order_key::spread(Some(&least), Some(&order_key::ceiling(&least)?), count - 1, seed)?;
         Some(std::iter::once(least).chain(others).collect())
     }
 
@@ -567,9 +571,9 @@ fn longest(values: &[String]) -> usize {
 }
 
 /// So many values before a text, which everything that comes first later comes before.
-fn before_all(text: &str, count: usize, turn: &Turn) -> Option<Vec<String>> {
-    let greatest = fraction::first(Some(text), turn)?;
-    let mut values = fraction::spread(Some(&fraction::floor(&greatest)?), Some(&greatest), count - 1, turn.seed)?;
+fn before_all(text: &str, count: usize, turn: &Tiebreak) -> Option<Vec<String>> {
+    let greatest = order_key::first(Some(text), turn)?;
+    let mut values = order_key::spread(Some(&order_key::floor(&greatest)?), Some(&greatest), count - 1, turn.seed)?;
     values.push(greatest);
     Some(values)
 }

@@ -8,7 +8,7 @@ use crate::wait::Derived;
 
 /// What is kept of a batch.
 #[derive(Serialize, Deserialize)]
-pub(super) struct Kept {
+pub(super) struct StoredBatch {
     results: Vec<One>,
     derived: Vec<Derived>,
 }
@@ -25,7 +25,7 @@ struct One {
     etag: Option<String>,
 }
 
-impl Kept {
+impl StoredBatch {
     /// Operations are in the results already, and a function of the release before knows no waiting for them.
     pub(super) fn new(results: &[BatchResult], derived: &[Derived]) -> Self {
         let derived = derived.iter().filter(|derived| !matches!(derived, Derived::Operation(..))).cloned();

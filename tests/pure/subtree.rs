@@ -3,14 +3,14 @@
 use std::collections::BTreeSet;
 
 use sapwood_core::keys::{Id, NodeRef};
-use sapwood_engine::below::Below;
+use sapwood_engine::subtree::Subtree;
 use sapwood_table::Client;
 use sapwood_tests::fixture::{Fixture, NoRetries, at_once};
 
 /// The ids below `n0`, and how many requests that took. None comes twice.
 fn found(fixture: &Fixture, memory_bytes_max: Option<usize>) -> (BTreeSet<String>, u64) {
     let client = Client::new(fixture.table(), &NoRetries, fixture.schema());
-    let mut below = Below::new(&client, NodeRef::from(Id::new("n0").unwrap()));
+    let mut below = Subtree::new(&client, NodeRef::from(Id::new("n0").unwrap()));
     if let Some(bytes) = memory_bytes_max {
         below = below.remembering(bytes);
     }

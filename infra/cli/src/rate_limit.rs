@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 use crate::clock::now;
 
 /// A rate, and when the units that were taken so far are paid.
-pub(crate) struct Pace {
+pub(crate) struct RateLimit {
     units_a_second: Option<f64>,
     paid: Mutex<Instant>,
 }
 
-impl Pace {
+impl RateLimit {
     pub(crate) fn new(units_a_second: Option<f64>) -> Self {
         Self { units_a_second: units_a_second.filter(|rate| *rate > 0.0), paid: Mutex::new(now()) }
     }

@@ -4,7 +4,7 @@ use super::steps::{append, create, delete, id, moved, named_record, print_outcom
 use crate::fanout::tests::world::{World, node, print_key};
 use crate::model::DeletionMode;
 use crate::plan::{Facts, Need, Plan, Rules, Step};
-use crate::write::{Ahead, Children, Command, Content, Context, Limits, Request, Wanted, write_once};
+use crate::write::{Children, Command, Content, Context, Limits, Prefetched, Request, Wanted, write_once};
 
 /// Reads ahead for commands, lets another client do something, and carries the commands out. Returns the steps.
 fn steps(world: &mut World, commands: &[Command], meanwhile: impl FnOnce(&mut World)) -> Vec<String> {
@@ -28,14 +28,14 @@ fn steps(world: &mut World, commands: &[Command], meanwhile: impl FnOnce(&mut Wo
 }
 
 /// What is known ahead of these commands, and the step by which it was read.
-fn read_ahead(world: &World, context: Context<'_>, commands: &[&Command]) -> (Ahead, String) {
+fn read_ahead(world: &World, context: Context<'_>, commands: &[&Command]) -> (Prefetched, String) {
     let wanted = Wanted::of(context, commands);
     let keys: Vec<String> = wanted.keys.iter().map(print_key).collect();
     let lists = wanted.queries.iter().map(|query| format!("; list {} {}", query.pk, query.range.from));
     let line = format!("ahead {}{}", keys.join(", "), lists.collect::<String>());
     let read = world.read(Need::keys(wanted.keys.iter().cloned()));
     let pages = wanted.queries.iter().map(|query| world.read(Need::page(query.clone())).page).collect();
-    let mut ahead = Ahead::default();
+    let mut ahead = Prefetched::default();
     ahead.learn(commands, wanted, read, pages, &context.settings.schema);
     (ahead, line)
 }

@@ -1,11 +1,11 @@
-//! A command, carried out once.
+//! Executes a command, once.
 
-use super::ahead::Ahead;
 use super::attempts::{Attempts, Stop, done};
 use super::delete::Deletion;
 use super::idempotency::{Begun, begun};
+use super::prefetch::Prefetched;
+use super::reorder::walk::Placed;
 use super::save::{Wanted, save};
-use super::walk::Placed;
 use super::{Command, Context, Outcome, Refusal, Request, revision};
 use crate::keys::Schema;
 use crate::plan::{Facts, Failure, Io, Plan, Rule, Script, Step, Task, TaskOutcome};
@@ -32,7 +32,7 @@ pub fn write_once<'a>(
     context: Context<'a>,
     command: &'a Command,
     request: &'a Request,
-    mut ahead: Option<&'a mut Ahead>,
+    mut ahead: Option<&'a mut Prefetched>,
 ) -> Script<'a, Result<Answered, Refusal>> {
     Script::new(move |io| async move {
         let answered = once(&io, context, command, request, &mut ahead).await;
@@ -49,7 +49,7 @@ async fn once(
     context: Context<'_>,
     command: &Command,
     request: &Request,
-    ahead: &mut Option<&mut Ahead>,
+    ahead: &mut Option<&mut Prefetched>,
 ) -> Result<Answered, Stop> {
     let claim = match &request.idempotency {
         None => None,
@@ -132,7 +132,7 @@ pub(super) fn plan<'a>(attempts: Attempts<'a>, command: &'a Command, placed: Vec
 
 /// A command that goes by what was read ahead.
 struct Guided<'w> {
-    ahead: &'w mut Ahead,
+    ahead: &'w mut Prefetched,
     /// True before the command has written or waited. After that it reads for itself.
     asks: bool,
     /// True if the command goes by something that was read ahead, and no condition of a write has shown that it still holds.
@@ -143,7 +143,7 @@ struct Guided<'w> {
 }
 
 impl<'w> Guided<'w> {
-    fn new(ahead: &'w mut Ahead, schema: &'w Schema) -> Self {
+    fn new(ahead: &'w mut Prefetched, schema: &'w Schema) -> Self {
         Self { ahead, asks: true, relies: false, under_way: None, schema }
     }
 

@@ -30,7 +30,7 @@ const UNITS_MIN: f64 = 0.5;
 
 /// How a list reads.
 #[derive(Debug)]
-pub(super) struct Pace {
+pub(super) struct PageSize {
     /// The rows of the next Query.
     rows: usize,
     /// True once jumping has shown to be better than reading on.
@@ -42,7 +42,7 @@ pub(super) struct Pace {
     units_left: f64,
 }
 
-impl Pace {
+impl PageSize {
     /// The pace of a list that may read as much as so many pages of DynamoDB's have.
     pub(super) fn new(pages_max: usize) -> Self {
         Self {
@@ -103,7 +103,7 @@ mod tests {
 
     /// Reads so many entries of a list of nodes, with so many rows of `bytes` each below a node, which the list leaves out.
     fn read(nodes: usize, below: usize, bytes: usize, entries: usize) -> Took {
-        let (mut pace, mut at, mut took) = (Pace::new(20), 0, Took::default());
+        let (mut pace, mut at, mut took) = (PageSize::new(20), 0, Took::default());
         let (family, end) = (below + 1, nodes * (below + 1));
         while took.shown < entries && at < end {
             // A page of DynamoDB's ends with the item that passes 1 MB.

@@ -24,7 +24,7 @@ pub const WRITE_BEFORE: &str = "_write_before";
 /// drops this attribute, doesn't end it.
 pub const BORN: &str = "_born";
 /// The parent that the API or an operation has put this node under, and the life of it that it has seen ([`Under`]). By it the
-/// handler recognizes a straggler: a child that arrives after its parent was deleted. The handler removes it where somebody else has put
+/// handler recognizes a late child: a child that arrives after its parent was deleted. The handler removes it where somebody else has put
 /// the node there.
 pub const UNDER: &str = "_under";
 /// The [`DeletionMark`] of a node that is being deleted.
