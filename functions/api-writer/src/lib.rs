@@ -17,10 +17,12 @@ mod routes;
 mod source;
 mod state;
 mod wait;
+mod waits;
 
 pub use answer::body;
 pub use config::{Config, ConfigError};
 pub use routes::router;
 pub use source::{Moment, Source};
 pub use state::{Shared, State};
-pub use wait::{Derived, Waits};
+pub use wait::Derived;
+pub use waits::Waits;

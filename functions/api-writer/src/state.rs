@@ -3,7 +3,7 @@
 use sapwood_core::model::Settings;
 
 use crate::source::Source;
-use crate::wait::Waits;
+use crate::waits::Waits;
 
 /// What makes a table for each request, and what is the same for every request.
 pub type State<T> = sapwood_http::state::State<T, Shared>;

@@ -5,7 +5,6 @@ use sapwood_core::keys::{Id, KeyError, NodeRef, Schema, SortKey, Tenant};
 use sapwood_local::template::Template;
 
 use crate::TEMPLATE;
-use crate::connect::Connection;
 
 /// Parts of the table that are read at a time, if nobody says how many.
 const SEGMENTS: u32 = 4;
@@ -20,8 +19,8 @@ pub(crate) struct Segments {
 
 impl Segments {
     /// The number of parts. A local engine answers one request after another, and may have no index for parts.
-    pub(crate) fn count(&self, connection: &Connection) -> u32 {
-        self.segments.unwrap_or(if connection.endpoint().is_some() { 1 } else { SEGMENTS })
+    pub(crate) fn count(&self, is_local: bool) -> u32 {
+        self.segments.unwrap_or(if is_local { 1 } else { SEGMENTS })
     }
 }
 

@@ -5,7 +5,8 @@ use std::fs;
 use std::path::Path;
 
 use sapwood_core::keys::{DEPTH_MAX, ID_BYTES_MAX, Version};
-use sapwood_core::model::{COMPARED_ATTRIBUTES_MAX, FORMAT};
+use sapwood_core::model::FORMAT;
+use sapwood_core::plan::conditions::COMPARED_ATTRIBUTES_MAX;
 use sapwood_engine::query::Bounds;
 use sapwood_http::body::BODY_BYTES_MAX;
 use sapwood_http::contract::OPERATIONS_MAX;

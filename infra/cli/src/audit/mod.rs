@@ -1,5 +1,6 @@
 //! `sapwood verify` and `sapwood repair`: the whole table, or a part of it, held against its base records.
 
+mod difference_file;
 mod error;
 mod pass;
 mod plan;

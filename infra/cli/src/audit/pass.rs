@@ -141,7 +141,7 @@ impl<'a> Compared<'a> {
 
     /// Compares the whole table.
     async fn whole(&self) -> Result<Found, AuditError> {
-        let segments = self.comparison.segments.count(self.connection);
+        let segments = self.comparison.segments.count(self.connection.endpoint().is_some());
         let table = match &self.comparison.work {
             Some(_) => self.connection.identity(self.client.table()).await?,
             None => String::new(),

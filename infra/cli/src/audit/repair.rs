@@ -16,7 +16,7 @@ use super::pass::Compared;
 use super::plan::Plan;
 use super::touched::Touched;
 use super::verify::verdict;
-use super::{AuditError, Comparison, Verdict, report};
+use super::{AuditError, Comparison, Verdict, difference_file, report};
 use crate::ask::agrees;
 use crate::clock::nanoseconds;
 use crate::connect::{Connection, Patient, left_by_handler};
@@ -53,7 +53,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) async fn run(arguments: Arguments) -> Result<Verdict, AuditError> {
-    let reported = arguments.report.as_deref().map(report::read).transpose()?;
+    let reported = arguments.report.as_deref().map(difference_file::read).transpose()?;
     let (table, settings, whose) = arguments.connection.open_and_tell().await?;
     check_keys(&table).await?;
     check_settings(&table, &settings).await?;
@@ -134,7 +134,7 @@ async fn mend(
     let mut name = nanoseconds();
     for difference in due {
         name += 1;
-        let mut line = report::line(&difference);
+        let mut line = difference_file::line(&difference);
         let words = format!("{} | {}", shown(&difference.key.pk), shown(&difference.key.sk));
         line["mended"] = match audit.mend(difference, name.to_string(), Rules::default()).await {
             Ok(mended) => json!(format!("{mended:?}").to_lowercase()),

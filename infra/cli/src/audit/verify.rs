@@ -6,7 +6,7 @@ use clap::Args;
 use sapwood_table::Client;
 
 use super::pass::{Compared, Found};
-use super::{AuditError, Comparison, Verdict, report};
+use super::{AuditError, Comparison, Verdict, difference_file, report};
 use crate::connect::{Connection, Patient};
 use crate::recognised::check_keys;
 
@@ -40,7 +40,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Verdict, AuditError> {
     let found = Compared::new(&client, &settings, &arguments.comparison, &arguments.connection).all(whose).await?;
     report::print(&found, whose, arguments.comparison.json);
     if let Some(path) = &arguments.report {
-        report::write(path, &found.settled)?;
+        difference_file::write(path, &found.settled)?;
     }
     Ok(verdict(&found))
 }

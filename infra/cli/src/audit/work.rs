@@ -10,7 +10,7 @@ use sapwood_core::model::Settings;
 use sapwood_engine::audit::Page;
 use serde_json::{Value, json};
 
-use super::report::{line, parse};
+use super::difference_file::{line, parse};
 use super::seen::{Seen, counted};
 use super::{AuditError, Comparison};
 use crate::clock::{now, seconds};

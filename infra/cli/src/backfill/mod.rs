@@ -124,7 +124,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<bool, BackfillError> {
     let path = arguments.work.clone().unwrap_or_else(|| format!("{}.backfill", arguments.connection.table).into());
     let scope = arguments.scope();
     let description = format!("{} {scope:?} {settings:?}", arguments.connection.identity(&table).await?);
-    let segments = arguments.segments.count(&arguments.connection);
+    let segments = arguments.segments.count(arguments.connection.endpoint().is_some());
     let backlog = Mutex::new(opened(&path, &description, segments, &settings)?);
     if !lock(&backlog).is_arranged()? {
         let bar = arguments.bar(ProgressBar::new_spinner(), "{spinner} {elapsed} {human_pos} items read, {rate}");

@@ -7,7 +7,7 @@ use super::tables::Level;
 use super::{Lookup, Work, WorkError, cycles, faults, links};
 use crate::cost::{Above, NodeSizes, Sizes, revision_units};
 use crate::fault::quoted;
-use crate::{Fault, FaultKind, Location};
+use crate::{Fault, FaultKind};
 
 impl Work {
     /// Runs the next step of the checks. Returns false once all are done: then [`Work::faults`] has every fault, and if there is none,
@@ -103,17 +103,11 @@ fn duplicates(connection: &Connection, merges_equal: bool) -> rusqlite::Result<(
         let file = if row.get(5)? { String::new() } else { format!(" of {}", row.get::<_, String>(6)?) };
         let what = if sk.is_empty() { quoted(&pk) } else { format!("the revision {} of {}", quoted(&sk), quoted(&pk)) };
         let message = format!("{what} is on line {first}{file} already; leave one of them out");
-        faults::add(connection, location(row)?, &Fault { kind: FaultKind::Duplicate, message })?;
+        faults::add(connection, faults::location(row)?, &Fault { kind: FaultKind::Duplicate, message })?;
     }
     drop(rows);
     drop(pairs);
     connection.execute_batch("DELETE FROM record WHERE seq IN (SELECT seq FROM later); DROP TABLE later")
-}
-
-/// Returns the place of a record. Its file and its line are the first columns.
-pub(super) fn location(row: &rusqlite::Row<'_>) -> rusqlite::Result<Location> {
-    let (file, line): (i64, i64) = (row.get(0)?, row.get(1)?);
-    Ok(Location { file: usize::try_from(file).unwrap_or_default(), line: line.unsigned_abs() })
 }
 
 /// Counts what each level has and costs, and has its records wait.

@@ -3,7 +3,6 @@
 use rusqlite::{Connection, OptionalExtension};
 use sapwood_core::keys::DEPTH_MAX;
 
-use super::check::location;
 use super::faults::{self, FAULTS_KEPT_MAX};
 use crate::fault::quoted;
 use crate::{Fault, FaultKind};
@@ -87,7 +86,7 @@ fn report(connection: &Connection, on_cycle: i64) -> rusqlite::Result<()> {
         names[0],
         way.join(", ")
     );
-    let at = connection.query_row("SELECT file, line FROM record WHERE seq = ?", [first], location)?;
+    let at = connection.query_row("SELECT file, line FROM record WHERE seq = ?", [first], faults::location)?;
     faults::add(connection, at, &Fault { kind: FaultKind::Cycle, message })
 }
 
@@ -122,7 +121,7 @@ pub(super) fn too_deep(connection: &Connection) -> rusqlite::Result<()> {
     while let Some(row) = rows.next()? {
         let (pk, depth): (String, i64) = (row.get(2)?, row.get(3)?);
         let message = format!("{} has {depth} ancestors, over the limit of {DEPTH_MAX}; move it up", quoted(&pk));
-        faults::add(connection, location(row)?, &Fault { kind: FaultKind::TooDeep, message })?;
+        faults::add(connection, faults::location(row)?, &Fault { kind: FaultKind::TooDeep, message })?;
     }
     Ok(())
 }

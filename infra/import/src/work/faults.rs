@@ -115,3 +115,9 @@ impl Work {
         Ok(faults)
     }
 }
+
+/// Returns the place of a record. Its file and its line are the first columns.
+pub(super) fn location(row: &rusqlite::Row<'_>) -> rusqlite::Result<Location> {
+    let (file, line): (i64, i64) = (row.get(0)?, row.get(1)?);
+    Ok(Location { file: usize::try_from(file).unwrap_or_default(), line: line.unsigned_abs() })
+}

@@ -4,7 +4,6 @@ use rusqlite::{Connection, params};
 use sapwood_core::keys::{NodeRef, Schema};
 use sapwood_core::model::Placement;
 
-use super::check::location;
 use super::{Lookup, WorkError, faults};
 use crate::fault::quoted;
 use crate::{Fault, FaultKind};
@@ -104,7 +103,7 @@ fn missing(connection: &Connection, key: &str, parent: &NodeRef, orphans: Orphan
         let id = quoted(parent.id.as_str());
         let message =
             format!("the parent {id} is neither in the file nor in the table; add it, or give the node another parent");
-        faults::add(connection, location(row)?, &Fault { kind: FaultKind::MissingParent, message })?;
+        faults::add(connection, faults::location(row)?, &Fault { kind: FaultKind::MissingParent, message })?;
         connection.prepare_cached("INSERT INTO orphan (seq) VALUES (?)")?.execute([row.get::<_, i64>(2)?])?;
     }
     Ok(())

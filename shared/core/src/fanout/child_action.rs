@@ -2,9 +2,9 @@
 
 use crate::keys::{Id, NodeRef, Schema};
 use crate::model::{
-    BaseNode, Deletion, DeletionMark, DeletionMode, REVISION, TooManyAttributes, UNDER, Under, number, text,
-    times_written_next, unchanged,
+    BaseNode, Deletion, DeletionMark, DeletionMode, REVISION, UNDER, Under, number, text, times_written_next,
 };
+use crate::plan::conditions::{TooManyAttributes, unchanged};
 use crate::plan::step::Task;
 use crate::plan::{Context, Problem, Rule};
 use crate::request::{Action, Condition, Update};

@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 
 use super::child_action::{Child, ChildAction};
 use crate::keys::{DEPTH_MAX, NodeRef};
-use crate::model::{BORN, BaseNode, Deletion, Item, NewerFormat, Stored, TooManyAttributes, is_same_life, still_gone};
+use crate::model::{BORN, BaseNode, Deletion, Item, NewerFormat, Stored, is_same_life};
 use crate::plan::ancestry::{AncestorPath, Ancestry, Edge, PathEnd, read_on};
+use crate::plan::conditions::{TooManyAttributes, still_gone};
 use crate::plan::step::{Failure, Need, Task, TaskOutcome, count_held};
 use crate::plan::{Context, Problem, Rule};
 use crate::plan::{Io, Script};

@@ -18,7 +18,6 @@ mod shortfall;
 mod stale_under;
 #[cfg(test)]
 mod tests;
-mod unchanged;
 mod variables;
 mod wire;
 
@@ -37,7 +36,7 @@ pub use node::{
 };
 pub use reserved::{
     BORN, CREATED_AT, CREATED_BY, DELETING, DeletionMark, DeletionMode, EXPIRES, PUT_BACK, REVISION, UNDER, UPDATED_AT,
-    UPDATED_BY, Under, WRITE, WRITE_BEFORE, is_reserved, is_same_life, life_of, still_gone,
+    UPDATED_BY, Under, WRITE, WRITE_BEFORE, is_reserved, is_same_life, life_of,
 };
 pub use row::{
     ID as ROW_ID, LinkFault, ORPHAN_ROW, ROW_ATTRIBUTES, Row, Shown, Wanted, check_links, is_row_key, is_truncated,
@@ -46,6 +45,5 @@ pub use row::{
 pub use settings::{Copied, Settings, SiblingOrder};
 pub use shortfall::Shortfall;
 pub use stale_under::{LifeUnder, PutBy, times_written, times_written_next};
-pub use unchanged::{COMPARED_ATTRIBUTES_MAX, TooManyAttributes, own_unchanged, unchanged};
 pub use variables::VariableError;
 pub use wire::{REQUEST_BYTES_MAX, answered_bytes, sent_bytes, shortest};

@@ -3,7 +3,6 @@
 use super::Item;
 use super::item::{AttributeValue, text_of};
 use crate::keys::{Id, Schema};
-use crate::request::Condition;
 
 /// The number of times that the API has written this record, or an operation has moved its node to an heir. The API's writes are conditional on it.
 pub const REVISION: &str = "_rev";
@@ -34,13 +33,6 @@ pub const PUT_BACK: &str = "_put_back";
 /// The time after which DynamoDB may delete an idempotency record, an operation or a tombstone, in seconds since 1970. A
 /// table with a TTL attribute of another name uses that instead.
 pub const EXPIRES: &str = "_expires";
-
-/// Returns the condition that a node is still gone, if it is: there is no base record, or one that a repair has put back.
-#[must_use]
-pub fn still_gone(record: Option<&Item>) -> Option<Condition> {
-    let Some(record) = record else { return Some(Condition::Absent) };
-    record.get(PUT_BACK).map(|name| Condition::is(PUT_BACK, Some(name.clone())))
-}
 
 /// Most bytes of the name of a life, a mark or an operation. Ours are UUIDs with a few characters behind. A longer one is somebody else's, and counts as
 /// none: lineages and children's marks carry these names, and must have room for them.

@@ -5,9 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::script::{Io, Script};
 use super::step::{Failure, Need, Read};
 use crate::keys::{DEPTH_MAX, Id, NodeRef, Schema};
-use crate::model::{
-    AttributeValue, BaseNode, DELETING, Item, Placement, Stored, has_mark, has_unreadable_mark, still_gone,
-};
+use crate::model::{AttributeValue, BaseNode, DELETING, Item, Placement, Stored, has_mark, has_unreadable_mark};
+use crate::plan::conditions::still_gone;
 use crate::request::{Condition, ReadOptions};
 
 /// Most edges of a path: one more than a node has ancestors, for the node's own edge.

@@ -7,6 +7,7 @@
 //! revision](mod@newest).
 
 pub mod ancestry;
+pub mod conditions;
 mod context;
 pub mod newest;
 mod script;

@@ -13,7 +13,8 @@ use std::sync::Arc;
 
 use super::{Claim, Context, Outcome, Refusal, Request};
 use crate::keys::{ItemKey, KeyError};
-use crate::model::{Item, TOUCHED, TooManyAttributes};
+use crate::model::{Item, TOUCHED};
+use crate::plan::conditions::TooManyAttributes;
 use crate::plan::{Failure, Io, Read, Rule, Task, TaskOutcome};
 use crate::request::Action;
 
@@ -122,7 +123,11 @@ impl<'a> Attempts<'a> {
             Some(TaskOutcome::Failed(positions)) => {
                 self.claim_is_lost = positions.iter().any(|position| *position >= own_actions);
             }
-            None => self.is_unanswered |= changes,
+            None => {
+                self.is_unanswered |= changes;
+                // Nobody was in the way: the table gave no answer.
+                return self.wait_or(io, Refusal::OutcomeUnknown).await.map(|()| None);
+            }
         }
         self.fail(io).await?;
         Ok(None)
@@ -133,6 +138,10 @@ impl<'a> Attempts<'a> {
     /// # Errors
     /// Why the write ends without having been carried out, or with an attempt that is never settled, where that was the last look.
     pub(super) async fn fail(&mut self, io: &Io) -> Result<(), Stop> {
+        self.wait_or(io, Refusal::Contended).await
+    }
+
+    async fn wait_or(&mut self, io: &Io, refusal: Refusal) -> Result<(), Stop> {
         self.failed += 1;
         let has_time = match self.context.limits.wait(self.failed) {
             Some(step) => io.wait(step).await?,
@@ -141,7 +150,7 @@ impl<'a> Attempts<'a> {
         if has_time {
             return Ok(());
         }
-        Err(if self.is_unanswered { Refusal::OutcomeUnknown } else { Refusal::Contended }.into())
+        Err(if self.is_unanswered { Refusal::OutcomeUnknown } else { refusal }.into())
     }
 
     /// The key of the item that tells whether an attempt without an answer completed the claim.

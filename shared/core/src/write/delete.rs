@@ -4,15 +4,14 @@ use std::sync::Arc;
 
 use super::attempts::{Attempts, Stop, Trace};
 use super::command::Children;
-use super::idempotency::number;
 use super::operation::operation_item;
-use super::record::as_read;
+use super::record::{as_read, number_in, seconds};
 use super::request::Stamp;
 use super::{Outcome, Refusal};
 use crate::keys::{ItemKey, NodeRef, Schema};
 use crate::model::{
-    AttributeValue, BORN, BaseNode, DELETING, DeletionMark, DeletionMode, Item, PUT_BACK, Settings, Stored, WRITE,
-    has_mark, key_of, with_key,
+    BORN, BaseNode, DELETING, DeletionMark, DeletionMode, Item, PUT_BACK, Settings, Stored, WRITE, has_mark, key_of,
+    with_key,
 };
 use crate::plan::{Failure, Io, Need, Read};
 use crate::request::{Action, Condition, Query, ReadOptions, Update};
@@ -215,7 +214,7 @@ pub fn deleted_since(since: u64, deleted: Option<&Item>, stored: &Stored, settin
         Stored::Tombstone(tombstone) => tombstone.deleted >= since,
         Stored::Lineage(_) | Stored::Malformed | Stored::Newer(_) => true,
     };
-    is_of_stream || deleted.is_some_and(|item| number(item, settings.expires()) >= since + DELETED_SECONDS)
+    is_of_stream || deleted.is_some_and(|item| number_in(item, settings.expires()) >= since + DELETED_SECONDS)
 }
 
 /// What is checked by a write that is tried again, and is decided on the node's absence: that the items which would tell of an attempt without an
@@ -226,8 +225,4 @@ pub(super) fn traces_stay(node: &NodeRef, read: &Read, schema: &Schema) -> Resul
     let same_deletion = Condition::is(WRITE, read.item(&deleted)?.and_then(|item| item.get(WRITE)).cloned());
     let same_life = Stored::same_life(read.item(&lineage)?);
     Ok([Action::Check { key: deleted, condition: same_deletion }, Action::Check { key: lineage, condition: same_life }])
-}
-
-pub(super) fn seconds(value: u64) -> AttributeValue {
-    AttributeValue::N(value.to_string())
 }

@@ -2,7 +2,7 @@
 //! transaction that does what was asked for, so a crash leaves both or neither.
 
 use super::attempts::{Stop, done};
-use super::delete::seconds;
+use super::record::{number_in, seconds};
 use super::request::Stamp;
 use super::{Context, Refusal};
 use crate::keys::{ItemKey, Tenant};
@@ -159,14 +159,14 @@ pub(super) async fn begun(io: &Io, context: Context<'_>, key: &Idempotency, stam
             // An attempt whose answer was lost has put it.
             Some(record) if claim.is_held(Some(record)) && !record.contains_key(PARTS) => break,
             Some(record) => {
-                let is_kept = number(record, settings.expires()) > stamp.seconds;
+                let is_kept = number_in(record, settings.expires()) > stamp.seconds;
                 if is_kept && text_of(record, FINGERPRINT) != Some(&key.fingerprint) {
                     return Err(Refusal::IdempotencyMismatch.into());
                 }
                 if is_kept && record.contains_key(PARTS) {
                     return Ok(Begun::Kept(parts(io, key, record, settings).await?));
                 }
-                if is_kept && number(record, LEASE) > stamp.seconds {
+                if is_kept && number_in(record, LEASE) > stamp.seconds {
                     return Err(Refusal::InProgress.into());
                 }
                 Condition::is(CLAIM, record.get(CLAIM).cloned())
@@ -187,7 +187,7 @@ pub(super) async fn begun(io: &Io, context: Context<'_>, key: &Idempotency, stam
 
 /// What a key was completed with: the bytes of its first record, and of the others.
 async fn parts(io: &Io, key: &Idempotency, first: &Item, settings: &Settings) -> Result<Vec<u8>, Stop> {
-    let parts = usize::try_from(number(first, PARTS)).unwrap_or_default();
+    let parts = usize::try_from(number_in(first, PARTS)).unwrap_or_default();
     let keys: Vec<ItemKey> = (1..parts).map(|part| key.key(part, settings)).collect();
     let mut kept = bytes(first);
     if keys.is_empty() {
@@ -199,13 +199,6 @@ async fn parts(io: &Io, key: &Idempotency, first: &Item, settings: &Settings) ->
         kept.extend(bytes(read.item(key)?.ok_or(Refusal::InProgress)?));
     }
     Ok(kept)
-}
-
-pub(super) fn number(item: &Item, name: &str) -> u64 {
-    match item.get(name) {
-        Some(AttributeValue::N(digits)) => digits.parse().unwrap_or(0),
-        _ => 0,
-    }
 }
 
 fn bytes(item: &Item) -> Vec<u8> {

@@ -2,7 +2,8 @@
 
 use super::delete::{deleted_since, traces_stay};
 use crate::keys::{ItemKey, NodeRef, SortKey};
-use crate::model::{AttributeValue, DELETING, DeletionMark, Item, PUT_BACK, Settings, Stored, has_mark, still_gone};
+use crate::model::{AttributeValue, DELETING, DeletionMark, Item, PUT_BACK, Settings, Stored, has_mark};
+use crate::plan::conditions::still_gone;
 use crate::plan::{Failure, Io, Need, Read, Script, Task, TaskOutcome};
 use crate::request::{Action, Condition};
 

@@ -26,6 +26,7 @@ mod import;
 mod moves;
 mod operation;
 mod outcome;
+mod perform;
 mod record;
 mod refusal;
 mod reorder;

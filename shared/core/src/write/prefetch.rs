@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::attempts::Attempts;
-use super::execute;
+use super::perform;
 use super::reorder::walk::Placed;
 use super::{Children, Command, Context, Request, Stamp};
 use crate::keys::{ItemKey, NodeRef, Schema, SiblingPlace, SortKey};
@@ -55,7 +55,7 @@ impl Wanted {
             if reads_rows(command) {
                 return None;
             }
-            match execute::plan(Attempts::new(context, &request, None), command, Vec::new()).next(Facts::None) {
+            match perform::plan(Attempts::new(context, &request, None), command, Vec::new()).next(Facts::None) {
                 Ok(Step::Need(need)) => Some(need),
                 _ => None,
             }

@@ -7,10 +7,10 @@ use super::command::{Content, Patch, ValueChange, is_of_nodes};
 use super::request::Stamp;
 use crate::keys::{ItemKey, Schema};
 use crate::model::{
-    AttributeValue, BORN, COMPARED_ATTRIBUTES_MAX, CREATED_AT, CREATED_BY, ITEM_BYTES_MAX, Item, JSON_BYTES_MAX,
-    REVISION, TooManyAttributes, UNDER, UPDATED_AT, UPDATED_BY, Under, WRITE, WRITE_BEFORE, item_bytes, json_bytes,
-    number, own_unchanged, text, times_written_next, unchanged, with_key,
+    AttributeValue, BORN, CREATED_AT, CREATED_BY, ITEM_BYTES_MAX, Item, JSON_BYTES_MAX, REVISION, UNDER, UPDATED_AT,
+    UPDATED_BY, Under, WRITE, WRITE_BEFORE, item_bytes, json_bytes, number, text, times_written_next, with_key,
 };
+use crate::plan::conditions::{COMPARED_ATTRIBUTES_MAX, TooManyAttributes, own_unchanged, unchanged};
 use crate::request::{Action, Condition, Update};
 
 /// The bytes that are kept free in a record for what the stream writes into it: a touch by a parent with the longest id, and the
@@ -196,4 +196,17 @@ pub(super) fn stamped(before: Option<&Item>, stamp: &Stamp) -> Item {
     let last = before.and_then(|item| item.get(WRITE)).cloned();
     item.extend(last.map(|last| (WRITE_BEFORE.to_owned(), last)));
     item
+}
+
+/// A time in seconds since 1970, or any whole number.
+pub(super) fn seconds(value: u64) -> AttributeValue {
+    AttributeValue::N(value.to_string())
+}
+
+/// A whole number in an item; 0 where there is none.
+pub(super) fn number_in(item: &Item, name: &str) -> u64 {
+    match item.get(name) {
+        Some(AttributeValue::N(digits)) => digits.parse().unwrap_or(0),
+        _ => 0,
+    }
 }

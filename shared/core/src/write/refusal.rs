@@ -3,7 +3,8 @@
 use thiserror::Error;
 
 use crate::keys::{DEPTH_MAX, Id, KeyError};
-use crate::model::{DeletionMark, Item, LinkFault, TooManyAttributes, Unreadable};
+use crate::model::{DeletionMark, Item, LinkFault, Unreadable};
+use crate::plan::conditions::TooManyAttributes;
 
 /// Why a write isn't done. Nothing of it is, unless the outcome is unknown.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]

@@ -14,10 +14,9 @@ use super::reorder::weighing::{TooHeavy, too_heavy};
 use super::reorder::{CHANGED_MAX, FindSpot, Found, Room, Slice};
 use super::{Outcome, Refusal};
 use crate::keys::{DEPTH_MAX, Id, ItemKey, NodeRef, Schema, SortKey};
-use crate::model::{
-    AttributeValue, BaseNode, Item, Stored, Under, check_links, has_mark, key_of, life_of, still_gone, text,
-};
+use crate::model::{AttributeValue, BaseNode, Item, Stored, Under, check_links, has_mark, key_of, life_of, text};
 use crate::plan::ancestry::{AncestorPath, Ancestry, Edge};
+use crate::plan::conditions::still_gone;
 use crate::plan::{Failure, Io, Need, Read, Rule, Task, TaskOutcome};
 use crate::request::{Action, Condition, Page, Query, ReadOptions, TRANSACTION_ACTIONS_MAX};
 

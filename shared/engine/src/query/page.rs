@@ -257,7 +257,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         let page = self.list_rows(listing, options, entry).await?;
         // The last one that was read may not have found room.
         shown.truncate(page.items.len());
-        Ok(self.without_older(listing, page, &shown).await)
+        Ok(self.without_older(&listing.pk, page, &shown).await)
     }
 
     async fn list_rows<R>(

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::page::Listing;
 use super::{Page, Reader};
 use sapwood_core::keys::{Id, ItemKey, NodeRef, Schema, SortKey};
 use sapwood_core::model::{Stored, rows};
@@ -19,14 +18,9 @@ pub(super) fn shown_by(key: &ItemKey, schema: &Schema) -> Option<Id> {
 }
 
 impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
-    /// Leaves of each node the row that its lineage names, or the last one. `shown` says which row each entry shows, of which node. It takes no
+    /// Leaves, of a page of this partition, the row of each node that its lineage names, or the last one. `shown` says which row each entry shows, of which node. It takes no
     /// request unless a node is there twice. Where that fails the page stays as it is.
-    pub(super) async fn without_older<R>(
-        &self,
-        listing: &Listing<'_>,
-        page: Page<R>,
-        shown: &[(ItemKey, Option<Id>)],
-    ) -> Page<R> {
+    pub(super) async fn without_older<R>(&self, pk: &str, page: Page<R>, shown: &[(ItemKey, Option<Id>)]) -> Page<R> {
         let schema = self.client.schema();
         let mut of: BTreeMap<&Id, Vec<usize>> = BTreeMap::new();
         for (position, (_, id)) in shown.iter().enumerate() {
@@ -35,7 +29,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
             }
         }
         of.retain(|_, positions| positions.len() > 1);
-        let owner = schema.parse_partition(&listing.pk).ok().filter(|_| !of.is_empty());
+        let owner = schema.parse_partition(pk).ok().filter(|_| !of.is_empty());
         let Some(owner) = owner else { return page };
         let node = |id: &Id| NodeRef { tenant: owner.tenant.clone(), id: id.clone() };
         let keys: Vec<ItemKey> = of.keys().map(|id| schema.lineage_key(&node(id))).collect();

@@ -6,10 +6,10 @@ use super::{DeletionSlice, Present, Slice, children_of, delete_marked, keys_alon
 use crate::fanout::child_action::{Child, ChildAction};
 use crate::keys::{Id, ItemKey};
 use crate::model::{
-    BORN, BaseNode, DELETING, Deletion, Heir, Item, Position, Stored, TooManyAttributes, UNDER, item_bytes, life_of,
-    sent_bytes, still_gone,
+    BORN, BaseNode, DELETING, Deletion, Heir, Item, Position, Stored, UNDER, item_bytes, life_of, sent_bytes,
 };
 use crate::plan::Rule;
+use crate::plan::conditions::{TooManyAttributes, still_gone};
 use crate::plan::step::{Failure, Need, Read, Task, TaskOutcome, count_held};
 use crate::request::{Action, Condition, TRANSACTION_ACTIONS_MAX};
 

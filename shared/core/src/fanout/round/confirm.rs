@@ -9,8 +9,9 @@ use super::{Parent, Planned, Round};
 use crate::fanout::child_action::Child;
 use crate::fanout::{LateChild, Placing, Standing};
 use crate::keys::{Id, ItemKey, NodeRef};
-use crate::model::{BaseNode, Placement, Stored, has_mark, is_same_life, life_of, still_gone};
+use crate::model::{BaseNode, Placement, Stored, has_mark, is_same_life, life_of};
 use crate::plan::Rule;
+use crate::plan::conditions::still_gone;
 use crate::plan::step::{Failure, Need, Read};
 
 impl Round<'_> {

@@ -6,11 +6,13 @@ use super::steps::{append, create, delete, moved, print_outcome, set, stamp};
 use crate::fanout::tests::world::{World, node};
 use crate::keys::{ItemKey, Version};
 use crate::model::{
-    BORN, BaseNode, DELETING, Deletion, DeletionMode, Item, Latest, Lineage, Placement, Tombstone, text, text_of,
-    with_key,
+    BORN, BaseNode, DELETING, Deletion, DeletionMode, Item, Latest, Lineage, Placement, Settings, Tombstone, text,
+    text_of, with_key,
 };
-use crate::plan::{Facts, Plan, Rule, Rules, Step};
-use crate::write::{Children, Command, Content, Context, Idempotency, Limits, Refusal, Request, write_once};
+use crate::plan::{Facts, Plan, Rule, Rules, Script, Step, TaskOutcome};
+use crate::request::{Action, Condition};
+use crate::write::attempts::{Attempts, done};
+use crate::write::{Children, Command, Content, Context, Idempotency, Limits, Outcome, Refusal, Request, write_once};
 
 /// Carries a command out. With `meanwhile`, its first write gets no answer, and `meanwhile` happens before the plan goes on. `is_sent` is
 /// false if that write is lost on its way.
@@ -438,4 +440,25 @@ fn a_cycle_can_not_be_closed_by_a_create_that_comes_back() {
     };
     assert_eq!(lost(&mut world, &create("n", false, Some("x")), &others), "created n");
     assert_eq!(attribute(&world, "n", "parent"), None);
+}
+
+#[test]
+fn a_check_that_gets_no_answer_says_nothing_of_others() {
+    let (settings, request) = (Settings::default(), ours());
+    let context = Context {
+        settings: &settings,
+        limits: Limits { attempts_max: 1, ..Limits::default() },
+        rules: Rules::default(),
+    };
+    let check = Action::Check { key: settings.schema.node_key(&node("n")), condition: Condition::Exists };
+    let ends = |answer: Option<TaskOutcome>| {
+        let mut plan = Script::new(|io| {
+            let (mut attempts, check) = (Attempts::new(context, &request, None), check.clone());
+            async move { done(attempts.send(&io, vec![check], Outcome::Deleted, None).await) }
+        });
+        plan.next(Facts::None).unwrap();
+        plan.next(Facts::Tried(answer)).unwrap()
+    };
+    assert_eq!(ends(None), Step::Done(Err(Refusal::OutcomeUnknown)));
+    assert_eq!(ends(Some(TaskOutcome::Failed(vec![0]))), Step::Done(Err(Refusal::Contended)));
 }

@@ -1,9 +1,9 @@
-//! The condition that a base record is still as it was read.
+//! Conditions on a base record: that it is still as it was read, or still gone.
 
 use thiserror::Error;
 
-use super::{BORN, CREATED_AT, DELETING, Item, REVISION, TOUCHED, UNDER, UPDATED_AT};
 use crate::keys::Schema;
+use crate::model::{BORN, CREATED_AT, DELETING, Item, PUT_BACK, REVISION, TOUCHED, UNDER, UPDATED_AT};
 use crate::request::Condition;
 
 /// Most attributes that one condition compares. DynamoDB takes expressions of at most 4 KB, and at most 300 operators in one
@@ -58,4 +58,11 @@ fn own_names(schema: &Schema) -> [&str; 8] {
 fn same(item: &Item, names: &[&str]) -> Condition {
     let is = |name: &&str| Condition::is(*name, item.get(*name).cloned());
     Condition::All(std::iter::once(Condition::Exists).chain(names.iter().map(is)).collect())
+}
+
+/// Returns the condition that a node is still gone, if it is: there is no base record, or one that a repair has put back.
+#[must_use]
+pub fn still_gone(record: Option<&Item>) -> Option<Condition> {
+    let Some(record) = record else { return Some(Condition::Absent) };
+    record.get(PUT_BACK).map(|name| Condition::is(PUT_BACK, Some(name.clone())))
 }

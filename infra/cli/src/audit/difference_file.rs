@@ -1,0 +1,69 @@
+//! Differences as JSON, and files of them, one a line.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, BufWriter, Write};
+use std::path::Path;
+
+use sapwood_core::audit::{Difference, Kind};
+use sapwood_core::keys::{Id, ItemKey, NodeRef, Tenant};
+use serde_json::{Value, json};
+
+use super::AuditError;
+
+/// A difference as JSON.
+pub(super) fn line(difference: &Difference) -> Value {
+    let Difference { key, kind, node, evidence, waits_for } = difference;
+    let mut line = json!({
+        "kind": kind.as_str(), "pk": key.pk, "sk": key.sk, "node": node.id.as_str(), "evidence": format!("{evidence:016x}"),
+    });
+    if let Some(waits_for) = waits_for {
+        line["waits_for"] = json!(waits_for.id.as_str());
+    }
+    if let Some(tenant) = &node.tenant {
+        line["tenant"] = json!(tenant.as_str());
+    }
+    line
+}
+
+/// Reads what [`line`] wrote.
+pub(super) fn parse(line: &Value) -> Option<Difference> {
+    let text = |name: &str| line.get(name).and_then(Value::as_str);
+    let tenant = match text("tenant") {
+        None => None,
+        Some(tenant) => Some(Tenant::new(tenant).ok()?),
+    };
+    let node = NodeRef { tenant, id: Id::new(text("node")?).ok()? };
+    let waits_for = match text("waits_for") {
+        None => None,
+        Some(id) => Some(node.sibling(Id::new(id).ok()?)),
+    };
+    Some(Difference {
+        key: ItemKey::new(text("pk")?, text("sk")?),
+        kind: Kind::parse(text("kind")?)?,
+        node,
+        evidence: u64::from_str_radix(text("evidence")?, 16).ok()?,
+        waits_for,
+    })
+}
+
+/// Writes differences into a file, one a line.
+pub(super) fn write(path: &Path, differences: &[Difference]) -> Result<(), AuditError> {
+    let failed = |source| AuditError::Report { path: path.to_owned(), action: "written", source };
+    let mut file = BufWriter::new(File::create(path).map_err(failed)?);
+    for difference in differences {
+        writeln!(file, "{}", line(difference)).map_err(failed)?;
+    }
+    file.flush().map_err(failed)
+}
+
+/// Reads a file of differences.
+pub(super) fn read(path: &Path) -> Result<Vec<Difference>, AuditError> {
+    let failed = |source| AuditError::Report { path: path.to_owned(), action: "read", source };
+    let mut differences = Vec::new();
+    for (position, text) in BufReader::new(File::open(path).map_err(failed)?).lines().enumerate() {
+        let line = serde_json::from_str(&text.map_err(failed)?).ok();
+        let difference = line.as_ref().and_then(parse);
+        differences.push(difference.ok_or(AuditError::Line { path: path.to_owned(), line: position + 1 })?);
+    }
+    Ok(differences)
+}

@@ -1,0 +1,52 @@
+//! Carries out one command.
+
+use super::attempts::{Attempts, done};
+use super::delete::Deletion;
+use super::reorder::walk::Placed;
+use super::save::{Wanted, save};
+use super::{Command, Outcome, Refusal, revision};
+use crate::plan::{Failure, Io, Script};
+
+/// What a command comes to by itself.
+pub(super) struct Carried {
+    pub(super) outcome: Result<Outcome, Refusal>,
+    /// True if an attempt without an answer may have been carried out, or may be later.
+    pub(super) is_unanswered: bool,
+    /// Siblings of the node that got other places.
+    pub(super) changed: Vec<Placed>,
+}
+
+/// Carries out a command, without its idempotency key. `placed` is what the batch has placed before.
+pub(super) async fn carry_out(
+    io: &Io,
+    mut attempts: Attempts<'_>,
+    command: &Command,
+    placed: Vec<Placed>,
+) -> Result<Carried, Failure> {
+    let (attempts, mut changed) = (&mut attempts, Vec::new());
+    let outcome = match command {
+        Command::Create { node, is_made_id, content } => {
+            let wanted = Wanted::Create { content, is_made_id: *is_made_id };
+            save(io, attempts, node, wanted, placed, &mut changed).await
+        }
+        Command::Replace { node, content } => {
+            save(io, attempts, node, Wanted::Replace(content), placed, &mut changed).await
+        }
+        Command::Patch { node, patch } => save(io, attempts, node, Wanted::Patch(patch), placed, &mut changed).await,
+        Command::Delete { node, children, revisions, operation } => {
+            let deletion = Deletion { node, children: *children, revisions: *revisions, operation };
+            deletion.carry_out(io, attempts).await
+        }
+        Command::Append { topic, attributes } => revision::append(io, attempts, topic, attributes).await,
+        Command::Amend { topic, version, attributes } => {
+            revision::change(io, attempts, topic, *version, Some(attributes)).await
+        }
+        Command::DeleteRevision { topic, version } => revision::change(io, attempts, topic, *version, None).await,
+    };
+    Ok(Carried { outcome: done(outcome)?, is_unanswered: attempts.is_unanswered(), changed })
+}
+
+/// The same as a plan.
+pub(super) fn plan<'a>(attempts: Attempts<'a>, command: &'a Command, placed: Vec<Placed>) -> Script<'a, Carried> {
+    Script::new(move |io| async move { carry_out(&io, attempts, command, placed).await })
+}
