@@ -1,5 +1,5 @@
-//! How long functions take from the start of the process until they ask for work, and until their first answer, each as a ratio to
-//! a function that does nothing, in one run; the most memory they had; the size of the binary.
+//! How long functions take from the start of the process until they ask for work, and until their first answer, each as
+//! a ratio to a function that does nothing, in one run; the most memory they had; the size of the binary.
 //!
 //! ```sh
 //! cargo build --release -p stream-handler -p api-reader -p api-writer -p auditor -p empty-function

@@ -1,5 +1,5 @@
-//! The reading function as a client sees it: every call, its parameters, its cursors and its errors, over rows that the real
-//! fan-out has written.
+//! The reading function as a client sees it: every call, its parameters, its cursors and its errors, over rows that the
+//! real fan-out has written.
 
 use std::collections::BTreeSet;
 
@@ -270,7 +270,8 @@ async fn every_read_of_the_document_is_served_and_answers_what_it_says() {
             filled.replace("{version}", "1").replace("{path}", "first~20order").replace("{attribute}", "tags")
         };
         assert!(!fill("D").contains('{'), "{operation:?}");
-        // Besides what is in its path, a call needs nothing but the ids that it is asked for; there is no operation, and no audit.
+        // Besides what is in its path, a call needs nothing but the ids that it is asked for; there is no operation,
+        // and no audit.
         let needed = if operation.id == "get_nodes" { "?ids=D" } else { "" };
         let found = if ["get_operation", "get_audit"].contains(&operation.id) { 404 } else { 200 };
         for (target, status) in [(fill("D") + needed, found), (format!("{}?nothing=1", fill("D")), 400)] {

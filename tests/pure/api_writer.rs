@@ -1,4 +1,5 @@
-//! The writing function as a client sees it: every call, its answers and its errors, served as it is under Lambda and locally.
+//! The writing function as a client sees it: every call, its answers and its errors, served as it is under Lambda and
+//! locally.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -371,7 +371,8 @@ fn what_the_others_wait_for_has_room_however_many_they_are() {
     fixture.settle();
 }
 
-/// Trees of a root, a node below it, and so many children of that, each with a child of its own. Other nodes are beside them.
+/// Trees of a root, a node below it, and so many children of that, each with a child of its own. Other nodes are beside
+/// them.
 fn forest(trees: usize, children: usize) -> Fixture {
     let mut fixture = planted(40);
     for tree in 0..trees {
@@ -403,7 +404,8 @@ fn what_a_mend_explains_puts_nothing_off() {
         runs += 1;
         let report = run(&fixture, limits, true, 100 + runs * 10);
         assert!(report.restless.is_empty() && report.left.is_empty(), "{report:?}");
-        // What may have gone by itself did so from one run to the next, which says that the stream is no further behind.
+        // What may have gone by itself did so from one run to the next, which says that the stream is no further
+        // behind.
         assert!(report.settle <= 30, "{report:?}");
         mended.extend(report.confirmed.into_iter().map(|one| one.node.id.to_string()));
         handled(&mut fixture);
@@ -418,7 +420,8 @@ fn what_a_mend_explains_puts_nothing_off() {
     };
     assert!(most > 5, "a run looks at the whole table");
     assert!((0..20).all(|tree| mended.contains(&format!("m{tree}"))), "{mended:?}");
-    // A look, three runs until it counts, and one that sees that it is right; and the same once more for what was below.
+    // A look, three runs until it counts, and one that sees that it is right; and the same once more for what was
+    // below.
     assert!(runs <= most + 10, "{runs} runs, and the scan had ended after {most}");
     fixture.settle();
 }
@@ -444,7 +447,8 @@ fn a_report_counts_each_difference_once_a_pass_however_often_it_comes_across_it(
     let once: BTreeSet<&String> = told.iter().collect();
     let pass = state(&fixture, limits).last.unwrap();
     assert_eq!((told.len(), pass.differences, pass.left), (once.len(), once.len() as u64, once.len() as u64));
-    // Each node without a lineage, its two rows, which no lineage names, and each of its children, which can't be where they say.
+    // Each node without a lineage, its two rows, which no lineage names, and each of its children, which can't be where
+    // they say.
     assert_eq!(once.len(), 20 * (1 + 2 + 4), "{once:?}");
 }
 
@@ -479,7 +483,8 @@ fn what_waits_or_doesnt_count_yet_is_told() {
     fixture.delete("m0", "LINEAGE");
     fixture.table().0.lock().unwrap().stream.clear();
     let reports: Vec<Report> = (0..20).map(|number| run(&fixture, limits, true, 100 + number * 10)).collect();
-    // There is room for no mend: the node waits for its turn, and its rows and its children for the node. Nobody says that they still change.
+    // There is room for no mend: the node waits for its turn, and its rows and its children for the node. Nobody says
+    // that they still change.
     assert_eq!(reports.iter().map(|report| report.confirmed.len()).sum::<usize>(), 1);
     assert!(reports.iter().all(|report| report.restless.is_empty() && report.left.is_empty()));
     assert_eq!((reports[19].suspects, reports[19].unconfirmed.len(), reports[19].settle), (5, 4, 10));

@@ -1,5 +1,6 @@
-//! The documents agree with the code: their links and files exist, their examples are what the codecs write, their list of rules
-//! is complete, their policies are of a form that IAM can read, and (`figures.rs`) their figures are those of the code and the template.
+//! The documents agree with the code: their links and files exist, their examples are what the codecs write, their list
+//! of rules is complete, their policies are of a form that IAM can read, and (`figures.rs`) their figures are those of
+//! the code and the template.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -23,8 +24,8 @@ const DEPLOYING_LINES_MAX: usize = 125;
 /// Most characters of a managed policy. AWS doesn't count white space.
 const POLICY_CHARACTERS_MAX: usize = 6_144;
 
-/// The words that a reader of docs/permissions.md replaces in the policies, each with the length of the longest value that AWS allows. A region's
-/// name has as many characters as the longest of today.
+/// The words that a reader of docs/permissions.md replaces in the policies, each with the length of the longest value
+/// that AWS allows. A region's name has as many characters as the longest of today.
 const PLACEHOLDERS: [(&str, usize); 8] = [
     ("REGION", "ap-southeast-1".len()),
     ("ACCOUNT", 12),
@@ -151,7 +152,8 @@ fn texts(value: &Value) -> Vec<&str> {
         .map_or_else(|| vec![value.as_str().unwrap()], |all| all.iter().map(|one| one.as_str().unwrap()).collect())
 }
 
-/// Panics unless a statement allows actions on resources, each in the form that IAM knows, with no placeholder but those of the page.
+/// Panics unless a statement allows actions on resources, each in the form that IAM knows, with no placeholder but
+/// those of the page.
 fn check_statement(statement: &Value) {
     let known = ["Sid", "Effect", "Principal", "Action", "Resource", "Condition"];
     assert!(statement.as_object().unwrap().keys().all(|key| known.contains(&key.as_str())), "{statement}");

@@ -121,8 +121,8 @@ impl Observer for OtherBatch {
     }
 }
 
-/// Handles the record of `c` while `p`, its parent, is placed by another batch at this look. Returns how often somebody looked at the lineage of
-/// `p`, and the report.
+/// Handles the record of `c` while `p`, its parent, is placed by another batch at this look. Returns how often somebody
+/// looked at the lineage of `p`, and the report.
 fn beside(comes_at: usize) -> (usize, Report, Fixture) {
     beside_with(comes_at, None, None)
 }

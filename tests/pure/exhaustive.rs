@@ -1,4 +1,5 @@
-//! Small scopes in every order: two requests, one run of the handler, one lost answer and one death. See `sim/exhaustive.rs`.
+//! Small scopes in every order: two requests, one run of the handler, one lost answer and one death. See
+//! `sim/exhaustive.rs`.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::available_parallelism;

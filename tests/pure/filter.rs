@@ -1,4 +1,5 @@
-//! The event source's filter in `template.yaml`: what the handler must see passes it, what the handler writes never does.
+//! The event source's filter in `template.yaml`: what the handler must see passes it, what the handler writes never
+//! does.
 //!
 //! Nothing else catches a wrong filter pattern. One that lets too little through loses changes; one that lets a derived
 //! row through makes the handler feed itself without end.

@@ -1,4 +1,5 @@
-//! What has many bytes, or many parts: it takes no more memory than there is, and no more time than it needs, and nobody waits for it.
+//! What has many bytes, or many parts: it takes no more memory than there is, and no more time than it needs, and
+//! nobody waits for it.
 
 use std::collections::BTreeSet;
 use std::io::{Read as _, Write as _};
@@ -223,7 +224,8 @@ fn a_slice_of_touches_that_takes_longer_than_an_invocation_has_is_done_by_severa
     }
 }
 
-/// There is no time for rows while others wait, and as much as there needs to be for those of the node that comes first.
+/// There is no time for rows while others wait, and as much as there needs to be for those of the node that comes
+/// first.
 struct Meanwhile;
 
 impl RetryPolicy for Meanwhile {
@@ -393,7 +395,8 @@ fn a_partition_of_large_items_is_read_in_short_pages_until_they_are_small_again(
     assert!(unread <= 2 && pages.len() <= 30 && pages.iter().any(|items| *items > 10), "{unread}, {pages:?}");
 }
 
-/// A DynamoDB that gives this answer to each request. The answer is the status, and the bytes of the body. Returns the URL.
+/// A DynamoDB that gives this answer to each request. The answer is the status, and the bytes of the body. Returns the
+/// URL.
 fn answering(status: &'static str, body: Vec<u8>) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());

@@ -1,5 +1,5 @@
-//! Items of any shape under keys of ours, as any client can write them. Whatever they say: no record fails for it, nothing is deleted but rows,
-//! and the rows of others are right.
+//! Items of any shape under keys of ours, as any client can write them. Whatever they say: no record fails for it,
+//! nothing is deleted but rows, and the rows of others are right.
 //!
 //! `SAPWOOD_SCHEDULES=100000` runs so many; `SAPWOOD_SEED=17` replays one.
 
@@ -237,7 +237,8 @@ impl World {
         }
     }
 
-    /// What a newer handler has written is left to it, so its records fail as long as it is there. Here nobody lets it stand.
+    /// What a newer handler has written is left to it, so its records fail as long as it is there. Here nobody lets it
+    /// stand.
     fn delete_newer(&self) {
         for ((pk, sk), item) in self.contents() {
             let is_newer = |digits: &str| digits.parse::<u64>().is_ok_and(|format| format > FORMAT_MAX);
@@ -277,7 +278,8 @@ impl World {
         Err("the table doesn't come to rest".to_owned())
     }
 
-    /// The items that are derived from these nodes' records and aren't as they should be. What else there is was somebody's.
+    /// The items that are derived from these nodes' records and aren't as they should be. What else there is was
+    /// somebody's.
     fn wrong(&self, is_of: impl Fn(&str) -> bool) -> Result<(), String> {
         let contents = self.contents();
         for ((pk, sk), wanted) in own::oracle().table(&contents) {
@@ -285,7 +287,8 @@ impl World {
                 Some(AttributeValue::S(id)) => id,
                 _ => &pk,
             };
-            // A lineage's life is a name that the handler has made. A copy of a version that nobody wrote stays until it is repaired.
+            // A lineage's life is a name that the handler has made. A copy of a version that nobody wrote stays until
+            // it is repaired.
             if sk == "LINEAGE" || !is_of(node) || (sk.starts_with("v0_") && IDS.contains(&pk.as_str())) {
                 continue;
             }

@@ -1,5 +1,5 @@
-//! What comes between two requests of a deletion. The simulation meets these so seldom that no seed could be recorded for the
-//! rules against them; here each is made to happen, with the rule and without it.
+//! What comes between two requests of a deletion. The simulation meets these so seldom that no seed could be recorded
+//! for the rules against them; here each is made to happen, with the rule and without it.
 
 use std::pin::pin;
 use std::sync::Mutex;
@@ -190,7 +190,8 @@ fn a_late_child_stays_with_a_parent_that_is_there_again() {
         come_to_rest(&table, rules);
         write("n", Some(deleting(base("n", None), DeletionMode::Delete)));
         come_to_rest(&table, rules);
-        // The tombstone stands. Somebody creates n again, and a child of its first life comes in before that was handled.
+        // The tombstone stands. Somebody creates n again, and a child of its first life comes in before that was
+        // handled.
         write("n", Some(Item::from([("PK".to_owned(), text("n")), ("SK".to_owned(), text("NODE"))])));
         let created = std::mem::take(&mut table.table.0.lock().unwrap().stream);
         write("c", Some(base("c", Some("n"))));
@@ -294,7 +295,8 @@ fn what_went_days_before_its_parent_stays_when_it_is_put_back_days_after() {
 
 #[test]
 fn what_is_created_below_a_life_that_nobody_saw_goes_with_the_one_before() {
-    // Docs: `docs/protocol.md`, Deletion. The handler can't tell, and DeleteItem under the API's hands is not a supported way to delete.
+    // Docs: `docs/protocol.md`, Deletion. The handler can't tell, and DeleteItem under the API's hands is not a
+    // supported way to delete.
     let ends = |is_seen: bool| {
         let table = Intercept { table: MemoryTable(Default::default(), Schema::default()), observer: Nobody };
         let write = |id: &str, item: Option<Item>| table.table.0.lock().unwrap().write(&node(id), item);
@@ -382,8 +384,8 @@ fn a_late_child_isnt_deleted_with_a_life_that_was_never_above_it() {
 
 #[test]
 fn children_handed_to_an_heir_that_is_gone_dont_go_with_a_life_that_was_never_above_them() {
-    // p was deleted with all that was below. Another client puts n under it afterwards, or the API has put n under a later life,
-    // which another client has deleted.
+    // p was deleted with all that was below. Another client puts n under it afterwards, or the API has put n under a
+    // later life, which another client has deleted.
     let ends = |is_of_the_api: bool| {
         let table = MemoryTable(Default::default(), Schema::default());
         let table = Intercept { table, observer: Nobody };

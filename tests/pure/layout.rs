@@ -1,5 +1,5 @@
-//! What the compiler and clippy can't hold of the layout (CONTRIBUTING.md), read off the files: manifests, and where a key may
-//! be spelt. The walls between crates are their manifests; `clippy.toml` lists what only the edges may call.
+//! What the compiler and clippy can't hold of the layout (CONTRIBUTING.md), read off the files: manifests, and where a
+//! key may be spelt. The walls between crates are their manifests; `clippy.toml` lists what only the edges may call.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -23,7 +23,8 @@ const PURE: [(&str, &[&str]); 2] = [
     ("sapwood-core", &["base64", "sapwood-keys", "serde_dynamo", "sha2", "thiserror"]),
 ];
 
-/// Sort keys and partition keys as a whole, and how others begin or contain them. `AUDIT` is left out: a variable of the auditor has that name.
+/// Sort keys and partition keys as a whole, and how others begin or contain them. `AUDIT` is left out: a variable of
+/// the auditor has that name.
 const WHOLE_KEYS: [&str; 10] =
     ["NODE", "LINEAGE", "CASCADE", "METADATA", "ROOTS", "ORPHANS", "OPERATIONS", "DELETED", "SETTINGS", "SAPWOOD"];
 const PARTS_OF_KEYS: [&str; 13] = [
@@ -132,7 +133,8 @@ fn the_pure_crates_have_no_runtime_sdk_clock_or_randomness_and_await_steps_alone
         assert_eq!(dependencies(&read(format!("{directory}/Cargo.toml"))), allowed.iter().copied().collect());
         // Clippy holds the clock and the environment of the standard library, unless it is told not to.
         let impure = ["std::thread", "Instant", "SystemTime", "std::env", "allow(clippy::disallowed_methods"];
-        // Protocols are async functions. They await nothing but the answers to their steps, which one module makes futures of.
+        // Protocols are async functions. They await nothing but the answers to their steps, which one module makes
+        // futures of.
         let of_futures = ["std::future", "std::task", "impl Future", "dyn Future", ".poll("];
         let code = |text: &str| -> String {
             text.lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n")
@@ -182,8 +184,8 @@ fn the_sdk_is_named_in_one_file_of_the_product_and_in_those_that_run_an_engine()
     let names_it = product().into_iter().filter(|(_, text)| text.contains("aws_sdk_dynamodb"));
     let files: Vec<String> = names_it.map(|(path, _)| path).collect();
     let table = "shared/table/src/dynamodb.rs".to_owned();
-    // The local mapping makes events of what the SDK has read. The doctor asks how the table is set up, and a redrive reads the stream:
-    // neither asks for items of the table.
+    // The local mapping makes events of what the SDK has read. The doctor asks how the table is set up, and a redrive
+    // reads the stream: neither asks for items of the table.
     let others =
         ["endpoint.rs", "record.rs", "sdk_error.rs", "stream.rs"].map(|file| format!("infra/local/src/{file}"));
     let of_commands = ["doctor/look.rs", "redrive/table_stream.rs"].map(|file| format!("infra/cli/src/{file}"));
@@ -342,7 +344,8 @@ fn named_modules(module: &[String], text: &str) -> BTreeSet<Vec<String>> {
     paths.into_iter().map(absolute).collect()
 }
 
-/// The circles of files that name one another: each file that leads back to itself. A module may name what the modules inside of it have.
+/// The circles of files that name one another: each file that leads back to itself. A module may name what the modules
+/// inside of it have.
 fn circles(files: &[(String, String)]) -> Vec<String> {
     let module = |path: &str| -> Vec<String> {
         let inside = path.split_once("src/").unwrap().1.trim_end_matches(".rs");
@@ -395,4 +398,23 @@ fn no_files_of_a_crate_name_one_another_in_a_circle() {
             })
             .collect(),
     );
+}
+
+#[test]
+fn no_comment_is_wider_than_code_may_be() {
+    let settings = read("rustfmt.toml");
+    let width = settings.lines().find_map(|line| line.strip_prefix("max_width = ")).unwrap().parse::<usize>().unwrap();
+    let is_too_wide = |line: &str| {
+        let comment = line.trim_start().trim_start_matches(['/', '!']).trim_start();
+        let is_prose = line.trim_start().starts_with("//") && !comment.starts_with(['|', '[', '{', '"', '#']);
+        is_prose && line.chars().count() > width
+    };
+    assert!(is_too_wide(&format!("    /// {}", "word ".repeat(width / 5))));
+    assert!(!is_too_wide(&format!("    /// | {} |", "cell | ".repeat(width / 5))));
+    let wide = members().into_iter().flat_map(|directory| sources(&directory)).flat_map(|(path, text)| {
+        let lines: Vec<usize> =
+            (1..).zip(text.lines()).filter(|(_, line)| is_too_wide(line)).map(|(at, _)| at).collect();
+        lines.into_iter().map(move |at| format!("{path}:{at}"))
+    });
+    none(wide.collect());
 }

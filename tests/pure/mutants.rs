@@ -1,9 +1,10 @@
 //! Each rule of the protocol, broken on purpose: the simulation must find a fault. If it doesn't, it couldn't find one
 //! in the product either.
 //!
-//! Each mutant has a recorded seed that shows its fault. Should the code have changed so that the seed shows nothing any more,
-//! the test fails, and `SAPWOOD_HUNT=100000 cargo test -p sapwood-tests --test pure mutants -- --nocapture` prints the line to
-//! record instead. Rules that schedules meet too seldom have tests of their own in `interleavings.rs`.
+//! Each mutant has a recorded seed that shows its fault. Should the code have changed so that the seed shows nothing
+//! any more, the test fails, and `SAPWOOD_HUNT=100000 cargo test -p sapwood-tests --test pure mutants -- --nocapture`
+//! prints the line to record instead. Rules that schedules meet too seldom have tests of their own in
+//! `interleavings.rs`.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -62,7 +63,8 @@ macro_rules! mutants {
         [$(stringify!($profile)),*].map(in_one_line).into()
     }
 
-    /// How often each mutant shows itself, among so many schedules (`SAPWOOD_SCHEDULES`), written into docs/protocol.md.
+    /// How often each mutant shows itself, among so many schedules (`SAPWOOD_SCHEDULES`), written into
+    /// docs/protocol.md.
     #[test]
     #[ignore = "takes minutes: .ci/full rates runs it"]
     fn rates() {

@@ -1,4 +1,5 @@
-//! What a newer version of the handler has written is left to it: the records fail with the reason, and nothing is changed.
+//! What a newer version of the handler has written is left to it: the records fail with the reason, and nothing is
+//! changed.
 
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};

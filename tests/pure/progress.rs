@@ -1,5 +1,5 @@
-//! A batch whose rows don't fit the bandwidth of a partition within one invocation. Each invocation must do the front of the batch, so
-//! that the checkpoint advances.
+//! A batch whose rows don't fit the bandwidth of a partition within one invocation. Each invocation must do the front
+//! of the batch, so that the checkpoint advances.
 
 use std::sync::Mutex;
 
@@ -68,8 +68,9 @@ fn node(id: &str, parent: Option<&str>, bytes: usize) -> (ItemKey, Item) {
     (key, item)
 }
 
-/// Places 40 nodes of 10 KB at depth 12, after a node that is gone, one that was moved and one that was renamed. They come in the
-/// order of the stream and not of their ids. Returns the number of invocations, or none where an invocation made no progress.
+/// Places 40 nodes of 10 KB at depth 12, after a node that is gone, one that was moved and one that was renamed. They
+/// come in the order of the stream and not of their ids. Returns the number of invocations, or none where an invocation
+/// made no progress.
 fn invocations(rules: Rules) -> Option<usize> {
     let table = MemoryTable(std::sync::Arc::default(), Schema::default());
     let write = |(key, item)| table.0.lock().unwrap().write(&key, Some(item));

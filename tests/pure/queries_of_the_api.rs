@@ -1,5 +1,5 @@
-//! The reads of the HTTP API, on rows that the real fan-out has written: what each answers, how it is paged, and how many
-//! requests it takes.
+//! The reads of the HTTP API, on rows that the real fan-out has written: what each answers, how it is paged, and how
+//! many requests it takes.
 
 mod support;
 

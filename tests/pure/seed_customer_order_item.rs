@@ -1,5 +1,5 @@
-//! Every example of the seed `customer-order-item.txt`: Alice Smith, her order and its items. Once in the document's own
-//! layout, by composite sort keys in the customer's partition; once as a tree in a table that says `pk`, `sk` and
+//! Every example of the seed `customer-order-item.txt`: Alice Smith, her order and its items. Once in the document's
+//! own layout, by composite sort keys in the customer's partition; once as a tree in a table that says `pk`, `sk` and
 //! `METADATA`, where an order and an item are entities of their own and the document's last question has an answer.
 
 use sapwood_core::model::{AttributeValue, Item, text};

@@ -118,7 +118,8 @@ async fn a_cascade_that_the_table_keeps_back_keeps_no_other_back() {
     assert_eq!(touched, ["a1"]);
 }
 
-/// Has a node deleted, and put back with a copy of its mark before the handler has seen that it went. Returns true if it is there in the end.
+/// Has a node deleted, and put back with a copy of its mark before the handler has seen that it went. Returns true if
+/// it is there in the end.
 fn stays_below(parent: &str) -> bool {
     let mut fixture = Fixture::default();
     ["a", "b"].iter().for_each(|id| fixture.put_node(id, None, &[]));

@@ -49,8 +49,8 @@ fn node(id: &str, parent: Option<&str>, bulk: AttributeValue) -> (ItemKey, Item)
     (key, item)
 }
 
-/// The bytes of all rows of a node, as DynamoDB counts them: those of the largest node at a depth of 25. More take long in
-/// memory.
+/// The bytes of all rows of a node, as DynamoDB counts them: those of the largest node at a depth of 25. More take long
+/// in memory.
 const ROWS_BYTES_MAX: usize = 25 * ITEM_BYTES_MAX;
 
 /// A value of a random shape, of a node so deep. The node with it is at most as large as items are.

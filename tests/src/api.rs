@@ -1,5 +1,5 @@
-//! Clients of the HTTP API: one over a local port, and one that hands requests to the functions as API Gateway does. Both must
-//! get the same answers, so suites run through each.
+//! Clients of the HTTP API: one over a local port, and one that hands requests to the functions as API Gateway does.
+//! Both must get the same answers, so suites run through each.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -167,7 +167,8 @@ pub fn answered_to(response: &Value) -> Answered {
     }
 }
 
-/// Returns the event that API Gateway's HTTP API makes of a request (payload 2.0); `None` if the gateway answers 400 itself.
+/// Returns the event that API Gateway's HTTP API makes of a request (payload 2.0); `None` if the gateway answers 400
+/// itself.
 #[must_use]
 pub fn event(asked: &Asked, claims: &Claims) -> Option<Value> {
     let (path, query) = asked.target.split_once('?').unwrap_or((&asked.target, ""));
@@ -237,7 +238,8 @@ fn as_the_gateway_decodes(path: &str) -> Option<String> {
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Sends a request over a connection of its own, exactly as the test wrote it. A library would correct what is to be tested.
+/// Sends a request over a connection of its own, exactly as the test wrote it. A library would correct what is to be
+/// tested.
 async fn over_http(address: SocketAddr, asked: &Asked) -> Answered {
     let mut request = format!("{} {} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n", asked.method, asked.target);
     for (name, value) in &asked.headers {

@@ -13,7 +13,8 @@ const INSTALL: &str = ".ci/tools dynamodb-local";
 /// Longest time until DynamoDB Local listens. A busy machine needs most of it.
 const READY_WITHIN: Duration = Duration::from_secs(90);
 
-/// A shell script that stops Java when the script's input ends. That happens when the test drops the guard, or its process ends.
+/// A shell script that stops Java when the script's input ends. That happens when the test drops the guard, or its
+/// process ends.
 const UNTIL_INPUT_ENDS: &str = r#""$@" </dev/null & read -r _; kill $!; wait $!"#;
 
 /// A running DynamoDB Local that keeps its tables in memory. Dropping it stops it.

@@ -1,4 +1,5 @@
-//! A proxy in front of a DynamoDB engine, on HTTP/1.1. It answers, cuts and stalls requests as a policy says, and keeps a log.
+//! A proxy in front of a DynamoDB engine, on HTTP/1.1. It answers, cuts and stalls requests as a policy says, and keeps
+//! a log.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -43,8 +44,8 @@ impl Call {
         tables.map_or(0, |tables| tables.values().filter_map(list).map(Vec::len).sum())
     }
 
-    /// The actions that IAM must allow for the request, such as `PutItem`. A transaction has none of its own: it needs those of its parts. So
-    /// does a batch of statements.
+    /// The actions that IAM must allow for the request, such as `PutItem`. A transaction has none of its own: it needs
+    /// those of its parts. So does a batch of statements.
     #[must_use]
     pub fn actions(&self) -> Vec<String> {
         if let Some(statements) = list(&self.body["Statements"]) {
@@ -195,8 +196,8 @@ struct Message {
 }
 
 impl Message {
-    /// Reads the next message of a connection; `None` if the connection has ended. `buffer` holds bytes that were read and not
-    /// yet used.
+    /// Reads the next message of a connection; `None` if the connection has ended. `buffer` holds bytes that were read
+    /// and not yet used.
     async fn read(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> io::Result<Option<Self>> {
         const END: &[u8] = b"\r\n\r\n";
         let end = loop {
@@ -340,8 +341,8 @@ fn unprocessed(mut call: Call) -> Message {
     Message::answer(200, answer.to_string().into_bytes())
 }
 
-/// Cuts a batch in two. Returns the request for the first half, and the rest as an answer names it. A batch of one has only a
-/// first half.
+/// Cuts a batch in two. Returns the request for the first half, and the rest as an answer names it. A batch of one has
+/// only a first half.
 fn halves(body: &Value) -> (Value, Value) {
     if let Some(statements) = list(&body["Statements"]) {
         let (done, left) = statements.split_at(statements.len().div_ceil(2));

@@ -1,4 +1,5 @@
-//! What the suites share: running stacks and their clients, and the simulation (`tests/simulation`) under the same names.
+//! What the suites share: running stacks and their clients, and the simulation (`tests/simulation`) under the same
+//! names.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that can't go on should say so")]
 #![allow(clippy::disallowed_methods, reason = "tests of what runs in real time need a clock")]
 

@@ -75,8 +75,8 @@ impl Running {
         Self::start_with(parameters, &[], Vec::new(), Limits::default(), None, Metrics::default()).await
     }
 
-    /// Starts a stack with these parameters of the template and settings of the mapping, and with these items in the table before the
-    /// mapping first reads the stream, so that every batch is full.
+    /// Starts a stack with these parameters of the template and settings of the mapping, and with these items in the
+    /// table before the mapping first reads the stream, so that every batch is full.
     pub async fn start_after(
         parameters: &[(&str, &str)],
         mapping: &[(&str, &str)],
@@ -90,8 +90,8 @@ impl Running {
         Self::start_with(&[], &[], Vec::new(), Limits::default(), None, metrics).await
     }
 
-    /// Starts a stack with these parameters of the template and these limits. Only its handler reaches the engine through a proxy, which follows
-    /// this policy.
+    /// Starts a stack with these parameters of the template and these limits. Only its handler reaches the engine
+    /// through a proxy, which follows this policy.
     pub async fn start_through(
         parameters: &[(&str, &str)],
         limits: Limits,
@@ -100,8 +100,8 @@ impl Running {
         Self::start_with(parameters, &[], Vec::new(), limits, Some(Box::new(policy)), Metrics::default()).await
     }
 
-    /// Starts a stack with these settings of the mapping and these limits. Only its handler reaches the engine through a proxy, which
-    /// has no policy at first.
+    /// Starts a stack with these settings of the mapping and these limits. Only its handler reaches the engine through
+    /// a proxy, which has no policy at first.
     pub async fn start_proxied(mapping: &[(&str, &str)], limits: Limits) -> Self {
         Self::start_with(&[], mapping, Vec::new(), limits, Some(Box::new(|_| None)), Metrics::default()).await
     }
@@ -192,7 +192,8 @@ impl Running {
         mapping.settled().await.unwrap();
     }
 
-    /// Stops the mapping. Of what is written from now on nobody is told, as of records that are older than a stream, or that were lost.
+    /// Stops the mapping. Of what is written from now on nobody is told, as of records that are older than a stream, or
+    /// that were lost.
     pub async fn pause(&mut self) {
         self.settle().await;
         self.mapping.take().unwrap().stop().await.unwrap();
@@ -212,8 +213,8 @@ impl Running {
         self.settle().await;
     }
 
-    /// Has the handler leave its settings in the table, as that of a deployed stack does with its first batch. By itself it doesn't: what
-    /// tests count is what it writes for records.
+    /// Has the handler leave its settings in the table, as that of a deployed stack does with its first batch. By
+    /// itself it doesn't: what tests count is what it writes for records.
     pub async fn announce(&self) {
         let handler = self.handler.clone().announcing();
         handler.run(r#"{"Records": []}"#, "announcement", Duration::from_secs(60)).await.unwrap();
@@ -225,7 +226,8 @@ impl Running {
         (invocations.events, invocations.reports)
     }
 
-    /// The file of the records that the mapping discarded. Each line is a JSON document, as in the bucket of failed records.
+    /// The file of the records that the mapping discarded. Each line is a JSON document, as in the bucket of failed
+    /// records.
     #[must_use]
     pub fn failures_file(&self) -> PathBuf {
         self.failures.path().join(FAILURES)

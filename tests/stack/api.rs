@@ -1,5 +1,5 @@
-//! The contract of the HTTP API (docs/api.md, `/openapi.json`), call by call, over a port of this machine and as API Gateway
-//! hands requests to the functions. Both must be answered alike.
+//! The contract of the HTTP API (docs/api.md, `/openapi.json`), call by call, over a port of this machine and as API
+//! Gateway hands requests to the functions. Both must be answered alike.
 
 mod clients;
 mod deletes;

@@ -1,5 +1,5 @@
-//! What the API's writes and reads cost, counted: requests, round trips that follow one another, and capacity units as the
-//! engine reports them. They are what the table in docs/api.md says.
+//! What the API's writes and reads cost, counted: requests, round trips that follow one another, and capacity units as
+//! the engine reports them. They are what the table in docs/api.md says.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -22,8 +22,8 @@ use sapwood_tests::running::{Running, TABLE};
 /// The guide, whose table says what each call costs.
 const GUIDE: &str = include_str!("../../docs/api.md");
 
-/// What the guide says that a call costs: round trips, write units and read units. The first word of each cell counts, and a dash
-/// is none.
+/// What the guide says that a call costs: round trips, write units and read units. The first word of each cell counts,
+/// and a dash is none.
 fn documented(call: &str) -> [f64; 3] {
     let row = GUIDE.lines().find_map(|line| line.strip_prefix("| ")?.strip_prefix(call)?.strip_prefix(" | "));
     let cells: Vec<&str> = row.unwrap_or_else(|| panic!("the guide has no row for {call}")).split(" | ").collect();
@@ -184,8 +184,8 @@ async fn a_move_takes_three_round_trips_and_fits_a_transaction_at_any_depth() {
     let nodes = named(&[("r", None), ("s", None), ("leaf1", Some("r"))]);
     let running = stack("off", nodes.into_iter().chain(spine('x', 97)).chain(spine('y', 97)).chain(leaves)).await;
     assert_documented("move", [3.0, 2.0, 6.0]);
-    // Below the lowest common ancestor, r, each way has one node less than the depth. Where that is over 100 with the move
-    // itself, it is the way of the new parent, r included.
+    // Below the lowest common ancestor, r, each way has one node less than the depth. Where that is over 100 with the
+    // move itself, it is the way of the new parent, r included.
     for (depth, to, actions) in [
         (1, "s", 2),
         (30, "y29", 1 + 29 + 29),

@@ -1,4 +1,5 @@
-//! Mixed requests, 64 in flight, against one stack over HTTP: no 5xx, nothing lost, and at rest the table equals the oracle.
+//! Mixed requests, 64 in flight, against one stack over HTTP: no 5xx, nothing lost, and at rest the table equals the
+//! oracle.
 //!
 //! `LOAD_REQUESTS` says how many: 20,000 in the gate. `cargo test` makes 4,000: without optimisation a request with its
 //! fan-out takes some 15 ms of a core, most of it in the SDK and the HTTP libraries, so that 20,000 take minutes.

@@ -1,5 +1,5 @@
-//! Whatever a foreign client writes: never a crash, a blocked shard or a lost neighbour; each thing is reported with its
-//! reason, and mended by the next good write.
+//! Whatever a foreign client writes: never a crash, a blocked shard or a lost neighbour; each thing is reported with
+//! its reason, and mended by the next good write.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use sapwood_tests::client::{delete_all, item, node, put, s};

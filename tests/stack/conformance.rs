@@ -1,7 +1,7 @@
 //! What the fan-out takes DynamoDB to do, tried on every engine there is.
 //!
-//! The simulation says something about DynamoDB as far as its table behaves like DynamoDB, and `sapwood dev` as far as the
-//! embedded engine does. Amazon's own DynamoDB Local is the judge; its tests are ignored where it isn't installed.
+//! The simulation says something about DynamoDB as far as its table behaves like DynamoDB, and `sapwood dev` as far as
+//! the embedded engine does. Amazon's own DynamoDB Local is the judge; its tests are ignored where it isn't installed.
 
 mod batches;
 mod conditions;

@@ -119,7 +119,8 @@ async fn an_order_costs_a_row_and_a_link_costs_a_row() {
     assert_eq!(units(linking("new", "n4", "z", &[])).await, (7.0 + 1.0 + 2.0, 7, 1));
     // Another link: all rows, because an attribute changed, one deleted, and the lineage twice.
     assert_eq!(units(linking("other", "n4", "m", &["t", "u", "n2"])).await, (10.0 + 1.0 + 2.0, 10, 1));
-    // To another parent in the same tree: the row under each of the two parents, and the link rows show the new ancestors.
+    // To another parent in the same tree: the row under each of the two parents, and the link rows show the new
+    // ancestors.
     put(&running.client, TABLE, linking("other", "n3", "m", &["t", "u", "n2"])).await;
     let counts = counted(&running).await;
     println!("move of a node with an order and three links: {counts:?}");
@@ -141,8 +142,8 @@ async fn a_move_takes_the_links_below_it_along_for_a_unit_each() {
     let counts = counted(&running).await;
     println!("move of 31 nodes with 30 links: {counts:?}");
     let links = 30;
-    // `top`: rows at depth 1, a path row and an ordered row; those below it: rows at depth 2, one at depth 1 that stands, and a path row. Their
-    // ordered rows stand.
+    // `top`: rows at depth 1, a path row and an ordered row; those below it: rows at depth 2, one at depth 1 that
+    // stands, and a path row. Their ordered rows stand.
     assert_eq!(counts.tally.rows_put, 3 + 30 * 2 + links);
     let written = counts.tally.rows_put + counts.tally.rows_deleted;
     assert!(counts.usage.write_units <= (written + 3 * 31) as f64, "{counts:?}");
@@ -224,8 +225,9 @@ async fn adopted_children_cost_a_transaction_and_then_a_move() {
     let counts = counted(&running).await;
     println!("8 children of one adopted, 32 nodes below them: {counts:?}");
     assert_eq!((counts.tally.child_actions, counts.tally.nodes_deleted, counts.tally.touches), (8, 1, 32));
-    // A transaction costs twice: 8 children, and a look at their parent and at the heir. The others are touched. Then each of the 40 has its
-    // rows put and deleted, and its lineage written twice; the node itself goes with lineage and tombstone.
+    // A transaction costs twice: 8 children, and a look at their parent and at the heir. The others are touched. Then
+    // each of the 40 has its rows put and deleted, and its lineage written twice; the node itself goes with lineage and
+    // tombstone.
     let rows = (counts.tally.rows_put + counts.tally.rows_deleted) as f64;
     assert!(counts.usage.write_units <= rows + 2.0 * 10.0 + 32.0 + 2.0 * 40.0 + 3.0, "{counts:?}");
     running.stop().await;

@@ -6,7 +6,8 @@
 use sapwood_tests::client::{node, put_all};
 use sapwood_tests::running::{Running, TABLE, total};
 
-/// The nodes of a window. Each window is a tree of the same shape below one common root, so each asks for the same rows.
+/// The nodes of a window. Each window is a tree of the same shape below one common root, so each asks for the same
+/// rows.
 const WINDOW: usize = 1_000;
 /// The windows of a line.
 const LINE: usize = 5;
@@ -38,7 +39,8 @@ async fn a_node_costs_as_much_in_a_long_table_as_in_a_short_one() {
     running.stop().await;
 }
 
-/// Returns the processor time of the engine's thread and of the whole process, in hundredths of a second, as Linux counts it.
+/// Returns the processor time of the engine's thread and of the whole process, in hundredths of a second, as Linux
+/// counts it.
 fn ticks() -> (u64, u64) {
     let mut engine = 0;
     for task in std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten() {

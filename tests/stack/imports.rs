@@ -1,5 +1,5 @@
-//! What an import costs that goes through the running stack: four clients write, and batches are handled side by side meanwhile, as on
-//! Lambda. `IMPORT_NODES=10000` imports more; `SAPWOOD_SEED=17` makes another tree.
+//! What an import costs that goes through the running stack: four clients write, and batches are handled side by side
+//! meanwhile, as on Lambda. `IMPORT_NODES=10000` imports more; `SAPWOOD_SEED=17` makes another tree.
 
 use std::collections::HashMap;
 
@@ -84,11 +84,11 @@ fn nodes() -> usize {
     number("IMPORT_NODES").unwrap_or(1_000) as usize
 }
 
-/// Imports with each factor, and with so many requests a node at most. Panics where an import takes more than this. The more batches are handled
-/// side by side, the smaller each is, and the fewer of its rows share a request.
+/// Imports with each factor, and with so many requests a node at most. Panics where an import takes more than this. The
+/// more batches are handled side by side, the smaller each is, and the fewer of its rows share a request.
 ///
-/// The bounds leave room for a machine that is busy with other tests, where a batch can take longer than another one waits. docs/performance.md has
-/// what a quiet one measures.
+/// The bounds leave room for a machine that is busy with other tests, where a batch can take longer than another one
+/// waits. docs/performance.md has what a quiet one measures.
 async fn held(order: Order, units: f64, touches: f64, requests: [(&str, f64); 3]) {
     let mut all = Vec::new();
     for (factor, requests) in requests {
@@ -107,7 +107,7 @@ async fn an_import_of_parents_first_places_hardly_anything_twice() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_shuffled_import_costs_little_more_than_its_rows() {
-    // On a busy machine batches of a shuffled import have hardly more than a node each, which takes this many requests. What a batch saves shows
-    // where one is handled at a time.
+    // On a busy machine batches of a shuffled import have hardly more than a node each, which takes this many requests.
+    // What a batch saves shows where one is handled at a time.
     held(Order::Shuffled, 1.7, 1.5, [("1", 2.0), ("4", 3.4), ("10", 4.6)]).await;
 }

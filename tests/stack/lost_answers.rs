@@ -1,5 +1,6 @@
-//! A proxy between the API and the table carries a request out and swallows its answer. Meanwhile others write the same records, through
-//! another function, and are answered. What they were answered stays, and no request is carried out twice.
+//! A proxy between the API and the table carries a request out and swallows its answer. Meanwhile others write the same
+//! records, through another function, and are answered. What they were answered stays, and no request is carried out
+//! twice.
 
 use std::time::Duration;
 
@@ -47,7 +48,8 @@ impl Stack {
         }
     }
 
-    /// Sends a request whose first write is carried out and not answered, and these others meanwhile. Returns what it was answered in the end.
+    /// Sends a request whose first write is carried out and not answered, and these others meanwhile. Returns what it
+    /// was answered in the end.
     async fn lost(&self, asked: &Asked, meanwhile: &[(Asked, u16)]) -> Answered {
         self.proxy.follow(cut_after_the_first(&WRITES));
         let others = async {
@@ -246,8 +248,8 @@ fn life() -> Vec<(Asked, u16)> {
     ]
 }
 
-/// Whichever one answer of the table is swallowed, or one request of the function, no call is carried out twice, and each is answered as if all had
-/// come, but for an append without a key, of which nobody can know.
+/// Whichever one answer of the table is swallowed, or one request of the function, no call is carried out twice, and
+/// each is answered as if all had come, but for an append without a key, of which nobody can know.
 #[tokio::test(flavor = "multi_thread")]
 async fn any_one_answer_may_be_lost() {
     let stack = Stack::start().await;

@@ -1,5 +1,5 @@
-//! How much memory the handler takes for a batch. It runs in a process of its own, because an allocator counts for all of a process: the
-//! engine is in another.
+//! How much memory the handler takes for a batch. It runs in a process of its own, because an allocator counts for all
+//! of a process: the engine is in another.
 
 use std::ffi::OsStr;
 use std::io::{BufRead, Read, Write};
@@ -48,8 +48,8 @@ struct Measured {
     rows: usize,
 }
 
-/// Handles nodes of about `bytes` bytes, written at once below the last of a chain of `depth` nodes. `HANDLER_UNDER` may name a
-/// program that runs the handler's process, such as `valgrind --tool=dhat`.
+/// Handles nodes of about `bytes` bytes, written at once below the last of a chain of `depth` nodes. `HANDLER_UNDER`
+/// may name a program that runs the handler's process, such as `valgrind --tool=dhat`.
 async fn measured(nodes: usize, bytes: usize, depth: usize) -> Measured {
     let running = Running::start(&[]).await;
     let chain =
@@ -118,7 +118,8 @@ async fn a_batch_of_many_rows_takes_little_memory() {
     assert!(peak <= 32_000_000, "{peak} bytes");
 }
 
-/// Prints what a program says of the handler's process, for one node and for 101. From the difference follow the allocations of a row.
+/// Prints what a program says of the handler's process, for one node and for 101. From the difference follow the
+/// allocations of a row.
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "a measurement: HANDLER_UNDER='valgrind --tool=dhat --dhat-out-file=/dev/null'"]
 async fn allocations() {

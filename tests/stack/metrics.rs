@@ -1,5 +1,5 @@
-//! The metrics that CloudWatch is told, held against what was really done: the handler and the API's sessions on the embedded
-//! engine, and what a foreign client sees of the table.
+//! The metrics that CloudWatch is told, held against what was really done: the handler and the API's sessions on the
+//! embedded engine, and what a foreign client sees of the table.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -121,7 +121,8 @@ async fn dashboard_and_alarms_look_at_metrics_that_there_are() {
     let shown: Vec<&str> = own.map(|line| line.split('"').nth(3).unwrap()).collect();
     let alarms = include_str!("../../infra/alarms.yaml").split("Namespace: Sapwood\n").skip(1);
     let alarms = alarms.map(|rest| rest.trim_start().lines().next().unwrap());
-    // The auditor's and the API's are held against their own metrics (functions/auditor/tests, shared/http/src/serve/tests/metrics.rs).
+    // The auditor's and the API's are held against their own metrics (functions/auditor/tests,
+    // shared/http/src/serve/tests/metrics.rs).
     let elsewhere = ["MetricName: Audit", "MetricName: ServerErrors"];
     let alarms: Vec<&str> = alarms.filter(|line| !elsewhere.iter().any(|name| line.starts_with(name))).collect();
     assert!(shown.len() > 10 && alarms.len() > 1, "{shown:?} {alarms:?}");
@@ -224,7 +225,8 @@ async fn a_row_that_could_not_be_written_is_not_counted_and_its_record_is_a_fail
     running.stop().await;
 }
 
-/// Has the handler touch these children, with faults. Returns the sums of some metrics: conflicts, retries, touches, failures.
+/// Has the handler touch these children, with faults. Returns the sums of some metrics: conflicts, retries, touches,
+/// failures.
 async fn touching(children: &[&str], faults: impl Fn(&Call) -> Option<Fault> + Send + Sync + 'static) -> [f64; 4] {
     let lines = Lines::default();
     let running = start(&lines).await;

@@ -1,5 +1,5 @@
-//! When it isn't the record that is wrong: an outage, a permission that is missing, a fault of ours. What passes only delays; what
-//! stays ends beside the shard, alone, with all that is needed to have its item handled again.
+//! When it isn't the record that is wrong: an outage, a permission that is missing, a fault of ours. What passes only
+//! delays; what stays ends beside the shard, alone, with all that is needed to have its item handled again.
 
 use std::collections::BTreeSet;
 

@@ -1,6 +1,7 @@
 //! Least privilege, seen from the code: each function calls what its role allows, nothing else, and all of it.
 //!
-//! What the roles allow is in `tests/rehearsal/permissions.txt`, which the rehearsal holds against the translated template.
+//! What the roles allow is in `tests/rehearsal/permissions.txt`, which the rehearsal holds against the translated
+//! template.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -151,8 +152,8 @@ async fn each_function_calls_what_its_role_allows_and_nothing_else() {
     assert_eq!(by_writer.so_far(), listed("ApiWriterRole"), "the writer's");
 }
 
-/// Damages two rows, and makes runs of the auditor until one has seen the effect of its repairs. To the auditor a quarter of an hour goes
-/// by from each to the next.
+/// Damages two rows, and makes runs of the auditor until one has seen the effect of its repairs. To the auditor a
+/// quarter of an hour goes by from each to the next.
 async fn audit(
     running: &Running,
     heals: bool,
@@ -226,7 +227,8 @@ async fn an_auditor_that_reports_writes_its_own_item_only() {
     assert_eq!(Oracle::default().differences(&running.contents().await).len(), 2);
 }
 
-/// What wasn't met above could only be one of these: the SDK is named in one file (`layout` holds that), and this is all that it asks for.
+/// What wasn't met above could only be one of these: the SDK is named in one file (`layout` holds that), and this is
+/// all that it asks for.
 #[test]
 fn the_code_knows_no_operation_that_no_role_allows() {
     let operations = [

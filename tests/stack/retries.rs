@@ -74,8 +74,8 @@ async fn live(running: &Running) {
     running.settle().await;
 }
 
-/// Runs that life with a fault made of the first call of every operation in `operations` and of every third of its first so many.
-/// Returns what was reported.
+/// Runs that life with a fault made of the first call of every operation in `operations` and of every third of its
+/// first so many. Returns what was reported.
 async fn live_with(operations: &[&'static str], fault: &Fault, first: usize) -> Vec<Report> {
     let faulted = operations.to_vec();
     let making = fault.clone();
@@ -110,7 +110,8 @@ async fn assert_only_delayed(operations: &[&'static str], fault: Fault) {
     }
 }
 
-/// A write without an answer may be carried out later, so its record is delivered again. A read without one only delays.
+/// A write without an answer may be carried out later, so its record is delivered again. A read without one only
+/// delays.
 async fn assert_delivered_again(fault: Fault) {
     assert_only_delayed(&READS, fault.clone()).await;
     let reports = live_with(&WRITES, &fault, 30).await;
@@ -535,8 +536,8 @@ async fn a_request_without_an_answer_is_tried_again_after_a_while() {
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_is_started_once_the_deadline_is_over() {
     let bench = Bench::start_with(Limits { requests_in_flight_max: 1, ..Limits::default() }).await;
-    // The touches under way last until the deadline, so any further one is started after it. There is time for the rows before them, on a
-    // busy machine, too.
+    // The touches under way last until the deadline, so any further one is started after it. There is time for the rows
+    // before them, on a busy machine, too.
     bench.proxy.follow(|call| (call.operation == "BatchExecuteStatement").then_some(Fault::Stall(PLENTY)));
     let (report, _) = bench.deliver(Duration::from_secs(4)).await;
     assert_eq!(bench.failed(&report), BTreeSet::from([ItemKey::new("top", "LINEAGE")]));

@@ -1,5 +1,5 @@
-//! tests/events/*.json: events as a stream hands them to the handler, one story in this order. Before each, the base records are
-//! brought to where its records say they are; after it the table has to be right.
+//! tests/events/*.json: events as a stream hands them to the handler, one story in this order. Before each, the base
+//! records are brought to where its records say they are; after it the table has to be right.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
@@ -20,7 +20,8 @@ use sapwood_tests::running::{TABLE, TEMPLATE};
 use serde_json::{Value, json};
 use stream_handler::Handler;
 
-/// The story, and whether the table is right after each: a move is passed on by the records that the handler itself sets off.
+/// The story, and whether the table is right after each: a move is passed on by the records that the handler itself
+/// sets off.
 const STORY: [(&str, bool); 10] = [
     ("insert", true),
     ("rename", true),

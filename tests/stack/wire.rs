@@ -15,8 +15,8 @@ use sapwood_tests::shapes::SHAPES;
 /// The depths at which items of 256 KB, 180 KB and 33 KB kept back a table for ever.
 const DEPTHS: [usize; 4] = [1, 8, 14, 25];
 
-/// The bytes of all rows of a node, as DynamoDB counts them. `WIRE_BYTES=4000000` are what a partition of a table takes in some seconds; an
-/// engine without optimisation on a busy machine takes a tenth of them.
+/// The bytes of all rows of a node, as DynamoDB counts them. `WIRE_BYTES=4000000` are what a partition of a table takes
+/// in some seconds; an engine without optimisation on a busy machine takes a tenth of them.
 const ROWS_BYTES: u64 = 300_000;
 
 /// The longest that a neighbour's row may take. A test machine runs several engines at a time.
@@ -45,7 +45,8 @@ async fn nodes_of_every_shape_at_every_depth_keep_back_no_other_nodes_rows() {
     let chain = (0..deepest).map(|level| node(&name(level), level.checked_sub(1).map(name).as_deref(), "x"));
     put_all(&running.client, TABLE, chain.collect()).await;
     running.settle().await;
-    // DynamoDB Local takes a minute for 14 MB of zeros after a one, so they are written as any client would that thinks of them.
+    // DynamoDB Local takes a minute for 14 MB of zeros after a one, so they are written as any client would that thinks
+    // of them.
     let table = DynamoTable::local(&running.url(), TABLE, Schema::default()).waiting(Duration::from_secs(60));
     let mut shapes = SHAPES;
     shapes.shuffle(&mut rng);

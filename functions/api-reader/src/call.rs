@@ -31,8 +31,8 @@ pub(crate) fn reader<'a, T: Table>(at: &At<'a, T>) -> Reader<'a, T, Deadline> {
     Reader::new(at.client, &at.shared.settings)
 }
 
-/// Returns an answer with the entity tag of what was read, which writes are compared with, and with what `shown` makes of it. A
-/// client that has this tag already is answered with 304 and no body.
+/// Returns an answer with the entity tag of what was read, which writes are compared with, and with what `shown` makes
+/// of it. A client that has this tag already is answered with 304 and no body.
 pub(crate) fn tagged<B: Serialize, T>(
     at: &At<'_, T>,
     preconditions: &Preconditions,

@@ -1,8 +1,8 @@
 //! The HTTP function that reads: nodes, trees, paths, histories.
 //!
 //! Each call of the contract is a type in [`calls`](self). It reads a request's path and parameters, and then asks a
-//! [`Reader`](sapwood_engine::query::Reader). [`router`] makes a router of all calls. `sapwood_http::serve` adds what all
-//! answers have in common. `sapwood history`, `latest`, `tree` and `rm` print the same bodies.
+//! [`Reader`](sapwood_engine::query::Reader). [`router`] makes a router of all calls. `sapwood_http::serve` adds what
+//! all answers have in common. `sapwood history`, `latest`, `tree` and `rm` print the same bodies.
 
 mod call;
 mod calls;

@@ -13,8 +13,8 @@ use crate::calls::{
 };
 use crate::state::{Shared, State};
 
-/// Makes the router of the operations that this function serves. [`sapwood_http::serve`] must serve it, because it identifies
-/// the caller and sets the deadline.
+/// Makes the router of the operations that this function serves. [`sapwood_http::serve`] must serve it, because it
+/// identifies the caller and sets the deadline.
 pub fn router<T: Table + 'static>(state: State<T>) -> Router {
     let handler = |function, method| match function {
         Function::Reader(call) => Some(handler(call, method)),

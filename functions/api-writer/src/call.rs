@@ -111,8 +111,8 @@ impl<'a, T: Table> At<'a, T> {
         self.prefer.wait.duration().is_some()
     }
 
-    /// True if the answer leaves out what was written: the client prefers that, and everything is derived, or the client may not read. Generated
-    /// clients expect a body with 202.
+    /// True if the answer leaves out what was written: the client prefers that, and everything is derived, or the
+    /// client may not read. Generated clients expect a body with 202.
     pub(crate) fn leaves_out(&self, is_derived: bool) -> bool {
         (self.prefer.minimal && is_derived) || !self.caller.may(Right::Read)
     }
@@ -164,7 +164,8 @@ pub(crate) trait Write: Send + 'static {
     fn command(asked: &mut Asked<'_>) -> Result<Command, Problem>;
 }
 
-/// A call that carries out one command. Its answer is held until everything is derived, where the client waits for that.
+/// A call that carries out one command. Its answer is held until everything is derived, where the client waits for
+/// that.
 pub(crate) struct One<W>(Command, PhantomData<W>);
 
 impl<W: Write> Call for One<W> {
@@ -199,8 +200,8 @@ pub(crate) fn handle<C: Call, T: Table + 'static>(method: MethodFilter) -> Metho
     handler::<Conditioned<C>, T, Shared>(method)
 }
 
-/// The `Idempotency-Key` of a POST or of a DELETE, whose repetition would be told that nothing is there, or that it is being deleted.
-/// Other methods are idempotent by themselves.
+/// The `Idempotency-Key` of a POST or of a DELETE, whose repetition would be told that nothing is there, or that it is
+/// being deleted. Other methods are idempotent by themselves.
 fn key(asked: &Asked<'_>) -> Result<Option<Idempotency>, Problem> {
     let IdempotencyKey(key) = IdempotencyKey::read(&asked.parts.headers)?;
     let (method, target) = (&asked.parts.method, asked.parts.uri.path());

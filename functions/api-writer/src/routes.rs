@@ -12,8 +12,8 @@ use crate::calls::{
 };
 use crate::state::State;
 
-/// The router of the operations that this function serves. It is to be served by `sapwood_http::serve`, which says who calls and
-/// until when; merged with the reads' router, both have the same paths and other methods.
+/// The router of the operations that this function serves. It is to be served by `sapwood_http::serve`, which says who
+/// calls and until when; merged with the reads' router, both have the same paths and other methods.
 pub fn router<T: Table + 'static>(state: State<T>) -> Router {
     let handler = |function, method| match function {
         Function::Writer(call) => Some(handler(call, method)),

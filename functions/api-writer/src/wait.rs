@@ -32,7 +32,8 @@ pub enum Derived {
 }
 
 impl Derived {
-    /// What is to be derived from a command with this outcome. Where the stream carries out a deletion, that is the deletion itself.
+    /// What is to be derived from a command with this outcome. Where the stream carries out a deletion, that is the
+    /// deletion itself.
     #[must_use]
     pub fn of(command: &Command, outcome: &Outcome) -> Option<Self> {
         match (outcome, command) {
@@ -76,8 +77,8 @@ impl Derived {
     }
 }
 
-/// Returns true if everything is derived before the time is up. While waiting is in vain there is one look. A read that fails counts as
-/// one that came too early: the write is done.
+/// Returns true if everything is derived before the time is up. While waiting is in vain there is one look. A read that
+/// fails counts as one that came too early: the write is done.
 pub(crate) async fn until_derived<T: Table>(
     client: &Client<'_, T, Deadline>,
     shared: &Shared,

@@ -1,4 +1,5 @@
-//! The auditor: a schedule invokes it, and each invocation carries a pass over the table on from where the last one has stopped.
+//! The auditor: a schedule invokes it, and each invocation carries a pass over the table on from where the last one has
+//! stopped.
 
 mod config;
 
@@ -17,11 +18,12 @@ pub use config::{Config, ConfigError};
 /// The time at the end of an invocation in which no request is sent.
 const RESERVED: Duration = Duration::from_millis(500);
 
-/// The share of an invocation's time over which it spends its read units, and after which the scan ends: there is time left to save. It is a
-/// choice.
+/// The share of an invocation's time over which it spends its read units, and after which the scan ends: there is time
+/// left to save. It is a choice.
 pub const SHARE_FOR_SCAN: f64 = 0.9;
 
-/// Most attempts of a request. Where the table throttles, others need it more: the run saves and ends, and the next one goes on.
+/// Most attempts of a request. Where the table throttles, others need it more: the run saves and ends, and the next one
+/// goes on.
 const ATTEMPTS_MAX: u32 = 6;
 
 /// The auditor of one table. The process makes one and keeps it.
@@ -75,8 +77,8 @@ impl Handler {
     /// Makes a run, within the time that is left.
     ///
     /// # Errors
-    /// [`TableError`] if the state can't be read or saved, if a newer version has written it, or if somebody has to mend something first (a
-    /// permission, say).
+    /// [`TableError`] if the state can't be read or saved, if a newer version has written it, or if somebody has to
+    /// mend something first (a permission, say).
     pub async fn run(&self, left: Duration) -> Result<Report, TableError> {
         let deadline = Deadline::after(left.saturating_sub(RESERVED));
         let (table, policy) = (self.table.until(deadline), Yielding(deadline));

@@ -1,4 +1,5 @@
-//! The Lambda function. It reads the environment, makes one auditor for the life of the process, and makes a run for each event.
+//! The Lambda function. It reads the environment, makes one auditor for the life of the process, and makes a run for
+//! each event.
 
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime};

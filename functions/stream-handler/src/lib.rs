@@ -1,7 +1,8 @@
 //! The stream handler: it brings derived rows up to date with the base records that a stream reports.
 //!
-//! The handler decodes the records of a batch one by one, runs the fan-out, and answers with the records to deliver again
-//! (`ReportBatchItemFailures`). No record makes it panic, and a record that can't be understood doesn't block its shard.
+//! The handler decodes the records of a batch one by one, runs the fan-out, and answers with the records to deliver
+//! again (`ReportBatchItemFailures`). No record makes it panic, and a record that can't be understood doesn't block its
+//! shard.
 
 mod config;
 mod metrics;
@@ -26,11 +27,12 @@ use uuid::Uuid;
 pub use config::{Config, ConfigError};
 pub use record::{Decoded, decode};
 
-/// The time at the end of an invocation in which no request is sent, so that the answer gets out in time. It is a choice.
+/// The time at the end of an invocation in which no request is sent, so that the answer gets out in time. It is a
+/// choice.
 const RESERVED: Duration = Duration::from_millis(500);
 
-/// How often a handler looks whether its announcement is still in the table. It is a choice: while a deployment shifts traffic the older
-/// release may have written last.
+/// How often a handler looks whether its announcement is still in the table. It is a choice: while a deployment shifts
+/// traffic the older release may have written last.
 const ANNOUNCED_EVERY: Duration = Duration::from_secs(600);
 
 /// The stream handler. The process makes one and keeps it.
@@ -82,14 +84,15 @@ impl Handler {
         Self { metrics, ..self }
     }
 
-    /// Has the handler leave its settings in the table: with its first batch, and again if somebody else has left others.
+    /// Has the handler leave its settings in the table: with its first batch, and again if somebody else has left
+    /// others.
     #[must_use]
     pub fn announcing(self) -> Self {
         Self { announced_at: Some(Arc::default()), ..self }
     }
 
-    /// Handles one event, given as JSON, within the time that is left. Returns the answer for Lambda. An event that is given away takes no
-    /// memory while its records are handled.
+    /// Handles one event, given as JSON, within the time that is left. Returns the answer for Lambda. An event that is
+    /// given away takes no memory while its records are handled.
     ///
     /// # Errors
     /// [`NoStreamEvent`]. A record that can't be decoded is no error.
@@ -137,7 +140,8 @@ impl Handler {
         Ok(all)
     }
 
-    /// Announces the handler, if it does that. Nothing depends on it, so it is tried once, and an error is only logged. Each batch does so first.
+    /// Announces the handler, if it does that. Nothing depends on it, so it is tried once, and an error is only logged.
+    /// Each batch does so first.
     pub async fn announce(&self) {
         let Some(announced_at) = &self.announced_at else { return };
         let now = seconds_now();

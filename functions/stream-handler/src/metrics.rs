@@ -3,8 +3,8 @@
 use sapwood_engine::fanout::Report;
 use sapwood_telemetry::metrics::Metric;
 
-/// Returns the metrics of a batch. `written_at` has the times at which its records were written, and `now` is the time at which
-/// it was handled, all in milliseconds since 1970.
+/// Returns the metrics of a batch. `written_at` has the times at which its records were written, and `now` is the time
+/// at which it was handled, all in milliseconds since 1970.
 pub(crate) fn of(records: usize, written_at: &[u64], report: &Report, now: u64) -> Vec<Metric> {
     let counts = &report.counts;
     let unreadable = report.problems.iter().filter(|problem| problem.unreadable).count();

@@ -12,7 +12,8 @@ const SEGMENTS: u32 = 4;
 /// How a table is cut for reading.
 #[derive(Args)]
 pub(crate) struct Segments {
-    /// How many parts of the table are read at a time: 4 if none are named, and 1 with --endpoint, because a local engine has one thread.
+    /// How many parts of the table are read at a time: 4 if none are named, and 1 with --endpoint, because a local
+    /// engine has one thread.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
     segments: Option<u32>,
 }
@@ -47,7 +48,8 @@ pub(crate) fn node(id: &str, tenant: Option<&String>, schema: &Schema) -> Result
     Ok(node)
 }
 
-/// Reads the URL of an endpoint. Without its scheme it would be taken for a name, and looked for until nobody waits any longer.
+/// Reads the URL of an endpoint. Without its scheme it would be taken for a name, and looked for until nobody waits any
+/// longer.
 pub(crate) fn endpoint(text: &str) -> Result<String, String> {
     let rest = ["http://", "https://"].into_iter().find_map(|scheme| text.strip_prefix(scheme));
     match rest {

@@ -14,8 +14,8 @@ use sapwood_table::{Client, DynamoTable, ErrorKind, RetryPolicy, TableError};
 use crate::TEMPLATE;
 use crate::arguments::{endpoint, template_parameter};
 
-/// Longest time that a request to an endpoint of `--endpoint` may take. The engine of `sapwood dev` has one thread, so where many ask, or the
-/// machine is busy, an answer is late and not lost.
+/// Longest time that a request to an endpoint of `--endpoint` may take. The engine of `sapwood dev` has one thread, so
+/// where many ask, or the machine is busy, an answer is late and not lost.
 const LOCAL_CALL_TIME_MAX: Duration = Duration::from_secs(60);
 
 /// The table, and how to reach it.
@@ -30,11 +30,13 @@ pub(crate) struct Connection {
     /// The profile of ~/.aws/config and ~/.aws/credentials, single sign-on included.
     #[arg(long, value_name = "NAME")]
     profile: Option<String>,
-    /// Another endpoint than the region's own, such as http://127.0.0.1:8000 for `sapwood dev`. It checks no credentials.
+    /// Another endpoint than the region's own, such as http://127.0.0.1:8000 for `sapwood dev`. It checks no
+    /// credentials.
     #[arg(long, value_name = "URL", value_parser = endpoint)]
     endpoint: Option<String>,
-    /// A parameter that the stack was deployed with, for example PathRows=off. Repeat it for more parameters; what isn't named then has the
-    /// template's default. It isn't needed where a stream handler has left its settings in the table: without it these count.
+    /// A parameter that the stack was deployed with, for example PathRows=off. Repeat it for more parameters; what
+    /// isn't named then has the template's default. It isn't needed where a stream handler has left its settings in the
+    /// table: without it these count.
     #[arg(long = "parameter", value_name = "NAME=VALUE", value_parser = template_parameter)]
     parameters: Vec<(String, String)>,
 }
@@ -100,8 +102,8 @@ pub(crate) enum ConnectError {
 }
 
 impl Connection {
-    /// Says which table it is, for a working file: another endpoint's is another one, and so is one that was deleted and made anew. Who may not
-    /// describe the table tells it by how it is reached.
+    /// Says which table it is, for a working file: another endpoint's is another one, and so is one that was deleted
+    /// and made anew. Who may not describe the table tells it by how it is reached.
     ///
     /// # Errors
     /// [`ConnectError::Which`] if nobody answers.
@@ -137,7 +139,8 @@ impl Connection {
         Ok(opened)
     }
 
-    /// Like [`Connection::open`], for those who write base records. It warns where nobody has said what the settings are.
+    /// Like [`Connection::open`], for those who write base records. It warns where nobody has said what the settings
+    /// are.
     pub(crate) async fn open_to_write(
         &self,
         policy: &impl RetryPolicy,
@@ -151,8 +154,8 @@ impl Connection {
         Ok((table, settings))
     }
 
-    /// Reads the settings: those of the parameters, if there are any, and otherwise those that the table's handler has left. A table that no
-    /// handler has seen yet has the template's defaults.
+    /// Reads the settings: those of the parameters, if there are any, and otherwise those that the table's handler has
+    /// left. A table that no handler has seen yet has the template's defaults.
     async fn opened(&self, policy: &impl RetryPolicy) -> Result<(DynamoTable, Settings, Whose), ConnectError> {
         let settings = self.settings()?;
         let table = self.table(settings.schema.clone()).await?;

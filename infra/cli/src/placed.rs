@@ -17,8 +17,8 @@ pub(crate) struct Patience {
 /// For parents: what waits for them is next.
 pub(crate) const FOR_PARENTS: Patience =
     Patience { first: Duration::from_millis(20), gives_up_after: Duration::from_secs(120) };
-/// For what the handler hands down by itself. Each look reads as much as a comparison, and without it the nodes would only be written once
-/// more.
+/// For what the handler hands down by itself. Each look reads as much as a comparison, and without it the nodes would
+/// only be written once more.
 pub(crate) const FOR_WHAT_IS_HANDED_DOWN: Patience =
     Patience { first: Duration::from_millis(500), gives_up_after: Duration::from_secs(15) };
 const LONGEST_WAIT: Duration = Duration::from_secs(2);

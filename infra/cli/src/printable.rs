@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::fmt::Write;
 
-/// Returns a text as a terminal may show it. What would steer the terminal, break the line, or show the text other than it is (controls, marks
-/// of direction, characters without a width) becomes `\u{..}`.
+/// Returns a text as a terminal may show it. What would steer the terminal, break the line, or show the text other than
+/// it is (controls, marks of direction, characters without a width) becomes `\u{..}`.
 pub(crate) fn shown(text: &str) -> Cow<'_, str> {
     if !text.contains(is_unsafe) {
         return text.into();
@@ -37,8 +37,8 @@ pub(crate) fn word(text: &str) -> String {
     word + "'"
 }
 
-/// Returns JSON as a terminal may show it: the same value, with these characters as `\uXXXX`. They stand in texts only, and serde_json leaves
-/// most of them as they are.
+/// Returns JSON as a terminal may show it: the same value, with these characters as `\uXXXX`. They stand in texts only,
+/// and serde_json leaves most of them as they are.
 pub(crate) fn shown_json(json: String) -> String {
     if !json.contains(is_unsafe) {
         return json;

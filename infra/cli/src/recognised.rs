@@ -22,7 +22,8 @@ pub(crate) enum Unrecognised {
     Items(u64),
 }
 
-/// Checks that the table's keys have the names that the settings say. Who may not describe the table learns nothing here.
+/// Checks that the table's keys have the names that the settings say. Who may not describe the table learns nothing
+/// here.
 pub(crate) async fn check_keys(table: &DynamoTable) -> Result<(), Unrecognised> {
     let names = table.schema().names();
     match table.key_names().await {
@@ -35,8 +36,8 @@ pub(crate) async fn check_keys(table: &DynamoTable) -> Result<(), Unrecognised> 
     }
 }
 
-/// Checks that among so many items of each class some are Sapwood's. What the handler remembers about itself doesn't count: it is there with
-/// any settings. With the handler's own settings a table without nodes has none.
+/// Checks that among so many items of each class some are Sapwood's. What the handler remembers about itself doesn't
+/// count: it is there with any settings. With the handler's own settings a table without nodes has none.
 pub(crate) fn check_items(classes: &BTreeMap<Class, u64>, whose: Whose) -> Result<(), Unrecognised> {
     let of = |class| classes.get(&class).copied().unwrap_or_default();
     let (all, foreign) = (classes.values().sum(), of(Class::Foreign));

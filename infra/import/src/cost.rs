@@ -1,8 +1,9 @@
 //! What an import costs: write units, and dollars at the list price.
 //!
-//! A node is written as its base record. Its fan-out then writes a lineage, a row for each ancestor, and a path row; for a root it writes a
-//! root row, and in a table with an order or links it has rows of these. Each item costs a unit for each KB begun ([docs/costs-and-limits.md](../../../docs/costs-and-limits.md)). The sizes are those
-//! of the codecs of `sapwood-core`: [`Sizes`] measures one item of each kind, and adds what differs from node to node.
+//! A node is written as its base record. Its fan-out then writes a lineage, a row for each ancestor, and a path row;
+//! for a root it writes a root row, and in a table with an order or links it has rows of these. Each item costs a unit
+//! for each KB begun ([docs/costs-and-limits.md](../../../docs/costs-and-limits.md)). The sizes are those of the codecs
+//! of `sapwood-core`: [`Sizes`] measures one item of each kind, and adds what differs from node to node.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -73,7 +74,8 @@ pub struct Above {
     pub path: usize,
 }
 
-/// The sizes of derived items without what differs from node to node, measured on one item of each kind. All are in bytes.
+/// The sizes of derived items without what differs from node to node, measured on one item of each kind. All are in
+/// bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Sizes {
     ancestor_row: usize,
@@ -122,9 +124,10 @@ impl Sizes {
         })
     }
 
-    /// Returns the write units of a node, of its lineage and of all of its rows, if it is placed once. The result is exact, unless an item is
-    /// so near to a full KB that it matters which ancestor's id it has (every row counts with the longest). What links add to the lineage, and
-    /// what an order adds to ancestor rows, isn't counted, nor the ancestors in link rows but the parent.
+    /// Returns the write units of a node, of its lineage and of all of its rows, if it is placed once. The result is
+    /// exact, unless an item is so near to a full KB that it matters which ancestor's id it has (every row counts with
+    /// the longest). What links add to the lineage, and what an order adds to ancestor rows, isn't counted, nor the
+    /// ancestors in link rows but the parent.
     #[must_use]
     pub fn node_units(&self, node: &NodeSizes, above: &Above) -> u64 {
         let row = |own: usize| {
@@ -152,8 +155,8 @@ impl Sizes {
     }
 }
 
-/// Returns the write units of the rows that a node has wherever it stands: what kinds of rows there are besides those of its ancestors, its path
-/// and the roots.
+/// Returns the write units of the rows that a node has wherever it stands: what kinds of rows there are besides those
+/// of its ancestors, its path and the roots.
 #[must_use]
 pub fn other_units(node: &NodeRef, base: &BaseNode, settings: &Settings) -> u64 {
     if settings.order.is_none() && settings.links.is_empty() {

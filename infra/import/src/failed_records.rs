@@ -1,5 +1,5 @@
-//! What `sapwood redrive` does before it writes anything: it reads the records that an event source gave up, and collects the keys of their
-//! items, each once.
+//! What `sapwood redrive` does before it writes anything: it reads the records that an event source gave up, and
+//! collects the keys of their items, each once.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -15,7 +15,8 @@ use thiserror::Error;
 
 use crate::work::WorkError;
 
-/// The largest object that is read, in bytes. Lambda sends at most 6 MB of records at a time, and their text takes up to twice as much.
+/// The largest object that is read, in bytes. Lambda sends at most 6 MB of records at a time, and their text takes up
+/// to twice as much.
 pub const OBJECT_BYTES_MAX: usize = 64 * 1_024 * 1_024;
 
 /// The memory of SQLite's cache, in bytes.
@@ -111,8 +112,8 @@ pub fn key_of(schema: &Schema, mut text: impl FnMut(&str) -> Option<String>) -> 
     }
 }
 
-/// Reads objects as Lambda puts them into the bucket of failed records, one after another: JSON with a `payload`, which is the event or
-/// its text. Adds the keys of all items that the records name.
+/// Reads objects as Lambda puts them into the bucket of failed records, one after another: JSON with a `payload`, which
+/// is the event or its text. Adds the keys of all items that the records name.
 ///
 /// # Errors
 /// [`LostError`] for the first object that can't be read.

@@ -1,9 +1,10 @@
-//! What `sapwood import` does before it writes anything: it reads files, checks them as a whole, and orders their records so that
-//! parents come first. Nothing in this crate knows DynamoDB.
+//! What `sapwood import` does before it writes anything: it reads files, checks them as a whole, and orders their
+//! records so that parents come first. Nothing in this crate knows DynamoDB.
 //!
 //! - [`sources`] read files of five formats, a record at a time, and name the line of each record and of each fault.
-//! - [`work`] is the working file, a SQLite database. It takes the records in, checks them with bounded memory, hands them out level by
-//!   level, and remembers what was written. A process can be killed at any time and goes on from there.
+//! - [`work`] is the working file, a SQLite database. It takes the records in, checks them with bounded memory, hands
+//!   them out level by level, and remembers what was written. A process can be killed at any time and goes on from
+//!   there.
 //! - [`backlog`] is the working file of a backfill: the nodes of a table that are to be placed, in the same order.
 //! - [`lost`] reads the records that an event source gave up, for `sapwood redrive`.
 //! - [`cost`] says how many write units an import takes.

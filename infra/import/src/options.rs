@@ -25,9 +25,11 @@ pub struct Options {
     pub settings: Settings,
     /// The tenant of the records that name none. A table with tenants needs it, unless every record names its own.
     pub tenant: Option<Tenant>,
-    /// The table that is written, by what no other table has: a working file goes on only with the same. `None` if nobody has asked it.
+    /// The table that is written, by what no other table has: a working file goes on only with the same. `None` if
+    /// nobody has asked it.
     pub table: Option<String>,
-    /// True if a file is a copy of a table: what a table can hold is taken, parents that are nowhere, cycles, and nodes of any depth included.
+    /// True if a file is a copy of a table: what a table can hold is taken, parents that are nowhere, cycles, and nodes
+    /// of any depth included.
     pub as_is: bool,
     /// What the columns of CSV mean.
     pub csv: CsvOptions,
@@ -50,8 +52,8 @@ pub struct CsvOptions {
     pub levels: Vec<String>,
     /// What separates the cells; by default a comma.
     pub delimiter: Option<u8>,
-    /// Most lines of a cell in quotes; by default [`CELL_LINES_MAX`](crate::sources::CELL_LINES_MAX). A quote that isn't closed would take in
-    /// all rows up to the next one.
+    /// Most lines of a cell in quotes; by default [`CELL_LINES_MAX`](crate::sources::CELL_LINES_MAX). A quote that
+    /// isn't closed would take in all rows up to the next one.
     pub cell_lines_max: Option<u64>,
     /// True if cells that a spreadsheet would take for formulas are guarded by an apostrophe, which is taken off.
     pub guards_formulas: bool,

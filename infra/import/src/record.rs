@@ -55,7 +55,8 @@ impl Record {
     /// Returns the key of the record's item.
     ///
     /// # Errors
-    /// [`KeyError`] if the key would be too long, or the record has a tenant and the table has none, or the other way round.
+    /// [`KeyError`] if the key would be too long, or the record has a tenant and the table has none, or the other way
+    /// round.
     pub fn key(&self, schema: &Schema) -> Result<ItemKey, KeyError> {
         match self {
             Self::Node(node) => schema.item_key(&node.node, &SortKey::Node),
@@ -88,7 +89,8 @@ impl Record {
         Ok(item)
     }
 
-    /// Returns the item that is written, if Sapwood takes it: its names, its key, its segment and its size. `as_is`: if a table can hold it.
+    /// Returns the item that is written, if Sapwood takes it: its names, its key, its segment and its size. `as_is`: if
+    /// a table can hold it.
     pub(crate) fn accepted(&self, schema: &Schema, as_is: bool) -> Result<Item, Fault> {
         let refused = |error: &dyn std::fmt::Display| Fault::refused(error.to_string());
         match self {

@@ -3,8 +3,8 @@
 //! - [`template`] reads the template.
 //! - [`engine`] runs an embedded DynamoDB on a loopback address.
 //! - [`endpoint`] creates the table there, or on any other endpoint.
-//! - [`mapping`] reads the table's stream, drops the records that [`filter`] rejects, and invokes a [`mapping::Function`] in
-//!   this process, with Lambda's rules for order, batches, failures and retries.
+//! - [`mapping`] reads the table's stream, drops the records that [`filter`] rejects, and invokes a
+//!   [`mapping::Function`] in this process, with Lambda's rules for order, batches, failures and retries.
 //! - [`said`] says what failed calls of the SDK mean.
 //!
 //! ```no_run

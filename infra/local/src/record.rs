@@ -1,6 +1,7 @@
 //! Change records of a stream, and how they look in an event.
 //!
-//! Nothing of a record is made into JSON before somebody asks for it: most records are of rows, which the filter drops by their keys.
+//! Nothing of a record is made into JSON before somebody asks for it: most records are of rows, which the filter drops
+//! by their keys.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -41,7 +42,8 @@ impl Record {
         }
     }
 
-    /// Returns the key attributes of the changed item: `{"PK": {"S": "a"}, …}`. Their text is the same in all records of the item.
+    /// Returns the key attributes of the changed item: `{"PK": {"S": "a"}, …}`. Their text is the same in all records
+    /// of the item.
     pub(crate) fn keys(&self) -> Value {
         self.change.keys.as_ref().and_then(|keys| serde_json::to_value(Item(keys)).ok()).unwrap_or_default()
     }
@@ -53,7 +55,8 @@ impl Record {
         Event(self)
     }
 
-    /// Returns true if the write changed nothing. Only dynoxide makes a record of such a write; AWS and DynamoDB Local don't.
+    /// Returns true if the write changed nothing. Only dynoxide makes a record of such a write; AWS and DynamoDB Local
+    /// don't.
     pub(crate) fn changes_nothing(&self) -> bool {
         match (&self.change.old_image, &self.change.new_image) {
             (Some(old), Some(new)) => same_item(old, new),

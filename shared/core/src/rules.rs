@@ -1,7 +1,7 @@
 //! The rules of the protocol. A test breaks one on purpose, and the simulation must find a fault.
 
-/// A rule of the protocol. `docs/protocol.md` has the reason for each. The plans ask [`Rules::keeps`] where a rule acts; outside of
-/// tests the answer is always yes.
+/// A rule of the protocol. `docs/protocol.md` has the reason for each. The plans ask [`Rules::keeps`] where a rule
+/// acts; outside of tests the answer is always yes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Rule {
@@ -67,7 +67,8 @@ pub enum Rule {
     FailFirstRecord,
     /// A lineage that says its node is being deleted sets off the actions on the children.
     ChildActions,
-    /// The handler acts on children, and deletes the node, only while base record and lineage both say that it is being deleted.
+    /// The handler acts on children, and deletes the node, only while base record and lineage both say that it is being
+    /// deleted.
     DeletionPresent,
     /// The node is read again after its children were read.
     DeletionRecheck,
@@ -111,14 +112,15 @@ pub enum Rule {
     TombstoneExpires,
     /// Where another client has written `parent`, or put the record there, `_under` is stale.
     UnderOfOthers,
-    /// `_under` is stale as well where the node's own tombstone, or a lineage that is being deleted, names the life of a base record without a
-    /// mark: the record was put back.
+    /// `_under` is stale as well where the node's own tombstone, or a lineage that is being deleted, names the life of
+    /// a base record without a mark: the record was put back.
     PutBack,
     /// So it is where the API's record that the id was deleted names that life.
     PutBackAfterRestrict,
     /// A stale `_under` is removed before the node is placed, and not only passed over.
     RemoveUnder,
-    /// A late child is acted on only if the newest record in the batch shows it as it is: a later one may show that it was put back.
+    /// A late child is acted on only if the newest record in the batch shows it as it is: a later one may show that it
+    /// was put back.
     LateChildAsShown,
     /// `_under` is stale where the API had written the record more often than it says now.
     CountedBack,
@@ -146,9 +148,11 @@ pub enum Rule {
     StandsAsRead,
     /// A create without an answer is found done, or left unknown, by what a deletion of its node has left.
     CreatedAndDeleted,
-    /// A create that is tried again after an attempt without an answer checks that what would tell of that attempt is as it was read.
+    /// A create that is tried again after an attempt without an answer checks that what would tell of that attempt is
+    /// as it was read.
     TracesStay,
-    /// A deletion of a revision without an answer isn't tried again while the revision stands as it was: it may have been put back.
+    /// A deletion of a revision without an answer isn't tried again while the revision stands as it was: it may have
+    /// been put back.
     RevisionPutBack,
     /// A write whose attempt got no answer isn't refused: the attempt may still be carried out.
     UnknownNotRefused,

@@ -5,7 +5,8 @@ use sapwood_core::plan::Task;
 use sapwood_core::request::Action;
 use sapwood_table::{Client, Condition, ReadOptions, RetryPolicy, Table, TableError};
 
-/// Writes the announcement, unless the table has it already. Returns true if it was written. That of a newer version stays.
+/// Writes the announcement, unless the table has it already. Returns true if it was written. That of a newer version
+/// stays.
 ///
 /// # Errors
 /// [`TableError`] if the table can't be read or written.

@@ -1,8 +1,9 @@
-//! Compares the whole table, or a node's partition, with its base records, page by page, and mends what is wrong. Plans decide; this module runs them.
+//! Compares the whole table, or a node's partition, with its base records, page by page, and mends what is wrong. Plans
+//! decide; this module runs them.
 //!
 //! A caller scans the table in [`Audit::page`]s, which find suspects, and looks at each suspect again a while later
-//! ([`Audit::look`]): a difference counts if it is found again with the same evidence. How long a while is, and what becomes of the
-//! differences, is up to the caller.
+//! ([`Audit::look`]): a difference counts if it is found again with the same evidence. How long a while is, and what
+//! becomes of the differences, is up to the caller.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,7 +20,8 @@ use crate::run::run;
 /// Items in a page of a history.
 const HISTORY_PAGE_ITEMS_MAX: usize = 1_000;
 
-/// What is looked at in one go. A node has 300 rows at most: two for each of 98 ancestors, one for each of 100 links, and three more.
+/// What is looked at in one go. A node has 300 rows at most: two for each of 98 ancestors, one for each of 100 links,
+/// and three more.
 const SUBJECTS_MAX: usize = 100;
 
 /// Comparisons of one table.
@@ -166,7 +168,8 @@ impl<'a, T: Table, P: RetryPolicy> Audit<'a, T, P> {
         run(self.client, mend(self.context(rules), difference, name)).await
     }
 
-    /// Has an item handled again whose stream record was lost. `name` has at most 19 digits, and no other repair of this table has had it.
+    /// Has an item handled again whose stream record was lost. `name` has at most 19 digits, and no other repair of
+    /// this table has had it.
     ///
     /// # Errors
     /// [`TableError`] if something can't be read or written. The redrive can be tried again.

@@ -1,8 +1,8 @@
 //! The auditor: a pass over the table that never ends, a run at a time.
 //!
-//! A run first looks again at what the runs before it have suspected, mends what counts by now, and then goes on with the scan. What it has
-//! come to is one item, which is saved at the end of the run if no other run has saved meanwhile. A run that dies has no effect but the repairs
-//! that it made, and these can be repeated.
+//! A run first looks again at what the runs before it have suspected, mends what counts by now, and then goes on with
+//! the scan. What it has come to is one item, which is saved at the end of the run if no other run has saved meanwhile.
+//! A run that dies has no effect but the repairs that it made, and these can be repeated.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -63,7 +63,8 @@ pub struct Auditor<'a, T, P> {
 }
 
 impl Limits {
-    /// After which time a run may have spent so many read units, if it is to spend all of its own evenly over this time.
+    /// After which time a run may have spent so many read units, if it is to spend all of its own evenly over this
+    /// time.
     #[must_use]
     pub fn due(&self, read_units: f64, span: Duration) -> Duration {
         let share = read_units / self.read_units_max;
@@ -73,7 +74,8 @@ impl Limits {
 
 /// How fast a run reads, and how long.
 pub trait Pace {
-    /// Waits until a run that has spent so many read units may go on. Returns false once there is no time for more of the scan.
+    /// Waits until a run that has spent so many read units may go on. Returns false once there is no time for more of
+    /// the scan.
     fn wait(&self, read_units: f64) -> impl Future<Output = bool>;
 }
 
@@ -89,7 +91,8 @@ impl<F: Fn() -> bool> Pace for F {
 pub struct Clock<P> {
     /// The time, in seconds since 1970.
     pub now: u64,
-    /// A number of at most 19 digits, and so much above that of any other run that a name can be made of it for each repair.
+    /// A number of at most 19 digits, and so much above that of any other run that a name can be made of it for each
+    /// repair.
     pub name: u64,
     /// How fast it reads, and how long.
     pub pace: P,
@@ -110,8 +113,8 @@ pub struct Report {
     pub left: Vec<Difference>,
     /// What still changed for as long as it is waited for: nobody can say whether it is right.
     pub restless: Vec<Difference>,
-    /// What has lasted for the settling time, and doesn't count yet: it waits for what has to be mended before, or other suspects went
-    /// away by themselves after a time that isn't much shorter.
+    /// What has lasted for the settling time, and doesn't count yet: it waits for what has to be mended before, or
+    /// other suspects went away by themselves after a time that isn't much shorter.
     pub unconfirmed: Vec<Difference>,
     /// How many seconds a suspect must be the same now until it counts.
     pub settle: u64,
@@ -244,7 +247,8 @@ impl<T: Scannable, P: RetryPolicy> Run<'_, '_, T, P> {
         Ok(found)
     }
 
-    /// Learns which suspects lie below nodes that were mended. If that can't be read, they are taken for it: what they do teaches nothing.
+    /// Learns which suspects lie below nodes that were mended. If that can't be read, they are taken for it: what they
+    /// do teaches nothing.
     async fn explain(&mut self, now: Duration) {
         let nodes = self.state.suspects.unexplained();
         if nodes.is_empty() {

@@ -120,12 +120,14 @@ enum Event<'p, P, D> {
     Touched(Waiting<'p, P>, Vec<CarriedOut>),
 }
 
-/// An attempt whose wait is as long as touches wait for others to share requests with, if no other plan stops: 0.1 s at most.
+/// An attempt whose wait is as long as touches wait for others to share requests with, if no other plan stops: 0.1 s at
+/// most.
 const PAUSE: u32 = 2;
 
-/// Runs plans to their ends, side by side, several at a time. What they touch shares requests: touches wait until they fill all requests that may
-/// be under way, or all other plans wait as well or are done, or none has stopped for a moment. So nobody waits long for a plan that the table
-/// keeps back, and a plan whose touches are done goes on to its cursor, however many others there are. The results are in the order of the plans.
+/// Runs plans to their ends, side by side, several at a time. What they touch shares requests: touches wait until they
+/// fill all requests that may be under way, or all other plans wait as well or are done, or none has stopped for a
+/// moment. So nobody waits long for a plan that the table keeps back, and a plan whose touches are done goes on to its
+/// cursor, however many others there are. The results are in the order of the plans.
 pub(crate) async fn drive_all<T: Table, P: RetryPolicy, D: Send>(
     client: &Client<'_, T, P>,
     plans: &mut [impl Plan<Done = D> + Send],

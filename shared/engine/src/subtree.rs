@@ -1,20 +1,23 @@
 //! Finds a node and all that is below it, a few nodes at a time, with bounded memory.
 //!
-//! Only a node's base record says where the node is, and nothing but rows lists the children of a node. Rows may be missing, left over or
-//! a moment old. So **rows propose nodes, and base records decide**:
+//! Only a node's base record says where the node is, and nothing but rows lists the children of a node. Rows may be
+//! missing, left over or a moment old. So **rows propose nodes, and base records decide**:
 //!
-//! 1. The walk goes down level by level. The rows of depth 1 in a node's partition propose its children, and those whose records name the
-//!    node as their parent are below it. A record names one parent, so the walk comes to no node twice.
-//! 2. Then all rows in the partition of the node at the top propose descendants once more, and so do the path rows below it, which are in
-//!    the partition of its root. A descendant whose chain of parents leads to the top, and that misses its row in its parent's partition,
-//!    was not come to: the walk goes on from it.
+//! 1. The walk goes down level by level. The rows of depth 1 in a node's partition propose its children, and those
+//!    whose records name the node as their parent are below it. A record names one parent, so the walk comes to no node
+//!    twice.
+//! 2. Then all rows in the partition of the node at the top propose descendants once more, and so do the path rows
+//!    below it, which are in the partition of its root. A descendant whose chain of parents leads to the top, and that
+//!    misses its row in its parent's partition, was not come to: the walk goes on from it.
 //!
-//! The walk remembers where it has been, as far as its memory goes, so that the rows of step 2 take no other reads as a rule.
+//! The walk remembers where it has been, as far as its memory goes, so that the rows of step 2 take no other reads as a
+//! rule.
 //!
-//! So a node is found if its parent or the node at the top has a row of it, or if it has a path row. A scan of the table finds all.
+//! So a node is found if its parent or the node at the top has a row of it, or if it has a path row. A scan of the
+//! table finds all.
 //!
-//! Some rows propose nodes that have no record, or one that can't be understood. These are named as well, once each, because rows and
-//! lineages of them are left. Nodes that are moved meanwhile may be found twice, or not at all.
+//! Some rows propose nodes that have no record, or one that can't be understood. These are named as well, once each,
+//! because rows and lineages of them are left. Nodes that are moved meanwhile may be found twice, or not at all.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 
@@ -98,7 +101,8 @@ impl<'a, T: Table, P: RetryPolicy> Subtree<'a, T, P> {
         Self { client, top, has_begun: false, walk, sweeps, apart, remembered, strong: true }
     }
 
-    /// Gives the walk another memory for the nodes that it has come to. Of those that it forgets it reads the rows again.
+    /// Gives the walk another memory for the nodes that it has come to. Of those that it forgets it reads the rows
+    /// again.
     #[must_use]
     pub fn remembering(self, bytes_max: usize) -> Self {
         Self { remembered: Remembered { ids: HashSet::new(), bytes_left: bytes_max }, ..self }
@@ -179,7 +183,8 @@ impl<'a, T: Table, P: RetryPolicy> Subtree<'a, T, P> {
         Ok(())
     }
 
-    /// Has the rows of a node's partition gone through once the walk is at its end. Those of depth 1 belong to the walk.
+    /// Has the rows of a node's partition gone through once the walk is at its end. Those of depth 1 belong to the
+    /// walk.
     fn sweep_later(&mut self, of: NodeRef) {
         let range = self.client.schema().depth_range(2, DEPTH_MAX);
         self.sweeps.push_back(Sweep { of, range, after: None });
@@ -246,7 +251,8 @@ impl<'a, T: Table, P: RetryPolicy> Subtree<'a, T, P> {
         let nodes: BTreeSet<NodeRef> = rows.iter().map(|(_, node)| node.clone()).filter(is_new).collect();
         let nodes: Vec<NodeRef> = nodes.into_iter().collect();
         let records = self.records(&nodes).await?;
-        // The walk has come to a node whose parent has a row of it, if it has come to the parent. That one's row tells it.
+        // The walk has come to a node whose parent has a row of it, if it has come to the parent. That one's row tells
+        // it.
         let mut evidence: BTreeMap<&NodeRef, BTreeSet<ItemKey>> = BTreeMap::new();
         let mut found = Vec::new();
         for node in &nodes {
@@ -279,8 +285,8 @@ impl<'a, T: Table, P: RetryPolicy> Subtree<'a, T, P> {
         Ok(found)
     }
 
-    /// Goes up from a node. If that leads to the top, returns the nodes on the way that their parents have no row of: the walk hasn't come to
-    /// them.
+    /// Goes up from a node. If that leads to the top, returns the nodes on the way that their parents have no row of:
+    /// the walk hasn't come to them.
     async fn missed(&mut self, node: &NodeRef) -> Result<Vec<Found>, TableError> {
         let schema = self.client.schema();
         let (mut way, mut at): (BTreeMap<NodeRef, (ItemKey, Item)>, NodeRef) = (BTreeMap::new(), node.clone());

@@ -28,7 +28,8 @@ pub enum WriteError {
 /// Puts a record of an import.
 ///
 /// # Errors
-/// [`TableError`] where the table fails; of kind [`ErrorKind::Refuse`](sapwood_table::ErrorKind::Refuse) where it refuses the record.
+/// [`TableError`] where the table fails; of kind [`ErrorKind::Refuse`](sapwood_table::ErrorKind::Refuse) where it
+/// refuses the record.
 pub async fn import<T: Table, P: RetryPolicy>(
     client: &Client<'_, T, P>,
     settings: &Settings,
@@ -64,8 +65,8 @@ impl<'a, T: Table, P: RetryPolicy> Writer<'a, T, P> {
         self.write_once(command, request, None).await.map(|answered| answered.outcome)
     }
 
-    /// Carries out a command as [`write`](Self::write) does, and says whether an earlier request has done it. As one of a batch it goes by
-    /// what [`read_ahead`](Self::read_ahead) has read.
+    /// Carries out a command as [`write`](Self::write) does, and says whether an earlier request has done it. As one of
+    /// a batch it goes by what [`read_ahead`](Self::read_ahead) has read.
     ///
     /// # Errors
     /// [`WriteError`].

@@ -47,8 +47,9 @@ pub trait Call<S: Shared>: Sized + Send + 'static {
     fn answer<T: Table>(self, at: &At<'_, T, S>) -> impl Future<Output = Result<Response, Problem>> + Send;
 }
 
-/// What precedes the paths of the contract in the URLs of a deployment: a stage, or the base path of a custom domain. The serving code puts
-/// it before the header `Location`; an answer that has locations in its body puts it there itself.
+/// What precedes the paths of the contract in the URLs of a deployment: a stage, or the base path of a custom domain.
+/// The serving code puts it before the header `Location`; an answer that has locations in its body puts it there
+/// itself.
 #[derive(Clone, Debug, Default)]
 pub struct Prefix(pub String);
 
@@ -129,7 +130,8 @@ impl<S: Shared> Asked<'_, S> {
     /// Reads the body of a POST or PUT.
     ///
     /// # Errors
-    /// [`Kind::UnsupportedMediaType`]; [`Kind::BadJson`] for an empty body; the problem of a [`JsonError`](json::JsonError).
+    /// [`Kind::UnsupportedMediaType`]; [`Kind::BadJson`] for an empty body; the problem of a
+    /// [`JsonError`](json::JsonError).
     pub fn body<B: FromJson>(&self) -> Result<B, Problem> {
         demand_json(&self.parts.headers)?;
         self.json()
@@ -165,9 +167,9 @@ impl<T, S> At<'_, T, S> {
     }
 }
 
-/// Makes a router of the operations that a function serves. `handler` returns the handler of a call on a method, or `None` if
-/// another function serves the call. [`serve`](crate::serve) must serve the router, because it identifies the caller and sets
-/// the deadline.
+/// Makes a router of the operations that a function serves. `handler` returns the handler of a call on a method, or
+/// `None` if another function serves the call. [`serve`](crate::serve) must serve the router, because it identifies the
+/// caller and sets the deadline.
 pub fn router<S: Clone + Send + Sync + 'static>(
     handler: impl Fn(Function, MethodFilter) -> Option<MethodRouter<S>>,
 ) -> Router<S> {
@@ -233,8 +235,9 @@ async fn read<C: Call<S>, S: Shared>(shared: &S, request: Request) -> Result<(C,
 /// Makes an answer of 200 in JSON, with numbers written like this.
 ///
 /// # Errors
-/// [`Kind::Internal`] if the body can't be written as JSON. That is a number attribute that is no number, which no client of
-/// DynamoDB can write. [`Kind::ItemTooLarge`] if the answer is more than a function can give: another client has written such an item.
+/// [`Kind::Internal`] if the body can't be written as JSON. That is a number attribute that is no number, which no
+/// client of DynamoDB can write. [`Kind::ItemTooLarge`] if the answer is more than a function can give: another client
+/// has written such an item.
 pub fn json_response(body: &impl Serialize, numbers: Numbers) -> Result<Response, Problem> {
     let written = json::to_vec(body, numbers).map_err(|error| {
         tracing::error!(category = ?error.classify(), "an answer can't be written as JSON");
@@ -247,7 +250,8 @@ pub fn json_response(body: &impl Serialize, numbers: Numbers) -> Result<Response
     Ok(([(CONTENT_TYPE, HeaderValue::from_static("application/json"))], written).into_response())
 }
 
-/// Most bytes of a body in a function's answer. Lambda takes 6 MB, with the headers. The answer is JSON, and has the body as a text.
+/// Most bytes of a body in a function's answer. Lambda takes 6 MB, with the headers. The answer is JSON, and has the
+/// body as a text.
 const ANSWER_BYTES_MAX: usize = 6_200_000;
 
 /// How many bytes a body takes as a text in JSON.

@@ -6,11 +6,11 @@ use std::str::FromStr;
 
 use super::{Error, Part};
 
-/// A number as DynamoDB keeps it: up to 38 digits, zero or from 1E-130 to 9.99…E+125 on either side of it ([AWS: numbers][aws]). As a part of
-/// a key it sorts as the number, whatever its sign and exponent.
+/// A number as DynamoDB keeps it: up to 38 digits, zero or from 1E-130 to 9.99…E+125 on either side of it ([AWS:
+/// numbers][aws]). As a part of a key it sorts as the number, whatever its sign and exponent.
 ///
-/// The text is `0` for zero; `1`, the exponent plus 500 in three digits, and the digits for a positive number; `-`, the same with each digit
-/// taken from 9, and `~` for a negative one. Equal numbers have one text.
+/// The text is `0` for zero; `1`, the exponent plus 500 in three digits, and the digits for a positive number; `-`, the
+/// same with each digit taken from 9, and `~` for a negative one. Equal numbers have one text.
 ///
 /// ```
 /// use sapwood_keys::{Decimal, Part};

@@ -36,8 +36,8 @@ pub enum Error {
     #[error("a key has at least 1 byte: give it a part that is not empty")]
     Empty,
 
-    /// A part contains the separator, or ends with the beginning of a separator of several characters. The key would come
-    /// apart at another place.
+    /// A part contains the separator, or ends with the beginning of a separator of several characters. The key would
+    /// come apart at another place.
     #[error(
         "{part} would be split by the separator {separator:?}: \
          change the part, choose another separator, or a format that escapes"
@@ -87,8 +87,8 @@ pub enum Error {
 }
 
 impl Error {
-    /// Returns an [`Error::Value`] for an implementation of [`Part`](super::Part). The key that the part belongs to fills
-    /// in which part it is.
+    /// Returns an [`Error::Value`] for an implementation of [`Part`](super::Part). The key that the part belongs to
+    /// fills in which part it is.
     pub fn value(found: impl Into<String>, expected: impl Into<String>) -> Self {
         Self::Value { part: Place::default(), found: found.into(), expected: expected.into() }
     }

@@ -8,8 +8,8 @@ use crate::{PARTITION_KEY_BYTES_MAX, SORT_KEY_BYTES_MAX};
 
 /// How parts are joined to a key: a separator, what happens to a separator inside a part, and a limit in bytes.
 ///
-/// [`Format::SORT_KEY`] and [`Format::PARTITION_KEY`] separate by `#` and refuse a part that contains `#`. Other formats are
-/// made from these two:
+/// [`Format::SORT_KEY`] and [`Format::PARTITION_KEY`] separate by `#` and refuse a part that contains `#`. Other
+/// formats are made from these two:
 ///
 /// ```
 /// use sapwood_keys::Format;
@@ -26,13 +26,13 @@ use crate::{PARTITION_KEY_BYTES_MAX, SORT_KEY_BYTES_MAX};
 ///
 /// # Order
 /// DynamoDB compares keys byte by byte. That is the order of the lists of their parts
-/// - **for any text**, if the format [keeps order](Format::keeps_order): it escapes, and its separator begins with a character
-///   below `%` (such as `#`, `!`, `$` or a space). Then everything up to `%` is escaped, and all other characters sort after
-///   the separator;
-/// - with a format that refuses separators, if all bytes of the parts are greater than the separator's first byte. With `#`,
-///   letters, digits and `-_.:/|` are; a space, `!` and `"` are not (`A B#x` sorts before `A#x`);
-/// - with any separator, among keys of equally many parts that are [`Padded`](super::Padded), [`Utc`](super::Utc) or dates,
-///   whose width is fixed.
+/// - **for any text**, if the format [keeps order](Format::keeps_order): it escapes, and its separator begins with a
+///   character below `%` (such as `#`, `!`, `$` or a space). Then everything up to `%` is escaped, and all other
+///   characters sort after the separator;
+/// - with a format that refuses separators, if all bytes of the parts are greater than the separator's first byte. With
+///   `#`, letters, digits and `-_.:/|` are; a space, `!` and `"` are not (`A B#x` sorts before `A#x`);
+/// - with any separator, among keys of equally many parts that are [`Padded`](super::Padded), [`Utc`](super::Utc) or
+///   dates, whose width is fixed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Format<'s> {
     separator: &'s str,
@@ -41,7 +41,8 @@ pub struct Format<'s> {
 }
 
 impl Format<'static> {
-    /// The format of partition keys: separated by `#`, which parts can't contain, and at most [`PARTITION_KEY_BYTES_MAX`].
+    /// The format of partition keys: separated by `#`, which parts can't contain, and at most
+    /// [`PARTITION_KEY_BYTES_MAX`].
     pub const PARTITION_KEY: Self = Self { separator: "#", escapes: false, bytes_max: PARTITION_KEY_BYTES_MAX };
 
     /// The format of sort keys: separated by `#`, which parts can't contain, and at most [`SORT_KEY_BYTES_MAX`].
@@ -49,15 +50,15 @@ impl Format<'static> {
 }
 
 impl<'s> Format<'s> {
-    /// Returns this format with another separator, of one or several characters. A format with an empty separator returns
-    /// [`Error::Format`] from every method.
+    /// Returns this format with another separator, of one or several characters. A format with an empty separator
+    /// returns [`Error::Format`] from every method.
     pub const fn separated_by<'t>(self, separator: &'t str) -> Format<'t> {
         Format { separator, escapes: self.escapes, bytes_max: self.bytes_max }
     }
 
-    /// Returns this format with escapes, so that any text can be a part. Some characters are written as `%XX`, byte by byte:
-    /// `%` itself and, to [keep order](Format#order), every character below it. Where the separator isn't below `%`, the
-    /// separator's first character is escaped instead.
+    /// Returns this format with escapes, so that any text can be a part. Some characters are written as `%XX`, byte by
+    /// byte: `%` itself and, to [keep order](Format#order), every character below it. Where the separator isn't below
+    /// `%`, the separator's first character is escaped instead.
     ///
     /// With a separator that begins with `%`, `0`–`9` or `A`–`F`, every method returns [`Error::Format`].
     pub const fn escaping(self) -> Self {
@@ -77,8 +78,9 @@ impl<'s> Format<'s> {
     /// Builds the key of these parts.
     ///
     /// # Errors
-    /// [`Error::Separator`] for a part that would be split (unless the format escapes), [`Error::TooLong`] for a key over the
-    /// limit, [`Error::Empty`] for a key of no bytes, and [`Error::Format`] for a separator that can't be used.
+    /// [`Error::Separator`] for a part that would be split (unless the format escapes), [`Error::TooLong`] for a key
+    /// over the limit, [`Error::Empty`] for a key of no bytes, and [`Error::Format`] for a separator that can't be
+    /// used.
     ///
     /// ```
     /// use sapwood_keys::{Error, Format};
@@ -103,8 +105,8 @@ impl<'s> Format<'s> {
     /// Splits a key into its parts: the inverse of [`Format::build`].
     ///
     /// # Errors
-    /// The errors of [`Format::build`] for a key that it can't make, and [`Error::Value`] for a part that isn't escaped as
-    /// this format escapes it.
+    /// The errors of [`Format::build`] for a key that it can't make, and [`Error::Value`] for a part that isn't escaped
+    /// as this format escapes it.
     pub fn parse<'k>(&self, key: &'k str) -> Result<Vec<Cow<'k, str>>, Error> {
         self.check()?;
         let parts = key
@@ -132,7 +134,8 @@ impl<'s> Format<'s> {
         self.parse(key)?.try_into().map_err(|parts: Vec<_>| Error::Count { found: parts.len(), expected: N })
     }
 
-    /// Builds the prefix of all keys that begin with these parts and have more, for `begins_with`. It ends with the separator.
+    /// Builds the prefix of all keys that begin with these parts and have more, for `begins_with`. It ends with the
+    /// separator.
     ///
     /// # Errors
     /// As [`Format::build`]. Without any part it is [`Error::Empty`]: leave out the condition on the sort key instead.
@@ -147,8 +150,8 @@ impl<'s> Format<'s> {
         self.join(parts, self.separator)
     }
 
-    /// Builds the prefix of all keys that begin with these parts, the last of which may continue: for `begins_with` within a
-    /// part, such as the month of a time.
+    /// Builds the prefix of all keys that begin with these parts, the last of which may continue: for `begins_with`
+    /// within a part, such as the month of a time.
     ///
     /// # Errors
     /// As [`Format::prefix`].
@@ -164,15 +167,15 @@ impl<'s> Format<'s> {
         self.join(parts, "")
     }
 
-    /// Builds the bounds, for `BETWEEN`, of all keys that begin with `parents` and go on with a part from `from` to `to`, both
-    /// included, and of all keys below those.
+    /// Builds the bounds, for `BETWEEN`, of all keys that begin with `parents` and go on with a part from `from` to
+    /// `to`, both included, and of all keys below those.
     ///
-    /// With `from` equal to `to` the range is one key and all keys below it, without siblings that only begin alike. The
-    /// upper bound is one byte longer than the key of `to`.
+    /// With `from` equal to `to` the range is one key and all keys below it, without siblings that only begin alike.
+    /// The upper bound is one byte longer than the key of `to`.
     ///
     /// # Errors
-    /// As [`Format::build`]; [`Error::Format`] unless the format [keeps order](Format::keeps_order), since other keys would
-    /// lie between; [`Error::Value`] if `from` sorts after `to`.
+    /// As [`Format::build`]; [`Error::Format`] unless the format [keeps order](Format::keeps_order), since other keys
+    /// would lie between; [`Error::Value`] if `from` sorts after `to`.
     ///
     /// ```
     /// use sapwood_keys::Format;

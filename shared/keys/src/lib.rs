@@ -1,7 +1,7 @@
 //! Composite keys: several parts in one key attribute, such as `USER#123#ORDER#456`.
 //!
-//! The crate is for any DynamoDB table: it knows nothing of the items in it, and depends on nothing else of Sapwood. Its
-//! examples are those of the seed `composite-keys-pattern.txt`.
+//! The crate is for any DynamoDB table: it knows nothing of the items in it, and depends on nothing else of Sapwood.
+//! Its examples are those of the seed `composite-keys-pattern.txt`.
 //!
 //! A [`Format`] joins texts to a key: it says which separator stands between them, what happens to a separator inside a
 //! part, and how long a key may be. [`composite_key!`] declares a kind of key as a struct, whose fields are [`Part`]s:
@@ -30,8 +30,8 @@
 //!
 //! # Query by the first parts
 //!
-//! [`Format::prefix`] and [`Format::prefix_within`] make the value of `begins_with` in a Query's key condition. An earlier
-//! part selects more than a later one, so the most selective part comes first.
+//! [`Format::prefix`] and [`Format::prefix_within`] make the value of `begins_with` in a Query's key condition. An
+//! earlier part selects more than a later one, so the most selective part comes first.
 //!
 //! ```
 //! use sapwood_keys::Format;
@@ -90,9 +90,10 @@
 //! # Guarantees
 //! - **`parse` inverts `build`**: it accepts exactly the keys that `build` makes, and returns their parts. Parts may be
 //!   empty; a whole key may not, since DynamoDB refuses it.
-//! - **A key is whole**: a key over its limit is an [`Error::TooLong`]. It is never cut, because two keys could become one.
-//! - **Prefixes match whole parts**: [`Format::prefix`] ends with the separator, so `NE#OMAHA#` never matches the sibling
-//!   `NE#OMAHA2`.
+//! - **A key is whole**: a key over its limit is an [`Error::TooLong`]. It is never cut, because two keys could become
+//!   one.
+//! - **Prefixes match whole parts**: [`Format::prefix`] ends with the separator, so `NE#OMAHA#` never matches the
+//!   sibling `NE#OMAHA2`.
 //! - **Order**: DynamoDB sorts strings by their UTF-8 bytes (AWS, "Supported data types and naming rules in Amazon
 //!   DynamoDB"). [`Format`](Format#order) says when that is the order of the parts.
 

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use super::{Error, Part};
 
-/// A number of `DIGITS` digits with zeros in front (`00042`), so that byte order is number order. `DIGITS` is 1 to 20, which
-/// the compiler checks; 20 digits hold every `u64`.
+/// A number of `DIGITS` digits with zeros in front (`00042`), so that byte order is number order. `DIGITS` is 1 to 20,
+/// which the compiler checks; 20 digits hold every `u64`.
 ///
 /// A number of more digits is an [`Error::Value`]. The number can't be negative; [`Part`] shows a type that can.
 ///

@@ -7,8 +7,8 @@ use super::Error;
 /// A value that can be a part of a [`CompositeKey`](super::CompositeKey).
 ///
 /// `decode` accepts exactly the texts that `encode` returns. For keys to sort as values do, the texts must: that is why
-/// numbers and times have a fixed width. A part needn't care about separators; the key's [`Format`](super::Format) refuses or
-/// escapes them.
+/// numbers and times have a fixed width. A part needn't care about separators; the key's [`Format`](super::Format)
+/// refuses or escapes them.
 ///
 /// [`Padded`](super::Padded) is unsigned. With an offset, negative numbers keep their order too:
 ///

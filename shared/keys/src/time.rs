@@ -10,12 +10,13 @@ use jiff::tz::Offset;
 
 use super::{Error, Part};
 
-/// A time in UTC as RFC 3339 writes it, always with `DIGITS` digits of the second's fraction: `2024-12-01T10:30:00Z` with 0,
-/// `2024-12-01T10:30:00.250Z` with 3. `DIGITS` is 0 to 9 (nanoseconds), which the compiler checks. Byte order is the order of
-/// times, and a time's text begins with its year, month and day, for [`prefix_within`](super::Format::prefix_within).
+/// A time in UTC as RFC 3339 writes it, always with `DIGITS` digits of the second's fraction: `2024-12-01T10:30:00Z`
+/// with 0, `2024-12-01T10:30:00.250Z` with 3. `DIGITS` is 0 to 9 (nanoseconds), which the compiler checks. Byte order
+/// is the order of times, and a time's text begins with its year, month and day, for
+/// [`prefix_within`](super::Format::prefix_within).
 ///
-/// A time of finer resolution is an [`Error::Value`], since it would be read back as another time: round it first. So is a
-/// time before the year 0. The type has no time after the year 9999.
+/// A time of finer resolution is an [`Error::Value`], since it would be read back as another time: round it first. So
+/// is a time before the year 0. The type has no time after the year 9999.
 ///
 /// ```
 /// use sapwood_keys::{Part, Utc};

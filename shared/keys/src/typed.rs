@@ -8,8 +8,8 @@ use super::{AsPart, Error, Format, Part, Place};
 
 /// A key declared as a struct by [`composite_key!`](crate::composite_key).
 ///
-/// Errors name the field. Where the format and the fields [keep order](Format#order), keys sort as the structs do (derive
-/// `Ord`).
+/// Errors name the field. Where the format and the fields [keep order](Format#order), keys sort as the structs do
+/// (derive `Ord`).
 pub trait CompositeKey: Sized {
     /// How the parts are joined to a key.
     const FORMAT: Format<'static> = Format::SORT_KEY;
@@ -38,8 +38,8 @@ pub trait CompositeKey: Sized {
     /// Reads a key: the inverse of `build`.
     ///
     /// # Errors
-    /// As [`Format::parse`]; [`Error::Count`] for a key of more or fewer parts, [`Error::Value`] for a part that isn't the
-    /// expected literal or a value of its field.
+    /// As [`Format::parse`]; [`Error::Count`] for a key of more or fewer parts, [`Error::Value`] for a part that isn't
+    /// the expected literal or a value of its field.
     fn parse(key: &str) -> Result<Self, Error> {
         let parts = Self::FORMAT.parse(key).map_err(named::<Self>)?;
         let (found, expected) = (parts.len(), Self::LAYOUT.len());
@@ -60,8 +60,8 @@ pub trait CompositeKey: Sized {
         Self::from_fields(Fields(fields.into_iter()))
     }
 
-    /// Builds the prefix, for `begins_with`, of all keys that have these first fields. The fields are passed as a tuple; the
-    /// prefix has the literals up to the next field, and ends with the separator.
+    /// Builds the prefix, for `begins_with`, of all keys that have these first fields. The fields are passed as a
+    /// tuple; the prefix has the literals up to the next field, and ends with the separator.
     ///
     /// # Errors
     /// As [`Format::prefix`], and [`Error::Value`] for a field that has no text.
@@ -70,7 +70,8 @@ pub trait CompositeKey: Sized {
         Self::FORMAT.prefix(&parts).map_err(named::<Self>)
     }
 
-    /// Builds the prefix, for `begins_with`, of all keys that have these first fields and whose next field begins with a text.
+    /// Builds the prefix, for `begins_with`, of all keys that have these first fields and whose next field begins with
+    /// a text.
     ///
     /// # Errors
     /// As [`CompositeKey::prefix`].
@@ -80,8 +81,8 @@ pub trait CompositeKey: Sized {
         Self::FORMAT.prefix_within(&parts).map_err(named::<Self>)
     }
 
-    /// Builds the bounds, for `BETWEEN`, of all keys that have these first fields and whose next field is from `from` to `to`,
-    /// both included.
+    /// Builds the bounds, for `BETWEEN`, of all keys that have these first fields and whose next field is from `from`
+    /// to `to`, both included.
     ///
     /// # Errors
     /// As [`Format::between`], and [`Error::Value`] for a field that has no text.
@@ -109,8 +110,8 @@ pub enum Piece {
 /// The texts of fields, or the reason why a field has none.
 pub type Texts<'v> = Vec<Result<Cow<'v, str>, Error>>;
 
-/// Some of the first fields of the key `K`, but not all of them: a tuple of values that can be [passed for](AsPart) each, or
-/// `()` for none.
+/// Some of the first fields of the key `K`, but not all of them: a tuple of values that can be [passed for](AsPart)
+/// each, or `()` for none.
 pub trait Leading<K> {
     /// The type of the next field.
     type Next: Part;
@@ -165,8 +166,8 @@ fn named<K: CompositeKey>(error: Error) -> Error {
 /// [`Part`](crate::Part).
 ///
 /// The struct implements [`CompositeKey`](crate::CompositeKey), whose methods build and parse it. Its
-/// [`Format`](crate::Format) follows the name in parentheses; the default is `Format::SORT_KEY`. Fields are as visible as the
-/// struct. Attributes, `derive` among them, are passed on.
+/// [`Format`](crate::Format) follows the name in parentheses; the default is `Format::SORT_KEY`. Fields are as visible
+/// as the struct. Attributes, `derive` among them, are passed on.
 ///
 /// ```
 /// use sapwood_keys::composite_key;

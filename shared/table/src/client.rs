@@ -1,5 +1,5 @@
-//! The one client on a [`Table`]. It cuts requests to size, keeps several in flight, retries for as long as there is time, and
-//! counts.
+//! The one client on a [`Table`]. It cuts requests to size, keeps several in flight, retries for as long as there is
+//! time, and counts.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,8 +22,8 @@ use super::{
 
 /// How long a client goes on trying.
 pub trait RetryPolicy: Send + Sync {
-    /// Waits before another attempt. `attempt` counts from 0; the wait grows with it. Returns false if no time is left, and the
-    /// client then gives up.
+    /// Waits before another attempt. `attempt` counts from 0; the wait grows with it. Returns false if no time is left,
+    /// and the client then gives up.
     fn wait(&self, attempt: u32) -> impl Future<Output = bool> + Send;
 
     /// False once so little time is left that nothing of this kind should be written any more.
@@ -49,8 +49,8 @@ pub struct Usage {
     pub requests: u64,
     /// Requests that were retries.
     pub retries: u64,
-    /// Requests that a running transaction kept from an item. Items that BatchWriteItem leaves unprocessed aren't counted,
-    /// because it doesn't say why it does.
+    /// Requests that a running transaction kept from an item. Items that BatchWriteItem leaves unprocessed aren't
+    /// counted, because it doesn't say why it does.
     pub conflicts: u64,
     /// Read capacity units.
     pub read_units: f64,
@@ -68,8 +68,9 @@ impl std::ops::AddAssign for Usage {
     }
 }
 
-/// A table, the retry policy of one invocation or request, and a count of what the requests took. A write that [`Client::carry_out`]
-/// retries may have been carried out by an earlier attempt; [`Client::attempt`] never sends a write again that may have been.
+/// A table, the retry policy of one invocation or request, and a count of what the requests took. A write that
+/// [`Client::carry_out`] retries may have been carried out by an earlier attempt; [`Client::attempt`] never sends a
+/// write again that may have been.
 #[derive(Debug)]
 pub struct Client<'a, T, P> {
     table: &'a T,
@@ -86,7 +87,8 @@ pub struct Client<'a, T, P> {
     usage: Mutex<Usage>,
     /// How many keys reads of a limited number of bytes begin with.
     keys_at_once: AtomicUsize,
-    /// How many items of a partition are asked for at a time, where more had too many bytes. A scan's is that of the empty partition key.
+    /// How many items of a partition are asked for at a time, where more had too many bytes. A scan's is that of the
+    /// empty partition key.
     narrowed: Mutex<BTreeMap<String, usize>>,
 }
 
@@ -95,7 +97,8 @@ pub struct Client<'a, T, P> {
 pub struct Written {
     /// The keys of the writes that failed, and why.
     pub failed: BTreeMap<ItemKey, TableError>,
-    /// The keys of writes that were carried out after an attempt without an answer. That attempt may be carried out later.
+    /// The keys of writes that were carried out after an attempt without an answer. That attempt may be carried out
+    /// later.
     pub unanswered: BTreeSet<ItemKey>,
 }
 
@@ -157,8 +160,8 @@ impl<'a, T: Table, P: RetryPolicy> Client<'a, T, P> {
         Self { bytes_in_flight_max, room: Semaphore::new(bytes_in_flight_max), ..self }
     }
 
-    /// Gives the client a name that no other client has, and sets how many requests of one kind it keeps in flight. Only a client
-    /// with a name can carry out [`Task::Mark`].
+    /// Gives the client a name that no other client has, and sets how many requests of one kind it keeps in flight.
+    /// Only a client with a name can carry out [`Task::Mark`].
     #[must_use]
     pub fn named(self, name: &'a str, in_flight_max: usize) -> Self {
         Self { name, in_flight_max, ..self }
@@ -232,8 +235,8 @@ impl<'a, T: Table, P: RetryPolicy> Client<'a, T, P> {
         all
     }
 
-    /// Reads items until these have so many bytes in answers, which takes one more request at most. The keys that are left then can be
-    /// asked for when the items before them aren't needed any more.
+    /// Reads items until these have so many bytes in answers, which takes one more request at most. The keys that are
+    /// left then can be asked for when the items before them aren't needed any more.
     pub async fn get_within(&self, keys: BTreeSet<ItemKey>, options: &ReadOptions, bytes_max: usize) -> Items {
         let (keys, mut all, mut bytes) = (keys.into_iter().collect::<Vec<_>>(), Items::default(), 0);
         for chunk in keys.chunks(BATCH_GET_KEYS_MAX) {
@@ -250,7 +253,8 @@ impl<'a, T: Table, P: RetryPolicy> Client<'a, T, P> {
         all
     }
 
-    // Requests are boxed, because the future of an SDK's request is large, and every future that awaits it would be as large.
+    // Requests are boxed, because the future of an SDK's request is large, and every future that awaits it would be as
+    // large.
     async fn get_chunk(&self, mut keys: Vec<ItemKey>, options: &ReadOptions, bytes_max: Option<usize>) -> Items {
         let (mut read, mut bytes) = (Items::default(), 0);
         let first = if bytes_max.is_some() { self.keys_at_once.load(Ordering::Relaxed) } else { BATCH_GET_KEYS_MAX };
@@ -300,8 +304,8 @@ impl<'a, T: Table, P: RetryPolicy> Client<'a, T, P> {
         read
     }
 
-    /// Reads one page. It is shorter where a longer one gets no answer in time, and so are the pages of the partition that follow, until
-    /// they have few bytes.
+    /// Reads one page. It is shorter where a longer one gets no answer in time, and so are the pages of the partition
+    /// that follow, until they have few bytes.
     ///
     /// # Errors
     /// See [`Client::get`].
@@ -322,7 +326,8 @@ impl<'a, T: Table, P: RetryPolicy> Client<'a, T, P> {
         self.persist("", scan.limit, ask, |scanned| &scanned.items).await
     }
 
-    /// Puts and deletes any number of items without conditions, in their order. Rows are written only while there is time for them.
+    /// Puts and deletes any number of items without conditions, in their order. Rows are written only while there is
+    /// time for them.
     pub async fn write_many(&self, writes: Writes) -> Written {
         let Writes { writes, kind } = writes;
         let mut position = 0;
@@ -348,8 +353,8 @@ impl<'a, T: Table, P: RetryPolicy> Client<'a, T, P> {
         // Nobody closes the semaphore.
         let _room = self.room.acquire_many(u32::try_from(bytes).unwrap_or(u32::MAX)).await.ok();
         let mut done = Written::default();
-        // DynamoDB refuses a whole batch for one impossible item, or because it is too large. Each half then goes by itself, until the item that
-        // can't be written is alone.
+        // DynamoDB refuses a whole batch for one impossible item, or because it is too large. Each half then goes by
+        // itself, until the item that can't be written is alone.
         let mut batches = vec![Cow::Borrowed(writes)];
         while let Some(mut writes) = batches.pop() {
             let mut attempt = 0;
@@ -413,8 +418,8 @@ impl<'a, T: Table, P: RetryPolicy> Client<'a, T, P> {
         }
     }
 
-    /// Carries out a task at most once: it is sent again only after an answer that it wasn't carried out. Returns `None` if no answer came.
-    /// The task may have been carried out then, or may be later.
+    /// Carries out a task at most once: it is sent again only after an answer that it wasn't carried out. Returns
+    /// `None` if no answer came. The task may have been carried out then, or may be later.
     ///
     /// # Errors
     /// [`TableError`] if time is up or a retry is no use. Nothing was carried out.
@@ -446,8 +451,9 @@ impl<'a, T: Table, P: RetryPolicy> Client<'a, T, P> {
         self.retry_policy.has_time_for(WritesKind::Touches)
     }
 
-    /// Touches items, several at a time, each on its own conditions. Updates of items that have to exist share requests. What came of
-    /// the tasks is in their order. Those that there is no time for are left, so that a cursor can remember the others.
+    /// Touches items, several at a time, each on its own conditions. Updates of items that have to exist share
+    /// requests. What came of the tasks is in their order. Those that there is no time for are left, so that a cursor
+    /// can remember the others.
     pub async fn touch_all(&self, tasks: &[Task]) -> Vec<CarriedOut> {
         let requests = requests_of(tasks).into_iter().map(|positions| async move {
             let asked: Vec<&Task> = positions.iter().map(|position| &tasks[*position]).collect();
@@ -499,7 +505,8 @@ impl<'a, T: Table, P: RetryPolicy> Client<'a, T, P> {
             }
             attempt += 1;
         }
-        // One impossible statement has DynamoDB refuse all of a request, and a role may allow UpdateItem and not PartiQL. So each goes by itself.
+        // One impossible statement has DynamoDB refuse all of a request, and a role may allow UpdateItem and not
+        // PartiQL. So each goes by itself.
         for (task, one) in tasks.iter().zip(&mut done) {
             if matches!(&one.outcome, Err(error) if error.kind != ErrorKind::Retry) {
                 let alone = self.carry_out_while(task, || self.may_touch()).await;
@@ -604,8 +611,8 @@ fn no_time() -> TableError {
     TableError::new(ErrorKind::Retry, "no time left for this")
 }
 
-/// How many items are asked for after a read of this many got no answer in time, or one that is too large: 1 MB of items can have 45 MB in an
-/// answer.
+/// How many items are asked for after a read of this many got no answer in time, or one that is too large: 1 MB of
+/// items can have 45 MB in an answer.
 fn fewer(items: usize) -> usize {
     (items / 10).max(1)
 }

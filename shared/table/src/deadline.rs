@@ -14,8 +14,8 @@ pub struct Deadline {
     meanwhile: Instant,
     /// After this moment no row is put any more, so that those of nodes whose rows are all put can still be deleted.
     first_rows: Instant,
-    /// After this moment no row is deleted any more, so that what was written can still be confirmed, and nothing is touched, so that a
-    /// cursor can still remember how far the touches came.
+    /// After this moment no row is deleted any more, so that what was written can still be confirmed, and nothing is
+    /// touched, so that a cursor can still remember how far the touches came.
     second_rows: Instant,
     /// After this moment nothing is sent any more.
     end: Instant,
@@ -26,8 +26,8 @@ pub struct Deadline {
 const FIRST_WAIT: Duration = Duration::from_millis(25);
 const LONGEST_WAIT: Duration = Duration::from_secs(2);
 
-/// The shares of an invocation's time in which rows are put, and after that deleted. They are a choice: deleting costs less, and what
-/// follows takes a few requests.
+/// The shares of an invocation's time in which rows are put, and after that deleted. They are a choice: deleting costs
+/// less, and what follows takes a few requests.
 const SHARE_FOR_MEANWHILE: f64 = 0.3;
 const SHARE_FOR_FIRST_ROWS: f64 = 0.6;
 const SHARE_FOR_SECOND_ROWS: f64 = 0.8;

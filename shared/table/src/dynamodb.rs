@@ -28,8 +28,8 @@ use super::{
 use sapwood_core::keys::{ItemKey, Schema};
 use sapwood_core::model::{AttributeValue, Item, key_of, shortest, with_key};
 
-/// Longest time that one request may take, unless [`DynamoTable::waiting`] sets another. It is a choice: several attempts fit the time of
-/// an invocation. An invocation that has less time left ends its request sooner.
+/// Longest time that one request may take, unless [`DynamoTable::waiting`] sets another. It is a choice: several
+/// attempts fit the time of an invocation. An invocation that has less time left ends its request sooner.
 const CALL_TIME_MAX: Duration = Duration::from_secs(5);
 
 /// Longest time that [`DynamoTable::connect`] may take. Lambda gives a function ten seconds to start.
@@ -47,8 +47,8 @@ pub struct DynamoTable {
 }
 
 impl DynamoTable {
-    /// Makes a table by its name. The SDK's own retries are off, because [`crate::Client`] retries in the time that it has, and
-    /// counts.
+    /// Makes a table by its name. The SDK's own retries are off, because [`crate::Client`] retries in the time that it
+    /// has, and counts.
     #[must_use]
     pub fn new(connection: &Connection, name: impl Into<String>, schema: Schema) -> Self {
         let Connection { region, endpoint_url, access_key_id, secret_access_key, session_token } = connection.clone();
@@ -94,9 +94,9 @@ impl DynamoTable {
         Self::new(&Connection::local(url), name, schema)
     }
 
-    /// Reads an item that doesn't exist (half a read unit), and ignores the outcome. For its first request the SDK loads
-    /// credentials and root certificates, looks up the endpoint and opens a connection. If it does so while the function starts,
-    /// no event waits for it.
+    /// Reads an item that doesn't exist (half a read unit), and ignores the outcome. For its first request the SDK
+    /// loads credentials and root certificates, looks up the endpoint and opens a connection. If it does so while the
+    /// function starts, no event waits for it.
     pub async fn connect(&self) {
         let nothing = self.schema.operation_key(None, "nothing");
         let reading = ReadOptions { strong: false, attributes: None };
@@ -116,8 +116,8 @@ impl DynamoTable {
         Ok(named(KeyType::Hash).zip(named(KeyType::Range)))
     }
 
-    /// What no other table has, for example `arn:aws:dynamodb:eu-west-1:123456789012:table/sapwood 7ab6… 1796000000`: the ARN, the id and the time of
-    /// creation. One that is deleted and made anew has another.
+    /// What no other table has, for example `arn:aws:dynamodb:eu-west-1:123456789012:table/sapwood 7ab6… 1796000000`:
+    /// the ARN, the id and the time of creation. One that is deleted and made anew has another.
     ///
     /// # Errors
     /// [`TableError`] if the table isn't there, or if the caller may not see it (`dynamodb:DescribeTable`).
@@ -147,8 +147,8 @@ impl DynamoTable {
         Self { deadline: Some(deadline), ..self.clone() }
     }
 
-    /// Returns the table with another limit for the time that one request may take. An engine on the same machine loses no request: one that
-    /// isn't answered waits in a queue, and whoever sends it again makes the queue longer.
+    /// Returns the table with another limit for the time that one request may take. An engine on the same machine loses
+    /// no request: one that isn't answered waits in a queue, and whoever sends it again makes the queue longer.
     #[must_use]
     pub fn waiting(self, call_time_max: Duration) -> Self {
         Self { call_time_max, ..self }
@@ -248,7 +248,8 @@ impl DynamoTable {
         Ok(Reply {
             value: output.is_some(),
             read_units: 0.0,
-            // A failed condition costs as much as the write would. DynamoDB doesn't report the units, so the least is counted.
+            // A failed condition costs as much as the write would. DynamoDB doesn't report the units, so the least is
+            // counted.
             write_units: output.as_ref().map_or(1.0, |output| units(capacity(output))),
         })
     }
@@ -407,7 +408,8 @@ impl Expressions {
     }
 }
 
-/// Room for what a write takes in a body besides what [`Write::sent_bytes`] counts. It is a guess: the body grows if need be.
+/// Room for what a write takes in a body besides what [`Write::sent_bytes`] counts. It is a guess: the body grows if
+/// need be.
 const WRITE_BYTES: usize = 320;
 
 /// Writes attributes as an object, after the text that begins it.
@@ -482,8 +484,8 @@ fn sorted((name, mut value): (String, AttributeValue)) -> (String, AttributeValu
     (name, value)
 }
 
-/// Returns the positions of a cancelled transaction's actions whose conditions didn't hold. None didn't if the transaction was
-/// cancelled for another reason. Returns `None` if the error isn't a cancellation.
+/// Returns the positions of a cancelled transaction's actions whose conditions didn't hold. None didn't if the
+/// transaction was cancelled for another reason. Returns `None` if the error isn't a cancellation.
 fn failed_conditions(error: &SdkError<TransactWriteItemsError>) -> Option<Vec<usize>> {
     let TransactWriteItemsError::TransactionCanceledException(cancelled) = error.as_service_error()? else {
         return None;
@@ -695,7 +697,8 @@ impl Table for DynamoTable {
         let mut answers: Vec<Result<bool, TableError>> =
             output.responses().iter().map(|response| response.error().map_or(Ok(true), statement_error)).collect();
         answers.resize_with(updates.len(), || Err(TableError::unanswered("no answer for a statement")));
-        // What statements take that fail is in the sum, but DynamoDB reports none where all of them fail. The least is counted then.
+        // What statements take that fail is in the sum, but DynamoDB reports none where all of them fail. The least is
+        // counted then.
         let failed = answers.iter().filter(|answer| matches!(answer, Ok(false))).count();
         let write_units = match output.consumed_capacity() {
             [] => failed as f64,
@@ -773,8 +776,8 @@ impl Scannable for DynamoTable {
             .client
             .scan()
             .table_name(&self.name)
-            // The one part of a table is the table. Said this way dynoxide reads it by its key, and any part in an order for which it has no
-            // index: it reads and sorts the whole table for each page.
+            // The one part of a table is the table. Said this way dynoxide reads it by its key, and any part in an
+            // order for which it has no index: it reads and sorts the whole table for each page.
             .set_segment((*segments > 1).then(|| number(*segment)))
             .set_total_segments((*segments > 1).then(|| number(*segments)))
             .consistent_read(reading.strong)

@@ -1,10 +1,10 @@
 //! HTTPS to the table's endpoint, ready soon after a function starts.
 //!
-//! A system has some 140 root certificates. Reading them takes three times as long as everything else that a starting function does
-//! (docs/performance.md). The endpoints of AWS have their certificates under Amazon's own five roots
-//! ([AWS](https://www.amazontrust.com/repository/)), so the client tries these first. Where a certificate isn't under them (another
-//! endpoint, a proxy that inspects connections, a new root), the client reads the system's roots and tries again. So it refuses
-//! nothing that the system trusts.
+//! A system has some 140 root certificates. Reading them takes three times as long as everything else that a starting
+//! function does (docs/performance.md). The endpoints of AWS have their certificates under Amazon's own five roots
+//! ([AWS](https://www.amazontrust.com/repository/)), so the client tries these first. Where a certificate isn't under
+//! them (another endpoint, a proxy that inspects connections, a new root), the client reads the system's roots and
+//! tries again. So it refuses nothing that the system trusts.
 
 use std::error::Error;
 use std::io;

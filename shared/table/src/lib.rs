@@ -1,5 +1,5 @@
-//! The DynamoDB table that plans run on: the [`Table`] trait, one [`Client`] that retries and counts, and DynamoDB itself
-//! ([`DynamoTable`]). No other crate that the functions are made of names DynamoDB's SDK.
+//! The DynamoDB table that plans run on: the [`Table`] trait, one [`Client`] that retries and counts, and DynamoDB
+//! itself ([`DynamoTable`]). No other crate that the functions are made of names DynamoDB's SDK.
 
 mod client;
 mod connection;
@@ -33,13 +33,14 @@ pub const BATCH_GET_KEYS_MAX: usize = 100;
 /// [aws]: https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_BatchWriteItem.html
 pub const BATCH_WRITE_ITEMS_MAX: usize = 25;
 
-/// Most bytes of one BatchWriteItem, unless a single item has more. It is a choice: DynamoDB takes 16 MB, and answers this much within the time for a
-/// request wherever it runs. No item has many more bytes in a request.
+/// Most bytes of one BatchWriteItem, unless a single item has more. It is a choice: DynamoDB takes 16 MB, and answers
+/// this much within the time for a request wherever it runs. No item has many more bytes in a request.
 pub const BATCH_WRITE_BYTES_MAX: usize = 4 * 1_024 * 1_024;
 
-/// Most bytes of an answer to a read of several items. It is a choice: what an answer holds takes several times as many bytes in memory, and an
-/// invocation reads several answers at a time. DynamoDB answers 16 MB of items, which can have 700 MB as JSON. A larger answer isn't read, and
-/// the client asks for fewer items. An item that is read alone has 18 MB at most, and is always read.
+/// Most bytes of an answer to a read of several items. It is a choice: what an answer holds takes several times as many
+/// bytes in memory, and an invocation reads several answers at a time. DynamoDB answers 16 MB of items, which can have
+/// 700 MB as JSON. A larger answer isn't read, and the client asks for fewer items. An item that is read alone has 18
+/// MB at most, and is always read.
 pub const ANSWER_BYTES_MAX: usize = 8 * 1_024 * 1_024;
 
 /// Most statements in one BatchExecuteStatement ([AWS: API reference][aws]).
@@ -47,19 +48,19 @@ pub const ANSWER_BYTES_MAX: usize = 8 * 1_024 * 1_024;
 /// [aws]: https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_BatchExecuteStatement.html
 pub const BATCH_UPDATES_MAX: usize = 25;
 
-/// One DynamoDB table. Each method is one request. Nothing is retried here: a method returns what DynamoDB left undone, and an
-/// error says what the caller should do about it ([`ErrorKind`]).
+/// One DynamoDB table. Each method is one request. Nothing is retried here: a method returns what DynamoDB left undone,
+/// and an error says what the caller should do about it ([`ErrorKind`]).
 pub trait Table: Send + Sync {
-    /// BatchGetItem of at most [`BATCH_GET_KEYS_MAX`] distinct keys. An answer of more than [`ANSWER_BYTES_MAX`] to several keys counts as
-    /// none ([`TableError::unanswered`]), as it does to a query or a scan of several items.
+    /// BatchGetItem of at most [`BATCH_GET_KEYS_MAX`] distinct keys. An answer of more than [`ANSWER_BYTES_MAX`] to
+    /// several keys counts as none ([`TableError::unanswered`]), as it does to a query or a scan of several items.
     fn read_many(
         &self,
         keys: &[ItemKey],
         reading: &ReadOptions,
     ) -> impl Future<Output = Result<Reply<Found>, TableError>> + Send;
 
-    /// BatchWriteItem of at most [`BATCH_WRITE_ITEMS_MAX`] writes of distinct keys. Returns the writes that DynamoDB left
-    /// unprocessed.
+    /// BatchWriteItem of at most [`BATCH_WRITE_ITEMS_MAX`] writes of distinct keys. Returns the writes that DynamoDB
+    /// left unprocessed.
     fn write_many(&self, writes: &[Write]) -> impl Future<Output = Result<Reply<Vec<Write>>, TableError>> + Send;
 
     /// PutItem. Returns false if the condition doesn't hold.
@@ -80,15 +81,15 @@ pub trait Table: Send + Sync {
         condition: &Condition,
     ) -> impl Future<Output = Result<Reply<bool>, TableError>> + Send;
 
-    /// BatchExecuteStatement of at most [`BATCH_UPDATES_MAX`] updates of distinct items, each by itself. Returns what came of each, in the
-    /// same order: false for an item that doesn't exist, which isn't made.
+    /// BatchExecuteStatement of at most [`BATCH_UPDATES_MAX`] updates of distinct items, each by itself. Returns what
+    /// came of each, in the same order: false for an item that doesn't exist, which isn't made.
     fn update_existing(
         &self,
         updates: &[(ItemKey, Update)],
     ) -> impl Future<Output = Result<Reply<Vec<Result<bool, TableError>>>, TableError>> + Send;
 
-    /// TransactWriteItems of at most [`TRANSACTION_ACTIONS_MAX`] actions on distinct items: all of them are carried out or none.
-    /// If another request holds one of the items, the error is of the kind [`ErrorKind::Retry`].
+    /// TransactWriteItems of at most [`TRANSACTION_ACTIONS_MAX`] actions on distinct items: all of them are carried out
+    /// or none. If another request holds one of the items, the error is of the kind [`ErrorKind::Retry`].
     fn transact(&self, actions: &[Action]) -> impl Future<Output = Result<Reply<Transacted>, TableError>> + Send;
 
     /// Query of one page.

@@ -1,5 +1,5 @@
-//! For the tests of all crates: an output that keeps what is written, and the log of one thread. It is no feature, because a build with
-//! another set of features would build what stands above it twice.
+//! For the tests of all crates: an output that keeps what is written, and the log of one thread. It is no feature,
+//! because a build with another set of features would build what stands above it twice.
 #![allow(clippy::unwrap_used)]
 
 use std::io::{Result, Write};
@@ -15,8 +15,9 @@ use crate::log;
 #[derive(Clone, Debug, Default)]
 pub struct Lines(Arc<Mutex<Vec<u8>>>);
 
-/// A subscriber of nothing that is there beside any other. While there is one subscriber alone, a call site that another thread meets
-/// first is registered for the subscriber of *that* thread, and stays silent if it has none (tracing-core 0.1, `Rebuilder::JustOne`).
+/// A subscriber of nothing that is there beside any other. While there is one subscriber alone, a call site that
+/// another thread meets first is registered for the subscriber of *that* thread, and stays silent if it has none
+/// (tracing-core 0.1, `Rebuilder::JustOne`).
 static SILENT: LazyLock<Dispatch> =
     LazyLock::new(|| Dispatch::new(tracing_subscriber::fmt().with_max_level(LevelFilter::OFF).finish()));
 

@@ -1,5 +1,5 @@
-//! The log: lines of JSON with a time and a level. Lambda takes a line as INFO if it lacks the time or has a level that Lambda
-//! doesn't know ([AWS: log-level filtering][aws]).
+//! The log: lines of JSON with a time and a level. Lambda takes a line as INFO if it lacks the time or has a level that
+//! Lambda doesn't know ([AWS: log-level filtering][aws]).
 //!
 //! [aws]: https://docs.aws.amazon.com/lambda/latest/dg/monitoring-cloudwatchlogs-log-level.html
 
@@ -22,12 +22,12 @@ pub fn init(level: Option<&str>) {
     std::panic::set_hook(Box::new(panicked));
 }
 
-/// The crates whose lines below INFO are written. Others, such as the runtime and the SDK, log whole events and requests there, with
-/// tokens, bodies and items.
+/// The crates whose lines below INFO are written. Others, such as the runtime and the SDK, log whole events and
+/// requests there, with tokens, bodies and items.
 const OURS: [&str; 5] = ["sapwood_", "api_reader", "api_writer", "auditor", "stream_handler"];
 
-/// Makes a subscriber that writes the log. `level` is the value of `AWS_LAMBDA_LOG_LEVEL`; INFO if that is no level. Lines of other
-/// crates are written from INFO on.
+/// Makes a subscriber that writes the log. `level` is the value of `AWS_LAMBDA_LOG_LEVEL`; INFO if that is no level.
+/// Lines of other crates are written from INFO on.
 pub fn subscriber<W>(level: Option<&str>, to: W) -> impl Subscriber + Send + Sync
 where
     W: for<'a> MakeWriter<'a> + Send + Sync + 'static,
@@ -49,7 +49,8 @@ where
         .with(ours.with_default(level.min(LevelFilter::INFO)))
 }
 
-/// Returns the filter of one of Lambda's levels. `LevelFilter`'s own parser takes an empty text for ERROR, and knows `off`.
+/// Returns the filter of one of Lambda's levels. `LevelFilter`'s own parser takes an empty text for ERROR, and knows
+/// `off`.
 fn filter(level: Option<&str>) -> LevelFilter {
     match level.unwrap_or_default().trim().to_ascii_uppercase().as_str() {
         "TRACE" => LevelFilter::TRACE,

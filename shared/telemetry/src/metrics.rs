@@ -1,5 +1,5 @@
-//! Metrics for CloudWatch in the embedded metric format: one line for each invocation, from which CloudWatch Logs makes metrics
-//! ([AWS: specification][aws]).
+//! Metrics for CloudWatch in the embedded metric format: one line for each invocation, from which CloudWatch Logs makes
+//! metrics ([AWS: specification][aws]).
 //!
 //! [aws]: https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html
 
@@ -30,8 +30,8 @@ struct Output {
 pub type Clock = fn() -> u64;
 
 impl Metrics {
-    /// Reads these variables, and writes to standard output. Without one of them nothing is written, for example when the
-    /// function runs on a developer's machine.
+    /// Reads these variables, and writes to standard output. Without one of them nothing is written, for example when
+    /// the function runs on a developer's machine.
     ///
     /// | variable | value |
     /// |---|---|
@@ -63,8 +63,8 @@ impl Metrics {
         self.0.is_some()
     }
 
-    /// Writes one line. `metrics` returns the metrics at a time, in milliseconds since 1970, and is called only if they are
-    /// written. A line that can't be written is lost: no invocation fails because of its metrics.
+    /// Writes one line. `metrics` returns the metrics at a time, in milliseconds since 1970, and is called only if they
+    /// are written. A line that can't be written is lost: no invocation fails because of its metrics.
     pub fn write(&self, metrics: impl FnOnce(u64) -> Vec<Metric>) {
         let Some(output) = &self.0 else { return };
         let timestamp = (output.clock)();

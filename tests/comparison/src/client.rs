@@ -296,7 +296,8 @@ impl Client {
         }
     }
 
-    /// The number of items in all tables, and the bytes that AWS would charge for, indexes included. Nothing of this is counted.
+    /// The number of items in all tables, and the bytes that AWS would charge for, indexes included. Nothing of this is
+    /// counted.
     pub async fn stored(&self) -> (usize, usize) {
         let (mut items, mut bytes) = (0, 0);
         let tables = self.tables.iter().map(|table| (table.name, None));
@@ -372,7 +373,8 @@ fn units(capacity: Option<&ConsumedCapacity>) -> f64 {
     capacity.and_then(ConsumedCapacity::capacity_units).unwrap()
 }
 
-/// The size of an item by [AWS's rules](https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/CapacityUnitCalculations.html).
+/// The size of an item by [AWS's
+/// rules](https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/CapacityUnitCalculations.html).
 fn item_bytes(item: &Item) -> usize {
     item.iter().map(|(name, value)| name.len() + value_bytes(value)).sum()
 }

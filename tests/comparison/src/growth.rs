@@ -19,14 +19,16 @@ pub struct Grown {
     pub write_units: f64,
     /// The handler's requests.
     pub requests: u64,
-    /// The processor's time until everything was done, of client, handler and engine, in seconds. Other work on the machine doesn't change it.
+    /// The processor's time until everything was done, of client, handler and engine, in seconds. Other work on the
+    /// machine doesn't change it.
     pub processor_seconds: f64,
 }
 
 /// The nodes below a chain, where trees grow in depth.
 const LEAVES: usize = 1_000;
 
-/// Imports trees of these sizes: of so many nodes with 6 children each, of a thousand nodes at such a depth, and of so many children of one node.
+/// Imports trees of these sizes: of so many nodes with 6 children each, of a thousand nodes at such a depth, and of so
+/// many children of one node.
 pub async fn growth(nodes: &[usize], depths: &[usize], children: &[usize]) -> Vec<Grown> {
     let mut found = Vec::new();
     for size in nodes {

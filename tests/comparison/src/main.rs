@@ -3,7 +3,8 @@
 //! ```sh
 //! cargo run -p sapwood-comparison --features plots                   # some minutes
 //! COMPARISON=full cargo run -p sapwood-comparison --features plots
-//! cargo run -p sapwood-comparison --features plots -- lag            # only this part, of: machine, counts, rightness, lag, growth, postgres, plots
+//! # Only this part, of: machine, counts, rightness, lag, growth, postgres, plots.
+//! cargo run -p sapwood-comparison --features plots -- lag
 //! ```
 #![allow(
     clippy::unwrap_used,

@@ -1,5 +1,5 @@
-//! Counts requests, the round trips that follow one another, and capacity units. It can also let the requests of several writers
-//! through one at a time, in an order drawn from a seed.
+//! Counts requests, the round trips that follow one another, and capacity units. It can also let the requests of
+//! several writers through one at a time, in an order drawn from a seed.
 
 use std::pin::pin;
 use std::sync::{Arc, Mutex};
@@ -15,7 +15,8 @@ use tokio::sync::oneshot;
 pub struct Spent {
     /// The number of requests.
     pub requests: u64,
-    /// The number of requests that had to follow one another. A request follows every request that was answered before it was sent.
+    /// The number of requests that had to follow one another. A request follows every request that was answered before
+    /// it was sent.
     pub round_trips: u64,
     /// Read capacity units.
     pub read_units: f64,
@@ -88,8 +89,9 @@ impl Meter {
         std::mem::take(&mut self.0.lock().unwrap().spent)
     }
 
-    /// Runs writers of this meter in one task, and lets one request through at a time, in an order drawn from the seed. The order is
-    /// the same each time, because all that the writers do between two requests is done before the next request is chosen.
+    /// Runs writers of this meter in one task, and lets one request through at a time, in an order drawn from the seed.
+    /// The order is the same each time, because all that the writers do between two requests is done before the next
+    /// request is chosen.
     pub async fn in_turns<T>(&self, seed: u64, writers: impl Future<Output = T>) -> T {
         let turns = Turns { chance: SmallRng::seed_from_u64(seed), waiting: Vec::new(), is_busy: false };
         self.0.lock().unwrap().turns = Some(turns);

@@ -1,6 +1,6 @@
-//! PostgreSQL, which a user might take instead: a closure table, and paths of `ltree`. Each change and each question is one round trip: the
-//! statements of a change are sent together and are one transaction. What is counted is the rows that they write; the answers are
-//! compared with the model's.
+//! PostgreSQL, which a user might take instead: a closure table, and paths of `ltree`. Each change and each question is
+//! one round trip: the statements of a change are sent together and are one transaction. What is counted is the rows
+//! that they write; the answers are compared with the model's.
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -190,7 +190,8 @@ pub struct Postgres {
     pub bytes_a_node: u64,
 }
 
-/// Makes the changes and asks the questions in both shapes, the closure table first. None if PostgreSQL isn't installed.
+/// Makes the changes and asks the questions in both shapes, the closure table first. None if PostgreSQL isn't
+/// installed.
 ///
 /// # Panics
 /// If an answer isn't the model's.

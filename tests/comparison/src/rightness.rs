@@ -1,5 +1,5 @@
-//! Two moves at once, one of a subtree and one of a node within it. Both succeed, so where each node has to be is known. A pattern is right if
-//! that is what it answers.
+//! Two moves at once, one of a subtree and one of a node within it. Both succeed, so where each node has to be is
+//! known. A pattern is right if that is what it answers.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -27,9 +27,9 @@ pub struct Rightness {
     pub misplaced: usize,
 }
 
-/// Makes two nested moves at once, so many times. A pattern whose writers do all the work has their requests interleaved, in an order drawn
-/// from the seed. With `apart`, the second writer begins up to so much later, drawn from the seed: what is done behind the writers' back
-/// is then truly concurrent.
+/// Makes two nested moves at once, so many times. A pattern whose writers do all the work has their requests
+/// interleaved, in an order drawn from the seed. With `apart`, the second writer begins up to so much later, drawn from
+/// the seed: what is done behind the writers' back is then truly concurrent.
 pub async fn nested_moves<P: Pattern>(runs: usize, seed: u64, apart: Duration) -> Rightness {
     let pattern = P::start().await;
     let mut found = Rightness { runs, ..Rightness::default() };

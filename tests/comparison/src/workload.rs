@@ -1,5 +1,5 @@
-//! What every pattern is asked to do: trees that come from numbers and seeds, and a model that knows the right answers. It finds
-//! them in the naive way, and shares no code with a pattern.
+//! What every pattern is asked to do: trees that come from numbers and seeds, and a model that knows the right answers.
+//! It finds them in the naive way, and shares no code with a pattern.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -41,7 +41,8 @@ pub fn chain(prefix: &str, length: usize) -> Vec<Node> {
     (0..length).map(|n| Node::new(format!("{prefix}{n}"), parent(n).as_deref())).collect()
 }
 
-/// A tree of so many nodes, parents first: `t0` and so on, each with so many children. `t0` is below `top`, if there is one.
+/// A tree of so many nodes, parents first: `t0` and so on, each with so many children. `t0` is below `top`, if there is
+/// one.
 #[must_use]
 pub fn tree(prefix: &str, nodes: usize, breadth: usize, top: Option<&str>) -> Vec<Node> {
     let parent = |n: usize| match n.checked_sub(1) {

@@ -1,4 +1,5 @@
-//! The patterns do what is said of them: each answers as the model does, and Sapwood's figures in docs/comparison.md are those of a small run.
+//! The patterns do what is said of them: each answers as the model does, and Sapwood's figures in docs/comparison.md
+//! are those of a small run.
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic, reason = "a test that can't go on should say so")]
 
 use std::time::Duration;

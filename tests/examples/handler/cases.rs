@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-/// A number of nodes below the last of a chain, as the records of their creation or, after the chain's last node moved, of a touch.
+/// A number of nodes below the last of a chain, as the records of their creation or, after the chain's last node moved,
+/// of a touch.
 pub(crate) struct Case {
     pub(crate) nodes: usize,
     /// Records in an event.

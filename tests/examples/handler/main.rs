@@ -1,4 +1,5 @@
-//! What the handler's processor does for a batch, and how well one invocation fills its requests in flight (docs/performance.md).
+//! What the handler's processor does for a batch, and how well one invocation fills its requests in flight
+//! (docs/performance.md).
 //!
 //! ```sh
 //! cargo build --release -p stream-handler -p sapwood-processor-time
@@ -6,8 +7,8 @@
 //! cargo run -p sapwood-tests --features handler --example handler -- target/release in-flight
 //! ```
 //!
-//! After `processor` other builds of the handler may be named, such as `before=/elsewhere/stream-handler`. Each is given the same events in
-//! the same run.
+//! After `processor` other builds of the handler may be named, such as `before=/elsewhere/stream-handler`. Each is
+//! given the same events in the same run.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::disallowed_methods)]
 
 mod cases;
@@ -175,7 +176,8 @@ async fn processor(directory: &Path, others: &[&str]) {
     }
 }
 
-/// Prints how many writes a second one invocation makes, divided by what its requests in flight allow, with a table that takes its time.
+/// Prints how many writes a second one invocation makes, divided by what its requests in flight allow, with a table
+/// that takes its time.
 async fn in_flight(directory: &Path) {
     println!(
         "| creates in a batch | depth | a request takes | in flight | an invocation | writes ÷ what is allowed | processor |"

@@ -1,5 +1,5 @@
-//! The processor's instructions of keys and plans. Each has a limit about a tenth above what was counted; whoever passes it has made the
-//! handler slower, and raises the limit only with a reason. `.ci/full instructions` runs it.
+//! The processor's instructions of keys and plans. Each has a limit about a tenth above what was counted; whoever
+//! passes it has made the handler slower, and raises the limit only with a reason. `.ci/full instructions` runs it.
 #![allow(missing_docs, clippy::missing_panics_doc, clippy::disallowed_methods, reason = "made by the macros")]
 
 use std::hint::black_box;

@@ -1,4 +1,5 @@
-//! The parameters, metrics and alarms in the documents are complete, and the figures are those of the code and the template.
+//! The parameters, metrics and alarms in the documents are complete, and the figures are those of the code and the
+//! template.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -14,7 +15,8 @@ use sapwood_http::headers::WAIT_SECONDS_MAX;
 
 use super::{EXAMPLE_SECONDS, ROOT, between, documents, read, section};
 
-/// The directories of the files that make metrics: the stream handler's, those of both API functions, and the auditor's.
+/// The directories of the files that make metrics: the stream handler's, those of both API functions, and the
+/// auditor's.
 const HANDLER_METRICS: &str = "functions/stream-handler/src";
 const API_METRICS: &str = "shared/http/src/serve";
 const AUDITOR_METRICS: &str = "functions/auditor/src";
@@ -108,8 +110,8 @@ fn bare<'a>(block: &'a str, key: &str) -> Option<&'a str> {
     value(block, key).map(|value| value.split(" #").next().unwrap().trim())
 }
 
-/// The constants of the template, each by the name of its property: values in one line, and no references to parameters. One that
-/// several resources have differently has several values.
+/// The constants of the template, each by the name of its property: values in one line, and no references to
+/// parameters. One that several resources have differently has several values.
 fn constants() -> BTreeMap<String, BTreeSet<String>> {
     let mut constants: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     let template = read("template.yaml");

@@ -124,8 +124,8 @@ fn what_is_too_deep_is_jumped_over_not_read() {
     }
 }
 
-/// A tree of so many nodes below `D`: each under one of the `reach` before it, so a small reach makes it deep. Half of them have a segment
-/// of their own, of three, so that siblings have the same.
+/// A tree of so many nodes below `D`: each under one of the `reach` before it, so a small reach makes it deep. Half of
+/// them have a segment of their own, of three, so that siblings have the same.
 fn random_tree(rng: &mut SmallRng, nodes: usize, reach: usize) -> Fixture {
     let mut fixture = Fixture::default();
     fixture.put_node("D", None, &[]);

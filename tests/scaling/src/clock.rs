@@ -1,4 +1,5 @@
-//! A clock for the handler: it moves on when everybody waits. On it a request takes a tick, or a table has little bandwidth.
+//! A clock for the handler: it moves on when everybody waits. On it a request takes a tick, or a table has little
+//! bandwidth.
 
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,8 +17,8 @@ use crate::work::mixed;
 /// The ticks of an invocation. Where requests wait for bandwidth, a tick is a second.
 pub const INVOCATION: u64 = 60;
 
-/// The shares of an invocation in which rows are put while others wait, in which they are put, and in which they are deleted: those of
-/// `sapwood_table::Deadline`, which reads a real clock.
+/// The shares of an invocation in which rows are put while others wait, in which they are put, and in which they are
+/// deleted: those of `sapwood_table::Deadline`, which reads a real clock.
 const SHARES: [f64; 3] = [0.3, 0.6, 0.8];
 
 /// The clock.

@@ -282,7 +282,8 @@ fn lanes() -> String {
     )
 }
 
-/// The seconds that the rows of a batch wait on a new table if every lane has a batch of nodes at depth 4 below one root.
+/// The seconds that the rows of a batch wait on a new table if every lane has a batch of nodes at depth 4 below one
+/// root.
 #[must_use]
 pub fn wait(lanes: usize, batch: usize) -> f64 {
     (lanes * batch) as f64 * hottest(4, true, 4) / 1_000.0

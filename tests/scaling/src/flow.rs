@@ -1,5 +1,5 @@
-//! How fast nodes flow through a table: as fast as its hottest partition lets them. Between two events (a split, other nodes) all rates
-//! are constant, so the model goes from event to event.
+//! How fast nodes flow through a table: as fast as its hottest partition lets them. Between two events (a split, other
+//! nodes) all rates are constant, so the model goes from event to event.
 
 use crate::table::{Partitions, Place, place_of};
 use crate::work::Work;
@@ -23,9 +23,11 @@ pub struct Setting {
     pub lane_nodes: f64,
     /// The batches of one shard that are handled at once.
     pub factor: f64,
-    /// The nodes that are under way at once, lanes × batch. Those that wait for one partition hold up nobody among them.
+    /// The nodes that are under way at once, lanes × batch. Those that wait for one partition hold up nobody among
+    /// them.
     pub under_way: u64,
-    /// The base records a second that clients write. Without a number they write as `sapwood import` does: when parents are placed.
+    /// The base records a second that clients write. Without a number they write as `sapwood import` does: when parents
+    /// are placed.
     pub clients: Option<f64>,
     /// The age in seconds at which a record is discarded.
     pub age_max: f64,
@@ -105,7 +107,8 @@ impl Part {
     }
 }
 
-/// The most nodes a second so that no partition gives more than it has, and the table neither. `taken` is what it gives to others.
+/// The most nodes a second so that no partition gives more than it has, and the table neither. `taken` is what it gives
+/// to others.
 fn most(setting: &Setting, loads: &[f64], taken: &[f64]) -> f64 {
     let all = (setting.table_units - taken.iter().sum::<f64>()) / loads.iter().sum::<f64>();
     let each = loads.iter().zip(taken).filter(|(load, _)| **load > 0.0);
@@ -121,7 +124,8 @@ pub fn run(work: &Work, setting: &Setting) -> Flow {
     let parts = (work.nodes / setting.under_way).clamp(1, PARTS);
     let [mut front, mut back] = [Part::of(work, 0, parts), Part::of(work, 0, parts)];
     let mut flow = Flow { seconds: 0.0, last: 0.0, behind: 0.0, discarded: 0.0, partitions: 0 };
-    // When so many base records were written, and how fast from then on. The oldest that isn't handled is in the first line.
+    // When so many base records were written, and how fast from then on. The oldest that isn't handled is in the first
+    // line.
     let mut history = std::collections::VecDeque::from([(0.0, 0.0, 0.0_f64)]);
     while handled < nodes - enough {
         front.reach(work, written);
@@ -129,8 +133,8 @@ pub fn run(work: &Work, setting: &Setting) -> Flow {
         let client_loads = front.loads(&partitions, &front.clients);
         let loads = back.loads(&partitions, &back.handler);
         let none = vec![0.0; loads.len()];
-        // Every record of a shard goes through its lanes. A shard has the records of a partition, so that of most base records is the
-        // first to be full.
+        // Every record of a shard goes through its lanes. A shard has the records of a partition, so that of most base
+        // records is the first to be full.
         let records = if work.change == crate::work::Change::Create { &client_loads } else { &loads };
         let fullest = records.iter().fold(0.0_f64, |most, load| most.max(load / records.iter().sum::<f64>()));
         let lanes = setting.lane_nodes * setting.factor / fullest;

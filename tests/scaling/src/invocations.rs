@@ -1,5 +1,5 @@
-//! What the model doesn't compute but asks the handler itself: how many round trips one after another a batch and a slice take, and how
-//! long an import takes on a table with little bandwidth.
+//! What the model doesn't compute but asks the handler itself: how many round trips one after another a batch and a
+//! slice take, and how long an import takes on a table with little bandwidth.
 
 use std::collections::VecDeque;
 use std::sync::Mutex;
@@ -111,8 +111,8 @@ pub struct Narrowed {
     pub invocations: usize,
 }
 
-/// Imports a small forest through the handler itself, level by level, in batches that so many lanes handle side by side. Each partition
-/// of the table takes so many units a second, and else nothing takes time.
+/// Imports a small forest through the handler itself, level by level, in batches that so many lanes handle side by
+/// side. Each partition of the table takes so many units a second, and else nothing takes time.
 #[must_use]
 pub fn narrowed(work: &Work, partitions: &Partitions, units: usize, lanes: usize, batch: usize) -> Narrowed {
     let clock = Clock::default();

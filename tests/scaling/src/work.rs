@@ -1,4 +1,5 @@
-//! The work: forests whose nodes are created, moved or deleted, and the keys that each node has written. The core plans the writes.
+//! The work: forests whose nodes are created, moved or deleted, and the keys that each node has written. The core plans
+//! the writes.
 
 use sapwood_core::fanout::{PlaceInput, PlacePlan, Settle, place, placement};
 use sapwood_core::keys::{Id, ItemKey, NodeRef};
@@ -63,7 +64,8 @@ pub struct Work {
     pub settings: Settings,
 }
 
-/// The keys that are written because of one node, each as often as it is written. Every write counts as one unit: items have up to 1 KB.
+/// The keys that are written because of one node, each as often as it is written. Every write counts as one unit: items
+/// have up to 1 KB.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Writes {
     /// Those of clients.

@@ -1,5 +1,5 @@
-//! The model writes what the handler writes, takes as long as the handler does on a table with little bandwidth, and the page says what the
-//! model says.
+//! The model writes what the handler writes, takes as long as the handler does on a table with little bandwidth, and
+//! the page says what the model says.
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic, reason = "a test that can't go on should say so")]
 
 use std::collections::BTreeMap;

@@ -1,7 +1,7 @@
 //! A small deployment: a table in memory, the real fan-out on its stream, and the oracle as its judge.
 //!
-//! A suite writes base records as any client would, lets the table [settle](Fixture::settle), and queries it with sort keys that
-//! are spelt as in the seed document that the suite is about.
+//! A suite writes base records as any client would, lets the table [settle](Fixture::settle), and queries it with sort
+//! keys that are spelt as in the seed document that the suite is about.
 
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
@@ -66,7 +66,8 @@ impl Fixture {
         }
     }
 
-    /// Makes a table with the common names `pk` and `sk` for its key attributes, and `METADATA` for the sort key of a node.
+    /// Makes a table with the common names `pk` and `sk` for its key attributes, and `METADATA` for the sort key of a
+    /// node.
     #[must_use]
     pub fn of_metadata() -> Self {
         Self::of_metadata_with_links(&[])
@@ -159,8 +160,8 @@ impl Fixture {
     /// Delivers the stream until nothing of it is left, and compares the whole table with the oracle's.
     ///
     /// # Panics
-    /// If the table doesn't come to rest, a record fails, the table differs from what its base records call for, or planning
-    /// again would write something.
+    /// If the table doesn't come to rest, a record fails, the table differs from what its base records call for, or
+    /// planning again would write something.
     pub fn settle(&mut self) {
         let mut queue: Vec<StreamRecord> = Vec::new();
         for _ in 0..self.batches_max {
@@ -246,14 +247,15 @@ impl Fixture {
         self.select(pk, |sk| sk.starts_with(prefix))
     }
 
-    /// Returns the items of a partition whose sort keys are in a range. Rust compares strings by their bytes, as DynamoDB does.
+    /// Returns the items of a partition whose sort keys are in a range. Rust compares strings by their bytes, as
+    /// DynamoDB does.
     fn select(&self, pk: &str, is_in: impl Fn(&str) -> bool) -> Vec<Item> {
         let contents = self.table.0.lock().unwrap().contents();
         contents.into_iter().filter(|((p, sk), _)| p == pk && is_in(sk)).map(|(_, item)| item).collect()
     }
 
-    /// Returns the nodes that these items are about, in their order. A row names its node in `_id`, any other item in its
-    /// partition key.
+    /// Returns the nodes that these items are about, in their order. A row names its node in `_id`, any other item in
+    /// its partition key.
     ///
     /// # Panics
     /// If an item has neither.
@@ -309,7 +311,8 @@ pub fn events_of(records: &[StreamRecord], pk: &str, sk: &str) -> Vec<Event> {
 
 /// Runs a future whose calls are all answered at once.
 pub fn at_once<F: Future>(future: F) -> F::Output {
-    // Within a task tokio's own futures stop after some polls until the task returns to the runtime, which this one doesn't.
+    // Within a task tokio's own futures stop after some polls until the task returns to the runtime, which this one
+    // doesn't.
     let mut future = pin!(unconstrained(future));
     let mut context = Context::from_waker(Waker::noop());
     loop {

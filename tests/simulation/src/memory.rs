@@ -100,8 +100,8 @@ impl Memory {
         } else {
             inside.take(*limit).collect()
         };
-        // DynamoDB returns the key of the last item as soon as the limit is reached, even if nothing follows. (It may leave the
-        // key out if the last item ends the range. DynamoDB Local does.)
+        // DynamoDB returns the key of the last item as soon as the limit is reached, even if nothing follows. (It may
+        // leave the key out if the last item ends the range. DynamoDB Local does.)
         let next = if found.len() == *limit { found.last().map(|(key, _)| key.sk.clone()) } else { None };
         Page { items: found.drain(..).map(|(_, item)| item.clone()).collect(), next }
     }

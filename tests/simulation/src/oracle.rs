@@ -1,7 +1,7 @@
 //! The oracle computes what a table must hold from its base records alone.
 //!
-//! It shares no code with the product that it judges. It spells the keys itself, and finds each node's placement in the naive
-//! way, by walking up from the node.
+//! It shares no code with the product that it judges. It spells the keys itself, and finds each node's placement in the
+//! naive way, by walking up from the node.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -357,7 +357,8 @@ impl Oracle {
     }
 }
 
-/// Returns the place of a node among its siblings, in the few forms that tests use: numbers of plain digits, and short texts.
+/// Returns the place of a node among its siblings, in the few forms that tests use: numbers of plain digits, and short
+/// texts.
 fn place_of(value: Option<&AttributeValue>) -> String {
     match value {
         Some(N(digits)) => {

@@ -24,8 +24,8 @@ pub fn oracle() -> Oracle {
     Oracle { order: Some(ORDER.to_owned()), links: LINKS.map(str::to_owned).to_vec(), ..Oracle::default() }
 }
 
-/// The attributes that the write of this number gives a node. They are all that differs between two writes, so that a row of the wrong write
-/// is told from the right one.
+/// The attributes that the write of this number gives a node. They are all that differs between two writes, so that a
+/// row of the wrong write is told from the right one.
 #[must_use]
 pub fn attributes(number: u32) -> Item {
     let name = if number % 5 == 4 { text(format!("é #{number}")) } else { AttributeValue::N(number.to_string()) };

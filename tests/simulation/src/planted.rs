@@ -3,8 +3,8 @@
 use sapwood_core::keys::Id;
 use sapwood_core::model::{AttributeValue, BORN, REVISION, UNDER, Under, number, text};
 
-/// Returns the attributes by which a node's life, and the parent that the API put it under, are known, after the API's first write. The first
-/// life of a node is named after its id.
+/// Returns the attributes by which a node's life, and the parent that the API put it under, are known, after the API's
+/// first write. The first life of a node is named after its id.
 #[must_use]
 pub fn as_the_api(id: &str, parent: Option<&str>) -> Vec<(String, AttributeValue)> {
     let life = |id: &str| format!("first life of {id}");

@@ -1,5 +1,5 @@
-//! Counts how a call uses its table: the round trips that follow one another, the requests by their kinds, and the actions of its
-//! transactions.
+//! Counts how a call uses its table: the round trips that follow one another, the requests by their kinds, and the
+//! actions of its transactions.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -11,7 +11,8 @@ use crate::intercept::{Intercept, Observer, Request};
 /// What was counted.
 #[derive(Clone, Debug, Default)]
 pub struct Counted {
-    /// The number of round trips that follow one another. A round trip begins with a request while no other is under way.
+    /// The number of round trips that follow one another. A round trip begins with a request while no other is under
+    /// way.
     pub round_trips: usize,
     /// The number of requests by their names.
     pub requests: BTreeMap<&'static str, usize>,

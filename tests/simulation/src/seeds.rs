@@ -14,8 +14,8 @@ pub fn number(variable: &str) -> Option<u64> {
     std::env::var(variable).ok().map(|value| value.parse().unwrap_or_else(|_| panic!("{variable} must be a number")))
 }
 
-/// The seeds of a simulation: those below `usual`, or below `SAPWOOD_SCHEDULES` where that is set. `SAPWOOD_SEED` is the first, and
-/// alone where `SAPWOOD_SCHEDULES` isn't set.
+/// The seeds of a simulation: those below `usual`, or below `SAPWOOD_SCHEDULES` where that is set. `SAPWOOD_SEED` is
+/// the first, and alone where `SAPWOOD_SCHEDULES` isn't set.
 #[must_use]
 pub fn seeds(usual: u64) -> Range<u64> {
     let schedules = number("SAPWOOD_SCHEDULES");

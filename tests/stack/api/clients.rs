@@ -1,4 +1,5 @@
-//! What clients have besides single calls: several nodes at once, lists that link to their next page, conditions in a batch.
+//! What clients have besides single calls: several nodes at once, lists that link to their next page, conditions in a
+//! batch.
 
 use sapwood_tests::api::Asked;
 use sapwood_tests::serving::Way;

@@ -71,7 +71,8 @@ pub(crate) async fn all_customers_who_ordered_a_product_are_one_query_away(way: 
     assert_eq!(ids(&read(&serving, "/nodes/gift/links/tags?id_prefix=ORDER%23").await), ["ORDER#98765"]);
     assert_eq!(read(&serving, "/nodes/nothing/links/tags").await, json!({"items": []}));
 
-    // An order that is given to another customer takes the links of its items along. A product that comes, or goes, changes nothing.
+    // An order that is given to another customer takes the links of its items along. A product that comes, or goes,
+    // changes nothing.
     expect(&serving, 201, &put("/nodes/PRODUCT~23Wireless~20Mouse", &json!({"parent": null}))).await;
     expect(&serving, 200, &waiting(patch("/nodes/ORDER~2398765", &json!({"parent": "CUSTOMER#3"})))).await;
     expect(&serving, 204, &delete("/nodes/PRODUCT~23Wireless~20Mouse")).await;

@@ -1,4 +1,5 @@
-//! Every read on its way to a client. What each answers in each case, its refusals and its cursors are in `pure/api_reader.rs`.
+//! Every read on its way to a client. What each answers in each case, its refusals and its cursors are in
+//! `pure/api_reader.rs`.
 
 use sapwood_tests::serving::Way;
 use serde_json::{Value, json};

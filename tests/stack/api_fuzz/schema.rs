@@ -1,5 +1,5 @@
-//! As much of JSON Schema as the contract's document is written in. A word that isn't known here is an error, so that nothing
-//! of it is passed over.
+//! As much of JSON Schema as the contract's document is written in. A word that isn't known here is an error, so that
+//! nothing of it is passed over.
 
 use serde_json::Value;
 

@@ -45,7 +45,8 @@ const OUT_OF_REACH: &str =
 const OUTRUN: &str =
     "409 takes others who change this revision between each read and write of several tries: the suite writes has them";
 
-/// The request that a case is made of: a node of its own (`c7`) with a child (`c7k`, segment `k`) and a revision (`t/1`).
+/// The request that a case is made of: a node of its own (`c7`) with a child (`c7k`, segment `k`) and a revision
+/// (`t/1`).
 struct Case {
     operation: &'static Operation,
     status: u16,

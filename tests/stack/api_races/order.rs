@@ -66,7 +66,8 @@ fn order<'a>(of: &'a str, placed: &'a Placed) -> (&'a str, &'a str) {
     (&placed.value, of)
 }
 
-/// Checks a placement of a node against what its anchor's values were while it was asked for, or against all that was answered before.
+/// Checks a placement of a node against what its anchor's values were while it was asked for, or against all that was
+/// answered before.
 fn check(history: &History, of: &str, placed: &Placed) {
     let own = order(of, placed);
     let is_current = |at: usize, all: &[Placed]| {

@@ -71,8 +71,8 @@ impl Race {
         client::put_all(&self.serving.running.client, TABLE, items.collect()).await;
     }
 
-    /// Plants a tree for each run, and makes the runs: in half of them all is at rest before they begin, the others begin
-    /// while the trees of ten of them are still being placed.
+    /// Plants a tree for each run, and makes the runs: in half of them all is at rest before they begin, the others
+    /// begin while the trees of ten of them are still being placed.
     pub(crate) async fn run<A>(&mut self, tree: impl Fn(u64) -> Vec<Node>, mut run: A)
     where
         A: AsyncFnMut(&Arc<Serving>, &mut SmallRng, u64),

@@ -46,7 +46,8 @@ pub(crate) async fn a_transaction_does_all_of_its_actions<S: Subject>(subject: &
     ];
     let reply = table.transact(&actions).await.unwrap();
     assert_eq!(reply.value, Transacted::Done);
-    // AWS and the embedded engine count each write twice, DynamoDB Local once; what a check costs none of them agree on.
+    // AWS and the embedded engine count each write twice, DynamoDB Local once; what a check costs none of them agree
+    // on.
     let enough = match subject.kind() {
         Kind::Simulated => 0.0,
         Kind::Embedded => 8.0,

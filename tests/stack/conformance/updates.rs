@@ -108,7 +108,8 @@ pub(crate) async fn updates_that_share_a_request_cost_as_much_as_by_themselves<S
     let with_one_absent = table.update_existing(&touches(&keys[2..])).await.unwrap();
     let absent = table.update_existing(&touches(&keys[3..])).await.unwrap();
     let units = [by_itself.write_units, three.write_units, with_one_absent.write_units, absent.write_units];
-    // A statement that fails isn't free. Where all fail AWS reports nothing, and one each is counted. DynamoDB Local never reports anything.
+    // A statement that fails isn't free. Where all fail AWS reports nothing, and one each is counted. DynamoDB Local
+    // never reports anything.
     let wanted = match subject.kind() {
         Kind::Simulated => [0.0; 4],
         Kind::Embedded => [3.0, 7.0, 2.0, 1.0],

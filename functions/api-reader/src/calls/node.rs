@@ -63,7 +63,8 @@ impl Call<Shared> for Node {
             let preconditions = Preconditions { if_none_match: known, ..self.preconditions.clone() };
             return tagged(at, &preconditions, &etag, node);
         }
-        // The answer is more than the node, so the node's tag can't name it. What a client knows by this tag is the node alone.
+        // The answer is more than the node, so the node's tag can't name it. What a client knows by this tag is the
+        // node alone.
         demand(&self.preconditions, &etag)?;
         let bytes_max = Bounds::BYTES_MAX.saturating_sub(size_estimate(&base.item)) / 2;
         let ancestors = match &self.ancestors {

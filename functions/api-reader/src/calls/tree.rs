@@ -31,9 +31,9 @@ impl Call<Shared> for Tree {
         Ok(Self { list: List::bounded(asked, scope, query::Tree::BOUNDS)?, node, max_depth })
     }
 
-    /// Answers with the node and its descendants. On a page after a cut the node has only its id, and its `children` are the
-    /// children of nodes on earlier pages, each with its `parent` and `depth`. On any page they include nodes whose parent is
-    /// just being moved.
+    /// Answers with the node and its descendants. On a page after a cut the node has only its id, and its `children`
+    /// are the children of nodes on earlier pages, each with its `parent` and `depth`. On any page they include nodes
+    /// whose parent is just being moved.
     async fn answer<T: Table>(self, at: &At<'_, T>) -> Result<Response, Problem> {
         let mut tree = reader(at).tree(&self.node, self.max_depth, &self.list.options).await.map_err(refused)?;
         let cursor = self.list.cursor(at.shared, tree.next.as_deref());
@@ -54,8 +54,8 @@ impl Call<Shared> for Tree {
     }
 }
 
-/// Returns the nodes right below the node, each with its children. Parents precede their children, so from the last node to the
-/// first each finds its children made. Nothing recurs, however deep the tree is.
+/// Returns the nodes right below the node, each with its children. Parents precede their children, so from the last
+/// node to the first each finds its children made. Nothing recurs, however deep the tree is.
 fn nested(tree: query::Tree) -> Vec<TreeNode> {
     let query::Tree { nodes, children, tops, .. } = tree;
     let mut made: Vec<Option<TreeNode>> = Vec::new();

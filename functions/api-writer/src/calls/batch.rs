@@ -20,11 +20,13 @@ use crate::idempotency::part;
 use crate::problem::refused;
 use crate::wait::Derived;
 
-/// Most bytes of JSON of what was written, in the results of a batch. Lambda's answers have at most 6 MB, of which escaping a body
-/// can take half. DynamoDB's transactions have 4 MB, and the results of a batch with an `Idempotency-Key` are kept by one.
+/// Most bytes of JSON of what was written, in the results of a batch. Lambda's answers have at most 6 MB, of which
+/// escaping a body can take half. DynamoDB's transactions have 4 MB, and the results of a batch with an
+/// `Idempotency-Key` are kept by one.
 const BODIES_BYTES_MAX: usize = 2_500_000;
 
-/// For how many operations is read ahead. What no condition of a write guards (that the parent is there, say) is as old as that.
+/// For how many operations is read ahead. What no condition of a write guards (that the parent is there, say) is as old
+/// as that.
 const OPERATIONS_AHEAD: usize = 25;
 
 /// `POST /batch`
@@ -57,8 +59,8 @@ impl Call for Batch {
             return Err(Problem::new(Kind::PreconditionFailed, detail));
         }
         match &at.key {
-            // Nothing is kept, and nothing that was kept is answered, for a caller who may not do all of it: another token of the same caller's
-            // may. What is done is known by the keys of the parts.
+            // Nothing is kept, and nothing that was kept is answered, for a caller who may not do all of it: another
+            // token of the same caller's may. What is done is known by the keys of the parts.
             Some(key) if !self.is_forbidden() => self.answer_once(at, key).await,
             _ => {
                 let prefix = self.prefix.clone();

@@ -1,5 +1,5 @@
-//! The results of a batch, as they are kept for another request with its key. Of them each request's answer is made as its client prefers
-//! it: a kept answer would have another client's numbers, and the base path of another domain.
+//! The results of a batch, as they are kept for another request with its key. Of them each request's answer is made as
+//! its client prefers it: a kept answer would have another client's numbers, and the base path of another domain.
 
 use sapwood_http::contract::{BatchBody, BatchResult, NodeBody, OperationBody, ProblemBody, RevisionBody};
 use serde::{Deserialize, Serialize};

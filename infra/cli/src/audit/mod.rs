@@ -51,7 +51,8 @@ struct Comparison {
     /// Most read units a second, on average. A table on demand serves 12,000 at least.
     #[arg(long, value_name = "UNITS")]
     rate: Option<f64>,
-    /// How many seconds a difference must stay the same until it counts. Rows follow their records: take more than the stream is behind.
+    /// How many seconds a difference must stay the same until it counts. Rows follow their records: take more than the
+    /// stream is behind.
     #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=86_400))]
     settle: u64,
     /// Keep in this file how far the pass over the table is. After a kill the same command goes on from there.

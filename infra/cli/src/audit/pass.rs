@@ -177,8 +177,8 @@ impl<'a> Compared<'a> {
         self.settled(suspects, seen).await
     }
 
-    /// Looks again at what mends may have changed, and at what is below the nodes from which the handler hands on what it has written. That
-    /// takes it a while, so the look waits for the settling time.
+    /// Looks again at what mends may have changed, and at what is below the nodes from which the handler hands on what
+    /// it has written. That takes it a while, so the look waits for the settling time.
     pub(super) async fn again(&self, touched: &Touched) -> Result<Found, TableError> {
         tokio::time::sleep(self.comparison.settle()).await;
         let Touched { subjects, tops } = touched;

@@ -40,7 +40,8 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    /// What mending these differences does. `due` are those that are mended first. With `top`, that node and what is below it is repaired.
+    /// What mending these differences does. `due` are those that are mended first. With `top`, that node and what is
+    /// below it is repaired.
     pub(super) async fn of(
         client: &Table<'_>,
         settings: &Settings,

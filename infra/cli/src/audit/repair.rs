@@ -24,10 +24,12 @@ use crate::printable::shown;
 use crate::recognised::check_keys;
 use crate::say::say;
 
-/// Most rounds of repairs. A row that no lineage names waits until its node's lineage is right, and a child until its parent's is.
+/// Most rounds of repairs. A row that no lineage names waits until its node's lineage is right, and a child until its
+/// parent's is.
 const ROUNDS_MAX: usize = 10;
 
-/// Mend what `sapwood verify` finds, while the table is in use. Nothing of yours in a base record changes: the stream handler writes the rows anew.
+/// Mend what `sapwood verify` finds, while the table is in use. Nothing of yours in a base record changes: the stream
+/// handler writes the rows anew.
 #[derive(Args)]
 #[command(after_help = "Examples:
   sapwood repair --table sapwood --endpoint http://127.0.0.1:8000

@@ -19,7 +19,8 @@ pub(super) struct Touched {
 }
 
 impl Touched {
-    /// Adds what mending these differences may change. It is called before they are mended, when their lineages are as they were.
+    /// Adds what mending these differences may change. It is called before they are mended, when their lineages are as
+    /// they were.
     pub(super) async fn add(
         &mut self,
         client: &Client<'_, DynamoTable, Patient>,

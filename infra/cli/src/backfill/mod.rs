@@ -37,8 +37,8 @@ const IN_FLIGHT_MAX: usize = 32;
 /// How old a working file may be that a backfill goes on from.
 const SCAN_AGE_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Have the stream handler place nodes that it has never seen: those of an existing or a restored table, or all after a switch. Parents come
-/// first. It can be stopped at any time: the same command goes on.
+/// Have the stream handler place nodes that it has never seen: those of an existing or a restored table, or all after a
+/// switch. Parents come first. It can be stopped at any time: the same command goes on.
 #[derive(Args)]
 #[command(after_help = "Examples:
   sapwood backfill --table sapwood --endpoint http://127.0.0.1:8000 --dry-run
@@ -53,7 +53,8 @@ pub(crate) struct Arguments {
     /// Write every node, even if all of it is right already.
     #[arg(long)]
     all: bool,
-    /// Start all cursors anew, and do nothing else: for a table whose stream is another than the one that they come from.
+    /// Start all cursors anew, and do nothing else: for a table whose stream is another than the one that they come
+    /// from.
     #[arg(long, conflicts_with = "all")]
     cursors: bool,
     /// Read the table, say what the backfill costs, and write nothing.
@@ -70,7 +71,8 @@ pub(crate) struct Arguments {
     read_rate: Option<f64>,
     #[command(flatten)]
     segments: Segments,
-    /// The working file, which remembers what was done. By default it is in the current directory, and named after the table.
+    /// The working file, which remembers what was done. By default it is in the current directory, and named after the
+    /// table.
     #[arg(long, value_name = "FILE")]
     work: Option<PathBuf>,
     /// Print JSON.
@@ -196,7 +198,8 @@ fn is_old(path: &Path) -> bool {
     last.and_then(|last| last.elapsed().ok()).is_some_and(|age| age > SCAN_AGE_MAX)
 }
 
-/// Deletes the working file of a backfill that has written nothing: what is wrong now may be right later, and the other way round.
+/// Deletes the working file of a backfill that has written nothing: what is wrong now may be right later, and the other
+/// way round.
 fn forget(backlog: Backlog, path: &Path) -> Result<(), BackfillError> {
     if backlog.done()? == 0 {
         drop(backlog);

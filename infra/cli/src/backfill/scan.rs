@@ -89,7 +89,8 @@ impl Scanner<'_> {
         })
     }
 
-    /// Returns the node that a base record is. `None` for other items, and for records that can't be understood: `sapwood verify` names them.
+    /// Returns the node that a base record is. `None` for other items, and for records that can't be understood:
+    /// `sapwood verify` names them.
     fn node(&self, key: &ItemKey, item: &Item) -> Option<(NodeRef, BaseNode)> {
         let schema = &self.settings.schema;
         let node = schema.parse_partition(&key.pk).ok()?;

@@ -1,7 +1,7 @@
 //! Has the stream handler place the nodes of a working file, level by level.
 //!
-//! A node waits until its parent stands where it belongs. So the handler places each node once, and what a parent hands down to its children
-//! (after a switch of path rows) is there before they are looked at.
+//! A node waits until its parent stands where it belongs. So the handler places each node once, and what a parent hands
+//! down to its children (after a switch of path rows) is there before they are looked at.
 
 use std::collections::BTreeSet;
 
@@ -103,8 +103,8 @@ impl<'a> Writer<'a> {
         placed(self.bar, FOR_PARENTS, left).await
     }
 
-    /// Waits for what the handler does by itself: a node whose lineage has changed hands that down. What doesn't come is written by us.
-    /// Returns the nodes that are right then.
+    /// Waits for what the handler does by itself: a node whose lineage has changed hands that down. What doesn't come
+    /// is written by us. Returns the nodes that are right then.
     async fn wait_for_what_is_handed_down(&self, chunk: &[Due]) -> Result<BTreeSet<NodeRef>, BackfillError> {
         let handed_down = chunk.iter().filter(|due| due.is_handed_down);
         let all: BTreeSet<NodeRef> = handed_down.map(|due| due.node.clone()).collect();

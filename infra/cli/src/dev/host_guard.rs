@@ -1,5 +1,5 @@
-//! The port of the embedded engine. The engine answers pages of any origin and takes any credentials, so it listens where nobody
-//! looks for it, and what comes to the port that is known is passed on only if the guard lets it through.
+//! The port of the embedded engine. The engine answers pages of any origin and takes any credentials, so it listens
+//! where nobody looks for it, and what comes to the port that is known is passed on only if the guard lets it through.
 
 use std::convert::Infallible;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -49,8 +49,8 @@ struct Proxy {
     guard: Arc<Guard>,
 }
 
-/// Starts the engine where nobody looks for it: on one address of millions, and, where a system has no other loopback address than the
-/// usual, on that one. The port is any free one.
+/// Starts the engine where nobody looks for it: on one address of millions, and, where a system has no other loopback
+/// address than the usual, on that one. The port is any free one.
 pub(super) fn start_hidden(data: &Data) -> Result<Engine, EngineError> {
     let number = std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), 0_u8).to_be_bytes();
     let one_of_millions = Ipv4Addr::new(127, number[0] | 1, number[1], number[2] | 1);

@@ -17,8 +17,8 @@ use super::error::DevError;
 const READER: &str = "ApiReader";
 const WRITER: &str = "ApiWriter";
 
-/// The key that signs cursors, which a deployment keeps in a secret. Here it protects nothing: whoever reaches the port can read
-/// everything. It never changes, so that cursors stay valid after a restart.
+/// The key that signs cursors, which a deployment keeps in a secret. Here it protects nothing: whoever reaches the port
+/// can read everything. It never changes, so that cursors stay valid after a restart.
 const CURSOR_KEY: &str = "sapwood dev: no secret";
 
 /// The running API.
@@ -30,8 +30,8 @@ pub(super) struct Http {
 }
 
 impl Http {
-    /// Serves the API of a table. Every caller has these claims, since there is no authorizer. `hosts` are names under which the port
-    /// is reached, and a container's port may have another number there.
+    /// Serves the API of a table. Every caller has these claims, since there is no authorizer. `hosts` are names under
+    /// which the port is reached, and a container's port may have another number there.
     pub(super) async fn start(
         address: SocketAddr,
         template: &Template,

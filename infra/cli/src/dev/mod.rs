@@ -46,17 +46,20 @@ pub(crate) struct Arguments {
     /// Serve DynamoDB on this loopback address. Port 0 is any free port.
     #[arg(long, value_name = "ADDRESS", conflicts_with = "endpoint")]
     dynamodb: Option<SocketAddr>,
-    /// Serve the HTTP API on this loopback address, for example 127.0.0.1:3000. It has no authorizer: whoever reaches it can do everything.
+    /// Serve the HTTP API on this loopback address, for example 127.0.0.1:3000. It has no authorizer: whoever reaches
+    /// it can do everything.
     #[arg(long, value_name = "ADDRESS")]
     http: Option<SocketAddr>,
     /// Serve the HTTP API on an address that other machines can reach, too.
     #[arg(long, requires = "http")]
     allow_remote: bool,
-    /// Run in a container: serve DynamoDB on 0.0.0.0:8000 and the HTTP API on 0.0.0.0:3000, for requests that name any port, because a container's
-    /// ports have other numbers outside. Every machine that reaches them can do everything, without credentials: publish them on 127.0.0.1 only.
+    /// Run in a container: serve DynamoDB on 0.0.0.0:8000 and the HTTP API on 0.0.0.0:3000, for requests that name any
+    /// port, because a container's ports have other numbers outside. Every machine that reaches them can do everything,
+    /// without credentials: publish them on 127.0.0.1 only.
     #[arg(long, conflicts_with_all = ["demo", "endpoint"])]
     container: bool,
-    /// Answer requests for this host name, besides localhost and addresses, for example host.docker.internal. Repeat it for more names.
+    /// Answer requests for this host name, besides localhost and addresses, for example host.docker.internal. Repeat it
+    /// for more names.
     #[arg(long = "allow-host", value_name = "NAME")]
     allow_hosts: Vec<String>,
     /// Give every caller of the HTTP API this claim, for example tenant=acme or sub=ada. Repeat it for more claims.
@@ -74,12 +77,12 @@ pub(crate) struct Arguments {
     /// Set a parameter of the template, for example PathRows=off. Repeat it for more parameters.
     #[arg(long = "parameter", value_name = "NAME=VALUE", value_parser = parameter)]
     parameters: Vec<(String, String)>,
-    /// Change a setting of the event source mapping, for example ParallelizationFactor=10 or BatchSize=1000. Repeat it for more settings. The
-    /// factor is 1 unless it is set, the other settings are the template's.
+    /// Change a setting of the event source mapping, for example ParallelizationFactor=10 or BatchSize=1000. Repeat it
+    /// for more settings. The factor is 1 unless it is set, the other settings are the template's.
     #[arg(long = "mapping", value_name = "NAME=VALUE", value_parser = parameter, conflicts_with = "no_handler")]
     mapping: Vec<(String, String)>,
-    /// Run the auditor, too: every 10 seconds it carries a pass over the table on, and mends what is wrong, or reports it with --parameter
-    /// Audit=report.
+    /// Run the auditor, too: every 10 seconds it carries a pass over the table on, and mends what is wrong, or reports
+    /// it with --parameter Audit=report.
     #[arg(long, conflicts_with_all = ["no_handler", "demo"])]
     audit: bool,
     /// Don't run the stream handler. Rows are written when you invoke one yourself, for example under cargo lambda.

@@ -35,7 +35,8 @@ const AUDIT_AGE_SECONDS_MAX: u64 = 7 * 24 * 60 * 60;
 const STREAM_NOT_READ: &str = "runbooks/stream-not-read.md";
 const CONSTANTS: &str = "parameters.md#constants-and-the-commands-that-change-them";
 
-/// Runs all checks. `release` is that of this program; `source` is the event source as the template configures it with these settings.
+/// Runs all checks. `release` is that of this program; `source` is the event source as the template configures it with
+/// these settings.
 pub(super) fn all(seen: &Seen, settings: &Settings, source: &EventSource, release: &str) -> Vec<Finding> {
     let Some(table) = &seen.table else {
         let words = "there is no such table in this region and account: check --table, --region and --profile";

@@ -21,7 +21,8 @@ use crate::TEMPLATE;
 use crate::connect::Connection;
 use crate::printable::{shown, shown_json};
 
-/// Look at a deployment once: the table, its stream, the event source mapping, the stream handler, alarms and the auditor. Nothing is written.
+/// Look at a deployment once: the table, its stream, the event source mapping, the stream handler, alarms and the
+/// auditor. Nothing is written.
 #[derive(Args)]
 #[command(after_help = "Examples:
   sapwood doctor --table sapwood --profile prod
@@ -32,7 +33,8 @@ It ends with 0 if nothing fails (there may be warnings), 1 if something does, 2 
 pub(crate) struct Arguments {
     #[command(flatten)]
     connection: Connection,
-    /// Another endpoint of Lambda and CloudWatch than the region's own, such as an emulator's. It checks no credentials.
+    /// Another endpoint of Lambda and CloudWatch than the region's own, such as an emulator's. It checks no
+    /// credentials.
     #[arg(long, value_name = "URL")]
     services_endpoint: Option<String>,
     /// Print one JSON object a line.
@@ -67,7 +69,8 @@ pub(crate) async fn run(arguments: Arguments) -> Result<bool, DoctorError> {
     Ok(findings.iter().all(|finding| finding.verdict != Verdict::Fail))
 }
 
-/// The settings of the parameters, if there are any, and otherwise those that the handler has left, or those of its function.
+/// The settings of the parameters, if there are any, and otherwise those that the handler has left, or those of its
+/// function.
 fn settings(connection: &Connection, seen: &Seen) -> Result<Settings, DoctorError> {
     if connection.has_parameters() {
         return Ok(connection.settings()?);

@@ -1,4 +1,5 @@
-//! `sapwood get`, `links`, `history`, `latest`, `put`, `move` and `rm`: one node, read and written by the API's own code.
+//! `sapwood get`, `links`, `history`, `latest`, `put`, `move` and `rm`: one node, read and written by the API's own
+//! code.
 
 mod error;
 mod get;

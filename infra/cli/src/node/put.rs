@@ -17,8 +17,8 @@ use super::{NodeError, Opened, Target};
 use crate::arguments::parameter;
 use crate::connect::Patient;
 
-/// Create a node, or change what is named of it: all else stays as it is, as in the HTTP API's PATCH. With --replace the node becomes what is
-/// named and nothing else, as in its PUT. With --topic a revision is appended.
+/// Create a node, or change what is named of it: all else stays as it is, as in the HTTP API's PATCH. With --replace
+/// the node becomes what is named and nothing else, as in its PUT. With --topic a revision is appended.
 #[derive(Args)]
 #[command(after_help = "Examples:
   sapwood put D --set name='Drive D' --table sapwood --endpoint http://127.0.0.1:8000

@@ -77,8 +77,8 @@ impl ChildrenName {
     }
 }
 
-/// Returns true if the node is deleted, or is being deleted; false where the answer was no. The second is true if all is done that was
-/// waited for.
+/// Returns true if the node is deleted, or is being deleted; false where the answer was no. The second is true if all
+/// is done that was waited for.
 pub(crate) async fn run(arguments: Arguments) -> Result<(bool, bool), NodeError> {
     let opened = arguments.target.open_to_write().await?;
     let client = opened.client();

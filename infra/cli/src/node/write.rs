@@ -27,7 +27,8 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 /// How a node is written.
 #[derive(Args)]
 pub(super) struct Writing {
-    /// Write only if the node has this tag, as `sapwood get` shows it, with its quotes or without. `*`: only if the node is there.
+    /// Write only if the node has this tag, as `sapwood get` shows it, with its quotes or without. `*`: only if the
+    /// node is there.
     #[arg(long, value_name = "TAG", value_parser = tags)]
     pub(super) if_match: Option<Tags>,
     /// Who writes: `_updated_by` and `_created_by` of the record.

@@ -1,6 +1,7 @@
 //! The table's stream: the records of the last 24 hours, handled or not.
 //!
-//! Where AWS documents what is relied on here: [GetRecords], [GetShardIterator], [DescribeStream], and [streams] as a whole.
+//! Where AWS documents what is relied on here: [GetRecords], [GetShardIterator], [DescribeStream], and [streams] as a
+//! whole.
 //!
 //! [GetRecords]: https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_streams_GetRecords.html
 //! [GetShardIterator]: https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_streams_GetShardIterator.html
@@ -28,8 +29,9 @@ use crate::sdk::{ProvideErrorMetadata, SdkError, said};
 
 /// Shards that are read at a time. One page of each is held in memory, which has at most 1,000 records or 1 MB.
 const SHARDS_IN_FLIGHT_MAX: usize = 8;
-/// Empty pages in a row after which an open shard is left. It never ends, and an empty page doesn't mean that nothing follows: "it might
-/// take multiple calls to get to a portion of the shard that contains stream records", says AWS, and not how many.
+/// Empty pages in a row after which an open shard is left. It never ends, and an empty page doesn't mean that nothing
+/// follows: "it might take multiple calls to get to a portion of the shard that contains stream records", says AWS, and
+/// not how many.
 const EMPTY_PAGES_MAX: u32 = 20;
 /// The pause after an empty page. Lambda asks a shard four times a second, too.
 const EMPTY_PAGE_PAUSE: Duration = Duration::from_millis(250);
@@ -114,7 +116,8 @@ impl<'a> TableStream<'a> {
         self.arn
     }
 
-    /// Returns all shards, and true if the stream has had older ones. What is in a shard that begins later was written later.
+    /// Returns all shards, and true if the stream has had older ones. What is in a shard that begins later was written
+    /// later.
     pub(super) async fn shards(&self) -> Result<(Vec<Shard>, bool), StreamRefusal> {
         let (mut shards, mut parents, mut after) = (Vec::new(), BTreeSet::new(), None);
         loop {
@@ -186,12 +189,14 @@ impl Reading<'_> {
                 self.is_over = true;
                 Page::default()
             }
-            // The shard has reached its age since it was listed. DescribeStream lists some that have reached it before, too.
+            // The shard has reached its age since it was listed. DescribeStream lists some that have reached it before,
+            // too.
             Err(Failed::Gone) => {
                 self.is_over = true;
                 Page { is_trimmed: true, ..Page::default() }
             }
-            // An iterator is good for 15 minutes, which are over if the machine slept. The next one continues after the last record.
+            // An iterator is good for 15 minutes, which are over if the machine slept. The next one continues after the
+            // last record.
             Err(Failed::Expired) if self.useless < USELESS_ITERATORS_MAX => {
                 (self.iterator, self.useless) = (None, self.useless + 1);
                 Page::default()
@@ -261,7 +266,8 @@ pub(super) fn shown(time: DateTime) -> String {
     time.fmt(DateTimeFormat::DateTime).unwrap_or_default()
 }
 
-/// Sends a request, and again while it is throttled or not answered: DescribeStream takes ten calls a second, and a shard two readers.
+/// Sends a request, and again while it is throttled or not answered: DescribeStream takes ten calls a second, and a
+/// shard two readers.
 async fn patiently<T, E, F>(send: impl Fn() -> F) -> Result<T, Failed>
 where
     E: ProvideErrorMetadata + std::error::Error + 'static,

@@ -29,8 +29,8 @@ const PAGE_ITEMS_MAX: usize = 1_000;
 /// Revisions in a page of a node's history. Those of several nodes are held at a time.
 const HISTORY_PAGE_ITEMS_MAX: usize = 50;
 
-/// Write all nodes and revisions as JSON Lines, which `sapwood import` reads: types and numbers stay as they are. Or write nodes as CSV, or
-/// draw them as a graph.
+/// Write all nodes and revisions as JSON Lines, which `sapwood import` reads: types and numbers stay as they are. Or
+/// write nodes as CSV, or draw them as a graph.
 #[derive(Args)]
 #[command(after_help = "Examples:
   sapwood export --table sapwood --endpoint http://127.0.0.1:8000 > places.jsonl
@@ -69,8 +69,8 @@ pub(crate) struct Arguments {
     /// CSV: only these attributes, with commas between.
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     columns: Vec<String>,
-    /// CSV: put an apostrophe before cells that a spreadsheet would take for formulas: texts that begin with =, +, -, @, a tab, a carriage
-    /// return or an apostrophe. The same option of `sapwood import` takes it off.
+    /// CSV: put an apostrophe before cells that a spreadsheet would take for formulas: texts that begin with =, +, -,
+    /// @, a tab, a carriage return or an apostrophe. The same option of `sapwood import` takes it off.
     #[arg(long)]
     guard_formulas: bool,
     /// Graphs: show this attribute below the id. Repeat it for more attributes.

@@ -27,8 +27,8 @@ use crate::say::{count, say, style};
 /// Requests under way at a time.
 const IN_FLIGHT_MAX: usize = 32;
 
-/// Read nodes and revisions from a file, check them as a whole, and write them, parents first. It can be stopped at any time: the same
-/// command goes on.
+/// Read nodes and revisions from a file, check them as a whole, and write them, parents first. It can be stopped at any
+/// time: the same command goes on.
 #[derive(Args)]
 #[command(after_help = "Examples:
   sapwood import places.jsonl --table sapwood --endpoint http://127.0.0.1:8000
@@ -46,8 +46,8 @@ belongs to this file and this table. What was refused is tried again by the next
 It ends with 0 if everything is written, 1 if the file has faults or records were refused, 2 for wrong arguments, and 4 if it can't go
 on.")]
 pub(crate) struct Arguments {
-    /// The file: JSON Lines, CSV, treebeard's dump_bulk JSON, or an export of DynamoDB; .gz as well. `-` is the standard input; it and pipes
-    /// are copied into a temporary file first.
+    /// The file: JSON Lines, CSV, treebeard's dump_bulk JSON, or an export of DynamoDB; .gz as well. `-` is the
+    /// standard input; it and pipes are copied into a temporary file first.
     file: PathBuf,
     #[command(flatten)]
     connection: Connection,
@@ -81,8 +81,9 @@ pub(crate) struct Arguments {
     /// CSV: take the apostrophe off that guards a cell, as `sapwood export --guard-formulas` puts it.
     #[arg(long)]
     guard_formulas: bool,
-    /// The file is a copy of a table: take what a table can hold. Parents that are nowhere, cycles, nodes with more than 98 ancestors and
-    /// records of up to 400 KB are written as they are, with the same findings of `sapwood verify`.
+    /// The file is a copy of a table: take what a table can hold. Parents that are nowhere, cycles, nodes with more
+    /// than 98 ancestors and records of up to 400 KB are written as they are, with the same findings of `sapwood
+    /// verify`.
     #[arg(long)]
     as_is: bool,
     /// Check the file, say what the import costs, and write nothing.
@@ -221,7 +222,8 @@ pub(crate) async fn run(arguments: Arguments) -> Result<bool, TransferError> {
 /// An open table, its settings, and which table it is.
 type Opened = (DynamoTable, Settings, Option<String>);
 
-/// Opens the table. Nobody waits for one that can't be reached to hear of faults that can be found without it: then there is `None`.
+/// Opens the table. Nobody waits for one that can't be reached to hear of faults that can be found without it: then
+/// there is `None`.
 async fn opened(arguments: &Arguments, input: &Input) -> Result<Option<Opened>, TransferError> {
     let connection = &arguments.connection;
     let local = connection.settings()?;
@@ -254,8 +256,8 @@ async fn opened(arguments: &Arguments, input: &Input) -> Result<Option<Opened>, 
     }
 }
 
-/// Reads the file into the working file, and checks it as a whole. `None` if there are faults, which are said. Where nothing was written nothing
-/// is left of it then.
+/// Reads the file into the working file, and checks it as a whole. `None` if there are faults, which are said. Where
+/// nothing was written nothing is left of it then.
 fn checked(
     arguments: &Arguments,
     client: &Client<'_, DynamoTable, Patient>,

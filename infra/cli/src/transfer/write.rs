@@ -1,7 +1,8 @@
 //! Writes the records of a working file, level by level.
 //!
-//! A node is written only when its parent's lineage is there. So the stream handler places each node once: one that comes before its parent is
-//! placed as an orphan first, and again below each ancestor that arrives. Nothing is written below a node that is being deleted.
+//! A node is written only when its parent's lineage is there. So the stream handler places each node once: one that
+//! comes before its parent is placed as an orphan first, and again below each ancestor that arrives. Nothing is written
+//! below a node that is being deleted.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -74,7 +75,8 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Waits until the parents of these nodes are placed, and until what is being deleted is gone. Returns the parents that aren't there.
+    /// Waits until the parents of these nodes are placed, and until what is being deleted is gone. Returns the parents
+    /// that aren't there.
     async fn wait_for_parents(&self, chunk: &[Waiting]) -> Result<BTreeSet<NodeRef>, TransferError> {
         let schema = &self.settings.schema;
         let nodes = chunk.iter().filter_map(above).collect::<BTreeSet<NodeRef>>();
@@ -115,7 +117,8 @@ impl Writer<'_> {
         }
     }
 
-    /// Writes a record, unless there is another of its key. An equal one was written before this process began, or by somebody else.
+    /// Writes a record, unless there is another of its key. An equal one was written before this process began, or by
+    /// somebody else.
     async fn write(&self, waiting: &Waiting, absent: &BTreeSet<NodeRef>) -> Result<Written, TransferError> {
         if above(waiting).is_some_and(|parent| absent.contains(&parent)) {
             return Ok(Written::Refused("its parent isn't in the table".to_owned()));

@@ -1,4 +1,5 @@
-//! `sapwood verify` and `sapwood repair`, the real binary, on the table of a running `sapwood dev` that a foreign client has damaged.
+//! `sapwood verify` and `sapwood repair`, the real binary, on the table of a running `sapwood dev` that a foreign
+//! client has damaged.
 
 use std::collections::HashMap;
 use std::process::{Command, Output, Stdio};

@@ -200,7 +200,8 @@ async fn cursors_begin_anew_and_nothing_else_is_written() {
     let mut running = Running::start(&[]).await;
     put_all(&running.client, TABLE, tree(40, 3)).await;
     running.pause().await;
-    // As a failover leaves it: the cursor is of another stream, whose numbers are higher, and half of the children have gone by.
+    // As a failover leaves it: the cursor is of another stream, whose numbers are higher, and half of the children have
+    // gone by.
     let key = |sk: &str| ("n0".to_owned(), sk.to_owned());
     let sequence = "9".repeat(40);
     let cursor = [("PK", s("n0")), ("SK", s("CASCADE")), ("sequence", s(&sequence)), ("after", s("NODE#0001#n2"))];

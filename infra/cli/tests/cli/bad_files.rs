@@ -1,5 +1,5 @@
-//! `sapwood import`, the real binary, on files that can't be imported: each ends with its code, and with what to do. Nothing listens where the
-//! table should be, so nothing can be written.
+//! `sapwood import`, the real binary, on files that can't be imported: each ends with its code, and with what to do.
+//! Nothing listens where the table should be, so nothing can be written.
 
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;

@@ -1,5 +1,5 @@
-//! `sapwood verify` and `sapwood repair`, the real binary, on a table that is damaged at random, behind the handler's back: each damage has
-//! a tree of its own, so that whatever is found or written has one reason.
+//! `sapwood verify` and `sapwood repair`, the real binary, on a table that is damaged at random, behind the handler's
+//! back: each damage has a tree of its own, so that whatever is found or written has one reason.
 //!
 //! `DAMAGES=300` does so many (`.ci/full`); `SAPWOOD_SEED` replays a run.
 
@@ -76,8 +76,8 @@ impl Damage {
         matches!(self, Self::LineageLost | Self::LineageChanged | Self::LineageBuried)
     }
 
-    /// The write units that mending it may take, in a tree of so many derived items, of which `own` are the node's. A write of ours is
-    /// among them. No item has more than 1 KB.
+    /// The write units that mending it may take, in a tree of so many derived items, of which `own` are the node's. A
+    /// write of ours is among them. No item has more than 1 KB.
     fn units_max(self, own: usize, tree: usize) -> usize {
         match self {
             // The node's record, and all of its rows; `LineageUnsettled` writes the lineage, too.
@@ -131,8 +131,8 @@ fn tree_of(pk: &str, item: &str) -> usize {
 }
 
 impl Trees {
-    /// So many trees of three to eight nodes each, all of which have come to rest. Nobody reads the stream then. Every second table has an order
-    /// and links.
+    /// So many trees of three to eight nodes each, all of which have come to rest. Nobody reads the stream then. Every
+    /// second table has an order and links.
     pub(crate) async fn grown(count: usize, mut rng: SmallRng) -> Self {
         let parameters = if rng.random_bool(0.5) { &KINDS[..] } else { &[] };
         let mut running = Running::start(parameters).await;

@@ -200,7 +200,8 @@ fn pages_of_a_browser_reach_neither_port_and_names_that_lead_here_neither() {
         ] {
             assert!(!ask(name, None), "{name}");
         }
-        // What a browser sends without an `Origin`: an image or a frame of another page's, and what the user has clicked or typed.
+        // What a browser sends without an `Origin`: an image or a frame of another page's, and what the user has
+        // clicked or typed.
         let fetch = |headers: &[&str]| {
             let host = format!("host: {own}");
             head(url, if is_api { "GET /openapi.json" } else { "GET /" }, &[&[&*host], headers].concat())

@@ -112,7 +112,8 @@ enum Word {
     Other(String),
 }
 
-/// Splits a line as Graphviz does: in quotes, only `\"` stands for something else, and `\\` is two characters that end no string.
+/// Splits a line as Graphviz does: in quotes, only `\"` stands for something else, and `\\` is two characters that end
+/// no string.
 fn dot_words(line: &str) -> Vec<Word> {
     let (mut words, mut characters) = (Vec::new(), line.chars().peekable());
     while let Some(character) = characters.next() {

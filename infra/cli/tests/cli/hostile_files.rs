@@ -1,5 +1,5 @@
-//! `sapwood import` and `sapwood export` where trusting them would cost the most: beside deletions, with working files of other tables, through
-//! pipes, and with tables that hold what no file of a person's would.
+//! `sapwood import` and `sapwood export` where trusting them would cost the most: beside deletions, with working files
+//! of other tables, through pipes, and with tables that hold what no file of a person's would.
 
 use std::fs;
 use std::io::Write;
@@ -251,7 +251,8 @@ async fn nothing_stays_of_a_plan_or_of_a_file_with_faults() {
     assert!(crate::running::records(&running).await.is_empty());
 }
 
-/// What a table can hold and no person would import: orphans, cycles, a chain of 120, a segment that equals the id, and large records.
+/// What a table can hold and no person would import: orphans, cycles, a chain of 120, a segment that equals the id, and
+/// large records.
 fn whatever() -> Vec<Attributes> {
     let mut items = tree(20, 3);
     items.extend((0..120).map(|n| node(&format!("d{n}"), (n > 0).then(|| format!("d{}", n - 1)).as_deref(), "deep")));

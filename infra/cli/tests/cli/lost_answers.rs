@@ -1,5 +1,5 @@
-//! `sapwood put`, `move` and `rm` behind a proxy that carries a request out and swallows its answer: none is carried out twice, and what
-//! others were answered meanwhile stays.
+//! `sapwood put`, `move` and `rm` behind a proxy that carries a request out and swallows its answer: none is carried
+//! out twice, and what others were answered meanwhile stays.
 
 use std::process::{Output, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -41,7 +41,8 @@ async fn operations(running: &Running) -> usize {
     running.contents().await.keys().filter(|(_, sort_key)| sort_key.starts_with("OPERATION")).count()
 }
 
-/// Runs a command whose first write is carried out and not answered, and these others meanwhile, which must end with these codes.
+/// Runs a command whose first write is carried out and not answered, and these others meanwhile, which must end with
+/// these codes.
 async fn lost(running: &Running, proxy: &Proxy, arguments: &[&str], meanwhile: &[(i32, &[&str])]) -> Output {
     let is_cut = AtomicBool::new(false);
     proxy.follow(move |call| {
@@ -102,7 +103,8 @@ async fn any_one_answer_of_a_command_may_be_lost() {
         assert_eq!(operations(&running).await, lives, "number {nth}, {fault:?}");
         ends_with(0, &running.url(), &["rm", "d", "--yes", "--wait"]);
         running.settle().await;
-        // The ids come again. What tells of their ends would leave open whether a create without an answer was done and undone.
+        // The ids come again. What tells of their ends would leave open whether a create without an answer was done and
+        // undone.
         let ends =
             running.contents().await.into_keys().filter(|(_, sort_key)| ["DELETED", "LINEAGE"].contains(&&**sort_key));
         delete_all(&running.client, TABLE, ends.collect()).await;

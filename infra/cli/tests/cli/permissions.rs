@@ -1,4 +1,5 @@
-//! Least privilege of those who run `sapwood`: a command calls what its policy in docs/policies allows, nothing else, and all of it.
+//! Least privilege of those who run `sapwood`: a command calls what its policy in docs/policies allows, nothing else,
+//! and all of it.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};

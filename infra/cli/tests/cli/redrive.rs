@@ -49,7 +49,8 @@ fn lines(output: &Output) -> (Vec<Value>, Value) {
 fn outcomes(output: &Output, verb: &str) -> BTreeSet<(String, String, String)> {
     let text = |line: &Value, name: &str| line[name].as_str().unwrap().to_owned();
     let all = lines(output).0;
-    // A cascade that is delivered again, after its cursor was put, reads the cursor alone as well: whether it is lost is a matter of chance.
+    // A cascade that is delivered again, after its cursor was put, reads the cursor alone as well: whether it is lost
+    // is a matter of chance.
     let is_by_chance =
         |line: &&Value| text(line, "sk") == "LINEAGE" && ["wide", "many"].contains(&line["pk"].as_str().unwrap());
     let all = all.iter().filter(|line| !is_by_chance(line));
@@ -121,8 +122,8 @@ pub(crate) async fn lose_a_record_of_every_kind(running: &Running) {
     running.assert_right(&Oracle::default()).await;
 
     let poison = ["renamed", "moved", "deleted # ü '\\\"", "named", "eq"];
-    // Only the record of a cursor has the cursor read alone, so its loss is no matter of chance. The lineage's record may be
-    // delivered again, with another that failed, once the cursor is there.
+    // Only the record of a cursor has the cursor read alone, so its loss is no matter of chance. The lineage's record
+    // may be delivered again, with another that failed, once the cursor is there.
     running.proxy().unwrap().follow(move |call| {
         let looks_below = call.operation == "Query" && names(call, &["sub", "inner"]);
         let places_marked = call.operation == "BatchWriteItem" && names(call, &["stuck"]);
@@ -194,7 +195,8 @@ async fn what_was_discarded_is_redriven_from_a_file_a_directory_and_a_bucket() {
     running.assert_right(&Oracle::default()).await;
     assert_eq!(left_of_deletions(&running.contents().await), Vec::<&(String, String)>::new());
 
-    // Once more, from a directory of directories and from a bucket, an object for each line: it finds nothing wrong, and does no harm.
+    // Once more, from a directory of directories and from a bucket, an object for each line: it finds nothing wrong,
+    // and does no harm.
     let text = std::fs::read_to_string(file).unwrap();
     let directory = tempfile::tempdir().unwrap();
     let mut objects = vec![("empty/".to_owned(), String::new())];
@@ -406,8 +408,9 @@ async fn what_was_written_while_no_mapping_read_is_redriven_from_all_pages_of_th
     running.stop().await;
 }
 
-/// The answers of a stream as AWS has it, which the embedded engine doesn't have: many shards, some closed, some that lose their oldest
-/// records, and iterators that expire. A shard's name says what it does. `asked` counts the requests with each iterator.
+/// The answers of a stream as AWS has it, which the embedded engine doesn't have: many shards, some closed, some that
+/// lose their oldest records, and iterators that expire. A shard's name says what it does. `asked` counts the requests
+/// with each iterator.
 fn answer(call: &Call, asked: &Mutex<BTreeMap<String, usize>>) -> Option<Fault> {
     let text = |name: &str| call.body[name].as_str().unwrap_or_default().to_owned();
     let answer = |body: Value| Some(Fault::Answer(200, body.to_string()));
@@ -582,7 +585,8 @@ async fn a_call_that_makes_no_sense_is_refused() {
     assert!(nowhere.status.code() == Some(4) && words(&nowhere).contains("s3://BUCKET"), "{}", words(&nowhere));
 }
 
-/// An S3 that refuses everything with this status and code. Returns its URL, and the regions that requests were signed for.
+/// An S3 that refuses everything with this status and code. Returns its URL, and the regions that requests were signed
+/// for.
 async fn refusing(status: u16, code: &str) -> (String, Arc<Mutex<BTreeSet<String>>>) {
     let regions = Arc::<Mutex<BTreeSet<String>>>::default();
     let seen = Arc::clone(&regions);

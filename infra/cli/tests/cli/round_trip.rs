@@ -19,7 +19,8 @@ fn digits(rng: &mut SmallRng) -> String {
     format!("{sign}{}.{}{last}", 1 + rng.random_range(0..9), &digits[..36])
 }
 
-/// Numbers at the limits, without exponents: DynamoDB Local keeps the spelling of a number inside of a map, and an import writes digits.
+/// Numbers at the limits, without exponents: DynamoDB Local keeps the spelling of a number inside of a map, and an
+/// import writes digits.
 fn number(rng: &mut SmallRng) -> String {
     match rng.random_range(0..5) {
         0 => "0".to_owned(),

@@ -171,8 +171,8 @@ async fn records_decide_where_rows_are_behind() {
     assert!(record.starts_with("{\"id\":\"B\",\"parent\":\"A\""), "{record}");
 }
 
-/// A tree of random shape, with more children than a page has, from which rows are lost at random: of each node all but one of those that
-/// lead to it: the row of its parent, that of the node at the top, and its path row.
+/// A tree of random shape, with more children than a page has, from which rows are lost at random: of each node all but
+/// one of those that lead to it: the row of its parent, that of the node at the top, and its path row.
 #[tokio::test(flavor = "multi_thread")]
 async fn each_node_is_found_once_if_one_row_leads_to_it() {
     let seed = std::env::var("SAPWOOD_SEED").map_or_else(|_| fastrand::u64(..), |seed| seed.parse().unwrap());

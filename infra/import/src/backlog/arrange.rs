@@ -9,8 +9,8 @@ use crate::work::{Lookup, check, tables};
 const CYCLES: &str = "cycles";
 
 impl Backlog {
-    /// Orders the nodes by their depth, and counts what each level costs: its records, lineages and rows. It takes minutes for ten million
-    /// nodes, and begins again if it is cut off.
+    /// Orders the nodes by their depth, and counts what each level costs: its records, lineages and rows. It takes
+    /// minutes for ten million nodes, and begins again if it is cut off.
     ///
     /// # Errors
     /// [`WorkError::Lookup`] if parents that are right already can't be looked up; [`WorkError::Sqlite`].

@@ -37,8 +37,8 @@ pub struct Other {
 }
 
 impl Backlog {
-    /// Returns the next nodes of a level, after one that was returned before. Whoever begins anew passes `None`, and gets all that aren't
-    /// known to be done.
+    /// Returns the next nodes of a level, after one that was returned before. Whoever begins anew passes `None`, and
+    /// gets all that aren't known to be done.
     ///
     /// # Errors
     /// [`WorkError::Damaged`], [`WorkError::Sqlite`].

@@ -2,10 +2,11 @@
 //!
 //! 1. [`Backlog::take`] takes what a page of the table shows. Pages of different parts of the table may come in turn.
 //! 2. [`Backlog::arrange`] orders the nodes by their depth, and says what they cost.
-//! 3. [`Backlog::next`] hands them out, a level at a time, and [`Backlog::mark_done`] and [`Backlog::refuse`] say what became of them.
+//! 3. [`Backlog::next`] hands them out, a level at a time, and [`Backlog::mark_done`] and [`Backlog::refuse`] say what
+//!    became of them.
 //!
-//! Each call is a transaction, so that a killed process goes on. Memory is bounded by SQLite's cache, whatever the number of nodes. A node
-//! takes its key and that of its parent, and a few numbers.
+//! Each call is a transaction, so that a killed process goes on. Memory is bounded by SQLite's cache, whatever the
+//! number of nodes. A node takes its key and that of its parent, and a few numbers.
 
 mod arrange;
 mod hand_out;
@@ -34,8 +35,9 @@ pub struct Backlog {
 }
 
 impl Backlog {
-    /// Opens the working file of a backfill, or makes it. `description` names the table and the options. A file of another backfill begins
-    /// anew if nothing of it was written yet. What was refused before waits again. The table is read in so many segments, if the file doesn't say otherwise.
+    /// Opens the working file of a backfill, or makes it. `description` names the table and the options. A file of
+    /// another backfill begins anew if nothing of it was written yet. What was refused before waits again. The table is
+    /// read in so many segments, if the file doesn't say otherwise.
     ///
     /// # Errors
     /// [`WorkError::OtherBacklog`], [`WorkError::InUse`], and [`WorkError::NotOurs`].

@@ -32,7 +32,8 @@ pub struct Reached {
 }
 
 impl Backlog {
-    /// Returns how far a part of the table is read: `None` if it hasn't been begun, `Some(None)` once it has been read to its end.
+    /// Returns how far a part of the table is read: `None` if it hasn't been begun, `Some(None)` once it has been read
+    /// to its end.
     ///
     /// # Errors
     /// [`WorkError::Sqlite`].

@@ -4,8 +4,9 @@
 //! {"Item":{"PK":{"S":"d"},"SK":{"S":"NODE"},"parent":{"S":"V"},"name":{"S":"Documents"}}}
 //! ```
 //!
-//! Nodes and revisions are read. Items that the stream handler or the API makes are skipped, and so are items that aren't Sapwood's.
-//! Attributes whose names begin with `_` are left out: the records begin new lives in the table that they are imported into.
+//! Nodes and revisions are read. Items that the stream handler or the API makes are skipped, and so are items that
+//! aren't Sapwood's. Attributes whose names begin with `_` are left out: the records begin new lives in the table that
+//! they are imported into.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -19,7 +20,8 @@ use super::input::{self, Lines};
 use super::{Entry, Found, OpenError, jsonl};
 use crate::{Fault, Location, Node, Record, Revision};
 
-/// Returns the data files of an export, sorted: those of its directory `data`, or of the directory itself. Its manifests aren't data.
+/// Returns the data files of an export, sorted: those of its directory `data`, or of the directory itself. Its
+/// manifests aren't data.
 pub(super) fn files(path: &Path) -> Result<Vec<PathBuf>, OpenError> {
     let data = path.join("data");
     let directory = if data.is_dir() { data.as_path() } else { path };
@@ -125,8 +127,8 @@ fn read(line: &str, schema: &Schema, read_node: &mut Option<NodeRef>) -> Result<
     }
 }
 
-/// Returns a record as it is after JSON: with its numbers in the one spelling that DynamoDB gives back. An item that DynamoDB would refuse
-/// is refused here.
+/// Returns a record as it is after JSON: with its numbers in the one spelling that DynamoDB gives back. An item that
+/// DynamoDB would refuse is refused here.
 fn as_json(record: &Record) -> Result<Record, Fault> {
     let line = jsonl::write(record).map_err(|error| Fault::refused(format!("{error}; correct the item")))?;
     jsonl::read(&line, None)

@@ -9,8 +9,8 @@ use flate2::bufread::MultiGzDecoder;
 use super::OpenError;
 use crate::Fault;
 
-/// The longest record of a source, in bytes. Every item of 400 KB has room, in the JSON that an export writes: nothing in it has more than 14 times its
-/// bytes, which an empty binary value in a list has.
+/// The longest record of a source, in bytes. Every item of 400 KB has room, in the JSON that an export writes: nothing
+/// in it has more than 14 times its bytes, which an empty binary value in a list has.
 pub const RECORD_BYTES_MAX: usize = 8 * 1_024 * 1_024;
 
 /// How much is read from a file at a time, in bytes.

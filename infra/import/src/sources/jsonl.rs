@@ -5,9 +5,10 @@
 //! {"node": "eq", "topic": "Audit", "version": 3, "attributes": {"auditor": "Padma"}}
 //! ```
 //!
-//! A node has `id`; a revision has `node`, `topic` and `version`. `parent`, `segment` and `attributes` may be absent, and a parent or a
-//! segment may be null, which is the same. `tenant` names the tenant where the table has tenants. Attributes are in the JSON of the HTTP API
-//! ([`sapwood_http::json`]): numbers have up to 38 digits, binary is `{"$binary": …}`, a set is `{"$set": […]}`.
+//! A node has `id`; a revision has `node`, `topic` and `version`. `parent`, `segment` and `attributes` may be absent,
+//! and a parent or a segment may be null, which is the same. `tenant` names the tenant where the table has tenants.
+//! Attributes are in the JSON of the HTTP API ([`sapwood_http::json`]): numbers have up to 38 digits, binary is
+//! `{"$binary": …}`, a set is `{"$set": […]}`.
 
 use sapwood_core::keys::{Id, NodeRef, Tenant, Version};
 use sapwood_http::json::{Attributes, Fields, JsonError, Place, id, or_null, text, value};

@@ -1,6 +1,7 @@
 //! Sources: files of five formats, read a record at a time.
 //!
-//! A source never holds more than one record, of at most [`RECORD_BYTES_MAX`]. Files that are compressed with gzip are read as they are.
+//! A source never holds more than one record, of at most [`RECORD_BYTES_MAX`]. Files that are compressed with gzip are
+//! read as they are.
 
 mod csv;
 mod detect;

@@ -1,4 +1,5 @@
-//! What comes through a pipe can be read once, and an import reads it several times: it goes into a temporary file first.
+//! What comes through a pipe can be read once, and an import reads it several times: it goes into a temporary file
+//! first.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -19,8 +20,8 @@ pub struct Spooled {
 }
 
 impl Spooled {
-    /// Reads the standard input (`-`), or a file that can be read once, to its end. `None` for a file or a directory, which stay where they are,
-    /// and for what isn't there.
+    /// Reads the standard input (`-`), or a file that can be read once, to its end. `None` for a file or a directory,
+    /// which stay where they are, and for what isn't there.
     ///
     /// # Errors
     /// [`OpenError`] if it can't be read, or the system's directory for temporary files can't be written.

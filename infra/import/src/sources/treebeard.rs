@@ -4,9 +4,10 @@
 //! [{"data": {"name": "Drive D"}, "id": 1, "children": [{"data": {"name": "Volume V"}, "id": 2}]}]
 //! ```
 //!
-//! `json.dump(Model.objects.dump_bulk(), file, cls=DjangoJSONEncoder)` writes it. `data` has the attributes. The primary key is the one other
-//! field beside `data` and `children`, by whatever name; a number becomes text. It is missing with `keep_ids=False`, and then nothing can
-//! name the parent. It must stand before `children`, as treebeard writes it, because children are read one by one.
+//! `json.dump(Model.objects.dump_bulk(), file, cls=DjangoJSONEncoder)` writes it. `data` has the attributes. The
+//! primary key is the one other field beside `data` and `children`, by whatever name; a number becomes text. It is
+//! missing with `keep_ids=False`, and then nothing can name the parent. It must stand before `children`, as treebeard
+//! writes it, because children are read one by one.
 
 use std::collections::BTreeSet;
 
@@ -66,7 +67,8 @@ impl Treebeard {
         }
     }
 
-    /// Reads on to the next node. Returns `None` at the end. An error is one of the structure: nothing after it can be read.
+    /// Reads on to the next node. Returns `None` at the end. An error is one of the structure: nothing after it can be
+    /// read.
     fn read(&mut self) -> Result<Option<Entry>, Fault> {
         loop {
             match self.state {
@@ -123,7 +125,8 @@ impl Treebeard {
         }
     }
 
-    /// Reads the members of the lowest open node, up to its children or its end. Returns the node if it can be told now.
+    /// Reads the members of the lowest open node, up to its children or its end. Returns the node if it can be told
+    /// now.
     fn members(&mut self, mut is_first: bool) -> Result<Option<Entry>, Fault> {
         loop {
             let is_end = if is_first { self.scanner.take_if(b'}')? } else { self.scanner.expect(b",}")? == b'}' };

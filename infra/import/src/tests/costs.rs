@@ -56,7 +56,8 @@ fn an_order_costs_a_unit_for_each_node_and_each_link_costs_one() {
     let tagged = "{\"id\":\"t\",\"parent\":\"n0\",\"attributes\":{\"tags\":[\"a\",\"b\",\"a\",1]}}\n";
     let checked = Checked::of("a.jsonl", format!("{}{tagged}", chain(2)), &options);
     let units: Vec<u64> = checked.work.levels().unwrap().iter().map(|level| level.units).collect();
-    // A root: record, lineage, root row, ordered row. Below it twice: record, lineage, ancestor row, path row, child row; and two links.
+    // A root: record, lineage, root row, ordered row. Below it twice: record, lineage, ancestor row, path row, child
+    // row; and two links.
     assert_eq!(units, [4, 5 + 5 + 2]);
 }
 

@@ -239,7 +239,8 @@ fn rows_of_one_path_with_different_attributes_are_faults_and_so_are_gaps() {
 }
 
 proptest::proptest! {
-    /// Quotes open and close cells in pairs, so a file with one too many has a fault. What stands before it is read as it is.
+    /// Quotes open and close cells in pairs, so a file with one too many has a fault. What stands before it is read as
+    /// it is.
     #[test]
     fn a_quote_too_many_is_never_taken_for_a_cell(
         // Where other cells are quoted, too, the next quote of one may close it: nobody can tell then.

@@ -1,4 +1,5 @@
-//! How much memory an import takes. The test runs in a process of its own, because the system counts for all tests of a process.
+//! How much memory an import takes. The test runs in a process of its own, because the system counts for all tests of a
+//! process.
 
 use std::io::Write;
 use std::process::Command;

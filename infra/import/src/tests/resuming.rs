@@ -12,7 +12,8 @@ fn content() -> String {
     (0..12_000).map(|n| node((n * 7_919 + 1) % 12_000)).collect()
 }
 
-/// Runs an import in processes that are each killed after one step, and returns what they write, and how many there were.
+/// Runs an import in processes that are each killed after one step, and returns what they write, and how many there
+/// were.
 fn in_steps(file: &std::path::Path, working: &std::path::Path) -> (Vec<String>, usize) {
     let (options, mut written, mut processes) = (Options::default(), Vec::new(), 0);
     loop {

@@ -132,7 +132,8 @@ fn tree() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Numbers the nodes in the order of the file, and says what reading them tells. `id` is put between `data` and `children`.
+/// Numbers the nodes in the order of the file, and says what reading them tells. `id` is put between `data` and
+/// `children`.
 fn numbered(nodes: &[Value], parent: Option<usize>, next: &mut usize, told: &mut Vec<String>) -> String {
     let node = |node: &Value| {
         let id = *next;

@@ -10,8 +10,9 @@ use crate::fault::quoted;
 use crate::{Fault, FaultKind};
 
 impl Work {
-    /// Runs the next step of the checks. Returns false once all are done: then [`Work::faults`] has every fault, and if there is none,
-    /// records can be written. A step takes minutes for ten million records. One that is cut off begins again.
+    /// Runs the next step of the checks. Returns false once all are done: then [`Work::faults`] has every fault, and if
+    /// there is none, records can be written. A step takes minutes for ten million records. One that is cut off begins
+    /// again.
     ///
     /// # Errors
     /// [`WorkError::NotChecked`] if not all records were taken in; [`WorkError::Lookup`] if parents can't be looked up.

@@ -79,8 +79,8 @@ impl Work {
     }
 }
 
-/// Returns the sizes of the files, the times of their last change, and a hash of their beginnings. A file that was renamed is the same. What
-/// came through a pipe is the same if all of its bytes are: its file is always a new one.
+/// Returns the sizes of the files, the times of their last change, and a hash of their beginnings. A file that was
+/// renamed is the same. What came through a pipe is the same if all of its bytes are: its file is always a new one.
 fn of_source(source: &Source) -> Result<String, WorkError> {
     let mut hash = Sha256::new();
     let mut bytes = 0;

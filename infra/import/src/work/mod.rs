@@ -1,13 +1,16 @@
-//! The working file: a SQLite database that takes the records of a source in, checks them, and remembers what was written.
+//! The working file: a SQLite database that takes the records of a source in, checks them, and remembers what was
+//! written.
 //!
 //! Its stages follow one another, each in transactions, so that a killed process goes on:
 //!
 //! 1. [`Work::load_some`] takes a few thousand records in. What was taken in already is read again and skipped.
-//! 2. [`Work::check_some`] runs one step of the checks over all records: duplicates, missing parents, cycles, depths, costs.
-//! 3. [`Work::next`] hands records out, a level at a time, and [`Work::mark_written`] and [`Work::refuse`] say what became of them.
+//! 2. [`Work::check_some`] runs one step of the checks over all records: duplicates, missing parents, cycles, depths,
+//!    costs.
+//! 3. [`Work::next`] hands records out, a level at a time, and [`Work::mark_written`] and [`Work::refuse`] say what
+//!    became of them.
 //!
-//! Memory is bounded by SQLite's cache ([`CACHE_BYTES`]) and its sorter, whatever the number of records. What is sorted goes through
-//! temporary files.
+//! Memory is bounded by SQLite's cache ([`CACHE_BYTES`]) and its sorter, whatever the number of records. What is sorted
+//! goes through temporary files.
 
 pub(crate) mod check;
 mod cycles;
@@ -50,12 +53,14 @@ pub struct Work {
 }
 
 impl Work {
-    /// Opens the working file of a source, or makes it. It begins anew if it was made for another source or table or with other options and
-    /// nothing of it was written yet, or if its checks have found faults. What was refused before waits again: the reason may be gone.
+    /// Opens the working file of a source, or makes it. It begins anew if it was made for another source or table or
+    /// with other options and nothing of it was written yet, or if its checks have found faults. What was refused
+    /// before waits again: the reason may be gone.
     ///
     /// # Errors
-    /// [`WorkError::OtherSource`], [`WorkError::OtherTable`] or [`WorkError::OtherOptions`] if something was written; [`WorkError::InUse`] if another process has the
-    /// file open; [`WorkError::NotOurs`] for a file of another program or version.
+    /// [`WorkError::OtherSource`], [`WorkError::OtherTable`] or [`WorkError::OtherOptions`] if something was written;
+    /// [`WorkError::InUse`] if another process has the file open; [`WorkError::NotOurs`] for a file of another program
+    /// or version.
     pub fn open(path: &Path, source: &Source, options: &Options) -> Result<Self, WorkError> {
         let connection = tables::open(path, tables::Purpose::Import)?;
         let mut work = Self {

@@ -14,7 +14,8 @@ use crate::sources::jsonl;
 /// How much [`Work::next`] returns at a time, in bytes of JSON: at least one record, and no more once this is reached.
 pub const NEXT_BYTES_MAX: usize = 8 * 1_024 * 1_024;
 
-/// The number of a record in a working file. Within a level records are in the order of their numbers, which is that of the source.
+/// The number of a record in a working file. Within a level records are in the order of their numbers, which is that of
+/// the source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Number {
     pub(crate) level: Level,
@@ -93,10 +94,10 @@ pub struct Summary {
 }
 
 impl Work {
-    /// Returns the next records of a level that wait, after one that was returned before: at most `limit`, and fewer if they have more than
-    /// [`NEXT_BYTES_MAX`] together. A writer that has several
-    /// requests under way goes on after the last record that it got. One that begins anew passes `None`, and gets every record that isn't
-    /// known to be written.
+    /// Returns the next records of a level that wait, after one that was returned before: at most `limit`, and fewer if
+    /// they have more than [`NEXT_BYTES_MAX`] together. A writer that has several requests under way goes on after the
+    /// last record that it got. One that begins anew passes `None`, and gets every record that isn't known to be
+    /// written.
     ///
     /// # Errors
     /// [`WorkError::NotChecked`] or [`WorkError::Faulty`] if nothing may be written; [`WorkError::Damaged`].

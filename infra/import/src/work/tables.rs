@@ -49,11 +49,11 @@ impl Level {
     }
 }
 
-/// `record` has what the checks need, and `body` the record itself as a line of JSON. A node has an empty `sk`. Nodes that are only in the
-/// table have a negative `seq` and no body.
+/// `record` has what the checks need, and `body` the record itself as a line of JSON. A node has an empty `sk`. Nodes
+/// that are only in the table have a negative `seq` and no body.
 ///
-/// `faulty` has the nodes that were refused: their children have no fault of their own. `orphan` has the nodes without a parent that can
-/// be written. The columns of `place` after `seq` are those of [`Above`](crate::cost::Above).
+/// `faulty` has the nodes that were refused: their children have no fault of their own. `orphan` has the nodes without
+/// a parent that can be written. The columns of `place` after `seq` are those of [`Above`](crate::cost::Above).
 ///
 /// A backlog has its nodes in `record`, without a body, and what is no node in `other`. `moved` has those
 /// whose lineages change. `scanned` has how far the parts of the table are read.

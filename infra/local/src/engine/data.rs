@@ -16,7 +16,8 @@ pub enum Data {
     /// In memory, for as long as the engine runs.
     ///
     /// Several connections of the process share the database, because others than dynoxide's add the stream's index and
-    /// delete what has expired. A temporary file that is never flushed was a fifth slower, and a killed process leaves it behind.
+    /// delete what has expired. A temporary file that is never flushed was a fifth slower, and a killed process leaves
+    /// it behind.
     Memory,
     /// In a directory, which is created if it doesn't exist.
     Directory(PathBuf),

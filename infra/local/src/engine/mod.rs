@@ -88,9 +88,9 @@ fn open(place: &Place) -> Result<(Database, Sweep), EngineError> {
     let text = path.to_str().ok_or_else(|| unreadable("its path isn't valid UTF-8".to_owned()))?;
     let database = Database::new(text).map_err(|error| unreadable(error.to_string()))?;
     stream_index::add(path).map_err(|error| unreadable(error.to_string()))?;
-    // dynoxide sets SQLite's `synchronous = NORMAL` with this call: the write-ahead log is flushed at checkpoints only. A killed
-    // process loses nothing. A power cut may lose the last writes, but never damages the file. The default flushes every
-    // write.
+    // dynoxide sets SQLite's `synchronous = NORMAL` with this call: the write-ahead log is flushed at checkpoints only.
+    // A killed process loses nothing. A power cut may lose the last writes, but never damages the file. The default
+    // flushes every write.
     database.disable_bulk_loading().map_err(|error| unreadable(error.to_string()))?;
     let sweep = Sweep::new(text).map_err(|error| unreadable(error.to_string()))?;
     Ok((database, sweep))

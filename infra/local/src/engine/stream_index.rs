@@ -1,8 +1,8 @@
 //! The index that dynoxide's stream lacks.
 //!
-//! dynoxide 3.2 asks for `MAX(CAST(sequence_number AS INTEGER))` of a table's stream records with every write, and for the
-//! records after a number with every read of the stream. Without an index both scan all records, so writes slow down as the
-//! stream grows. The index is added through a second connection before the engine is served.
+//! dynoxide 3.2 asks for `MAX(CAST(sequence_number AS INTEGER))` of a table's stream records with every write, and for
+//! the records after a number with every read of the stream. Without an index both scan all records, so writes slow
+//! down as the stream grows. The index is added through a second connection before the engine is served.
 //!
 //! Puts a second over 20,000 puts, one at a time (2 cores, Linux, with other builds running):
 //!

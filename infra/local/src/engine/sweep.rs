@@ -1,11 +1,12 @@
 //! The deletion of expired items, in small pages.
 //!
-//! dynoxide's own sweep reads all tables in one call, without a pause. On the thread that answers requests that was 0.45 s in every 10 s at
-//! 100,000 items, and where a sweep took longer than 10 s the next one followed at once: no request was answered in time any more. Here
-//! each call reads one page, and the caller pauses. The benchmark `tests/long_table.rs` measures the longest wait for an answer.
+//! dynoxide's own sweep reads all tables in one call, without a pause. On the thread that answers requests that was
+//! 0.45 s in every 10 s at 100,000 items, and where a sweep took longer than 10 s the next one followed at once: no
+//! request was answered in time any more. Here each call reads one page, and the caller pauses. The benchmark
+//! `tests/long_table.rs` measures the longest wait for an answer.
 //!
-//! The sweep has connections of its own to the database. They run on the engine's thread, so that no statement of dynoxide's is under way
-//! meanwhile.
+//! The sweep has connections of its own to the database. They run on the engine's thread, so that no statement of
+//! dynoxide's is under way meanwhile.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -16,8 +17,8 @@ use dynoxide::{AttributeValue, Item, streams};
 /// The most items of a page: few enough that no request waits long for it, even if all of them have expired.
 pub(super) const PAGE_ITEMS_MAX: usize = 50;
 
-/// Has every record of the connection name who AWS says has deleted an expired item. The trigger is the connection's own, so it doesn't
-/// see what users delete.
+/// Has every record of the connection name who AWS says has deleted an expired item. The trigger is the connection's
+/// own, so it doesn't see what users delete.
 const NAME_THE_SERVICE: &str = r#"CREATE TEMP TRIGGER deleted_by_the_service AFTER INSERT ON main._stream_records BEGIN
     UPDATE _stream_records SET user_identity = '{"type":"Service","principalId":"dynamodb.amazonaws.com"}' WHERE rowid = new.rowid;
 END"#;

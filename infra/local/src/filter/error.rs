@@ -14,8 +14,8 @@ pub enum FilterError {
         /// The shape that it must have.
         expected: &'static str,
     },
-    /// The pattern uses an operator that isn't supported. It is an error, because nobody would notice a filter that passes
-    /// everything or nothing.
+    /// The pattern uses an operator that isn't supported. It is an error, because nobody would notice a filter that
+    /// passes everything or nothing.
     #[error(
         "filter pattern, {field}: the operator {operator} isn't understood here (known: exact values, prefix, suffix, \
          anything-but, exists)"

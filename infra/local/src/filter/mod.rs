@@ -1,7 +1,7 @@
 //! Lambda's event filtering: which records of a stream reach the function.
 //!
-//! A filter has several patterns, and a record passes if it matches any of them. A pattern is a JSON object shaped like the
-//! record, whose leaves are lists of alternatives. Every field that the pattern names must match.
+//! A filter has several patterns, and a record passes if it matches any of them. A pattern is a JSON object shaped like
+//! the record, whose leaves are lists of alternatives. Every field that the pattern names must match.
 //!
 //! | alternative | matches |
 //! |---|---|

@@ -46,9 +46,9 @@ pub(super) struct Next {
 
 /// Parses a response.
 ///
-/// Without `ReportBatchItemFailures` every response means success. With it, AWS takes these for success: no response, an
-/// empty one, no list of failures, and an empty list. The failure with the lowest sequence number is the checkpoint. An
-/// identifier that is empty, missing or not in the batch fails the whole batch.
+/// Without `ReportBatchItemFailures` every response means success. With it, AWS takes these for success: no response,
+/// an empty one, no list of failures, and an empty list. The failure with the lowest sequence number is the checkpoint.
+/// An identifier that is empty, missing or not in the batch fails the whole batch.
 pub(super) fn parse_response(
     returned: Result<Value, String>,
     deliveries: &[Delivery],
@@ -84,9 +84,9 @@ pub(super) fn parse_response(
 
 /// Decides what happens to a batch.
 ///
-/// With bisecting, a failed batch is halved, and a partly handled one is cut at its checkpoint. Neither counts as a retry.
-/// AWS doesn't document how a batch is cut whose checkpoint is the first record. Here it is halved, so that a bad record ends
-/// up alone in any case. A batch that can't be cut any more is retried unchanged.
+/// With bisecting, a failed batch is halved, and a partly handled one is cut at its checkpoint. Neither counts as a
+/// retry. AWS doesn't document how a batch is cut whose checkpoint is the first record. Here it is halved, so that a
+/// bad record ends up alone in any case. A batch that can't be cut any more is retried unchanged.
 pub(super) fn next(batch: Batch, response: &Response, source: &EventSource) -> Next {
     let Batch { mut deliveries, failures } = batch;
     let handled_count = match response {

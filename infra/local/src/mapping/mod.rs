@@ -1,20 +1,23 @@
 //! An event source mapping between a table's stream and a function, as Lambda runs it.
 //!
 //! These rules are Lambda's:
-//! - The mapping reads every shard of the stream, parents before their children. Records that the filter rejects never reach
-//!   the function.
-//! - A shard has as many concurrent batches as the parallelization factor says, and never two with records of the same item.
-//! - A batch that fails, in whole or from some record on, is retried with growing pauses, and bisected if so configured, until
-//!   it is handled, was retried too often or is too old. Discarded records go to the on-failure destination.
+//! - The mapping reads every shard of the stream, parents before their children. Records that the filter rejects never
+//!   reach the function.
+//! - A shard has as many concurrent batches as the parallelization factor says, and never two with records of the same
+//!   item.
+//! - A batch that fails, in whole or from some record on, is retried with growing pauses, and bisected if so
+//!   configured, until it is handled, was retried too often or is too old. Discarded records go to the on-failure
+//!   destination.
 //! - The position never passes a record that isn't handled, so every record is handled at least once.
 //!
 //! These differ:
-//! - The parallelization factor is 1 unless it is set for this machine ([`Template::local_event_source`](crate::template::Template::local_event_source)).
+//! - The parallelization factor is 1 unless it is set for this machine
+//!   ([`Template::local_event_source`](crate::template::Template::local_event_source)).
 //! - Workers are chosen by item, not by partition key. A function can rely on order per item only.
 //! - A record doesn't age while no mapping runs.
 //! - The stream is polled more often. Records of writes that changed nothing, which only dynoxide makes, are left out.
-//! - With `LATEST`, the position is saved from the first record on. Records that are written before that, while no mapping
-//!   runs, are missed.
+//! - With `LATEST`, the position is saved from the first record on. Records that are written before that, while no
+//!   mapping runs, are missed.
 
 mod batch;
 mod context;
@@ -140,8 +143,8 @@ impl Status {
         self.progress.is_caught_up()
     }
 
-    /// Resolves when everything written before the call is handled, and everything that the handling has written in turn. It
-    /// may never resolve while another client keeps writing, and waits as long as a failing record is retried.
+    /// Resolves when everything written before the call is handled, and everything that the handling has written in
+    /// turn. It may never resolve while another client keeps writing, and waits as long as a failing record is retried.
     pub async fn settled(&self) -> Result<(), Stopped> {
         self.progress.settled().await
     }

@@ -38,7 +38,8 @@ impl<F: Function> Reader<F> {
         Reader { context, shard: Arc::from(shard), from, workers: Vec::new() }
     }
 
-    /// Reads the shard. Returns when the shard is closed and all its records are handled, or when the mapping is stopped.
+    /// Reads the shard. Returns when the shard is closed and all its records are handled, or when the mapping is
+    /// stopped.
     pub(super) async fn run(mut self) {
         let mut handling = JoinSet::new();
         for _ in 0..self.context.settings.source.parallelization_factor {
@@ -116,8 +117,8 @@ impl<F: Function> Reader<F> {
 
     fn failed(&mut self, error: StreamError) -> Then {
         match (error, &self.from) {
-            // The iterator was at the shard's end when it was made, and records may have come since. Reading from the oldest
-            // record delivers some records again, but misses none.
+            // The iterator was at the shard's end when it was made, and records may have come since. Reading from the
+            // oldest record delivers some records again, but misses none.
             (StreamError::Expired, From::Now) => self.from = From::Oldest,
             (StreamError::Expired, _) => {}
             (StreamError::Trimmed, From::After(number)) => {
@@ -145,7 +146,8 @@ impl<F: Function> Reader<F> {
         let wanted = records.into_iter().zip(wanted).filter_map(|(record, wanted)| wanted.then_some(record));
         for (record, number) in wanted.zip(numbers) {
             let keys = record.keys().to_string();
-            // The worker is chosen by item. Lambda chooses by partition key, but a function can rely on order per item only.
+            // The worker is chosen by item. Lambda chooses by partition key, but a function can rely on order per item
+            // only.
             let worker = worker_of(&keys, sorted.len());
             sorted[worker].push(Delivery {
                 number,
@@ -165,7 +167,8 @@ impl<F: Function> Reader<F> {
     }
 }
 
-/// Returns true if the function is to get the record. The keys come first: most records are of rows, which the filter drops by them.
+/// Returns true if the function is to get the record. The keys come first: most records are of rows, which the filter
+/// drops by them.
 fn is_wanted(filter: &Filter, record: &Record) -> bool {
     let passes = match filter.judge(&record.keys()) {
         Verdict::Passes => true,

@@ -26,8 +26,8 @@ pub struct Settings {
     pub timeout: Duration,
     /// The file that keeps the position. Without it, every start is at the starting position.
     pub position_file: Option<PathBuf>,
-    /// The file of discarded records, one JSON object a line as Lambda writes it to S3. It is used if the template has an
-    /// on-failure destination.
+    /// The file of discarded records, one JSON object a line as Lambda writes it to S3. It is used if the template has
+    /// an on-failure destination.
     pub failures_file: Option<PathBuf>,
     /// The observer of what the mapping does.
     pub observer: Option<Observer>,

@@ -1,7 +1,8 @@
 //! A SAM template: one table, the function on its stream, and the event source mapping between them.
 //!
-//! The template is the only place of these settings, so a setting that changes there changes on this machine too. Parameters
-//! have their defaults or the values that are passed. Conditions, `!If`, `!Sub` and `!Join` of parameters are computed.
+//! The template is the only place of these settings, so a setting that changes there changes on this machine too.
+//! Parameters have their defaults or the values that are passed. Conditions, `!If`, `!Sub` and `!Join` of parameters
+//! are computed.
 
 mod document;
 mod error;
@@ -124,9 +125,9 @@ impl Template {
     }
 
     /// Returns the settings of the event source mapping on one machine. They differ from those that are deployed in the
-    /// parallelization factor: it is 1 unless [`Template::set_mapping`] has set it. Batches at once hide the time that a request
-    /// takes over a network. Here requests wait for one thread, and batches at once only find each other's work half done: an import
-    /// writes more.
+    /// parallelization factor: it is 1 unless [`Template::set_mapping`] has set it. Batches at once hide the time that
+    /// a request takes over a network. Here requests wait for one thread, and batches at once only find each other's
+    /// work half done: an import writes more.
     pub fn local_event_source(&self) -> EventSource {
         let deployed = self.event_source.clone();
         let parallelization_factor = if self.has_own_factor { deployed.parallelization_factor } else { 1 };
@@ -143,8 +144,8 @@ impl Template {
         self.environment_of(&self.function_id, table_name, &BTreeMap::new())
     }
 
-    /// Returns the environment of the function with a logical id. References to the table become `table_name`. Variables whose
-    /// values only a stack has, such as a secret, get the values in `given`.
+    /// Returns the environment of the function with a logical id. References to the table become `table_name`.
+    /// Variables whose values only a stack has, such as a secret, get the values in `given`.
     pub fn environment_of(
         &self,
         function: &str,

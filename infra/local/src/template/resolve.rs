@@ -8,8 +8,8 @@ use serde_json::{Map, Value};
 use super::TemplateError;
 use super::document::{Path, intrinsic};
 
-/// The deepest nesting of conditions and values. CloudFormation refuses circular conditions, so a template that deploys never
-/// comes near the limit.
+/// The deepest nesting of conditions and values. CloudFormation refuses circular conditions, so a template that deploys
+/// never comes near the limit.
 const DEPTH_MAX: usize = 64;
 
 /// The parameters' values and the conditions.
@@ -158,8 +158,8 @@ impl Scope {
         }
     }
 
-    /// Replaces `${Name}` with parameters' values and `${!Name}` with `${Name}`. Returns `None` if the text refers to anything
-    /// else.
+    /// Replaces `${Name}` with parameters' values and `${!Name}` with `${Name}`. Returns `None` if the text refers to
+    /// anything else.
     fn substitute(&self, text: &str) -> Option<String> {
         let mut out = String::new();
         let mut rest = text;
@@ -179,7 +179,8 @@ impl Scope {
     }
 }
 
-/// Checks a parameter's value, or each value of a list, against its `AllowedPattern`, as CloudFormation does: the pattern describes the whole value.
+/// Checks a parameter's value, or each value of a list, against its `AllowedPattern`, as CloudFormation does: the
+/// pattern describes the whole value.
 fn check_pattern(name: &str, pattern: &str, value: &Value) -> Result<(), TemplateError> {
     let path = Path::of(&["Parameters", name]);
     let whole = Regex::new(&format!(r"\A(?:{pattern})\z"));

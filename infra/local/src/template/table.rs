@@ -25,8 +25,8 @@ pub struct KeyAttribute {
     pub kind: String,
 }
 
-/// The properties that are supported, or make no difference on one machine. Any other property, such as an index, is refused,
-/// because nobody would notice that it is missing.
+/// The properties that are supported, or make no difference on one machine. Any other property, such as an index, is
+/// refused, because nobody would notice that it is missing.
 const KNOWN: [&str; 15] = [
     "TableName",
     "BillingMode",

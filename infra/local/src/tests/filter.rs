@@ -131,8 +131,8 @@ fn keys_decide_where_a_pattern_asks_for_nothing_else() {
     assert_eq!(judge(&[on_image, on_keys("LINEAGE")]), Verdict::AsksForMore);
 }
 
-/// Random patterns over few names and texts, and random records: what the keys say is what the whole record says. `SAPWOOD_SEED` replays a
-/// run.
+/// Random patterns over few names and texts, and random records: what the keys say is what the whole record says.
+/// `SAPWOOD_SEED` replays a run.
 #[test]
 fn what_the_keys_say_is_what_the_record_says() {
     const TEXTS: [&str; 4] = ["a", "b", "ab", ""];

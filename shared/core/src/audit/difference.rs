@@ -6,15 +6,16 @@ use super::Subject;
 use crate::keys::{CASCADE, ItemKey, LINEAGE, NodeRef};
 use crate::model::{Item, encode_item};
 
-/// What is wrong with an item. Kinds up to [`Kind::RecordPutBack`] are faults of derived items, and can be repaired. The others are
-/// findings about base records: somebody has to decide what the record should be.
+/// What is wrong with an item. Kinds up to [`Kind::RecordPutBack`] are faults of derived items, and can be repaired.
+/// The others are findings about base records: somebody has to decide what the record should be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
     /// A node has no lineage.
     LineageMissing,
     /// A lineage says that the node stands elsewhere than its record and its parent's lineage ask for.
     LineageWrong,
-    /// A lineage says rightly where the node stands, and not which rows it has there; or it says that rows are still to be written.
+    /// A lineage says rightly where the node stands, and not which rows it has there; or it says that rows are still to
+    /// be written.
     LineageRows,
     /// A lineage's node has no base record.
     LineageSurplus,
@@ -66,7 +67,8 @@ pub enum Kind {
     DeletionBlocked,
     /// An item that a newer version of the handler has written.
     NewerFormat,
-    /// A node or a row that can't be compared, because a newer version of the handler has written the lineage that decides about it.
+    /// A node or a row that can't be compared, because a newer version of the handler has written the lineage that
+    /// decides about it.
     NotCompared,
 }
 
@@ -110,7 +112,8 @@ impl Kind {
         self > Self::RecordPutBack
     }
 
-    /// True for what one item says by itself. It doesn't go away unless its owner changes the item, so one look is enough.
+    /// True for what one item says by itself. It doesn't go away unless its owner changes the item, so one look is
+    /// enough.
     pub(super) fn is_of_one_item(self) -> bool {
         matches!(
             self,
@@ -261,16 +264,16 @@ pub(super) fn identity_of(node: &NodeRef) -> u64 {
     Evidence::new().part("").part(tenant).part(node.id.as_str()).hash()
 }
 
-/// Returns what can be mended now, a difference for each write that it takes. A node's record is written once, however much of the node
-/// is wrong. A row that no lineage names waits until the lineage itself is right: it may name the row then. So does whatever
-/// [waits for](Difference::waits_for) another node.
+/// Returns what can be mended now, a difference for each write that it takes. A node's record is written once, however
+/// much of the node is wrong. A row that no lineage names waits until the lineage itself is right: it may name the row
+/// then. So does whatever [waits for](Difference::waits_for) another node.
 #[must_use]
 pub fn due(differences: Vec<Difference>) -> Vec<Difference> {
     let mut due = one_a_node(differences);
     let nodes: BTreeSet<NodeRef> = due.iter().filter(|one| one.kind.is_of_node()).map(|one| one.node.clone()).collect();
     due.retain(|one| !one.kind.is_finding() && (one.kind != Kind::RowSurplus || !nodes.contains(&one.node)));
-    // Nodes of a circle may wait for one another. Then somebody has to be the first: a node without a lineage, since the others are placed by
-    // what base records predict for it, and that can be wrong in a circle.
+    // Nodes of a circle may wait for one another. Then somebody has to be the first: a node without a lineage, since
+    // the others are placed by what base records predict for it, and that can be wrong in a circle.
     if due.iter().any(|one| one.waits_for.is_none()) {
         due.retain(|one| one.waits_for.is_none());
     } else {

@@ -14,11 +14,11 @@ use crate::model::{
 use crate::plan::{Failure, Io, Need, Read, Rules, Script};
 use crate::request::ReadOptions;
 
-/// The plan that looks at these nodes, rows and cursors. [`look_at_history`](super::look_at_history) looks at histories. What is known already
-/// isn't read again.
+/// The plan that looks at these nodes, rows and cursors. [`look_at_history`](super::look_at_history) looks at
+/// histories. What is known already isn't read again.
 ///
-/// The first look reads what may be a moment old (`strong` is false), at half the units. What it finds has to be looked at again with strong
-/// reads and nothing known.
+/// The first look reads what may be a moment old (`strong` is false), at half the units. What it finds has to be looked
+/// at again with strong reads and nothing known.
 pub fn look<'a>(
     settings: &'a Settings,
     subjects: BTreeSet<Subject>,
@@ -176,9 +176,9 @@ impl<'a> Look<'a> {
         Ok(keys)
     }
 
-    /// A child of a node that stands wrong may be right once that node is mended. To place it anew below a lineage that is lost or wrong would
-    /// take its whole subtree along, and back again. Nor is a row surplus whose node is only to be placed. So what depends on such a node
-    /// waits for it, and the node is reported with it.
+    /// A child of a node that stands wrong may be right once that node is mended. To place it anew below a lineage that
+    /// is lost or wrong would take its whole subtree along, and back again. Nor is a row surplus whose node is only to
+    /// be placed. So what depends on such a node waits for it, and the node is reported with it.
     fn decided(&mut self) -> Result<Vec<Difference>, Failure> {
         let mut wrong = BTreeMap::new();
         for node in self.deciding() {
@@ -303,7 +303,8 @@ impl<'a> Look<'a> {
                 continue;
             }
             let kind = if there.is_none() { Kind::RowMissing } else { Kind::RowWrong };
-            // Where the node and its parent stand may change all the time. The row has to be what the record says all the same.
+            // Where the node and its parent stand may change all the time. The row has to be what the record says all
+            // the same.
             let judged_from = Evidence::new().and(base_item).and(there);
             found.push(Difference::of(kind, row.key, node, &judged_from));
         }
@@ -314,8 +315,8 @@ impl<'a> Look<'a> {
         Ok(())
     }
 
-    /// A node that is being deleted keeps its rows as they are. It is deleted as soon as its children and revisions are done, so it is
-    /// stuck if neither its record nor its lineage nor its cursor changes.
+    /// A node that is being deleted keeps its rows as they are. It is deleted as soon as its children and revisions are
+    /// done, so it is stuck if neither its record nor its lineage nor its cursor changes.
     fn judge_deletion(
         &self,
         node: &NodeRef,

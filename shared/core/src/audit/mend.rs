@@ -1,7 +1,7 @@
 //! Mends one difference.
 //!
-//! A row that has an owner is never written here: the owner's record is written, and the handler, which alone writes rows, does the rest.
-//! Only what nobody asks for is deleted.
+//! A row that has an owner is never written here: the owner's record is written, and the handler, which alone writes
+//! rows, does the rest. Only what nobody asks for is deleted.
 
 use super::history::topic_of;
 use super::look::names;
@@ -30,8 +30,8 @@ pub enum Mended {
     Left,
 }
 
-/// The plan that mends a difference. `name` has at most 19 digits, and no other repair of this table has had it: a write that changes
-/// nothing makes no stream record.
+/// The plan that mends a difference. `name` has at most 19 digits, and no other repair of this table has had it: a
+/// write that changes nothing makes no stream record.
 pub fn mend(context: Context<'_>, difference: Difference, name: String) -> Script<'_, Mended> {
     Script::new(|io| async move { Mend { context, difference: &difference, name: &name, io: &io }.carry_out().await })
 }
@@ -74,8 +74,8 @@ impl<'m> Mend<'m> {
         }
     }
 
-    /// Writes an attribute that no row carries into an item that exists. Its record makes the handler look at the item as if it were
-    /// written for the first time.
+    /// Writes an attribute that no row carries into an item that exists. Its record makes the handler look at the item
+    /// as if it were written for the first time.
     async fn redrive(&self, key: ItemKey) -> Result<Mended, Failure> {
         let update = Update::set(REDRIVEN, text(self.name));
         let condition = self.on(Rule::RepairExists, Condition::Exists);
@@ -124,8 +124,8 @@ impl<'m> Mend<'m> {
         }
     }
 
-    /// Deletes a row only while its owner's lineage is as it was read, and so doesn't name it. Nobody can be about to put the row: the
-    /// handler writes a lineage before the rows that it names.
+    /// Deletes a row only while its owner's lineage is as it was read, and so doesn't name it. Nobody can be about to
+    /// put the row: the handler writes a lineage before the rows that it names.
     async fn delete_row(&self, lineage: Option<&Item>) -> Result<Mended, Failure> {
         let (schema, key) = (self.schema(), self.difference.key.clone());
         if !self.context.rules.keeps(Rule::RepairCheck) {
@@ -139,7 +139,8 @@ impl<'m> Mend<'m> {
         self.one(Task::Transact(vec![check, delete]), Mended::Deleted).await
     }
 
-    /// Deletes what stands in a cursor's place and is none, while it is as it was read. The handler, too, would write over it.
+    /// Deletes what stands in a cursor's place and is none, while it is as it was read. The handler, too, would write
+    /// over it.
     async fn delete_cursor(&self, item: &Item) -> Result<Mended, Failure> {
         if Cursor::read(item) != Err(CursorError::Malformed) || !Cursor::is_ours(item) {
             return Ok(Mended::Gone);
@@ -149,8 +150,9 @@ impl<'m> Mend<'m> {
         self.write(Action::Delete { key: self.difference.key.clone(), condition }, Mended::Deleted).await
     }
 
-    /// Puts a record there that counts as none, only to delete it again: the handler then removes what a lost deletion has left. The
-    /// records of the node are the lock, so a transaction wouldn't do: the handler may still be at work on an older one.
+    /// Puts a record there that counts as none, only to delete it again: the handler then removes what a lost deletion
+    /// has left. The records of the node are the lock, so a transaction wouldn't do: the handler may still be at work
+    /// on an older one.
     async fn put_back(&self) -> Result<Mended, Failure> {
         let schema = self.schema();
         let key = schema.node_key(self.node());
@@ -162,8 +164,8 @@ impl<'m> Mend<'m> {
         self.take_away(absent).await
     }
 
-    /// Deletes the record that was put back. If somebody has written it meanwhile it is theirs, and only the mark goes. If no such record
-    /// is there, this has become of the difference.
+    /// Deletes the record that was put back. If somebody has written it meanwhile it is theirs, and only the mark goes.
+    /// If no such record is there, this has become of the difference.
     async fn take_away(&self, absent: Mended) -> Result<Mended, Failure> {
         let schema = self.schema();
         let key = schema.node_key(self.node());
@@ -184,8 +186,8 @@ impl<'m> Mend<'m> {
         self.write(Action::Update { key, update, condition }, Mended::Redriven).await
     }
 
-    /// Has a deletion begin again. Where the lineage doesn't know of it, the node's record does. Where it does, its change was lost, and
-    /// a cursor without a position asks for the same.
+    /// Has a deletion begin again. Where the lineage doesn't know of it, the node's record does. Where it does, its
+    /// change was lost, and a cursor without a position asks for the same.
     async fn set_off(&self, base: &Item, lineage: Option<&Lineage>) -> Result<Mended, Failure> {
         let (schema, node) = (self.schema(), self.node());
         let base = BaseNode::read(base.clone(), node, schema).ok();

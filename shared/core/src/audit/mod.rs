@@ -1,7 +1,8 @@
 //! What must hold between base records and what is derived from them, and what mends it where it doesn't.
 //!
-//! The simulation, `sapwood verify`, `sapwood repair`, `sapwood redrive` and the auditor run these plans. A plan sees one moment of a table that
-//! is in use, so what it finds is a *suspect*: rows follow their records a little later. A suspect counts if a later look finds it again with the same
+//! The simulation, `sapwood verify`, `sapwood repair`, `sapwood redrive` and the auditor run these plans. A plan sees
+//! one moment of a table that is in use, so what it finds is a *suspect*: rows follow their records a little later. A
+//! suspect counts if a later look finds it again with the same
 //! [`Difference::evidence`]: nothing that it was judged from has changed in between, so nobody is at work on it.
 //!
 //! | plan | what it does |
@@ -11,10 +12,11 @@
 //! | [`mend`](fn@mend) | has the handler write what is wrong, or deletes what nobody asks for |
 //! | [`redrive`](fn@redrive) | has an item handled again whose stream record was lost, without comparing anything |
 //!
-//! [`Suspects`] remembers since when what seems to be wrong has been the same, and [`State`] how far the auditor has come.
+//! [`Suspects`] remembers since when what seems to be wrong has been the same, and [`State`] how far the auditor has
+//! come.
 //!
-//! What a node asks for is decided by [`place`](fn@crate::fanout::place), which the handler itself runs. The oracles of the tests are written
-//! apart from it.
+//! What a node asks for is decided by [`place`](fn@crate::fanout::place), which the handler itself runs. The oracles of
+//! the tests are written apart from it.
 
 mod difference;
 mod history;

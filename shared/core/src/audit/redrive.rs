@@ -1,7 +1,7 @@
 //! Has one item handled again whose stream record was lost.
 //!
-//! A record that the event source gave up is never replayed: it is old and alone, and the handler relies on records of one item coming in
-//! order. What it asked for follows from the table as it is now.
+//! A record that the event source gave up is never replayed: it is old and alone, and the handler relies on records of
+//! one item coming in order. What it asked for follows from the table as it is now.
 
 use super::mend::Mend;
 use super::{Difference, Kind, Mended};
@@ -63,8 +63,8 @@ impl Redriven {
 /// How often a redrive looks again because somebody has put the record back meanwhile.
 const LOOKS_MAX: usize = 20;
 
-/// The plan for the item with this key. `name` has at most 19 digits, and no other repair of this table has had it. A dry one ends before its
-/// first write, and says what it would do.
+/// The plan for the item with this key. `name` has at most 19 digits, and no other repair of this table has had it. A
+/// dry one ends before its first write, and says what it would do.
 ///
 /// | a record of | if the item exists | if it doesn't |
 /// |---|---|---|
@@ -111,7 +111,8 @@ impl Redrive<'_> {
         }
     }
 
-    /// Reads a node, its lineage and its cursor, and redrives one of them. Returns `None` if it has to be looked at again.
+    /// Reads a node, its lineage and its cursor, and redrives one of them. Returns `None` if it has to be looked at
+    /// again.
     async fn redrive(&self, node: &NodeRef, sort_key: &SortKey) -> Result<Option<Redriven>, Failure> {
         let schema = self.context.schema();
         let [node_key, lineage_key, cursor_key] =
@@ -140,7 +141,8 @@ impl Redrive<'_> {
                 // A lineage that has the mark already stays as it is and makes no record, and nobody else would go on.
                 self.start_cursor(node, means).await.map(Some)
             }
-            // The record is back. If it has the mark that its lineage has, its own record says nothing of the deletion that was lost.
+            // The record is back. If it has the mark that its lineage has, its own record says nothing of the deletion
+            // that was lost.
             Kind::LineageSurplus if !is_mended && self.context.rules.keeps(Rule::RedriveReturned) => Ok(None),
             // Whoever deleted the node meanwhile has made a record of their own.
             _ => Ok(Some(if is_mended { means } else { Redriven::Gone })),
@@ -158,8 +160,8 @@ impl Redrive<'_> {
         Ok((!matches!(mended, Mended::Gone | Mended::Left)).then_some(()))
     }
 
-    /// Puts a cursor, whose record has the handler do from the start what a change of the lineage asked for. It takes the place of a cursor
-    /// that is half way: that one may be of an older change.
+    /// Puts a cursor, whose record has the handler do from the start what a change of the lineage asked for. It takes
+    /// the place of a cursor that is half way: that one may be of an older change.
     async fn start_cursor(&self, node: &NodeRef, means: Redriven) -> Result<Redriven, Failure> {
         if self.is_dry {
             return Ok(means);

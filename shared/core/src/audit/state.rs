@@ -9,13 +9,15 @@ use super::{Difference, Kind};
 use crate::keys::{Id, ItemKey, NodeRef, Schema, Tenant};
 use crate::model::{AttributeValue, FORMAT, FORMAT_ATTRIBUTE, Item, NewerFormat, text, with_key};
 
-/// How far a time may be ahead of the clock that reads it, in seconds: clocks differ. What is further ahead can't be true.
+/// How far a time may be ahead of the clock that reads it, in seconds: clocks differ. What is further ahead can't be
+/// true.
 const AHEAD_SECONDS_MAX: u64 = 600;
 
 /// No number of ours is larger. Additions to it don't overflow.
 const NUMBER_MAX: u64 = 1 << 53;
 
-/// Most differences of a pass that were left and are remembered, at 8 bytes each. What doesn't fit may be counted more than once.
+/// Most differences of a pass that were left and are remembered, at 8 bytes each. What doesn't fit may be counted more
+/// than once.
 const LEFT_MAX: usize = 10_000;
 
 /// A position in a part of the table.
@@ -71,11 +73,13 @@ pub struct State {
     pub position: Option<Position>,
     /// True when the scan of the pass is done, and only suspects are left.
     pub scanned: bool,
-    /// All that stood in the table at this time has been compared since, and what was wrong with it is known. In seconds since 1970.
+    /// All that stood in the table at this time has been compared since, and what was wrong with it is known. In
+    /// seconds since 1970.
     pub right_as_of: Option<u64>,
     /// What seems to be wrong.
     pub suspects: Suspects,
-    /// What this pass has left as it is, or has given up: hashes of each node, or item. It isn't suspected again in this pass.
+    /// What this pass has left as it is, or has given up: hashes of each node, or item. It isn't suspected again in
+    /// this pass.
     left: BTreeSet<u64>,
 }
 
@@ -133,8 +137,8 @@ impl State {
         self.left.contains(&difference.identity())
     }
 
-    /// Takes out the suspects that are to be mended now, and before them those that wait for a node which this pass has left, or has given
-    /// up: to mend these below such a node would be no use.
+    /// Takes out the suspects that are to be mended now, and before them those that wait for a node which this pass has
+    /// left, or has given up: to mend these below such a node would be no use.
     pub fn take_due(&mut self) -> (Vec<Suspect>, Vec<Suspect>) {
         let left = &self.left;
         let waits_in_vain =
@@ -168,7 +172,8 @@ impl State {
         Some(now.saturating_sub(self.pass.began))
     }
 
-    /// How old the oldest key is that nobody has looked at since, in seconds: at least as long ago as the first run, if no pass has ended.
+    /// How old the oldest key is that nobody has looked at since, in seconds: at least as long ago as the first run, if
+    /// no pass has ended.
     #[must_use]
     pub fn age(&self, now: u64) -> u64 {
         now.saturating_sub(self.right_as_of.unwrap_or(self.began))
@@ -206,8 +211,9 @@ impl State {
         attributes
     }
 
-    /// Reads the item, at this time. What can't be true in it is set anew, because nobody else would mend it: an auditor that believed it might
-    /// wait for years. `settle` is how long suspects settle; `None` for whoever only reads, and takes what the auditor has written.
+    /// Reads the item, at this time. What can't be true in it is set anew, because nobody else would mend it: an
+    /// auditor that believed it might wait for years. `settle` is how long suspects settle; `None` for whoever only
+    /// reads, and takes what the auditor has written.
     ///
     /// # Errors
     /// [`NewerFormat`] if a newer version has written it.
@@ -287,8 +293,8 @@ impl Reading<'_> {
         }
     }
 
-    /// What belongs to the pass that is under way. If anything of it is lost, so are keys that nobody would look at any more: the next
-    /// pass begins at once.
+    /// What belongs to the pass that is under way. If anything of it is lost, so are keys that nobody would look at any
+    /// more: the next pass begins at once.
     fn under_way(&mut self) -> (bool, Pass, Vec<Suspect>, Option<Position>) {
         let pass = self.item.get("pass").and_then(|value| read_pass(value, self.now));
         let suspects = match self.item.get("suspects") {

@@ -1,8 +1,8 @@
 //! What seems to be wrong, and since when it has been the same.
 //!
-//! Rows follow their records, and nobody can ask the table how far the stream is behind. But what goes away by itself tells: a suspect
-//! counts only if it has outlived all of these by far. What goes away because something was mended tells nothing. That is what was mended,
-//! and what belongs to such a node, waits for it or lies below it.
+//! Rows follow their records, and nobody can ask the table how far the stream is behind. But what goes away by itself
+//! tells: a suspect counts only if it has outlived all of these by far. What goes away because something was mended
+//! tells nothing. That is what was mended, and what belongs to such a node, waits for it or lies below it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -13,11 +13,12 @@ use crate::keys::{ItemKey, NodeRef};
 /// How many times as long as any suspect that went away by itself another one must last until it counts.
 const OUTLIVES: u32 = 3;
 
-/// How many times the settling time a suspect of the auditor must last at most: an hour, where that is 10 minutes. What makes it last
-/// longer is no lag, or one that sets off alarms of its own.
+/// How many times the settling time a suspect of the auditor must last at most: an hour, where that is 10 minutes. What
+/// makes it last longer is no lag, or one that sets off alarms of its own.
 const SETTLES_MAX: u32 = 6;
 
-/// For how many times the settling time the auditor remembers how long a suspect lasted: 6 hours, where that is 10 minutes.
+/// For how many times the settling time the auditor remembers how long a suspect lasted: 6 hours, where that is 10
+/// minutes.
 const REMEMBERS: u32 = 36;
 
 /// How many times the settling time what still changes is waited for.
@@ -39,7 +40,8 @@ pub struct Suspect {
     pub(super) explained: bool,
     /// When it was first suspected, or mended, or a mend has come to explain it.
     pub(super) first: Duration,
-    /// When a strong look first found it with this evidence. None: only a pass has seen it, which reads what may be a moment old.
+    /// When a strong look first found it with this evidence. None: only a pass has seen it, which reads what may be a
+    /// moment old.
     pub(super) since: Option<Duration>,
     /// When it was last found.
     pub(super) seen: Duration,
@@ -174,8 +176,9 @@ impl Suspects {
         }
     }
 
-    /// Takes what a strong look at these subjects has found: all that there is to find of them. What has other evidence than before is new.
-    /// Returns what has gone away. A node that was mended, or counted, and is wrong in another way now hasn't.
+    /// Takes what a strong look at these subjects has found: all that there is to find of them. What has other evidence
+    /// than before is new. Returns what has gone away. A node that was mended, or counted, and is wrong in another way
+    /// now hasn't.
     pub fn take_again(&mut self, subjects: &BTreeSet<Subject>, found: Vec<Difference>, now: Duration) -> Vec<Suspect> {
         let there: BTreeSet<(ItemKey, Kind)> = found.iter().map(|one| (one.key.clone(), one.kind)).collect();
         let gone = self
@@ -210,8 +213,9 @@ impl Suspects {
         gone
     }
 
-    /// Learns from a suspect that has gone away, or has changed: others may last as long. What a mend explains didn't go by itself, and of
-    /// a time in which nobody looked at most the settling time counts. What one item says by itself its owner has changed.
+    /// Learns from a suspect that has gone away, or has changed: others may last as long. What a mend explains didn't
+    /// go by itself, and of a time in which nobody looked at most the settling time counts. What one item says by
+    /// itself its owner has changed.
     fn went(&mut self, suspect: &Suspect, now: Duration) {
         if suspect.stage == Stage::Mended || suspect.explained || suspect.difference.kind.is_of_one_item() {
             return;
@@ -242,15 +246,15 @@ impl Suspects {
         suspect.stage == Stage::Confirmed || suspect.is_plain() || has_settled()
     }
 
-    /// True if all suspects count. As long as one of them doesn't, all of them have to be looked at again, because the time after which
-    /// they count may grow.
+    /// True if all suspects count. As long as one of them doesn't, all of them have to be looked at again, because the
+    /// time after which they count may grow.
     #[must_use]
     pub fn all_count(&self) -> bool {
         self.iter().all(|suspect| self.counts(suspect))
     }
 
-    /// The suspects that have lasted for the settling time at least, and don't count yet: they wait for others, or others went away by
-    /// themselves after a time that isn't much shorter.
+    /// The suspects that have lasted for the settling time at least, and don't count yet: they wait for others, or
+    /// others went away by themselves after a time that isn't much shorter.
     pub fn unconfirmed(&self) -> impl Iterator<Item = &Suspect> {
         self.iter()
             .filter(|suspect| suspect.stage == Stage::Suspected && suspect.age().is_some_and(|age| age >= self.settle))
@@ -266,7 +270,8 @@ impl Suspects {
         self.take_out(|all, suspect| suspect.stage == Stage::Mended && all.counts(suspect))
     }
 
-    /// Takes out those that count, and wait for no other node, or in vain. Where nodes wait for one another, somebody has to be the first.
+    /// Takes out those that count, and wait for no other node, or in vain. Where nodes wait for one another, somebody
+    /// has to be the first.
     pub(super) fn take_due(&mut self, waits_in_vain: impl Fn(&Difference) -> bool) -> Vec<Suspect> {
         self.take_out(|all, suspect| {
             let Difference { kind, node, waits_for, .. } = &suspect.difference;
@@ -275,7 +280,8 @@ impl Suspects {
         })
     }
 
-    /// Takes out those that still change, long after they were first suspected. What waits for another suspect goes with that one.
+    /// Takes out those that still change, long after they were first suspected. What waits for another suspect goes
+    /// with that one.
     pub fn take_restless(&mut self, now: Duration) -> Vec<Suspect> {
         let patience = self.patience();
         let restless = |suspect: &Suspect| {
@@ -307,8 +313,8 @@ impl Suspects {
         chain
     }
 
-    /// The nodes whose suspects a mend under way may explain: those that lie below a node that was mended. Whoever knows what lies above
-    /// them tells [`Suspects::explain`].
+    /// The nodes whose suspects a mend under way may explain: those that lie below a node that was mended. Whoever
+    /// knows what lies above them tells [`Suspects::explain`].
     #[must_use]
     pub fn unexplained(&self) -> BTreeSet<NodeRef> {
         if self.mended().is_empty() {
@@ -318,8 +324,8 @@ impl Suspects {
         unexplained.map(|suspect| suspect.difference.node.clone()).collect()
     }
 
-    /// Learns which suspects the mends under way explain: what belongs to a node that was mended, waits for it, or lies below it, by these
-    /// ancestors of each node. Of a node that isn't named here nobody knows.
+    /// Learns which suspects the mends under way explain: what belongs to a node that was mended, waits for it, or lies
+    /// below it, by these ancestors of each node. Of a node that isn't named here nobody knows.
     pub fn explain(&mut self, ancestors: &BTreeMap<NodeRef, BTreeSet<NodeRef>>, now: Duration) {
         let mended = self.mended();
         if mended.is_empty() {

@@ -20,8 +20,8 @@ fn whoever_waits_for_another_node_is_mended_after_it() {
     assert_eq!(ids(vec![missing, wrong_one]), [(Kind::LineageWrong, "a".to_owned())]);
 }
 
-/// The handler places `a` by what the records of `c` and `b` predict, and that isn't where `a` belongs in a circle. If `a` came first each time,
-/// nothing would ever be mended.
+/// The handler places `a` by what the records of `c` and `b` predict, and that isn't where `a` belongs in a circle. If
+/// `a` came first each time, nothing would ever be mended.
 #[test]
 fn of_a_circle_in_which_all_wait_those_without_a_lineage_come_first() {
     let circle = [("a", Kind::LineageWrong, "c"), ("b", Kind::LineageMissing, "a"), ("c", Kind::LineageMissing, "b")];

@@ -61,22 +61,25 @@ pub struct Standing {
 pub struct Placing {
     /// True if every record of the node in the batch is a touch.
     pub only_touched: bool,
-    /// True if a record of the node in the batch took its mark away, be it with the whole node, or a redrive or repair found none.
+    /// True if a record of the node in the batch took its mark away, be it with the whole node, or a redrive or repair
+    /// found none.
     pub mark_went: bool,
     /// The `_under` that the records of the batch show to be stale, if one does.
     pub stale_under: Option<LifeUnder>,
     /// What the node's newest record shows of its `_under`.
     pub newest: NewestUnder,
-    /// The life that that record shows, and how often the API had written it; `None` if the record has no images, or the node is gone.
+    /// The life that that record shows, and how often the API had written it; `None` if the record has no images, or
+    /// the node is gone.
     pub written: Option<(Option<AttributeValue>, usize)>,
     /// The sequence number of the node's newest record, padded to 40 digits.
     pub sequence: String,
     /// The parent in the node's newest record. Its lineage is read together with the node.
     pub likely_parent: Option<Id>,
-    /// The position of the node's first record in the batch. What comes first is written first, because the stream is delivered
-    /// again from the first record that isn't done.
+    /// The position of the node's first record in the batch. What comes first is written first, because the stream is
+    /// delivered again from the first record that isn't done.
     pub position: usize,
-    /// The rows that an earlier round of this run has put. They aren't put again unless the base record has changed since.
+    /// The rows that an earlier round of this run has put. They aren't put again unless the base record has changed
+    /// since.
     pub standing: Option<Arc<Standing>>,
 }
 
@@ -121,8 +124,8 @@ pub enum HandDown {
     Deletion {
         /// True if the node's placement changed as well. Children that remain are then touched.
         touches: bool,
-        /// True if a mark went: the node was deleted, or stays after all. A cursor that rests as the sign of a blocked deletion goes
-        /// as well.
+        /// True if a mark went: the node was deleted, or stays after all. A cursor that rests as the sign of a blocked
+        /// deletion goes as well.
         mark_went: bool,
     },
 }
@@ -163,8 +166,8 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// Reads a batch, in the stream's order. A sort key outside the table's grammar belongs to another application, and its
-    /// record is ignored.
+    /// Reads a batch, in the stream's order. A sort key outside the table's grammar belongs to another application, and
+    /// its record is ignored.
     #[must_use]
     pub fn of(records: &[StreamRecord], settings: &Settings, rules: Rules) -> Self {
         let mut batch = Self::default();
@@ -248,8 +251,9 @@ impl Batch {
             let reason = "this lineage is not the handler's; it counts as not there until its node is written again";
             self.problems.push(Problem { key: record.key.clone(), reason: reason.to_owned(), unreadable: false });
         }
-        // A record without images, or with one of a newer format, may stand for any change. Whether the item is still of that format, and so
-        // left to a newer handler, is seen when it is read: an image says what was, and would fail its record for ever.
+        // A record without images, or with one of a newer format, may stand for any change. Whether the item is still
+        // of that format, and so left to a newer handler, is seen when it is read: an image says what was, and would
+        // fail its record for ever.
         let imaged = (record.old.is_some() || record.new.is_some()) && !old.newer && !new.newer;
         let touches = !imaged || old.placed(rules) != new.placed(rules);
         let acts_on_children =

@@ -1,5 +1,5 @@
-//! Hands a changed lineage down, level by level. Each child is touched, so that its own record places it again. If the node is
-//! being deleted, the deletion acts on the children instead ([`Slice`]).
+//! Hands a changed lineage down, level by level. Each child is touched, so that its own record places it again. If the
+//! node is being deleted, the deletion acts on the children instead ([`Slice`]).
 
 use std::collections::BTreeSet;
 
@@ -13,8 +13,8 @@ use crate::plan::{Context, Problem, Rule};
 use crate::plan::{Io, Script};
 use crate::request::{Action, Condition};
 
-/// The plan that a record of a lineage asks for, on the children of its node or a first slice of them. `sequence` is the record's sequence
-/// number, padded to 40 digits. If the children don't fit one slice, the plan starts a cursor.
+/// The plan that a record of a lineage asks for, on the children of its node or a first slice of them. `sequence` is
+/// the record's sequence number, padded to 40 digits. If the children don't fit one slice, the plan starts a cursor.
 #[must_use]
 pub fn hand_down(context: Context<'_>, node: NodeRef, sequence: String, kind: HandDown) -> Script<'_, ()> {
     Script::new(|io| async move {
@@ -78,8 +78,9 @@ impl Cascade<'_> {
         self.touch(children_of(&page, &self.context), Position::Touching, page.next).await
     }
 
-    /// Touches children, in the order of their rows, and moves the cursor past those that are done. Where there was no time for all of a slice,
-    /// that is past the first ones that are: if all of a slice took longer than an invocation has, no invocation would ever be done with it.
+    /// Touches children, in the order of their rows, and moves the cursor past those that are done. Where there was no
+    /// time for all of a slice, that is past the first ones that are: if all of a slice took longer than an invocation
+    /// has, no invocation would ever be done with it.
     async fn touch(&self, children: BTreeSet<Id>, position: Position, next: Option<String>) -> Result<(), Failure> {
         let schema = self.context.schema();
         let task = |child: &Id| touch(&self.context, self.node, child.clone(), &self.sequence);
@@ -143,8 +144,8 @@ impl Cascade<'_> {
         }
     }
 
-    /// Starts a cursor. It gives way to one of its change or a newer one, which reaches every child. It doesn't give way to what nobody moves
-    /// on: an item that is no cursor, or one that rests as a sign.
+    /// Starts a cursor. It gives way to one of its change or a newer one, which reaches every child. It doesn't give
+    /// way to what nobody moves on: an item that is no cursor, or one that rests as a sign.
     async fn start_cursor(&self, cursor: &Cursor) -> Result<(), Failure> {
         let condition = if self.context.rules.keeps(Rule::CursorStart) {
             Condition::LessThan { name: Cursor::SEQUENCE.into(), value: text(&cursor.sequence) }

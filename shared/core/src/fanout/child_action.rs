@@ -26,8 +26,8 @@ pub enum ChildAction {
 }
 
 impl ChildAction {
-    /// Returns the action on a child. The deletion is that of the parent's base record, or, once the parent is deleted, that of
-    /// its tombstone.
+    /// Returns the action on a child. The deletion is that of the parent's base record, or, once the parent is deleted,
+    /// that of its tombstone.
     #[must_use]
     pub fn of(child: &Id, deletion: &Deletion) -> Self {
         match (deletion.mark.mode, &deletion.heir) {
@@ -40,7 +40,8 @@ impl ChildAction {
         }
     }
 
-    /// Returns the action as an update of this base record of a child. It doesn't name the mark of a `Delete`; [`Task::Mark`] does.
+    /// Returns the action as an update of this base record of a child. It doesn't name the mark of a `Delete`;
+    /// [`Task::Mark`] does.
     fn update(&self, base: &BaseNode, schema: &Schema) -> Update {
         let name = &schema.names().parent;
         let mut update = Update::default();
@@ -75,8 +76,8 @@ pub struct Child {
 }
 
 impl Child {
-    /// True if `node` is the child's parent and the child isn't being deleted itself. Only then the deletion of `node` acts on
-    /// it.
+    /// True if `node` is the child's parent and the child isn't being deleted itself. Only then the deletion of `node`
+    /// acts on it.
     #[must_use]
     pub fn is_child_of(&self, node: &NodeRef) -> bool {
         self.base.parent.as_ref() == Some(&node.id) && self.base.deleting.is_none()
@@ -101,16 +102,16 @@ impl Child {
         Ok(Action::Update { key, update, condition: self.as_read(context)? })
     }
 
-    /// The problem of a child that can't be acted on, because no condition can compare its attributes. The child keeps its
-    /// parent.
+    /// The problem of a child that can't be acted on, because no condition can compare its attributes. The child keeps
+    /// its parent.
     pub(super) fn kept(&self, error: &TooManyAttributes, context: &Context<'_>) -> Problem {
         let key = context.schema().node_key(&self.node);
         let reason = format!("this child of a node that is being deleted stays, and so does the node: {error}");
         Problem { key, reason, unreadable: false }
     }
 
-    /// The condition that the child is as it was read. It then was its parent's child at the moment when the parent was read
-    /// after it.
+    /// The condition that the child is as it was read. It then was its parent's child at the moment when the parent was
+    /// read after it.
     fn as_read(&self, context: &Context<'_>) -> Result<Condition, TooManyAttributes> {
         if !context.rules.keeps(Rule::ChildCondition) {
             return Ok(Condition::Exists);

@@ -1,5 +1,5 @@
-//! Early nodes: their parents are there and aren't placed yet, because batches are handled side by side. Waiting for the parents a moment
-//! saves placing the nodes twice.
+//! Early nodes: their parents are there and aren't placed yet, because batches are handled side by side. Waiting for
+//! the parents a moment saves placing the nodes twice.
 
 use std::collections::BTreeMap;
 
@@ -78,8 +78,8 @@ pub struct Awaited {
     pub early: Early,
 }
 
-/// The plan that waits until parents of early nodes are placed. While parents come one after the other it is worth waiting for the next: a round
-/// takes some requests.
+/// The plan that waits until parents of early nodes are placed. While parents come one after the other it is worth
+/// waiting for the next: a round takes some requests.
 pub fn await_parents(context: Context<'_>, mut early: Early) -> Script<'_, Awaited> {
     Script::new(|io| async move {
         let schema = context.schema();

@@ -1,5 +1,5 @@
-//! Late children: nodes that the API put under a parent, and that arrive after the parent was deleted. The parent's cascade can't
-//! find them any more, so each acts on itself as the parent's tombstone says.
+//! Late children: nodes that the API put under a parent, and that arrive after the parent was deleted. The parent's
+//! cascade can't find them any more, so each acts on itself as the parent's tombstone says.
 
 use std::collections::BTreeSet;
 
@@ -23,9 +23,9 @@ pub struct LateChild {
 }
 
 impl LateChild {
-    /// The plan by which a late child acts on itself. If its heir was deleted as well, the heir's tombstone decides. If there is no
-    /// heir, the late child becomes a root. If the late child changes meanwhile, the plan ends, and the late child's new record decides
-    /// again.
+    /// The plan by which a late child acts on itself. If its heir was deleted as well, the heir's tombstone decides. If
+    /// there is no heir, the late child becomes a root. If the late child changes meanwhile, the plan ends, and the
+    /// late child's new record decides again.
     #[must_use]
     pub fn plan(self, context: Context<'_>) -> Script<'_, ()> {
         Script::new(|io| async move { Acting { context, child: self.child, io: &io }.act(self.deletion).await })
@@ -135,9 +135,10 @@ impl Acting<'_> {
         self.io.note(self.child.kept(error, &self.context));
     }
 
-    /// Moves the late child to an heir that existed a moment ago. The same transaction checks every edge from the heir to the
-    /// root: the late child has no ancestor path of its own, so the two paths have no common ancestor to stop at. A cycle above
-    /// the heir, which other clients made, doesn't hold the late child. Returns false if a node on the path has changed.
+    /// Moves the late child to an heir that existed a moment ago. The same transaction checks every edge from the heir
+    /// to the root: the late child has no ancestor path of its own, so the two paths have no common ancestor to stop
+    /// at. A cycle above the heir, which other clients made, doesn't hold the late child. Returns false if a node on
+    /// the path has changed.
     async fn adopt(&self, heir: Heir) -> Result<bool, Failure> {
         let Heir { node: heir, born, same_life, ancestry } = heir;
         let schema = self.context.schema();

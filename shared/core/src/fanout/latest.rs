@@ -21,9 +21,9 @@ pub enum Copied {
     Failed,
 }
 
-/// The plan for a first look at all topics of a batch, each with the revisions that the batch is about. It copies the highest revision of the
-/// batch that exists, unless the copy is of a newer one, and reads that revision again. It returns what is left to do for each topic, in their
-/// order.
+/// The plan for a first look at all topics of a batch, each with the revisions that the batch is about. It copies the
+/// highest revision of the batch that exists, unless the copy is of a newer one, and reads that revision again. It
+/// returns what is left to do for each topic, in their order.
 pub fn copy_highest<'a>(
     context: Context<'a>,
     topics: &'a BTreeMap<Latest, BTreeSet<Version>>,
@@ -115,8 +115,8 @@ pub(crate) async fn make_equal(context: Context<'_>, latest: &Latest, io: &Io) -
     'look: for _ in 0..context.limits.rounds_max {
         // The copy is read first, so that the revisions that it is compared with are never older.
         let standing = io.read(Need::keys([key.clone()])).await?.item(&key)?.cloned();
-        // The first page of revisions is read whole, since it mostly shows the newest. If it doesn't, only keys are read, and then the one
-        // revision: the history of other topics can be long, and large.
+        // The first page of revisions is read whole, since it mostly shows the newest. If it doesn't, only keys are
+        // read, and then the one revision: the history of other topics can be long, and large.
         let mut query = Query {
             pk: schema.partition(&latest.node),
             range: schema.revision_range(),

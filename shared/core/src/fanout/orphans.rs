@@ -14,13 +14,13 @@ use crate::request::{Query, ReadOptions};
 pub struct Orphans {
     /// Nodes whose records have to be delivered again.
     pub failed: BTreeSet<NodeRef>,
-    /// Nodes, each with its sequence number, whose orphans this partition can't tell because it has more entries than a page.
-    /// Their own children have to be touched.
+    /// Nodes, each with its sequence number, whose orphans this partition can't tell because it has more entries than a
+    /// page. Their own children have to be touched.
     pub unknown: BTreeMap<NodeRef, String>,
 }
 
-/// The plan that touches the orphans that wait for nodes whose lineages are new. It looks into one partition of the register, for the nodes whose
-/// orphans it holds, each with the sequence number of its lineage's record.
+/// The plan that touches the orphans that wait for nodes whose lineages are new. It looks into one partition of the
+/// register, for the nodes whose orphans it holds, each with the sequence number of its lineage's record.
 #[must_use]
 pub fn touch_orphans(context: Context<'_>, partition: String, nodes: BTreeMap<NodeRef, String>) -> Script<'_, Orphans> {
     Script::new(|io| async move {

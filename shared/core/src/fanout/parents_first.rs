@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::keys::NodeRef;
 
-/// Orders the nodes as their records are, but so that each comes after its parent, if that is among them. A cycle is opened at any
-/// of its nodes.
+/// Orders the nodes as their records are, but so that each comes after its parent, if that is among them. A cycle is
+/// opened at any of its nodes.
 pub(super) fn parents_first(
     parents: &BTreeMap<NodeRef, Option<NodeRef>>,
     position: impl Fn(&NodeRef) -> Option<usize>,

@@ -9,8 +9,8 @@ use crate::model::{
 };
 use crate::plan::{Rule, Rules};
 
-/// Most bytes of a lineage that names rows to delete. The rest is room for what a deletion adds. Without rows to delete no lineage has as many:
-/// 98 ancestors and segments, 100 links and a deletion have about 250 KB at most.
+/// Most bytes of a lineage that names rows to delete. The rest is room for what a deletion adds. Without rows to delete
+/// no lineage has as many: 98 ancestors and segments, 100 links and a deletion have about 250 KB at most.
 const LINEAGE_BYTES_MAX: usize = ITEM_BYTES_MAX - 4_096;
 
 /// What [`place`] decides from.
@@ -38,7 +38,8 @@ pub struct PlaceInput<'a> {
     pub new_life: &'a str,
 }
 
-/// The writes that bring a node where it belongs, in the order of the fields. The plan is empty if the node is there already.
+/// The writes that bring a node where it belongs, in the order of the fields. The plan is empty if the node is there
+/// already.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct PlacePlan {
     /// The node's placement once the plan is carried out; `None` if the node was deleted.
@@ -142,7 +143,8 @@ pub fn place(input: &PlaceInput<'_>, settings: &Settings, rules: Rules) -> Place
 
     let before = stored.lineage();
     let settled = before.is_some_and(Lineage::is_settled);
-    // A row is right as it stands if it shows the same of the placement. What it copies is the same wherever these count.
+    // A row is right as it stands if it shows the same of the placement. What it copies is the same wherever these
+    // count.
     let only_new = only_touched && settled;
     let put_before: Vec<Row> = put_before.map(named).unwrap_or_default();
     let right: BTreeMap<&ItemKey, &Row> =
@@ -199,9 +201,9 @@ fn has_room(lineage: &Item) -> bool {
     item_bytes(lineage) <= LINEAGE_BYTES_MAX
 }
 
-/// Plans a node whose lineage has no room for the rows of its new placement and those of the ones before together. The old rows are deleted
-/// while the old lineage names them. Then the new lineage takes its place, and says that its rows are still to be put. The node is planned again
-/// for that. For a moment it has no rows but those that stay.
+/// Plans a node whose lineage has no room for the rows of its new placement and those of the ones before together. The
+/// old rows are deleted while the old lineage names them. Then the new lineage takes its place, and says that its rows
+/// are still to be put. The node is planned again for that. For a moment it has no rows but those that stay.
 fn delete_first(
     node: &NodeRef,
     before: &Lineage,
@@ -221,11 +223,12 @@ fn delete_first(
     }
 }
 
-/// Plans a node that is being deleted, and whose lineage is to be `marked`. It keeps its placement, and no row of it is computed any more.
-/// Its lineage tells its children about the deletion. If it says so already, but the mark was gone meanwhile, the deletion may have come to its
-/// end, and the node was put back with a copy of its mark. The lineage then names the record that says so: its own record sets the deletion off
-/// again. It goes on saying that the node is being deleted, because a child that is placed meanwhile may be looked at by nobody else.
-/// Rows of an earlier placement that the lineage has no room for are deleted first.
+/// Plans a node that is being deleted, and whose lineage is to be `marked`. It keeps its placement, and no row of it is
+/// computed any more. Its lineage tells its children about the deletion. If it says so already, but the mark was gone
+/// meanwhile, the deletion may have come to its end, and the node was put back with a copy of its mark. The lineage
+/// then names the record that says so: its own record sets the deletion off again. It goes on saying that the node is
+/// being deleted, because a child that is placed meanwhile may be looked at by nobody else. Rows of an earlier
+/// placement that the lineage has no room for are deleted first.
 fn keep_placement(
     node: &NodeRef,
     lineage: &Lineage,

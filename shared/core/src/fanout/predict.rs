@@ -1,7 +1,7 @@
 //! Where a node will be placed whose stream record wasn't handled yet: base records say it, up to the next lineage.
 //!
-//! Whoever is placed below such a node takes the prediction for granted and waits in the register of orphans. So once the node is placed, and
-//! as predicted, nothing changes but that nobody waits any more.
+//! Whoever is placed below such a node takes the prediction for granted and waits in the register of orphans. So once
+//! the node is placed, and as predicted, nothing changes but that nobody waits any more.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

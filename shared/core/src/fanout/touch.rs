@@ -14,7 +14,8 @@ pub(super) fn touch(context: &Context<'_>, node: &NodeRef, child: Id, sequence: 
     })
 }
 
-/// The problems of nodes that the table refuses to touch. No retry would help, so their parent's record isn't kept waiting for them.
+/// The problems of nodes that the table refuses to touch. No retry would help, so their parent's record isn't kept
+/// waiting for them.
 pub(super) fn untouched(
     keys: Vec<ItemKey>,
     outcomes: &[Result<TaskOutcome, Failure>],

@@ -8,8 +8,9 @@ use sapwood_keys::{Decimal, Part};
 use super::sort_key::escape_part;
 use super::{Id, SORT_KEY_BYTES_MAX};
 
-/// The place of a node among its siblings: the value of its attribute as text that sorts as the values do. Numbers come first, in their
-/// order; then texts, by their bytes; then nodes without a value. Nodes with equal places are in the order of their ids.
+/// The place of a node among its siblings: the value of its attribute as text that sorts as the values do. Numbers come
+/// first, in their order; then texts, by their bytes; then nodes without a value. Nodes with equal places are in the
+/// order of their ids.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SiblingPlace(Arc<str>);
 
@@ -25,8 +26,8 @@ const TEXT: char = 's';
 const NONE: &str = "~";
 
 impl SiblingPlace {
-    /// The place of a node by a number, as DynamoDB writes it. `None` for a text that is no number of DynamoDB's, and for one that the key has no
-    /// room for beside the id: a number that is cut would be in a wrong place.
+    /// The place of a node by a number, as DynamoDB writes it. `None` for a text that is no number of DynamoDB's, and
+    /// for one that the key has no room for beside the id: a number that is cut would be in a wrong place.
     #[must_use]
     pub fn of_number(digits: &str, id: &Id) -> Option<Self> {
         Self::number(digits, room(id))
@@ -103,7 +104,8 @@ impl SiblingPlace {
         while let Some(first) = text[at..].chars().next() {
             let length = if first == '%' { 3 } else { first.len_utf8() };
             if at + length > room {
-                // An escaped character sorts before all that would fit. Any other sorts after them, and so does the last one that fits.
+                // An escaped character sorts before all that would fit. Any other sorts after them, and so does the
+                // last one that fits.
                 let last = ['\u{7F}', '\u{7FF}', '\u{FFFF}'].into_iter().find(|last| at + last.len_utf8() == room);
                 place.extend(last.filter(|_| first != '%'));
                 break;

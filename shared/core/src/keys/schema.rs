@@ -4,9 +4,9 @@ use super::error::{KeyError, bounded};
 use super::sort_key::{self, OrderedList, SortKey, SortRange};
 use super::{Id, ItemKey, NodeRef, PARTITION_KEY_BYTES_MAX, SiblingPlace, Tenant};
 
-/// The names in a table: its key attributes, the attributes that place a node, and the sort key of a node's base record. The
-/// defaults are `PK`, `SK`, `parent`, `segment` and `NODE`. An existing table may use others, such as `pk`, `sk` and
-/// `METADATA`.
+/// The names in a table: its key attributes, the attributes that place a node, and the sort key of a node's base
+/// record. The defaults are `PK`, `SK`, `parent`, `segment` and `NODE`. An existing table may use others, such as `pk`,
+/// `sk` and `METADATA`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Names {
     /// The partition key's attribute.
@@ -61,8 +61,8 @@ impl Schema {
     /// Makes a schema of these names, with or without tenants.
     ///
     /// # Errors
-    /// [`KeyError::Name`] for a name that is empty, used twice, begins with `_` (which is reserved), or is the sort key of
-    /// another kind of item.
+    /// [`KeyError::Name`] for a name that is empty, used twice, begins with `_` (which is reserved), or is the sort key
+    /// of another kind of item.
     pub fn new(names: Names, tenants: bool) -> Result<Self, KeyError> {
         let attributes = [
             ("partition key", &names.partition_key),
@@ -115,7 +115,8 @@ impl Schema {
         Self::in_tenant(tenant, ROOTS)
     }
 
-    /// Returns the partition key of the register of orphans that holds the children of `parent`, `ORPHANS#0` to `ORPHANS#f`.
+    /// Returns the partition key of the register of orphans that holds the children of `parent`, `ORPHANS#0` to
+    /// `ORPHANS#f`.
     #[must_use]
     pub fn orphans_partition(&self, parent: &NodeRef) -> String {
         // FNV-1a. Any hash would do that never changes while the table exists.
@@ -168,14 +169,15 @@ impl Schema {
         sort_key::parse(sk, &self.names.node)
     }
 
-    /// Returns the id of the node that a row with this sort key shows, a row that no handler has spelled as well. `None` for keys that no row
-    /// has.
+    /// Returns the id of the node that a row with this sort key shows, a row that no handler has spelled as well.
+    /// `None` for keys that no row has.
     #[must_use]
     pub fn shown(&self, sk: &str) -> Option<String> {
         sort_key::shown(sk, &self.names.node)
     }
 
-    /// True if a sort key begins as that of a row, whether or not it can be one: whoever asks for all that begins so sees the item.
+    /// True if a sort key begins as that of a row, whether or not it can be one: whoever asks for all that begins so
+    /// sees the item.
     #[must_use]
     pub fn begins_as_row(&self, sk: &str) -> bool {
         sort_key::begins_as_row(sk, &self.names.node)
@@ -184,8 +186,8 @@ impl Schema {
     /// Returns the key of an item in a node's partition.
     ///
     /// # Errors
-    /// As [`Schema::sort_key`], and [`KeyError::Tenancy`] if the node has no tenant while tenants are on, or has one while
-    /// they are off.
+    /// As [`Schema::sort_key`], and [`KeyError::Tenancy`] if the node has no tenant while tenants are on, or has one
+    /// while they are off.
     pub fn item_key(&self, node: &NodeRef, key: &SortKey) -> Result<ItemKey, KeyError> {
         if node.tenant.is_some() != self.tenants {
             return Err(KeyError::Tenancy { tenants: self.tenants });
@@ -219,8 +221,8 @@ impl Schema {
         self.fixed(node, &SortKey::Deleted)
     }
 
-    /// Returns the key of an operation of the API. All operations are in one partition, so that one Query lists them. Their ids sort by the
-    /// time at which they have begun.
+    /// Returns the key of an operation of the API. All operations are in one partition, so that one Query lists them.
+    /// Their ids sort by the time at which they have begun.
     #[must_use]
     pub fn operation_key(&self, tenant: Option<&Tenant>, operation: &str) -> ItemKey {
         // An id is a UUID of the API's, so its key has room.
@@ -271,8 +273,8 @@ impl Schema {
         SortRange { from: char::MIN.to_string(), to: char::MAX.to_string() }
     }
 
-    /// Returns the range of a node's descendants from depth `from` to depth `to`, both included. One Query reads any depth
-    /// window. From depth 0 on the range begins with the node's base record.
+    /// Returns the range of a node's descendants from depth `from` to depth `to`, both included. One Query reads any
+    /// depth window. From depth 0 on the range begins with the node's base record.
     #[must_use]
     pub fn depth_range(&self, from: usize, to: usize) -> SortRange {
         sort_key::depth_range(&self.names.node, from, to)
@@ -286,8 +288,8 @@ impl Schema {
         sort_key::path_range(segments)
     }
 
-    /// Returns the range, in a root's partition, of the nodes at a path, without descendants. Several nodes can have the same
-    /// explicit segment.
+    /// Returns the range, in a root's partition, of the nodes at a path, without descendants. Several nodes can have
+    /// the same explicit segment.
     ///
     /// # Errors
     /// As [`Schema::path_range`].
@@ -295,8 +297,9 @@ impl Schema {
         sort_key::path_alone(segments)
     }
 
-    /// Returns the range, in a root's partition, of the descendants of a path whose next segment is from `from` to `to`, both
-    /// included, in byte order. A path without segments is the root's. The range is empty if `from` sorts after `to`.
+    /// Returns the range, in a root's partition, of the descendants of a path whose next segment is from `from` to
+    /// `to`, both included, in byte order. A path without segments is the root's. The range is empty if `from` sorts
+    /// after `to`.
     ///
     /// # Errors
     /// As [`Schema::path_range`], except that a path may have no segments.

@@ -60,8 +60,8 @@ pub enum SortKey {
     Operation(String),
     /// `DELETED`: the record that the API has deleted the node of this partition.
     Deleted,
-    /// `IDEMPOTENCY#0000`: the stored answer to a request with an `Idempotency-Key`, in a partition of its own. A long answer
-    /// has several parts.
+    /// `IDEMPOTENCY#0000`: the stored answer to a request with an `Idempotency-Key`, in a partition of its own. A long
+    /// answer has several parts.
     Idempotency {
         /// The part's index, from 0.
         part: usize,
@@ -122,9 +122,9 @@ impl SortRange {
     }
 }
 
-/// The format of a segment in a path: all bytes up to `$`, and `%`, are escaped as `%XX`. All other bytes sort after `$`.
-/// Therefore the separators `!` and `#` sort before any text, a subtree ends right before its prefix with `$`, and escaped
-/// texts sort as the texts themselves.
+/// The format of a segment in a path: all bytes up to `$`, and `%`, are escaped as `%XX`. All other bytes sort after
+/// `$`. Therefore the separators `!` and `#` sort before any text, a subtree ends right before its prefix with `$`, and
+/// escaped texts sort as the texts themselves.
 const SEGMENT: Format<'_> = Format::SORT_KEY.escaping();
 
 /// The byte after `#`. A prefix whose last `#` is replaced with it sorts after all keys that begin with the prefix.
@@ -255,7 +255,8 @@ fn write_path(segments: &[String], id: Option<&Id>) -> Result<String, KeyError> 
     Ok(key)
 }
 
-/// Returns how many bytes a segment, or the id after it, takes in the key of a path row, where some characters are escaped.
+/// Returns how many bytes a segment, or the id after it, takes in the key of a path row, where some characters are
+/// escaped.
 #[must_use]
 pub fn path_segment_bytes(segment: &str) -> usize {
     SEGMENT.escape_part(segment).len()
@@ -338,8 +339,8 @@ fn decode(text: &str) -> Option<String> {
     SEGMENT.unescape_part(text).ok().map(std::borrow::Cow::into_owned)
 }
 
-/// Returns the id of the node that a row with this key shows, however its path is spelled: only one spelling is a handler's, and only that
-/// can be parsed. `None` for keys that no row has.
+/// Returns the id of the node that a row with this key shows, however its path is spelled: only one spelling is a
+/// handler's, and only that can be parsed. `None` for keys that no row has.
 pub(super) fn shown(text: &str, node: &str) -> Option<String> {
     if let Some(key) = parse(text, node) {
         return key.shown().map(str::to_owned);
@@ -384,7 +385,8 @@ fn parse_path(rest: &str) -> Option<SortKey> {
     Some(SortKey::Path { segments, id })
 }
 
-/// Returns the range of all rows from depth `from` to depth `to` below a node. From depth 0 on the node itself comes first.
+/// Returns the range of all rows from depth `from` to depth `to` below a node. From depth 0 on the node itself comes
+/// first.
 pub(super) fn depth_range(node: &str, from: usize, to: usize) -> SortRange {
     let start = if from == 0 { node.to_owned() } else { format!("{node}#{from:04}#") };
     SortRange { from: start, to: format!("{node}#{to:04}{PAST_SEPARATOR}") }

@@ -301,7 +301,8 @@ proptest! {
         a in (segments(), option::of(id())),
         b in (segments(), option::of(id())),
     ) {
-        // Pre-order: by the segments from the root on, a node before its descendants, nodes of the same name by their ids.
+        // Pre-order: by the segments from the root on, a node before its descendants, nodes of the same name by their
+        // ids.
         let key = |(segments, id): &(Vec<String>, Option<Id>)| {
             let segments = above.iter().chain(segments).cloned().collect();
             Schema::default().sort_key(&SortKey::Path { segments, id: id.clone() }).unwrap()

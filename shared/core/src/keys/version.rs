@@ -2,8 +2,8 @@
 
 use super::KeyError;
 
-/// The number of a revision, 1 to 999,999. It is written so that byte order is number order: `v001` to `v999`, then with a
-/// letter that counts the extra digits, `va1000`, `vb10000`, `vc100000` (seed: sort-keys-version-control).
+/// The number of a revision, 1 to 999,999. It is written so that byte order is number order: `v001` to `v999`, then
+/// with a letter that counts the extra digits, `va1000`, `vb10000`, `vc100000` (seed: sort-keys-version-control).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Version(u32);
 

@@ -6,8 +6,8 @@ use super::format::{self, NewerFormat};
 use super::item::{AttributeValue, Item, text, text_of, with_key};
 use crate::keys::{NodeRef, Schema};
 
-/// A node's cascade cursor, the item `CASCADE`. It exists while the children or the revisions of a wide node are handled slice
-/// by slice. The stream record of each write of the cursor starts the next slice.
+/// A node's cascade cursor, the item `CASCADE`. It exists while the children or the revisions of a wide node are
+/// handled slice by slice. The stream record of each write of the cursor starts the next slice.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cursor {
     /// The sequence number of the lineage's change, padded to 40 digits. A newer change replaces the cursor.
@@ -16,8 +16,8 @@ pub struct Cursor {
     pub after: Option<String>,
     /// What the slices are for.
     pub position: Position,
-    /// True if the table refused to change a child of a node that is being deleted. The node isn't deleted above that child. After
-    /// the last slice the cursor stays, without a position, until it is redriven.
+    /// True if the table refused to change a child of a node that is being deleted. The node isn't deleted above that
+    /// child. After the last slice the cursor stays, without a position, until it is redriven.
     pub blocked: bool,
 }
 
@@ -31,10 +31,11 @@ pub enum Position {
     Touching,
     /// The node's deletion was taken back or is complete. The slices touch the children that are still there.
     Remaining,
-    /// The node is being deleted by the mark of this name, and the slices handle its children. With another mark the cursor
-    /// starts from the beginning.
+    /// The node is being deleted by the mark of this name, and the slices handle its children. With another mark the
+    /// cursor starts from the beginning.
     Children(String),
-    /// The node is being deleted by the mark of this name. Its children are handled, and the slices delete its revisions.
+    /// The node is being deleted by the mark of this name. Its children are handled, and the slices delete its
+    /// revisions.
     Revisions(String),
 }
 
@@ -58,8 +59,9 @@ impl Cursor {
     const REVISIONS: &str = "revisions";
     const BLOCKED: &str = "blocked";
 
-    /// A cursor that asks for what the lineage's change asked for, from the beginning. `name` has at most 19 digits, so that it is below every
-    /// sequence number of a stream, and no other cursor has had it: a write that changes nothing makes no stream record.
+    /// A cursor that asks for what the lineage's change asked for, from the beginning. `name` has at most 19 digits, so
+    /// that it is below every sequence number of a stream, and no other cursor has had it: a write that changes nothing
+    /// makes no stream record.
     #[must_use]
     pub fn anew(name: &str) -> Self {
         Self { sequence: padded(name), after: None, position: Position::Touching, blocked: false }

@@ -12,12 +12,12 @@ const DELETING: &str = "deleting";
 const HEIR: &str = "heir";
 const HEIR_BORN: &str = "heir_born";
 
-/// How long a tombstone counts, in seconds: a week from its writing. A record waits in the stream for a day at most, and a record
-/// that the handler has given up may be redriven within the week.
+/// How long a tombstone counts, in seconds: a week from its writing. A record waits in the stream for a day at most,
+/// and a record that the handler has given up may be redriven within the week.
 const TOMBSTONE_SECONDS: u64 = 7 * 24 * 60 * 60;
 
-/// How long a tombstone is kept, in seconds. By it a copy of its node is known that is put back while the tombstone of a parent counts which was
-/// deleted later, by a week at most.
+/// How long a tombstone is kept, in seconds. By it a copy of its node is known that is put back while the tombstone of
+/// a parent counts which was deleted later, by a week at most.
 const TOMBSTONE_KEPT_SECONDS: u64 = 14 * 24 * 60 * 60;
 
 /// A node's deletion, as its lineage tells its children.
@@ -34,13 +34,14 @@ pub struct Deletion {
 pub struct Heir {
     /// The parent's id.
     pub id: Id,
-    /// The life of the parent that the API has seen. `None` if another client has put the node there: then the parent may not
-    /// have been written yet.
+    /// The life of the parent that the API has seen. `None` if another client has put the node there: then the parent
+    /// may not have been written yet.
     pub born: Option<String>,
 }
 
 impl Deletion {
-    /// Returns the deletion of a node with this base record, if it is being deleted. A node that is its own parent has no heir.
+    /// Returns the deletion of a node with this base record, if it is being deleted. A node that is its own parent has
+    /// no heir.
     #[must_use]
     pub fn of(node: &NodeRef, base: &BaseNode) -> Option<Self> {
         let mark = base.deleting.clone()?;
@@ -54,8 +55,8 @@ impl Deletion {
         self.heir.as_ref().filter(|_| self.mark.mode == DeletionMode::Adopt)
     }
 
-    /// Adds the deletion to a lineage or tombstone, for example `"deleting": {"mode": "delete", "operation": "5a1c7ab2-…",
-    /// "revisions": true, "heir": "D", "heir_born": "0b6a…"}`.
+    /// Adds the deletion to a lineage or tombstone, for example `"deleting": {"mode": "delete", "operation":
+    /// "5a1c7ab2-…", "revisions": true, "heir": "D", "heir_born": "0b6a…"}`.
     pub(super) fn write(&self, item: &mut Item) {
         let AttributeValue::M(mut map) = self.mark.value() else { return };
         if let Some(Heir { id, born }) = &self.heir {
@@ -65,7 +66,8 @@ impl Deletion {
         item.insert(DELETING.into(), AttributeValue::M(map));
     }
 
-    /// Reads the deletion from a lineage or tombstone: `Some(None)` if there is none, `None` if no handler has written it.
+    /// Reads the deletion from a lineage or tombstone: `Some(None)` if there is none, `None` if no handler has written
+    /// it.
     pub(super) fn read(item: &Item) -> Option<Option<Self>> {
         let Some(value) = item.get(DELETING) else { return Some(None) };
         let AttributeValue::M(map) = value else { return None };
@@ -94,7 +96,8 @@ impl Tombstone {
     pub(super) const DELETING: &str = DELETING;
     pub(super) const DELETED: &str = DELETED;
 
-    /// The tombstone's item. It has no `ancestors`, so that a reader that doesn't know tombstones takes it for no lineage.
+    /// The tombstone's item. It has no `ancestors`, so that a reader that doesn't know tombstones takes it for no
+    /// lineage.
     ///
     /// ```json
     /// {"PK": "V", "SK": "LINEAGE", "format": 1, "born": "0b6a…", "deleted": 1794631800, "_expires": 1795841400,

@@ -6,12 +6,13 @@ use std::collections::HashMap;
 use super::item::{AttributeValue, Item};
 use super::wire::{plain, shortest};
 
-/// The bytes of these attributes. Equal attributes have equal bytes: names are sorted, and so are sets, in which DynamoDB
-/// keeps no order. Long numbers have exponents. They take at most three times as many bytes as
-/// DynamoDB counts.
+/// The bytes of these attributes. Equal attributes have equal bytes: names are sorted, and so are sets, in which
+/// DynamoDB keeps no order. Long numbers have exponents. They take at most three times as many bytes as DynamoDB
+/// counts.
 ///
-/// Lengths are numbers of seven bits a byte, least significant first. A map is the number of its values, then each name and
-/// value; a value is a letter for its type and what it holds. `{"ok": true, "n": 12}` is `2 1 "n" 'N' 2 "12" 2 "ok" 't'`.
+/// Lengths are numbers of seven bits a byte, least significant first. A map is the number of its values, then each name
+/// and value; a value is a letter for its type and what it holds. `{"ok": true, "n": 12}` is `2 1 "n" 'N' 2 "12" 2 "ok"
+/// 't'`.
 pub(crate) fn encode<'a>(attributes: impl IntoIterator<Item = (&'a String, &'a AttributeValue)>) -> Vec<u8> {
     let mut bytes = Vec::new();
     write_map(attributes, &mut bytes);

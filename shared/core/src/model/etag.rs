@@ -11,8 +11,8 @@ use crate::keys::Schema;
 /// How many bytes of the hash are kept: two contents have the same 128 bits by no chance.
 const HASH_BYTES: usize = 16;
 
-/// A strong entity tag of a node or a revision, 22 characters of base64: the hash of all that a client sees of it. What the
-/// handler writes into a record, such as `_touched`, changes no tag.
+/// A strong entity tag of a node or a revision, 22 characters of base64: the hash of all that a client sees of it. What
+/// the handler writes into a record, such as `_touched`, changes no tag.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ETag(String);
 

@@ -4,12 +4,12 @@ use thiserror::Error;
 
 use super::item::{AttributeValue, Item};
 
-/// The version of the table's format: the number in the attribute [`FORMAT_ATTRIBUTE`] of every lineage, tombstone and cascade cursor. A
-/// change that older code would misread counts it up by one.
+/// The version of the table's format: the number in the attribute [`FORMAT_ATTRIBUTE`] of every lineage, tombstone and
+/// cascade cursor. A change that older code would misread counts it up by one.
 pub const FORMAT: u64 = 1;
 
-/// The format of a lineage that names rows which handlers of format 1 don't know. They would lose track of these rows. A lineage without any
-/// is written as ever, so that a table where such rows are off can go back to an older handler.
+/// The format of a lineage that names rows which handlers of format 1 don't know. They would lose track of these rows.
+/// A lineage without any is written as ever, so that a table where such rows are off can go back to an older handler.
 pub const FORMAT_MAX: u64 = 2;
 
 /// The attribute that holds an item's format, for example `"format": {"N": "1"}`.
@@ -41,8 +41,8 @@ pub(super) fn is(format: u64, item: &Item) -> bool {
     matches!(item.get(FORMAT_ATTRIBUTE), Some(AttributeValue::N(digits)) if digits.parse() == Ok(format))
 }
 
-/// Returns true if the item has a format that this code knows, and false if it has none, an older one, or a value that is
-/// no format at all. Such an item counts as malformed.
+/// Returns true if the item has a format that this code knows, and false if it has none, an older one, or a value that
+/// is no format at all. Such an item counts as malformed.
 ///
 /// # Errors
 /// [`NewerFormat`] where a newer version has written the item.

@@ -7,8 +7,8 @@ use super::item::{AttributeValue, Item, text, text_of, with_key};
 use super::{Settings, VariableError};
 use crate::keys::Schema;
 
-/// The settings and the release of the stream handler of a table, the item `SETTINGS`. With other settings than the handler's everything
-/// in the table looks wrong, so a repair compares first.
+/// The settings and the release of the stream handler of a table, the item `SETTINGS`. With other settings than the
+/// handler's everything in the table looks wrong, so a repair compares first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Announcement {
     /// The handler's release, such as `0.1.0`.

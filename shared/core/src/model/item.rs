@@ -6,8 +6,8 @@ pub use serde_dynamo::AttributeValue;
 
 use crate::keys::{ItemKey, Schema};
 
-/// An item: its attributes by name. Whoever reads an item from a table sorts its sets ([`sort_sets`]), so that equal items
-/// compare equal.
+/// An item: its attributes by name. Whoever reads an item from a table sorts its sets ([`sort_sets`]), so that equal
+/// items compare equal.
 pub type Item = BTreeMap<String, AttributeValue>;
 
 /// Largest item, in bytes as DynamoDB counts them: 400 KB ([AWS: constraints][aws]).
@@ -75,8 +75,8 @@ pub(super) fn flag_of(item: &Item, name: &str) -> Option<bool> {
     }
 }
 
-/// Returns the size of an item in bytes, as DynamoDB counts it against its limit of 400 KB and in capacity units: names and
-/// values in UTF-8, numbers at about half a byte a digit, 3 bytes for each list or map and 1 for each of its values
+/// Returns the size of an item in bytes, as DynamoDB counts it against its limit of 400 KB and in capacity units: names
+/// and values in UTF-8, numbers at about half a byte a digit, 3 bytes for each list or map and 1 for each of its values
 /// ([AWS: item sizes][aws]). Numbers are rounded up, so the result is never less than DynamoDB's.
 ///
 /// [aws]: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/CapacityUnitCalculations.html
@@ -103,8 +103,8 @@ fn value_bytes(value: &AttributeValue) -> usize {
     }
 }
 
-/// Returns the size of a number: a byte for the exponent, one for each two significant digits, one more in case the point
-/// falls between two of them, and one for a minus sign. Leading and trailing zeros take no room.
+/// Returns the size of a number: a byte for the exponent, one for each two significant digits, one more in case the
+/// point falls between two of them, and one for a minus sign. Leading and trailing zeros take no room.
 fn number_bytes(text: &str) -> usize {
     let digits = text.trim_start_matches(['-', '0', '.']).trim_end_matches(['0', '.']);
     digits.len().div_ceil(2) + 2 + usize::from(text.starts_with('-'))

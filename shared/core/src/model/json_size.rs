@@ -3,19 +3,22 @@
 use super::answered_bytes;
 use super::item::{AttributeValue, Item};
 
-/// Most bytes of a record in an answer, by [`json_bytes`]. With its key it fits a page of the API, and a page fits Lambda's answer. DynamoDB
-/// measures in another way: a list of empty binaries has a byte for each there, and 19 in an answer.
+/// Most bytes of a record in an answer, by [`json_bytes`]. With its key it fits a page of the API, and a page fits
+/// Lambda's answer. DynamoDB measures in another way: a list of empty binaries has a byte for each there, and 19 in an
+/// answer.
 pub const JSON_BYTES_MAX: usize = 3_900_000;
 
-/// Returns how long an item is as JSON: in an answer of the API ([`size_estimate`]) or of DynamoDB ([`answered_bytes`]), whichever is longer.
+/// Returns how long an item is as JSON: in an answer of the API ([`size_estimate`]) or of DynamoDB
+/// ([`answered_bytes`]), whichever is longer.
 #[must_use]
 pub fn json_bytes(item: &Item) -> usize {
     size_estimate(item).max(answered_bytes(item))
 }
 
-/// Returns an upper bound for the bytes of an item in an answer of the API, with all of its attributes. Pages end by this
-/// estimate, because a function's answer has a limit and DynamoDB measures differently. The answer is JSON, and has the body, which
-/// is JSON, as a text: a control character is one byte there and seven here, a quotation mark four, and a quote around a text two.
+/// Returns an upper bound for the bytes of an item in an answer of the API, with all of its attributes. Pages end by
+/// this estimate, because a function's answer has a limit and DynamoDB measures differently. The answer is JSON, and
+/// has the body, which is JSON, as a text: a control character is one byte there and seven here, a quotation mark four,
+/// and a quote around a text two.
 #[must_use]
 pub fn size_estimate(item: &Item) -> usize {
     item.iter().map(|(name, value)| text_size(name) + 1 + value_size(value)).sum::<usize>() + 2
@@ -46,7 +49,8 @@ const MARK: usize = 18;
 /// The longest number: 38 digits with a sign, a point and an exponent.
 const NUMBER: usize = 46;
 
-/// The longest number that is always written in plain digits, in bytes. JavaScript writes numbers of more digits with an exponent.
+/// The longest number that is always written in plain digits, in bytes. JavaScript writes numbers of more digits with
+/// an exponent.
 pub const PLAIN_NUMBER_BYTES_MAX: usize = 21;
 
 /// The sign, the point and the exponent of a number that isn't written in plain digits.

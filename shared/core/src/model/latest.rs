@@ -34,8 +34,8 @@ impl Latest {
         settings.schema.item_key(&self.node, &SortKey::Revision { version, topic: self.topic.clone() })
     }
 
-    /// Returns the copy of a revision, the item with this `key`. A copy that would pass 400 KB has `"_truncated": true` instead
-    /// of the revision's attributes.
+    /// Returns the copy of a revision, the item with this `key`. A copy that would pass 400 KB has `"_truncated": true`
+    /// instead of the revision's attributes.
     ///
     /// ```json
     /// {"PK": "Equipment_1", "SK": "v0_Audit", "_version": 3, "auditor": "Lin"}

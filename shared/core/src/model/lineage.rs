@@ -33,9 +33,9 @@ pub struct Placement {
 }
 
 impl Placement {
-    /// Returns the sort key of the node's path row, in the partition of the farthest ancestor. The key may be too long to be
-    /// written. Returns `None` if the node has no ancestors, if path rows are off, or if there are fewer segments than
-    /// ancestors: a parent that was placed before path rows were switched on has no path until it is placed again.
+    /// Returns the sort key of the node's path row, in the partition of the farthest ancestor. The key may be too long
+    /// to be written. Returns `None` if the node has no ancestors, if path rows are off, or if there are fewer segments
+    /// than ancestors: a parent that was placed before path rows were switched on has no path until it is placed again.
     #[must_use]
     pub fn path_key(&self, node: &NodeRef) -> Option<SortKey> {
         let own = self.path.last().filter(|_| self.path.len() == self.ancestors.len())?;
@@ -57,10 +57,11 @@ pub struct Lineage {
     pub rows_pending: bool,
     /// The node's deletion, while it is being deleted. The placement doesn't change until the node is deleted.
     pub deleting: Option<Deletion>,
-    /// The sequence number of the record that had this deletion begin again, padded to 40 digits. Another value is another change of the
-    /// lineage, and so sets the deletion off.
+    /// The sequence number of the record that had this deletion begin again, padded to 40 digits. Another value is
+    /// another change of the lineage, and so sets the deletion off.
     pub restarted: Option<String>,
-    /// True if the item isn't as a handler writes this lineage: it has another format than its rows need, or an attribute more.
+    /// True if the item isn't as a handler writes this lineage: it has another format than its rows need, or an
+    /// attribute more.
     pub is_altered: bool,
 }
 
@@ -143,8 +144,8 @@ impl Lineage {
         row::attributes().chain([BORN, STALE_ROWS, ROWS_PENDING, Tombstone::DELETING, RESTARTED])
     }
 
-    /// The item of a node's lineage. `orphan`, `stale_rows`, `rows_pending`, `deleting` and `restarted` are left out where they are
-    /// false or empty.
+    /// The item of a node's lineage. `orphan`, `stale_rows`, `rows_pending`, `deleting` and `restarted` are left out
+    /// where they are false or empty.
     ///
     /// ```json
     /// {"PK": "d", "SK": "LINEAGE", "format": 1, "born": "0b6a…", "ancestors": ["V", "D"], "path": ["V", "d"], "root": false,
@@ -201,7 +202,8 @@ impl Lineage {
             && format::is(row::format_of(placement), item)
     }
 
-    /// Returns true if the lineage names something as a row to delete that can't be a row of its node. Somebody else has written it.
+    /// Returns true if the lineage names something as a row to delete that can't be a row of its node. Somebody else
+    /// has written it.
     #[must_use]
     pub fn names_others(&self, node: &NodeRef, schema: &Schema) -> bool {
         self.stale_rows.iter().any(|key| !row::is_row_key(key, node, schema))

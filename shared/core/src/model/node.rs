@@ -22,8 +22,8 @@ pub enum Unreadable {
         /// `parent` or `segment`, whatever the schema names them.
         role: &'static str,
     },
-    /// A repair has put the record there, and deletes it again: the stream's record of that has the handler remove what is left of a
-    /// node that is gone.
+    /// A repair has put the record there, and deletes it again: the stream's record of that has the handler remove what
+    /// is left of a node that is gone.
     #[error("a repair has put this record there, only to delete it again")]
     PutBack,
     /// The parent or the segment can't be part of a key.
@@ -57,8 +57,8 @@ impl BaseNode {
     /// ```
     ///
     /// # Errors
-    /// [`Unreadable`] if `parent` or `segment` isn't a string, is empty or is too long. A node that is being deleted is always
-    /// readable: such a parent or segment counts as none, so that the deletion can finish.
+    /// [`Unreadable`] if `parent` or `segment` isn't a string, is empty or is too long. A node that is being deleted is
+    /// always readable: such a parent or segment counts as none, so that the deletion can finish.
     pub fn read(item: impl Into<Arc<Item>>, node: &NodeRef, schema: &Schema) -> Result<Self, Unreadable> {
         let item = item.into();
         if item.contains_key(PUT_BACK) {
@@ -107,8 +107,8 @@ impl BaseNode {
         life_of(&self.item)
     }
 
-    /// The life of this parent under which the API or an operation has put the node. `None` if somebody else has put it there, or
-    /// no life was known.
+    /// The life of this parent under which the API or an operation has put the node. `None` if somebody else has put it
+    /// there, or no life was known.
     #[must_use]
     pub fn born_of(&self, parent: &Id) -> Option<String> {
         Under::read(&self.item).filter(|under| under.parent == *parent)?.born
@@ -128,16 +128,16 @@ fn optional_text<'a>(item: &'a Item, name: &str, role: &'static str) -> Result<O
     }
 }
 
-/// Returns the value that a touch writes: the sequence number of the lineage's change and the node whose lineage it is, for
-/// example `"0000000000000000000000000000000000012345#V"`. Two changes never write the same value, since a write that changes
-/// nothing makes no stream record.
+/// Returns the value that a touch writes: the sequence number of the lineage's change and the node whose lineage it is,
+/// for example `"0000000000000000000000000000000000012345#V"`. Two changes never write the same value, since a write
+/// that changes nothing makes no stream record.
 #[must_use]
 pub fn touch_value(sequence: &str, parent: &NodeRef) -> AttributeValue {
     text(format!("{sequence}#{}", parent.id))
 }
 
-/// Returns true if a change of a base record is a touch: nothing but [`TOUCHED`], [`DELETING`] and [`UNDER`] differs, which no row
-/// carries.
+/// Returns true if a change of a base record is a touch: nothing but [`TOUCHED`], [`DELETING`] and [`UNDER`] differs,
+/// which no row carries.
 #[must_use]
 pub fn is_touch(old: Option<&Item>, new: Option<&Item>) -> bool {
     let (Some(old), Some(new)) = (old, new) else { return false };
@@ -148,8 +148,8 @@ pub fn is_touch(old: Option<&Item>, new: Option<&Item>) -> bool {
         && old.iter().all(|(name, value)| is_ours(name) || new.get(name) == Some(value))
 }
 
-/// Returns true if a change of a base record takes a deletion back. While the node was being deleted its rows weren't updated,
-/// so they may be stale.
+/// Returns true if a change of a base record takes a deletion back. While the node was being deleted its rows weren't
+/// updated, so they may be stale.
 #[must_use]
 pub fn is_undelete(old: Option<&Item>, new: Option<&Item>) -> bool {
     has_mark(old) && new.is_some() && !has_mark(new)
@@ -167,8 +167,8 @@ pub fn has_unreadable_mark(item: &Item) -> bool {
     item.contains_key(DELETING) && !has_mark(Some(item))
 }
 
-/// True if a redrive or a repair wrote this change of a base record, and the node had no mark then. The record that took a mark away may be
-/// the one that was lost.
+/// True if a redrive or a repair wrote this change of a base record, and the node had no mark then. The record that
+/// took a mark away may be the one that was lost.
 #[must_use]
 pub fn shows_no_mark(old: Option<&Item>, new: Option<&Item>) -> bool {
     let Some(new) = new.filter(|new| !has_mark(Some(new))) else { return false };

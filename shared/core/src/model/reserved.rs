@@ -4,7 +4,8 @@ use super::Item;
 use super::item::{AttributeValue, text_of};
 use crate::keys::{Id, Schema};
 
-/// The number of times that the API has written this record, or an operation has moved its node to an heir. The API's writes are conditional on it.
+/// The number of times that the API has written this record, or an operation has moved its node to an heir. The API's
+/// writes are conditional on it.
 pub const REVISION: &str = "_rev";
 /// The time when the API created this record: RFC 3339, in UTC.
 pub const CREATED_AT: &str = "_created_at";
@@ -16,26 +17,28 @@ pub const UPDATED_AT: &str = "_updated_at";
 pub const UPDATED_BY: &str = "_updated_by";
 /// The id of the API's last write. A retry recognizes by it a write whose answer was lost.
 pub const WRITE: &str = "_write";
-/// The id of the API's write before the last. A write whose answer was lost, and which another one has followed, is found by it.
+/// The id of the API's write before the last. A write whose answer was lost, and which another one has followed, is
+/// found by it.
 pub const WRITE_BEFORE: &str = "_write_before";
-/// The name of the node's life, which the API gives a base record when it creates it, and keeps in every later write. An id that is
-/// deleted and created again begins another life. A lineage remembers the life of its node, so that another client's put, which
-/// drops this attribute, doesn't end it.
+/// The name of the node's life, which the API gives a base record when it creates it, and keeps in every later write.
+/// An id that is deleted and created again begins another life. A lineage remembers the life of its node, so that
+/// another client's put, which drops this attribute, doesn't end it.
 pub const BORN: &str = "_born";
-/// The parent that the API or an operation has put this node under, and the life of it that it has seen ([`Under`]). By it the
-/// handler recognizes a late child: a child that arrives after its parent was deleted. The handler removes it where somebody else has put
-/// the node there.
+/// The parent that the API or an operation has put this node under, and the life of it that it has seen ([`Under`]). By
+/// it the handler recognizes a late child: a child that arrives after its parent was deleted. The handler removes it
+/// where somebody else has put the node there.
 pub const UNDER: &str = "_under";
 /// The [`DeletionMark`] of a node that is being deleted.
 pub const DELETING: &str = "_deleting";
 /// The attribute of a record that a repair has put back, only to delete it again: the name of the repair.
 pub const PUT_BACK: &str = "_put_back";
-/// The time after which DynamoDB may delete an idempotency record, an operation or a tombstone, in seconds since 1970. A
-/// table with a TTL attribute of another name uses that instead.
+/// The time after which DynamoDB may delete an idempotency record, an operation or a tombstone, in seconds since 1970.
+/// A table with a TTL attribute of another name uses that instead.
 pub const EXPIRES: &str = "_expires";
 
-/// Most bytes of the name of a life, a mark or an operation. Ours are UUIDs with a few characters behind. A longer one is somebody else's, and counts as
-/// none: lineages and children's marks carry these names, and must have room for them.
+/// Most bytes of the name of a life, a mark or an operation. Ours are UUIDs with a few characters behind. A longer one
+/// is somebody else's, and counts as none: lineages and children's marks carry these names, and must have room for
+/// them.
 const NAME_BYTES_MAX: usize = 256;
 
 /// The name of a life, a mark or an operation in an attribute.
@@ -54,7 +57,8 @@ pub fn life_of(record: &Item) -> Option<&str> {
 pub struct Under {
     /// The parent.
     pub parent: Id,
-    /// The parent's life. `None` if it wasn't known: another client had just written the parent, and no lineage named a life yet.
+    /// The parent's life. `None` if it wasn't known: another client had just written the parent, and no lineage named a
+    /// life yet.
     pub born: Option<String>,
 }
 
@@ -62,7 +66,8 @@ impl Under {
     const PARENT: &str = "parent";
     const BORN: &str = "born";
 
-    /// Reads the attribute of a base record. Returns `None` if there is none, or neither the API nor the handler has written it.
+    /// Reads the attribute of a base record. Returns `None` if there is none, or neither the API nor the handler has
+    /// written it.
     #[must_use]
     pub fn read(item: &Item) -> Option<Self> {
         let Some(AttributeValue::M(map)) = item.get(UNDER) else { return None };
@@ -126,7 +131,8 @@ impl DeletionMode {
     }
 }
 
-/// The mark of a deletion. The API writes it into the node's base record, and the stream handler carries the deletion out.
+/// The mark of a deletion. The API writes it into the node's base record, and the stream handler carries the deletion
+/// out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeletionMark {
     /// What happens to the node's children.
@@ -135,8 +141,9 @@ pub struct DeletionMark {
     pub operation: String,
     /// True if the node's revisions are deleted as well.
     pub revisions: bool,
-    /// The mark's own name, if the handler has given the mark to a descendant. No two marks have the same, so that a mark which
-    /// another client has taken back is told from the next one. The API writes one mark for each operation, without a name.
+    /// The mark's own name, if the handler has given the mark to a descendant. No two marks have the same, so that a
+    /// mark which another client has taken back is told from the next one. The API writes one mark for each operation,
+    /// without a name.
     pub mark: Option<String>,
 }
 
@@ -162,8 +169,8 @@ impl DeletionMark {
         AttributeValue::M(attributes.into_iter().chain(mark).map(|(name, value)| (name.to_owned(), value)).collect())
     }
 
-    /// Reads the mark of a base record. Returns `None` if there is none, or neither the API nor the handler has written it: such a value
-    /// counts as none everywhere, and asks for nothing.
+    /// Reads the mark of a base record. Returns `None` if there is none, or neither the API nor the handler has written
+    /// it: such a value counts as none everywhere, and asks for nothing.
     #[must_use]
     pub fn read(item: &Item) -> Option<Self> {
         Self::parse(item.get(DELETING)?)

@@ -27,7 +27,8 @@ pub struct SiblingOrder {
 }
 
 impl SiblingOrder {
-    /// Returns the place that a base record has among its siblings; `None` if the attribute is missing, or neither a number nor a text.
+    /// Returns the place that a base record has among its siblings; `None` if the attribute is missing, or neither a
+    /// number nor a text.
     #[must_use]
     pub fn place(&self, base: &Item, id: &Id) -> Option<SiblingPlace> {
         match base.get(&self.attribute)? {
@@ -45,7 +46,8 @@ pub struct Settings {
     pub schema: Schema,
     /// True if path rows are on.
     pub path_rows: bool,
-    /// True if root rows are on. They share one partition, so a table that gets thousands of roots a second needs them off.
+    /// True if root rows are on. They share one partition, so a table that gets thousands of roots a second needs them
+    /// off.
     pub root_rows: bool,
     /// The order of siblings; `None` if they are in none.
     pub order: Option<SiblingOrder>,
@@ -75,14 +77,15 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Returns the attribute that holds the expiry time of Sapwood's own items: the table's TTL attribute, or [`EXPIRES`].
+    /// Returns the attribute that holds the expiry time of Sapwood's own items: the table's TTL attribute, or
+    /// [`EXPIRES`].
     #[must_use]
     pub fn expires(&self) -> &str {
         self.ttl.as_deref().unwrap_or(EXPIRES)
     }
 
-    /// Returns the attributes of a base record that its rows carry. Reserved names ([`is_reserved`]) and the TTL attribute are
-    /// never among them.
+    /// Returns the attributes of a base record that its rows carry. Reserved names ([`is_reserved`]) and the TTL
+    /// attribute are never among them.
     #[must_use]
     pub fn copies(&self, base: &Item) -> Item {
         base.iter()

@@ -22,7 +22,8 @@ pub enum Shortfall {
     /// The key of the path row can't be written.
     #[error("the node has no path row: {0}")]
     Path(KeyError),
-    /// The attribute that orders siblings is missing, or neither a number nor a text, or a number that has no room in a key beside the id.
+    /// The attribute that orders siblings is missing, or neither a number nor a text, or a number that has no room in a
+    /// key beside the id.
     #[error(
         "the node has no number or text in `{attribute}` that a key has room for; it is the last of its siblings, by its id"
     )]
@@ -59,7 +60,8 @@ pub enum Shortfall {
 }
 
 impl Shortfall {
-    /// False for what is as it should be: an orphan waits for its parent, and a node may have no place among its siblings.
+    /// False for what is as it should be: an orphan waits for its parent, and a node may have no place among its
+    /// siblings.
     #[must_use]
     pub fn is_a_problem(&self) -> bool {
         !matches!(self, Self::Orphan | Self::Order { .. })

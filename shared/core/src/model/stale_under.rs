@@ -23,12 +23,13 @@ pub struct LifeUnder {
 }
 
 impl PutBy {
-    /// Judges a change of a base record from `old` to `new`; `None` is a record that isn't there. A change of which an image is missing
-    /// shows nothing, and must not come here.
+    /// Judges a change of a base record from `old` to `new`; `None` is a record that isn't there. A change of which an
+    /// image is missing shows nothing, and must not come here.
     ///
-    /// The API and operations count in `_rev` what they write together with `_under`. Whoever puts back a copy brings the old number.
-    /// The API gives each node that it creates a life, so a record that comes without one is a copy. The copy of one that the API has
-    /// created, and written once, can't be told from that write, unless a record shows how the node went.
+    /// The API and operations count in `_rev` what they write together with `_under`. Whoever puts back a copy brings
+    /// the old number. The API gives each node that it creates a life, so a record that comes without one is a copy.
+    /// The copy of one that the API has created, and written once, can't be told from that write, unless a record shows
+    /// how the node went.
     #[must_use]
     pub fn of(old: Option<&Item>, new: Option<&Item>, schema: &Schema) -> Self {
         let old = old.filter(|item| !item.contains_key(PUT_BACK));

@@ -1,5 +1,5 @@
-//! The size of items in DynamoDB's JSON. It can be forty times what DynamoDB counts: a zero in a list takes two bytes there and ten in a
-//! request, and 1E125 takes 135 in an answer.
+//! The size of items in DynamoDB's JSON. It can be forty times what DynamoDB counts: a zero in a list takes two bytes
+//! there and ten in a request, and 1E125 takes 135 in an answer.
 
 use std::borrow::Cow;
 
@@ -9,8 +9,8 @@ use super::item::{AttributeValue, Item};
 /// Most bytes of a request to DynamoDB: 16 MB. DynamoDB answers more with status 413, or not at all.
 pub const REQUEST_BYTES_MAX: usize = 16 * 1_024 * 1_024;
 
-/// Returns how many bytes an item takes in a request, where long numbers are written with exponents ([`shortest`]). An item of 400 KB takes
-/// some 4 MB at most.
+/// Returns how many bytes an item takes in a request, where long numbers are written with exponents ([`shortest`]). An
+/// item of 400 KB takes some 4 MB at most.
 #[must_use]
 pub fn sent_bytes(item: &Item) -> usize {
     item_size(item, Spelling::Shortest)
@@ -22,7 +22,8 @@ pub fn answered_bytes(item: &Item) -> usize {
     item_size(item, Spelling::AsIs)
 }
 
-/// Returns a number as it is sent: with an exponent, if it is long and that makes it shorter. DynamoDB takes it for the same number.
+/// Returns a number as it is sent: with an exponent, if it is long and that makes it shorter. DynamoDB takes it for the
+/// same number.
 #[must_use]
 pub fn shortest(digits: &str) -> Cow<'_, str> {
     if digits.len() <= PLAIN_NUMBER_BYTES_MAX {

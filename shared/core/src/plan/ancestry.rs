@@ -1,4 +1,5 @@
-//! Resolves a node's ancestor path from base records. Lineages only guess the path, so that all of it can be read at once.
+//! Resolves a node's ancestor path from base records. Lineages only guess the path, so that all of it can be read at
+//! once.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -101,8 +102,8 @@ impl AncestorPath {
         self.edges.iter().position(|edge| edge.node == *node)
     }
 
-    /// Where the node at the beginning of the path stands, as the fan-out places it; `None` where that node isn't there, or can't
-    /// be understood. The path counts up to such a node, and to this `child` of the first.
+    /// Where the node at the beginning of the path stands, as the fan-out places it; `None` where that node isn't
+    /// there, or can't be understood. The path counts up to such a node, and to this `child` of the first.
     #[must_use]
     pub fn placement(&self, child: &Id) -> Option<Placement> {
         let end = self.position(child).unwrap_or(self.edges.len()).min(DEPTH_MAX);
@@ -154,8 +155,8 @@ impl Ancestry {
         Ok(AncestorPath { edges, end: PathEnd::Root })
     }
 
-    /// Returns what to read before the ancestor paths of these nodes can be resolved; `None` if all edges are known. A guessed
-    /// path is read at once. A node that no guess names is read together with its lineage.
+    /// Returns what to read before the ancestor paths of these nodes can be resolved; `None` if all edges are known. A
+    /// guessed path is read at once. A node that no guess names is read together with its lineage.
     #[must_use]
     pub fn missing(&self, from: &[&Id]) -> Option<Missing> {
         let mut missing = Missing::default();
@@ -237,7 +238,8 @@ pub(crate) async fn read_on(
     ancestry.resolve(from).map_err(|_| Failure::Again)
 }
 
-/// The plan that reads the ancestor path of the `parent` of a node with this base record and this lineage, from which the path is guessed.
+/// The plan that reads the ancestor path of the `parent` of a node with this base record and this lineage, from which
+/// the path is guessed.
 #[must_use]
 pub fn read_ancestor_path<'a>(
     node: &'a NodeRef,

@@ -6,9 +6,9 @@ use crate::keys::Schema;
 use crate::model::{BORN, CREATED_AT, DELETING, Item, PUT_BACK, REVISION, TOUCHED, UNDER, UPDATED_AT};
 use crate::request::Condition;
 
-/// Most attributes that one condition compares. DynamoDB takes expressions of at most 4 KB, and at most 300 operators in one
-/// ([AWS: constraints](https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html)); each comparison
-/// takes 22 bytes and two operators at most.
+/// Most attributes that one condition compares. DynamoDB takes expressions of at most 4 KB, and at most 300 operators
+/// in one ([AWS: constraints](https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html)); each
+/// comparison takes 22 bytes and two operators at most.
 pub const COMPARED_ATTRIBUTES_MAX: usize = 140;
 
 /// A record of another client has too many attributes for one condition to compare.
@@ -21,9 +21,10 @@ pub struct TooManyAttributes {
     pub attributes: usize,
 }
 
-/// Returns the condition that a base record is still as it was read. For a record that the API has written, it compares the number
-/// and the time of the last write, the parent, the segment and the deletion mark. For any other record, and with `strict` for every
-/// record, it compares all attributes except [`TOUCHED`], since a touch changes nothing that matters.
+/// Returns the condition that a base record is still as it was read. For a record that the API has written, it compares
+/// the number and the time of the last write, the parent, the segment and the deletion mark. For any other record, and
+/// with `strict` for every record, it compares all attributes except [`TOUCHED`], since a touch changes nothing that
+/// matters.
 ///
 /// # Errors
 /// [`TooManyAttributes`] if one condition can't compare them all.
@@ -42,9 +43,9 @@ pub fn unchanged(item: &Item, strict: bool, schema: &Schema) -> Result<Condition
     Ok(same(item, &names))
 }
 
-/// The condition that the attributes that Sapwood keeps in a base record are still as they were read: where its node is, whether
-/// the node is being deleted, and when the API last wrote the record. It does for a write that leaves nothing else of the record:
-/// another client's write just before it would be lost as well.
+/// The condition that the attributes that Sapwood keeps in a base record are still as they were read: where its node
+/// is, whether the node is being deleted, and when the API last wrote the record. It does for a write that leaves
+/// nothing else of the record: another client's write just before it would be lost as well.
 #[must_use]
 pub fn own_unchanged(item: &Item, schema: &Schema) -> Condition {
     same(item, &own_names(schema))
@@ -60,7 +61,8 @@ fn same(item: &Item, names: &[&str]) -> Condition {
     Condition::All(std::iter::once(Condition::Exists).chain(names.iter().map(is)).collect())
 }
 
-/// Returns the condition that a node is still gone, if it is: there is no base record, or one that a repair has put back.
+/// Returns the condition that a node is still gone, if it is: there is no base record, or one that a repair has put
+/// back.
 #[must_use]
 pub fn still_gone(record: Option<&Item>) -> Option<Condition> {
     let Some(record) = record else { return Some(Condition::Absent) };

@@ -7,27 +7,27 @@ use crate::model::{BaseNode, Placement, Settings, Tombstone, Wanted};
 /// The bounds of the fan-out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Most children that one invocation touches for one node. A wider node is done in slices, one after another. A batch can ask for 100
-    /// of them, and 25 touches share a request: 4,000 requests, which 8 at a time do in some 5 of an invocation's 60 seconds. What the table
-    /// doesn't take in this time comes with the next delivery.
+    /// Most children that one invocation touches for one node. A wider node is done in slices, one after another. A
+    /// batch can ask for 100 of them, and 25 touches share a request: 4,000 requests, which 8 at a time do in some 5 of
+    /// an invocation's 60 seconds. What the table doesn't take in this time comes with the next delivery.
     pub touch_slice_items_max: usize,
-    /// Most children that one invocation marks, moves or releases, or revisions that it deletes, for one node that is being deleted. Each takes
-    /// a request of its own, so the slices are shorter.
+    /// Most children that one invocation marks, moves or releases, or revisions that it deletes, for one node that is
+    /// being deleted. Each takes a request of its own, so the slices are shorter.
     pub action_slice_items_max: usize,
-    /// Most entries that are read of one partition of the register of orphans. If there are more, the nodes' own collections are
-    /// read instead, by a request for each node. 1,000 entries take some 35 read units.
+    /// Most entries that are read of one partition of the register of orphans. If there are more, the nodes' own
+    /// collections are read instead, by a request for each node. 1,000 entries take some 35 read units.
     pub orphan_page_items_max: usize,
     /// Items in a page of the search for the newest revision of a topic.
     pub revision_page_items_max: usize,
     /// Most requests of one kind at a time.
     pub requests_in_flight_max: usize,
-    /// Most bytes of items that are being written at a time, by requests of many items. A larger request goes by itself. A batch of large
-    /// records deep in a tree asks for a hundred times its own size.
+    /// Most bytes of items that are being written at a time, by requests of many items. A larger request goes by
+    /// itself. A batch of large records deep in a tree asks for a hundred times its own size.
     pub bytes_in_flight_max: usize,
     /// How often a batch waits for parents of its nodes that are being placed elsewhere.
     pub waits_max: usize,
-    /// How often a plan looks again within one invocation because something changed meanwhile. After that the record is delivered
-    /// again.
+    /// How often a plan looks again within one invocation because something changed meanwhile. After that the record is
+    /// delivered again.
     pub rounds_max: usize,
 }
 

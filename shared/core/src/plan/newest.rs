@@ -1,14 +1,14 @@
 //! The newest revision of a topic.
 //!
-//! Keys begin with the version, so the newest revisions of an id stand at the high end of its history. Three look there, with
-//! [`newest_on`] what a page shows, and each goes on in its own way where the page doesn't show the topic:
+//! Keys begin with the version, so the newest revisions of an id stand at the high end of its history. Three look
+//! there, with [`newest_on`] what a page shows, and each goes on in its own way where the page doesn't show the topic:
 //!
-//! - [`newest()`], for an append, needs a number that is probably free, since the write is conditional. It asks for numbers upwards
-//!   from the copy's: one or two requests, however long the history is.
-//! - [`copy_newest`](super::copy_newest) makes that copy, so the copy can't guide it, and it must not miss a revision past a gap. It
-//!   reads the whole history.
-//! - The list of a topic's revisions (the engine's reads) has to go on from any page, in either direction, and chooses what takes
-//!   fewer read units.
+//! - [`newest()`], for an append, needs a number that is probably free, since the write is conditional. It asks for
+//!   numbers upwards from the copy's: one or two requests, however long the history is.
+//! - [`copy_newest`](super::copy_newest) makes that copy, so the copy can't guide it, and it must not miss a revision
+//!   past a gap. It reads the whole history.
+//! - The list of a topic's revisions (the engine's reads) has to go on from any page, in either direction, and chooses
+//!   what takes fewer read units.
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
@@ -38,9 +38,9 @@ fn revision_of(item: &Item, schema: &Schema) -> Option<(Version, String)> {
     }
 }
 
-/// Looks for the number of a topic's newest revision, strongly consistent; `None` where there is none. The page at the high end of the history
-/// shows it where the id has few topics. Where it has many, the copy of the newest says from which number to look. A revision that isn't copied
-/// yet can be missed where its number is over 100 past the copy's.
+/// Looks for the number of a topic's newest revision, strongly consistent; `None` where there is none. The page at the
+/// high end of the history shows it where the id has few topics. Where it has many, the copy of the newest says from
+/// which number to look. A revision that isn't copied yet can be missed where its number is over 100 past the copy's.
 ///
 /// # Errors
 /// [`Failure::Again`] if something couldn't be read.

@@ -1,7 +1,7 @@
 //! Protocols as straight code: an `async fn` reads from top to bottom, and asks for each step where it needs it.
 //!
-//! There is no runtime. A protocol asks through its [`Io`], and stops there. [`Script`] makes a [`Plan`] of it: whoever runs the plan gets each
-//! step as a value, and gives the answer back. `docs/decisions/straight-code.md` says why.
+//! There is no runtime. A protocol asks through its [`Io`], and stops there. [`Script`] makes a [`Plan`] of it: whoever
+//! runs the plan gets each step as a value, and gives the answer back. `docs/decisions/straight-code.md` says why.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;

@@ -1,7 +1,7 @@
 //! What a plan asks for, and what it is told.
 //!
-//! A plan does no I/O: [`Plan::next`] takes the facts that the last [`Step`] asked for and returns the next
-//! step. Its executor reads and writes, and decides nothing. So every decision, every condition and every second look of the
+//! A plan does no I/O: [`Plan::next`] takes the facts that the last [`Step`] asked for and returns the next step. Its
+//! executor reads and writes, and decides nothing. So every decision, every condition and every second look of the
 //! protocol is a value that a test can print.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,7 +23,8 @@ pub trait Plan {
     /// [`Failure::Again`] if something that the plan can't do without wasn't read or written.
     fn next(&mut self, facts: Facts) -> Result<Step<Self::Done>, Failure>;
 
-    /// Takes what the plan has to report since this was last called. The executor calls it after the plan is done or has failed.
+    /// Takes what the plan has to report since this was last called. The executor calls it after the plan is done or
+    /// has failed.
     fn take_report(&mut self) -> PlanReport {
         PlanReport::default()
     }
@@ -54,9 +55,11 @@ pub struct Problem {
 pub enum Step<D> {
     /// Read these items and this page, all at once. [`Facts::Read`] is the answer.
     Need(Need),
-    /// Carry these tasks out, all at once, each on its own conditions. [`Facts::Done`] is the answer, in the same order.
+    /// Carry these tasks out, all at once, each on its own conditions. [`Facts::Done`] is the answer, in the same
+    /// order.
     Do(Vec<Task>),
-    /// Carry this task out at most once: it is sent again only after an answer that it wasn't carried out. [`Facts::Tried`] is the answer.
+    /// Carry this task out at most once: it is sent again only after an answer that it wasn't carried out.
+    /// [`Facts::Tried`] is the answer.
     Try(Task),
     /// Put and delete these items, whatever stands there. [`Facts::Written`] is the answer.
     Write(Writes),
@@ -67,8 +70,8 @@ pub enum Step<D> {
 }
 
 impl<D> Step<D> {
-    /// Turns a step of an inner plan into a step of the outer plan. If the inner plan is done, `then` returns the outer plan's
-    /// step.
+    /// Turns a step of an inner plan into a step of the outer plan. If the inner plan is done, `then` returns the outer
+    /// plan's step.
     ///
     /// # Errors
     /// The failure that `then` returns.
@@ -93,19 +96,21 @@ impl<D> From<Need> for Step<D> {
 /// Items to put and to delete, whatever stands there.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Writes {
-    /// The writes, in the order in which they are sent. The plan keeps them, too, and knows by them whose write has failed.
+    /// The writes, in the order in which they are sent. The plan keeps them, too, and knows by them whose write has
+    /// failed.
     pub writes: Arc<[Write]>,
     /// What they are.
     pub kind: WritesKind,
 }
 
-/// What writes are. Each kind leaves enough of an invocation's time to what follows it, so that the front of a batch is done.
+/// What writes are. Each kind leaves enough of an invocation's time to what follows it, so that the front of a batch is
+/// done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WritesKind {
     /// The same as the first rows, while other nodes of the batch wait for their parents and need time, too.
     Meanwhile {
-        /// So many writes at the front are of the node whose record comes first. They count as first rows: nothing of the batch is done
-        /// for good before this node is.
+        /// So many writes at the front are of the node whose record comes first. They count as first rows: nothing of
+        /// the batch is done for good before this node is.
         ahead: usize,
     },
     /// Rows that are put, or what is written in their place first.
@@ -132,7 +137,8 @@ pub struct Need {
 }
 
 impl Need {
-    /// The same, as far as the answers have so many bytes. [`Read::left`] has the keys that are left then; one at least is read.
+    /// The same, as far as the answers have so many bytes. [`Read::left`] has the keys that are left then; one at least
+    /// is read.
     #[must_use]
     pub fn within(self, bytes_max: usize) -> Self {
         Self { bytes_max: Some(bytes_max), ..self }
@@ -157,8 +163,8 @@ pub enum Task {
     Write(Action),
     /// A transaction.
     Transact(Vec<Action>),
-    /// A write that marks a node for deletion. Each attempt writes a mark with a name of its own, because an attempt whose answer
-    /// was lost may have been carried out, and taken back by another client since.
+    /// A write that marks a node for deletion. Each attempt writes a mark with a name of its own, because an attempt
+    /// whose answer was lost may have been carried out, and taken back by another client since.
     Mark {
         /// The key of the node's base record.
         key: ItemKey,
@@ -224,8 +230,8 @@ pub enum TaskOutcome {
 /// Why a read or a write failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// No time was left for a retry, or a retry was no use, or an attempt without an answer may still be carried out. The record has
-    /// to be delivered again.
+    /// No time was left for a retry, or a retry was no use, or an attempt without an answer may still be carried out.
+    /// The record has to be delivered again.
     Again,
     /// The table refuses this write now and at every retry. The executor has noted the problem.
     Refused,
@@ -241,7 +247,8 @@ pub enum Facts {
     Read(Read),
     /// The answer to [`Step::Do`]: the outcome of each task.
     Done(Vec<Result<TaskOutcome, Failure>>),
-    /// The answer to [`Step::Try`]: the outcome, or `None` if no answer came. The task may have been carried out then, or may be later.
+    /// The answer to [`Step::Try`]: the outcome, or `None` if no answer came. The task may have been carried out then,
+    /// or may be later.
     Tried(Option<TaskOutcome>),
     /// The answer to [`Step::Write`]: the writes that failed, or that may be carried out once more, later.
     Written(BTreeMap<ItemKey, Failure>),

@@ -42,8 +42,8 @@ impl Condition {
         Self::Is { name: name.into(), value }
     }
 
-    /// True if the condition holds of `item`, as DynamoDB decides it. Simulated tables use this. Numbers are compared as whole
-    /// numbers, because no condition compares others.
+    /// True if the condition holds of `item`, as DynamoDB decides it. Simulated tables use this. Numbers are compared
+    /// as whole numbers, because no condition compares others.
     #[must_use]
     pub fn holds(&self, item: Option<&Item>) -> bool {
         use std::cmp::Ordering::{Equal, Less};

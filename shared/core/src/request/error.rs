@@ -5,8 +5,8 @@ use thiserror::Error;
 /// What a caller should do about a failed request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorKind {
-    /// Try again. The table throttles, a transaction holds the item, or the network or the service has a fault. A write may have
-    /// been carried out all the same.
+    /// Try again. The table throttles, a transaction holds the item, or the network or the service has a fault. A write
+    /// may have been carried out all the same.
     Retry,
     /// Leave the write out. The table refuses it now and at every retry.
     Refuse,
@@ -44,8 +44,8 @@ impl TableError {
         Self { kind: ErrorKind::Retry, message: message.into(), cause: Cause::Conflict }
     }
 
-    /// The error of a request that was sent and got no answer. A write may have been carried out, or may be carried out later: after
-    /// a retry, and after whatever others write. Its kind is [`ErrorKind::Retry`].
+    /// The error of a request that was sent and got no answer. A write may have been carried out, or may be carried out
+    /// later: after a retry, and after whatever others write. Its kind is [`ErrorKind::Retry`].
     pub fn unanswered(message: impl Into<String>) -> Self {
         Self { kind: ErrorKind::Retry, message: message.into(), cause: Cause::NoAnswer }
     }

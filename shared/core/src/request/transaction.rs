@@ -68,8 +68,8 @@ impl Action {
         }
     }
 
-    /// Returns the item after the action. Simulated tables use this. `bare` has only the key attributes: an update of an item
-    /// that doesn't exist begins with it.
+    /// Returns the item after the action. Simulated tables use this. `bare` has only the key attributes: an update of
+    /// an item that doesn't exist begins with it.
     #[must_use]
     pub fn outcome(&self, before: Option<&Item>, bare: Item) -> Option<Item> {
         match self {

@@ -16,8 +16,8 @@ pub enum Write {
         /// The item, key attributes included.
         item: Item,
     },
-    /// Puts a row in the place of whatever is there. Its item is made as the row is sent, because the rows of a batch can be a hundred
-    /// times its base records.
+    /// Puts a row in the place of whatever is there. Its item is made as the row is sent, because the rows of a batch
+    /// can be a hundred times its base records.
     PutRow {
         /// The row.
         row: Row,

@@ -1,13 +1,15 @@
-//! What the plans of writes have in common: a write is sent on the condition that what was read still holds. Where it doesn't,
-//! another attempt reads again, a few times; then the write is [`Refusal::Contended`].
+//! What the plans of writes have in common: a write is sent on the condition that what was read still holds. Where it
+//! doesn't, another attempt reads again, a few times; then the write is [`Refusal::Contended`].
 //!
 //! An attempt without an answer may have been carried out. It is settled by the next look:
 //!
 //! 1. It is found done: its record has its name, or what was written with it or after it shows that it was carried out.
-//! 2. It wasn't carried out, because an item that only it writes isn't there: the record of its idempotency key, or of its operation.
-//! 3. Its record stands as the attempt was decided on, so it wasn't carried out. The next attempt has the same condition on the record.
-//! 4. Anything else doesn't tell: [`Refusal::OutcomeUnknown`]. Deciding anew could do the write a second time, over what others have
-//!    written and were answered.
+//! 2. It wasn't carried out, because an item that only it writes isn't there: the record of its idempotency key, or of
+//!    its operation.
+//! 3. Its record stands as the attempt was decided on, so it wasn't carried out. The next attempt has the same
+//!    condition on the record.
+//! 4. Anything else doesn't tell: [`Refusal::OutcomeUnknown`]. Deciding anew could do the write a second time, over
+//!    what others have written and were answered.
 
 use std::sync::Arc;
 
@@ -88,8 +90,9 @@ impl<'a> Attempts<'a> {
         self.claim.as_ref().map_or_else(Vec::new, complete)
     }
 
-    /// Sends the next attempt: these actions, and those that complete the claim with this outcome. Returns the outcome if it was carried out.
-    /// Else it waits, and the write looks again. `on` is the record that the attempt was decided on.
+    /// Sends the next attempt: these actions, and those that complete the claim with this outcome. Returns the outcome
+    /// if it was carried out. Else it waits, and the write looks again. `on` is the record that the attempt was decided
+    /// on.
     ///
     /// # Errors
     /// See [`Attempts::fail`].
@@ -136,7 +139,8 @@ impl<'a> Attempts<'a> {
     /// Waits before the next look.
     ///
     /// # Errors
-    /// Why the write ends without having been carried out, or with an attempt that is never settled, where that was the last look.
+    /// Why the write ends without having been carried out, or with an attempt that is never settled, where that was the
+    /// last look.
     pub(super) async fn fail(&mut self, io: &Io) -> Result<(), Stop> {
         self.wait_or(io, Refusal::Contended).await
     }
@@ -159,11 +163,12 @@ impl<'a> Attempts<'a> {
         Some(claim.record_key(self.context.settings))
     }
 
-    /// Settles the attempt before, by its record as it stands `now` and by what else was read. Returns its outcome if it was carried out, and
-    /// `None` if the write goes on.
+    /// Settles the attempt before, by its record as it stands `now` and by what else was read. Returns its outcome if
+    /// it was carried out, and `None` if the write goes on.
     ///
     /// # Errors
-    /// [`Refusal::OutcomeUnknown`] where nothing tells, and [`Refusal::InProgress`] where another request has taken the claim over.
+    /// [`Refusal::OutcomeUnknown`] where nothing tells, and [`Refusal::InProgress`] where another request has taken the
+    /// claim over.
     pub(super) fn settle(
         &mut self,
         now: Option<&Arc<Item>>,

@@ -32,8 +32,8 @@ pub enum Command {
         /// What changes.
         patch: Patch,
     },
-    /// Deletes a node: at once where it has no children and its revisions stay. Else it is marked, and the stream carries the
-    /// deletion out.
+    /// Deletes a node: at once where it has no children and its revisions stay. Else it is marked, and the stream
+    /// carries the deletion out.
     Delete {
         /// The node.
         node: NodeRef,
@@ -87,7 +87,8 @@ pub struct Content {
 /// What is to change in a node (RFC 7396). What isn't named stays as it is, in value and type.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Patch {
-    /// The parent: a new one, or none (a root). Where it isn't named, a node that is put next to another gets the parent of that.
+    /// The parent: a new one, or none (a root). Where it isn't named, a node that is put next to another gets the
+    /// parent of that.
     pub parent: Option<Option<Id>>,
     /// The segment: a new one, or none.
     pub segment: Option<Option<String>>,

@@ -22,11 +22,12 @@ const LOOKS_MAX: u32 = 8;
 /// How long the record of an operation is kept.
 const OPERATION_SECONDS: u64 = 7 * 24 * 60 * 60;
 
-/// How long the record is kept that a node was deleted: as long as the tombstone of an operation. A node that is put back is known by it.
+/// How long the record is kept that a node was deleted: as long as the tombstone of an operation. A node that is put
+/// back is known by it.
 const DELETED_SECONDS: u64 = 14 * 24 * 60 * 60;
 
-/// By how much the clocks of two writers may differ, in seconds. An operator's machine writes too, and AWS takes requests that are signed up to 15
-/// minutes early or late.
+/// By how much the clocks of two writers may differ, in seconds. An operator's machine writes too, and AWS takes
+/// requests that are signed up to 15 minutes early or late.
 const CLOCKS_DIFFER_SECONDS_MAX: u64 = 2 * 15 * 60;
 
 /// The deletion of a node: at once where it has no children, else it is marked. It takes 2 round trips.
@@ -130,8 +131,8 @@ impl Deletion<'_> {
         Ok(Decided::Write(actions, outcome))
     }
 
-    /// True if the lineage is that of this record: the same life, under the same parent. Before that the node's children can't have
-    /// rows that show them, and rows of an earlier life may still be there.
+    /// True if the lineage is that of this record: the same life, under the same parent. Before that the node's
+    /// children can't have rows that show them, and rows of an earlier life may still be there.
     fn is_placed(&self, before: &Item, stored: &Stored, schema: &Schema) -> bool {
         let Ok(base) = BaseNode::read(before.clone(), self.node, schema) else { return true };
         let Some(lineage) = stored.lineage() else { return false };
@@ -146,7 +147,8 @@ impl Deletion<'_> {
         let is_own = |item: Option<&Item>| attempts.request.stamp.made(item);
         Ok(match attempts.tried().filter(|_| attempts.is_unanswered()) {
             Some(Outcome::Deleted) if is_own(read.item(&schema.deleted_key(self.node))?) => Trace::Done,
-            // The operation is put in the transaction that marks the node, and stays. It may have been read before that, and the node after it.
+            // The operation is put in the transaction that marks the node, and stays. It may have been read before
+            // that, and the node after it.
             Some(Outcome::Deleting { .. }) if self.is_marked_by_this(read, schema)? => Trace::Done,
             Some(Outcome::Deleting { .. }) if read.item(&self.operation_key(schema))?.is_some() => Trace::Done,
             Some(Outcome::Deleting { .. }) => Trace::NotDone,
@@ -165,8 +167,8 @@ impl Deletion<'_> {
     /// {"PK": "V", "SK": "DELETED", "_born": "93ce…", "_write": "0b6a…", "_expires": 1770000000}
     /// ```
     ///
-    /// It makes a node of this id that is put again a move: a child may have come in whose rows aren't there yet, and nothing
-    /// but its rows would show it.
+    /// It makes a node of this id that is put again a move: a child may have come in whose rows aren't there yet, and
+    /// nothing but its rows would show it.
     fn delete(&self, before: &Item, condition: Condition, settings: &Settings, stamp: &Stamp) -> Vec<Action> {
         let schema = &settings.schema;
         let key = schema.deleted_key(self.node);
@@ -204,8 +206,9 @@ impl Deletion<'_> {
     }
 }
 
-/// True if a node of this id, which isn't there, may have been deleted since this time, in seconds since 1970. What deletions leave says so: the
-/// item `DELETED`, or a tombstone. A lineage says that the handler hasn't seen the deletion yet.
+/// True if a node of this id, which isn't there, may have been deleted since this time, in seconds since 1970. What
+/// deletions leave says so: the item `DELETED`, or a tombstone. A lineage says that the handler hasn't seen the
+/// deletion yet.
 #[must_use]
 pub fn deleted_since(since: u64, deleted: Option<&Item>, stored: &Stored, settings: &Settings) -> bool {
     let since = since.saturating_sub(CLOCKS_DIFFER_SECONDS_MAX);
@@ -217,9 +220,9 @@ pub fn deleted_since(since: u64, deleted: Option<&Item>, stored: &Stored, settin
     is_of_stream || deleted.is_some_and(|item| number_in(item, settings.expires()) >= since + DELETED_SECONDS)
 }
 
-/// What is checked by a write that is tried again, and is decided on the node's absence: that the items which would tell of an attempt without an
-/// answer are as they were read. The record was read at another moment, and the attempt may be carried out even now. If its node is deleted then,
-/// the record is absent as before.
+/// What is checked by a write that is tried again, and is decided on the node's absence: that the items which would
+/// tell of an attempt without an answer are as they were read. The record was read at another moment, and the attempt
+/// may be carried out even now. If its node is deleted then, the record is absent as before.
 pub(super) fn traces_stay(node: &NodeRef, read: &Read, schema: &Schema) -> Result<[Action; 2], Failure> {
     let (deleted, lineage) = (schema.deleted_key(node), schema.lineage_key(node));
     let same_deletion = Condition::is(WRITE, read.item(&deleted)?.and_then(|item| item.get(WRITE)).cloned());

@@ -17,11 +17,13 @@ pub struct Answered {
     pub is_repeated: bool,
 }
 
-/// Carries out a command. Where its request has an idempotency key, it is carried out once: the key is claimed first, and completed with the
-/// outcome in the transaction that writes. A key that was completed before gives the outcome of that time. A command that is refused gives its
-/// claim back, so that the same request may come again. As one of a batch it goes by what was read `ahead`.
+/// Carries out a command. Where its request has an idempotency key, it is carried out once: the key is claimed first,
+/// and completed with the outcome in the transaction that writes. A key that was completed before gives the outcome of
+/// that time. A command that is refused gives its claim back, so that the same request may come again. As one of a
+/// batch it goes by what was read `ahead`.
 ///
-/// Where the plan fails and its last attempt is [unanswered](Script::is_unanswered), the command may have been carried out.
+/// Where the plan fails and its last attempt is [unanswered](Script::is_unanswered), the command may have been carried
+/// out.
 ///
 /// # Errors
 /// [`Refusal`].
@@ -89,7 +91,8 @@ struct Guided<'w> {
     ahead: &'w mut Prefetched,
     /// True before the command has written or waited. After that it reads for itself.
     asks: bool,
-    /// True if the command goes by something that was read ahead, and no condition of a write has shown that it still holds.
+    /// True if the command goes by something that was read ahead, and no condition of a write has shown that it still
+    /// holds.
     relies: bool,
     /// What the command writes.
     under_way: Option<Task>,
@@ -114,7 +117,8 @@ impl<'w> Guided<'w> {
             facts = match self.known(&step) {
                 Some(known) => known,
                 None => match step {
-                    // The command is done, and what it decided on may not hold any more. It begins again, and reads for itself.
+                    // The command is done, and what it decided on may not hold any more. It begins again, and reads for
+                    // itself.
                     Step::Done(_) if self.relies => {
                         (self.asks, self.relies) = (false, false);
                         plan = begun(&self);

@@ -1,5 +1,5 @@
-//! Idempotency keys: a request is done once, and the same key gives the same outcome. The record of a key is completed in the
-//! transaction that does what was asked for, so a crash leaves both or neither.
+//! Idempotency keys: a request is done once, and the same key gives the same outcome. The record of a key is completed
+//! in the transaction that does what was asked for, so a crash leaves both or neither.
 
 use super::attempts::{Stop, done};
 use super::record::{number_in, seconds};
@@ -86,8 +86,8 @@ impl Claim {
         item
     }
 
-    /// The actions that complete the claim with these bytes. They fail where another request has taken the key over because this
-    /// one took too long.
+    /// The actions that complete the claim with these bytes. They fail where another request has taken the key over
+    /// because this one took too long.
     #[must_use]
     pub fn completion(&self, kept: &[u8], settings: &Settings) -> Vec<Action> {
         let mut parts = kept.chunks(PART_BYTES);

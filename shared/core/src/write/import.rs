@@ -1,4 +1,5 @@
-//! A record of an import: it is put if there is none of its key. One that is there already counts as written if it is equal.
+//! A record of an import: it is put if there is none of its key. One that is there already counts as written if it is
+//! equal.
 
 use super::delete::{deleted_since, traces_stay};
 use crate::keys::{ItemKey, NodeRef, SortKey};
@@ -21,8 +22,8 @@ pub enum Imported {
     Another,
     /// The table has a record of its key that is being deleted, and still was at the last look.
     BeingDeleted,
-    /// A write got no answer, and what is there now doesn't tell whether it was carried out. It isn't sent again, because others may have
-    /// changed or deleted the record since.
+    /// A write got no answer, and what is there now doesn't tell whether it was carried out. It isn't sent again,
+    /// because others may have changed or deleted the record since.
     Unknown(Unknown),
     /// A write got no answer, or lost its race, and no time is left for another.
     OutOfTime,

@@ -1,7 +1,7 @@
 //! The writes of the HTTP API, as plans: base records only, and moves that never make a cycle.
 //!
-//! One [`Command`] goes in, one [`Outcome`] or one [`Refusal`] comes out. Each plan reads, decides, and writes on the condition
-//! that what was read still holds. An attempt that loses a race is made again, a few times.
+//! One [`Command`] goes in, one [`Outcome`] or one [`Refusal`] comes out. Each plan reads, decides, and writes on the
+//! condition that what was read still holds. An attempt that loses a race is made again, a few times.
 //!
 //! | protocol | what it does |
 //! |---|---|

@@ -18,11 +18,11 @@ pub(super) struct Move<'a> {
 }
 
 impl<'a> Move<'a> {
-    /// The edges that must still be as they were read when the node is moved: at most `room`, and those of the new parent's
-    /// path where both paths have more.
+    /// The edges that must still be as they were read when the node is moved: at most `room`, and those of the new
+    /// parent's path where both paths have more.
     ///
-    /// A cycle can only be closed by moves that meet on these edges, so one of two such moves fails. Both paths end in the same
-    /// edges from their lowest common ancestor upwards. A move above it carries both along and closes nothing.
+    /// A cycle can only be closed by moves that meet on these edges, so one of two such moves fails. Both paths end in
+    /// the same edges from their lowest common ancestor upwards. A move above it carries both along and closes nothing.
     pub(super) fn checks(&self, room: usize, rules: Rules) -> Result<Vec<&'a Edge>, Refusal> {
         let Self { node, own, target, height } = *self;
         let Some(parent) = target.edges.first() else { return Ok(Vec::new()) };

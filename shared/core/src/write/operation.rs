@@ -70,8 +70,8 @@ fn parse(item: &Item) -> Option<Operation> {
     })
 }
 
-/// Reads an operation, and how far it is: it runs while its node is being deleted, and while the node has rows of nodes that the operation
-/// deletes or has deleted. `None` where there is none of this id, or it was forgotten.
+/// Reads an operation, and how far it is: it runs while its node is being deleted, and while the node has rows of nodes
+/// that the operation deletes or has deleted. `None` where there is none of this id, or it was forgotten.
 #[must_use]
 pub fn read_operation<'a>(
     settings: &'a Settings,

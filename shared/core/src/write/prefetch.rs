@@ -1,15 +1,16 @@
 //! What the operations of a batch need, read before the first of them begins.
 //!
-//! An operation reads, decides and writes, and the next one begins after it. Most of what they read is known before: the nodes that
-//! they name, and the parents. So it is read together, and each operation is answered from that. What the batch itself has written
-//! since is added, so an operation sees what those before it did.
+//! An operation reads, decides and writes, and the next one begins after it. Most of what they read is known before:
+//! the nodes that they name, and the parents. So it is read together, and each operation is answered from that. What
+//! the batch itself has written since is added, so an operation sees what those before it did.
 //!
 //! Nothing is taken on trust that could be wrong by now:
 //!
 //! - A write still has the conditions of what was read. If they don't hold, the operation reads for itself.
 //! - An attempt without an answer takes seconds. The operations after it read for themselves.
 //! - A refusal, and an answer that nothing changes, are given only for what the operation has read itself.
-//! - Rows decide whether a node has children, and how deep the tree below it is. An operation that asks for that reads them itself.
+//! - Rows decide whether a node has children, and how deep the tree below it is. An operation that asks for that reads
+//!   them itself.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -46,7 +47,8 @@ pub struct Wanted {
 }
 
 impl Wanted {
-    /// What these commands read first. It is nothing if fewer than two of them read something: one reads as fast by itself.
+    /// What these commands read first. It is nothing if fewer than two of them read something: one reads as fast by
+    /// itself.
     #[must_use]
     pub fn of(context: Context<'_>, commands: &[&Command]) -> Self {
         // Whatever else a request says, it doesn't change what its command reads first.
@@ -74,7 +76,8 @@ impl Wanted {
 }
 
 impl Prefetched {
-    /// Takes what was read for these commands: the items, with the keys that couldn't be read, and the pages that could.
+    /// Takes what was read for these commands: the items, with the keys that couldn't be read, and the pages that
+    /// could.
     pub fn learn(
         &mut self,
         commands: &[&Command],
@@ -165,7 +168,8 @@ impl Prefetched {
         self.pages.clear();
     }
 
-    /// Takes what a task has written into base records, and into the records of deleted nodes. Nothing else is asked for again.
+    /// Takes what a task has written into base records, and into the records of deleted nodes. Nothing else is asked
+    /// for again.
     pub(super) fn written(&mut self, task: &Task, schema: &Schema) {
         for action in actions(task) {
             if !matches!(schema.parse_sort_key(&action.key().sk), Some(SortKey::Node | SortKey::Deleted)) {
@@ -188,8 +192,8 @@ fn actions(task: &Task) -> &[Action] {
     }
 }
 
-/// True if a command needs the rows below its node as they are when it is its turn: it moves the node, or deletes it if it has no
-/// children. What the operations before it did can just have changed them.
+/// True if a command needs the rows below its node as they are when it is its turn: it moves the node, or deletes it if
+/// it has no children. What the operations before it did can just have changed them.
 fn reads_rows(command: &Command) -> bool {
     match command {
         Command::Patch { patch, .. } => matches!(patch.parent, Some(Some(_))),

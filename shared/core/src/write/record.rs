@@ -13,8 +13,8 @@ use crate::model::{
 use crate::plan::conditions::{COMPARED_ATTRIBUTES_MAX, TooManyAttributes, own_unchanged, unchanged};
 use crate::request::{Action, Condition, Update};
 
-/// The bytes that are kept free in a record for what the stream writes into it: a touch by a parent with the longest id, and the
-/// mark of a deletion.
+/// The bytes that are kept free in a record for what the stream writes into it: a touch by a parent with the longest
+/// id, and the mark of a deletion.
 pub const ROOM_BYTES: usize = 1_536;
 
 /// A record as it is to be, and how it is written.
@@ -42,8 +42,8 @@ impl Draft {
     }
 }
 
-/// The condition of a write that leaves nothing of the record that was read, or of none. With `strict`, because the caller has
-/// named an entity tag, every attribute of the record counts.
+/// The condition of a write that leaves nothing of the record that was read, or of none. With `strict`, because the
+/// caller has named an entity tag, every attribute of the record counts.
 pub(super) fn as_read(before: Option<&Item>, strict: bool, schema: &Schema) -> Result<Condition, TooManyAttributes> {
     match before {
         None => Ok(Condition::Absent),
@@ -130,8 +130,8 @@ pub(super) fn patched(
     Draft { item, action: Action::Update { key, update, condition } }.check().map(Some)
 }
 
-/// A node's record without the caller's attributes but for these changes. It is put whole: an update would have to name each attribute, and
-/// would leave what another client adds meanwhile.
+/// A node's record without the caller's attributes but for these changes. It is put whole: an update would have to name
+/// each attribute, and would leave what another client adds meanwhile.
 fn cleared(
     key: ItemKey,
     changes: BTreeMap<String, Option<AttributeValue>>,
@@ -158,8 +158,8 @@ fn update(changes: BTreeMap<String, Option<AttributeValue>>) -> Update {
     }
 }
 
-/// The condition of a patch: what it doesn't name stays, so the record must be the one that was read. A map that is merged is
-/// written whole, so it must be the same even where the API wrote the record.
+/// The condition of a patch: what it doesn't name stays, so the record must be the one that was read. A map that is
+/// merged is written whole, so it must be the same even where the API wrote the record.
 fn patch_condition(
     patch: &Patch,
     before: &Item,

@@ -39,8 +39,8 @@ pub struct Stamp {
     pub turn: Tiebreak,
 }
 
-/// The turn of a write among all that order nodes by hand. The operations of a batch share the time and the seed of their batch, so that nothing
-/// comes between what they put last, or first.
+/// The turn of a write among all that order nodes by hand. The operations of a batch share the time and the seed of
+/// their batch, so that nothing comes between what they put last, or first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tiebreak {
     /// The time in microseconds since 1970.

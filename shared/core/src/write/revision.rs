@@ -12,8 +12,8 @@ use crate::plan::newest::newest;
 use crate::plan::{Io, Need, Rule};
 use crate::request::{Action, Condition};
 
-/// Puts the next revision of a topic, in 2 round trips. There is no counter: the newest revision is looked for, and the next put where none is.
-/// On a collision the newest is looked for again.
+/// Puts the next revision of a topic, in 2 round trips. There is no counter: the newest revision is looked for, and the
+/// next put where none is. On a collision the newest is looked for again.
 pub(super) async fn append(
     io: &Io,
     attempts: &mut Attempts<'_>,
@@ -45,7 +45,8 @@ pub(super) async fn append(
     }
 }
 
-/// Amends or deletes a revision that is there, in 2 round trips. `attributes` are what its attributes become; none where it is deleted.
+/// Amends or deletes a revision that is there, in 2 round trips. `attributes` are what its attributes become; none
+/// where it is deleted.
 pub(super) async fn change(
     io: &Io,
     attempts: &mut Attempts<'_>,
@@ -82,8 +83,9 @@ pub(super) async fn change(
     }
 }
 
-/// What there is now tells of an attempt without an answer: a revision that isn't there any more is deleted, whoever did it. So is one in whose
-/// place another has been appended since. One that stands as it was may have been deleted and put back.
+/// What there is now tells of an attempt without an answer: a revision that isn't there any more is deleted, whoever
+/// did it. So is one in whose place another has been appended since. One that stands as it was may have been deleted
+/// and put back.
 fn trace_of_change(attempts: &Attempts<'_>, attributes: Option<&Item>, now: Option<&Item>) -> Trace {
     let created = |item: Option<&Item>| item.and_then(|item| text_of(item, CREATED_AT)).map(str::to_owned);
     let is_another = match (created(attempts.decided_on()), created(now)) {

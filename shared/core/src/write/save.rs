@@ -70,11 +70,12 @@ impl<'a> Wanted<'a> {
     }
 }
 
-/// Creates, replaces, patches or moves a node. A create with an id that the API has just made takes 2 round trips and 1 write
-/// unit (a root 1 and 1), and with a caller's own id a read more. Where the node gets another parent, or something hangs under
-/// its id already, the write is a transaction that checks the ancestor paths: 3 round trips.
+/// Creates, replaces, patches or moves a node. A create with an id that the API has just made takes 2 round trips and 1
+/// write unit (a root 1 and 1), and with a caller's own id a read more. Where the node gets another parent, or
+/// something hangs under its id already, the write is a transaction that checks the ancestor paths: 3 round trips.
 ///
-/// `placed` is what the batch has placed before, and `changed` takes the siblings that got other values, whether or not the node is written.
+/// `placed` is what the batch has placed before, and `changed` takes the siblings that got other values, whether or not
+/// the node is written.
 pub(super) async fn save(
     io: &Io,
     attempts: &mut Attempts<'_>,
@@ -297,8 +298,8 @@ impl<'a> SaveNode<'_, 'a> {
         })
     }
 
-    /// Takes the parent of the sibling that the node comes next to, if the caller names none. Returns true if that isn't the one that was
-    /// looked at.
+    /// Takes the parent of the sibling that the node comes next to, if the caller names none. Returns true if that
+    /// isn't the one that was looked at.
     fn takes_another_parent(&mut self, look: &Look) -> Result<bool, Refusal> {
         let Some((anchor, item)) = self.anchor().zip(look.anchor.as_ref()).filter(|_| self.wanted.takes_parent())
         else {
@@ -389,7 +390,8 @@ impl<'a> SaveNode<'_, 'a> {
         }
     }
 
-    /// What is to be written, given what is there, and the value by which the node is ordered by hand. `None`: nothing changes.
+    /// What is to be written, given what is there, and the value by which the node is ordered by hand. `None`: nothing
+    /// changes.
     fn draft(&self, look: &Look, value: Option<String>) -> Result<Option<Draft>, Refusal> {
         let (schema, request, before) = (self.schema(), self.attempts.request, look.node.as_deref());
         let under = self.parent().map(|parent| look.under(parent));
@@ -424,7 +426,8 @@ impl<'a> SaveNode<'_, 'a> {
         }
     }
 
-    /// The attribute that orders the node by hand, with its new value, or with the one that it keeps where the caller doesn't name it.
+    /// The attribute that orders the node by hand, with its new value, or with the one that it keeps where the caller
+    /// doesn't name it.
     fn placed_by_hand(&self, before: Option<&Item>, value: Option<String>) -> Option<(String, AttributeValue)> {
         let attribute = self.by_hand().filter(|attribute| !self.wanted.names(attribute))?;
         let is_whole = !matches!(self.wanted, Wanted::Patch(Patch { clears: false, .. }));
@@ -432,7 +435,8 @@ impl<'a> SaveNode<'_, 'a> {
         Some((attribute.to_owned(), value.map(text).or_else(kept)?))
     }
 
-    /// Nothing changes: what is left to do is to check that the node is where it is asked for, and to complete the claim.
+    /// Nothing changes: what is left to do is to check that the node is where it is asked for, and to complete the
+    /// claim.
     async fn complete(
         &mut self,
         io: &Io,
@@ -454,8 +458,8 @@ impl<'a> SaveNode<'_, 'a> {
         self.attempts.send_completed(io, checks, completion, outcome, Some(item)).await
     }
 
-    /// What must hold of the ancestor paths. Nothing where the node stays under its parent, or where nothing hangs under a new node: all others
-    /// move.
+    /// What must hold of the ancestor paths. Nothing where the node stays under its parent, or where nothing hangs
+    /// under a new node: all others move.
     async fn path_checks(&self, io: &Io, node_write: &NodeWrite, look: &Look) -> Result<Vec<Action>, Stop> {
         let Some(parent) = self.parent() else { return Ok(Vec::new()) };
         let edge = self.usable_parent(parent, look)?;
@@ -524,8 +528,8 @@ impl<'a> SaveNode<'_, 'a> {
         Ok(edges.into_iter().map(check).collect())
     }
 
-    /// True if a transaction has room for the siblings that get other values. Else there are fewer with the node, or in a slice, and the others
-    /// before or after it.
+    /// True if a transaction has room for the siblings that get other values. Else there are fewer with the node, or in
+    /// a slice, and the others before or after it.
     async fn fits(&mut self, io: &Io, node_write: &NodeWrite) -> Result<bool, Failure> {
         let Some(TooHeavy { fitting, largest }) = too_heavy(io, &node_write.changes).await? else { return Ok(true) };
         let room = if node_write.slice.is_some() { &mut self.room.in_slice } else { &mut self.room.with_node };
@@ -557,7 +561,8 @@ impl<'a> SaveNode<'_, 'a> {
         self.attempts.send_completed(io, actions, completion, outcome, on).await
     }
 
-    /// Gives siblings values before the node is written. That is no attempt of it: it can be repeated, and claims nothing.
+    /// Gives siblings values before the node is written. That is no attempt of it: it can be repeated, and claims
+    /// nothing.
     async fn write_slice(
         &mut self,
         io: &Io,
@@ -575,7 +580,8 @@ impl<'a> SaveNode<'_, 'a> {
         Ok(())
     }
 
-    /// What a node that was created without an answer has left, if it was deleted since: the record of its deletion, or its tombstone.
+    /// What a node that was created without an answer has left, if it was deleted since: the record of its deletion, or
+    /// its tombstone.
     fn trace(&self, look: &Look, read: &Read) -> Result<Trace, Failure> {
         let rules = self.attempts.context.rules;
         if !self.attempts.is_unanswered()
@@ -601,7 +607,8 @@ impl<'a> SaveNode<'_, 'a> {
     }
 }
 
-/// Adds an action to a transaction, where an item can be named once. A move checks its neighbour as well, if that is the node's old parent.
+/// Adds an action to a transaction, where an item can be named once. A move checks its neighbour as well, if that is
+/// the node's old parent.
 fn add(actions: &mut Vec<Action>, mut action: Action) {
     let same = actions[1..].iter().position(|other| other.key() == action.key());
     if let (Some(at), Action::Check { condition, .. } | Action::Update { condition, .. }) = (same, &mut action)

@@ -43,7 +43,8 @@ impl<'a, T: Table, P: RetryPolicy> Executor<'a, T, P> {
         self.report.lock().unwrap_or_else(PoisonError::into_inner).tally += tally;
     }
 
-    /// Runs plans to their ends, side by side. What they touch shares requests. The results are in the order of the plans.
+    /// Runs plans to their ends, side by side. What they touch shares requests. The results are in the order of the
+    /// plans.
     pub(super) async fn run_all<D: Send>(&self, mut plans: Vec<impl Plan<Done = D> + Send>) -> Vec<Result<D, Failure>> {
         let done = drive_all(self.client, &mut plans, self).await;
         plans.iter_mut().for_each(|plan| self.take_report(plan));
@@ -81,8 +82,8 @@ impl<'a, T: Table, P: RetryPolicy> Executor<'a, T, P> {
     }
 }
 
-/// A read that fails isn't the fault of an item, so the plan goes on without the item. A write that the table refuses never
-/// succeeds, so the plan is told.
+/// A read that fails isn't the fault of an item, so the plan goes on without the item. A write that the table refuses
+/// never succeeds, so the plan is told.
 impl<T: Table, P: RetryPolicy> Errors for Executor<'_, T, P> {
     fn read(&self, key: &ItemKey, error: &TableError) -> Result<(), Failure> {
         self.give_up(key, error);

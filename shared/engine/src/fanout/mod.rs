@@ -1,5 +1,5 @@
-//! The fan-out takes a batch of stream records, brings the derived rows up to date, and returns the records to deliver again.
-//! Plans decide; this module runs them.
+//! The fan-out takes a batch of stream records, brings the derived rows up to date, and returns the records to deliver
+//! again. Plans decide; this module runs them.
 
 mod executor;
 
@@ -31,8 +31,8 @@ pub struct Fanout {
 /// The result of a batch.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Report {
-    /// The sequence numbers of the records to deliver again, as the stream gave them: for each item that failed, its first record
-    /// of the batch. Empty if all is done.
+    /// The sequence numbers of the records to deliver again, as the stream gave them: for each item that failed, its
+    /// first record of the batch. Empty if all is done.
     pub failed: Vec<String>,
     /// Faults that no retry can mend, for the log.
     pub problems: Vec<Problem>,
@@ -57,9 +57,9 @@ impl std::ops::AddAssign for Counts {
 }
 
 impl Fanout {
-    /// Brings the derived rows up to date with the items that a batch of records is about. It can be repeated with any records at
-    /// any time, as long as no two batches with records of one item run at once. Records that are given away take no memory while they are
-    /// carried out: what they ask for is less than their images.
+    /// Brings the derived rows up to date with the items that a batch of records is about. It can be repeated with any
+    /// records at any time, as long as no two batches with records of one item run at once. Records that are given away
+    /// take no memory while they are carried out: what they ask for is less than their images.
     pub async fn run<T: Table, P: RetryPolicy>(
         &self,
         table: &T,
@@ -100,8 +100,8 @@ struct Running<'a, T, P> {
 }
 
 impl<'a, T: Table, P: RetryPolicy> Running<'a, T, P> {
-    /// Places nodes, round by round. Nodes whose parents are being placed elsewhere wait for them a moment. Returns the nodes whose records
-    /// have to be delivered again.
+    /// Places nodes, round by round. Nodes whose parents are being placed elsewhere wait for them a moment. Returns the
+    /// nodes whose records have to be delivered again.
     async fn place(&self, mut placings: BTreeMap<NodeRef, Placing>) -> BTreeSet<NodeRef> {
         let Limits { rounds_max, waits_max, .. } = self.context.limits;
         let (mut failed, mut never_placed) = (BTreeSet::new(), BTreeMap::new());
@@ -139,8 +139,8 @@ impl<'a, T: Table, P: RetryPolicy> Running<'a, T, P> {
         failed
     }
 
-    /// Touches the nodes that were placed below these on the strength of base records that have gone. Returns the nodes whose records have to be
-    /// delivered again.
+    /// Touches the nodes that were placed below these on the strength of base records that have gone. Returns the nodes
+    /// whose records have to be delivered again.
     async fn touch_orphans_of(&self, never_placed: BTreeMap<NodeRef, String>) -> BTreeSet<NodeRef> {
         if !self.context.rules.keeps(Rule::TouchNeverPlaced) {
             return BTreeSet::new();
@@ -189,8 +189,8 @@ impl<'a, T: Table, P: RetryPolicy> Running<'a, T, P> {
         lineages.into_iter().chain(cursors).collect()
     }
 
-    /// Touches the orphans of new lineages, and cascades the others. A node whose orphans the register can't tell is cascaded,
-    /// too. Returns the lineages whose records have to be delivered again.
+    /// Touches the orphans of new lineages, and cascades the others. A node whose orphans the register can't tell is
+    /// cascaded, too. Returns the lineages whose records have to be delivered again.
     async fn hand_down(&self, changes: BTreeMap<NodeRef, LineageChange>) -> Vec<ItemKey> {
         let (context, schema) = (self.context, self.context.schema());
         let (mut new, mut cascades) = (BTreeMap::new(), BTreeMap::new());
@@ -210,15 +210,16 @@ impl<'a, T: Table, P: RetryPolicy> Running<'a, T, P> {
         failed.iter().map(|node| schema.lineage_key(node)).chain(uncascaded).collect()
     }
 
-    /// Runs plans, several at a time. `keys` has the item of each plan, at the same position. Returns the items whose plans
-    /// failed.
+    /// Runs plans, several at a time. `keys` has the item of each plan, at the same position. Returns the items whose
+    /// plans failed.
     async fn run_all(&self, keys: Vec<ItemKey>, plans: Vec<impl Plan<Done = ()> + Send>) -> Vec<ItemKey> {
         // The future is boxed for the same reason as in `Fanout::run`.
         let results = Box::pin(self.executor.run_all(plans)).await;
         keys.into_iter().zip(results).filter(|(_, result)| result.is_err()).map(|(key, _)| key).collect()
     }
 
-    /// Makes each topic's copy equal to its newest revision. Returns the revisions whose records have to be delivered again.
+    /// Makes each topic's copy equal to its newest revision. Returns the revisions whose records have to be delivered
+    /// again.
     async fn copy(&self, topics: BTreeMap<Latest, BTreeSet<Version>>) -> Vec<ItemKey> {
         let settings = self.context.settings;
         let revisions = |(latest, versions): (&Latest, &BTreeSet<Version>)| {

@@ -20,8 +20,8 @@ pub struct Ancestor {
 }
 
 impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
-    /// Lists a node's ancestors, nearest first, as its lineage names them. The attributes of each ancestor cost a read, so they
-    /// are read only if the options name some.
+    /// Lists a node's ancestors, nearest first, as its lineage names them. The attributes of each ancestor cost a read,
+    /// so they are read only if the options name some.
     ///
     /// # Errors
     /// [`ReadError::Absent`], [`ReadError::Unreadable`] and [`ReadError::Position`].

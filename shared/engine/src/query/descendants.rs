@@ -47,12 +47,12 @@ impl Window {
         Self { min: 1, max: 1, id_prefix: None }
     }
 
-    /// The window from depth `min` (0 includes the node itself) to depth `max`. With `id_prefix`, only ids with this prefix,
-    /// which needs a window of one level.
+    /// The window from depth `min` (0 includes the node itself) to depth `max`. With `id_prefix`, only ids with this
+    /// prefix, which needs a window of one level.
     ///
     /// # Errors
-    /// [`ReadError::Parameter`] if the depths aren't a range, or if there is an `id_prefix` with more than one level or with
-    /// level 0.
+    /// [`ReadError::Parameter`] if the depths aren't a range, or if there is an `id_prefix` with more than one level or
+    /// with level 0.
     pub fn new(min: usize, max: Option<usize>, id_prefix: Option<String>) -> Result<Self, ReadError> {
         let refuse = |parameter, reason| Err(ReadError::Parameter { parameter, reason });
         if min > DEPTH_MAX {
@@ -92,7 +92,8 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
     /// Lists the descendants of a node by depth, then id. An id without a node can have orphans as descendants.
     ///
     /// # Errors
-    /// [`ReadError::Absent`] if neither the node nor a descendant exists, [`ReadError::Key`] for an `id_prefix` that no id can have, and [`ReadError::Position`].
+    /// [`ReadError::Absent`] if neither the node nor a descendant exists, [`ReadError::Key`] for an `id_prefix` that no
+    /// id can have, and [`ReadError::Position`].
     pub async fn descendants(
         &self,
         node: &NodeRef,
@@ -107,12 +108,12 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         Ok(page)
     }
 
-    /// Counts the descendants of a node, from `options.after` on, within `options.bounds.queries_max`. DynamoDB reads all rows, but
-    /// sends their keys only.
+    /// Counts the descendants of a node, from `options.after` on, within `options.bounds.queries_max`. DynamoDB reads
+    /// all rows, but sends their keys only.
     ///
     /// # Errors
-    /// [`ReadError::Absent`] if neither the node nor a descendant exists, [`ReadError::Key`] for an `id_prefix` that no id can have,
-    /// and [`ReadError::Position`].
+    /// [`ReadError::Absent`] if neither the node nor a descendant exists, [`ReadError::Key`] for an `id_prefix` that no
+    /// id can have, and [`ReadError::Position`].
     pub async fn count(&self, node: &NodeRef, window: &Window, options: &ListOptions) -> Result<Counted, ReadError> {
         let schema = self.client.schema();
         let listing = self.depth_listing(node, self.depth_range(window)?);

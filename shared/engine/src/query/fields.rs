@@ -15,8 +15,8 @@ const NAMES_MAX: usize = 100;
 /// [aws]: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html
 const NAME_BYTES_MAX: usize = 255;
 
-/// The attributes of the user that an answer shows: all of them, or those of some names. Reserved names are never among them,
-/// and neither are a node's `parent` and `segment`, which are fields of their own in an answer.
+/// The attributes of the user that an answer shows: all of them, or those of some names. Reserved names are never among
+/// them, and neither are a node's `parent` and `segment`, which are fields of their own in an answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Fields(Option<BTreeSet<String>>);
 

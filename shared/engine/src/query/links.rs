@@ -28,7 +28,8 @@ pub struct Link {
 pub struct Linking {
     /// What the ids of the nodes that link begin with.
     pub id_prefix: String,
-    /// What the ids of the ancestors begin with. A node without such an ancestor is left out; `None` leaves out no node.
+    /// What the ids of the ancestors begin with. A node without such an ancestor is left out; `None` leaves out no
+    /// node.
     pub ancestor_prefix: Option<String>,
     /// True if each of these ancestors is named once on a page. A node that names none is left out.
     pub distinct: bool,
@@ -38,7 +39,8 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
     /// Lists the nodes that link to another by an attribute, by their ids. What they link to needn't be a node.
     ///
     /// # Errors
-    /// [`ReadError::SwitchedOff`], [`ReadError::Key`] for an `id_prefix` that no id can have, and [`ReadError::Position`].
+    /// [`ReadError::SwitchedOff`], [`ReadError::Key`] for an `id_prefix` that no id can have, and
+    /// [`ReadError::Position`].
     pub async fn links(
         &self,
         target: &NodeRef,

@@ -23,11 +23,12 @@ pub struct Stamps {
     pub updated_by: Option<String>,
 }
 
-/// How many nodes are read before their sizes are known. One can have 18 MB in an answer of DynamoDB, and three times that in memory.
+/// How many nodes are read before their sizes are known. One can have 18 MB in an answer of DynamoDB, and three times
+/// that in memory.
 const NODES_AT_FIRST: usize = 4;
 
-/// Most nodes that are read at a time, if those before are small. Other clients' nodes can be larger than all before them: no more are read
-/// than the page has room for.
+/// Most nodes that are read at a time, if those before are small. Other clients' nodes can be larger than all before
+/// them: no more are read than the page has room for.
 const NODES_AT_ONCE: usize = 25;
 
 /// The attributes that [`Stamps`] are read from.
@@ -54,9 +55,9 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         self.base(node, item)
     }
 
-    /// Reads the base records of several nodes, in the order of `nodes`. A node that doesn't exist or can't be read is left out. A position
-    /// is how many of `nodes` are done with. The page ends once DynamoDB has answered [`ANSWER_BYTES_MAX`] for it: as the API writes them, ten
-    /// times as many may fit.
+    /// Reads the base records of several nodes, in the order of `nodes`. A node that doesn't exist or can't be read is
+    /// left out. A position is how many of `nodes` are done with. The page ends once DynamoDB has answered
+    /// [`ANSWER_BYTES_MAX`] for it: as the API writes them, ten times as many may fit.
     ///
     /// # Errors
     /// [`ReadError::Position`] and [`ReadError::Table`].
@@ -108,8 +109,8 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         BaseNode::read(item, node, self.client.schema()).map_err(ReadError::Unreadable)
     }
 
-    /// Checks that the node exists. Lists ask this if they are empty. It reads strongly, so that a node that was just created is never
-    /// said to be absent.
+    /// Checks that the node exists. Lists ask this if they are empty. It reads strongly, so that a node that was just
+    /// created is never said to be absent.
     pub(super) async fn check_node(&self, node: &NodeRef) -> Result<(), ReadError> {
         let schema = self.client.schema();
         let reading = ReadOptions { strong: true, attributes: Some(self.placing_attributes()) };

@@ -14,8 +14,9 @@ pub struct Bounds {
     pub items_max: usize,
     /// The most bytes as JSON, by [`size_estimate`]. A page has at least one item, whatever its size.
     pub bytes_max: usize,
-    /// The most Query requests. Each reads at most 1 MB of rows, whatever of them the page shows. Past them a page ends where they came
-    /// to, even if it has no items. A list of paths to a depth makes more of them, which read no more together.
+    /// The most Query requests. Each reads at most 1 MB of rows, whatever of them the page shows. Past them a page ends
+    /// where they came to, even if it has no items. A list of paths to a depth makes more of them, which read no more
+    /// together.
     pub queries_max: usize,
 }
 
@@ -143,7 +144,8 @@ impl<R> PageBuilder<R> {
         Page { next, ..self.last() }
     }
 
-    /// Returns a page that something may follow. The last entry is left for the next page, so that the next page isn't empty.
+    /// Returns a page that something may follow. The last entry is left for the next page, so that the next page isn't
+    /// empty.
     pub(super) fn perhaps_followed(mut self) -> Page<R> {
         self.kept.pop();
         self.followed()
@@ -158,8 +160,8 @@ pub(super) struct Listing<'q> {
     pub(super) descending: bool,
     /// True if a page continues where a page of DynamoDB's ends.
     pub(super) across_pages: bool,
-    /// True if the list may leave out most rows. A Query then reads ten rows for each entry of a full page, and a page ends with the first one
-    /// that found any.
+    /// True if the list may leave out most rows. A Query then reads ten rows for each entry of a full page, and a page
+    /// ends with the first one that found any.
     pub(super) leaves_out: bool,
     /// The attributes that the answer itself is made of.
     pub(super) own: Vec<&'q str>,
@@ -232,16 +234,17 @@ impl<'q> Listing<'q> {
     }
 }
 
-/// Returns the most bytes that an entry takes as JSON: its attributes, its key, the path that is made of its key (an escaped
-/// byte takes three), and names and punctuation.
+/// Returns the most bytes that an entry takes as JSON: its attributes, its key, the path that is made of its key (an
+/// escaped byte takes three), and names and punctuation.
 pub(super) fn entry_size(key: &ItemKey, item: &Item) -> usize {
     const NAMES: usize = 256;
     size_estimate(item) + 2 * text_size(&key.sk) + NAMES
 }
 
 impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
-    /// Reads one page of a list, on which each node is once. It takes one Query, unless rows that `read` can't read take up room, rows are jumped
-    /// over, or a node is there twice. Where a later Query gets no answer in time, the page ends with what was read.
+    /// Reads one page of a list, on which each node is once. It takes one Query, unless rows that `read` can't read
+    /// take up room, rows are jumped over, or a node is there twice. Where a later Query gets no answer in time, the
+    /// page ends with what was read.
     pub(super) async fn list<R>(
         &self,
         listing: &Listing<'_>,

@@ -1,8 +1,8 @@
 //! How many rows a list reads at a time, if it leaves out many of them.
 //!
-//! A Query that begins at a node reads it, and then the rows below it. Where it ends among rows that the list leaves out, the next Query
-//! begins after them. A short Query wastes little and jumps often; a long one reads through. So a list begins with a short one, and reads
-//! more at a time for as long as it shows enough of what it reads.
+//! A Query that begins at a node reads it, and then the rows below it. Where it ends among rows that the list leaves
+//! out, the next Query begins after them. A short Query wastes little and jumps often; a long one reads through. So a
+//! list begins with a short one, and reads more at a time for as long as it shows enough of what it reads.
 
 /// The rows of the first Query.
 const ROWS_MIN: usize = 32;
@@ -13,7 +13,8 @@ const ROWS_MAX: usize = 1_000;
 /// By how much the rows grow from one Query to the next.
 const GROWTH: usize = 4;
 
-/// A list that shows one row in this many reads on. A jump in their place costs a round trip, and as many read units as some of them.
+/// A list that shows one row in this many reads on. A jump in their place costs a round trip, and as many read units as
+/// some of them.
 const SHARE: usize = 32;
 
 /// The same by the read units for an entry: twice what a jump takes.
@@ -61,8 +62,8 @@ impl PageSize {
         self.rows.min(missing.saturating_mul(rows_an_entry))
     }
 
-    /// Takes what came of a Query: its rows, how many of them are shown, and its read units (half of them if it read strongly). Returns
-    /// true if the list may read on.
+    /// Takes what came of a Query: its rows, how many of them are shown, and its read units (half of them if it read
+    /// strongly). Returns true if the list may read on.
     pub(super) fn took(&mut self, read: usize, shown: usize, units: f64) -> bool {
         self.read += read;
         self.shown += shown;
@@ -81,8 +82,8 @@ impl PageSize {
     }
 }
 
-/// How many rows of the same size a Query reads for the units that it takes at least. It takes two to jump from a node to the next: the
-/// node's own and one below it.
+/// How many rows of the same size a Query reads for the units that it takes at least. It takes two to jump from a node
+/// to the next: the node's own and one below it.
 fn rows_for_least(read: usize, units: f64) -> usize {
     let rows = read as f64 * UNITS_MIN / units.max(UNITS_MIN);
     (rows as usize).clamp(2, ROWS_MIN)
@@ -101,7 +102,8 @@ mod tests {
         shown: usize,
     }
 
-    /// Reads so many entries of a list of nodes, with so many rows of `bytes` each below a node, which the list leaves out.
+    /// Reads so many entries of a list of nodes, with so many rows of `bytes` each below a node, which the list leaves
+    /// out.
     fn read(nodes: usize, below: usize, bytes: usize, entries: usize) -> Took {
         let (mut pace, mut at, mut took) = (PageSize::new(20), 0, Took::default());
         let (family, end) = (below + 1, nodes * (below + 1));

@@ -31,9 +31,9 @@ pub struct Within {
 }
 
 impl Within {
-    /// The nodes at a path, each followed by its descendants to `max_depth` levels below it. Several nodes are at one path if
-    /// their segments are equal. Without segments, all descendants of the root. With `from` or `to`, only the nodes below the
-    /// path whose next segment lies between the two, both included, in the order of their bytes.
+    /// The nodes at a path, each followed by its descendants to `max_depth` levels below it. Several nodes are at one
+    /// path if their segments are equal. Without segments, all descendants of the root. With `from` or `to`, only the
+    /// nodes below the path whose next segment lies between the two, both included, in the order of their bytes.
     ///
     /// # Errors
     /// [`ReadError::Parameter`] if the parameters contradict each other.
@@ -76,12 +76,12 @@ impl Within {
 }
 
 impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
-    /// Lists the nodes at a path below a root, each followed by its descendants. `root` is the farthest ancestor, which paths
-    /// count from: a node without a parent, or the id of a missing node that orphans wait for.
+    /// Lists the nodes at a path below a root, each followed by its descendants. `root` is the farthest ancestor, which
+    /// paths count from: a node without a parent, or the id of a missing node that orphans wait for.
     ///
     /// # Errors
-    /// [`ReadError::Absent`] if nothing is found and the root doesn't exist either, [`ReadError::Key`] for a path that no node
-    /// can have, [`ReadError::SwitchedOff`] and [`ReadError::Position`].
+    /// [`ReadError::Absent`] if nothing is found and the root doesn't exist either, [`ReadError::Key`] for a path that
+    /// no node can have, [`ReadError::SwitchedOff`] and [`ReadError::Position`].
     pub async fn paths(
         &self,
         root: &NodeRef,

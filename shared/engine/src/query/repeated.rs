@@ -18,8 +18,9 @@ pub(super) fn shown_by(key: &ItemKey, schema: &Schema) -> Option<Id> {
 }
 
 impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
-    /// Leaves, of a page of this partition, the row of each node that its lineage names, or the last one. `shown` says which row each entry shows, of which node. It takes no
-    /// request unless a node is there twice. Where that fails the page stays as it is.
+    /// Leaves, of a page of this partition, the row of each node that its lineage names, or the last one. `shown` says
+    /// which row each entry shows, of which node. It takes no request unless a node is there twice. Where that fails
+    /// the page stays as it is.
     pub(super) async fn without_older<R>(&self, pk: &str, page: Page<R>, shown: &[(ItemKey, Option<Id>)]) -> Page<R> {
         let schema = self.client.schema();
         let mut of: BTreeMap<&Id, Vec<usize>> = BTreeMap::new();

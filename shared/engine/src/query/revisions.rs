@@ -38,8 +38,8 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
     /// Lists the copies of the newest revisions of the topics with this prefix, by topic.
     ///
     /// # Errors
-    /// [`ReadError::Absent`] if neither the node nor a revision of it exists, [`ReadError::Key`] for a prefix that no topic can
-    /// have, and [`ReadError::Position`].
+    /// [`ReadError::Absent`] if neither the node nor a revision of it exists, [`ReadError::Key`] for a prefix that no
+    /// topic can have, and [`ReadError::Position`].
     pub async fn latest_of_all(
         &self,
         node: &NodeRef,

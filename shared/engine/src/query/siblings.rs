@@ -33,12 +33,12 @@ enum Part {
 }
 
 impl Siblings {
-    /// All siblings, or those whose values begin with `prefix`, or are from `from` to `to`, both included. Without `values` these are texts.
-    /// With it, siblings with other values are left out in any case.
+    /// All siblings, or those whose values begin with `prefix`, or are from `from` to `to`, both included. Without
+    /// `values` these are texts. With it, siblings with other values are left out in any case.
     ///
     /// # Errors
-    /// [`ReadError::Parameter`] if the parameters contradict each other, if a number isn't one that DynamoDB can hold, and for a prefix that is
-    /// longer than what a key has of a value.
+    /// [`ReadError::Parameter`] if the parameters contradict each other, if a number isn't one that DynamoDB can hold,
+    /// and for a prefix that is longer than what a key has of a value.
     pub fn new(
         order: Order,
         values: Option<Values>,
@@ -134,7 +134,8 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
     /// Lists the children of a node in their order. An id without a node can have orphans as children.
     ///
     /// # Errors
-    /// [`ReadError::SwitchedOff`], [`ReadError::Absent`] if neither the node nor such a child exists, and [`ReadError::Position`].
+    /// [`ReadError::SwitchedOff`], [`ReadError::Absent`] if neither the node nor such a child exists, and
+    /// [`ReadError::Position`].
     pub async fn children_in_order(
         &self,
         node: &NodeRef,

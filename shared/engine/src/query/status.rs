@@ -39,7 +39,8 @@ struct Look {
 }
 
 impl Look {
-    /// True if the lineage shows by itself that rows aren't right yet: it isn't there, isn't settled, or names another parent.
+    /// True if the lineage shows by itself that rows aren't right yet: it isn't there, isn't settled, or names another
+    /// parent.
     fn is_behind(&self, node: &NodeRef) -> bool {
         match (&self.base, self.stored.lineage()) {
             (Some(base), Some(lineage)) => {
@@ -53,9 +54,9 @@ impl Look {
 }
 
 impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
-    /// Returns what the fan-out has yet to do for a node's own rows. Reads strongly, in three round trips at most if the
-    /// ancestors are those of the lineage. Rows are read only where the lineage is right. Where it isn't, the rows that it names and the
-    /// rows that there should be are counted: no other rows exist.
+    /// Returns what the fan-out has yet to do for a node's own rows. Reads strongly, in three round trips at most if
+    /// the ancestors are those of the lineage. Rows are read only where the lineage is right. Where it isn't, the rows
+    /// that it names and the rows that there should be are counted: no other rows exist.
     ///
     /// # Errors
     /// [`ReadError::Table`] only. A node that doesn't exist has a status, too.
@@ -64,8 +65,8 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         self.status_of(node, &look).await
     }
 
-    /// Returns true if the fan-out has nothing to do for a node's own rows. Takes one round trip while the lineage isn't there, isn't
-    /// settled, or names another parent; else as many as [`status`](Self::status).
+    /// Returns true if the fan-out has nothing to do for a node's own rows. Takes one round trip while the lineage
+    /// isn't there, isn't settled, or names another parent; else as many as [`status`](Self::status).
     ///
     /// # Errors
     /// [`ReadError::Table`] only.
@@ -104,7 +105,8 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         Ok(status)
     }
 
-    /// Returns the placement of a node's parent, by the base records above the node; `None` if the parent doesn't exist.
+    /// Returns the placement of a node's parent, by the base records above the node; `None` if the parent doesn't
+    /// exist.
     async fn parent_placement(
         &self,
         node: &NodeRef,
@@ -148,8 +150,9 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         Ok(())
     }
 
-    /// Returns what the fan-out has yet to do for a topic after this version was written: the copy must be that of the newest
-    /// revision. It takes one round trip if the version still exists. If it was deleted, the newest revision is searched.
+    /// Returns what the fan-out has yet to do for a topic after this version was written: the copy must be that of the
+    /// newest revision. It takes one round trip if the version still exists. If it was deleted, the newest revision is
+    /// searched.
     ///
     /// # Errors
     /// [`ReadError::Key`] for an impossible topic.

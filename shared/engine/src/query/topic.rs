@@ -1,9 +1,9 @@
 //! The history of one topic.
 //!
-//! The keys of a history begin with the version, so the revisions of one topic lie among those of all others. If the topic has
-//! a fair share of the rows, they are picked out of the node's history by Query. If it has less, its revisions are read by
-//! number, [`NUMBERS_MAX`] at a time, from the version that the topic's copy names. Versions may have gaps; after a gap the
-//! history is read again. A page begins in the way in which the page before ended.
+//! The keys of a history begin with the version, so the revisions of one topic lie among those of all others. If the
+//! topic has a fair share of the rows, they are picked out of the node's history by Query. If it has less, its
+//! revisions are read by number, [`NUMBERS_MAX`] at a time, from the version that the topic's copy names. Versions may
+//! have gaps; after a gap the history is read again. A page begins in the way in which the page before ended.
 
 use std::collections::BTreeMap;
 
@@ -61,12 +61,12 @@ struct Reading<'q> {
 }
 
 impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
-    /// Lists the revisions of one topic by version. A revision that was just appended, and isn't copied yet, can be missing if
-    /// its number exceeds the copy's by more than 100.
+    /// Lists the revisions of one topic by version. A revision that was just appended, and isn't copied yet, can be
+    /// missing if its number exceeds the copy's by more than 100.
     ///
     /// # Errors
-    /// [`ReadError::Absent`] if neither the node nor a revision of it exists, [`ReadError::Key`] for an impossible topic, and
-    /// [`ReadError::Position`].
+    /// [`ReadError::Absent`] if neither the node nor a revision of it exists, [`ReadError::Key`] for an impossible
+    /// topic, and [`ReadError::Position`].
     pub async fn topic(
         &self,
         latest: &Latest,
@@ -126,8 +126,8 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         Ok(Some(Standing::Rows(Some(reading.history.past(next, schema)))))
     }
 
-    /// Returns the number to begin at when reading from the newest end, at most `at`. Existing numbers above the copy's count,
-    /// if the gaps between them are smaller than a hundred.
+    /// Returns the number to begin at when reading from the newest end, at most `at`. Existing numbers above the copy's
+    /// count, if the gaps between them are smaller than a hundred.
     async fn number_to_begin_at(&self, reading: &Reading<'_>, at: u32) -> Result<u32, ReadError> {
         if reading.order == Order::Ascending {
             return Ok(at);

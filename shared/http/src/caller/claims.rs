@@ -8,8 +8,8 @@ use serde_json::Value;
 /// Claims by their names.
 pub type Claims = BTreeMap<String, String>;
 
-/// Returns the claims of a JWT, the context of a Lambda authorizer, or the fields of an IAM caller. A route has one of the
-/// three authorizers.
+/// Returns the claims of a JWT, the context of a Lambda authorizer, or the fields of an IAM caller. A route has one of
+/// the three authorizers.
 #[must_use]
 pub fn claims_of(authorizer: &ApiGatewayRequestAuthorizer) -> Claims {
     if let Some(jwt) = &authorizer.jwt {

@@ -1,5 +1,5 @@
-//! Scopes: what a caller's token allows ([RFC 6749, 3.3](https://www.rfc-editor.org/rfc/rfc6749#section-3.3)). API Gateway can demand scopes by
-//! route only, and a batch holds writes and deletions, so the functions demand them.
+//! Scopes: what a caller's token allows ([RFC 6749, 3.3](https://www.rfc-editor.org/rfc/rfc6749#section-3.3)). API
+//! Gateway can demand scopes by route only, and a batch holds writes and deletions, so the functions demand them.
 
 use std::collections::BTreeMap;
 
@@ -44,7 +44,8 @@ pub struct Scopes(pub BTreeMap<Right, String>);
 pub struct Lacks(BTreeMap<Right, String>);
 
 impl Scopes {
-    /// Reads scopes as `read=<scope>,write=<scope>,delete=<scope>`, of which each may be left out; `None` for another text.
+    /// Reads scopes as `read=<scope>,write=<scope>,delete=<scope>`, of which each may be left out; `None` for another
+    /// text.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let mut scopes = BTreeMap::new();
         for pair in text.split(',') {
@@ -73,8 +74,8 @@ impl Scopes {
     }
 }
 
-/// True if a claim names a scope. Scopes have spaces between them, and API Gateway writes a list as `[a b]`. A comma and a bracket are
-/// characters that a scope may have.
+/// True if a claim names a scope. Scopes have spaces between them, and API Gateway writes a list as `[a b]`. A comma
+/// and a bracket are characters that a scope may have.
 fn names(claim: &str, scope: &str) -> bool {
     let list = claim.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
     list.unwrap_or(claim).split(' ').any(|name| name == scope)

@@ -5,33 +5,35 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// How far the auditor has come, and what it has found. Where the deployment keeps tenants apart, the times alone: the numbers are those of
-/// the whole table.
+/// How far the auditor has come, and what it has found. Where the deployment keeps tenants apart, the times alone: the
+/// numbers are those of the whole table.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct AuditBody {
-    /// Everything that stood in the table at this time has been compared since, but for what still changed whenever it was looked at. It is
-    /// absent until a pass has ended.
+    /// Everything that stood in the table at this time has been compared since, but for what still changed whenever it
+    /// was looked at. It is absent until a pass has ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, examples("2026-02-03T04:05:06Z"))]
     pub right_as_of: Option<String>,
-    /// How old the oldest item is that hasn't been compared since, in seconds: the time since `right_as_of`, or since the first run.
+    /// How old the oldest item is that hasn't been compared since, in seconds: the time since `right_as_of`, or since
+    /// the first run.
     pub age_seconds: u64,
     /// When the auditor ran last.
     #[schema(examples("2026-02-04T04:05:06Z"))]
     pub last_run_at: String,
-    /// What can't be true in the state that the auditor has left, such as `saved` for a time to come. Its next run sets it anew. It is absent
-    /// where all can be true.
+    /// What can't be true in the state that the auditor has left, such as `saved` for a time to come. Its next run sets
+    /// it anew. It is absent where all can be true.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub impossible: Vec<String>,
     /// The number of differences that wait for another look. It is absent where there are tenants.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub suspects: Option<u64>,
-    /// How many of them have lasted for the shortest settling time and don't count yet: they wait for a node above them to be mended, or
-    /// for `settle_seconds`. It is absent where there are tenants.
+    /// How many of them have lasted for the shortest settling time and don't count yet: they wait for a node above them
+    /// to be mended, or for `settle_seconds`. It is absent where there are tenants.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unconfirmed: Option<u64>,
-    /// For how long a difference must be the same now until it counts, in seconds. It is absent where there are tenants.
+    /// For how long a difference must be the same now until it counts, in seconds. It is absent where there are
+    /// tenants.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub settle_seconds: Option<u64>,
     /// The pass that is under way, or the last one. It is absent where there are tenants.

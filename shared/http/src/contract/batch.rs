@@ -17,8 +17,8 @@ use crate::json::{self, Attributes, Fault, Fields, FromJson, JsonError, Place};
 /// The most operations in a batch.
 pub const OPERATIONS_MAX: usize = 100;
 
-/// Operations, carried out in their order. An operation of the right shape whose values can't be kept fails alone. Any other
-/// mistake fails the batch before it begins.
+/// Operations, carried out in their order. An operation of the right shape whose values can't be kept fails alone. Any
+/// other mistake fails the batch before it begins.
 #[derive(Clone, Debug, PartialEq, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Batch {
@@ -75,7 +75,8 @@ pub struct DeleteOperation {
     /// What happens to the node's revisions. Absent: `keep`.
     #[schema(required = false)]
     pub revisions: Revisions,
-    /// What the node's entity tag must be, as `If-Match` says it: a tag in quotes, several with commas between them, or `*`.
+    /// What the node's entity tag must be, as `If-Match` says it: a tag in quotes, several with commas between them, or
+    /// `*`.
     #[schema(value_type = String, required = false, examples("\"n0bY6ZyJHlVYBv8TQ2r6Yw\""))]
     pub if_match: Option<Tags>,
 }
@@ -109,8 +110,8 @@ pub struct BatchResult {
     /// The status code.
     #[schema(minimum = 200, maximum = 599)]
     pub status: u16,
-    /// The node or revision that was written, or the deletion that has begun. What was written is left out where all results have more
-    /// than 2.5 MB, and with `Prefer: return=minimal`.
+    /// The node or revision that was written, or the deletion that has begun. What was written is left out where all
+    /// results have more than 2.5 MB, and with `Prefer: return=minimal`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub body: Option<BatchBody>,

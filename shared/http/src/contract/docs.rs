@@ -6,14 +6,15 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest, Sha256};
 
-/// Returns the HTML page that shows `openapi.json`, with its script and its style. It is the same text for every deployment.
+/// Returns the HTML page that shows `openapi.json`, with its script and its style. It is the same text for every
+/// deployment.
 #[must_use]
 pub fn docs_html() -> &'static str {
     include_str!("docs.html")
 }
 
-/// Returns the page's content security policy ([CSP Level 3](https://www.w3.org/TR/CSP3/)): its own script and style run and no others,
-/// the script reads the document beside it, and nobody shows the page in a frame.
+/// Returns the page's content security policy ([CSP Level 3](https://www.w3.org/TR/CSP3/)): its own script and style
+/// run and no others, the script reads the document beside it, and nobody shows the page in a frame.
 pub fn docs_policy() -> &'static str {
     static POLICY: LazyLock<String> = LazyLock::new(|| {
         let hash = |element: &str| {

@@ -110,7 +110,8 @@ pub struct CreateNode {
     /// The node's id. Without one the node gets a UUID.
     #[schema(value_type = String, required = false, min_length = 1, max_length = 1014, examples("CUSTOMER#7"))]
     pub id: Option<Id>,
-    /// The parent's id. The parent must exist. Null or absent for a root; absent with a `place` next to a node, the parent of that node.
+    /// The parent's id. The parent must exist. Null or absent for a root; absent with a `place` next to a node, the
+    /// parent of that node.
     #[schema(value_type = Option<String>, min_length = 1, max_length = 1014)]
     pub parent: Option<Option<Id>>,
     /// The node's name in a path. Null or absent for the id.
@@ -146,7 +147,8 @@ pub struct ReplaceNode {
 #[derive(Clone, Debug, Default, PartialEq, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PatchNode {
-    /// Moves the node to this parent. Null makes it a root. Absent with a `place` next to a node, it is the parent of that node.
+    /// Moves the node to this parent. Null makes it a root. Absent with a `place` next to a node, it is the parent of
+    /// that node.
     #[schema(value_type = Option<String>, min_length = 1, max_length = 1014)]
     pub parent: Option<Option<Id>>,
     /// Sets the node's name in a path. Null sets it back to the id.

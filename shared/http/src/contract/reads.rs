@@ -168,9 +168,9 @@ pub struct TreeNode {
     pub children: Vec<TreeNode>,
 }
 
-/// A subtree: a node with its children, each with its own. A subtree of more than 5,000 nodes or 5 MB is cut, and continues on
-/// further pages. A further page has no attributes of the node itself, and its `children` are the next nodes by depth. Each of
-/// them names its `parent`.
+/// A subtree: a node with its children, each with its own. A subtree of more than 5,000 nodes or 5 MB is cut, and
+/// continues on further pages. A further page has no attributes of the node itself, and its `children` are the next
+/// nodes by depth. Each of them names its `parent`.
 #[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
 pub struct TreeBody {
     /// The id of the node that was asked for.
@@ -187,7 +187,8 @@ pub struct TreeBody {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub attributes: Option<Attributes>,
-    /// The children: in the order of siblings where the deployment keeps one, and by id. On further pages, the next nodes by depth.
+    /// The children: in the order of siblings where the deployment keeps one, and by id. On further pages, the next
+    /// nodes by depth.
     pub children: Vec<TreeNode>,
     /// True if the subtree continues on another page.
     #[serde(skip_serializing_if = "is_false")]

@@ -10,7 +10,8 @@ use super::attributes::WrittenAttributes;
 use super::nodes::text;
 use crate::json::{self, Attributes, Fields, FromJson, JsonError, Place};
 
-/// The longest topic, in bytes. It leaves room for the highest version in a sort key, so that a topic can have every version.
+/// The longest topic, in bytes. It leaves room for the highest version in a sort key, so that a topic can have every
+/// version.
 pub const TOPIC_BYTES_MAX: usize = 1_015;
 
 /// Checks that a topic can have revisions.

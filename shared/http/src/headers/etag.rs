@@ -5,8 +5,8 @@ use sapwood_core::model::ETag;
 
 use crate::json::Numbers;
 
-/// What the tags of other representations end with: a strong tag names the bytes of an answer, so each representation has its own
-/// ([RFC 9110, 8.8.3]). No tag of a record has a semicolon.
+/// What the tags of other representations end with: a strong tag names the bytes of an answer, so each representation
+/// has its own ([RFC 9110, 8.8.3]). No tag of a record has a semicolon.
 ///
 /// [RFC 9110, 8.8.3]: https://www.rfc-editor.org/rfc/rfc9110#section-8.8.3
 const GZIP: &str = ";gzip";
@@ -28,7 +28,8 @@ pub fn tag_of(etag: &ETag, numbers: Numbers) -> ETag {
     }
 }
 
-/// Returns the tag of a representation, whatever encoding it was sent for: both are of use to a client that has one of them.
+/// Returns the tag of a representation, whatever encoding it was sent for: both are of use to a client that has one of
+/// them.
 pub(super) fn of_representation(opaque: &str) -> &str {
     opaque.strip_suffix(GZIP).unwrap_or(opaque)
 }

@@ -28,8 +28,8 @@ pub struct Prefer {
 }
 
 impl Prefer {
-    /// Reads the first `wait`, the first `return` and the first `numbers` among all preferences. RFC 7240 demands that other preferences are ignored, and
-    /// values that aren't known.
+    /// Reads the first `wait`, the first `return` and the first `numbers` among all preferences. RFC 7240 demands that
+    /// other preferences are ignored, and values that aren't known.
     ///
     /// # Errors
     /// [`Kind::BadHeader`](crate::problem::Kind::BadHeader) if `wait` isn't a number of seconds.

@@ -12,9 +12,10 @@ use super::{FromJson, JsonError, Place};
 
 /// The changes of a merge patch. Attributes that it doesn't name keep their value and type.
 ///
-/// As RFC 7396 defines it, null deletes an attribute, an object merges into an existing map, and any other value replaces the
-/// existing one. So a patch can't set an attribute to NULL, but a PUT can. Within a list null is NULL, because lists are
-/// replaced as a whole. `{"$set": …}`, `{"$binary": …}` and `{"$number": …}` are values. The names in `{"$map": {…}}` merge as they stand.
+/// As RFC 7396 defines it, null deletes an attribute, an object merges into an existing map, and any other value
+/// replaces the existing one. So a patch can't set an attribute to NULL, but a PUT can. Within a list null is NULL,
+/// because lists are replaced as a whole. `{"$set": …}`, `{"$binary": …}` and `{"$number": …}` are values. The names in
+/// `{"$map": {…}}` merge as they stand.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MergePatch(pub BTreeMap<String, ValueChange>);
 

@@ -9,8 +9,9 @@
 //! | set of text, numbers or binary | `{"$set": [...]}`: not empty, no value twice, all of one kind |
 //! | a map whose only key begins with `$` | `{"$map": {...}}` around it, whose keys then stand for themselves |
 //!
-//! The object `attributes` itself is never one of the `$` forms: its keys are names of attributes. Numbers are read into the
-//! one spelling that DynamoDB gives back, so that an item that was written can be compared with the item in the table.
+//! The object `attributes` itself is never one of the `$` forms: its keys are names of attributes. Numbers are read
+//! into the one spelling that DynamoDB gives back, so that an item that was written can be compared with the item in
+//! the table.
 
 mod error;
 mod fields;
@@ -40,14 +41,15 @@ use sapwood_core::model::Item;
 pub struct Attributes(pub Item);
 
 impl Attributes {
-    /// Returns the user's own attributes of a node, or of a row of it: all but the keys, the parent, the segment, and names
-    /// that begin with `_`.
+    /// Returns the user's own attributes of a node, or of a row of it: all but the keys, the parent, the segment, and
+    /// names that begin with `_`.
     #[must_use]
     pub fn of_node(item: &Item, schema: &Schema) -> Self {
         Self::own(item, Record::Node, schema)
     }
 
-    /// Returns the user's own attributes of a revision, or of a copy of it: all but the keys and names that begin with `_`.
+    /// Returns the user's own attributes of a revision, or of a copy of it: all but the keys and names that begin with
+    /// `_`.
     #[must_use]
     pub fn of_revision(item: &Item, schema: &Schema) -> Self {
         Self::own(item, Record::Revision, schema)

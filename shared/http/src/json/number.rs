@@ -33,8 +33,8 @@ pub(super) fn spelt(text: &str) -> Result<String, NumberError> {
     Ok(parts(text)?.map_or_else(|| "0".to_owned(), |parts| parts.plain()))
 }
 
-/// Returns a number as it is written in JSON: in plain digits, or with an exponent where these are long and that is shorter. DynamoDB
-/// keeps 1E125 in two bytes, and plain digits take 126.
+/// Returns a number as it is written in JSON: in plain digits, or with an exponent where these are long and that is
+/// shorter. DynamoDB keeps 1E125 in two bytes, and plain digits take 126.
 pub(super) fn written(text: &str) -> Result<String, NumberError> {
     let Some(parts) = parts(text)? else { return Ok("0".to_owned()) };
     let plain = parts.plain();

@@ -15,8 +15,8 @@ pub enum Numbers {
     /// As JSON numbers, with all their digits.
     #[default]
     Plain,
-    /// As `{"$number": "…"}` where a client that reads numbers as doubles (JavaScript's) would give back another one. DynamoDB's numbers have
-    /// 38 digits, and doubles keep 15 to 17.
+    /// As `{"$number": "…"}` where a client that reads numbers as doubles (JavaScript's) would give back another one.
+    /// DynamoDB's numbers have 38 digits, and doubles keep 15 to 17.
     Strings,
 }
 
@@ -35,8 +35,8 @@ pub fn to_vec(body: &impl Serialize, numbers: Numbers) -> serde_json::Result<Vec
     }
 }
 
-/// Writes numbers that a double can't keep as text. The numbers of attributes are written as raw JSON, and nothing else that begins like a
-/// number is.
+/// Writes numbers that a double can't keep as text. The numbers of attributes are written as raw JSON, and nothing else
+/// that begins like a number is.
 struct LongAsText;
 
 impl Formatter for LongAsText {

@@ -42,8 +42,8 @@ impl FromJson for Attributes {
     }
 }
 
-/// Reads attributes that are a part of something else. Works with serde_json alone. The errors are text; [`read`](super::read)
-/// returns errors that name the kind of mistake.
+/// Reads attributes that are a part of something else. Works with serde_json alone. The errors are text;
+/// [`read`](super::read) returns errors that name the kind of mistake.
 impl<'de> Deserialize<'de> for Attributes {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let raw = Box::<RawValue>::deserialize(deserializer)?;
@@ -51,8 +51,8 @@ impl<'de> Deserialize<'de> for Attributes {
     }
 }
 
-/// Reads a value of an attribute. `levels` is the number of levels of lists and maps that the value may have, which bounds this
-/// recursion. serde_json doesn't recurse into a raw value.
+/// Reads a value of an attribute. `levels` is the number of levels of lists and maps that the value may have, which
+/// bounds this recursion. serde_json doesn't recurse into a raw value.
 pub(super) fn value(raw: &RawValue, at: &Place<'_>, levels: usize) -> Result<AttributeValue, JsonError> {
     Ok(match raw.get().as_bytes().first() {
         Some(b'n') => AttributeValue::Null(true),

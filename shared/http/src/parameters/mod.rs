@@ -1,5 +1,5 @@
-//! The parameters of a query string. A request may give only parameters that its call knows, each once and with a value of its
-//! type. Only a parameter that takes several values may come again.
+//! The parameters of a query string. A request may give only parameters that its call knows, each once and with a value
+//! of its type. Only a parameter that takes several values may come again.
 
 #[cfg(test)]
 mod tests;
@@ -13,8 +13,8 @@ use axum::http::request::Parts;
 
 use crate::problem::{Kind, Problem};
 
-/// The parameters of a request that haven't been read yet. A call reads each by its name and type; [`Parameters::end`] refuses
-/// the others.
+/// The parameters of a request that haven't been read yet. A call reads each by its name and type; [`Parameters::end`]
+/// refuses the others.
 ///
 /// ```
 /// use sapwood_http::parameters::Parameters;
@@ -116,8 +116,8 @@ impl Parameters {
         }
     }
 
-    /// Refuses the parameters that the call hasn't read, so that a misspelt parameter never changes an answer silently. Refuses a
-    /// parameter that came again, unless it takes several values.
+    /// Refuses the parameters that the call hasn't read, so that a misspelt parameter never changes an answer silently.
+    /// Refuses a parameter that came again, unless it takes several values.
     ///
     /// # Errors
     /// [`Kind::BadParameter`] for the first such parameter.
@@ -137,8 +137,8 @@ impl Parameters {
 /// The parameter that continues a list.
 const CURSOR: &str = "cursor";
 
-/// The longest header that names a next page, in bytes. All headers of an answer have at most 10,240 bytes ([AWS: quotas of HTTP
-/// APIs][aws]). A client that gets no header has the `cursor` in the body.
+/// The longest header that names a next page, in bytes. All headers of an answer have at most 10,240 bytes ([AWS:
+/// quotas of HTTP APIs][aws]). A client that gets no header has the `cursor` in the body.
 ///
 /// [aws]: https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-quotas.html
 const LINK_BYTES_MAX: usize = 4_096;
@@ -148,8 +148,8 @@ const LINK_BYTES_MAX: usize = 4_096;
 pub struct NextPage(String);
 
 impl NextPage {
-    /// The value of `Link` ([RFC 8288]): where the list goes on. The reference begins with `?`, so it holds below any base path. `None` if
-    /// no header can hold it.
+    /// The value of `Link` ([RFC 8288]): where the list goes on. The reference begins with `?`, so it holds below any
+    /// base path. `None` if no header can hold it.
     ///
     /// [RFC 8288]: https://www.rfc-editor.org/rfc/rfc8288
     #[must_use]

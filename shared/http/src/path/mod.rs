@@ -1,8 +1,8 @@
 //! Ids, segments and topics in the path of a URL: `ORDER#98765` is written `ORDER~2398765`.
 //!
 //! Letters, digits, `-`, `_` and `.` stand for themselves; every other byte is written `~XX`. No proxy decodes, cuts or
-//! normalises this spelling. API Gateway decodes percent-encoding, and a decoded byte can't be told from a separator, so a path
-//! with such a byte is refused: `DELETE /nodes/ORDER#98765` must never reach the node `ORDER`.
+//! normalises this spelling. API Gateway decodes percent-encoding, and a decoded byte can't be told from a separator,
+//! so a path with such a byte is refused: `DELETE /nodes/ORDER#98765` must never reach the node `ORDER`.
 
 mod params;
 mod segment;
@@ -15,12 +15,13 @@ pub use segment::{SegmentError, decode_segment, encode_segment};
 
 use crate::problem::{Kind, Problem};
 
-/// Returns the path as the router is to see it, with each segment as [`encode_segment`] writes it. A byte that is escaped with
-/// `%XX` or `~XX` stays in its segment, even a slash. `~XX` has one spelling: two upper-case digits, for bytes that need it.
+/// Returns the path as the router is to see it, with each segment as [`encode_segment`] writes it. A byte that is
+/// escaped with `%XX` or `~XX` stays in its segment, even a slash. `~XX` has one spelling: two upper-case digits, for
+/// bytes that need it.
 ///
 /// # Errors
-/// [`Kind::BadPath`] for a byte that must be written `~XX` or needn't be, a bad escape, `.`, `..`, or an empty segment. The last segment may
-/// be empty: such a path has no route.
+/// [`Kind::BadPath`] for a byte that must be written `~XX` or needn't be, a bad escape, `.`, `..`, or an empty segment.
+/// The last segment may be empty: such a path has no route.
 pub fn normalise(path: &str) -> Result<String, Problem> {
     let Some(segments) = path.strip_prefix('/') else {
         return Err(bad_path("a path begins with `/`"));
@@ -40,8 +41,8 @@ pub fn normalise(path: &str) -> Result<String, Problem> {
 /// Decodes a path as API Gateway does before a function sees it.
 ///
 /// # Errors
-/// [`Kind::BadPath`] for a `%` that remains, which a function refuses, a `/`, which would separate segments, and what isn't
-/// percent-encoded UTF-8.
+/// [`Kind::BadPath`] for a `%` that remains, which a function refuses, a `/`, which would separate segments, and what
+/// isn't percent-encoded UTF-8.
 pub(crate) fn as_the_gateway_decodes(path: &str) -> Result<String, Problem> {
     if !path.contains('%') {
         return Ok(path.to_owned());

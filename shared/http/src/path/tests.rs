@@ -134,8 +134,8 @@ proptest! {
         // API Gateway decodes a client's percent-encoding.
         if let Ok(normal) = normalise(&format!("/nodes/{text}{rest}")) {
             let sent: Vec<&str> = text.split('/').collect();
-            // A decoded slash can't be told from a separator, and `~XX` and `%XX` are meant to be decoded. Any other path names
-            // the same id.
+            // A decoded slash can't be told from a separator, and `~XX` and `%XX` are meant to be decoded. Any other
+            // path names the same id.
             if !text.contains(['/', '~', '%']) && !rest.contains(['?', '#']) {
                 let id = decode_segment(normal.split('/').nth(2).unwrap()).unwrap();
                 prop_assert_eq!(id.as_str(), sent[0]);

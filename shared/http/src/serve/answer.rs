@@ -48,7 +48,8 @@ pub struct Api {
 #[derive(Clone, Debug)]
 pub(super) struct RequestId(pub(super) String);
 
-/// Wraps a router in all that every request needs. The result is a `tower::Service` for requests of hyper's and others' on a local port.
+/// Wraps a router in all that every request needs. The result is a `tower::Service` for requests of hyper's and others'
+/// on a local port.
 #[must_use]
 pub fn service(router: Router, options: Options) -> Api {
     Api { routes: routes(router), options: Arc::new(options) }
@@ -116,16 +117,16 @@ impl Api {
     async fn route(&self, target: Uri, request: Request) -> Result<Response, Problem> {
         let (mut parts, body) = request.into_parts();
         parts.uri = target;
-        // The body is read whole before anything else. Under Lambda it is in memory anyway, and a client that still sends may
-        // never read an answer.
+        // The body is read whole before anything else. Under Lambda it is in memory anyway, and a client that still
+        // sends may never read an answer.
         let body = read_whole(body).await?;
         let Ok(response) = self.routes.clone().oneshot(Request::from_parts(parts, Body::from(body))).await;
         Ok(response)
     }
 }
 
-/// Reduces the accepted encodings to the one that is used. The compression layer would answer 406 if the client accepted
-/// neither gzip nor identity, and the request would have been carried out by then.
+/// Reduces the accepted encodings to the one that is used. The compression layer would answer 406 if the client
+/// accepted neither gzip nor identity, and the request would have been carried out by then.
 fn choose_encoding(method: &Method, headers: &mut HeaderMap) {
     let gzip = method != Method::HEAD && headers.get_all(ACCEPT_ENCODING).iter().any(takes_gzip);
     headers.insert(ACCEPT_ENCODING, HeaderValue::from_static(if gzip { "gzip" } else { "identity" }));

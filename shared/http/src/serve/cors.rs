@@ -1,5 +1,5 @@
-//! Cross-origin requests ([Fetch](https://fetch.spec.whatwg.org/#http-cors-protocol)). CORS is off unless the deployment names
-//! origins.
+//! Cross-origin requests ([Fetch](https://fetch.spec.whatwg.org/#http-cors-protocol)). CORS is off unless the
+//! deployment names origins.
 
 use axum::http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
@@ -8,7 +8,8 @@ use axum::http::header::{
 use axum::http::{HeaderMap, HeaderValue, Method};
 
 const METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS");
-/// The headers of the calls, and those of AWS's signatures (Signature Version 4), which pages with IAM credentials send.
+/// The headers of the calls, and those of AWS's signatures (Signature Version 4), which pages with IAM credentials
+/// send.
 const ALLOWED: HeaderValue = HeaderValue::from_static(
     "authorization, content-type, idempotency-key, if-match, if-none-match, prefer, \
      x-amz-content-sha256, x-amz-date, x-amz-security-token",

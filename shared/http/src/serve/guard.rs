@@ -1,12 +1,13 @@
-//! Whom a port of this machine answers. A browser lets any page send requests to it, so the page must be told from the programs and
-//! from the pages that are meant.
+//! Whom a port of this machine answers. A browser lets any page send requests to it, so the page must be told from the
+//! programs and from the pages that are meant.
 //!
-//! - `Host` names this machine by an address and the port, or by a name that is allowed. A container's port may have any number outside. A page that has its own name lead to this machine (DNS
-//!   rebinding) counts as of the same origin, but sends its own name.
-//! - `Origin`, which browsers send with every request that another origin's page makes and that could change something, names this
-//!   machine or an origin that is allowed. Other clients send none.
-//! - `Sec-Fetch-Site` tells the requests that browsers send without an `Origin`, such as those for an image or a script: they come of
-//!   this origin, or of the user. A link that leads here from another page is followed.
+//! - `Host` names this machine by an address and the port, or by a name that is allowed. A container's port may have
+//!   any number outside. A page that has its own name lead to this machine (DNS rebinding) counts as of the same
+//!   origin, but sends its own name.
+//! - `Origin`, which browsers send with every request that another origin's page makes and that could change something,
+//!   names this machine or an origin that is allowed. Other clients send none.
+//! - `Sec-Fetch-Site` tells the requests that browsers send without an `Origin`, such as those for an image or a
+//!   script: they come of this origin, or of the user. A link that leads here from another page is followed.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -43,14 +44,15 @@ pub enum Refusal {
 }
 
 impl Guard {
-    /// Makes the guard of a port. `hosts` are names under which the port is reached besides its address, `origins` those of pages
-    /// that may use it, `*` for all.
+    /// Makes the guard of a port. `hosts` are names under which the port is reached besides its address, `origins`
+    /// those of pages that may use it, `*` for all.
     #[must_use]
     pub fn new(address: SocketAddr, hosts: Vec<String>, origins: Vec<String>) -> Self {
         Self { address, hosts, origins, is_mapped: false }
     }
 
-    /// The same guard of a port that has another number where it is reached, as a container's has: a request may name any port.
+    /// The same guard of a port that has another number where it is reached, as a container's has: a request may name
+    /// any port.
     #[must_use]
     pub fn mapped(self, is_mapped: bool) -> Self {
         Self { is_mapped, ..self }

@@ -1,8 +1,9 @@
 //! Serves requests on a port of this machine.
 //!
-//! A `#` in a request's target begins a fragment (RFC 3986, 3.5), which isn't meant for servers. Browsers and curl don't send
-//! fragments, and hyper drops them, so `GET /nodes/ORDER#98765` is answered with the node `ORDER`. Under Lambda such a path is
-//! refused, because API Gateway passes on a `#` that it has decoded. `~23` stands for `#` on both.
+//! A `#` in a request's target begins a fragment (RFC 3986, 3.5), which isn't meant for servers. Browsers and curl
+//! don't send fragments, and hyper drops them, so `GET /nodes/ORDER#98765` is answered with the node `ORDER`. Under
+//! Lambda such a path is refused, because API Gateway passes on a `#` that it has decoded. `~23` stands for `#` on
+//! both.
 
 use std::convert::Infallible;
 use std::io;
@@ -29,11 +30,12 @@ use crate::problem::{Kind, Problem};
 /// The longest time for a client to send the head of a request, or to stay silent between two requests.
 const HEAD_TIME_MAX: Duration = Duration::from_secs(30);
 
-/// The pause before the next connection is accepted after one couldn't be, for example because no file descriptors are left.
+/// The pause before the next connection is accepted after one couldn't be, for example because no file descriptors are
+/// left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// Serves requests until `shutdown` completes and the requests in progress are answered. Every caller has these claims. What the
-/// guard doesn't let through is refused.
+/// Serves requests until `shutdown` completes and the requests in progress are answered. Every caller has these claims.
+/// What the guard doesn't let through is refused.
 ///
 /// # Errors
 /// None: errors of single connections end those connections only.

@@ -4,8 +4,8 @@
 //! event or connection -> target -> body -> routes -> finish -> line in the log, metrics
 //! ```
 //!
-//! A function's router has routes and handlers only, neither a fallback nor a layer. This module answers requests that no route
-//! answers, catches panics, adds the headers that every answer carries, and logs.
+//! A function's router has routes and handlers only, neither a fallback nor a layer. This module answers requests that
+//! no route answers, catches panics, adds the headers that every answer carries, and logs.
 
 mod answer;
 mod cors;

@@ -24,13 +24,13 @@ const CHANGED_BY_USERS: [&str; 9] = [
 /// The options of a deployment.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// The origins whose scripts may read the answers, such as `https://app.example.com`, or `*` for all. If there are none,
-    /// CORS is off.
+    /// The origins whose scripts may read the answers, such as `https://app.example.com`, or `*` for all. If there are
+    /// none, CORS is off.
     pub cors_origins: Vec<String>,
     /// Which claim names a caller's tenant.
     pub authority: Authority,
-    /// The prefix that a custom domain's mapping adds to every path, such as `/trees`; empty for none. A stage's prefix is
-    /// known from the event.
+    /// The prefix that a custom domain's mapping adds to every path, such as `/trees`; empty for none. A stage's prefix
+    /// is known from the event.
     pub base_path: String,
     /// Where the metrics of each request are written.
     pub metrics: Metrics,
@@ -47,8 +47,8 @@ impl Options {
     /// | `BASE_PATH` | the prefix that a custom domain's mapping adds to every path |
     ///
     /// # Errors
-    /// [`VariableError`] if `TENANT_CLAIM` is missing, set without tenants, or a claim that callers choose themselves, and if `SCOPES` can't be
-    /// read.
+    /// [`VariableError`] if `TENANT_CLAIM` is missing, set without tenants, or a claim that callers choose themselves,
+    /// and if `SCOPES` can't be read.
     pub fn read(lookup: impl Fn(&str) -> Option<String>, settings: &Settings) -> Result<Self, VariableError> {
         let given = |name: &str| lookup(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty());
         let tenant_claim = given("TENANT_CLAIM");

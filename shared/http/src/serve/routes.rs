@@ -27,7 +27,8 @@ const COMPRESSED_BYTES_MIN: u64 = 1_024;
 /// A service that answers every request.
 pub(super) type Routes = BoxCloneSyncService<Request, Response, Infallible>;
 
-/// The route that answers a request. Whoever sends the request reads it afterwards for the log, whatever the answer was.
+/// The route that answers a request. Whoever sends the request reads it afterwards for the log, whatever the answer
+/// was.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Route(Arc<OnceLock<MatchedPath>>);
 
@@ -39,7 +40,8 @@ impl Route {
 }
 
 pub(super) fn routes(router: Router) -> Routes {
-    // API Gateway sends each method to one function, so that function must answer for the other function's operations as well.
+    // API Gateway sends each method to one function, so that function must answer for the other function's operations
+    // as well.
     let all_paths =
         operations().fold(router, |router, operation| router.route(&operation.route(), MethodRouter::new()));
     let router = all_paths.method_not_allowed_fallback(not_allowed).layer(from_fn(keep_route)).fallback(not_found);
@@ -71,8 +73,8 @@ async fn not_allowed(route: MatchedPath) -> Problem {
     }
 }
 
-/// Returns the methods of a route for the header `Allow`, whichever function serves them; `None` if the route isn't in the
-/// contract.
+/// Returns the methods of a route for the header `Allow`, whichever function serves them; `None` if the route isn't in
+/// the contract.
 fn allowed(route: &str) -> Option<HeaderValue> {
     let mut methods: BTreeSet<&str> = BTreeSet::new();
     for operation in operations().filter(|operation| operation.route() == route) {

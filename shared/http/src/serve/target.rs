@@ -20,8 +20,8 @@ pub(super) fn target(path: &str, query: Option<&str>) -> Result<Uri, Problem> {
     target.parse().map_err(|_| refused())
 }
 
-/// Returns the target of a request on a local port. It is refused where API Gateway would hand the function another path than the client
-/// has written: what works here works in a deployment.
+/// Returns the target of a request on a local port. It is refused where API Gateway would hand the function another
+/// path than the client has written: what works here works in a deployment.
 ///
 /// # Errors
 /// Those of [`target`]; [`Kind::BadPath`] for percent-encoding that a deployment refuses.

@@ -1,4 +1,5 @@
-//! An adjacency list: a node names its parent, and an index lists the children of each. To read a subtree is a Query for each node.
+//! An adjacency list: a node names its parent, and an index lists the children of each. To read a subtree is a Query
+//! for each node.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;

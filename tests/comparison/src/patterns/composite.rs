@@ -1,6 +1,6 @@
-//! The composite sort key of one table for each hierarchy: the root is the partition key, and the names on the way down are the sort
-//! key, as in `NE#OMAHA#68118`. An index finds the key of an id, which the seed's callers know. A rename or a move changes the keys of
-//! the whole subtree, so every item is put anew and deleted.
+//! The composite sort key of one table for each hierarchy: the root is the partition key, and the names on the way down
+//! are the sort key, as in `NE#OMAHA#68118`. An index finds the key of an id, which the seed's callers know. A rename
+//! or a move changes the keys of the whole subtree, so every item is put anew and deleted.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -59,8 +59,8 @@ impl Composite {
         self.0.query(Query { table: NODES.name, of, partition, sort: Some(("path", range)), page }).await
     }
 
-    /// Puts a subtree at another place, its top with this name, and then deletes it at the old one. Returns false if the top isn't there any
-    /// more: somebody else has moved it meanwhile.
+    /// Puts a subtree at another place, its top with this name, and then deletes it at the old one. Returns false if
+    /// the top isn't there any more: somebody else has moved it meanwhile.
     async fn rewrite(&self, from: &Place, to: &Place, name: Option<&str>) -> bool {
         let (top, below) =
             futures::join!(self.0.get(NODES.name, from.key(), true), self.all_below(from, Of::TableStrongly, None));

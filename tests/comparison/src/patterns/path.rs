@@ -1,5 +1,5 @@
-//! The path pattern of the seed: a node has the id of its root and the path of ids from there, and an index sorts the nodes of a root
-//! by path. A rename leaves paths of ids alone; a move rewrites the subtree.
+//! The path pattern of the seed: a node has the id of its root and the path of ids from there, and an index sorts the
+//! nodes of a root by path. A rename leaves paths of ids alone; a move rewrites the subtree.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;

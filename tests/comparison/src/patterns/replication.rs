@@ -1,7 +1,7 @@
-//! The seed's replication at the time of writing: a node has a copy for each of its ancestors, with the relative depth, and an index lists the
-//! copies of an ancestor by depth. The writes are those of
-//! [the seed's code](https://github.com/jasonwadsworth/blog-code/tree/main/working-with-hierarchy-data-in-dynamodb), batched where it
-//! sends them one by one.
+//! The seed's replication at the time of writing: a node has a copy for each of its ancestors, with the relative depth,
+//! and an index lists the copies of an ancestor by depth. The writes are those of [the seed's
+//! code](https://github.com/jasonwadsworth/blog-code/tree/main/working-with-hierarchy-data-in-dynamodb), batched where
+//! it sends them one by one.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;

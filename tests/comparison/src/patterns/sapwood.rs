@@ -1,5 +1,5 @@
-//! Sapwood: a client writes base records, and reads with one Query a question. What the handler takes for it is counted on a meter of its
-//! own: it runs behind the event source mapping as deployed.
+//! Sapwood: a client writes base records, and reads with one Query a question. What the handler takes for it is counted
+//! on a meter of its own: it runs behind the event source mapping as deployed.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::RangeInclusive;
@@ -39,7 +39,8 @@ struct Counted {
     handled: Arc<Mutex<Vec<(String, Instant)>>>,
 }
 
-/// Counts the requests of one run. A request is known by the address of its description, which stays until the request is answered.
+/// Counts the requests of one run. A request is known by the address of its description, which stays until the request
+/// is answered.
 struct Observed {
     meter: Meter,
     under_way: Mutex<HashMap<usize, Sent>>,
@@ -171,7 +172,8 @@ impl Pattern for Sapwood {
         ancestors.iter().map(|id| id.as_s().unwrap().clone()).collect()
     }
 
-    /// Numbers the revision after the newest copy. Another writer may have been first, or the copy may be late: the next number is tried.
+    /// Numbers the revision after the newest copy. Another writer may have been first, or the copy may be late: the
+    /// next number is tried.
     async fn revise(&self, id: &str, topic: &str, text: &str) {
         let newest = self.client.get(TABLE, key(id, &format!("v0_{topic}")), true).await;
         let mut version = newest.map_or(0, |newest| number(&newest, "_version"));

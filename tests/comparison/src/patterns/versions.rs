@@ -1,5 +1,6 @@
-//! Version control by sort keys, as AWS's guide has it: each revision is an item, and a copy with the version 0 is the newest. The
-//! guide has no more; the conditions are what keeps two writers from losing a revision, or from leaving an old copy.
+//! Version control by sort keys, as AWS's guide has it: each revision is an item, and a copy with the version 0 is the
+//! newest. The guide has no more; the conditions are what keeps two writers from losing a revision, or from leaving an
+//! old copy.
 
 use crate::client::{Client, Item, Table, Value, item, n, number, s, text};
 

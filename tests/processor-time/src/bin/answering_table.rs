@@ -1,9 +1,10 @@
-//! A table in memory that answers DynamoDB's requests at once, or after a time that it is told. Every condition holds, and updates change
-//! nothing, so it is no DynamoDB: it is there so that the processor time of who asks can be measured.
+//! A table in memory that answers DynamoDB's requests at once, or after a time that it is told. Every condition holds,
+//! and updates change nothing, so it is no DynamoDB: it is there so that the processor time of who asks can be
+//! measured.
 //!
-//! It prints its address. Besides DynamoDB's operations it knows `Keep` (remember the items by a name), `Reset` (go back to the items of that
-//! name), `Delay` (answer after so many microseconds), `Record` (`true`: write down the requests) and `Recorded` (return and forget what
-//! was written down).
+//! It prints its address. Besides DynamoDB's operations it knows `Keep` (remember the items by a name), `Reset` (go
+//! back to the items of that name), `Delay` (answer after so many microseconds), `Record` (`true`: write down the
+//! requests) and `Recorded` (return and forget what was written down).
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::disallowed_methods)]
 
 use std::cell::RefCell;

@@ -1,7 +1,8 @@
-//! Sends requests with DynamoDB's SDK and does nothing else: what the handler's processor time is measured against (docs/performance.md).
+//! Sends requests with DynamoDB's SDK and does nothing else: what the handler's processor time is measured against
+//! (docs/performance.md).
 //!
-//! It is a function. The first event is a list of requests, each an operation and its body, which become the SDK's own types. The next event
-//! has them sent, as many at a time as the handler sends.
+//! It is a function. The first event is a list of requests, each an operation and its body, which become the SDK's own
+//! types. The next event has them sent, as many at a time as the handler sends.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::disallowed_methods)]
 
 use std::collections::HashMap;

@@ -1,4 +1,5 @@
-//! The stream handler with another bound for its requests in flight, `REQUESTS_IN_FLIGHT_MAX`. The deployed function's is a constant.
+//! The stream handler with another bound for its requests in flight, `REQUESTS_IN_FLIGHT_MAX`. The deployed function's
+//! is a constant.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::disallowed_methods)]
 
 use std::time::SystemTime;

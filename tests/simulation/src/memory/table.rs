@@ -24,7 +24,8 @@ impl RetryPolicy for Patient {
     }
 }
 
-/// A [`Table`] on a [`Memory`] that answers at once, for suites that need no scheduler. The schema names its key attributes.
+/// A [`Table`] on a [`Memory`] that answers at once, for suites that need no scheduler. The schema names its key
+/// attributes.
 #[derive(Clone, Debug, Default)]
 pub struct MemoryTable(pub Arc<Mutex<Memory>>, pub Schema);
 
@@ -35,7 +36,8 @@ fn reply<T>(value: T) -> Result<Reply<T>, TableError> {
 /// Bytes of a read unit. One that isn't strongly consistent is worth half a unit.
 const BYTES_OF_READ_UNIT: usize = 4_096;
 
-/// The answer to a read, and what it takes: the bytes of each item apart where they are read by their keys, and together else.
+/// The answer to a read, and what it takes: the bytes of each item apart where they are read by their keys, and
+/// together else.
 fn reply_read<T>(
     value: T,
     bytes: impl IntoIterator<Item = usize>,
@@ -66,8 +68,8 @@ fn stored(item: &Item) -> Result<Item, TableError> {
     values::stored(item).map_err(refused)
 }
 
-/// Returns the update with its values as reads will return them. An update can't change key attributes, nor set and remove one
-/// attribute.
+/// Returns the update with its values as reads will return them. An update can't change key attributes, nor set and
+/// remove one attribute.
 fn stored_update(update: &Update, schema: &Schema) -> Result<Update, TableError> {
     let names = schema.names();
     let is_key = |name: &String| [&names.partition_key, &names.sort_key].contains(&name);

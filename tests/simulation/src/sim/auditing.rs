@@ -1,5 +1,5 @@
-//! The auditor on a table that is damaged again and again: a run at a time, with little room, few units, requests that fail, and runs
-//! side by side.
+//! The auditor on a table that is damaged again and again: a run at a time, with little room, few units, requests that
+//! fail, and runs side by side.
 
 use std::sync::Mutex;
 use std::time::Duration;

@@ -119,10 +119,11 @@ pub(super) struct Calls {
     pub(super) stalled: BTreeMap<u64, u32>,
     /// True if a request that got no answer may be carried out later.
     pub(super) has_limbo: bool,
-    /// True if that holds for conditional requests, too. Their conditions don't see that another client changed a record there and
-    /// back.
+    /// True if that holds for conditional requests, too. Their conditions don't see that another client changed a
+    /// record there and back.
     pub(super) has_conditional_limbo: bool,
-    /// True if a request of the API may get no answer because it never came to the table. Otherwise one without an answer was carried out.
+    /// True if a request of the API may get no answer because it never came to the table. Otherwise one without an
+    /// answer was carried out.
     pub(super) loses_requests: bool,
     /// How probably a client of the table tries again.
     pub(super) patience: f64,
@@ -186,7 +187,8 @@ impl Calls {
         self.trace = (self.trace ^ value).wrapping_mul(0x0000_0100_0000_01b3);
     }
 
-    /// Carries out what an invocation has left without an answer. That is the latest moment for it: its records are delivered again.
+    /// Carries out what an invocation has left without an answer. That is the latest moment for it: its records are
+    /// delivered again.
     pub(super) fn end_limbo(&mut self, invocation: u64) {
         while let Some(position) = self.limbo.iter().position(|(of, ..)| *of == invocation) {
             self.land(position);
@@ -201,7 +203,8 @@ impl Calls {
         Some(invocation)
     }
 
-    /// Carries out one request that was left without an answer, or ends it for good. Returns the number of its invocation, if there is one.
+    /// Carries out one request that was left without an answer, or ends it for good. Returns the number of its
+    /// invocation, if there is one.
     pub(super) fn end_one(&mut self) -> Option<u64> {
         if self.coin() {
             return self.land_one();
@@ -209,8 +212,9 @@ impl Calls {
         self.limbo.pop().map(|(invocation, ..)| invocation)
     }
 
-    /// Settles what an invocation of the API has left without an answer, before it looks again: it is carried out now, or never. DynamoDB
-    /// ends a request within the time in which the API waits for its answer ("What isn't promised" in docs/protocol.md).
+    /// Settles what an invocation of the API has left without an answer, before it looks again: it is carried out now,
+    /// or never. DynamoDB ends a request within the time in which the API waits for its answer ("What isn't promised"
+    /// in docs/protocol.md).
     fn settle_limbo(&mut self, invocation: u64) {
         while let Some(position) = self.limbo.iter().position(|(of, asked, _)| *of == invocation && asked.is_some()) {
             if self.coin() {
@@ -231,7 +235,8 @@ impl Calls {
         });
     }
 
-    /// Does something to the table, and notes in the history what has changed, by this request to the API or by somebody else.
+    /// Does something to the table, and notes in the history what has changed, by this request to the API or by
+    /// somebody else.
     pub(super) fn noting<V>(&mut self, asked: Option<usize>, act: impl FnOnce(&mut Self) -> V) -> V {
         let before = self.memory.stream.len();
         let done = act(self);
@@ -250,8 +255,8 @@ impl Calls {
         Some(Answer::Failed(TableError::unanswered("in limbo")))
     }
 
-    /// The error of a request that got no answer. The handler is told of one that failed for another reason: it doesn't tell them apart
-    /// where it looks again.
+    /// The error of a request that got no answer. The handler is told of one that failed for another reason: it doesn't
+    /// tell them apart where it looks again.
     fn lose(&mut self, asked: Option<usize>) -> TableError {
         let Some(asked) = asked else { return injected() };
         self.history.lost(asked);
@@ -264,8 +269,8 @@ impl Calls {
         if is_lost { self.lose(asked) } else { injected() }
     }
 
-    /// Carries out one of a request's writes. Without a result it has failed, and may have been carried out all the same. An error answers the
-    /// whole request, whose other writes are `rest`, this one among them.
+    /// Carries out one of a request's writes. Without a result it has failed, and may have been carried out all the
+    /// same. An error answers the whole request, whose other writes are `rest`, this one among them.
     fn one_write<V>(
         &mut self,
         invocation: u64,
@@ -298,8 +303,8 @@ impl Calls {
         if going.is_empty() { waiting().collect() } else { going }
     }
 
-    /// Carries out a part of a waiting call that is picked at random, of this invocation if one is named. Returns the number of its
-    /// invocation.
+    /// Carries out a part of a waiting call that is picked at random, of this invocation if one is named. Returns the
+    /// number of its invocation.
     pub(super) fn step(&mut self, invocation: Option<u64>) -> u64 {
         self.stalled.retain(|_, steps| {
             *steps -= 1;

@@ -1,11 +1,11 @@
-//! The world's clock. Requests take their stamps from it, and invocations of the handler the time that they begin at. Both end when
-//! their time is up.
+//! The world's clock. Requests take their stamps from it, and invocations of the handler the time that they begin at.
+//! Both end when their time is up.
 
 /// When a run begins, in seconds since 1970.
 pub(super) const BEGINNING: u64 = 1_700_000_000;
 
-/// How much time passes at once, in seconds: none to speak of, as long as a function of the API runs, a little longer than the claim of an
-/// idempotency key lasts, and twice that.
+/// How much time passes at once, in seconds: none to speak of, as long as a function of the API runs, a little longer
+/// than the claim of an idempotency key lasts, and twice that.
 pub(super) const JUMPS: [u64; 4] = [0, 30, 61, 120];
 
 /// Two days: longer than an outcome is kept for an idempotency key, and shorter than a tombstone counts.

@@ -1,5 +1,5 @@
-//! Clients that take copies of base records, and put some or all of them back later, in any order: an operator who restores what was
-//! deleted.
+//! Clients that take copies of base records, and put some or all of them back later, in any order: an operator who
+//! restores what was deleted.
 
 use rand::RngExt;
 use rand::rngs::SmallRng;
@@ -62,7 +62,8 @@ fn delete(id: &str, mode: Option<DeletionMode>) -> BaseWrite {
     BaseWrite::Ask(Asked::Delete { id: id.to_owned(), mode, revisions: false })
 }
 
-/// Makes a tree, takes copies, deletes subtrees of it and moves some nodes, by the API and by hand, and puts the copies back.
+/// Makes a tree, takes copies, deletes subtrees of it and moves some nodes, by the API and by hand, and puts the copies
+/// back.
 pub(super) fn script(rng: &mut SmallRng, writes_max: usize) -> Script {
     let ids = ["a", "b", "c", "d", "e"];
     let ids = &ids[..rng.random_range(2..=ids.len())];
@@ -135,7 +136,8 @@ pub(super) fn subtree(rng: &mut SmallRng) -> (Vec<BaseWrite>, Vec<BaseWrite>) {
     (settled, rest)
 }
 
-/// Deletes a leaf that has no children to go with it, and then its parent with all that is below it; puts both back, children first or not.
+/// Deletes a leaf that has no children to go with it, and then its parent with all that is below it; puts both back,
+/// children first or not.
 pub(super) fn leaf_first(rng: &mut SmallRng) -> (Vec<BaseWrite>, Vec<BaseWrite>) {
     let settled = vec![make("x", None), make("p", Some("x")), make("c", Some("p"))];
     let wait = || BaseWrite::Copy(Copying::Wait);
@@ -145,7 +147,8 @@ pub(super) fn leaf_first(rng: &mut SmallRng) -> (Vec<BaseWrite>, Vec<BaseWrite>)
     (settled, rest)
 }
 
-/// Imports a chain, has the API move its nodes below each other once, deletes it from above, and puts all or some of it back, in any order.
+/// Imports a chain, has the API move its nodes below each other once, deletes it from above, and puts all or some of it
+/// back, in any order.
 pub(super) fn imported(rng: &mut SmallRng) -> (Vec<BaseWrite>, Vec<BaseWrite>) {
     let settled = vec![make("x", None), make("p", Some("x")), import("c", None), import("d", Some("c"))];
     let move_to =

@@ -1,6 +1,7 @@
 //! A table that is damaged at random, compared with its base records, and repaired.
 //!
-//! No record of the stream tells of the damage: that is how a fault of ours, a lost record or somebody's hand would leave the table.
+//! No record of the stream tells of the damage: that is how a fault of ours, a lost record or somebody's hand would
+//! leave the table.
 
 mod make;
 
@@ -193,7 +194,8 @@ impl World {
         contents.retain(|(pk, sk), item| {
             !self.owners.contains_key(&ItemKey::new(pk, sk)) && !self.only_looks_like_ours(pk, sk, item)
         });
-        // A lineage that a damage has taken the life from leaves a tombstone without one, which goes after its time all the same.
+        // A lineage that a damage has taken the life from leaves a tombstone without one, which goes after its time all
+        // the same.
         let tombstones = contents.iter_mut().filter(|((_, sk), item)| sk == "LINEAGE" && item.contains_key("deleted"));
         for (_, tombstone) in tombstones {
             tombstone.entry("born".to_owned()).or_insert_with(|| text("none"));
@@ -285,7 +287,8 @@ impl World {
         items.map(|((pk, sk), item)| (ItemKey { pk, sk }, item)).collect()
     }
 
-    /// Compares the whole table, as `sapwood verify` does: suspects first, then a second look at each. Returns all that is found.
+    /// Compares the whole table, as `sapwood verify` does: suspects first, then a second look at each. Returns all that
+    /// is found.
     fn verify(&mut self) -> Result<Vec<Difference>, String> {
         let settings = self.fanout.settings.clone();
         let table = self.table.clone();

@@ -1,4 +1,5 @@
-//! Short sequences of writes that are known to be hard if they meet at the wrong moments. Random ones contain them too seldom.
+//! Short sequences of writes that are known to be hard if they meet at the wrong moments. Random ones contain them too
+//! seldom.
 
 use rand::RngExt;
 use rand::rngs::SmallRng;
@@ -30,7 +31,8 @@ pub enum Drill {
     ChildLeaves,
     /// A parent goes before anybody has placed it, and a child has come in below it.
     BriefParent,
-    /// The answer to the creation of a node is lost, and the node is deleted and one above it is put below what was its child.
+    /// The answer to the creation of a node is lost, and the node is deleted and one above it is put below what was its
+    /// child.
     LostCreation,
     /// Another client moves a node of the API's away, and back once its parent is deleted.
     AwayAndBack,

@@ -1,9 +1,10 @@
-//! Small scopes, searched whole: a few requests, one run of the handler, one lost answer and one death, in every order in which the
-//! table may carry their calls out. Random schedules find what happens often. This finds what can happen at all.
+//! Small scopes, searched whole: a few requests, one run of the handler, one lost answer and one death, in every order
+//! in which the table may carry their calls out. Random schedules find what happens often. This finds what can happen
+//! at all.
 //!
-//! The search goes depth first, and replays a schedule from its start where it goes back. Two schedules that have come to the same
-//! table, the same history, and the same answers to each invocation go on in the same way, so what follows is searched once. The
-//! number of schedules counts all of them.
+//! The search goes depth first, and replays a schedule from its start where it goes back. Two schedules that have come
+//! to the same table, the same history, and the same answers to each invocation go on in the same way, so what follows
+//! is searched once. The number of schedules counts all of them.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::pin::Pin;
@@ -485,8 +486,8 @@ fn unrevise(version: u32) -> Asked {
     Asked::Unrevise { id: "p".to_owned(), version }
 }
 
-/// The scopes in which an answer that is lost once had a write carried out twice, or decided anew. Each has one client that waits for
-/// its answer, while another sends one request after another.
+/// The scopes in which an answer that is lost once had a write carried out twice, or decided anew. Each has one client
+/// that waits for its answer, while another sends one request after another.
 #[must_use]
 pub fn few_scopes() -> Vec<Scope> {
     let (p, q, n) = (make("p", None), make("q", None), make("n", Some("p")));
@@ -507,8 +508,9 @@ pub fn few_scopes() -> Vec<Scope> {
     scopes.map(|scope| Scope { deaths_max: 0, passes_max: 0, handles: Handles::AtOnce, ..scope }).into()
 }
 
-/// Every pair of requests of every kind, on one node, on a node and its parent, among siblings, and on one topic; with idempotency keys, in
-/// batches, and beside an import; and requests that decide three times. In groups, each with a name.
+/// Every pair of requests of every kind, on one node, on a node and its parent, among siblings, and on one topic; with
+/// idempotency keys, in batches, and beside an import; and requests that decide three times. In groups, each with a
+/// name.
 #[must_use]
 pub fn all_scopes() -> Vec<(&'static str, Vec<Scope>)> {
     let (p, q, n, k) = (make("p", None), make("q", None), make("n", Some("p")), make("k", Some("n")));

@@ -1,7 +1,8 @@
-//! The simulation: the real fan-out on a simulated table. A scheduler decides, from a seed, what happens next: which call is
-//! answered, which call fails, which invocation starts or dies, and which records are delivered again.
+//! The simulation: the real fan-out on a simulated table. A scheduler decides, from a seed, what happens next: which
+//! call is answered, which call fails, which invocation starts or dies, and which records are delivered again.
 //!
-//! Everything comes from the seed. The same seed twice gives the same run, call by call. With `SAPWOOD_TRACE=1` each change of the table is printed.
+//! Everything comes from the seed. The same seed twice gives the same run, call by call. With `SAPWOOD_TRACE=1` each
+//! change of the table is printed.
 
 mod auditing;
 mod calls;

@@ -1,5 +1,6 @@
-//! What ends an outage for the table, though not for its rows: records that Lambda gave up, a stream that is made anew, settings
-//! that changed, a day that is replayed, a week that has passed. And what the operator does about it: `sapwood redrive`, one call at a time.
+//! What ends an outage for the table, though not for its rows: records that Lambda gave up, a stream that is made anew,
+//! settings that changed, a day that is replayed, a week that has passed. And what the operator does about it: `sapwood
+//! redrive`, one call at a time.
 
 use std::collections::BTreeSet;
 use std::pin::Pin;
@@ -83,8 +84,8 @@ impl World<'_> {
         }
     }
 
-    /// The table is restored, or goes on in another region: its stream begins anew, with lower sequence numbers, and what the old
-    /// one still had is lost. The settings may change on that occasion. All items are redriven.
+    /// The table is restored, or goes on in another region: its stream begins anew, with lower sequence numbers, and
+    /// what the old one still had is lost. The settings may change on that occasion. All items are redriven.
     fn renew_stream(&mut self) -> Result<(), Vec<String>> {
         let ended = std::mem::take(&mut self.running);
         for id in ended.keys().chain(self.unfinished.values().map(|(_, invocation)| invocation)) {

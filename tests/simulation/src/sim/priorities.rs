@@ -1,6 +1,6 @@
-//! Who goes on, by priorities: the one with the highest does, until it waits for nobody any more or drops to the lowest. Most faults
-//! need few such drops, so few random choices find what many would hide (probabilistic concurrency testing, Burckhardt et al.,
-//! ASPLOS 2010).
+//! Who goes on, by priorities: the one with the highest does, until it waits for nobody any more or drops to the
+//! lowest. Most faults need few such drops, so few random choices find what many would hide (probabilistic concurrency
+//! testing, Burckhardt et al., ASPLOS 2010).
 
 use std::collections::BTreeMap;
 

@@ -9,8 +9,8 @@ use super::drills::Drill;
 pub struct Profile {
     /// The rule of the protocol that is broken, if one is.
     pub broken: Option<Rule>,
-    /// True if records of touches count as those of an item of their own. That is how a protocol would behave that keeps touches
-    /// outside of base records.
+    /// True if records of touches count as those of an item of their own. That is how a protocol would behave that
+    /// keeps touches outside of base records.
     pub touches_apart: bool,
     /// What is written.
     pub writers: Writers,
@@ -24,10 +24,11 @@ pub struct Profile {
     pub crashes_max: usize,
     /// Most times in a run that records are delivered again long after they were handled.
     pub late_max: usize,
-    /// True if a request of the handler that got no answer may be carried out later, until its record is delivered again.
+    /// True if a request of the handler that got no answer may be carried out later, until its record is delivered
+    /// again.
     pub limbo: bool,
-    /// True if one invocation goes on until it is the turn of another, by priorities that change now and then. Otherwise each step is
-    /// anybody's.
+    /// True if one invocation goes on until it is the turn of another, by priorities that change now and then.
+    /// Otherwise each step is anybody's.
     pub races: bool,
     /// Most outages of a run whose records are lost for the handler, until the operator redrives them.
     pub outages_max: usize,
@@ -35,7 +36,8 @@ pub struct Profile {
     pub repairs_max: usize,
     /// Most bytes of a BatchWriteItem of several items. More is answered with 413. By default no request has that much.
     pub request_bytes_max: usize,
-    /// True if the table answers a request that is too large with an error that says nothing, as a client without halves takes it.
+    /// True if the table answers a request that is too large with an error that says nothing, as a client without
+    /// halves takes it.
     pub silent_413: bool,
     /// Most scheduler steps of a run. After them the run counts as one that doesn't come to rest.
     pub steps_max: usize,
@@ -50,7 +52,8 @@ pub enum Writers {
     Nodes,
     /// Nodes of two tenants that have the same ids.
     Tenants,
-    /// Moves and renames in a chain of nodes that is deeper than ancestors are counted, with segments too long for a key.
+    /// Moves and renames in a chain of nodes that is deeper than ancestors are counted, with segments too long for a
+    /// key.
     Deep,
     /// Moves of nodes between parents that move as well.
     Moves,
@@ -60,14 +63,15 @@ pub enum Writers {
     Revisions,
     /// Moves of nodes between parents that don't move, while a reader looks at the common ancestor after each step.
     Readers,
-    /// Deletions of nodes, with their children deleted, adopted or detached, while other nodes are created below them and moved.
-    /// The API's own writes do all of it.
+    /// Deletions of nodes, with their children deleted, adopted or detached, while other nodes are created below them
+    /// and moved. The API's own writes do all of it.
     Deletions,
     /// Like `Deletions`, with other clients that write as well.
     MixedDeletions,
     /// The deletion of a node whose children are adopted, while the heir is moved below them.
     Adoptions,
-    /// Deletions of nodes in a chain, mostly with their children adopted, while nodes are created in it, the deleted ones too.
+    /// Deletions of nodes in a chain, mostly with their children adopted, while nodes are created in it, the deleted
+    /// ones too.
     Heirs,
     /// A short sequence that is hard if its writes meet at the wrong moments.
     Drill(Drill),
@@ -75,7 +79,8 @@ pub enum Writers {
     Returns,
     /// Requests of every kind on few nodes and one topic, many of which get no answer from the table.
     Answers,
-    /// Like `MixedDeletions`, with nodes whose size on the wire isn't their size in the table, where limits are a hundredth of DynamoDB's.
+    /// Like `MixedDeletions`, with nodes whose size on the wire isn't their size in the table, where limits are a
+    /// hundredth of DynamoDB's.
     Heavy,
     /// Deletions and moves, by the API and by hand, of nodes whose copies are put back later, in any order.
     Copies,

@@ -1,6 +1,7 @@
 //! Repairs of a table in use: the plans of `sapwood verify`, `sapwood repair` and the auditor, one call at a time.
 //!
-//! A repair doesn't wait here, so nothing keeps it from acting on what is only on its way. It must do no harm then, either.
+//! A repair doesn't wait here, so nothing keeps it from acting on what is only on its way. It must do no harm then,
+//! either.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::pin::Pin;
@@ -21,7 +22,8 @@ use sapwood_table::{Client, RetryPolicy, Scannable, Table, TableError};
 
 use super::calls::{Calls, Shared, SimRetryPolicy, SimTable};
 
-/// How many repairs, one after another, mend a table at rest. A row that no lineage names waits until its node's lineage is right.
+/// How many repairs, one after another, mend a table at rest. A row that no lineage names waits until its node's
+/// lineage is right.
 pub(super) const REPAIRS_AT_REST: usize = 6;
 
 /// How many runs of the auditor follow one another. The first ones suspect, and those after them mend.
@@ -55,7 +57,8 @@ pub(super) fn damage(calls: &mut Calls) {
     calls.memory.stream.clear();
 }
 
-/// What the pages of a pass suspect, what a second look at that finds, and how many items of each class the pass has seen.
+/// What the pages of a pass suspect, what a second look at that finds, and how many items of each class the pass has
+/// seen.
 type Compared = (BTreeSet<Difference>, BTreeSet<Difference>, BTreeMap<Class, u64>);
 
 /// Compares the table, as `sapwood verify` does, in so many parts and in pages of so many items.

@@ -327,7 +327,8 @@ pub(super) fn any(rng: &mut SmallRng, ids: &mut Vec<String>, number: u32) -> Ask
     if rng.random_ratio(1, 8) { Asked::Twice(Box::new(asked)) } else { asked }
 }
 
-/// Draws a request on `n`, which can be placed beside `l` and `m`, on `k` below it, or on the topic of `p`, and how it is sent.
+/// Draws a request on `n`, which can be placed beside `l` and `m`, on `k` below it, or on the topic of `p`, and how it
+/// is sent.
 pub(super) fn colliding(rng: &mut SmallRng, of_topic: bool, number: u32) -> Asked {
     let mut one = |number: u32| if of_topic { of_the_topic(rng) } else { of_the_node(rng, number) };
     let asked = one(number);

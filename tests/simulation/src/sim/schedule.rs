@@ -519,8 +519,8 @@ impl World<'_> {
         self.calls.lock().unwrap().rng.random_range(0..below)
     }
 
-    /// Takes the records of the table's stream, and queues those that pass the event source's filter. Returns true if there were
-    /// any.
+    /// Takes the records of the table's stream, and queues those that pass the event source's filter. Returns true if
+    /// there were any.
     pub(super) fn take_records(&mut self) -> Result<bool, Vec<String>> {
         let mut calls = self.calls.lock().unwrap();
         let any = !calls.memory.stream.is_empty();
@@ -558,8 +558,8 @@ impl World<'_> {
         (record.key.pk.clone(), record.key.sk.clone(), apart)
     }
 
-    /// Starts an invocation with 1 to 6 records of any items. Records of one item stay in order. Returns false if each record waits
-    /// for an invocation that is under way.
+    /// Starts an invocation with 1 to 6 records of any items. Records of one item stay in order. Returns false if each
+    /// record waits for an invocation that is under way.
     fn start(&mut self) -> bool {
         let size = self.roll(6) + 1;
         let eager = self.roll(2) == 0;
@@ -697,8 +697,8 @@ impl World<'_> {
     }
 }
 
-/// True if the event source's filter lets records of this sort key through. It is written here again, independently of the
-/// product.
+/// True if the event source's filter lets records of this sort key through. It is written here again, independently of
+/// the product.
 pub(super) fn passes_filter(sk: &str) -> bool {
     let digits = |rest: &str, from: u8| rest.bytes().next().is_some_and(|b| (from..=b'9').contains(&b));
     matches!(sk, "NODE" | "LINEAGE" | "CASCADE")

@@ -48,12 +48,12 @@ pub fn faults(seeds: Range<u64>, run: impl Fn(u64) -> Result<Run, Fault> + Sync)
 
 /// The fault that a broken rule's recorded seed shows.
 ///
-/// With `SAPWOOD_HUNT=100000` a seed that shows nothing any more is replaced by the first of so many that does, and `line` is
-/// printed with it, to be pasted where the old seed is.
+/// With `SAPWOOD_HUNT=100000` a seed that shows nothing any more is replaced by the first of so many that does, and
+/// `line` is printed with it, to be pasted where the old seed is.
 ///
 /// # Panics
-/// Where the seed shows nothing, and how to hunt for another is said; where nothing was found; and where the seed shows a
-/// fault when no rule is broken, too.
+/// Where the seed shows nothing, and how to hunt for another is said; where nothing was found; and where the seed shows
+/// a fault when no rule is broken, too.
 pub fn shown(
     test: &str,
     recorded: u64,

@@ -1,8 +1,9 @@
-//! Sequences of calls to the API, one after another, with the stream handled only now and then. A model keeps what the answers have
-//! promised. In the end the base records are those that were promised, and the rows are those that they ask for.
+//! Sequences of calls to the API, one after another, with the stream handled only now and then. A model keeps what the
+//! answers have promised. In the end the base records are those that were promised, and the rows are those that they
+//! ask for.
 //!
-//! No call fails and no two calls overlap: the only thing that varies is how far the stream is behind. In some runs another client
-//! deletes nodes.
+//! No call fails and no two calls overlap: the only thing that varies is how far the stream is behind. In some runs
+//! another client deletes nodes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -40,8 +41,8 @@ struct Promised {
     deleting: Option<DeletionMode>,
     /// True if a deletion above the node takes it along.
     doomed: bool,
-    /// True if a node between this one and the deletion that takes it along was deleted alone, before any row showed that it had
-    /// children, or has a parent that isn't known. Nobody can say then what becomes of this node.
+    /// True if a node between this one and the deletion that takes it along was deleted alone, before any row showed
+    /// that it had children, or has a parent that isn't known. Nobody can say then what becomes of this node.
     any_fate: bool,
     /// True if the parent isn't known: the node was to be adopted by a node that is gone.
     any_parent: bool,
@@ -109,8 +110,8 @@ impl Model {
         }
     }
 
-    /// Takes a node that was deleted alone: by the API, before rows showed that it has children, or by another client. Its children
-    /// are orphans, unless a deletion was to take them along or to give them another parent.
+    /// Takes a node that was deleted alone: by the API, before rows showed that it has children, or by another client.
+    /// Its children are orphans, unless a deletion was to take them along or to give them another parent.
     fn delete(&mut self, id: &str) {
         let Some(node) = self.nodes.remove(id) else { return };
         let was_deleting = node.deleting.is_some();
@@ -143,8 +144,8 @@ impl Model {
         let before = self.nodes.remove(id);
         let moved = before.as_ref().is_none_or(|before| before.parent != parent);
         let was_doomed = before.as_ref().is_some_and(|before| before.doomed);
-        // What becomes of a node that stays where it is was decided when its parent's deletion began: a parent that detaches its children
-        // dooms none of them.
+        // What becomes of a node that stays where it is was decided when its parent's deletion began: a parent that
+        // detaches its children dooms none of them.
         let before = before.filter(|_| !moved).unwrap_or(Promised {
             doomed: above.doomed,
             any_fate: above.any_fate,

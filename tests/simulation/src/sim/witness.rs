@@ -1,5 +1,5 @@
-//! A witness sees every change of a base record, in order, and reports the changes that the handler had no reason to make. The
-//! oracle can't know them, because it sees only the end.
+//! A witness sees every change of a base record, in order, and reports the changes that the handler had no reason to
+//! make. The oracle can't know them, because it sees only the end.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -27,11 +27,11 @@ type Mark = (String, String, bool);
 #[derive(Clone, Debug)]
 struct Node {
     item: Item,
-    /// The marks that the node's parent has had since this record last changed in a way that shows. Each is a reason to act on
-    /// the node.
+    /// The marks that the node's parent has had since this record last changed in a way that shows. Each is a reason to
+    /// act on the node.
     reasons: BTreeSet<Mark>,
-    /// True if another client has put the node where it is, or back after its life had ended. No deletion that was over before is a reason
-    /// to act on it.
+    /// True if another client has put the node where it is, or back after its life had ended. No deletion that was over
+    /// before is a reason to act on it.
     stays: bool,
     /// The record whose mark another client has taken back, until the lineage shows that the handler has seen it.
     taken_back: Option<Item>,
@@ -56,11 +56,13 @@ pub(super) struct Witness {
     strict: bool,
     nodes: BTreeMap<String, Node>,
     deleted: BTreeMap<String, Deleted>,
-    /// The lives that have ended, by id and name. A life that another client began has the name that the lineage gave it.
+    /// The lives that have ended, by id and name. A life that another client began has the name that the lineage gave
+    /// it.
     ended: BTreeMap<(String, String), Deleted>,
     /// Those of them that have a tombstone.
     buried: BTreeSet<(String, String)>,
-    /// The nodes of which lineage or tombstone say that a life is ending or has ended, until the handler sees the next one.
+    /// The nodes of which lineage or tombstone say that a life is ending or has ended, until the handler sees the next
+    /// one.
     ending: BTreeSet<String>,
     /// The lives that lineages name.
     named: BTreeMap<String, String>,
@@ -97,8 +99,9 @@ fn mark(item: &Item, name: &str) -> Option<Mark> {
     Some((text(&map, "operation")?, text(&map, "mode")?, map.get("revisions") == Some(&AttributeValue::Bool(true))))
 }
 
-/// True if the handler can't tell two base records apart. It knows a record that the API has written by a few attributes, so
-/// another client's change of other attributes doesn't show. A touch changes nothing that the handler has read.
+/// True if the handler can't tell two base records apart. It knows a record that the API has written by a few
+/// attributes, so another client's change of other attributes doesn't show. A touch changes nothing that the handler
+/// has read.
 fn is_same(old: &Item, new: &Item) -> bool {
     let shown = ["parent", "segment", "_born", "_under", "_deleting", "_rev", "_created_at", "_updated_at"];
     let others = || old.keys().chain(new.keys()).map(String::as_str).filter(|name| *name != "_touched");
@@ -153,7 +156,8 @@ impl Witness {
         }
     }
 
-    /// The record of a change of this item is lost: nothing shows any more that another client has put a node where it is.
+    /// The record of a change of this item is lost: nothing shows any more that another client has put a node where it
+    /// is.
     pub(super) fn lost(&mut self, key: &ItemKey) {
         if let Some(node) = self.nodes.get_mut(&key.pk).filter(|_| key.sk == "NODE") {
             node.stays = false;
@@ -310,9 +314,8 @@ impl Witness {
         match parent {
             None if by("detach") => Ok(()),
             None if by("adopt") => {
-                // The child becomes a root if there is no heir, or if the adoption would make a cycle, or where another life
-                // of an heir was the last to end.
-                // A node that was deleted without a mark has left no tombstone.
+                // The child becomes a root if there is no heir, or if the adoption would make a cycle, or where another
+                // life of an heir was the last to end. A node that was deleted without a mark has left no tombstone.
                 let heirs = self.heirs(&from, |deleted| deleted.mark.is_some());
                 let there = heirs.iter().find(|heir| self.nodes.contains_key(*heir));
                 match there.filter(|heir| {
@@ -339,8 +342,8 @@ impl Witness {
         }
     }
 
-    /// Returns the nodes that may adopt a child of this node: its parent, and, if that was deleted as well, and this holds of it, the
-    /// parent's parent. A node that was created again counts with its former parent, too.
+    /// Returns the nodes that may adopt a child of this node: its parent, and, if that was deleted as well, and this
+    /// holds of it, the parent's parent. A node that was created again counts with its former parent, too.
     fn heirs(&self, node: &str, goes_on: impl Fn(&Deleted) -> bool) -> Vec<String> {
         let mut heirs: Vec<String> = Vec::new();
         let mut next = vec![node.to_owned()];
@@ -420,8 +423,9 @@ impl Witness {
                 let deleted = Deleted { parent, mark, born, by_client, born_of_parent };
                 if let Some(born) = deleted.born.clone() {
                     let life = (id.to_owned(), born);
-                    // What another client puts and deletes before the handler sees it leaves no trace: lineage and tombstone go on about the
-                    // life that an operation ends, and the API, too, has named that one to those that it put under the node.
+                    // What another client puts and deletes before the handler sees it leaves no trace: lineage and
+                    // tombstone go on about the life that an operation ends, and the API, too, has named that one to
+                    // those that it put under the node.
                     let is_unseen = deleted.mark.is_none() && self.ending.contains(id);
                     let ended = self.ended.entry(life).or_insert_with(|| deleted.clone());
                     if !(is_unseen && ended.mark.is_some()) {
@@ -440,8 +444,8 @@ impl Witness {
                 self.revisions.iter_mut().filter(|((pk, _), _)| pk == id).for_each(|(_, seen)| seen.1 = true);
             }
             if actor == Actor::Api && mark.1 == "delete" {
-                // A node is below only if every node between exists, and is the life that the next one was put under. Otherwise it is an
-                // orphan, or below one, or may be.
+                // A node is below only if every node between exists, and is the life that the next one was put under.
+                // Otherwise it is an orphan, or below one, or may be.
                 let is_of_this_life = |child: &str, parent: &str| {
                     let born = self.nodes.get(parent).and_then(|parent| text(&parent.item, "_born"));
                     let seen = self.nodes.get(child).and_then(|child| child.born_of(parent));
@@ -459,8 +463,8 @@ impl Witness {
                 self.below.insert(mark.0, (id.to_owned(), below));
             }
         }
-        // A node that is created again, or loses its mark, or is deleted by another client, takes the nodes below it out of
-        // account.
+        // A node that is created again, or loses its mark, or is deleted by another client, takes the nodes below it
+        // out of account.
         let returned = record.new.is_some() && (old.is_none() || (before.is_some() && marked.is_none()));
         let deleted = record.new.is_none() && !matches!(actor, Actor::Handler(_));
         if actor == Actor::Client {
@@ -479,8 +483,8 @@ impl Witness {
             self.below.iter().map(|(operation, (node, _))| (operation.clone(), node.clone())).collect();
         for (operation, node) in nodes {
             let Some((_, members)) = self.below.remove(&operation) else { continue };
-            // A node that another client puts below an orphan of a deleted node has left the subtree, even if that orphan was once
-            // below the same node.
+            // A node that another client puts below an orphan of a deleted node has left the subtree, even if that
+            // orphan was once below the same node.
             let is_inside = |member: &str| {
                 let path = self.path(member);
                 let above = path.iter().position(|at| *at == node);
@@ -571,9 +575,10 @@ impl Witness {
         Ok(())
     }
 
-    /// Checks that a mark stands on each node that is on its way out, or on its way up. The API therefore refuses at every moment to
-    /// move something there, which would be deleted though it was promised. A node whose rows lag gets its mark when it is placed:
-    /// one that was moved inside of the subtree since then, or that isn't shown by its parent's rows yet.
+    /// Checks that a mark stands on each node that is on its way out, or on its way up. The API therefore refuses at
+    /// every moment to move something there, which would be deleted though it was promised. A node whose rows lag gets
+    /// its mark when it is placed: one that was moved inside of the subtree since then, or that isn't shown by its
+    /// parent's rows yet.
     fn check_marks(&self) -> Result<(), String> {
         for (operation, (node, members)) in &self.below {
             if let Some(member) = members.iter().find(|member| !self.is_covered(member, self.marked[operation])) {

@@ -301,8 +301,8 @@ fn deep(rng: &mut SmallRng, writes_max: usize) -> Script {
     Script { rest: rest.collect(), settled }
 }
 
-/// Draws a parent attribute: mostly a node's id, and sometimes none, an id that is never created, an empty one, or one of a wrong
-/// type.
+/// Draws a parent attribute: mostly a node's id, and sometimes none, an id that is never created, an empty one, or one
+/// of a wrong type.
 fn parent(rng: &mut SmallRng, ids: &[&str]) -> Option<AttributeValue> {
     match rng.random_range(0..30) {
         0..=3 => None,
@@ -376,7 +376,8 @@ fn deletions(rng: &mut SmallRng, writes_max: usize, mixed: bool) -> Script {
 /// How many times as small as DynamoDB's the limits are where nodes are heavy.
 pub(super) const SCALED: usize = 100;
 
-/// The same as mixed deletions, with values of every shape in some nodes. The largest are as large as a node may be that the API takes.
+/// The same as mixed deletions, with values of every shape in some nodes. The largest are as large as a node may be
+/// that the API takes.
 fn heavy(rng: &mut SmallRng, writes_max: usize) -> Script {
     let mut script = deletions(rng, writes_max, true);
     let ids: Vec<String> = IDS.iter().map(|id| (*id).to_owned()).collect();

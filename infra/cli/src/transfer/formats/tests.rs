@@ -28,7 +28,8 @@ fn random_value(random: &mut fastrand::Rng, is_number: bool) -> AttributeValue {
 }
 
 fn random_nodes(random: &mut fastrand::Rng) -> BTreeMap<String, Node> {
-    // Names of the export's own columns, of another's, and names that have to be quoted. Those that begin with `n` have numbers.
+    // Names of the export's own columns, of another's, and names that have to be quoted. Those that begin with `n` have
+    // numbers.
     let names = ["id", "parent_id", "a,b", "two\nlines", "\"", "n", "né", "z"];
     let mut nodes = BTreeMap::new();
     for n in 0..random.usize(1..20) {
@@ -65,7 +66,8 @@ fn csv_options(options: &[String]) -> CsvOptions {
     csv
 }
 
-/// The nodes that the import's reader finds in a file, with these options of a command line. Anything else in it is an error.
+/// The nodes that the import's reader finds in a file, with these options of a command line. Anything else in it is an
+/// error.
 fn read_again(file: &[u8], import_options: &[String]) -> Result<BTreeMap<String, Node>, String> {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("nodes.csv");

@@ -5,10 +5,10 @@
 //! US,NE,Omaha,68102,8000
 //! ```
 //!
-//! Each row is the node of its last level that isn't empty. The other columns are its attributes. The levels above are nodes, too: of
-//! their own rows, or without attributes. The id of a node is its path, joined by `/`, as in `US/NE/Omaha/68102`; a `/` or `%` inside a cell
-//! is written `%2F` or `%25`. So the ids of the same file are the same at every import, and no two paths have the same. The
-//! segment is the cell.
+//! Each row is the node of its last level that isn't empty. The other columns are its attributes. The levels above are
+//! nodes, too: of their own rows, or without attributes. The id of a node is its path, joined by `/`, as in
+//! `US/NE/Omaha/68102`; a `/` or `%` inside a cell is written `%2F` or `%25`. So the ids of the same file are the same
+//! at every import, and no two paths have the same. The segment is the cell.
 
 use std::collections::VecDeque;
 use std::path::Path;

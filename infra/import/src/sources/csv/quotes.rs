@@ -1,5 +1,5 @@
-//! Follows the quotes of a file of CSV, before it is cut into cells: a quote that isn't closed takes in all rows up to the next quote, and
-//! whoever cuts cells takes that for one long cell.
+//! Follows the quotes of a file of CSV, before it is cut into cells: a quote that isn't closed takes in all rows up to
+//! the next quote, and whoever cuts cells takes that for one long cell.
 
 use std::io::{self, Read};
 

@@ -27,7 +27,8 @@ impl Rows {
     pub(super) fn open(path: &Path, options: &CsvOptions) -> Result<Self, OpenError> {
         let input = Bounded { input: input::open(path)?, read: 0, allowed: ALLOWED_BYTES, ended: false };
         let delimiter = options.delimiter.unwrap_or(b',');
-        // Rows end with a line feed alone, so that lines can be counted. A carriage return before it is taken off each row.
+        // Rows end with a line feed alone, so that lines can be counted. A carriage return before it is taken off each
+        // row.
         let mut reader = ReaderBuilder::new();
         reader.delimiter(delimiter).terminator(Terminator::Any(b'\n')).flexible(true).has_headers(true);
         let lines_max = options.cell_lines_max.unwrap_or(CELL_LINES_MAX);
@@ -95,7 +96,8 @@ impl Rows {
         Ok(cells)
     }
 
-    /// Returns the line that the row begins on. The reader counts the line feeds up to its end; the row's own are taken off.
+    /// Returns the line that the row begins on. The reader counts the line feeds up to its end; the row's own are taken
+    /// off.
     fn line(&self) -> u64 {
         let inside = self.row.as_slice().iter().filter(|byte| **byte == b'\n').count() as u64;
         let at_end = u64::from(!self.reader.get_ref().inner().ended);
@@ -108,20 +110,21 @@ fn guarded<'c>(cell: &'c str, options: &CsvOptions) -> &'c str {
     if options.guards_formulas { unguarded(cell) } else { cell }
 }
 
-/// A cell without the apostrophe that keeps spreadsheets from taking it for a formula. The cell of an apostrophe has one more.
+/// A cell without the apostrophe that keeps spreadsheets from taking it for a formula. The cell of an apostrophe has
+/// one more.
 fn unguarded(cell: &str) -> &str {
     cell.strip_prefix('\'').filter(|rest| is_guarded(rest)).unwrap_or(cell)
 }
 
-/// True for a cell that gets an apostrophe where cells are guarded: spreadsheets would take it for a formula, or it begins with an apostrophe
-/// that an import would take for the guard.
+/// True for a cell that gets an apostrophe where cells are guarded: spreadsheets would take it for a formula, or it
+/// begins with an apostrophe that an import would take for the guard.
 #[must_use]
 pub fn is_guarded(cell: &str) -> bool {
     cell.starts_with(['=', '+', '-', '@', '\t', '\r', '\''])
 }
 
-/// Returns what an error of the reader in a row that begins on this line means, and on which line. The fields can't be uneven, and text is
-/// checked elsewhere.
+/// Returns what an error of the reader in a row that begins on this line means, and on which line. The fields can't be
+/// uneven, and text is checked elsewhere.
 fn unreadable(error: csv::Error, line: u64) -> (u64, Fault) {
     let bad_quote = match error.kind() {
         ErrorKind::Io(error) => error.get_ref().and_then(|error| error.downcast_ref::<BadQuote>()),

@@ -1,4 +1,5 @@
-//! The children of a node that is being deleted: read before the node, then marked, adopted or detached as they were read.
+//! The children of a node that is being deleted: read before the node, then marked, adopted or detached as they were
+//! read.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -13,18 +14,19 @@ use crate::plan::conditions::{TooManyAttributes, still_gone};
 use crate::plan::step::{Failure, Need, Read, Task, TaskOutcome, count_held};
 use crate::request::{Action, Condition, TRANSACTION_ACTIONS_MAX};
 
-/// Most bytes of items in one transaction. DynamoDB takes 4 MB ([AWS: API reference][aws]); the rest is room for what the updates
-/// add.
+/// Most bytes of items in one transaction. DynamoDB takes 4 MB ([AWS: API reference][aws]); the rest is room for what
+/// the updates add.
 ///
 /// [aws]: https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html
 const TRANSACTION_BYTES_MAX: usize = 3 * 1_024 * 1_024;
 
-/// About how many bytes of children one pass reads, as answers have them. It is a choice: 200 children of 400 KB, each forty times that in an
-/// answer and more in memory, are more than an invocation has room for.
+/// About how many bytes of children one pass reads, as answers have them. It is a choice: 200 children of 400 KB, each
+/// forty times that in an answer and more in memory, are more than an invocation has room for.
 const PASS_BYTES_MAX: usize = 4 * 1_024 * 1_024;
 
 impl DeletionSlice<'_> {
-    /// Acts on a page of children, pass by pass: a child that changes after it was read is read again. Returns the slice, if it ends here.
+    /// Acts on a page of children, pass by pass: a child that changes after it was read is read again. Returns the
+    /// slice, if it ends here.
     pub(super) async fn act_on_children(&mut self, present: &mut Present) -> Result<Option<Slice>, Failure> {
         let page = self.page_of(self.context.schema().depth_range(1, 1), keys_alone()).await?;
         let mut ids = children_of(&page, &self.context);
@@ -61,7 +63,8 @@ impl DeletionSlice<'_> {
         Ok(self.blocked.then(|| Slice::Blocked(position())))
     }
 
-    /// Reads these nodes. Returns the children among them, and those that weren't read, because the items before them have many bytes.
+    /// Reads these nodes. Returns the children among them, and those that weren't read, because the items before them
+    /// have many bytes.
     async fn read_children(&self, ids: BTreeSet<Id>) -> Result<(Vec<Child>, BTreeSet<Id>), Failure> {
         let keys = ids.iter().map(|id| self.key_of_child(id));
         let read = self.io.read(Need::keys(keys).within(PASS_BYTES_MAX)).await?;
@@ -96,8 +99,9 @@ impl DeletionSlice<'_> {
         std::iter::once(self.node_key()).chain(keys).collect()
     }
 
-    /// Returns the heir with the life that stands there now, the check that it does, and the bytes of the heir's item. There is no
-    /// heir if a life has ended there under which the node never was: its tombstone says nothing about the children.
+    /// Returns the heir with the life that stands there now, the check that it does, and the bytes of the heir's item.
+    /// There is no heir if a life has ended there under which the node never was: its tombstone says nothing about the
+    /// children.
     fn heir_now(&self, heir: &Heir, read: &Read) -> Result<(Option<Heir>, Action, usize), Failure> {
         let (schema, node) = (self.context.schema(), self.node.sibling(heir.id.clone()));
         let key = schema.node_key(&node);
@@ -118,9 +122,9 @@ impl DeletionSlice<'_> {
         Ok((heir, Action::Check { key, condition }, item.map_or(0, item_bytes)))
     }
 
-    /// Acts on children, on the condition that they are as they were read. Returns those that have changed since; `None` if the node isn't
-    /// being deleted by this mark any more. The node is read after the children: if it still has the mark, it was their parent, and being
-    /// deleted, at that moment.
+    /// Acts on children, on the condition that they are as they were read. Returns those that have changed since;
+    /// `None` if the node isn't being deleted by this mark any more. The node is read after the children: if it still
+    /// has the mark, it was their parent, and being deleted, at that moment.
     async fn act_on(&mut self, present: &mut Present, children: Vec<Child>) -> Result<Option<BTreeSet<Id>>, Failure> {
         let read = self.io.read(Need::keys(self.keys_to_recheck(&present.deletion))).await?;
         let item = read.item(&self.node_key())?;
@@ -184,8 +188,8 @@ impl DeletionSlice<'_> {
         Ok(ids_of(changed.map(|(child, _)| child)).collect())
     }
 
-    /// Moves children to the heir, a chunk in each transaction, with the checks of their parent and of the heir. Returns those of the chunks
-    /// that weren't moved, because something has changed since it was read.
+    /// Moves children to the heir, a chunk in each transaction, with the checks of their parent and of the heir.
+    /// Returns those of the chunks that weren't moved, because something has changed since it was read.
     async fn adopt(
         &mut self,
         children: Vec<Child>,
@@ -212,8 +216,8 @@ impl DeletionSlice<'_> {
             match self.io.one(Task::Transact(actions)).await {
                 Ok(TaskOutcome::Held) => self.io.report(|report| report.tally.child_actions += adopted.len() as u64),
                 Ok(TaskOutcome::Failed(_)) => changed.extend(ids_of(adopted)),
-                // The table refuses one of the children below the heir. Each goes by itself, so that the others are adopted and the
-                // executor notes that one.
+                // The table refuses one of the children below the heir. Each goes by itself, so that the others are
+                // adopted and the executor notes that one.
                 Err(Failure::Refused) if adopted.len() > 1 => {
                     adopted.into_iter().rev().for_each(|child| chunks.push_front(vec![child]));
                 }

@@ -1,5 +1,6 @@
-//! Deletes a node, a slice at a time. First its children are marked, adopted or detached, then its revisions are deleted if the
-//! mark says so, and last the node itself. The stream record of that last delete has the node's rows deleted.
+//! Deletes a node, a slice at a time. First its children are marked, adopted or detached, then its revisions are
+//! deleted if the mark says so, and last the node itself. The stream record of that last delete has the node's rows
+//! deleted.
 //!
 //! The node's present base record and lineage decide. The stream record that set off the slice may be old.
 
@@ -67,8 +68,8 @@ struct Present {
 }
 
 impl<'d> DeletionSlice<'d> {
-    /// Makes the first slice, which a record of the node's lineage sets off. With `touches` the remaining children of a node that
-    /// isn't being deleted are touched. `mark_went` says that the record took a mark away.
+    /// Makes the first slice, which a record of the node's lineage sets off. With `touches` the remaining children of a
+    /// node that isn't being deleted are touched. `mark_went` says that the record took a mark away.
     pub(super) fn of_lineage(
         context: Context<'d>,
         node: &'d NodeRef,
@@ -113,8 +114,8 @@ impl<'d> DeletionSlice<'d> {
         self.delete_revisions(present).await
     }
 
-    /// Starts from the beginning if the cursor was left by another mark, because children may have come in since, or if it isn't for a
-    /// deletion. An operator who has lost the cursor of a deletion can therefore write any.
+    /// Starts from the beginning if the cursor was left by another mark, because children may have come in since, or if
+    /// it isn't for a deletion. An operator who has lost the cursor of a deletion can therefore write any.
     fn restart_unless_of(&mut self, mark: &str) {
         let continues = match &self.from {
             Some(Position::Children(own) | Position::Revisions(own)) => {
@@ -128,8 +129,8 @@ impl<'d> DeletionSlice<'d> {
         }
     }
 
-    /// Returns the deletion that the node's base record and lineage agree on. The base record alone isn't enough: only a lineage
-    /// that names the deletion gives way to a tombstone, which late children need.
+    /// Returns the deletion that the node's base record and lineage agree on. The base record alone isn't enough: only
+    /// a lineage that names the deletion gives way to a tombstone, which late children need.
     fn present(&self, read: &Read) -> Result<Option<Present>, Failure> {
         let schema = self.context.schema();
         let by_base = self.context.rules.keeps(Rule::DeletionPresent);
@@ -150,7 +151,8 @@ impl<'d> DeletionSlice<'d> {
         Ok(deletion.filter(agrees).map(|deletion| Present { item, deletion }))
     }
 
-    /// The deletion of the cursor that rests as the sign of a blocked deletion, if there is one. Nothing is blocked any more.
+    /// The deletion of the cursor that rests as the sign of a blocked deletion, if there is one. Nothing is blocked any
+    /// more.
     fn delete_sign(&self, read: &Read) -> Result<Option<Task>, Failure> {
         let key = self.context.schema().cascade_key(self.node);
         let item = if self.mark_went { read.item(&key)? } else { None };
@@ -202,13 +204,14 @@ pub(super) fn delete_marked(context: &Context<'_>, node: &NodeRef, item: &Item) 
     Task::Write(Action::Delete { key: context.schema().node_key(node), condition })
 }
 
-/// Reads keys alone. Rows can have 400 KB, and forty times that in an answer, and their keys name the nodes that they are about.
+/// Reads keys alone. Rows can have 400 KB, and forty times that in an answer, and their keys name the nodes that they
+/// are about.
 pub(super) fn keys_alone() -> ReadOptions {
     ReadOptions { attributes: Some(BTreeSet::new()), ..ReadOptions::default() }
 }
 
-/// Queries a page of a node's item collection. The page has as many items as a slice. A position that isn't in the range is no handler's, and
-/// no query could begin there: then the page is the first one.
+/// Queries a page of a node's item collection. The page has as many items as a slice. A position that isn't in the
+/// range is no handler's, and no query could begin there: then the page is the first one.
 pub(super) fn page_query(
     context: &Context<'_>,
     node: &NodeRef,

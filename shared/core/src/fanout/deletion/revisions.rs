@@ -9,7 +9,8 @@ use crate::plan::{Problem, Rule};
 use crate::request::{Action, Condition, ReadOptions};
 
 impl DeletionSlice<'_> {
-    /// Deletes a page of revisions, if the mark says so. They are read, and then the node: if it still has its mark, they are of this node.
+    /// Deletes a page of revisions, if the mark says so. They are read, and then the node: if it still has its mark,
+    /// they are of this node.
     pub(super) async fn delete_revisions(&self, present: Present) -> Result<Slice, Failure> {
         let Present { item, deletion } = present;
         if !deletion.mark.revisions {

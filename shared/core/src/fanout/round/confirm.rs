@@ -1,5 +1,5 @@
-//! Reads the parents again once all is written. A child whose parent has moved meanwhile is placed again. A child whose parent was deleted
-//! may be a late child.
+//! Reads the parents again once all is written. A child whose parent has moved meanwhile is placed again. A child whose
+//! parent was deleted may be a late child.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -50,8 +50,8 @@ impl Round<'_> {
         keys.collect()
     }
 
-    /// The nodes to confirm, with their parents and base records. A node that is being deleted keeps its placement wherever its
-    /// parent is, so it isn't confirmed.
+    /// The nodes to confirm, with their parents and base records. A node that is being deleted keeps its placement
+    /// wherever its parent is, so it isn't confirmed.
     fn confirmed(&self) -> impl Iterator<Item = (&Planned, &Parent, &BaseNode)> {
         let is_done = |one: &&Planned| one.stopped.is_none() && one.plan.placed.is_some() && !one.plan.again;
         let placed = self.planned.iter().filter(is_done);
@@ -61,9 +61,9 @@ impl Round<'_> {
         })
     }
 
-    /// A node is placed again if its parent has moved away from where the plan took it to be. A node whose parent was deleted is
-    /// a late child if the API has put it under that parent. A node that another client put there waits for its parent, as orphans
-    /// do. Returns the late children, each with its parent.
+    /// A node is placed again if its parent has moved away from where the plan took it to be. A node whose parent was
+    /// deleted is a late child if the API has put it under that parent. A node that another client put there waits for
+    /// its parent, as orphans do. Returns the late children, each with its parent.
     fn compare(&mut self) -> Vec<(NodeRef, LateChild)> {
         let rules = self.context.rules;
         let (mut again, mut failed, mut late_children) = (BTreeMap::new(), BTreeSet::new(), Vec::new());
@@ -113,7 +113,8 @@ impl Round<'_> {
         under.is_some() && !self.context.rules.keeps(Rule::TombstoneLife) || is_same_life(under.as_deref(), born)
     }
 
-    /// False if the parent was predicted and isn't there any more. Nobody may place it now, so nobody tells its children.
+    /// False if the parent was predicted and isn't there any more. Nobody may place it now, so nobody tells its
+    /// children.
     fn is_as_predicted(&self, parent: &Parent) -> Result<bool, Failure> {
         if parent.predicted.is_none() || !self.context.rules.keeps(Rule::ConfirmBase) {
             return Ok(true);
@@ -138,8 +139,8 @@ impl Round<'_> {
         )
     }
 
-    /// A late child whose parent exists again is left alone, because the parent's new lineage will touch its orphans. One that the API has
-    /// deleted before, and that is back with the same life, is none.
+    /// A late child whose parent exists again is left alone, because the parent's new lineage will touch its orphans.
+    /// One that the API has deleted before, and that is back with the same life, is none.
     async fn take_late_children(
         &mut self,
         late_children: Vec<(NodeRef, LateChild)>,
@@ -169,8 +170,8 @@ impl Round<'_> {
         if tasks.is_empty() {
             return Ok(());
         }
-        // A node that has changed meanwhile has a record of its own coming, which decides again. One whose removal the table refuses stays
-        // as it is, and the executor notes the problem: no retry would help.
+        // A node that has changed meanwhile has a record of its own coming, which decides again. One whose removal the
+        // table refuses stays as it is, and the executor notes the problem: no retry would help.
         let answered = released.into_iter().zip(self.io.all(tasks).await?);
         self.end.failed.extend(answered.filter(|(_, outcome)| *outcome == Err(Failure::Again)).map(|(node, _)| node));
         Ok(())

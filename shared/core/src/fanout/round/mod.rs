@@ -1,5 +1,5 @@
-//! A round of placings: it reads, plans and writes for all nodes of a batch at once. Each node's own steps keep their order. A
-//! node whose parent moved meanwhile goes into the next round.
+//! A round of placings: it reads, plans and writes for all nodes of a batch at once. Each node's own steps keep their
+//! order. A node whose parent moved meanwhile goes into the next round.
 
 mod confirm;
 mod stale_under;
@@ -37,8 +37,8 @@ pub struct RoundEnd {
     pub failed: BTreeSet<NodeRef>,
     /// Nodes that were left for later, because their parents aren't placed yet.
     pub early: Early,
-    /// Nodes that aren't there, and never were placed, each with the sequence number of its record. Others may have been placed below
-    /// them on the strength of their base records.
+    /// Nodes that aren't there, and never were placed, each with the sequence number of its record. Others may have
+    /// been placed below them on the strength of their base records.
     pub never_placed: BTreeMap<NodeRef, String>,
     /// Nodes whose parents were deleted. Each has a plan that acts on it.
     pub late_children: Vec<LateChild>,
@@ -171,8 +171,8 @@ impl<'r> Round<'r> {
         parents.map(|parent| self.lineage_key(&parent)).filter(|key| !self.asked.contains(key)).collect()
     }
 
-    /// The keys to read to know where parents without a lineage will be placed. A round that leaves their children for later needs to know
-    /// no more than that they are there.
+    /// The keys to read to know where parents without a lineage will be placed. A round that leaves their children for
+    /// later needs to know no more than that they are there.
     fn keys_to_climb(&self) -> BTreeSet<ItemKey> {
         let schema = self.context.schema();
         let parents = self.bases.iter().filter_map(|(node, base)| Some(node.sibling(base.as_ref()?.parent.clone()?)));
@@ -243,7 +243,8 @@ impl<'r> Round<'r> {
         let placing = self.placings.get(node).cloned().unwrap_or_default();
         let base = self.bases.get(node).cloned().flatten();
         let stored = self.stored(node)?;
-        // A touch takes nobody away. If it counted, a node that can't be understood and waits for itself would touch itself for ever.
+        // A touch takes nobody away. If it counted, a node that can't be understood and waits for itself would touch
+        // itself for ever.
         let went = base.is_none() && !placing.only_touched;
         if went && matches!(stored, Stored::Absent | Stored::Tombstone(_)) {
             self.end.never_placed.insert(node.clone(), placing.sequence.clone());
@@ -297,8 +298,8 @@ impl<'r> Round<'r> {
         }
     }
 
-    /// Returns what stands in the place of a node's lineage. An item of a newer format fails the node, because only the handler
-    /// that wrote the item may change it.
+    /// Returns what stands in the place of a node's lineage. An item of a newer format fails the node, because only the
+    /// handler that wrote the item may change it.
     fn stored(&self, node: &NodeRef) -> Result<Stored, Failure> {
         let key = self.lineage_key(node);
         let stored = Stored::read(self.read.item(&key)?, self.context.schema());

@@ -1,5 +1,5 @@
-//! Nodes that somebody else than the API or an operation has put where they are: their `_under` is stale, and is removed. Otherwise a
-//! deletion that was over before would take them along, as if they had come late.
+//! Nodes that somebody else than the API or an operation has put where they are: their `_under` is stale, and is
+//! removed. Otherwise a deletion that was over before would take them along, as if they had come late.
 
 use std::sync::Arc;
 
@@ -11,11 +11,11 @@ use crate::plan::step::{Failure, Task, TaskOutcome};
 use crate::request::{Action, Condition, Update};
 
 impl Round<'_> {
-    /// Removes `_under` from the nodes that somebody else than the API or an operation has put where they are. That comes before anything
-    /// else is written: the first lineage takes the place of the tombstone that shows it.
+    /// Removes `_under` from the nodes that somebody else than the API or an operation has put where they are. That
+    /// comes before anything else is written: the first lineage takes the place of the tombstone that shows it.
     ///
-    /// A node that has changed meanwhile is looked at again, with what its records show. Where the table refuses the removal, the executor
-    /// notes the problem, and the node is placed as one without `_under` all the same.
+    /// A node that has changed meanwhile is looked at again, with what its records show. Where the table refuses the
+    /// removal, the executor notes the problem, and the node is placed as one without `_under` all the same.
     pub(super) async fn remove_stale_under(&mut self) -> Result<(), Failure> {
         let schema = self.context.schema();
         let stale = self.bases.iter().filter_map(|(node, base)| Some((node, base.as_ref()?)));

@@ -11,7 +11,8 @@ use crate::plan::Rule;
 use crate::plan::step::{Failure, Writes, WritesKind};
 use crate::request::Write;
 
-/// Rows of fewer bytes than this fit an invocation: a partition of the table takes 1,000 units a second, and rows are put for 36 seconds.
+/// Rows of fewer bytes than this fit an invocation: a partition of the table takes 1,000 units a second, and rows are
+/// put for 36 seconds.
 const HEAVY_BYTES: usize = 10_000_000;
 
 /// The write steps of a placing, in their order.
@@ -73,7 +74,8 @@ impl Round<'_> {
         let (mut rows_deleted, mut rows_put) = (0, 0);
         for (write, owner) in writes.iter().zip(owners) {
             match failed.get(write.key()) {
-                // A row that the table refuses is left out, and the node's other rows are written. Without its lineage a node stops.
+                // A row that the table refuses is left out, and the node's other rows are written. Without its lineage
+                // a node stops.
                 Some(&failure) => {
                     if let Some(one) = self.planned.get_mut(*owner) {
                         one.lacks_rows |= step.is_of_rows();

@@ -43,7 +43,8 @@ impl<'a> Tree<'a> {
         drawn
     }
 
-    /// Reads one word after a node's id. A segment or an attribute settles the node again, so the other words come after those.
+    /// Reads one word after a node's id. A segment or an attribute settles the node again, so the other words come
+    /// after those.
     fn describe(&mut self, node: &Id, word: &str) {
         let lineage = |tree: &Self| tree.lineages[node].lineage().unwrap().clone();
         if let Some(segment) = word.strip_prefix('/') {
@@ -116,8 +117,8 @@ impl<'a> Tree<'a> {
         Some(self.lineages.get(parent)?.lineage()?.placement.clone())
     }
 
-    /// Carries out a change, such as `move d under V`. Returns what the handler plans then, and keeps the lineage that the plan
-    /// writes.
+    /// Carries out a change, such as `move d under V`. Returns what the handler plans then, and keeps the lineage that
+    /// the plan writes.
     pub(super) fn happens(&mut self, change: &str) -> Planned {
         let words: Vec<&str> = change.split_whitespace().collect();
         let node = id(words[1]);

@@ -1,4 +1,5 @@
-//! Plans as the steps that they take. A test draws a small table and compares what a plan reads and writes, one step a line.
+//! Plans as the steps that they take. A test draws a small table and compares what a plan reads and writes, one step a
+//! line.
 
 use super::world::{World, mark, node};
 use crate::fanout::{Child, HandDown, LateChild, continue_cursor, copy_newest, hand_down};

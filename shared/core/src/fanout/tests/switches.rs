@@ -87,7 +87,8 @@ fn the_ttl_the_never_copied_list_and_our_own_names_are_not_copied() {
 
 #[test]
 fn a_row_too_large_with_its_copies_is_written_without_them_and_marked_truncated() {
-    // The base record is as large as an item can be. Its rows have attributes of their own, so they have no room for the copy.
+    // The base record is as large as an item can be. Its rows have attributes of their own, so they have no room for
+    // the copy.
     let large = "x".repeat(ITEM_BYTES_MAX - 30);
     let tree = "
         D

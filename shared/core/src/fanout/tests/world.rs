@@ -18,7 +18,8 @@ pub(crate) struct World {
     pub(crate) limits: Limits,
     /// What another client does just before the step of this number: it puts the item of this key, or deletes it.
     meanwhile: Option<(usize, ItemKey, Option<Item>)>,
-    /// The step whose answer is lost: its tasks are carried out, and find their own write in the way when they are tried again.
+    /// The step whose answer is lost: its tasks are carried out, and find their own write in the way when they are
+    /// tried again.
     lost: Option<usize>,
     /// How many of the next tasks there is time for.
     time_for: Option<usize>,

@@ -1,5 +1,5 @@
-//! Ancestor rows: a node as the collection of each of its ancestors shows it. The ancestors are the frame of every placement, so they have no
-//! setting.
+//! Ancestor rows: a node as the collection of each of its ancestors shows it. The ancestors are the frame of every
+//! placement, so they have no setting.
 
 use super::contents::Contents;
 use super::kind::{Kind, Named, Rows, Wanted};

@@ -1,5 +1,6 @@
-//! Kinds of rows. All that is particular to a kind is in its module: which rows a node has, what the lineage says of them, what they show,
-//! and what a node can't have. Whoever plans, writes, compares or counts rows goes through `KINDS`.
+//! Kinds of rows. All that is particular to a kind is in its module: which rows a node has, what the lineage says of
+//! them, what they show, and what a node can't have. Whoever plans, writes, compares or counts rows goes through
+//! `KINDS`.
 
 use super::Row;
 use super::contents::Contents;
@@ -45,8 +46,8 @@ pub(super) trait Kind: Sync {
     /// The attribute of a lineage that says which rows of this kind the node has.
     fn attribute(&self) -> &'static str;
 
-    /// Adds what the node's rows of this kind follow from to a placement that has its ancestors. While the kind is switched off it adds nothing,
-    /// so that rows which stand become stale.
+    /// Adds what the node's rows of this kind follow from to a placement that has its ancestors. While the kind is
+    /// switched off it adds nothing, so that rows which stand become stale.
     fn place(&self, wanted: &Wanted<'_>, placement: &mut Placement);
 
     /// Adds the rows that a placement names.
@@ -86,7 +87,8 @@ pub(super) struct Rows<'a> {
 }
 
 impl Rows<'_> {
-    /// Adds a row in the partition of a node. A row whose key would be too long is left out; the other rows are still written.
+    /// Adds a row in the partition of a node. A row whose key would be too long is left out; the other rows are still
+    /// written.
     pub(super) fn add(&mut self, partition: &Id, sort_key: &SortKey, contents: Contents) {
         let pk = self.schema.partition(&self.node.sibling(partition.clone()));
         self.add_in(pk, sort_key, contents);

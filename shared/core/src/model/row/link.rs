@@ -13,7 +13,8 @@ const LINKS: &str = "links";
 /// Most links of a node, over all attributes.
 const LINKS_MAX: usize = 100;
 
-/// Most bytes of a node's targets together. A lineage names all of them, and whoever places a child of the node reads it.
+/// Most bytes of a node's targets together. A lineage names all of them, and whoever places a child of the node reads
+/// it.
 const TARGETS_BYTES_MAX: usize = 16 * 1_024;
 
 /// Most bytes of an attribute's name in a lineage. A longer one is in no key.
@@ -134,7 +135,8 @@ pub enum LinkFault {
     },
 }
 
-/// Checks the links of a record that takes the place of another, or of none. What was wrong before is no fault of this write.
+/// Checks the links of a record that takes the place of another, or of none. What was wrong before is no fault of this
+/// write.
 ///
 /// # Errors
 /// [`LinkFault`], of the first attribute that changes and can't be kept as it is.
@@ -160,7 +162,8 @@ pub fn check_links(node: &NodeRef, before: Option<&Item>, after: &Item, settings
     Ok(())
 }
 
-/// Returns what a record links to, in the order of the attributes and then of the targets' bytes, and the attributes that hold something else.
+/// Returns what a record links to, in the order of the attributes and then of the targets' bytes, and the attributes
+/// that hold something else.
 fn asked<'a>(base: &Item, settings: &'a Settings) -> (BTreeSet<(&'a str, Id)>, BTreeSet<&'a str>) {
     let (mut asked, mut unusable) = (BTreeSet::new(), BTreeSet::new());
     for attribute in &settings.links {

@@ -36,8 +36,8 @@ pub struct Row {
     contents: Contents,
 }
 
-/// Returns the rows that a placement names. All rows of a node in the table are among these and its lineage's `stale_rows`. A
-/// row whose key would be too long is left out; the other rows are still written.
+/// Returns the rows that a placement names. All rows of a node in the table are among these and its lineage's
+/// `stale_rows`. A row whose key would be too long is left out; the other rows are still written.
 #[must_use]
 pub fn rows(placement: &Placement, node: &NodeRef, schema: &Schema) -> Vec<Row> {
     let mut rows = Rows { node, schema, rows: Vec::with_capacity(placement.ancestors.len() + KINDS.len()) };
@@ -95,8 +95,8 @@ pub(super) fn shortfalls(wanted: &Wanted<'_>, placement: &Placement) -> impl Ite
     KINDS.iter().flat_map(|kind| kind.shortfalls(wanted, placement))
 }
 
-/// Returns the node that a row shows: that of its key, if the item's `_id` names the same. Nothing else makes a row, and whatever else is wrong
-/// in it makes it no item of the table's owner. `None` if the item is no row.
+/// Returns the node that a row shows: that of its key, if the item's `_id` names the same. Nothing else makes a row,
+/// and whatever else is wrong in it makes it no item of the table's owner. `None` if the item is no row.
 #[must_use]
 pub fn shown_by(item: &Item, key: &ItemKey, schema: &Schema) -> Option<NodeRef> {
     let owner = schema.parse_partition(&key.pk).ok()?;
@@ -104,8 +104,8 @@ pub fn shown_by(item: &Item, key: &ItemKey, schema: &Schema) -> Option<NodeRef> 
     (shown == id.as_str()).then(|| owner.sibling(id))
 }
 
-/// True if a row of this node can have this key. Nothing else is ever deleted because a lineage names it: base records, revisions, rows of
-/// other nodes and what isn't ours have other keys.
+/// True if a row of this node can have this key. Nothing else is ever deleted because a lineage names it: base records,
+/// revisions, rows of other nodes and what isn't ours have other keys.
 #[must_use]
 pub fn is_row_key(key: &ItemKey, node: &NodeRef, schema: &Schema) -> bool {
     let Ok(owner) = schema.parse_partition(&key.pk) else { return false };
@@ -117,7 +117,8 @@ pub fn is_row_key(key: &ItemKey, node: &NodeRef, schema: &Schema) -> bool {
 /// About how many attributes of its own a row has, its key among them.
 const OWN_MAX: usize = 7;
 
-/// What the rows of a node show of it. All rows of the node share one, because together they can be a hundred times the base record.
+/// What the rows of a node show of it. All rows of the node share one, because together they can be a hundred times the
+/// base record.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Shown {
     id: Id,
@@ -155,7 +156,8 @@ impl Shown {
 }
 
 impl Row {
-    /// The row's own attributes, and those that are copied from the base record. Together they are its item ([`Row::item`]).
+    /// The row's own attributes, and those that are copied from the base record. Together they are its item
+    /// ([`Row::item`]).
     pub fn attributes<'a>(
         &self,
         shown: &'a Shown,
@@ -184,8 +186,9 @@ impl Row {
         text_size(&self.key.pk) + text_size(&self.key.sk) + self.contents.sent_bytes() + copies
     }
 
-    /// The item of a row: an ancestor row, a path row, a root row, or an entry of the register of orphans. `name` stands for the
-    /// attributes that are copied from the base record. A row that would pass 400 KB has `"_truncated": true` instead of them.
+    /// The item of a row: an ancestor row, a path row, a root row, or an entry of the register of orphans. `name`
+    /// stands for the attributes that are copied from the base record. A row that would pass 400 KB has `"_truncated":
+    /// true` instead of them.
     ///
     /// ```json
     /// {"PK": "D", "SK": "NODE#0002#d", "_id": "d", "_depth": 2, "_parent": "V", "name": "Folder d"}

@@ -1,5 +1,5 @@
-//! Ordered rows: a node among its siblings, in the order of an attribute. A node has one, in the partition of its parent; a root has it beside
-//! the root rows. The setting is `order`.
+//! Ordered rows: a node among its siblings, in the order of an attribute. A node has one, in the partition of its
+//! parent; a root has it beside the root rows. The setting is `order`.
 
 use super::contents::Contents;
 use super::kind::{Kind, Named, Rows, Wanted};

@@ -1,8 +1,8 @@
 //! The order by hand: finds the value that a node gets to be where it is asked for among its siblings.
 //!
-//! Rows propose the neighbours, and base records decide: rows lag, so each that is found is looked at again. Siblings without a value, or with the
-//! value of the one next to the spot, get values of their own, and so do siblings that have become crowded. All of them are written with the
-//! node in one transaction.
+//! Rows propose the neighbours, and base records decide: rows lag, so each that is found is looked at again. Siblings
+//! without a value, or with the value of the one next to the spot, get values of their own, and so do siblings that
+//! have become crowded. All of them are written with the node in one transaction.
 
 pub(super) mod order_key;
 pub(super) mod walk;
@@ -22,7 +22,8 @@ use walk::{Placed, Sibling, Siblings, Start, VALUE_BYTES_MAX, Walk, Way};
 const CROWDED_BYTES: usize = 64;
 /// How short these should be, so that it isn't soon to be done again.
 const RESPACED_BYTES: usize = 56;
-/// Most siblings that one write gives other values: a transaction has the node, its neighbour and an idempotency key, too.
+/// Most siblings that one write gives other values: a transaction has the node, its neighbour and an idempotency key,
+/// too.
 pub(super) const CHANGED_MAX: usize = TRANSACTION_ACTIONS_MAX - 3;
 /// How many siblings next to the spot get other values where they have become crowded: as few as it takes.
 const CROWDS: [usize; 7] = [0, 1, 3, 7, 15, 31, 63];
@@ -77,10 +78,11 @@ enum Phase {
     Nearest,
     /// Those on the other side of the anchor, which make room where those on the way can't, or only by long values.
     OtherSide(Walk, Option<Box<(usize, Found)>>),
-    /// The first siblings without a value, after the last one that got one in a slice: more have none than one transaction gives values to.
+    /// The first siblings without a value, after the last one that got one in a slice: more have none than one
+    /// transaction gives values to.
     Unvalued(Walk, Option<Sibling>),
-    /// The last sibling that has a value. It is looked for after those without one: what another request gives a value in between leaves
-    /// the rows of those, and is found here.
+    /// The last sibling that has a value. It is looked for after those without one: what another request gives a value
+    /// in between leaves the rows of those, and is found here.
     LastValued(Walk, Box<Walk>, Option<Sibling>),
 }
 
@@ -97,8 +99,8 @@ pub(super) struct Found {
     pub(super) slice: Option<Slice>,
 }
 
-/// How far siblings without a value have got values, before the node is placed after them. They get them from the first on, each slice
-/// after the one before, so after each slice all are in the order in which they were.
+/// How far siblings without a value have got values, before the node is placed after them. They get them from the first
+/// on, each slice after the one before, so after each slice all are in the order in which they were.
 #[derive(Clone, Debug)]
 pub(super) struct Slice {
     /// The last one that got a value, as it is now.
@@ -118,8 +120,8 @@ impl Phase {
 }
 
 impl<'a> FindSpot<'a> {
-    /// Begins with the base records of the node and of the anchor, what the batch has placed, how many siblings may get other values, and the
-    /// slice that was written before.
+    /// Begins with the base records of the node and of the anchor, what the batch has placed, how many siblings may get
+    /// other values, and the slice that was written before.
     pub(super) fn new(
         context: Context<'a>,
         stamp: &'a Stamp,
@@ -278,8 +280,8 @@ impl<'a> FindSpot<'a> {
         }
     }
 
-    /// Makes room by other values of the anchor and of siblings on its other side. `found` is what those on the way would come to, and its
-    /// longest value.
+    /// Makes room by other values of the anchor and of siblings on its other side. `found` is what those on the way
+    /// would come to, and its longest value.
     fn decide_on_both_sides(&self, walk: &Walk, found: Option<&(usize, Found)>) -> Result<Decided, Stop> {
         let (Some(anchor), near, others) = (&self.anchor, self.walk.nearest(), walk.nearest()) else {
             return Err(self.no_room().into());
@@ -401,7 +403,8 @@ impl<'a> FindSpot<'a> {
         self.anchor.as_ref().is_none_or(|anchor| !anchor.has_value())
     }
 
-    /// True if the node is next to its anchor already. Whether it is the first or the last of all nobody knows: rows lag.
+    /// True if the node is next to its anchor already. Whether it is the first or the last of all nobody knows: rows
+    /// lag.
     fn is_there(&self, nearest: Option<&Sibling>) -> bool {
         let (Some(own), Some(anchor)) = (&self.own, &self.anchor) else { return false };
         let (start, own) = ((&anchor.place, &anchor.id), (&own.place, &own.id));
@@ -428,8 +431,8 @@ impl<'a> FindSpot<'a> {
         beyond.and_then(|sibling| self.siblings.text_or_none(sibling).ok().flatten())
     }
 
-    /// The values of these siblings, which are next to the spot, and of the node, in their order. `beyond` is the sibling behind them. `None`:
-    /// there is no room.
+    /// The values of these siblings, which are next to the spot, and of the node, in their order. `beyond` is the
+    /// sibling behind them. `None`: there is no room.
     fn values(&self, siblings: &[&Sibling], beyond: Option<&Sibling>) -> Result<Option<Vec<String>>, Refusal> {
         for sibling in siblings {
             self.siblings.text_or_none(sibling)?;
@@ -478,7 +481,8 @@ impl<'a> FindSpot<'a> {
         Some(std::iter::once(least).chain(others).collect())
     }
 
-    /// What is written, given the values of the siblings next to the spot, of the anchor if it had none, and of the node.
+    /// What is written, given the values of the siblings next to the spot, of the anchor if it had none, and of the
+    /// node.
     fn placed(&self, siblings: &[&Sibling], values: Vec<String>, beyond: Option<&Sibling>) -> Result<Found, Refusal> {
         let mut changed: Vec<&Sibling> = siblings.to_vec();
         if self.way == Way::Down {
@@ -578,7 +582,8 @@ fn before_all(text: &str, count: usize, turn: &Tiebreak) -> Option<Vec<String>> 
     Some(values)
 }
 
-/// These values, or one with a time, if that is no longer than the value or than the neighbour's, which may have a time as well.
+/// These values, or one with a time, if that is no longer than the value or than the neighbour's, which may have a time
+/// as well.
 fn shorter(values: Option<Vec<String>>, one: Option<String>, neighbour: &str) -> Option<Vec<String>> {
     match (values.as_deref(), one) {
         (Some([value]), Some(one)) if one.len() > value.len().max(neighbour.len()) => values,

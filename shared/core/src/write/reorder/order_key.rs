@@ -1,8 +1,9 @@
 //! Texts for an order by hand: between any two there is room for another.
 //!
-//! A text is read as a fraction: its characters are digits, the first one is the most significant. [`between`] takes a fraction at random, near
-//! the middle, so that two writes at one place at the same moment get different ones. [`last`] and [`first`] carry the time: two of them within the
-//! lag of the rows don't see one another, and still come out in the order of their times.
+//! A text is read as a fraction: its characters are digits, the first one is the most significant. [`between`] takes a
+//! fraction at random, near the middle, so that two writes at one place at the same moment get different ones. [`last`]
+//! and [`first`] carry the time: two of them within the lag of the rows don't see one another, and still come out in
+//! the order of their times.
 //!
 //! ```text
 //! .zzi2Z0gsSK1b61   first: the time, counted down; noise; the operation of its batch
@@ -10,7 +11,8 @@
 //! ~00tW7Fq9Ys1b01   last: the time; noise; the operation of its batch
 //! ```
 //!
-//! Other clients may write any text. No text of ours ends in `0`, the smallest digit, so there is always room before it.
+//! Other clients may write any text. No text of ours ends in `0`, the smallest digit, so there is always room before
+//! it.
 
 use std::cmp::Ordering;
 
@@ -31,7 +33,8 @@ const LAST: char = '~';
 const CLOCK_DIGITS: u32 = 9;
 /// The digits of noise, which keep writes of the same microsecond apart.
 const NOISE_DIGITS: u32 = 2;
-/// How many digits finer than its room a fraction is, at least: two that are taken at the same time are hardly ever equal.
+/// How many digits finer than its room a fraction is, at least: two that are taken at the same time are hardly ever
+/// equal.
 const FINER_DIGITS: usize = 3;
 
 /// A text after all that there are: `above` is the greatest of them.
@@ -65,7 +68,8 @@ pub(in crate::write) fn first(below: Option<&str>, turn: &Tiebreak) -> Option<St
     Some(key + &tail)
 }
 
-/// The text that everything placed last after this one sorts after, and this one before; `None` if any text might come to be in between.
+/// The text that everything placed last after this one sorts after, and this one before; `None` if any text might come
+/// to be in between.
 pub(in crate::write) fn ceiling(text: &str) -> Option<String> {
     let head = text.chars().next().filter(|head| *head >= LAST);
     let Some(head) = head else { return Some(LAST.to_string()) };
@@ -75,7 +79,8 @@ pub(in crate::write) fn ceiling(text: &str) -> Option<String> {
     Some(format!("{head}{}", next.or_else(|| ceiling(rest))?))
 }
 
-/// The text that everything placed first before this one sorts before, and this one after; `None` if any text might come to be in between.
+/// The text that everything placed first before this one sorts before, and this one after; `None` if any text might
+/// come to be in between.
 pub(in crate::write) fn floor(text: &str) -> Option<String> {
     let head = text.chars().next()?;
     if head > FIRST {
@@ -120,7 +125,8 @@ fn rank(character: char) -> u64 {
     DIGITS.partition_point(|digit| char::from(*digit) < character) as u64
 }
 
-/// A text between two others such that the next one between the first and it, at a later time, is no longer. `None` if none of this kind fits.
+/// A text between two others such that the next one between the first and it, at a later time, is no longer. `None` if
+/// none of this kind fits.
 pub(in crate::write) fn right_after(low: &str, high: &str, turn: &Tiebreak) -> Option<String> {
     let mut at = 0;
     while at < high.len() {
@@ -133,7 +139,8 @@ pub(in crate::write) fn right_after(low: &str, high: &str, turn: &Tiebreak) -> O
     None
 }
 
-/// A text between two others such that the next one between it and the second, at a later time, is no longer. `None` if none of this kind fits.
+/// A text between two others such that the next one between it and the second, at a later time, is no longer. `None` if
+/// none of this kind fits.
 pub(in crate::write) fn right_before(low: &str, high: &str, turn: &Tiebreak) -> Option<String> {
     let mut at = 0;
     loop {
@@ -163,8 +170,8 @@ fn add_spread(low: Option<&str>, high: Option<&str>, count: usize, seed: u64, te
     add_spread(Some(&middle), high, others - others / 2, mixed(seed ^ 2), texts)
 }
 
-/// A text between two others; without one of them there is no bound on that side. `None` if there is no room, because another client has written
-/// texts with nothing between them, or the first isn't less than the second.
+/// A text between two others; without one of them there is no bound on that side. `None` if there is no room, because
+/// another client has written texts with nothing between them, or the first isn't less than the second.
 pub(in crate::write) fn between(low: Option<&str>, high: Option<&str>, seed: u64) -> Option<String> {
     let (mut low, mut high) = (low.unwrap_or_default(), high);
     let mut key = String::new();
@@ -215,8 +222,8 @@ fn digits_between(low: &str, high: Option<&str>, seed: u64) -> Option<String> {
     Some(digits.trim_end_matches('0').to_owned())
 }
 
-/// The first digits of a text as a fraction: a place before the point, and so many after it. A character that is no digit counts as the next digit,
-/// and what follows it as nothing.
+/// The first digits of a text as a fraction: a place before the point, and so many after it. A character that is no
+/// digit counts as the next digit, and what follows it as nothing.
 fn fraction(text: &str, width: usize) -> Vec<u64> {
     let mut digits = vec![0; width + 1];
     for (digit, character) in digits[1..].iter_mut().zip(text.chars()) {

@@ -79,7 +79,8 @@ pub(in crate::write) enum Start<'s> {
     End,
     /// At a sibling, which isn't found itself.
     Sibling(&'s Sibling),
-    /// Where the siblings without a value begin: upwards the first one of them is found first, downwards the last one with a value.
+    /// Where the siblings without a value begin: upwards the first one of them is found first, downwards the last one
+    /// with a value.
     Unvalued,
     /// Upwards after the row of this node, which had no value. Siblings that have got values by now are found as well.
     UnvaluedAfter(&'s Id),
@@ -167,7 +168,8 @@ impl<'a> Siblings<'a> {
             rows_read: 0,
             is_over: false,
         };
-        // What the batch has placed on the way. Upwards from the first sibling without a value, those that have one are behind.
+        // What the batch has placed on the way. Upwards from the first sibling without a value, those that have one are
+        // behind.
         let is_unvalued = way == Way::Up && matches!(start, Start::Unvalued | Start::UnvaluedAfter(_));
         let beyond = placed.iter().filter(|(of, id, place)| {
             let is_behind = is_unvalued && *place != SiblingPlace::none();
@@ -183,8 +185,8 @@ impl<'a> Siblings<'a> {
         Ok(walk)
     }
 
-    /// Comes further along the walk: reads rows, and looks at the base records of what they show, and of the next of the batch. At the end of the
-    /// list there is nothing to read.
+    /// Comes further along the walk: reads rows, and looks at the base records of what they show, and of the next of
+    /// the batch. At the end of the list there is nothing to read.
     pub(in crate::write) async fn further(&self, io: &Io, walk: &mut Walk) -> Result<(), Stop> {
         let mut rows = Vec::new();
         if !walk.is_over {

@@ -6,14 +6,15 @@ use crate::model::item_bytes;
 use crate::plan::{Failure, Io, Need, Read};
 use crate::request::Action;
 
-/// Most siblings that are written without a look at their sizes: with the node, its neighbour and the outcome they fit a transaction, even the
-/// largest.
+/// Most siblings that are written without a look at their sizes: with the node, its neighbour and the outcome they fit
+/// a transaction, even the largest.
 const UNWEIGHED_MAX: usize = 5;
 /// Most siblings that are read as a whole at a time.
 const WEIGHED_AT_ONCE: usize = 25;
 /// Most siblings that are read at first, because each can have 400 KB, and forty times as much on its way.
 const WEIGHED_AT_FIRST: usize = 4;
-/// Most bytes of siblings in a transaction. DynamoDB takes 4 MB in all, of which the node, its neighbour and the outcome have at most half.
+/// Most bytes of siblings in a transaction. DynamoDB takes 4 MB in all, of which the node, its neighbour and the
+/// outcome have at most half.
 const SIBLINGS_BYTES_MAX: usize = 2 * 1_024 * 1_024;
 
 /// Siblings that are too large to get other values in one transaction.

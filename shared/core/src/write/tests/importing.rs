@@ -6,8 +6,8 @@ use crate::model::{DELETING, Deletion, DeletionMode, Item, Lineage, PUT_BACK, Pl
 use crate::plan::{Facts, Plan, Step, TaskOutcome};
 use crate::write::{Above, Imported, ImportedRecord, LOOKS_MAX, Unknown, deletes_revisions, import_record};
 
-/// Imports `n`. The answer to its first write may be lost. At each wait something may happen. Returns what became of it, and how many waits
-/// there were.
+/// Imports `n`. The answer to its first write may be lost. At each wait something may happen. Returns what became of
+/// it, and how many waits there were.
 fn imported(world: &mut World, is_lost: bool, at_wait: impl Fn(&mut World, usize)) -> (Imported, usize) {
     let (settings, of) = (world.settings.clone(), node("n"));
     let item = imported_item();

@@ -7,7 +7,8 @@ use crate::plan::{Rule, Rules};
 use crate::write::Refusal;
 use crate::write::moves::Move;
 
-/// Edges as `a>b` (b's parent is a), roots as `a`, nodes that are being deleted with `!`. What is only a parent isn't there.
+/// Edges as `a>b` (b's parent is a), roots as `a`, nodes that are being deleted with `!`. What is only a parent isn't
+/// there.
 fn forest(drawn: &str) -> Ancestry {
     let schema = Schema::default();
     let mut ancestry = Ancestry::default();

@@ -55,7 +55,8 @@ proptest! {
         for between in [right_after(&text, &after, &turn(micros)), right_before(&text, &after, &turn(micros))] {
             prop_assert!(between.is_none_or(|between| text < between && between < after));
         }
-        // Whatever a text is like, what is put next to it in the direction of an end doesn't keep others from being put there.
+        // Whatever a text is like, what is put next to it in the direction of an end doesn't keep others from being put
+        // there.
         if let Some(ceiling) = ceiling(&text) {
             prop_assert!(ceiling > text);
             let after = between(Some(&text), Some(&ceiling), micros);
@@ -68,7 +69,8 @@ proptest! {
         }
     }
 
-    /// The rows of the later ones don't show the earlier ones. `seen` is what all of them see: what other clients or the API have written.
+    /// The rows of the later ones don't show the earlier ones. `seen` is what all of them see: what other clients or
+    /// the API have written.
     #[test]
     fn those_placed_last_are_in_the_order_of_their_times(
         seen in prop::option::of("[./0-9A-Za-z]{0,12}"),

@@ -212,8 +212,8 @@ fn nothing_is_left_as_it_is_for_what_was_read_before() {
     );
 }
 
-/// The first operation gets no answer. Seconds later, what was read ahead for the second may hang under its node: a create that goes by it would
-/// close a cycle.
+/// The first operation gets no answer. Seconds later, what was read ahead for the second may hang under its node: a
+/// create that goes by it would close a cycle.
 #[test]
 fn after_an_attempt_without_an_answer_nothing_that_was_read_ahead_counts() {
     let mut world = World::drawn("x");

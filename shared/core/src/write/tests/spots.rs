@@ -190,7 +190,8 @@ fn a_node_that_is_in_its_place_and_goes_meanwhile_is_brought_back() {
     let (settings, request) = (world.settings.clone(), Request::new(at(1)));
     let context = Context { settings: &settings, limits: Limits::default(), rules: Rules::default() };
     let mut plan = write_once(context, &command, &request, None);
-    // The first step reads the records, the second one rows, the third one those of the siblings, and then it is written.
+    // The first step reads the records, the second one rows, the third one those of the siblings, and then it is
+    // written.
     world = world.meanwhile(4, "d", Some(elsewhere));
     let (steps, done) = world.run(&mut plan);
     assert!(done.unwrap().is_ok(), "{steps:?}");
@@ -301,7 +302,8 @@ fn what_isnt_named_keeps_the_value() {
     assert_eq!(children(&world), ["d", "b"]);
 }
 
-/// `n` is below `x`, and comes to be next to it: the move checks `x` as one of its ancestors, and the spot as its anchor.
+/// `n` is below `x`, and comes to be next to it: the move checks `x` as one of its ancestors, and the spot as its
+/// anchor.
 #[test]
 fn a_node_comes_to_be_next_to_its_parent() {
     let mut world = lettered("xy");
@@ -369,7 +371,8 @@ fn keyed(stamp: Stamp, part: usize) -> Request {
     Request { idempotency, ..Request::new(stamp) }
 }
 
-/// Those without a value are behind the last that has one. However many the batch has made, the last comes behind all of them.
+/// Those without a value are behind the last that has one. However many the batch has made, the last comes behind all
+/// of them.
 #[test]
 fn the_last_of_a_batch_comes_behind_all_others_of_it() {
     let names: Vec<String> = (0..20).map(|number| format!("n{number:02}")).collect();
@@ -390,7 +393,8 @@ fn a_batch_knows_where_the_siblings_are_that_made_room() {
     assert_eq!(children(&world), ["a", "d", "b", "e", "c"]);
 }
 
-/// A batch that was cut off is sent again: its first operation is answered from what is kept, and the second comes after it all the same.
+/// A batch that was cut off is sent again: its first operation is answered from what is kept, and the second comes
+/// after it all the same.
 #[test]
 fn a_batch_that_is_repeated_knows_what_it_has_placed_before() {
     let mut world = lettered("b");
@@ -502,7 +506,8 @@ fn so_far_down_a_node_is_moved_and_placed_without_a_key_only() {
     assert_eq!(children(&world), ["a", "n"]);
 }
 
-/// Rows of children that went elsewhere stand until the stream comes to them. Few of them cost a read or two, and many are refused.
+/// Rows of children that went elsewhere stand until the stream comes to them. Few of them cost a read or two, and many
+/// are refused.
 #[test]
 fn rows_of_children_that_are_gone_are_passed_by_up_to_a_limit() {
     for (gone, is_done) in [(300, true), (1_200, false)] {
@@ -541,8 +546,8 @@ fn long_texts_are_neighbours_like_others() {
     }
 }
 
-/// Places nodes one after another, each at the spot that `spot` returns, given the number and the order. Returns how many writes that took,
-/// and the length of the longest value.
+/// Places nodes one after another, each at the spot that `spot` returns, given the number and the order. Returns how
+/// many writes that took, and the length of the longest value.
 fn placed_one_by_one(count: u64, spot: impl Fn(u64, &[String]) -> Spot) -> (u64, usize) {
     let mut world = lettered("abde");
     let (mut wanted, mut writes, mut longest) = (children(&world), 0, 0);
@@ -634,7 +639,8 @@ fn a_node_that_is_put_next_to_another_comes_under_its_parent() {
     assert!(matches!(send(&mut world, &put("d", after("in")), 1), Err(Refusal::Cycle { .. })));
 }
 
-/// Each transaction gives values to some of the siblings, and the order is the same after each. `settles`: rows follow at once, or not at all.
+/// Each transaction gives values to some of the siblings, and the order is the same after each. `settles`: rows follow
+/// at once, or not at all.
 #[track_caller]
 fn comes_after_many(count: usize, command: &Command, settles: bool) -> World {
     let names: Vec<String> = (0..count).map(|number| format!("n{number:04}")).collect();
@@ -688,7 +694,8 @@ fn the_last_of_many_without_a_value_is_placed_in_one_request() {
     assert!(value_of(&world, "n0249").is_some() && value_of(&world, "n0250").is_none());
 }
 
-/// What is refused in the end has given no sibling a value, and a request that is cut off leaves its slices to the next.
+/// What is refused in the end has given no sibling a value, and a request that is cut off leaves its slices to the
+/// next.
 #[test]
 fn slices_stay_when_the_request_ends_and_nothing_is_sliced_for_what_is_refused() {
     let names: Vec<String> = (0..250).map(|number| format!("n{number:04}")).collect();
@@ -715,8 +722,8 @@ fn slices_stay_when_the_request_ends_and_nothing_is_sliced_for_what_is_refused()
     assert_eq!(children(&world), names.into_iter().chain(["y".to_owned()]).collect::<Vec<_>>());
 }
 
-/// Several requests give values to the same siblings at once, interleaved from a seed, with rows that follow late. The siblings stay in their order after
-/// each write, and what is answered is where it was asked for.
+/// Several requests give values to the same siblings at once, interleaved from a seed, with rows that follow late. The
+/// siblings stay in their order after each write, and what is answered is where it was asked for.
 #[test]
 fn concurrent_slices_never_change_the_order() {
     for seed in 0..60_u64 {
@@ -785,7 +792,8 @@ fn concurrent_slices_never_change_the_order() {
     }
 }
 
-/// Siblings with one and the same text: the node and what is on the one side of its neighbour, or on the other, get others.
+/// Siblings with one and the same text: the node and what is on the one side of its neighbour, or on the other, get
+/// others.
 #[test]
 fn among_many_with_one_text_there_is_room() {
     let names: Vec<String> = (0..130).map(|number| format!("n{number:04}")).collect();
@@ -798,8 +806,9 @@ fn among_many_with_one_text_there_is_room() {
     }
 }
 
-/// Each comes between the last two. Only those near the end are kept in the world: no write looks at others. The siblings are as 22,000 such
-/// placements leave them where only those on the one side get other values, which push the last one out, by one digit after the other.
+/// Each comes between the last two. Only those near the end are kept in the world: no write looks at others. The
+/// siblings are as 22,000 such placements leave them where only those on the one side get other values, which push the
+/// last one out, by one digit after the other.
 #[test]
 fn always_between_the_last_two_there_is_room() {
     let full = (0..122).map(|digits| (format!("m{digits:03}"), Some(text(format!("{}V", "z".repeat(digits))))));
@@ -840,7 +849,8 @@ fn any_value() -> impl Strategy<Value = Option<AttributeValue>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
-    /// Any placements come out as in a list in memory, and after every write of any of them all others are in the order in which they were.
+    /// Any placements come out as in a list in memory, and after every write of any of them all others are in the order
+    /// in which they were.
     #[test]
     fn placements_come_out_as_in_a_list(
         values in prop::collection::vec(any_value(), 1..9),
@@ -904,7 +914,8 @@ struct Client<'a> {
     answered_before: BTreeSet<usize>,
 }
 
-/// Children of which the first has its value between two that were put first, and the last between two that were put last.
+/// Children of which the first has its value between two that were put first, and the last between two that were put
+/// last.
 fn between_ends() -> World {
     let turn = |before: u64| Tiebreak::new(1_700_000_000_000_000 - before * 1_000_000, &before.to_string());
     let first = order_key::first(None, &turn(2)).unwrap();

@@ -14,8 +14,8 @@ use crate::request::{Action, Condition};
 use crate::write::attempts::{Attempts, done};
 use crate::write::{Children, Command, Content, Context, Idempotency, Limits, Outcome, Refusal, Request, write_once};
 
-/// Carries a command out. With `meanwhile`, its first write gets no answer, and `meanwhile` happens before the plan goes on. `is_sent` is
-/// false if that write is lost on its way.
+/// Carries a command out. With `meanwhile`, its first write gets no answer, and `meanwhile` happens before the plan
+/// goes on. `is_sent` is false if that write is lost on its way.
 fn carried_out(
     world: &mut World,
     command: &Command,
@@ -27,8 +27,8 @@ fn carried_out(
     run(world, command, request, rules, is_sent, meanwhile, false)
 }
 
-/// The same. If it `looks_early`, the first look after the lost answer reads base records after `meanwhile`, and all other items before the
-/// write: a read of several items isn't one moment.
+/// The same. If it `looks_early`, the first look after the lost answer reads base records after `meanwhile`, and all
+/// other items before the write: a read of several items isn't one moment.
 fn run(
     world: &mut World,
     command: &Command,
@@ -199,7 +199,8 @@ fn a_node_that_is_created_and_deleted_by_the_stream_stays_deleted() {
 
 #[test]
 fn a_node_that_the_stream_has_just_deleted_stays_deleted() {
-    // Another life follows ours, and it is being deleted: its lineage has no tombstone yet, and has replaced that of ours.
+    // Another life follows ours, and it is being deleted: its lineage has no tombstone yet, and has replaced that of
+    // ours.
     let two_lives = |world: &mut World| {
         deleted_by_the_stream(world, "o1");
         others(world, "put", &put("n", "theirs"));
@@ -429,7 +430,8 @@ fn with_a_key_a_write_is_never_unknown_and_never_done_twice() {
 
 #[test]
 fn a_cycle_can_not_be_closed_by_a_create_that_comes_back() {
-    // `n` was created below `x`, and the stream has come so far. Then `n` goes, and `x` comes below what was `n`'s child.
+    // `n` was created below `x`, and the stream has come so far. Then `n` goes, and `x` comes below what was `n`'s
+    // child.
     let mut world = World::drawn("x");
     let others = |world: &mut World| {
         place(world, "n");

@@ -1,8 +1,8 @@
-//! The operations of the API: the one table that the functions' routers, the answers to a method that a path doesn't take, and
-//! the OpenAPI document are made of.
+//! The operations of the API: the one table that the functions' routers, the answers to a method that a path doesn't
+//! take, and the OpenAPI document are made of.
 //!
-//! To add a call, add a variant to [`ReaderCall`] or [`WriterCall`] and its [`Operation`] to a table below. The function's
-//! `routes.rs` then fails to compile until the call has a handler.
+//! To add a call, add a variant to [`ReaderCall`] or [`WriterCall`] and its [`Operation`] to a table below. The
+//! function's `routes.rs` then fails to compile until the call has a handler.
 
 mod nodes;
 mod parameters;
@@ -27,7 +27,8 @@ pub struct Operation {
     pub id: &'static str,
     /// The method. `GET` stands for `HEAD` as well.
     pub method: Method,
-    /// The path with its parameters in braces, such as `/nodes/{id}`. The parameter `{path}` stands for one segment or more.
+    /// The path with its parameters in braces, such as `/nodes/{id}`. The parameter `{path}` stands for one segment or
+    /// more.
     pub path: &'static str,
     /// The function that serves the operation, and the call that does.
     pub function: Function,

@@ -1,5 +1,5 @@
-//! The problems that an operation can answer with, by their status codes. Each is described once, among the components of the
-//! OpenAPI document.
+//! The problems that an operation can answer with, by their status codes. Each is described once, among the components
+//! of the OpenAPI document.
 
 use serde_json::{Value, json};
 

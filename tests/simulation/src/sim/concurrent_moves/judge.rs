@@ -1,5 +1,5 @@
-//! Judges the base records after every change, and the answers at the end. The judge knows nothing of how the product decides. It
-//! sees each change of a base record in the order of the table's stream.
+//! Judges the base records after every change, and the answers at the end. The judge knows nothing of how the product
+//! decides. It sees each change of a base record in the order of the table's stream.
 
 use std::collections::{BTreeMap, BTreeSet};
 

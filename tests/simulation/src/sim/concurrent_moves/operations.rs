@@ -32,7 +32,8 @@ pub(super) enum Operation {
         id: String,
         parent: Option<String>,
     },
-    /// Changes the parent to this one, to none (`Some(None)`), or not at all (`None`). With `name` the name changes, too.
+    /// Changes the parent to this one, to none (`Some(None)`), or not at all (`None`). With `name` the name changes,
+    /// too.
     Patch {
         id: String,
         parent: Option<Option<String>>,

@@ -1,12 +1,13 @@
-//! What the API was asked, what it answered, and every change of a base record between, in the table's order. From that: whether the
-//! answers are those of calls that were carried out one after another, each at once, at a moment between the call and its answer
-//! (linearizability), for each node and each topic.
+//! What the API was asked, what it answered, and every change of a base record between, in the table's order. From
+//! that: whether the answers are those of calls that were carried out one after another, each at once, at a moment
+//! between the call and its answer (linearizability), for each node and each topic.
 //!
-//! Checkers of linearizability search for such an order, because they see calls and answers alone. The simulated table shows the order:
-//! a call takes effect with the change that it makes of its record, and no two changes happen at once. So each call is judged by
-//! itself. One with an effect has exactly one, at a moment in its time, and made of the record what the call asks for. One without an
-//! effect (a refusal, or an answer that nothing changes) has a moment in its time at which that was right. One without an answer may have
-//! an effect at any time after the call, and no second one. A request that is sent again with its idempotency key counts as one.
+//! Checkers of linearizability search for such an order, because they see calls and answers alone. The simulated table
+//! shows the order: a call takes effect with the change that it makes of its record, and no two changes happen at once.
+//! So each call is judged by itself. One with an effect has exactly one, at a moment in its time, and made of the
+//! record what the call asks for. One without an effect (a refusal, or an answer that nothing changes) has a moment in
+//! its time at which that was right. One without an answer may have an effect at any time after the call, and no second
+//! one. A request that is sent again with its idempotency key counts as one.
 //!
 //! `sequential.rs` says what one call makes of one record. Neither file shares code with the product's decisions.
 
@@ -293,8 +294,9 @@ impl History {
         }
     }
 
-    /// The change that a call made of its own record. It makes no second one, unless a write got no answer and the record has come back to
-    /// what it was before: then no condition can tell that the write was done. Siblings may get other places.
+    /// The change that a call made of its own record. It makes no second one, unless a write got no answer and the
+    /// record has come back to what it was before: then no condition can tell that the write was done. Siblings may get
+    /// other places.
     fn effect<'a>(&self, call: &'a Call) -> Result<Option<(&'a ItemKey, usize)>, String> {
         let mut own = None;
         for (key, at) in &call.effects {
@@ -323,8 +325,8 @@ impl History {
             && self.parents(call, command, at).contains(parent)
     }
 
-    /// The parents that the node of a call that asks for a place may have had in mind: the one that is named, or that of the sibling that it
-    /// comes next to, or its own. A root has an empty one.
+    /// The parents that the node of a call that asks for a place may have had in mind: the one that is named, or that
+    /// of the sibling that it comes next to, or its own. A root has an empty one.
     fn parents<'a>(&'a self, call: &Call, command: &'a Command, until: usize) -> BTreeSet<&'a str> {
         if let Some(named) = sequential::named_parent(command) {
             return [named.map_or("", Id::as_str)].into();
@@ -345,8 +347,8 @@ impl History {
         (at..).take_while(|at| makes(*at)).last().unwrap_or(at)
     }
 
-    /// True if at this time a node is on that side of a sibling that a command asks for, if it asks for one. A record that can't be understood
-    /// has no place, and counts as a root where it is written.
+    /// True if at this time a node is on that side of a sibling that a command asks for, if it asks for one. A record
+    /// that can't be understood has no place, and counts as a root where it is written.
     fn is_in_place(&self, command: &Command, at: usize) -> bool {
         let node = sequential::node(command);
         let (Some(order), Some(spot)) = (self.order.as_deref(), sequential::spot(command)) else { return true };
@@ -405,8 +407,8 @@ impl History {
         }
     }
 
-    /// True if a call whose change was made at this time may answer this item, while the record is in this state. What another client
-    /// changes between the read and the write of a patch stays, and the answer has it as it was read.
+    /// True if a call whose change was made at this time may answer this item, while the record is in this state. What
+    /// another client changes between the read and the write of a patch stays, and the answer has it as it was read.
     fn shows(&self, call: &Call, item: &Item, key: &ItemKey, at: usize, state: &Item) -> bool {
         let leaves = |name: &str| match &call.asking {
             Asking::Api(command) => sequential::leaves(command, name, self.order.as_deref()),
@@ -445,8 +447,8 @@ impl History {
         if is_right { Ok(()) } else { Err("answered, and not done".to_owned()) }
     }
 
-    /// The time of the oldest state of a record that a call may have decided on: the beginning of its batch, or the newest change by an earlier
-    /// part of it.
+    /// The time of the oldest state of a record that a call may have decided on: the beginning of its batch, or the
+    /// newest change by an earlier part of it.
     fn may_be_read(&self, call: &Call, key: &ItemKey) -> usize {
         let is_earlier = |other: &&Call| other.invocation == call.invocation && other.called < call.called;
         let earlier = self.calls.iter().filter(is_earlier).flat_map(|call| &call.effects);
@@ -486,8 +488,8 @@ impl History {
         if self.holds(call, before) { Ok(()) } else { Err("done, and its precondition didn't hold".to_owned()) }
     }
 
-    /// Checks what must be so of other records for a change at this time: a new node's parent was there since the call, and the
-    /// number of an appended revision followed the newest one.
+    /// Checks what must be so of other records for a change at this time: a new node's parent was there since the call,
+    /// and the number of an appended revision followed the newest one.
     fn check_surroundings(&self, call: &Call, command: &Command, at: usize) -> Result<(), String> {
         if let Command::Append { .. } = command {
             let Some((key, _)) = call.effects.first() else { return Ok(()) };
@@ -509,8 +511,8 @@ impl History {
         if was_there { Ok(()) } else { Err("put under a parent that wasn't there".to_owned()) }
     }
 
-    /// Checks that a node that was put under a parent names the life of the parent that was there since the call. A parent of another
-    /// client's has one that its rows name alone.
+    /// Checks that a node that was put under a parent names the life of the parent that was there since the call. A
+    /// parent of another client's has one that its rows name alone.
     fn check_life_of_parent(
         &self,
         call: &Call,

@@ -13,8 +13,8 @@ use super::{Answer, Asking, Call, History};
 const LEASE_SECONDS: u64 = 60;
 
 impl History {
-    /// Checks that a refusal was right at some time between the call and its answer. What others than the node itself and its parent
-    /// must be like is read one after another, so no single moment need have all of it.
+    /// Checks that a refusal was right at some time between the call and its answer. What others than the node itself
+    /// and its parent must be like is read one after another, so no single moment need have all of it.
     pub(super) fn check_refusal(&self, call: &Call, refusal: &Refusal, until: usize) -> Result<(), String> {
         let Asking::Api(command) = &call.asking else { return Err("an import isn't refused".to_owned()) };
         let node = sequential::node(command);
@@ -66,7 +66,8 @@ impl History {
             // An id that the API has made is never read before the first attempt.
             Refusal::Contended => {
                 let is_taken = matches!(**command, Command::Create { is_made_id: true, .. }) && own_was(&is_there);
-                // What is in its place already is only checked. Without an answer to that nothing is unknown, and the time may be used up.
+                // What is in its place already is only checked. Without an answer to that nothing is unknown, and the
+                // time may be used up.
                 let is_lost_check = call.is_lost && sequential::spot(command).is_some();
                 is_taken || is_lost_check || self.was_disturbed(call, until)
             }
@@ -114,8 +115,8 @@ impl History {
         is_missing || parents.len() > 1 || named.is_some_and(|named| !parents.contains(named))
     }
 
-    /// True if others have written something since the beginning of a call, or sent its key, or the answer to its claim was lost: the next
-    /// try finds the key in use.
+    /// True if others have written something since the beginning of a call, or sent its key, or the answer to its claim
+    /// was lost: the next try finds the key in use.
     fn was_disturbed(&self, call: &Call, until: usize) -> bool {
         let own: BTreeSet<usize> = call.effects.iter().map(|(_, at)| *at).collect();
         let is_lost_claim = call.is_lost && call.request.idempotency.is_some();
@@ -135,8 +136,8 @@ impl History {
     }
 }
 
-/// True if another call with the same key may have had the key's claim while this one was under way: it wasn't answered before, or may not have
-/// given the claim back, and its lease hadn't ended.
+/// True if another call with the same key may have had the key's claim while this one was under way: it wasn't answered
+/// before, or may not have given the claim back, and its lease hadn't ended.
 fn is_in_its_way(call: &Call, other: &Call, until: usize) -> bool {
     let has_ended = match &other.answer {
         None | Some((_, Answer::Unknown | Answer::Failed)) => false,

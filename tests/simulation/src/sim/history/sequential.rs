@@ -40,7 +40,8 @@ pub(super) fn as_seen(item: &Item) -> BTreeMap<&String, &AttributeValue> {
     item.iter().filter(|(name, _)| *name != "_touched" && *name != "_redriven").collect()
 }
 
-/// True if a record has come back to what it was, as far as the API looks. One that isn't there never has: `DELETED` remembers it.
+/// True if a record has come back to what it was, as far as the API looks. One that isn't there never has: `DELETED`
+/// remembers it.
 pub(super) fn is_back(before: Option<&Item>, now: Option<&Item>) -> bool {
     before.is_some() && before.map(as_seen) == now.map(as_seen)
 }
@@ -127,7 +128,8 @@ pub(super) fn leaves(command: &Command, name: &str, order: Option<&str>) -> bool
     !patch.clears && !is_own && !is_placed && !patch.attributes.contains_key(name)
 }
 
-/// True if a change gives a sibling another place, as a call with this stamp does that asks for a place, and changes nothing else.
+/// True if a change gives a sibling another place, as a call with this stamp does that asks for a place, and changes
+/// nothing else.
 pub(super) fn makes_room(command: &Command, stamp: &Stamp, before: &Item, after: &Item, order: &str) -> bool {
     let ours = [order, "_rev", "_write", "_write_before", "_updated_at", "_updated_by"];
     let others = |item: &Item| -> Item {
@@ -140,8 +142,8 @@ pub(super) fn makes_room(command: &Command, stamp: &Stamp, before: &Item, after:
     spot(command).is_some() && others(before) == others(after) && is_counted && is_named && is_placed
 }
 
-/// True if a node is on the side of a sibling that a place asks for. Numbers come before texts, and texts before nodes without either; of equal
-/// ones the id decides.
+/// True if a node is on the side of a sibling that a place asks for. Numbers come before texts, and texts before nodes
+/// without either; of equal ones the id decides.
 pub(super) fn is_beside(node: &Item, spot: &Spot, anchor: &Item, order: &str) -> bool {
     let kind = |item: &Item| match item.get(order) {
         Some(AttributeValue::N(_)) => 0,
