@@ -1,9 +1,15 @@
-//! What the benchmark measures: nodes at a depth, and the records of their changes.
+//! What the benchmark measures: nodes at a depth, the records of their changes, and plans on a table in memory.
 #![allow(clippy::unwrap_used, clippy::missing_panics_doc, reason = "names that are right by their making")]
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use sapwood_core::fanout::{Event, StreamRecord};
 use sapwood_core::keys::{Id, ItemKey, NodeRef, SortKey};
 use sapwood_core::model::{AttributeValue, BaseNode, Item, Placement, Settings, rows};
+use sapwood_core::plan::{Facts, Plan, Read, Step, TaskOutcome};
+use sapwood_core::request::{Page, Write};
+use sapwood_core::write::{Command, Content, Request, Stamp};
 
 /// A node at a depth, as its base record and its parent's placement say.
 #[derive(Debug)]
@@ -88,4 +94,51 @@ pub fn row_keys(depth: usize) -> (Settings, Vec<String>) {
 #[must_use]
 pub fn read_all((settings, keys): &(Settings, Vec<String>)) -> Vec<Option<SortKey>> {
     keys.iter().map(|key| settings.schema.parse_sort_key(key)).collect()
+}
+
+/// A table in memory. It answers what plans ask for, and takes what they put; every condition holds.
+pub type Contents = BTreeMap<ItemKey, Arc<Item>>;
+
+/// A table with the base records of [`records`].
+#[must_use]
+pub fn table() -> Contents {
+    let (_, records) = records();
+    records.into_iter().filter_map(|record| Some((record.key, Arc::new(record.new?)))).collect()
+}
+
+/// Runs a plan to its end.
+pub fn run<D>(mut plan: impl Plan<Done = D>, table: &mut Contents) -> D {
+    let mut facts = Facts::None;
+    loop {
+        facts = match plan.next(facts).unwrap() {
+            Step::Need(need) => {
+                let found = |key: &ItemKey| Some((key.clone(), Arc::clone(table.get(key)?)));
+                let page = need.query.as_ref().map(|_| Page { items: Vec::new(), next: None });
+                Facts::Read(Read { items: need.keys.iter().filter_map(found).collect(), page, ..Read::default() })
+            }
+            Step::Do(tasks) => Facts::Done(tasks.iter().map(|_| Ok(TaskOutcome::Held)).collect()),
+            Step::Try(_) => Facts::Tried(Some(TaskOutcome::Held)),
+            Step::Write(writes) => {
+                for write in writes.writes.iter() {
+                    if let Write::Put { key, item } = write {
+                        table.insert(key.clone(), Arc::new(item.clone()));
+                    }
+                }
+                Facts::Written(BTreeMap::new())
+            }
+            Step::Wait(_) => Facts::Waited(true),
+            Step::Done(done) => return done,
+        };
+    }
+}
+
+/// The creation of a node below one that [`table`] has.
+#[must_use]
+pub fn create() -> (Settings, Command, Request) {
+    let settings = settings();
+    let (_, attributes) = record(&settings, 101, 12);
+    let attributes = attributes.into_iter().filter(|(name, _)| name.starts_with("attribute")).collect();
+    let content = Content { parent: Some(id(12)), attributes, ..Content::default() };
+    let stamp = Stamp { at: "2026-01-01T00:00:00.000Z".to_owned(), token: "write".to_owned(), ..Stamp::default() };
+    (settings, Command::Create { node: node_ref(101), is_made_id: false, content }, Request::new(stamp))
 }

@@ -8,8 +8,8 @@ use super::{Difference, Kind, Subject};
 use crate::fanout::{PlaceInput, PlacePlan, Settle, place};
 use crate::keys::{ItemKey, NodeRef, Schema};
 use crate::model::{
-    BaseNode, Cursor, CursorError, Deletion, Item, PUT_BACK, Placement, Settings, Shortfall, Stored, Wanted, has_mark,
-    has_unreadable_mark, is_row_key, is_truncated, rows, shown_by,
+    BaseNode, Cursor, CursorError, Deletion, Item, PUT_BACK, Placement, Settings, Shortfall, Shown, Stored, Wanted,
+    has_mark, has_unreadable_mark, is_row_key, is_truncated, rows, shown_by,
 };
 use crate::plan::{Failure, Io, Need, Read, Rules, Script};
 use crate::request::ReadOptions;
@@ -294,9 +294,9 @@ impl<'a> Look<'a> {
         placed: &Placement,
         found: &mut Vec<Difference>,
     ) -> Result<(), Failure> {
-        let mut has_room = true;
+        let (mut has_room, shown) = (true, Shown::of(node, base, self.settings));
         for row in rows(placed, node, self.schema()) {
-            let wanted = row.item(node, base, self.settings);
+            let wanted = row.item_of(&shown, self.schema());
             has_room &= !is_truncated(&wanted);
             let there = self.item(&row.key)?;
             if there == Some(&wanted) {

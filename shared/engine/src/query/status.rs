@@ -6,7 +6,7 @@ use super::{ListOptions, Order, ReadError, Reader};
 use crate::run::run;
 use sapwood_core::fanout::placement;
 use sapwood_core::keys::{ItemKey, NodeRef, Version};
-use sapwood_core::model::{BaseNode, Item, Latest, Lineage, Placement, Stored, Wanted, rows};
+use sapwood_core::model::{BaseNode, Item, Latest, Lineage, Placement, Shown, Stored, Wanted, rows};
 use sapwood_core::plan::Rules;
 use sapwood_core::plan::ancestry::read_ancestor_path;
 use sapwood_table::{ReadOptions, RetryPolicy, Table, TableError};
@@ -144,8 +144,9 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         let rows = rows(wanted, node, self.client.schema());
         let keys: Vec<ItemKey> = rows.iter().map(|row| row.key.clone()).collect();
         let read = self.client.get_all(&keys, &ReadOptions::default()).await?;
+        let shown = Shown::of(node, base, self.settings);
         for row in rows {
-            status.compare(Some(&row.item(node, base, self.settings)), read.get(&row.key));
+            status.compare(Some(&row.item_of(&shown, self.client.schema())), read.get(&row.key));
         }
         Ok(())
     }
