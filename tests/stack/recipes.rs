@@ -1,4 +1,4 @@
-//! The ranges that README.md and docs/table.md tell a reader to ask for, asked.
+//! The ranges that docs/getting-started.md and docs/table.md tell a reader to ask for, asked.
 
 use std::collections::HashMap;
 
@@ -61,10 +61,10 @@ async fn the_revisions_of_an_id_come_without_the_copies() {
 
     // What everybody asks for first has the copies among them.
     assert!(between(client, "v001_", "v999_z", false).await.contains(&"v0_A".to_owned()));
-    let (readme, table) = (page("README.md"), page("docs/table.md"));
+    let (guide, table) = (page("docs/getting-started.md"), page("docs/table.md"));
     for (from, to) in [("v00", "v09z"), ("v1", "vcz")] {
-        assert!(readme.contains(&format!("query eq {from} {to} ")), "README.md: {from} to {to}");
-        for page in [&readme, &table] {
+        assert!(guide.contains(&format!("query eq {from} {to} ")), "docs/getting-started.md: {from} to {to}");
+        for page in [&guide, &table] {
             assert!(page.contains(&format!("`BETWEEN {from} AND {to}`")), "{from} to {to}");
         }
     }

@@ -22,7 +22,7 @@ pub(crate) fn refused(error: ReadError) -> Problem {
             Problem::new(Kind::NotFound, detail)
         }
         _ => {
-            tracing::error!(detail, "a read failed with an error that has no problem of its own");
+            tracing::error!(detail, "unmapped read error");
             Problem::internal()
         }
     }

@@ -5,15 +5,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use sapwood_core::keys::Tenant;
 
-/// After a wait in vain nobody of the same tenant waits for so many seconds: the fan-out is behind, and an invocation
-/// that waits takes a place that the stream handler may need. Other tenants wait: one node that can't be placed would
-/// hold up all of them.
+/// After a wait in vain no request of the same tenant waits for this many seconds: the fan-out is behind, and an
+/// invocation that waits takes a place that the stream handler may need. Other tenants wait: one node that can't be
+/// placed would hold up all of them.
 const IN_VAIN_SECONDS: u64 = 10;
 
 /// What a process knows of waiting for the fan-out. Clones share it.
 #[derive(Clone, Debug, Default)]
 pub struct Waits {
-    /// The time, in seconds since 1970, before which nobody of a tenant waits. Times that have passed go as others
+    /// The time, in seconds since 1970, before which no request of a tenant waits. Times that have passed go as others
     /// come.
     in_vain_until: Arc<Mutex<HashMap<Option<Tenant>, u64>>>,
 }

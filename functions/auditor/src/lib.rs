@@ -42,7 +42,7 @@ impl RetryPolicy for Yielding {
     }
 }
 
-/// The pace of a run: it spends its read units evenly over its time, so that nobody else who uses the table notices.
+/// The pace of a run: it spends its read units evenly over its time, so that other users of the table notice nothing.
 #[derive(Clone, Copy, Debug)]
 pub struct Evenly {
     limits: Limits,

@@ -124,7 +124,7 @@ impl Handler {
         Ok(report)
     }
 
-    /// Decodes an event's records, each by itself.
+    /// Decodes an event's records, one by one.
     fn decode(&self, event: &str) -> Result<Decodings, NoStreamEvent> {
         let event: StreamEvent<'_> = serde_json::from_str(event).map_err(|_| NoStreamEvent)?;
         let mut all = Decodings { count: event.records.len(), ..Decodings::default() };
@@ -155,7 +155,7 @@ impl Handler {
         match announce(&client, settings, env!("CARGO_PKG_VERSION")).await {
             Ok(false) => {}
             Ok(true) => info!("the handler's settings are in the table now"),
-            Err(error) => warn!(%error, "the handler's settings can't be left in the table"),
+            Err(error) => warn!(%error, "failed to store the handler's settings"),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Decodes the records of a stream, each by itself.
+//! Decodes the records of a stream, one by one.
 
 use std::time::Duration;
 

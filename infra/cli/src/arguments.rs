@@ -6,7 +6,7 @@ use sapwood_local::template::Template;
 
 use crate::TEMPLATE;
 
-/// Parts of the table that are read at a time, if nobody says how many.
+/// Default of the parts of the table that are read at a time.
 const SEGMENTS: u32 = 4;
 
 /// How a table is cut for reading.
@@ -48,7 +48,7 @@ pub(crate) fn node(id: &str, tenant: Option<&String>, schema: &Schema) -> Result
     Ok(node)
 }
 
-/// Reads the URL of an endpoint. Without its scheme it would be taken for a name, and looked for until nobody waits any
+/// Reads the URL of an endpoint. Without its scheme it would be taken for a name, and looked up until the caller gives
 /// longer.
 pub(crate) fn endpoint(text: &str) -> Result<String, String> {
     let rest = ["http://", "https://"].into_iter().find_map(|scheme| text.strip_prefix(scheme));

@@ -48,7 +48,7 @@ pub(crate) enum Whose {
     Handler,
     /// Those of the parameters.
     Parameters,
-    /// The template's defaults: nobody has said anything else.
+    /// The template's defaults.
     Defaults,
 }
 
@@ -87,7 +87,7 @@ pub(crate) enum ConnectError {
     /// What the handler has left can't be read.
     #[error("the settings that the stream handler has left in the table can't be read: {0}")]
     Table(#[from] TableError),
-    /// Nobody says which table it is.
+    /// The table can't be described.
     #[error("the table can't be described: {0}")]
     Which(TableError),
     /// A newer handler runs.
@@ -106,7 +106,7 @@ impl Connection {
     /// and made anew. Who may not describe the table tells it by how it is reached.
     ///
     /// # Errors
-    /// [`ConnectError::Which`] if nobody answers.
+    /// [`ConnectError::Which`] if no answer comes.
     pub(crate) async fn identity(&self, of: &DynamoTable) -> Result<String, ConnectError> {
         let Self { table, region, profile, endpoint, .. } = self;
         let mut attempt = 0;
@@ -139,7 +139,7 @@ impl Connection {
         Ok(opened)
     }
 
-    /// Like [`Connection::open`], for those who write base records. It warns where nobody has said what the settings
+    /// Like [`Connection::open`], for those who write base records. It warns where nothing says what the settings
     /// are.
     pub(crate) async fn open_to_write(
         &self,

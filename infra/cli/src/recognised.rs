@@ -36,7 +36,7 @@ pub(crate) async fn check_keys(table: &DynamoTable) -> Result<(), Unrecognised> 
     }
 }
 
-/// Checks that among so many items of each class some are Sapwood's. What the handler remembers about itself doesn't
+/// Checks that among these items of each class some are Sapwood's. What the handler remembers about itself doesn't
 /// count: it is there with any settings. With the handler's own settings a table without nodes has none.
 pub(crate) fn check_items(classes: &BTreeMap<Class, u64>, whose: Whose) -> Result<(), Unrecognised> {
     let of = |class| classes.get(&class).copied().unwrap_or_default();

@@ -7,7 +7,7 @@ use indicatif::{HumanCount, ProgressState, ProgressStyle};
 
 use crate::FAILED;
 
-/// Prints a line. `println!` would panic where nobody reads any more, as in `sapwood tree D | head -1`.
+/// Prints a line. `println!` would panic where the reader has gone, as in `sapwood tree D | head -1`.
 macro_rules! say {
     ($($words:tt)*) => {
         $crate::say::line(format_args!($($words)*))

@@ -46,7 +46,7 @@ pub(crate) enum ShellError {
 }
 
 pub(crate) fn completions(arguments: &CompletionsArguments, mut command: Command) -> Result<(), ShellError> {
-    // What writes straight to the standard output panics if nobody reads it any more.
+    // What writes straight to the standard output panics if the reader has gone.
     let mut script = Vec::new();
     clap_complete::generate(arguments.shell, &mut command, NAME, &mut script);
     print(&script)

@@ -6,7 +6,7 @@
 //!   them out level by level, and remembers what was written. A process can be killed at any time and goes on from
 //!   there.
 //! - [`backlog`] is the working file of a backfill: the nodes of a table that are to be placed, in the same order.
-//! - [`lost`] reads the records that an event source gave up, for `sapwood redrive`.
+//! - [`failed_records`] reads the records that an event source gave up, for `sapwood redrive`.
 //! - [`cost`] says how many write units an import takes.
 //!
 //! ```no_run

@@ -5,7 +5,7 @@
 //! - [`endpoint`] creates the table there, or on any other endpoint.
 //! - [`mapping`] reads the table's stream, drops the records that [`filter`] rejects, and invokes a
 //!   [`mapping::Function`] in this process, with Lambda's rules for order, batches, failures and retries.
-//! - [`said`] says what failed calls of the SDK mean.
+//! - [`sdk_error`] says what failed calls of the SDK mean.
 //!
 //! ```no_run
 //! # async fn run(text: &str, function: impl sapwood_local::mapping::Function) -> Result<(), Box<dyn std::error::Error>> {

@@ -1,6 +1,6 @@
 //! Change records of a stream, and how they look in an event.
 //!
-//! Nothing of a record is made into JSON before somebody asks for it: most records are of rows, which the filter drops
+//! Nothing of a record is made into JSON before it is asked for: most records are of rows, which the filter drops
 //! by their keys.
 
 use std::collections::HashMap;

@@ -45,7 +45,7 @@ pub enum Rule {
     CursorStart,
     /// A cursor is moved on or deleted only while it is still this change's.
     CursorCondition,
-    /// A cursor doesn't give way to an item that nobody moves on.
+    /// A cursor doesn't give way to an item that no handler moves on.
     CursorObstacle,
     /// A child is touched only if it exists.
     TouchExists,

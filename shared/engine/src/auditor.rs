@@ -28,9 +28,9 @@ pub struct Limits {
     pub suspects_max: usize,
     /// See [`Limits::suspects_max`].
     pub suspects_bytes_max: usize,
-    /// Most repairs whose effect isn't seen yet. Where nobody handles them, repairs end here.
+    /// Most repairs whose effect isn't seen yet. Where no handler takes them, repairs end here.
     pub repairs_max: usize,
-    /// After so many repairs without effect, one after another, no more are made in this pass: nobody handles them.
+    /// Most repairs without effect, one after another, in a pass: no handler takes them.
     pub unheeded_max: u64,
     /// How long a suspect must be the same until it counts.
     pub settle: Duration,
@@ -63,7 +63,7 @@ pub struct Auditor<'a, T, P> {
 }
 
 impl Limits {
-    /// After which time a run may have spent so many read units, if it is to spend all of its own evenly over this
+    /// The earliest time by which a run may have spent these read units, to spend all of its own evenly over this
     /// time.
     #[must_use]
     pub fn due(&self, read_units: f64, span: Duration) -> Duration {
@@ -74,7 +74,7 @@ impl Limits {
 
 /// How fast a run reads, and how long.
 pub trait Pace {
-    /// Waits until a run that has spent so many read units may go on. Returns false once there is no time for more of
+    /// Waits until a run that has spent these read units may go on. Returns false once there is no time for more of
     /// the scan.
     fn wait(&self, read_units: f64) -> impl Future<Output = bool>;
 }
@@ -111,7 +111,7 @@ pub struct Report {
     pub healed: u64,
     /// What was left: a repair has changed nothing, or none is wanted.
     pub left: Vec<Difference>,
-    /// What still changed for as long as it is waited for: nobody can say whether it is right.
+    /// What still changed for as long as it is waited for: no look can say whether it is right.
     pub restless: Vec<Difference>,
     /// What has lasted for the settling time, and doesn't count yet: it waits for what has to be mended before, or
     /// other suspects went away by themselves after a time that isn't much shorter.
@@ -120,13 +120,13 @@ pub struct Report {
     pub settle: u64,
     /// Findings about base records that the scan has met.
     pub findings: u64,
-    /// How old the oldest key is that nobody has looked at since, in seconds.
+    /// Seconds since the oldest key was compared.
     pub age: u64,
     /// How many seconds the pass took that this run has ended.
     pub pass_time: Option<u64>,
     /// What the requests took.
     pub usage: Usage,
-    /// Why the run has done nothing at all: the auditor stands still until somebody acts.
+    /// Why the run has done nothing at all: the auditor stands still until an operator acts.
     pub stopped: Option<String>,
     /// The attributes of the state that couldn't be true, and were set anew.
     pub impossible: Vec<&'static str>,

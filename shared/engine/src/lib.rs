@@ -35,7 +35,7 @@
 //!
 //! [`announce`](mod@announce) leaves the handler's settings in the table. [`audit`] compares what is derived with the
 //! base records, a page of a scan at a time, and mends what is wrong. [`auditor`] does so for ever, a run at a time.
-//! [`below`] finds a node and what is below it, for those who look at a part of the table.
+//! [`subtree`] finds a node and what is below it, for those who look at a part of the table.
 
 pub mod announce;
 pub mod audit;

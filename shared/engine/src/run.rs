@@ -126,7 +126,7 @@ const PAUSE: u32 = 2;
 
 /// Runs plans to their ends, side by side, several at a time. What they touch shares requests: touches wait until they
 /// fill all requests that may be under way, or all other plans wait as well or are done, or none has stopped for a
-/// moment. So nobody waits long for a plan that the table keeps back, and a plan whose touches are done goes on to its
+/// moment. So no plan waits long for one that the table keeps back, and a plan whose touches are done goes on to its
 /// cursor, however many others there are. The results are in the order of the plans.
 pub(crate) async fn drive_all<T: Table, P: RetryPolicy, D: Send>(
     client: &Client<'_, T, P>,

@@ -88,7 +88,7 @@ enum Place {
     Under(Id),
     /// The node is a root.
     Root,
-    /// There is no record, or nobody can understand it.
+    /// There is no record, or it can't be understood.
     Nowhere,
 }
 

@@ -154,7 +154,7 @@ impl<'a, T: Table, P: RetryPolicy> Client<'a, T, P> {
         .within(Limits::default().bytes_in_flight_max)
     }
 
-    /// Sets how many bytes of requests [`Client::write_many`] keeps in flight. A request of more goes by itself.
+    /// Sets how many bytes of requests [`Client::write_many`] keeps in flight. A larger request goes alone.
     #[must_use]
     pub fn within(self, bytes_in_flight_max: usize) -> Self {
         Self { bytes_in_flight_max, room: Semaphore::new(bytes_in_flight_max), ..self }
@@ -235,8 +235,8 @@ impl<'a, T: Table, P: RetryPolicy> Client<'a, T, P> {
         all
     }
 
-    /// Reads items until these have so many bytes in answers, which takes one more request at most. The keys that are
-    /// left then can be asked for when the items before them aren't needed any more.
+    /// Reads items until these have `bytes_max` bytes in answers, which takes one more request at most. The keys that
+    /// are left then can be asked for when the items before them aren't needed any more.
     pub async fn get_within(&self, keys: BTreeSet<ItemKey>, options: &ReadOptions, bytes_max: usize) -> Items {
         let (keys, mut all, mut bytes) = (keys.into_iter().collect::<Vec<_>>(), Items::default(), 0);
         for chunk in keys.chunks(BATCH_GET_KEYS_MAX) {
@@ -350,7 +350,7 @@ impl<'a, T: Table, P: RetryPolicy> Client<'a, T, P> {
 
     async fn write_chunk(&self, writes: &[Write], bytes: usize, kind: WritesKind) -> Written {
         let bytes = bytes.min(self.bytes_in_flight_max);
-        // Nobody closes the semaphore.
+        // The semaphore is never closed.
         let _room = self.room.acquire_many(u32::try_from(bytes).unwrap_or(u32::MAX)).await.ok();
         let mut done = Written::default();
         // DynamoDB refuses a whole batch for one impossible item, or because it is too large. Each half then goes by
@@ -506,7 +506,7 @@ impl<'a, T: Table, P: RetryPolicy> Client<'a, T, P> {
             attempt += 1;
         }
         // One impossible statement has DynamoDB refuse all of a request, and a role may allow UpdateItem and not
-        // PartiQL. So each goes by itself.
+        // PartiQL. So each goes alone.
         for (task, one) in tasks.iter().zip(&mut done) {
             if matches!(&one.outcome, Err(error) if error.kind != ErrorKind::Retry) {
                 let alone = self.carry_out_while(task, || self.may_touch()).await;

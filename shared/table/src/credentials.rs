@@ -1,4 +1,4 @@
-//! Requests that nobody can sign.
+//! Requests that can't be signed.
 
 use std::error::Error;
 

@@ -262,7 +262,7 @@ struct AnswerLimit {
 }
 
 impl AnswerLimit {
-    /// The limit of an answer to a read of so many items. One item has no limit: nobody could ask for less.
+    /// The limit of an answer to a read of this many items. One item has no limit: less can't be asked for.
     fn of(items: usize) -> Self {
         Self { bytes_max: if items > 1 { ANSWER_BYTES_MAX } else { usize::MAX } }
     }
@@ -306,7 +306,7 @@ fn table_error<E: ProvideErrorMetadata + std::error::Error + 'static>(kind: Kind
         SdkError::ResponseError(_) => return TableError::unanswered("an answer that is too large, or can't be read"),
         SdkError::ConstructionFailure(_) => return give_up("a request can't be built: is the region set?"),
         other => {
-            // Nobody finds credentials by trying again.
+            // A retry finds no credentials.
             return lacks_credentials(other)
                 .map_or_else(|| TableError::unanswered("no connection to DynamoDB"), |words| give_up(&words));
         }

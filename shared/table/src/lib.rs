@@ -81,8 +81,8 @@ pub trait Table: Send + Sync {
         condition: &Condition,
     ) -> impl Future<Output = Result<Reply<bool>, TableError>> + Send;
 
-    /// BatchExecuteStatement of at most [`BATCH_UPDATES_MAX`] updates of distinct items, each by itself. Returns what
-    /// came of each, in the same order: false for an item that doesn't exist, which isn't made.
+    /// BatchExecuteStatement of at most [`BATCH_UPDATES_MAX`] updates of distinct items, each on its own condition.
+    /// Returns what came of each, in the same order: false for an item that doesn't exist, which isn't made.
     fn update_existing(
         &self,
         updates: &[(ItemKey, Update)],

@@ -604,9 +604,10 @@ fn the_limits_in_the_documents_are_those_of_the_code() {
 }
 
 #[test]
-fn the_readme_names_every_setting_of_the_functions() {
+fn the_page_of_parameters_names_every_variable_of_the_functions() {
     let template = read("template.yaml");
-    let readme = section(&read("README.md"), "\n## Settings\n", "\n## Limits\n").to_owned();
+    let parameters = read("docs/parameters.md");
+    let variables = parameters.split_once("\n## Variables of the functions\n").unwrap().1;
     let is_variable =
         |name: &&str| name.len() > 4 && name.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_');
     let names: BTreeSet<&str> = template
@@ -617,6 +618,24 @@ fn the_readme_names_every_setting_of_the_functions() {
         .collect();
     assert!(names.len() > 25 && names.contains("LINK_ATTRIBUTES") && names.contains("AUDIT"), "{names:?}");
     for name in names {
-        assert!(readme.contains(&format!("`{name}`")), "{name}");
+        assert!(variables.contains(&format!("`{name}`")), "{name}");
+    }
+}
+
+#[test]
+fn the_readmes_races_are_those_that_were_measured() {
+    let (readme, comparison) = (read("README.md"), read("docs/comparison.md"));
+    let measured = section(&comparison, "<!-- rightness -->", "<!-- end of rightness -->");
+    let rows: Vec<(&str, &str)> =
+        measured.lines().filter_map(|line| line.strip_prefix("| ")?.split_once(" | ")).collect();
+    let races = section(&readme, "# Sapwood", "## Try it");
+    let told = |pattern: &str, right: &str| {
+        races.lines().any(|line| line.starts_with(&format!("| {pattern}")) && line.contains(&format!("| {right} |")))
+    };
+    let rows: Vec<_> = rows.into_iter().filter(|(_, right)| right.contains(" of ")).collect();
+    assert!(rows.len() > 4, "{rows:?}");
+    for (pattern, rest) in rows {
+        let right = rest.split(" |").next().unwrap();
+        assert!(told(pattern, right), "{pattern}: {right}");
     }
 }

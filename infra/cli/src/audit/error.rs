@@ -65,7 +65,7 @@ pub(crate) enum AuditError {
         /// The file.
         path: PathBuf,
     },
-    /// Nobody writes the rows.
+    /// No handler writes the rows.
     #[error(
         "no stream handler has left its settings in this table, so nobody would write the rows: deploy the handler of this release, and write any record"
     )]
@@ -89,7 +89,7 @@ pub(crate) enum AuditError {
         /// The limit.
         limit: usize,
     },
-    /// Nobody can be asked.
+    /// There is no terminal to ask on.
     #[error(transparent)]
     NobodyToAsk(#[from] NobodyToAsk),
     /// The id or the tenant is none.

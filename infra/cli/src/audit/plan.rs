@@ -33,7 +33,7 @@ pub(super) struct Plan {
     is_cut: bool,
     /// True if revisions are deleted with them.
     revisions: bool,
-    /// Rows, lineages, copies, cursors and records that nobody asks for.
+    /// Rows, lineages, copies, cursors and records that no base record asks for.
     surplus: BTreeMap<Kind, usize>,
     /// Records that are written, outside of the subtree that is repaired.
     outside: usize,

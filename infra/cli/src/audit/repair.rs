@@ -102,7 +102,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Verdict, AuditError> {
         if report::faults(&found.settled).is_empty() && report::faults(&found.moving).is_empty() {
             found = compared.again(&touched).await?;
         }
-        // If nothing has come of it, another round would only write the same once more: nobody handles the records.
+        // If nothing has come of it, another round would only write the same once more: no handler takes the records.
         if report::faults(&found.settled).is_empty() || names(&found.settled) == before {
             break;
         }

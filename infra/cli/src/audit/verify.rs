@@ -45,7 +45,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Verdict, AuditError> {
     Ok(verdict(&found))
 }
 
-/// Findings are about base records, which nobody but their owner can judge.
+/// Findings are about base records, which only their owner can judge.
 pub(super) fn verdict(found: &Found) -> Verdict {
     if !report::faults(&found.settled).is_empty() {
         Verdict::Differences

@@ -25,7 +25,7 @@ pub(crate) enum BackfillError {
     /// The stream handler doesn't place the parents.
     #[error(transparent)]
     NotPlaced(#[from] NotPlaced),
-    /// Nobody can be asked.
+    /// There is no terminal to ask on.
     #[error("there is no terminal to ask on: give --yes to write without asking, or --dry-run")]
     NobodyToAsk,
 }

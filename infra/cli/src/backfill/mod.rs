@@ -175,7 +175,7 @@ fn others(left: &Announcement, settings: &Settings) -> Vec<String> {
     words.collect()
 }
 
-/// Opens the working file. One that nobody has written for a day begins anew: what it has read of the table is too old.
+/// Opens the working file. One that is a day old begins anew: what it has read of the table is too old.
 fn opened(path: &Path, description: &str, segments: u32, settings: &Settings) -> Result<Backlog, BackfillError> {
     let is_old = is_old(path);
     let backlog = Backlog::open(path, description, segments, settings)?;

@@ -43,7 +43,7 @@ pub(crate) enum DevError {
         /// The reason.
         source: io::Error,
     },
-    /// The API would be reached from other machines, and nobody said so.
+    /// Other machines would reach the API, and --allow-remote is missing.
     #[error(
         "{address} isn't a loopback address, and the API has no authorizer: add --allow-remote if other machines may read and write the table"
     )]

@@ -49,7 +49,7 @@ struct Proxy {
     guard: Arc<Guard>,
 }
 
-/// Starts the engine where nobody looks for it: on one address of millions, and, where a system has no other loopback
+/// Starts the engine where no scan finds it soon: on one address of millions, and, where a system has no other loopback
 /// address than the usual, on that one. The port is any free one.
 pub(super) fn start_hidden(data: &Data) -> Result<Engine, EngineError> {
     let number = std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), 0_u8).to_be_bytes();

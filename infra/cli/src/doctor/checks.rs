@@ -29,7 +29,7 @@ pub(super) const METRICS: [&str; 11] = [
 
 /// How long the auditor may save nothing, in seconds. A schedule runs it every few minutes.
 const AUDITOR_SILENT_SECONDS_MAX: u64 = 60 * 60;
-/// How old the oldest key may be that nobody has looked at since, in seconds: as the alarm `AuditAge` has it.
+/// Most seconds since the oldest key was compared: as the alarm `AuditAge` has it.
 const AUDIT_AGE_SECONDS_MAX: u64 = 7 * 24 * 60 * 60;
 
 const STREAM_NOT_READ: &str = "runbooks/stream-not-read.md";

@@ -45,7 +45,7 @@ pub(crate) enum NodeError {
     /// What was read can't be printed.
     #[error("it can't be written as JSON: {0}")]
     Json(String),
-    /// Nobody can be asked.
+    /// There is no terminal to ask on.
     #[error(transparent)]
     NobodyToAsk(#[from] NobodyToAsk),
 }

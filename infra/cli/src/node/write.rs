@@ -97,7 +97,7 @@ impl Writing {
         Writer::new(client, &opened.settings).write(command, &request).await
     }
 
-    /// Waits for what is derived from a write, if that is wanted. Returns true if it is there, or if nobody waits.
+    /// Waits for what is derived from a write, if that is wanted. Returns true if it is there, or if no wait is wanted.
     pub(super) async fn wait_for_rows(
         &self,
         client: &Client<'_, DynamoTable, Patient>,
@@ -110,7 +110,7 @@ impl Writing {
         self.until(async || Ok(derived.is_right(&reader, opened.node.tenant.as_ref()).await)).await
     }
 
-    /// Looks until something is done, or the time is up. Returns true if it is done, or if nobody waits.
+    /// Looks until something is done, or the time is up. Returns true if it is done, or if no wait is wanted.
     pub(super) async fn until(&self, is_done: impl AsyncFn() -> Result<bool, NodeError>) -> Result<bool, NodeError> {
         let Some(seconds) = self.wait else { return Ok(true) };
         let (end, mut pause) = (now() + Duration::from_secs(seconds), FIRST_PAUSE);

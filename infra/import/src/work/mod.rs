@@ -93,7 +93,7 @@ impl Work {
     }
 }
 
-/// Deletes a working file, with what SQLite keeps beside it. It is of no use any more, and in nobody's way if it stays.
+/// Deletes a working file, with what SQLite keeps beside it. It is of no use any more, and does no harm if it stays.
 pub fn remove(path: &Path) {
     for ending in ["", "-wal", "-shm"] {
         let mut name = path.as_os_str().to_owned();

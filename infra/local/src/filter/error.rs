@@ -14,7 +14,7 @@ pub enum FilterError {
         /// The shape that it must have.
         expected: &'static str,
     },
-    /// The pattern uses an operator that isn't supported. It is an error, because nobody would notice a filter that
+    /// The pattern uses an operator that isn't supported. It is an error, because a user would not notice a filter that
     /// passes everything or nothing.
     #[error(
         "filter pattern, {field}: the operator {operator} isn't understood here (known: exact values, prefix, suffix, \

@@ -26,7 +26,7 @@ pub struct KeyAttribute {
 }
 
 /// The properties that are supported, or make no difference on one machine. Any other property, such as an index, is
-/// refused, because nobody would notice that it is missing.
+/// refused, because a user would not notice that it is missing.
 const KNOWN: [&str; 15] = [
     "TableName",
     "BillingMode",

@@ -7,7 +7,7 @@ use crate::keys::{CASCADE, ItemKey, LINEAGE, NodeRef};
 use crate::model::{Item, encode_item};
 
 /// What is wrong with an item. Kinds up to [`Kind::RecordPutBack`] are faults of derived items, and can be repaired.
-/// The others are findings about base records: somebody has to decide what the record should be.
+/// The others are findings about base records: its owner has to decide what the record should be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
     /// A node has no lineage.
@@ -31,9 +31,9 @@ pub enum Kind {
     CopyWrong,
     /// A `v0_` copy of a topic without revisions.
     CopySurplus,
-    /// A cursor that nobody moves on.
+    /// A cursor that no handler moves on.
     CursorStuck,
-    /// A node is marked for deletion, and nobody deletes it.
+    /// A node is marked for deletion, and no handler deletes it.
     DeletionStuck,
     /// A cursor that no handler has written.
     CursorUnreadable,
@@ -112,7 +112,7 @@ impl Kind {
         self > Self::RecordPutBack
     }
 
-    /// True for what one item says by itself. It doesn't go away unless its owner changes the item, so one look is
+    /// True for what one item alone shows. It doesn't go away unless its owner changes the item, so one look is
     /// enough.
     pub(super) fn is_of_one_item(self) -> bool {
         matches!(
@@ -228,7 +228,7 @@ impl Difference {
         Self { key, kind, node: node.clone(), evidence: evidence.0, waits_for: None }
     }
 
-    /// A difference that nobody has looked for: its item is to be mended as if it had been found.
+    /// A difference that no look has found. Its item is to be mended all the same.
     #[must_use]
     pub fn unseen(kind: Kind, key: ItemKey, node: NodeRef) -> Self {
         Self { key, kind, node, evidence: 0, waits_for: None }
@@ -272,7 +272,7 @@ pub fn due(differences: Vec<Difference>) -> Vec<Difference> {
     let mut due = one_a_node(differences);
     let nodes: BTreeSet<NodeRef> = due.iter().filter(|one| one.kind.is_of_node()).map(|one| one.node.clone()).collect();
     due.retain(|one| !one.kind.is_finding() && (one.kind != Kind::RowSurplus || !nodes.contains(&one.node)));
-    // Nodes of a circle may wait for one another. Then somebody has to be the first: a node without a lineage, since
+    // Nodes of a circle may wait for one another. Then one has to be the first: a node without a lineage, since
     // the others are placed by what base records predict for it, and that can be wrong in a circle.
     if due.iter().any(|one| one.waits_for.is_none()) {
         due.retain(|one| one.waits_for.is_none());

@@ -9,8 +9,8 @@ use crate::model::{Item, Latest, Settings, key_of};
 use crate::plan::Script;
 use crate::request::{Page, Query, ReadOptions};
 
-/// The plan that looks at all revisions and copies of a node, in pages of so many items. It goes from the newest
-/// revision down: for each topic the first that comes is the newest.
+/// The plan that looks at all revisions and copies of a node, in pages of `page_items_max` items. It goes from the
+/// newest revision down: for each topic the first that comes is the newest.
 pub fn look_at_history(
     settings: &Settings,
     node: NodeRef,

@@ -231,7 +231,7 @@ impl<'a> Look<'a> {
         };
         let above = Stored::read(parent, schema);
         if above.check_format().is_err() {
-            // Nobody here can say where the parent stands, and so where the node should.
+            // This version can't say where the parent stands, and so where the node should.
             found.push(Difference::of(Kind::NotCompared, lineage_key, node, &evidence));
             return Ok(());
         }
@@ -337,7 +337,7 @@ impl<'a> Look<'a> {
 
     fn judge_row(&self, key: &ItemKey, node: &NodeRef) -> Result<Option<Difference>, Failure> {
         let schema = self.schema();
-        // Somebody may have put something else there since.
+        // Another client may have put something else there since.
         let is_row = |item: &&Item| shown_by(item, key, schema).as_ref() == Some(node);
         let Some(item) = self.item(key)?.filter(is_row) else { return Ok(None) };
         let stored_item = self.item(&schema.lineage_key(node))?;
@@ -345,7 +345,7 @@ impl<'a> Look<'a> {
         if names(&stored, key, node, schema) {
             return Ok(None);
         }
-        // No lineage names it, whatever else the lineage says. What a newer one names nobody here can tell.
+        // No lineage names it, whatever else the lineage says. This version can't tell what a newer one names.
         let kind = if stored.check_format().is_err() { Kind::NotCompared } else { Kind::RowSurplus };
         Ok(Some(Difference::of(kind, key.clone(), node, &Evidence::new().and(Some(item)))))
     }
@@ -384,7 +384,7 @@ pub(super) fn names(stored: &Stored, key: &ItemKey, node: &NodeRef, schema: &Sch
     })
 }
 
-/// What a shortfall is named. `None` for what the record says by itself, wherever its node stands.
+/// What a shortfall is named. `None` for what the record alone shows, wherever its node stands.
 fn finding(shortfall: &Shortfall) -> Option<Kind> {
     Some(match shortfall {
         Shortfall::Orphan => Kind::Orphan,

@@ -1,7 +1,7 @@
 //! Mends one difference.
 //!
 //! A row that has an owner is never written here: the owner's record is written, and the handler, which alone writes
-//! rows, does the rest. Only what nobody asks for is deleted.
+//! rows, does the rest. Only what no base record asks for is deleted.
 
 use super::history::topic_of;
 use super::look::names;
@@ -20,7 +20,7 @@ use crate::request::{Action, Condition, Update};
 pub enum Mended {
     /// The handler was told to look at the item again.
     Redriven,
-    /// The item, which nobody asked for, was deleted.
+    /// The item, which no base record asked for, was deleted.
     Deleted,
     /// The copy is that of the newest revision now.
     Copied,
@@ -124,14 +124,14 @@ impl<'m> Mend<'m> {
         }
     }
 
-    /// Deletes a row only while its owner's lineage is as it was read, and so doesn't name it. Nobody can be about to
-    /// put the row: the handler writes a lineage before the rows that it names.
+    /// Deletes a row only while its owner's lineage is as it was read, and so doesn't name it. No handler can be about
+    /// to put the row: the handler writes a lineage before the rows that it names.
     async fn delete_row(&self, lineage: Option<&Item>) -> Result<Mended, Failure> {
         let (schema, key) = (self.schema(), self.difference.key.clone());
         if !self.context.rules.keeps(Rule::RepairCheck) {
             return self.write(Action::Delete { key, condition: Condition::Exists }, Mended::Deleted).await;
         }
-        // Somebody may put an item of their own there.
+        // Another client may put an item of its own there.
         let is_row = Condition::is(ROW_ID, Some(text(self.node().id.as_str())));
         let condition = lineage.map_or(Condition::Absent, |item| same(item, schema));
         let check = Action::Check { key: schema.lineage_key(self.node()), condition };
@@ -164,8 +164,8 @@ impl<'m> Mend<'m> {
         self.take_away(absent).await
     }
 
-    /// Deletes the record that was put back. If somebody has written it meanwhile it is theirs, and only the mark goes.
-    /// If no such record is there, this has become of the difference.
+    /// Deletes the record that was put back. If another client has written it meanwhile it is that client's, and only
+    /// the mark goes. If no such record is there, this has become of the difference.
     async fn take_away(&self, absent: Mended) -> Result<Mended, Failure> {
         let schema = self.schema();
         let key = schema.node_key(self.node());

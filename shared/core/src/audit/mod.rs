@@ -3,13 +3,13 @@
 //! The simulation, `sapwood verify`, `sapwood repair`, `sapwood redrive` and the auditor run these plans. A plan sees
 //! one moment of a table that is in use, so what it finds is a *suspect*: rows follow their records a little later. A
 //! suspect counts if a later look finds it again with the same
-//! [`Difference::evidence`]: nothing that it was judged from has changed in between, so nobody is at work on it.
+//! [`Difference::evidence`]: nothing that it was judged from has changed in between, so no handler is at work on it.
 //!
 //! | plan | what it does |
 //! |---|---|
 //! | [`look`](fn@look) | compares nodes, rows and cursors, both ways: what a record asks for, and whether anything asks for a row |
 //! | [`look_at_history`] | compares the `v0_` copies of a node with its revisions |
-//! | [`mend`](fn@mend) | has the handler write what is wrong, or deletes what nobody asks for |
+//! | [`mend`](fn@mend) | has the handler write what is wrong, or deletes what no base record asks for |
 //! | [`redrive`](fn@redrive) | has an item handled again whose stream record was lost, without comparing anything |
 //!
 //! [`Suspects`] remembers since when what seems to be wrong has been the same, and [`State`] how far the auditor has

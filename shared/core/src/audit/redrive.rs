@@ -60,7 +60,7 @@ impl Redriven {
     }
 }
 
-/// How often a redrive looks again because somebody has put the record back meanwhile.
+/// How often a redrive looks again because another client has put the record back meanwhile.
 const LOOKS_MAX: usize = 20;
 
 /// The plan for the item with this key. `name` has at most 19 digits, and no other repair of this table has had it. A
@@ -138,7 +138,7 @@ impl Redrive<'_> {
         let is_mended = self.mend(kind, key, node).await?.is_some();
         match kind {
             _ if is_mended && means == Redriven::DeletionSetOff => {
-                // A lineage that has the mark already stays as it is and makes no record, and nobody else would go on.
+                // A lineage that has the mark already stays as it is and makes no record, and nothing else would go on.
                 self.start_cursor(node, means).await.map(Some)
             }
             // The record is back. If it has the mark that its lineage has, its own record says nothing of the deletion

@@ -46,11 +46,11 @@ pub struct Pass {
     pub healed: u64,
     /// How many of them were left: a repair has changed nothing, or none is wanted.
     pub left: u64,
-    /// What changed for as long as the auditor waits: nobody can say whether it is right.
+    /// What changed for as long as the auditor waits: no look can say whether it is right.
     pub restless: u64,
     /// Suspects for which there was no room.
     pub skipped: u64,
-    /// Repairs without effect since the last that had one. Where there are many nobody handles them.
+    /// Repairs without effect since the last that had one. Where there are many, no handler takes them.
     pub unheeded: u64,
     /// Findings about base records, by their kinds, as the pass has met them.
     pub findings: BTreeMap<Kind, u64>,
@@ -172,7 +172,7 @@ impl State {
         Some(now.saturating_sub(self.pass.began))
     }
 
-    /// How old the oldest key is that nobody has looked at since, in seconds: at least as long ago as the first run, if
+    /// Seconds since the oldest key was compared: at least as long ago as the first run, if
     /// no pass has ended.
     #[must_use]
     pub fn age(&self, now: u64) -> u64 {
@@ -211,7 +211,7 @@ impl State {
         attributes
     }
 
-    /// Reads the item, at this time. What can't be true in it is set anew, because nobody else would mend it: an
+    /// Reads the item, at this time. What can't be true in it is set anew, because nothing else would mend it: an
     /// auditor that believed it might wait for years. `settle` is how long suspects settle; `None` for whoever only
     /// reads, and takes what the auditor has written.
     ///

@@ -1,6 +1,6 @@
 //! What seems to be wrong, and since when it has been the same.
 //!
-//! Rows follow their records, and nobody can ask the table how far the stream is behind. But what goes away by itself
+//! Rows follow their records, and the table doesn't say how far the stream is behind. But what goes away by itself
 //! tells: a suspect counts only if it has outlived all of these by far. What goes away because something was mended
 //! tells nothing. That is what was mended, and what belongs to such a node, waits for it or lies below it.
 
@@ -110,7 +110,7 @@ pub(super) struct Longest {
 /// The nodes that have to be mended before a suspect, nearest first.
 struct Chain<'s> {
     nodes: Vec<&'s NodeRef>,
-    /// The suspect that waits for nobody, and for which all of them wait in the end.
+    /// The suspect that waits for none, and for which all of them wait in the end.
     first: Option<&'s Suspect>,
 }
 
@@ -214,7 +214,7 @@ impl Suspects {
     }
 
     /// Learns from a suspect that has gone away, or has changed: others may last as long. What a mend explains didn't
-    /// go by itself, and of a time in which nobody looked at most the settling time counts. What one item says by
+    /// go by itself, and of a time without a look at most the settling time counts. What one item says by
     /// itself its owner has changed.
     fn went(&mut self, suspect: &Suspect, now: Duration) {
         if suspect.stage == Stage::Mended || suspect.explained || suspect.difference.kind.is_of_one_item() {
@@ -325,7 +325,7 @@ impl Suspects {
     }
 
     /// Learns which suspects the mends under way explain: what belongs to a node that was mended, waits for it, or lies
-    /// below it, by these ancestors of each node. Of a node that isn't named here nobody knows.
+    /// below it, by these ancestors of each node. Nothing is known of a node that isn't named here.
     pub fn explain(&mut self, ancestors: &BTreeMap<NodeRef, BTreeSet<NodeRef>>, now: Duration) {
         let mended = self.mended();
         if mended.is_empty() {
@@ -505,7 +505,7 @@ mod tests {
         assert_eq!(suspects.unexplained(), ["beside"].map(node).into());
         suspects.take_again(&all, vec![difference("beside", 1)], seconds(100));
         assert_eq!((suspects.settle(), suspects.len()), (seconds(5), 1));
-        // What isn't explained has gone by itself. (Of the time in which nobody looked 5 seconds count.)
+        // What isn't explained has gone by itself. (Of the time without a look 5 seconds count.)
         suspects.take_again(&all, vec![], seconds(200));
         assert_eq!(suspects.settle(), seconds(3 * 105));
     }

@@ -94,7 +94,7 @@ pub enum NewestUnder {
 }
 
 impl NewestUnder {
-    /// False if this base record is newer than the record, and somebody has put its node where it is since.
+    /// False if this base record is newer than the record, and another client has put its node where it is since.
     #[must_use]
     pub fn may_be_of(&self, item: &Item) -> bool {
         match self {

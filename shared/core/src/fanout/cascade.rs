@@ -145,7 +145,7 @@ impl Cascade<'_> {
     }
 
     /// Starts a cursor. It gives way to one of its change or a newer one, which reaches every child. It doesn't give
-    /// way to what nobody moves on: an item that is no cursor, or one that rests as a sign.
+    /// way to what no handler moves on: an item that is no cursor, or one that rests as a sign.
     async fn start_cursor(&self, cursor: &Cursor) -> Result<(), Failure> {
         let condition = if self.context.rules.keeps(Rule::CursorStart) {
             Condition::LessThan { name: Cursor::SEQUENCE.into(), value: text(&cursor.sequence) }

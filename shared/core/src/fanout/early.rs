@@ -19,7 +19,7 @@ pub struct Early {
 }
 
 impl Early {
-    /// True if nobody waits.
+    /// True if no node waits.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.nodes.is_empty()

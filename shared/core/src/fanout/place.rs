@@ -227,7 +227,7 @@ fn delete_first(
 /// computed any more. Its lineage tells its children about the deletion. If it says so already, but the mark was gone
 /// meanwhile, the deletion may have come to its end, and the node was put back with a copy of its mark. The lineage
 /// then names the record that says so: its own record sets the deletion off again. It goes on saying that the node is
-/// being deleted, because a child that is placed meanwhile may be looked at by nobody else. Rows of an earlier
+/// being deleted, because a child that is placed meanwhile may not be looked at again. Rows of an earlier
 /// placement that the lineage has no room for are deleted first.
 fn keep_placement(
     node: &NodeRef,

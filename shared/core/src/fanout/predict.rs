@@ -1,7 +1,7 @@
 //! Where a node will be placed whose stream record wasn't handled yet: base records say it, up to the next lineage.
 //!
 //! Whoever is placed below such a node takes the prediction for granted and waits in the register of orphans. So once
-//! the node is placed, and as predicted, nothing changes but that nobody waits any more.
+//! the node is placed, and as predicted, nothing changes but that no child waits any more.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ enum Top {
     Placed(Placement),
     /// At a root, or below a node that isn't there.
     End,
-    /// At a node that nobody has asked for.
+    /// At a node that the round hasn't asked for.
     Unasked(NodeRef),
     /// In a circle, or at something that can't be read or understood.
     Unknown,

@@ -202,7 +202,7 @@ impl Lineage {
             && format::is(row::format_of(placement), item)
     }
 
-    /// Returns true if the lineage names something as a row to delete that can't be a row of its node. Somebody else
+    /// Returns true if the lineage names something as a row to delete that can't be a row of its node. Another client
     /// has written it.
     #[must_use]
     pub fn names_others(&self, node: &NodeRef, schema: &Schema) -> bool {

@@ -107,8 +107,8 @@ impl BaseNode {
         life_of(&self.item)
     }
 
-    /// The life of this parent under which the API or an operation has put the node. `None` if somebody else has put it
-    /// there, or no life was known.
+    /// The life of this parent under which the API or an operation has put the node. `None` if another client has put
+    /// it there, or no life was known.
     #[must_use]
     pub fn born_of(&self, parent: &Id) -> Option<String> {
         Under::read(&self.item).filter(|under| under.parent == *parent)?.born

@@ -26,7 +26,7 @@ pub const WRITE_BEFORE: &str = "_write_before";
 pub const BORN: &str = "_born";
 /// The parent that the API or an operation has put this node under, and the life of it that it has seen ([`Under`]). By
 /// it the handler recognizes a late child: a child that arrives after its parent was deleted. The handler removes it
-/// where somebody else has put the node there.
+/// where another client has put the node there.
 pub const UNDER: &str = "_under";
 /// The [`DeletionMark`] of a node that is being deleted.
 pub const DELETING: &str = "_deleting";
@@ -37,7 +37,7 @@ pub const PUT_BACK: &str = "_put_back";
 pub const EXPIRES: &str = "_expires";
 
 /// Most bytes of the name of a life, a mark or an operation. Ours are UUIDs with a few characters behind. A longer one
-/// is somebody else's, and counts as none: lineages and children's marks carry these names, and must have room for
+/// is another client's, and counts as none: lineages and children's marks carry these names, and must have room for
 /// them.
 const NAME_BYTES_MAX: usize = 256;
 

@@ -1,4 +1,4 @@
-//! When `_under` is stale: somebody else than the API or an operation has put the node where it is.
+//! When `_under` is stale: another client than the API or an operation has put the node where it is.
 
 use super::item::{AttributeValue, Item};
 use super::reserved::{BORN, PUT_BACK, REVISION, UNDER, life_of};
@@ -7,7 +7,7 @@ use crate::keys::Schema;
 /// What a stream record shows of who has put a node where it is.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PutBy {
-    /// Nobody has: the node is where it was.
+    /// None has: the node is where it was.
     Nobody,
     /// The API or an operation has, and `_under` says so.
     Us,

@@ -5,8 +5,8 @@
 //!
 //! - [`newest()`], for an append, needs a number that is probably free, since the write is conditional. It asks for
 //!   numbers upwards from the copy's: one or two requests, however long the history is.
-//! - [`copy_newest`](super::copy_newest) makes that copy, so the copy can't guide it, and it must not miss a revision
-//!   past a gap. It reads the whole history.
+//! - [`copy_newest`](crate::fanout::copy_newest) makes that copy, so the copy can't guide it, and it must not miss a
+//!   revision past a gap. It reads the whole history.
 //! - The list of a topic's revisions (the engine's reads) has to go on from any page, in either direction, and chooses
 //!   what takes fewer read units.
 

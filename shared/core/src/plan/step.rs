@@ -137,7 +137,7 @@ pub struct Need {
 }
 
 impl Need {
-    /// The same, as far as the answers have so many bytes. [`Read::left`] has the keys that are left then; one at least
+    /// The same, up to `bytes_max` bytes of answers. [`Read::left`] has the keys that are left then; one at least
     /// is read.
     #[must_use]
     pub fn within(self, bytes_max: usize) -> Self {

@@ -27,7 +27,7 @@ pub(super) struct Attempts<'a> {
     claim: Option<Claim>,
     /// How many attempts have failed.
     failed: u32,
-    /// The outcome of the last attempt, should it have been carried out.
+    /// Outcome to return if the last attempt succeeded.
     tried: Option<Outcome>,
     /// The record that the last attempt was decided on; `None` if there was none.
     decided_on: Option<Arc<Item>>,
@@ -128,7 +128,7 @@ impl<'a> Attempts<'a> {
             }
             None => {
                 self.is_unanswered |= changes;
-                // Nobody was in the way: the table gave no answer.
+                // No other writer was in the way: the table gave no answer.
                 return self.wait_or(io, Refusal::OutcomeUnknown).await.map(|()| None);
             }
         }

@@ -39,7 +39,7 @@ pub struct Idempotency {
 /// What came of a key.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Begun {
-    /// Nobody has used it: do the work, and complete the claim with it.
+    /// It is new: do the work, and complete the claim with it.
     Claimed(Claim),
     /// It was used for this request before, which was completed with these bytes.
     Kept(Vec<u8>),
@@ -106,7 +106,7 @@ impl Claim {
         std::iter::once(first).chain(others).collect()
     }
 
-    /// The task that completes the claim by itself, for a request of which each part was done on its own.
+    /// The task that completes the claim and does nothing else, for a request of which each part was done on its own.
     #[must_use]
     pub fn complete(&self, kept: &[u8], settings: &Settings) -> Task {
         Task::together(self.completion(kept, settings))

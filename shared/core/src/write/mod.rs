@@ -71,7 +71,7 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// The wait after so many failed attempts, as a step of the retry policy; `None` after the last.
+    /// The wait after this many failed attempts, as a step of the retry policy; `None` after the last.
     fn wait(&self, failed: u32) -> Option<u32> {
         (failed < self.attempts_max).then(|| (failed - 1).min(self.wait_step_max))
     }

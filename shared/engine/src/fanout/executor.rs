@@ -74,7 +74,7 @@ impl<'a, T: Table, P: RetryPolicy> Executor<'a, T, P> {
         (tally, problems)
     }
 
-    /// Notes an error that somebody has to mend before a retry can help.
+    /// Notes an error that an operator has to mend before a retry can help.
     fn give_up(&self, key: &ItemKey, error: &TableError) {
         if error.kind != ErrorKind::Retry {
             self.note(vec![problem(key, format!("given up for now: {error}"))]);

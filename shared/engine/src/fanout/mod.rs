@@ -111,7 +111,7 @@ impl<'a, T: Table, P: RetryPolicy> Running<'a, T, P> {
                 waits += 1;
                 let awaited = self.executor.run(await_parents(self.context, early.clone())).await;
                 let Awaited { ready, early: rest } = awaited.unwrap_or_default();
-                // Nobody waits for ever. Those that are left are placed as base records predict.
+                // No node waits for ever. Those that are left are placed as base records predict.
                 is_patient = !ready.is_empty() && waits < waits_max;
                 (placings, early) = if is_patient { (ready, rest) } else { (early.into_placings(), Early::default()) };
             }

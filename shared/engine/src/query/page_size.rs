@@ -44,7 +44,7 @@ pub(super) struct PageSize {
 }
 
 impl PageSize {
-    /// The pace of a list that may read as much as so many pages of DynamoDB's have.
+    /// The page size of a list that may read `pages_max` pages of DynamoDB's.
     pub(super) fn new(pages_max: usize) -> Self {
         Self {
             rows: ROWS_MIN,
@@ -56,7 +56,7 @@ impl PageSize {
         }
     }
 
-    /// How many rows to read next for so many entries.
+    /// How many rows to read next for this many entries.
     pub(super) fn rows(&self, missing: usize) -> usize {
         let rows_an_entry = self.read.div_ceil(self.shown.max(1)).max(1);
         self.rows.min(missing.saturating_mul(rows_an_entry))
@@ -102,8 +102,8 @@ mod tests {
         shown: usize,
     }
 
-    /// Reads so many entries of a list of nodes, with so many rows of `bytes` each below a node, which the list leaves
-    /// out.
+    /// Reads `entries` entries of a list of nodes, with `below` rows of `bytes` each below a node, which the list
+    /// leaves out.
     fn read(nodes: usize, below: usize, bytes: usize, entries: usize) -> Took {
         let (mut pace, mut at, mut took) = (PageSize::new(20), 0, Took::default());
         let (family, end) = (below + 1, nodes * (below + 1));

@@ -39,7 +39,7 @@ struct Look {
 }
 
 impl Look {
-    /// True if the lineage shows by itself that rows aren't right yet: it isn't there, isn't settled, or names another
+    /// True if the lineage alone shows that rows aren't right yet: it isn't there, isn't settled, or names another
     /// parent.
     fn is_behind(&self, node: &NodeRef) -> bool {
         match (&self.base, self.stored.lineage()) {

@@ -35,7 +35,7 @@ fn iam_fields(iam: &ApiGatewayRequestAuthorizerIamDescription) -> Claims {
     fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value.clone()?))).collect()
 }
 
-/// Returns a claim as text; `None` for a map or a list, which name nobody.
+/// Returns a claim as text; `None` for a map or a list, which name no caller.
 fn as_text(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),

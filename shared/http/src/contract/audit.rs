@@ -66,7 +66,7 @@ pub struct PassBody {
     pub healed: u64,
     /// How many of them were left as they are.
     pub left: u64,
-    /// How much changed for as long as the auditor waits. Nobody can say whether it is right; the log has its keys.
+    /// How much changed for as long as the auditor waits. No look can say whether it is right; the log has its keys.
     pub still_changing: u64,
     /// How many suspects there was no room for. The pass isn't whole then, and `right_as_of` stays.
     pub skipped: u64,

@@ -14,7 +14,7 @@ pub fn docs_html() -> &'static str {
 }
 
 /// Returns the page's content security policy ([CSP Level 3](https://www.w3.org/TR/CSP3/)): its own script and style
-/// run and no others, the script reads the document beside it, and nobody shows the page in a frame.
+/// run and no others, the script reads the document beside it, and no other site shows the page in a frame.
 pub fn docs_policy() -> &'static str {
     static POLICY: LazyLock<String> = LazyLock::new(|| {
         let hash = |element: &str| {

@@ -34,7 +34,7 @@ pub(super) struct Csv {
     ends_in_a_return: bool,
     /// True if an apostrophe guards cells that a spreadsheet would take for formulas.
     guards: bool,
-    /// The lines of the cell that has the most. An import takes more than so many for a quote that isn't closed.
+    /// The lines of the cell that has the most. An import takes more than this for a quote that isn't closed.
     lines: u64,
     nodes: BufWriter<File>,
 }

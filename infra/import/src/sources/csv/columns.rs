@@ -15,7 +15,7 @@ use super::rows::{AttributeColumns, Rows, column};
 use crate::sources::{Entry, Found, OpenError};
 use crate::{Fault, Location, Node, Options, Record};
 
-/// The names that a column with the parent's id has by itself.
+/// The names by which a column with the parent's id is recognised.
 const PARENT_NAMES: [&str; 2] = ["parent", "parent_id"];
 
 /// The rows of a file.

@@ -20,7 +20,7 @@ enum Kind {
     Open,
     /// Something stands between the closing quote and the separator.
     NotAtEnd,
-    /// The cell has more than so many lines.
+    /// The cell has more lines than this.
     TooLong(u64),
 }
 

@@ -164,7 +164,7 @@ impl DeletionSlice<'_> {
         Condition::All(names.into_iter().map(|name| Condition::is(name, item.get(name).cloned())).collect())
     }
 
-    /// Changes children, each by itself. Returns those that have changed since they were read.
+    /// Changes children, each in a write of its own. Returns those that have changed since they were read.
     async fn change(&mut self, children: Vec<Child>, deletion: &Deletion) -> Result<BTreeSet<Id>, Failure> {
         let (mut tasks, mut acted) = (Vec::new(), Vec::new());
         for child in children {
@@ -216,8 +216,8 @@ impl DeletionSlice<'_> {
             match self.io.one(Task::Transact(actions)).await {
                 Ok(TaskOutcome::Held) => self.io.report(|report| report.tally.child_actions += adopted.len() as u64),
                 Ok(TaskOutcome::Failed(_)) => changed.extend(ids_of(adopted)),
-                // The table refuses one of the children below the heir. Each goes by itself, so that the others are
-                // adopted and the executor notes that one.
+                // The table refuses one of the children below the heir. Each goes in a transaction of its own, so that
+                // the others are adopted and the executor notes that one.
                 Err(Failure::Refused) if adopted.len() > 1 => {
                     adopted.into_iter().rev().for_each(|child| chunks.push_front(vec![child]));
                 }

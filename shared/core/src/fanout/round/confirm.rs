@@ -93,7 +93,7 @@ impl Round<'_> {
         for one in &mut self.planned {
             if let Some(placing) = again.get_mut(&one.node) {
                 let base = self.bases.remove(&one.node).flatten();
-                // While a node is being deleted its rows aren't put, so nobody knows what they show.
+                // While a node is being deleted its rows aren't put, so it isn't known what they show.
                 let base = base.filter(|base| !one.lacks_rows && !has_mark(Some(&base.item)));
                 let stands = base.zip(one.plan.placed.take());
                 placing.standing = stands.map(|(base, placement)| Arc::new(Standing { base, placement }));
@@ -113,7 +113,7 @@ impl Round<'_> {
         under.is_some() && !self.context.rules.keeps(Rule::TombstoneLife) || is_same_life(under.as_deref(), born)
     }
 
-    /// False if the parent was predicted and isn't there any more. Nobody may place it now, so nobody tells its
+    /// False if the parent was predicted and isn't there any more. It won't be placed, so nothing tells its
     /// children.
     fn is_as_predicted(&self, parent: &Parent) -> Result<bool, Failure> {
         if parent.predicted.is_none() || !self.context.rules.keeps(Rule::ConfirmBase) {

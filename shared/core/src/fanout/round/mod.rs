@@ -243,7 +243,7 @@ impl<'r> Round<'r> {
         let placing = self.placings.get(node).cloned().unwrap_or_default();
         let base = self.bases.get(node).cloned().flatten();
         let stored = self.stored(node)?;
-        // A touch takes nobody away. If it counted, a node that can't be understood and waits for itself would touch
+        // A touch takes no node away. If it counted, a node that can't be understood and waits for itself would touch
         // itself for ever.
         let went = base.is_none() && !placing.only_touched;
         if went && matches!(stored, Stored::Absent | Stored::Tombstone(_)) {

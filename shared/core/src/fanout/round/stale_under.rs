@@ -1,4 +1,4 @@
-//! Nodes that somebody else than the API or an operation has put where they are: their `_under` is stale, and is
+//! Nodes that another client than the API or an operation has put where they are: their `_under` is stale, and is
 //! removed. Otherwise a deletion that was over before would take them along, as if they had come late.
 
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::plan::step::{Failure, Task, TaskOutcome};
 use crate::request::{Action, Condition, Update};
 
 impl Round<'_> {
-    /// Removes `_under` from the nodes that somebody else than the API or an operation has put where they are. That
+    /// Removes `_under` from the nodes that another client than the API or an operation has put where they are. That
     /// comes before anything else is written: the first lineage takes the place of the tombstone that shows it.
     ///
     /// A node that has changed meanwhile is looked at again, with what its records show. Where the table refuses the
@@ -75,7 +75,7 @@ impl Round<'_> {
     }
 }
 
-/// Returns the removal of `_under`, on the condition that nobody has put the node anywhere since it was read.
+/// Returns the removal of `_under`, on the condition that no client has put the node anywhere since it was read.
 pub(super) fn remove_under(node: &NodeRef, base: &BaseNode, schema: &Schema) -> Task {
     let same = |name: &str| Condition::is(name, base.item.get(name).cloned());
     let names = [UNDER, &schema.names().parent, BORN, REVISION, WRITE];

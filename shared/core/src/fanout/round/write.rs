@@ -32,7 +32,7 @@ impl WriteStep {
         matches!(self, Self::FirstRows | Self::SecondRows)
     }
 
-    /// What the writes are, in a round that leaves nobody for later.
+    /// What the writes are, in a round that leaves no node for later.
     fn kind(self) -> WritesKind {
         match self {
             Self::FirstRows => WritesKind::FirstRows,
@@ -95,7 +95,7 @@ impl Round<'_> {
         });
     }
 
-    /// Notes the nodes whose rows weren't all put, if these have so many bytes that no invocation may put them.
+    /// Notes the nodes whose rows weren't all put, if these have more bytes than an invocation may put.
     fn note_heavy(&self, writes: &[Write], owners: &[usize]) {
         if self.planned.iter().all(|one| one.stopped.is_none()) {
             return;

@@ -338,7 +338,7 @@ impl<'a> FindSpot<'a> {
         Ok(Decided::Found(Found { value: Some(value), changes: self.changes(moves), ..Found::default() }))
     }
 
-    /// The values of the node, of its anchor and of so many siblings on the anchor's other side, in their order.
+    /// The values of the node, of its anchor and of this many siblings on the anchor's other side, in their order.
     fn values_on_both_sides(
         &self,
         anchor: &Sibling,
@@ -403,7 +403,7 @@ impl<'a> FindSpot<'a> {
         self.anchor.as_ref().is_none_or(|anchor| !anchor.has_value())
     }
 
-    /// True if the node is next to its anchor already. Whether it is the first or the last of all nobody knows: rows
+    /// True if the node is next to its anchor already. Whether it is the first or the last of all isn't known: rows
     /// lag.
     fn is_there(&self, nearest: Option<&Sibling>) -> bool {
         let (Some(own), Some(anchor)) = (&self.own, &self.anchor) else { return false };
@@ -544,7 +544,7 @@ impl<'a> FindSpot<'a> {
     /// Gives a sibling another value.
     fn change(&self, sibling: &Sibling, value: &str) -> Action {
         let mut update = Update::set(&self.siblings.order.attribute, text(value));
-        // Nobody has created it by this.
+        // The API didn't create it.
         let is_of_creation = |name: &str| name == CREATED_AT || name == CREATED_BY;
         let stamps = record::stamped(Some(&sibling.item), self.stamp).into_iter();
         update.set.extend(stamps.filter(|(name, _)| !is_of_creation(name)));

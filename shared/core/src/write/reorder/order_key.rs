@@ -222,7 +222,7 @@ fn digits_between(low: &str, high: Option<&str>, seed: u64) -> Option<String> {
     Some(digits.trim_end_matches('0').to_owned())
 }
 
-/// The first digits of a text as a fraction: a place before the point, and so many after it. A character that is no
+/// The first digits of a text as a fraction: a place before the point, and `width` after it. A character that is no
 /// digit counts as the next digit, and what follows it as nothing.
 fn fraction(text: &str, width: usize) -> Vec<u64> {
     let mut digits = vec![0; width + 1];

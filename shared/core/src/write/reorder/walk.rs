@@ -16,7 +16,7 @@ use crate::write::attempts::Stop;
 const FIRST_ROWS: usize = 3;
 /// Most rows that are read at a time after that: as many as base records in a `BatchGetItem`, at most.
 const PAGE_ROWS_MAX: usize = 96;
-/// Most rows that are read. If so many don't show the neighbours, they are of nodes that aren't there any more.
+/// Most rows that are read. If these don't show the neighbours, they are of nodes that aren't there any more.
 const ROWS_MAX: usize = 1_000;
 /// How many siblings of the batch itself are looked at, each time that the rows are.
 const OF_BATCH: usize = 8;

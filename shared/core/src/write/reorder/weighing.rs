@@ -1,4 +1,4 @@
-//! Siblings that get other values are read as a whole first, because a transaction has room for so many bytes.
+//! Siblings that get other values are read as a whole first, because a transaction has room for 4 MB.
 
 use super::walk::Placed;
 use crate::keys::Id;
