@@ -87,8 +87,8 @@ impl Demo<'_> {
         print("\n2. One Query answers any depth window.")?;
         self.show("Directly below V", "V", Part::Depths(1, 1)).await?;
         self.show("D and two levels below it", "D", Part::Depths(0, 2)).await?;
-        self.show("Subtree D, skipping a level", "D", Part::Depths(2, 98)).await?;
-        self.show("Subtree D, the subtree at path V, in pre-order", "D", Part::Path("V")).await?;
+        self.show("Below D, skipping a level", "D", Part::Depths(2, 98)).await?;
+        self.show("Below D, the subtree at path V, in pre-order", "D", Part::Path("V")).await?;
 
         print("\n3. Folder d is renamed. Its record is written; its rows follow.")?;
         self.show("Before, directly below V", "V", Part::Depths(1, 1)).await?;

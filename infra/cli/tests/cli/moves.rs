@@ -28,7 +28,7 @@ async fn while_nodes_are_moved_nothing_is_reported() {
             let mut rng = SmallRng::seed_from_u64(rng.random());
             tokio::spawn(async move {
                 while done.load(Ordering::SeqCst) < moves || !is_over.load(Ordering::SeqCst) {
-                    // Subtree a node of a lower number, so that there is no cycle.
+                    // Below a node of a lower number, so that there is no cycle.
                     let id = rng.random_range(1..nodes);
                     let parent = format!("n{}", rng.random_range(0..id));
                     put(&client, TABLE, node(&format!("n{id}"), Some(&parent), &format!("by {writer}"))).await;

@@ -6,7 +6,7 @@
 use super::history::topic_of;
 use super::look::names;
 use super::{Difference, Kind};
-use crate::fanout::latest::make_equal;
+use crate::fanout::make_equal;
 use crate::keys::{ItemKey, NodeRef, Schema};
 use crate::model::{
     BORN, BaseNode, Cursor, CursorError, DELETING, Deletion, FORMAT_ATTRIBUTE, Item, Lineage, PUT_BACK, REDRIVEN,

@@ -6,11 +6,10 @@ use std::collections::BTreeSet;
 use super::child_action::{Child, ChildAction};
 use crate::keys::{DEPTH_MAX, NodeRef};
 use crate::model::{BORN, BaseNode, Deletion, Item, NewerFormat, Stored, is_same_life};
-use crate::plan::ancestry::{AncestorPath, Ancestry, Edge, PathEnd, read_on};
+use crate::plan::ancestry::{AncestorPath, Ancestry, Edge, PathEnd};
 use crate::plan::conditions::{TooManyAttributes, still_gone};
 use crate::plan::step::{Failure, Need, Task, TaskOutcome, count_held};
-use crate::plan::{Context, Problem, Rule};
-use crate::plan::{Io, Script};
+use crate::plan::{Context, Io, Problem, Rule, Script};
 use crate::request::{Action, Condition};
 
 /// A node that came late.
@@ -140,9 +139,10 @@ impl Acting<'_> {
     /// at. A cycle above the heir, which other clients made, doesn't hold the late child. Returns false if a node on
     /// the path has changed.
     async fn adopt(&self, heir: Heir) -> Result<bool, Failure> {
-        let Heir { node: heir, born, same_life, ancestry } = heir;
+        let Heir { node: heir, born, same_life, mut ancestry } = heir;
         let schema = self.context.schema();
-        let path = read_on(self.io, schema, &heir, &heir.id, ancestry).await?;
+        ancestry.read_on(self.io, schema, &heir, &[&heir.id]).await?;
+        let path = ancestry.path(&heir.id)?;
         let is_too_deep = path.end == PathEnd::TooLong || path.edges.len() > DEPTH_MAX;
         if is_too_deep || path.position(&self.child.node.id).is_some() {
             return self.change(&ChildAction::Detach).await.map(|()| true);

@@ -6,8 +6,7 @@ use crate::keys::{ItemKey, Version};
 use crate::model::{Latest, VERSION, key_of, number};
 use crate::plan::newest::newest_on;
 use crate::plan::step::{Failure, Need, Read, Task, TaskOutcome};
-use crate::plan::{Context, Rule};
-use crate::plan::{Io, Script};
+use crate::plan::{Context, Io, Rule, Script};
 use crate::request::{Action, Condition, Query, ReadOptions};
 
 /// What is left to do for a topic.

@@ -155,10 +155,29 @@ impl Ancestry {
         Ok(AncestorPath { edges, end: PathEnd::Root })
     }
 
+    /// Returns the ancestor path of a node of which everything is [read](Self::read_on).
+    pub(crate) fn path(&self, from: &Id) -> Result<AncestorPath, Failure> {
+        self.resolve(from).map_err(|_| Failure::Again)
+    }
+
+    /// Reads what is missing of the ancestor paths of these nodes. `relative` is any node of the same tenant.
+    pub(crate) async fn read_on(
+        &mut self,
+        io: &Io,
+        schema: &Schema,
+        relative: &NodeRef,
+        from: &[&Id],
+    ) -> Result<(), Failure> {
+        while let Some(missing) = self.missing(from) {
+            let read = io.read(missing.need(relative, schema)).await?;
+            missing.learn(&read, relative, schema, self)?;
+        }
+        Ok(())
+    }
+
     /// Returns what to read before the ancestor paths of these nodes can be resolved; `None` if all edges are known. A
     /// guessed path is read at once. A node that no guess names is read together with its lineage.
-    #[must_use]
-    pub fn missing(&self, from: &[&Id]) -> Option<Missing> {
+    fn missing(&self, from: &[&Id]) -> Option<Missing> {
         let mut missing = Missing::default();
         for unknown in from.iter().filter_map(|id| self.resolve(id).err()) {
             let guess =
@@ -178,16 +197,15 @@ impl Ancestry {
 }
 
 /// The nodes whose base records an [`Ancestry`] lacks, and those whose lineages it lacks.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Missing {
+#[derive(Default)]
+struct Missing {
     nodes: BTreeSet<Id>,
     lineages: BTreeSet<Id>,
 }
 
 impl Missing {
     /// Returns what to read, strongly consistent. `relative` is any node of the same tenant.
-    #[must_use]
-    pub fn need(&self, relative: &NodeRef, schema: &Schema) -> Need {
+    fn need(&self, relative: &NodeRef, schema: &Schema) -> Need {
         let node_key = |id: &Id| schema.node_key(&relative.sibling(id.clone()));
         let lineage_key = |id: &Id| schema.lineage_key(&relative.sibling(id.clone()));
         let keys = self.nodes.iter().map(node_key).chain(self.lineages.iter().map(lineage_key));
@@ -199,16 +217,7 @@ impl Missing {
     }
 
     /// Adds what was read to the ancestry.
-    ///
-    /// # Errors
-    /// [`Failure::Again`] if a key couldn't be read.
-    pub fn learn(
-        self,
-        read: &Read,
-        relative: &NodeRef,
-        schema: &Schema,
-        ancestry: &mut Ancestry,
-    ) -> Result<(), Failure> {
+    fn learn(self, read: &Read, relative: &NodeRef, schema: &Schema, ancestry: &mut Ancestry) -> Result<(), Failure> {
         for id in self.nodes {
             let node = relative.sibling(id);
             let edge = Edge::read(&node, read.item(&schema.node_key(&node))?, schema);
@@ -223,21 +232,6 @@ impl Missing {
     }
 }
 
-/// Reads what is missing of the ancestor path of a node. `relative` is any node of the same tenant.
-pub(crate) async fn read_on(
-    io: &Io,
-    schema: &Schema,
-    relative: &NodeRef,
-    from: &Id,
-    mut ancestry: Ancestry,
-) -> Result<AncestorPath, Failure> {
-    while let Some(missing) = ancestry.missing(&[from]) {
-        let read = io.read(missing.need(relative, schema)).await?;
-        missing.learn(&read, relative, schema, &mut ancestry)?;
-    }
-    ancestry.resolve(from).map_err(|_| Failure::Again)
-}
-
 /// The plan that reads the ancestor path of the `parent` of a node with this base record and this lineage, from which
 /// the path is guessed.
 #[must_use]
@@ -250,5 +244,8 @@ pub fn read_ancestor_path<'a>(
 ) -> Script<'a, AncestorPath> {
     let mut ancestry = Ancestry::default();
     ancestry.add(Edge::read(node, Some(item), schema), Some(lineage));
-    Script::new(|io| async move { read_on(&io, schema, node, &parent, ancestry).await })
+    Script::new(|io| async move {
+        ancestry.read_on(&io, schema, node, &[&parent]).await?;
+        ancestry.path(&parent)
+    })
 }

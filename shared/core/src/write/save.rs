@@ -482,12 +482,8 @@ impl<'a> SaveNode<'_, 'a> {
         let (schema, mut ancestry) = (self.schema(), Ancestry::default());
         ancestry.add(Edge::read(self.node, look.node.as_deref(), schema), Some(&look.node_lineage));
         ancestry.add(edge, Some(&look.parent_lineage));
-        while let Some(missing) = ancestry.missing(&[&self.node.id, parent]) {
-            let read = io.read(missing.need(self.node, schema)).await?;
-            missing.learn(&read, self.node, schema, &mut ancestry)?;
-        }
-        let path = |of: &Id| ancestry.resolve(of).map_err(|_| Failure::Again);
-        Ok(self.checks(node_write, look, &path(&self.node.id)?, &path(parent)?)?)
+        ancestry.read_on(io, schema, self.node, &[&self.node.id, parent]).await?;
+        Ok(self.checks(node_write, look, &ancestry.path(&self.node.id)?, &ancestry.path(parent)?)?)
     }
 
     /// The edge up from the parent, if something can be put under it.

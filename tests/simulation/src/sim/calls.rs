@@ -610,13 +610,13 @@ pub(super) struct SimTable {
     pub(super) invocation: u64,
 }
 
-struct Tiebreak<'a> {
+struct Turn<'a> {
     table: &'a SimTable,
     ask: Option<Ask>,
     id: u64,
 }
 
-impl Future for Tiebreak<'_> {
+impl Future for Turn<'_> {
     type Output = Answer;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Answer> {
@@ -650,7 +650,7 @@ impl Future for Tiebreak<'_> {
 
 impl SimTable {
     async fn ask(&self, ask: Ask) -> Answer {
-        Tiebreak { table: self, ask: Some(ask), id: 0 }.await
+        Turn { table: self, ask: Some(ask), id: 0 }.await
     }
 
     async fn ask_held(&self, ask: Ask) -> Result<Reply<bool>, TableError> {

@@ -14,8 +14,7 @@ use super::{Early, LateChild, PlaceInput, PlacePlan, Placing, place};
 use crate::keys::{ItemKey, NodeRef};
 use crate::model::{BaseNode, Placement, Shortfall, Stored, Unreadable, is_touch};
 use crate::plan::step::{Failure, Need, Read};
-use crate::plan::{Context, Problem, Rule};
-use crate::plan::{Io, Script};
+use crate::plan::{Context, Io, Problem, Rule, Script};
 use write::WriteStep;
 
 /// The plan of a round that places these nodes. A patient round leaves those for later whose parents aren't placed yet.
@@ -159,6 +158,11 @@ impl<'r> Round<'r> {
         keys
     }
 
+    /// The parents that the nodes' base records name.
+    fn parents(&self) -> impl Iterator<Item = NodeRef> {
+        self.bases.iter().filter_map(|(node, base)| Some(node.sibling(base.as_ref()?.parent.clone()?)))
+    }
+
     /// Takes the nodes' base records. Returns the keys of the parents' lineages that weren't read with them.
     fn take_nodes(&mut self) -> BTreeSet<ItemKey> {
         for node in self.placings.keys().cloned().collect::<Vec<_>>() {
@@ -167,16 +171,14 @@ impl<'r> Round<'r> {
                 Err(_) => _ = self.end.failed.insert(node),
             }
         }
-        let parents = self.bases.iter().filter_map(|(node, base)| Some(node.sibling(base.as_ref()?.parent.clone()?)));
-        parents.map(|parent| self.lineage_key(&parent)).filter(|key| !self.asked.contains(key)).collect()
+        self.parents().map(|parent| self.lineage_key(&parent)).filter(|key| !self.asked.contains(key)).collect()
     }
 
     /// The keys to read to know where parents without a lineage will be placed. A round that leaves their children for
     /// later needs to know no more than that they are there.
     fn keys_to_climb(&self) -> BTreeSet<ItemKey> {
         let schema = self.context.schema();
-        let parents = self.bases.iter().filter_map(|(node, base)| Some(node.sibling(base.as_ref()?.parent.clone()?)));
-        let parents: BTreeSet<NodeRef> = parents.filter(|parent| !self.bases.contains_key(parent)).collect();
+        let parents: BTreeSet<NodeRef> = self.parents().filter(|parent| !self.bases.contains_key(parent)).collect();
         let climbs = parents.iter().map(|parent| Climb::from(parent, &self.read, &self.asked, &self.context));
         let unasked = climbs.filter(|climb| !(self.is_patient && climb.is_coming())).filter_map(Climb::unasked);
         let keys = unasked.flat_map(|node| [schema.node_key(&node), schema.lineage_key(&node)]);
