@@ -356,6 +356,44 @@ fn what_was_imported_and_is_back_stays_even_if_the_record_that_shows_it_is_lost(
     }
 }
 
+fn put_tombstone(memory: &mut Memory, id: &str, mode: DeletionMode, heir: Option<&str>, born: &str) {
+    let mark = DeletionMark { mode, operation: "o".to_owned(), revisions: false, mark: None };
+    let life = |id: &str| Some(format!("first life of {id}"));
+    let heir = heir.map(|heir| Heir { id: Id::new(heir).unwrap(), born: life(heir) });
+    let (deletion, born) = (Deletion { mark, heir }, Some(born.to_owned()));
+    let at: NodeRef = Id::new(id).unwrap().into();
+    let item = Tombstone { deletion, born, deleted: 0 }.item(&at, &Settings::default());
+    memory.write(&Schema::default().lineage_key(&at), Some(item));
+}
+
+#[test]
+fn a_touch_that_comes_again_doesnt_act_on_a_copy_from_before_it() {
+    // c was touched and became a root. Then another client put it back as it was before the touch.
+    let ends = |rules| {
+        let table = MemoryTable(Default::default(), Schema::default());
+        let table = Intercept { table, observer: Nobody };
+        {
+            let mut memory = table.table.0.lock().unwrap();
+            put_tombstone(&mut memory, "n", DeletionMode::Detach, None, "first life of n");
+            let copy = base("c", Some("n"));
+            memory.write(&node("c"), Some(copy.clone()));
+            let mut touched = copy.clone();
+            touched.insert("_touched".to_owned(), text("1#n"));
+            memory.write(&node("c"), Some(touched));
+            let touch = memory.stream.last().cloned();
+            let mut root = copy.clone();
+            root.retain(|name, _| !["parent", "_under"].contains(&name.as_str()));
+            memory.write(&node("c"), Some(root));
+            memory.write(&node("c"), Some(copy));
+            memory.stream = touch.into_iter().collect();
+        }
+        come_to_rest(&table, rules);
+        parent(&table.table.0.lock().unwrap(), "c")
+    };
+    assert_eq!(ends(Rules::default()).as_deref(), Some("n"), "the copy's own record decides");
+    assert_eq!(ends(Rules::without(Rule::LateChildAsShown)), None);
+}
+
 #[test]
 fn a_late_child_isnt_deleted_with_a_life_that_was_never_above_it() {
     // n had its children adopted by p. That p is gone, and so is another life of it, with all that was below.
@@ -363,13 +401,7 @@ fn a_late_child_isnt_deleted_with_a_life_that_was_never_above_it() {
         let table = MemoryTable(Default::default(), Schema::default());
         let table = Intercept { table, observer: Nobody };
         let tombstone = |id: &str, mode, heir: Option<&str>, born: &str| {
-            let mark = DeletionMark { mode, operation: "o".to_owned(), revisions: false, mark: None };
-            let life = |id: &str| Some(format!("first life of {id}"));
-            let heir = heir.map(|heir| Heir { id: Id::new(heir).unwrap(), born: life(heir) });
-            let (deletion, born) = (Deletion { mark, heir }, Some(born.to_owned()));
-            let at: NodeRef = Id::new(id).unwrap().into();
-            let item = Tombstone { deletion, born, deleted: 0 }.item(&at, &Settings::default());
-            table.table.0.lock().unwrap().write(&Schema::default().lineage_key(&at), Some(item));
+            put_tombstone(&mut table.table.0.lock().unwrap(), id, mode, heir, born);
         };
         tombstone("n", DeletionMode::Adopt, Some("p"), "first life of n");
         tombstone("p", DeletionMode::Delete, None, "second life of p");

@@ -211,7 +211,6 @@ mutants! {
     a_subtree_that_is_put_back_is_taken_for_late_children: drill(Drill::SubtreeBack, Rule::PutBack), seed 0;
     a_leaf_that_is_put_back_is_taken_for_a_late_child: drill(Drill::LeafBack, Rule::PutBackAfterRestrict), seed 8;
     a_late_child_that_is_newer_than_its_record_was_put_back: Profile::new(Writers::Copies).with_races().without(Rule::LateChildAsShown), seed 5421;
-    a_record_that_is_counted_back_was_put_back: Profile { limbo: true, ..Profile::new(Writers::Copies).without(Rule::CountedBack) }, seed 54013471;
     a_stale_under_that_is_passed_over_counts_at_the_next_touch: drill(Drill::SubtreeBack, Rule::RemoveUnder), seed 54;
     a_write_that_is_decided_anew_is_carried_out_twice: Profile::new(Writers::Answers).without(Rule::StandsAsRead), seed 3430;
     a_creation_without_an_answer_brings_a_node_back: Profile { failure_percent: Some(10), failures_max: 2, ..drill(Drill::LostCreation, Rule::CreatedAndDeleted) }, seed 1014;

@@ -119,11 +119,9 @@ pub enum Rule {
     PutBackAfterRestrict,
     /// A stale `_under` is removed before the node is placed, and not only passed over.
     RemoveUnder,
-    /// A late child is acted on only if the newest record in the batch shows it as it is: a later one may show that it
-    /// was put back.
+    /// A late child is acted on only if the newest record in the batch shows it as it is, touches included: a later one
+    /// may show that it was put back.
     LateChildAsShown,
-    /// `_under` is stale where the API had written the record more often than it says now.
-    CountedBack,
     /// A tombstone counts only while its node has no base record.
     TombstoneGone,
     /// When a tombstone takes the place of a lineage, the children that are still there are touched.

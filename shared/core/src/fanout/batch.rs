@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use crate::keys::{Id, ItemKey, NodeRef, SortKey, Version};
 use crate::model::{
-    AttributeValue, BORN, BaseNode, DeletionMark, Item, Latest, LifeUnder, Placement, PutBy, Settings, Stored,
-    has_mark, is_touch, is_undelete, padded, shows_no_mark, times_written,
+    AttributeValue, BORN, BaseNode, DeletionMark, Item, Latest, LifeUnder, Placement, PutBy, Settings, Stored, TOUCHED,
+    UNDER, has_mark, is_touch, is_undelete, padded, shows_no_mark, times_written,
 };
 use crate::plan::{Problem, Rule, Rules};
 
@@ -66,11 +66,8 @@ pub struct Placing {
     pub mark_went: bool,
     /// The `_under` that the records of the batch show to be stale, if one does.
     pub stale_under: Option<LifeUnder>,
-    /// What the node's newest record shows of its `_under`.
-    pub newest: NewestUnder,
-    /// The life that that record shows, and how often the API had written it; `None` if the record has no images, or
-    /// the node is gone.
-    pub written: Option<(Option<AttributeValue>, usize)>,
+    /// What the node's newest record shows.
+    pub newest: NewestRecord,
     /// The sequence number of the node's newest record, padded to 40 digits.
     pub sequence: String,
     /// The parent in the node's newest record. Its lineage is read together with the node.
@@ -83,23 +80,58 @@ pub struct Placing {
     pub standing: Option<Arc<Standing>>,
 }
 
-/// What the newest record of a node in a batch shows of its `_under`.
+/// What the newest record of a node in a batch shows of it.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub enum NewestUnder {
+pub enum NewestRecord {
     /// The record has no images.
     #[default]
     Unknown,
-    /// This; `None` if the node is gone or has a mark, or neither the API nor an operation has put it anywhere.
-    Is(Option<LifeUnder>),
+    /// The node is gone.
+    Gone,
+    /// The node is there, with these attributes.
+    There {
+        /// `_born`.
+        born: Option<AttributeValue>,
+        /// `_under`.
+        under: Option<AttributeValue>,
+        /// `_touched`.
+        touched: Option<AttributeValue>,
+        /// How often the API had written it.
+        times_written: usize,
+        /// True if it is being deleted.
+        has_mark: bool,
+    },
 }
 
-impl NewestUnder {
-    /// False if this base record is newer than the record, and another client has put its node where it is since.
+impl NewestRecord {
+    fn of(record: &StreamRecord) -> Self {
+        if !record.has_its_images() {
+            return Self::Unknown;
+        }
+        let Some(item) = &record.new else { return Self::Gone };
+        let value = |name| item.get(name).cloned();
+        Self::There {
+            born: value(BORN),
+            under: value(UNDER),
+            touched: value(TOUCHED),
+            times_written: times_written(Some(item)),
+            has_mark: has_mark(Some(item)),
+        }
+    }
+
+    /// False if another record of the node is on its way: this base record, which has no mark, isn't what the newest
+    /// one shows.
     #[must_use]
     pub fn may_be_of(&self, item: &Item) -> bool {
         match self {
             Self::Unknown => true,
-            Self::Is(under) => LifeUnder::of(item) == *under,
+            Self::Gone => false,
+            Self::There { born, under, touched, times_written: written, has_mark } => {
+                let is_same = [(BORN, born), (UNDER, under), (TOUCHED, touched)]
+                    .into_iter()
+                    .all(|(name, value)| item.get(name) == value.as_ref());
+                is_same && !has_mark && times_written(Some(item)) == *written
+            }
         }
     }
 }
@@ -225,11 +257,7 @@ impl Batch {
         placing.only_touched = touched && (placing.only_touched || !rules.keeps(Rule::AllTouches));
         let went = (has_mark(old) && !has_mark(new)) || shows_no_mark(old, new);
         placing.mark_went |= rules.keeps(Rule::MarkReturned) && went;
-        placing.newest = match new {
-            _ if !record.has_its_images() => NewestUnder::Unknown,
-            // A record with a mark doesn't show a node that has none.
-            new => NewestUnder::Is(new.filter(|item| !has_mark(Some(item))).and_then(LifeUnder::of)),
-        };
+        placing.newest = NewestRecord::of(record);
         if rules.keeps(Rule::UnderOfOthers) && record.has_its_images() {
             match PutBy::of(old, new, &settings.schema) {
                 PutBy::Nobody => {}
@@ -239,8 +267,6 @@ impl Batch {
                 PutBy::Others(stale) => placing.stale_under = Some(stale),
             }
         }
-        let written = new.filter(|_| record.has_its_images());
-        placing.written = written.map(|item| (item.get(BORN).cloned(), times_written(Some(item))));
         placing.sequence = padded(&record.sequence).max(std::mem::take(&mut placing.sequence));
         placing.likely_parent = likely_parent;
     }

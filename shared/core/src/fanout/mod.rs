@@ -28,7 +28,7 @@ mod round;
 pub(crate) mod tests;
 mod touch;
 
-pub use batch::{Batch, Event, HandDown, LineageChange, NewestUnder, Placing, Standing, StreamRecord};
+pub use batch::{Batch, Event, HandDown, LineageChange, NewestRecord, Placing, Standing, StreamRecord};
 pub use cascade::{continue_cursor, hand_down};
 pub use child_action::{Child, ChildAction};
 pub use early::{Awaited, Early, await_parents};

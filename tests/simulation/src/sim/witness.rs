@@ -99,14 +99,14 @@ fn mark(item: &Item, name: &str) -> Option<Mark> {
     Some((text(&map, "operation")?, text(&map, "mode")?, map.get("revisions") == Some(&AttributeValue::Bool(true))))
 }
 
-/// True if the handler can't tell two base records apart. It knows a record that the API has written by a few
-/// attributes, so another client's change of other attributes doesn't show. A touch changes nothing that the handler
-/// has read.
-fn is_same(old: &Item, new: &Item) -> bool {
-    let shown = ["parent", "segment", "_born", "_under", "_deleting", "_rev", "_created_at", "_updated_at"];
-    let others = || old.keys().chain(new.keys()).map(String::as_str).filter(|name| *name != "_touched");
-    let is_equal = |name: &str| old.get(name) == new.get(name);
-    if old.contains_key("_rev") { shown.into_iter().all(is_equal) } else { others().all(is_equal) }
+/// True if the handler can't tell a base record that it has read from one that took its place. It knows a record that
+/// the API has written by a few attributes, so another client's change of other attributes doesn't show. It knows any
+/// other record by all attributes that it has read, so one that came in since doesn't show. A touch changes nothing that
+/// the handler has read.
+fn is_same(read: &Item, now: &Item) -> bool {
+    let own = ["parent", "segment", "_born", "_under", "_deleting", "_rev", "_created_at", "_updated_at"];
+    let others = read.keys().map(String::as_str).filter(|name| *name != "_touched" && !read.contains_key("_rev"));
+    own.into_iter().chain(others).all(|name| read.get(name) == now.get(name))
 }
 
 /// A node's parent. A record that can't be understood has none.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::Round;
 use crate::keys::{NodeRef, Schema};
-use crate::model::{BORN, BaseNode, REVISION, Stored, UNDER, Under, WRITE, is_same_life, times_written};
+use crate::model::{BORN, BaseNode, REVISION, Stored, UNDER, Under, WRITE, is_same_life};
 use crate::plan::Rule;
 use crate::plan::step::{Failure, Task, TaskOutcome};
 use crate::request::{Action, Condition, Update};
@@ -56,16 +56,7 @@ impl Round<'_> {
             Stored::Lineage(_) | Stored::Tombstone(_) if base.born().is_none() => true,
             stored => is_same_life(stored.born(), base.born()),
         });
-        is_of_others && rules.keeps(Rule::UnderOfOthers)
-            || has_ended && rules.keeps(Rule::PutBack)
-            || self.is_counted_back(node, base) && rules.keeps(Rule::CountedBack)
-    }
-
-    /// True if the node has been written less often than its newest record shows of the same life: a copy was put back.
-    fn is_counted_back(&self, node: &NodeRef, base: &BaseNode) -> bool {
-        let written = self.placings.get(node).and_then(|placing| placing.written.as_ref());
-        let count = times_written(Some(&base.item));
-        written.is_some_and(|(born, shown)| born.as_ref() == base.item.get(BORN) && count < *shown)
+        is_of_others && rules.keeps(Rule::UnderOfOthers) || has_ended && rules.keeps(Rule::PutBack)
     }
 
     fn forget_under(&mut self, node: &NodeRef) {
