@@ -13,8 +13,8 @@ use sapwood_core::model::{AttributeValue, Item, Settings, number, size_estimate,
 use sapwood_http::caller::Caller;
 use sapwood_http::contract::{Function, operations};
 use sapwood_http::cursor::CursorKey;
-use sapwood_http::json::Attributes;
 use sapwood_http::serve::{Options, service};
+use sapwood_json::Attributes;
 use sapwood_table::Usage;
 use sapwood_telemetry::lines::Lines;
 use sapwood_tests::fixture::Fixture;

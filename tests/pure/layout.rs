@@ -11,7 +11,7 @@ mod circles;
 const LAYERS: [&[&str]; 8] = [
     &["sapwood-keys", "sapwood-telemetry"],
     &["sapwood-core"],
-    &["sapwood-table"],
+    &["sapwood-json", "sapwood-table"],
     &["sapwood-engine", "sapwood-local"],
     &["sapwood-http"],
     &["api-reader", "api-writer", "auditor", "stream-handler", "sapwood-import"],
@@ -20,9 +20,10 @@ const LAYERS: [&[&str]; 8] = [
 ];
 
 /// All that the pure crates depend on. A runtime, an SDK or a source of randomness would have to be added here.
-const PURE: [(&str, &[&str]); 2] = [
+const PURE: [(&str, &[&str]); 3] = [
     ("sapwood-keys", &["jiff", "thiserror"]),
     ("sapwood-core", &["base64", "sapwood-keys", "serde_dynamo", "sha2", "thiserror"]),
+    ("sapwood-json", &["base64", "sapwood-core", "serde", "serde_json", "thiserror"]),
 ];
 
 /// Sort keys and partition keys as a whole, and how others begin or contain them. `AUDIT` is left out: a variable of

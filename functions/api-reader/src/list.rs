@@ -5,9 +5,9 @@ use axum::response::Response;
 use sapwood_engine::query::{Bounds, Fields, ListOptions, Page};
 use sapwood_http::contract;
 use sapwood_http::cursor::Scope;
-use sapwood_http::json::Numbers;
 use sapwood_http::parameters::NextPage;
 use sapwood_http::problem::{Kind, Problem};
+use sapwood_json::Numbers;
 use serde::Serialize;
 
 use crate::call::{Asked, At};

@@ -9,9 +9,9 @@ use sapwood_core::write::{Command, Outcome};
 use sapwood_http::call::json_response;
 use sapwood_http::contract::{BatchBody, BatchResult, NodeBody, OperationBody, OperationStatus, RevisionBody};
 use sapwood_http::headers::{etag_header, etag_text};
-use sapwood_http::json::{Numbers, to_vec};
 use sapwood_http::path::encode_segment;
 use sapwood_http::problem::Problem;
+use sapwood_json::{Numbers, to_vec};
 
 /// What a write is answered.
 pub(crate) struct Answer {

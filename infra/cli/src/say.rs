@@ -1,11 +1,11 @@
 //! The standard output, whose reader may go away.
 
 use std::fmt::Arguments;
-use std::io::{ErrorKind, Write};
+use std::io::{ErrorKind, IsTerminal, Write};
 
-use indicatif::{HumanCount, ProgressState, ProgressStyle};
+use indicatif::{HumanCount, ProgressBar, ProgressState, ProgressStyle};
 
-use crate::FAILED;
+use crate::exit::Exit;
 
 /// Prints a line. `println!` would panic where the reader has gone, as in `sapwood tree D | head -1`.
 macro_rules! say {
@@ -21,7 +21,7 @@ pub(crate) fn line(line: Arguments<'_>) {
         if error.kind() != ErrorKind::BrokenPipe {
             eprintln!("sapwood: the standard output can't be written: {error}");
         }
-        std::process::exit(i32::from(FAILED));
+        std::process::exit(Exit::Failed as i32);
     }
 }
 
@@ -30,13 +30,20 @@ pub(crate) fn count(count: u64, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
-/// How a bar looks. `{rate}` is how much goes by a second, in whole numbers.
-pub(crate) fn style(template: &str) -> Option<ProgressStyle> {
-    let style = ProgressStyle::with_template(template).ok()?;
-    Some(style.with_key("rate", |state: &ProgressState, to: &mut dyn std::fmt::Write| {
-        // A bar that can't be written is no reason to stop.
-        let _ = write!(to, "{}", rate(state.per_sec()));
-    }))
+/// A bar on the standard error, or a spinner without a length. It is hidden beside JSON, and where no terminal shows it.
+/// `{rate}` in the template is how much goes by a second, in whole numbers.
+pub(crate) fn bar(length: Option<u64>, json: bool, template: &str) -> ProgressBar {
+    if json || !std::io::stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let bar = length.map_or_else(ProgressBar::new_spinner, ProgressBar::new);
+    if let Ok(style) = ProgressStyle::with_template(template) {
+        bar.set_style(style.with_key("rate", |state: &ProgressState, to: &mut dyn std::fmt::Write| {
+            // A bar that can't be written is no reason to stop.
+            let _ = write!(to, "{}", rate(state.per_sec()));
+        }));
+    }
+    bar
 }
 
 fn rate(per_second: f64) -> String {

@@ -7,6 +7,8 @@ use clap::{Args, Command};
 use clap_complete::Shell;
 use clap_mangen::Man;
 
+use crate::exit::Failure;
+
 /// The command's name.
 const NAME: &str = "sapwood";
 
@@ -44,6 +46,8 @@ pub(crate) enum ShellError {
         source: io::Error,
     },
 }
+
+impl Failure for ShellError {}
 
 pub(crate) fn completions(arguments: &CompletionsArguments, mut command: Command) -> Result<(), ShellError> {
     // What writes straight to the standard output panics if the reader has gone.

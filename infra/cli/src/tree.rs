@@ -4,17 +4,17 @@ use std::fmt::Write;
 
 use api_reader::descendant_body;
 use clap::Args;
-use sapwood_core::keys::{ItemKey, KeyError, NodeRef};
+use sapwood_core::keys::{ItemKey, NodeRef};
 use sapwood_core::model::{AttributeValue, Settings, Stored, rows};
-use sapwood_engine::query::{Descendant, Fields, ListOptions, ReadError, Reader, Tree};
+use sapwood_engine::query::{Descendant, Fields, ListOptions, Reader, Tree};
 use sapwood_table::{Client, DynamoTable, ReadOptions, TableError};
 use serde_json::{Value, json};
 
 use crate::arguments::node;
-use crate::connect::{ConnectError, Connection, Patient};
+use crate::connect::{Connection, Patient};
+use crate::node::NodeError;
 use crate::printable::{shown, shown_json};
 use crate::say::say;
-use crate::{FAILED, USAGE};
 
 /// Draw a node and what is below it.
 #[derive(Args)]
@@ -46,38 +46,7 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
-/// Why a tree can't be drawn.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum TreeError {
-    /// The table can't be reached.
-    #[error(transparent)]
-    Connect(#[from] ConnectError),
-    /// The tree can't be read.
-    #[error("{0}")]
-    Read(#[from] ReadError),
-    /// The rows can't be read.
-    #[error("the table can't be read: {0}")]
-    Table(#[from] TableError),
-    /// The id or the tenant is none.
-    #[error("{0}")]
-    Key(#[from] KeyError),
-    /// What was read can't be printed.
-    #[error("it can't be written as JSON: {0}")]
-    Json(String),
-}
-
-impl TreeError {
-    /// The exit code.
-    pub(crate) fn code(&self) -> u8 {
-        match self {
-            Self::Read(ReadError::Absent { .. } | ReadError::Unreadable(_)) => 1,
-            Self::Key(_) => USAGE,
-            _ => FAILED,
-        }
-    }
-}
-
-pub(crate) async fn run(arguments: Arguments) -> Result<(), TreeError> {
+pub(crate) async fn run(arguments: Arguments) -> Result<(), NodeError> {
     let (table, settings) = arguments.connection.open().await?;
     let client = Client::new(&table, &Patient, &settings.schema);
     let node = node(&arguments.id, arguments.tenant.as_ref(), &settings.schema)?;
@@ -110,8 +79,8 @@ async fn print_json(
     top: &NodeRef,
     tree: Tree,
     rows: bool,
-) -> Result<(), TreeError> {
-    let wrong = |error: serde_json::Error| TreeError::Json(error.to_string());
+) -> Result<(), NodeError> {
+    let wrong = |error: serde_json::Error| NodeError::Json(error.to_string());
     for found in tree.nodes {
         let of = top.sibling(found.id.clone());
         // As text: a value of serde_json's would have fewer digits.

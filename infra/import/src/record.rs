@@ -3,7 +3,7 @@
 use sapwood_core::keys::{Id, ItemKey, KeyError, NodeRef, Schema, SortKey, Version, check_segment};
 use sapwood_core::model::{ITEM_BYTES_MAX, Item, JSON_BYTES_MAX, item_bytes, json_bytes, text, with_key};
 use sapwood_core::write::ROOM_BYTES;
-use sapwood_http::json::Attributes;
+use sapwood_json::Attributes;
 
 use crate::fault::Fault;
 

@@ -11,6 +11,7 @@ use axum::{Extension, Router};
 use sapwood_core::keys::NodeRef;
 use sapwood_core::model::{Latest, Settings};
 use sapwood_core::write::Preconditions;
+use sapwood_json::{self as json, FromJson, Numbers};
 use sapwood_table::{Client, Deadline, Table};
 use serde::Serialize;
 
@@ -18,7 +19,6 @@ use crate::body::read_whole;
 use crate::caller::{Caller, Right};
 use crate::contract::{Function, operations};
 use crate::headers::{Prefer, demand_json, demand_merge_patch, preconditions};
-use crate::json::{self, FromJson, Numbers};
 use crate::parameters::Parameters;
 use crate::path::PathParams;
 use crate::problem::{Kind, Problem};

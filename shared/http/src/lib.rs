@@ -10,7 +10,6 @@ pub mod caller;
 pub mod contract;
 pub mod cursor;
 pub mod headers;
-pub mod json;
 pub mod parameters;
 pub mod path;
 pub mod problem;

@@ -6,8 +6,8 @@ use sapwood_engine::query::{Descendant, Siblings, Values, Window};
 use sapwood_http::call::Call;
 use sapwood_http::contract::{CountBody, DescendantBody, RootBody};
 use sapwood_http::cursor::Scope;
-use sapwood_http::json::Attributes;
 use sapwood_http::problem::{Kind, Problem};
+use sapwood_json::Attributes;
 use sapwood_table::Table;
 
 use super::history::{ORDERS, word};

@@ -8,8 +8,8 @@ use sapwood_engine::query::{Fields, ListOptions, Order, Revision};
 use sapwood_http::call::Call;
 use sapwood_http::contract::{LatestBody, Page, RevisionBody, TOPIC_BYTES_MAX};
 use sapwood_http::cursor::Scope;
-use sapwood_http::json::Attributes;
 use sapwood_http::problem::Problem;
+use sapwood_json::Attributes;
 use sapwood_table::Table;
 
 use crate::call::{Asked, At, reader, tagged};

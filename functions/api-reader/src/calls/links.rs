@@ -6,8 +6,8 @@ use sapwood_engine::query::{Link, Linking};
 use sapwood_http::call::Call;
 use sapwood_http::contract::LinkBody;
 use sapwood_http::cursor::Scope;
-use sapwood_http::json::Attributes;
 use sapwood_http::problem::Problem;
+use sapwood_json::Attributes;
 use sapwood_table::Table;
 
 use crate::call::{Asked, At, reader};

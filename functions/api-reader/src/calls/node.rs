@@ -11,8 +11,8 @@ use sapwood_http::call::Call;
 use sapwood_http::contract::{AncestorBody, FanoutBody, IDS_MAX, NodeBody, Page};
 use sapwood_http::cursor::Scope;
 use sapwood_http::headers::etag_text;
-use sapwood_http::json::Attributes;
 use sapwood_http::problem::{Kind, Problem};
+use sapwood_json::Attributes;
 use sapwood_table::Table;
 
 use super::history::LatestOfAll;

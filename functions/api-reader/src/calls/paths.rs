@@ -6,8 +6,8 @@ use sapwood_engine::query::Within;
 use sapwood_http::call::Call;
 use sapwood_http::contract::PathBody;
 use sapwood_http::cursor::Scope;
-use sapwood_http::json::Attributes;
 use sapwood_http::problem::Problem;
+use sapwood_json::Attributes;
 use sapwood_table::Table;
 
 use super::descendants::max_depth;

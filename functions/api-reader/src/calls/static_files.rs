@@ -6,9 +6,9 @@ use axum::http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use sapwood_http::call::{Prefix, json_response};
 use sapwood_http::contract::{HealthBody, HealthStatus, IndexBody, docs_html, docs_policy, openapi};
-use sapwood_http::json::Numbers;
 use sapwood_http::parameters::NoParameters;
 use sapwood_http::problem::Problem;
+use sapwood_json::Numbers;
 
 /// `GET /health`
 pub(crate) async fn health(_: NoParameters) -> Result<Response, Problem> {

@@ -7,8 +7,8 @@ use sapwood_core::write::{Answered, Begun, Claim, Command, Content, Idempotency,
 use sapwood_http::call::{Prefix, json_response};
 use sapwood_http::caller::Right;
 use sapwood_http::contract::{self, BatchBody, BatchOperation, BatchResult, BatchResults, CreateRevision};
-use sapwood_http::json::JsonError;
 use sapwood_http::problem::{Kind, Problem};
+use sapwood_json::JsonError;
 use sapwood_table::{ErrorKind, Table};
 
 use super::nodes::{content, delete, patch};

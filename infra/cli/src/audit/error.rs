@@ -8,8 +8,8 @@ use sapwood_table::TableError;
 
 use crate::ask::NobodyToAsk;
 use crate::connect::ConnectError;
+use crate::exit::{Exit, Failure};
 use crate::recognised::Unrecognised;
-use crate::{FAILED, USAGE};
 
 /// Why a table can't be compared or repaired. The message says what to do.
 #[derive(Debug, thiserror::Error)]
@@ -100,13 +100,12 @@ pub(crate) enum AuditError {
     Absent(Id),
 }
 
-impl AuditError {
-    /// The exit code.
-    pub(crate) fn code(&self) -> u8 {
+impl Failure for AuditError {
+    fn exit(&self) -> Exit {
         match self {
-            Self::Absent(_) => 1,
-            Self::Key(_) => USAGE,
-            _ => FAILED,
+            Self::Absent(_) => Exit::Wrong,
+            Self::Key(_) => Exit::Usage,
+            _ => Exit::Failed,
         }
     }
 }

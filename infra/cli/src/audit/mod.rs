@@ -24,19 +24,6 @@ use sapwood_core::keys::{KeyError, NodeRef, Schema};
 
 use crate::arguments::{Segments, node};
 
-/// How a command ends. The numbers are those of `docs/tools.md`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
-    /// All is right.
-    Right = 0,
-    /// Something is wrong.
-    Differences = 1,
-    /// Something may be wrong, and it still changed when the time was over, or there was too much to look at again.
-    Unfinished = 3,
-    /// Nothing is wrong in what was compared, and something couldn't be, because a newer handler has written it.
-    NotCompared = 4,
-}
-
 /// How a table is compared.
 #[derive(Args)]
 struct Comparison {

@@ -1,7 +1,6 @@
 //! A pass over the whole table or over a part of it, and the second looks at what it suspects.
 
 use std::collections::BTreeSet;
-use std::io::IsTerminal;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -21,7 +20,7 @@ use crate::clock::now;
 use crate::connect::{Connection, Patient, Whose};
 use crate::rate_limit::RateLimit;
 use crate::recognised::check_items;
-use crate::say::style;
+use crate::say::bar;
 
 /// Items in a page of the scan, or of a partition.
 const PAGE_ITEMS_MAX: usize = 500;
@@ -69,11 +68,7 @@ impl<'a> Compared<'a> {
         comparison: &'a Comparison,
         connection: &'a Connection,
     ) -> Self {
-        let shows = std::io::stderr().is_terminal() && !comparison.json;
-        let bar = if shows { ProgressBar::new_spinner() } else { ProgressBar::hidden() };
-        if let Some(style) = style("{spinner} {elapsed} {human_pos} items, {rate}  {msg}") {
-            bar.set_style(style);
-        }
+        let bar = bar(None, comparison.json, "{spinner} {elapsed} {human_pos} items, {rate}  {msg}");
         Self { client, settings, comparison, connection, pace: RateLimit::new(comparison.rate), bar, begun: now() }
     }
 

@@ -15,11 +15,12 @@ use serde_json::json;
 use super::pass::Compared;
 use super::plan::Plan;
 use super::touched::Touched;
-use super::verify::verdict;
-use super::{AuditError, Comparison, Verdict, difference_file, report};
+use super::verify::exit;
+use super::{AuditError, Comparison, difference_file, report};
 use crate::ask::agrees;
 use crate::clock::nanoseconds;
 use crate::connect::{Connection, Patient, left_by_handler};
+use crate::exit::Exit;
 use crate::printable::shown;
 use crate::recognised::check_keys;
 use crate::say::say;
@@ -54,7 +55,7 @@ pub(crate) struct Arguments {
     max_differences: usize,
 }
 
-pub(crate) async fn run(arguments: Arguments) -> Result<Verdict, AuditError> {
+pub(crate) async fn run(arguments: Arguments) -> Result<Exit, AuditError> {
     let reported = arguments.report.as_deref().map(difference_file::read).transpose()?;
     let (table, settings, whose) = arguments.connection.open_and_tell().await?;
     check_keys(&table).await?;
@@ -69,7 +70,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Verdict, AuditError> {
     report::print(&found, whose, json);
     let wrong = report::faults(&found.settled).len();
     if wrong == 0 {
-        return Ok(verdict(&found));
+        return Ok(exit(&found));
     }
     if wrong > arguments.max_differences {
         return Err(AuditError::TooMany { found: wrong, limit: arguments.max_differences });
@@ -83,7 +84,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Verdict, AuditError> {
         plan.words(top.as_ref()).into_iter().for_each(|line| say!("{line}"));
     }
     if !arguments.yes && !agrees(&plan.question())? {
-        return Ok(Verdict::Differences);
+        return Ok(Exit::Wrong);
     }
     let mut touched = Touched::default();
     // What couldn't be compared at first isn't forgotten because something else was mended.
@@ -108,7 +109,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Verdict, AuditError> {
         }
     }
     report::print(&found, whose, json);
-    Ok(verdict(&found))
+    Ok(exit(&found))
 }
 
 /// A repair with other settings than the handler's would have it write everything anew, for ever.

@@ -6,8 +6,9 @@ use clap::Args;
 use sapwood_table::Client;
 
 use super::pass::{Compared, Found};
-use super::{AuditError, Comparison, Verdict, difference_file, report};
+use super::{AuditError, Comparison, difference_file, report};
 use crate::connect::{Connection, Patient};
+use crate::exit::Exit;
 use crate::recognised::check_keys;
 
 /// Compare everything that is derived with the base records. It writes nothing, and the table may be in use.
@@ -33,7 +34,7 @@ pub(crate) struct Arguments {
     report: Option<PathBuf>,
 }
 
-pub(crate) async fn run(arguments: Arguments) -> Result<Verdict, AuditError> {
+pub(crate) async fn run(arguments: Arguments) -> Result<Exit, AuditError> {
     let (table, settings, whose) = arguments.connection.open_and_tell().await?;
     check_keys(&table).await?;
     let client = Client::new(&table, &Patient, &settings.schema);
@@ -42,18 +43,18 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Verdict, AuditError> {
     if let Some(path) = &arguments.report {
         difference_file::write(path, &found.settled)?;
     }
-    Ok(verdict(&found))
+    Ok(exit(&found))
 }
 
 /// Findings are about base records, which only their owner can judge.
-pub(super) fn verdict(found: &Found) -> Verdict {
+pub(super) fn exit(found: &Found) -> Exit {
     if !report::faults(&found.settled).is_empty() {
-        Verdict::Differences
+        Exit::Wrong
     } else if report::unjudged(found) > 0 {
-        Verdict::NotCompared
+        Exit::Failed
     } else if found.is_cut || !report::faults(&found.moving).is_empty() {
-        Verdict::Unfinished
+        Exit::Unfinished
     } else {
-        Verdict::Right
+        Exit::Done
     }
 }

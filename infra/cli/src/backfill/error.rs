@@ -4,6 +4,7 @@ use sapwood_import::work::WorkError;
 use sapwood_table::TableError;
 
 use crate::connect::ConnectError;
+use crate::exit::Failure;
 use crate::placed::NotPlaced;
 use crate::recognised::Unrecognised;
 
@@ -29,3 +30,5 @@ pub(crate) enum BackfillError {
     #[error("there is no terminal to ask on: give --yes to write without asking, or --dry-run")]
     NobodyToAsk,
 }
+
+impl Failure for BackfillError {}

@@ -4,7 +4,6 @@ mod error;
 mod scan;
 mod write;
 
-use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -12,7 +11,6 @@ use std::time::Duration;
 use clap::Args;
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table};
-use indicatif::ProgressBar;
 use sapwood_core::model::{Announcement, Settings};
 use sapwood_import::backlog::Backlog;
 use sapwood_import::cost;
@@ -23,9 +21,10 @@ use serde_json::json;
 use crate::arguments::Segments;
 use crate::ask::{NobodyToAsk, agrees};
 use crate::connect::{Connection, Patient, Whose, left_by_handler};
+use crate::exit::Exit;
 use crate::rate_limit::RateLimit;
 use crate::recognised::check_keys;
-use crate::say::{count, style};
+use crate::say::{bar, count};
 use crate::transfer::InTheTable;
 pub(crate) use error::BackfillError;
 use scan::{Scanner, lock};
@@ -99,20 +98,10 @@ impl Arguments {
             (false, false) => Scope::Wrong,
         }
     }
-
-    fn bar(&self, bar: ProgressBar, template: &str) -> ProgressBar {
-        if self.json || !std::io::stderr().is_terminal() {
-            return ProgressBar::hidden();
-        }
-        if let Some(style) = style(template) {
-            bar.set_style(style);
-        }
-        bar
-    }
 }
 
 /// Returns true if everything is written.
-pub(crate) async fn run(arguments: Arguments) -> Result<bool, BackfillError> {
+pub(crate) async fn run(arguments: Arguments) -> Result<Exit, BackfillError> {
     let (table, settings, whose) = arguments.connection.open_and_tell().await?;
     check_keys(&table).await?;
     let others = match whose {
@@ -129,7 +118,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<bool, BackfillError> {
     let segments = arguments.segments.count(arguments.connection.endpoint().is_some());
     let backlog = Mutex::new(opened(&path, &description, segments, &settings)?);
     if !lock(&backlog).is_arranged()? {
-        let bar = arguments.bar(ProgressBar::new_spinner(), "{spinner} {elapsed} {human_pos} items read, {rate}");
+        let bar = bar(None, arguments.json, "{spinner} {elapsed} {human_pos} items read, {rate}");
         let pace = RateLimit::new(arguments.read_rate);
         let seen = Mutex::default();
         let scanner = Scanner { client: &client, settings: &settings, scope, pace, bar: &bar, seen, whose };
@@ -142,7 +131,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<bool, BackfillError> {
     plan.print(client.usage().read_units, arguments.json);
     if arguments.dry_run {
         forget(backlog, &path)?;
-        return Ok(true);
+        return Ok(Exit::Done);
     }
     if plan.is_empty() {
         return ended(Counts::default(), client.usage().read_units, whose, backlog, &path, &arguments);
@@ -152,11 +141,11 @@ pub(crate) async fn run(arguments: Arguments) -> Result<bool, BackfillError> {
         let answer = agrees(question);
         if !matches!(answer, Ok(true)) {
             forget(backlog, &path)?;
-            return answer.map_err(|NobodyToAsk| BackfillError::NobodyToAsk);
+            return answer.map(|_| Exit::Wrong).map_err(|NobodyToAsk| BackfillError::NobodyToAsk);
         }
     }
     let template = "{bar:30} {human_pos} of {human_len} records, {rate}, {eta} left  {msg}";
-    let bar = arguments.bar(ProgressBar::new(plan.records()), template);
+    let bar = bar(Some(plan.records()), arguments.json, template);
     let mut writer = Writer::new(&client, &settings, scope, arguments.rate, &bar);
     writer.all(&mut backlog).await?;
     bar.finish_and_clear();
@@ -216,7 +205,7 @@ fn ended(
     backlog: Backlog,
     path: &Path,
     arguments: &Arguments,
-) -> Result<bool, BackfillError> {
+) -> Result<Exit, BackfillError> {
     let Counts { redriven, right, others, others_refused } = counts;
     let refused = others_refused + backlog.levels()?.iter().map(|level| level.refused).sum::<u64>();
     if arguments.json {
@@ -233,7 +222,7 @@ fn ended(
     }
     drop(backlog);
     remove(path);
-    Ok(refused == 0)
+    Ok(Exit::Wrong.unless(refused == 0))
 }
 
 /// What is left to do.

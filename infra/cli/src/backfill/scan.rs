@@ -8,7 +8,7 @@ use sapwood_core::audit::{Difference, Kind, Position};
 use sapwood_core::keys::{ItemKey, NodeRef, SortKey};
 use sapwood_core::model::{BaseNode, Item, Settings};
 use sapwood_engine::audit::Audit;
-use sapwood_import::backlog::{Backlog, Page, Reached};
+use sapwood_import::backlog::{Backlog, Page};
 use sapwood_table::{Client, DynamoTable, ReadOptions, Scan};
 
 use super::{BackfillError, Scope};
@@ -68,8 +68,7 @@ impl Scanner<'_> {
     }
 
     /// Compares a page with what is derived from it.
-    async fn nodes(&self, segment: u32, segments: u32, from: Option<Reached>) -> Result<Page, BackfillError> {
-        let from = from.map(|Reached { after, history }| Position { after, history });
+    async fn nodes(&self, segment: u32, segments: u32, from: Option<Position>) -> Result<Page, BackfillError> {
         let audit = Audit::new(self.client, self.settings);
         let found = audit.page(segment, segments, from.as_ref(), PAGE_ITEMS_MAX).await?;
         self.bar.inc(found.items);
@@ -81,12 +80,7 @@ impl Scanner<'_> {
         let is_moved = |difference: &&Difference| difference.kind == Kind::LineageWrong;
         let moved = found.suspects.iter().filter(is_moved).map(|moved| moved.node.clone()).collect();
         let copies = found.suspects.iter().filter(|suspect| suspect.kind.is_of_copy());
-        Ok(Page {
-            nodes,
-            moved,
-            others: copies.map(|copy| (copy.key.clone(), copy.kind)).collect(),
-            next: found.next.map(|Position { after, history }| Reached { after, history }),
-        })
+        Ok(Page { nodes, moved, others: copies.map(|copy| (copy.key.clone(), copy.kind)).collect(), next: found.next })
     }
 
     /// Returns the node that a base record is. `None` for other items, and for records that can't be understood:
@@ -100,7 +94,7 @@ impl Scanner<'_> {
     }
 
     /// Finds the cursors of a page.
-    async fn cursors(&self, segment: u32, segments: u32, from: Option<Reached>) -> Result<Page, BackfillError> {
+    async fn cursors(&self, segment: u32, segments: u32, from: Option<Position>) -> Result<Page, BackfillError> {
         let reading = ReadOptions { strong: true, attributes: Some(BTreeSet::new()) };
         let after = from.map(|reached| reached.after);
         let page = self.client.scan(&Scan { segment, segments, after, limit: PAGE_ITEMS_MAX, reading }).await?;
@@ -109,7 +103,7 @@ impl Scanner<'_> {
         let keys = page.items.iter().filter_map(|item| sapwood_core::model::key_of(item, schema));
         let cursors = keys.filter(|key| schema.parse_sort_key(&key.sk) == Some(SortKey::Cascade));
         let others = cursors.map(|key| (key, Kind::CursorStuck)).collect();
-        Ok(Page { others, next: page.next.map(|after| Reached { after, history: None }), ..Page::default() })
+        Ok(Page { others, next: page.next.map(|after| Position { after, history: None }), ..Page::default() })
     }
 }
 

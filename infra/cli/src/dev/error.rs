@@ -11,6 +11,8 @@ use sapwood_local::mapping::{MappingError, Stopped};
 use sapwood_local::template::TemplateError;
 use stream_handler::ConfigError;
 
+use crate::exit::{Exit, Failure};
+
 /// Why `sapwood dev` can't continue. The message says what to do.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum DevError {
@@ -68,4 +70,10 @@ pub(crate) enum DevError {
     /// The demo can't print.
     #[error("can't print: {0}")]
     Print(io::Error),
+}
+
+impl Failure for DevError {
+    fn exit(&self) -> Exit {
+        Exit::Wrong
+    }
 }

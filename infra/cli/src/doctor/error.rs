@@ -4,6 +4,7 @@ use sapwood_core::model::VariableError;
 use sapwood_local::template::TemplateError;
 
 use crate::connect::ConnectError;
+use crate::exit::Failure;
 
 /// Why nothing can be looked at. The message says what to do.
 #[derive(Debug, thiserror::Error)]
@@ -21,3 +22,5 @@ pub(crate) enum DoctorError {
     #[error(transparent)]
     Settings(#[from] VariableError),
 }
+
+impl Failure for DoctorError {}

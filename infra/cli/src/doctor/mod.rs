@@ -19,6 +19,7 @@ use self::look::{look, services};
 use self::seen::{Read, Seen};
 use crate::TEMPLATE;
 use crate::connect::Connection;
+use crate::exit::Exit;
 use crate::printable::{shown, shown_json};
 
 /// Look at a deployment once: the table, its stream, the event source mapping, the stream handler, alarms and the
@@ -43,7 +44,7 @@ pub(crate) struct Arguments {
 }
 
 /// Returns true if nothing fails.
-pub(crate) async fn run(arguments: Arguments) -> Result<bool, DoctorError> {
+pub(crate) async fn run(arguments: Arguments) -> Result<Exit, DoctorError> {
     let services = services(&arguments.connection, arguments.services_endpoint.as_deref()).await?;
     let seen = look(&arguments.connection, &services).await?;
     let settings = settings(&arguments.connection, &seen)?;
@@ -66,7 +67,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<bool, DoctorError> {
     if arguments.json {
         println!("{}", json!({"counts": counts}));
     }
-    Ok(findings.iter().all(|finding| finding.verdict != Verdict::Fail))
+    Ok(Exit::Wrong.unless(findings.iter().all(|finding| finding.verdict != Verdict::Fail)))
 }
 
 /// The settings of the parameters, if there are any, and otherwise those that the handler has left, or those of its

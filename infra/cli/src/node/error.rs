@@ -1,4 +1,4 @@
-//! Errors of the commands on one node.
+//! Errors of the commands on one node, and of `sapwood tree`.
 
 use std::io;
 use std::path::PathBuf;
@@ -6,10 +6,11 @@ use std::path::PathBuf;
 use sapwood_core::keys::KeyError;
 use sapwood_engine::query::ReadError;
 use sapwood_engine::write::{Refusal, WriteError};
+use sapwood_table::TableError;
 
 use crate::ask::NobodyToAsk;
 use crate::connect::ConnectError;
-use crate::{FAILED, USAGE};
+use crate::exit::{Exit, Failure};
 
 /// Why a command on a node isn't done. The message says what to do.
 #[derive(Debug, thiserror::Error)]
@@ -23,6 +24,9 @@ pub(crate) enum NodeError {
     /// It is refused, or can't be written.
     #[error("{0}")]
     Write(#[from] WriteError),
+    /// The node's rows can't be read.
+    #[error("the table can't be read: {0}")]
+    Table(#[from] TableError),
     /// The id, the topic or the tenant is none.
     #[error("{0}")]
     Key(#[from] KeyError),
@@ -50,17 +54,18 @@ pub(crate) enum NodeError {
     NobodyToAsk(#[from] NobodyToAsk),
 }
 
-impl NodeError {
-    /// The exit code: 1 where the node is absent or the write is refused, 2 where an argument is wrong.
-    pub(crate) fn code(&self) -> u8 {
+impl Failure for NodeError {
+    fn exit(&self) -> Exit {
         match self {
             // Others kept writing, or no answer came: nothing is known of the node.
-            Self::Write(WriteError::Refused(Refusal::Contended | Refusal::OutcomeUnknown)) => FAILED,
-            Self::Read(ReadError::Absent { .. } | ReadError::Unreadable(_)) | Self::Write(WriteError::Refused(_)) => 1,
+            Self::Write(WriteError::Refused(Refusal::Contended | Refusal::OutcomeUnknown)) => Exit::Failed,
+            Self::Read(ReadError::Absent { .. } | ReadError::Unreadable(_)) | Self::Write(WriteError::Refused(_)) => {
+                Exit::Wrong
+            }
             Self::Key(_)
             | Self::Attributes { .. }
-            | Self::Read(ReadError::Key { .. } | ReadError::Position | ReadError::SwitchedOff { .. }) => USAGE,
-            _ => FAILED,
+            | Self::Read(ReadError::Key { .. } | ReadError::Position | ReadError::SwitchedOff { .. }) => Exit::Usage,
+            _ => Exit::Failed,
         }
     }
 }

@@ -6,6 +6,7 @@ use sapwood_engine::write::{Command, Patch};
 
 use super::write::{Placing, Writing, print};
 use super::{NodeError, Target};
+use crate::exit::Exit;
 
 /// Give a node another parent, with all that is below it.
 #[derive(Args)]
@@ -32,8 +33,7 @@ pub(crate) struct Arguments {
     writing: Writing,
 }
 
-/// Returns true if all is done that was waited for.
-pub(crate) async fn run(arguments: Arguments) -> Result<bool, NodeError> {
+pub(crate) async fn run(arguments: Arguments) -> Result<Exit, NodeError> {
     let opened = arguments.target.open_to_write().await?;
     let client = opened.client();
     let parent = arguments.to.map(Id::new).transpose()?;
@@ -41,5 +41,6 @@ pub(crate) async fn run(arguments: Arguments) -> Result<bool, NodeError> {
     let command = Command::Patch { node: opened.node.clone(), patch };
     let outcome = arguments.writing.write(&client, &opened, &command).await?;
     print(&outcome, &opened, arguments.target.json)?;
-    arguments.writing.wait_for_rows(&client, &opened, &command, &outcome).await
+    let is_done = arguments.writing.wait_for_rows(&client, &opened, &command, &outcome).await?;
+    Ok(Exit::Unfinished.unless(is_done))
 }

@@ -9,13 +9,14 @@ use clap::Args;
 use sapwood_core::keys::Id;
 use sapwood_core::model::{Item, Latest, text};
 use sapwood_engine::write::{Command, Content, Outcome, Patch, Refusal, ValueChange, WriteError};
-use sapwood_http::json::{Attributes, FromJson, MergePatch, read};
+use sapwood_json::{Attributes, FromJson, MergePatch, read};
 use sapwood_table::{Client, DynamoTable};
 
 use super::write::{Placing, Writing, print};
 use super::{NodeError, Opened, Target};
 use crate::arguments::parameter;
 use crate::connect::Patient;
+use crate::exit::Exit;
 
 /// Create a node, or change what is named of it: all else stays as it is, as in the HTTP API's PATCH. With --replace
 /// the node becomes what is named and nothing else, as in its PUT. With --topic a revision is appended.
@@ -71,8 +72,7 @@ pub(crate) struct Arguments {
 /// How often a node is looked for once more that others create and delete meanwhile.
 const ATTEMPTS_MAX: u32 = 5;
 
-/// Returns true if all is done that was waited for.
-pub(crate) async fn run(arguments: Arguments) -> Result<bool, NodeError> {
+pub(crate) async fn run(arguments: Arguments) -> Result<Exit, NodeError> {
     let opened = arguments.target.open_to_write().await?;
     let client = opened.client();
     let (command, outcome) = match arguments.command(&opened)? {
@@ -85,7 +85,8 @@ pub(crate) async fn run(arguments: Arguments) -> Result<bool, NodeError> {
         }
     };
     print(&outcome, &opened, arguments.target.json)?;
-    arguments.writing.wait_for_rows(&client, &opened, &command, &outcome).await
+    let is_done = arguments.writing.wait_for_rows(&client, &opened, &command, &outcome).await?;
+    Ok(Exit::Unfinished.unless(is_done))
 }
 
 impl Arguments {
@@ -176,7 +177,7 @@ impl Arguments {
             }
             Some(path) => fs::read(path).map_err(|source| NodeError::File { path: path.into(), source })?,
         };
-        let wrong = |error: sapwood_http::json::JsonError| {
+        let wrong = |error: sapwood_json::JsonError| {
             let at = if error.path().is_empty() { String::new() } else { format!("`{}`: ", error.path()) };
             NodeError::Attributes { option: "--json-attributes", reason: format!("{at}{error}") }
         };

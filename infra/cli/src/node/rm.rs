@@ -10,6 +10,7 @@ use sapwood_http::contract;
 use super::write::{Writing, print};
 use super::{NodeError, Target, line};
 use crate::ask::agrees;
+use crate::exit::Exit;
 use crate::printable::shown;
 use crate::say::say;
 
@@ -77,13 +78,11 @@ impl ChildrenName {
     }
 }
 
-/// Returns true if the node is deleted, or is being deleted; false where the answer was no. The second is true if all
-/// is done that was waited for.
-pub(crate) async fn run(arguments: Arguments) -> Result<(bool, bool), NodeError> {
+pub(crate) async fn run(arguments: Arguments) -> Result<Exit, NodeError> {
     let opened = arguments.target.open_to_write().await?;
     let client = opened.client();
     if !arguments.yes && !agrees(&arguments.children.question(opened.node.id.as_str()))? {
-        return Ok((false, true));
+        return Ok(Exit::Wrong);
     }
     let command = Command::Delete {
         node: opened.node.clone(),
@@ -95,7 +94,8 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(bool, bool), NodeError>
     let outcome = writing.write(&client, &opened, &command).await?;
     let Outcome::Deleting { operation, .. } = &outcome else {
         print(&outcome, &opened, json)?;
-        return Ok((true, writing.wait_for_rows(&client, &opened, &command, &outcome).await?));
+        let is_done = writing.wait_for_rows(&client, &opened, &command, &outcome).await?;
+        return Ok(Exit::Unfinished.unless(is_done));
     };
     // One object tells how it ended.
     if !json || writing.wait.is_none() {
@@ -109,5 +109,5 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(bool, bool), NodeError>
     } else if writing.wait.is_some() && is_done {
         say!("{} is deleted", shown(opened.node.id.as_str()));
     }
-    Ok((true, is_done))
+    Ok(Exit::Unfinished.unless(is_done))
 }

@@ -5,6 +5,7 @@ use sapwood_import::work::WorkError;
 use sapwood_table::{TableError, lacks_credentials};
 
 use crate::connect::ConnectError;
+use crate::exit::Failure;
 use crate::sdk::{ProvideErrorMetadata, SdkError, said};
 
 /// Why records can't be redriven. The message says what to do.
@@ -54,6 +55,8 @@ pub(crate) enum RedriveError {
         refusal: Refusal,
     },
 }
+
+impl Failure for RedriveError {}
 
 /// Why S3 gives no list or no object, and what to do.
 #[derive(Debug, thiserror::Error)]

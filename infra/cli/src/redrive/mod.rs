@@ -5,7 +5,6 @@ mod sources;
 mod table_stream;
 
 use std::collections::BTreeMap;
-use std::io::IsTerminal;
 
 use clap::Args;
 use futures::{StreamExt, TryStreamExt, stream};
@@ -24,9 +23,10 @@ use self::table_stream::TableStream;
 use crate::arguments::endpoint;
 use crate::clock::nanoseconds;
 use crate::connect::{Connection, Patient};
+use crate::exit::Exit;
 use crate::printable::{shown, shown_json};
 use crate::rate_limit::RateLimit;
-use crate::say::{count, style};
+use crate::say::{bar, count};
 
 /// Items that are taken at a time.
 const PAGE_KEYS_MAX: usize = 512;
@@ -71,7 +71,7 @@ pub(crate) struct Arguments {
 }
 
 /// Returns true if every item was redriven.
-pub(crate) async fn run(arguments: Arguments) -> Result<bool, RedriveError> {
+pub(crate) async fn run(arguments: Arguments) -> Result<Exit, RedriveError> {
     let sources: Vec<Source> = arguments
         .sources
         .iter()
@@ -98,7 +98,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<bool, RedriveError> {
         let unreadable = reader.unreadable;
         let noun = if unreadable == 1 { "file or object" } else { "files or objects" };
         eprintln!("{unreadable} {noun} can't be read: nothing is written");
-        return Ok(false);
+        return Ok(Exit::Wrong);
     }
     let client = Client::new(&table, &Patient, &settings.schema);
     let redriving = Redriving {
@@ -112,18 +112,8 @@ pub(crate) async fn run(arguments: Arguments) -> Result<bool, RedriveError> {
         ),
         first_name: nanoseconds(),
     };
-    redriving.all(&client, &reader.keys, &RateLimit::new(arguments.rate)).await
-}
-
-fn bar(length: Option<u64>, json: bool, template: &str) -> ProgressBar {
-    if json || !std::io::stderr().is_terminal() {
-        return ProgressBar::hidden();
-    }
-    let bar = length.map_or_else(ProgressBar::new_spinner, ProgressBar::new);
-    if let Some(style) = style(template) {
-        bar.set_style(style);
-    }
-    bar
+    let is_whole = redriving.all(&client, &reader.keys, &RateLimit::new(arguments.rate)).await?;
+    Ok(Exit::Wrong.unless(is_whole))
 }
 
 struct Redriving<'a> {

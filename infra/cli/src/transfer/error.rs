@@ -9,9 +9,9 @@ use sapwood_import::work::WorkError;
 use sapwood_table::TableError;
 
 use crate::connect::ConnectError;
+use crate::exit::{Exit, Failure};
 use crate::placed::NotPlaced;
 use crate::recognised::Unrecognised;
-use crate::{FAILED, USAGE};
 
 /// Why an import or an export can't go on. The message says what to do.
 #[derive(Debug, thiserror::Error)]
@@ -73,13 +73,12 @@ pub(crate) enum TransferError {
     NotPlaced(#[from] NotPlaced),
 }
 
-impl TransferError {
-    /// The exit code.
-    pub(crate) fn code(&self) -> u8 {
+impl Failure for TransferError {
+    fn exit(&self) -> Exit {
         match self {
-            Self::Absent { .. } => 1,
-            Self::Option(_) => USAGE,
-            _ => FAILED,
+            Self::Absent { .. } => Exit::Wrong,
+            Self::Option(_) => Exit::Usage,
+            _ => Exit::Failed,
         }
     }
 }

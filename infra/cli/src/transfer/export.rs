@@ -9,8 +9,8 @@ use sapwood_core::audit::Class;
 use sapwood_core::keys::{ItemKey, NodeRef, SortKey, Tenant};
 use sapwood_core::model::{BaseNode, Item, PUT_BACK, Settings, key_of};
 use sapwood_engine::subtree::{Found, Subtree};
-use sapwood_http::json::Attributes;
 use sapwood_import::{Node, Record, Revision};
+use sapwood_json::Attributes;
 use sapwood_table::{Client, DynamoTable, Page, Query, ReadOptions, Scan, TableError};
 use serde_json::json;
 
@@ -18,6 +18,7 @@ use super::TransferError;
 use super::formats::{Ended, Format, FormatError, FormatName, Options};
 use crate::arguments::node;
 use crate::connect::{Connection, Patient, Whose};
+use crate::exit::Exit;
 use crate::printable::shown;
 use crate::rate_limit::RateLimit;
 use crate::recognised::{check_keys, check_nodes};
@@ -121,7 +122,7 @@ struct Extent {
 }
 
 /// Returns true if every record is exported.
-pub(crate) async fn run(arguments: Arguments) -> Result<bool, TransferError> {
+pub(crate) async fn run(arguments: Arguments) -> Result<Exit, TransferError> {
     let (table, settings, whose) = arguments.connection.open_quietly().await?;
     let extent = arguments.extent(&settings)?;
     check_keys(&table).await?;
@@ -150,7 +151,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<bool, TransferError> {
     }
     let (counts, ended) = export.end()?;
     counts.print(&ended, arguments.json);
-    Ok(counts.left_out == 0)
+    Ok(Exit::Wrong.unless(counts.left_out == 0))
 }
 
 /// An export that is being written.

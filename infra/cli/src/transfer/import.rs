@@ -1,12 +1,11 @@
 //! `sapwood import`.
 
-use std::io::{BufWriter, IsTerminal, Write};
+use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table};
-use indicatif::ProgressBar;
 use sapwood_core::keys::Tenant;
 use sapwood_core::model::Settings;
 use sapwood_import::sources::{Source, Spooled};
@@ -19,10 +18,11 @@ use super::TransferError;
 use super::lookup::InTheTable;
 use super::write::Writer;
 use crate::connect::{ConnectError, Connection, Patient};
+use crate::exit::Exit;
 use crate::printable::shown;
 use crate::rate_limit::RateLimit;
 use crate::replace::Replacement;
-use crate::say::{count, say, style};
+use crate::say::{bar, count, say};
 
 /// Requests under way at a time.
 const IN_FLIGHT_MAX: usize = 32;
@@ -142,17 +142,6 @@ impl Arguments {
             treebeard: TreebeardOptions { segment: self.segment.clone() },
         })
     }
-
-    fn bar(&self, records: u64) -> ProgressBar {
-        if self.json || !std::io::stderr().is_terminal() {
-            return ProgressBar::hidden();
-        }
-        let bar = ProgressBar::new(records);
-        if let Some(style) = style("{bar:30} {human_pos} of {human_len} records, {rate}, {eta} left  {msg}") {
-            bar.set_style(style);
-        }
-        bar
-    }
 }
 
 /// What is imported, and where its working file is.
@@ -192,24 +181,28 @@ impl Input {
 }
 
 /// Returns true if everything is written.
-pub(crate) async fn run(arguments: Arguments) -> Result<bool, TransferError> {
+pub(crate) async fn run(arguments: Arguments) -> Result<Exit, TransferError> {
     let input = Input::of(&arguments)?;
-    let Some((table, settings, identity)) = opened(&arguments, &input).await? else { return Ok(false) };
+    let Some((table, settings, identity)) = opened(&arguments, &input).await? else { return Ok(Exit::Wrong) };
     let client = Client::new(&table, &Patient, &settings.schema).named("", IN_FLIGHT_MAX);
     let options = arguments.options(&settings, identity.as_deref())?;
-    let Some(mut work) = checked(&arguments, &client, &options, &input)? else { return Ok(false) };
+    let Some(mut work) = checked(&arguments, &client, &options, &input)? else { return Ok(Exit::Wrong) };
     let levels = work.levels()?;
     if arguments.dry_run {
         print_plan(&levels, arguments.json);
         work.forget()?;
-        return Ok(true);
+        return Ok(Exit::Done);
     }
     let summary = work.summary()?;
     let writer = Writer {
         client: &client,
         settings: &settings,
         pace: RateLimit::new(arguments.rate),
-        bar: arguments.bar(summary.nodes + summary.revisions),
+        bar: bar(
+            Some(summary.nodes + summary.revisions),
+            arguments.json,
+            "{bar:30} {human_pos} of {human_len} records, {rate}, {eta} left  {msg}",
+        ),
         waits: !arguments.no_wait,
         as_is: arguments.as_is,
     };
@@ -290,7 +283,7 @@ fn checked(
 }
 
 /// Says what was written. Where nothing was refused the working file has done its work.
-fn ended(arguments: &Arguments, work: Work, input: &Input) -> Result<bool, TransferError> {
+fn ended(arguments: &Arguments, work: Work, input: &Input) -> Result<Exit, TransferError> {
     let summary = work.summary()?;
     if arguments.json {
         say!("{}", json!({"written": summary.written, "refused": summary.refused, "units": summary.units}));
@@ -301,7 +294,7 @@ fn ended(arguments: &Arguments, work: Work, input: &Input) -> Result<bool, Trans
     if summary.refused == 0 {
         drop(work);
         remove(&input.work);
-        return Ok(true);
+        return Ok(Exit::Done);
     }
     let refused = &input.refused;
     let failed = |source| TransferError::Output { path: refused.clone(), source };
@@ -312,7 +305,7 @@ fn ended(arguments: &Arguments, work: Work, input: &Input) -> Result<bool, Trans
     })?;
     file.into_inner().map_err(|error| failed(error.into_error()))?.keep().map_err(failed)?;
     eprintln!("the refused records are in {}; the same command tries them again", refused.display());
-    Ok(false)
+    Ok(Exit::Wrong)
 }
 
 fn print_plan(levels: &[LevelProgress], json: bool) {

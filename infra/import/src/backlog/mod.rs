@@ -20,7 +20,7 @@ use sapwood_core::model::Settings;
 use crate::work::tables::{self, Purpose};
 use crate::work::{LevelProgress, WorkError, progress};
 pub use hand_out::{Due, Other};
-pub use take::{Page, Reached};
+pub use take::Page;
 
 const SEGMENTS: &str = "segments";
 const DESCRIPTION: &str = "description";

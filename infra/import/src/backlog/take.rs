@@ -1,7 +1,7 @@
 //! Takes what pages of the table show.
 
 use rusqlite::{Connection, OptionalExtension, params};
-use sapwood_core::audit::Kind;
+use sapwood_core::audit::{Kind, Position};
 use sapwood_core::keys::{ItemKey, NodeRef, Schema};
 use sapwood_core::model::{BaseNode, Settings};
 
@@ -19,16 +19,7 @@ pub struct Page {
     /// What else is to be mended, and what is wrong with it.
     pub others: Vec<(ItemKey, Kind)>,
     /// Where the next page of the part begins; `None` at its end.
-    pub next: Option<Reached>,
-}
-
-/// How far a part of the table is read.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Reached {
-    /// The key of the last item that was read.
-    pub after: ItemKey,
-    /// The node whose history was being read.
-    pub history: Option<NodeRef>,
+    pub next: Option<Position>,
 }
 
 impl Backlog {
@@ -37,7 +28,7 @@ impl Backlog {
     ///
     /// # Errors
     /// [`WorkError::Sqlite`].
-    pub fn reached(&self, segment: u32) -> Result<Option<Option<Reached>>, WorkError> {
+    pub fn reached(&self, segment: u32) -> Result<Option<Option<Position>>, WorkError> {
         let query = "SELECT is_done, after_pk, after_sk, history FROM scanned WHERE segment = ?";
         let schema = &self.settings.schema;
         let read = |row: &rusqlite::Row<'_>| {
@@ -47,7 +38,7 @@ impl Backlog {
             let (pk, sk): (String, String) = (row.get(1)?, row.get(2)?);
             let history: Option<String> = row.get(3)?;
             let history = history.and_then(|key| schema.parse_partition(&key).ok());
-            Ok(Some(Reached { after: ItemKey { pk, sk }, history }))
+            Ok(Some(Position { after: ItemKey { pk, sk }, history }))
         };
         Ok(self.connection.query_row(query, [segment], read).optional()?)
     }
@@ -96,7 +87,7 @@ fn insert(connection: &Connection, node: &NodeRef, base: &BaseNode, settings: &S
     insert.execute(values).map(drop)
 }
 
-fn remember(connection: &Connection, segment: u32, next: Option<&Reached>, schema: &Schema) -> rusqlite::Result<()> {
+fn remember(connection: &Connection, segment: u32, next: Option<&Position>, schema: &Schema) -> rusqlite::Result<()> {
     let mut remember = connection.prepare_cached("INSERT OR REPLACE INTO scanned VALUES (?, ?, ?, ?, ?)")?;
     let history = next.and_then(|next| next.history.as_ref()).map(|node| schema.partition(node));
     let after = next.map(|next| (&next.after.pk, &next.after.sk)).unzip();

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use sapwood_core::keys::{NodeRef, Schema, SortKey};
 use sapwood_core::model::{AttributeValue, BaseNode, PUT_BACK, key_of, sort_sets};
-use sapwood_http::json::Attributes;
+use sapwood_json::Attributes;
 use serde::Deserialize;
 
 use super::input::{self, Lines};

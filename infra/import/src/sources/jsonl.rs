@@ -7,11 +7,11 @@
 //!
 //! A node has `id`; a revision has `node`, `topic` and `version`. `parent`, `segment` and `attributes` may be absent,
 //! and a parent or a segment may be null, which is the same. `tenant` names the tenant where the table has tenants.
-//! Attributes are in the JSON of the HTTP API ([`sapwood_http::json`]): numbers have up to 38 digits, binary is
+//! Attributes are in the JSON of the HTTP API ([`sapwood_json`]): numbers have up to 38 digits, binary is
 //! `{"$binary": …}`, a set is `{"$set": […]}`.
 
 use sapwood_core::keys::{Id, NodeRef, Tenant, Version};
-use sapwood_http::json::{Attributes, Fields, JsonError, Place, id, or_null, text, value};
+use sapwood_json::{Attributes, Fields, JsonError, Place, id, or_null, text, value};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 

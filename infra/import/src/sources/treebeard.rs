@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 
 use sapwood_core::keys::{Id, NodeRef, Tenant};
 use sapwood_core::model::AttributeValue;
-use sapwood_http::json::{self, Attributes};
+use sapwood_json::Attributes;
 
 use super::input::{Input, utf8};
 use super::jsonl;
@@ -146,7 +146,7 @@ impl Treebeard {
             let value = self.scanner.value()?;
             let Some(open) = self.above.last_mut() else { return Ok(None) };
             if name == "data" {
-                open.data = Some(json::read(&value).map_err(|error| jsonl::fault(&error)));
+                open.data = Some(sapwood_json::read(&value).map_err(|error| jsonl::fault(&error)));
             } else if open.id.is_none() {
                 open.id = Some(primary_key(&name, &value)?);
             } else {

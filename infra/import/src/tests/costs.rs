@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 use sapwood_core::keys::{Id, Names, NodeRef, Schema, Tenant, path_segment_bytes};
 use sapwood_core::model::{BaseNode, Lineage, Placement, Settings, SiblingOrder, item_bytes, rows, text};
-use sapwood_http::json::Attributes;
+use sapwood_json::Attributes;
 
 use super::fixture::Checked;
 use crate::cost::{Above, NodeSizes, Sizes, dollars, units};

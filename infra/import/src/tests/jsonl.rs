@@ -4,7 +4,7 @@ use proptest::collection::{btree_map, btree_set, hash_map, vec};
 use proptest::prelude::*;
 use sapwood_core::keys::{Id, NodeRef, Tenant, Version};
 use sapwood_core::model::AttributeValue;
-use sapwood_http::json::{Attributes, Place, number_text};
+use sapwood_json::{Attributes, Place, number_text};
 
 use super::fixture::{gzip, read};
 use crate::sources::jsonl;

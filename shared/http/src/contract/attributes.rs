@@ -6,10 +6,14 @@ use utoipa::openapi::schema::{AdditionalProperties, SchemaType, Type};
 use utoipa::openapi::{ObjectBuilder, RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
-use crate::json::{Attributes, MergePatch};
+/// The attributes of an answer.
+pub(super) struct ReadAttributes;
 
 /// The attributes of a request's body.
 pub(super) struct WrittenAttributes;
+
+/// The changes of attributes in a request's body.
+pub(super) struct AttributesPatch;
 
 const FORMS: &str = "Any JSON. Numbers have up to 38 significant digits, so read them as decimals if every digit counts. A set is `{\"$set\": [...]}` (of strings, of numbers or of binary), binary is `{\"$binary\": \"<base64>\"}`, a number may be `{\"$number\": \"<digits>\"}` (an answer has it so with `Prefer: numbers=strings`), and a map whose only key begins with `$` is written within `{\"$map\": {...}}`.";
 
@@ -28,13 +32,17 @@ fn with_names(object: ObjectBuilder) -> RefOr<Schema> {
     object.property_names(Some(Schema::from(name))).into()
 }
 
-impl PartialSchema for Attributes {
+impl PartialSchema for ReadAttributes {
     fn schema() -> RefOr<Schema> {
         attributes(FORMS.to_owned()).into()
     }
 }
 
-impl ToSchema for Attributes {}
+impl ToSchema for ReadAttributes {
+    fn name() -> Cow<'static, str> {
+        "Attributes".into()
+    }
+}
 
 impl PartialSchema for WrittenAttributes {
     fn schema() -> RefOr<Schema> {
@@ -44,7 +52,7 @@ impl PartialSchema for WrittenAttributes {
 
 impl ToSchema for WrittenAttributes {}
 
-impl PartialSchema for MergePatch {
+impl PartialSchema for AttributesPatch {
     fn schema() -> RefOr<Schema> {
         let rules = "As RFC 7396 defines it: null deletes an attribute, an object merges into an existing map, and any other value replaces the existing one. Within a list, null is a value.";
         let or_null = SchemaType::from_iter([Type::Object, Type::Null]);
@@ -52,8 +60,4 @@ impl PartialSchema for MergePatch {
     }
 }
 
-impl ToSchema for MergePatch {
-    fn name() -> Cow<'static, str> {
-        "AttributesPatch".into()
-    }
-}
+impl ToSchema for AttributesPatch {}

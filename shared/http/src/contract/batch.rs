@@ -2,6 +2,7 @@
 
 use sapwood_core::keys::{Id, KeyError};
 use sapwood_core::write::Tags;
+use sapwood_json::{self as json, Attributes, Fault, Fields, FromJson, JsonError, Place};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use utoipa::openapi::schema::{AdditionalProperties, Type};
@@ -12,7 +13,6 @@ use super::attributes::WrittenAttributes;
 use super::revisions::{self, TOPIC_BYTES_MAX};
 use super::{Children, NodeBody, OperationBody, PatchNode, ProblemBody, ReplaceNode, RevisionBody, Revisions};
 use crate::headers::if_match;
-use crate::json::{self, Attributes, Fault, Fields, FromJson, JsonError, Place};
 
 /// The most operations in a batch.
 pub const OPERATIONS_MAX: usize = 100;
@@ -172,7 +172,7 @@ impl FromJson for BatchOperation {
 
     fn from_json(raw: &RawValue, at: &Place<'_>) -> Result<Self, JsonError> {
         let mut fields = Fields::open(raw, at, Self::WANTED)?;
-        if fields.len() > 1 {
+        if fields.left() > 1 {
             return Err(JsonError::Type { path: at.to_string(), wanted: Self::WANTED });
         }
         let found = match fields.optional("put", json::value)? {

@@ -1,11 +1,10 @@
 //! Deletions: what happens to children and revisions, and the operations that the stream carries out.
 
 use sapwood_core::model::DeletionMode;
+use sapwood_json::{self as json, FromJson, JsonError, Place};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
-
-use crate::json::{self, FromJson, JsonError, Place};
 
 /// What happens to the children of a node that is deleted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]

@@ -1,6 +1,6 @@
 //! The contract: the operations of the API, the types of their bodies, and the OpenAPI document that is made of both.
 //!
-//! [`json::read`](crate::json::read) reads the bodies of requests. It refuses unknown fields, and names the place of a
+//! [`sapwood_json::read`] reads the bodies of requests. It refuses unknown fields, and names the place of a
 //! mistake. The bodies of answers are made of items of the table.
 
 mod attributes;

@@ -7,15 +7,15 @@ use sapwood_core::model::{
     AttributeValue, CREATED_AT, CREATED_BY, DeletionMark, Item, Settings, UPDATED_AT, UPDATED_BY,
 };
 use sapwood_core::write::Spot;
+use sapwood_json::{self as json, Attributes, Fields, FromJson, JsonError, MergePatch, Place};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use utoipa::openapi::schema::{AdditionalProperties, OneOfBuilder, Type};
 use utoipa::openapi::{ObjectBuilder, Ref, RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
-use super::attributes::WrittenAttributes;
+use super::attributes::{AttributesPatch, ReadAttributes, WrittenAttributes};
 use super::{AncestorBody, LatestBody, Page};
-use crate::json::{self, Attributes, Fields, FromJson, JsonError, MergePatch, Place};
 
 // utoipa's derive takes a generic type apart where its name is written out.
 type AncestorPage = Page<AncestorBody>;
@@ -39,6 +39,7 @@ pub struct NodeBody {
     #[schema(nullable = false, min_length = 1, max_length = 1014)]
     pub segment: Option<String>,
     /// The user's own attributes.
+    #[schema(value_type = ReadAttributes)]
     pub attributes: Attributes,
     /// When the API created the node; absent if another client did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -156,7 +157,7 @@ pub struct PatchNode {
     pub segment: Option<Option<String>>,
     /// The changes of attributes. Null deletes an attribute, an object merges into an existing map, and any other value
     /// replaces the existing one. Null in the place of the object deletes all attributes.
-    #[schema(value_type = MergePatch, required = false)]
+    #[schema(value_type = AttributesPatch, required = false)]
     pub attributes: MergePatch,
     /// True if the attributes are null, which removes all of them.
     #[schema(ignore)]

@@ -2,12 +2,13 @@
 
 use std::borrow::Cow;
 
+use sapwood_json::Attributes;
 use serde::{Deserialize, Serialize};
 use utoipa::openapi::schema::{ArrayBuilder, Type};
 use utoipa::openapi::{ObjectBuilder, Ref, RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
-use crate::json::Attributes;
+use super::attributes::ReadAttributes;
 
 /// A page of a list.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -55,6 +56,7 @@ pub struct RootBody {
     #[schema(min_length = 1, max_length = 1014)]
     pub id: String,
     /// The attributes that rows carry.
+    #[schema(value_type = ReadAttributes)]
     pub attributes: Attributes,
     /// True if the row had no room for the attributes. Read the node itself.
     #[serde(default, skip_serializing_if = "is_false")]
@@ -73,7 +75,7 @@ pub struct AncestorBody {
     pub depth: usize,
     /// The attributes that `fields` names. Absent without `fields`, and if the ancestor doesn't exist.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
+    #[schema(value_type = Option<ReadAttributes>, nullable = false)]
     pub attributes: Option<Attributes>,
 }
 
@@ -91,6 +93,7 @@ pub struct DescendantBody {
     #[schema(minimum = 0, maximum = 98)]
     pub depth: usize,
     /// The attributes that rows carry.
+    #[schema(value_type = ReadAttributes)]
     pub attributes: Attributes,
     /// True if the row had no room for the attributes. Read the node itself.
     #[serde(default, skip_serializing_if = "is_false")]
@@ -113,6 +116,7 @@ pub struct LinkBody {
     #[schema(nullable = false)]
     pub ancestors: Option<Vec<String>>,
     /// The attributes that rows carry.
+    #[schema(value_type = ReadAttributes)]
     pub attributes: Attributes,
     /// True if the row had no room for the attributes. Read the node itself.
     #[serde(default, skip_serializing_if = "is_false")]
@@ -137,6 +141,7 @@ pub struct PathBody {
     #[schema(minimum = 1, maximum = 98)]
     pub depth: usize,
     /// The attributes that rows carry.
+    #[schema(value_type = ReadAttributes)]
     pub attributes: Attributes,
     /// True if the row had no room for the attributes. Read the node itself.
     #[serde(default, skip_serializing_if = "is_false")]
@@ -158,6 +163,7 @@ pub struct TreeNode {
     #[schema(minimum = 0, maximum = 98)]
     pub depth: usize,
     /// The attributes that rows carry.
+    #[schema(value_type = ReadAttributes)]
     pub attributes: Attributes,
     /// True if the row had no room for the attributes. Read the node itself.
     #[serde(skip_serializing_if = "is_false")]
@@ -185,7 +191,7 @@ pub struct TreeBody {
     pub depth: usize,
     /// The node's attributes. Absent on further pages.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
+    #[schema(value_type = Option<ReadAttributes>, nullable = false)]
     pub attributes: Option<Attributes>,
     /// The children: in the order of siblings where the deployment keeps one, and by id. On further pages, the next
     /// nodes by depth.
@@ -221,6 +227,7 @@ pub struct LatestBody {
     #[schema(minimum = 1, maximum = 999_999)]
     pub version: u32,
     /// The revision's attributes that copies carry.
+    #[schema(value_type = ReadAttributes)]
     pub attributes: Attributes,
     /// True if the copy had no room for the attributes. Read the revision itself.
     #[serde(default, skip_serializing_if = "is_false")]

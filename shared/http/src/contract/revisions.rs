@@ -2,13 +2,13 @@
 
 use sapwood_core::keys::{Id, KeyError, Schema, SortKey, Version};
 use sapwood_core::model::{CREATED_AT, CREATED_BY, Item, Settings, UPDATED_AT, UPDATED_BY};
+use sapwood_json::{self as json, Attributes, Fields, FromJson, JsonError, Place};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
-use super::attributes::WrittenAttributes;
+use super::attributes::{ReadAttributes, WrittenAttributes};
 use super::nodes::text;
-use crate::json::{self, Attributes, Fields, FromJson, JsonError, Place};
 
 /// The longest topic, in bytes. It leaves room for the highest version in a sort key, so that a topic can have every
 /// version.
@@ -39,6 +39,7 @@ pub struct RevisionBody {
     #[schema(minimum = 1, maximum = 999_999)]
     pub version: u32,
     /// The user's own attributes.
+    #[schema(value_type = ReadAttributes)]
     pub attributes: Attributes,
     /// When the API created the revision; absent if another client did.
     #[serde(default, skip_serializing_if = "Option::is_none")]

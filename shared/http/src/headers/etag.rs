@@ -2,8 +2,7 @@
 
 use axum::http::HeaderValue;
 use sapwood_core::model::ETag;
-
-use crate::json::Numbers;
+use sapwood_json::Numbers;
 
 /// What the tags of other representations end with: a strong tag names the bytes of an answer, so each representation
 /// has its own ([RFC 9110, 8.8.3]). No tag of a record has a semicolon.

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
+use sapwood_json::Numbers;
 
 use super::{bad_header, joined, split_quoted, unquote};
-use crate::json::Numbers;
 use crate::problem::Problem;
 
 /// The longest wait, in seconds. A function that waits takes a place among those that the account may run at once.

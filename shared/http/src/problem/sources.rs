@@ -1,10 +1,10 @@
 //! The problems that errors of the table, of keys and of JSON become.
 
 use sapwood_core::keys::KeyError;
+use sapwood_json::{Fault, JsonError};
 use sapwood_table::{ErrorKind, TableError};
 
 use super::{Kind, Problem};
-use crate::json::{Fault, JsonError};
 
 /// The longest path to a field that a problem repeats, in characters.
 const FIELD_CHARS_MAX: usize = 200;

@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 
 use sapwood_core::keys::Id;
 use sapwood_core::model::AttributeValue;
-use sapwood_http::json::Attributes;
 use sapwood_import::sources::{Found, Source};
 use sapwood_import::{CsvOptions, Node, Options as ImportOptions, Record};
+use sapwood_json::Attributes;
 
 use super::{FormatName, Options};
 

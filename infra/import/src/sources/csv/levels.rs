@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 use std::path::Path;
 
 use sapwood_core::keys::{Id, NodeRef, Tenant};
-use sapwood_http::json::Attributes;
+use sapwood_json::Attributes;
 use sapwood_keys::Format;
 
 use super::rows::{AttributeColumns, Rows, column};

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use csv::{ByteRecord, ErrorKind, Reader, ReaderBuilder, StringRecord, Terminator};
 use sapwood_core::model::{AttributeValue, Item, text};
-use sapwood_http::json::{Attributes, Place, number_text};
+use sapwood_json::{Attributes, Place, number_text};
 
 use super::quotes::{BadQuote, CELL_LINES_MAX, Quotes};
 use crate::sources::input::{self, Input, broken, utf8};

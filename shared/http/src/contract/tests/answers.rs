@@ -1,9 +1,9 @@
 use sapwood_core::keys::{Id, Version};
 use sapwood_core::model::{AttributeValue, Item, Settings};
+use sapwood_json::Attributes;
 use serde_json::json;
 
 use crate::contract::{BatchBody, BatchResult, BatchResults, DescendantBody, NodeBody, RevisionBody, TreeNode};
-use crate::json::Attributes;
 
 fn text(value: &str) -> AttributeValue {
     AttributeValue::S(value.to_owned())

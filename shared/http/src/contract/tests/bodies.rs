@@ -1,13 +1,13 @@
 use sapwood_core::keys::{Id, Schema};
 use sapwood_core::model::AttributeValue;
 use sapwood_core::write::Spot;
+use sapwood_json::{Fault, FromJson, JsonError, read};
 use serde_json::json;
 
 use crate::contract::{
     Batch, BatchOperation, Children, CreateNode, CreateRevision, PatchNode, ReplaceNode, Revisions, TOPIC_BYTES_MAX,
     check_topic,
 };
-use crate::json::{Fault, FromJson, JsonError, read};
 
 /// Returns the kind and the place of the mistake in a body.
 #[track_caller]

@@ -1,13 +1,13 @@
 use std::collections::BTreeSet;
 
 use sapwood_core::keys::{DEPTH_MAX, ID_BYTES_MAX, Version};
+use sapwood_json::read;
 use serde_json::{Value, json};
 
 use crate::contract::openapi::document;
 use crate::contract::{
     Batch, CreateNode, CreateRevision, OPERATIONS_MAX, PatchNode, ReplaceNode, TOPIC_BYTES_MAX, openapi, operations,
 };
-use crate::json::read;
 
 /// Each call of the contract, with its status codes when it succeeds.
 const CALLS: [(&str, &str, &[u16]); 32] = [

@@ -31,8 +31,7 @@ pub use merge::MergePatch;
 use names::Record;
 pub use numbers::{Numbers, to_vec};
 pub use place::Place;
-pub(crate) use read::list;
-pub use read::number_text;
+pub use read::{list, number_text};
 use sapwood_core::keys::Schema;
 use sapwood_core::model::Item;
 

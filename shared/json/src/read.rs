@@ -135,12 +135,11 @@ pub(super) fn members<'a>(raw: &'a RawValue, at: &Place<'_>, wanted: &'static st
     Ok(members)
 }
 
-/// Reads the elements of a list.
-pub(crate) fn list<'a>(
-    raw: &'a RawValue,
-    at: &Place<'_>,
-    wanted: &'static str,
-) -> Result<Vec<&'a RawValue>, JsonError> {
+/// Reads the elements of a list. `wanted` says what the JSON must be, if it is none.
+///
+/// # Errors
+/// [`JsonError::Type`] if it is no list.
+pub fn list<'a>(raw: &'a RawValue, at: &Place<'_>, wanted: &'static str) -> Result<Vec<&'a RawValue>, JsonError> {
     serde_json::from_str(raw.get()).map_err(|_| JsonError::Type { path: at.to_string(), wanted })
 }
 

@@ -61,7 +61,8 @@ impl<'a> Fields<'a> {
     }
 
     /// The number of fields that haven't been read.
-    pub(crate) fn len(&self) -> usize {
+    #[must_use]
+    pub fn left(&self) -> usize {
         self.members.len()
     }
 

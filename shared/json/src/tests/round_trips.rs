@@ -5,8 +5,8 @@ use proptest::prelude::*;
 use sapwood_core::model::AttributeValue;
 
 use super::{attributes, n, value, written};
-use crate::json::number::spelt;
-use crate::json::{Attributes, MergePatch, read};
+use crate::number::spelt;
+use crate::{Attributes, MergePatch, read};
 
 /// A number in the spelling that DynamoDB gives back.
 fn number() -> impl Strategy<Value = String> {

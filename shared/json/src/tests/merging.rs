@@ -1,7 +1,7 @@
 use sapwood_core::model::{AttributeValue, Item};
 use serde_json::{Value, json};
 
-use crate::json::{Attributes, MergePatch, read};
+use crate::{Attributes, MergePatch, read};
 
 fn item(json: &str) -> Item {
     read::<Attributes>(json.as_bytes()).unwrap().0

@@ -2,7 +2,7 @@ use sapwood_core::keys::Schema;
 use sapwood_core::model::AttributeValue;
 
 use super::{attributes, n, refused, s, value};
-use crate::json::{Attributes, Fault, JsonError, MergePatch, read};
+use crate::{Attributes, Fault, JsonError, MergePatch, read};
 
 #[test]
 fn numbers_keep_38_digits_and_get_one_spelling() {
