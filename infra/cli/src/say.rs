@@ -30,8 +30,8 @@ pub(crate) fn count(count: u64, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
-/// A bar on the standard error, or a spinner without a length. It is hidden beside JSON, and where no terminal shows it.
-/// `{rate}` in the template is how much goes by a second, in whole numbers.
+/// A bar on the standard error, or a spinner without a length. It is hidden beside JSON, and where no terminal shows
+/// it. `{rate}` in the template is how much goes by a second, in whole numbers.
 pub(crate) fn bar(length: Option<u64>, json: bool, template: &str) -> ProgressBar {
     if json || !std::io::stderr().is_terminal() {
         return ProgressBar::hidden();

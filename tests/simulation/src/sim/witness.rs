@@ -101,8 +101,8 @@ fn mark(item: &Item, name: &str) -> Option<Mark> {
 
 /// True if the handler can't tell a base record that it has read from one that took its place. It knows a record that
 /// the API has written by a few attributes, so another client's change of other attributes doesn't show. It knows any
-/// other record by all attributes that it has read, so one that came in since doesn't show. A touch changes nothing that
-/// the handler has read.
+/// other record by all attributes that it has read, so one that came in since doesn't show. A touch changes nothing
+/// that the handler has read.
 fn is_same(read: &Item, now: &Item) -> bool {
     let own = ["parent", "segment", "_born", "_under", "_deleting", "_rev", "_created_at", "_updated_at"];
     let others = read.keys().map(String::as_str).filter(|name| *name != "_touched" && !read.contains_key("_rev"));
