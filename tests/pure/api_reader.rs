@@ -10,6 +10,7 @@ use http_body_util::BodyExt;
 use proptest::prelude::*;
 use sapwood_core::keys::{Names, Schema, Tenant};
 use sapwood_core::model::{AttributeValue, Item, Settings, number, size_estimate, text};
+use sapwood_engine::query::Derived;
 use sapwood_http::caller::Caller;
 use sapwood_http::contract::{Function, operations};
 use sapwood_http::cursor::CursorKey;
@@ -39,7 +40,7 @@ async fn send(fixture: &Fixture, tenant: Option<&str>, target: &str, headers: &[
 async fn send_raw(fixture: &Fixture, tenant: Option<&str>, target: &str, headers: &[(&str, &str)]) -> (Parts, Vec<u8>) {
     let table = fixture.table().clone();
     let cursors = CursorKey::new(b"the secret of these tests").unwrap();
-    let shared = api_reader::Shared { settings: fixture.settings().clone(), cursors };
+    let shared = api_reader::Shared { settings: fixture.settings().clone(), cursors, waits: api_reader::waits() };
     let state = api_reader::State::new(move |_| table.clone(), shared);
     let mut request = Request::builder().uri(target);
     for (name, value) in headers {
@@ -61,6 +62,36 @@ async fn body(fixture: &Fixture, target: &str) -> Value {
     let answer = get(fixture, target).await;
     assert_eq!(answer.status, StatusCode::OK, "{target}: {}", answer.body);
     answer.body
+}
+
+#[tokio::test]
+async fn a_read_is_refused_while_the_rows_do_not_have_what_it_must_show() {
+    let mut fixture = Fixture::default();
+    fixture.put_node("D", None, &[]);
+    fixture.settle();
+    fixture.put_node("V", Some("D"), &[]);
+    let token = Derived::Node("V".to_owned()).token();
+    let target = format!("/nodes/D/children?written={token}");
+    let early = get(&fixture, &target).await;
+    assert_eq!((early.status.as_u16(), &early.body["field"]), (409, &json!("written")), "{}", early.body);
+    assert_eq!(early.body["type"], "urn:sapwood:problem:not-yet-placed");
+    assert_eq!(early.response.headers()["retry-after"], "1");
+    assert_eq!(body(&fixture, "/nodes/D/children?consistent=true").await["items"], json!([]), "it promises nothing");
+    fixture.settle();
+    assert_eq!(body(&fixture, &target).await["items"][0]["id"], "V");
+    // Nothing of another tenant is looked at, and nothing that can't be is waited for.
+    let nobody = Derived::Node("nobody".to_owned()).token();
+    assert_eq!(get(&fixture, &format!("/nodes/D/children?written={nobody}")).await.status.as_u16(), 200);
+    let all: String = (0..26).map(|_| format!("&written={token}")).collect();
+    for wrong in ["written=", "written=e30", "written=%00", &all[1..]] {
+        let refused = get(&fixture, &format!("/nodes/D/children?{wrong}")).await;
+        assert_eq!(
+            (refused.status.as_u16(), &refused.body["field"]),
+            (400, &json!("written")),
+            "{wrong}: {}",
+            refused.body
+        );
+    }
 }
 
 /// A tree with a history and paths, whose siblings are in the order of their names, and whose tags are links.

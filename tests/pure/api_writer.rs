@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use api_writer::{Moment, Shared, Source, State, Waits, router};
+use api_writer::{Moment, Shared, Source, State, router};
 use axum::body::Body;
 use axum::http::{Request, Response};
 use http_body_util::BodyExt;
@@ -15,6 +15,7 @@ use sapwood_core::model::{AttributeValue, Settings, SiblingOrder, text};
 use sapwood_http::caller::Caller;
 use sapwood_http::contract::{Function, operations};
 use sapwood_http::serve::{Options, service};
+use sapwood_http::wait::Waits;
 use sapwood_table::Usage;
 use sapwood_tests::fixture::Fixture;
 use sapwood_tests::intercept::Intercept;
@@ -50,13 +51,19 @@ struct Api {
     round_trips: Arc<RoundTrips>,
 }
 
+fn waits(ticks: &Arc<AtomicU64>) -> Waits {
+    let ticks = Arc::clone(ticks);
+    Waits::new(move || 1_000_000 + ticks.load(Ordering::Relaxed))
+}
+
 impl Api {
     fn new() -> Self {
+        let ticks = Arc::<AtomicU64>::default();
         Self {
             fixture: Fixture::default(),
             revisions_mutable: false,
-            ticks: Arc::default(),
-            waits: Waits::default(),
+            waits: waits(&ticks),
+            ticks,
             round_trips: Arc::default(),
         }
     }
@@ -389,7 +396,9 @@ async fn preconditions_hold_on_every_write() {
         ("POST /nodes", json!({ "id": "a" }), "if-none-match", "*"),
         ("PATCH /nodes/a", json!({}), "if-match", "\"other\""),
         ("DELETE /nodes/a", Value::Null, "if-match", "\"other\""),
-        ("POST /nodes/a/revisions/T", json!({ "attributes": {} }), "if-match", "*"),
+        ("POST /nodes/a/revisions/U", json!({ "attributes": {} }), "if-match", "*"),
+        ("POST /nodes/a/revisions/T", json!({ "attributes": {} }), "if-match", "\"other\""),
+        ("POST /nodes/a/revisions/T", json!({ "attributes": {} }), "if-none-match", "*"),
         ("PUT /nodes/a/revisions/T/1", json!({ "attributes": {} }), "if-match", "\"other\""),
         ("DELETE /nodes/a/revisions/T/1", Value::Null, "if-none-match", "*"),
     ] {
@@ -403,6 +412,14 @@ async fn preconditions_hold_on_every_write() {
     assert_eq!(api.send("PUT /nodes/b", &[("if-none-match", "*")], &put).await.status, 201);
     let amend = json!({ "attributes": { "m": 1 } });
     assert_eq!(api.send("PUT /nodes/a/revisions/T/1", &[("if-match", &revision_tag)], &amend).await.status, 200);
+    // The tag of a topic is that of its newest revision.
+    let append = async |topic: &str, name: &str, value: &str| {
+        api.send(&format!("POST /nodes/a/revisions/{topic}"), &[(name, value)], &json!({ "attributes": {} })).await
+    };
+    assert_eq!(append("T", "if-match", &revision_tag).await.status, 412, "it was amended");
+    assert_eq!(append("T", "if-match", "*").await.body["version"], 2);
+    assert_eq!(append("U", "if-none-match", "*").await.body["version"], 1);
+    assert_eq!(append("U", "if-none-match", "*").await.status, 412);
     let now = changed.header("etag");
     api.fixture.settle();
     assert_eq!(api.send("DELETE /nodes/a", &[("if-match", now)], &Value::Null).await.status, 204);

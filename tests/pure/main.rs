@@ -4,6 +4,7 @@
 mod api_reader;
 mod api_writer;
 mod auditor;
+mod below;
 mod damage;
 mod documents;
 mod early;

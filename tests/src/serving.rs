@@ -66,15 +66,17 @@ async fn api(urls: [&str; 2], way: Way, parameters: &[(&str, &str)], claims: &[(
     let options = reader.options.clone();
     let [table, of_writer] = urls.map(|url| DynamoTable::local(url, TABLE, reader.settings.schema.clone()));
     let reader = {
-        let shared = api_reader::Shared { settings: reader.settings, cursors: reader.cursors };
+        let shared =
+            api_reader::Shared { settings: reader.settings, cursors: reader.cursors, waits: api_reader::waits() };
         api_reader::router(api_reader::State::new(move |deadline| table.until(deadline), shared))
     };
     let writer = {
+        let source = api_writer::Source::system();
         let shared = api_writer::Shared {
             settings: writer.settings,
             revisions_mutable: writer.revisions_mutable,
-            source: api_writer::Source::system(),
-            waits: api_writer::Waits::default(),
+            waits: source.waits(),
+            source,
         };
         api_writer::router(api_writer::State::new(move |deadline| of_writer.until(deadline), shared))
     };

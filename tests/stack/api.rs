@@ -42,6 +42,8 @@ by_every_way! {
         a_node_without_an_id_gets_one
         a_patch_leaves_what_it_does_not_name_as_it_is
         a_write_that_waits_is_answered_when_its_rows_are_right
+        a_move_that_waits_for_all_below_is_answered_when_they_are_placed
+        a_read_with_a_token_shows_what_was_written
         a_batch_is_done_in_order_each_on_its_own
     }
     deletes {

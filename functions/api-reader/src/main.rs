@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::process::ExitCode;
 
-use api_reader::{Config, Shared, State, router};
+use api_reader::{Config, Shared, State, router, waits};
 use sapwood_http::serve;
 use sapwood_table::{Connection, DynamoTable};
 use sapwood_telemetry::log;
@@ -22,6 +22,6 @@ async fn run() -> Result<(), Box<dyn Error + Send + Sync>> {
     let table = DynamoTable::new(&Connection::read(variable)?, config.table_name, config.settings.schema.clone());
     table.connect().await;
     let Config { settings, cursors, options, .. } = config;
-    let state = State::new(move |deadline| table.until(deadline), Shared { settings, cursors });
+    let state = State::new(move |deadline| table.until(deadline), Shared { settings, cursors, waits: waits() });
     serve::run_lambda(router(state), options).await
 }

@@ -12,6 +12,7 @@ use crate::calls::{
     index,
 };
 use crate::state::{Shared, State};
+use crate::written::Showing;
 
 /// Makes the router of the operations that this function serves. [`sapwood_http::serve`] must serve it, because it
 /// identifies the caller and sets the deadline.
@@ -25,25 +26,25 @@ pub fn router<T: Table + 'static>(state: State<T>) -> Router {
 
 fn handler<T: Table + 'static>(call: ReaderCall, method: MethodFilter) -> MethodRouter<State<T>> {
     match call {
-        ReaderCall::ListRoots => handle::<Roots, T>(method),
-        ReaderCall::GetNode => handle::<Node, T>(method),
-        ReaderCall::GetNodes => handle::<Nodes, T>(method),
-        ReaderCall::ListAncestors => handle::<Ancestors, T>(method),
-        ReaderCall::ListChildren => handle::<Children, T>(method),
-        ReaderCall::ListDescendants => handle::<Descendants, T>(method),
-        ReaderCall::ListLinks => handle::<Links, T>(method),
-        ReaderCall::GetTree => handle::<Tree, T>(method),
-        ReaderCall::CountDescendants => handle::<Count, T>(method),
-        ReaderCall::ListPaths => handle::<PathsOfRoot, T>(method),
-        ReaderCall::ListPathsByUrl => handle::<Paths, T>(method),
+        ReaderCall::ListRoots => handle::<Showing<Roots>, T>(method),
+        ReaderCall::GetNode => handle::<Showing<Node>, T>(method),
+        ReaderCall::GetNodes => handle::<Showing<Nodes>, T>(method),
+        ReaderCall::ListAncestors => handle::<Showing<Ancestors>, T>(method),
+        ReaderCall::ListChildren => handle::<Showing<Children>, T>(method),
+        ReaderCall::ListDescendants => handle::<Showing<Descendants>, T>(method),
+        ReaderCall::ListLinks => handle::<Showing<Links>, T>(method),
+        ReaderCall::GetTree => handle::<Showing<Tree>, T>(method),
+        ReaderCall::CountDescendants => handle::<Showing<Count>, T>(method),
+        ReaderCall::ListPaths => handle::<Showing<PathsOfRoot>, T>(method),
+        ReaderCall::ListPathsByUrl => handle::<Showing<Paths>, T>(method),
         ReaderCall::GetFanout => handle::<FanoutOf, T>(method),
         ReaderCall::ListOperations => handle::<Operations, T>(method),
         ReaderCall::GetOperation => handle::<OperationOf, T>(method),
-        ReaderCall::ListLatest => handle::<LatestOfAll, T>(method),
-        ReaderCall::GetLatest => handle::<LatestOfOne, T>(method),
-        ReaderCall::ListRevisions => handle::<Revisions, T>(method),
-        ReaderCall::ListTopic => handle::<Topic, T>(method),
-        ReaderCall::GetRevision => handle::<RevisionOfOne, T>(method),
+        ReaderCall::ListLatest => handle::<Showing<LatestOfAll>, T>(method),
+        ReaderCall::GetLatest => handle::<Showing<LatestOfOne>, T>(method),
+        ReaderCall::ListRevisions => handle::<Showing<Revisions>, T>(method),
+        ReaderCall::ListTopic => handle::<Showing<Topic>, T>(method),
+        ReaderCall::GetRevision => handle::<Showing<RevisionOfOne>, T>(method),
         ReaderCall::GetIndex => on(method, index),
         ReaderCall::GetOpenapi => on(method, document),
         ReaderCall::GetDocs => on(method, docs),

@@ -6,9 +6,10 @@ use axum::response::{IntoResponse, Response};
 use sapwood_core::keys::{Id, Version};
 use sapwood_core::model::{ETag, Latest, Settings};
 use sapwood_core::write::{Command, Outcome};
+use sapwood_engine::query::Derived;
 use sapwood_http::call::json_response;
 use sapwood_http::contract::{BatchBody, BatchResult, NodeBody, OperationBody, OperationStatus, RevisionBody};
-use sapwood_http::headers::{etag_header, etag_text};
+use sapwood_http::headers::{WRITTEN, etag_header, etag_text};
 use sapwood_http::path::encode_segment;
 use sapwood_http::problem::Problem;
 use sapwood_json::{Numbers, to_vec};
@@ -19,30 +20,29 @@ pub(crate) struct Answer {
     location: Option<String>,
     etag: Option<ETag>,
     body: Option<BatchBody>,
+    /// The token by which a reader asks for rows that have this write.
+    written: Option<String>,
 }
 
 impl Answer {
-    /// The answer to a write with this outcome.
-    pub(crate) fn of(outcome: &Outcome, settings: &Settings) -> Self {
-        let body = body(outcome, settings);
-        match outcome {
-            Outcome::Deleted => Self { status: StatusCode::NO_CONTENT, location: None, etag: None, body },
-            Outcome::Deleting { operation, .. } => {
-                let location = Some(operation_place(operation));
-                Self { status: StatusCode::ACCEPTED, location, etag: None, body }
+    /// The answer to a write with this outcome, from which this is derived.
+    pub(crate) fn of(outcome: &Outcome, derived: Option<&Derived>, settings: &Settings) -> Self {
+        let (status, location, tagged) = match outcome {
+            Outcome::Deleted => (StatusCode::NO_CONTENT, None, None),
+            Outcome::Deleting { operation, .. } => (StatusCode::ACCEPTED, Some(operation_place(operation)), None),
+            Outcome::Node { node, item, created: true, .. } => {
+                (StatusCode::CREATED, Some(node_place(&node.id)), Some(item))
             }
-            Outcome::Node { node, item, created } => {
-                Self::written(*created, node_place(&node.id), ETag::of(item, &settings.schema), body)
+            Outcome::Node { node, item, moved, .. } => {
+                (StatusCode::OK, moved.then(|| progress_place(&node.id)), Some(item))
             }
-            Outcome::Revision { topic, version, item, created } => {
-                Self::written(*created, revision_place(topic, *version), ETag::of(item, &settings.schema), body)
+            Outcome::Revision { topic, version, item, created: true } => {
+                (StatusCode::CREATED, Some(revision_place(topic, *version)), Some(item))
             }
-        }
-    }
-
-    fn written(created: bool, place: String, etag: ETag, body: Option<BatchBody>) -> Self {
-        let status = if created { StatusCode::CREATED } else { StatusCode::OK };
-        Self { status, location: created.then_some(place), etag: Some(etag), body }
+            Outcome::Revision { item, .. } => (StatusCode::OK, None, Some(item)),
+        };
+        let etag = tagged.map(|item| ETag::of(item, &settings.schema));
+        Self { status, location, etag, body: body(outcome, settings), written: derived.map(Derived::token) }
     }
 
     /// The same answer where the fan-out takes longer than the client waits.
@@ -55,7 +55,7 @@ impl Answer {
     pub(crate) fn carried_out(self) -> Self {
         match &self.body {
             Some(BatchBody::Operation(_)) => {
-                Self { status: StatusCode::NO_CONTENT, location: None, etag: None, body: None }
+                Self { status: StatusCode::NO_CONTENT, location: None, etag: None, body: None, ..self }
             }
             _ => self,
         }
@@ -79,6 +79,9 @@ impl Answer {
         if let Some(etag) = &self.etag {
             response.headers_mut().insert(ETAG, etag_header(etag));
         }
+        if let Some(written) = self.written.and_then(|token| HeaderValue::try_from(token).ok()) {
+            response.headers_mut().insert(WRITTEN, written);
+        }
         Ok(response)
     }
 
@@ -91,7 +94,8 @@ impl Answer {
     /// The answer as one result of a batch.
     pub(crate) fn result(self) -> BatchResult {
         let etag = self.etag.as_ref().map(etag_text);
-        BatchResult { status: self.status.as_u16(), body: self.body, problem: None, location: self.location, etag }
+        let Self { status, body, location, written, .. } = self;
+        BatchResult { status: status.as_u16(), body, problem: None, location, etag, written }
     }
 }
 
@@ -118,6 +122,11 @@ pub fn body(outcome: &Outcome, settings: &Settings) -> Option<BatchBody> {
 /// Where a node is.
 pub(crate) fn node_place(id: &Id) -> String {
     format!("/nodes/{}", encode_segment(id.as_str()))
+}
+
+/// Where a client sees how far a move is handed down.
+fn progress_place(id: &Id) -> String {
+    format!("{}/fanout?below=true", node_place(id))
 }
 
 fn topic_place(topic: &Latest) -> String {
@@ -158,5 +167,5 @@ pub(crate) fn located(problem: Problem, place: String) -> Problem {
 /// A problem as one result of a batch.
 pub(crate) fn failed(problem: &Problem) -> BatchResult {
     let problem = problem.body();
-    BatchResult { status: problem.status, body: None, problem: Some(problem), location: None, etag: None }
+    BatchResult { status: problem.status, problem: Some(problem), ..BatchResult::default() }
 }

@@ -8,18 +8,19 @@ use axum::response::Response;
 use axum::routing::{MethodFilter, MethodRouter};
 use sapwood_core::model::Settings;
 use sapwood_core::write::{Answered, Command, Idempotency, Preconditions, Prefetched, Request, Stamp, Tiebreak};
+use sapwood_engine::query::{Derived, Reader};
 use sapwood_engine::write::Writer;
 use sapwood_http::call::{self, handler};
 use sapwood_http::caller::{Caller, Right};
 use sapwood_http::headers::{IdempotencyKey, Prefer};
 use sapwood_http::problem::{Kind, Problem};
+use sapwood_http::wait::Pauses;
 use sapwood_table::{Client, Deadline, Table};
 
 use crate::answer::{Answer, located, place_of};
 use crate::idempotency::idempotency;
 use crate::problem::refused;
 use crate::state::{Shared, State};
-use crate::wait::{Derived, until_derived};
 
 /// The header of an answer that an earlier request with the same `Idempotency-Key` had.
 const IDEMPOTENCY_REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
@@ -102,8 +103,23 @@ impl<'a, T: Table> At<'a, T> {
 
     /// Returns true if all of this is derived within the time that the client waits, or if it doesn't wait.
     pub(crate) async fn wait(&self, derived: &[Derived]) -> bool {
-        until_derived(self.client, self.shared, self.caller.tenant.as_ref(), self.deadline, self.prefer.wait, derived)
-            .await
+        let Some(longest) = self.prefer.wait.duration() else { return true };
+        let (tenant, waits) = (self.caller.tenant.as_ref(), &self.shared.waits);
+        let reader = Reader::new(self.client, &self.shared.settings);
+        let mut pauses = Pauses::new(waits, tenant, self.deadline, longest);
+        for of in derived {
+            let mut watch = of.watch();
+            while !watch.is_right(&reader, tenant).await {
+                if !pauses.pause().await {
+                    // Many nodes take their time, which says nothing of the fan-out.
+                    if pauses.has_waited() && !of.is_of_many() {
+                        waits.ended_in_vain(tenant);
+                    }
+                    return false;
+                }
+            }
+        }
+        true
     }
 
     /// True if the client waits at all. If it doesn't, nothing is known of what is derived.
@@ -176,8 +192,9 @@ impl<W: Write> Call for One<W> {
     async fn answer<T: Table>(self, at: &At<'_, T>) -> Result<Response, Problem> {
         let Answered { outcome, is_repeated } =
             at.write(&self.0, at.preconditions.clone(), at.key.clone(), None).await?;
-        let answer = Answer::of(&outcome, &at.shared.settings);
-        let response = match Derived::of(&self.0, &outcome) {
+        let derived = Derived::of(&self.0, &outcome, at.prefer.below);
+        let answer = Answer::of(&outcome, derived.as_ref(), &at.shared.settings);
+        let response = match derived {
             None => answer.response(at.prefer.numbers)?,
             Some(derived) => {
                 let is_derived = at.wait(&[derived]).await;

@@ -6,7 +6,7 @@
 //! around it, in `sapwood_http::serve`.
 //!
 //! `sapwood put`, `move` and `rm` are the same commands from a shell: they take their stamps from [`Source`], their
-//! output from [`body`], and wait for what is [`Derived`].
+//! output from [`body`], and wait for what is [`Derived`](sapwood_engine::query::Derived).
 
 mod answer;
 mod call;
@@ -17,13 +17,9 @@ mod problem;
 mod routes;
 mod source;
 mod state;
-mod wait;
-mod waits;
 
 pub use answer::body;
 pub use config::{Config, ConfigError};
 pub use routes::router;
 pub use source::{Moment, Source};
 pub use state::{Shared, State};
-pub use wait::Derived;
-pub use waits::Waits;

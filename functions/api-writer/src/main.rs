@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::process::ExitCode;
 
-use api_writer::{Config, Shared, Source, State, Waits, router};
+use api_writer::{Config, Shared, Source, State, router};
 use sapwood_http::serve;
 use sapwood_table::{Connection, DynamoTable};
 use sapwood_telemetry::log;
@@ -22,7 +22,8 @@ async fn run() -> Result<(), Box<dyn Error + Send + Sync>> {
     let table = DynamoTable::new(&Connection::read(variable)?, config.table_name, config.settings.schema.clone());
     table.connect().await;
     let Config { settings, revisions_mutable, options, .. } = config;
-    let shared = Shared { settings, revisions_mutable, source: Source::system(), waits: Waits::default() };
+    let source = Source::system();
+    let shared = Shared { settings, revisions_mutable, waits: source.waits(), source };
     let state = State::new(move |deadline| table.until(deadline), shared);
     serve::run_lambda(router(state), options).await
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use sapwood_core::write::{Stamp, Tiebreak};
+use sapwood_http::wait::Waits;
 use uuid::{Builder, Uuid};
 
 /// A moment, as it is written into records.
@@ -79,6 +80,13 @@ impl Source {
         let (moment, token) = (self.now(), self.name());
         let turn = Tiebreak::new(moment.micros, &token);
         Stamp { at: moment.at, seconds: moment.seconds, by: by.into(), token, turn }
+    }
+
+    /// What a process knows of waiting, by this clock.
+    #[must_use]
+    pub fn waits(&self) -> Waits {
+        let source = self.clone();
+        Waits::new(move || source.now().seconds)
     }
 
     /// The turn of a batch.

@@ -1,9 +1,9 @@
 //! What the calls share.
 
 use sapwood_core::model::Settings;
+use sapwood_http::wait::Waits;
 
 use crate::source::Source;
-use crate::waits::Waits;
 
 /// What makes a table for each request, and what is the same for every request.
 pub type State<T> = sapwood_http::state::State<T, Shared>;

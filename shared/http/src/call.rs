@@ -70,6 +70,8 @@ pub struct Asked<'a, S> {
     pub shared: &'a S,
     /// The method, the headers and the path, as the router saw them.
     pub parts: &'a Parts,
+    /// True if reads are strongly consistent whatever `consistent` says.
+    pub is_strong: bool,
     /// What precedes the path.
     pub prefix: Prefix,
     /// The body's bytes; empty for a request without a body.
@@ -124,7 +126,7 @@ impl<S: Shared> Asked<'_, S> {
     /// # Errors
     /// [`Kind::BadParameter`] for anything but `true` and `false`.
     pub fn strong(&mut self) -> Result<bool, Problem> {
-        Ok(self.parameters.flag("consistent")?.unwrap_or(false))
+        Ok(self.parameters.flag("consistent")?.unwrap_or(false) || self.is_strong)
     }
 
     /// Reads the body of a POST or PUT.
@@ -226,8 +228,11 @@ async fn read<C: Call<S>, S: Shared>(shared: &S, request: Request) -> Result<(C,
         Problem::internal()
     })?;
     let prefix = parts.extensions.get().cloned().unwrap_or_default();
-    let mut asked = Asked { prefix, caller, path, parameters, preconditions, prefer, shared, parts: &parts, body };
+    let is_strong = false;
+    let mut asked =
+        Asked { prefix, caller, path, parameters, preconditions, prefer, shared, parts: &parts, is_strong, body };
     let call = C::read(&mut asked)?;
+    let prefer = asked.prefer;
     asked.parameters.end()?;
     Ok((call, prefer, deadline))
 }

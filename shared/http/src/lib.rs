@@ -15,3 +15,4 @@ pub mod path;
 pub mod problem;
 pub mod serve;
 pub mod state;
+pub mod wait;

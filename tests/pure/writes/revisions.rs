@@ -1,13 +1,13 @@
 //! Revisions appended, amended and deleted.
 
 use futures::future::join_all;
-use sapwood_core::keys::{ItemKey, Version};
-use sapwood_core::model::{AttributeValue, Item, text};
+use sapwood_core::keys::{ItemKey, Schema, Version};
+use sapwood_core::model::{AttributeValue, ETag, Item, text};
 use sapwood_engine::write::{Command, Precondition, Preconditions, Refusal, Request, Writer};
-use sapwood_table::Client;
+use sapwood_table::{Action, Client};
 use sapwood_tests::memory::Patient;
 
-use super::fixture::{Fixture, Took, Written, if_absent, n, run, topic};
+use super::fixture::{Fixture, Took, Written, if_absent, if_match, n, run, topic};
 
 fn attributes(value: usize) -> Item {
     Item::from([("value".to_owned(), n(value))])
@@ -101,6 +101,31 @@ fn a_topic_that_no_key_can_hold_is_refused_and_a_revision_may_have_a_parent() {
     append("parent").unwrap();
     assert!(matches!(append("_x"), Err(Refusal::ReservedName(_))));
     assert!(matches!(append("PK"), Err(Refusal::ReservedName(_))));
+}
+
+#[test]
+fn an_append_may_want_the_newest_revision_to_be_the_one_that_is_known() {
+    let fixture = Fixture::default();
+    let tag = |sk: &str| ETag::of(&fixture.item("a", sk).unwrap(), &Schema::default());
+    let append_if = |preconditions| fixture.carry_out_if(&append_to("a", "T", attributes(2)), preconditions);
+    assert_eq!(append_if(if_match(ETag::named("x"))), Err(Refusal::PreconditionFailed(Precondition::IfMatch)));
+    append_if(if_absent()).unwrap();
+    assert_eq!(append_if(if_absent()), Err(Refusal::PreconditionFailed(Precondition::IfNoneMatch)));
+    let first = tag("v001_T");
+    append_if(if_match(first.clone())).unwrap();
+    assert_eq!(append_if(if_match(first)), Err(Refusal::PreconditionFailed(Precondition::IfMatch)), "2 is the newest");
+    // Another client changes revision 2 between the look and the write: the transaction checks it.
+    let second = tag("v002_T");
+    fixture.carry_out_if(&append_to("a", "T", attributes(3)), if_match(second)).unwrap();
+    let actions = fixture.transactions.lock().unwrap().last().unwrap().clone();
+    let [Action::Put { key: put, .. }, Action::Check { key: check, condition }] = &actions[..] else {
+        panic!("{actions:?}")
+    };
+    assert_eq!((put.sk.as_str(), check.sk.as_str()), ("v003_T", "v002_T"));
+    let mut changed = fixture.item("a", "v002_T").unwrap();
+    assert!(condition.holds(Some(&changed)));
+    changed.insert("value".to_owned(), n(9));
+    assert!(!condition.holds(Some(&changed)), "{condition:?}");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use sapwood_tests::oracle::Oracle;
 use sapwood_tests::serving::Way;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::support::{
     delete, expect, get, ids, json as body_of, patch, post, put, read, refused, start, tree, waiting,
@@ -87,6 +87,86 @@ pub(crate) async fn a_write_that_waits_is_answered_when_its_rows_are_right(way: 
     }
     serving.running.settle().await;
     assert_eq!(read(&serving, "/nodes/c/fanout").await["up_to_date"], true);
+}
+
+pub(crate) async fn a_move_that_waits_for_all_below_is_answered_when_they_are_placed(way: Way) {
+    let serving = start(way).await;
+    tree(&serving, &[("a", None), ("x", None), ("V", Some("a"))]).await;
+    // Four levels: 3, 9, 27 and 81 nodes.
+    let mut deepest = vec!["V".to_owned()];
+    for _ in 0..4 {
+        let node = |above: &String, n| json!({"put": {"id": format!("{above}{n}"), "parent": above}});
+        let operations: Vec<Value> = deepest.iter().flat_map(|above| (0..3).map(move |n| node(above, n))).collect();
+        expect(&serving, 200, &post("/batch", &json!({"operations": operations}))).await;
+        deepest = deepest.iter().flat_map(|above| (0..3).map(move |n| format!("{above}{n}"))).collect();
+    }
+    serving.running.settle().await;
+    let count = 3 + 9 + 27 + 81;
+    for (round, parent) in ["x", "a", "x"].into_iter().enumerate() {
+        let asked = patch("/nodes/V", &json!({"parent": parent})).header("prefer", "wait=10, below=true");
+        let answered = expect(&serving, 200, &asked).await;
+        assert_eq!(answered.header("preference-applied"), Some("wait=10, below=true"), "{answered:?}");
+        assert_eq!(answered.header("location"), Some("/nodes/V/fanout?below=true"));
+        for id in deepest.iter().skip(round).step_by(7) {
+            let above = read(&serving, &format!("/nodes/{id}/ancestors")).await;
+            assert_eq!(ids(&above).last(), Some(&parent), "{id} isn't below {parent}");
+        }
+        let rows = read(&serving, &format!("/nodes/{parent}/count?consistent=true")).await;
+        assert_eq!(rows["count"].as_u64(), Some(count + 1), "rows below {parent}");
+        let progress = read(&serving, "/nodes/V/fanout?below=true").await;
+        assert_eq!(progress["below"], json!({"up_to_date": true, "placed": count, "deepest": 4}));
+    }
+    // Looks without a wait go on from one another.
+    expect(&serving, 200, &patch("/nodes/V", &json!({"parent": null}))).await;
+    let (mut cursor, mut placed) = (String::new(), 0);
+    loop {
+        let target = format!("/nodes/V/fanout?below=true{cursor}");
+        let below = read(&serving, &target).await["below"].clone();
+        assert!(below["placed"].as_u64() >= Some(placed), "{below} after {placed}");
+        placed = below["placed"].as_u64().unwrap();
+        match below["cursor"].as_str() {
+            Some(next) => cursor = format!("&cursor={next}"),
+            None => break,
+        }
+    }
+    assert_eq!(placed, count);
+    assert_eq!(ids(&read(&serving, &format!("/nodes/{}/ancestors", deepest[0])).await).last(), Some(&"V"));
+    refused(&serving, 400, &get("/nodes/x/fanout?cursor=abc")).await;
+    assert_eq!(refused(&serving, 400, &get("/nodes/x/fanout?below=true&cursor=abc")).await.0, "bad-cursor");
+}
+
+pub(crate) async fn a_read_with_a_token_shows_what_was_written(way: Way) {
+    let serving = start(way).await;
+    tree(&serving, &[("a", None), ("x", None), ("b", Some("a")), ("c", Some("b"))]).await;
+    for round in 0..5 {
+        let parent = if round % 2 == 0 { "x" } else { "a" };
+        let moved = expect(&serving, 200, &patch("/nodes/b", &json!({"parent": parent}))).await;
+        let token = moved.header("sapwood-written").unwrap().to_owned();
+        // Another reader has the token, and waits.
+        let asked = waiting(get(&format!("/nodes/{parent}/children?written={token}")));
+        let answered = expect(&serving, 200, &asked).await;
+        assert_eq!(ids(&answered.json()), ["b"]);
+        assert_eq!(answered.header("preference-applied"), Some("wait=10"));
+        let appended = expect(&serving, 201, &post("/nodes/b/revisions/T", &json!({"attributes": {"n": round}}))).await;
+        let token = appended.header("sapwood-written").unwrap().to_owned();
+        let latest = expect(&serving, 200, &waiting(get(&format!("/nodes/b/latest/T?written={token}")))).await;
+        assert_eq!(latest.json()["attributes"]["n"], round);
+    }
+    let batch = json!({"operations": [{"put": {"id": "d", "parent": "a"}}, {"put": {"id": "e", "parent": "a"}}]});
+    let results = body_of(&serving, 200, &post("/batch", &batch)).await;
+    let tokens: Vec<String> = results["results"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| format!("&written={}", one["written"].as_str().unwrap()))
+        .collect();
+    let asked = waiting(get(&format!("/nodes/a/children?limit=10{}", tokens.concat())));
+    let found = expect(&serving, 200, &asked).await.json();
+    assert!(ids(&found).ends_with(&["d", "e"]), "{found}");
+    assert_eq!(
+        refused(&serving, 400, &get("/nodes/a/children?written=x")).await,
+        ("bad-parameter".to_owned(), Some("written".to_owned()))
+    );
 }
 
 pub(crate) async fn a_batch_is_done_in_order_each_on_its_own(way: Way) {

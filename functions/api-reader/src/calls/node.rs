@@ -6,9 +6,9 @@ use axum::response::Response;
 use sapwood_core::keys::{Id, KeyError, NodeRef};
 use sapwood_core::model::{BaseNode, ETag, size_estimate};
 use sapwood_core::write::Preconditions;
-use sapwood_engine::query::{Bounds, Fields};
+use sapwood_engine::query::{Below, Bounds, Fields};
 use sapwood_http::call::Call;
-use sapwood_http::contract::{AncestorBody, FanoutBody, IDS_MAX, NodeBody, Page};
+use sapwood_http::contract::{AncestorBody, BelowBody, FanoutBody, IDS_MAX, NodeBody, Page};
 use sapwood_http::cursor::Scope;
 use sapwood_http::headers::etag_text;
 use sapwood_http::problem::{Kind, Problem};
@@ -166,24 +166,47 @@ impl Ancestors {
 }
 
 /// `GET /nodes/{id}/fanout`
-pub(crate) struct FanoutOf(NodeRef);
+pub(crate) struct FanoutOf {
+    node: NodeRef,
+    below: Option<List>,
+}
+
+/// Nodes that one look below a moved node takes.
+const BELOW_NODES_MAX: usize = 1_000;
 
 impl Call<Shared> for FanoutOf {
     fn read(asked: &mut Asked<'_>) -> Result<Self, Problem> {
-        asked.node("id").map(Self)
+        let node = asked.node("id")?;
+        let scope = Scope::new("below", node.tenant.as_ref()).text(node.id.as_str());
+        let below = match asked.parameters.flag("below")? {
+            Some(true) => Some(List::plain(asked, scope, Bounds::default(), true)?),
+            _ => None,
+        };
+        Ok(Self { node, below })
     }
 
     async fn answer<T: Table>(self, at: &At<'_, T>) -> Result<Response, Problem> {
-        let status = reader(at).status(&self.0).await.map_err(refused)?;
+        let status = reader(at).status(&self.node).await.map_err(refused)?;
         // A deleted node is still answered while rows of it are left.
         if !status.exists && status.is_up_to_date() {
             return Err(Problem::new(Kind::NotFound, "neither the node nor a row of it exists"));
         }
+        let below = match &self.below {
+            None => None,
+            Some(list) => {
+                let from = list.options.after.as_deref();
+                let below = reader(at).below(&self.node, from, BELOW_NODES_MAX).await.map_err(refused)?;
+                let cursor = list.cursor(at.shared, below.next.as_deref());
+                let Below { is_up_to_date: up_to_date, placed, deepest, .. } = below;
+                Some(BelowBody { up_to_date, placed, deepest, cursor })
+            }
+        };
         at.json(&FanoutBody {
             up_to_date: status.is_up_to_date(),
             ancestors: status.ancestors,
             missing: status.missing,
             stale: status.stale,
+            below,
         })
     }
 }

@@ -4,6 +4,7 @@ use axum::http::{Method, StatusCode};
 use axum::response::Response;
 use sapwood_core::keys::{Id, NodeRef};
 use sapwood_core::write::{Answered, Begun, Claim, Command, Content, Idempotency, Preconditions, Prefetched, Tiebreak};
+use sapwood_engine::query::Derived;
 use sapwood_http::call::{Prefix, json_response};
 use sapwood_http::caller::Right;
 use sapwood_http::contract::{self, BatchBody, BatchOperation, BatchResult, BatchResults, CreateRevision};
@@ -18,7 +19,6 @@ use crate::answer::{Answer, failed};
 use crate::call::{Asked, At, Call, replayed};
 use crate::idempotency::part;
 use crate::problem::refused;
-use crate::wait::Derived;
 
 /// Most bytes of JSON of what was written, in the results of a batch. Lambda's answers have at most 6 MB, of which
 /// escaping a body can take half. DynamoDB's transactions have 4 MB, and the results of a batch with an
@@ -153,8 +153,10 @@ impl Batch {
                         .write(&command, preconditions, key, Some((&mut ahead, turn)))
                         .await
                         .map(|Answered { outcome, .. }| {
-                            derived.extend(Derived::of(&command, &outcome));
-                            within(&mut bytes_left, Answer::of(&outcome, &at.shared.settings))
+                            let of = Derived::of(&command, &outcome, at.prefer.below);
+                            let answer = Answer::of(&outcome, of.as_ref(), &at.shared.settings);
+                            derived.extend(of);
+                            within(&mut bytes_left, answer)
                         }),
                     Err(problem) => Err(problem),
                 };
@@ -213,7 +215,8 @@ fn conditioned(operation: Result<BatchOperation, JsonError>, asked: &Asked<'_>) 
         BatchOperation::Delete(of) => (delete(node(of.id), of.children, of.revisions, asked)?, of.if_match),
         BatchOperation::Revision(revision) => {
             let attributes = attributes(CreateRevision { attributes: revision.attributes }, asked)?;
-            (Command::Append { topic: checked(node(revision.id), revision.topic, asked)?, attributes }, None)
+            let topic = checked(node(revision.id), revision.topic, asked)?;
+            (Command::Append { topic, attributes }, revision.if_match)
         }
     };
     Ok(Conditioned { command, preconditions: Preconditions { if_match, if_none_match: None } })

@@ -1,10 +1,9 @@
 //! The results of a batch, as they are kept for another request with its key. Of them each request's answer is made as
 //! its client prefers it: a kept answer would have another client's numbers, and the base path of another domain.
 
+use sapwood_engine::query::Derived;
 use sapwood_http::contract::{BatchBody, BatchResult, NodeBody, OperationBody, ProblemBody, RevisionBody};
 use serde::{Deserialize, Serialize};
-
-use crate::wait::Derived;
 
 /// What is kept of a batch.
 #[derive(Serialize, Deserialize)]
@@ -23,12 +22,20 @@ struct One {
     problem: Option<ProblemBody>,
     location: Option<String>,
     etag: Option<String>,
+    #[serde(default)]
+    written: Option<String>,
 }
 
 impl StoredBatch {
-    /// Operations are in the results already, and a function of the release before knows no waiting for them.
+    /// Operations are in the results already, and a function of the release before knows no waiting for them, nor for
+    /// what is below a moved node. Whoever sends the request again hears of the node alone.
     pub(super) fn new(results: &[BatchResult], derived: &[Derived]) -> Self {
-        let derived = derived.iter().filter(|derived| !matches!(derived, Derived::Operation(..))).cloned();
+        let known = |derived: &Derived| match derived {
+            Derived::Operation(..) => None,
+            Derived::Below(id) => Some(Derived::Node(id.clone())),
+            other => Some(other.clone()),
+        };
+        let derived = derived.iter().filter_map(known);
         Self { results: results.iter().map(One::new).collect(), derived: derived.collect() }
     }
 
@@ -42,7 +49,7 @@ impl StoredBatch {
 
 impl One {
     fn new(result: &BatchResult) -> Self {
-        let BatchResult { status, body, problem, location, etag } = result.clone();
+        let BatchResult { status, body, problem, location, etag, written } = result.clone();
         let (mut node, mut revision, mut operation) = (None, None, None);
         match body {
             Some(BatchBody::Node(body)) => node = Some(body),
@@ -50,13 +57,13 @@ impl One {
             Some(BatchBody::Operation(body)) => operation = Some(body),
             None => {}
         }
-        Self { status, node, revision, operation, problem, location, etag }
+        Self { status, node, revision, operation, problem, location, etag, written }
     }
 
     fn result(self) -> BatchResult {
-        let Self { status, node, revision, operation, problem, location, etag } = self;
+        let Self { status, node, revision, operation, problem, location, etag, written } = self;
         let body = node.map(BatchBody::Node);
         let body = body.or(revision.map(BatchBody::Revision)).or(operation.map(BatchBody::Operation));
-        BatchResult { status, body, problem, location, etag }
+        BatchResult { status, body, problem, location, etag, written }
     }
 }

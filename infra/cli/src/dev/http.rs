@@ -50,13 +50,15 @@ impl Http {
             let table = table.clone();
             move |deadline| table.until(deadline)
         };
-        let reads = api_reader::Shared { settings: reader.settings, cursors: reader.cursors };
+        let reads =
+            api_reader::Shared { settings: reader.settings, cursors: reader.cursors, waits: api_reader::waits() };
         let reads = api_reader::State::new(tables(table), reads);
+        let source = api_writer::Source::system();
         let writes = api_writer::Shared {
             settings: writer.settings,
             revisions_mutable: writer.revisions_mutable,
-            source: api_writer::Source::system(),
-            waits: api_writer::Waits::default(),
+            waits: source.waits(),
+            source,
         };
         let writes = api_writer::State::new(tables(table), writes);
         let router = api_reader::router(reads).merge(api_writer::router(writes));

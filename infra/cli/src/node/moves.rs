@@ -17,7 +17,7 @@ use crate::exit::Exit;
 
 The rules are the HTTP API's: a node can't come to be below itself, its new parent must be there, and nothing gets too deep. The stream
 handler then moves the rows of all that is below. It ends with 0, 1 if the move is refused or there is no such node, 3 if --wait ends before
-the node's own rows are right, and 4 if the table can't be read or written.")]
+all that is below is placed, and 4 if the table can't be read or written.")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     target: Target,

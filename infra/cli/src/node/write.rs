@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use api_writer::{Derived, Source, body};
+use api_writer::{Source, body};
 use clap::Args;
 use sapwood_core::keys::{Id, KeyError};
 use sapwood_core::model::ETag;
-use sapwood_engine::query::Reader;
+use sapwood_engine::query::{Derived, Reader};
 use sapwood_engine::write::{Command, Outcome, Preconditions, Request, Spot, Tags, WriteError, Writer};
 use sapwood_http::contract::BatchBody;
 use sapwood_http::headers::{etag_text, if_match};
@@ -34,7 +34,8 @@ pub(super) struct Writing {
     /// Who writes: `_updated_by` and `_created_by` of the record.
     #[arg(long, value_name = "NAME", env = "USER", hide_env_values = true, default_value = "sapwood")]
     by: String,
-    /// Wait until the stream handler has brought everything up to date, at most so many seconds.
+    /// Wait until the stream handler has brought everything up to date, what is below a moved node included, at most so
+    /// many seconds.
     #[arg(
         long,
         value_name = "SECONDS",
@@ -105,13 +106,16 @@ impl Writing {
         command: &Command,
         outcome: &Outcome,
     ) -> Result<bool, NodeError> {
-        let Some(derived) = Derived::of(command, outcome) else { return Ok(true) };
-        let reader = Reader::new(client, &opened.settings);
-        self.until(async || Ok(derived.is_right(&reader, opened.node.tenant.as_ref()).await)).await
+        let Some(derived) = Derived::of(command, outcome, true) else { return Ok(true) };
+        let (reader, mut watch) = (Reader::new(client, &opened.settings), derived.watch());
+        self.until(async || Ok(watch.is_right(&reader, opened.node.tenant.as_ref()).await)).await
     }
 
     /// Looks until something is done, or the time is up. Returns true if it is done, or if no wait is wanted.
-    pub(super) async fn until(&self, is_done: impl AsyncFn() -> Result<bool, NodeError>) -> Result<bool, NodeError> {
+    pub(super) async fn until(
+        &self,
+        mut is_done: impl AsyncFnMut() -> Result<bool, NodeError>,
+    ) -> Result<bool, NodeError> {
         let Some(seconds) = self.wait else { return Ok(true) };
         let (end, mut pause) = (now() + Duration::from_secs(seconds), FIRST_PAUSE);
         while !is_done().await? {

@@ -13,7 +13,8 @@ use crate::plan::{Io, Need, Rule};
 use crate::request::{Action, Condition};
 
 /// Puts the next revision of a topic, in 2 round trips. There is no counter: the newest revision is looked for, and the
-/// next put where none is. On a collision the newest is looked for again.
+/// next put where none is. On a collision the newest is looked for again. Preconditions are about the newest revision,
+/// which takes a round trip more; the next is put together with a check that it stands.
 pub(super) async fn append(
     io: &Io,
     attempts: &mut Attempts<'_>,
@@ -25,16 +26,20 @@ pub(super) async fn append(
     // The longest that any version makes it: no append fails for its number alone.
     topic.revision_key(Version::new(u64::from(Version::MAX))?, settings)?;
     let copy_key = topic.key(settings)?;
-    // A revision that is appended isn't there before.
-    attempts.request.preconditions.check(None)?;
     loop {
         let newest = newest(io, settings, topic, &copy_key, limits.revision_page_items_max).await?;
+        let Some(newest_stands) = check_newest(io, attempts, topic, newest).await? else {
+            // It was deleted since it was found.
+            attempts.fail(io).await?;
+            continue;
+        };
         let version = Version::new(newest.map_or(0, |version| u64::from(version.number())) + 1)?;
         let key = topic.revision_key(version, settings)?;
         let item = base(&key, attributes, None, &attempts.request.stamp, &settings.schema);
         let Draft { item, action } = Draft::put(key.clone(), item, Condition::Absent).check()?;
         let outcome = Outcome::Revision { topic: topic.clone(), version, item, created: true };
-        if let Some(outcome) = attempts.send(io, vec![action], outcome, None).await? {
+        let actions = std::iter::once(action).chain(newest_stands).collect();
+        if let Some(outcome) = attempts.send(io, actions, outcome, None).await? {
             return Ok(outcome);
         }
         let read = io.read(Need::keys(std::iter::once(key.clone()).chain(attempts.claim_key()))).await?;
@@ -43,6 +48,27 @@ pub(super) async fn append(
             return Ok(outcome);
         }
     }
+}
+
+/// Checks the preconditions of an append, which are about the topic's newest revision. Returns what must hold of that
+/// revision when the next is put, if anything must, and `None` if it isn't there any more.
+async fn check_newest(
+    io: &Io,
+    attempts: &Attempts<'_>,
+    topic: &Latest,
+    newest: Option<Version>,
+) -> Result<Option<Option<Action>>, Stop> {
+    let (preconditions, settings) = (&attempts.request.preconditions, attempts.context.settings);
+    let Some(version) = newest.filter(|_| preconditions.are_given()) else {
+        preconditions.check(None)?;
+        return Ok(Some(None));
+    };
+    let key = topic.revision_key(version, settings)?;
+    let read = io.read(Need::keys([key.clone()])).await?;
+    let Some(item) = read.item(&key)? else { return Ok(None) };
+    preconditions.check_item(Some(item), &settings.schema)?;
+    let condition = as_read(Some(item), true, &settings.schema)?;
+    Ok(Some(Some(Action::Check { key, condition })))
 }
 
 /// Amends or deletes a revision that is there, in 2 round trips. `attributes` are what its attributes become; none

@@ -8,6 +8,8 @@
 
 mod ancestors;
 mod audit;
+mod below;
+mod derived;
 mod descendants;
 mod error;
 mod fields;
@@ -26,6 +28,8 @@ mod topic;
 mod tree;
 
 pub use ancestors::Ancestor;
+pub use below::Below;
+pub use derived::{Derived, Watch};
 pub use descendants::{Counted, Descendant, Window};
 pub use error::ReadError;
 pub use fields::Fields;

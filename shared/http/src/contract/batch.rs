@@ -94,6 +94,10 @@ pub struct RevisionOperation {
     /// The revision's attributes.
     #[schema(value_type = WrittenAttributes)]
     pub attributes: Attributes,
+    /// What the entity tag of the topic's newest revision must be, as `If-Match` says it: a tag in quotes, several with
+    /// commas between them, or `*`.
+    #[schema(value_type = String, required = false, examples("\"n0bY6ZyJHlVYBv8TQ2r6Yw\""))]
+    pub if_match: Option<Tags>,
 }
 
 /// The results of a batch's operations, in the same order.
@@ -105,7 +109,7 @@ pub struct BatchResults {
 }
 
 /// The result of one operation: what a request of its own would be answered with.
-#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, ToSchema)]
 pub struct BatchResult {
     /// The status code.
     #[schema(minimum = 200, maximum = 599)]
@@ -119,7 +123,7 @@ pub struct BatchResult {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub problem: Option<ProblemBody>,
-    /// Where to find what was created.
+    /// Where to find what was created, or how far a move is.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, format = "uri-reference")]
     pub location: Option<String>,
@@ -127,6 +131,10 @@ pub struct BatchResult {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub etag: Option<String>,
+    /// A token of what the stream derives from the write. A read with it (`written`) has rows that show the write.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub written: Option<String>,
 }
 
 /// The body of an operation's result.
@@ -243,6 +251,7 @@ impl FromJson for RevisionOperation {
             id: fields.required("id", ID_REMEDY, json::id)?,
             topic: fields.required("topic", "give the topic", topic)?,
             attributes: revisions::attributes(&mut fields)?,
+            if_match: fields.optional("if_match", tags)?,
         };
         fields.close().map(|()| revision)
     }

@@ -31,8 +31,8 @@ pub use nodes::{CreateNode, IDS_MAX, NodeBody, PatchNode, PlaceBody, ReplaceNode
 pub use openapi::openapi;
 pub use operations::{Function, Operation, ReaderCall, WriterCall, operations};
 pub use reads::{
-    AncestorBody, CountBody, DescendantBody, FanoutBody, LatestBody, LinkBody, Page, PathBody, RootBody, TreeBody,
-    TreeNode,
+    AncestorBody, BelowBody, CountBody, DescendantBody, FanoutBody, LatestBody, LinkBody, Page, PathBody, RootBody,
+    TreeBody, TreeNode, WRITTEN_BYTES_MAX, WRITTEN_MAX,
 };
 pub use revisions::{CreateRevision, RevisionBody, TOPIC_BYTES_MAX, check_topic};
 pub use status::{CallBody, HealthBody, HealthStatus, IndexBody};

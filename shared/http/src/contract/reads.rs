@@ -10,6 +10,12 @@ use utoipa::{PartialSchema, ToSchema};
 
 use super::attributes::ReadAttributes;
 
+/// The most tokens of writes that a read takes: as many as a batch reads ahead, and as an URL has room for.
+pub const WRITTEN_MAX: usize = 25;
+
+/// The most bytes of a token: API Gateway takes 10,240 bytes of URL and headers together.
+pub const WRITTEN_BYTES_MAX: usize = 10_240;
+
 /// A page of a list.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Page<T> {
@@ -236,7 +242,7 @@ pub struct LatestBody {
 }
 
 /// Whether the derived rows of a node match its base record.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct FanoutBody {
     /// True if all rows match.
     pub up_to_date: bool,
@@ -247,6 +253,27 @@ pub struct FanoutBody {
     pub missing: usize,
     /// How many rows are out of date.
     pub stale: usize,
+    /// How far what is below the node is placed. Absent without `below=true`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub below: Option<BelowBody>,
+}
+
+/// How far what is below a node is placed by the node's own place, after a move or a change of its segment. What is
+/// created or moved there meanwhile isn't counted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct BelowBody {
+    /// True if all of it is, and the node's own rows are up to date.
+    pub up_to_date: bool,
+    /// How many nodes are placed, as far as this look and those before it have come.
+    pub placed: u64,
+    /// The deepest of their levels below the node.
+    #[schema(minimum = 0, maximum = 98)]
+    pub deepest: usize,
+    /// Where the next look goes on: pass it as `cursor`. Absent once everything is placed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub cursor: Option<String>,
 }
 
 fn is_false(value: &bool) -> bool {

@@ -1,4 +1,4 @@
-//! `Prefer: wait=5, return=minimal, numbers=strings` ([RFC 7240](https://www.rfc-editor.org/rfc/rfc7240)).
+//! `Prefer: wait=5, below=true, return=minimal, numbers=strings` ([RFC 7240](https://www.rfc-editor.org/rfc/rfc7240)).
 
 use std::time::Duration;
 
@@ -21,6 +21,8 @@ const PREFERENCE_APPLIED: HeaderName = HeaderName::from_static("preference-appli
 pub struct Prefer {
     /// How long the answer may be held.
     pub wait: Wait,
+    /// True if it is held for all that is below a moved node as well (`below=true`).
+    pub below: bool,
     /// True if the answer should leave out what was written.
     pub minimal: bool,
     /// How the answer writes numbers (`numbers=strings`).
@@ -28,7 +30,7 @@ pub struct Prefer {
 }
 
 impl Prefer {
-    /// Reads the first `wait`, the first `return` and the first `numbers` among all preferences. RFC 7240 demands that
+    /// Reads the first `wait`, `below`, `return` and `numbers` among all preferences. RFC 7240 demands that
     /// other preferences are ignored, and values that aren't known.
     ///
     /// # Errors
@@ -36,8 +38,9 @@ impl Prefer {
     pub fn read(headers: &HeaderMap) -> Result<Self, Problem> {
         let Some(text) = joined(headers, &PREFER)? else { return Ok(Self::default()) };
         let wait = first(&text, "wait").map(|value| Wait::parse(&value)).transpose()?;
-        let minimal = first(&text, "return").is_some_and(|value| value == "minimal");
-        Ok(Self { wait: wait.unwrap_or_default(), minimal, numbers: read_numbers(&text) })
+        let is = |name, wanted| first(&text, name).is_some_and(|value| value == wanted);
+        let (below, minimal) = (is("below", "true"), is("return", "minimal"));
+        Ok(Self { wait: wait.unwrap_or_default(), below, minimal, numbers: read_numbers(&text) })
     }
 
     /// Reads what a read heeds of all preferences: `numbers`.
@@ -60,9 +63,10 @@ impl Prefer {
     #[must_use]
     pub fn applied(self) -> Option<HeaderValue> {
         let wait = self.wait.seconds.map(|seconds| format!("wait={seconds}"));
+        let below = (self.below && wait.is_some()).then(|| "below=true".to_owned());
         let minimal = self.minimal.then(|| "return=minimal".to_owned());
         let numbers = (self.numbers == Numbers::Strings).then(|| "numbers=strings".to_owned());
-        let applied: Vec<String> = wait.into_iter().chain(minimal).chain(numbers).collect();
+        let applied: Vec<String> = wait.into_iter().chain(below).chain(minimal).chain(numbers).collect();
         HeaderValue::try_from(applied.join(", ")).ok().filter(|value| !value.is_empty())
     }
 }

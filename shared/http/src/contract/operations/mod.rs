@@ -137,12 +137,19 @@ pub(super) struct Header {
 
 const LOCATION: Header = always("Location", "The path of what was created.");
 const OPERATION_LOCATION: Header = always("Location", "The path of the operation.");
-const LOCATION_OF_CREATED: Header = sometimes("Location", "The path of what was created.");
 const ETAG: Header = always("ETag", "The entity tag.");
 const ETAG_OF_NODE: Header = sometimes("ETag", "The entity tag. With `expand` it is in the body.");
 const LINK: Header = sometimes("Link", "The next page (`rel=\"next\"`), if there is one.");
 const IDEMPOTENCY_REPLAYED: Header =
     sometimes("Idempotency-Replayed", "`true`, if an earlier request with the same `Idempotency-Key` had this answer.");
+const WRITTEN: Header = sometimes(
+    "Sapwood-Written",
+    "The token of what the stream derives from the write: `written` of a read that must show it.",
+);
+const LOCATION_OF_MOVE: Header =
+    sometimes("Location", "Where to see how far a move is, if the node has another parent or segment now.");
+const LOCATION_OF_WRITTEN: Header =
+    sometimes("Location", "The path of what was created, or where to see how far a move is.");
 const PREFERENCE_APPLIED: Header = sometimes("Preference-Applied", "The preferences that applied.");
 
 const fn always(name: &'static str, description: &'static str) -> Header {
@@ -256,7 +263,7 @@ impl Answer {
 
     /// The answer to a change whose client prefers a minimal one.
     const fn minimal(description: &'static str) -> Self {
-        Self::empty(204, description).headers(&[ETAG, PREFERENCE_APPLIED])
+        Self::empty(204, description).headers(&[ETAG, PREFERENCE_APPLIED, WRITTEN])
     }
 
     /// An answer of 200 with a JSON object of any shape.

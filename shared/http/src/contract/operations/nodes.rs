@@ -5,8 +5,8 @@ use serde_json::json;
 
 use super::Function::Writer;
 use super::{
-    Answer, Body, ETAG, LOCATION, LOCATION_OF_CREATED, OPERATION_LOCATION, Operation, PREFERENCE_APPLIED, Tag,
-    WriterCall,
+    Answer, Body, ETAG, LOCATION, LOCATION_OF_MOVE, LOCATION_OF_WRITTEN, OPERATION_LOCATION, Operation,
+    PREFERENCE_APPLIED, Tag, WRITTEN, WriterCall,
 };
 use super::{parameters, problems};
 use crate::contract::{Batch, BatchResults, CreateNode, NodeBody, OperationBody, PatchNode, ReplaceNode};
@@ -35,7 +35,7 @@ pub(super) static OPERATIONS: [Operation; 5] = [
         })),
         answers: &[
             Answer::json::<NodeBody>(201, "The node is created.")
-                .headers(&[LOCATION, ETAG, PREFERENCE_APPLIED])
+                .headers(&[LOCATION, ETAG, PREFERENCE_APPLIED, WRITTEN])
                 .example(|| {
                     json!({
                         "id": "CUSTOMER#7", "parent": "REGION#EU",
@@ -45,8 +45,13 @@ pub(super) static OPERATIONS: [Operation; 5] = [
                     })
                 }),
             Answer::json::<NodeBody>(202, "The node is created, but its rows weren't up to date within the wait.")
-                .headers(&[LOCATION, ETAG, PREFERENCE_APPLIED]),
-            Answer::minimal("The node is created (`return=minimal`).").headers(&[LOCATION, ETAG, PREFERENCE_APPLIED]),
+                .headers(&[LOCATION, ETAG, PREFERENCE_APPLIED, WRITTEN]),
+            Answer::minimal("The node is created (`return=minimal`).").headers(&[
+                LOCATION,
+                ETAG,
+                PREFERENCE_APPLIED,
+                WRITTEN,
+            ]),
         ],
         problems: problems::PUT,
     },
@@ -69,20 +74,27 @@ pub(super) static OPERATIONS: [Operation; 5] = [
             || json!({"example": {"parent": "REGION#EU", "attributes": {"name": "Acme"}}}),
         )),
         answers: &[
-            Answer::json::<NodeBody>(200, "The node is replaced.").headers(&[ETAG, PREFERENCE_APPLIED]).example(|| {
-                json!({
-                    "id": "CUSTOMER#7", "parent": "REGION#EU", "attributes": {"name": "Acme"},
-                    "created_at": "2026-02-03T04:05:06.789Z", "created_by": "anna",
-                    "updated_at": "2026-02-04T05:06:07.890Z", "updated_by": "ben",
-                })
-            }),
-            Answer::json::<NodeBody>(201, "The node is created.").headers(&[LOCATION, ETAG, PREFERENCE_APPLIED]),
+            Answer::json::<NodeBody>(200, "The node is replaced.")
+                .headers(&[LOCATION_OF_MOVE, ETAG, PREFERENCE_APPLIED, WRITTEN])
+                .example(|| {
+                    json!({
+                        "id": "CUSTOMER#7", "parent": "REGION#EU", "attributes": {"name": "Acme"},
+                        "created_at": "2026-02-03T04:05:06.789Z", "created_by": "anna",
+                        "updated_at": "2026-02-04T05:06:07.890Z", "updated_by": "ben",
+                    })
+                }),
+            Answer::json::<NodeBody>(201, "The node is created.").headers(&[
+                LOCATION,
+                ETAG,
+                PREFERENCE_APPLIED,
+                WRITTEN,
+            ]),
             Answer::json::<NodeBody>(202, "The node is written, but its rows weren't up to date within the wait.")
-                .headers(&[LOCATION, ETAG, PREFERENCE_APPLIED]),
+                .headers(&[LOCATION_OF_WRITTEN, ETAG, PREFERENCE_APPLIED, WRITTEN]),
             Answer::minimal(
                 "The node is created or replaced (`return=minimal`). A node that is created has a `Location`.",
             )
-            .headers(&[LOCATION_OF_CREATED, ETAG, PREFERENCE_APPLIED]),
+            .headers(&[LOCATION_OF_WRITTEN, ETAG, PREFERENCE_APPLIED, WRITTEN]),
         ],
         problems: problems::PUT,
     },
@@ -118,16 +130,23 @@ pub(super) static OPERATIONS: [Operation; 5] = [
             })
         })),
         answers: &[
-            Answer::json::<NodeBody>(200, "The node is changed.").headers(&[ETAG, PREFERENCE_APPLIED]).example(|| {
-                json!({
-                    "id": "CUSTOMER#7", "parent": "REGION#US", "attributes": {"name": "Acme", "credit": 99.5},
-                    "created_at": "2026-02-03T04:05:06.789Z", "created_by": "anna",
-                    "updated_at": "2026-02-04T05:06:07.890Z", "updated_by": "ben",
-                })
-            }),
+            Answer::json::<NodeBody>(200, "The node is changed.")
+                .headers(&[LOCATION_OF_MOVE, ETAG, PREFERENCE_APPLIED, WRITTEN])
+                .example(|| {
+                    json!({
+                        "id": "CUSTOMER#7", "parent": "REGION#US", "attributes": {"name": "Acme", "credit": 99.5},
+                        "created_at": "2026-02-03T04:05:06.789Z", "created_by": "anna",
+                        "updated_at": "2026-02-04T05:06:07.890Z", "updated_by": "ben",
+                    })
+                }),
             Answer::json::<NodeBody>(202, "The node is changed, but its rows weren't up to date within the wait.")
-                .headers(&[ETAG, PREFERENCE_APPLIED]),
-            Answer::minimal("The node is changed (`return=minimal`)."),
+                .headers(&[LOCATION_OF_MOVE, ETAG, PREFERENCE_APPLIED, WRITTEN]),
+            Answer::minimal("The node is changed (`return=minimal`).").headers(&[
+                LOCATION_OF_MOVE,
+                ETAG,
+                PREFERENCE_APPLIED,
+                WRITTEN,
+            ]),
         ],
         problems: problems::CHANGE,
     },
@@ -155,9 +174,9 @@ pub(super) static OPERATIONS: [Operation; 5] = [
         ],
         body: None,
         answers: &[
-            Answer::empty(204, "The node is deleted.").headers(&[PREFERENCE_APPLIED]),
+            Answer::empty(204, "The node is deleted.").headers(&[PREFERENCE_APPLIED, WRITTEN]),
             Answer::json::<OperationBody>(202, "The deletion has begun, and hasn't ended within the wait.")
-                .headers(&[OPERATION_LOCATION, PREFERENCE_APPLIED])
+                .headers(&[OPERATION_LOCATION, PREFERENCE_APPLIED, WRITTEN])
                 .example(|| {
                     json!({
                         "id": "019c2171-b1d5-7a4f-a90b-0f6d6f1f5d52", "status": "running", "mode": "delete",

@@ -3,7 +3,9 @@
 use sapwood_core::keys::{DEPTH_MAX, ID_BYTES_MAX, SEGMENT_BYTES_MAX, Version};
 use serde_json::{Value, json};
 
-use crate::contract::{IDS_MAX, OPERATIONS_LISTED_DEFAULT, OPERATIONS_LISTED_MAX, TOPIC_BYTES_MAX};
+use crate::contract::{
+    IDS_MAX, OPERATIONS_LISTED_DEFAULT, OPERATIONS_LISTED_MAX, TOPIC_BYTES_MAX, WRITTEN_BYTES_MAX, WRITTEN_MAX,
+};
 
 /// A character of a segment other than `.`: one that stands for itself, or the bytes in UTF-8 of another one, each
 /// written `~XX`. Clients that are generated of the document percent-encode what they are given, and API Gateway
@@ -110,8 +112,26 @@ pub(super) fn expand() -> Value {
 
 pub(super) fn consistent() -> Value {
     let description = "True for a strongly consistent read, at twice the read units. Derived rows can still lag behind their base \
-        records; `Prefer: wait` on the write waits for them.";
+        records: it doesn't promise that what was just written is shown. `written` does.";
     query("consistent", description, json!({"type": "boolean", "default": false}))
+}
+
+pub(super) fn written() -> Value {
+    let description = "What the answer must show: the `Sapwood-Written` of a write, whoever sent it. The read waits for it up to \
+        `Prefer: wait`, and is refused (409, `not-yet-placed`) where the rows don't have it by then. Reads strongly, as with \
+        `consistent=true`, which alone doesn't promise this. Give it once for each write, up to 25.";
+    several("written", false, description, WRITTEN_BYTES_MAX, WRITTEN_MAX)
+}
+
+pub(super) fn below() -> Value {
+    let description = "True to see as well how far what is below the node is placed, after a move or a change of its segment: `below`. 1 read \
+        unit per 4 KB of each node's lineage. One look takes 1,000 nodes at most, and stops at the first that isn't placed.";
+    query("below", description, json!({"type": "boolean", "default": false}))
+}
+
+pub(super) fn cursor_of_below() -> Value {
+    let description = "With `below`: the `cursor` of the look before. The next look goes on from there, so that all looks together read each node once.";
+    query("cursor", description, json!({"type": "string", "minLength": 1}))
 }
 
 pub(super) fn fields() -> Value {
@@ -272,6 +292,20 @@ pub(super) fn if_none_match() -> Value {
     header("If-None-Match", description, ENTITY_TAGS, "*")
 }
 
+/// The `If-Match` of an append.
+pub(super) fn if_newest() -> Value {
+    let description = "The entity tag of the topic's newest revision must be this one. `*`: there must be one. Costs a read of it, and the write \
+        units of a transaction.";
+    header("If-Match", description, ENTITY_TAGS, AN_ENTITY_TAG)
+}
+
+/// The `If-None-Match` of an append.
+pub(super) fn if_none_newest() -> Value {
+    let description =
+        "The entity tag of the topic's newest revision must be none of these. `*`: there must be no revision.";
+    header("If-None-Match", description, ENTITY_TAGS, "*")
+}
+
 /// The `If-None-Match` of a read.
 pub(super) fn known() -> Value {
     let description = "Known entity tags. The answer is 304 if the current one is among them.";
@@ -280,7 +314,7 @@ pub(super) fn known() -> Value {
 
 pub(super) fn prefer() -> Value {
     let description = "`wait=5` holds the answer for up to 5 seconds (at most 10), until the derived rows of the write are up to \
-        date, and until the stream has carried a deletion out. The answer is 202 if that takes longer, or 204 where something was deleted at once. `return=minimal` leaves what was written out of the answer: 204 takes the place \
+        date, and until the stream has carried a deletion out; with `below=true` until all that is below a moved node is placed. The answer is 202 if that takes longer, or 204 where something was deleted at once. `return=minimal` leaves what was written out of the answer: 204 takes the place \
         of 200 and 201. `numbers=strings` writes numbers that a double can't keep as `{\"$number\": \"…\"}`. Other \
         preferences are ignored.";
     header("Prefer", description, FIELD_CONTENT, "wait=5")
@@ -290,9 +324,9 @@ pub(super) fn prefer() -> Value {
 const FIELD_CONTENT: &str = "^[\\t -~]*$";
 
 /// The `Prefer` of a read.
-pub(super) fn prefer_numbers() -> Value {
-    let description = "`numbers=strings` writes numbers that a double can't keep (more than 15 to 17 digits) as `{\"$number\": \"…\"}`. \
-        Other preferences are ignored.";
+pub(super) fn prefer_read() -> Value {
+    let description = "`wait=5` waits up to 5 seconds (at most 10) for what `written` names. `numbers=strings` writes numbers that a double can't keep \
+        (more than 15 to 17 digits) as `{\"$number\": \"…\"}`. Other preferences are ignored.";
     header("Prefer", description, FIELD_CONTENT, "numbers=strings")
 }
 

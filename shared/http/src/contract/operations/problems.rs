@@ -6,13 +6,19 @@ use serde_json::{Value, json};
 use crate::problem::MEDIA_TYPE;
 
 /// The problems of a list.
-pub(super) const LIST: &[u16] = &[400, 403, 404, 422, 500, 503];
+pub(super) const LIST: &[u16] = &[400, 403, 404, 409, 422, 500, 503];
+/// The problems of a question about one thing.
+pub(super) const STATE: &[u16] = &[400, 403, 404, 422, 500, 503];
 /// The problems of a list that no key is asked for.
-pub(super) const ROOTS: &[u16] = &[400, 403, 404, 500, 503];
+pub(super) const ROOTS: &[u16] = &[400, 403, 404, 409, 500, 503];
+/// The problems of the audit's state.
+pub(super) const AUDIT: &[u16] = &[400, 403, 404, 500, 503];
+/// The problems of a read of any number of things, which needn't exist.
+pub(super) const SEVERAL: &[u16] = &[400, 403, 409, 500, 503];
 /// The problems of a question about any number of things, which needn't exist.
 pub(super) const QUESTION: &[u16] = &[400, 403, 500, 503];
 /// The problems of a read of one thing, which has an entity tag.
-pub(super) const THING: &[u16] = &[304, 400, 403, 404, 412, 422, 500, 503];
+pub(super) const THING: &[u16] = &[304, 400, 403, 404, 409, 412, 422, 500, 503];
 /// The problems of a batch, and of a write that can create.
 pub(super) const PUT: &[u16] = &[400, 403, 409, 412, 413, 415, 422, 500, 503];
 /// The problems of a write that changes what exists.
@@ -53,7 +59,7 @@ const PROBLEMS: [Problem; 12] = [
     problem(
         409,
         "Conflict",
-        "The current state doesn't allow the request: the node exists already, it has children, its rows aren't up to date yet, it would become its own ancestor, \
+        "The current state doesn't allow the request: the node exists already, it has children, its rows aren't up to date yet, the rows don't have what was written yet (`written`), it would become its own ancestor, \
          it is being deleted, the sibling that it is to be next to isn't one (any more), nothing fits between two siblings, other clients change the same nodes at the same moment, or the first request with this \
          `Idempotency-Key` is still running. `type` says which.",
     ),

@@ -30,7 +30,8 @@ pub(super) static OPERATIONS: [Operation; 14] = [
             parameters::cursor,
             parameters::fields,
             parameters::consistent,
-            parameters::prefer_numbers,
+            parameters::written,
+            parameters::prefer_read,
         ],
         body: None,
         answers: &[Answer::json::<Page<RootBody>>(200, "A page of roots.")
@@ -56,7 +57,8 @@ pub(super) static OPERATIONS: [Operation; 14] = [
             parameters::expand,
             parameters::fields,
             parameters::consistent,
-            parameters::prefer_numbers,
+            parameters::written,
+            parameters::prefer_read,
             parameters::if_match,
             parameters::known,
         ],
@@ -86,7 +88,8 @@ pub(super) static OPERATIONS: [Operation; 14] = [
             parameters::cursor,
             parameters::fields,
             parameters::consistent,
-            parameters::prefer_numbers,
+            parameters::written,
+            parameters::prefer_read,
         ],
         body: None,
         answers: &[Answer::json::<Page<NodeBody>>(200, "A page of nodes.")
@@ -99,7 +102,7 @@ pub(super) static OPERATIONS: [Operation; 14] = [
                     }],
                 })
             })],
-        problems: problems::QUESTION,
+        problems: problems::SEVERAL,
     },
     Operation {
         id: "list_ancestors",
@@ -116,7 +119,8 @@ pub(super) static OPERATIONS: [Operation; 14] = [
             parameters::cursor,
             parameters::fields,
             parameters::consistent,
-            parameters::prefer_numbers,
+            parameters::written,
+            parameters::prefer_read,
         ],
         body: None,
         answers: &[Answer::json::<Page<AncestorBody>>(200, "A page of ancestors.")
@@ -148,7 +152,8 @@ pub(super) static OPERATIONS: [Operation; 14] = [
             parameters::cursor,
             parameters::fields,
             parameters::consistent,
-            parameters::prefer_numbers,
+            parameters::written,
+            parameters::prefer_read,
         ],
         body: None,
         answers: &[Answer::json::<Page<DescendantBody>>(200, "A page of children.")
@@ -179,7 +184,8 @@ pub(super) static OPERATIONS: [Operation; 14] = [
             parameters::cursor,
             parameters::fields,
             parameters::consistent,
-            parameters::prefer_numbers,
+            parameters::written,
+            parameters::prefer_read,
         ],
         body: None,
         answers: &[Answer::json::<Page<DescendantBody>>(200, "A page of descendants.")
@@ -214,7 +220,8 @@ pub(super) static OPERATIONS: [Operation; 14] = [
             parameters::cursor,
             parameters::fields,
             parameters::consistent,
-            parameters::prefer_numbers,
+            parameters::written,
+            parameters::prefer_read,
         ],
         body: None,
         answers: &[Answer::json::<Page<LinkBody>>(200, "A page of nodes.")
@@ -244,7 +251,8 @@ pub(super) static OPERATIONS: [Operation; 14] = [
             parameters::cursor,
             parameters::fields,
             parameters::consistent,
-            parameters::prefer_numbers,
+            parameters::written,
+            parameters::prefer_read,
         ],
         body: None,
         answers: &[Answer::json::<TreeBody>(200, "The tree.").headers(&[LINK, PREFERENCE_APPLIED]).example(|| {
@@ -275,6 +283,8 @@ pub(super) static OPERATIONS: [Operation; 14] = [
             parameters::max_depth_of_window,
             parameters::cursor,
             parameters::consistent,
+            parameters::written,
+            parameters::prefer_read,
         ],
         body: None,
         answers: &[Answer::json::<CountBody>(200, "The number of descendants.")
@@ -301,7 +311,8 @@ pub(super) static OPERATIONS: [Operation; 14] = [
             parameters::cursor,
             parameters::fields,
             parameters::consistent,
-            parameters::prefer_numbers,
+            parameters::written,
+            parameters::prefer_read,
         ],
         body: None,
         answers: &[Answer::json::<Page<PathBody>>(200, "A page of nodes.")
@@ -338,7 +349,8 @@ pub(super) static OPERATIONS: [Operation; 14] = [
             parameters::cursor,
             parameters::fields,
             parameters::consistent,
-            parameters::prefer_numbers,
+            parameters::written,
+            parameters::prefer_read,
         ],
         body: None,
         answers: &[Answer::json::<Page<PathBody>>(200, "A page of nodes.")
@@ -395,7 +407,7 @@ pub(super) static OPERATIONS: [Operation; 14] = [
                 "node": "CUSTOMER#7", "created_at": "2026-02-03T04:05:06.789Z",
             })
         })],
-        problems: problems::LIST,
+        problems: problems::STATE,
     },
     Operation {
         id: "get_fanout",
@@ -403,16 +415,17 @@ pub(super) static OPERATIONS: [Operation; 14] = [
         path: "/nodes/{id}/fanout",
         function: Reader(ReaderCall::GetFanout),
         tag: Tag::Read,
-        summary: "Tell whether derived rows are up to date",
+        summary: "Tell whether derived rows are up to date, and how far a move is",
         description: "Compares the rows that are derived from a node with its base record. Reads strongly: 1 read \
             unit per 4 KB of each ancestor and of each row.",
-        parameters: &[parameters::id],
+        parameters: &[parameters::id, parameters::below, parameters::cursor_of_below],
         body: None,
         answers: &[Answer::json::<FanoutBody>(200, "Whether the rows are up to date.").example(|| {
             json!({
                 "up_to_date": true, "ancestors": 2, "missing": 0, "stale": 0,
+                "below": {"up_to_date": false, "placed": 311, "deepest": 4, "cursor": "AYz5"},
             })
         })],
-        problems: problems::LIST,
+        problems: problems::STATE,
     },
 ];

@@ -4,7 +4,7 @@ use axum::http::Method;
 use serde_json::json;
 
 use super::Function::{Reader, Writer};
-use super::{Answer, Body, ETAG, LINK, LOCATION, Operation, PREFERENCE_APPLIED, ReaderCall, Tag, WriterCall};
+use super::{Answer, Body, ETAG, LINK, LOCATION, Operation, PREFERENCE_APPLIED, ReaderCall, Tag, WRITTEN, WriterCall};
 use super::{parameters, problems};
 use crate::contract::{CreateRevision, LatestBody, Page, RevisionBody};
 
@@ -22,8 +22,8 @@ pub(super) static OPERATIONS: [Operation; 8] = [
         parameters: &[
             parameters::id,
             parameters::topic,
-            parameters::if_match,
-            parameters::if_none_match,
+            parameters::if_newest,
+            parameters::if_none_newest,
             parameters::prefer,
             parameters::idempotency_key,
         ],
@@ -34,7 +34,7 @@ pub(super) static OPERATIONS: [Operation; 8] = [
         })),
         answers: &[
             Answer::json::<RevisionBody>(201, "The revision is appended.")
-                .headers(&[LOCATION, ETAG, PREFERENCE_APPLIED])
+                .headers(&[LOCATION, ETAG, PREFERENCE_APPLIED, WRITTEN])
                 .example(|| {
                     json!({
                         "id": "CUSTOMER#7", "topic": "Audit", "version": 3,
@@ -43,11 +43,12 @@ pub(super) static OPERATIONS: [Operation; 8] = [
                     })
                 }),
             Answer::json::<RevisionBody>(202, "The revision is appended, but wasn't copied within the wait.")
-                .headers(&[LOCATION, ETAG, PREFERENCE_APPLIED]),
+                .headers(&[LOCATION, ETAG, PREFERENCE_APPLIED, WRITTEN]),
             Answer::minimal("The revision is appended (`return=minimal`).").headers(&[
                 LOCATION,
                 ETAG,
                 PREFERENCE_APPLIED,
+                WRITTEN,
             ]),
         ],
         problems: problems::PUT,
@@ -75,9 +76,9 @@ pub(super) static OPERATIONS: [Operation; 8] = [
             })
         })),
         answers: &[
-            Answer::json::<RevisionBody>(200, "The revision is amended.").headers(&[ETAG, PREFERENCE_APPLIED]),
+            Answer::json::<RevisionBody>(200, "The revision is amended.").headers(&[ETAG, PREFERENCE_APPLIED, WRITTEN]),
             Answer::json::<RevisionBody>(202, "The revision is amended, but wasn't copied within the wait.")
-                .headers(&[ETAG, PREFERENCE_APPLIED]),
+                .headers(&[ETAG, PREFERENCE_APPLIED, WRITTEN]),
             Answer::minimal("The revision is amended (`return=minimal`)."),
         ],
         problems: problems::CHANGE,
@@ -101,7 +102,7 @@ pub(super) static OPERATIONS: [Operation; 8] = [
             parameters::idempotency_key,
         ],
         body: None,
-        answers: &[Answer::empty(204, "The revision is deleted.")],
+        answers: &[Answer::empty(204, "The revision is deleted.").headers(&[WRITTEN])],
         problems: problems::DELETE,
     },
     Operation {
@@ -119,7 +120,8 @@ pub(super) static OPERATIONS: [Operation; 8] = [
             parameters::cursor,
             parameters::fields,
             parameters::consistent,
-            parameters::prefer_numbers,
+            parameters::written,
+            parameters::prefer_read,
         ],
         body: None,
         answers: &[Answer::json::<Page<LatestBody>>(200, "A page of copies.")
@@ -144,7 +146,8 @@ pub(super) static OPERATIONS: [Operation; 8] = [
             parameters::topic,
             parameters::fields,
             parameters::consistent,
-            parameters::prefer_numbers,
+            parameters::written,
+            parameters::prefer_read,
         ],
         body: None,
         answers: &[Answer::json::<LatestBody>(200, "The copy.").example(|| {
@@ -169,7 +172,8 @@ pub(super) static OPERATIONS: [Operation; 8] = [
             parameters::cursor,
             parameters::fields,
             parameters::consistent,
-            parameters::prefer_numbers,
+            parameters::written,
+            parameters::prefer_read,
         ],
         body: None,
         answers: &[Answer::json::<Page<RevisionBody>>(200, "A page of revisions.").headers(&[LINK, PREFERENCE_APPLIED])],
@@ -192,7 +196,8 @@ pub(super) static OPERATIONS: [Operation; 8] = [
             parameters::cursor,
             parameters::fields,
             parameters::consistent,
-            parameters::prefer_numbers,
+            parameters::written,
+            parameters::prefer_read,
         ],
         body: None,
         answers: &[Answer::json::<Page<RevisionBody>>(200, "A page of revisions.")
@@ -219,7 +224,8 @@ pub(super) static OPERATIONS: [Operation; 8] = [
             parameters::version,
             parameters::fields,
             parameters::consistent,
-            parameters::prefer_numbers,
+            parameters::written,
+            parameters::prefer_read,
             parameters::if_match,
             parameters::known,
         ],

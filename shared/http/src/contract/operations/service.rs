@@ -89,6 +89,6 @@ pub(super) static OPERATIONS: [Operation; 5] = [
                 "pass": pass, "last_pass": pass,
             })
         })],
-        problems: problems::ROOTS,
+        problems: problems::AUDIT,
     },
 ];

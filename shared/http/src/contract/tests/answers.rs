@@ -63,8 +63,7 @@ fn only_a_row_without_room_is_marked_as_truncated() {
 #[test]
 fn a_batch_answers_with_whatever_was_written() {
     let node = NodeBody::of(&Id::new("a").unwrap(), &Item::new(), &Settings::default());
-    let result =
-        BatchResult { status: 201, body: Some(BatchBody::Node(node)), problem: None, location: None, etag: None };
+    let result = BatchResult { status: 201, body: Some(BatchBody::Node(node)), ..BatchResult::default() };
     let results = serde_json::to_value(BatchResults { results: vec![result] }).unwrap();
     assert_eq!(results, json!({"results": [{"status": 201, "body": {"id": "a", "attributes": {}}}]}));
 }
@@ -74,8 +73,7 @@ fn numbers_keep_their_digits_within_an_answer() {
     let digits = "12345678901234567890.123456789012345678";
     let item = Item::from([("n".to_owned(), AttributeValue::N(digits.to_owned()))]);
     let node = NodeBody::of(&Id::new("a").unwrap(), &item, &Settings::default());
-    let result =
-        BatchResult { status: 200, body: Some(BatchBody::Node(node)), problem: None, location: None, etag: None };
+    let result = BatchResult { status: 200, body: Some(BatchBody::Node(node)), ..BatchResult::default() };
     assert!(serde_json::to_string(&result).unwrap().contains(digits));
 }
 

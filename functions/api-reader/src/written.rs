@@ -1,0 +1,64 @@
+//! Reads that must show what was written: they wait for the rows first.
+
+use axum::http::Method;
+use axum::response::Response;
+use sapwood_core::keys::Tenant;
+use sapwood_engine::query::Derived;
+use sapwood_http::call::Call;
+use sapwood_http::caller::Right;
+use sapwood_http::contract::WRITTEN_MAX;
+use sapwood_http::headers::Prefer;
+use sapwood_http::problem::{Kind, Problem};
+use sapwood_http::wait::Pauses;
+use sapwood_table::Table;
+
+use crate::call::{Asked, At, reader};
+use crate::state::Shared;
+
+/// A call that is answered once the rows have what its parameter `written` names.
+pub(crate) struct Showing<C> {
+    call: C,
+    tenant: Option<Tenant>,
+    written: Vec<Derived>,
+}
+
+impl<C: Call<Shared>> Call<Shared> for Showing<C> {
+    fn read(asked: &mut Asked<'_>) -> Result<Self, Problem> {
+        let refusal = |detail: &str| Problem::new(Kind::BadParameter, detail).at("written");
+        let tokens = asked.parameters.texts("written");
+        if tokens.len() > WRITTEN_MAX {
+            return Err(refusal("give at most 25 tokens"));
+        }
+        let written: Option<Vec<Derived>> = tokens.iter().map(|token| Derived::of_token(token)).collect();
+        let written = written.ok_or_else(|| refusal("it takes the `Sapwood-Written` of a write's answer, as it is"))?;
+        if !written.is_empty() {
+            // A read that isn't strong could show the rows as they were before.
+            asked.is_strong = true;
+            asked.prefer.wait = Prefer::read(&asked.parts.headers)?.wait;
+        }
+        Ok(Self { tenant: asked.caller.tenant.clone(), written, call: C::read(asked)? })
+    }
+
+    fn right(method: &Method) -> Option<Right> {
+        C::right(method)
+    }
+
+    async fn answer<T: Table>(self, at: &At<'_, T>) -> Result<Response, Problem> {
+        let (tenant, waits) = (self.tenant.as_ref(), &at.shared.waits);
+        let longest = at.prefer.wait.duration().unwrap_or_default();
+        let mut pauses = Pauses::new(waits, tenant, at.deadline, longest);
+        for written in &self.written {
+            let mut watch = written.watch();
+            while !watch.is_right(&reader(at), tenant).await {
+                if !pauses.pause().await {
+                    if pauses.has_waited() && !written.is_of_many() && !longest.is_zero() {
+                        waits.ended_in_vain(tenant);
+                    }
+                    let detail = "the rows don't have what `written` names yet; ask again, or wait longer with `Prefer: wait=10`";
+                    return Err(Problem::new(Kind::NotYetPlaced, detail).at("written"));
+                }
+            }
+        }
+        self.call.answer(at).await
+    }
+}

@@ -1,0 +1,95 @@
+//! Holding an answer until what the stream derives is there.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use sapwood_core::keys::Tenant;
+use sapwood_table::Deadline;
+
+/// The first pause between two looks, and the longest: the fan-out takes some 100 ms on a quiet table.
+const FIRST_PAUSE: Duration = Duration::from_millis(40);
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+
+/// How much of the time of a request is kept for writing its answer.
+const RESERVED: Duration = Duration::from_millis(1_500);
+
+/// After a wait in vain no request of the same tenant waits for this many seconds: the fan-out is behind, and an
+/// invocation that waits takes a place that the stream handler may need. Other tenants wait: one node that can't be
+/// placed would hold up all of them.
+const IN_VAIN_SECONDS: u64 = 10;
+
+/// What a process knows of waiting for the fan-out. Clones share it.
+#[derive(Clone)]
+pub struct Waits {
+    /// The time, in seconds since 1970.
+    now: Arc<dyn Fn() -> u64 + Send + Sync>,
+    /// The time before which no request of a tenant waits. Times that have passed go as others come.
+    in_vain_until: Arc<Mutex<HashMap<Option<Tenant>, u64>>>,
+}
+
+impl fmt::Debug for Waits {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Waits").finish_non_exhaustive()
+    }
+}
+
+impl Waits {
+    /// Nothing is known yet. `now` returns the time in seconds since 1970.
+    pub fn new(now: impl Fn() -> u64 + Send + Sync + 'static) -> Self {
+        Self { now: Arc::new(now), in_vain_until: Arc::default() }
+    }
+
+    fn are_in_vain(&self, tenant: Option<&Tenant>) -> bool {
+        let until = self.in_vain_until.lock().unwrap_or_else(PoisonError::into_inner);
+        until.get(&tenant.cloned()).is_some_and(|until| (self.now)() < *until)
+    }
+
+    /// A wait of this tenant was in vain.
+    pub fn ended_in_vain(&self, tenant: Option<&Tenant>) {
+        let now = (self.now)();
+        let mut until = self.in_vain_until.lock().unwrap_or_else(PoisonError::into_inner);
+        until.retain(|_, until| now < *until);
+        until.insert(tenant.cloned(), now + IN_VAIN_SECONDS);
+    }
+}
+
+/// One wait of a request: looks and pauses, until its time is up.
+#[derive(Debug)]
+pub struct Pauses {
+    deadline: Deadline,
+    /// What must be left of the request's time: the client's wait and that time are both measured by the deadline, the
+    /// only clock here.
+    end: Duration,
+    next: Duration,
+    is_in_vain: bool,
+}
+
+impl Pauses {
+    /// The wait of a request of this tenant, for so long at most. While waiting is in vain there is one look.
+    #[must_use]
+    pub fn new(waits: &Waits, tenant: Option<&Tenant>, deadline: Deadline, longest: Duration) -> Self {
+        let is_in_vain = waits.are_in_vain(tenant);
+        let longest = if is_in_vain { Duration::ZERO } else { longest };
+        let end = deadline.left().saturating_sub(longest).max(RESERVED);
+        Self { deadline, end, next: FIRST_PAUSE, is_in_vain }
+    }
+
+    /// Waits before the next look. Returns false if the time is up.
+    pub async fn pause(&mut self) -> bool {
+        let left = self.deadline.left().saturating_sub(self.end);
+        if left.is_zero() {
+            return false;
+        }
+        tokio::time::sleep(self.next.min(left)).await;
+        self.next = (self.next * 2).min(LONGEST_PAUSE);
+        true
+    }
+
+    /// True if there was a wait, and not only one look.
+    #[must_use]
+    pub fn has_waited(&self) -> bool {
+        !self.is_in_vain
+    }
+}

@@ -1,0 +1,167 @@
+//! How far a move is handed down, looked at between any two records of the stream: what is said to be done is done.
+//!
+//! `SAPWOOD_SCHEDULES=10000` runs so many; `SAPWOOD_SEED=17` replays one.
+
+use std::collections::BTreeMap;
+
+use rand::rngs::SmallRng;
+use rand::{RngExt, SeedableRng};
+use sapwood_core::fanout::StreamRecord;
+use sapwood_core::keys::{Id, ItemKey, NodeRef};
+use sapwood_core::model::{AttributeValue, Stored, text};
+use sapwood_engine::query::Reader;
+use sapwood_table::Client;
+use sapwood_tests::fixture::{Fixture, NoRetries, at_once};
+use sapwood_tests::seeds::seeds;
+
+/// Nodes of a tree; the node that moves is `n0`.
+const NODES: usize = 40;
+
+fn node(id: &str) -> NodeRef {
+    Id::new(id).unwrap().into()
+}
+
+/// Each node's parent, by the base records.
+fn parents(fixture: &Fixture) -> BTreeMap<String, Option<String>> {
+    let contents = fixture.table().0.lock().unwrap().contents();
+    let records = contents.into_iter().filter(|((_, sk), _)| sk == "NODE");
+    let parent = |value: Option<&AttributeValue>| match value {
+        Some(AttributeValue::S(parent)) => Some(parent.clone()),
+        _ => None,
+    };
+    records.map(|((pk, _), item)| (pk, parent(item.get("parent")))).collect()
+}
+
+/// A node's ancestors, nearest first.
+fn ancestors(of: &str, parents: &BTreeMap<String, Option<String>>) -> Vec<String> {
+    std::iter::successors(parents[of].clone(), |above| parents.get(above)?.clone()).collect()
+}
+
+/// What isn't as the records above it say: the rows of these nodes, and their lineages.
+fn wrong(fixture: &Fixture, ids: &[String]) -> Vec<String> {
+    let parents = parents(fixture);
+    let memory = fixture.table().0.lock().unwrap();
+    let schema = fixture.schema();
+    let is_right = |id: &String| {
+        let wanted = ancestors(id, &parents);
+        let stored = Stored::read(memory.get(&schema.lineage_key(&node(id))), schema);
+        let placed = stored.lineage().filter(|lineage| lineage.is_settled()).map(|lineage| &lineage.placement);
+        let has_row = |(depth, above): (usize, &String)| {
+            memory.get(&ItemKey::new(above, format!("NODE#{:04}#{id}", depth + 1))).is_some()
+        };
+        placed.is_some_and(|placed| placed.ancestors.iter().map(Id::as_str).eq(wanted.iter().map(String::as_str)))
+            && wanted.iter().enumerate().all(has_row)
+    };
+    ids.iter().filter(|id| !is_right(id)).cloned().collect()
+}
+
+/// Takes a record that no record of the same item precedes.
+fn take(queue: &mut Vec<StreamRecord>, rng: &mut SmallRng) -> StreamRecord {
+    let is_first = |index: &usize| queue[..*index].iter().all(|before| before.key != queue[*index].key);
+    let first: Vec<usize> = (0..queue.len()).filter(is_first).collect();
+    queue.remove(first[rng.random_range(0..first.len())])
+}
+
+/// Moves `n0` once or twice, and other nodes as `others` says, and looks after each record. Returns how many looks
+/// found it half done.
+fn run(seed: u64, others: bool) -> usize {
+    let mut rng = SmallRng::seed_from_u64(seed);
+    let mut fixture = Fixture::default();
+    for above in ["p", "q", "r"] {
+        fixture.put_node(above, (above != "p").then_some("p"), &[]);
+    }
+    for n in 0..NODES {
+        let parent = if n == 0 { "p".to_owned() } else { format!("n{}", rng.random_range(n.saturating_sub(8)..n)) };
+        fixture.put_node(&format!("n{n}"), Some(&parent), &[]);
+    }
+    fixture.settle();
+    let below: Vec<String> = (1..NODES).map(|n| format!("n{n}")).collect();
+    let mut stays = below.clone();
+    let mut moves: Vec<(String, Option<&str>)> = vec![("n0".to_owned(), Some("q"))];
+    if rng.random_bool(0.5) {
+        moves.push(("n0".to_owned(), *[None, Some("r"), Some("p")].get(rng.random_range(0..3)).unwrap()));
+    }
+    if rng.random_bool(0.5) {
+        moves.push(("q".to_owned(), Some("r")));
+    }
+    if others {
+        // It stays below n0, or leaves it.
+        let moved = format!("n{}", rng.random_range(NODES / 2..NODES));
+        let parents = parents(&fixture);
+        stays.retain(|id| *id != moved && !ancestors(id, &parents).contains(&moved));
+        moves.push((moved, *[Some("n0"), Some("n1"), Some("r")].get(rng.random_range(0..3)).unwrap()));
+    }
+    let (mut queue, mut position, mut half) = (Vec::new(), None::<String>, 0);
+    let mut moves = moves.into_iter();
+    loop {
+        let is_due = queue.is_empty() || rng.random_ratio(1, 10);
+        if let Some((id, parent)) = is_due.then(|| moves.next()).flatten() {
+            if id == "n0" {
+                // Another move begins: a client that waits for it begins its look anew.
+                position = None;
+            }
+            fixture.update(&id, "NODE", "parent", parent.map(text));
+        } else if queue.is_empty() {
+            break;
+        } else {
+            let record = take(&mut queue, &mut rng);
+            fixture.deliver(&[record]);
+        }
+        queue.extend(fixture.take_records());
+        let client = Client::new(fixture.table(), &NoRetries, fixture.schema());
+        let reader = Reader::new(&client, fixture.settings());
+        let nodes_max = rng.random_range(1..=NODES);
+        let look = at_once(reader.below(&node("n0"), position.as_deref(), nodes_max)).unwrap();
+        assert!(look.is_up_to_date == look.next.is_none(), "{look:?}");
+        half += usize::from(!look.is_up_to_date && look.placed > 0);
+        if look.is_up_to_date {
+            let wrong = wrong(&fixture, &stays);
+            assert!(wrong.is_empty(), "SAPWOOD_SEED={seed}: {look:?} is said, and these aren't placed: {wrong:?}");
+            assert!(others || look.placed == below.len() as u64, "SAPWOOD_SEED={seed}: {look:?}");
+        }
+        position = look.next;
+    }
+    fixture.settle();
+    let client = Client::new(fixture.table(), &NoRetries, fixture.schema());
+    let look = at_once(Reader::new(&client, fixture.settings()).below(&node("n0"), None, usize::MAX)).unwrap();
+    assert!(look.is_up_to_date, "SAPWOOD_SEED={seed}: at rest, and {look:?}");
+    half
+}
+
+#[test]
+fn what_is_said_to_be_placed_below_a_moved_node_is_placed() {
+    let half: usize = seeds(60).map(|seed| run(seed, false)).sum();
+    assert!(half > 0, "no look came while a move was half done");
+}
+
+#[test]
+fn what_moves_below_a_moved_node_meanwhile_keeps_nobody_waiting() {
+    seeds(60).for_each(|seed| _ = run(seed, true));
+}
+
+#[test]
+fn all_looks_together_read_each_node_once() {
+    let mut fixture = Fixture::default();
+    fixture.put_node("n0", None, &[]);
+    for n in 1..=250 {
+        fixture.put_node(&format!("n{n}"), Some("n0"), &[]);
+    }
+    fixture.settle();
+    let client = Client::new(fixture.table(), &NoRetries, fixture.schema());
+    let reader = Reader::new(&client, fixture.settings());
+    let (mut position, mut looks, mut placed) = (None::<String>, 0, 0);
+    loop {
+        let look = at_once(reader.below(&node("n0"), position.as_deref(), 100)).unwrap();
+        looks += 1;
+        assert!(look.placed > placed, "{look:?}");
+        placed = look.placed;
+        position = look.next;
+        if position.is_none() {
+            break;
+        }
+    }
+    assert_eq!((looks, placed), (3, 250));
+    // The node's own state: 5 requests a look. Then a page of rows, and the lineages of its nodes.
+    let own = 5;
+    assert!(client.usage().requests <= looks * (own + 2), "{:?}", client.usage());
+}
