@@ -65,6 +65,54 @@ async fn body(fixture: &Fixture, target: &str) -> Value {
 }
 
 #[tokio::test]
+async fn a_list_shows_what_records_say_where_it_is_asked_to() {
+    let fixture = fixture();
+    // Each list, with the path of one of its items and the id or the topic of that.
+    for (list, of, name) in [
+        ("/roots", "/nodes/D", "D"),
+        ("/nodes/D/children", "/nodes/ORDER~231", "ORDER#1"),
+        ("/nodes/D/children?order=asc", "/nodes/ORDER~231", "ORDER#1"),
+        ("/nodes/D/descendants", "/nodes/ITEM~232", "ITEM#2"),
+        ("/nodes/ITEM~231/ancestors", "/nodes/D", "D"),
+        ("/nodes/t/links/tags", "/nodes/ITEM~231", "ITEM#1"),
+        ("/paths/D", "/nodes/ORDER~231", "ORDER#1"),
+        ("/paths/D/first~20order", "/nodes/ITEM~231", "ITEM#1"),
+        ("/nodes/D/latest", "/nodes/D/revisions/Audit~23a/2", "Audit#a"),
+    ] {
+        let joint = if list.contains('?') { '&' } else { '?' };
+        let plain = body(&fixture, list).await;
+        let expanded = body(&fixture, &format!("{list}{joint}expand=record")).await;
+        let one = |list: &Value| -> Value {
+            let items = list["items"].as_array().unwrap().iter();
+            items.clone().find(|item| item["id"] == name || item["topic"] == name).unwrap().clone()
+        };
+        assert_eq!(one(&plain)["record"], Value::Null, "{list}");
+        let whole = get(&fixture, of).await;
+        let mut wanted = json!({"etag": whole.response.headers()["etag"].to_str().unwrap()});
+        for field in ["segment", "created_at", "created_by", "updated_at", "updated_by"] {
+            if let Some(value) = whole.body.get(field) {
+                wanted[field] = value.clone();
+            }
+        }
+        let mut found = one(&expanded);
+        assert_eq!(found["record"], wanted, "{list}");
+        found.as_object_mut().unwrap().remove("record");
+        assert_eq!(found, one(&plain), "{list}");
+    }
+    let latest = body(&fixture, "/nodes/D/latest/Audit~23a?expand=record").await;
+    assert_eq!(latest["record"]["created_at"], "2026-02-03T04:05:06.789Z");
+    assert_eq!(get(&fixture, "/nodes/D/children?expand=latest").await.status.as_u16(), 400);
+}
+
+#[tokio::test]
+async fn ids_without_a_node_are_named() {
+    let fixture = fixture();
+    let found = body(&fixture, "/nodes?ids=nobody&ids=D&ids=ITEM%231&ids=none").await;
+    let ids: Vec<&str> = found["items"].as_array().unwrap().iter().map(|item| item["id"].as_str().unwrap()).collect();
+    assert_eq!((ids, &found["missing"]), (vec!["D", "ITEM#1"], &json!(["nobody", "none"])));
+}
+
+#[tokio::test]
 async fn a_read_is_refused_while_the_rows_do_not_have_what_it_must_show() {
     let mut fixture = Fixture::default();
     fixture.put_node("D", None, &[]);

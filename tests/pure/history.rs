@@ -152,11 +152,11 @@ fn delete(of: &str, children: Children, operation: &str) -> Command {
 }
 
 fn created(of: &str, item: &Item) -> Outcome {
-    Outcome::Node { node: node(of), item: item.clone(), created: true, moved: false }
+    Outcome::Node { node: node(of), item: item.clone(), created: true }
 }
 
 fn changed(of: &str, item: &Item) -> Outcome {
-    Outcome::Node { node: node(of), item: item.clone(), created: false, moved: false }
+    Outcome::Node { node: node(of), item: item.clone(), created: false }
 }
 
 fn deleting(of: &str, operation: &str) -> Outcome {

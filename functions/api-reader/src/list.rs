@@ -2,21 +2,26 @@
 
 use axum::http::header::LINK;
 use axum::response::Response;
-use sapwood_engine::query::{Bounds, Fields, ListOptions, Page};
-use sapwood_http::contract;
+use sapwood_core::keys::{Id, NodeRef, Tenant};
+use sapwood_engine::query::{Bounds, Fields, ListOptions, Page, Record, Stamps};
+use sapwood_http::contract::{self, AncestorBody, DescendantBody, LinkBody, PathBody, RecordBody, RootBody};
 use sapwood_http::cursor::Scope;
+use sapwood_http::headers::etag_text;
 use sapwood_http::parameters::NextPage;
 use sapwood_http::problem::{Kind, Problem};
 use sapwood_json::Numbers;
+use sapwood_table::Table;
 use serde::Serialize;
 
-use crate::call::{Asked, At};
+use crate::call::{Asked, At, reader};
 use crate::problem::refused;
 use crate::state::Shared;
 
 /// The options of a list, and the scope of its cursors.
 pub(crate) struct List {
     pub(crate) options: ListOptions,
+    /// True if each item shows what its base record says.
+    pub(crate) has_records: bool,
     scope: Scope,
     next: NextPage,
 }
@@ -27,6 +32,12 @@ impl List {
         let limit = asked.parameters.number("limit", 1..=Bounds::ITEMS_MAX as u64)?;
         let items = limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(Bounds::ITEMS_DEFAULT);
         Self::bounded(asked, scope, Bounds::items(items))
+    }
+
+    /// Reads the same parameters, and `expand=record`.
+    pub(crate) fn with_records(asked: &mut Asked<'_>, scope: Scope) -> Result<Self, Problem> {
+        let has_records = expands(asked)?;
+        Ok(Self { has_records, ..Self::read(asked, scope)? })
     }
 
     /// Reads the same parameters without `limit`.
@@ -68,7 +79,8 @@ impl List {
             Numbers::Strings => options.bounds.bytes_max / 2,
         };
         let options = ListOptions { bounds: Bounds { bytes_max, ..options.bounds }, ..options };
-        Ok(Self { options: ListOptions { after, ..options }, scope, next: asked.parameters.next_page() })
+        let next = asked.parameters.next_page();
+        Ok(Self { options: ListOptions { after, ..options }, has_records: false, scope, next })
     }
 
     /// The same list, with fewer bytes on a page.
@@ -76,6 +88,7 @@ impl List {
         let bounds = Bounds { bytes_max: bytes_max.min(self.options.bounds.bytes_max), ..self.options.bounds };
         Self {
             options: ListOptions { bounds, ..self.options.clone() },
+            has_records: self.has_records,
             scope: self.scope.clone(),
             next: self.next.clone(),
         }
@@ -103,6 +116,28 @@ impl List {
         self.response(at, page.cursor.as_deref(), &page)
     }
 
+    /// Makes the answer with a page of nodes of this tenant, each with its record if that is asked for.
+    pub(crate) async fn answer_nodes<R, B: OfNode + Serialize, T: Table>(
+        &self,
+        at: &At<'_, T>,
+        tenant: Option<&Tenant>,
+        page: Page<R>,
+        body: impl Fn(R) -> B,
+    ) -> Result<Response, Problem> {
+        let mut page = self.page(at.shared, page, body);
+        if self.has_records {
+            // An id that no key can hold is in no row.
+            let node = |body: &B| Some(NodeRef { tenant: tenant.cloned(), id: Id::new(body.id()).ok()? });
+            let nodes: Vec<NodeRef> = page.items.iter().filter_map(node).collect();
+            let mut records = reader(at).records_of_nodes(&nodes, self.options.strong).await.map_err(refused)?;
+            for body in &mut page.items {
+                let record = node(body).and_then(|node| records.remove(&node));
+                *body.record() = record.map(record_body);
+            }
+        }
+        self.response(at, page.cursor.as_deref(), &page)
+    }
+
     /// Makes an answer that goes on at a cursor.
     pub(crate) fn response<T>(
         &self,
@@ -116,6 +151,41 @@ impl List {
         }
         Ok(response)
     }
+}
+
+/// An item of a list that is about a node.
+pub(crate) trait OfNode {
+    /// The node's id.
+    fn id(&self) -> &str;
+    /// Where its record is shown.
+    fn record(&mut self) -> &mut Option<RecordBody>;
+}
+
+macro_rules! of_node {
+    ($($body:ty),*) => {$(
+        impl OfNode for $body {
+            fn id(&self) -> &str {
+                &self.id
+            }
+
+            fn record(&mut self) -> &mut Option<RecordBody> {
+                &mut self.record
+            }
+        }
+    )*};
+}
+
+of_node!(AncestorBody, DescendantBody, LinkBody, PathBody, RootBody);
+
+/// What a base record says beside its attributes.
+pub(crate) fn record_body(record: Record) -> RecordBody {
+    let Record { segment, stamps: Stamps { created_at, created_by, updated_at, updated_by }, etag } = record;
+    RecordBody { segment, created_at, created_by, updated_at, updated_by, etag: etag_text(&etag) }
+}
+
+/// Reads `expand=record`.
+pub(crate) fn expands(asked: &mut Asked<'_>) -> Result<bool, Problem> {
+    Ok(asked.parameters.choice("expand", &[("record", true)])?.unwrap_or_default())
 }
 
 /// Reads `fields`.

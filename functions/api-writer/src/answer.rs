@@ -25,16 +25,18 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    /// The answer to a write with this outcome, from which this is derived.
-    pub(crate) fn of(outcome: &Outcome, derived: Option<&Derived>, settings: &Settings) -> Self {
+    /// The answer to a command with this outcome, from which this is derived.
+    pub(crate) fn of(command: &Command, outcome: &Outcome, derived: Option<&Derived>, settings: &Settings) -> Self {
         let (status, location, tagged) = match outcome {
             Outcome::Deleted => (StatusCode::NO_CONTENT, None, None),
             Outcome::Deleting { operation, .. } => (StatusCode::ACCEPTED, Some(operation_place(operation)), None),
             Outcome::Node { node, item, created: true, .. } => {
                 (StatusCode::CREATED, Some(node_place(&node.id)), Some(item))
             }
-            Outcome::Node { node, item, moved, .. } => {
-                (StatusCode::OK, moved.then(|| progress_place(&node.id)), Some(item))
+            Outcome::Node { node, item, .. } => {
+                // A PUT names the parent each time, so it doesn't tell a move from another change.
+                let may_move = command.may_move() && matches!(command, Command::Patch { .. });
+                (StatusCode::OK, may_move.then(|| progress_place(&node.id)), Some(item))
             }
             Outcome::Revision { topic, version, item, created: true } => {
                 (StatusCode::CREATED, Some(revision_place(topic, *version)), Some(item))
@@ -55,7 +57,7 @@ impl Answer {
     pub(crate) fn carried_out(self) -> Self {
         match &self.body {
             Some(BatchBody::Operation(_)) => {
-                Self { status: StatusCode::NO_CONTENT, location: None, etag: None, body: None, ..self }
+                Self { status: StatusCode::NO_CONTENT, location: None, etag: None, body: None, written: None }
             }
             _ => self,
         }

@@ -193,7 +193,7 @@ impl<W: Write> Call for One<W> {
         let Answered { outcome, is_repeated } =
             at.write(&self.0, at.preconditions.clone(), at.key.clone(), None).await?;
         let derived = Derived::of(&self.0, &outcome, at.prefer.below);
-        let answer = Answer::of(&outcome, derived.as_ref(), &at.shared.settings);
+        let answer = Answer::of(&self.0, &outcome, derived.as_ref(), &at.shared.settings);
         let response = match derived {
             None => answer.response(at.prefer.numbers)?,
             Some(derived) => {

@@ -6,6 +6,7 @@ use axum::http::Method;
 use sapwood_core::model::Settings;
 use sapwood_engine::auditor::{self, Auditor, Clock};
 use sapwood_engine::fanout::Limits;
+use sapwood_engine::query::Derived;
 use sapwood_http::contract::{Operation, operations};
 use sapwood_table::{Client, DynamoTable};
 use sapwood_tests::api::{Answered, Api, Asked};
@@ -121,6 +122,11 @@ impl Case {
             }
             (404, _) if is_revision && method != "GET" => By(Stack::Open, self.valid(&self.target(&self.node, "9"))),
             (404, _) => By(Stack::Open, self.valid(&self.target("nobody", "9"))),
+            (409, "GET") => {
+                let joint = if plain.contains('?') { '&' } else { '?' };
+                let token = Derived::Node(self.node.clone()).token();
+                By(Stack::Stuck, self.asked(&format!("{plain}{joint}written={token}")))
+            }
             (409, _) if path == "/batch" || (is_revision && method == "POST") => {
                 ByMany(self.valid(&plain).header("idempotency-key", &self.node))
             }

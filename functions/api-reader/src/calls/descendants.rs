@@ -2,7 +2,7 @@
 
 use axum::response::Response;
 use sapwood_core::keys::{ID_BYTES_MAX, NodeRef, Tenant};
-use sapwood_engine::query::{Descendant, Siblings, Values, Window};
+use sapwood_engine::query::{Descendant, Root, Siblings, Values, Window};
 use sapwood_http::call::Call;
 use sapwood_http::contract::{CountBody, DescendantBody, RootBody};
 use sapwood_http::cursor::Scope;
@@ -30,7 +30,7 @@ impl Call<Shared> for Roots {
             None => Scope::new("roots", tenant.as_ref()),
             Some(siblings) => in_order(Scope::new("roots in order", tenant.as_ref()), siblings),
         };
-        Ok(Self { list: List::read(asked, scope)?, tenant, siblings })
+        Ok(Self { list: List::with_records(asked, scope)?, tenant, siblings })
     }
 
     async fn answer<T: Table>(self, at: &At<'_, T>) -> Result<Response, Problem> {
@@ -39,11 +39,13 @@ impl Call<Shared> for Roots {
             None => reader.roots(tenant, options).await,
             Some(siblings) => reader.roots_in_order(tenant, siblings, options).await,
         };
-        self.list.answer(at, page.map_err(refused)?, |root| RootBody {
+        let body = |root: Root| RootBody {
             id: root.id.to_string(),
             attributes: Attributes(root.attributes),
             truncated: root.truncated,
-        })
+            record: None,
+        };
+        self.list.answer_nodes(at, tenant, page.map_err(refused)?, body).await
     }
 }
 
@@ -60,7 +62,7 @@ impl Call<Shared> for Children {
         };
         let node = asked.node("id")?;
         let scope = Scope::new("children in order", node.tenant.as_ref()).text(node.id.as_str());
-        Ok(Self::InOrder { list: List::read(asked, in_order(scope, &siblings))?, node, siblings })
+        Ok(Self::InOrder { list: List::with_records(asked, in_order(scope, &siblings))?, node, siblings })
     }
 
     async fn answer<T: Table>(self, at: &At<'_, T>) -> Result<Response, Problem> {
@@ -68,7 +70,7 @@ impl Call<Shared> for Children {
             Self::ById(descendants) => descendants.answer(at).await,
             Self::InOrder { node, siblings, list } => {
                 let page = reader(at).children_in_order(&node, &siblings, &list.options).await.map_err(refused)?;
-                list.answer(at, page, descendant)
+                list.answer_nodes(at, node.tenant.as_ref(), page, descendant).await
             }
         }
     }
@@ -117,7 +119,7 @@ impl Descendants {
             .number(window.min())
             .number(window.max())
             .optional(window.id_prefix());
-        Ok(Self { list: List::read(asked, scope)?, node, window })
+        Ok(Self { list: List::with_records(asked, scope)?, node, window })
     }
 }
 
@@ -130,7 +132,7 @@ impl Call<Shared> for Descendants {
 
     async fn answer<T: Table>(self, at: &At<'_, T>) -> Result<Response, Problem> {
         let page = reader(at).descendants(&self.node, &self.window, &self.list.options).await.map_err(refused)?;
-        self.list.answer(at, page, descendant)
+        self.list.answer_nodes(at, self.node.tenant.as_ref(), page, descendant).await
     }
 }
 
@@ -143,6 +145,7 @@ pub fn descendant(found: Descendant) -> DescendantBody {
         depth: found.depth,
         attributes: Attributes(found.attributes),
         truncated: found.truncated,
+        record: None,
     }
 }
 

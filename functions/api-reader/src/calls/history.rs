@@ -13,7 +13,7 @@ use sapwood_json::Attributes;
 use sapwood_table::Table;
 
 use crate::call::{Asked, At, reader, tagged};
-use crate::list::{List, fields};
+use crate::list::{List, expands, fields, record_body};
 use crate::problem::refused;
 use crate::state::Shared;
 
@@ -28,11 +28,14 @@ impl Call<Shared> for LatestOfAll {
     fn read(asked: &mut Asked<'_>) -> Result<Self, Problem> {
         let node = asked.node("id")?;
         let topic_prefix = asked.prefix("topic_prefix", TOPIC_BYTES_MAX)?.unwrap_or_default();
-        Ok(Self { list: List::read(asked, Self::scope(&node, &topic_prefix))?, node, topic_prefix })
+        Ok(Self { list: List::with_records(asked, Self::scope(&node, &topic_prefix))?, node, topic_prefix })
     }
 
     async fn answer<T: Table>(self, at: &At<'_, T>) -> Result<Response, Problem> {
-        let page = Self::page(&self.list, &self.node, &self.topic_prefix, at).await?;
+        let mut page = Self::page(&self.list, &self.node, &self.topic_prefix, at).await?;
+        if self.list.has_records {
+            add_records(&mut page.items, &self.node, self.list.options.strong, at).await?;
+        }
         self.list.response(at, page.cursor.as_deref(), &page)
     }
 }
@@ -57,15 +60,21 @@ impl LatestOfAll {
 pub(crate) struct LatestOfOne {
     topic: Latest,
     options: ListOptions,
+    has_record: bool,
 }
 
 impl Call<Shared> for LatestOfOne {
     fn read(asked: &mut Asked<'_>) -> Result<Self, Problem> {
-        Ok(Self { topic: asked.topic()?, options: options(asked)? })
+        Ok(Self { topic: asked.topic()?, options: options(asked)?, has_record: expands(asked)? })
     }
 
     async fn answer<T: Table>(self, at: &At<'_, T>) -> Result<Response, Problem> {
-        at.json(&copy(reader(at).latest(&self.topic, &self.options).await.map_err(refused)?))
+        let mut body = [copy(reader(at).latest(&self.topic, &self.options).await.map_err(refused)?)];
+        if self.has_record {
+            add_records(&mut body, &self.topic.node, self.options.strong, at).await?;
+        }
+        let [body] = body;
+        at.json(&body)
     }
 }
 
@@ -158,6 +167,22 @@ fn options(asked: &mut Asked<'_>) -> Result<ListOptions, Problem> {
     Ok(ListOptions { strong: asked.strong()?, fields: fields(asked)?, ..ListOptions::default() })
 }
 
+/// Adds to copies of a node's newest revisions what the records of these say.
+async fn add_records<T: Table>(
+    copies: &mut [LatestBody],
+    node: &NodeRef,
+    strong: bool,
+    at: &At<'_, T>,
+) -> Result<(), Problem> {
+    let of = |copy: &LatestBody| Some((copy.topic.clone(), Version::new(copy.version.into()).ok()?));
+    let revisions: Vec<(String, Version)> = copies.iter().filter_map(of).collect();
+    let mut records = reader(at).records_of_revisions(node, &revisions, strong).await.map_err(refused)?;
+    for copy in copies {
+        copy.record = records.remove(&copy.topic).map(record_body);
+    }
+    Ok(())
+}
+
 /// The body of a copy of a topic's newest revision.
 #[must_use]
 pub fn copy(found: Revision) -> LatestBody {
@@ -166,6 +191,7 @@ pub fn copy(found: Revision) -> LatestBody {
         version: found.version.number(),
         attributes: Attributes(found.attributes),
         truncated: found.truncated,
+        record: None,
     }
 }
 

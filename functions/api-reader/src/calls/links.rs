@@ -41,12 +41,13 @@ impl Call<Shared> for Links {
             .optional(linking.ancestor_prefix.as_deref())
             .number(linking.distinct.into())
             .number(shows_ancestors.into());
-        Ok(Self { list: List::read(asked, scope)?, target, attribute, linking, shows_ancestors })
+        Ok(Self { list: List::with_records(asked, scope)?, target, attribute, linking, shows_ancestors })
     }
 
     async fn answer<T: Table>(self, at: &At<'_, T>) -> Result<Response, Problem> {
         let page = reader(at).links(&self.target, &self.attribute, &self.linking, &self.list.options).await;
-        self.list.answer(at, page.map_err(refused)?, |found| link(found, self.shows_ancestors))
+        let body = |found| link(found, self.shows_ancestors);
+        self.list.answer_nodes(at, self.target.tenant.as_ref(), page.map_err(refused)?, body).await
     }
 }
 
@@ -60,5 +61,6 @@ pub fn link(found: Link, shows_ancestors: bool) -> LinkBody {
         ancestors: shows_ancestors.then(ancestors),
         attributes: Attributes(found.attributes),
         truncated: found.truncated,
+        record: None,
     }
 }

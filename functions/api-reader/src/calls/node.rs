@@ -6,9 +6,9 @@ use axum::response::Response;
 use sapwood_core::keys::{Id, KeyError, NodeRef};
 use sapwood_core::model::{BaseNode, ETag, size_estimate};
 use sapwood_core::write::Preconditions;
-use sapwood_engine::query::{Below, Bounds, Fields};
+use sapwood_engine::query::{Ancestor, Below, Bounds, Fields};
 use sapwood_http::call::Call;
-use sapwood_http::contract::{AncestorBody, BelowBody, FanoutBody, IDS_MAX, NodeBody, Page};
+use sapwood_http::contract::{AncestorBody, BelowBody, FanoutBody, IDS_MAX, NodeBody, NodesBody, Page};
 use sapwood_http::cursor::Scope;
 use sapwood_http::headers::etag_text;
 use sapwood_http::problem::{Kind, Problem};
@@ -125,10 +125,17 @@ impl Call<Shared> for Nodes {
 
     async fn answer<T: Table>(self, at: &At<'_, T>) -> Result<Response, Problem> {
         let page = reader(at).nodes(&self.nodes, &self.list.options).await.map_err(refused)?;
-        self.list.answer(at, page, |(node, base)| NodeBody {
+        let number = |position: &Option<String>| position.as_deref().and_then(|position| position.parse().ok());
+        let passed = number(&self.list.options.after).unwrap_or(0)..number(&page.next).unwrap_or(self.nodes.len());
+        let found: BTreeSet<&NodeRef> = page.items.iter().map(|(node, _)| node).collect();
+        let missing = self.nodes.get(passed).unwrap_or_default().iter().filter(|node| !found.contains(node));
+        let missing = missing.map(|node| node.id.to_string()).collect();
+        let Page { items, cursor } = self.list.page(at.shared, page, |(node, base)| NodeBody {
             etag: Some(etag_text(&ETag::of(&base.item, &at.shared.settings.schema))),
             ..body(&node, &base, &self.list.options.fields, at.shared)
-        })
+        });
+        let body = NodesBody { items, missing, cursor };
+        self.list.response(at, body.cursor.as_deref(), &body)
     }
 }
 
@@ -141,12 +148,22 @@ pub(crate) struct Ancestors {
 impl Call<Shared> for Ancestors {
     fn read(asked: &mut Asked<'_>) -> Result<Self, Problem> {
         let node = asked.node("id")?;
-        Ok(Self { list: List::read(asked, Self::scope(&node))?, node })
+        Ok(Self { list: List::with_records(asked, Self::scope(&node))?, node })
     }
 
     async fn answer<T: Table>(self, at: &At<'_, T>) -> Result<Response, Problem> {
-        let page = Self::page(&self.list, &self.node, at).await?;
-        self.list.response(at, page.cursor.as_deref(), &page)
+        let page = reader(at).ancestors(&self.node, &self.list.options).await.map_err(refused)?;
+        self.list.answer_nodes(at, self.node.tenant.as_ref(), page, ancestor).await
+    }
+}
+
+/// The body of an ancestor.
+fn ancestor(found: Ancestor) -> AncestorBody {
+    AncestorBody {
+        id: found.id.to_string(),
+        depth: found.depth,
+        attributes: found.attributes.map(Attributes),
+        record: None,
     }
 }
 
@@ -157,11 +174,7 @@ impl Ancestors {
 
     async fn page<T: Table>(list: &List, node: &NodeRef, at: &At<'_, T>) -> Result<Page<AncestorBody>, Problem> {
         let page = reader(at).ancestors(node, &list.options).await.map_err(refused)?;
-        Ok(list.page(at.shared, page, |ancestor| AncestorBody {
-            id: ancestor.id.to_string(),
-            depth: ancestor.depth,
-            attributes: ancestor.attributes.map(Attributes),
-        }))
+        Ok(list.page(at.shared, page, ancestor))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use axum::response::Response;
 use sapwood_core::keys::NodeRef;
-use sapwood_engine::query::Within;
+use sapwood_engine::query::{AtPath, Within};
 use sapwood_http::call::Call;
 use sapwood_http::contract::PathBody;
 use sapwood_http::cursor::Scope;
@@ -31,14 +31,16 @@ impl Call<Shared> for Paths {
 
     async fn answer<T: Table>(self, at: &At<'_, T>) -> Result<Response, Problem> {
         let page = reader(at).paths(&self.root, &self.within, &self.list.options).await.map_err(refused)?;
-        self.list.answer(at, page, |at| PathBody {
+        let body = |at: AtPath| PathBody {
             id: at.id.to_string(),
             parent: at.parent.map(|parent| parent.to_string()),
             depth: at.path.len(),
             path: at.path,
             attributes: Attributes(at.attributes),
             truncated: at.truncated,
-        })
+            record: None,
+        };
+        self.list.answer_nodes(at, self.root.tenant.as_ref(), page, body).await
     }
 }
 
@@ -70,6 +72,6 @@ impl Paths {
             .optional(depth.as_deref())
             .optional(from)
             .optional(to);
-        Ok(Self { list: List::read(asked, scope)?, root, within })
+        Ok(Self { list: List::with_records(asked, scope)?, root, within })
     }
 }

@@ -84,7 +84,7 @@ impl Results {
         let is_carried_out = is_derived && at.waits();
         let shown = |result: BatchResult| match &result.body {
             Some(BatchBody::Operation(_)) if is_carried_out => {
-                BatchResult { status: StatusCode::NO_CONTENT.as_u16(), body: None, location: None, ..result }
+                BatchResult { status: StatusCode::NO_CONTENT.as_u16(), ..BatchResult::default() }
             }
             _ => BatchResult {
                 location: result.location.map(|location| format!("{}{location}", prefix.0)),
@@ -154,7 +154,7 @@ impl Batch {
                         .await
                         .map(|Answered { outcome, .. }| {
                             let of = Derived::of(&command, &outcome, at.prefer.below);
-                            let answer = Answer::of(&outcome, of.as_ref(), &at.shared.settings);
+                            let answer = Answer::of(&command, &outcome, of.as_ref(), &at.shared.settings);
                             derived.extend(of);
                             within(&mut bytes_left, answer)
                         }),

@@ -69,6 +69,19 @@ pub enum Command {
     },
 }
 
+impl Command {
+    /// True if it can give a node that is there another parent, or another segment: then the stream has to place all
+    /// that is below.
+    #[must_use]
+    pub fn may_move(&self) -> bool {
+        match self {
+            Self::Replace { .. } => true,
+            Self::Patch { patch, .. } => patch.parent.is_some() || patch.segment.is_some() || patch.spot.is_some(),
+            _ => false,
+        }
+    }
+}
+
 /// All that a caller says of a node.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Content {

@@ -14,8 +14,6 @@ pub enum Outcome {
         item: Item,
         /// True if the node wasn't there before.
         created: bool,
-        /// True if it was, and has another parent or segment now: the stream has to place all that is below it.
-        moved: bool,
     },
     /// A revision is as it was asked for.
     Revision {
@@ -59,8 +57,7 @@ impl Outcome {
     /// {}
     /// ```
     ///
-    /// where the last is that of a node or a revision that was deleted at once. That a node was moved isn't kept: only
-    /// POST and DELETE have keys.
+    /// where the last is that of a node or a revision that was deleted at once.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let kept = match self {
@@ -93,7 +90,7 @@ impl Outcome {
         let key = key_of(&item, schema)?;
         let node = schema.parse_partition(&key.pk).ok()?;
         match schema.parse_sort_key(&key.sk)? {
-            SortKey::Node => Some(Self::Node { node, item, created, moved: false }),
+            SortKey::Node => Some(Self::Node { node, item, created }),
             SortKey::Revision { version, topic } => {
                 Some(Self::Revision { topic: Latest { node, topic }, version, item, created })
             }
@@ -113,7 +110,7 @@ impl Outcome {
     /// The same outcome, with the record as it was found in the table.
     pub(super) fn with_item(self, found: Item) -> Self {
         match self {
-            Self::Node { node, created, moved, .. } => Self::Node { node, item: found, created, moved },
+            Self::Node { node, created, .. } => Self::Node { node, item: found, created },
             Self::Revision { topic, version, created, .. } => Self::Revision { topic, version, item: found, created },
             Self::Deleted | Self::Deleting { .. } => self,
         }

@@ -359,11 +359,7 @@ impl<'a> SaveNode<'_, 'a> {
             let as_read = std::mem::replace(condition, Condition::Exists);
             *condition = Condition::All(vec![as_read, Condition::is(attribute, value)]);
         }
-        let names = self.schema().names();
-        let differs =
-            |before: &Item| [&names.parent, &names.segment].iter().any(|n| before.get(*n) != draft.item.get(*n));
-        let moved = look.node.as_deref().is_some_and(differs);
-        let outcome = Outcome::Node { node: self.node.clone(), item: draft.item, created: look.node.is_none(), moved };
+        let outcome = Outcome::Node { node: self.node.clone(), item: draft.item, created: look.node.is_none() };
         let completion = self.attempts.completion(&outcome);
         let traces = look.traces.clone();
         let action = draft.action;
@@ -454,7 +450,7 @@ impl<'a> SaveNode<'_, 'a> {
             Action::Check { key: self.node_key(), condition: Condition::All(conditions) }
         });
         let checks: Vec<Action> = own.into_iter().chain(anchor).collect();
-        let outcome = Outcome::Node { node: self.node.clone(), item: Item::clone(&item), created: false, moved: false };
+        let outcome = Outcome::Node { node: self.node.clone(), item: Item::clone(&item), created: false };
         let completion = self.attempts.completion(&outcome);
         if checks.is_empty() && completion.is_empty() {
             return Ok(Some(outcome));

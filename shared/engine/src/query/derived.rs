@@ -38,11 +38,14 @@ pub struct Watch {
 
 impl Derived {
     /// What is to be derived from a command with this outcome. Where the stream carries out a deletion, that is the
-    /// deletion itself. `below`: with a node that moves or gets another segment, all that is below it counts.
+    /// deletion itself. `below`: with a node that may have moved, or got another segment, all that is below it counts.
+    /// So it does where a request that is sent again finds nothing to change: the stream may be at it still.
     #[must_use]
     pub fn of(command: &Command, outcome: &Outcome, below: bool) -> Option<Self> {
         match (outcome, command) {
-            (Outcome::Node { node, moved: true, .. }, _) if below => Some(Self::Below(node.id.as_str().to_owned())),
+            (Outcome::Node { node, created: false, .. }, command) if below && command.may_move() => {
+                Some(Self::Below(node.id.as_str().to_owned()))
+            }
             (Outcome::Node { node, .. }, _) | (Outcome::Deleted, Command::Delete { node, .. }) => {
                 Some(Self::Node(node.id.as_str().to_owned()))
             }

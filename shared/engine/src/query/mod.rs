@@ -34,7 +34,7 @@ pub use descendants::{Counted, Descendant, Window};
 pub use error::ReadError;
 pub use fields::Fields;
 pub use links::{Link, Linking};
-pub use node::Stamps;
+pub use node::{Record, Stamps};
 pub use page::{Bounds, ListOptions, Page};
 pub use path::{AtPath, Within};
 pub use revisions::{Order, Revision};

@@ -1,12 +1,12 @@
 //! One node, and who has written it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::page::{PageBuilder, entry_size};
-use super::{ListOptions, Page, ReadError, Reader};
-use sapwood_core::keys::{ItemKey, NodeRef};
+use super::{Bounds, ListOptions, Page, ReadError, Reader};
+use sapwood_core::keys::{ItemKey, NodeRef, Schema};
 use sapwood_core::model::{
-    AttributeValue, BaseNode, CREATED_AT, CREATED_BY, Item, PUT_BACK, UPDATED_AT, UPDATED_BY, answered_bytes,
+    AttributeValue, BaseNode, CREATED_AT, CREATED_BY, ETag, Item, PUT_BACK, UPDATED_AT, UPDATED_BY, answered_bytes,
 };
 use sapwood_table::{ANSWER_BYTES_MAX, ReadOptions, RetryPolicy, Table};
 
@@ -23,13 +23,13 @@ pub struct Stamps {
     pub updated_by: Option<String>,
 }
 
-/// How many nodes are read before their sizes are known. One can have 18 MB in an answer of DynamoDB, and three times
+/// How many items are read before their sizes are known. One can have 18 MB in an answer of DynamoDB, and three times
 /// that in memory.
-const NODES_AT_FIRST: usize = 4;
+const ITEMS_AT_FIRST: usize = 4;
 
-/// Most nodes that are read at a time, if those before are small. Other clients' nodes can be larger than all before
+/// Most items that are read at a time, if those before are small. Other clients' items can be larger than all before
 /// them: no more are read than the page has room for.
-const NODES_AT_ONCE: usize = 25;
+const ITEMS_AT_ONCE: usize = 25;
 
 /// The attributes that [`Stamps`] are read from.
 pub(super) const STAMPS: [&str; 4] = [CREATED_AT, CREATED_BY, UPDATED_AT, UPDATED_BY];
@@ -41,6 +41,23 @@ impl Stamps {
             _ => None,
         });
         Self { created_at, created_by, updated_at, updated_by }
+    }
+}
+
+/// What a base record says beside its attributes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// The node's own name in paths, if it has one.
+    pub segment: Option<String>,
+    /// When and for whom it was written.
+    pub stamps: Stamps,
+    /// Its entity tag.
+    pub etag: ETag,
+}
+
+impl Record {
+    pub(super) fn of(item: &Item, schema: &Schema) -> Self {
+        Self { segment: None, stamps: Stamps::read(item), etag: ETag::of(item, schema) }
     }
 }
 
@@ -67,38 +84,91 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         options: &ListOptions,
     ) -> Result<Page<(NodeRef, BaseNode)>, ReadError> {
         let schema = self.client.schema();
+        let keys: Vec<ItemKey> = nodes.iter().map(|node| schema.node_key(node)).collect();
+        let read = |index: usize, item| {
+            let node = &nodes[index];
+            Some((node.clone(), BaseNode::read(item, node, schema).ok()?))
+        };
+        self.items(&keys, options, read).await
+    }
+
+    /// What the base records of several nodes say beside their attributes. A node that doesn't exist or can't be read
+    /// is left out.
+    ///
+    /// # Errors
+    /// [`ReadError::Table`].
+    pub async fn records_of_nodes(
+        &self,
+        nodes: &[NodeRef],
+        strong: bool,
+    ) -> Result<BTreeMap<NodeRef, Record>, ReadError> {
+        let schema = self.client.schema();
+        let keys: Vec<ItemKey> = nodes.iter().map(|node| schema.node_key(node)).collect();
+        let read = |index: usize, item: Item| {
+            let base = BaseNode::read(item, &nodes[index], schema).ok()?;
+            Some((nodes[index].clone(), Record { segment: base.segment.clone(), ..Record::of(&base.item, schema) }))
+        };
+        self.all_items(&keys, strong, read).await
+    }
+
+    /// Reads all of these items, and of each what `read` makes of it.
+    pub(super) async fn all_items<K: Ord, R>(
+        &self,
+        keys: &[ItemKey],
+        strong: bool,
+        read: impl Fn(usize, Item) -> Option<(K, R)>,
+    ) -> Result<BTreeMap<K, R>, ReadError> {
+        let bounds = Bounds::items(Bounds::ITEMS_MAX);
+        let mut options = ListOptions { strong, bounds, ..ListOptions::default() };
+        let mut found = BTreeMap::new();
+        loop {
+            let page = self.items(keys, &options, &read).await?;
+            found.extend(page.items);
+            options.after = page.next;
+            if options.after.is_none() {
+                return Ok(found);
+            }
+        }
+    }
+
+    /// Reads a page of items, in the order of their keys, and of each what `read` makes of it.
+    async fn items<R>(
+        &self,
+        keys: &[ItemKey],
+        options: &ListOptions,
+        read: impl Fn(usize, Item) -> Option<R>,
+    ) -> Result<Page<R>, ReadError> {
         let reading = ReadOptions { strong: options.strong, attributes: None };
         let mut builder = PageBuilder::new(options.bounds);
-        let (mut done, mut at_once) = (options.passed()?.min(nodes.len()), NODES_AT_FIRST);
+        let (mut done, mut at_once) = (options.passed()?.min(keys.len()), ITEMS_AT_FIRST);
         let mut answered = 0;
-        while done < nodes.len() {
+        while done < keys.len() {
             if answered >= ANSWER_BYTES_MAX {
                 return Ok(builder.cut_at(Some(done.to_string())));
             }
             let before = done;
-            let chunk = &nodes[done..nodes.len().min(done + at_once)];
-            let keys: Vec<ItemKey> = chunk.iter().map(|node| schema.node_key(node)).collect();
+            let chunk = &keys[done..keys.len().min(done + at_once)];
             let bytes_max = builder.room().clamp(1, ANSWER_BYTES_MAX - answered);
-            let read = self.client.get_within(keys.iter().cloned().collect(), &reading, bytes_max).await;
-            answered += read.items.values().map(answered_bytes).sum::<usize>();
-            let left = read.left.clone();
-            let mut read = read.all()?;
-            for (node, key) in chunk.iter().zip(keys) {
+            let found = self.client.get_within(chunk.iter().cloned().collect(), &reading, bytes_max).await;
+            answered += found.items.values().map(answered_bytes).sum::<usize>();
+            let left = found.left.clone();
+            let mut found = found.all()?;
+            for key in chunk {
                 // Those before it come first, so that the page can end there.
-                if left.contains(&key) {
+                if left.contains(key) {
                     break;
                 }
                 done += 1;
-                let Some(item) = read.remove(&key) else { continue };
-                let bytes = entry_size(&key, &item);
-                let Ok(base) = BaseNode::read(item, node, schema) else { continue };
-                if !builder.add((node.clone(), base), done.to_string(), bytes) {
+                let Some(item) = found.remove(key) else { continue };
+                let bytes = entry_size(key, &item);
+                let Some(entry) = read(done - 1, item) else { continue };
+                if !builder.add(entry, done.to_string(), bytes) {
                     return Ok(builder.followed());
                 }
             }
             // As many as the page has room for, if they are like those before. One alone is always read.
             let is_stuck = done == before;
-            at_once = if is_stuck { 1 } else { (builder.room() / builder.usual().max(1)).clamp(1, NODES_AT_ONCE) };
+            at_once = if is_stuck { 1 } else { (builder.room() / builder.usual().max(1)).clamp(1, ITEMS_AT_ONCE) };
         }
         Ok(builder.last())
     }

@@ -1,8 +1,8 @@
 //! Revisions, and the copies of the newest ones.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::node::STAMPS;
+use super::node::{Record, STAMPS};
 use super::page::{Listing, Skipped};
 use super::{ListOptions, Page, ReadError, Reader, Stamps};
 use sapwood_core::keys::{ItemKey, KeyError, NodeRef, SortKey, Version};
@@ -89,6 +89,27 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         let key = topic.revision_key(version, self.settings).map_err(topic_at_fault)?;
         let item = self.client.get(&key, &ReadOptions { strong, attributes: None }).await?;
         item.ok_or(ReadError::Absent { what: "revision" })
+    }
+
+    /// What the records of a node's revisions say beside their attributes, by their topics. A revision that doesn't
+    /// exist is left out.
+    ///
+    /// # Errors
+    /// [`ReadError::Key`] for an impossible topic, and [`ReadError::Table`].
+    pub async fn records_of_revisions(
+        &self,
+        node: &NodeRef,
+        revisions: &[(String, Version)],
+        strong: bool,
+    ) -> Result<BTreeMap<String, Record>, ReadError> {
+        let key = |(topic, version): &(String, Version)| {
+            let topic = Latest { node: node.clone(), topic: topic.clone() };
+            topic.revision_key(*version, self.settings).map_err(topic_at_fault)
+        };
+        let keys: Vec<ItemKey> = revisions.iter().map(key).collect::<Result<_, _>>()?;
+        let schema = self.client.schema();
+        let read = |index: usize, item: Item| Some((revisions[index].0.clone(), Record::of(&item, schema)));
+        self.all_items(&keys, strong, read).await
     }
 
     /// The listing of all revisions of a node. It skips the copies among them.

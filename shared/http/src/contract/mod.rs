@@ -27,12 +27,12 @@ pub use deletions::{
     Children, OPERATIONS_LISTED_DEFAULT, OPERATIONS_LISTED_MAX, OperationBody, OperationStatus, Revisions,
 };
 pub use docs::{docs_html, docs_policy};
-pub use nodes::{CreateNode, IDS_MAX, NodeBody, PatchNode, PlaceBody, ReplaceNode};
+pub use nodes::{CreateNode, IDS_MAX, NodeBody, NodesBody, PatchNode, PlaceBody, ReplaceNode};
 pub use openapi::openapi;
 pub use operations::{Function, Operation, ReaderCall, WriterCall, operations};
 pub use reads::{
-    AncestorBody, BelowBody, CountBody, DescendantBody, FanoutBody, LatestBody, LinkBody, Page, PathBody, RootBody,
-    TreeBody, TreeNode, WRITTEN_BYTES_MAX, WRITTEN_MAX,
+    AncestorBody, BelowBody, CountBody, DescendantBody, FanoutBody, LatestBody, LinkBody, Page, PathBody, RecordBody,
+    RootBody, TreeBody, TreeNode, WRITTEN_BYTES_MAX, WRITTEN_MAX,
 };
 pub use revisions::{CreateRevision, RevisionBody, TOPIC_BYTES_MAX, check_topic};
 pub use status::{CallBody, HealthBody, HealthStatus, IndexBody};

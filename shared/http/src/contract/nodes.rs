@@ -75,6 +75,19 @@ pub struct NodeBody {
     pub latest: Option<LatestPage>,
 }
 
+/// Several nodes that were asked for by their ids.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct NodesBody {
+    /// The nodes that there are, in the order of the ids.
+    pub items: Vec<NodeBody>,
+    /// The ids that there is no node of, as far as this page goes, or none that can be understood.
+    pub missing: Vec<String>,
+    /// The position of the next page: pass it as `cursor`. Absent on the last page.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub cursor: Option<String>,
+}
+
 impl NodeBody {
     /// Makes the body of a base record.
     #[must_use]

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::ProblemBody;
 use super::operations::{Schemas, Tag, operations, problems, reference};
 use super::status::GatewayMessage;
+use crate::problem::Kind;
 
 const DESCRIPTION: &str = "Hierarchies and version history in one DynamoDB table.\n\nErrors are problems (RFC 9457) of the media type `application/problem+json`. A method that a path doesn't take is answered with 405 and `Allow`, an unknown path with 404. Parameters that aren't listed are refused (400), so that a misspelt parameter never changes an answer silently.\n\nLists come in pages: pass the `cursor` of a page as the parameter `cursor` of the next one. The last page has none. A list that is read while the tree changes isn't a snapshot. Writes change base records at once; the rows that lists are made of follow through the table's stream, and `GET /nodes/{id}/fanout` tells whether they have.\n\nThe deployment decides who may call (IAM or a JWT). If it keeps tenants apart, a caller's tenant comes from the caller's claims, and nothing in a request can name another.";
 
@@ -17,6 +18,11 @@ pub fn openapi() -> String {
 pub(super) fn document() -> Value {
     let mut schemas = Schemas::new();
     reference::<ProblemBody>(&mut schemas);
+    // Clients must take others: new releases may have new ones.
+    let kinds: Vec<String> = Kind::ALL.iter().map(|kind| kind.uri()).collect();
+    if let Some(problem) = schemas.get_mut("ProblemBody") {
+        problem["properties"]["type"]["x-extensible-enum"] = kinds.into();
+    }
     reference::<GatewayMessage>(&mut schemas);
     let mut paths = json!({});
     for operation in operations() {

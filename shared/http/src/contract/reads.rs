@@ -68,6 +68,10 @@ pub struct RootBody {
     #[serde(default, skip_serializing_if = "is_false")]
     #[schema(required = false)]
     pub truncated: bool,
+    /// What the base record says beside the attributes, with `expand=record`. Absent if the record is gone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub record: Option<RecordBody>,
 }
 
 /// An ancestor of a node.
@@ -83,6 +87,10 @@ pub struct AncestorBody {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<ReadAttributes>, nullable = false)]
     pub attributes: Option<Attributes>,
+    /// What the base record says beside the attributes, with `expand=record`. Absent if the record is gone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub record: Option<RecordBody>,
 }
 
 /// A descendant of a node.
@@ -105,6 +113,10 @@ pub struct DescendantBody {
     #[serde(default, skip_serializing_if = "is_false")]
     #[schema(required = false)]
     pub truncated: bool,
+    /// What the base record says beside the attributes, with `expand=record`. Absent if the record is gone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub record: Option<RecordBody>,
 }
 
 /// A node that links to another.
@@ -128,6 +140,10 @@ pub struct LinkBody {
     #[serde(default, skip_serializing_if = "is_false")]
     #[schema(required = false)]
     pub truncated: bool,
+    /// What the base record says beside the attributes, with `expand=record`. Absent if the record is gone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub record: Option<RecordBody>,
 }
 
 /// A node in the subtree of a path.
@@ -153,6 +169,10 @@ pub struct PathBody {
     #[serde(default, skip_serializing_if = "is_false")]
     #[schema(required = false)]
     pub truncated: bool,
+    /// What the base record says beside the attributes, with `expand=record`. Absent if the record is gone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub record: Option<RecordBody>,
 }
 
 /// A node with its descendants.
@@ -239,6 +259,39 @@ pub struct LatestBody {
     #[serde(default, skip_serializing_if = "is_false")]
     #[schema(required = false)]
     pub truncated: bool,
+    /// What the base record says beside the attributes, with `expand=record`. Absent if the record is gone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub record: Option<RecordBody>,
+}
+
+/// What a base record says beside its attributes. It is read after the row or the copy that the list is made of, and
+/// may be newer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct RecordBody {
+    /// The node's name in a path, if that isn't the id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, min_length = 1, max_length = 1014)]
+    pub segment: Option<String>,
+    /// When the API created it; absent if another client did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, examples("2026-02-03T04:05:06.789Z"))]
+    pub created_at: Option<String>,
+    /// Who had the API create it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, examples("anna"))]
+    pub created_by: Option<String>,
+    /// When the API last wrote it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, examples("2026-02-03T04:05:06.789Z"))]
+    pub updated_at: Option<String>,
+    /// Who had the API write it last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, examples("anna"))]
+    pub updated_by: Option<String>,
+    /// Its entity tag, for `If-Match`.
+    #[schema(examples("\"n0bY6ZyJHlVYBv8TQ2r6Yw\""))]
+    pub etag: String,
 }
 
 /// Whether the derived rows of a node match its base record.

@@ -428,7 +428,7 @@ fn an_outcome_is_kept_and_read_again() {
     let revision = with_key(&topic("n").revision_key(version(7), &world.settings).unwrap(), &schema);
     let (operation, created_at) = ("o1".to_owned(), "now".to_owned());
     for outcome in [
-        Outcome::Node { node: node("n"), item, created: true, moved: false },
+        Outcome::Node { node: node("n"), item, created: true },
         Outcome::Revision { topic: topic("n"), version: version(7), item: revision, created: false },
         Outcome::Deleted,
         Outcome::Deleting { operation, node: id("n"), mode: DeletionMode::Detach, created_at },

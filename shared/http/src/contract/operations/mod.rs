@@ -147,9 +147,8 @@ const WRITTEN: Header = sometimes(
     "The token of what the stream derives from the write: `written` of a read that must show it.",
 );
 const LOCATION_OF_MOVE: Header =
-    sometimes("Location", "Where to see how far a move is, if the node has another parent or segment now.");
-const LOCATION_OF_WRITTEN: Header =
-    sometimes("Location", "The path of what was created, or where to see how far a move is.");
+    sometimes("Location", "Where to see how far a move is, if the request names a parent, a segment or a place.");
+const LOCATION_OF_CREATED: Header = sometimes("Location", "The path of what was created.");
 const PREFERENCE_APPLIED: Header = sometimes("Preference-Applied", "The preferences that applied.");
 
 const fn always(name: &'static str, description: &'static str) -> Header {

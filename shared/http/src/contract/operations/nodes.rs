@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::Function::Writer;
 use super::{
-    Answer, Body, ETAG, LOCATION, LOCATION_OF_MOVE, LOCATION_OF_WRITTEN, OPERATION_LOCATION, Operation,
+    Answer, Body, ETAG, LOCATION, LOCATION_OF_CREATED, LOCATION_OF_MOVE, OPERATION_LOCATION, Operation,
     PREFERENCE_APPLIED, Tag, WRITTEN, WriterCall,
 };
 use super::{parameters, problems};
@@ -75,7 +75,7 @@ pub(super) static OPERATIONS: [Operation; 5] = [
         )),
         answers: &[
             Answer::json::<NodeBody>(200, "The node is replaced.")
-                .headers(&[LOCATION_OF_MOVE, ETAG, PREFERENCE_APPLIED, WRITTEN])
+                .headers(&[ETAG, PREFERENCE_APPLIED, WRITTEN])
                 .example(|| {
                     json!({
                         "id": "CUSTOMER#7", "parent": "REGION#EU", "attributes": {"name": "Acme"},
@@ -90,11 +90,11 @@ pub(super) static OPERATIONS: [Operation; 5] = [
                 WRITTEN,
             ]),
             Answer::json::<NodeBody>(202, "The node is written, but its rows weren't up to date within the wait.")
-                .headers(&[LOCATION_OF_WRITTEN, ETAG, PREFERENCE_APPLIED, WRITTEN]),
+                .headers(&[LOCATION_OF_CREATED, ETAG, PREFERENCE_APPLIED, WRITTEN]),
             Answer::minimal(
                 "The node is created or replaced (`return=minimal`). A node that is created has a `Location`.",
             )
-            .headers(&[LOCATION_OF_WRITTEN, ETAG, PREFERENCE_APPLIED, WRITTEN]),
+            .headers(&[LOCATION_OF_CREATED, ETAG, PREFERENCE_APPLIED, WRITTEN]),
         ],
         problems: problems::PUT,
     },

@@ -110,6 +110,13 @@ pub(super) fn expand() -> Value {
     )
 }
 
+/// The `expand` of a list.
+pub(super) fn expand_record() -> Value {
+    let description = "`record` adds to each item what its base record says beside the attributes: segment, who wrote it and when, and its entity \
+        tag. The records are read besides: half a read unit per 4 KB of each.";
+    query("expand", description, json!({"type": "string", "enum": ["record"]}))
+}
+
 pub(super) fn consistent() -> Value {
     let description = "True for a strongly consistent read, at twice the read units. Derived rows can still lag behind their base \
         records: it doesn't promise that what was just written is shown. `written` does.";

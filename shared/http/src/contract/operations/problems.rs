@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::problem::MEDIA_TYPE;
+use crate::problem::{Kind, MEDIA_TYPE};
 
 /// The problems of a list.
 pub(super) const LIST: &[u16] = &[400, 403, 404, 409, 422, 500, 503];
@@ -132,7 +132,10 @@ impl Problem {
 
     fn component(&self) -> Value {
         let header = |kind: &str, description: &str| json!({"schema": {"type": kind}, "description": description});
-        let mut response = json!({"description": self.description});
+        let kinds = Kind::ALL.iter().filter(|kind| kind.status().as_u16() == self.status);
+        let kinds: Vec<String> = kinds.map(|kind| format!("`{}`", kind.uri())).collect();
+        let types = if kinds.is_empty() { String::new() } else { format!(" Types: {}.", kinds.join(", ")) };
+        let mut response = json!({"description": format!("{}{types}", self.description)});
         match self.status {
             304 => response["headers"]["ETag"] = header("string", "The current entity tag."),
             405 => {

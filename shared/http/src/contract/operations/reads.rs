@@ -6,8 +6,8 @@ use serde_json::json;
 use super::Function::Reader;
 use super::{Answer, ETAG_OF_NODE, LINK, Operation, PREFERENCE_APPLIED, ReaderCall, Tag, parameters, problems};
 use crate::contract::{
-    AncestorBody, CountBody, DescendantBody, FanoutBody, LinkBody, NodeBody, OperationBody, Page, PathBody, RootBody,
-    TreeBody,
+    AncestorBody, CountBody, DescendantBody, FanoutBody, LinkBody, NodeBody, NodesBody, OperationBody, Page, PathBody,
+    RootBody, TreeBody,
 };
 
 pub(super) static OPERATIONS: [Operation; 14] = [
@@ -29,6 +29,7 @@ pub(super) static OPERATIONS: [Operation; 14] = [
             parameters::limit,
             parameters::cursor,
             parameters::fields,
+            parameters::expand_record,
             parameters::consistent,
             parameters::written,
             parameters::prefer_read,
@@ -81,7 +82,7 @@ pub(super) static OPERATIONS: [Operation; 14] = [
         function: Reader(ReaderCall::GetNodes),
         tag: Tag::Read,
         summary: "Read several nodes",
-        description: "The nodes of these ids, in their order, each with its entity tag. An id without a node is left out. Half a read \
+        description: "The nodes of these ids, in their order, each with its entity tag, and the ids that there is no node of (`missing`). Half a read \
             unit per 4 KB of each node, and half a unit for each id without one.",
         parameters: &[
             parameters::ids,
@@ -92,16 +93,17 @@ pub(super) static OPERATIONS: [Operation; 14] = [
             parameters::prefer_read,
         ],
         body: None,
-        answers: &[Answer::json::<Page<NodeBody>>(200, "A page of nodes.")
-            .headers(&[LINK, PREFERENCE_APPLIED])
-            .example(|| {
+        answers: &[Answer::json::<NodesBody>(200, "A page of nodes.").headers(&[LINK, PREFERENCE_APPLIED]).example(
+            || {
                 json!({
                     "items": [{
                         "id": "CUSTOMER#7", "parent": "REGION#EU", "attributes": {"name": "Acme"},
                         "etag": "\"n0bY6ZyJHlVYBv8TQ2r6Yw\"",
                     }],
+                    "missing": ["CUSTOMER#8"],
                 })
-            })],
+            },
+        )],
         problems: problems::SEVERAL,
     },
     Operation {
@@ -118,6 +120,7 @@ pub(super) static OPERATIONS: [Operation; 14] = [
             parameters::limit,
             parameters::cursor,
             parameters::fields,
+            parameters::expand_record,
             parameters::consistent,
             parameters::written,
             parameters::prefer_read,
@@ -151,6 +154,7 @@ pub(super) static OPERATIONS: [Operation; 14] = [
             parameters::limit,
             parameters::cursor,
             parameters::fields,
+            parameters::expand_record,
             parameters::consistent,
             parameters::written,
             parameters::prefer_read,
@@ -183,6 +187,7 @@ pub(super) static OPERATIONS: [Operation; 14] = [
             parameters::limit,
             parameters::cursor,
             parameters::fields,
+            parameters::expand_record,
             parameters::consistent,
             parameters::written,
             parameters::prefer_read,
@@ -219,6 +224,7 @@ pub(super) static OPERATIONS: [Operation; 14] = [
             parameters::limit,
             parameters::cursor,
             parameters::fields,
+            parameters::expand_record,
             parameters::consistent,
             parameters::written,
             parameters::prefer_read,
@@ -310,6 +316,7 @@ pub(super) static OPERATIONS: [Operation; 14] = [
             parameters::limit,
             parameters::cursor,
             parameters::fields,
+            parameters::expand_record,
             parameters::consistent,
             parameters::written,
             parameters::prefer_read,
@@ -348,6 +355,7 @@ pub(super) static OPERATIONS: [Operation; 14] = [
             parameters::limit,
             parameters::cursor,
             parameters::fields,
+            parameters::expand_record,
             parameters::consistent,
             parameters::written,
             parameters::prefer_read,
