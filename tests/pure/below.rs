@@ -1,17 +1,24 @@
-//! How far a move is handed down, looked at between any two records of the stream: what is said to be done is done.
+//! How far a move is handed down, looked at between any two records of the stream, and after handlers that died: what
+//! is said to be done is done.
 //!
 //! `SAPWOOD_SCHEDULES=10000` runs so many; `SAPWOOD_SEED=17` replays one.
 
 use std::collections::BTreeMap;
+use std::pin::pin;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::task::{Context, Poll, Waker};
 
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 use sapwood_core::fanout::StreamRecord;
 use sapwood_core::keys::{Id, ItemKey, NodeRef};
-use sapwood_core::model::{AttributeValue, Stored, text};
+use sapwood_core::model::{AttributeValue, Settings, Stored, number, text};
+use sapwood_engine::fanout::{Fanout, Run};
 use sapwood_engine::query::Reader;
 use sapwood_table::Client;
 use sapwood_tests::fixture::{Fixture, NoRetries, at_once};
+use sapwood_tests::intercept::{Intercept, Observer, Request};
+use sapwood_tests::oracle::Oracle;
 use sapwood_tests::seeds::seeds;
 
 /// Nodes of a tree; the node that moves is `n0`.
@@ -55,18 +62,48 @@ fn wrong(fixture: &Fixture, ids: &[String]) -> Vec<String> {
     ids.iter().filter(|id| !is_right(id)).cloned().collect()
 }
 
-/// Takes a record that no record of the same item precedes.
-fn take(queue: &mut Vec<StreamRecord>, rng: &mut SmallRng) -> StreamRecord {
+/// Counts the requests of an invocation, and lets it die before one of them.
+struct Dies {
+    requests_left: AtomicI64,
+}
+
+impl Observer for Dies {
+    async fn before(&self, _: &Request<'_>) {
+        if self.requests_left.fetch_sub(1, Ordering::Relaxed) <= 0 {
+            std::future::pending().await
+        }
+    }
+}
+
+/// Hands a record to an invocation that has so many requests left. Returns false if it has died before its end.
+fn handle(fixture: &Fixture, run: usize, record: &StreamRecord, requests: i64) -> bool {
+    let observer = Dies { requests_left: AtomicI64::new(requests) };
+    let table = Intercept { table: fixture.table().clone(), observer };
+    let fanout = Fanout { settings: fixture.settings().clone(), ..Fanout::default() };
+    let (name, records) = (format!("run {run}"), [record.clone()]);
+    let mut report = pin!(fanout.run(&table, &NoRetries, Run { name: &name, now: 0 }, &records));
+    for _ in 0..10_000 {
+        if let Poll::Ready(report) = report.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+            return report.failed.is_empty();
+        }
+    }
+    false
+}
+
+/// Chooses a record that no record of the same item precedes.
+fn choose(queue: &[StreamRecord], rng: &mut SmallRng) -> usize {
     let is_first = |index: &usize| queue[..*index].iter().all(|before| before.key != queue[*index].key);
     let first: Vec<usize> = (0..queue.len()).filter(is_first).collect();
-    queue.remove(first[rng.random_range(0..first.len())])
+    first[rng.random_range(0..first.len())]
 }
 
 /// Moves `n0` once or twice, and other nodes as `others` says, and looks after each record. Returns how many looks
 /// found it half done.
 fn run(seed: u64, others: bool) -> usize {
     let mut rng = SmallRng::seed_from_u64(seed);
-    let mut fixture = Fixture::default();
+    let path_rows = rng.random_bool(0.5);
+    let (settings, oracle) = (Settings { path_rows, ..Settings::default() }, Oracle { path_rows, ..Oracle::default() });
+    let mut fixture = Fixture::new(settings, oracle);
     for above in ["p", "q", "r"] {
         fixture.put_node(above, (above != "p").then_some("p"), &[]);
     }
@@ -93,19 +130,22 @@ fn run(seed: u64, others: bool) -> usize {
     }
     let (mut queue, mut position, mut half) = (Vec::new(), None::<String>, 0);
     let mut moves = moves.into_iter();
-    loop {
+    for step in 0.. {
         let is_due = queue.is_empty() || rng.random_ratio(1, 10);
         if let Some((id, parent)) = is_due.then(|| moves.next()).flatten() {
-            if id == "n0" {
-                // Another move begins: a client that waits for it begins its look anew.
-                position = None;
-            }
             fixture.update(&id, "NODE", "parent", parent.map(text));
         } else if queue.is_empty() {
             break;
+        } else if step < 1_000 && rng.random_ratio(1, 20) {
+            let changed = format!("n{}", rng.random_range(1..NODES));
+            fixture.update(&changed, "NODE", "changed", Some(number(step)));
         } else {
-            let record = take(&mut queue, &mut rng);
-            fixture.deliver(&[record]);
+            let chosen = choose(&queue, &mut rng);
+            let requests = if step < 1_000 && rng.random_ratio(1, 3) { rng.random_range(0..12) } else { i64::MAX };
+            // What dies comes again.
+            if handle(&fixture, step, &queue[chosen], requests) {
+                queue.remove(chosen);
+            }
         }
         queue.extend(fixture.take_records());
         let client = Client::new(fixture.table(), &NoRetries, fixture.schema());

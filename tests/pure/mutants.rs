@@ -167,7 +167,7 @@ mutants! {
     forgetting_stale_rows_leaves_them: any(Rule::KeepStaleRows), seed 1;
     deleting_before_putting_hides_nodes_from_readers: Profile::new(Writers::Readers).without(Rule::PutFirst), seed 1;
     a_link_that_stands_shows_the_ancestors_of_before: moves(Rule::SameContents), seed 1;
-    touches_in_an_item_of_their_own_end_wrong: Profile { touches_apart: true, ..Profile::new(Writers::Moves) }, seed 298;
+    touches_in_an_item_of_their_own_end_wrong: Profile { touches_apart: true, ..Profile::new(Writers::Moves) }, seed 696;
     a_copy_put_without_condition_can_be_older: revisions(Rule::LatestCondition), seed 2;
     a_copy_without_a_second_look_can_be_stale: drill(Drill::NewestTwo, Rule::LatestSecondLook), seed 90;
     touches_judged_by_the_last_record_lose_a_rename: any(Rule::AllTouches), seed 345;
@@ -206,7 +206,7 @@ mutants! {
     a_redrive_that_leaves_a_cursor_half_way_forgets_children: Profile { outages_max: 3, ..drill(Drill::Twice, Rule::RedriveAnew) }, seed 14;
     a_redrive_of_a_record_that_is_back_leaves_its_deletion: Profile { outages_max: 3, ..returns(Rule::RedriveReturned) }, seed 54033401;
     a_repair_of_a_node_that_is_gone_makes_one: mixed(Rule::RepairExists).with_repairs(), seed 130;
-    a_repair_that_takes_away_whatever_is_there_deletes_a_node: mixed(Rule::RepairTakesOwn).with_repairs(), seed 9175;
+    a_repair_that_takes_away_whatever_is_there_deletes_a_node: mixed(Rule::RepairTakesOwn).with_repairs(), seed 9617;
     a_node_that_another_client_moves_back_is_taken_for_a_late_child: drill(Drill::AwayAndBack, Rule::UnderOfOthers), seed 1;
     a_subtree_that_is_put_back_is_taken_for_late_children: drill(Drill::SubtreeBack, Rule::PutBack), seed 0;
     a_leaf_that_is_put_back_is_taken_for_a_late_child: drill(Drill::LeafBack, Rule::PutBackAfterRestrict), seed 8;

@@ -3,7 +3,7 @@
 use axum::http::header::LINK;
 use axum::response::Response;
 use sapwood_core::keys::{Id, NodeRef, Tenant};
-use sapwood_engine::query::{Bounds, Fields, ListOptions, Page, Record, Stamps};
+use sapwood_engine::query::{Bounds, Fields, Filter, ListOptions, Page, Record, Stamps};
 use sapwood_http::contract::{self, AncestorBody, DescendantBody, LinkBody, PathBody, RecordBody, RootBody};
 use sapwood_http::cursor::Scope;
 use sapwood_http::headers::etag_text;
@@ -37,14 +37,28 @@ impl List {
     /// Reads the same parameters, and `expand=record`.
     pub(crate) fn with_records(asked: &mut Asked<'_>, scope: Scope) -> Result<Self, Problem> {
         let has_records = expands(asked)?;
-        Ok(Self { has_records, ..Self::read(asked, scope)? })
+        let mut list = Self::read(asked, scope)?;
+        if has_records {
+            list.options.bounds.items_max = list.options.bounds.items_max.min(RECORDS_MAX);
+        }
+        Ok(Self { has_records, ..list })
+    }
+
+    /// Reads the same parameters, and `where`.
+    pub(crate) fn filtered(asked: &mut Asked<'_>, scope: Scope) -> Result<Self, Problem> {
+        let conditions = asked.parameters.texts("where");
+        let filter = Filter::parse(&conditions).map_err(refused)?;
+        // Without it, the cursors of the release before go on.
+        let scope = if filter.is_empty() { scope } else { scope.list(conditions.iter().map(String::as_str)) };
+        let list = Self::with_records(asked, scope)?;
+        Ok(Self { options: ListOptions { filter, ..list.options }, ..list })
     }
 
     /// Reads the same parameters without `limit`.
     pub(crate) fn bounded(asked: &mut Asked<'_>, scope: Scope, bounds: Bounds) -> Result<Self, Problem> {
         let (strong, fields) = (asked.strong()?, fields(asked)?);
         let cursor = asked.parameters.text("cursor");
-        Self::of(asked, scope, ListOptions { strong, fields, after: None, bounds }, cursor)
+        Self::of(asked, scope, ListOptions { strong, fields, bounds, ..ListOptions::default() }, cursor)
     }
 
     /// Reads `cursor` and `consistent` for a list that is only counted.
@@ -152,6 +166,9 @@ impl List {
         Ok(response)
     }
 }
+
+/// The most items on a page with their records, which can have 400 KB each.
+const RECORDS_MAX: usize = 100;
 
 /// An item of a list that is about a node.
 pub(crate) trait OfNode {

@@ -18,9 +18,10 @@ pub(crate) fn refused(error: ReadError) -> Problem {
             Problem::new(Kind::Unavailable, detail)
         }
         ReadError::Position => Problem::new(Kind::BadCursor, detail).at("cursor"),
-        ReadError::Absent { .. } | ReadError::Unreadable(_) | ReadError::SwitchedOff { .. } => {
-            Problem::new(Kind::NotFound, detail)
-        }
+        ReadError::Absent { .. }
+        | ReadError::Unreadable(_)
+        | ReadError::SwitchedOff { .. }
+        | ReadError::NotBackfilled { .. } => Problem::new(Kind::NotFound, detail),
         _ => {
             tracing::error!(detail, "unmapped read error");
             Problem::internal()

@@ -27,10 +27,12 @@ impl<C: Call<Shared>> Call<Shared> for Showing<C> {
         let refusal = |detail: &str| Problem::new(Kind::BadParameter, detail).at("written");
         let tokens = asked.parameters.texts("written");
         if tokens.len() > WRITTEN_MAX {
-            return Err(refusal("give at most 25 tokens"));
+            return Err(refusal("give at most 10 tokens"));
         }
         let written: Option<Vec<Derived>> = tokens.iter().map(|token| Derived::of_token(token)).collect();
-        let written = written.ok_or_else(|| refusal("it takes the `Sapwood-Written` of a write's answer, as it is"))?;
+        let mut written =
+            written.ok_or_else(|| refusal("it takes the `Sapwood-Written` of a write's answer, as it is"))?;
+        written.dedup();
         if !written.is_empty() {
             // A read that isn't strong could show the rows as they were before.
             asked.is_strong = true;
@@ -50,7 +52,7 @@ impl<C: Call<Shared>> Call<Shared> for Showing<C> {
         for written in &self.written {
             let mut watch = written.watch();
             while !watch.is_right(&reader(at), tenant).await {
-                if !pauses.pause().await {
+                if !pauses.pause(!watch.is_cut()).await {
                     if pauses.has_waited() && !written.is_of_many() && !longest.is_zero() {
                         waits.ended_in_vain(tenant);
                     }

@@ -110,7 +110,7 @@ impl<'a, T: Table> At<'a, T> {
         for of in derived {
             let mut watch = of.watch();
             while !watch.is_right(&reader, tenant).await {
-                if !pauses.pause().await {
+                if !pauses.pause(!watch.is_cut()).await {
                     // Many nodes take their time, which says nothing of the fan-out.
                     if pauses.has_waited() && !of.is_of_many() {
                         waits.ended_in_vain(tenant);

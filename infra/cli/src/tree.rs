@@ -50,7 +50,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), NodeError> {
     let (table, settings) = arguments.connection.open().await?;
     let client = Client::new(&table, &Patient, &settings.schema);
     let node = node(&arguments.id, arguments.tenant.as_ref(), &settings.schema)?;
-    let options = ListOptions { strong: true, fields: Fields::all(), after: None, bounds: Tree::BOUNDS };
+    let options = ListOptions { strong: true, fields: Fields::all(), bounds: Tree::BOUNDS, ..ListOptions::default() };
     let tree = Reader::new(&client, &settings).tree(&node, arguments.depth, &options).await?;
     if arguments.json {
         return print_json(&client, &settings, &node, tree, arguments.rows).await;

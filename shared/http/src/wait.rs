@@ -76,14 +76,16 @@ impl Pauses {
         Self { deadline, end, next: FIRST_PAUSE, is_in_vain }
     }
 
-    /// Waits before the next look. Returns false if the time is up.
-    pub async fn pause(&mut self) -> bool {
+    /// Waits before the next look, if it is one for the same again. Returns false if the time is up.
+    pub async fn pause(&mut self, waits: bool) -> bool {
         let left = self.deadline.left().saturating_sub(self.end);
         if left.is_zero() {
             return false;
         }
-        tokio::time::sleep(self.next.min(left)).await;
-        self.next = (self.next * 2).min(LONGEST_PAUSE);
+        if waits {
+            tokio::time::sleep(self.next.min(left)).await;
+            self.next = (self.next * 2).min(LONGEST_PAUSE);
+        }
         true
     }
 

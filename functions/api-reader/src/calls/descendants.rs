@@ -30,7 +30,7 @@ impl Call<Shared> for Roots {
             None => Scope::new("roots", tenant.as_ref()),
             Some(siblings) => in_order(Scope::new("roots in order", tenant.as_ref()), siblings),
         };
-        Ok(Self { list: List::with_records(asked, scope)?, tenant, siblings })
+        Ok(Self { list: List::filtered(asked, scope)?, tenant, siblings })
     }
 
     async fn answer<T: Table>(self, at: &At<'_, T>) -> Result<Response, Problem> {
@@ -62,7 +62,7 @@ impl Call<Shared> for Children {
         };
         let node = asked.node("id")?;
         let scope = Scope::new("children in order", node.tenant.as_ref()).text(node.id.as_str());
-        Ok(Self::InOrder { list: List::with_records(asked, in_order(scope, &siblings))?, node, siblings })
+        Ok(Self::InOrder { list: List::filtered(asked, in_order(scope, &siblings))?, node, siblings })
     }
 
     async fn answer<T: Table>(self, at: &At<'_, T>) -> Result<Response, Problem> {
@@ -119,7 +119,7 @@ impl Descendants {
             .number(window.min())
             .number(window.max())
             .optional(window.id_prefix());
-        Ok(Self { list: List::with_records(asked, scope)?, node, window })
+        Ok(Self { list: List::filtered(asked, scope)?, node, window })
     }
 }
 

@@ -41,7 +41,7 @@ impl Call<Shared> for Links {
             .optional(linking.ancestor_prefix.as_deref())
             .number(linking.distinct.into())
             .number(shows_ancestors.into());
-        Ok(Self { list: List::with_records(asked, scope)?, target, attribute, linking, shows_ancestors })
+        Ok(Self { list: List::filtered(asked, scope)?, target, attribute, linking, shows_ancestors })
     }
 
     async fn answer<T: Table>(self, at: &At<'_, T>) -> Result<Response, Problem> {

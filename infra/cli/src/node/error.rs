@@ -64,7 +64,12 @@ impl Failure for NodeError {
             }
             Self::Key(_)
             | Self::Attributes { .. }
-            | Self::Read(ReadError::Key { .. } | ReadError::Position | ReadError::SwitchedOff { .. }) => Exit::Usage,
+            | Self::Read(
+                ReadError::Key { .. }
+                | ReadError::Position
+                | ReadError::SwitchedOff { .. }
+                | ReadError::NotBackfilled { .. },
+            ) => Exit::Usage,
             _ => Exit::Failed,
         }
     }

@@ -47,7 +47,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), NodeError> {
     let (mut left, mut after) = (if arguments.all { usize::MAX } else { arguments.limit.get() }, arguments.after);
     loop {
         let bounds = Bounds::items(left.min(Bounds::ITEMS_MAX));
-        let options = ListOptions { strong: true, fields: Fields::all(), after, bounds };
+        let options = ListOptions { strong: true, fields: Fields::all(), after, bounds, ..ListOptions::default() };
         let page = match &topic {
             Some(topic) => reader.topic(topic, Order::Descending, &options).await?,
             None => reader.revisions(&opened.node, Order::Descending, &options).await?,

@@ -28,7 +28,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), NodeError> {
     let client = opened.client();
     let reader = Reader::new(&client, &opened.settings);
     let bounds = Bounds::items(Bounds::ITEMS_MAX);
-    let mut options = ListOptions { strong: true, fields: Fields::all(), after: None, bounds };
+    let mut options = ListOptions { strong: true, fields: Fields::all(), bounds, ..ListOptions::default() };
     if let Some(topic) = arguments.topic {
         let topic = Latest { node: opened.node.clone(), topic };
         return print(reader.latest(&topic, &options).await?, arguments.target.json);

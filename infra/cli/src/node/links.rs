@@ -32,7 +32,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), NodeError> {
     let reader = Reader::new(&client, &opened.settings);
     let linking = Linking { ancestor_prefix: arguments.ancestors, ..Linking::default() };
     let bounds = Bounds::items(Bounds::ITEMS_MAX);
-    let mut options = ListOptions { strong: true, fields: Fields::all(), after: None, bounds };
+    let mut options = ListOptions { strong: true, fields: Fields::all(), bounds, ..ListOptions::default() };
     loop {
         let page = reader.links(&opened.node, &arguments.attribute, &linking, &options).await?;
         for found in page.items {

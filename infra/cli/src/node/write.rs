@@ -108,7 +108,16 @@ impl Writing {
     ) -> Result<bool, NodeError> {
         let Some(derived) = Derived::of(command, outcome, true) else { return Ok(true) };
         let (reader, mut watch) = (Reader::new(client, &opened.settings), derived.watch());
-        self.until(async || Ok(watch.is_right(&reader, opened.node.tenant.as_ref()).await)).await
+        let tenant = opened.node.tenant.as_ref();
+        self.until(async || {
+            loop {
+                let is_right = watch.is_right(&reader, tenant).await;
+                if is_right || !watch.is_cut() {
+                    return Ok(is_right);
+                }
+            }
+        })
+        .await
     }
 
     /// Looks until something is done, or the time is up. Returns true if it is done, or if no wait is wanted.

@@ -155,9 +155,12 @@ pub fn place(input: &PlaceInput<'_>, settings: &Settings, rules: Rules) -> Place
     };
     let puts: Vec<Row> = wanted_rows.into_iter().filter(|row| !is_right(row)).collect();
 
-    // A redelivered touch would find the lineage as wanted and put nothing. Only this mark tells it to put all rows.
+    // A redelivered touch would find the lineage as wanted and put nothing. Only this mark tells it to put all rows. It
+    // also tells whoever waits for a move that the rows of more ancestors may not be there yet, where no old row goes
+    // (without path rows).
+    let is_extended = deletes.is_empty() && before.is_some_and(|l| l.placement.ancestors != wanted.ancestors);
     let rows_pending = rules.keeps(Rule::RowsPending)
-        && ((only_touched && !puts.is_empty()) || before.is_some_and(|l| l.rows_pending));
+        && (((only_touched || is_extended) && !puts.is_empty()) || before.is_some_and(|l| l.rows_pending));
     let is_same = |lineage: &Lineage| {
         let has_more = lineage.is_altered || lineage.restarted.is_some();
         !has_more && lineage.placement == wanted && lineage.deleting == deleting && lineage.born == born

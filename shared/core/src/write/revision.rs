@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::attempts::{Attempts, Stop, Trace};
 use super::command::check_revision_names;
 use super::record::{Draft, as_read, base};
-use super::{Outcome, Refusal};
+use super::{Outcome, Refusal, Tags};
 use crate::keys::Version;
 use crate::model::{CREATED_AT, Item, Latest, text_of};
 use crate::plan::newest::newest;
@@ -67,7 +67,10 @@ async fn check_newest(
     let read = io.read(Need::keys([key.clone()])).await?;
     let Some(item) = read.item(&key)? else { return Ok(None) };
     preconditions.check_item(Some(item), &settings.schema)?;
-    let condition = as_read(Some(item), true, &settings.schema)?;
+    let condition = match &preconditions.if_match {
+        Some(Tags::These(_)) => as_read(Some(item), true, &settings.schema)?,
+        Some(Tags::Any) | None => Condition::Exists,
+    };
     Ok(Some(Some(Action::Check { key, condition })))
 }
 

@@ -2,13 +2,15 @@
 //!
 //! A move changes one base record. The stream handler then places what is below, level by level. The rows in the node's
 //! own partition, which list all that is below it by depth, stay as they are. So a walk along them, which looks at each
-//! node's lineage and stops at the first that isn't placed yet, can go on later from where it stopped: what it has
-//! passed stays right, since a node is placed by its parent's lineage, and parents come first in that order.
+//! node's lineage and stops at the first that isn't placed yet, can go on later from where it stopped: as long as the
+//! node stays where it is, what it has passed stays right, since a node is placed by its parent's lineage, and parents
+//! come first in that order. A position names the node's place, so a walk begins anew where the node has moved again.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 use sapwood_core::keys::{DEPTH_MAX, Id, ItemKey, NodeRef, SortKey};
-use sapwood_core::model::{Item, Placement, Stored, key_of};
+use sapwood_core::model::{Item, Placement, REVISION, Stored, TOUCHED, WRITE, key_of};
 use sapwood_table::{Query, ReadOptions, RetryPolicy, Table, TableError};
 
 use super::{ReadError, Reader};
@@ -34,10 +36,18 @@ pub struct Below {
 /// A walk along the rows of a node's partition.
 #[derive(Default)]
 struct Walk {
+    /// The place of the node at the top, as a hash.
+    place: u64,
     placed: u64,
     deepest: usize,
     /// The sort key of the last row that was passed.
     after: Option<String>,
+}
+
+/// A node's place, and a hash of it and of who put the node there.
+struct Place {
+    placement: Placement,
+    hash: u64,
 }
 
 /// What a row's node is found to be.
@@ -54,20 +64,21 @@ impl Walk {
     const SEPARATOR: char = '|';
 
     fn at(position: &str) -> Result<Self, ReadError> {
-        let mut parts = position.splitn(3, Self::SEPARATOR);
+        let mut parts = position.splitn(4, Self::SEPARATOR);
         let mut number = || parts.next()?.parse::<u64>().ok();
-        let (placed, deepest) = (number(), number());
-        match (placed, deepest.and_then(|deepest| usize::try_from(deepest).ok()), parts.next()) {
-            (Some(placed), Some(deepest), Some(after)) => {
-                Ok(Self { placed, deepest, after: Some(after).filter(|sk| !sk.is_empty()).map(str::to_owned) })
+        let (place, placed, deepest) = (number(), number(), number());
+        match (place, placed, deepest.and_then(|deepest| usize::try_from(deepest).ok()), parts.next()) {
+            (Some(place), Some(placed), Some(deepest), Some(after)) => {
+                let after = Some(after).filter(|sk| !sk.is_empty()).map(str::to_owned);
+                Ok(Self { place, placed, deepest, after })
             }
             _ => Err(ReadError::Position),
         }
     }
 
     fn stops(self) -> Below {
-        let Self { placed, deepest, after } = self;
-        let next = format!("{placed}{s}{deepest}{s}{}", after.unwrap_or_default(), s = Self::SEPARATOR);
+        let Self { place, placed, deepest, after } = self;
+        let next = format!("{place}{s}{placed}{s}{deepest}{s}{}", after.unwrap_or_default(), s = Self::SEPARATOR);
         Below { placed, deepest, next: Some(next), ..Below::default() }
     }
 
@@ -88,7 +99,10 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
     /// [`ReadError::Position`] and [`ReadError::Table`].
     pub async fn below(&self, node: &NodeRef, from: Option<&str>, nodes_max: usize) -> Result<Below, ReadError> {
         let mut walk = from.map_or_else(|| Ok(Walk::default()), Walk::at)?;
-        let Some(own) = self.settled_placement(node).await? else { return Ok(walk.stops()) };
+        let Some(Place { placement: own, hash }) = self.settled_place(node).await? else { return Ok(walk.stops()) };
+        if walk.place != hash {
+            walk = Walk { place: hash, ..Walk::default() };
+        }
         let schema = self.client.schema();
         let mut seen = 0;
         loop {
@@ -106,12 +120,13 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
             let lineages = self.lineages_of(&rows).await?;
             for (sk, depth, below) in rows {
                 let stored = Stored::read(lineages.get(&schema.lineage_key(&below)), schema);
-                match passed(&stored, node, &own) {
+                match passed(&stored, node, &below, &own) {
                     Passed::Placed => {
                         walk.placed += 1;
                         walk.deepest = walk.deepest.max(depth);
                     }
                     Passed::NotOurs => {}
+                    Passed::Behind if self.is_held(&stored, node, &below).await? => {}
                     Passed::Behind => return Ok(walk.stops()),
                 }
                 walk.after = Some(sk);
@@ -126,16 +141,37 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         }
     }
 
-    /// The placement of a node whose own rows are right; `None` while they aren't. A node that is gone has nothing
-    /// below it.
-    async fn settled_placement(&self, node: &NodeRef) -> Result<Option<Placement>, ReadError> {
+    /// The place of a node whose own rows are right; `None` while they aren't. A node that is gone has nothing below
+    /// it.
+    async fn settled_place(&self, node: &NodeRef) -> Result<Option<Place>, ReadError> {
         if !self.is_up_to_date(node).await? {
             return Ok(None);
         }
-        let key = self.client.schema().lineage_key(node);
-        let stored = self.client.get(&key, &ReadOptions::default()).await?;
-        let stored = Stored::read(stored.as_ref(), self.client.schema());
-        Ok(Some(stored.lineage().map(|lineage| lineage.placement.clone()).unwrap_or_default()))
+        let schema = self.client.schema();
+        let [record, lineage] = [schema.node_key(node), schema.lineage_key(node)];
+        let read = self.client.get_all(&[record.clone(), lineage.clone()], &ReadOptions::default()).await?;
+        let stored = Stored::read(read.get(&lineage), schema);
+        let placement = stored.lineage().map(|lineage| lineage.placement.clone()).unwrap_or_default();
+        let mut hasher = DefaultHasher::new();
+        (&placement.ancestors, &placement.path).hash(&mut hasher);
+        // Somebody may have moved it away and back.
+        for name in [REVISION, WRITE, TOUCHED] {
+            read.get(&record).and_then(|item| item.get(name)).map(|value| format!("{value:?}")).hash(&mut hasher);
+        }
+        Ok(Some(Place { placement, hash: hasher.finish() }))
+    }
+
+    /// True if a node can't be placed for now because one between it and the node at the top is being deleted, and
+    /// keeps its place until then.
+    async fn is_held(&self, stored: &Stored, top: &NodeRef, below: &NodeRef) -> Result<bool, TableError> {
+        let schema = self.client.schema();
+        let ancestors = stored.lineage().map(|lineage| &lineage.placement.ancestors[..]).unwrap_or_default();
+        let between = ancestors.iter().take_while(|id| **id != top.id).map(|id| below.sibling(id.clone()));
+        let keys: Vec<ItemKey> = between.map(|node| schema.lineage_key(&node)).collect();
+        let read = self.client.get_all(&keys, &ReadOptions::default()).await?;
+        let is_deleting =
+            |item| Stored::read(Some(item), schema).lineage().is_some_and(|lineage| lineage.deleting.is_some());
+        Ok(read.values().any(is_deleting))
     }
 
     fn descendant_row(&self, node: &NodeRef, item: &Item) -> Option<(String, usize, NodeRef)> {
@@ -154,8 +190,14 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
 }
 
 /// What the lineage of a node that a row lists says, if this is the placement of the node above.
-fn passed(stored: &Stored, above: &NodeRef, own: &Placement) -> Passed {
-    let Some(lineage) = stored.lineage() else { return Passed::NotOurs };
+fn passed(stored: &Stored, above: &NodeRef, below: &NodeRef, own: &Placement) -> Passed {
+    let lineage = match stored {
+        Stored::Lineage(lineage) => lineage,
+        // A row without a lineage is left of a deleted node.
+        Stored::Absent | Stored::Tombstone(_) => return Passed::NotOurs,
+        // It can't be told.
+        Stored::Newer(_) | Stored::Malformed => return Passed::Behind,
+    };
     if lineage.deleting.is_some() {
         return Passed::NotOurs;
     }
@@ -165,9 +207,11 @@ fn passed(stored: &Stored, above: &NodeRef, own: &Placement) -> Passed {
     let Placement { ancestors, path, .. } = &lineage.placement;
     let Some(depth) = ancestors.iter().position(|id| *id == above.id) else { return Passed::NotOurs };
     let further: &[Id] = &ancestors[depth + 1..];
-    // Of the ancestors of a deep node the farthest are cut off, and then its path has as many segments.
-    let is_below = further.len() == own.ancestors.len().min(DEPTH_MAX.saturating_sub(depth + 1))
-        && own.ancestors.starts_with(further)
-        && (further.len() < own.ancestors.len() || path.starts_with(&own.path));
-    if is_below { Passed::Placed } else { Passed::Behind }
+    // In a cycle the ancestors end before the node itself. Of those of a deep node the farthest are cut off.
+    let own_ancestors = own.ancestors.iter().position(|id| *id == below.id).unwrap_or(own.ancestors.len());
+    let wanted = &own.ancestors[..own_ancestors.min(DEPTH_MAX.saturating_sub(depth + 1))];
+    // A path has a segment for each ancestor, but where there are no path rows.
+    let has_paths = path.len() == ancestors.len() && own.path.len() == own.ancestors.len();
+    let segments = || path[..further.len()] == own.path[own.path.len() - further.len()..];
+    if further == wanted && (!has_paths || segments()) { Passed::Placed } else { Passed::Behind }
 }

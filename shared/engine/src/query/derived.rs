@@ -11,10 +11,10 @@ use serde::{Deserialize, Serialize};
 use super::{Progress, ReadError, Reader};
 
 /// Nodes below a moved one that are looked at in one look.
-const NODES_MAX: usize = 10_000;
+const NODES_MAX: usize = 1_000;
 
 /// What the fan-out derives from a write, in the caller's tenant. It is kept with the results of a batch, and a client
-/// has it as a token.
+/// has it as a token, but for what is below a moved node: its token is that of the node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Derived {
@@ -34,6 +34,7 @@ pub struct Watch {
     derived: Derived,
     /// How far the walk below a moved node has come.
     position: Option<String>,
+    is_cut: bool,
 }
 
 impl Derived {
@@ -63,14 +64,19 @@ impl Derived {
     /// The token by which a client names it: its JSON, in base64url.
     #[must_use]
     pub fn token(&self) -> String {
+        let of_node = match self {
+            Self::Below(id) => Some(Self::Node(id.clone())),
+            _ => None,
+        };
         // Texts and a number are always JSON.
-        URL_SAFE_NO_PAD.encode(serde_json::to_vec(self).unwrap_or_default())
+        URL_SAFE_NO_PAD.encode(serde_json::to_vec(of_node.as_ref().unwrap_or(self)).unwrap_or_default())
     }
 
     /// Reads a token; `None` if it is none. Anybody can make one: it says what to look at, in the caller's tenant.
     #[must_use]
     pub fn of_token(token: &str) -> Option<Self> {
-        serde_json::from_slice(&URL_SAFE_NO_PAD.decode(token).ok()?).ok()
+        let derived = serde_json::from_slice(&URL_SAFE_NO_PAD.decode(token).ok()?).ok()?;
+        Some(derived).filter(|derived| !matches!(derived, Self::Below(_)))
     }
 
     /// True if it may be about many nodes.
@@ -82,11 +88,17 @@ impl Derived {
     /// A look at it from its beginning.
     #[must_use]
     pub fn watch(&self) -> Watch {
-        Watch { derived: self.clone(), position: None }
+        Watch { derived: self.clone(), position: None, is_cut: false }
     }
 }
 
 impl Watch {
+    /// True if the last look ended because it had seen enough, so that the next one needn't wait.
+    #[must_use]
+    pub fn is_cut(&self) -> bool {
+        self.is_cut
+    }
+
     /// True if it is as it should be. A read that fails counts as one that came too early.
     pub async fn is_right<T: Table, P: RetryPolicy>(
         &mut self,
@@ -109,8 +121,9 @@ impl Watch {
             },
             Derived::Below(id) => {
                 let Some(node) = node(id) else { return Ok(true) };
+                self.is_cut = false;
                 let below = reader.below(&node, self.position.as_deref(), NODES_MAX).await?;
-                self.position = below.next;
+                (self.position, self.is_cut) = (below.next, below.is_cut);
                 Ok(below.is_up_to_date)
             }
             Derived::Copy(id, topic, version) => match (node(id), Version::new((*version).into())) {
@@ -121,10 +134,10 @@ impl Watch {
                 _ => Ok(true),
             },
             Derived::Operation(operation, id) => match (reader.operation(tenant, operation).await, node(id)) {
-                (Ok(operation), Some(node)) if operation.progress == Progress::Done => {
-                    reader.is_up_to_date(&node).await
-                }
-                (operation, _) => operation.map(|_| false),
+                (Ok(operation), Some(_)) if operation.progress == Progress::Running => Ok(false),
+                // An operation is forgotten after a week.
+                (Ok(_) | Err(ReadError::Absent { .. }), Some(node)) => reader.is_up_to_date(&node).await,
+                (operation, _) => operation.map(|_| true),
             },
         }
     }

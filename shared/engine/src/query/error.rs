@@ -30,6 +30,12 @@ pub enum ReadError {
         /// The variable that switches them on.
         variable: &'static str,
     },
+    /// The nodes were placed before the deployment kept rows of this kind.
+    #[error("these nodes were placed before the deployment kept {what}; run `sapwood backfill`, and ask again")]
+    NotBackfilled {
+        /// What the rows would show.
+        what: &'static str,
+    },
     /// No key can be made of a parameter.
     #[error("{source}")]
     Key {

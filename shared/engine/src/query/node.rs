@@ -4,11 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::page::{PageBuilder, entry_size};
 use super::{Bounds, ListOptions, Page, ReadError, Reader};
-use sapwood_core::keys::{ItemKey, NodeRef, Schema};
+use sapwood_core::keys::{ItemKey, NodeRef, Schema, SortKey};
 use sapwood_core::model::{
-    AttributeValue, BaseNode, CREATED_AT, CREATED_BY, ETag, Item, PUT_BACK, UPDATED_AT, UPDATED_BY, answered_bytes,
+    AttributeValue, BaseNode, CREATED_AT, CREATED_BY, ETag, Item, PUT_BACK, Placement, Stored, UPDATED_AT, UPDATED_BY,
+    answered_bytes, key_of,
 };
-use sapwood_table::{ANSWER_BYTES_MAX, ReadOptions, RetryPolicy, Table};
+use sapwood_table::{ANSWER_BYTES_MAX, Query, ReadOptions, RetryPolicy, Table};
 
 /// When and for whom the API wrote a base record. All fields are `None` if another client wrote it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -55,9 +56,20 @@ pub struct Record {
     pub etag: ETag,
 }
 
+/// The longest stamp that is shown beside an item of a list, in bytes. The API's are shorter.
+const STAMP_BYTES_MAX: usize = 2_048;
+
 impl Record {
     pub(super) fn of(item: &Item, schema: &Schema) -> Self {
-        Self { segment: None, stamps: Stamps::read(item), etag: ETag::of(item, schema) }
+        let Stamps { created_at, created_by, updated_at, updated_by } = Stamps::read(item);
+        let short = |stamp: Option<String>| stamp.filter(|stamp| stamp.len() <= STAMP_BYTES_MAX);
+        let stamps = Stamps {
+            created_at: short(created_at),
+            created_by: short(created_by),
+            updated_at: short(updated_at),
+            updated_by: short(updated_by),
+        };
+        Self { segment: None, stamps, etag: ETag::of(item, schema) }
     }
 }
 
@@ -186,6 +198,37 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         let reading = ReadOptions { strong: true, attributes: Some(self.placing_attributes()) };
         let item = self.client.get(&schema.node_key(node), &reading).await?;
         self.base(node, item).map(drop)
+    }
+
+    /// Checks that the rows of a kind were made for the children of a node. An empty list asks this: a child that was
+    /// placed while the deployment kept no such rows has none, and a lineage without what they need (`has`).
+    pub(super) async fn check_backfilled(
+        &self,
+        node: &NodeRef,
+        what: &'static str,
+        has: impl Fn(&Placement) -> bool,
+    ) -> Result<(), ReadError> {
+        let schema = self.client.schema();
+        let query = Query {
+            pk: schema.partition(node),
+            range: schema.depth_range(1, 1),
+            after: None,
+            limit: 1,
+            descending: false,
+            reading: ReadOptions { strong: false, attributes: Some(BTreeSet::new()) },
+        };
+        let page = self.client.query(&query).await?;
+        let row = page.items.first().and_then(|item| key_of(item, schema));
+        let Some(SortKey::Ancestor { id, .. }) = row.and_then(|key| schema.parse_sort_key(&key.sk)) else {
+            return Ok(());
+        };
+        let lineage = self.client.get(&schema.lineage_key(&node.sibling(id)), &ReadOptions::default()).await?;
+        let stored = Stored::read(lineage.as_ref(), schema);
+        let is_below = |placement: &&Placement| placement.ancestors.first() == Some(&node.id);
+        match stored.lineage().map(|lineage| &lineage.placement).filter(is_below) {
+            Some(placement) if !has(placement) => Err(ReadError::NotBackfilled { what }),
+            _ => Ok(()),
+        }
     }
 
     /// The attributes that say where a node belongs.

@@ -2,7 +2,7 @@
 
 use super::page_size::PageSize;
 use super::repeated::shown_by;
-use super::{Fields, ReadError, Reader};
+use super::{Fields, Filter, ReadError, Reader};
 use sapwood_core::keys::{ItemKey, Schema, SortKey, SortRange};
 use sapwood_core::model::{Item, key_of, size_estimate, text_size};
 use sapwood_table::{ErrorKind, Query, RetryPolicy, Table};
@@ -54,6 +54,8 @@ pub struct ListOptions {
     pub strong: bool,
     /// The attributes in the answer.
     pub fields: Fields,
+    /// What the items must meet. Lists of nodes by rows heed it.
+    pub filter: Filter,
     /// The position to continue after, as the page before named it.
     pub after: Option<String>,
     /// The bounds of the page.
@@ -229,7 +231,11 @@ impl<'q> Listing<'q> {
             after,
             limit,
             descending: self.descending,
-            reading: options.fields.reading(options.strong, self.own.iter().copied(), schema),
+            reading: options.fields.reading(
+                options.strong,
+                self.own.iter().copied().chain(options.filter.attributes()),
+                schema,
+            ),
         }
     }
 }
@@ -253,7 +259,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
     ) -> Result<Page<R>, ReadError> {
         let mut shown = Vec::new();
         let entry = |key: &ItemKey, item: &Item| {
-            let entry = read(key, item)?;
+            let entry = options.filter.holds(item).then(|| read(key, item)).flatten()?;
             shown.push((key.clone(), shown_by(key, self.client.schema())));
             Some(entry)
         };
@@ -273,14 +279,13 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         let mut after = listing.start(options)?;
         let mut builder = PageBuilder::new(options.bounds);
         let queries_max = options.bounds.queries_max.max(1);
+        let leaves_out = listing.leaves_out || !options.filter.is_empty();
         let mut pace = matches!(listing.skipped, Skipped::Deeper(_)).then(|| PageSize::new(queries_max));
         for queries in 1.. {
             let (before, units) = (builder.len(), self.client.usage().read_units);
             let limit = match &pace {
                 Some(pace) => pace.rows(builder.missing()),
-                None if listing.leaves_out => {
-                    options.bounds.items_max.saturating_mul(ROWS_AN_ENTRY).min(Bounds::ITEMS_MAX)
-                }
+                None if leaves_out => options.bounds.items_max.saturating_mul(ROWS_AN_ENTRY).min(Bounds::ITEMS_MAX),
                 None => builder.missing(),
             };
             let query = listing.query(after.clone(), limit, options, schema);
@@ -298,12 +303,12 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
             }
             let Some(next) = page.next else { return Ok(builder.last()) };
             // DynamoDB returned fewer rows than the limit because its own page is full.
-            if found < limit && builder.len() > 1 && !listing.across_pages && !listing.leaves_out {
+            if found < limit && builder.len() > 1 && !listing.across_pages && !leaves_out {
                 return Ok(builder.perhaps_followed());
             }
             after = Some(listing.past(next, schema));
             let goes_on = match &mut pace {
-                None => queries < queries_max && !(listing.leaves_out && builder.len() > 0),
+                None => queries < queries_max && !(leaves_out && builder.len() > 0),
                 Some(pace) => {
                     let units = self.client.usage().read_units - units;
                     pace.took(found, builder.len() - before, if options.strong { units / 2.0 } else { units })

@@ -81,7 +81,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
     ///
     /// # Errors
     /// [`ReadError::Absent`] if nothing is found and the root doesn't exist either, [`ReadError::Key`] for a path that
-    /// no node can have, [`ReadError::SwitchedOff`] and [`ReadError::Position`].
+    /// no node can have, [`ReadError::SwitchedOff`], [`ReadError::NotBackfilled`] and [`ReadError::Position`].
     pub async fn paths(
         &self,
         root: &NodeRef,
@@ -111,6 +111,10 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
             .await?;
         if page.is_an_empty_list(options) {
             self.check_node(root).await?;
+            // There may well be nothing at a path.
+            if within.segments.is_empty() && within.from.is_none() && within.to.is_none() {
+                self.check_backfilled(root, "paths", |placement| !placement.path.is_empty()).await?;
+            }
         }
         Ok(page)
     }

@@ -134,8 +134,8 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
     /// Lists the children of a node in their order. An id without a node can have orphans as children.
     ///
     /// # Errors
-    /// [`ReadError::SwitchedOff`], [`ReadError::Absent`] if neither the node nor such a child exists, and
-    /// [`ReadError::Position`].
+    /// [`ReadError::SwitchedOff`], [`ReadError::NotBackfilled`], [`ReadError::Absent`] if neither the node nor such a
+    /// child exists, and [`ReadError::Position`].
     pub async fn children_in_order(
         &self,
         node: &NodeRef,
@@ -149,6 +149,10 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         let page = self.list(&listing, options, |key, item| self.descendant(node, options, key, item)).await?;
         if page.is_an_empty_list(options) {
             self.check_node(node).await?;
+            // A part of the siblings may well be empty.
+            if siblings.part == Part::All && options.filter.is_empty() {
+                self.check_backfilled(node, "their order", |placement| placement.order.is_some()).await?;
+            }
         }
         Ok(page)
     }

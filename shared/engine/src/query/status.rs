@@ -166,7 +166,17 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         let copied = copy.as_ref().and_then(super::revisions::copied_version);
         let mut status = Status { exists: copy.is_some(), ..Status::default() };
         if let Some(revision) = read.remove(&key) {
-            if copied.is_none_or(|copied| copied <= written) {
+            // A copy of a later one counts as long as that revision is there.
+            let later = copied.filter(|copied| *copied > written);
+            let stands = match later {
+                Some(later) => {
+                    let key = latest.revision_key(later, self.settings).map_err(at_fault)?;
+                    let reading = ReadOptions { strong: true, attributes: Some(BTreeSet::new()) };
+                    self.client.get(&key, &reading).await?.is_some()
+                }
+                None => false,
+            };
+            if !stands {
                 let want = Latest::copy(&copy_key, written, &revision, self.settings);
                 status.compare(Some(&want), copy.as_ref());
             }

@@ -10,11 +10,11 @@ use utoipa::{PartialSchema, ToSchema};
 
 use super::attributes::ReadAttributes;
 
-/// The most tokens of writes that a read takes: as many as a batch reads ahead, and as an URL has room for.
-pub const WRITTEN_MAX: usize = 25;
+/// The most tokens of writes that a read takes.
+pub const WRITTEN_MAX: usize = 10;
 
-/// The most bytes of a token: API Gateway takes 10,240 bytes of URL and headers together.
-pub const WRITTEN_BYTES_MAX: usize = 10_240;
+/// The most bytes of a token. API Gateway takes 10,240 bytes of URL and headers together.
+pub const WRITTEN_BYTES_MAX: usize = 4_096;
 
 /// A page of a list.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

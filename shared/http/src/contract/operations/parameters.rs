@@ -110,10 +110,22 @@ pub(super) fn expand() -> Value {
     )
 }
 
+pub(super) fn conditions() -> Value {
+    let description = "Conditions on attributes, up to 10, which an item must meet all: `where=kind:eq:folder`. The tests are eq, ne, lt, le, gt, ge (texts by \
+        their bytes, numbers by their size), begins, contains (a part of a text, or an element of a set or a list), exists and missing (without a value). All rows are \
+        read and paid for all the same, so a page can have few items, or none, and a `cursor`. Rows without room for attributes are shown (`truncated`).";
+    let pattern = "^[^:]{1,255}:(?:(?:eq|ne|lt|le|gt|ge|begins|contains):[\\s\\S]*|exists|missing)$";
+    let value = json!({"type": "string", "minLength": 1, "maxLength": 1_024, "pattern": pattern});
+    let schema = json!({"type": "array", "items": value, "minItems": 1, "maxItems": 10});
+    json!({
+        "in": "query", "name": "where", "required": false, "description": description, "schema": schema, "style": "form", "explode": true,
+    })
+}
+
 /// The `expand` of a list.
 pub(super) fn expand_record() -> Value {
     let description = "`record` adds to each item what its base record says beside the attributes: segment, who wrote it and when, and its entity \
-        tag. The records are read besides: half a read unit per 4 KB of each.";
+        tag. The records are read besides: half a read unit per 4 KB of each. A page then has 100 items at most.";
     query("expand", description, json!({"type": "string", "enum": ["record"]}))
 }
 
@@ -126,7 +138,7 @@ pub(super) fn consistent() -> Value {
 pub(super) fn written() -> Value {
     let description = "What the answer must show: the `Sapwood-Written` of a write, whoever sent it. The read waits for it up to \
         `Prefer: wait`, and is refused (409, `not-yet-placed`) where the rows don't have it by then. Reads strongly, as with \
-        `consistent=true`, which alone doesn't promise this. Give it once for each write, up to 25.";
+        `consistent=true`, which alone doesn't promise this. Give it once for each write, up to 10, and with the further pages, too.";
     several("written", false, description, WRITTEN_BYTES_MAX, WRITTEN_MAX)
 }
 
