@@ -53,7 +53,7 @@ impl<C: Call<Shared>> Call<Shared> for Showing<C> {
             let mut watch = written.watch();
             while !watch.is_right(&reader(at), tenant).await {
                 if !pauses.pause(!watch.is_cut()).await {
-                    if pauses.has_waited() && !written.is_of_many() && !longest.is_zero() {
+                    if pauses.has_waited() && !written.is_of_many() {
                         waits.ended_in_vain(tenant);
                     }
                     let detail = "the rows don't have what `written` names yet; ask again, or wait longer with `Prefer: wait=10`";

@@ -63,17 +63,17 @@ pub struct Pauses {
     /// only clock here.
     end: Duration,
     next: Duration,
-    is_in_vain: bool,
+    /// True if there is a wait, and not only one look.
+    waits: bool,
 }
 
 impl Pauses {
     /// The wait of a request of this tenant, for so long at most. While waiting is in vain there is one look.
     #[must_use]
     pub fn new(waits: &Waits, tenant: Option<&Tenant>, deadline: Deadline, longest: Duration) -> Self {
-        let is_in_vain = waits.are_in_vain(tenant);
-        let longest = if is_in_vain { Duration::ZERO } else { longest };
+        let longest = if waits.are_in_vain(tenant) { Duration::ZERO } else { longest };
         let end = deadline.left().saturating_sub(longest).max(RESERVED);
-        Self { deadline, end, next: FIRST_PAUSE, is_in_vain }
+        Self { deadline, end, next: FIRST_PAUSE, waits: !longest.is_zero() }
     }
 
     /// Waits before the next look, if it is one for the same again. Returns false if the time is up.
@@ -92,6 +92,6 @@ impl Pauses {
     /// True if there was a wait, and not only one look.
     #[must_use]
     pub fn has_waited(&self) -> bool {
-        !self.is_in_vain
+        self.waits
     }
 }

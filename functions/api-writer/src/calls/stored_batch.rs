@@ -30,13 +30,8 @@ impl StoredBatch {
     /// Operations are in the results already, and a function of the release before knows no waiting for them, nor for
     /// what is below a moved node. Whoever sends the request again hears of the node alone.
     pub(super) fn new(results: &[BatchResult], derived: &[Derived]) -> Self {
-        let known = |derived: &Derived| match derived {
-            Derived::Operation(..) => None,
-            Derived::Below(id) => Some(Derived::Node(id.clone())),
-            other => Some(other.clone()),
-        };
-        let derived = derived.iter().filter_map(known);
-        Self { results: results.iter().map(One::new).collect(), derived: derived.collect() }
+        let derived = derived.iter().filter(|derived| !matches!(derived, Derived::Operation(..))).cloned();
+        Self { results: results.iter().map(One::new).collect(), derived: derived.map(Derived::kept).collect() }
     }
 
     pub(super) fn into_parts(self) -> (Vec<BatchResult>, Vec<Derived>) {

@@ -50,18 +50,18 @@ pub(super) async fn append(
     }
 }
 
-/// Checks the preconditions of an append, which are about the topic's newest revision. Returns what must hold of that
-/// revision when the next is put, if anything must, and `None` if it isn't there any more.
+/// Checks the preconditions of an append, which are about the topic's newest revision. Returns the checks of
+/// that revision that go with the put of the next; `None` if it isn't there any more.
 async fn check_newest(
     io: &Io,
     attempts: &Attempts<'_>,
     topic: &Latest,
     newest: Option<Version>,
-) -> Result<Option<Option<Action>>, Stop> {
+) -> Result<Option<Vec<Action>>, Stop> {
     let (preconditions, settings) = (&attempts.request.preconditions, attempts.context.settings);
     let Some(version) = newest.filter(|_| preconditions.are_given()) else {
         preconditions.check(None)?;
-        return Ok(Some(None));
+        return Ok(Some(Vec::new()));
     };
     let key = topic.revision_key(version, settings)?;
     let read = io.read(Need::keys([key.clone()])).await?;
@@ -71,7 +71,7 @@ async fn check_newest(
         Some(Tags::These(_)) => as_read(Some(item), true, &settings.schema)?,
         Some(Tags::Any) | None => Condition::Exists,
     };
-    Ok(Some(Some(Action::Check { key, condition })))
+    Ok(Some(vec![Action::Check { key, condition }]))
 }
 
 /// Amends or deletes a revision that is there, in 2 round trips. `attributes` are what its attributes become; none

@@ -144,19 +144,14 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
     /// The place of a node whose own rows are right; `None` while they aren't. A node that is gone has nothing below
     /// it.
     async fn settled_place(&self, node: &NodeRef) -> Result<Option<Place>, ReadError> {
-        if !self.is_up_to_date(node).await? {
-            return Ok(None);
-        }
-        let schema = self.client.schema();
-        let [record, lineage] = [schema.node_key(node), schema.lineage_key(node)];
-        let read = self.client.get_all(&[record.clone(), lineage.clone()], &ReadOptions::default()).await?;
-        let stored = Stored::read(read.get(&lineage), schema);
-        let placement = stored.lineage().map(|lineage| lineage.placement.clone()).unwrap_or_default();
+        let Some(look) = self.settled(node).await? else { return Ok(None) };
+        let placement = look.stored.lineage().map(|lineage| lineage.placement.clone()).unwrap_or_default();
         let mut hasher = DefaultHasher::new();
         (&placement.ancestors, &placement.path).hash(&mut hasher);
         // Somebody may have moved it away and back.
         for name in [REVISION, WRITE, TOUCHED] {
-            read.get(&record).and_then(|item| item.get(name)).map(|value| format!("{value:?}")).hash(&mut hasher);
+            let value = look.base.as_ref().and_then(|base| base.item.get(name));
+            value.map(|value| format!("{value:?}")).hash(&mut hasher);
         }
         Ok(Some(Place { placement, hash: hasher.finish() }))
     }

@@ -61,15 +61,20 @@ impl Derived {
         }
     }
 
+    /// What is kept of it for those who ask later: of a moved node, its own rows.
+    #[must_use]
+    pub fn kept(self) -> Self {
+        match self {
+            Self::Below(id) => Self::Node(id),
+            other => other,
+        }
+    }
+
     /// The token by which a client names it: its JSON, in base64url.
     #[must_use]
     pub fn token(&self) -> String {
-        let of_node = match self {
-            Self::Below(id) => Some(Self::Node(id.clone())),
-            _ => None,
-        };
         // Texts and a number are always JSON.
-        URL_SAFE_NO_PAD.encode(serde_json::to_vec(of_node.as_ref().unwrap_or(self)).unwrap_or_default())
+        URL_SAFE_NO_PAD.encode(serde_json::to_vec(&self.clone().kept()).unwrap_or_default())
     }
 
     /// Reads a token; `None` if it is none. Anybody can make one: it says what to look at, in the caller's tenant.

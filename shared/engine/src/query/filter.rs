@@ -7,7 +7,7 @@ use sapwood_core::keys::SiblingPlace;
 use sapwood_core::model::{AttributeValue, Item, is_truncated};
 
 /// The most conditions of a list.
-pub const CONDITIONS_MAX: usize = 10;
+const CONDITIONS_MAX: usize = 10;
 
 /// The most characters of a condition.
 const CHARACTERS_MAX: usize = 1_024;
@@ -57,7 +57,7 @@ impl Filter {
     /// attribute whose name has a colon can't be given.
     ///
     /// # Errors
-    /// [`ReadError::Parameter`] for another form, for more than [`CONDITIONS_MAX`], and for more than 1,024 characters.
+    /// [`ReadError::Parameter`] for another form, for more than 10, and for more than 1,024 characters.
     pub fn parse(conditions: &[String]) -> Result<Self, ReadError> {
         let refuse = |reason| ReadError::Parameter { parameter: "where", reason };
         if conditions.len() > CONDITIONS_MAX {

@@ -34,7 +34,7 @@ pub use derived::{Derived, Watch};
 pub use descendants::{Counted, Descendant, Window};
 pub use error::ReadError;
 pub use fields::Fields;
-pub use filter::{CONDITIONS_MAX, Filter};
+pub use filter::Filter;
 pub use links::{Link, Linking};
 pub use node::{Record, Stamps};
 pub use page::{Bounds, ListOptions, Page};

@@ -33,9 +33,9 @@ impl Status {
 }
 
 /// A node's base record, and its lineage.
-struct Look {
-    base: Option<BaseNode>,
-    stored: Stored,
+pub(super) struct Look {
+    pub(super) base: Option<BaseNode>,
+    pub(super) stored: Stored,
 }
 
 impl Look {
@@ -71,8 +71,14 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
     /// # Errors
     /// [`ReadError::Table`] only.
     pub async fn is_up_to_date(&self, node: &NodeRef) -> Result<bool, ReadError> {
+        Ok(self.settled(node).await?.is_some())
+    }
+
+    /// Returns the node as it was looked at, if the fan-out has nothing to do for its own rows.
+    pub(super) async fn settled(&self, node: &NodeRef) -> Result<Option<Look>, ReadError> {
         let look = self.look(node).await?;
-        Ok(!look.is_behind(node) && self.status_of(node, &look).await?.is_up_to_date())
+        let is_settled = !look.is_behind(node) && self.status_of(node, &look).await?.is_up_to_date();
+        Ok(is_settled.then_some(look))
     }
 
     async fn look(&self, node: &NodeRef) -> Result<Look, TableError> {
