@@ -46,6 +46,7 @@ impl Answer {
 struct Api {
     fixture: Fixture,
     revisions_mutable: bool,
+    trash: bool,
     ticks: Arc<AtomicU64>,
     waits: Waits,
     round_trips: Arc<RoundTrips>,
@@ -62,6 +63,7 @@ impl Api {
         Self {
             fixture: Fixture::default(),
             revisions_mutable: false,
+            trash: true,
             waits: waits(&ticks),
             ticks,
             round_trips: Arc::default(),
@@ -88,6 +90,7 @@ impl Api {
         let shared = Shared {
             settings: self.fixture.settings().clone(),
             revisions_mutable: self.revisions_mutable,
+            trash: self.trash,
             source: self.source(),
             waits: self.waits.clone(),
         };
@@ -706,6 +709,7 @@ async fn a_tenant_reaches_nothing_of_another() {
     let api = Api {
         fixture: Fixture::new(settings, Oracle { tenants: true, ..Oracle::default() }),
         revisions_mutable: true,
+        trash: true,
         ..Api::new()
     };
     let send = async |tenant: &str, call: &str, headers: &[(&str, &str)], body: Value| {

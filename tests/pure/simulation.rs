@@ -71,6 +71,14 @@ fn what_is_put_back_from_copies_stays() {
 }
 
 #[test]
+fn what_goes_into_the_trash_and_out_of_it_ends_right() {
+    schedules(&Profile::new(Writers::Trash), 6_000);
+    schedules(&Profile { limbo: true, ..Profile::new(Writers::Trash) }, 1_000);
+    schedules(&Profile { outages_max: 3, ..Profile::new(Writers::Trash) }, 1_000);
+    schedules(&Profile::new(Writers::Trash).with_repairs(), 1_000);
+}
+
+#[test]
 fn writes_that_come_late_leave_nothing_wrong() {
     schedules(&Profile { limbo: true, ..Profile::new(Writers::Moves) }, 8_000);
     schedules(&Profile { limbo: true, ..Profile::new(Writers::Deletions) }, 4_000);
@@ -141,7 +149,7 @@ fn one_after_the_other_until_it_is_the_turn_of_another_all_end_right() {
     for writers in [Writers::Any, Writers::Moves, Writers::Revisions, Writers::Deletions, Writers::MixedDeletions] {
         schedules(&Profile::new(writers).with_races(), 1_000);
     }
-    for writers in [Writers::Adoptions, Writers::Heirs, Writers::Returns, Writers::Copies] {
+    for writers in [Writers::Adoptions, Writers::Heirs, Writers::Returns, Writers::Copies, Writers::Trash] {
         schedules(&Profile::new(writers).with_races(), 1_000);
     }
 }

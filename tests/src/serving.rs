@@ -75,6 +75,7 @@ async fn api(urls: [&str; 2], way: Way, parameters: &[(&str, &str)], claims: &[(
         let shared = api_writer::Shared {
             settings: writer.settings,
             revisions_mutable: writer.revisions_mutable,
+            trash: writer.trash,
             waits: source.waits(),
             source,
         };

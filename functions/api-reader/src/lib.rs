@@ -13,7 +13,7 @@ mod routes;
 mod state;
 mod written;
 
-pub use calls::{descendant_body, latest_body, link_body, operation_body, revision_body};
+pub use calls::{descendant_body, latest_body, link_body, operation_body, revision_body, trash_body};
 pub use config::{Config, ConfigError};
 pub use routes::router;
 pub use state::{Shared, State, waits};

@@ -4,7 +4,7 @@ use axum::http::header::LINK;
 use axum::response::Response;
 use sapwood_core::keys::{Id, NodeRef, Tenant};
 use sapwood_engine::query::{Bounds, Fields, Filter, ListOptions, Page, Record, Stamps};
-use sapwood_http::contract::{self, AncestorBody, DescendantBody, LinkBody, PathBody, RecordBody, RootBody};
+use sapwood_http::contract::{self, AncestorBody, DescendantBody, LinkBody, PathBody, RecordBody, RootBody, TrashBody};
 use sapwood_http::cursor::Scope;
 use sapwood_http::headers::etag_text;
 use sapwood_http::parameters::NextPage;
@@ -192,7 +192,7 @@ macro_rules! of_node {
     )*};
 }
 
-of_node!(AncestorBody, DescendantBody, LinkBody, PathBody, RootBody);
+of_node!(AncestorBody, DescendantBody, LinkBody, PathBody, RootBody, TrashBody);
 
 /// What a base record says beside its attributes.
 pub(crate) fn record_body(record: Record) -> RecordBody {

@@ -8,8 +8,8 @@ use sapwood_table::Table;
 
 use crate::calls::{
     Ancestors, Audit, Children, Count, Descendants, FanoutOf, LatestOfAll, LatestOfOne, Links, Node, Nodes,
-    OperationOf, Operations, Paths, PathsOfRoot, RevisionOfOne, Revisions, Roots, Topic, Tree, docs, document, health,
-    index,
+    OperationOf, Operations, Paths, PathsOfRoot, RevisionOfOne, Revisions, Roots, Topic, Trash, Tree, docs, document,
+    health, index,
 };
 use crate::state::{Shared, State};
 use crate::written::Showing;
@@ -27,6 +27,7 @@ pub fn router<T: Table + 'static>(state: State<T>) -> Router {
 fn handler<T: Table + 'static>(call: ReaderCall, method: MethodFilter) -> MethodRouter<State<T>> {
     match call {
         ReaderCall::ListRoots => handle::<Showing<Roots>, T>(method),
+        ReaderCall::ListTrash => handle::<Showing<Trash>, T>(method),
         ReaderCall::GetNode => handle::<Showing<Node>, T>(method),
         ReaderCall::GetNodes => handle::<Showing<Nodes>, T>(method),
         ReaderCall::ListAncestors => handle::<Showing<Ancestors>, T>(method),

@@ -35,7 +35,7 @@ impl Answer {
             }
             Outcome::Node { node, item, .. } => {
                 // A PUT names the parent each time, so it doesn't tell a move from another change.
-                let may_move = command.may_move() && matches!(command, Command::Patch { .. });
+                let may_move = command.may_move() && !matches!(command, Command::Replace { .. });
                 (StatusCode::OK, may_move.then(|| progress_place(&node.id)), Some(item))
             }
             Outcome::Revision { topic, version, item, created: true } => {
@@ -145,6 +145,8 @@ pub(crate) fn place_of(command: &Command) -> String {
         Command::Create { node, .. }
         | Command::Replace { node, .. }
         | Command::Patch { node, .. }
+        | Command::Trash { node }
+        | Command::Restore { node, .. }
         | Command::Delete { node, .. } => node_place(&node.id),
         Command::Append { topic, .. } => topic_place(topic),
         Command::Amend { topic, version, .. } | Command::DeleteRevision { topic, version } => {

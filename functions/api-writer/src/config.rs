@@ -12,6 +12,8 @@ pub struct Config {
     pub settings: Settings,
     /// True if revisions may be amended and deleted.
     pub revisions_mutable: bool,
+    /// True if nodes may be put into the trash.
+    pub trash: bool,
     /// What is served around the router.
     pub options: Options,
 }
@@ -26,6 +28,7 @@ impl Config {
     /// |---|---|
     /// | `TABLE_NAME` | the name of the table |
     /// | `REVISIONS_MUTABLE` | `on`: revisions may be amended and deleted; `off`, the default: audits are kept |
+    /// | `TRASH` | `on`: nodes may be put into the trash; `off`, the default: what is deleted is gone |
     ///
     /// # Errors
     /// [`ConfigError`] for the first one that is missing or wrong.
@@ -33,16 +36,14 @@ impl Config {
         let given = |name: &str| lookup(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty());
         let table_name = given("TABLE_NAME")
             .ok_or(ConfigError::Missing { name: "TABLE_NAME", expected: "the name of the table" })?;
-        let revisions_mutable = match given("REVISIONS_MUTABLE").as_deref() {
-            None | Some("off") => false,
-            Some("on") => true,
-            Some(value) => {
-                let (name, value) = ("REVISIONS_MUTABLE", value.to_owned());
-                return Err(ConfigError::Wrong { name, value, expected: "`on` or `off`" });
-            }
+        let is_on = |name| match given(name).as_deref() {
+            None | Some("off") => Ok(false),
+            Some("on") => Ok(true),
+            Some(value) => Err(ConfigError::Wrong { name, value: value.to_owned(), expected: "`on` or `off`" }),
         };
+        let (revisions_mutable, trash) = (is_on("REVISIONS_MUTABLE")?, is_on("TRASH")?);
         let settings = Settings::read(&lookup)?;
         let options = Options::read(&lookup, &settings)?;
-        Ok(Self { table_name, settings, revisions_mutable, options })
+        Ok(Self { table_name, settings, revisions_mutable, trash, options })
     }
 }

@@ -21,9 +21,9 @@ async fn run() -> Result<(), Box<dyn Error + Send + Sync>> {
     let config = Config::read(variable)?;
     let table = DynamoTable::new(&Connection::read(variable)?, config.table_name, config.settings.schema.clone());
     table.connect().await;
-    let Config { settings, revisions_mutable, options, .. } = config;
+    let Config { settings, revisions_mutable, trash, options, .. } = config;
     let source = Source::system();
-    let shared = Shared { settings, revisions_mutable, waits: source.waits(), source };
+    let shared = Shared { settings, revisions_mutable, trash, waits: source.waits(), source };
     let state = State::new(move |deadline| table.until(deadline), shared);
     serve::run_lambda(router(state), options).await
 }

@@ -32,6 +32,11 @@ pub(crate) fn refused(error: WriteError) -> Problem {
                 None => problem,
             };
         }
+        Refusal::Unreadable(_) => (Kind::BadValue, None),
+        Refusal::InTrash | Refusal::ChildrenInTrash => (Kind::InTrash, None),
+        Refusal::ParentInTrash { .. } => (Kind::InTrash, Some("parent")),
+        Refusal::NotInTrash => (Kind::NotInTrash, None),
+        Refusal::NoWayBack { .. } => (Kind::NoWayBack, Some("parent")),
         Refusal::HasChildren => (Kind::HasChildren, Some("children")),
         Refusal::NotYetPlaced => (Kind::NotYetPlaced, None),
         Refusal::SiblingsNotYetPlaced => (Kind::NotYetPlaced, Some("place")),

@@ -15,6 +15,8 @@ pub struct Shared {
     pub settings: Settings,
     /// True if revisions may be amended and deleted.
     pub revisions_mutable: bool,
+    /// True if nodes may be put into the trash.
+    pub trash: bool,
     /// Where time and names come from.
     pub source: Source,
     /// What this process knows of waiting for the fan-out.

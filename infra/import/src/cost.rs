@@ -101,6 +101,7 @@ impl Sizes {
             parent: parent.cloned(),
             segment: None,
             deleting: None,
+            trashed: None,
             item: Arc::default(),
         };
         let sizes = |placement: &Placement, parent: Option<&Id>| -> Vec<(ItemKey, usize)> {

@@ -13,6 +13,8 @@ pub enum Rule {
     ConfirmPath,
     /// That comparison includes whether the parent has a lineage at all.
     ConfirmPresence,
+    /// That comparison includes whether the parent is in the trash.
+    ConfirmTrash,
     /// The base record of a parent that was predicted is read again as well.
     ConfirmBase,
     /// The orphans of a node that is gone and was never placed are touched.
@@ -35,8 +37,12 @@ pub enum Rule {
     CutCycle,
     /// The path is cut to as many segments as there are ancestors.
     CutPath,
+    /// A node whose ancestors are cut isn't in the trash because its parent is.
+    CutTrash,
     /// A changed path is handed down, not changed ancestors alone.
     CascadePath,
+    /// Whether the node is in the trash is handed down.
+    CascadeTrash,
     /// Every change of a lineage in a batch counts, not the net of them.
     CascadeAnyChange,
     /// Children are touched with the newest change's sequence number.
@@ -156,6 +162,10 @@ pub enum Rule {
     UnknownNotRefused,
     /// A move checks the ancestor path of the moved node, not that of its new parent alone.
     OwnAncestorPath,
+    /// A move checks that the root of its new parent's path wasn't put into the trash.
+    TrashedRoot,
+    /// Where another client has given a node in the trash a parent, `_trashed` is removed.
+    RemoveTrashed,
     /// What is placed next to a sibling checks that it is where it was.
     AnchorStays,
     /// What is placed last sorts by its time, and not only after what was seen.

@@ -139,6 +139,14 @@ impl<S: Shared> Asked<'_, S> {
         self.json()
     }
 
+    /// The same for a call that takes a request without a body as one that says nothing.
+    ///
+    /// # Errors
+    /// As [`Asked::body`].
+    pub fn body_if_any<B: FromJson + Default>(&self) -> Result<B, Problem> {
+        if self.body.is_empty() { Ok(B::default()) } else { self.body() }
+    }
+
     /// Reads the body of a PATCH.
     ///
     /// # Errors

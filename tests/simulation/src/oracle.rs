@@ -51,6 +51,31 @@ struct Node<'a> {
     item: &'a Item,
 }
 
+impl Node<'_> {
+    /// When the node was put into the trash, and what its row there says of it; `None` if it wasn't. A record that
+    /// names a parent isn't in the trash.
+    fn trashed(&self) -> Option<(String, AttributeValue)> {
+        let value = self.item.get("_trashed").filter(|_| self.parent.is_none())?;
+        let mut kept: std::collections::HashMap<String, AttributeValue> = match value {
+            M(map) => map.clone(),
+            _ => std::collections::HashMap::new(),
+        };
+        let is_time = |text: &str| text.len() == 24 && text.ends_with('Z') && text.as_bytes()[10] == b'T';
+        kept.retain(|name, value| match (name.as_str(), value) {
+            ("at", S(at)) => is_time(at),
+            ("by", S(by)) => by.len() <= 2_048,
+            ("parent", S(id)) => !id.is_empty() && id.len() <= 1014,
+            ("born", S(born)) => born.len() <= 256,
+            _ => false,
+        });
+        let at = match kept.get("at") {
+            Some(S(at)) => at.clone(),
+            _ => "-".to_owned(),
+        };
+        Some((at, M(kept)))
+    }
+}
+
 /// A tenant and an id. The tenant is empty in a table without tenants.
 type Place<'a> = (&'a str, &'a str);
 
@@ -62,8 +87,11 @@ impl Oracle {
         let below = sk.strip_prefix(node).and_then(|rest| rest.strip_prefix('#')).is_some_and(|rest| {
             rest.len() > 4 && rest.as_bytes()[..4].iter().all(u8::is_ascii_digit) && rest.as_bytes()[4] == b'#'
         });
-        let register = pk.rsplit('#').any(|part| part == "ROOTS" || part == "ORPHANS")
-            && (sk.starts_with("ROOT#") || sk.starts_with("ORPHAN#") || sk.starts_with("ORDERED#"));
+        let register = pk.rsplit('#').any(|part| part == "ROOTS" || part == "ORPHANS" || part == "TRASH")
+            && (sk.starts_with("TRASH#")
+                || sk.starts_with("ROOT#")
+                || sk.starts_with("ORPHAN#")
+                || sk.starts_with("ORDERED#"));
         let linked = sk.starts_with("CHILD#") || sk.starts_with("LINK#");
         !(linked
             || below
@@ -190,18 +218,24 @@ impl Oracle {
             ancestors.push(at);
             next = nodes.get(&(tenant, at)).and_then(|n| n.parent);
         }
+        let trashed = node.trashed();
+        let is_below = || {
+            let top = ancestors.last().and_then(|top| nodes.get(&(tenant, *top)));
+            next.is_none() && top.is_some_and(|top| top.trashed().is_some())
+        };
+        let in_trash = trashed.is_some() || is_below();
         let segment_of = |at: &str| match nodes.get(&(tenant, at)) {
             Some(n) => n.segment.unwrap_or(at).to_owned(),
             None => at.to_owned(),
         };
         let mut path: Vec<String> = ancestors.iter().rev().skip(1).map(|at| segment_of(at)).collect();
-        if ancestors.is_empty() || !self.path_rows {
+        if ancestors.is_empty() || !self.path_rows || in_trash {
             path.clear();
         } else {
             path.push(segment_of(id));
         }
         let orphan = ancestors.first().is_some_and(|p| !nodes.contains_key(&(tenant, p)));
-        let root = node.parent.is_none() && self.root_rows;
+        let root = node.parent.is_none() && self.root_rows && !in_trash;
 
         let mut put = |pk: String, sk: String, own: Vec<(&str, AttributeValue)>, copies: bool| {
             if sk.len() > 1024 {
@@ -223,8 +257,12 @@ impl Oracle {
         let texts = |list: &mut dyn Iterator<Item = String>| L(list.map(S).collect());
         let listed = !ancestors.is_empty() || root;
         let order = self.order.as_ref().filter(|_| listed).map(|attribute| place_of(node.item.get(attribute)));
-        let links = self.links_of(node);
-        let format = if order.is_some() || !links.is_empty() { "2" } else { "1" };
+        let links = if in_trash { BTreeMap::new() } else { self.links_of(node) };
+        let format = match (in_trash, order.is_some() || !links.is_empty()) {
+            (true, _) => "3",
+            (false, true) => "2",
+            (false, false) => "1",
+        };
         let mut lineage = vec![
             ("format", N(format.to_owned())),
             ("ancestors", texts(&mut ancestors.iter().map(|a| (*a).to_owned()))),
@@ -236,6 +274,9 @@ impl Oracle {
         }
         if let Some(place) = &order {
             lineage.push(("order", S(place.clone())));
+        }
+        if in_trash {
+            lineage.push(("trash", trashed.as_ref().map_or(Bool(true), |(at, _)| S(at.clone()))));
         }
         if !links.is_empty() {
             let targets = links.iter().map(|(attribute, targets)| {
@@ -288,6 +329,10 @@ impl Oracle {
         }
         if root {
             put(self.pk(tenant, "ROOTS"), format!("ROOT#{id}"), vec![("_id", S(id.to_owned()))], true);
+        }
+        if let Some((at, value)) = trashed {
+            let own = vec![("_id", S(id.to_owned())), ("_trashed", value)];
+            put(self.pk(tenant, "TRASH"), format!("TRASH#{at}#{id}"), own, true);
         }
         if orphan {
             let parent = ancestors[0];

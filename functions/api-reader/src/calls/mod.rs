@@ -8,6 +8,7 @@ mod node;
 mod operations;
 mod paths;
 mod static_files;
+mod trash;
 mod tree;
 
 pub(crate) use audit::Audit;
@@ -18,9 +19,11 @@ pub(crate) use node::{Ancestors, FanoutOf, Node, Nodes};
 pub(crate) use operations::{OperationOf, Operations};
 pub(crate) use paths::{Paths, PathsOfRoot};
 pub(crate) use static_files::{docs, document, health, index};
+pub(crate) use trash::Trash;
 pub(crate) use tree::Tree;
 
 pub use descendants::descendant as descendant_body;
 pub use history::{copy as latest_body, revision as revision_body};
 pub use links::link as link_body;
 pub use operations::body as operation_body;
+pub use trash::body as trash_body;

@@ -12,7 +12,7 @@ use sapwood_http::problem::{Kind, Problem};
 use sapwood_json::JsonError;
 use sapwood_table::{ErrorKind, Table};
 
-use super::nodes::{content, delete, patch};
+use super::nodes::{content, delete, patch, restore};
 use super::revisions::{attributes, checked};
 use super::stored_batch::StoredBatch;
 use crate::answer::{Answer, failed};
@@ -212,7 +212,8 @@ fn conditioned(operation: Result<BatchOperation, JsonError>, asked: &Asked<'_>) 
         BatchOperation::Patch(of) => {
             (Command::Patch { node: node(of.id), patch: patch(of.patch, asked)? }, of.if_match)
         }
-        BatchOperation::Delete(of) => (delete(node(of.id), of.children, of.revisions, asked)?, of.if_match),
+        BatchOperation::Delete(of) => (delete(node(of.id), of.to, of.children, of.revisions, asked)?, of.if_match),
+        BatchOperation::Restore(of) => (restore(node(of.id), of.restore), of.if_match),
         BatchOperation::Revision(revision) => {
             let attributes = attributes(CreateRevision { attributes: revision.attributes }, asked)?;
             let topic = checked(node(revision.id), revision.topic, asked)?;

@@ -3,7 +3,7 @@
 use sapwood_core::keys::{Id, NodeRef};
 use sapwood_core::write::{Children, Command, Content, Patch};
 use sapwood_http::contract;
-use sapwood_http::problem::Problem;
+use sapwood_http::problem::{Kind, Problem};
 
 use super::mutable_revisions;
 use crate::call::{Asked, Write};
@@ -53,10 +53,27 @@ pub(crate) struct DeleteNode;
 impl Write for DeleteNode {
     fn command(asked: &mut Asked<'_>) -> Result<Command, Problem> {
         let node = asked.node("id")?;
-        let children = asked.parameters.choice("children", &contract::Children::WORDS)?.unwrap_or_default();
-        let revisions = asked.parameters.choice("revisions", &contract::Revisions::WORDS)?.unwrap_or_default();
-        delete(node, children, revisions, asked)
+        let to = asked.parameters.choice("to", &contract::DeletedTo::WORDS)?;
+        let children = asked.parameters.choice("children", &contract::Children::WORDS)?;
+        let revisions = asked.parameters.choice("revisions", &contract::Revisions::WORDS)?;
+        delete(node, to, children, revisions, asked)
     }
+}
+
+/// `POST /nodes/{id}/restore`
+pub(crate) struct RestoreNode;
+
+impl Write for RestoreNode {
+    fn command(asked: &mut Asked<'_>) -> Result<Command, Problem> {
+        let node = asked.node("id")?;
+        Ok(restore(node, asked.body_if_any()?))
+    }
+}
+
+/// A node to take out of the trash, as its body says it.
+pub(super) fn restore(node: NodeRef, restore: contract::RestoreNode) -> Command {
+    let contract::RestoreNode { parent, place } = restore;
+    Command::Restore { node, parent, spot: place.map(Into::into) }
 }
 
 /// All of a node, as its body says it.
@@ -73,13 +90,26 @@ pub(super) fn patch(node: contract::PatchNode, asked: &Asked<'_>) -> Result<Patc
     Ok(Patch { parent, segment, attributes: attributes.0, clears, spot: place.map(Into::into) })
 }
 
-/// The deletion of a node, should the stream have to carry it out as a new operation.
+/// The deletion of a node, should the stream have to carry it out as a new operation, or its way into the trash.
 pub(super) fn delete(
     node: NodeRef,
-    children: contract::Children,
-    revisions: contract::Revisions,
+    to: Option<contract::DeletedTo>,
+    children: Option<contract::Children>,
+    revisions: Option<contract::Revisions>,
     asked: &Asked<'_>,
 ) -> Result<Command, Problem> {
+    if let Some(contract::DeletedTo::Trash) = to {
+        if !asked.shared.trash {
+            let detail = "this deployment has no trash; delete the node, or switch the trash on (parameter Trash)";
+            return Err(Problem::new(Kind::NoTrash, detail).at("to"));
+        }
+        if children.is_some() || revisions.is_some() {
+            let detail = "children and revisions go into the trash with the node; leave `children` and `revisions` out";
+            return Err(Problem::new(Kind::BadParameter, detail).at("to"));
+        }
+        return Ok(Command::Trash { node });
+    }
+    let (children, revisions) = (children.unwrap_or_default(), revisions.unwrap_or_default());
     let revisions = revisions == contract::Revisions::Delete;
     if revisions {
         mutable_revisions(asked.shared).map_err(|problem| problem.at("revisions"))?;

@@ -57,6 +57,7 @@ impl Http {
         let writes = api_writer::Shared {
             settings: writer.settings,
             revisions_mutable: writer.revisions_mutable,
+            trash: writer.trash,
             waits: source.waits(),
             source,
         };

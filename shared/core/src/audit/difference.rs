@@ -61,6 +61,10 @@ pub enum Kind {
     NoRoomForTouch,
     /// A value in the place of a deletion's mark that is none.
     MarkUnreadable,
+    /// A value in the place of how a node was put into the trash that isn't the API's.
+    TrashUnreadable,
+    /// A node in the trash whose id is too long for the key of its row there.
+    TrashUnlisted,
     /// A lineage that names something as a row to delete that can't be a row of its node.
     ForeignRows,
     /// The table refuses to change a child of a node that is being deleted.
@@ -74,7 +78,7 @@ pub enum Kind {
 
 impl Kind {
     /// All kinds.
-    pub const ALL: [Self; 29] = [
+    pub const ALL: [Self; 31] = [
         Self::LineageMissing,
         Self::LineageWrong,
         Self::LineageRows,
@@ -100,6 +104,8 @@ impl Kind {
         Self::NoRoomForCopies,
         Self::NoRoomForTouch,
         Self::MarkUnreadable,
+        Self::TrashUnreadable,
+        Self::TrashUnlisted,
         Self::ForeignRows,
         Self::DeletionBlocked,
         Self::NewerFormat,
@@ -124,6 +130,8 @@ impl Kind {
                 | Self::NoRoomForCopies
                 | Self::NoRoomForTouch
                 | Self::MarkUnreadable
+                | Self::TrashUnreadable
+                | Self::TrashUnlisted
                 | Self::ForeignRows
                 | Self::NewerFormat
                 | Self::NotCompared
@@ -193,6 +201,8 @@ impl Kind {
             Self::NoRoomForCopies => "no-room-for-copies",
             Self::NoRoomForTouch => "no-room-for-touch",
             Self::MarkUnreadable => "mark-unreadable",
+            Self::TrashUnreadable => "trash-unreadable",
+            Self::TrashUnlisted => "trash-unlisted",
             Self::ForeignRows => "foreign-rows",
             Self::DeletionBlocked => "deletion-blocked",
             Self::CursorUnreadable => "cursor-unreadable",

@@ -392,6 +392,8 @@ fn finding(shortfall: &Shortfall) -> Option<Kind> {
         Shortfall::TooDeep => Kind::TooDeep,
         Shortfall::Path(_) => Kind::PathTooLong,
         Shortfall::Mark => return None,
+        Shortfall::Trashed => Kind::TrashUnreadable,
+        Shortfall::Unlisted(_) => Kind::TrashUnlisted,
         Shortfall::Touch => Kind::NoRoomForTouch,
         Shortfall::Order { .. } => Kind::NoOrder,
         Shortfall::Links { .. } | Shortfall::Link { .. } => Kind::LinkLeftOut,

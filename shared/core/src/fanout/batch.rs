@@ -337,8 +337,9 @@ fn is_back(record: Option<&Item>, stale: Option<&LifeUnder>) -> bool {
 /// What children inherit from their parent's lineage.
 #[derive(Default)]
 struct Inherited {
-    /// The ancestors and the path. `None` if there is no lineage, or a tombstone in its place.
-    placed: Option<(Vec<Id>, Vec<String>)>,
+    /// The ancestors, the path, and whether the node is in the trash. `None` if there is no lineage, or a tombstone in
+    /// its place.
+    placed: Option<(Vec<Id>, Vec<String>, bool)>,
     /// The mark, and what had its deletion begin again.
     deleting: Option<(DeletionMark, Option<String>)>,
     malformed: bool,
@@ -350,7 +351,7 @@ impl Inherited {
     fn read(item: Option<&Item>, settings: &Settings) -> Self {
         match Stored::read(item, &settings.schema) {
             Stored::Lineage(lineage) => Self {
-                placed: Some((lineage.placement.ancestors, lineage.placement.path)),
+                placed: Some((lineage.placement.ancestors, lineage.placement.path, lineage.placement.trash.is_in())),
                 deleting: lineage.deleting.map(|deletion| (deletion.mark, lineage.restarted)),
                 ..Self::default()
             },
@@ -361,8 +362,9 @@ impl Inherited {
         }
     }
 
-    fn placed(&self, rules: Rules) -> Option<(&[Id], &[String])> {
-        let (ancestors, path) = self.placed.as_ref()?;
-        Some((ancestors, if rules.keeps(Rule::CascadePath) { path } else { &[] }))
+    fn placed(&self, rules: Rules) -> Option<(&[Id], &[String], bool)> {
+        let (ancestors, path, in_trash) = self.placed.as_ref()?;
+        let path: &[String] = if rules.keeps(Rule::CascadePath) { path } else { &[] };
+        Some((ancestors, path, *in_trash && rules.keeps(Rule::CascadeTrash)))
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::keys::{Id, NodeRef, Schema};
 use crate::model::{
-    BaseNode, Deletion, DeletionMark, DeletionMode, REVISION, UNDER, Under, number, text, times_written_next,
+    BaseNode, Deletion, DeletionMark, DeletionMode, REVISION, TRASHED, UNDER, Under, number, text, times_written_next,
 };
 use crate::plan::conditions::{TooManyAttributes, unchanged};
 use crate::plan::step::Task;
@@ -49,7 +49,11 @@ impl ChildAction {
             Self::Delete(mark) => {
                 update.set.insert(crate::model::DELETING.into(), mark.value());
             }
-            Self::Detach => update.remove.extend([name.clone(), UNDER.to_owned()]),
+            Self::Detach => {
+                update.remove.extend([name.clone(), UNDER.to_owned()]);
+                // Without a parent it would count as in the trash.
+                update.remove.extend(base.was_taken_out_of_trash().then(|| TRASHED.to_owned()));
+            }
             Self::Reparent { parent, born } => {
                 update.set.insert(name.clone(), text(parent.as_str()));
                 if born.is_some() {

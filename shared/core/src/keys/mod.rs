@@ -9,6 +9,7 @@ mod schema;
 mod sort_key;
 #[cfg(test)]
 mod tests;
+mod trash_time;
 mod version;
 
 pub use error::{KeyError, check_segment};
@@ -19,6 +20,7 @@ pub use sapwood_keys::{PARTITION_KEY_BYTES_MAX, SORT_KEY_BYTES_MAX};
 pub use schema::{Names, Schema};
 pub(crate) use sort_key::{CASCADE, LINEAGE};
 pub use sort_key::{OrderedList, SortKey, SortRange, path_segment_bytes};
+pub use trash_time::TrashTime;
 pub use version::Version;
 
 /// Longest id of a node, in bytes: what a sort key of 1,024 bytes leaves after `NODE#0001#`.

@@ -2,7 +2,7 @@
 
 use super::error::{KeyError, bounded};
 use super::sort_key::{self, OrderedList, SortKey, SortRange};
-use super::{Id, ItemKey, NodeRef, PARTITION_KEY_BYTES_MAX, SiblingPlace, Tenant};
+use super::{Id, ItemKey, NodeRef, PARTITION_KEY_BYTES_MAX, SiblingPlace, Tenant, TrashTime};
 
 /// The names in a table: its key attributes, the attributes that place a node, and the sort key of a node's base
 /// record. The defaults are `PK`, `SK`, `parent`, `segment` and `NODE`. An existing table may use others, such as `pk`,
@@ -48,6 +48,7 @@ pub struct Schema {
 
 const TENANT: &str = "TENANT#";
 const ROOTS: &str = "ROOTS";
+const TRASH: &str = "TRASH";
 const ORPHANS: &str = "ORPHANS#";
 const OPERATIONS: &str = "OPERATIONS";
 const IDEMPOTENCY: &str = "IDEMPOTENCY#";
@@ -113,6 +114,12 @@ impl Schema {
     #[must_use]
     pub fn roots_partition(&self, tenant: Option<&Tenant>) -> String {
         Self::in_tenant(tenant, ROOTS)
+    }
+
+    /// Returns the partition key of the list of what was put into the trash, `TRASH`.
+    #[must_use]
+    pub fn trash_partition(&self, tenant: Option<&Tenant>) -> String {
+        Self::in_tenant(tenant, TRASH)
     }
 
     /// Returns the partition key of the register of orphans that holds the children of `parent`, `ORPHANS#0` to
@@ -319,6 +326,12 @@ impl Schema {
     #[must_use]
     pub fn root_range(&self) -> SortRange {
         sort_key::root_range()
+    }
+
+    /// Returns the range of what was put into the trash from `from` to `to`, both included.
+    #[must_use]
+    pub fn trash_range(&self, from: Option<&TrashTime>, to: Option<&TrashTime>) -> SortRange {
+        sort_key::trash_range(from, to)
     }
 
     /// Returns the range of a list of nodes, in their order, whose places are from `from` to `to`, both included.

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::error::{KeyError, bounded, check_segment};
-use super::{DEPTH_MAX, Id, SORT_KEY_BYTES_MAX, SiblingPlace, Version};
+use super::{DEPTH_MAX, Id, SORT_KEY_BYTES_MAX, SiblingPlace, TrashTime, Version};
 use sapwood_keys::Format;
 
 /// The kind of an item, and the parts of its sort key. [`Schema::sort_key`](super::Schema::sort_key) writes it and
@@ -52,6 +52,13 @@ pub enum SortKey {
         /// The node's id.
         id: Id,
     },
+    /// `TRASH#<time>#<id>`: a node that was put into the trash, in the list of all of these.
+    Trash {
+        /// When it was put there.
+        at: TrashTime,
+        /// The node's id.
+        id: Id,
+    },
     /// `LINEAGE`: a node's lineage, or the tombstone of a deleted node.
     Lineage,
     /// `CASCADE`: the cascade cursor of a wide node.
@@ -91,7 +98,8 @@ impl SortKey {
             | Self::Orphan(id)
             | Self::Child { id, .. }
             | Self::OrderedRoot { id, .. }
-            | Self::Link { id, .. } => Some(id.as_str()),
+            | Self::Link { id, .. }
+            | Self::Trash { id, .. } => Some(id.as_str()),
             Self::Path { segments, id: None } => segments.last().map(String::as_str),
             Self::Node
             | Self::Lineage
@@ -140,6 +148,7 @@ const ORPHAN: &str = "ORPHAN#";
 const CHILD: &str = "CHILD#";
 const ORDERED: &str = "ORDERED#";
 const LINK: &str = "LINK#";
+const TRASH: &str = "TRASH#";
 pub(crate) const LINEAGE: &str = "LINEAGE";
 pub(crate) const CASCADE: &str = "CASCADE";
 const OPERATION: &str = "OPERATION#";
@@ -190,6 +199,7 @@ pub(super) fn check_node_name(name: &str) -> Result<(), &'static str> {
         "LINK",
         "OPERATION",
         "IDEMPOTENCY",
+        "TRASH",
     ];
     if name.is_empty() {
         Err("it is empty")
@@ -224,6 +234,7 @@ pub(super) fn write(key: &SortKey, node: &str) -> Result<String, KeyError> {
             bounded("the attribute of a link", attribute, SORT_KEY_BYTES_MAX)?;
             format!("{LINK}{attribute}#{id}")
         }
+        SortKey::Trash { at, id } => format!("{TRASH}{}#{id}", at.as_str()),
         SortKey::Lineage => LINEAGE.to_owned(),
         SortKey::Cascade => CASCADE.to_owned(),
         SortKey::Operation(id) => format!("{OPERATION}{id}"),
@@ -296,6 +307,10 @@ pub(super) fn parse(text: &str, node: &str) -> Option<SortKey> {
     if let Some(rest) = text.strip_prefix(LINK) {
         return parse_link(rest);
     }
+    if let Some(rest) = text.strip_prefix(TRASH) {
+        let (at, id) = rest.split_once('#')?;
+        return Some(SortKey::Trash { at: TrashTime::parse_any(at)?, id: Id::new(id).ok()? });
+    }
     if let Some(id) = text.strip_prefix(OPERATION) {
         return Some(SortKey::Operation(id.to_owned()));
     }
@@ -352,7 +367,7 @@ pub(super) fn shown(text: &str, node: &str) -> Option<String> {
 /// True if a sort key begins as that of a row, whether or not it can be one.
 pub(super) fn begins_as_row(text: &str, node: &str) -> bool {
     let is_below = || text.strip_prefix(node).is_some_and(|rest| rest.starts_with('#'));
-    [PATH, ROOT, ORPHAN, CHILD, ORDERED, LINK].iter().any(|prefix| text.starts_with(prefix)) || is_below()
+    [PATH, ROOT, ORPHAN, CHILD, ORDERED, LINK, TRASH].iter().any(|prefix| text.starts_with(prefix)) || is_below()
 }
 
 /// A part of a path, whatever is escaped in it.
@@ -485,6 +500,13 @@ pub(super) fn link_range(attribute: &str, id_prefix: &str) -> Result<SortRange, 
 /// Returns the range of the list of operations.
 pub(super) fn operation_range() -> SortRange {
     SortRange { from: OPERATION.to_owned(), to: OPERATION.replace('#', "$") }
+}
+
+/// Returns the range of what was put into the trash from one time to another, both included.
+pub(super) fn trash_range(from: Option<&TrashTime>, to: Option<&TrashTime>) -> SortRange {
+    let from = from.map_or_else(|| TRASH.to_owned(), |at| format!("{TRASH}{}#", at.as_str()));
+    let to = to.map_or_else(|| TRASH.replace('#', "$"), |at| format!("{TRASH}{}{PAST_SEPARATOR}", at.as_str()));
+    SortRange { from, to }
 }
 
 /// Returns the range of the register of orphans.

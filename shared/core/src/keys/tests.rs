@@ -8,7 +8,7 @@ use proptest::sample::select;
 
 use super::{
     DEPTH_MAX, ID_BYTES_MAX, Id, ItemKey, KeyError, Names, NodeRef, OrderedList, PARTITION_KEY_BYTES_MAX,
-    SORT_KEY_BYTES_MAX, Schema, SiblingPlace, SortKey, SortRange, Tenant, Version,
+    SORT_KEY_BYTES_MAX, Schema, SiblingPlace, SortKey, SortRange, Tenant, TrashTime, Version,
 };
 
 /// A text that isn't empty: an ordinary one, one made of the keys' own words and separators, or any other.
@@ -63,6 +63,14 @@ fn revision() -> impl Strategy<Value = SortKey> {
     (version(), topic()).prop_map(|(version, topic)| SortKey::Revision { version, topic })
 }
 
+fn trash_time() -> impl Strategy<Value = TrashTime> {
+    let known = "[12][0-9]{3}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9].[0-9]{3}Z";
+    prop_oneof![
+        4 => known.prop_map(|text| TrashTime::parse(&text).unwrap()),
+        1 => Just(TrashTime::unknown()),
+    ]
+}
+
 /// A key of any kind.
 fn sort_key() -> impl Strategy<Value = SortKey> {
     prop_oneof![
@@ -79,6 +87,7 @@ fn sort_key() -> impl Strategy<Value = SortKey> {
         (place(), id()).prop_map(|(place, id)| SortKey::Child { place, id }),
         (place(), id()).prop_map(|(place, id)| SortKey::OrderedRoot { place, id }),
         ("[^#]{1,9}", id()).prop_map(|(attribute, id)| SortKey::Link { attribute, id }),
+        (trash_time(), id()).prop_map(|(at, id)| SortKey::Trash { at, id }),
         revision(),
         topic().prop_map(|topic| SortKey::Latest { topic }),
     ]
@@ -89,6 +98,7 @@ fn sort_key() -> impl Strategy<Value = SortKey> {
 enum Owned {
     InPartitionOf(Id, SortKey),
     OfAllTrees(SortKey),
+    InTrash(SortKey),
     InRegister { parent: Id, orphan: Id },
     Operation(String),
     Answer { hash: String, part: usize },
@@ -105,6 +115,8 @@ fn owned() -> impl Strategy<Value = Owned> {
             "a#a",
             "ORPHANS#1",
             "ROOTS",
+            "TRASH",
+            "TRASH#-",
             "OPERATIONS",
             "OPERATION#a",
             "IDEMPOTENCY#a",
@@ -126,6 +138,7 @@ fn owned() -> impl Strategy<Value = Owned> {
         4 => (id(), of_node).prop_map(|(id, key)| Owned::InPartitionOf(id, key)),
         1 => id().prop_map(|id| Owned::OfAllTrees(SortKey::Root(id))),
         1 => id().prop_map(|id| Owned::OfAllTrees(SortKey::OrderedRoot { place: SiblingPlace::of_text("a", &id), id })),
+        1 => id().prop_map(|id| Owned::InTrash(SortKey::Trash { at: TrashTime::unknown(), id })),
         1 => (id(), id()).prop_map(|(parent, orphan)| Owned::InRegister { parent, orphan }),
         1 => text().prop_map(|operation| Owned::Operation(operation.to_owned())),
         1 => (text(), 0..2_usize).prop_map(|(hash, part)| Owned::Answer { hash: hash.to_owned(), part }),
@@ -138,6 +151,7 @@ impl Owned {
         match self {
             Self::InPartitionOf(id, key) => schema.item_key(&node(id), key).unwrap(),
             Self::OfAllTrees(key) => ItemKey::new(schema.roots_partition(tenant), schema.sort_key(key).unwrap()),
+            Self::InTrash(key) => ItemKey::new(schema.trash_partition(tenant), schema.sort_key(key).unwrap()),
             Self::InRegister { parent, orphan } => {
                 let sk = schema.sort_key(&SortKey::Orphan(orphan.clone())).unwrap();
                 ItemKey::new(schema.orphans_partition(&node(parent)), sk)
@@ -169,8 +183,8 @@ fn other_names() -> Schema {
 /// Any schema that is accepted, with any name of nodes.
 fn schema() -> impl Strategy<Value = Schema> {
     let like_another_kind = select(vec![
-        "v", "v0", "va", "vacation", "vd1", "P", "PA", "PATHS", "R", "ROO", "ROOTS", "O", "ORPHANS", "L", "LINEAGES",
-        "C", "CASCADE!", "DELETE", "D", "_", "0", "é",
+        "v", "v0", "va", "vacation", "vd1", "P", "PA", "PATHS", "T", "TRASHES", "R", "ROO", "ROOTS", "O", "ORPHANS",
+        "L", "LINEAGES", "C", "CASCADE!", "DELETE", "D", "_", "0", "é",
     ]);
     let any_name = prop_oneof![like_another_kind.prop_map(str::to_owned), text(), "[A-Zv][A-Za-c0]{0,5}",];
     prop_oneof![
@@ -421,9 +435,15 @@ proptest! {
     fn the_ranges_of_orphans_and_of_revisions_have_their_kind_and_nothing_else(
         schema in select(vec![Schema::default(), other_names()]),
         key in sort_key(),
+        time in trash_time(),
     ) {
         let sk = schema.sort_key(&key).unwrap();
         prop_assert_eq!(contains(&schema.orphan_range(), &sk), matches!(&key, SortKey::Orphan(_)));
+        prop_assert_eq!(contains(&schema.trash_range(None, None), &sk), matches!(&key, SortKey::Trash { .. }));
+        let until = matches!(&key, SortKey::Trash { at, .. } if *at <= time);
+        prop_assert_eq!(contains(&schema.trash_range(None, Some(&time)), &sk), until);
+        let since = matches!(&key, SortKey::Trash { at, .. } if *at >= time);
+        prop_assert_eq!(contains(&schema.trash_range(Some(&time), None), &sk), since);
         let versioned = matches!(&key, SortKey::Revision { .. } | SortKey::Latest { .. });
         prop_assert_eq!(contains(&schema.revision_range(), &sk), versioned);
     }
@@ -456,6 +476,7 @@ proptest! {
             SortKey::Child { place, id } => SortKey::Child { place, id: long_id(&id) },
             SortKey::OrderedRoot { place, id } => SortKey::OrderedRoot { place, id: long_id(&id) },
             SortKey::Link { attribute, id } => SortKey::Link { attribute, id: long_id(&id) },
+            SortKey::Trash { at, id } => SortKey::Trash { at, id: long_id(&id) },
             SortKey::Revision { version, topic } => SortKey::Revision { version, topic: long(&topic) },
             SortKey::Latest { topic } => SortKey::Latest { topic: long(&topic) },
             key @ (SortKey::Node
@@ -504,7 +525,9 @@ proptest! {
         let schema = Schema::new(Names::default(), true).unwrap();
         let partitions = |name: &str, id: &Id| {
             let node = NodeRef { tenant: Some(Tenant::new(name).unwrap()), id: id.clone() };
-            [schema.partition(&node), schema.roots_partition(node.tenant.as_ref()), schema.orphans_partition(&node)]
+            let tenant = node.tenant.as_ref();
+            let own = [schema.partition(&node), schema.orphans_partition(&node)];
+            [own.to_vec(), [schema.roots_partition(tenant), schema.trash_partition(tenant)].into()].concat()
         };
         let others = partitions(&names.1, &ids.1);
         prop_assert!(partitions(&names.0, &ids.0).iter().all(|pk| !others.contains(pk)));
@@ -896,4 +919,23 @@ fn a_path_that_no_handler_spells_so_shows_its_node_and_is_no_key_of_ours() {
     for sk in ["NODE", "LINEAGE", "v001_x", "vacation", "PATHS#d", "PATH#%ff"] {
         assert_eq!(schema.shown(sk), None, "{sk}");
     }
+}
+
+#[test]
+fn a_time_in_the_trash_has_one_shape() {
+    for text in ["2026-02-03T04:05:06.789Z", "9999-99-99T99:99:99.999Z"] {
+        assert_eq!(TrashTime::parse(text).unwrap().as_str(), text);
+    }
+    for text in [
+        "",
+        "-",
+        "2026-02-03T04:05:06Z",
+        "2026-02-03 04:05:06.789Z",
+        "2026-02-03T04:05:06.789z",
+        "é026-02-03T04:05:06.78Z",
+    ] {
+        assert_eq!(TrashTime::parse(text), None, "{text}");
+    }
+    assert_eq!(TrashTime::parse_any("-"), Some(TrashTime::unknown()));
+    assert!(TrashTime::unknown() < TrashTime::parse("0000-00-00T00:00:00.000Z").unwrap());
 }

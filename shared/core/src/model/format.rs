@@ -8,9 +8,17 @@ use super::item::{AttributeValue, Item};
 /// cascade cursor. A change that older code would misread counts it up by one.
 pub const FORMAT: u64 = 1;
 
-/// The format of a lineage that names rows which handlers of format 1 don't know. They would lose track of these rows.
-/// A lineage without any is written as ever, so that a table where such rows are off can go back to an older handler.
-pub const FORMAT_MAX: u64 = 2;
+/// The format of a lineage that names rows which handlers of format 1 don't know: ordered rows and links. They would
+/// lose track of these rows. A lineage without any is written as ever, so that a table where such rows are off can go
+/// back to an older handler.
+pub const FORMAT_WITH_MORE_ROWS: u64 = 2;
+
+/// The format of the lineage of a node in the trash. Handlers of formats 1 and 2 would take the node for a root, or for
+/// one below a root.
+pub const FORMAT_WITH_TRASH: u64 = 3;
+
+/// The newest format that this code knows.
+pub const FORMAT_MAX: u64 = FORMAT_WITH_TRASH;
 
 /// The attribute that holds an item's format, for example `"format": {"N": "1"}`.
 pub const FORMAT_ATTRIBUTE: &str = "format";

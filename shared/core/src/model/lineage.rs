@@ -6,7 +6,7 @@ use super::cursor::sequence_of;
 use super::format::{self, NewerFormat};
 use super::item::{AttributeValue, Item, flag_of, text, text_of, with_key};
 use super::reserved::name_of;
-use super::{Deletion, Tombstone, row};
+use super::{Deletion, InTrash, Tombstone, row};
 use crate::keys::{Id, ItemKey, NodeRef, Schema, SiblingPlace, SortKey};
 use crate::request::Condition;
 
@@ -30,6 +30,8 @@ pub struct Placement {
     pub order: Option<SiblingPlace>,
     /// The nodes that the node links to, by the attribute that names them.
     pub links: BTreeMap<String, Vec<Id>>,
+    /// Whether the node is in the trash.
+    pub trash: InTrash,
 }
 
 impl Placement {

@@ -18,6 +18,7 @@ mod shortfall;
 mod stale_under;
 #[cfg(test)]
 mod tests;
+mod trash;
 mod variables;
 mod wire;
 
@@ -25,7 +26,7 @@ pub use cursor::{Cursor, CursorError, Position, REDRIVEN, padded};
 pub use deletion::{Deletion, Heir, Tombstone};
 pub(crate) use encoding::{decode as decode_item, encode as encode_item};
 pub use etag::ETag;
-pub use format::{FORMAT, FORMAT_ATTRIBUTE, FORMAT_MAX, NewerFormat};
+pub use format::{FORMAT, FORMAT_ATTRIBUTE, FORMAT_MAX, FORMAT_WITH_MORE_ROWS, FORMAT_WITH_TRASH, NewerFormat};
 pub use handler_settings::Announcement;
 pub use item::{AttributeValue, ITEM_BYTES_MAX, Item, item_bytes, key_of, number, sort_sets, text, text_of, with_key};
 pub use json_size::{JSON_BYTES_MAX, PLAIN_NUMBER_BYTES_MAX, json_bytes, size_estimate, text_size};
@@ -45,5 +46,6 @@ pub use row::{
 pub use settings::{Copied, Settings, SiblingOrder};
 pub use shortfall::Shortfall;
 pub use stale_under::{LifeUnder, PutBy, times_written, times_written_next};
+pub use trash::{InTrash, TRASHED, Trashed};
 pub use variables::VariableError;
 pub use wire::{REQUEST_BYTES_MAX, answered_bytes, sent_bytes, shortest};

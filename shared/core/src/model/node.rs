@@ -8,6 +8,7 @@ use super::Item;
 use super::cursor::REDRIVEN;
 use super::item::{AttributeValue, text, text_of};
 use super::reserved::{DELETING, DeletionMark, PUT_BACK, UNDER, Under, life_of};
+use super::trash::{TRASHED, Trashed};
 use crate::keys::{Id, KeyError, NodeRef, Schema, check_segment};
 
 /// The attribute that the handler writes into a base record so that the node is placed again ([`touch_value`]).
@@ -45,6 +46,8 @@ pub struct BaseNode {
     pub segment: Option<String>,
     /// The mark of the node's deletion, while it is being deleted.
     pub deleting: Option<DeletionMark>,
+    /// How the node was put into the trash, if it is there.
+    pub trashed: Option<Trashed>,
     /// The whole base record. Whoever read it and whoever writes rows of it share it, because records can be large.
     pub item: Arc<Item>,
 }
@@ -65,11 +68,20 @@ impl BaseNode {
             return Err(Unreadable::PutBack);
         }
         let deleting = DeletionMark::read(&item);
-        match Self::place(&item, node, schema) {
-            Ok((parent, segment)) => Ok(Self { parent, segment, deleting, item }),
-            Err(_) if deleting.is_some() => Ok(Self { parent: None, segment: None, deleting, item }),
-            Err(unreadable) => Err(unreadable),
-        }
+        let (parent, segment) = match Self::place(&item, node, schema) {
+            Ok(place) => place,
+            Err(_) if deleting.is_some() => (None, None),
+            Err(unreadable) => return Err(unreadable),
+        };
+        let trashed = Trashed::read(&item).filter(|_| parent.is_none());
+        Ok(Self { parent, segment, deleting, trashed, item })
+    }
+
+    /// True if the record still says that the node was put into the trash, and another client has given it a parent
+    /// since. Once that parent goes again, it would count as in the trash.
+    #[must_use]
+    pub fn was_taken_out_of_trash(&self) -> bool {
+        self.parent.is_some() && self.item.contains_key(TRASHED)
     }
 
     /// The parent that a base record names, if [`BaseNode::read`] can read it.

@@ -36,6 +36,14 @@ pub enum Shortfall {
         "`_deleting` isn't the mark of a deletion, so nobody deletes the node; remove the attribute, and delete the node by the API"
     )]
     Mark,
+    /// What stands in the place of how the node was put into the trash isn't the API's.
+    #[error(
+        "`_trashed` isn't as the API writes it; the node is in the trash all the same. Restore it by the API, or remove the attribute, which makes a root of it"
+    )]
+    Trashed,
+    /// The key of the row in the trash can't be written.
+    #[error("the node is in the trash, and `GET /trash` doesn't list it: {0}")]
+    Unlisted(KeyError),
     /// The table would refuse a touch of the node.
     #[error(
         "the record is so large that it has no room for a touch: the node's rows won't follow a node above it that moves; make it smaller"

@@ -4,11 +4,11 @@
 use std::collections::BTreeMap;
 
 use super::{
-    AttributeValue, Cursor, CursorError, Deletion, DeletionMark, DeletionMode, FORMAT, FORMAT_MAX, Heir, Item, Lineage,
-    NewerFormat, Placement, Position, PutBy, Settings, Stored, Tombstone, Under, is_row_key, rows, text,
-    times_written_next,
+    AttributeValue, BaseNode, Cursor, CursorError, Deletion, DeletionMark, DeletionMode, FORMAT, FORMAT_MAX, Heir,
+    InTrash, Item, Lineage, NewerFormat, Placement, Position, PutBy, Settings, Stored, Tombstone, Trashed, Under,
+    is_row_key, rows, text, times_written_next,
 };
-use crate::keys::{Id, ItemKey, NodeRef, Schema, SiblingPlace};
+use crate::keys::{Id, ItemKey, NodeRef, Schema, SiblingPlace, TrashTime};
 
 fn id(id: &str) -> Id {
     Id::new(id).unwrap()
@@ -166,6 +166,16 @@ fn a_lineage_reads_back_as_it_was_written() {
     let plain = Placement { order: None, links: BTreeMap::new(), ..lineage().placement };
     let plain = Lineage { placement: plain, ..lineage() }.item(&NodeRef::from(id("V")), &Schema::default());
     assert_eq!(plain["format"], number("1"));
+    for (trash, said) in [
+        (InTrash::Top(TrashTime::unknown()), text("-")),
+        (InTrash::Top(TrashTime::parse("2026-02-03T04:05:06.789Z").unwrap()), text("2026-02-03T04:05:06.789Z")),
+        (InTrash::Below, AttributeValue::Bool(true)),
+    ] {
+        let trashed = Lineage { placement: Placement { trash, ..lineage().placement }, ..lineage() };
+        let item = trashed.item(&NodeRef::from(id("V")), &Schema::default());
+        assert_eq!((&item["format"], &item["trash"]), (&number("3"), &said));
+        assert_eq!(stored(&item), Stored::Lineage(trashed));
+    }
     assert!(!plain.contains_key("order") && !plain.contains_key("links"));
 }
 
@@ -200,7 +210,7 @@ fn a_cursor_reads_back_as_it_was_written() {
 
 #[test]
 fn what_a_newer_version_has_written_is_told_from_what_nobody_has() {
-    for (digits, format) in [("3", 3), ("18446744073709551615", u64::MAX)] {
+    for (digits, format) in [("4", 4), ("18446744073709551615", u64::MAX)] {
         for written in [lineage_item(), tombstone_item(), item([("PK", text("V")), ("SK", text("LINEAGE"))])] {
             let stored = stored(&with_format(written, Some(number(digits))));
             assert_eq!(stored, Stored::Newer(format));
@@ -210,15 +220,15 @@ fn what_a_newer_version_has_written_is_told_from_what_nobody_has() {
         let newer = Cursor::read(&with_format(cursor_item(), Some(number(digits))));
         assert_eq!(newer, Err(CursorError::Newer(NewerFormat { format })));
     }
-    let message = NewerFormat { format: 3 }.to_string();
-    let expected = "this item has the table format 3, and this version of the handler knows up to 2; deploy the version that \
+    let message = NewerFormat { format: 4 }.to_string();
+    let expected = "this item has the table format 4, and this version of the handler knows up to 3; deploy the version that \
                     wrote it, or a newer one";
     assert_eq!(message, expected);
 }
 
 #[test]
 fn without_the_known_format_an_item_is_malformed() {
-    assert_eq!((FORMAT, FORMAT_MAX), (1, 2));
+    assert_eq!((FORMAT, FORMAT_MAX), (1, 3));
     let odd = [
         None,
         Some(number("0")),
@@ -264,6 +274,7 @@ fn the_rows_of_a_node_have_its_keys_and_no_others_do() {
             path,
             root: is_root,
             orphan: !is_root,
+            trash: if is_root { InTrash::Top(TrashTime::unknown()) } else { InTrash::Below },
         };
         for row in rows(&placement, &node, &schema) {
             prop_assert!(is_row_key(&row.key, &node, &schema), "{:?}", row.key);
@@ -282,6 +293,8 @@ fn the_rows_of_a_node_have_its_keys_and_no_others_do() {
         ("V", "ROOT#d"),
         ("ROOTS", "ORPHAN#d"),
         ("ORPHANS#x", "ORPHAN#d"),
+        ("V", "TRASH#-#d"),
+        ("TRASH", "TRASH#yesterday#d"),
         ("", "NODE#0001#d"),
     ] {
         assert!(!is_row_key(&key(pk, sk), &node, &schema), "{pk} {sk}");
@@ -417,5 +430,42 @@ fn a_lineage_that_has_more_of_anything_than_a_handler_writes_is_none() {
         };
         assert!(matches!(stored(most), Stored::Lineage(_)), "{attribute}");
         assert_eq!(stored(more), Stored::Malformed, "{attribute}");
+    }
+}
+
+#[test]
+fn what_a_record_says_of_the_trash_reads_back_and_whatever_else_is_there_counts_as_being_there() {
+    let schema = Schema::default();
+    let node = NodeRef::from(id("V"));
+    let at = TrashTime::parse("2026-02-03T04:05:06.789Z").unwrap();
+    let trashed =
+        Trashed { at, by: Some("anna".to_owned()), parent: Some(id("D")), born: Some("life of D".to_owned()) };
+    let record = |value: AttributeValue| item([("PK", text("V")), ("SK", text("NODE")), ("_trashed", value)]);
+    let written = record(trashed.value());
+    assert_eq!(Trashed::read(&written), Some(trashed.clone()));
+    assert!(!Trashed::is_malformed(&written));
+    let base = BaseNode::read(written.clone(), &node, &schema).unwrap();
+    assert_eq!((base.trashed.as_ref(), base.was_taken_out_of_trash()), (Some(&trashed), false));
+    // Whoever writes a parent takes the node out.
+    let mut taken_out = written;
+    taken_out.insert("parent".to_owned(), text("E"));
+    let base = BaseNode::read(taken_out, &node, &schema).unwrap();
+    assert_eq!((base.trashed.as_ref(), base.was_taken_out_of_trash()), (None, true));
+
+    let unknown = Trashed { at: TrashTime::unknown(), by: None, parent: None, born: None };
+    let map = |said: &[(&str, AttributeValue)]| {
+        AttributeValue::M(said.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect())
+    };
+    for odd in [
+        AttributeValue::Bool(true),
+        text("yesterday"),
+        map(&[]),
+        map(&[("at", text("yesterday"))]),
+        map(&[("at", number("1")), ("by", AttributeValue::Null(true)), ("parent", text(""))]),
+        map(&[("by", text("b".repeat(2_049))), ("parent", text("p".repeat(1_015)))]),
+        map(&[("born", text("l".repeat(257)))]),
+    ] {
+        assert_eq!(Trashed::read(&record(odd.clone())), Some(unknown.clone()), "{odd:?}");
+        assert!(Trashed::is_malformed(&record(odd)));
     }
 }

@@ -5,8 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::script::{Io, Script};
 use super::step::{Failure, Need, Read};
+use super::{Rule, Rules};
 use crate::keys::{DEPTH_MAX, Id, NodeRef, Schema};
-use crate::model::{AttributeValue, BaseNode, DELETING, Item, Placement, Stored, has_mark, has_unreadable_mark};
+use crate::model::{
+    AttributeValue, BaseNode, DELETING, InTrash, Item, Placement, Stored, TRASHED, Trashed, has_mark,
+    has_unreadable_mark,
+};
 use crate::plan::conditions::still_gone;
 use crate::request::{Condition, ReadOptions};
 
@@ -26,6 +30,10 @@ pub struct Edge {
     pub parent: Option<Id>,
     /// The node's name in a path; `None` if there is no base record, or it can't be understood.
     pub segment: Option<String>,
+    /// How the node was put into the trash, if it is there.
+    pub trashed: Option<Trashed>,
+    /// What the record says of that, where it names no parent.
+    pub trashed_value: Option<AttributeValue>,
     /// True while the node is being deleted.
     pub deleting: bool,
     /// What stands in the place of the node's mark and is none.
@@ -45,9 +53,11 @@ impl Edge {
         Self {
             node: node.id.clone(),
             gone: still_gone(item),
+            trashed_value: item.filter(|_| parent_value.is_none()).and_then(|item| item.get(TRASHED)).cloned(),
             parent_value,
             parent,
-            segment: base.map(|base| base.name(node).to_owned()),
+            segment: base.as_ref().map(|base| base.name(node).to_owned()),
+            trashed: base.and_then(|base| base.trashed),
             deleting: has_mark(item),
             unreadable_mark: item.filter(|item| has_unreadable_mark(item)).and_then(|item| item.get(DELETING)).cloned(),
         }
@@ -62,12 +72,16 @@ impl Edge {
         Condition::All(vec![Condition::Exists, Condition::is(&schema.names().parent, self.parent_value.clone())])
     }
 
-    /// Like [`Edge::same_parent`], and also that the node isn't being deleted.
+    /// Like [`Edge::same_parent`], and also that the node isn't being deleted, nor put into the trash. Where it has a
+    /// parent, that one goes when it is put there.
     #[must_use]
-    pub fn same_parent_and_kept(&self, schema: &Schema) -> Condition {
+    pub fn same_parent_and_kept(&self, schema: &Schema, rules: Rules) -> Condition {
         match self.same_parent(schema) {
             Condition::All(mut conditions) => {
                 conditions.push(Condition::is(DELETING, self.unreadable_mark.clone()));
+                if self.parent_value.is_none() && rules.keeps(Rule::TrashedRoot) {
+                    conditions.push(Condition::is(TRASHED, self.trashed_value.clone()));
+                }
                 Condition::All(conditions)
             }
             condition => condition,
@@ -112,8 +126,22 @@ impl AncestorPath {
         let ancestors = edges.iter().skip(1).take(names.len()).map(|edge| edge.node.clone());
         // Without the farthest, from which paths count.
         let ancestors: Vec<Id> = (!names.is_empty()).then(|| ancestors.collect())?;
-        let path = names.into_iter().take(ancestors.len()).rev().cloned().collect();
-        Some(Placement { ancestors, path, ..Placement::default() })
+        let is_whole = ancestors.len() + 1 == self.edges.len();
+        let trash = match self.trashed().filter(|_| is_whole) {
+            None => InTrash::No,
+            Some(trashed) if ancestors.is_empty() => InTrash::Top(trashed.at.clone()),
+            Some(_) => InTrash::Below,
+        };
+        // There are no paths in the trash.
+        let segments = if trash.is_in() { 0 } else { ancestors.len() };
+        let path = names.into_iter().take(segments).rev().cloned().collect();
+        Some(Placement { ancestors, path, trash, ..Placement::default() })
+    }
+
+    /// How the node at the end of the path was put into the trash, if it is there: then all of the path is.
+    #[must_use]
+    pub fn trashed(&self) -> Option<&Trashed> {
+        self.edges.last().filter(|_| self.end == PathEnd::Root)?.trashed.as_ref()
     }
 }
 
@@ -211,7 +239,7 @@ impl Missing {
         let keys = self.nodes.iter().map(node_key).chain(self.lineages.iter().map(lineage_key));
         // A lineage is needed with all of its attributes, and one read has one list of attributes.
         let names = schema.names();
-        let attributes = [names.parent.clone(), names.segment.clone(), DELETING.to_owned()].into();
+        let attributes = [names.parent.as_str(), &names.segment, DELETING, TRASHED].map(str::to_owned).into();
         let attributes = self.lineages.is_empty().then_some(attributes);
         Need { options: ReadOptions { strong: true, attributes }, ..Need::keys(keys) }
     }

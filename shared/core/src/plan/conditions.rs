@@ -3,7 +3,7 @@
 use thiserror::Error;
 
 use crate::keys::Schema;
-use crate::model::{BORN, CREATED_AT, DELETING, Item, PUT_BACK, REVISION, TOUCHED, UNDER, UPDATED_AT};
+use crate::model::{BORN, CREATED_AT, DELETING, Item, PUT_BACK, REVISION, TOUCHED, TRASHED, UNDER, UPDATED_AT};
 use crate::request::Condition;
 
 /// Most attributes that one condition compares. DynamoDB takes expressions of at most 4 KB, and at most 300 operators
@@ -44,16 +44,16 @@ pub fn unchanged(item: &Item, strict: bool, schema: &Schema) -> Result<Condition
 }
 
 /// The condition that the attributes that Sapwood keeps in a base record are still as they were read: where its node
-/// is, whether the node is being deleted, and when the API last wrote the record. It does for a write that leaves
+/// is, whether the node is being deleted or in the trash, and when the API last wrote the record. It does for a write that leaves
 /// nothing else of the record: another client's write just before it would be lost as well.
 #[must_use]
 pub fn own_unchanged(item: &Item, schema: &Schema) -> Condition {
     same(item, &own_names(schema))
 }
 
-fn own_names(schema: &Schema) -> [&str; 8] {
+fn own_names(schema: &Schema) -> [&str; 9] {
     let names = schema.names();
-    [&names.parent, &names.segment, BORN, UNDER, DELETING, REVISION, CREATED_AT, UPDATED_AT]
+    [&names.parent, &names.segment, BORN, UNDER, DELETING, TRASHED, REVISION, CREATED_AT, UPDATED_AT]
 }
 
 fn same(item: &Item, names: &[&str]) -> Condition {

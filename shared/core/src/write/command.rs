@@ -44,6 +44,21 @@ pub enum Command {
         /// The id of the operation, should the stream have to carry it out.
         operation: String,
     },
+    /// Puts a node into the trash, with all that is below it. Where it is there nothing is written.
+    Trash {
+        /// The node.
+        node: NodeRef,
+    },
+    /// Takes a node out of the trash again. That is a move.
+    Restore {
+        /// The node.
+        node: NodeRef,
+        /// The parent that it gets, or none (a root). Where it isn't named, the node goes back where it was, or gets
+        /// the parent of the sibling that it is put next to.
+        parent: Option<Option<Id>>,
+        /// Where it is to be among its siblings, if they are ordered by hand.
+        spot: Option<Spot>,
+    },
     /// Appends the next revision of a topic.
     Append {
         /// The topic.
@@ -75,7 +90,7 @@ impl Command {
     #[must_use]
     pub fn may_move(&self) -> bool {
         match self {
-            Self::Replace { .. } => true,
+            Self::Replace { .. } | Self::Trash { .. } | Self::Restore { .. } => true,
             Self::Patch { patch, .. } => patch.parent.is_some() || patch.segment.is_some() || patch.spot.is_some(),
             _ => false,
         }

@@ -10,8 +10,8 @@ use super::request::Stamp;
 use super::{Outcome, Refusal};
 use crate::keys::{ItemKey, NodeRef, Schema};
 use crate::model::{
-    BORN, BaseNode, DELETING, DeletionMark, DeletionMode, Item, PUT_BACK, Settings, Stored, WRITE, has_mark, key_of,
-    with_key,
+    BORN, BaseNode, DELETING, DeletionMark, DeletionMode, Item, PUT_BACK, Settings, Stored, Trashed, WRITE, has_mark,
+    key_of, with_key,
 };
 use crate::plan::{Failure, Io, Need, Read};
 use crate::request::{Action, Condition, Query, ReadOptions, Update};
@@ -119,6 +119,10 @@ impl Deletion<'_> {
             if !self.is_placed(before, &Stored::read(read.item(&schema.lineage_key(self.node))?, schema), schema) {
                 return Ok(Decided::Later);
             }
+        }
+        let is_in_trash = || Trashed::read(before).is_some() && !before.contains_key(&schema.names().parent);
+        if matches!(self.children, Children::With(DeletionMode::Adopt | DeletionMode::Detach)) && is_in_trash() {
+            return Err(Refusal::ChildrenInTrash.into());
         }
         let condition = as_read(Some(before), preconditions.are_given(), schema)?;
         let (settings, stamp) = (attempts.context.settings, &attempts.request.stamp);

@@ -6,8 +6,9 @@
 //! | protocol | what it does |
 //! |---|---|
 //! | [`write_once`] | any command: once, where its request has an idempotency key |
-//! | `save` | creates, replaces, patches and moves a node |
+//! | `save` | creates, replaces, patches and moves a node, and takes one out of the trash |
 //! | `FindSpot` | finds the value of a node that is ordered by hand |
+//! | `put_into_trash` | puts a node into the trash |
 //! | `Deletion` | deletes a node at once, or marks it for the stream |
 //! | `revision::append`, `revision::change` | append, amend and delete a revision |
 //! | [`begin`] | claims an idempotency key, or reads what it was completed with |
@@ -35,6 +36,7 @@ mod revision;
 mod save;
 #[cfg(test)]
 mod tests;
+mod trash;
 
 pub use command::{Children, Command, Content, Patch, Spot, ValueChange};
 pub use delete::deleted_since;
@@ -47,7 +49,7 @@ pub use operation::{Operation, Progress, read_operation};
 pub use outcome::Outcome;
 pub use prefetch::{Prefetched, Wanted};
 pub use record::ROOM_BYTES;
-pub use refusal::{Precondition, Refusal};
+pub use refusal::{NoWayBack, Precondition, Refusal};
 pub use request::{Preconditions, Request, Stamp, Tags, Tiebreak};
 
 use crate::model::Settings;

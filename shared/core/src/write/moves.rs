@@ -36,6 +36,11 @@ impl<'a> Move<'a> {
             PathEnd::Root if depth <= DEPTH_MAX => {}
             PathEnd::Root | PathEnd::TooLong => return Err(Refusal::TooDeep { depth }),
         }
+        if target.trashed().is_some()
+            && let Some(top) = target.edges.last()
+        {
+            return Err(Refusal::ParentInTrash { parent: parent.node.clone(), top: top.node.clone() });
+        }
         let above = own.map_or(&[][..], |own| &own.edges[1..]);
         if let Some(edge) = above.iter().chain(&target.edges).find(|edge| edge.deleting) {
             return Err(Refusal::BeingDeleted { id: edge.node.clone(), operation: None });

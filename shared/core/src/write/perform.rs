@@ -4,6 +4,7 @@ use super::attempts::{Attempts, done};
 use super::delete::Deletion;
 use super::reorder::walk::Placed;
 use super::save::{Wanted, save};
+use super::trash::put_into_trash;
 use super::{Command, Outcome, Refusal, revision};
 use crate::plan::{Failure, Io, Script};
 
@@ -33,6 +34,11 @@ pub(super) async fn carry_out(
             save(io, attempts, node, Wanted::Replace(content), placed, &mut changed).await
         }
         Command::Patch { node, patch } => save(io, attempts, node, Wanted::Patch(patch), placed, &mut changed).await,
+        Command::Trash { node } => put_into_trash(io, attempts, node).await,
+        Command::Restore { node, parent, spot } => {
+            let wanted = Wanted::Restore { parent: parent.as_ref(), spot: spot.as_ref() };
+            save(io, attempts, node, wanted, placed, &mut changed).await
+        }
         Command::Delete { node, children, revisions, operation } => {
             let deletion = Deletion { node, children: *children, revisions: *revisions, operation };
             deletion.carry_out(io, attempts).await

@@ -107,6 +107,10 @@ impl Prefetched {
     /// Takes a node that was written: where it is among its siblings, if these are ordered by hand.
     pub(super) fn place(&mut self, node: &NodeRef, item: &Item, settings: &Settings) {
         let Some(order) = settings.order.as_ref().filter(|order| order.by_hand) else { return };
+        if BaseNode::read(item.clone(), node, &settings.schema).is_ok_and(|base| base.trashed.is_some()) {
+            self.placed.retain(|(_, id, _)| *id != node.id);
+            return;
+        }
         let place = order.place(item, &node.id).unwrap_or_else(SiblingPlace::none);
         self.place_too([(BaseNode::parent_in(item, node, &settings.schema), node.id.clone(), place)]);
     }
@@ -197,6 +201,7 @@ fn actions(task: &Task) -> &[Action] {
 fn reads_rows(command: &Command) -> bool {
     match command {
         Command::Patch { patch, .. } => matches!(patch.parent, Some(Some(_))),
+        Command::Restore { .. } => true,
         Command::Delete { children, .. } => *children == Children::Restrict,
         _ => false,
     }

@@ -7,8 +7,9 @@ use super::command::{Content, Patch, ValueChange, is_of_nodes};
 use super::request::Stamp;
 use crate::keys::{ItemKey, Schema};
 use crate::model::{
-    AttributeValue, BORN, CREATED_AT, CREATED_BY, ITEM_BYTES_MAX, Item, JSON_BYTES_MAX, REVISION, UNDER, UPDATED_AT,
-    UPDATED_BY, Under, WRITE, WRITE_BEFORE, item_bytes, json_bytes, number, text, times_written_next, with_key,
+    AttributeValue, BORN, CREATED_AT, CREATED_BY, ITEM_BYTES_MAX, Item, JSON_BYTES_MAX, REVISION, TRASHED, UNDER,
+    UPDATED_AT, UPDATED_BY, Under, WRITE, WRITE_BEFORE, item_bytes, json_bytes, number, text, times_written_next,
+    with_key,
 };
 use crate::plan::conditions::{COMPARED_ATTRIBUTES_MAX, TooManyAttributes, own_unchanged, unchanged};
 use crate::request::{Action, Condition, Update};
@@ -114,6 +115,8 @@ pub(super) fn patched(
     if patch.parent.is_some() {
         changes.insert(names.parent.clone(), under.map(|under| text(under.parent.as_str())));
         changes.insert(UNDER.to_owned(), under.map(Under::value));
+        // Whatever names the parent says that the node isn't in the trash.
+        changes.insert(TRASHED.to_owned(), None);
     }
     if patch.clears {
         return cleared(key, changes, before, strict, stamp, schema);
@@ -151,7 +154,7 @@ fn cleared(
 }
 
 /// The update that makes these changes: `None` removes an attribute.
-fn update(changes: BTreeMap<String, Option<AttributeValue>>) -> Update {
+pub(super) fn update(changes: BTreeMap<String, Option<AttributeValue>>) -> Update {
     Update {
         remove: changes.iter().filter(|(_, value)| value.is_none()).map(|(name, _)| name.clone()).collect(),
         set: changes.into_iter().filter_map(|(name, value)| Some((name, value?))).collect(),

@@ -48,6 +48,34 @@ pub enum Refusal {
         "so far down a node can't be moved and placed next to another under an Idempotency-Key; leave the key out, or move first and place then"
     )]
     TooDeepToPlace,
+    /// The node's record can't be understood.
+    #[error("its record can't be understood: {0}")]
+    Unreadable(Unreadable),
+    /// The node is in the trash, and the write would be lost on one that is.
+    #[error("it is in the trash; restore it first (`POST /nodes/{{id}}/restore`)")]
+    InTrash,
+    /// The node isn't in the trash, or a node above it is, and that one would have to be restored.
+    #[error("it wasn't put into the trash; if a node above it was, restore that one, or move this one out of it")]
+    NotInTrash,
+    /// The new parent is in the trash, by itself or with a node above it.
+    #[error("`{parent}` is in the trash, since `{top}` was put there; restore that first, or choose another parent")]
+    ParentInTrash {
+        /// The new parent.
+        parent: Id,
+        /// The node that was put into the trash.
+        top: Id,
+    },
+    /// A node in the trash can't go back where it was.
+    #[error("it can't go back below `{parent}`: {why}; name another `parent`, or null for a root")]
+    NoWayBack {
+        /// The parent that it had.
+        parent: Id,
+        /// Why not.
+        why: NoWayBack,
+    },
+    /// The children of a node in the trash would come to be live roots, or live children.
+    #[error("it is in the trash, where only `children=delete` and `restrict` are possible; restore it first")]
+    ChildrenInTrash,
     /// The node, or one above it or above its new parent, is being deleted.
     #[error("`{id}` is being deleted")]
     BeingDeleted {
@@ -167,6 +195,23 @@ impl Refusal {
         let operation = DeletionMark::read(record).map(|mark| mark.operation);
         Self::BeingDeleted { id: id.clone(), operation }
     }
+}
+
+/// Why a node in the trash can't go back where it was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum NoWayBack {
+    /// The parent isn't there.
+    #[error("it doesn't exist any more")]
+    Gone,
+    /// The parent was deleted, and another node has its id.
+    #[error("it was deleted, and another node has its id now")]
+    OtherLife,
+    /// The parent is in the trash as well.
+    #[error("it is in the trash as well")]
+    InTrash,
+    /// The parent is below the node.
+    #[error("it is below the node itself")]
+    Cycle,
 }
 
 /// Which precondition of a request doesn't hold.

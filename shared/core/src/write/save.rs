@@ -12,9 +12,11 @@ use super::record::{self, Draft};
 use super::reorder::walk::Placed;
 use super::reorder::weighing::{TooHeavy, too_heavy};
 use super::reorder::{CHANGED_MAX, FindSpot, Found, Room, Slice};
-use super::{Outcome, Refusal};
+use super::{NoWayBack, Outcome, Refusal};
 use crate::keys::{DEPTH_MAX, Id, ItemKey, NodeRef, Schema, SortKey};
-use crate::model::{AttributeValue, BaseNode, Item, Stored, Under, check_links, has_mark, key_of, life_of, text};
+use crate::model::{
+    AttributeValue, BaseNode, Item, Stored, TRASHED, Trashed, Under, check_links, has_mark, key_of, life_of, text,
+};
 use crate::plan::ancestry::{AncestorPath, Ancestry, Edge};
 use crate::plan::conditions::still_gone;
 use crate::plan::{Failure, Io, Need, Read, Rule, Task, TaskOutcome};
@@ -23,9 +25,17 @@ use crate::request::{Action, Condition, Page, Query, ReadOptions, TRANSACTION_AC
 /// What is asked for.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Wanted<'a> {
-    Create { content: &'a Content, is_made_id: bool },
+    Create {
+        content: &'a Content,
+        is_made_id: bool,
+    },
     Replace(&'a Content),
     Patch(&'a Patch),
+    /// Takes the node out of the trash.
+    Restore {
+        parent: Option<&'a Option<Id>>,
+        spot: Option<&'a Spot>,
+    },
 }
 
 impl<'a> Wanted<'a> {
@@ -34,6 +44,7 @@ impl<'a> Wanted<'a> {
         match self {
             Self::Create { content, .. } | Self::Replace(content) => content.parent.as_ref(),
             Self::Patch(patch) => patch.parent.as_ref().and_then(Option::as_ref),
+            Self::Restore { parent, .. } => parent.and_then(Option::as_ref),
         }
     }
 
@@ -41,6 +52,7 @@ impl<'a> Wanted<'a> {
         match *self {
             Self::Create { content, .. } | Self::Replace(content) => content.spot.as_ref(),
             Self::Patch(patch) => patch.spot.as_ref(),
+            Self::Restore { spot, .. } => spot,
         }
     }
 
@@ -51,7 +63,21 @@ impl<'a> Wanted<'a> {
             && match self {
                 Self::Create { content, .. } | Self::Replace(content) => content.takes_parent,
                 Self::Patch(patch) => patch.parent.is_none(),
+                Self::Restore { parent, .. } => parent.is_none(),
             }
+    }
+
+    /// True if the node goes back where it was before it was put into the trash.
+    fn goes_back(&self) -> bool {
+        matches!(self, Self::Restore { parent: None, .. }) && !self.takes_parent()
+    }
+
+    /// True if the node is put somewhere, which can't be where it is in the trash.
+    fn is_placed(&self) -> bool {
+        match self {
+            Self::Patch(patch) => patch.parent.is_some() || patch.spot.is_some(),
+            Self::Create { .. } | Self::Replace(_) | Self::Restore { .. } => true,
+        }
     }
 
     /// True if the caller says what the attribute of this name is to be.
@@ -59,6 +85,7 @@ impl<'a> Wanted<'a> {
         match self {
             Self::Create { content, .. } | Self::Replace(content) => content.attributes.contains_key(attribute),
             Self::Patch(patch) => patch.attributes.contains_key(attribute),
+            Self::Restore { .. } => false,
         }
     }
 
@@ -66,6 +93,7 @@ impl<'a> Wanted<'a> {
         match self {
             Self::Create { content, .. } | Self::Replace(content) => content.check(schema),
             Self::Patch(patch) => patch.check(schema),
+            Self::Restore { .. } => Ok(()),
         }
     }
 }
@@ -100,7 +128,8 @@ struct SaveNode<'w, 'a> {
     wanted: Wanted<'w>,
     /// What the batch has placed before.
     placed: Vec<Placed>,
-    /// The parent that the node takes from the sibling that it is put next to, if that isn't the one that it has.
+    /// The parent that the node takes from the sibling that it is put next to, if that isn't the one that it has, or the
+    /// one that it had before it was put into the trash.
     taken: Option<Option<Id>>,
     /// Most siblings that get other values in a transaction.
     room: Room,
@@ -177,6 +206,9 @@ impl<'a> SaveNode<'_, 'a> {
                 return Ok(outcome);
             }
             self.check(&look)?;
+            if self.goes_elsewhere_back(&look)? {
+                continue;
+            }
             let found = match self.wanted.spot() {
                 None => Found::default(),
                 // Next to itself it is where it is.
@@ -190,7 +222,8 @@ impl<'a> SaveNode<'_, 'a> {
             let written = match self.prepare(&look, found)? {
                 Prepared::Same(anchor) => self.complete(io, look.node, anchor).await?,
                 Prepared::Write(node_write) => {
-                    let checks = self.path_checks(io, &node_write, &look).await?;
+                    let checks =
+                        self.path_checks(io, &node_write, &look).await.map_err(|stop| self.no_way_back(stop))?;
                     if !self.fits(io, &node_write).await? {
                         continue;
                     }
@@ -317,6 +350,41 @@ impl<'a> SaveNode<'_, 'a> {
         Ok(true)
     }
 
+    /// Takes the parent that a node in the trash had. Returns true if that isn't the one that was looked at.
+    fn goes_elsewhere_back(&mut self, look: &Look) -> Result<bool, Refusal> {
+        let trashed = look.node.as_deref().and_then(Trashed::read).filter(|_| self.wanted.goes_back());
+        let Some(trashed) = trashed else { return Ok(false) };
+        if self.taken.as_ref() != Some(&trashed.parent) {
+            self.slice = None;
+            let is_looked_at = trashed.parent.is_none();
+            self.taken = Some(trashed.parent);
+            return Ok(!is_looked_at);
+        }
+        let Some(parent) = trashed.parent else { return Ok(false) };
+        let refuse = |why| Err(Refusal::NoWayBack { parent: parent.clone(), why });
+        if still_gone(look.parent.as_ref()).is_some() {
+            return refuse(NoWayBack::Gone);
+        }
+        // A parent whose life wasn't known then hadn't been placed yet, or wasn't there: the node waits for any.
+        if trashed.born.is_some() && look.under(&parent).born != trashed.born {
+            return refuse(NoWayBack::OtherLife);
+        }
+        Ok(false)
+    }
+
+    /// Why a node can't go back where it was, in place of why it can't come where a caller says.
+    fn no_way_back(&self, stop: Stop) -> Stop {
+        let why = match &stop {
+            Stop::Refused(Refusal::ParentInTrash { .. }) => NoWayBack::InTrash,
+            Stop::Refused(Refusal::Cycle { .. }) => NoWayBack::Cycle,
+            _ => return stop,
+        };
+        match self.parent().filter(|_| self.wanted.goes_back()) {
+            Some(parent) => Refusal::NoWayBack { parent: parent.clone(), why }.into(),
+            None => stop,
+        }
+    }
+
     /// The parent that the node has when it is written.
     fn parent_afterwards(&self, before: Option<&Item>) -> Option<Id> {
         if let Some(taken) = &self.taken {
@@ -377,17 +445,26 @@ impl<'a> SaveNode<'_, 'a> {
     /// Checks that the node may be written, given what is there.
     fn check(&self, look: &Look) -> Result<(), Refusal> {
         let before = look.node.as_deref();
-        if before.is_none() && matches!(self.wanted, Wanted::Patch(_)) {
+        if before.is_none() && matches!(self.wanted, Wanted::Patch(_) | Wanted::Restore { .. }) {
             return Err(Refusal::NotFound);
         }
         self.attempts.request.preconditions.check_item(before, self.schema())?;
         if let Some(item) = before.filter(|item| has_mark(Some(item))) {
             return Err(Refusal::being_deleted(&self.node.id, item));
         }
+        let is_in_trash = before.is_some_and(|item| self.is_in_trash(item));
         match (self.wanted, before) {
             (Wanted::Create { .. }, Some(_)) => Err(Refusal::Exists),
+            (Wanted::Restore { .. }, _) if !is_in_trash => Err(Refusal::NotInTrash),
+            (Wanted::Restore { .. }, _) => Ok(()),
+            (wanted, _) if is_in_trash && wanted.is_placed() => Err(Refusal::InTrash),
             _ => Ok(()),
         }
+    }
+
+    fn is_in_trash(&self, item: &Item) -> bool {
+        item.contains_key(TRASHED)
+            && BaseNode::read(item.clone(), self.node, self.schema()).is_ok_and(|base| base.trashed.is_some())
     }
 
     /// What is to be written, given what is there, and the value by which the node is ordered by hand. `None`: nothing
@@ -422,7 +499,13 @@ impl<'a> SaveNode<'_, 'a> {
                 }
                 record::patched(key, &patch, under.as_ref(), before, strict, &request.stamp, schema)
             }
-            (Wanted::Patch(_), None) => Err(Refusal::NotFound),
+            (Wanted::Restore { .. }, Some(before)) => {
+                let attributes = placed.map(|(attribute, value)| (attribute, ValueChange::Set(value)));
+                let attributes = attributes.into_iter().collect();
+                let patch = Patch { parent: Some(self.parent().cloned()), attributes, ..Patch::default() };
+                record::patched(key, &patch, under.as_ref(), before, strict, &request.stamp, schema)
+            }
+            (Wanted::Patch(_) | Wanted::Restore { .. }, None) => Err(Refusal::NotFound),
         }
     }
 
@@ -430,7 +513,7 @@ impl<'a> SaveNode<'_, 'a> {
     /// doesn't name it.
     fn placed_by_hand(&self, before: Option<&Item>, value: Option<String>) -> Option<(String, AttributeValue)> {
         let attribute = self.by_hand().filter(|attribute| !self.wanted.names(attribute))?;
-        let is_whole = !matches!(self.wanted, Wanted::Patch(Patch { clears: false, .. }));
+        let is_whole = !matches!(self.wanted, Wanted::Patch(Patch { clears: false, .. }) | Wanted::Restore { .. });
         let kept = || before.filter(|_| is_whole)?.get(attribute).cloned();
         Some((attribute.to_owned(), value.map(text).or_else(kept)?))
     }
@@ -472,6 +555,8 @@ impl<'a> SaveNode<'_, 'a> {
                     return Err(Refusal::being_deleted(parent, record).into());
                 }
                 match depth_of(&edge, &look.parent_lineage) {
+                    // A parent that seems to be in the trash may be back.
+                    Some(_) if edge.trashed.is_some() || is_in_trash(&look.parent_lineage) => {}
                     Some(above) if above < DEPTH_MAX => return Ok(Vec::new()),
                     Some(above) => return Err(Refusal::TooDeep { depth: above + 1 }.into()),
                     None => {}
@@ -519,7 +604,7 @@ impl<'a> SaveNode<'_, 'a> {
         let schema = self.schema();
         let check = |edge: &Edge| Action::Check {
             key: schema.node_key(&self.node.sibling(edge.node.clone())),
-            condition: edge.same_parent_and_kept(schema),
+            condition: edge.same_parent_and_kept(schema, self.attempts.context.rules),
         };
         Ok(edges.into_iter().map(check).collect())
     }
@@ -634,6 +719,10 @@ fn height(page: &Page, schema: &Schema) -> usize {
         Some(SortKey::Ancestor { depth, .. }) => depth,
         _ => 0,
     }
+}
+
+fn is_in_trash(lineage: &Stored) -> bool {
+    lineage.lineage().is_some_and(|lineage| lineage.placement.trash.is_in())
 }
 
 /// How deep a node is by its lineage; `None` where the lineage doesn't say what the base record says.

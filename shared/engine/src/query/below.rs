@@ -147,7 +147,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         let Some(look) = self.settled(node).await? else { return Ok(None) };
         let placement = look.stored.lineage().map(|lineage| lineage.placement.clone()).unwrap_or_default();
         let mut hasher = DefaultHasher::new();
-        (&placement.ancestors, &placement.path).hash(&mut hasher);
+        (&placement.ancestors, &placement.path, placement.trash.is_in()).hash(&mut hasher);
         // Somebody may have moved it away and back.
         for name in [REVISION, WRITE, TOUCHED] {
             let value = look.base.as_ref().and_then(|base| base.item.get(name));
@@ -199,7 +199,7 @@ fn passed(stored: &Stored, above: &NodeRef, below: &NodeRef, own: &Placement) ->
     if !lineage.is_settled() {
         return Passed::Behind;
     }
-    let Placement { ancestors, path, .. } = &lineage.placement;
+    let Placement { ancestors, path, trash, .. } = &lineage.placement;
     let Some(depth) = ancestors.iter().position(|id| *id == above.id) else { return Passed::NotOurs };
     let further: &[Id] = &ancestors[depth + 1..];
     // In a cycle the ancestors end before the node itself. Of those of a deep node the farthest are cut off.
@@ -208,5 +208,7 @@ fn passed(stored: &Stored, above: &NodeRef, below: &NodeRef, own: &Placement) ->
     // A path has a segment for each ancestor, but where there are no path rows.
     let has_paths = path.len() == ancestors.len() && own.path.len() == own.ancestors.len();
     let segments = || path[..further.len()] == own.path[own.path.len() - further.len()..];
-    if further == wanted && (!has_paths || segments()) { Passed::Placed } else { Passed::Behind }
+    // Where ancestors are cut off, nobody knows that the node is in the trash.
+    let is_told = trash.is_in() == (own.trash.is_in() && wanted.len() == own.ancestors.len());
+    if further == wanted && is_told && (!has_paths || segments()) { Passed::Placed } else { Passed::Behind }
 }

@@ -26,6 +26,7 @@ mod roots;
 mod siblings;
 mod status;
 mod topic;
+mod trash;
 mod tree;
 
 pub use ancestors::Ancestor;
@@ -44,6 +45,7 @@ pub use roots::Root;
 pub use sapwood_core::write::{Operation, Progress};
 pub use siblings::{Siblings, Values};
 pub use status::Status;
+pub use trash::InTrash;
 pub use tree::Tree;
 
 use sapwood_core::model::Settings;

@@ -10,7 +10,10 @@ use sapwood_table::{ReadOptions, RetryPolicy, Table};
 /// The node that a row of a list of nodes shows.
 pub(super) fn shown_by(key: &ItemKey, schema: &Schema) -> Option<Id> {
     match schema.parse_sort_key(&key.sk)? {
-        SortKey::Ancestor { id, .. } | SortKey::Child { id, .. } | SortKey::OrderedRoot { id, .. } => Some(id),
+        SortKey::Ancestor { id, .. }
+        | SortKey::Child { id, .. }
+        | SortKey::OrderedRoot { id, .. }
+        | SortKey::Trash { id, .. } => Some(id),
         // A node without a segment of its own is the last one.
         SortKey::Path { segments, id } => id.or_else(|| Id::new(segments.last()?).ok()),
         _ => None,

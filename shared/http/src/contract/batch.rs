@@ -11,7 +11,10 @@ use utoipa::{PartialSchema, ToSchema};
 
 use super::attributes::WrittenAttributes;
 use super::revisions::{self, TOPIC_BYTES_MAX};
-use super::{Children, NodeBody, OperationBody, PatchNode, ProblemBody, ReplaceNode, RevisionBody, Revisions};
+use super::{
+    Children, DeletedTo, NodeBody, OperationBody, PatchNode, ProblemBody, ReplaceNode, RestoreNode, RevisionBody,
+    Revisions,
+};
 use crate::headers::if_match;
 
 /// The most operations in a batch.
@@ -34,8 +37,10 @@ pub enum BatchOperation {
     Put(PutOperation),
     /// Changes a node.
     Patch(PatchOperation),
-    /// Deletes a node.
+    /// Deletes a node, or puts it into the trash.
     Delete(DeleteOperation),
+    /// Takes a node out of the trash.
+    Restore(RestoreOperation),
     /// Appends a revision.
     Revision(RevisionOperation),
 }
@@ -69,15 +74,29 @@ pub struct DeleteOperation {
     /// The node's id.
     #[schema(value_type = String, min_length = 1, max_length = 1014)]
     pub id: Id,
+    /// Where the node goes. Absent: nowhere, and nothing is left of it.
+    #[schema(value_type = Option<DeletedTo>, required = false, nullable = false)]
+    pub to: Option<DeletedTo>,
     /// What happens to the node's children. Absent: `restrict`.
-    #[schema(required = false)]
-    pub children: Children,
+    #[schema(value_type = Children, required = false)]
+    pub children: Option<Children>,
     /// What happens to the node's revisions. Absent: `keep`.
-    #[schema(required = false)]
-    pub revisions: Revisions,
+    #[schema(value_type = Revisions, required = false)]
+    pub revisions: Option<Revisions>,
     /// What the node's entity tag must be, as `If-Match` says it: a tag in quotes, several with commas between them, or
     /// `*`.
     #[schema(value_type = String, required = false, examples("\"n0bY6ZyJHlVYBv8TQ2r6Yw\""))]
+    pub if_match: Option<Tags>,
+}
+
+/// A node to take out of the trash, as `POST /nodes/{id}/restore` does.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RestoreOperation {
+    /// The node's id.
+    pub id: Id,
+    /// Where it goes.
+    pub restore: RestoreNode,
+    /// What the node's entity tag must be, as `If-Match` says it.
     pub if_match: Option<Tags>,
 }
 
@@ -176,7 +195,7 @@ fn operations(raw: &RawValue, at: &Place<'_>) -> Result<Vec<Result<BatchOperatio
 }
 
 impl FromJson for BatchOperation {
-    const WANTED: &'static str = "an object with one of `put`, `patch`, `delete` and `revision`";
+    const WANTED: &'static str = "an object with one of `put`, `patch`, `delete`, `restore` and `revision`";
 
     fn from_json(raw: &RawValue, at: &Place<'_>) -> Result<Self, JsonError> {
         let mut fields = Fields::open(raw, at, Self::WANTED)?;
@@ -189,7 +208,10 @@ impl FromJson for BatchOperation {
                 Some(patch) => Some(Self::Patch(patch)),
                 None => match fields.optional("delete", json::value)? {
                     Some(delete) => Some(Self::Delete(delete)),
-                    None => fields.optional("revision", json::value)?.map(Self::Revision),
+                    None => match fields.optional("restore", json::value)? {
+                        Some(restore) => Some(Self::Restore(restore)),
+                        None => fields.optional("revision", json::value)?.map(Self::Revision),
+                    },
                 },
             },
         };
@@ -234,11 +256,26 @@ impl FromJson for DeleteOperation {
         let mut fields = Fields::open(raw, at, Self::WANTED)?;
         let delete = Self {
             id: fields.required("id", ID_REMEDY, json::id)?,
-            children: fields.optional("children", json::value)?.unwrap_or_default(),
-            revisions: fields.optional("revisions", json::value)?.unwrap_or_default(),
+            to: fields.optional("to", json::value)?,
+            children: fields.optional("children", json::value)?,
+            revisions: fields.optional("revisions", json::value)?,
             if_match: fields.optional("if_match", tags)?,
         };
         fields.close().map(|()| delete)
+    }
+}
+
+impl FromJson for RestoreOperation {
+    const WANTED: &'static str = "an object with the node's id";
+
+    fn from_json(raw: &RawValue, at: &Place<'_>) -> Result<Self, JsonError> {
+        let mut fields = Fields::open(raw, at, Self::WANTED)?;
+        let restore = Self {
+            id: fields.required("id", ID_REMEDY, json::id)?,
+            restore: RestoreNode::take(&mut fields)?,
+            if_match: fields.optional("if_match", tags)?,
+        };
+        fields.close().map(|()| restore)
     }
 }
 
@@ -317,6 +354,19 @@ impl ToSchema for PatchOperation {
     }
 }
 
+impl PartialSchema for RestoreOperation {
+    fn schema() -> RefOr<Schema> {
+        let description = "A node to take out of the trash, as `POST /nodes/{id}/restore` does.";
+        with_id(RestoreNode::schema(), description, true)
+    }
+}
+
+impl ToSchema for RestoreOperation {
+    fn schemas(schemas: &mut Vec<Named>) {
+        RestoreNode::schemas(schemas);
+    }
+}
+
 fn add<T: ToSchema>(schemas: &mut Vec<Named>) {
     schemas.push((T::name().into_owned(), T::schema()));
     T::schemas(schemas);
@@ -334,6 +384,7 @@ impl PartialSchema for BatchOperation {
             .property("put", reference::<PutOperation>())
             .property("patch", reference::<PatchOperation>())
             .property("delete", reference::<DeleteOperation>())
+            .property("restore", reference::<RestoreOperation>())
             .property("revision", reference::<RevisionOperation>())
             .min_properties(Some(1))
             .max_properties(Some(1))
@@ -347,6 +398,7 @@ impl ToSchema for BatchOperation {
         add::<PutOperation>(schemas);
         add::<PatchOperation>(schemas);
         add::<DeleteOperation>(schemas);
+        add::<RestoreOperation>(schemas);
         add::<RevisionOperation>(schemas);
     }
 }

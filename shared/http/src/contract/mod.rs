@@ -21,18 +21,20 @@ pub use crate::problem::ProblemBody;
 pub use audit::{AuditBody, PassBody};
 pub use batch::{
     Batch, BatchBody, BatchOperation, BatchResult, BatchResults, DeleteOperation, OPERATIONS_MAX, PatchOperation,
-    PutOperation, RevisionOperation,
+    PutOperation, RestoreOperation, RevisionOperation,
 };
 pub use deletions::{
-    Children, OPERATIONS_LISTED_DEFAULT, OPERATIONS_LISTED_MAX, OperationBody, OperationStatus, Revisions,
+    Children, DeletedTo, OPERATIONS_LISTED_DEFAULT, OPERATIONS_LISTED_MAX, OperationBody, OperationStatus, Revisions,
 };
 pub use docs::{docs_html, docs_policy};
-pub use nodes::{CreateNode, IDS_MAX, NodeBody, NodesBody, PatchNode, PlaceBody, ReplaceNode};
+pub use nodes::{
+    CreateNode, IDS_MAX, NodeBody, NodesBody, PatchNode, PlaceBody, ReplaceNode, RestoreNode, TrashedBody,
+};
 pub use openapi::openapi;
 pub use operations::{Function, Operation, ReaderCall, WriterCall, operations};
 pub use reads::{
     AncestorBody, BelowBody, CountBody, DescendantBody, FanoutBody, LatestBody, LinkBody, Page, PathBody, RecordBody,
-    RootBody, TreeBody, TreeNode, WRITTEN_BYTES_MAX, WRITTEN_MAX,
+    RootBody, TrashBody, TreeBody, TreeNode, WRITTEN_BYTES_MAX, WRITTEN_MAX,
 };
 pub use revisions::{CreateRevision, RevisionBody, TOPIC_BYTES_MAX, check_topic};
 pub use status::{CallBody, HealthBody, HealthStatus, IndexBody};

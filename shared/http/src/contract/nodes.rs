@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 
-use sapwood_core::keys::{Id, check_segment};
+use sapwood_core::keys::{Id, TrashTime, check_segment};
 use sapwood_core::model::{
-    AttributeValue, CREATED_AT, CREATED_BY, DeletionMark, Item, Settings, UPDATED_AT, UPDATED_BY,
+    AttributeValue, CREATED_AT, CREATED_BY, DeletionMark, Item, Settings, Trashed, UPDATED_AT, UPDATED_BY,
 };
 use sapwood_core::write::Spot;
 use sapwood_json::{self as json, Attributes, Fields, FromJson, JsonError, MergePatch, Place};
@@ -57,6 +57,10 @@ pub struct NodeBody {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, examples("arn:aws:iam::111122223333:user/anna"))]
     pub updated_by: Option<String>,
+    /// How the node was put into the trash. Absent unless it was. What is below it is in the trash as well.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub trashed: Option<Box<TrashedBody>>,
     /// The operation that deletes the node. Absent unless the node is being deleted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, examples("019c2171-b1d5-7a4f-a90b-0f6d6f1f5d52"))]
@@ -73,6 +77,31 @@ pub struct NodeBody {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub latest: Option<LatestPage>,
+}
+
+/// How a node was put into the trash.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct TrashedBody {
+    /// When. Absent if the record doesn't say it as the API writes it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, examples("2026-02-03T04:05:06.789Z"))]
+    pub at: Option<String>,
+    /// Who, as the authorizer names the caller.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, examples("arn:aws:iam::111122223333:user/anna"))]
+    pub by: Option<String>,
+    /// The parent that the node had, and goes back to. A root had none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, min_length = 1, max_length = 1014)]
+    pub parent: Option<String>,
+}
+
+impl From<Trashed> for TrashedBody {
+    fn from(trashed: Trashed) -> Self {
+        let Trashed { at, by, parent, .. } = trashed;
+        let at = Some(at).filter(|at| *at != TrashTime::unknown()).map(|at| at.as_str().to_owned());
+        Self { at, by, parent: parent.map(|parent| parent.to_string()) }
+    }
 }
 
 /// Several nodes that were asked for by their ids.
@@ -102,6 +131,9 @@ impl NodeBody {
             created_by: text(base, CREATED_BY),
             updated_at: text(base, UPDATED_AT),
             updated_by: text(base, UPDATED_BY),
+            trashed: Trashed::read(base)
+                .filter(|_| !base.contains_key(&names.parent))
+                .map(|trashed| Box::new(trashed.into())),
             deleting: DeletionMark::read(base).map(|mark| mark.operation),
             etag: None,
             ancestors: None,
@@ -176,6 +208,19 @@ pub struct PatchNode {
     #[schema(ignore)]
     pub clears: bool,
     /// Where the node is put among its siblings, if they are ordered by hand. Absent: it keeps its place.
+    #[schema(nullable = false)]
+    pub place: Option<PlaceBody>,
+}
+
+/// How a node is taken out of the trash. All may be left out: it then goes back where it was.
+#[derive(Clone, Debug, Default, PartialEq, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RestoreNode {
+    /// The parent that the node gets. Null for a root. Absent for the parent that it had, or with a `place` next to a
+    /// node, the parent of that node.
+    #[schema(value_type = Option<String>, min_length = 1, max_length = 1014)]
+    pub parent: Option<Option<Id>>,
+    /// Where the node is put among its siblings, if they are ordered by hand. Absent: it keeps the place that it had.
     #[schema(nullable = false)]
     pub place: Option<PlaceBody>,
 }
@@ -311,6 +356,24 @@ impl FromJson for PatchNode {
         let mut fields = Fields::open(raw, at, Self::WANTED)?;
         let patch = Self::take(&mut fields)?;
         fields.close().map(|()| patch)
+    }
+}
+
+impl RestoreNode {
+    /// Reads the fields, and leaves other fields to the caller.
+    pub(super) fn take(fields: &mut Fields<'_>) -> Result<Self, JsonError> {
+        let parent = fields.optional("parent", json::or_null(json::id))?;
+        Ok(Self { parent, place: fields.optional("place", json::value)? })
+    }
+}
+
+impl FromJson for RestoreNode {
+    const WANTED: &'static str = "an object: where the node goes";
+
+    fn from_json(raw: &RawValue, at: &Place<'_>) -> Result<Self, JsonError> {
+        let mut fields = Fields::open(raw, at, Self::WANTED)?;
+        let restore = Self::take(&mut fields)?;
+        fields.close().map(|()| restore)
     }
 }
 

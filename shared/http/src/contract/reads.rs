@@ -8,6 +8,7 @@ use utoipa::openapi::schema::{ArrayBuilder, Type};
 use utoipa::openapi::{ObjectBuilder, Ref, RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
+use super::TrashedBody;
 use super::attributes::ReadAttributes;
 
 /// The most tokens of writes that a read takes.
@@ -61,6 +62,27 @@ pub struct RootBody {
     /// The root's id.
     #[schema(min_length = 1, max_length = 1014)]
     pub id: String,
+    /// The attributes that rows carry.
+    #[schema(value_type = ReadAttributes)]
+    pub attributes: Attributes,
+    /// True if the row had no room for the attributes. Read the node itself.
+    #[serde(default, skip_serializing_if = "is_false")]
+    #[schema(required = false)]
+    pub truncated: bool,
+    /// What the base record says beside the attributes, with `expand=record`. Absent if the record is gone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub record: Option<RecordBody>,
+}
+
+/// A node that was put into the trash. What is below it has no entry of its own.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct TrashBody {
+    /// The node's id.
+    #[schema(min_length = 1, max_length = 1014)]
+    pub id: String,
+    /// How it was put there.
+    pub trashed: TrashedBody,
     /// The attributes that rows carry.
     #[schema(value_type = ReadAttributes)]
     pub attributes: Attributes,

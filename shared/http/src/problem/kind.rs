@@ -19,6 +19,8 @@ pub enum Kind {
     Forbidden,
     /// The deployment doesn't allow changes of revisions.
     RevisionsKept,
+    /// The deployment has no trash.
+    NoTrash,
     /// The thing doesn't exist.
     NotFound,
     /// The path exists, but not with this method.
@@ -33,6 +35,12 @@ pub enum Kind {
     Cycle,
     /// The node, or one above it, is being deleted.
     Deleting,
+    /// The node, or its new parent, is in the trash.
+    InTrash,
+    /// The node wasn't put into the trash.
+    NotInTrash,
+    /// The node can't go back where it was before it was put into the trash.
+    NoWayBack,
     /// The node that another is to be next to isn't its sibling.
     NotASibling,
     /// No value fits between two siblings.
@@ -71,7 +79,7 @@ pub enum Kind {
 
 impl Kind {
     /// All kinds.
-    pub const ALL: [Self; 31] = [
+    pub const ALL: [Self; 35] = [
         Self::BadPath,
         Self::BadParameter,
         Self::BadCursor,
@@ -79,6 +87,7 @@ impl Kind {
         Self::BadJson,
         Self::Forbidden,
         Self::RevisionsKept,
+        Self::NoTrash,
         Self::NotFound,
         Self::MethodNotAllowed,
         Self::Exists,
@@ -86,6 +95,9 @@ impl Kind {
         Self::NotYetPlaced,
         Self::Cycle,
         Self::Deleting,
+        Self::InTrash,
+        Self::NotInTrash,
+        Self::NoWayBack,
         Self::NotASibling,
         Self::NoRoom,
         Self::Contended,
@@ -123,7 +135,7 @@ impl Kind {
             Self::BadPath | Self::BadParameter | Self::BadCursor | Self::BadHeader | Self::BadJson => {
                 StatusCode::BAD_REQUEST
             }
-            Self::Forbidden | Self::RevisionsKept => StatusCode::FORBIDDEN,
+            Self::Forbidden | Self::RevisionsKept | Self::NoTrash => StatusCode::FORBIDDEN,
             Self::NotFound => StatusCode::NOT_FOUND,
             Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
             Self::Exists
@@ -131,6 +143,9 @@ impl Kind {
             | Self::NotYetPlaced
             | Self::Cycle
             | Self::Deleting
+            | Self::InTrash
+            | Self::NotInTrash
+            | Self::NoWayBack
             | Self::NotASibling
             | Self::NoRoom
             | Self::Contended
@@ -177,6 +192,7 @@ impl Kind {
             Self::BadJson => ("bad-json", "The body isn't the JSON that is expected"),
             Self::Forbidden => ("forbidden", "The caller may not do this"),
             Self::RevisionsKept => ("revisions-kept", "Revisions can't be changed here"),
+            Self::NoTrash => ("no-trash", "There is no trash here"),
             Self::NotFound => ("not-found", "There is no such thing"),
             Self::MethodNotAllowed => ("method-not-allowed", "The path doesn't take this method"),
             Self::Exists => ("exists", "It exists already"),
@@ -184,6 +200,9 @@ impl Kind {
             Self::NotYetPlaced => ("not-yet-placed", "The node's rows aren't up to date yet"),
             Self::Cycle => ("cycle", "A node can't be below itself"),
             Self::Deleting => ("deleting", "The node is being deleted"),
+            Self::InTrash => ("in-trash", "It is in the trash"),
+            Self::NotInTrash => ("not-in-trash", "It isn't in the trash"),
+            Self::NoWayBack => ("no-way-back", "It can't go back where it was"),
             Self::NotASibling => ("not-a-sibling", "The node isn't a child of that parent"),
             Self::NoRoom => ("no-room", "There is no room at that place"),
             Self::Contended => ("contended", "Others change the same nodes"),

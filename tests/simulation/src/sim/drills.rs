@@ -8,6 +8,7 @@ use sapwood_core::model::{AttributeValue, DeletionMode, text};
 
 use super::copies;
 use super::requests::Asked;
+use super::trash;
 use super::writers::{BaseWrite, Script};
 
 /// A sequence.
@@ -42,11 +43,19 @@ pub enum Drill {
     LeafBack,
     /// Nodes that an import has put are moved once, deleted, and put back.
     ImportedBack,
+    /// A root is put into the trash and taken out again, while a child comes in.
+    TrashAndBack,
+    /// A root is put into the trash, while another node is moved below it.
+    TrashedAbove,
+    /// Another client takes a node out of the trash, and makes it a root later.
+    TakenOut,
+    /// Another client takes a node out of the trash, and makes a cycle of it.
+    TrashedCycle,
 }
 
 impl Drill {
     /// All sequences.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 18] = [
         Self::ThereAndBack,
         Self::Together,
         Self::Twice,
@@ -61,6 +70,10 @@ impl Drill {
         Self::SubtreeBack,
         Self::LeafBack,
         Self::ImportedBack,
+        Self::TrashAndBack,
+        Self::TrashedAbove,
+        Self::TakenOut,
+        Self::TrashedCycle,
     ];
 }
 
@@ -81,6 +94,10 @@ pub(super) fn script(rng: &mut SmallRng, drill: Drill) -> Script {
         Drill::SubtreeBack => copies::subtree(rng),
         Drill::LeafBack => copies::leaf_first(rng),
         Drill::ImportedBack => copies::imported(rng),
+        Drill::TrashAndBack => trash::and_back(rng),
+        Drill::TrashedAbove => trash::above(rng),
+        Drill::TakenOut => trash::taken_out(rng),
+        Drill::TrashedCycle => trash::cycle(rng),
     };
     for position in (1..rest.len()).rev() {
         match rng.random_range(0..12) {

@@ -22,6 +22,7 @@ mod requests;
 mod schedule;
 mod search;
 mod sequences;
+mod trash;
 mod witness;
 mod writers;
 

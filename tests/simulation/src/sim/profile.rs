@@ -84,6 +84,9 @@ pub enum Writers {
     Heavy,
     /// Deletions and moves, by the API and by hand, of nodes whose copies are put back later, in any order.
     Copies,
+    /// Nodes that are put into the trash and taken out again, beside moves, deletions from above, creations below, and
+    /// other clients that do the same by hand.
+    Trash,
 }
 
 impl Writers {
@@ -115,6 +118,7 @@ impl Writers {
                 | Self::Answers
                 | Self::Heavy
                 | Self::Copies
+                | Self::Trash
                 | Self::Drill(_)
         )
     }

@@ -40,6 +40,10 @@ pub(super) enum Asked {
     Amend { id: String, version: u32 },
     /// Deletes a revision.
     Unrevise { id: String, version: u32 },
+    /// Puts a node into the trash.
+    Trash { id: String },
+    /// Takes a node out of the trash, to where it was, or below this parent, or as a root.
+    Restore { id: String, parent: Option<Option<String>> },
     /// Deletes a node. Without a mode it must have no children.
     Delete { id: String, mode: Option<DeletionMode>, revisions: bool },
     /// Asks for something if the node is still as it is when the request is sent.
@@ -109,6 +113,11 @@ impl Asked {
             Self::Unrevise { id: own, version: of } => {
                 Command::DeleteRevision { topic: topic(own), version: version(*of) }
             }
+            Self::Trash { id: own } => Command::Trash { node: node(own) },
+            Self::Restore { id: own, parent } => {
+                let parent = parent.as_ref().map(|parent| parent.as_ref().map(id));
+                Command::Restore { node: node(own), parent, spot: None }
+            }
             Self::Delete { id: own, mode, revisions } => {
                 let children = mode.map_or(Children::Restrict, Children::With);
                 Command::Delete { node: node(own), children, revisions: *revisions, operation: format!("o{number}") }
@@ -127,6 +136,8 @@ impl Asked {
                 Command::Create { node, .. }
                 | Command::Replace { node, .. }
                 | Command::Patch { node, .. }
+                | Command::Trash { node }
+                | Command::Restore { node, .. }
                 | Command::Delete { node, .. } => Some(node),
                 _ => None,
             },
@@ -185,7 +196,13 @@ pub(super) fn request(
         let seconds = calls.lock().unwrap().now;
         let token = if invocation == number { format!("t{number}") } else { format!("t{number} by {invocation}") };
         let stamp = Stamp {
-            at: format!("2026-01-01T00:00:{number:06}Z"),
+            at: format!(
+                "2026-01-01T{:02}:{:02}:{:02}.{:03}Z",
+                number / 3_600_000,
+                number / 60_000 % 60,
+                number / 1_000 % 60,
+                number % 1_000
+            ),
             seconds,
             by: "somebody".to_owned(),
             turn: Tiebreak::new(seconds * 1_000_000 + number, &token),

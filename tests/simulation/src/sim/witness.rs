@@ -104,7 +104,7 @@ fn mark(item: &Item, name: &str) -> Option<Mark> {
 /// other record by all attributes that it has read, so one that came in since doesn't show. A touch changes nothing
 /// that the handler has read.
 fn is_same(read: &Item, now: &Item) -> bool {
-    let own = ["parent", "segment", "_born", "_under", "_deleting", "_rev", "_created_at", "_updated_at"];
+    let own = ["parent", "segment", "_born", "_under", "_deleting", "_trashed", "_rev", "_created_at", "_updated_at"];
     let others = read.keys().map(String::as_str).filter(|name| *name != "_touched" && !read.contains_key("_rev"));
     own.into_iter().chain(others).all(|name| read.get(name) == now.get(name))
 }
@@ -282,7 +282,7 @@ impl Witness {
                 _ => Ok(()),
             };
         };
-        let ours = ["_touched", "_deleting", "parent", "_under", "_rev"];
+        let ours = ["_touched", "_deleting", "parent", "_under", "_rev", "_trashed"];
         let others = |item: &Item| {
             item.iter()
                 .filter(|(n, _)| !ours.contains(&n.as_str()))
@@ -291,6 +291,10 @@ impl Witness {
         };
         if others(new) != others(&old.item) {
             return Err(format!("the handler changed attributes of {id}"));
+        }
+        let (was_trashed, is_trashed) = (old.item.get("_trashed"), new.get("_trashed"));
+        if was_trashed != is_trashed && (is_trashed.is_some() || old.parent().is_none()) {
+            return Err(format!("the handler changed `_trashed` of {id}: {:?} to {new:?}", old.item));
         }
         let is_put = new.contains_key("_under") && ["parent", "_under"].iter().any(|n| new.get(*n) != old.item.get(*n));
         if times_written(Some(new)) != times_written(Some(&old.item)) + usize::from(is_put) {

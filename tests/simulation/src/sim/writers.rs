@@ -12,6 +12,7 @@ use super::copies::{self, Copying};
 use super::drills;
 use super::profile::Writers;
 use super::requests::{self, Asked};
+use super::trash;
 
 use crate::memory::Memory;
 use crate::own;
@@ -166,6 +167,7 @@ pub(super) fn script(rng: &mut SmallRng, writers: Writers, writes_max: usize) ->
         Writers::Returns => returns(rng, writes_max),
         Writers::Answers => answers(rng, writes_max),
         Writers::Copies => copies::script(rng, writes_max),
+        Writers::Trash => trash::script(rng, writes_max),
         Writers::Drill(drill) => drills::script(rng, drill),
         Writers::Deep => deep(rng, writes_max),
         Writers::Any | Writers::Nodes | Writers::Moves | Writers::Tenants => {

@@ -4,12 +4,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::stale_under::remove_under;
+use super::stale::remove;
 use super::{Parent, Planned, Round};
 use crate::fanout::child_action::Child;
 use crate::fanout::{LateChild, Placing, Standing};
 use crate::keys::{Id, ItemKey, NodeRef};
-use crate::model::{BaseNode, Placement, Stored, has_mark, is_same_life, life_of};
+use crate::model::{BaseNode, Placement, Stored, UNDER, has_mark, is_same_life, life_of};
 use crate::plan::Rule;
 use crate::plan::conditions::still_gone;
 use crate::plan::step::{Failure, Need, Read};
@@ -128,14 +128,16 @@ impl Round<'_> {
         Ok(Stored::read(self.read.item(&self.lineage_key(parent))?, self.context.schema()))
     }
 
-    /// What a child's placement depends on: whether its parent has a lineage, and the parent's ancestors and path.
-    fn seen_by_children<'p>(&self, parent: Option<&'p Placement>) -> (bool, &'p [Id], &'p [String]) {
+    /// What a child's placement depends on: whether its parent has a lineage, the parent's ancestors and path, and
+    /// whether the parent is in the trash.
+    fn seen_by_children<'p>(&self, parent: Option<&'p Placement>) -> (bool, &'p [Id], &'p [String], bool) {
         let rules = self.context.rules;
         let counts_path = self.context.settings.path_rows && rules.keeps(Rule::ConfirmPath);
         (
             parent.is_some() && rules.keeps(Rule::ConfirmPresence),
             parent.map_or(&[], |p| &p.ancestors),
             parent.filter(|_| counts_path).map_or(&[], |p| &p.path),
+            parent.is_some_and(|p| p.trash.is_in()) && rules.keeps(Rule::ConfirmTrash),
         )
     }
 
@@ -161,7 +163,7 @@ impl Round<'_> {
                 continue;
             }
             if has_ended && rules.keeps(Rule::PutBackAfterRestrict) {
-                tasks.push(remove_under(node, base, schema));
+                tasks.push(remove(node, base, &[UNDER], schema));
                 released.push(node.clone());
             } else {
                 self.end.late_children.push(late_child);

@@ -2,7 +2,7 @@
 //! order. A node whose parent moved meanwhile goes into the next round.
 
 mod confirm;
-mod stale_under;
+mod stale;
 mod write;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -110,7 +110,7 @@ impl<'r> Round<'r> {
         self.io.report(|report| report.tally.rounds = 1);
         self.ask(self.first_keys()).await?;
         let parents = self.take_nodes();
-        self.remove_stale_under().await?;
+        self.remove_stale().await?;
         self.ask(parents).await?;
         loop {
             let keys = self.keys_to_climb();

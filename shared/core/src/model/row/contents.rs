@@ -32,6 +32,8 @@ pub(super) struct Contents {
     order: Option<SiblingPlace>,
     /// The node's ancestors, nearest first.
     ancestors: Option<Arc<[Id]>>,
+    /// True if the row says how the node was put into the trash.
+    pub(super) trashed: bool,
     /// True if the row copies attributes of the base record.
     pub(super) copies: bool,
 }
@@ -61,6 +63,11 @@ impl Contents {
     pub(super) fn linking(placement: &Placement) -> Self {
         let ancestors = &placement.ancestors;
         Self { ancestors: Some(ancestors.as_slice().into()), ..Self::by_path(ancestors.len()) }
+    }
+
+    /// A node with how it was put into the trash.
+    pub(super) fn trashed() -> Self {
+        Self { trashed: true, ..Self::copies() }
     }
 
     /// The parent and nothing else.

@@ -5,8 +5,8 @@
 use super::Row;
 use super::contents::Contents;
 use crate::keys::{Id, ItemKey, NodeRef, Schema, SortKey};
-use crate::model::{BaseNode, FORMAT, Item, Placement, Settings, Shortfall};
-use crate::rules::Rules;
+use crate::model::{BaseNode, FORMAT, InTrash, Item, Placement, Settings, Shortfall};
+use crate::rules::{Rule, Rules};
 
 /// What a placement is made from, besides its ancestors.
 #[derive(Clone, Copy, Debug)]
@@ -21,6 +21,21 @@ pub struct Wanted<'a> {
     pub settings: &'a Settings,
     /// The rules of the protocol.
     pub rules: Rules,
+}
+
+impl Wanted<'_> {
+    /// Whether the node is in the trash, with these ancestors. It is there if its record says so, or if its parent is
+    /// and has the same ancestors above it: where these are cut, in a cycle or below the deepest level, nobody would
+    /// tell the nodes that the one at the top has come back.
+    pub(super) fn in_trash(&self, ancestors: &[Id]) -> InTrash {
+        if let Some(trashed) = &self.base.trashed {
+            return InTrash::Top(trashed.at.clone());
+        }
+        let is_whole =
+            |parent: &Placement| ancestors.len() == parent.ancestors.len() + 1 || !self.rules.keeps(Rule::CutTrash);
+        let is_below = self.parent.is_some_and(|parent| parent.trash.is_in() && is_whole(parent));
+        if is_below { InTrash::Below } else { InTrash::No }
+    }
 }
 
 /// A key that may be that of a node's row.

@@ -1,4 +1,5 @@
-//! Link rows: a node in the partition of each node that it names in an attribute. The setting is `links`.
+//! Link rows: a node in the partition of each node that it names in an attribute. The setting is `links`. A node in the
+//! trash has none: whoever asks which nodes link to one asks for live ones.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,7 +7,7 @@ use super::contents::Contents;
 use super::kind::{Kind, Named, Rows, Wanted};
 use crate::keys::{Id, NodeRef, SortKey};
 use crate::model::item::{AttributeValue, Item, texts, texts_of};
-use crate::model::{FORMAT_MAX, Placement, Settings, Shortfall};
+use crate::model::{FORMAT_WITH_MORE_ROWS, Placement, Settings, Shortfall};
 
 const LINKS: &str = "links";
 
@@ -28,10 +29,13 @@ impl Kind for Link {
     }
 
     fn format(&self) -> u64 {
-        FORMAT_MAX
+        FORMAT_WITH_MORE_ROWS
     }
 
     fn place(&self, wanted: &Wanted<'_>, placement: &mut Placement) {
+        if placement.trash.is_in() {
+            return;
+        }
         let (asked, _) = asked(&wanted.base.item, wanted.settings);
         let mut bytes = 0;
         let kept = asked.into_iter().take(LINKS_MAX).take_while(|(_, target)| {
@@ -92,6 +96,9 @@ impl Kind for Link {
     }
 
     fn shortfalls(&self, wanted: &Wanted<'_>, placement: &Placement) -> Vec<Shortfall> {
+        if placement.trash.is_in() {
+            return Vec::new();
+        }
         let (asked, mut unusable) = asked(&wanted.base.item, wanted.settings);
         let kept: usize = placement.links.values().map(Vec::len).sum();
         let mut found = Vec::new();

@@ -8,12 +8,13 @@ mod ordered;
 mod orphan;
 mod path;
 mod root;
+mod trash;
 
 use std::sync::Arc;
 
 use super::item::{ITEM_BYTES_MAX, Item, attribute_bytes, item_bytes, text};
 use super::wire::{sent_attribute_bytes, text_size};
-use super::{AttributeValue, BaseNode, FORMAT, Placement, Settings, Shortfall, format};
+use super::{AttributeValue, BaseNode, FORMAT, Placement, Settings, Shortfall, TRASHED, Trashed, format};
 use crate::keys::{Id, ItemKey, NodeRef, Schema};
 pub use contents::ID;
 use contents::{Contents, TRUNCATED};
@@ -25,8 +26,8 @@ use kind::{Kind, Named, Rows};
 pub use link::{LinkFault, check_links};
 
 /// All kinds of rows, in the order in which a node's rows are put.
-const KINDS: [&dyn Kind; 6] =
-    [&ancestor::Ancestor, &path::Path, &root::Root, &orphan::Orphan, &ordered::Ordered, &link::Link];
+const KINDS: [&dyn Kind; 7] =
+    [&ancestor::Ancestor, &path::Path, &root::Root, &orphan::Orphan, &ordered::Ordered, &link::Link, &trash::Trash];
 
 /// A row that a placement names.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,7 +51,8 @@ pub fn rows(placement: &Placement, node: &NodeRef, schema: &Schema) -> Vec<Row> 
 /// Returns the placement with these ancestors.
 #[must_use]
 pub fn placement_below(ancestors: Vec<Id>, wanted: &Wanted<'_>) -> Placement {
-    let mut placement = Placement { ancestors, ..Placement::default() };
+    let trash = wanted.in_trash(&ancestors);
+    let mut placement = Placement { ancestors, trash, ..Placement::default() };
     for kind in KINDS {
         kind.place(wanted, &mut placement);
     }
@@ -123,6 +125,7 @@ const OWN_MAX: usize = 7;
 pub struct Shown {
     id: Id,
     parent: Option<Id>,
+    trashed: Option<Trashed>,
     record: Arc<Item>,
     /// For each attribute of the record, in its order, true if rows carry it. A record can have 200,000 attributes.
     is_copied: Vec<bool>,
@@ -139,6 +142,7 @@ impl Shown {
         let mut shown = Self {
             id: node.id.clone(),
             parent: base.parent.clone(),
+            trashed: base.trashed.clone(),
             record: Arc::clone(&base.item),
             is_copied: base.item.keys().map(|name| settings.is_copied(name)).collect(),
             copied_bytes: 0,
@@ -171,6 +175,7 @@ impl Row {
             (ID, text(shown.id.as_str())),
         ]);
         own.extend(self.contents.attributes(shown.parent.as_ref()));
+        own.extend(self.contents.trashed.then_some(shown.trashed.as_ref()).flatten().map(|of| (TRASHED, of.value())));
         let is_copy = self.contents.copies;
         let own_bytes: usize = own.iter().map(|(name, value)| attribute_bytes(name, value)).sum();
         let fits = own_bytes + shown.copied_bytes <= ITEM_BYTES_MAX;
@@ -186,7 +191,8 @@ impl Row {
         text_size(&self.key.pk) + text_size(&self.key.sk) + self.contents.sent_bytes() + copies
     }
 
-    /// The item of a row: an ancestor row, a path row, a root row, or an entry of the register of orphans. `name`
+    /// The item of a row: an ancestor row, a path row, a root row, an entry of the register of orphans, a row of the
+    /// trash. `name`
     /// stands for the attributes that are copied from the base record. A row that would pass 400 KB has `"_truncated":
     /// true` instead of them.
     ///
@@ -195,6 +201,7 @@ impl Row {
     /// {"PK": "D", "SK": "PATH#V#d", "_id": "d", "_depth": 2, "_parent": "V", "name": "Folder d"}
     /// {"PK": "ROOTS", "SK": "ROOT#D", "_id": "D", "name": "Drive D"}
     /// {"PK": "ORPHANS#c", "SK": "ORPHAN#d", "_id": "d", "_parent": "V"}
+    /// {"PK": "TRASH", "SK": "TRASH#2026-02-03T04:05:06.789Z#d", "_id": "d", "_trashed": {"by": "anna", …}, "name": "Folder d"}
     /// ```
     #[must_use]
     pub fn item(&self, node: &NodeRef, base: &BaseNode, settings: &Settings) -> Item {

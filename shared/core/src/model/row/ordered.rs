@@ -5,7 +5,7 @@ use super::contents::Contents;
 use super::kind::{Kind, Named, Rows, Wanted};
 use crate::keys::{SiblingPlace, SortKey};
 use crate::model::item::{Item, text, text_of};
-use crate::model::{FORMAT_MAX, Placement, Shortfall};
+use crate::model::{FORMAT_WITH_MORE_ROWS, Placement, Shortfall};
 
 const PLACE: &str = "order";
 
@@ -17,11 +17,12 @@ impl Kind for Ordered {
     }
 
     fn format(&self) -> u64 {
-        FORMAT_MAX
+        FORMAT_WITH_MORE_ROWS
     }
 
     fn place(&self, wanted: &Wanted<'_>, placement: &mut Placement) {
-        let is_listed = !placement.ancestors.is_empty() || (wanted.base.parent.is_none() && wanted.settings.root_rows);
+        let is_root = || wanted.base.parent.is_none() && wanted.settings.root_rows && !placement.trash.is_in();
+        let is_listed = !placement.ancestors.is_empty() || is_root();
         placement.order = wanted
             .settings
             .order

@@ -1,4 +1,5 @@
-//! Path rows: a node by its path, in the collection of its farthest ancestor. The setting is `path_rows`.
+//! Path rows: a node by its path, in the collection of its farthest ancestor. The setting is `path_rows`. A node in the
+//! trash has none.
 
 use super::contents::Contents;
 use super::kind::{Kind, Named, Rows, Wanted};
@@ -18,7 +19,7 @@ impl Kind for Path {
 
     fn place(&self, wanted: &Wanted<'_>, placement: &mut Placement) {
         let is_below = wanted.base.parent.is_some();
-        if !is_below || !wanted.settings.path_rows {
+        if !is_below || !wanted.settings.path_rows || placement.trash.is_in() {
             return;
         }
         let above = wanted.parent.map_or(&[][..], |parent| &parent.path);

@@ -1,4 +1,4 @@
-//! Root rows: a node without a parent, in the list of all trees. The setting is `root_rows`.
+//! Root rows: a node without a parent that isn't in the trash, in the list of all trees. The setting is `root_rows`.
 
 use super::contents::Contents;
 use super::kind::{Kind, Named, Rows, Wanted};
@@ -16,7 +16,7 @@ impl Kind for Root {
     }
 
     fn place(&self, wanted: &Wanted<'_>, placement: &mut Placement) {
-        placement.root = wanted.base.parent.is_none() && wanted.settings.root_rows;
+        placement.root = wanted.base.parent.is_none() && wanted.settings.root_rows && !placement.trash.is_in();
     }
 
     fn add_rows(&self, placement: &Placement, rows: &mut Rows<'_>) {

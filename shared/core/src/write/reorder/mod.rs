@@ -13,7 +13,7 @@ use super::command::Spot;
 use super::request::{Stamp, Tiebreak};
 use super::{Context, Refusal, record};
 use crate::keys::{Id, NodeRef, SiblingPlace};
-use crate::model::{CREATED_AT, CREATED_BY, Item, REVISION, text};
+use crate::model::{CREATED_AT, CREATED_BY, Item, REVISION, TRASHED, text};
 use crate::plan::{Io, Rule, Rules};
 use crate::request::{Action, Condition, TRANSACTION_ACTIONS_MAX, Update};
 use walk::{Placed, Sibling, Siblings, Start, VALUE_BYTES_MAX, Walk, Way};
@@ -565,6 +565,8 @@ impl<'a> FindSpot<'a> {
         let parent = &self.siblings.settings.schema.names().parent;
         let same = |name: &str| Condition::is(name, sibling.item.get(name).cloned());
         let mut conditions = vec![Condition::Exists, same(parent), same(&self.siblings.order.attribute)];
+        // A root that is put into the trash has no parent before and after.
+        conditions.extend(self.parent.is_none().then(|| same(TRASHED)));
         conditions.extend(others.iter().map(|name| same(name)));
         Condition::All(conditions)
     }

@@ -111,7 +111,8 @@ impl<'a> Siblings<'a> {
     pub(in crate::write) fn read(&self, parent: Option<&Id>, id: &Id, item: &Item) -> Option<Sibling> {
         let base = BaseNode::read(item.clone(), &self.node.sibling(id.clone()), &self.settings.schema).ok()?;
         let place = self.order.place(item, id).unwrap_or_else(SiblingPlace::none);
-        (base.parent.as_ref() == parent).then(|| Sibling { id: id.clone(), place, item: base.item })
+        let is_listed = base.parent.as_ref() == parent && base.trashed.is_none();
+        is_listed.then(|| Sibling { id: id.clone(), place, item: base.item })
     }
 
     pub(in crate::write) fn key(&self, id: &Id) -> ItemKey {

@@ -57,6 +57,7 @@ pub enum Function {
 #[allow(missing_docs, reason = "the operations say what each does")]
 pub enum ReaderCall {
     ListRoots,
+    ListTrash,
     GetNode,
     GetNodes,
     ListAncestors,
@@ -90,6 +91,7 @@ pub enum WriterCall {
     PutNode,
     PatchNode,
     DeleteNode,
+    RestoreNode,
     Batch,
     AppendRevision,
     AmendRevision,
@@ -114,6 +116,8 @@ pub(super) struct Body {
     schema: Schema,
     /// Returns an object with the member `example` or `examples`, as the document's media type object has it.
     examples: fn() -> Value,
+    /// True if the request may come without a body.
+    is_optional: bool,
 }
 
 /// An answer to a request that is carried out.
@@ -138,6 +142,7 @@ pub(super) struct Header {
 const LOCATION: Header = always("Location", "The path of what was created.");
 const OPERATION_LOCATION: Header = always("Location", "The path of the operation.");
 const ETAG: Header = always("ETag", "The entity tag.");
+const ETAG_OF_TRASHED: Header = sometimes("ETag", "The entity tag of a node that was put into the trash.");
 const ETAG_OF_NODE: Header = sometimes("ETag", "The entity tag. With `expand` it is in the body.");
 const LINK: Header = sometimes("Link", "The next page (`rel=\"next\"`), if there is one.");
 const IDEMPOTENCY_REPLAYED: Header =
@@ -237,17 +242,21 @@ impl Tag {
 
 impl Body {
     const fn json<T: ToSchema>(examples: fn() -> Value) -> Self {
-        Self { media_type: "application/json", schema: reference::<T>, examples }
+        Self { media_type: "application/json", schema: reference::<T>, examples, is_optional: false }
     }
 
     const fn merge_patch<T: ToSchema>(examples: fn() -> Value) -> Self {
-        Self { media_type: "application/merge-patch+json", schema: reference::<T>, examples }
+        Self { media_type: "application/merge-patch+json", schema: reference::<T>, examples, is_optional: false }
+    }
+
+    const fn optional(self) -> Self {
+        Self { is_optional: true, ..self }
     }
 
     fn document(&self, schemas: &mut Schemas) -> Value {
         let mut content = (self.examples)();
         content["schema"] = (self.schema)(schemas);
-        json!({"required": true, "content": {self.media_type: content}})
+        json!({"required": !self.is_optional, "content": {self.media_type: content}})
     }
 }
 

@@ -5,13 +5,13 @@ use serde_json::json;
 
 use super::Function::Writer;
 use super::{
-    Answer, Body, ETAG, LOCATION, LOCATION_OF_CREATED, LOCATION_OF_MOVE, OPERATION_LOCATION, Operation,
-    PREFERENCE_APPLIED, Tag, WRITTEN, WriterCall,
+    Answer, Body, ETAG, ETAG_OF_TRASHED, LOCATION, LOCATION_OF_CREATED, LOCATION_OF_MOVE, OPERATION_LOCATION,
+    Operation, PREFERENCE_APPLIED, Tag, WRITTEN, WriterCall,
 };
 use super::{parameters, problems};
-use crate::contract::{Batch, BatchResults, CreateNode, NodeBody, OperationBody, PatchNode, ReplaceNode};
+use crate::contract::{Batch, BatchResults, CreateNode, NodeBody, OperationBody, PatchNode, ReplaceNode, RestoreNode};
 
-pub(super) static OPERATIONS: [Operation; 5] = [
+pub(super) static OPERATIONS: [Operation; 6] = [
     Operation {
         id: "create_node",
         method: Method::POST,
@@ -162,9 +162,12 @@ pub(super) static OPERATIONS: [Operation; 5] = [
             the stream carries out level by level. It costs 2 read units, 2 write units per KB and 2 more to begin, \
             and then those of each node that is deleted or moved and of its rows. From then on the node counts as \
             being deleted (409), and `GET` says so in `deleting`. With `Prefer: wait` the answer is held until the operation has ended \
-            (204); each look costs what reading the operation costs.",
+            (204); each look costs what reading the operation costs. With `to=trash` (403 unless `TRASH` is on) the node and all that is below it go \
+            into the trash, by one write of the node, as by a move: 1 read unit and 4 more below a parent, and 1 write unit per KB. In the trash \
+            `adopt` and `detach` aren't possible (409).",
         parameters: &[
             parameters::id,
+            parameters::deleted_to,
             parameters::children,
             parameters::revisions,
             parameters::if_match,
@@ -174,7 +177,22 @@ pub(super) static OPERATIONS: [Operation; 5] = [
         ],
         body: None,
         answers: &[
-            Answer::empty(204, "The node is deleted.").headers(&[PREFERENCE_APPLIED, WRITTEN]),
+            Answer::json::<NodeBody>(200, "The node is in the trash (`to=trash`).")
+                .headers(&[LOCATION_OF_MOVE, ETAG_OF_TRASHED, PREFERENCE_APPLIED, WRITTEN])
+                .example(|| {
+                    json!({
+                        "id": "CUSTOMER#7", "attributes": {"name": "Acme"},
+                        "trashed": {"at": "2026-02-03T04:05:06.789Z", "by": "anna", "parent": "REGION#EU"},
+                        "created_at": "2026-02-03T04:05:06.789Z", "created_by": "anna",
+                        "updated_at": "2026-02-03T04:05:06.789Z", "updated_by": "anna",
+                    })
+                }),
+            Answer::empty(204, "The node is deleted, or in the trash (`return=minimal`).").headers(&[
+                LOCATION_OF_MOVE,
+                ETAG_OF_TRASHED,
+                PREFERENCE_APPLIED,
+                WRITTEN,
+            ]),
             Answer::json::<OperationBody>(202, "The deletion has begun, and hasn't ended within the wait.")
                 .headers(&[OPERATION_LOCATION, PREFERENCE_APPLIED, WRITTEN])
                 .example(|| {
@@ -185,6 +203,57 @@ pub(super) static OPERATIONS: [Operation; 5] = [
                 }),
         ],
         problems: problems::DELETE,
+    },
+    Operation {
+        id: "restore_node",
+        method: Method::POST,
+        path: "/nodes/{id}/restore",
+        function: Writer(WriterCall::RestoreNode),
+        tag: Tag::Write,
+        summary: "Take a node out of the trash",
+        description: "The node goes back below the parent that it had, and all that is below it comes along. If that parent is gone, or another \
+            node has its id, or it is in the trash itself, the answer is 409 (`no-way-back`): name another `parent`, or null for a root. \
+            A node that is below one in the trash isn't restored but moved (`PATCH`). Restoring works whether `TRASH` is on or off. Costs 1 read unit \
+            more than a move (`PATCH` with a `parent`).",
+        parameters: &[
+            parameters::id,
+            parameters::if_match,
+            parameters::if_none_match,
+            parameters::prefer,
+            parameters::idempotency_key,
+        ],
+        body: Some(
+            Body::json::<RestoreNode>(|| {
+                json!({
+                    "examples": {
+                        "back": {"summary": "Where it was", "value": {}},
+                        "elsewhere": {"summary": "Below another parent", "value": {"parent": "REGION#US"}},
+                        "root": {"summary": "As a root", "value": {"parent": null}},
+                    },
+                })
+            })
+            .optional(),
+        ),
+        answers: &[
+            Answer::json::<NodeBody>(200, "The node is back.")
+                .headers(&[LOCATION_OF_MOVE, ETAG, PREFERENCE_APPLIED, WRITTEN])
+                .example(|| {
+                    json!({
+                        "id": "CUSTOMER#7", "parent": "REGION#EU", "attributes": {"name": "Acme"},
+                        "created_at": "2026-02-03T04:05:06.789Z", "created_by": "anna",
+                        "updated_at": "2026-02-04T05:06:07.890Z", "updated_by": "ben",
+                    })
+                }),
+            Answer::json::<NodeBody>(202, "The node is back, but its rows weren't up to date within the wait.")
+                .headers(&[LOCATION_OF_MOVE, ETAG, PREFERENCE_APPLIED, WRITTEN]),
+            Answer::minimal("The node is back (`return=minimal`).").headers(&[
+                LOCATION_OF_MOVE,
+                ETAG,
+                PREFERENCE_APPLIED,
+                WRITTEN,
+            ]),
+        ],
+        problems: problems::CHANGE,
     },
     Operation {
         id: "batch",

@@ -285,6 +285,17 @@ fn words_of(name: &str, description: &str, schema: &str, default: &str) -> Value
     query(name, description, json!({"$ref": format!("#/components/schemas/{schema}"), "default": default}))
 }
 
+pub(super) fn deleted_to() -> Value {
+    let description = "Where the node goes: `trash` keeps it, with all that is below it, until it is restored or deleted. It excludes \
+        `children` and `revisions`.";
+    query("to", description, json!({"$ref": "#/components/schemas/DeletedTo"}))
+}
+
+/// The order of what was put into the trash.
+pub(super) fn order_of_trash() -> Value {
+    words("order", "What was put into the trash last comes first (`desc`), or last (`asc`).", &["desc", "asc"])
+}
+
 pub(super) fn children() -> Value {
     let description = "What happens to the node's children: with `restrict` the node isn't deleted if it has any, with `delete` they \
         are deleted with all their descendants, with `adopt` they move to its parent, with `detach` they become roots.";

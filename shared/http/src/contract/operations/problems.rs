@@ -52,7 +52,7 @@ const PROBLEMS: [Problem; 12] = [
         403,
         "Forbidden",
         "The deployment keeps tenants apart, and the caller has none; the caller's token lacks the scope of this call, which \
-         `WWW-Authenticate` names; or the deployment doesn't allow changes of revisions.",
+         `WWW-Authenticate` names; or the deployment doesn't allow changes of revisions, or has no trash.",
     ),
     problem(404, "NotFound", "The thing doesn't exist."),
     problem(405, "MethodNotAllowed", "The path doesn't take this method. `Allow` lists those that it takes."),
@@ -60,7 +60,7 @@ const PROBLEMS: [Problem; 12] = [
         409,
         "Conflict",
         "The current state doesn't allow the request: the node exists already, it has children, its rows aren't up to date yet, the rows don't have what was written yet (`written`), it would become its own ancestor, \
-         it is being deleted, the sibling that it is to be next to isn't one (any more), nothing fits between two siblings, other clients change the same nodes at the same moment, or the first request with this \
+         it is being deleted, it or its new parent is in the trash, it isn't in the trash or can't go back where it was, the sibling that it is to be next to isn't one (any more), nothing fits between two siblings, other clients change the same nodes at the same moment, or the first request with this \
          `Idempotency-Key` is still running. `type` says which.",
     ),
     problem(412, "PreconditionFailed", "`If-Match` or `If-None-Match` doesn't hold. Read again."),

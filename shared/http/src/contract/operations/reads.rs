@@ -7,10 +7,10 @@ use super::Function::Reader;
 use super::{Answer, ETAG_OF_NODE, LINK, Operation, PREFERENCE_APPLIED, ReaderCall, Tag, parameters, problems};
 use crate::contract::{
     AncestorBody, CountBody, DescendantBody, FanoutBody, LinkBody, NodeBody, NodesBody, OperationBody, Page, PathBody,
-    RootBody, TreeBody,
+    RootBody, TrashBody, TreeBody,
 };
 
-pub(super) static OPERATIONS: [Operation; 14] = [
+pub(super) static OPERATIONS: [Operation; 15] = [
     Operation {
         id: "list_roots",
         method: Method::GET,
@@ -44,6 +44,39 @@ pub(super) static OPERATIONS: [Operation; 14] = [
                 })
             })],
         problems: problems::ROOTS,
+    },
+    Operation {
+        id: "list_trash",
+        method: Method::GET,
+        path: "/trash",
+        function: Reader(ReaderCall::ListTrash),
+        tag: Tag::Read,
+        summary: "List the trash",
+        description: "What was put into the trash, the newest first. What is below such a node has no entry: read the node's children or \
+            descendants. One Query, half a read unit per 4 KB.",
+        parameters: &[
+            parameters::order_of_trash,
+            parameters::limit,
+            parameters::cursor,
+            parameters::fields,
+            parameters::expand_record,
+            parameters::conditions,
+            parameters::consistent,
+            parameters::written,
+            parameters::prefer_read,
+        ],
+        body: None,
+        answers: &[Answer::json::<Page<TrashBody>>(200, "A page of the trash.")
+            .headers(&[LINK, PREFERENCE_APPLIED])
+            .example(|| {
+                json!({
+                    "items": [{
+                        "id": "CUSTOMER#7", "attributes": {"name": "Acme"},
+                        "trashed": {"at": "2026-02-03T04:05:06.789Z", "by": "anna", "parent": "REGION#EU"},
+                    }],
+                })
+            })],
+        problems: problems::SEVERAL,
     },
     Operation {
         id: "get_node",

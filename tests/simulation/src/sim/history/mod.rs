@@ -336,7 +336,14 @@ impl History {
         let keys = [Some(&node.id), anchor].into_iter().flatten().map(|id| self.node(node, id));
         let parents_of = |key: ItemKey| -> Vec<&str> {
             let states = self.states(&key, call.since, until).flatten();
-            states.map(|item| if refusals::is_odd(item) { "" } else { sequential::text(item, "parent") }).collect()
+            let parent = |item: &'a Item| match item.get("_trashed") {
+                _ if refusals::is_odd(item) => "",
+                Some(AttributeValue::M(says)) if sequential::goes_back(command) => {
+                    says.get("parent").map_or("", |parent| if let AttributeValue::S(id) = parent { id } else { "" })
+                }
+                _ => sequential::text(item, "parent"),
+            };
+            states.map(parent).collect()
         };
         keys.flat_map(parents_of).collect()
     }
@@ -505,10 +512,35 @@ impl History {
         }
         let Some((key, _)) = self.effect(call)? else { return Ok(()) };
         self.check_life_of_parent(call, sequential::node(command), self.state(key, at - 1), self.state(key, at), at)?;
+        self.check_out_of_trash(command, at)?;
         let Some(parent) = sequential::parent(command) else { return Ok(()) };
         let key = self.node(sequential::node(command), parent);
         let was_there = self.states(&key, call.since, at - 1).any(is_there);
         if was_there { Ok(()) } else { Err("put under a parent that wasn't there".to_owned()) }
+    }
+
+    /// Checks that a call whose change was made at this time has put no node into the trash that wasn't there. A create
+    /// reads its parent alone, and says so.
+    fn check_out_of_trash(&self, command: &Command, at: usize) -> Result<(), String> {
+        let node = sequential::node(command);
+        let parent_of = |key: &ItemKey, at: usize| {
+            let parent = sequential::text(self.state(key, at)?, "parent");
+            (!parent.is_empty()).then(|| ItemKey::new(parent, "NODE"))
+        };
+        let in_trash = |at: usize| {
+            let mut path = vec![self.schema.node_key(node)];
+            while let Some(above) = path.last().and_then(|key| parent_of(key, at)).filter(|above| !path.contains(above))
+            {
+                path.push(above);
+            }
+            path.last().and_then(|top| self.state(top, at)).and_then(sequential::trashed).is_some()
+        };
+        let is_new = !is_there(self.state(&self.schema.node_key(node), at - 1));
+        let is_asked = matches!(command, Command::Trash { .. } | Command::Delete { .. });
+        if is_new || is_asked || in_trash(at - 1) && !matches!(command, Command::Restore { .. }) || !in_trash(at) {
+            return Ok(());
+        }
+        Err("moved into the trash".to_owned())
     }
 
     /// Checks that a node that was put under a parent names the life of the parent that was there since the call. A

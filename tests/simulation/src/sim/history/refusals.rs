@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use sapwood_core::keys::{Id, ItemKey};
 use sapwood_core::model::{AttributeValue, Item};
-use sapwood_engine::write::{Children, Command, Idempotency, Refusal, Spot};
+use sapwood_engine::write::{Children, Command, Idempotency, NoWayBack, Refusal, Spot};
 
 use super::sequential::{self, is_marked, is_there, text};
 use super::{Answer, Asking, Call, History};
@@ -47,6 +47,39 @@ impl History {
                 let mut circle = above(parent);
                 circle.insert(self.node(node, parent));
                 circle.into_iter().any(|key| self.above(key.clone(), call.called, until).contains(&key))
+            }
+            Refusal::Unreadable(_) => own_was(&|state| state.is_some_and(is_odd)),
+            Refusal::InTrash | Refusal::ChildrenInTrash => {
+                own_was(&|state| state.and_then(sequential::trashed).is_some())
+            }
+            Refusal::NotInTrash => own_was(&|state| state.is_some_and(|item| sequential::trashed(item).is_none())),
+            Refusal::ParentInTrash { parent, top } => {
+                (parent == top || above(parent).contains(&self.node(node, top)))
+                    && was(&self.node(node, top), &|state| state.and_then(sequential::trashed).is_some())
+            }
+            Refusal::NoWayBack { parent, why } => {
+                let key = self.node(node, parent);
+                let mut said = own.iter().flat_map(|own| self.states(own, call.called, until)).flatten();
+                let came_from = |item: &Item| {
+                    let says = sequential::trashed(item)?;
+                    (text(&says, "parent") == parent.as_str()).then(|| text(&says, "born").to_owned())
+                };
+                let mut paths = above(parent);
+                paths.insert(key.clone());
+                said.any(|item| {
+                    let Some(born) = came_from(item) else { return false };
+                    sequential::goes_back(command)
+                        && match why {
+                            NoWayBack::Gone => was(&key, &|state| !is_there(state)),
+                            NoWayBack::OtherLife => {
+                                was(&key, &|state| state.is_some_and(|item| text(item, "_born") != born))
+                            }
+                            NoWayBack::InTrash => {
+                                paths.iter().any(|key| was(key, &|state| state.and_then(sequential::trashed).is_some()))
+                            }
+                            NoWayBack::Cycle => paths.contains(&self.node(node, &node.id)),
+                        }
+                })
             }
             Refusal::HasChildren => self.had_children(&node.id, until),
             Refusal::NotYetPlaced => {

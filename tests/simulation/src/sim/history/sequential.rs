@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use sapwood_core::keys::{Id, ItemKey, NodeRef, Schema};
-use sapwood_core::model::{AttributeValue, Item};
+use sapwood_core::model::{AttributeValue, DeletionMode, Item};
 use sapwood_engine::write::{Children, Command, Content, Patch, Request, Spot, Stamp, ValueChange};
 
 use super::Asking;
@@ -57,6 +57,8 @@ pub(super) fn node(command: &Command) -> &NodeRef {
         Command::Create { node, .. }
         | Command::Replace { node, .. }
         | Command::Patch { node, .. }
+        | Command::Trash { node }
+        | Command::Restore { node, .. }
         | Command::Delete { node, .. } => node,
         Command::Append { topic, .. } | Command::Amend { topic, .. } | Command::DeleteRevision { topic, .. } => {
             &topic.node
@@ -94,8 +96,22 @@ pub(super) fn parent(command: &Command) -> Option<&Id> {
     match command {
         Command::Create { content, .. } | Command::Replace { content, .. } => content.parent.as_ref(),
         Command::Patch { patch, .. } => patch.parent.as_ref()?.as_ref(),
+        Command::Restore { parent, .. } => parent.as_ref()?.as_ref(),
         _ => None,
     }
+}
+
+/// What a record says of how its node was put into the trash, if it is there.
+pub(super) fn trashed(item: &Item) -> Option<Item> {
+    match item.get("_trashed").filter(|_| !item.contains_key("parent") && is_there(Some(item)))? {
+        AttributeValue::M(map) => Some(map.clone().into_iter().collect()),
+        _ => Some(Item::new()),
+    }
+}
+
+/// True if a call takes a node out of the trash to where it was.
+pub(super) fn goes_back(command: &Command) -> bool {
+    matches!(command, Command::Restore { parent: None, spot, .. } if spot.as_ref().is_none_or(|spot| spot.anchor().is_none()))
 }
 
 /// The parent that a command says its node is to have; `Some(None)` for a root. `None` where it says nothing of it.
@@ -105,6 +121,7 @@ pub(super) fn named_parent(command: &Command) -> Option<Option<&Id>> {
             (!content.takes_parent).then_some(content.parent.as_ref())
         }
         Command::Patch { patch, .. } => patch.parent.as_ref().map(Option::as_ref),
+        Command::Restore { parent, .. } => parent.as_ref().map(Option::as_ref),
         _ => None,
     }
 }
@@ -114,13 +131,19 @@ pub(super) fn spot(command: &Command) -> Option<&Spot> {
     match command {
         Command::Create { content, .. } | Command::Replace { content, .. } => content.spot.as_ref(),
         Command::Patch { patch, .. } => patch.spot.as_ref(),
+        Command::Restore { spot, .. } => spot.as_ref(),
         _ => None,
     }
 }
 
 /// True if a command leaves an attribute as it is, and answers what it has read of it.
 pub(super) fn leaves(command: &Command, name: &str, order: Option<&str>) -> bool {
-    let Command::Patch { patch, .. } = command else { return false };
+    let patch = match command {
+        Command::Patch { patch, .. } => patch.clone(),
+        Command::Trash { .. } => Patch { parent: Some(None), ..Patch::default() },
+        Command::Restore { spot, .. } => Patch { parent: Some(None), spot: spot.clone(), ..Patch::default() },
+        _ => return false,
+    };
     let is_placed = patch.spot.is_some() && Some(name) == order;
     let gets_parent = patch.parent.is_some() || patch.spot.as_ref().is_some_and(|spot| spot.anchor().is_some());
     let is_own =
@@ -163,6 +186,9 @@ pub(super) fn is_beside(node: &Item, spot: &Spot, anchor: &Item, order: &str) ->
 
 /// True if a patch changes nothing of a record.
 pub(super) fn stays(command: &Command, state: &Item) -> bool {
+    if matches!(command, Command::Trash { .. }) {
+        return trashed(state).is_some() && !state.contains_key("_deleting");
+    }
     let Command::Patch { patch, .. } = command else { return false };
     let wanted = patched(patch, state, None);
     !state.contains_key("_deleting") && users_own(&wanted) == users_own(state)
@@ -183,6 +209,21 @@ pub(super) fn check(
         return fault("written while it is being deleted");
     }
     let stamp = &request.stamp;
+    let is_in_trash = before.and_then(trashed);
+    let is_placed = named_parent(command).is_some() || spot(command).is_some();
+    match command {
+        Command::Restore { .. } if is_in_trash.is_none() => return fault("restored what isn't in the trash"),
+        Command::Trash { .. } if is_in_trash.is_some() => return fault("put into the trash once more"),
+        Command::Replace { .. } | Command::Patch { .. } if is_placed && is_in_trash.is_some() => {
+            return fault("placed while it is in the trash");
+        }
+        Command::Delete { children: Children::With(DeletionMode::Adopt | DeletionMode::Detach), .. }
+            if is_in_trash.is_some() =>
+        {
+            return fault("children of a node in the trash would be live");
+        }
+        _ => {}
+    }
     match (command, before, after) {
         (Command::Create { content, .. }, None, Some(after)) | (Command::Replace { content, .. }, _, Some(after)) => {
             let mut wanted = whole(content, before, order);
@@ -208,6 +249,9 @@ pub(super) fn check(
             if users_own(&wanted) != users_own(after) {
                 return fault("not what was asked for");
             }
+            if (patch.parent.is_some() || takes_parent) && after.contains_key("_trashed") {
+                return fault("placed, and still said to be in the trash");
+            }
             let parent = patch.parent.as_ref().and_then(Option::as_ref);
             // What it gets can be what another client has written meanwhile.
             let stays = patch.parent.is_none() && !takes_parent && old.get("parent") == after.get("parent");
@@ -215,6 +259,43 @@ pub(super) fn check(
                 return fault("`_under` changed");
             }
             stamped(before, after, stamp).and_then(|()| lives(before, after, stamp, parent))
+        }
+        (Command::Trash { .. }, Some(old), Some(after)) => {
+            let mut wanted = old.clone();
+            wanted.remove("parent");
+            let says = trashed(after).unwrap_or_default();
+            let is_said = text(&says, "at") == stamp.at && text(&says, "by") == stamp.by;
+            let is_kept = text(&says, "parent") == text(old, "parent") && !after.contains_key("_under");
+            if users_own(&wanted) != users_own(after) || !is_said || !is_kept {
+                return fault("not as what is put into the trash");
+            }
+            stamped(before, after, stamp).and_then(|()| lives(before, after, stamp, None))
+        }
+        (Command::Restore { parent, spot, .. }, Some(old), Some(after)) => {
+            let mut wanted = old.clone();
+            let was = is_in_trash.as_ref().and_then(|says| says.get("parent")).cloned();
+            let takes_parent = parent.is_none() && spot.as_ref().is_some_and(|spot| spot.anchor().is_some());
+            match parent {
+                Some(parent) => set(&mut wanted, "parent", parent.as_ref().map(|id| AttributeValue::S(id.to_string()))),
+                None if takes_parent => take(&mut wanted, after, Some("parent")),
+                None => set(&mut wanted, "parent", was),
+            }
+            if spot.is_some() {
+                take(&mut wanted, after, order);
+            }
+            if users_own(&wanted) != users_own(after) || after.contains_key("_trashed") {
+                return fault("not as it was");
+            }
+            let parent = Id::new(text(after, "parent")).ok();
+            let says = |name: &str| is_in_trash.as_ref().map_or("", |says| text(says, name)).to_owned();
+            let under = match after.get("_under") {
+                Some(AttributeValue::M(under)) => under.clone().into_iter().collect(),
+                _ => Item::new(),
+            };
+            if goes_back(command) && !says("born").is_empty() && says("born") != text(&under, "born") {
+                return fault("back under another life of its parent");
+            }
+            stamped(before, after, stamp).and_then(|()| lives(before, after, stamp, parent.as_ref()))
         }
         (Command::Delete { children: Children::Restrict, revisions: false, .. }, Some(_), None)
         | (Command::DeleteRevision { .. }, Some(_), None) => Ok(()),
