@@ -215,11 +215,11 @@ mutants! {
     a_write_that_is_decided_anew_is_carried_out_twice: Profile::new(Writers::Answers).without(Rule::StandsAsRead), seed 3430;
     a_creation_without_an_answer_brings_a_node_back: Profile { failure_percent: Some(10), failures_max: 2, ..drill(Drill::LostCreation, Rule::CreatedAndDeleted) }, seed 1014;
     a_request_that_is_too_large_and_not_halved_stops_the_stream: Profile { silent_413: true, steps_max: 4_000, ..Profile::new(Writers::Heavy) }, seed 15;
-    without_confirming_the_trash_a_child_that_comes_in_is_live: drill(Drill::TrashAndBack, Rule::ConfirmTrash), seed 0;
+    without_confirming_the_trash_a_child_that_comes_in_is_live: drill(Drill::TrashAndBack, Rule::ConfirmTrash), seed 2264;
     a_trash_that_is_not_handed_down_leaves_children_live: drill(Drill::TrashAndBack, Rule::CascadeTrash), seed 0;
-    a_move_below_a_root_that_is_trashed_meanwhile_ends_in_the_trash: drill(Drill::TrashedAbove, Rule::TrashedRoot), seed 0;
-    what_another_client_has_taken_out_is_back_in_the_trash: drill(Drill::TakenOut, Rule::RemoveTrashed), seed 0;
-    a_cycle_that_was_in_the_trash_stays_there: drill(Drill::TrashedCycle, Rule::CutTrash), seed 0;
+    a_move_below_a_root_that_is_trashed_meanwhile_ends_in_the_trash: drill(Drill::TrashedAbove, Rule::TrashedRoot), seed 32;
+    what_another_client_has_taken_out_is_back_in_the_trash: drill(Drill::TakenOut, Rule::RemoveTrashed), seed 9;
+    a_cycle_that_was_in_the_trash_stays_there: drill(Drill::TrashedCycle, Rule::CutTrash), seed 2;
     ancestors_not_cut_in_a_cycle_include_the_node_itself: any(Rule::CutCycle), seed 0;
 }
 

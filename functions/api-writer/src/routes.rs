@@ -9,6 +9,7 @@ use sapwood_table::Table;
 use crate::call::{One, handle};
 use crate::calls::{
     AmendRevision, AppendRevision, Batch, CreateNode, DeleteNode, DeleteRevision, PatchNode, ReplaceNode, RestoreNode,
+    TrashNode,
 };
 use crate::state::State;
 
@@ -28,6 +29,7 @@ fn handler<T: Table + 'static>(call: WriterCall, method: MethodFilter) -> Method
         WriterCall::PutNode => handle::<One<ReplaceNode>, T>(method),
         WriterCall::PatchNode => handle::<One<PatchNode>, T>(method),
         WriterCall::DeleteNode => handle::<One<DeleteNode>, T>(method),
+        WriterCall::TrashNode => handle::<One<TrashNode>, T>(method),
         WriterCall::RestoreNode => handle::<One<RestoreNode>, T>(method),
         WriterCall::Batch => handle::<Batch, T>(method),
         WriterCall::AppendRevision => handle::<One<AppendRevision>, T>(method),

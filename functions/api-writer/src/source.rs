@@ -74,6 +74,14 @@ impl Source {
         Builder::from_unix_timestamp_millis(micros / 1_000, &rest).into_uuid().to_string()
     }
 
+    /// The time so many seconds ago, as [`Moment::at`] has it. What is longer ago than times go back is the first one.
+    #[must_use]
+    pub fn ago(&self, seconds: u64) -> String {
+        let then = self.now().seconds.saturating_sub(seconds);
+        let then = i64::try_from(then).ok().and_then(|then| Timestamp::from_second(then).ok());
+        Moment::from(then.unwrap_or(Timestamp::UNIX_EPOCH)).at
+    }
+
     /// A stamp for one write, by whom it is done.
     #[must_use]
     pub fn stamp(&self, by: impl Into<String>) -> Stamp {

@@ -1,7 +1,9 @@
 //! Records: what a source consists of, and what is written into the table.
 
 use sapwood_core::keys::{Id, ItemKey, KeyError, NodeRef, Schema, SortKey, Version, check_segment};
-use sapwood_core::model::{ITEM_BYTES_MAX, Item, JSON_BYTES_MAX, item_bytes, json_bytes, text, with_key};
+use sapwood_core::model::{
+    ITEM_BYTES_MAX, Item, JSON_BYTES_MAX, TRASHED, Trashed, item_bytes, json_bytes, text, with_key,
+};
 use sapwood_core::write::ROOM_BYTES;
 use sapwood_json::Attributes;
 
@@ -16,6 +18,8 @@ pub struct Node {
     pub parent: Option<Id>,
     /// The node's name in paths, if that isn't the id.
     pub segment: Option<String>,
+    /// How the node was put into the trash, if it is there.
+    pub trashed: Option<Trashed>,
     /// The user's attributes.
     pub attributes: Attributes,
 }
@@ -83,6 +87,7 @@ impl Record {
                 item.extend(node.attributes.0.clone());
                 item.extend(node.parent.iter().map(|parent| (names.parent.clone(), text(parent.as_str()))));
                 item.extend(node.segment.iter().map(|segment| (names.segment.clone(), text(segment))));
+                item.extend(node.trashed.iter().map(|trashed| (TRASHED.to_owned(), trashed.value())));
             }
             Self::Revision(revision) => item.extend(revision.attributes.0.clone()),
         }
@@ -95,6 +100,10 @@ impl Record {
         let refused = |error: &dyn std::fmt::Display| Fault::refused(error.to_string());
         match self {
             Self::Node(node) => {
+                if node.trashed.is_some() && node.parent.is_some() {
+                    let reason = "a node in the trash has no `parent`; that of `trashed` is where it goes back";
+                    return Err(Fault::refused(reason));
+                }
                 node.attributes.check_node(schema).map_err(|error| refused(&error))?;
                 node.segment.as_deref().map_or(Ok(()), check_segment).map_err(|error| refused(&error))?;
             }

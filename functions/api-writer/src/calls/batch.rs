@@ -12,7 +12,7 @@ use sapwood_http::problem::{Kind, Problem};
 use sapwood_json::JsonError;
 use sapwood_table::{ErrorKind, Table};
 
-use super::nodes::{content, delete, patch, restore};
+use super::nodes::{content, delete, patch, restore, trash};
 use super::revisions::{attributes, checked};
 use super::stored_batch::StoredBatch;
 use crate::answer::{Answer, failed};
@@ -197,7 +197,8 @@ async fn release<T: Table>(at: &At<'_, T>, claim: &Claim) {
 /// The command of one operation, if the caller may carry it out.
 fn conditioned(operation: Result<BatchOperation, JsonError>, asked: &Asked<'_>) -> Result<Conditioned, Problem> {
     let operation = operation?;
-    let right = if matches!(operation, BatchOperation::Delete(_)) { Right::Delete } else { Right::Write };
+    let deletes = matches!(operation, BatchOperation::Delete(_) | BatchOperation::Trash(_));
+    let right = if deletes { Right::Delete } else { Right::Write };
     asked.caller.demand(right)?;
     let node = |id: Id| NodeRef { tenant: asked.caller.tenant.clone(), id };
     let (command, if_match) = match operation {
@@ -212,7 +213,8 @@ fn conditioned(operation: Result<BatchOperation, JsonError>, asked: &Asked<'_>) 
         BatchOperation::Patch(of) => {
             (Command::Patch { node: node(of.id), patch: patch(of.patch, asked)? }, of.if_match)
         }
-        BatchOperation::Delete(of) => (delete(node(of.id), of.to, of.children, of.revisions, asked)?, of.if_match),
+        BatchOperation::Delete(of) => (delete(node(of.id), of.children, of.revisions, asked)?, of.if_match),
+        BatchOperation::Trash(of) => (trash(node(of.id), asked)?, of.if_match),
         BatchOperation::Restore(of) => (restore(node(of.id), of.restore), of.if_match),
         BatchOperation::Revision(revision) => {
             let attributes = attributes(CreateRevision { attributes: revision.attributes }, asked)?;

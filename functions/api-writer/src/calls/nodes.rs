@@ -2,6 +2,7 @@
 
 use sapwood_core::keys::{Id, NodeRef};
 use sapwood_core::write::{Children, Command, Content, Patch};
+use sapwood_http::caller::Right;
 use sapwood_http::contract;
 use sapwood_http::problem::{Kind, Problem};
 
@@ -53,11 +54,31 @@ pub(crate) struct DeleteNode;
 impl Write for DeleteNode {
     fn command(asked: &mut Asked<'_>) -> Result<Command, Problem> {
         let node = asked.node("id")?;
-        let to = asked.parameters.choice("to", &contract::DeletedTo::WORDS)?;
-        let children = asked.parameters.choice("children", &contract::Children::WORDS)?;
-        let revisions = asked.parameters.choice("revisions", &contract::Revisions::WORDS)?;
-        delete(node, to, children, revisions, asked)
+        let children = asked.parameters.choice("children", &contract::Children::WORDS)?.unwrap_or_default();
+        let revisions = asked.parameters.choice("revisions", &contract::Revisions::WORDS)?.unwrap_or_default();
+        delete(node, children, revisions, asked)
     }
+}
+
+/// `POST /nodes/{id}/trash`
+pub(crate) struct TrashNode;
+
+impl Write for TrashNode {
+    fn command(asked: &mut Asked<'_>) -> Result<Command, Problem> {
+        // Whoever may not delete may not take nodes out of sight either.
+        asked.caller.demand(Right::Delete)?;
+        let node = asked.node("id")?;
+        trash(node, asked)
+    }
+}
+
+/// A node to put into the trash, if the deployment has one.
+pub(super) fn trash(node: NodeRef, asked: &Asked<'_>) -> Result<Command, Problem> {
+    if asked.shared.trash {
+        return Ok(Command::Trash { node });
+    }
+    let detail = "this deployment has no trash; delete the node, or switch the trash on (parameter Trash)";
+    Err(Problem::new(Kind::NoTrash, detail))
 }
 
 /// `POST /nodes/{id}/restore`
@@ -90,26 +111,13 @@ pub(super) fn patch(node: contract::PatchNode, asked: &Asked<'_>) -> Result<Patc
     Ok(Patch { parent, segment, attributes: attributes.0, clears, spot: place.map(Into::into) })
 }
 
-/// The deletion of a node, should the stream have to carry it out as a new operation, or its way into the trash.
+/// The deletion of a node, should the stream have to carry it out as a new operation.
 pub(super) fn delete(
     node: NodeRef,
-    to: Option<contract::DeletedTo>,
-    children: Option<contract::Children>,
-    revisions: Option<contract::Revisions>,
+    children: contract::Children,
+    revisions: contract::Revisions,
     asked: &Asked<'_>,
 ) -> Result<Command, Problem> {
-    if let Some(contract::DeletedTo::Trash) = to {
-        if !asked.shared.trash {
-            let detail = "this deployment has no trash; delete the node, or switch the trash on (parameter Trash)";
-            return Err(Problem::new(Kind::NoTrash, detail).at("to"));
-        }
-        if children.is_some() || revisions.is_some() {
-            let detail = "children and revisions go into the trash with the node; leave `children` and `revisions` out";
-            return Err(Problem::new(Kind::BadParameter, detail).at("to"));
-        }
-        return Ok(Command::Trash { node });
-    }
-    let (children, revisions) = (children.unwrap_or_default(), revisions.unwrap_or_default());
     let revisions = revisions == contract::Revisions::Delete;
     if revisions {
         mutable_revisions(asked.shared).map_err(|problem| problem.at("revisions"))?;

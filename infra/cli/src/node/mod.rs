@@ -1,5 +1,5 @@
-//! `sapwood get`, `links`, `history`, `latest`, `put`, `move` and `rm`: one node, read and written by the API's own
-//! code.
+//! `sapwood get`, `links`, `history`, `latest`, `put`, `move`, `rm` and `trash`: one node or a few, read and written by
+//! the API's own code.
 
 mod error;
 mod get;
@@ -9,6 +9,7 @@ mod links;
 mod moves;
 mod put;
 mod rm;
+mod trash;
 mod write;
 
 pub(crate) use error::NodeError;
@@ -19,6 +20,7 @@ pub(crate) use links::{Arguments as LinksArguments, run as links};
 pub(crate) use moves::{Arguments as MoveArguments, run as relocate};
 pub(crate) use put::{Arguments as PutArguments, run as put};
 pub(crate) use rm::{Arguments as RmArguments, run as rm};
+pub(crate) use trash::{Arguments as TrashArguments, run as trash};
 
 use clap::Args;
 use sapwood_core::keys::NodeRef;

@@ -14,22 +14,29 @@ use crate::exit::Exit;
 use crate::printable::shown;
 use crate::say::say;
 
-/// Delete a node. What becomes of its children, --children says; its revisions stay unless --revisions is given.
+/// Delete a node, or put it into the trash. What becomes of its children, --children says; its revisions stay unless
+/// --revisions is given.
 #[derive(Args)]
 #[command(after_help = "Examples:
   sapwood rm d --table sapwood --endpoint http://127.0.0.1:8000
   sapwood rm V --children adopt --table sapwood --profile prod --wait
+  sapwood rm V --trash --table sapwood --profile prod
   sapwood rm D --children delete --revisions --yes --json --table sapwood
 
 With --children restrict, and without --revisions, the node is deleted at once. Otherwise it is marked, even if it has no children, and the
 stream handler carries the deletion out: the operation, which is printed, is one of the HTTP API's. --revisions holds even where
 RevisionsMutable keeps the API from it. It asks before it deletes, and without a terminal it needs --yes.
 
+--trash holds even where Trash keeps the API from it; the stream handler must know the trash. sapwood trash restores it.
+
 It ends with 0, 1 if the deletion is refused, there is no such node or the answer was no, 3 if --wait ends before the deletion, and 4 if the
 table can't be read or written.")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     target: Target,
+    /// Put the node into the trash, with all that is below it. It doesn't ask.
+    #[arg(long, conflicts_with_all = ["children", "revisions"])]
+    trash: bool,
     /// What becomes of the children.
     #[arg(long, value_name = "HOW", default_value = "restrict")]
     children: ChildrenName,
@@ -81,6 +88,13 @@ impl ChildrenName {
 pub(crate) async fn run(arguments: Arguments) -> Result<Exit, NodeError> {
     let opened = arguments.target.open_to_write().await?;
     let client = opened.client();
+    if arguments.trash {
+        let command = Command::Trash { node: opened.node.clone() };
+        let outcome = arguments.writing.write(&client, &opened, &command).await?;
+        print(&outcome, &opened, arguments.target.json)?;
+        let is_done = arguments.writing.wait_for_rows(&client, &opened, &command, &outcome).await?;
+        return Ok(Exit::Unfinished.unless(is_done));
+    }
     if !arguments.yes && !agrees(&arguments.children.question(opened.node.id.as_str()))? {
         return Ok(Exit::Wrong);
     }

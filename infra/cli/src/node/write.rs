@@ -5,7 +5,7 @@ use std::time::Duration;
 use api_writer::{Source, body};
 use clap::Args;
 use sapwood_core::keys::{Id, KeyError};
-use sapwood_core::model::ETag;
+use sapwood_core::model::{BaseNode, ETag};
 use sapwood_engine::query::{Derived, Reader};
 use sapwood_engine::write::{Command, Outcome, Preconditions, Request, Spot, Tags, WriteError, Writer};
 use sapwood_http::contract::BatchBody;
@@ -25,7 +25,7 @@ const FIRST_PAUSE: Duration = Duration::from_millis(40);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
 /// How a node is written.
-#[derive(Args)]
+#[derive(Clone, Args)]
 pub(super) struct Writing {
     /// Write only if the node has this tag, as `sapwood get` shows it, with its quotes or without. `*`: only if the
     /// node is there.
@@ -149,8 +149,14 @@ pub(super) fn print(outcome: &Outcome, opened: &Opened, json: bool) -> Result<()
         node.etag = Some(tag(item));
     }
     let words = match outcome {
-        Outcome::Node { item, created, .. } => {
-            let done = if *created { "created" } else { "written" };
+        Outcome::Node { node, item, created } => {
+            let is_in_trash =
+                || BaseNode::read(item.clone(), node, &settings.schema).is_ok_and(|b| b.trashed.is_some());
+            let done = match created {
+                true => "created",
+                false if is_in_trash() => "in the trash",
+                false => "written",
+            };
             format!("{} is {done}, with the tag {}", shown(id.as_str()), tag(item))
         }
         Outcome::Revision { topic, version, .. } => {

@@ -41,7 +41,8 @@ const HISTORY_PAGE_ITEMS_MAX: usize = 50;
   sapwood export --table sapwood --format dot | dot -Tsvg > places.svg
   sapwood export --table sapwood --profile prod | sapwood import - --as-is --table copy --profile trial
 
-Derived items aren't exported, and neither are Sapwood's own attributes, which begin with `_`. CSV has no lists, maps, sets, bytes, nulls and
+Derived items aren't exported, and neither are Sapwood's own attributes, which begin with `_`. What is in the trash is exported as such; in CSV and
+graphs it is a root. CSV has no lists, maps, sets, bytes, nulls and
 empty texts: it says how many it left out, and with which options `sapwood import` reads the rest. CSV and graphs have no revisions.
 
 A file gets its name once it is whole: one of that name is there until then, and stays if the export fails. What is exported can be
@@ -353,7 +354,7 @@ fn record(item: Item, settings: &Settings) -> Option<Result<Record, String>> {
                 Err(error) => return Some(Err(format!("{} | {}: {error}", key.pk, key.sk))),
             };
             let segment = base.written_segment(&node, schema);
-            Some(Ok(Record::Node(Node { node, parent: base.parent, segment, attributes })))
+            Some(Ok(Record::Node(Node { node, parent: base.parent, segment, trashed: base.trashed, attributes })))
         }
         SortKey::Revision { version, topic } => {
             let attributes = Attributes::of_revision(&item, schema);

@@ -117,7 +117,8 @@ fn read(line: &str, schema: &Schema, read_node: &mut Option<NodeRef>) -> Result<
             let attributes = Attributes::of_node(&item, schema);
             let base = BaseNode::read(item, &node, schema).map_err(|error| Fault::refused(error.to_string()))?;
             let segment = base.written_segment(&node, schema);
-            as_json(&Record::Node(Node { node, parent: base.parent, segment, attributes })).map(Found::Record)
+            as_json(&Record::Node(Node { node, parent: base.parent, segment, trashed: base.trashed, attributes }))
+                .map(Found::Record)
         }
         SortKey::Revision { version, topic } => {
             let attributes = Attributes::of_revision(&item, schema);

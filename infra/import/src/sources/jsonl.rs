@@ -2,15 +2,17 @@
 //!
 //! ```json
 //! {"id": "d", "parent": "V", "segment": "docs", "attributes": {"name": "Documents", "tags": {"$set": ["new", "red"]}}}
+//! {"id": "e", "trashed": {"at": "2026-02-03T04:05:06.789Z", "by": "anna", "parent": "V"}}
 //! {"node": "eq", "topic": "Audit", "version": 3, "attributes": {"auditor": "Padma"}}
 //! ```
 //!
-//! A node has `id`; a revision has `node`, `topic` and `version`. `parent`, `segment` and `attributes` may be absent,
-//! and a parent or a segment may be null, which is the same. `tenant` names the tenant where the table has tenants.
+//! A node has `id`; a revision has `node`, `topic` and `version`. `parent`, `segment`, `trashed` and `attributes` may be
+//! absent, and a parent or a segment may be null, which is the same. `tenant` names the tenant where the table has tenants.
 //! Attributes are in the JSON of the HTTP API ([`sapwood_json`]): numbers have up to 38 digits, binary is
 //! `{"$binary": …}`, a set is `{"$set": […]}`.
 
-use sapwood_core::keys::{Id, NodeRef, Tenant, Version};
+use sapwood_core::keys::{Id, NodeRef, Tenant, TrashTime, Version};
+use sapwood_core::model::Trashed;
 use sapwood_json::{Attributes, Fields, JsonError, Place, id, or_null, text, value};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -90,6 +92,7 @@ fn record(raw: &RawValue, tenant: Option<&Tenant>) -> Result<Record, JsonError> 
             node: NodeRef { tenant, id: fields.required("id", "a node has `id`, and a revision has `node`", id)? },
             parent: fields.optional("parent", or_null(id))?.flatten(),
             segment: fields.optional("segment", or_null(text))?.flatten(),
+            trashed: fields.optional("trashed", trashed)?,
             attributes: fields.optional("attributes", value)?.unwrap_or_default(),
         }),
     };
@@ -99,6 +102,23 @@ fn record(raw: &RawValue, tenant: Option<&Tenant>) -> Result<Record, JsonError> 
 
 fn tenant(raw: &RawValue, at: &Place<'_>) -> Result<Tenant, JsonError> {
     Tenant::new(text(raw, at)?).map_err(|source| JsonError::Key { path: at.to_string(), source })
+}
+
+/// Reads how a node was put into the trash. The life of its parent is that of another table.
+fn trashed(raw: &RawValue, at: &Place<'_>) -> Result<Trashed, JsonError> {
+    let mut fields = Fields::open(raw, at, "an object with `at`, `by` and `parent`")?;
+    let trashed = Trashed {
+        at: fields.optional("at", time)?.unwrap_or_else(TrashTime::unknown),
+        by: fields.optional("by", text)?,
+        parent: fields.optional("parent", id)?,
+        born: None,
+    };
+    fields.close().map(|()| trashed)
+}
+
+fn time(raw: &RawValue, at: &Place<'_>) -> Result<TrashTime, JsonError> {
+    let wanted = "a time such as `2026-02-03T04:05:06.789Z`";
+    TrashTime::parse(&text(raw, at)?).ok_or_else(|| JsonError::Type { path: at.to_string(), wanted })
 }
 
 fn version(raw: &RawValue, at: &Place<'_>) -> Result<Version, JsonError> {
@@ -133,6 +153,7 @@ pub fn write(record: &Record) -> serde_json::Result<String> {
             id: node.node.id.as_str(),
             parent: node.parent.as_ref().map(Id::as_str),
             segment: node.segment.as_deref(),
+            trashed: node.trashed.as_ref().map(TrashedLine::of),
             attributes: &node.attributes,
         }),
         Record::Revision(revision) => serde_json::to_string(&RevisionLine {
@@ -154,8 +175,31 @@ struct NodeLine<'a> {
     parent: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     segment: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    trashed: Option<TrashedLine<'a>>,
     #[serde(skip_serializing_if = "is_empty")]
     attributes: &'a Attributes,
+}
+
+#[derive(Serialize)]
+struct TrashedLine<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    at: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    by: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parent: Option<&'a str>,
+}
+
+impl<'a> TrashedLine<'a> {
+    fn of(trashed: &'a Trashed) -> Self {
+        let at = Some(&trashed.at).filter(|at| **at != TrashTime::unknown());
+        Self {
+            at: at.map(TrashTime::as_str),
+            by: trashed.by.as_deref(),
+            parent: trashed.parent.as_ref().map(Id::as_str),
+        }
+    }
 }
 
 #[derive(Serialize)]

@@ -213,7 +213,7 @@ impl Treebeard {
             },
         };
         let parent = self.above.last().and_then(|open| open.id.clone());
-        Ok(Node { node: NodeRef { tenant: self.tenant.clone(), id }, parent, segment, attributes })
+        Ok(Node { node: NodeRef { tenant: self.tenant.clone(), id }, parent, segment, trashed: None, attributes })
     }
 }
 

@@ -124,6 +124,7 @@ proptest! {
         let node = Node {
             node: NodeRef { tenant, id: Id::new(id).unwrap() },
             parent: ancestors.first().cloned(),
+            trashed: None,
             segment,
             attributes: Attributes([("bulk".to_owned(), text("x".repeat(bulk)))].into()),
         };

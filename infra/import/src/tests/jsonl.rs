@@ -2,8 +2,8 @@ use std::collections::{BTreeSet, HashMap};
 
 use proptest::collection::{btree_map, btree_set, hash_map, vec};
 use proptest::prelude::*;
-use sapwood_core::keys::{Id, NodeRef, Tenant, Version};
-use sapwood_core::model::AttributeValue;
+use sapwood_core::keys::{Id, NodeRef, Tenant, TrashTime, Version};
+use sapwood_core::model::{AttributeValue, Trashed};
 use sapwood_json::{Attributes, Place, number_text};
 
 use super::fixture::{gzip, read};
@@ -153,8 +153,15 @@ prop_compose! {
 fn any_record() -> impl Strategy<Value = Record> {
     let attributes = || btree_map(name(), any_value(), 0..5).prop_map(Attributes);
     let optional = || proptest::option::of(".{1,20}");
-    let node = (node_ref(), optional(), optional(), attributes()).prop_map(|(node, parent, segment, attributes)| {
-        Record::Node(Node { node, parent: parent.map(|id| Id::new(id).unwrap()), segment, attributes })
+    let trashed = (any::<bool>(), optional(), optional()).prop_map(|(is_timed, by, parent)| Trashed {
+        at: TrashTime::parse("2026-02-03T04:05:06.789Z").filter(|_| is_timed).unwrap_or_else(TrashTime::unknown),
+        by,
+        parent: parent.map(|id| Id::new(id).unwrap()),
+        born: None,
+    });
+    let place = (optional(), optional(), proptest::option::of(trashed));
+    let node = (node_ref(), place, attributes()).prop_map(|(node, (parent, segment, trashed), attributes)| {
+        Record::Node(Node { node, parent: parent.map(|id| Id::new(id).unwrap()), segment, trashed, attributes })
     });
     let revision =
         (node_ref(), ".{0,20}", 1..=999_999_u64, attributes()).prop_map(|(node, topic, version, attributes)| {

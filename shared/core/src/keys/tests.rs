@@ -64,7 +64,7 @@ fn revision() -> impl Strategy<Value = SortKey> {
 }
 
 fn trash_time() -> impl Strategy<Value = TrashTime> {
-    let known = "[12][0-9]{3}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9].[0-9]{3}Z";
+    let known = "[12][0-9]{3}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9]\\.[0-9]{3}Z";
     prop_oneof![
         4 => known.prop_map(|text| TrashTime::parse(&text).unwrap()),
         1 => Just(TrashTime::unknown()),

@@ -128,8 +128,8 @@ struct SaveNode<'w, 'a> {
     wanted: Wanted<'w>,
     /// What the batch has placed before.
     placed: Vec<Placed>,
-    /// The parent that the node takes from the sibling that it is put next to, if that isn't the one that it has, or the
-    /// one that it had before it was put into the trash.
+    /// The parent that the node takes from the sibling that it is put next to, if that isn't the one that it has, or
+    /// the one that it had before it was put into the trash.
     taken: Option<Option<Id>>,
     /// Most siblings that get other values in a transaction.
     room: Room,

@@ -12,8 +12,7 @@ use utoipa::{PartialSchema, ToSchema};
 use super::attributes::WrittenAttributes;
 use super::revisions::{self, TOPIC_BYTES_MAX};
 use super::{
-    Children, DeletedTo, NodeBody, OperationBody, PatchNode, ProblemBody, ReplaceNode, RestoreNode, RevisionBody,
-    Revisions,
+    Children, NodeBody, OperationBody, PatchNode, ProblemBody, ReplaceNode, RestoreNode, RevisionBody, Revisions,
 };
 use crate::headers::if_match;
 
@@ -37,8 +36,10 @@ pub enum BatchOperation {
     Put(PutOperation),
     /// Changes a node.
     Patch(PatchOperation),
-    /// Deletes a node, or puts it into the trash.
+    /// Deletes a node.
     Delete(DeleteOperation),
+    /// Puts a node into the trash.
+    Trash(TrashOperation),
     /// Takes a node out of the trash.
     Restore(RestoreOperation),
     /// Appends a revision.
@@ -74,15 +75,25 @@ pub struct DeleteOperation {
     /// The node's id.
     #[schema(value_type = String, min_length = 1, max_length = 1014)]
     pub id: Id,
-    /// Where the node goes. Absent: nowhere, and nothing is left of it.
-    #[schema(value_type = Option<DeletedTo>, required = false, nullable = false)]
-    pub to: Option<DeletedTo>,
     /// What happens to the node's children. Absent: `restrict`.
-    #[schema(value_type = Children, required = false)]
-    pub children: Option<Children>,
+    #[schema(required = false)]
+    pub children: Children,
     /// What happens to the node's revisions. Absent: `keep`.
-    #[schema(value_type = Revisions, required = false)]
-    pub revisions: Option<Revisions>,
+    #[schema(required = false)]
+    pub revisions: Revisions,
+    /// What the node's entity tag must be, as `If-Match` says it: a tag in quotes, several with commas between them, or
+    /// `*`.
+    #[schema(value_type = String, required = false, examples("\"n0bY6ZyJHlVYBv8TQ2r6Yw\""))]
+    pub if_match: Option<Tags>,
+}
+
+/// A node to put into the trash, as `POST /nodes/{id}/trash` does.
+#[derive(Clone, Debug, PartialEq, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TrashOperation {
+    /// The node's id.
+    #[schema(value_type = String, min_length = 1, max_length = 1014)]
+    pub id: Id,
     /// What the node's entity tag must be, as `If-Match` says it: a tag in quotes, several with commas between them, or
     /// `*`.
     #[schema(value_type = String, required = false, examples("\"n0bY6ZyJHlVYBv8TQ2r6Yw\""))]
@@ -195,26 +206,29 @@ fn operations(raw: &RawValue, at: &Place<'_>) -> Result<Vec<Result<BatchOperatio
 }
 
 impl FromJson for BatchOperation {
-    const WANTED: &'static str = "an object with one of `put`, `patch`, `delete`, `restore` and `revision`";
+    const WANTED: &'static str = "an object with one of `put`, `patch`, `delete`, `trash`, `restore` and `revision`";
 
     fn from_json(raw: &RawValue, at: &Place<'_>) -> Result<Self, JsonError> {
         let mut fields = Fields::open(raw, at, Self::WANTED)?;
         if fields.left() > 1 {
             return Err(JsonError::Type { path: at.to_string(), wanted: Self::WANTED });
         }
-        let found = match fields.optional("put", json::value)? {
-            Some(put) => Some(Self::Put(put)),
-            None => match fields.optional("patch", json::value)? {
-                Some(patch) => Some(Self::Patch(patch)),
-                None => match fields.optional("delete", json::value)? {
-                    Some(delete) => Some(Self::Delete(delete)),
-                    None => match fields.optional("restore", json::value)? {
-                        Some(restore) => Some(Self::Restore(restore)),
-                        None => fields.optional("revision", json::value)?.map(Self::Revision),
-                    },
-                },
-            },
-        };
+        let mut found = fields.optional("put", json::value)?.map(Self::Put);
+        if found.is_none() {
+            found = fields.optional("patch", json::value)?.map(Self::Patch);
+        }
+        if found.is_none() {
+            found = fields.optional("delete", json::value)?.map(Self::Delete);
+        }
+        if found.is_none() {
+            found = fields.optional("trash", json::value)?.map(Self::Trash);
+        }
+        if found.is_none() {
+            found = fields.optional("restore", json::value)?.map(Self::Restore);
+        }
+        if found.is_none() {
+            found = fields.optional("revision", json::value)?.map(Self::Revision);
+        }
         found.ok_or_else(|| JsonError::Type { path: at.to_string(), wanted: Self::WANTED })
     }
 }
@@ -256,12 +270,22 @@ impl FromJson for DeleteOperation {
         let mut fields = Fields::open(raw, at, Self::WANTED)?;
         let delete = Self {
             id: fields.required("id", ID_REMEDY, json::id)?,
-            to: fields.optional("to", json::value)?,
-            children: fields.optional("children", json::value)?,
-            revisions: fields.optional("revisions", json::value)?,
+            children: fields.optional("children", json::value)?.unwrap_or_default(),
+            revisions: fields.optional("revisions", json::value)?.unwrap_or_default(),
             if_match: fields.optional("if_match", tags)?,
         };
         fields.close().map(|()| delete)
+    }
+}
+
+impl FromJson for TrashOperation {
+    const WANTED: &'static str = "an object with the node's id";
+
+    fn from_json(raw: &RawValue, at: &Place<'_>) -> Result<Self, JsonError> {
+        let mut fields = Fields::open(raw, at, Self::WANTED)?;
+        let trash =
+            Self { id: fields.required("id", ID_REMEDY, json::id)?, if_match: fields.optional("if_match", tags)? };
+        fields.close().map(|()| trash)
     }
 }
 
@@ -384,6 +408,7 @@ impl PartialSchema for BatchOperation {
             .property("put", reference::<PutOperation>())
             .property("patch", reference::<PatchOperation>())
             .property("delete", reference::<DeleteOperation>())
+            .property("trash", reference::<TrashOperation>())
             .property("restore", reference::<RestoreOperation>())
             .property("revision", reference::<RevisionOperation>())
             .min_properties(Some(1))
@@ -398,6 +423,7 @@ impl ToSchema for BatchOperation {
         add::<PutOperation>(schemas);
         add::<PatchOperation>(schemas);
         add::<DeleteOperation>(schemas);
+        add::<TrashOperation>(schemas);
         add::<RestoreOperation>(schemas);
         add::<RevisionOperation>(schemas);
     }

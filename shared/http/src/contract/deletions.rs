@@ -38,19 +38,6 @@ impl Children {
     }
 }
 
-/// Where a deleted node goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum DeletedTo {
-    /// Into the trash, with all that is below it. It can be restored.
-    Trash,
-}
-
-impl DeletedTo {
-    /// Each value with its word in a query string.
-    pub const WORDS: [(&'static str, Self); 1] = [("trash", Self::Trash)];
-}
-
 /// What happens to the revisions of a node that is deleted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
@@ -79,14 +66,6 @@ impl Revisions {
 
 impl FromJson for Children {
     const WANTED: &'static str = "`restrict`, `delete`, `adopt` or `detach`";
-
-    fn from_json(raw: &RawValue, at: &Place<'_>) -> Result<Self, JsonError> {
-        word(raw, at, &Self::WORDS, Self::WANTED)
-    }
-}
-
-impl FromJson for DeletedTo {
-    const WANTED: &'static str = "`trash`";
 
     fn from_json(raw: &RawValue, at: &Place<'_>) -> Result<Self, JsonError> {
         word(raw, at, &Self::WORDS, Self::WANTED)

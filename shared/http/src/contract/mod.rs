@@ -21,10 +21,10 @@ pub use crate::problem::ProblemBody;
 pub use audit::{AuditBody, PassBody};
 pub use batch::{
     Batch, BatchBody, BatchOperation, BatchResult, BatchResults, DeleteOperation, OPERATIONS_MAX, PatchOperation,
-    PutOperation, RestoreOperation, RevisionOperation,
+    PutOperation, RestoreOperation, RevisionOperation, TrashOperation,
 };
 pub use deletions::{
-    Children, DeletedTo, OPERATIONS_LISTED_DEFAULT, OPERATIONS_LISTED_MAX, OperationBody, OperationStatus, Revisions,
+    Children, OPERATIONS_LISTED_DEFAULT, OPERATIONS_LISTED_MAX, OperationBody, OperationStatus, Revisions,
 };
 pub use docs::{docs_html, docs_policy};
 pub use nodes::{

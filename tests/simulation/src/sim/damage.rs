@@ -14,7 +14,7 @@ use rand::{RngExt, SeedableRng};
 use sapwood_core::audit::{Difference, Kind, Mended, due};
 use sapwood_core::fanout::StreamRecord;
 use sapwood_core::keys::{ItemKey, Names, Schema};
-use sapwood_core::model::{Item, Settings, text, with_key};
+use sapwood_core::model::{AttributeValue, Item, Settings, text, with_key};
 use sapwood_core::plan::{Rule, Rules};
 use sapwood_engine::audit::Audit;
 use sapwood_engine::fanout::{self, Fanout};
@@ -238,6 +238,11 @@ impl World {
                 let parent = IDS.iter().take_while(|other| **other != id).last().copied();
                 let parent = parent.filter(|_| self.rng.random_ratio(9, 10)).unwrap_or_else(|| self.pick(&IDS));
                 item.insert("parent".to_owned(), text(parent));
+            }
+            if key.sk == "NODE" && !item.contains_key("parent") && self.rng.random_ratio(1, 3) {
+                let said = [("at", "2026-02-03T04:05:06.789Z"), ("by", "anna"), ("parent", self.pick(&IDS))];
+                let said = said.map(|(name, value)| (name.to_owned(), text(value)));
+                item.insert("_trashed".to_owned(), AttributeValue::M(said.into()));
             }
             if key.sk == "NODE" && self.rng.random_ratio(1, 4) {
                 item.insert("segment".to_owned(), text("named"));

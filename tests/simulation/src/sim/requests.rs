@@ -44,6 +44,8 @@ pub(super) enum Asked {
     Trash { id: String },
     /// Takes a node out of the trash, to where it was, or below this parent, or as a root.
     Restore { id: String, parent: Option<Option<String>> },
+    /// The same, and puts it somewhere among its siblings.
+    RestoreAt { id: String, parent: Option<Option<String>>, beside: String, kind: u32 },
     /// Deletes a node. Without a mode it must have no children.
     Delete { id: String, mode: Option<DeletionMode>, revisions: bool },
     /// Asks for something if the node is still as it is when the request is sent.
@@ -117,6 +119,10 @@ impl Asked {
             Self::Restore { id: own, parent } => {
                 let parent = parent.as_ref().map(|parent| parent.as_ref().map(id));
                 Command::Restore { node: node(own), parent, spot: None }
+            }
+            Self::RestoreAt { id: own, parent, beside, kind } => {
+                let parent = parent.as_ref().map(|parent| parent.as_ref().map(id));
+                Command::Restore { node: node(own), parent, spot: Some(spot(beside, *kind)) }
             }
             Self::Delete { id: own, mode, revisions } => {
                 let children = mode.map_or(Children::Restrict, Children::With);

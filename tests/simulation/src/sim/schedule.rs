@@ -10,7 +10,7 @@ use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 use sapwood_core::fanout::StreamRecord;
 use sapwood_core::keys::{ItemKey, Names, Schema};
-use sapwood_core::model::{Copied, Item, Settings, has_mark, is_touch};
+use sapwood_core::model::{AttributeValue, Copied, Item, Settings, has_mark, is_touch};
 use sapwood_engine::fanout::{Fanout, Limits, Report};
 
 use super::calls::{Calls, Shared, SimRetryPolicy, SimTable};
@@ -26,7 +26,7 @@ use super::requests::{Asked, Sent, Values, request};
 use super::witness::{Actor, Witness};
 use super::writers::{BaseWrite, SCALED, script};
 use crate::memory::Wire;
-use crate::oracle::Oracle;
+use crate::oracle::{Contents, Oracle};
 use crate::own;
 use crate::seeds::number;
 use crate::unfinished::unfinished;
@@ -240,10 +240,23 @@ fn played(seed: u64, profile: &Profile) -> Result<(Run, usize), Fault> {
     let mut what = oracle.differences(&contents);
     let unfinished = unfinished(&contents, &world.fanout.settings);
     what.extend(unfinished.into_iter().map(|pk| format!("{pk} isn't where it belongs")));
+    what.extend(still_trashed(&contents));
     what.extend(world.witness.iter().flat_map(Witness::at_rest));
     what.extend(calls.history.faults());
     what.extend(calls.history.cycle().filter(|_| profile.writers.are_the_api() || profile.writers == Writers::Answers));
     if what.is_empty() { Ok((Run { steps, trace: calls.trace }, calls.history.taken_over())) } else { Err(fault(what)) }
+}
+
+/// The nodes that have a parent again, and whose records still say that they were put into the trash. Once the parent
+/// goes, they would be back there.
+fn still_trashed(contents: &Contents) -> impl Iterator<Item = String> {
+    let is_text = |item: &Item, name: &str| matches!(item.get(name), Some(AttributeValue::S(text)) if !text.is_empty());
+    let is_one = move |item: &Item| {
+        let is_understood = !item.contains_key("segment") || is_text(item, "segment");
+        item.contains_key("_trashed") && is_text(item, "parent") && is_understood
+    };
+    let nodes = contents.iter().filter(move |((_, sk), item)| sk == "NODE" && is_one(item));
+    nodes.map(|((pk, _), _)| format!("{pk} has a parent, and still says that it is in the trash"))
 }
 
 impl World<'_> {

@@ -68,7 +68,7 @@ pub(super) fn script(rng: &mut SmallRng, writes_max: usize) -> Script {
         let (id, other, number) =
             (*ids.choose(rng).unwrap(), *ids.choose(rng).unwrap(), u32::try_from(n).unwrap() + 100);
         let modes = [None, Some(DeletionMode::Delete), Some(DeletionMode::Adopt), Some(DeletionMode::Detach)];
-        match rng.random_range(0..28) {
+        match rng.random_range(0..30) {
             0..=5 => trash(id),
             6..=8 => restore(id, None),
             9 => restore(id, Some(None)),
@@ -86,7 +86,13 @@ pub(super) fn script(rng: &mut SmallRng, writes_max: usize) -> Script {
             25 if by_hand => set(id, "_trashed", None),
             26 if by_hand => set(id, "_trashed", Some(said(rng))),
             27 if by_hand => BaseWrite::Delete { id: id.to_owned() },
-            _ => restore(id, None),
+            _ if number.is_multiple_of(2) => restore(id, None),
+            _ => BaseWrite::Ask(Asked::RestoreAt {
+                id: id.to_owned(),
+                parent: [None, Some(None), Some(Some(other.to_owned()))].choose(rng).unwrap().clone(),
+                beside: other.to_owned(),
+                kind: number,
+            }),
         }
     });
     Script { rest: rest.collect(), settled }

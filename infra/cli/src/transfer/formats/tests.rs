@@ -40,7 +40,7 @@ fn random_nodes(random: &mut fastrand::Rng) -> BTreeMap<String, Node> {
         let attributes =
             named.into_iter().map(|name| (name.to_owned(), random_value(random, name.starts_with('n')))).collect();
         let node = Id::new(id.clone()).unwrap().into();
-        nodes.insert(id, Node { node, parent, segment, attributes: Attributes(attributes) });
+        nodes.insert(id, Node { node, parent, segment, trashed: None, attributes: Attributes(attributes) });
     }
     nodes
 }
@@ -118,6 +118,7 @@ fn cells_that_look_like_formulas_are_guarded_and_come_back() {
             node: Id::new(id.clone()).unwrap().into(),
             parent: (n > 0).then(|| Id::new("=1+10").unwrap()),
             segment: Some(cell.to_owned()),
+            trashed: None,
             attributes: Attributes(attributes.into()),
         };
         format.take(&Record::Node(node.clone()), &mut file).unwrap();

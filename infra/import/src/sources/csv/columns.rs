@@ -64,7 +64,7 @@ impl Iterator for Columns {
             let parent = if cells[*parent].is_empty() { None } else { Some(id_of(*parent)?) };
             let segment = segment.map(|index| cells[index]).filter(|cell| !cell.is_empty()).map(str::to_owned);
             let attributes = attributes.read(&cells)?;
-            Ok(Found::Record(Record::Node(Node { node, parent, segment, attributes })))
+            Ok(Found::Record(Record::Node(Node { node, parent, segment, trashed: None, attributes })))
         });
         faulty_node = faulty_node.filter(|_| found.is_err());
         Some(Entry { faulty_node, ..Entry::new(Location { file: 0, line }, found) })

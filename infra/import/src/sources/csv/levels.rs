@@ -105,7 +105,7 @@ fn node(path: &[&str], tenant: Option<&Tenant>, attributes: Attributes) -> Resul
     let id = id(path)?;
     // A segment that equals the id says nothing.
     let segment = last.first().filter(|cell| **cell != id.as_str()).map(|cell| (*cell).to_owned());
-    Ok(Node { node: NodeRef { tenant: tenant.cloned(), id }, parent, segment, attributes })
+    Ok(Node { node: NodeRef { tenant: tenant.cloned(), id }, parent, segment, trashed: None, attributes })
 }
 
 impl Iterator for Levels {

@@ -1,6 +1,6 @@
 //! Nodes that another client than the API or an operation has put where they are. What their records say of how they
-//! came there is stale, and is removed: `_under`, else a deletion that was over before would take them along, as if they
-//! had come late; and `_trashed`, else they would be back in the trash once their parents went.
+//! came there is stale, and is removed: `_under`, else a deletion that was over before would take them along, as if
+//! they had come late; and `_trashed`, else they would be back in the trash once their parents went.
 
 use std::sync::Arc;
 
@@ -80,7 +80,8 @@ impl Round<'_> {
     }
 }
 
-/// Returns the removal of these attributes, on the condition that no client has put the node anywhere since it was read.
+/// Returns the removal of these attributes, on the condition that no client has put the node anywhere since it was
+/// read.
 pub(super) fn remove(node: &NodeRef, base: &BaseNode, names: &[&str], schema: &Schema) -> Task {
     let same = |name: &str| Condition::is(name, base.item.get(name).cloned());
     let compared = [UNDER, &schema.names().parent, BORN, REVISION, WRITE, TRASHED];

@@ -91,6 +91,7 @@ pub enum WriterCall {
     PutNode,
     PatchNode,
     DeleteNode,
+    TrashNode,
     RestoreNode,
     Batch,
     AppendRevision,
@@ -142,7 +143,6 @@ pub(super) struct Header {
 const LOCATION: Header = always("Location", "The path of what was created.");
 const OPERATION_LOCATION: Header = always("Location", "The path of the operation.");
 const ETAG: Header = always("ETag", "The entity tag.");
-const ETAG_OF_TRASHED: Header = sometimes("ETag", "The entity tag of a node that was put into the trash.");
 const ETAG_OF_NODE: Header = sometimes("ETag", "The entity tag. With `expand` it is in the body.");
 const LINK: Header = sometimes("Link", "The next page (`rel=\"next\"`), if there is one.");
 const IDEMPOTENCY_REPLAYED: Header =

@@ -5,13 +5,13 @@ use serde_json::json;
 
 use super::Function::Writer;
 use super::{
-    Answer, Body, ETAG, ETAG_OF_TRASHED, LOCATION, LOCATION_OF_CREATED, LOCATION_OF_MOVE, OPERATION_LOCATION,
-    Operation, PREFERENCE_APPLIED, Tag, WRITTEN, WriterCall,
+    Answer, Body, ETAG, LOCATION, LOCATION_OF_CREATED, LOCATION_OF_MOVE, OPERATION_LOCATION, Operation,
+    PREFERENCE_APPLIED, Tag, WRITTEN, WriterCall,
 };
 use super::{parameters, problems};
 use crate::contract::{Batch, BatchResults, CreateNode, NodeBody, OperationBody, PatchNode, ReplaceNode, RestoreNode};
 
-pub(super) static OPERATIONS: [Operation; 6] = [
+pub(super) static OPERATIONS: [Operation; 7] = [
     Operation {
         id: "create_node",
         method: Method::POST,
@@ -162,12 +162,10 @@ pub(super) static OPERATIONS: [Operation; 6] = [
             the stream carries out level by level. It costs 2 read units, 2 write units per KB and 2 more to begin, \
             and then those of each node that is deleted or moved and of its rows. From then on the node counts as \
             being deleted (409), and `GET` says so in `deleting`. With `Prefer: wait` the answer is held until the operation has ended \
-            (204); each look costs what reading the operation costs. With `to=trash` (403 unless `TRASH` is on) the node and all that is below it go \
-            into the trash, by one write of the node, as by a move: 1 read unit and 4 more below a parent, and 1 write unit per KB. In the trash \
-            `adopt` and `detach` aren't possible (409).",
+            (204); each look costs what reading the operation costs. A node in the trash can't have its children adopted or \
+            detached (409).",
         parameters: &[
             parameters::id,
-            parameters::deleted_to,
             parameters::children,
             parameters::revisions,
             parameters::if_match,
@@ -177,22 +175,7 @@ pub(super) static OPERATIONS: [Operation; 6] = [
         ],
         body: None,
         answers: &[
-            Answer::json::<NodeBody>(200, "The node is in the trash (`to=trash`).")
-                .headers(&[LOCATION_OF_MOVE, ETAG_OF_TRASHED, PREFERENCE_APPLIED, WRITTEN])
-                .example(|| {
-                    json!({
-                        "id": "CUSTOMER#7", "attributes": {"name": "Acme"},
-                        "trashed": {"at": "2026-02-03T04:05:06.789Z", "by": "anna", "parent": "REGION#EU"},
-                        "created_at": "2026-02-03T04:05:06.789Z", "created_by": "anna",
-                        "updated_at": "2026-02-03T04:05:06.789Z", "updated_by": "anna",
-                    })
-                }),
-            Answer::empty(204, "The node is deleted, or in the trash (`return=minimal`).").headers(&[
-                LOCATION_OF_MOVE,
-                ETAG_OF_TRASHED,
-                PREFERENCE_APPLIED,
-                WRITTEN,
-            ]),
+            Answer::empty(204, "The node is deleted.").headers(&[PREFERENCE_APPLIED, WRITTEN]),
             Answer::json::<OperationBody>(202, "The deletion has begun, and hasn't ended within the wait.")
                 .headers(&[OPERATION_LOCATION, PREFERENCE_APPLIED, WRITTEN])
                 .example(|| {
@@ -201,6 +184,46 @@ pub(super) static OPERATIONS: [Operation; 6] = [
                         "node": "CUSTOMER#7", "created_at": "2026-02-03T04:05:06.789Z",
                     })
                 }),
+        ],
+        problems: problems::DELETE,
+    },
+    Operation {
+        id: "trash_node",
+        method: Method::POST,
+        path: "/nodes/{id}/trash",
+        function: Writer(WriterCall::TrashNode),
+        tag: Tag::Write,
+        summary: "Put a node into the trash",
+        description: "The node and all that is below it go into the trash, until the node is restored or deleted (403 unless the deployment has one: \
+            `TRASH`). It takes the rights to write and to delete. One write of the node, and what is below follows as in a move: 1 read unit (below a parent 3), and 1 write \
+            unit per KB. A node that is in the trash already stays as it is.",
+        parameters: &[
+            parameters::id,
+            parameters::if_match,
+            parameters::if_none_match,
+            parameters::prefer,
+            parameters::idempotency_key,
+        ],
+        body: None,
+        answers: &[
+            Answer::json::<NodeBody>(200, "The node is in the trash.")
+                .headers(&[LOCATION_OF_MOVE, ETAG, PREFERENCE_APPLIED, WRITTEN])
+                .example(|| {
+                    json!({
+                        "id": "CUSTOMER#7", "attributes": {"name": "Acme"},
+                        "trashed": {"at": "2026-02-03T04:05:06.789Z", "by": "anna", "parent": "REGION#EU"},
+                        "created_at": "2026-02-03T04:05:06.789Z", "created_by": "anna",
+                        "updated_at": "2026-02-03T04:05:06.789Z", "updated_by": "anna",
+                    })
+                }),
+            Answer::json::<NodeBody>(202, "The node is in the trash, but its rows weren't up to date within the wait.")
+                .headers(&[LOCATION_OF_MOVE, ETAG, PREFERENCE_APPLIED, WRITTEN]),
+            Answer::minimal("The node is in the trash (`return=minimal`).").headers(&[
+                LOCATION_OF_MOVE,
+                ETAG,
+                PREFERENCE_APPLIED,
+                WRITTEN,
+            ]),
         ],
         problems: problems::DELETE,
     },

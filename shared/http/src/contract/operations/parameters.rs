@@ -285,12 +285,6 @@ fn words_of(name: &str, description: &str, schema: &str, default: &str) -> Value
     query(name, description, json!({"$ref": format!("#/components/schemas/{schema}"), "default": default}))
 }
 
-pub(super) fn deleted_to() -> Value {
-    let description = "Where the node goes: `trash` keeps it, with all that is below it, until it is restored or deleted. It excludes \
-        `children` and `revisions`.";
-    query("to", description, json!({"$ref": "#/components/schemas/DeletedTo"}))
-}
-
 /// The order of what was put into the trash.
 pub(super) fn order_of_trash() -> Value {
     words("order", "What was put into the trash last comes first (`desc`), or last (`asc`).", &["desc", "asc"])

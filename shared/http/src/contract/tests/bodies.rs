@@ -115,9 +115,9 @@ fn a_batch_has_operations_of_four_kinds() {
     assert!(matches!(&operations[0], BatchOperation::Put(put) if put.id.is_none()));
     assert!(matches!(&operations[1], BatchOperation::Patch(patch) if patch.id.as_str() == "a"));
     let BatchOperation::Delete(delete) = &operations[2] else { panic!() };
-    assert_eq!((delete.children, delete.revisions), (None, None));
+    assert_eq!((delete.children, delete.revisions), (Children::Restrict, Revisions::Keep));
     let BatchOperation::Delete(delete) = &operations[3] else { panic!() };
-    assert_eq!((delete.children, delete.revisions), (Some(Children::Adopt), Some(Revisions::Delete)));
+    assert_eq!((delete.children, delete.revisions), (Children::Adopt, Revisions::Delete));
     assert!(matches!(&operations[4], BatchOperation::Revision(revision) if revision.topic == "Audit"));
 }
 

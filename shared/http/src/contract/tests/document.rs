@@ -6,15 +6,18 @@ use serde_json::{Value, json};
 
 use crate::contract::openapi::document;
 use crate::contract::{
-    Batch, CreateNode, CreateRevision, OPERATIONS_MAX, PatchNode, ReplaceNode, TOPIC_BYTES_MAX, openapi, operations,
+    Batch, CreateNode, CreateRevision, OPERATIONS_MAX, PatchNode, ReplaceNode, RestoreNode, TOPIC_BYTES_MAX, openapi,
+    operations,
 };
 
 /// Each call of the contract, with its status codes when it succeeds.
-const CALLS: [(&str, &str, &[u16]); 32] = [
+const CALLS: [(&str, &str, &[u16]); 35] = [
     ("POST", "/nodes", &[201, 202, 204]),
     ("PUT", "/nodes/{id}", &[200, 201, 202, 204]),
     ("PATCH", "/nodes/{id}", &[200, 202, 204]),
     ("DELETE", "/nodes/{id}", &[202, 204]),
+    ("POST", "/nodes/{id}/trash", &[200, 202, 204]),
+    ("POST", "/nodes/{id}/restore", &[200, 202, 204]),
     ("GET", "/operations", &[200]),
     ("GET", "/operations/{id}", &[200]),
     ("POST", "/batch", &[200, 202]),
@@ -22,6 +25,7 @@ const CALLS: [(&str, &str, &[u16]); 32] = [
     ("PUT", "/nodes/{id}/revisions/{topic}/{version}", &[200, 202, 204]),
     ("DELETE", "/nodes/{id}/revisions/{topic}/{version}", &[204]),
     ("GET", "/roots", &[200]),
+    ("GET", "/trash", &[200]),
     ("GET", "/nodes", &[200]),
     ("GET", "/nodes/{id}", &[200, 304]),
     ("GET", "/nodes/{id}/ancestors", &[200]),
@@ -71,7 +75,7 @@ fn every_call_of_a_function_serves_one_operation() {
         functions.push(operation.function);
     }
     // This is the number of variants, and the routers match on all of them.
-    assert_eq!(functions.len(), 32);
+    assert_eq!(functions.len(), 35);
 }
 
 #[test]
@@ -181,11 +185,10 @@ fn every_call_says_what_it_is_and_has_its_parameters() {
             let names: BTreeSet<&str> =
                 parameters.iter().map(|parameter| parameter["name"].as_str().unwrap()).collect();
             assert_eq!(names.len(), parameters.len(), "{at}: a parameter is there twice");
-            assert_eq!(
-                call["requestBody"]["required"] == true,
-                ["post", "put", "patch"].contains(&method.as_str()),
-                "{at}"
-            );
+            // Nothing need be said of how a node goes into the trash and out of it.
+            let may_be_bare = path.ends_with("/trash") || path.ends_with("/restore");
+            let has_body = ["post", "put", "patch"].contains(&method.as_str()) && !may_be_bare;
+            assert_eq!(call["requestBody"]["required"] == true, has_body, "{at}");
         }
     }
 }
@@ -204,6 +207,7 @@ fn every_example_of_a_body_is_read() {
                     match (method.as_str(), path.as_str()) {
                         ("post", "/nodes") => drop(read::<CreateNode>(body).unwrap()),
                         ("put", "/nodes/{id}") => drop(read::<ReplaceNode>(body).unwrap()),
+                        ("post", "/nodes/{id}/restore") => drop(read::<RestoreNode>(body).unwrap()),
                         ("patch", _) => drop(read::<PatchNode>(body).unwrap()),
                         ("post", "/batch") => {
                             assert!(read::<Batch>(body).unwrap().operations.iter().all(Result::is_ok));
@@ -215,7 +219,7 @@ fn every_example_of_a_body_is_read() {
             }
         }
     }
-    assert_eq!(count, 9);
+    assert_eq!(count, 12);
 }
 
 #[test]
@@ -277,7 +281,7 @@ fn a_field_of_attributes_refers_to_a_type_with_an_example() {
         assert!(of["examples"][0].is_object(), "{name}");
         count += 1;
     }
-    assert_eq!(count, 18);
+    assert_eq!(count, 19);
     assert_eq!(schemas["PatchNode"]["properties"]["attributes"]["$ref"], "#/components/schemas/AttributesPatch");
     assert_eq!(schemas["AttributesPatch"]["type"], json!(["object", "null"]));
 }

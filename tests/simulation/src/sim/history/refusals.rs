@@ -143,7 +143,8 @@ impl History {
         let states: Vec<Option<&Item>> =
             self.states(&self.node(sequential::node(command), id), call.called, until).collect();
         let parents: BTreeSet<&str> = states.iter().flatten().map(|item| text(item, "parent")).collect();
-        let is_missing = states.iter().any(|state| !is_there(*state) || state.is_some_and(is_odd));
+        let is_apart = |item: &Item| is_odd(item) || sequential::trashed(item).is_some();
+        let is_missing = states.iter().any(|state| !is_there(*state) || state.is_some_and(is_apart));
         let named = sequential::named_parent(command).map(|named| named.map_or("", Id::as_str));
         is_missing || parents.len() > 1 || named.is_some_and(|named| !parents.contains(named))
     }

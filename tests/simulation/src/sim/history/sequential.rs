@@ -273,7 +273,8 @@ pub(super) fn check(
         }
         (Command::Restore { parent, spot, .. }, Some(old), Some(after)) => {
             let mut wanted = old.clone();
-            let was = is_in_trash.as_ref().and_then(|says| says.get("parent")).cloned();
+            let was = is_in_trash.as_ref().map_or("", |says| text(says, "parent"));
+            let was = (!was.is_empty()).then(|| AttributeValue::S(was.to_owned()));
             let takes_parent = parent.is_none() && spot.as_ref().is_some_and(|spot| spot.anchor().is_some());
             match parent {
                 Some(parent) => set(&mut wanted, "parent", parent.as_ref().map(|id| AttributeValue::S(id.to_string()))),

@@ -1,0 +1,252 @@
+//! `sapwood trash`.
+
+use api_reader::trash_body;
+use api_writer::Source;
+use clap::{Args, Subcommand};
+use sapwood_core::keys::{Id, NodeRef, Tenant, TrashTime};
+use sapwood_core::model::{BaseNode, DeletionMode, ETag, Settings};
+use sapwood_engine::query::{Bounds, Fields, InTrash, ListOptions, Order, Reader};
+use sapwood_engine::write::{Children, Command, Refusal, Tags, WriteError};
+use sapwood_http::contract::TrashBody;
+use sapwood_table::{Client, DynamoTable, ReadOptions};
+
+use super::write::{Placing, Writing, print};
+use super::{NodeError, Opened, Target, line};
+use crate::ask::agrees;
+use crate::connect::{Connection, Patient};
+use crate::exit::Exit;
+use crate::printable::shown;
+use crate::say::say;
+
+/// List what is in the trash, restore it, or delete it for good.
+#[derive(Args)]
+#[command(after_help = "Examples:
+  sapwood trash list --table sapwood --endpoint http://127.0.0.1:8000
+  sapwood trash restore V --table sapwood --profile prod --wait
+  sapwood trash empty --older-than 30d --yes --table sapwood --profile prod
+
+sapwood rm --trash puts a node there, with all that is below it. What the API puts there is the same. Nothing empties the trash by itself: run
+`sapwood trash empty --older-than 30d --yes` on a schedule of your own.
+
+It ends with 0, 1 if it is refused, there is no such node or the answer was no, 3 if --wait ends before all is done, and 4 if the table can't be
+read or written.")]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Subcommand)]
+enum What {
+    List(ListArguments),
+    Restore(RestoreArguments),
+    Empty(EmptyArguments),
+}
+
+/// The table, and whose trash.
+#[derive(Args)]
+struct Whose {
+    #[command(flatten)]
+    connection: Connection,
+    /// The tenant, in a table with tenants.
+    #[arg(long, value_name = "TENANT")]
+    tenant: Option<String>,
+    /// Print JSON, as the HTTP API has it.
+    #[arg(long)]
+    json: bool,
+    /// Only what was put there so long ago: 30d, 12h, 45m or 10s.
+    #[arg(long, value_name = "TIME", value_parser = seconds)]
+    older_than: Option<u64>,
+}
+
+/// List what was put into the trash: the newest first, each with its time, who put it there, and from below which
+/// parent.
+#[derive(Args)]
+struct ListArguments {
+    #[command(flatten)]
+    whose: Whose,
+}
+
+/// Take a node out of the trash, with all that is below it: to where it was, or elsewhere.
+#[derive(Args)]
+struct RestoreArguments {
+    #[command(flatten)]
+    target: Target,
+    /// Another parent than the one that it had.
+    #[arg(long, value_name = "PARENT")]
+    to: Option<String>,
+    /// Make the node a root.
+    #[arg(long, conflicts_with = "to")]
+    root: bool,
+    #[command(flatten)]
+    placing: Placing,
+    #[command(flatten)]
+    writing: Writing,
+}
+
+/// Delete what is in the trash for good, with all that is below it, the oldest first. It is refused for what is restored
+/// meanwhile.
+#[derive(Args)]
+struct EmptyArguments {
+    #[command(flatten)]
+    whose: Whose,
+    /// Delete the revisions as well.
+    #[arg(long)]
+    revisions: bool,
+    /// Don't ask.
+    #[arg(long)]
+    yes: bool,
+    #[command(flatten)]
+    writing: Writing,
+}
+
+/// Reads how long ago: a number and a unit.
+fn seconds(text: &str) -> Result<u64, &'static str> {
+    let wanted = "write it as a number and a unit: 30d, 12h, 45m or 10s";
+    let unit = text.chars().next_back().ok_or(wanted)?;
+    let number: u64 = text[..text.len() - unit.len_utf8()].parse().map_err(|_| wanted)?;
+    let seconds = match unit {
+        'd' => 86_400,
+        'h' => 3_600,
+        'm' => 60,
+        's' => 1,
+        _ => return Err(wanted),
+    };
+    number.checked_mul(seconds).ok_or("that is too long ago")
+}
+
+pub(crate) async fn run(arguments: Arguments) -> Result<Exit, NodeError> {
+    match arguments.what {
+        What::List(arguments) => list(arguments).await,
+        What::Restore(arguments) => restore(arguments).await,
+        What::Empty(arguments) => empty(arguments).await,
+    }
+}
+
+/// The trash of a table.
+struct Trash<'a> {
+    reader: Reader<'a, DynamoTable, Patient>,
+    tenant: Option<Tenant>,
+    order: Order,
+    until: Option<TrashTime>,
+    options: ListOptions,
+    is_over: bool,
+}
+
+impl<'a> Trash<'a> {
+    fn open(
+        whose: &Whose,
+        client: &'a Client<'a, DynamoTable, Patient>,
+        settings: &'a Settings,
+        order: Order,
+    ) -> Result<Self, NodeError> {
+        let tenant = whose.tenant.clone().map(Tenant::new).transpose()?;
+        let until = whose.older_than.and_then(|seconds| TrashTime::parse(&Source::system().ago(seconds)));
+        let bounds = Bounds::items(Bounds::ITEMS_MAX);
+        let options = ListOptions { strong: true, fields: Fields::all(), bounds, ..ListOptions::default() };
+        Ok(Self { reader: Reader::new(client, settings), tenant, order, until, options, is_over: false })
+    }
+
+    /// The next page; `None` after the last.
+    async fn next(&mut self) -> Result<Option<Vec<InTrash>>, NodeError> {
+        if self.is_over {
+            return Ok(None);
+        }
+        let page = self.reader.trash(self.tenant.as_ref(), self.order, self.until.as_ref(), &self.options).await?;
+        self.options.after = page.next;
+        self.is_over = self.options.after.is_none();
+        Ok(Some(page.items))
+    }
+}
+
+async fn list(arguments: ListArguments) -> Result<Exit, NodeError> {
+    let (table, settings) = arguments.whose.connection.open().await?;
+    let client = Client::new(&table, &Patient, &settings.schema);
+    let mut trash = Trash::open(&arguments.whose, &client, &settings, Order::Descending)?;
+    while let Some(found) = trash.next().await? {
+        for body in found.into_iter().map(trash_body) {
+            say!("{}", if arguments.whose.json { line(&body)? } else { words(&body) });
+        }
+    }
+    Ok(Exit::Done)
+}
+
+fn words(body: &TrashBody) -> String {
+    let said = |text: &Option<String>| text.as_ref().map_or_else(|| "?".to_owned(), |text| shown(text).into_owned());
+    let parent =
+        body.trashed.parent.as_ref().map_or_else(|| "as a root".to_owned(), |id| format!("from {}", shown(id)));
+    format!("{}  {}  by {}  {parent}", said(&body.trashed.at), shown(&body.id), said(&body.trashed.by))
+}
+
+async fn restore(arguments: RestoreArguments) -> Result<Exit, NodeError> {
+    let opened = arguments.target.open_to_write().await?;
+    let client = opened.client();
+    let to = arguments.to.map(Id::new).transpose()?;
+    let parent = if arguments.root { Some(None) } else { to.map(Some) };
+    let command = Command::Restore { node: opened.node.clone(), parent, spot: arguments.placing.spot()? };
+    let outcome = arguments.writing.write(&client, &opened, &command).await?;
+    print(&outcome, &opened, arguments.target.json)?;
+    let is_done = arguments.writing.wait_for_rows(&client, &opened, &command, &outcome).await?;
+    Ok(Exit::Unfinished.unless(is_done))
+}
+
+async fn empty(arguments: EmptyArguments) -> Result<Exit, NodeError> {
+    let (table, settings) = arguments.whose.connection.open_to_write(&Patient).await?;
+    let question = "Delete what is in the trash for good, with all that is below it?";
+    if !arguments.yes && !agrees(question)? {
+        return Ok(Exit::Wrong);
+    }
+    let client = Client::new(&table, &Patient, &settings.schema);
+    let mut trash = Trash::open(&arguments.whose, &client, &settings, Order::Ascending)?;
+    let mut is_done = true;
+    while let Some(found) = trash.next().await? {
+        for entry in found {
+            let node = NodeRef { tenant: trash.tenant.clone(), id: entry.id };
+            let Some(tag) = tag_in_trash(&client, &node, trash.until.as_ref(), &settings).await? else { continue };
+            let opened = Opened { table: table.clone(), settings: settings.clone(), node };
+            is_done &= purge(&arguments, &client, &opened, tag).await?;
+        }
+    }
+    Ok(Exit::Unfinished.unless(is_done))
+}
+
+/// The tag of a node's record, if the node is in the trash and was put there until this time. Rows follow their records:
+/// it may have been restored since, or restored and put there again.
+async fn tag_in_trash(
+    client: &Client<'_, DynamoTable, Patient>,
+    node: &NodeRef,
+    until: Option<&TrashTime>,
+    settings: &Settings,
+) -> Result<Option<ETag>, NodeError> {
+    let schema = &settings.schema;
+    let Some(item) = client.get(&schema.node_key(node), &ReadOptions::default()).await? else { return Ok(None) };
+    let tag = ETag::of(&item, schema);
+    let Ok(base) = BaseNode::read(item, node, schema) else { return Ok(None) };
+    let is_old = base.trashed.is_some_and(|trashed| until.is_none_or(|until| trashed.at <= *until));
+    Ok((is_old && base.deleting.is_none()).then_some(tag))
+}
+
+/// Deletes a node that is in the trash, unless its record has changed since.
+async fn purge(
+    arguments: &EmptyArguments,
+    client: &Client<'_, DynamoTable, Patient>,
+    opened: &Opened,
+    tag: ETag,
+) -> Result<bool, NodeError> {
+    let command = Command::Delete {
+        node: opened.node.clone(),
+        children: Children::With(DeletionMode::Delete),
+        revisions: arguments.revisions,
+        operation: Source::system().operation(),
+    };
+    let mut writing = arguments.writing.clone();
+    writing.if_match = Some(Tags::These(vec![tag]));
+    let outcome = match writing.write(client, opened, &command).await {
+        Err(WriteError::Refused(Refusal::PreconditionFailed(_) | Refusal::NotFound)) => {
+            eprintln!("sapwood: {} has changed meanwhile, and is left where it is", shown(opened.node.id.as_str()));
+            return Ok(true);
+        }
+        outcome => outcome?,
+    };
+    print(&outcome, opened, arguments.whose.json)?;
+    writing.wait_for_rows(client, opened, &command, &outcome).await
+}
