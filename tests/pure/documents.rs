@@ -290,7 +290,7 @@ fn the_examples_of_items_are_what_the_codecs_read_and_write() {
     assert!(shown.len() == 4 && shown.iter().all(|item| of_both.contains(item)), "{of_both:#?}");
     let missing = NodeRef::from(Id::new("missing").unwrap());
     let kinds: Vec<String> = others.iter().map(|item| key_of(item, &schema).unwrap().pk).collect();
-    assert_eq!(kinds, [schema.roots_partition(None), schema.orphans_partition(&missing)]);
+    assert_eq!(kinds, [schema.roots_partition(None), schema.orphans_partition(&missing), schema.trash_partition(None)]);
 }
 
 /// Whoever can't open `/docs` of a closed API can read the document here. `SAPWOOD_WRITE=1` writes it anew.

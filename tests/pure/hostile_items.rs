@@ -268,7 +268,7 @@ impl World {
             }
             let after = self.contents();
             let is_derived = |sk: &str| {
-                let prefixes = ["NODE#", "PATH#", "ROOT#", "ORPHAN#", "CHILD#", "ORDERED#", "LINK#", "v0_"];
+                let prefixes = ["NODE#", "PATH#", "ROOT#", "ORPHAN#", "CHILD#", "ORDERED#", "LINK#", "TRASH#", "v0_"];
                 ["LINEAGE", "CASCADE"].contains(&sk) || prefixes.iter().any(|prefix| sk.starts_with(prefix))
             };
             if let Some(gone) = before.iter().find(|key| !after.contains_key(key) && !is_derived(&key.1)) {

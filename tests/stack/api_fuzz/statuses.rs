@@ -88,6 +88,8 @@ impl Case {
     fn body(&self) -> Option<Value> {
         match (self.operation.method.as_str(), self.operation.path) {
             ("GET" | "DELETE", _) => None,
+            ("POST", "/nodes/{id}/trash") => None,
+            ("POST", "/nodes/{id}/restore") => Some(json!({})),
             (_, "/batch") => Some(json!({"operations": [{"patch": {"id": self.node, "attributes": {"x": 1}}}]})),
             (_, path) if path.contains("/revisions/") => Some(json!({"attributes": {"x": 1}})),
             ("POST", _) => Some(json!({"id": format!("{}x", self.node)})),
@@ -130,6 +132,13 @@ impl Case {
             (409, _) if path == "/batch" || (is_revision && method == "POST") => {
                 ByMany(self.valid(&plain).header("idempotency-key", &self.node))
             }
+            (409, "POST") if path.ends_with("/trash") => {
+                ByMany(self.valid(&plain).header("idempotency-key", &self.node))
+            }
+            (409, "POST") if path.ends_with("/restore") => By(Stack::Open, self.valid(&plain)),
+            (422, "POST") if path.ends_with("/trash") => {
+                By(Stack::Open, self.asked(&self.target(&"x".repeat(1_015), "1")))
+            }
             (409, _) if is_revision => Not(OUTRUN),
             (409, "POST") => By(Stack::Open, self.with(&json!({"id": self.node}))),
             (409, "PUT" | "PATCH") => By(Stack::Open, self.with(&json!({"parent": format!("{}k", self.node)}))),
@@ -159,8 +168,8 @@ impl Case {
     }
 }
 
-/// The nodes of all cases, and the name of an operation.
-async fn prepare(api: &Api, nodes: &[String]) -> String {
+/// The nodes of all cases, some of which are in the trash, and the name of an operation.
+async fn prepare(api: &Api, nodes: &[String], trashed: &[String]) -> String {
     for nodes in nodes.chunks(25) {
         let operations: Vec<Value> = nodes
             .iter()
@@ -174,6 +183,9 @@ async fn prepare(api: &Api, nodes: &[String]) -> String {
             .collect();
         let answered = api.send(&Asked::new("POST", "/batch").json(&json!({"operations": operations}))).await;
         assert!(answered.json()["results"].as_array().unwrap().iter().all(|result| result["status"] == 201));
+    }
+    for node in trashed.iter().filter(|node| nodes.contains(node)) {
+        assert_eq!(api.send(&Asked::new("POST", &format!("/nodes/{node}/trash"))).await.status, 200);
     }
     let removed = Asked::new("POST", "/nodes").json(&json!({"id": "removed"}));
     assert_eq!(api.send(&removed).await.status, 201);
@@ -216,12 +228,15 @@ async fn every_status_code_that_the_document_lists_happens() {
     let cases: Vec<Case> = every.enumerate().map(case).collect();
     assert!(cases.len() > 150, "{}", cases.len());
     let nodes: Vec<String> = cases.iter().map(|case| case.node.clone()).collect();
-    let open = Serving::start(Way::Http, &[("RevisionsMutable", "on"), ("LinkAttributes", "tags")], &[]).await;
-    let operation = prepare(&open.api, &nodes).await;
+    let is_restored = |case: &&Case| case.operation.id == "restore_node" && [200, 202, 204, 422].contains(&case.status);
+    let trashed: Vec<String> = cases.iter().filter(is_restored).map(|case| case.node.clone()).collect();
+    let parameters = [("RevisionsMutable", "on"), ("LinkAttributes", "tags"), ("Trash", "on")];
+    let open = Serving::start(Way::Http, &parameters, &[]).await;
+    let operation = prepare(&open.api, &nodes, &trashed).await;
     open.running.settle().await;
     audit(&open.running).await;
 
-    let of_tenants = Serving::start(Way::Http, &[("TenantClaim", "tenant")], &[]).await;
+    let of_tenants = Serving::start(Way::Http, &[("TenantClaim", "tenant"), ("Trash", "on")], &[]).await;
     let bare = Serving::start(Way::Http, &[("RootRows", "off"), ("PathRows", "off")], &[]).await;
     let refused = |_: &_| Some(Fault::error(500, "com.amazonaws.dynamodb.v20120810#InternalServerError"));
     // The API reaches the engine; the stream's handler doesn't.
@@ -230,10 +245,10 @@ async fn every_status_code_that_the_document_lists_happens() {
         running,
         api: Api::gateway(axum::Router::new(), axum::Router::new(), &Default::default(), Default::default()),
     };
-    let stuck = unheard.for_others(Way::Http, &[("RevisionsMutable", "on")], &[]).await;
+    let stuck = unheard.for_others(Way::Http, &[("RevisionsMutable", "on"), ("Trash", "on")], &[]).await;
     let waits = |case: &&Case| case.status == 202 || (case.status == 409 && case.operation.method == Method::GET);
     let waiting: Vec<String> = cases.iter().filter(waits).map(|case| case.node.clone()).collect();
-    prepare(&stuck, &waiting).await;
+    prepare(&stuck, &waiting, &trashed).await;
 
     let apis = BTreeMap::from([
         (Stack::Open, &open.api),

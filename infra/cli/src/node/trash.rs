@@ -83,8 +83,8 @@ struct RestoreArguments {
     writing: Writing,
 }
 
-/// Delete what is in the trash for good, with all that is below it, the oldest first. It is refused for what is restored
-/// meanwhile.
+/// Delete what is in the trash for good, with all that is below it, the oldest first. What is restored meanwhile
+/// stays.
 #[derive(Args)]
 struct EmptyArguments {
     #[command(flatten)]
@@ -209,8 +209,8 @@ async fn empty(arguments: EmptyArguments) -> Result<Exit, NodeError> {
     Ok(Exit::Unfinished.unless(is_done))
 }
 
-/// The tag of a node's record, if the node is in the trash and was put there until this time. Rows follow their records:
-/// it may have been restored since, or restored and put there again.
+/// The tag of a node's record, if the node is in the trash and was put there until this time. Rows follow their
+/// records: it may have been restored since, or restored and put there again.
 async fn tag_in_trash(
     client: &Client<'_, DynamoTable, Patient>,
     node: &NodeRef,

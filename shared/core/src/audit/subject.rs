@@ -124,6 +124,7 @@ pub(super) fn is_newer_memory(item: &Item, key: &ItemKey, schema: &Schema) -> bo
 fn stands_in(sort_key: &SortKey, owner: &NodeRef, key: &ItemKey, schema: &Schema) -> bool {
     match sort_key {
         SortKey::Root(_) | SortKey::OrderedRoot { .. } => key.pk == schema.roots_partition(owner.tenant.as_ref()),
+        SortKey::Trash { .. } => key.pk == schema.trash_partition(owner.tenant.as_ref()),
         SortKey::Orphan(_) => false,
         _ => true,
     }

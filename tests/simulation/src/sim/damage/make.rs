@@ -75,7 +75,9 @@ impl World {
             }
             Damage::LineageBuried => {
                 let (key, mut item) = one_of(self, &|sk| sk == "LINEAGE")?;
-                for name in ["ancestors", "path", "root", "orphan", "order", "links", "rows_pending", "stale_rows"] {
+                for name in
+                    ["ancestors", "path", "root", "orphan", "order", "links", "trash", "rows_pending", "stale_rows"]
+                {
                     item.remove(name);
                 }
                 let deleting = [
@@ -395,7 +397,7 @@ const LINEAGE: [&str; 14] = [
 ];
 
 fn is_row(sk: &str) -> bool {
-    let prefixes = ["NODE#", "PATH#", "ROOT#", "ORPHAN#", "CHILD#", "ORDERED#", "LINK#"];
+    let prefixes = ["NODE#", "PATH#", "ROOT#", "ORPHAN#", "CHILD#", "ORDERED#", "LINK#", "TRASH#"];
     prefixes.iter().any(|prefix| sk.starts_with(prefix))
 }
 
