@@ -126,6 +126,63 @@ impl Api {
     }
 }
 
+/// The status and the kind of the problem that something comes to.
+async fn refused(api: &Api, call: &str, body: Value) -> (u16, String) {
+    let answer = api.send(call, &[], &body).await;
+    (answer.status, answer.problem().1.to_owned())
+}
+
+#[tokio::test]
+async fn what_goes_into_the_trash_comes_back_where_it_was_or_says_why_not() {
+    let mut api = Api::new();
+    for (id, parent) in [("D", json!(null)), ("V", json!("D")), ("d", json!("V")), ("W", json!("D"))] {
+        api.ok(201, "POST /nodes", json!({ "id": id, "parent": parent, "attributes": { "name": id } })).await;
+    }
+    api.fixture.settle();
+    let trashed = api.ok(200, "POST /nodes/V/trash", Value::Null).await;
+    assert_eq!((&trashed.body["trashed"]["by"], &trashed.body["trashed"]["parent"]), (&json!("anna"), &json!("D")));
+    assert_eq!((trashed.body.get("parent"), trashed.header("location")), (None, "/nodes/V/fanout?below=true"));
+    // Once more, nothing changes.
+    let again = api.ok(200, "POST /nodes/V/trash", Value::Null).await;
+    assert_eq!(again.header("etag"), trashed.header("etag"));
+    let conflict = |kind: &str| (409, kind.to_owned());
+    assert_eq!(refused(&api, "PATCH /nodes/V", json!({ "parent": "W" })).await, conflict("in-trash"));
+    assert_eq!(refused(&api, "PUT /nodes/V", json!({ "parent": "W" })).await, conflict("in-trash"));
+    assert_eq!(refused(&api, "PATCH /nodes/W", json!({ "parent": "V" })).await, conflict("in-trash"));
+    assert_eq!(refused(&api, "PATCH /nodes/W", json!({ "parent": "d" })).await, conflict("in-trash"));
+    assert_eq!(refused(&api, "POST /nodes", json!({ "id": "x", "parent": "V" })).await, conflict("in-trash"));
+    assert_eq!(refused(&api, "POST /nodes", json!({ "id": "V" })).await, conflict("exists"));
+    assert_eq!(refused(&api, "DELETE /nodes/V?children=adopt", Value::Null).await, conflict("in-trash"));
+    assert_eq!(refused(&api, "POST /nodes/W/restore", Value::Null).await, conflict("not-in-trash"));
+    assert_eq!(refused(&api, "POST /nodes/d/restore", json!({})).await, conflict("not-in-trash"));
+    api.ok(200, "PATCH /nodes/V", json!({ "attributes": { "name": "old" } })).await;
+    api.fixture.settle();
+    assert_eq!(refused(&api, "POST /nodes", json!({ "id": "x", "parent": "d" })).await, conflict("in-trash"));
+    let back = api.ok(200, "POST /nodes/V/restore", Value::Null).await;
+    assert_eq!((&back.body["parent"], back.body.get("trashed")), (&json!("D"), None));
+    api.fixture.settle();
+
+    // Its parent goes into the trash as well, and is deleted, and made anew.
+    api.ok(200, "POST /nodes/V/trash", Value::Null).await;
+    api.ok(200, "POST /nodes/D/trash", Value::Null).await;
+    api.fixture.settle();
+    assert_eq!(refused(&api, "POST /nodes/V/restore", json!({})).await, conflict("no-way-back"));
+    api.ok(202, "DELETE /nodes/D?children=delete", Value::Null).await;
+    api.fixture.settle();
+    assert_eq!(refused(&api, "POST /nodes/V/restore", json!({})).await, conflict("no-way-back"));
+    api.ok(201, "POST /nodes", json!({ "id": "D" })).await;
+    api.fixture.settle();
+    assert_eq!(refused(&api, "POST /nodes/V/restore", json!({})).await, conflict("no-way-back"));
+    assert_eq!(api.ok(200, "POST /nodes/V/restore", json!({ "parent": null })).await.body.get("parent"), None);
+    let operations = json!([{ "trash": { "id": "V" } }, { "restore": { "id": "V", "parent": "D" } }]);
+    let batch = api.ok(200, "POST /batch", json!({ "operations": operations })).await;
+    assert_eq!(batch.body["results"][1]["body"]["parent"], "D");
+    api.fixture.settle();
+
+    api.trash = false;
+    assert_eq!(api.send("POST /nodes/V/trash", &[], &Value::Null).await.problem(), (403, "no-trash"));
+}
+
 #[tokio::test]
 async fn a_node_is_created_replaced_patched_moved_and_deleted() {
     let mut api = Api::new();

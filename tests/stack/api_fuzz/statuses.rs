@@ -185,7 +185,7 @@ async fn prepare(api: &Api, nodes: &[String], trashed: &[String]) -> String {
         assert!(answered.json()["results"].as_array().unwrap().iter().all(|result| result["status"] == 201));
     }
     for node in trashed.iter().filter(|node| nodes.contains(node)) {
-        assert_eq!(api.send(&Asked::new("POST", &format!("/nodes/{node}/trash"))).await.status, 200);
+        assert_eq!(api.send(&Asked::new("POST", format!("/nodes/{node}/trash"))).await.status, 200);
     }
     let removed = Asked::new("POST", "/nodes").json(&json!({"id": "removed"}));
     assert_eq!(api.send(&removed).await.status, 201);
