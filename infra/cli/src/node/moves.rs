@@ -4,7 +4,7 @@ use clap::Args;
 use sapwood_core::keys::Id;
 use sapwood_engine::write::{Command, Patch};
 
-use super::write::{Placing, Writing, print};
+use super::write::{Placing, Writing};
 use super::{NodeError, Target};
 use crate::exit::Exit;
 
@@ -40,7 +40,6 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit, NodeError> {
     let patch = Patch { parent: Some(parent), spot: arguments.placing.spot()?, ..Patch::default() };
     let command = Command::Patch { node: opened.node.clone(), patch };
     let outcome = arguments.writing.write(&client, &opened, &command).await?;
-    print(&outcome, &opened, arguments.target.json)?;
-    let is_done = arguments.writing.wait_for_rows(&client, &opened, &command, &outcome).await?;
+    let is_done = arguments.writing.finish(&client, &opened, &command, &outcome, arguments.target.json).await?;
     Ok(Exit::Unfinished.unless(is_done))
 }

@@ -12,7 +12,7 @@ use sapwood_engine::write::{Command, Content, Outcome, Patch, Refusal, ValueChan
 use sapwood_json::{Attributes, FromJson, MergePatch, read};
 use sapwood_table::{Client, DynamoTable};
 
-use super::write::{Placing, Writing, print};
+use super::write::{Placing, Writing};
 use super::{NodeError, Opened, Target};
 use crate::arguments::parameter;
 use crate::connect::Patient;
@@ -84,8 +84,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit, NodeError> {
             (command, outcome)
         }
     };
-    print(&outcome, &opened, arguments.target.json)?;
-    let is_done = arguments.writing.wait_for_rows(&client, &opened, &command, &outcome).await?;
+    let is_done = arguments.writing.finish(&client, &opened, &command, &outcome, arguments.target.json).await?;
     Ok(Exit::Unfinished.unless(is_done))
 }
 

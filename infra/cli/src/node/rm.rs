@@ -91,8 +91,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit, NodeError> {
     if arguments.trash {
         let command = Command::Trash { node: opened.node.clone() };
         let outcome = arguments.writing.write(&client, &opened, &command).await?;
-        print(&outcome, &opened, arguments.target.json)?;
-        let is_done = arguments.writing.wait_for_rows(&client, &opened, &command, &outcome).await?;
+        let is_done = arguments.writing.finish(&client, &opened, &command, &outcome, arguments.target.json).await?;
         return Ok(Exit::Unfinished.unless(is_done));
     }
     if !arguments.yes && !agrees(&arguments.children.question(opened.node.id.as_str()))? {
@@ -107,8 +106,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit, NodeError> {
     let (writing, json) = (&arguments.writing, arguments.target.json);
     let outcome = writing.write(&client, &opened, &command).await?;
     let Outcome::Deleting { operation, .. } = &outcome else {
-        print(&outcome, &opened, json)?;
-        let is_done = writing.wait_for_rows(&client, &opened, &command, &outcome).await?;
+        let is_done = writing.finish(&client, &opened, &command, &outcome, json).await?;
         return Ok(Exit::Unfinished.unless(is_done));
     };
     // One object tells how it ended.

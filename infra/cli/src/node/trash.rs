@@ -10,7 +10,7 @@ use sapwood_engine::write::{Children, Command, Refusal, Tags, WriteError};
 use sapwood_http::contract::TrashBody;
 use sapwood_table::{Client, DynamoTable, ReadOptions};
 
-use super::write::{Placing, Writing, print};
+use super::write::{Placing, Writing};
 use super::{NodeError, Opened, Target, line};
 use crate::ask::agrees;
 use crate::connect::{Connection, Patient};
@@ -184,8 +184,7 @@ async fn restore(arguments: RestoreArguments) -> Result<Exit, NodeError> {
     let parent = if arguments.root { Some(None) } else { to.map(Some) };
     let command = Command::Restore { node: opened.node.clone(), parent, spot: arguments.placing.spot()? };
     let outcome = arguments.writing.write(&client, &opened, &command).await?;
-    print(&outcome, &opened, arguments.target.json)?;
-    let is_done = arguments.writing.wait_for_rows(&client, &opened, &command, &outcome).await?;
+    let is_done = arguments.writing.finish(&client, &opened, &command, &outcome, arguments.target.json).await?;
     Ok(Exit::Unfinished.unless(is_done))
 }
 
@@ -247,6 +246,5 @@ async fn purge(
         }
         outcome => outcome?,
     };
-    print(&outcome, opened, arguments.whose.json)?;
-    writing.wait_for_rows(client, opened, &command, &outcome).await
+    writing.finish(client, opened, &command, &outcome, arguments.whose.json).await
 }

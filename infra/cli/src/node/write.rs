@@ -98,14 +98,17 @@ impl Writing {
         Writer::new(client, &opened.settings).write(command, &request).await
     }
 
-    /// Waits for what is derived from a write, if that is wanted. Returns true if it is there, or if no wait is wanted.
-    pub(super) async fn wait_for_rows(
+    /// Prints what a command has done, and waits for what is derived from it, if that is wanted. Returns true if it is
+    /// there, or if no wait is wanted.
+    pub(super) async fn finish(
         &self,
         client: &Client<'_, DynamoTable, Patient>,
         opened: &Opened,
         command: &Command,
         outcome: &Outcome,
+        json: bool,
     ) -> Result<bool, NodeError> {
+        print(outcome, opened, json)?;
         let Some(derived) = Derived::of(command, outcome, true) else { return Ok(true) };
         let (reader, mut watch) = (Reader::new(client, &opened.settings), derived.watch());
         let tenant = opened.node.tenant.as_ref();
@@ -150,8 +153,7 @@ pub(super) fn print(outcome: &Outcome, opened: &Opened, json: bool) -> Result<()
     }
     let words = match outcome {
         Outcome::Node { node, item, created } => {
-            let is_in_trash =
-                || BaseNode::read(item.clone(), node, &settings.schema).is_ok_and(|b| b.trashed.is_some());
+            let is_in_trash = || BaseNode::is_in_trash(item, node, &settings.schema);
             let done = match created {
                 true => "created",
                 false if is_in_trash() => "in the trash",

@@ -90,6 +90,13 @@ impl BaseNode {
         if item.contains_key(PUT_BACK) { None } else { Self::place(item, node, schema).ok()?.0 }
     }
 
+    /// True if a base record says that its node was put into the trash, and [`BaseNode::read`] can read it.
+    #[must_use]
+    pub fn is_in_trash(item: &Item, node: &NodeRef, schema: &Schema) -> bool {
+        let names_no_parent = || matches!(Self::place(item, node, schema), Ok((None, _)));
+        item.contains_key(TRASHED) && !item.contains_key(PUT_BACK) && names_no_parent()
+    }
+
     /// Returns the node's parent and its segment.
     fn place(item: &Item, node: &NodeRef, schema: &Schema) -> Result<(Option<Id>, Option<String>), Unreadable> {
         let names = schema.names();

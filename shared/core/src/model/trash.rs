@@ -2,7 +2,7 @@
 
 use super::item::{AttributeValue, Item, text, text_of};
 use super::reserved::name_of;
-use crate::keys::{Id, TrashTime};
+use crate::keys::{Id, Schema, TrashTime};
 
 /// The attribute of a base record whose node was put into the trash ([`Trashed`]). It counts only where the record
 /// names no parent: another client that writes `parent` takes the node out of the trash.
@@ -36,6 +36,12 @@ impl Trashed {
     pub fn read(item: &Item) -> Option<Self> {
         let value = item.get(TRASHED)?;
         Some(Self::parse(value).unwrap_or(Self { at: TrashTime::unknown(), by: None, parent: None, born: None }))
+    }
+
+    /// Reads the attribute where it counts: in a record that names no parent.
+    #[must_use]
+    pub fn in_record(record: &Item, schema: &Schema) -> Option<Self> {
+        Self::read(record).filter(|_| !record.contains_key(&schema.names().parent))
     }
 
     /// True if the attribute is there, and the API hasn't written it so.

@@ -120,8 +120,8 @@ impl Deletion<'_> {
                 return Ok(Decided::Later);
             }
         }
-        let is_in_trash = || Trashed::read(before).is_some() && !before.contains_key(&schema.names().parent);
-        if matches!(self.children, Children::With(DeletionMode::Adopt | DeletionMode::Detach)) && is_in_trash() {
+        let releases = matches!(self.children, Children::With(DeletionMode::Adopt | DeletionMode::Detach));
+        if releases && Trashed::in_record(before, schema).is_some() {
             return Err(Refusal::ChildrenInTrash.into());
         }
         let condition = as_read(Some(before), preconditions.are_given(), schema)?;

@@ -107,7 +107,7 @@ impl Prefetched {
     /// Takes a node that was written: where it is among its siblings, if these are ordered by hand.
     pub(super) fn place(&mut self, node: &NodeRef, item: &Item, settings: &Settings) {
         let Some(order) = settings.order.as_ref().filter(|order| order.by_hand) else { return };
-        if BaseNode::read(item.clone(), node, &settings.schema).is_ok_and(|base| base.trashed.is_some()) {
+        if BaseNode::is_in_trash(item, node, &settings.schema) {
             self.placed.retain(|(_, id, _)| *id != node.id);
             return;
         }

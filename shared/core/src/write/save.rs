@@ -15,7 +15,7 @@ use super::reorder::{CHANGED_MAX, FindSpot, Found, Room, Slice};
 use super::{NoWayBack, Outcome, Refusal};
 use crate::keys::{DEPTH_MAX, Id, ItemKey, NodeRef, Schema, SortKey};
 use crate::model::{
-    AttributeValue, BaseNode, Item, Stored, TRASHED, Trashed, Under, check_links, has_mark, key_of, life_of, text,
+    AttributeValue, BaseNode, Item, Stored, Trashed, Under, check_links, has_mark, key_of, life_of, text,
 };
 use crate::plan::ancestry::{AncestorPath, Ancestry, Edge};
 use crate::plan::conditions::still_gone;
@@ -452,7 +452,7 @@ impl<'a> SaveNode<'_, 'a> {
         if let Some(item) = before.filter(|item| has_mark(Some(item))) {
             return Err(Refusal::being_deleted(&self.node.id, item));
         }
-        let is_in_trash = before.is_some_and(|item| self.is_in_trash(item));
+        let is_in_trash = before.is_some_and(|item| BaseNode::is_in_trash(item, self.node, self.schema()));
         match (self.wanted, before) {
             (Wanted::Create { .. }, Some(_)) => Err(Refusal::Exists),
             (Wanted::Restore { .. }, _) if !is_in_trash => Err(Refusal::NotInTrash),
@@ -460,11 +460,6 @@ impl<'a> SaveNode<'_, 'a> {
             (wanted, _) if is_in_trash && wanted.is_placed() => Err(Refusal::InTrash),
             _ => Ok(()),
         }
-    }
-
-    fn is_in_trash(&self, item: &Item) -> bool {
-        item.contains_key(TRASHED)
-            && BaseNode::read(item.clone(), self.node, self.schema()).is_ok_and(|base| base.trashed.is_some())
     }
 
     /// What is to be written, given what is there, and the value by which the node is ordered by hand. `None`: nothing

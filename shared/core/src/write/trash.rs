@@ -2,6 +2,7 @@
 //!
 //! Taking a node back out is a move, so [`save`](super::save) does it.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::attempts::{Attempts, Stop, Trace};
@@ -72,7 +73,7 @@ fn trashed(
     let by = Some(stamp.by.clone()).filter(|by| !by.is_empty());
     let at = TrashTime::parse(&stamp.at).unwrap_or_else(TrashTime::unknown);
     let value = Trashed { at, by, parent, born }.value();
-    let mut changes: std::collections::BTreeMap<_, _> =
+    let mut changes: BTreeMap<_, _> =
         stamped(Some(before), stamp).into_iter().map(|(name, value)| (name, Some(value))).collect();
     changes.insert(TRASHED.to_owned(), Some(value));
     changes.extend([&schema.names().parent, UNDER].map(|name| (name.to_owned(), None)));

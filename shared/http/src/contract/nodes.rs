@@ -131,9 +131,7 @@ impl NodeBody {
             created_by: text(base, CREATED_BY),
             updated_at: text(base, UPDATED_AT),
             updated_by: text(base, UPDATED_BY),
-            trashed: Trashed::read(base)
-                .filter(|_| !base.contains_key(&names.parent))
-                .map(|trashed| Box::new(trashed.into())),
+            trashed: Trashed::in_record(base, &settings.schema).map(|trashed| Box::new(trashed.into())),
             deleting: DeletionMark::read(base).map(|mark| mark.operation),
             etag: None,
             ancestors: None,
