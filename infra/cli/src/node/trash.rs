@@ -2,7 +2,7 @@
 
 use api_reader::trash_body;
 use api_writer::Source;
-use clap::{Args, Subcommand};
+use clap::{Arg, ArgAction, Args, Subcommand};
 use sapwood_core::keys::{Id, NodeRef, Tenant, TrashTime};
 use sapwood_core::model::{BaseNode, DeletionMode, ETag, Settings};
 use sapwood_engine::query::{Bounds, Fields, InTrash, ListOptions, Order, Reader};
@@ -20,6 +20,7 @@ use crate::say::say;
 
 /// List what is in the trash, restore it, or delete it for good.
 #[derive(Args)]
+#[command(arg = json())]
 #[command(after_help = "Examples:
   sapwood trash list --table sapwood --endpoint http://127.0.0.1:8000
   sapwood trash restore V --table sapwood --profile prod --wait
@@ -35,9 +36,19 @@ pub(crate) struct Arguments {
     what: What,
 }
 
+/// `--json` before the command, which is the command's own.
+fn json() -> Arg {
+    Arg::new("json").long("json").global(true).action(ArgAction::SetTrue).help("Print JSON, as the HTTP API has it")
+}
+
 #[derive(Subcommand)]
 enum What {
-    List(ListArguments),
+    /// List what was put into the trash: the newest first, each with its time, who put it there, and from below which
+    /// parent.
+    #[command(after_help = "Examples:
+  sapwood trash list --table sapwood --endpoint http://127.0.0.1:8000
+  sapwood trash list --older-than 30d --json --table sapwood --profile prod")]
+    List(Whose),
     Restore(RestoreArguments),
     Empty(EmptyArguments),
 }
@@ -58,16 +69,13 @@ struct Whose {
     older_than: Option<u64>,
 }
 
-/// List what was put into the trash: the newest first, each with its time, who put it there, and from below which
-/// parent.
-#[derive(Args)]
-struct ListArguments {
-    #[command(flatten)]
-    whose: Whose,
-}
-
 /// Take a node out of the trash, with all that is below it: to where it was, or elsewhere.
 #[derive(Args)]
+#[command(after_help = "Examples:
+  sapwood trash restore V --table sapwood --endpoint http://127.0.0.1:8000
+  sapwood trash restore V --to W --table sapwood --profile prod --wait
+
+It is refused if the parent that the node had is gone, if another node has its id, or if it is in the trash as well: name another with --to, or --root.")]
 struct RestoreArguments {
     #[command(flatten)]
     target: Target,
@@ -86,6 +94,11 @@ struct RestoreArguments {
 /// Delete what is in the trash for good, with all that is below it, the oldest first. What is restored meanwhile
 /// stays.
 #[derive(Args)]
+#[command(after_help = "Examples:
+  sapwood trash empty --table sapwood --endpoint http://127.0.0.1:8000
+  sapwood trash empty --older-than 30d --revisions --yes --table sapwood --profile prod
+
+Each is an operation of the HTTP API's, which the stream handler carries out. Without a terminal it needs --yes.")]
 struct EmptyArguments {
     #[command(flatten)]
     whose: Whose,
@@ -116,7 +129,7 @@ fn seconds(text: &str) -> Result<u64, &'static str> {
 
 pub(crate) async fn run(arguments: Arguments) -> Result<Exit, NodeError> {
     match arguments.what {
-        What::List(arguments) => list(arguments).await,
+        What::List(whose) => list(whose).await,
         What::Restore(arguments) => restore(arguments).await,
         What::Empty(arguments) => empty(arguments).await,
     }
@@ -158,13 +171,13 @@ impl<'a> Trash<'a> {
     }
 }
 
-async fn list(arguments: ListArguments) -> Result<Exit, NodeError> {
-    let (table, settings) = arguments.whose.connection.open().await?;
+async fn list(whose: Whose) -> Result<Exit, NodeError> {
+    let (table, settings) = whose.connection.open().await?;
     let client = Client::new(&table, &Patient, &settings.schema);
-    let mut trash = Trash::open(&arguments.whose, &client, &settings, Order::Descending)?;
+    let mut trash = Trash::open(&whose, &client, &settings, Order::Descending)?;
     while let Some(found) = trash.next().await? {
         for body in found.into_iter().map(trash_body) {
-            say!("{}", if arguments.whose.json { line(&body)? } else { words(&body) });
+            say!("{}", if whose.json { line(&body)? } else { words(&body) });
         }
     }
     Ok(Exit::Done)
