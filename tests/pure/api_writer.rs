@@ -215,6 +215,93 @@ async fn a_node_is_created_replaced_patched_moved_and_deleted() {
     assert_eq!(api.send("DELETE /nodes/x", &[], &Value::Null).await.problem(), (404, "not-found"));
 }
 
+#[tokio::test]
+async fn a_node_and_a_revision_are_saved_together() {
+    let mut api = Api::new();
+    let text = |text: &str| json!({ "topic": "Text", "attributes": { "text": text } });
+    let created = api.ok(201, "POST /nodes", json!({ "id": "m", "revision": text("one") })).await;
+    let appended = &created.body["revision"];
+    assert_eq!((&appended["topic"], &appended["version"]), (&json!("Text"), &json!(1)));
+    assert_eq!(appended.get("attributes"), None);
+    let put = json!({ "parent": null, "attributes": { "pages": 2 }, "revision": text("two") });
+    assert_eq!(api.ok(200, "PUT /nodes/m", put).await.body["revision"]["version"], 2);
+    let only = api.ok(200, "PATCH /nodes/m", json!({ "revision": text("three") })).await;
+    assert_eq!((&only.body["revision"]["version"], &only.body["attributes"]["pages"]), (&json!(3), &json!(2)));
+    let put = json!({ "id": "m", "parent": null, "revision": text("four") });
+    let patch = json!({ "id": "m", "attributes": { "pages": 3 }, "revision": text("five") });
+    let batch = json!({ "operations": [{ "put": put }, { "patch": patch }] });
+    let batch = api.ok(200, "POST /batch", batch).await;
+    let versions = [0, 1].map(|at| batch.body["results"][at]["body"]["revision"]["version"].as_u64());
+    assert_eq!(versions, [Some(4), Some(5)]);
+    assert_eq!(api.ok(200, "PATCH /nodes/m", json!({ "attributes": { "pages": 4 } })).await.body.get("revision"), None);
+    assert_eq!(api.fixture.get("m", "v003_Text").unwrap()["text"], AttributeValue::S("three".to_owned()));
+
+    // Without the other neither is there.
+    let before = contents(&api);
+    let refused = |status: u16, call: &'static str, body: Value| {
+        let api = &api;
+        async move {
+            let answer = api.send(call, &[], &body).await;
+            assert_eq!(answer.status, status, "{:?}", answer.body);
+            (answer.body["type"].to_string(), answer.body["field"].clone())
+        }
+    };
+    let stale = json!({ "topic": "Text", "attributes": {}, "if_match": "\"x\"" });
+    let stale = json!({ "attributes": { "pages": 9 }, "revision": stale });
+    assert_eq!(refused(412, "PATCH /nodes/m", stale).await.1, "revision.if_match");
+    let missing = json!({ "attributes": { "pages": 9 }, "revision": { "attributes": {} } });
+    assert_eq!(refused(400, "PATCH /nodes/m", missing).await.1, "revision.topic");
+    let long = json!({ "revision": { "topic": "x".repeat(1_016), "attributes": {} } });
+    assert_eq!(refused(422, "PATCH /nodes/m", long).await.1, "revision.topic");
+    let reserved = json!({ "attributes": { "pages": 9 }, "revision": { "topic": "Text", "attributes": { "_x": 1 } } });
+    assert!(refused(422, "PATCH /nodes/m", reserved).await.0.contains("reserved-name"));
+    let orphan = json!({ "parent": "nobody", "revision": text("never") });
+    assert!(refused(422, "PATCH /nodes/m", orphan).await.0.contains("parent-missing"));
+    refused(404, "PATCH /nodes/nobody", json!({ "revision": text("never") })).await;
+    refused(409, "POST /nodes", json!({ "id": "m", "revision": text("never") })).await;
+    refused(400, "POST /nodes/m/restore", json!({ "revision": text("never") })).await;
+    assert_eq!(contents(&api), before);
+    let etag = batch.body["results"][1]["body"]["revision"]["etag"].clone();
+    let next = json!({ "topic": "Text", "attributes": {}, "if_match": etag });
+    assert_eq!(api.ok(200, "PATCH /nodes/m", json!({ "revision": next })).await.body["revision"]["version"], 6);
+    api.fixture.settle();
+}
+
+#[tokio::test]
+async fn a_key_makes_one_revision_of_a_put_or_a_patch() {
+    let api = Api::new();
+    api.ok(201, "POST /nodes", json!({ "id": "m" })).await;
+    let revision = json!({ "topic": "Text", "attributes": { "text": "one" } });
+    let key = [("idempotency-key", "\"k\"")];
+    for (call, body, version) in [
+        ("PATCH /nodes/m", json!({ "revision": revision }), 1),
+        ("PUT /nodes/m", json!({ "parent": null, "revision": revision }), 2),
+    ] {
+        let first = api.send(call, &key, &body).await;
+        let again = api.send(call, &key, &body).await;
+        if version == 2 {
+            assert_eq!(first.problem(), (422, "idempotency-mismatch"), "the key is the other request's");
+            continue;
+        }
+        assert_eq!((first.status, &first.body["revision"]["version"]), (200, &json!(version)));
+        assert_eq!((again.status, &again.body), (200, &first.body));
+        assert_eq!((first.header("idempotency-replayed"), again.header("idempotency-replayed")), ("", "true"));
+    }
+    // Without a revision a PATCH can be repeated by itself, and no key is kept.
+    let other = [("idempotency-key", "\"other\"")];
+    let before = contents(&api).len();
+    for _ in 0..2 {
+        let renamed = api.send("PATCH /nodes/m", &other, &json!({ "attributes": { "name": "x" } })).await;
+        assert_eq!((renamed.status, renamed.header("idempotency-replayed")), (200, ""));
+    }
+    assert_eq!(contents(&api).len(), before);
+}
+
+/// All items of the table.
+fn contents(api: &Api) -> sapwood_tests::oracle::Contents {
+    api.fixture.table().0.lock().unwrap().contents()
+}
+
 /// An API whose table is ordered by hand.
 fn by_hand() -> Api {
     let order = SiblingOrder { attribute: "order".to_owned(), by_hand: true };

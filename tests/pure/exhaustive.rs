@@ -49,7 +49,7 @@ fn a_lost_answer_leads_to_no_second_effect_in_any_order() {
 
 #[test]
 fn without_a_rule_about_lost_answers_some_order_has_a_second_effect() {
-    for rule in [Rule::StandsAsRead, Rule::CreatedAndDeleted] {
+    for rule in [Rule::StandsAsRead, Rule::CreatedAndDeleted, Rule::RevisionWithNode] {
         let wrong = few_scopes().iter().find_map(|scope| search_scope(scope, Rules::without(rule)).err());
         println!("{rule:?}: {}", wrong.expect("broken, and every order is right"));
     }

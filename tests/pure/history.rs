@@ -152,11 +152,11 @@ fn delete(of: &str, children: Children, operation: &str) -> Command {
 }
 
 fn created(of: &str, item: &Item) -> Outcome {
-    Outcome::Node { node: node(of), item: item.clone(), created: true }
+    Outcome::Node { node: node(of), item: item.clone(), created: true, revision: None }
 }
 
 fn changed(of: &str, item: &Item) -> Outcome {
-    Outcome::Node { node: node(of), item: item.clone(), created: false }
+    Outcome::Node { node: node(of), item: item.clone(), created: false, revision: None }
 }
 
 fn deleting(of: &str, operation: &str) -> Outcome {

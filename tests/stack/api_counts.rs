@@ -9,8 +9,8 @@ use sapwood_core::keys::{Id, NodeRef, Schema, Version};
 use sapwood_core::model::{DeletionMode, Latest, Settings, SiblingOrder, text};
 use sapwood_engine::query::{Bounds, Fields, Linking, ListOptions, Order, Reader, Siblings, Tree, Window, Within};
 use sapwood_engine::write::{
-    Children, Command, Content, Idempotency, Outcome, Patch, Refusal, Request, Spot, Stamp, Tiebreak, ValueChange,
-    WriteError, Writer,
+    Children, Command, Content, Idempotency, NewRevision, Outcome, Patch, Refusal, Request, Spot, Stamp, Tiebreak,
+    ValueChange, WriteError, Writer,
 };
 use sapwood_table::{Action, Client, Deadline, DynamoTable, Usage};
 use sapwood_tests::client::{self, node, put_all};
@@ -244,6 +244,34 @@ async fn moves_in_different_branches_share_no_item() {
             assert!(seen.insert(key.clone()), "{key} is in two transactions");
         }
     }
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_and_a_revision_together_cost_a_transaction_of_both() {
+    let running = stack("on", named(&[("n", None)])).await;
+    let revision = NewRevision { topic: "Audit".to_owned(), attributes: [].into(), if_match: None };
+    for number in 1..=3 {
+        let request = Request::new(stamp(&format!("save {number}")));
+        let attributes = [("name".to_owned(), ValueChange::Set(text(number.to_string())))].into();
+        let patch = Patch { attributes, revision: Some(revision.clone()), ..Patch::default() };
+        let command = Command::Patch { node: at("n"), patch };
+        let (written, cost) = counted!(running, Writer, |writer| writer.write(&command, &request));
+        let Ok(Outcome::Node { revision: Some(appended), .. }) = written else { panic!("{written:?}") };
+        assert_eq!(appended.version.number(), number);
+        cost.say(&format!("change of a node, with revision {number}"));
+        assert_eq!(cost.figures(), [3.0, 4.0, if number == 1 { 2.0 } else { 3.0 }]);
+        assert_eq!((cost.usage.requests, cost.calls("PutItem"), cost.usage.retries), (4, 0, 0));
+    }
+    assert_documented("change attributes, with a revision", [3.0, 4.0, 3.0]);
+    // An id that the API makes has no revisions.
+    let content = Content { revision: Some(revision), ..under(None) };
+    let command = Command::Create { node: at("made"), is_made_id: true, content };
+    let request = Request::new(stamp("made"));
+    let (written, cost) = counted!(running, Writer, |writer| writer.write(&command, &request));
+    assert!(matches!(written, Ok(Outcome::Node { created: true, revision: Some(_), .. })));
+    cost.say("create of a root with a revision, an id of the API");
+    assert_eq!((cost.usage.requests, cost.figures()), (1, [1.0, 4.0, 0.0]));
     running.stop().await;
 }
 

@@ -5,10 +5,12 @@ use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use sapwood_core::keys::{Id, Version};
 use sapwood_core::model::{ETag, Latest, Settings};
-use sapwood_core::write::{Command, Outcome};
+use sapwood_core::write::{Appended, Command, Outcome};
 use sapwood_engine::query::Derived;
 use sapwood_http::call::json_response;
-use sapwood_http::contract::{BatchBody, BatchResult, NodeBody, OperationBody, OperationStatus, RevisionBody};
+use sapwood_http::contract::{
+    AppendedBody, BatchBody, BatchResult, NodeBody, OperationBody, OperationStatus, RevisionBody,
+};
 use sapwood_http::headers::{WRITTEN, etag_header, etag_text};
 use sapwood_http::path::encode_segment;
 use sapwood_http::problem::Problem;
@@ -113,7 +115,14 @@ pub fn body(outcome: &Outcome, settings: &Settings) -> Option<BatchBody> {
             node: node.as_str().to_owned(),
             created_at: created_at.clone(),
         })),
-        Outcome::Node { node, item, .. } => Some(BatchBody::Node(NodeBody::of(&node.id, item, settings))),
+        Outcome::Node { node, item, revision, .. } => {
+            let written = Derived::of_revision(outcome).map(|derived| derived.token());
+            let appended = revision.as_ref().zip(written).map(|(Appended { topic, version, etag }, written)| {
+                let (topic, version, etag) = (topic.clone(), version.number(), etag_text(etag));
+                Box::new(AppendedBody { topic, version, etag, written })
+            });
+            Some(BatchBody::Node(NodeBody { revision: appended, ..NodeBody::of(&node.id, item, settings) }))
+        }
         Outcome::Revision { topic, version, item, .. } => {
             let body = RevisionBody::of(&topic.node.id, &topic.topic, *version, item, settings);
             Some(BatchBody::Revision(body))

@@ -44,6 +44,11 @@ pub(crate) trait Call: Sized + Send + 'static {
         Some(Right::of(method))
     }
 
+    /// True if a request that is sent twice writes twice, although its method is one of those that can be repeated.
+    fn appends(&self) -> bool {
+        false
+    }
+
     /// Answers the request.
     fn answer<T: Table>(self, at: &At<'_, T>) -> impl Future<Output = Result<Response, Problem>> + Send;
 }
@@ -92,7 +97,7 @@ impl<'a, T: Table> At<'a, T> {
                     let place = place_of(command);
                     let detail = format!(
                         "the table gave no answer, so it may have been done or not; read {place} before you send it again. \
-                         A POST or DELETE with an Idempotency-Key can be sent again as it is"
+                         A POST or DELETE with an Idempotency-Key, and a node's write with a revision and a key, can be sent again as it is"
                     );
                     located(Problem::new(Kind::OutcomeUnknown, detail), place)
                 }
@@ -160,6 +165,7 @@ impl<C: Call> call::Call<Shared> for Conditioned<C> {
     fn read(asked: &mut Asked<'_>) -> Result<Self, Problem> {
         let key = key(asked)?;
         let call = C::read(asked)?;
+        let key = key.filter(|_| call.appends() || [Method::POST, Method::DELETE].contains(&asked.parts.method));
         Ok(Self { call, caller: asked.caller.clone(), preconditions: asked.preconditions.clone(), key })
     }
 
@@ -189,6 +195,10 @@ impl<W: Write> Call for One<W> {
         W::command(asked).map(|command| Self(command, PhantomData))
     }
 
+    fn appends(&self) -> bool {
+        self.0.revision().is_some()
+    }
+
     async fn answer<T: Table>(self, at: &At<'_, T>) -> Result<Response, Problem> {
         let Answered { outcome, is_repeated } =
             at.write(&self.0, at.preconditions.clone(), at.key.clone(), None).await?;
@@ -197,7 +207,8 @@ impl<W: Write> Call for One<W> {
         let response = match derived {
             None => answer.response(at.prefer.numbers)?,
             Some(derived) => {
-                let is_derived = at.wait(&[derived]).await;
+                let all: Vec<Derived> = std::iter::once(derived).chain(Derived::of_revision(&outcome)).collect();
+                let is_derived = at.wait(&all).await;
                 let answer = match (is_derived, at.waits()) {
                     (true, true) => answer.carried_out(),
                     (true, false) => answer,
@@ -218,12 +229,12 @@ pub(crate) fn handle<C: Call, T: Table + 'static>(method: MethodFilter) -> Metho
 }
 
 /// The `Idempotency-Key` of a POST or of a DELETE, whose repetition would be told that nothing is there, or that it is
-/// being deleted. Other methods are idempotent by themselves.
+/// being deleted. Other methods are idempotent by themselves, but for a revision that is appended with a node.
 fn key(asked: &Asked<'_>) -> Result<Option<Idempotency>, Problem> {
     let IdempotencyKey(key) = IdempotencyKey::read(&asked.parts.headers)?;
     let (method, target) = (&asked.parts.method, asked.parts.uri.path());
     let query = asked.parts.uri.query().unwrap_or_default();
-    Ok(key.filter(|_| method == Method::POST || method == Method::DELETE).map(|key| {
+    Ok(key.map(|key| {
         let request = [method.as_str().as_bytes(), target.as_bytes(), query.as_bytes(), &asked.body];
         idempotency(&asked.caller, &key, &request)
     }))

@@ -41,6 +41,9 @@ pub(crate) fn refused(error: WriteError) -> Problem {
         Refusal::NotYetPlaced => (Kind::NotYetPlaced, None),
         Refusal::SiblingsNotYetPlaced => (Kind::NotYetPlaced, Some("place")),
         Refusal::PreconditionFailed(Precondition::IfMatch) => (Kind::PreconditionFailed, Some("if-match")),
+        Refusal::PreconditionFailed(Precondition::IfMatchOfRevision) => {
+            (Kind::PreconditionFailed, Some("revision.if_match"))
+        }
         Refusal::PreconditionFailed(Precondition::IfNoneMatch) => (Kind::PreconditionFailed, Some("if-none-match")),
         Refusal::NotByHand | Refusal::RootsUnordered | Refusal::PlacedTwice(_) | Refusal::PlaceNotText { .. } => {
             (Kind::BadValue, Some("place"))

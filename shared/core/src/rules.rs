@@ -158,6 +158,10 @@ pub enum Rule {
     /// A deletion of a revision without an answer isn't tried again while the revision stands as it was: it may have
     /// been put back.
     RevisionPutBack,
+    /// A revision that is appended with its node is written in one transaction with it.
+    RevisionWithNode,
+    /// After an attempt without an answer such a revision keeps its version.
+    SameVersionAgain,
     /// A write whose attempt got no answer isn't refused: the attempt may still be carried out.
     UnknownNotRefused,
     /// A move checks the ancestor path of the moved node, not that of its new parent alone.

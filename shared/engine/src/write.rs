@@ -1,9 +1,9 @@
 //! The writes of the HTTP API: runs the plans of `sapwood_core::write`.
 
 pub use sapwood_core::write::{
-    ABOVE_ATTRIBUTES, Above, Answered, Begun, Children, Claim, Command, Content, Idempotency, Imported, ImportedRecord,
-    LOOKS_MAX, Limits, NoWayBack, Outcome, Patch, Precondition, Preconditions, Prefetched, Refusal, Request, Spot,
-    Stamp, Tags, Tiebreak, Unknown, ValueChange, deletes_revisions,
+    ABOVE_ATTRIBUTES, Above, Answered, Appended, Begun, Children, Claim, Command, Content, Idempotency, Imported,
+    ImportedRecord, LOOKS_MAX, Limits, NewRevision, NoWayBack, Outcome, Patch, Precondition, Preconditions, Prefetched,
+    Refusal, Request, Spot, Stamp, Tags, Tiebreak, Unknown, ValueChange, deletes_revisions,
 };
 
 use sapwood_core::model::Settings;

@@ -156,6 +156,7 @@ impl Batch {
                             let of = Derived::of(&command, &outcome, at.prefer.below);
                             let answer = Answer::of(&command, &outcome, of.as_ref(), &at.shared.settings);
                             derived.extend(of);
+                            derived.extend(Derived::of_revision(&outcome));
                             within(&mut bytes_left, answer)
                         }),
                     Err(problem) => Err(problem),

@@ -1,7 +1,7 @@
 //! Nodes.
 
 use sapwood_core::keys::{Id, NodeRef};
-use sapwood_core::write::{Children, Command, Content, Patch};
+use sapwood_core::write::{Children, Command, Content, NewRevision, Patch};
 use sapwood_http::caller::Right;
 use sapwood_http::contract;
 use sapwood_http::problem::{Kind, Problem};
@@ -14,14 +14,15 @@ pub(crate) struct CreateNode;
 
 impl Write for CreateNode {
     fn command(asked: &mut Asked<'_>) -> Result<Command, Problem> {
-        let contract::CreateNode { id, parent, segment, attributes, place } = asked.body()?;
+        let contract::CreateNode { id, parent, segment, attributes, place, revision } = asked.body()?;
         let takes_parent = parent.is_none();
         let parent = parent.flatten();
         attributes.check_node(&asked.shared.settings.schema)?;
         let is_made_id = id.is_none();
         let id = id.map_or_else(|| Ok(Id::new(asked.shared.source.name())?), Ok::<_, Problem>)?;
         let node = NodeRef { tenant: asked.caller.tenant.clone(), id };
-        let content = Content { parent, takes_parent, segment, attributes: attributes.0, spot: place.map(Into::into) };
+        let (spot, revision) = (place.map(Into::into), with_revision(revision, asked)?);
+        let content = Content { parent, takes_parent, segment, attributes: attributes.0, spot, revision };
         Ok(Command::Create { node, is_made_id, content })
     }
 }
@@ -99,16 +100,27 @@ pub(super) fn restore(node: NodeRef, restore: contract::RestoreNode) -> Command 
 
 /// All of a node, as its body says it.
 pub(super) fn content(node: contract::ReplaceNode, asked: &Asked<'_>) -> Result<Content, Problem> {
-    let contract::ReplaceNode { parent, segment, attributes, place } = node;
+    let contract::ReplaceNode { parent, segment, attributes, place, revision } = node;
     attributes.check_node(&asked.shared.settings.schema)?;
-    Ok(Content { parent, takes_parent: false, segment, attributes: attributes.0, spot: place.map(Into::into) })
+    let (spot, revision) = (place.map(Into::into), with_revision(revision, asked)?);
+    Ok(Content { parent, takes_parent: false, segment, attributes: attributes.0, spot, revision })
 }
 
 /// What changes of a node, as its body says it.
 pub(super) fn patch(node: contract::PatchNode, asked: &Asked<'_>) -> Result<Patch, Problem> {
-    let contract::PatchNode { parent, segment, attributes, clears, place } = node;
+    let contract::PatchNode { parent, segment, attributes, clears, place, revision } = node;
     attributes.check(&asked.shared.settings.schema)?;
-    Ok(Patch { parent, segment, attributes: attributes.0, clears, spot: place.map(Into::into) })
+    let (spot, revision) = (place.map(Into::into), with_revision(revision, asked)?);
+    Ok(Patch { parent, segment, attributes: attributes.0, clears, spot, revision })
+}
+
+/// The revision that is appended with a node, as its body says it.
+fn with_revision(revision: Option<contract::NewRevision>, asked: &Asked<'_>) -> Result<Option<NewRevision>, Problem> {
+    let Some(contract::NewRevision { topic, attributes, if_match }) = revision else { return Ok(None) };
+    let schema = &asked.shared.settings.schema;
+    contract::check_topic(&topic, schema).map_err(|error| Problem::from(error).at("revision.topic"))?;
+    attributes.check_revision(schema)?;
+    Ok(Some(NewRevision { topic, attributes: attributes.0, if_match }))
 }
 
 /// The deletion of a node, should the stream have to carry it out as a new operation.

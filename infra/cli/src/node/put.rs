@@ -8,7 +8,8 @@ use std::path::PathBuf;
 use clap::Args;
 use sapwood_core::keys::Id;
 use sapwood_core::model::{Item, Latest, text};
-use sapwood_engine::write::{Command, Content, Outcome, Patch, Refusal, ValueChange, WriteError};
+use sapwood_engine::write::{Command, Content, NewRevision, Outcome, Patch, Refusal, ValueChange, WriteError};
+use sapwood_http::contract::check_topic;
 use sapwood_json::{Attributes, FromJson, MergePatch, read};
 use sapwood_table::{Client, DynamoTable};
 
@@ -19,7 +20,8 @@ use crate::connect::Patient;
 use crate::exit::Exit;
 
 /// Create a node, or change what is named of it: all else stays as it is, as in the HTTP API's PATCH. With --replace
-/// the node becomes what is named and nothing else, as in its PUT. With --topic a revision is appended.
+/// the node becomes what is named and nothing else, as in its PUT. With --topic a revision is appended instead, and with --revision together with
+/// the change of the node: both are done, or neither.
 #[derive(Args)]
 #[command(after_help = "Examples:
   sapwood put D --set name='Drive D' --table sapwood --endpoint http://127.0.0.1:8000
@@ -27,6 +29,7 @@ use crate::exit::Exit;
   sapwood put V --unset size --if-match n0bY6ZyJHlVYBv8TQ2r6Yw --table sapwood --wait
   sapwood put V --replace --parent D --json-attributes @volume.json --table sapwood
   sapwood put eq --topic Audit --set auditor=Padma --table sapwood
+  sapwood put V --set name='Volume 5' --revision Audit --revision-attributes '{\"auditor\": \"Padma\"}' --table sapwood
 
 --set makes texts; --json-attributes has all types, as the HTTP API writes them. In a change, null deletes an attribute and an object merges
 into a map; with --replace and --topic null is a value. A node that isn't there yet is created, as a root if no parent is named.
@@ -63,6 +66,12 @@ pub(crate) struct Arguments {
     /// Append a revision of this topic, instead of writing the node.
     #[arg(long, value_name = "TOPIC", conflicts_with_all = ["parent", "root", "segment", "if_match", "first", "last", "before", "after"])]
     topic: Option<String>,
+    /// Append a revision of this topic together with the node: both are written, or neither.
+    #[arg(long, value_name = "TOPIC", conflicts_with = "topic")]
+    revision: Option<String>,
+    /// The revision's attributes as JSON: an object, or @ and a file that has it.
+    #[arg(long, value_name = "JSON", requires = "revision")]
+    revision_attributes: Option<String>,
     #[command(flatten)]
     placing: Placing,
     #[command(flatten)]
@@ -117,7 +126,7 @@ impl Arguments {
         let node = opened.node.clone();
         if let Some(topic) = &self.topic {
             let topic = Latest { node, topic: topic.clone() };
-            sapwood_http::contract::check_topic(&topic.topic, &opened.settings.schema)?;
+            check_topic(&topic.topic, &opened.settings.schema)?;
             return Ok(Command::Append { topic, attributes: self.attributes()? });
         }
         let parent = match &self.parent {
@@ -125,7 +134,7 @@ impl Arguments {
             None => self.root.then_some(None),
         };
         let segment = self.segment.clone().map(|segment| Some(segment).filter(|segment| !segment.is_empty()));
-        let spot = self.placing.spot()?;
+        let (spot, revision) = (self.placing.spot()?, self.with_revision(opened)?);
         if self.replace {
             let reason = "name the parent with --parent, or make the node a root with --root".to_owned();
             let parent = parent.ok_or(NodeError::Attributes { option: "--replace", reason })?;
@@ -135,53 +144,67 @@ impl Arguments {
                 segment: segment.flatten(),
                 attributes: self.attributes()?,
                 spot,
+                revision,
             };
             return Ok(match self.if_none_match {
                 Some(_) => Command::Create { node, is_made_id: false, content },
                 None => Command::Replace { node, content },
             });
         }
-        let patch = Patch { parent, segment, attributes: self.changes()?, clears: false, spot };
+        let patch = Patch { parent, segment, attributes: self.changes()?, clears: false, spot, revision };
         Ok(match self.if_none_match {
             Some(_) => Command::Create { node, is_made_id: false, content: content_of(&patch) },
             None => Command::Patch { node, patch },
         })
     }
 
+    /// The revision that is appended with the node.
+    fn with_revision(&self, opened: &Opened) -> Result<Option<NewRevision>, NodeError> {
+        let Some(topic) = self.revision.clone() else { return Ok(None) };
+        check_topic(&topic, &opened.settings.schema)?;
+        let attributes: Option<Attributes> = json("--revision-attributes", self.revision_attributes.as_deref())?;
+        Ok(Some(NewRevision { topic, attributes: attributes.unwrap_or_default().0, if_match: None }))
+    }
+
     /// All attributes.
     fn attributes(&self) -> Result<Item, NodeError> {
-        let Attributes(mut attributes) = self.json()?.unwrap_or_default();
+        let Attributes(mut attributes) = self.json_attributes()?.unwrap_or_default();
         attributes.extend(self.set.iter().map(|(name, value)| (name.clone(), text(value.as_str()))));
         Ok(attributes)
     }
 
     /// The changes of attributes.
     fn changes(&self) -> Result<BTreeMap<String, ValueChange>, NodeError> {
-        let MergePatch(mut changes) = self.json()?.unwrap_or_default();
+        let MergePatch(mut changes) = self.json_attributes()?.unwrap_or_default();
         let set = |(name, value): &(String, String)| (name.clone(), ValueChange::Set(text(value.as_str())));
         changes.extend(self.set.iter().map(set));
         changes.extend(self.unset.iter().map(|name| (name.clone(), ValueChange::Remove)));
         Ok(changes)
     }
 
-    fn json<T: FromJson>(&self) -> Result<Option<T>, NodeError> {
-        let Some(given) = &self.json_attributes else { return Ok(None) };
-        let json = match given.strip_prefix('@') {
-            None => given.clone().into_bytes(),
-            Some("-") => {
-                let mut json = Vec::new();
-                let path = PathBuf::from("the standard input");
-                io::stdin().lock().read_to_end(&mut json).map_err(|source| NodeError::File { path, source })?;
-                json
-            }
-            Some(path) => fs::read(path).map_err(|source| NodeError::File { path: path.into(), source })?,
-        };
-        let wrong = |error: sapwood_json::JsonError| {
-            let at = if error.path().is_empty() { String::new() } else { format!("`{}`: ", error.path()) };
-            NodeError::Attributes { option: "--json-attributes", reason: format!("{at}{error}") }
-        };
-        read(&json).map(Some).map_err(wrong)
+    fn json_attributes<T: FromJson>(&self) -> Result<Option<T>, NodeError> {
+        json("--json-attributes", self.json_attributes.as_deref())
     }
+}
+
+/// Reads the JSON that an option has, or that its file has.
+fn json<T: FromJson>(option: &'static str, given: Option<&str>) -> Result<Option<T>, NodeError> {
+    let Some(given) = given else { return Ok(None) };
+    let json = match given.strip_prefix('@') {
+        None => given.as_bytes().to_vec(),
+        Some("-") => {
+            let mut json = Vec::new();
+            let path = PathBuf::from("the standard input");
+            io::stdin().lock().read_to_end(&mut json).map_err(|source| NodeError::File { path, source })?;
+            json
+        }
+        Some(path) => fs::read(path).map_err(|source| NodeError::File { path: path.into(), source })?,
+    };
+    let wrong = |error: sapwood_json::JsonError| {
+        let at = if error.path().is_empty() { String::new() } else { format!("`{}`: ", error.path()) };
+        NodeError::Attributes { option, reason: format!("{at}{error}") }
+    };
+    read(&json).map(Some).map_err(wrong)
 }
 
 /// What a node is to be that isn't there, if this is what is to change of it.
@@ -193,5 +216,6 @@ fn content_of(patch: &Patch) -> Content {
         segment: patch.segment.clone().flatten(),
         attributes: attributes.collect(),
         spot: patch.spot.clone(),
+        revision: patch.revision.clone(),
     }
 }

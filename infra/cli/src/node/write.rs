@@ -6,7 +6,7 @@ use api_writer::{Source, body};
 use clap::Args;
 use sapwood_core::keys::{Id, KeyError};
 use sapwood_core::model::{BaseNode, ETag};
-use sapwood_engine::query::{Derived, Reader};
+use sapwood_engine::query::{Derived, Reader, Watch};
 use sapwood_engine::write::{Command, Outcome, Preconditions, Request, Spot, Tags, WriteError, Writer};
 use sapwood_http::contract::BatchBody;
 use sapwood_http::headers::{etag_text, if_match};
@@ -109,16 +109,19 @@ impl Writing {
         json: bool,
     ) -> Result<bool, NodeError> {
         print(outcome, opened, json)?;
-        let Some(derived) = Derived::of(command, outcome, true) else { return Ok(true) };
-        let (reader, mut watch) = (Reader::new(client, &opened.settings), derived.watch());
-        let tenant = opened.node.tenant.as_ref();
+        let derived = Derived::of(command, outcome, true).into_iter().chain(Derived::of_revision(outcome));
+        let mut watches: Vec<Watch> = derived.map(|derived| derived.watch()).collect();
+        let (reader, tenant) = (Reader::new(client, &opened.settings), opened.node.tenant.as_ref());
         self.until(async || {
-            loop {
+            while let Some(watch) = watches.last_mut() {
                 let is_right = watch.is_right(&reader, tenant).await;
-                if is_right || !watch.is_cut() {
-                    return Ok(is_right);
+                if is_right {
+                    watches.pop();
+                } else if !watch.is_cut() {
+                    return Ok(false);
                 }
             }
+            Ok(true)
         })
         .await
     }
@@ -152,14 +155,17 @@ pub(super) fn print(outcome: &Outcome, opened: &Opened, json: bool) -> Result<()
         node.etag = Some(tag(item));
     }
     let words = match outcome {
-        Outcome::Node { node, item, created } => {
+        Outcome::Node { node, item, created, revision } => {
             let is_in_trash = || BaseNode::is_in_trash(item, node, &settings.schema);
             let done = match created {
                 true => "created",
                 false if is_in_trash() => "in the trash",
                 false => "written",
             };
-            format!("{} is {done}, with the tag {}", shown(id.as_str()), tag(item))
+            let appended = revision.as_ref().map_or_else(String::new, |appended| {
+                format!(", and revision {} of {} is appended", appended.version.number(), shown(&appended.topic))
+            });
+            format!("{} is {done}, with the tag {}{appended}", shown(id.as_str()), tag(item))
         }
         Outcome::Revision { topic, version, .. } => {
             format!("revision {} of {} is appended to {}", version.number(), shown(&topic.topic), shown(id.as_str()))

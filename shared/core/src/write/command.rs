@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::Refusal;
+use super::request::{Preconditions, Tags};
 use crate::keys::{Id, NodeRef, Schema, Version, check_segment};
 use crate::model::{AttributeValue, DeletionMode, Item, Latest, is_reserved};
 
@@ -95,6 +96,17 @@ impl Command {
             _ => false,
         }
     }
+
+    /// The revision that is appended with the node, if there is one. Then a command that is carried out twice appends
+    /// two.
+    #[must_use]
+    pub fn revision(&self) -> Option<&NewRevision> {
+        match self {
+            Self::Create { content, .. } | Self::Replace { content, .. } => content.revision.as_ref(),
+            Self::Patch { patch, .. } => patch.revision.as_ref(),
+            _ => None,
+        }
+    }
 }
 
 /// All that a caller says of a node.
@@ -110,6 +122,8 @@ pub struct Content {
     pub attributes: Item,
     /// Where it is to be among its siblings, if they are ordered by hand.
     pub spot: Option<Spot>,
+    /// The revision that is appended with it.
+    pub revision: Option<NewRevision>,
 }
 
 /// What is to change in a node (RFC 7396). What isn't named stays as it is, in value and type.
@@ -126,6 +140,19 @@ pub struct Patch {
     pub clears: bool,
     /// Where it is to be among its siblings, if they are ordered by hand.
     pub spot: Option<Spot>,
+    /// The revision that is appended with the change. The node is then written even where nothing else changes.
+    pub revision: Option<NewRevision>,
+}
+
+/// A revision of a node that is appended in the transaction that writes the node.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NewRevision {
+    /// Its topic.
+    pub topic: String,
+    /// Its attributes.
+    pub attributes: Item,
+    /// What the entity tag of the topic's newest revision must be.
+    pub if_match: Option<Tags>,
 }
 
 /// Where a node is put among its siblings.
@@ -172,17 +199,26 @@ pub enum Children {
     With(DeletionMode),
 }
 
+impl NewRevision {
+    /// What must hold of the topic's newest revision.
+    pub(super) fn preconditions(&self) -> Preconditions {
+        Preconditions { if_match: self.if_match.clone(), if_none_match: None }
+    }
+}
+
 impl Content {
     pub(super) fn check(&self, schema: &Schema) -> Result<(), Refusal> {
         self.segment.as_deref().map_or(Ok(()), check_segment)?;
-        check_node_names(self.attributes.keys(), schema)
+        check_node_names(self.attributes.keys(), schema)?;
+        self.revision.as_ref().map_or(Ok(()), |revision| check_revision_names(&revision.attributes, schema))
     }
 }
 
 impl Patch {
     pub(super) fn check(&self, schema: &Schema) -> Result<(), Refusal> {
         self.segment.iter().flatten().try_for_each(|segment| check_segment(segment))?;
-        check_node_names(self.attributes.keys(), schema)
+        check_node_names(self.attributes.keys(), schema)?;
+        self.revision.as_ref().map_or(Ok(()), |revision| check_revision_names(&revision.attributes, schema))
     }
 }
 

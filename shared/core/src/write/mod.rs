@@ -6,7 +6,7 @@
 //! | protocol | what it does |
 //! |---|---|
 //! | [`write_once`] | any command: once, where its request has an idempotency key |
-//! | `save` | creates, replaces, patches and moves a node, and takes one out of the trash |
+//! | `save` | creates, replaces, patches and moves a node, also with a revision, and takes one out of the trash |
 //! | `FindSpot` | finds the value of a node that is ordered by hand |
 //! | `put_into_trash` | puts a node into the trash |
 //! | `Deletion` | deletes a node at once, or marks it for the stream |
@@ -38,7 +38,7 @@ mod save;
 mod tests;
 mod trash;
 
-pub use command::{Children, Command, Content, Patch, Spot, ValueChange};
+pub use command::{Children, Command, Content, NewRevision, Patch, Spot, ValueChange};
 pub use delete::deleted_since;
 pub use execute::{Answered, write_once};
 pub use idempotency::{Begun, Claim, Idempotency, begin};
@@ -46,7 +46,7 @@ pub use import::{
     ABOVE_ATTRIBUTES, Above, Imported, ImportedRecord, LOOKS_MAX, Unknown, deletes_revisions, import_record,
 };
 pub use operation::{Operation, Progress, read_operation};
-pub use outcome::Outcome;
+pub use outcome::{Appended, Outcome};
 pub use prefetch::{Prefetched, Wanted};
 pub use record::ROOM_BYTES;
 pub use refusal::{NoWayBack, Precondition, Refusal};

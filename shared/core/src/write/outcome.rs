@@ -1,7 +1,7 @@
 //! What a write comes to, and how that is kept for the next request with the same idempotency key.
 
 use crate::keys::{Id, NodeRef, Schema, SortKey, Version};
-use crate::model::{AttributeValue, DeletionMode, Item, Latest, decode_item, encode_item, key_of, text, text_of};
+use crate::model::{AttributeValue, DeletionMode, ETag, Item, Latest, decode_item, encode_item, key_of, text, text_of};
 
 /// What a write has done.
 #[derive(Clone, Debug, PartialEq)]
@@ -14,6 +14,8 @@ pub enum Outcome {
         item: Item,
         /// True if the node wasn't there before.
         created: bool,
+        /// The revision that was appended with it.
+        revision: Option<Appended>,
     },
     /// A revision is as it was asked for.
     Revision {
@@ -41,8 +43,23 @@ pub enum Outcome {
     },
 }
 
+/// A revision that was appended with its node. Its attributes are those that were asked for, so they aren't kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Appended {
+    /// Its topic.
+    pub topic: String,
+    /// Its number.
+    pub version: Version,
+    /// Its entity tag.
+    pub etag: ETag,
+}
+
 const CREATED: &str = "created";
 const ITEM: &str = "item";
+const REVISION: &str = "revision";
+const TOPIC: &str = "topic";
+const VERSION: &str = "version";
+const ETAG: &str = "etag";
 const OPERATION: &str = "operation";
 const NODE: &str = "node";
 const MODE: &str = "mode";
@@ -53,6 +70,7 @@ impl Outcome {
     ///
     /// ```json
     /// {"created": true, "item": {"PK": "V", "SK": "NODE", "parent": "D", "_rev": 1}}
+    /// {"created": false, "item": {"PK": "V", …}, "revision": {"topic": "Audit", "version": 4, "etag": "n0bY6Z…"}}
     /// {"operation": "5a1c7ab2-…", "node": "V", "mode": "adopt", "created_at": "2026-02-03T04:05:06.789Z"}
     /// {}
     /// ```
@@ -60,7 +78,7 @@ impl Outcome {
     /// where the last is that of a node or a revision that was deleted at once.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
-        let kept = match self {
+        let mut kept = match self {
             Self::Node { item, created, .. } | Self::Revision { item, created, .. } => vec![
                 (CREATED, AttributeValue::Bool(*created)),
                 (ITEM, AttributeValue::M(item.clone().into_iter().collect())),
@@ -73,6 +91,9 @@ impl Outcome {
                 (CREATED_AT, text(created_at)),
             ],
         };
+        if let Self::Node { revision: Some(appended), .. } = self {
+            kept.push((REVISION, appended.value()));
+        }
         let kept: Item = kept.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
         encode_item(&kept)
     }
@@ -90,7 +111,13 @@ impl Outcome {
         let key = key_of(&item, schema)?;
         let node = schema.parse_partition(&key.pk).ok()?;
         match schema.parse_sort_key(&key.sk)? {
-            SortKey::Node => Some(Self::Node { node, item, created }),
+            SortKey::Node => {
+                let revision = match kept.get(REVISION) {
+                    Some(value) => Some(Appended::read(value)?),
+                    None => None,
+                };
+                Some(Self::Node { node, item, created, revision })
+            }
             SortKey::Revision { version, topic } => {
                 Some(Self::Revision { topic: Latest { node, topic }, version, item, created })
             }
@@ -110,9 +137,28 @@ impl Outcome {
     /// The same outcome, with the record as it was found in the table.
     pub(super) fn with_item(self, found: Item) -> Self {
         match self {
-            Self::Node { node, created, .. } => Self::Node { node, item: found, created },
+            Self::Node { node, created, revision, .. } => Self::Node { node, item: found, created, revision },
             Self::Revision { topic, version, created, .. } => Self::Revision { topic, version, item: found, created },
             Self::Deleted | Self::Deleting { .. } => self,
         }
+    }
+}
+
+impl Appended {
+    fn value(&self) -> AttributeValue {
+        let version = AttributeValue::N(self.version.number().to_string());
+        let kept = [(TOPIC, text(&self.topic)), (VERSION, version), (ETAG, text(self.etag.opaque()))];
+        AttributeValue::M(kept.map(|(name, value)| (name.to_owned(), value)).into())
+    }
+
+    fn read(value: &AttributeValue) -> Option<Self> {
+        let AttributeValue::M(kept) = value else { return None };
+        let (Some(AttributeValue::S(topic)), Some(AttributeValue::N(version)), Some(AttributeValue::S(etag))) =
+            (kept.get(TOPIC), kept.get(VERSION), kept.get(ETAG))
+        else {
+            return None;
+        };
+        let version = Version::new(version.parse().ok()?).ok()?;
+        Some(Self { topic: topic.clone(), version, etag: ETag::named(etag.as_str()) })
     }
 }

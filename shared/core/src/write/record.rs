@@ -153,6 +153,20 @@ fn cleared(
     Draft::put(key, item, as_read(Some(before), strict, schema)?).check().map(Some)
 }
 
+/// A node's record of which nothing changes but the API's stamps.
+pub(super) fn stamped_again(
+    key: ItemKey,
+    before: &Item,
+    strict: bool,
+    stamp: &Stamp,
+    schema: &Schema,
+) -> Result<Draft, Refusal> {
+    let condition = unchanged(before, strict, schema)?;
+    let update = update(stamped(Some(before), stamp).into_iter().map(|(name, value)| (name, Some(value))).collect());
+    let item = update.of(before.clone());
+    Draft { item, action: Action::Update { key, update, condition } }.check()
+}
+
 /// The update that makes these changes: `None` removes an attribute.
 pub(super) fn update(changes: BTreeMap<String, Option<AttributeValue>>) -> Update {
     Update {

@@ -221,4 +221,6 @@ pub enum Precondition {
     IfMatch,
     /// `If-None-Match`.
     IfNoneMatch,
+    /// The `if_match` of a revision that is appended with its node.
+    IfMatchOfRevision,
 }

@@ -5,12 +5,21 @@ use std::sync::Arc;
 use super::attempts::{Attempts, Stop, Trace};
 use super::command::check_revision_names;
 use super::record::{Draft, as_read, base};
-use super::{Outcome, Refusal, Tags};
-use crate::keys::Version;
-use crate::model::{CREATED_AT, Item, Latest, text_of};
+use super::{Outcome, Preconditions, Refusal, Tags};
+use crate::keys::{ItemKey, Version};
+use crate::model::{CREATED_AT, Item, Latest, Settings, text_of};
 use crate::plan::newest::newest;
 use crate::plan::{Io, Need, Rule};
 use crate::request::{Action, Condition};
+
+/// The next revision of a topic, as it is to be written.
+pub(super) struct Next {
+    pub(super) version: Version,
+    pub(super) key: ItemKey,
+    pub(super) item: Item,
+    /// The put of the revision, and a check that the newest stands, if a precondition was about it.
+    pub(super) actions: Vec<Action>,
+}
 
 /// Puts the next revision of a topic, in 2 round trips. There is no counter: the newest revision is looked for, and the
 /// next put where none is. On a collision the newest is looked for again. Preconditions are about the newest revision,
@@ -21,24 +30,16 @@ pub(super) async fn append(
     topic: &Latest,
     attributes: &Item,
 ) -> Result<Outcome, Stop> {
-    let (settings, limits) = (attempts.context.settings, attempts.context.limits);
-    check_revision_names(attributes, &settings.schema)?;
-    // The longest that any version makes it: no append fails for its number alone.
-    topic.revision_key(Version::new(u64::from(Version::MAX))?, settings)?;
-    let copy_key = topic.key(settings)?;
+    check_revision_names(attributes, &attempts.context.settings.schema)?;
+    check_topic(topic, attempts.context.settings)?;
+    let preconditions = &attempts.request.preconditions;
     loop {
-        let newest = newest(io, settings, topic, &copy_key, limits.revision_page_items_max).await?;
-        let Some(newest_stands) = check_newest(io, attempts, topic, newest).await? else {
-            // It was deleted since it was found.
+        let Some(next) = next(io, attempts, topic, attributes, preconditions).await? else {
             attempts.fail(io).await?;
             continue;
         };
-        let version = Version::new(newest.map_or(0, |version| u64::from(version.number())) + 1)?;
-        let key = topic.revision_key(version, settings)?;
-        let item = base(&key, attributes, None, &attempts.request.stamp, &settings.schema);
-        let Draft { item, action } = Draft::put(key.clone(), item, Condition::Absent).check()?;
+        let Next { version, key, item, actions } = next;
         let outcome = Outcome::Revision { topic: topic.clone(), version, item, created: true };
-        let actions = std::iter::once(action).chain(newest_stands).collect();
         if let Some(outcome) = attempts.send(io, actions, outcome, None).await? {
             return Ok(outcome);
         }
@@ -50,6 +51,45 @@ pub(super) async fn append(
     }
 }
 
+/// Looks for the newest revision of a topic, and makes the next one. `None` if the newest was deleted since it was
+/// found: look again.
+pub(super) async fn next(
+    io: &Io,
+    attempts: &Attempts<'_>,
+    topic: &Latest,
+    attributes: &Item,
+    preconditions: &Preconditions,
+) -> Result<Option<Next>, Stop> {
+    let (settings, limits) = (attempts.context.settings, attempts.context.limits);
+    let newest = newest(io, settings, topic, &topic.key(settings)?, limits.revision_page_items_max).await?;
+    let Some(newest_stands) = check_newest(io, attempts, topic, newest, preconditions).await? else {
+        return Ok(None);
+    };
+    after(newest, attempts, topic, attributes, newest_stands).map(Some)
+}
+
+/// The revision that comes after the newest one, or after none.
+pub(super) fn after(
+    newest: Option<Version>,
+    attempts: &Attempts<'_>,
+    topic: &Latest,
+    attributes: &Item,
+    newest_stands: Vec<Action>,
+) -> Result<Next, Stop> {
+    let settings = attempts.context.settings;
+    let version = Version::new(newest.map_or(0, |version| u64::from(version.number())) + 1)?;
+    let key = topic.revision_key(version, settings)?;
+    let item = base(&key, attributes, None, &attempts.request.stamp, &settings.schema);
+    let Draft { item, action } = Draft::put(key.clone(), item, Condition::Absent).check()?;
+    Ok(Next { version, key, item, actions: std::iter::once(action).chain(newest_stands).collect() })
+}
+
+/// Checks that a topic has room for the longest key that any version makes: no append fails for its number alone.
+pub(super) fn check_topic(topic: &Latest, settings: &Settings) -> Result<(), Stop> {
+    topic.revision_key(Version::new(u64::from(Version::MAX))?, settings)?;
+    Ok(())
+}
+
 /// Checks the preconditions of an append, which are about the topic's newest revision. Returns the checks of
 /// that revision that go with the put of the next; `None` if it isn't there any more.
 async fn check_newest(
@@ -57,8 +97,9 @@ async fn check_newest(
     attempts: &Attempts<'_>,
     topic: &Latest,
     newest: Option<Version>,
+    preconditions: &Preconditions,
 ) -> Result<Option<Vec<Action>>, Stop> {
-    let (preconditions, settings) = (&attempts.request.preconditions, attempts.context.settings);
+    let settings = attempts.context.settings;
     let Some(version) = newest.filter(|_| preconditions.are_given()) else {
         preconditions.check(None)?;
         return Ok(Some(Vec::new()));

@@ -1,21 +1,21 @@
-//! Nodes created, replaced, patched and moved.
+//! Nodes created, replaced, patched and moved, also together with a revision.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::attempts::{Attempts, Stop, Trace};
-use super::command::{Content, Patch, Spot, ValueChange};
+use super::command::{Content, NewRevision, Patch, Spot, ValueChange};
 use super::delete::{deleted_since, traces_stay};
 use super::moves::Move;
 use super::record::{self, Draft};
 use super::reorder::walk::Placed;
 use super::reorder::weighing::{TooHeavy, too_heavy};
 use super::reorder::{CHANGED_MAX, FindSpot, Found, Room, Slice};
-use super::{NoWayBack, Outcome, Refusal};
+use super::{Appended, NoWayBack, Outcome, Precondition, Refusal, revision};
 use crate::keys::{DEPTH_MAX, Id, ItemKey, NodeRef, Schema, SortKey};
 use crate::model::{
-    AttributeValue, BaseNode, Item, Stored, Trashed, Under, check_links, has_mark, key_of, life_of, text,
+    AttributeValue, BaseNode, ETag, Item, Latest, Stored, Trashed, Under, check_links, has_mark, key_of, life_of, text,
 };
 use crate::plan::ancestry::{AncestorPath, Ancestry, Edge};
 use crate::plan::conditions::still_gone;
@@ -53,6 +53,15 @@ impl<'a> Wanted<'a> {
             Self::Create { content, .. } | Self::Replace(content) => content.spot.as_ref(),
             Self::Patch(patch) => patch.spot.as_ref(),
             Self::Restore { spot, .. } => spot,
+        }
+    }
+
+    /// The revision that is appended with the node.
+    fn revision(&self) -> Option<&'a NewRevision> {
+        match *self {
+            Self::Create { content, .. } | Self::Replace(content) => content.revision.as_ref(),
+            Self::Patch(patch) => patch.revision.as_ref(),
+            Self::Restore { .. } => None,
         }
     }
 
@@ -101,6 +110,7 @@ impl<'a> Wanted<'a> {
 /// Creates, replaces, patches or moves a node. A create with an id that the API has just made takes 2 round trips and 1
 /// write unit (a root 1 and 1), and with a caller's own id a read more. Where the node gets another parent, or
 /// something hangs under its id already, the write is a transaction that checks the ancestor paths: 3 round trips.
+/// With a revision it is a transaction as well, and the newest revision is looked for in a round trip more.
 ///
 /// `placed` is what the batch has placed before, and `changed` takes the siblings that got other values, whether or not
 /// the node is written.
@@ -114,8 +124,19 @@ pub(super) async fn save(
 ) -> Result<Outcome, Stop> {
     let room = Room { with_node: CHANGED_MAX, in_slice: CHANGED_MAX };
     let (sliced, tried) = (changed, Vec::new());
-    let mut save =
-        SaveNode { attempts, node, wanted, placed, taken: None, room, bulky: None, slice: None, sliced, tried };
+    let mut save = SaveNode {
+        attempts,
+        node,
+        wanted,
+        placed,
+        taken: None,
+        room,
+        bulky: None,
+        slice: None,
+        sliced,
+        tried,
+        next: None,
+    };
     let outcome = save.carry_out(io).await;
     save.sliced.append(&mut save.tried);
     outcome
@@ -140,6 +161,8 @@ struct SaveNode<'w, 'a> {
     sliced: &'w mut Vec<Placed>,
     /// The siblings that get other values in the last attempt, to make room for the node.
     tried: Vec<Placed>,
+    /// The revision that is appended with the node, as the last attempt has it.
+    next: Option<revision::Next>,
 }
 
 /// What is read first.
@@ -205,6 +228,7 @@ impl<'a> SaveNode<'_, 'a> {
             if let Some(outcome) = self.attempts.settle(look.node.as_ref(), trace, &read)? {
                 return Ok(outcome);
             }
+            self.check_next(&read)?;
             self.check(&look)?;
             if self.goes_elsewhere_back(&look)? {
                 continue;
@@ -219,6 +243,9 @@ impl<'a> SaveNode<'_, 'a> {
                 Some(_) if self.takes_another_parent(&look)? => continue,
                 Some(spot) => self.find(io, spot, &look).await?,
             };
+            if !self.find_next(io).await? {
+                continue;
+            }
             let written = match self.prepare(&look, found)? {
                 Prepared::Same(anchor) => self.complete(io, look.node, anchor).await?,
                 Prepared::Write(node_write) => {
@@ -245,15 +272,69 @@ impl<'a> SaveNode<'_, 'a> {
         self.taken.as_ref().map_or_else(|| self.wanted.parent(), Option::as_ref)
     }
 
-    fn check_command(&self) -> Result<(), Refusal> {
+    fn check_command(&self) -> Result<(), Stop> {
         self.wanted.check(self.schema())?;
+        if let Some(wanted) = self.wanted.revision() {
+            revision::check_topic(&self.topic(wanted), self.attempts.context.settings)?;
+        }
         if self.wanted.parent() == Some(&self.node.id) {
-            return Err(self.cycle());
+            return Err(self.cycle().into());
         }
         if self.wanted.spot().is_some() {
             let attribute = self.by_hand().ok_or(Refusal::NotByHand)?;
             if self.wanted.names(attribute) {
-                return Err(Refusal::PlacedTwice(attribute.to_owned()));
+                return Err(Refusal::PlacedTwice(attribute.to_owned()).into());
+            }
+        }
+        Ok(())
+    }
+
+    /// The topic of the revision that is appended with the node.
+    fn topic(&self, of: &NewRevision) -> Latest {
+        Latest { node: self.node.clone(), topic: of.topic.clone() }
+    }
+
+    /// Finds the revision that is appended with the node. One that was sent and got no answer stays what it is: it may
+    /// be there in a moment. Returns false if the write has to look again.
+    async fn find_next(&mut self, io: &Io) -> Result<bool, Stop> {
+        let Some(wanted) = self.wanted.revision() else { return Ok(true) };
+        if self.was_sent() {
+            return Ok(true);
+        }
+        let (topic, preconditions) = (self.topic(wanted), wanted.preconditions());
+        let found = if self.reads_node() {
+            revision::next(io, self.attempts, &topic, &wanted.attributes, &preconditions).await
+        } else {
+            // Nothing can have an id that the API has just made.
+            let checked = preconditions.check(None).map_err(Stop::from);
+            checked
+                .and_then(|()| revision::after(None, self.attempts, &topic, &wanted.attributes, Vec::new()))
+                .map(Some)
+        };
+        self.next = found.map_err(|stop| match stop {
+            Stop::Refused(Refusal::PreconditionFailed(_)) => {
+                Refusal::PreconditionFailed(Precondition::IfMatchOfRevision).into()
+            }
+            stop => stop,
+        })?;
+        if self.next.is_none() {
+            self.attempts.fail(io).await?;
+        }
+        Ok(self.next.is_some())
+    }
+
+    /// True if a revision was sent with an attempt that got no answer.
+    fn was_sent(&self) -> bool {
+        let keeps = self.attempts.context.rules.keeps(Rule::SameVersionAgain);
+        keeps && self.next.is_some() && self.attempts.is_unanswered()
+    }
+
+    /// Checks that a revision that was sent without an answer can be sent again as it was. Another version isn't taken:
+    /// if the first attempt is carried out after all, the answer would name a revision that isn't this write's.
+    fn check_next(&self, read: &Read) -> Result<(), Stop> {
+        for action in self.next.iter().filter(|_| self.was_sent()).flat_map(|next| &next.actions) {
+            if !action.condition().holds(read.item(action.key())?) {
+                return Err(Refusal::OutcomeUnknown.into());
             }
         }
         Ok(())
@@ -295,6 +376,7 @@ impl<'a> SaveNode<'_, 'a> {
         if self.attempts.is_unanswered() {
             keys.extend([schema.lineage_key(self.node), schema.deleted_key(self.node)]);
             keys.extend(self.attempts.claim_key());
+            keys.extend(self.next.iter().flat_map(|next| &next.actions).map(|action| action.key().clone()));
         }
         Need { keys, query, ..Need::default() }
     }
@@ -427,11 +509,18 @@ impl<'a> SaveNode<'_, 'a> {
             let as_read = std::mem::replace(condition, Condition::Exists);
             *condition = Condition::All(vec![as_read, Condition::is(attribute, value)]);
         }
-        let outcome = Outcome::Node { node: self.node.clone(), item: draft.item, created: look.node.is_none() };
+        let (node, created) = (self.node.clone(), look.node.is_none());
+        let outcome = Outcome::Node { node, item: draft.item, created, revision: self.appended() };
         let completion = self.attempts.completion(&outcome);
         let traces = look.traces.clone();
         let action = draft.action;
         Ok(Prepared::Write(Box::new(NodeWrite { action, outcome, on, completion, traces, anchor, changes, slice })))
+    }
+
+    /// The revision that is appended with the node, as the outcome says it.
+    fn appended(&self) -> Option<Appended> {
+        let (topic, next) = (self.wanted.revision()?.topic.clone(), self.next.as_ref()?);
+        Some(Appended { topic, version: next.version, etag: ETag::of(&next.item, self.schema()) })
     }
 
     /// What is checked by a create that is tried again.
@@ -492,7 +581,15 @@ impl<'a> SaveNode<'_, 'a> {
                 if let Some((attribute, value)) = placed {
                     patch.to_mut().attributes.insert(attribute, ValueChange::Set(value));
                 }
-                record::patched(key, &patch, under.as_ref(), before, strict, &request.stamp, schema)
+                let changed =
+                    record::patched(key.clone(), &patch, under.as_ref(), before, strict, &request.stamp, schema)?;
+                match changed {
+                    // Its stamps say that the revision was appended: an attempt without an answer is settled by them.
+                    None if patch.revision.is_some() => {
+                        record::stamped_again(key, before, strict, &request.stamp, schema).map(Some)
+                    }
+                    changed => Ok(changed),
+                }
             }
             (Wanted::Restore { .. }, Some(before)) => {
                 let attributes = placed.map(|(attribute, value)| (attribute, ValueChange::Set(value)));
@@ -528,7 +625,8 @@ impl<'a> SaveNode<'_, 'a> {
             Action::Check { key: self.node_key(), condition: Condition::All(conditions) }
         });
         let checks: Vec<Action> = own.into_iter().chain(anchor).collect();
-        let outcome = Outcome::Node { node: self.node.clone(), item: Item::clone(&item), created: false };
+        let outcome =
+            Outcome::Node { node: self.node.clone(), item: Item::clone(&item), created: false, revision: None };
         let completion = self.attempts.completion(&outcome);
         if checks.is_empty() && completion.is_empty() {
             return Ok(Some(outcome));
@@ -586,7 +684,8 @@ impl<'a> SaveNode<'_, 'a> {
         let own = look.node.is_some().then_some(own);
         let moved = Move { node: &self.node.id, own, target, height: look.height };
         // The neighbour is checked, or gets a value.
-        let others = 1 + node_write.completion.len() + node_write.traces.len() + usize::from(self.anchor().is_some());
+        let beside = usize::from(self.anchor().is_some()) + self.next.as_ref().map_or(0, |next| next.actions.len());
+        let others = 1 + node_write.completion.len() + node_write.traces.len() + beside;
         let room = TRANSACTION_ACTIONS_MAX.saturating_sub(others);
         let edges = moved.checks(room, self.attempts.context.rules)?;
         if edges.len() > room {
@@ -621,7 +720,13 @@ impl<'a> SaveNode<'_, 'a> {
             self.write_slice(io, slice, changes, changed).await?;
             return Ok(None);
         }
+        let revision = self.next.as_ref().map_or_else(Vec::new, |next| next.actions.clone());
         let mut actions: Vec<Action> = std::iter::once(action).chain(checks).chain(traces).collect();
+        if self.attempts.context.rules.keeps(Rule::RevisionWithNode) || revision.is_empty() {
+            actions.extend(revision);
+        } else {
+            io.one(Task::together(revision)).await?;
+        }
         let others = changes.len();
         for action in anchor.into_iter().chain(changes) {
             add(&mut actions, action);
@@ -656,10 +761,16 @@ impl<'a> SaveNode<'_, 'a> {
         Ok(())
     }
 
-    /// What a node that was created without an answer has left, if it was deleted since: the record of its deletion, or
-    /// its tombstone.
+    /// What an attempt without an answer has left besides the node's record: the revision that was appended with it. A
+    /// node that was created leaves the record of its deletion, or its tombstone, if it was deleted since.
     fn trace(&self, look: &Look, read: &Read) -> Result<Trace, Failure> {
         let rules = self.attempts.context.rules;
+        if let Some(next) = self.next.as_ref().filter(|_| self.was_sent()) {
+            let (stamp, found) = (&self.attempts.request.stamp, read.item(&next.key)?);
+            if stamp.made(found) || stamp.made_before(found) {
+                return Ok(Trace::Done);
+            }
+        }
         if !self.attempts.is_unanswered()
             || self.attempts.decided_on().is_some()
             || !rules.keeps(Rule::CreatedAndDeleted)

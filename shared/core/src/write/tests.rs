@@ -2,6 +2,7 @@
 //! a line, and what it comes to.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+mod documents;
 mod importing;
 mod moves;
 mod order_keys;

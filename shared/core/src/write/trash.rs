@@ -30,7 +30,7 @@ pub(super) async fn put_into_trash(io: &Io, attempts: &mut Attempts<'_>, node: &
             return Err(Refusal::being_deleted(&node.id, before).into());
         }
         let base = BaseNode::read(Arc::clone(before), node, schema).map_err(Refusal::Unreadable)?;
-        let outcome = |item: Item| Outcome::Node { node: node.clone(), item, created: false };
+        let outcome = |item: Item| Outcome::Node { node: node.clone(), item, created: false, revision: None };
         let (actions, outcome) = if base.trashed.is_some() {
             (Vec::new(), outcome(Item::clone(before)))
         } else {

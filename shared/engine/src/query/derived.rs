@@ -61,6 +61,13 @@ impl Derived {
         }
     }
 
+    /// What is to be derived besides, from a write of a node that has appended a revision.
+    #[must_use]
+    pub fn of_revision(outcome: &Outcome) -> Option<Self> {
+        let Outcome::Node { node, revision: Some(appended), .. } = outcome else { return None };
+        Some(Self::Copy(node.id.as_str().to_owned(), appended.topic.clone(), appended.version.number()))
+    }
+
     /// What is kept of it for those who ask later: of a moved node, its own rows.
     #[must_use]
     pub fn kept(self) -> Self {

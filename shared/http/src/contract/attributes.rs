@@ -1,7 +1,8 @@
-//! The schemas of attributes, which utoipa can't derive.
+//! Attributes: their schemas, which utoipa can't derive, and what an item has in one.
 
 use std::borrow::Cow;
 
+use sapwood_core::model::{AttributeValue, Item};
 use utoipa::openapi::schema::{AdditionalProperties, SchemaType, Type};
 use utoipa::openapi::{ObjectBuilder, RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
@@ -14,6 +15,14 @@ pub(super) struct WrittenAttributes;
 
 /// The changes of attributes in a request's body.
 pub(super) struct AttributesPatch;
+
+/// The text that an item has in an attribute.
+pub(super) fn text(item: &Item, name: &str) -> Option<String> {
+    match item.get(name) {
+        Some(AttributeValue::S(text)) => Some(text.clone()),
+        _ => None,
+    }
+}
 
 const FORMS: &str = "Any JSON. Numbers have up to 38 significant digits, so read them as decimals if every digit counts. A set is `{\"$set\": [...]}` (of strings, of numbers or of binary), binary is `{\"$binary\": \"<base64>\"}`, a number may be `{\"$number\": \"<digits>\"}` (an answer has it so with `Prefer: numbers=strings`), and a map whose only key begins with `$` is written within `{\"$map\": {...}}`.";
 

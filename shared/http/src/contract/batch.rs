@@ -1,6 +1,6 @@
 //! Batches: operations that are carried out in order, each on its own.
 
-use sapwood_core::keys::{Id, KeyError};
+use sapwood_core::keys::Id;
 use sapwood_core::write::Tags;
 use sapwood_json::{self as json, Attributes, Fault, Fields, FromJson, JsonError, Place};
 use serde::Serialize;
@@ -10,11 +10,10 @@ use utoipa::openapi::{ObjectBuilder, Ref, RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
 use super::attributes::WrittenAttributes;
-use super::revisions::{self, TOPIC_BYTES_MAX};
+use super::revisions::{attributes, tags, topic};
 use super::{
     Children, NodeBody, OperationBody, PatchNode, ProblemBody, ReplaceNode, RestoreNode, RevisionBody, Revisions,
 };
-use crate::headers::if_match;
 
 /// The most operations in a batch.
 pub const OPERATIONS_MAX: usize = 100;
@@ -311,27 +310,10 @@ impl FromJson for RevisionOperation {
         let revision = Self {
             id: fields.required("id", ID_REMEDY, json::id)?,
             topic: fields.required("topic", "give the topic", topic)?,
-            attributes: revisions::attributes(&mut fields)?,
+            attributes: attributes(&mut fields)?,
             if_match: fields.optional("if_match", tags)?,
         };
         fields.close().map(|()| revision)
-    }
-}
-
-/// Reads entity tags as `If-Match` has them.
-fn tags(raw: &RawValue, at: &Place<'_>) -> Result<Tags, JsonError> {
-    let wanted = "`*`, or entity tags in quotes with commas between them";
-    if_match(&json::text(raw, at)?).map_err(|_| JsonError::Type { path: at.to_string(), wanted })
-}
-
-fn topic(raw: &RawValue, at: &Place<'_>) -> Result<String, JsonError> {
-    let topic = json::text(raw, at)?;
-    let part = "the topic";
-    let refuse = |source| Err(JsonError::Key { path: at.to_string(), source });
-    match topic.len() {
-        0 => refuse(KeyError::Empty { part }),
-        bytes if bytes > TOPIC_BYTES_MAX => refuse(KeyError::TooLong { part, bytes, limit: TOPIC_BYTES_MAX }),
-        _ => Ok(topic),
     }
 }
 

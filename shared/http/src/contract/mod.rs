@@ -36,5 +36,5 @@ pub use reads::{
     AncestorBody, BelowBody, CountBody, DescendantBody, FanoutBody, LatestBody, LinkBody, Page, PathBody, RecordBody,
     RootBody, TrashBody, TreeBody, TreeNode, WRITTEN_BYTES_MAX, WRITTEN_MAX,
 };
-pub use revisions::{CreateRevision, RevisionBody, TOPIC_BYTES_MAX, check_topic};
+pub use revisions::{AppendedBody, CreateRevision, NewRevision, RevisionBody, TOPIC_BYTES_MAX, check_topic};
 pub use status::{CallBody, HealthBody, HealthStatus, IndexBody};

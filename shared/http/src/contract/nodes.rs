@@ -14,8 +14,8 @@ use utoipa::openapi::schema::{AdditionalProperties, OneOfBuilder, Type};
 use utoipa::openapi::{ObjectBuilder, Ref, RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
-use super::attributes::{AttributesPatch, ReadAttributes, WrittenAttributes};
-use super::{AncestorBody, LatestBody, Page};
+use super::attributes::{AttributesPatch, ReadAttributes, WrittenAttributes, text};
+use super::{AncestorBody, AppendedBody, LatestBody, NewRevision, Page};
 
 // utoipa's derive takes a generic type apart where its name is written out.
 type AncestorPage = Page<AncestorBody>;
@@ -77,6 +77,10 @@ pub struct NodeBody {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub latest: Option<LatestPage>,
+    /// The revision that was appended with the node, in the answer to the request that did both.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub revision: Option<Box<AppendedBody>>,
 }
 
 /// How a node was put into the trash.
@@ -136,14 +140,8 @@ impl NodeBody {
             etag: None,
             ancestors: None,
             latest: None,
+            revision: None,
         }
-    }
-}
-
-pub(super) fn text(item: &Item, name: &str) -> Option<String> {
-    match item.get(name) {
-        Some(AttributeValue::S(text)) => Some(text.clone()),
-        _ => None,
     }
 }
 
@@ -167,6 +165,9 @@ pub struct CreateNode {
     /// Where the node is put among its siblings, if they are ordered by hand.
     #[schema(nullable = false)]
     pub place: Option<PlaceBody>,
+    /// A revision that is appended with the node: both are written, or neither.
+    #[schema(nullable = false)]
+    pub revision: Option<NewRevision>,
 }
 
 /// A node to create or replace. The parent is required, so that no forgotten field makes a subtree's top a root.
@@ -185,6 +186,9 @@ pub struct ReplaceNode {
     /// Where the node is put among its siblings, if they are ordered by hand. Absent: it keeps its place.
     #[schema(nullable = false)]
     pub place: Option<PlaceBody>,
+    /// A revision that is appended with the node: both are written, or neither.
+    #[schema(nullable = false)]
+    pub revision: Option<NewRevision>,
 }
 
 /// A merge patch (RFC 7396) of a node. Fields that aren't named keep their values.
@@ -208,6 +212,10 @@ pub struct PatchNode {
     /// Where the node is put among its siblings, if they are ordered by hand. Absent: it keeps its place.
     #[schema(nullable = false)]
     pub place: Option<PlaceBody>,
+    /// A revision that is appended with the change: both are written, or neither. The node is written even if nothing
+    /// else changes.
+    #[schema(nullable = false)]
+    pub revision: Option<NewRevision>,
 }
 
 /// How a node is taken out of the trash. All may be left out: it then goes back where it was.
@@ -308,6 +316,7 @@ impl FromJson for CreateNode {
             segment: fields.optional("segment", json::or_null(segment))?.flatten(),
             attributes: fields.optional("attributes", json::value)?.unwrap_or_default(),
             place: fields.optional("place", json::value)?,
+            revision: fields.optional("revision", json::value)?,
         };
         fields.close().map(|()| node)
     }
@@ -321,6 +330,7 @@ impl ReplaceNode {
             segment: fields.optional("segment", json::or_null(segment))?.flatten(),
             attributes: fields.optional("attributes", json::value)?.unwrap_or_default(),
             place: fields.optional("place", json::value)?,
+            revision: fields.optional("revision", json::value)?,
         })
     }
 }
@@ -343,7 +353,8 @@ impl PatchNode {
         let attributes: Option<Option<MergePatch>> = fields.optional("attributes", json::or_null(json::value))?;
         let clears = attributes == Some(None);
         let place = fields.optional("place", json::value)?;
-        Ok(Self { parent, segment, attributes: attributes.flatten().unwrap_or_default(), clears, place })
+        let revision = fields.optional("revision", json::value)?;
+        Ok(Self { parent, segment, attributes: attributes.flatten().unwrap_or_default(), clears, place, revision })
     }
 }
 

@@ -482,6 +482,10 @@ fn append() -> Asked {
     Asked::Append { id: "p".to_owned() }
 }
 
+fn with_revision(asked: Asked) -> Asked {
+    Asked::WithRevision(Box::new(asked))
+}
+
 fn unrevise(version: u32) -> Asked {
     Asked::Unrevise { id: "p".to_owned(), version }
 }
@@ -503,6 +507,9 @@ pub fn few_scopes() -> Vec<Scope> {
             vec![p.clone()],
             two(vec![create("n", "p")], vec![create("k", "n"), delete("n", None), move_to("p", "k")]),
         ),
+        scope(vec![p.clone()], two(vec![with_revision(rename("p", 1))], vec![append(), unrevise(1)])),
+        scope(vec![p.clone(), revised(1)], two(vec![with_revision(rename("p", 1))], vec![rename("p", 2), unrevise(2)])),
+        scope(vec![p.clone()], two(vec![with_revision(create("n", "p"))], vec![delete("n", None)])),
     ];
     // No function dies, and the handler is never interrupted, so that the search is short.
     scopes.map(|scope| Scope { deaths_max: 0, passes_max: 0, handles: Handles::AtOnce, ..scope }).into()
@@ -545,6 +552,10 @@ pub fn all_scopes() -> Vec<(&'static str, Vec<Scope>)> {
     let (absent, present) = (vec![p.clone(), q.clone()], vec![p.clone(), q.clone(), n.clone()]);
     let with_child = [present.clone(), vec![k]].concat();
     let revisions: Vec<BaseWrite> = std::iter::once(p).chain((1..=2).map(revised)).collect();
+    let documents = [rename("p", 1), Asked::Replace { id: "p".to_owned(), parent: None }].map(with_revision);
+    let keyed_documents: Vec<Asked> = documents.iter().map(|asked| Asked::Keyed(boxed(asked))).collect();
+    let on_node = [rename("p", 2), delete("p", None), delete("p", subtree())];
+    let of_document = [documents.to_vec(), topic.to_vec(), on_node.to_vec()].concat();
     let of_family = |settled: &[BaseWrite]| -> Vec<Scope> {
         let pairs = pairs(settled, &own, &child).into_iter();
         pairs.map(|scope| Scope { loses_handlers: true, ..scope }).collect()
@@ -555,6 +566,9 @@ pub fn all_scopes() -> Vec<(&'static str, Vec<Scope>)> {
         ("three decisions", thirds(&present, &own)),
         ("a topic", distinct(&revisions, &topic)),
         ("a topic, with keys", pairs(&revisions, &keyed_topic, &topic)),
+        ("a node and its topic", pairs(&revisions, &documents, &of_document)),
+        ("a node and its topic, with keys", pairs(&revisions, &keyed_documents, &of_document)),
+        ("a node with a revision that isn't there", pairs(&absent, &[with_revision(create("n", "p"))], &own)),
         ("a node that isn't there", distinct(&absent, &own)),
         ("a node", distinct(&present, &own)),
         ("a node that isn't there, with keys", pairs(&absent, &keyed, &own)),

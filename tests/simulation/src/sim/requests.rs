@@ -10,8 +10,8 @@ use sapwood_core::keys::{Id, NodeRef, Version};
 use sapwood_core::model::{AttributeValue, DeletionMode, ETag, Item, Latest, Settings, text};
 use sapwood_core::plan::Rules;
 use sapwood_engine::write::{
-    Children, Command, Content, Idempotency, Imported, ImportedRecord, Limits, Patch, Preconditions, Prefetched,
-    Request, Spot, Stamp, Tags, Tiebreak, ValueChange, Writer,
+    Children, Command, Content, Idempotency, Imported, ImportedRecord, Limits, NewRevision, Patch, Preconditions,
+    Prefetched, Request, Spot, Stamp, Tags, Tiebreak, ValueChange, Writer,
 };
 use sapwood_table::Client;
 
@@ -34,6 +34,8 @@ pub(super) enum Asked {
     CreateAt { id: String, parent: Option<String>, beside: String, kind: u32 },
     /// Puts a node in the place of one or of none.
     Replace { id: String, parent: Option<String> },
+    /// Asks for a write of a node, and appends a revision with it.
+    WithRevision(Box<Asked>),
     /// Appends a revision.
     Append { id: String },
     /// Puts a revision in the place of the one that is there.
@@ -66,6 +68,19 @@ impl Asked {
     /// True if the client sends the request again where a function dies.
     pub(super) fn is_sent_again(&self) -> bool {
         matches!(self, Self::Keyed(_) | Self::Import(_))
+    }
+
+    /// The same with a revision, if it is a write that can have one.
+    fn with_revision(self) -> Self {
+        match self {
+            Self::Create { .. }
+            | Self::Replace { .. }
+            | Self::Rename { .. }
+            | Self::Move { .. }
+            | Self::Place { .. }
+            | Self::CreateAt { .. } => Self::WithRevision(Box::new(self)),
+            other => other,
+        }
     }
 
     fn command(&self, number: u64, values: Values) -> Command {
@@ -108,6 +123,18 @@ impl Asked {
                 Command::Create { node: node(own), is_made_id: false, content }
             }
             Self::Replace { id: own, parent } => Command::Replace { node: node(own), content: content(parent) },
+            Self::WithRevision(asked) => {
+                let mut command = asked.command(number, values);
+                let revision = NewRevision { topic: "Audit".to_owned(), attributes: said(number), if_match: None };
+                match &mut command {
+                    Command::Create { content, .. } | Command::Replace { content, .. } => {
+                        content.revision = Some(revision)
+                    }
+                    Command::Patch { patch, .. } => patch.revision = Some(revision),
+                    _ => unreachable!("it writes no node"),
+                }
+                command
+            }
             Self::Append { id: own } => Command::Append { topic: topic(own), attributes: said(0) },
             Self::Amend { id: own, version: of } => {
                 Command::Amend { topic: topic(own), version: version(*of), attributes: said(number) }
@@ -353,7 +380,11 @@ pub(super) fn any(rng: &mut SmallRng, ids: &mut Vec<String>, number: u32) -> Ask
 /// Draws a request on `n`, which can be placed beside `l` and `m`, on `k` below it, or on the topic of `p`, and how it
 /// is sent.
 pub(super) fn colliding(rng: &mut SmallRng, of_topic: bool, number: u32) -> Asked {
-    let mut one = |number: u32| if of_topic { of_the_topic(rng) } else { of_the_node(rng, number) };
+    let mut one = |number: u32| {
+        let asked = if of_topic { of_the_topic(rng, number) } else { of_the_node(rng, number) };
+        // Not drawn, so that the other requests of a seed stay what they are.
+        if number % 3 == 2 { asked.with_revision() } else { asked }
+    };
     let asked = one(number);
     let others = vec![asked.clone(), one(number + 10), one(number + 20)];
     let asked = Box::new(asked);
@@ -368,9 +399,10 @@ pub(super) fn colliding(rng: &mut SmallRng, of_topic: bool, number: u32) -> Aske
     }
 }
 
-fn of_the_topic(rng: &mut SmallRng) -> Asked {
+fn of_the_topic(rng: &mut SmallRng, number: u32) -> Asked {
     let (id, version) = ("p".to_owned(), rng.random_range(1..=3));
     match rng.random_range(0..6) {
+        0..=2 if number % 2 == 1 => Asked::WithRevision(Box::new(Asked::Rename { id, name: number })),
         0..=2 => Asked::Append { id },
         3 => Asked::Amend { id, version },
         _ => Asked::Unrevise { id, version },

@@ -13,8 +13,8 @@ const UNWEIGHED_MAX: usize = 5;
 const WEIGHED_AT_ONCE: usize = 25;
 /// Most siblings that are read at first, because each can have 400 KB, and forty times as much on its way.
 const WEIGHED_AT_FIRST: usize = 4;
-/// Most bytes of siblings in a transaction. DynamoDB takes 4 MB in all, of which the node, its neighbour and the
-/// outcome have at most half.
+/// Most bytes of siblings in a transaction. DynamoDB takes 4 MB in all, of which the node, its neighbour, the outcome,
+/// and a revision that is appended with the node and the one before it have at most half.
 const SIBLINGS_BYTES_MAX: usize = 2 * 1_024 * 1_024;
 
 /// Siblings that are too large to get other values in one transaction.

@@ -5,8 +5,8 @@ use crate::keys::{Id, Version};
 use crate::model::{AttributeValue, DeletionMode, ETag, Item, Latest, REVISION, UNDER, Under, number, text, with_key};
 use crate::plan::Rules;
 use crate::write::{
-    Begun, Children, Command, Content, Context, Idempotency, Limits, Outcome, Patch, Preconditions, Progress, Refusal,
-    Request, Stamp, Tags, Tiebreak, ValueChange, begin, read_operation, write_once,
+    Appended, Begun, Children, Command, Content, Context, Idempotency, Limits, Outcome, Patch, Preconditions, Progress,
+    Refusal, Request, Stamp, Tags, Tiebreak, ValueChange, begin, read_operation, write_once,
 };
 
 pub(super) fn stamp(token: &str, seconds: u64) -> Stamp {
@@ -14,11 +14,11 @@ pub(super) fn stamp(token: &str, seconds: u64) -> Stamp {
     Stamp { at: "now".to_owned(), seconds, by: "anna".to_owned(), token: token.to_owned(), turn }
 }
 
-fn request() -> Request {
+pub(super) fn request() -> Request {
     Request::new(stamp("t1", 1_000))
 }
 
-fn with_key_of(request: Request) -> Request {
+pub(super) fn with_key_of(request: Request) -> Request {
     Request { idempotency: Some(key()), ..request }
 }
 
@@ -80,7 +80,10 @@ fn under(parent: &str) -> AttributeValue {
 pub(super) fn print_outcome(outcome: &Outcome) -> String {
     let verb = |created: bool| if created { "created" } else { "written" };
     match outcome {
-        Outcome::Node { node, created, .. } => format!("{} {}", verb(*created), node.id),
+        Outcome::Node { node, created, revision, .. } => {
+            let with = |of: &Appended| format!(" with {} {}", of.topic, of.version.number());
+            format!("{} {}{}", verb(*created), node.id, revision.as_ref().map_or_else(String::new, with))
+        }
         Outcome::Revision { topic, version, created, .. } => {
             format!("{} {} {} {}", verb(*created), topic.node.id, topic.topic, version.number())
         }
@@ -105,19 +108,19 @@ fn steps(world: &mut World, command: &Command, request: &Request) -> String {
 
 /// Runs a command, and compares its steps.
 #[track_caller]
-fn check(world: &mut World, command: &Command, request: &Request, wanted: &str) {
+pub(super) fn check(world: &mut World, command: &Command, request: &Request, wanted: &str) {
     let wanted: Vec<&str> = wanted.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     assert_eq!(steps(world, command, request), wanted.join("\n"));
 }
 
 impl World {
-    fn put_revision(&mut self, of: &str, number: u64, name: &str) {
+    pub(super) fn put_revision(&mut self, of: &str, number: u64, name: &str) {
         let topic = Latest { node: node(of), topic: name.to_owned() };
         let key = topic.revision_key(version(number), &self.settings).unwrap();
         self.put(with_key(&key, self.schema()));
     }
 
-    fn tag(&self, of: &str) -> ETag {
+    pub(super) fn tag(&self, of: &str) -> ETag {
         ETag::of(&self.items[&self.schema().node_key(&node(of))], self.schema())
     }
 
@@ -428,7 +431,7 @@ fn an_outcome_is_kept_and_read_again() {
     let revision = with_key(&topic("n").revision_key(version(7), &world.settings).unwrap(), &schema);
     let (operation, created_at) = ("o1".to_owned(), "now".to_owned());
     for outcome in [
-        Outcome::Node { node: node("n"), item, created: true },
+        Outcome::Node { node: node("n"), item, created: true, revision: None },
         Outcome::Revision { topic: topic("n"), version: version(7), item: revision, created: false },
         Outcome::Deleted,
         Outcome::Deleting { operation, node: id("n"), mode: DeletionMode::Detach, created_at },

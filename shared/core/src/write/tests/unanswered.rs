@@ -16,7 +16,7 @@ use crate::write::{Children, Command, Content, Context, Idempotency, Limits, Out
 
 /// Carries a command out. With `meanwhile`, its first write gets no answer, and `meanwhile` happens before the plan
 /// goes on. `is_sent` is false if that write is lost on its way.
-fn carried_out(
+pub(super) fn carried_out(
     world: &mut World,
     command: &Command,
     request: &Request,
@@ -80,29 +80,29 @@ fn with_records_of(items: BTreeMap<ItemKey, Item>, now: &BTreeMap<ItemKey, Item>
     items.into_iter().filter(|(key, _)| key.sk != "NODE").chain(records).collect()
 }
 
-fn ours() -> Request {
+pub(super) fn ours() -> Request {
     Request::new(stamp("ours", 1_000))
 }
 
-fn keyed() -> Request {
+pub(super) fn keyed() -> Request {
     let key = Idempotency { tenant: None, hash: "K".to_owned(), fingerprint: "the request".to_owned() };
     Request { idempotency: Some(key), ..ours() }
 }
 
 /// Carries a command out whose first write is carried out and gets no answer.
-fn lost(world: &mut World, command: &Command, meanwhile: &dyn Fn(&mut World)) -> String {
+pub(super) fn lost(world: &mut World, command: &Command, meanwhile: &dyn Fn(&mut World)) -> String {
     carried_out(world, command, &ours(), Rules::default(), true, Some(meanwhile))
 }
 
 /// Another client's request, which is answered.
-fn others(world: &mut World, token: &str, command: &Command) -> String {
+pub(super) fn others(world: &mut World, token: &str, command: &Command) -> String {
     let answer = carried_out(world, command, &Request::new(stamp(token, 1_001)), Rules::default(), true, None);
     assert!(!answer.starts_with("refused") && answer != "unknown", "{token}: {answer}");
     answer
 }
 
 /// Has the stream handler place a node.
-fn place(world: &mut World, of: &str) {
+pub(super) fn place(world: &mut World, of: &str) {
     let (schema, of) = (world.schema().clone(), node(of));
     let item = world.items[&schema.node_key(&of)].clone();
     let born = text_of(&item, BORN).map(str::to_owned);
@@ -111,7 +111,7 @@ fn place(world: &mut World, of: &str) {
     world.put(lineage.item(&of, &schema));
 }
 
-fn put(of: &str, name: &str) -> Command {
+pub(super) fn put(of: &str, name: &str) -> Command {
     let attributes = Item::from([("name".to_owned(), text(name))]);
     Command::Replace { node: node(of), content: Content { attributes, ..Content::default() } }
 }
@@ -120,21 +120,21 @@ fn topic() -> Latest {
     Latest { node: node("n"), topic: "T".to_owned() }
 }
 
-fn delete_revision(number: u64) -> Command {
+pub(super) fn delete_revision(number: u64) -> Command {
     Command::DeleteRevision { topic: topic(), version: Version::new(number).unwrap() }
 }
 
-fn restrict(of: &str) -> Command {
+pub(super) fn restrict(of: &str) -> Command {
     delete(of, Children::Restrict)
 }
 
 /// The attribute of a node's record; `None` if there is no record.
-fn attribute(world: &World, of: &str, name: &str) -> Option<String> {
+pub(super) fn attribute(world: &World, of: &str, name: &str) -> Option<String> {
     let item = world.items.get(&world.schema().node_key(&node(of)))?;
     Some(text_of(item, name).unwrap_or("-").to_owned())
 }
 
-fn revision(world: &World, number: u64) -> Option<&Item> {
+pub(super) fn revision(world: &World, number: u64) -> Option<&Item> {
     let key = topic().revision_key(Version::new(number).unwrap(), &world.settings).unwrap();
     world.items.get(&key)
 }

@@ -354,6 +354,15 @@ pub(super) fn prefer_read() -> Value {
     header("Prefer", description, FIELD_CONTENT, "numbers=strings")
 }
 
+/// The key of a write that can be repeated, but for a revision that is appended with the node.
+pub(super) fn idempotency_key_of_revision() -> Value {
+    let mut parameter = idempotency_key();
+    let description = "As in `POST /nodes`. It counts for a request with a `revision`, which would be appended twice. Without one the method is idempotent, \
+        and the key isn't kept.";
+    parameter["description"] = description.into();
+    parameter
+}
+
 pub(super) fn idempotency_key() -> Value {
     let description = "The client's own name for this request, of 1 to 255 visible ASCII characters, in quotes or not. For 24 hours \
         the same key and body give the same answer. Another body is answered with 422, and a request that is still \

@@ -80,7 +80,7 @@ const PROBLEMS: [Problem; 12] = [
         "Unavailable",
         "The table is throttled or can't be reached: nothing was done, so try again after `Retry-After`. A write of the type \
          `urn:sapwood:problem:outcome-unknown` may have been done or not, because the table gave no answer: read what is there \
-         (`Location`) before you send it again. It has no `Retry-After`. With an `Idempotency-Key` a POST or a DELETE can be sent again as it is.",
+         (`Location`) before you send it again. It has no `Retry-After`. With an `Idempotency-Key` a POST, a DELETE, and a write with a `revision` can be sent again as it is.",
     ),
 ];
 

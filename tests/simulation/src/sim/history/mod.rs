@@ -22,7 +22,7 @@ use sapwood_core::model::{AttributeValue, ETag, Item};
 use sapwood_engine::write::{Answered, Command, Outcome, Refusal, Request, Spot, Tags, WriteError};
 
 use super::digests;
-use sequential::{as_seen, is_marked, is_there, own_key, users_own};
+use sequential::{as_seen, is_appended_with, is_marked, is_there, own_key, users_own};
 
 /// What was asked for.
 #[derive(Clone, Debug)]
@@ -95,6 +95,8 @@ pub struct History {
     changes: BTreeMap<ItemKey, Vec<Change>>,
     /// The lineages as they are now, by their partition keys.
     lineages: BTreeMap<String, Item>,
+    /// For each change, the first of those that were made at once with it.
+    together: Vec<usize>,
     changes_digest: u64,
     now: usize,
     /// The newest call of each invocation.
@@ -187,8 +189,10 @@ impl History {
                 None => self.lineages.remove(&record.key.pk),
             };
         }
+        let first = self.now + 1;
         for record in records.iter().filter(|record| is_base(&record.key.sk)) {
             self.now += 1;
+            self.together.push(first);
             let new = (&record.key.pk, &record.key.sk, record.new.as_ref().map(digests::of_item));
             self.changes_digest = digests::chained(self.changes_digest, digests::of(&new));
             let change = Change { at: self.now, item: record.new.clone() };
@@ -255,6 +259,7 @@ impl History {
 
     fn judge(&self, call: &Call) -> Result<(), String> {
         let effect = self.effect(call)?;
+        self.check_appended(call)?;
         if let Some((key, at)) = effect {
             let (before, after) = (self.state(key, at - 1), self.state(key, at));
             match &call.asking {
@@ -300,7 +305,9 @@ impl History {
     fn effect<'a>(&self, call: &'a Call) -> Result<Option<(&'a ItemKey, usize)>, String> {
         let mut own = None;
         for (key, at) in &call.effects {
-            if own_key(&call.asking, key, &self.schema) {
+            if is_appended_with(&call.asking, key, &self.schema) {
+                // Judged with the node, by what was written at once.
+            } else if own_key(&call.asking, key, &self.schema) {
                 let state = |at| self.state(key, at);
                 if let Some((first, done)) = own.replace((key, *at)) {
                     let is_write = first == key && state(done).is_some();
@@ -313,6 +320,63 @@ impl History {
             }
         }
         Ok(own)
+    }
+
+    /// The changes by which a call has appended a revision with its node.
+    fn appended<'a>(&self, call: &'a Call) -> impl Iterator<Item = &'a (ItemKey, usize)> {
+        let schema = self.schema.clone();
+        call.effects.iter().filter(move |(key, _)| is_appended_with(&call.asking, key, &schema))
+    }
+
+    /// Checks that each write of a node has appended the revision that goes with it, at once, and that it is the next
+    /// one and what was asked for.
+    fn check_appended(&self, call: &Call) -> Result<(), String> {
+        let Asking::Api(command) = &call.asking else { return Ok(()) };
+        let Some(asked) = command.revision() else { return Ok(()) };
+        let at_once = |at: &usize| self.together[at - 1];
+        let of_node: Vec<usize> = call
+            .effects
+            .iter()
+            .filter(|(key, _)| own_key(&call.asking, key, &self.schema))
+            .map(|(_, at)| at_once(at))
+            .collect();
+        let of_revision: Vec<usize> = self.appended(call).map(|(_, at)| at_once(at)).collect();
+        if of_node != of_revision {
+            return Err("the node and its revision weren't written at once".to_owned());
+        }
+        for (key, at) in self.appended(call) {
+            let (before, after) = (self.state(key, at - 1), self.state(key, *at));
+            sequential::check_appended(asked, &call.request.stamp, before, after)?;
+            self.check_follows(call, key, *at)?;
+        }
+        Ok(())
+    }
+
+    /// Checks that the number of an appended revision followed the newest one at some time since the call.
+    fn check_follows(&self, call: &Call, key: &ItemKey, at: usize) -> Result<(), String> {
+        let Some((number, topic)) = sequential::version(&key.sk) else { return Err("no revision".to_owned()) };
+        let newest = |at: usize| {
+            let versions = self.changes.keys().filter(|other| other.pk == key.pk && self.state(other, at).is_some());
+            let versions = versions.filter_map(|other| sequential::version(&other.sk));
+            versions.filter(|(_, of)| *of == topic).map(|(number, _)| number).max().unwrap_or(0)
+        };
+        let follows = (call.since..at).any(|at| newest(at) + 1 == number);
+        if follows { Ok(()) } else { Err("not the next version".to_owned()) }
+    }
+
+    /// True if an outcome names the revision that a call has appended, and none if it has appended none.
+    fn names_appended(&self, call: &Call, outcome: &Outcome, until: usize) -> bool {
+        let Outcome::Node { revision, .. } = outcome else { return true };
+        let appended = self.appended(call).filter(|(_, at)| *at <= until).last();
+        match (revision, appended) {
+            (None, None) => true,
+            (Some(named), Some((key, at))) => {
+                let version = sequential::version(&key.sk);
+                let tag = self.state(key, *at).map(|item| ETag::of(item, &self.schema));
+                version == Some((named.version.number(), &*named.topic)) && tag.as_ref() == Some(&named.etag)
+            }
+            _ => false,
+        }
     }
 
     /// True if a change gives a sibling another place, for a call that asks for a place, and changes nothing else.
@@ -392,6 +456,9 @@ impl History {
         until: usize,
     ) -> Result<(), String> {
         let after = self.state(key, at);
+        if !self.names_appended(call, &answered.outcome, until) {
+            return Err("answered with another revision".to_owned());
+        }
         match (&answered.outcome, after) {
             (Outcome::Node { item, created, .. } | Outcome::Revision { item, created, .. }, Some(_)) => {
                 if *created == is_there(self.state(key, at - 1)) {
@@ -500,15 +567,7 @@ impl History {
     fn check_surroundings(&self, call: &Call, command: &Command, at: usize) -> Result<(), String> {
         if let Command::Append { .. } = command {
             let Some((key, _)) = call.effects.first() else { return Ok(()) };
-            let Some((number, topic)) = sequential::version(&key.sk) else { return Err("no revision".to_owned()) };
-            let newest = |at: usize| {
-                let versions =
-                    self.changes.keys().filter(|other| other.pk == key.pk && self.state(other, at).is_some());
-                let versions = versions.filter_map(|other| sequential::version(&other.sk));
-                versions.filter(|(_, of)| *of == topic).map(|(number, _)| number).max().unwrap_or(0)
-            };
-            let follows = (call.since..at).any(|at| newest(at) + 1 == number);
-            return if follows { Ok(()) } else { Err("not the next version".to_owned()) };
+            return self.check_follows(call, key, at);
         }
         let Some((key, _)) = self.effect(call)? else { return Ok(()) };
         self.check_life_of_parent(call, sequential::node(command), self.state(key, at - 1), self.state(key, at), at)?;
@@ -611,7 +670,9 @@ impl History {
     ) -> bool {
         match (effects.first(), outcome) {
             (Some((call, key, at)), Outcome::Node { item, .. } | Outcome::Revision { item, .. }) => {
-                *at <= until && self.state(key, *at).is_some_and(|state| self.shows(call, item, key, *at, state))
+                *at <= until
+                    && self.names_appended(call, outcome, until)
+                    && self.state(key, *at).is_some_and(|state| self.shows(call, item, key, *at, state))
             }
             (Some((_, key, at)), Outcome::Deleted) => *at <= until && self.state(key, *at).is_none(),
             (Some((_, key, at)), Outcome::Deleting { operation, .. }) => {

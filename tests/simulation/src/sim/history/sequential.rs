@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use sapwood_core::keys::{Id, ItemKey, NodeRef, Schema};
 use sapwood_core::model::{AttributeValue, DeletionMode, Item};
-use sapwood_engine::write::{Children, Command, Content, Patch, Request, Spot, Stamp, ValueChange};
+use sapwood_engine::write::{Children, Command, Content, NewRevision, Patch, Request, Spot, Stamp, ValueChange};
 
 use super::Asking;
 
@@ -88,6 +88,26 @@ pub(super) fn own_key(asking: &Asking, at: &ItemKey, schema: &Schema) -> bool {
             }
             command => key(command, schema).as_ref() == Some(at),
         },
+    }
+}
+
+/// True if this is the key of a revision of the topic of which a command appends one with its node.
+pub(super) fn is_appended_with(asking: &Asking, at: &ItemKey, schema: &Schema) -> bool {
+    let Asking::Api(command) = asking else { return false };
+    let Some(revision) = command.revision() else { return false };
+    schema.partition(node(command)) == at.pk && version(&at.sk).is_some_and(|(_, of)| of == revision.topic)
+}
+
+/// Checks that a revision was made of none, as it was asked for.
+pub(super) fn check_appended(
+    asked: &NewRevision,
+    stamp: &Stamp,
+    before: Option<&Item>,
+    after: Option<&Item>,
+) -> Result<(), String> {
+    match (before, after) {
+        (None, Some(after)) if users_own(&asked.attributes) == users_own(after) => stamped(None, after, stamp),
+        _ => Err(format!("another revision than was asked for: {before:?} to {after:?}")),
     }
 }
 
@@ -190,6 +210,9 @@ pub(super) fn stays(command: &Command, state: &Item) -> bool {
         return trashed(state).is_some() && !state.contains_key("_deleting");
     }
     let Command::Patch { patch, .. } = command else { return false };
+    if patch.revision.is_some() {
+        return false;
+    }
     let wanted = patched(patch, state, None);
     !state.contains_key("_deleting") && users_own(&wanted) == users_own(state)
 }
