@@ -259,7 +259,8 @@ impl<'a> Look<'a> {
         } else if plan.intent.is_some() || plan.settle != Settle::Keep {
             let stands = facets.stored.lineage().zip(plan.placed.as_ref()).is_some_and(|(lineage, placed)| {
                 let there = &lineage.placement;
-                (&there.ancestors, &there.path) == (&placed.ancestors, &placed.path)
+                let is_told = there.trash.is_in() == placed.trash.is_in();
+                is_told && (&there.ancestors, &there.path) == (&placed.ancestors, &placed.path)
             });
             let kind = if stands { Kind::LineageRows } else { Kind::LineageWrong };
             found.push(Difference::of(kind, lineage_key, node, &evidence));

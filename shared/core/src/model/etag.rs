@@ -5,7 +5,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use sha2::{Digest, Sha256};
 
 use super::encoding::encode;
-use super::{CREATED_AT, CREATED_BY, Item, UPDATED_AT, UPDATED_BY};
+use super::{CREATED_AT, CREATED_BY, Item, TRASHED, Trashed, UPDATED_AT, UPDATED_BY};
 use crate::keys::Schema;
 
 /// How many bytes of the hash are kept: two contents have the same 128 bits by no chance.
@@ -17,13 +17,16 @@ const HASH_BYTES: usize = 16;
 pub struct ETag(String);
 
 impl ETag {
-    /// The entity tag of a base record: of its key, of its client's own attributes, and of who wrote it and when.
+    /// The entity tag of a base record: of its key, of its client's own attributes, of who wrote it and when, and of how
+    /// its node was put into the trash, if it is there. Another client can take the node out without a stamp.
     #[must_use]
     pub fn of(item: &Item, schema: &Schema) -> Self {
         let names = schema.names();
         let of_place: [&str; 4] = [&names.partition_key, &names.sort_key, &names.parent, &names.segment];
         let stamps = [CREATED_AT, CREATED_BY, UPDATED_AT, UPDATED_BY];
-        let is_seen = |name: &str| !name.starts_with('_') || of_place.contains(&name) || stamps.contains(&name);
+        let is_in_trash = Trashed::in_record(item, schema).is_some();
+        let is_ours = |name: &str| of_place.contains(&name) || stamps.contains(&name) || is_in_trash && name == TRASHED;
+        let is_seen = |name: &str| !name.starts_with('_') || is_ours(name);
         let hash = Sha256::digest(encode(item.iter().filter(|(name, _)| is_seen(name))));
         Self(URL_SAFE_NO_PAD.encode(&hash[..HASH_BYTES]))
     }
@@ -43,7 +46,7 @@ impl ETag {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{REVISION, TOUCHED, WRITE, number, text};
+    use crate::model::{REVISION, TOUCHED, TRASHED, WRITE, number, text};
 
     fn record(more: &[(&str, &str)]) -> Item {
         let known = [("PK", "V"), ("SK", "NODE"), ("name", "x"), (UPDATED_AT, "now")];
@@ -67,5 +70,15 @@ mod tests {
         for seen in ["PK", "SK", "name", "parent", "other", CREATED_AT, CREATED_BY, UPDATED_AT, UPDATED_BY] {
             assert_ne!(tag_of(&record(&[(seen, "y")])), tag, "{seen}");
         }
+    }
+
+    /// Whoever deletes for good what is in the trash names its tag: another client may have taken the node out.
+    #[test]
+    fn what_is_in_the_trash_has_another_tag_than_what_was_taken_out() {
+        let (live, trashed) = (record(&[]), record(&[(TRASHED, "y")]));
+        assert_ne!(tag_of(&trashed), tag_of(&live));
+        assert_ne!(tag_of(&trashed), tag_of(&record(&[(TRASHED, "x")])));
+        // What another client has left of it at a live node is removed by the handler.
+        assert_eq!(tag_of(&record(&[(TRASHED, "y"), ("parent", "D")])), tag_of(&record(&[("parent", "D")])));
     }
 }

@@ -63,7 +63,7 @@ impl Trashed {
         })
     }
 
-    /// The attribute's value. What isn't known is left out.
+    /// The attribute's value. What isn't known is left out, and so is a name that is too long for a row.
     ///
     /// ```json
     /// {"at": "2026-02-03T04:05:06.789Z", "by": "anna", "parent": "V", "born": "0b6a…"}
@@ -71,7 +71,8 @@ impl Trashed {
     #[must_use]
     pub fn value(&self) -> AttributeValue {
         let at = Some(self.at.as_str()).filter(|_| self.at != TrashTime::unknown());
-        let known = [(AT, at), (BY, self.by.as_deref()), (PARENT, self.parent.as_ref().map(Id::as_str))];
+        let by = self.by.as_deref().filter(|by| by.len() <= BY_BYTES_MAX);
+        let known = [(AT, at), (BY, by), (PARENT, self.parent.as_ref().map(Id::as_str))];
         let known = known.into_iter().chain([(BORN, self.born.as_deref())]);
         AttributeValue::M(known.filter_map(|(name, value)| Some((name.to_owned(), text(value?)))).collect())
     }

@@ -3,7 +3,7 @@
 
 use super::delete::{deleted_since, traces_stay};
 use crate::keys::{ItemKey, NodeRef, SortKey};
-use crate::model::{AttributeValue, DELETING, DeletionMark, Item, PUT_BACK, Settings, Stored, has_mark};
+use crate::model::{AttributeValue, DELETING, DeletionMark, Item, PUT_BACK, Settings, Stored, Trashed, has_mark};
 use crate::plan::conditions::still_gone;
 use crate::plan::{Failure, Io, Need, Read, Script, Task, TaskOutcome};
 use crate::request::{Action, Condition};
@@ -129,7 +129,10 @@ impl ImportedRecord<'_> {
             let unknown = Found::Settled(Imported::Unknown(Unknown::Deleted));
             return Ok(if is_unanswered { unknown } else { Found::BeingDeleted });
         }
-        let is_equal = there.is_some_and(|there| users_own(there).eq(users_own(&self.item)));
+        let is_equal = there.is_some_and(|there| {
+            users_own(there).eq(users_own(&self.item))
+                && said_of_trash(there, settings) == said_of_trash(&self.item, settings)
+        });
         Ok(Found::Settled(match (is_equal, is_unanswered) {
             (true, _) => Imported::Written,
             (false, false) => Imported::Another,
@@ -151,6 +154,11 @@ impl ImportedRecord<'_> {
 /// A record without what Sapwood keeps in it.
 fn users_own(item: &Item) -> impl Iterator<Item = (&String, &AttributeValue)> {
     item.iter().filter(|(name, _)| !name.starts_with('_'))
+}
+
+/// How a record's node was put into the trash, as an import says it: the life of its parent is that of another table.
+fn said_of_trash(item: &Item, settings: &Settings) -> Option<Trashed> {
+    Trashed::in_record(item, &settings.schema).map(|trashed| Trashed { born: None, ..trashed })
 }
 
 /// What a node is for those that are to be written below it.

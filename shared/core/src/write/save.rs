@@ -236,9 +236,12 @@ impl<'a> SaveNode<'_, 'a> {
             let found = match self.wanted.spot() {
                 None => Found::default(),
                 // Next to itself it is where it is.
-                Some(spot) if spot.anchor() == Some(&self.node.id) => match look.node {
-                    Some(_) => Found::default(),
-                    None => return Err(Refusal::NotASibling(self.node.id.clone()).into()),
+                Some(spot) if spot.anchor() == Some(&self.node.id) => match (&look.node, self.wanted) {
+                    // In the trash it is next to nobody.
+                    (None, _) | (_, Wanted::Restore { .. }) => {
+                        return Err(Refusal::NotASibling(self.node.id.clone()).into());
+                    }
+                    (Some(_), _) => Found::default(),
                 },
                 Some(_) if self.takes_another_parent(&look)? => continue,
                 Some(spot) => self.find(io, spot, &look).await?,

@@ -2,15 +2,22 @@
 
 use super::steps::named_record;
 use crate::fanout::tests::world::{World, mark, node};
-use crate::model::{DELETING, Deletion, DeletionMode, Item, Lineage, PUT_BACK, Placement, Stored, Tombstone, text};
+use crate::keys::{Id, TrashTime};
+use crate::model::{
+    DELETING, Deletion, DeletionMode, Item, Lineage, PUT_BACK, Placement, Stored, TRASHED, Tombstone, Trashed, text,
+};
 use crate::plan::{Facts, Plan, Step, TaskOutcome};
 use crate::write::{Above, Imported, ImportedRecord, LOOKS_MAX, Unknown, deletes_revisions, import_record};
 
 /// Imports `n`. The answer to its first write may be lost. At each wait something may happen. Returns what became of
 /// it, and how many waits there were.
 fn imported(world: &mut World, is_lost: bool, at_wait: impl Fn(&mut World, usize)) -> (Imported, usize) {
+    imported_as(world, imported_item(), is_lost, at_wait)
+}
+
+/// The same with this record.
+fn imported_as(world: &mut World, item: Item, is_lost: bool, at_wait: impl Fn(&mut World, usize)) -> (Imported, usize) {
     let (settings, of) = (world.settings.clone(), node("n"));
-    let item = imported_item();
     let mut plan = import_record(
         &settings,
         ImportedRecord { node: &of, key: settings.schema.node_key(&of), item, since: 1_000, looks_max: 5 },
@@ -63,6 +70,23 @@ fn an_absent_record_is_put_and_an_equal_one_counts() {
     assert_eq!(imported(&mut world, false, |_, _| {}), (Imported::Written, 1));
     world.put(named_record("another"));
     assert_eq!(imported(&mut world, false, |_, _| {}).0, Imported::Another);
+}
+
+#[test]
+fn a_live_node_is_not_the_one_in_the_trash_that_an_import_has() {
+    let trashed = |parent: &str, born: Option<&str>| {
+        let (parent, born) = (Some(Id::new(parent).unwrap()), born.map(str::to_owned));
+        let at = TrashTime::parse("2026-02-03T04:05:06.789Z").unwrap();
+        with(imported_item(), TRASHED, Trashed { at, by: None, parent, born }.value())
+    };
+    let mut world = World::drawn("");
+    world.put(imported_item());
+    let outcome = |world: &mut World, item| imported_as(world, item, false, |_, _| {}).0;
+    assert_eq!(outcome(&mut world, trashed("p", None)), Imported::Another);
+    world.put(trashed("p", Some("a life of this table")));
+    assert_eq!(outcome(&mut world, trashed("p", None)), Imported::Written);
+    assert_eq!(outcome(&mut world, trashed("q", None)), Imported::Another);
+    assert_eq!(outcome(&mut world, imported_item()), Imported::Another);
 }
 
 #[test]

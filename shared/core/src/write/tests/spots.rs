@@ -6,8 +6,10 @@ use proptest::prelude::*;
 
 use super::steps::{id, stamp};
 use crate::fanout::tests::world::{World, node};
-use crate::keys::{Id, SiblingPlace, SortKey};
-use crate::model::{AttributeValue, BaseNode, DeletionMode, Item, Placement, SiblingOrder, key_of, rows, text};
+use crate::keys::{Id, SiblingPlace, SortKey, TrashTime};
+use crate::model::{
+    AttributeValue, BaseNode, DeletionMode, Item, Placement, SiblingOrder, TRASHED, Trashed, key_of, rows, text,
+};
 use crate::plan::{Facts, Plan, Rule, Rules, Script, Step, TaskOutcome};
 use crate::write::reorder::order_key;
 use crate::write::{
@@ -612,6 +614,27 @@ fn a_node_that_is_put_next_to_itself_stays_where_it_is() {
     }
     let gone = send(&mut world, &create("x", Some(after("x"))), 1).map(drop);
     assert_eq!(gone, Err(Refusal::NotASibling(id("x"))));
+}
+
+/// A node in the trash has no siblings. Taken out "next to itself" it would silently become a root.
+#[test]
+fn a_node_that_comes_out_of_the_trash_next_to_itself_or_to_another_in_the_trash_is_refused() {
+    let mut world = lettered("bdf");
+    for of in ["d", "f"] {
+        let mut item = world.base(of, None);
+        let (at, parent) = (TrashTime::unknown(), Some(id(PARENT)));
+        item.insert(TRASHED.to_owned(), Trashed { at, by: None, parent, born: None }.value());
+        world.put(item);
+    }
+    settle(&mut world);
+    let restore = |parent: Option<Option<Id>>, spot| Command::Restore { node: node("d"), parent, spot: Some(spot) };
+    for parent in [None, Some(None), Some(Some(id(PARENT)))] {
+        for beside in ["d", "f"] {
+            let refused = send(&mut world, &restore(parent.clone(), after(beside)), 1).map(drop);
+            assert_eq!(refused, Err(Refusal::NotASibling(id(beside))), "{parent:?}");
+        }
+    }
+    check(&mut world, &restore(None, after("b")), &["b", "d"]);
 }
 
 /// As `move(target, pos="right")` does: whoever is put next to a node comes under the parent of that node.
