@@ -3,9 +3,7 @@
 use std::borrow::Cow;
 
 use sapwood_core::keys::{Id, TrashTime, check_segment};
-use sapwood_core::model::{
-    AttributeValue, CREATED_AT, CREATED_BY, DeletionMark, Item, Settings, Trashed, UPDATED_AT, UPDATED_BY,
-};
+use sapwood_core::model::{CREATED_AT, CREATED_BY, DeletionMark, Item, Settings, Trashed, UPDATED_AT, UPDATED_BY};
 use sapwood_core::write::Spot;
 use sapwood_json::{self as json, Attributes, Fields, FromJson, JsonError, MergePatch, Place};
 use serde::{Deserialize, Serialize};
