@@ -17,8 +17,8 @@ const HASH_BYTES: usize = 16;
 pub struct ETag(String);
 
 impl ETag {
-    /// The entity tag of a base record: of its key, of its client's own attributes, of who wrote it and when, and of how
-    /// its node was put into the trash, if it is there. Another client can take the node out without a stamp.
+    /// The entity tag of a base record: of its key, of its client's own attributes, of who wrote it and when, and of
+    /// how its node was put into the trash, if it is there. Another client can take the node out without a stamp.
     #[must_use]
     pub fn of(item: &Item, schema: &Schema) -> Self {
         let names = schema.names();
