@@ -7,7 +7,7 @@ use sapwood_engine::query::{Progress, Reader};
 use sapwood_engine::write::{Children, Command, Outcome};
 use sapwood_http::contract;
 
-use super::write::{Writing, print};
+use super::write::{Looked, Writing, print};
 use super::{NodeError, Target, line};
 use crate::ask::agrees;
 use crate::exit::Exit;
@@ -114,8 +114,11 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit, NodeError> {
         print(&outcome, &opened, json)?;
     }
     let (reader, tenant) = (Reader::new(&client, &opened.settings), opened.node.tenant.as_ref());
-    let is_done = async || Ok(reader.operation(tenant, operation).await?.progress == Progress::Done);
-    let is_done = writing.until(is_done).await?;
+    let look = async || {
+        let progress = reader.operation(tenant, operation).await?.progress;
+        Ok(if progress == Progress::Done { Looked::Done } else { Looked::NotYet })
+    };
+    let is_done = writing.until(look).await?;
     if writing.wait.is_some() && json {
         say!("{}", line(&operation_body(operation.clone(), reader.operation(tenant, operation).await?))?);
     } else if writing.wait.is_some() && is_done {

@@ -64,7 +64,7 @@ struct Whose {
     /// Print JSON, as the HTTP API has it.
     #[arg(long)]
     json: bool,
-    /// Only what was put there so long ago: 30d, 12h, 45m or 10s.
+    /// Only what was put there so long ago: 30d, 12h, 45m or 10s. Where nobody knows when that was, it isn't that old.
     #[arg(long, value_name = "TIME", value_parser = seconds)]
     older_than: Option<u64>,
 }
@@ -167,7 +167,9 @@ impl<'a> Trash<'a> {
         let page = self.reader.trash(self.tenant.as_ref(), self.order, self.until.as_ref(), &self.options).await?;
         self.options.after = page.next;
         self.is_over = self.options.after.is_none();
-        Ok(Some(page.items))
+        // Of one that another client has put there nobody may know when that was: it may have been just now.
+        let is_timed = |found: &InTrash| self.until.is_none() || found.trashed.at != TrashTime::unknown();
+        Ok(Some(page.items.into_iter().filter(is_timed).collect()))
     }
 }
 
@@ -209,16 +211,20 @@ async fn empty(arguments: EmptyArguments) -> Result<Exit, NodeError> {
     }
     let client = Client::new(&table, &Patient, &settings.schema);
     let mut trash = Trash::open(&arguments.whose, &client, &settings, Order::Ascending)?;
-    let mut is_done = true;
+    let (mut is_done, mut is_refused) = (true, false);
     while let Some(found) = trash.next().await? {
         for entry in found {
             let node = NodeRef { tenant: trash.tenant.clone(), id: entry.id };
             let Some(tag) = tag_in_trash(&client, &node, trash.until.as_ref(), &settings).await? else { continue };
             let opened = Opened { table: table.clone(), settings: settings.clone(), node };
-            is_done &= purge(&arguments, &client, &opened, tag).await?;
+            match purge(&arguments, &client, &opened, tag).await? {
+                Exit::Done => {}
+                Exit::Unfinished => is_done = false,
+                _ => is_refused = true,
+            }
         }
     }
-    Ok(Exit::Unfinished.unless(is_done))
+    Ok(if is_refused { Exit::Wrong } else { Exit::Unfinished.unless(is_done) })
 }
 
 /// The tag of a node's record, if the node is in the trash and was put there until this time. Rows follow their
@@ -233,7 +239,9 @@ async fn tag_in_trash(
     let Some(item) = client.get(&schema.node_key(node), &ReadOptions::default()).await? else { return Ok(None) };
     let tag = ETag::of(&item, schema);
     let Ok(base) = BaseNode::read(item, node, schema) else { return Ok(None) };
-    let is_old = base.trashed.is_some_and(|trashed| until.is_none_or(|until| trashed.at <= *until));
+    let is_old = base
+        .trashed
+        .is_some_and(|trashed| until.is_none_or(|until| trashed.at != TrashTime::unknown() && trashed.at <= *until));
     Ok((is_old && base.deleting.is_none()).then_some(tag))
 }
 
@@ -243,7 +251,7 @@ async fn purge(
     client: &Client<'_, DynamoTable, Patient>,
     opened: &Opened,
     tag: ETag,
-) -> Result<bool, NodeError> {
+) -> Result<Exit, NodeError> {
     let command = Command::Delete {
         node: opened.node.clone(),
         children: Children::With(DeletionMode::Delete),
@@ -253,11 +261,17 @@ async fn purge(
     let mut writing = arguments.writing.clone();
     writing.if_match = Some(Tags::These(vec![tag]));
     let outcome = match writing.write(client, opened, &command).await {
-        Err(WriteError::Refused(Refusal::PreconditionFailed(_) | Refusal::NotFound)) => {
+        Err(WriteError::Refused(Refusal::PreconditionFailed(_) | Refusal::NotFound | Refusal::BeingDeleted { .. })) => {
             eprintln!("sapwood: {} has changed meanwhile, and is left where it is", shown(opened.node.id.as_str()));
-            return Ok(true);
+            return Ok(Exit::Done);
+        }
+        // The others are deleted all the same.
+        Err(error @ WriteError::Refused(_)) => {
+            eprintln!("sapwood: {}: {}", shown(opened.node.id.as_str()), shown(&error.to_string()));
+            return Ok(Exit::Wrong);
         }
         outcome => outcome?,
     };
-    writing.finish(client, opened, &command, &outcome, arguments.whose.json).await
+    let is_done = writing.finish(client, opened, &command, &outcome, arguments.whose.json).await?;
+    Ok(Exit::Unfinished.unless(is_done))
 }

@@ -114,14 +114,13 @@ impl Writing {
         let (reader, tenant) = (Reader::new(client, &opened.settings), opened.node.tenant.as_ref());
         self.until(async || {
             while let Some(watch) = watches.last_mut() {
-                let is_right = watch.is_right(&reader, tenant).await;
-                if is_right {
+                if watch.is_right(&reader, tenant).await {
                     watches.pop();
-                } else if !watch.is_cut() {
-                    return Ok(false);
+                } else {
+                    return Ok(if watch.is_cut() { Looked::Cut } else { Looked::NotYet });
                 }
             }
-            Ok(true)
+            Ok(Looked::Done)
         })
         .await
     }
@@ -129,21 +128,37 @@ impl Writing {
     /// Looks until something is done, or the time is up. Returns true if it is done, or if no wait is wanted.
     pub(super) async fn until(
         &self,
-        mut is_done: impl AsyncFnMut() -> Result<bool, NodeError>,
+        mut look: impl AsyncFnMut() -> Result<Looked, NodeError>,
     ) -> Result<bool, NodeError> {
         let Some(seconds) = self.wait else { return Ok(true) };
         let (end, mut pause) = (now() + Duration::from_secs(seconds), FIRST_PAUSE);
-        while !is_done().await? {
+        loop {
+            let looked = look().await?;
+            if looked == Looked::Done {
+                return Ok(true);
+            }
             let left = end.saturating_duration_since(now());
             if left.is_zero() {
                 eprintln!("sapwood: it is written, and after {seconds} s not everything that follows is done");
                 return Ok(false);
             }
-            tokio::time::sleep(pause.min(left)).await;
-            pause = pause.saturating_mul(2).min(LONGEST_PAUSE);
+            if looked == Looked::NotYet {
+                tokio::time::sleep(pause.min(left)).await;
+                pause = pause.saturating_mul(2).min(LONGEST_PAUSE);
+            }
         }
-        Ok(true)
     }
+}
+
+/// What a look at what follows from a write has found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Looked {
+    /// All of it is done.
+    Done,
+    /// What was seen is done, and the look ended before it had seen all: the next one needn't wait.
+    Cut,
+    /// Something isn't done yet.
+    NotYet,
 }
 
 /// Prints what a write has done.
@@ -181,4 +196,23 @@ pub(super) fn print(outcome: &Outcome, opened: &Opened, json: bool) -> Result<()
         (true, None) => say!("{}", json!({"node": id.as_str(), "status": "done"})),
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_wait_ends_in_time_even_if_what_it_looks_at_has_no_end() {
+        let writing = Writing { if_match: None, by: String::new(), wait: Some(1) };
+        let (began, mut looks) = (now(), 0);
+        let is_done = writing.until(async || {
+            looks += 1;
+            tokio::time::sleep(Duration::from_millis(1)).await;
+            Ok(if began.elapsed() > Duration::from_secs(20) { Looked::Done } else { Looked::Cut })
+        });
+        assert!(!is_done.await.unwrap());
+        // It has gone on at once after each look that was cut.
+        assert!(looks > 20, "{looks} looks");
+    }
 }

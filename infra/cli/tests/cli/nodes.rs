@@ -1,5 +1,6 @@
 //! `sapwood get`, `put`, `move`, `rm`, `history`, `latest` and `links`, on the table of a running `sapwood dev`.
 
+use aws_sdk_dynamodb::types::AttributeValue as Written;
 use sapwood_core::model::AttributeValue;
 use sapwood_tests::client::{contents, node, put};
 use serde_json::Value;
@@ -155,6 +156,95 @@ async fn a_deletion_says_what_becomes_of_the_children_and_waits_for_it() {
     let left = records(&running).await;
     let left: Vec<_> = left.keys().filter(|(_, sk)| sk == "NODE" || sk.starts_with('v')).collect();
     assert!(left.is_empty(), "{left:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_trash_is_filled_listed_restored_and_emptied() {
+    let running = Sapwood::start(&[]);
+    let url = &running.url;
+    let tree = [("D", None), ("V", Some("D")), ("d", Some("V")), ("W", Some("D")), ("X", Some("D")), ("x", Some("X"))];
+    for (id, parent) in tree {
+        put(&running.client, TABLE, node(id, parent, id)).await;
+    }
+    running.becomes_right().await;
+    // It doesn't ask, whatever the parameter says.
+    let said = printed(url, &["rm", "V", "--trash", "--by", "ada", "--wait"], 0);
+    assert!(said.starts_with("V is in the trash, with the tag \""), "{said}");
+    printed(url, &["rm", "W", "--trash", "--wait"], 0);
+    let listed = lines(&printed(url, &["trash", "--json", "list"], 0));
+    let of = |line: &Value| (line["id"].clone(), line["trashed"]["parent"].clone());
+    assert_eq!(listed.iter().map(of).collect::<Vec<_>>(), [("W".into(), "D".into()), ("V".into(), "D".into())]);
+    let people = printed(url, &["trash", "list"], 0);
+    assert!(people.lines().nth(1).unwrap().ends_with("  V  by ada  from D"), "{people}");
+    assert_eq!(printed(url, &["trash", "list", "--older-than", "1h"], 0), "");
+    printed(url, &["trash", "list", "--older-than", "soon"], 2);
+
+    // Out again: where it was, elsewhere, as a root.
+    for (arguments, code, said) in [
+        (&["trash", "restore", "nobody"][..], 1, "doesn't exist"),
+        (&["trash", "restore", "X"], 1, "trash"),
+        (&["trash", "restore", "V", "--to", "W"], 1, "trash"),
+        (&["trash", "restore", "V", "--to", "nobody"], 1, "doesn't exist"),
+        (&["trash", "restore", "V", "--to", "D", "--root"], 2, "--root"),
+        (&["move", "x", "--to", "d"], 1, "trash"),
+        (&["move", "V", "--root"], 1, "trash"),
+        (&["rm", "V", "--trash", "--children", "delete"], 2, "--children"),
+    ] {
+        let output = sapwood(url, arguments);
+        let is_right = output.status.code() == Some(code) && words(&output).contains(said);
+        assert!(is_right, "{arguments:?}: {:?} {}", output.status, words(&output));
+    }
+    printed(url, &["trash", "restore", "V", "--wait"], 0);
+    assert_eq!(attribute(&running, "V", "parent").await, text("D"));
+    printed(url, &["trash", "restore", "W", "--to", "V", "--wait"], 0);
+    assert_eq!(attribute(&running, "W", "parent").await, text("V"));
+    assert_eq!(printed(url, &["trash", "list"], 0), "");
+    printed(url, &["rm", "W", "--trash"], 0);
+    let back = lines(&printed(url, &["trash", "restore", "W", "--root", "--json"], 0));
+    assert!(back[0].get("parent").is_none() && back[0].get("trashed").is_none(), "{back:?}");
+    running.becomes_right().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn only_what_is_known_to_be_old_is_deleted_for_good_by_its_age() {
+    let running = Sapwood::start(&[]);
+    let url = &running.url;
+    for (id, parent) in [("D", None), ("new", Some("D")), ("below", Some("new"))] {
+        put(&running.client, TABLE, node(id, parent, id)).await;
+    }
+    // Other clients have put these there: long ago, and nobody knows when.
+    let said = Written::M([("at".to_owned(), Written::S("2001-02-03T04:05:06.789Z".to_owned()))].into());
+    for (id, said) in [("old", said), ("unknown", Written::Bool(true))] {
+        let mut item = node(id, None, id);
+        item.insert("_trashed".to_owned(), said);
+        put(&running.client, TABLE, item).await;
+        put(&running.client, TABLE, node(&format!("below {id}"), Some(id), id)).await;
+    }
+    running.becomes_right().await;
+    printed(url, &["rm", "new", "--trash", "--wait"], 0);
+    let listed = |older: &[&str]| -> Vec<String> {
+        let found = lines(&printed(url, &[&["trash", "list", "--json"][..], older].concat(), 0));
+        found.iter().map(|line| line["id"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!((listed(&[]), listed(&["--older-than", "30d"])), (strings(["new", "old", "unknown"]), strings(["old"])));
+    let unasked = sapwood(url, &["trash", "empty"]);
+    assert!(unasked.status.code() == Some(4) && words(&unasked).contains("--yes"), "{}", words(&unasked));
+    let emptied = printed(url, &["trash", "empty", "--older-than", "30d", "--yes", "--wait"], 0);
+    assert!(emptied.contains("old is being deleted by operation "), "{emptied}");
+    assert_eq!(listed(&[]), strings(["new", "unknown"]));
+    assert_eq!(printed(url, &["trash", "empty", "--older-than", "30d", "--yes"], 0), "");
+    let left = records(&running).await;
+    assert!(left.contains_key(&("below unknown".to_owned(), "NODE".to_owned())), "{left:?}");
+    let emptied = lines(&printed(url, &["trash", "empty", "--yes", "--wait", "--json"], 0));
+    assert_eq!(emptied.iter().map(|line| line["node"].clone()).collect::<Vec<_>>(), ["unknown", "new"]);
+    assert_eq!(listed(&[]), strings([]));
+    running.becomes_right().await;
+    let left: Vec<_> = records(&running).await.into_keys().filter(|(_, sk)| sk == "NODE").map(|(pk, _)| pk).collect();
+    assert_eq!(left, ["D"]);
+}
+
+fn strings<const N: usize>(texts: [&str; N]) -> Vec<String> {
+    texts.map(str::to_owned).into()
 }
 
 #[tokio::test(flavor = "multi_thread")]
