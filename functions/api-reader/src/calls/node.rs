@@ -199,21 +199,22 @@ impl Call<Shared> for FanoutOf {
     }
 
     async fn answer<T: Table>(self, at: &At<'_, T>) -> Result<Response, Problem> {
-        let status = reader(at).status(&self.node).await.map_err(refused)?;
+        let (reader, node) = (reader(at), &self.node);
+        let (status, below) = match &self.below {
+            None => (reader.status(node).await.map_err(refused)?, None),
+            Some(list) => {
+                let from = list.options.after.as_deref();
+                let looked = reader.status_and_below(node, from, BELOW_NODES_MAX).await;
+                let (status, below) = looked.map_err(refused)?;
+                let cursor = list.cursor(at.shared, below.next.as_deref());
+                let Below { is_up_to_date: up_to_date, placed, deepest, .. } = below;
+                (status, Some(BelowBody { up_to_date, placed, deepest, cursor }))
+            }
+        };
         // A deleted node is still answered while rows of it are left.
         if !status.exists && status.is_up_to_date() {
             return Err(Problem::new(Kind::NotFound, "neither the node nor a row of it exists"));
         }
-        let below = match &self.below {
-            None => None,
-            Some(list) => {
-                let from = list.options.after.as_deref();
-                let below = reader(at).below(&self.node, from, BELOW_NODES_MAX).await.map_err(refused)?;
-                let cursor = list.cursor(at.shared, below.next.as_deref());
-                let Below { is_up_to_date: up_to_date, placed, deepest, .. } = below;
-                Some(BelowBody { up_to_date, placed, deepest, cursor })
-            }
-        };
         at.json(&FanoutBody {
             up_to_date: status.is_up_to_date(),
             ancestors: status.ancestors,

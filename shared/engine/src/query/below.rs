@@ -13,7 +13,8 @@ use sapwood_core::keys::{DEPTH_MAX, Id, ItemKey, NodeRef, SortKey};
 use sapwood_core::model::{Item, Placement, REVISION, Stored, TOUCHED, WRITE, key_of};
 use sapwood_table::{Query, ReadOptions, RetryPolicy, Table, TableError};
 
-use super::{ReadError, Reader};
+use super::status::Look;
+use super::{ReadError, Reader, Status};
 
 /// Nodes whose lineages are read together: as many as one BatchGetItem takes.
 const NODES_AT_ONCE: usize = 100;
@@ -60,6 +61,21 @@ enum Passed {
     Behind,
 }
 
+impl Place {
+    /// The place of a node whose own rows are right. A node that is gone has nothing below it.
+    fn of(look: &Look) -> Self {
+        let placement = look.stored.lineage().map(|lineage| lineage.placement.clone()).unwrap_or_default();
+        let mut hasher = DefaultHasher::new();
+        (&placement.ancestors, &placement.path, placement.trash.is_in()).hash(&mut hasher);
+        // Somebody may have moved it away and back.
+        for name in [REVISION, WRITE, TOUCHED] {
+            let value = look.base.as_ref().and_then(|base| base.item.get(name));
+            value.map(|value| format!("{value:?}")).hash(&mut hasher);
+        }
+        Self { placement, hash: hasher.finish() }
+    }
+}
+
 impl Walk {
     const SEPARATOR: char = '|';
 
@@ -98,8 +114,40 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
     /// # Errors
     /// [`ReadError::Position`] and [`ReadError::Table`].
     pub async fn below(&self, node: &NodeRef, from: Option<&str>, nodes_max: usize) -> Result<Below, ReadError> {
-        let mut walk = from.map_or_else(|| Ok(Walk::default()), Walk::at)?;
-        let Some(Place { placement: own, hash }) = self.settled_place(node).await? else { return Ok(walk.stops()) };
+        let walk = from.map_or_else(|| Ok(Walk::default()), Walk::at)?;
+        let settled = self.settled(node).await?;
+        self.walk(node, settled, walk, nodes_max).await
+    }
+
+    /// Tells the same, and what the fan-out has yet to do for the node's own rows, from one look at the node. Of a node
+    /// that is gone with all of its rows nothing below is looked at.
+    ///
+    /// # Errors
+    /// Those of [`Reader::below`].
+    pub async fn status_and_below(
+        &self,
+        node: &NodeRef,
+        from: Option<&str>,
+        nodes_max: usize,
+    ) -> Result<(Status, Below), ReadError> {
+        let (look, status) = self.looked(node).await?;
+        if !status.exists && status.is_up_to_date() {
+            return Ok((status, Below::default()));
+        }
+        let walk = from.map_or_else(|| Ok(Walk::default()), Walk::at)?;
+        let settled = status.is_up_to_date().then_some(look);
+        Ok((status, self.walk(node, settled, walk, nodes_max).await?))
+    }
+
+    /// Walks on. `settled` is the node at the top, if its own rows are right.
+    async fn walk(
+        &self,
+        node: &NodeRef,
+        settled: Option<Look>,
+        mut walk: Walk,
+        nodes_max: usize,
+    ) -> Result<Below, ReadError> {
+        let Some(Place { placement: own, hash }) = settled.as_ref().map(Place::of) else { return Ok(walk.stops()) };
         if walk.place != hash {
             walk = Walk { place: hash, ..Walk::default() };
         }
@@ -139,21 +187,6 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
                 Some(after) => walk.after = Some(after),
             }
         }
-    }
-
-    /// The place of a node whose own rows are right; `None` while they aren't. A node that is gone has nothing below
-    /// it.
-    async fn settled_place(&self, node: &NodeRef) -> Result<Option<Place>, ReadError> {
-        let Some(look) = self.settled(node).await? else { return Ok(None) };
-        let placement = look.stored.lineage().map(|lineage| lineage.placement.clone()).unwrap_or_default();
-        let mut hasher = DefaultHasher::new();
-        (&placement.ancestors, &placement.path, placement.trash.is_in()).hash(&mut hasher);
-        // Somebody may have moved it away and back.
-        for name in [REVISION, WRITE, TOUCHED] {
-            let value = look.base.as_ref().and_then(|base| base.item.get(name));
-            value.map(|value| format!("{value:?}")).hash(&mut hasher);
-        }
-        Ok(Some(Place { placement, hash: hasher.finish() }))
     }
 
     /// True if a node can't be placed for now because one between it and the node at the top is being deleted, and

@@ -61,8 +61,14 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
     /// # Errors
     /// [`ReadError::Table`] only. A node that doesn't exist has a status, too.
     pub async fn status(&self, node: &NodeRef) -> Result<Status, ReadError> {
+        Ok(self.looked(node).await?.1)
+    }
+
+    /// Returns the status, and the look that it comes from.
+    pub(super) async fn looked(&self, node: &NodeRef) -> Result<(Look, Status), ReadError> {
         let look = self.look(node).await?;
-        self.status_of(node, &look).await
+        let status = self.status_of(node, &look).await?;
+        Ok((look, status))
     }
 
     /// Returns true if the fan-out has nothing to do for a node's own rows. Takes one round trip while the lineage
