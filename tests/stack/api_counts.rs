@@ -345,6 +345,57 @@ async fn changes_and_deletions_cost_what_the_guide_says_with_an_idempotency_key_
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_trash_costs_what_the_guide_says() {
+    let nodes = [("r", None), ("p", Some("r")), ("n", Some("p")), ("below", Some("n")), ("s", None)];
+    let running = stack("on", named(&nodes)).await;
+    let trash = |of: &str| Command::Trash { node: at(of) };
+    let restore = |of: &str, parent: Option<Option<&str>>| {
+        let parent = parent.map(|parent| parent.map(id));
+        Command::Restore { node: at(of), parent, spot: None }
+    };
+    let cost = carry_out(&running, "into the trash", &trash("n"), None).await;
+    // The node; its parent and the parent's lineage; the write.
+    assert_eq!((cost.figures(), cost.counted.transactions.len()), ([3.0, 1.0, 3.0], 0));
+    assert_documented("into the trash", cost.figures());
+    let again = carry_out(&running, "into the trash, once more", &trash("n"), None).await;
+    assert_eq!(again.figures(), [1.0, 0.0, 1.0]);
+    let root = carry_out(&running, "a root into the trash", &trash("s"), None).await;
+    assert_eq!(root.figures(), [2.0, 1.0, 1.0]);
+    running.settle().await;
+
+    let options = ListOptions::default();
+    let (page, cost) = counted!(running, Reader, |reader| reader.trash(None, Order::Descending, None, &options));
+    let found: Vec<String> = page.unwrap().items.into_iter().map(|found| found.id.to_string()).collect();
+    cost.say("the trash");
+    assert_eq!((found.len(), cost.usage.requests, cost.figures()), (2, 1, [1.0, 0.0, 0.5]));
+    assert_documented("a list, a tree, a path, a count", cost.figures());
+
+    // Which parent it had, the node's record says: then it is a move, with a check of the parent and of what is above.
+    let cost = carry_out(&running, "restore", &restore("n", None), None).await;
+    assert_eq!(cost.figures(), [4.0, 2.0 * (1.0 + 2.0), 1.0 + 6.0 + 1.0]);
+    assert_eq!(cost.keys(), ["n", "p", "r"].map(str::to_owned).into());
+    assert_documented("restore", [4.0, 2.0, 7.0]);
+    running.settle().await;
+    carry_out(&running, "into the trash", &trash("n"), None).await;
+    running.settle().await;
+    let cost = carry_out(&running, "restore below a parent that is named", &restore("n", Some(Some("p"))), None).await;
+    assert_eq!(cost.figures(), [3.0, 2.0 * (1.0 + 2.0), 6.0 + 1.0]);
+    let root = carry_out(&running, "restore as a root", &restore("s", None), None).await;
+    assert_eq!(root.figures(), [2.0, 1.0, 1.0]);
+    running.settle().await;
+
+    carry_out(&running, "into the trash", &trash("n"), None).await;
+    running.settle().await;
+    let children = Children::With(DeletionMode::Delete);
+    let purge = Command::Delete { node: at("n"), children, revisions: false, operation: "o".to_owned() };
+    let cost = carry_out(&running, "delete for good", &purge, None).await;
+    assert_documented("delete with `children=`", cost.figures());
+    running.settle().await;
+    running.assert_right(&Oracle::default()).await;
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_place_costs_what_the_guide_says() {
     let ranked = |name: &str, rank: Option<&str>| {
         let mut item = node(name, Some("r"), "a name");
@@ -572,5 +623,19 @@ async fn each_read_is_one_request_whatever_the_window() {
     cost.say("the state of the rows of a node with 12 ancestors");
     assert_eq!((cost.counted.round_trips, cost.usage.write_units), (3, 0.0));
     assert!(GUIDE.contains("| the state of a node's rows | 3 | – |"));
+    // With what is below, the node itself is looked at once.
+    let below = |of: &'static str| {
+        let running = &running;
+        async move { counted!(running, Reader, |reader| reader.status_and_below(&at(of), None, 1_000)) }
+    };
+    let (looked, leaf) = below("x12").await;
+    let (status, found) = looked.unwrap();
+    assert!(status.is_up_to_date() && found.is_up_to_date && found.placed == 0);
+    assert_eq!((leaf.usage.requests, leaf.calls("Query")), (cost.usage.requests + 1, 1));
+    let (looked, top) = below("r").await;
+    assert_eq!(looked.unwrap().1.placed, 12);
+    top.say("the state of the rows of a root and of 12 nodes below it");
+    // The node and its lineage, its rows, the rows below it, and their lineages.
+    assert_eq!((top.usage.requests, top.calls("Query")), (4, 1));
     running.stop().await;
 }

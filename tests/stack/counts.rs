@@ -3,7 +3,7 @@
 use aws_sdk_dynamodb::types::AttributeValue;
 use sapwood_core::fanout::StreamRecord;
 use sapwood_core::keys::{ItemKey, Schema};
-use sapwood_core::model::{DELETING, DeletionMark, DeletionMode};
+use sapwood_core::model::{DELETING, DeletionMark, DeletionMode, TRASHED};
 use sapwood_engine::fanout::{Counts, Fanout, Run};
 use sapwood_table::{Condition, Deadline, DynamoTable, Table, Update};
 use sapwood_tests::client::{self, node, put, put_all};
@@ -214,6 +214,46 @@ async fn a_subtree_deleted_costs_its_rows_and_four_units_a_node() {
         let left: Vec<_> = contents.keys().filter(|(pk, _)| pk == id).map(|(_, sk)| sk.as_str()).collect();
         assert_eq!(left, ["LINEAGE"], "{id}");
     }
+    running.stop().await;
+}
+
+/// Writes `top`'s record as one in the trash, or below a parent.
+async fn write_top(running: &Running, parent: Option<&str>) {
+    let mut top = node("top", parent, "top");
+    if parent.is_none() {
+        let said = [("at", "2026-02-03T04:05:06.789Z"), ("parent", "n3")];
+        let said = said.map(|(name, value)| (name.to_owned(), client::s(value)));
+        top.insert(TRASHED.to_owned(), AttributeValue::M(said.into()));
+    }
+    put(&running.client, TABLE, top).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_trash_costs_a_move_there_and_a_move_back_and_a_deletion_what_is_left_of_the_rows() {
+    let running = Running::start(&[]).await;
+    bush(&running).await;
+    // Each of the 41 nodes loses its four rows above `top` and its path row. `top` gets a trash row.
+    let lost = 41 * (4 + 1);
+    write_top(&running, None).await;
+    let there = counted(&running).await;
+    println!("41 nodes put into the trash: {there:?}");
+    assert_eq!((there.tally.rows_put, there.tally.rows_deleted, there.tally.touches), (1, lost, 40));
+    // Three units a node, as for a move: the touch (the first node's is the write), and the lineage twice.
+    assert_eq!(there.usage.write_units, 1.0 + lost as f64 + 40.0 + 2.0 * 41.0);
+    write_top(&running, Some("n3")).await;
+    let back = counted(&running).await;
+    println!("41 nodes taken out of the trash: {back:?}");
+    assert_eq!((back.tally.rows_put, back.tally.rows_deleted, back.tally.touches), (lost, 1, 40));
+    assert_eq!(back.usage.write_units, there.usage.write_units);
+
+    write_top(&running, None).await;
+    counted(&running).await;
+    mark(&running, "top", DeletionMode::Delete).await;
+    let purged = counted(&running).await;
+    println!("41 nodes deleted for good: {purged:?}");
+    // The trash row, and the rows below `top`: 8 nodes have one, 32 have two.
+    assert_eq!((purged.tally.nodes_deleted, purged.tally.rows_deleted), (41, 1 + 8 + 32 * 2));
+    assert_eq!(purged.usage.write_units, purged.tally.rows_deleted as f64 + 40.0 + 3.0 * 41.0);
     running.stop().await;
 }
 
