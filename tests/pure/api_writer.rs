@@ -183,6 +183,73 @@ async fn what_goes_into_the_trash_comes_back_where_it_was_or_says_why_not() {
     assert_eq!(api.send("POST /nodes/V/trash", &[], &Value::Null).await.problem(), (403, "no-trash"));
 }
 
+/// The tag that a client has seen of a node in the trash is another one once the node is out, whoever took it out.
+#[tokio::test]
+async fn what_another_client_has_taken_out_of_the_trash_is_not_deleted_for_good() {
+    let mut api = Api::new();
+    for (id, parent) in [("D", json!(null)), ("V", json!("D")), ("d", json!("V"))] {
+        api.ok(201, "POST /nodes", json!({ "id": id, "parent": parent })).await;
+    }
+    for (name, value) in [("_trashed", None), ("parent", Some(text("D")))] {
+        let trashed = api.ok(200, "POST /nodes/V/trash", Value::Null).await;
+        api.fixture.settle();
+        let tag = trashed.header("etag").to_owned();
+        // The row of the trash is there until the stream comes.
+        api.fixture.update("V", "NODE", name, value);
+        let purge = api.send("DELETE /nodes/V?children=delete", &[("if-match", &tag)], &Value::Null).await;
+        assert_eq!(purge.problem(), (412, "precondition-failed"), "{name}");
+        api.fixture.settle();
+        assert!(api.fixture.get("d", "NODE").is_some());
+    }
+    // What the handler removes of it from a live node is seen by no client, and changes no tag.
+    let record = api.fixture.get("V", "NODE").unwrap();
+    assert!(!record.contains_key("_trashed") && record.contains_key("parent"), "{record:?}");
+}
+
+#[tokio::test]
+async fn a_batch_puts_into_the_trash_and_takes_out_in_its_order_and_once() {
+    let mut api = Api::new();
+    for (id, parent) in [("D", json!(null)), ("V", json!("D")), ("W", json!("D")), ("d", json!("V"))] {
+        api.ok(201, "POST /nodes", json!({ "id": id, "parent": parent })).await;
+    }
+    api.fixture.settle();
+    let operations = json!([
+        { "trash": { "id": "V" } },
+        { "patch": { "id": "W", "parent": "V" } },
+        { "trash": { "id": "W" } },
+        { "restore": { "id": "V" } },
+        { "restore": { "id": "W", "parent": "V" } },
+        { "trash": { "id": "d", "if_match": "\"another\"" } },
+        { "trash": { "id": "nobody" } },
+        { "restore": { "id": "d" } },
+    ]);
+    let wanted = [200, 409, 200, 200, 200, 412, 404, 409];
+    let body = json!({ "operations": operations });
+    let first = api.send("POST /batch", &[("idempotency-key", "once")], &body).await;
+    let statuses = |answer: &Answer| -> Vec<u64> {
+        answer.body["results"].as_array().unwrap().iter().map(|one| one["status"].as_u64().unwrap()).collect()
+    };
+    assert_eq!(statuses(&first), wanted, "{}", first.body);
+    // Sent again after others have written, it is answered as it was, and does nothing.
+    api.fixture.settle();
+    api.ok(200, "POST /nodes/V/trash", Value::Null).await;
+    let again = api.send("POST /batch", &[("idempotency-key", "once")], &body).await;
+    assert_eq!((statuses(&again), again.header("idempotency-replayed")), (wanted.to_vec(), "true"));
+    api.fixture.settle();
+    let said = api.fixture.get("V", "NODE").unwrap();
+    assert!(said.contains_key("_trashed") && !said.contains_key("parent"), "{said:?}");
+    assert_eq!(api.fixture.get("W", "NODE").unwrap()["parent"], text("V"));
+
+    // So is a single call.
+    let key = &[("idempotency-key", "back")][..];
+    assert_eq!(api.send("POST /nodes/V/restore", key, &json!({})).await.status, 200);
+    api.ok(200, "POST /nodes/V/trash", Value::Null).await;
+    let again = api.send("POST /nodes/V/restore", key, &json!({})).await;
+    assert_eq!((again.status, &again.body["parent"]), (200, &json!("D")));
+    api.fixture.settle();
+    assert!(api.fixture.get("V", "NODE").unwrap().contains_key("_trashed"));
+}
+
 #[tokio::test]
 async fn a_node_is_created_replaced_patched_moved_and_deleted() {
     let mut api = Api::new();

@@ -15,6 +15,7 @@ mod siblings;
 mod support;
 mod tenants;
 mod tokens;
+mod trash;
 mod values;
 
 /// Each case by each way to the API.
@@ -106,6 +107,13 @@ by_every_way! {
         any_json_comes_back_as_it_was_sent
         what_foreign_clients_wrote_is_shown_and_kept
         numbers_keep_their_digits
+    }
+    trash {
+        what_is_put_into_the_trash_is_in_no_list_of_live_nodes_and_comes_back_as_it_was
+        the_trash_is_listed_newest_first_by_pages_and_emptied_for_good
+        a_restoration_that_has_no_way_back_says_which_and_takes_another_parent
+        without_the_parameter_nothing_goes_into_the_trash_and_what_is_there_comes_out
+        each_tenant_has_a_trash_of_its_own
     }
     refusals {
         every_refusal_has_its_status_and_says_where
