@@ -9,7 +9,8 @@ from unittest import TestCase
 
 from sapwood import (ApiClient, ApiException, ApiResponse, Batch, BatchOperation, Children, Configuration, CreateNode,
                      CreateRevision, DeleteOperation, OperationStatus, PatchNode, PatchOperation, Place, PlaceBeside,
-                     PlaceEnd, ProblemBody, PutOperation, ReadApi, ReplaceNode, RevisionOperation, WriteApi)
+                     PlaceEnd, ProblemBody, PutOperation, ReadApi, ReplaceNode, RestoreNode, RestoreOperation, RevisionOperation,
+                     TrashOperation, WriteApi)
 
 Body = TypeVar("Body")
 Item = TypeVar("Item", covariant=True)
@@ -178,6 +179,24 @@ links = reads.list_links(in_path(mouse), "product", ancestors=True)
 equal([(item.id, item.ancestors) for item in links.items], [(id, [order, ceo]) for id in items])
 customers = reads.list_links(in_path(mouse), "product", ancestor_prefix=ceo, distinct="ancestor")
 equal([item.ancestors for item in customers.items], [[ceo]])
+
+# Into the trash, and back with all that is below.
+trashed = writes.trash_node_with_http_info("column", prefer="wait=5, below=true")
+assert body(trashed, 200, 202).trashed
+equal(header(trashed, "location"), "/nodes/column/fanout?below=true")
+equal([(item.id, item.trashed.parent) for item in reads.list_trash().items], [("column", None)])
+equal([item.id for item in reads.list_children("column", order="asc").items], ["c", "a", "b"])
+fails(lambda: writes.create_node(CreateNode(parent="column")), 409, "in-trash")
+fails(lambda: writes.restore_node("west", RestoreNode()), 409, "not-in-trash")
+back = writes.restore_node("column", RestoreNode(parent=ceo), prefer="wait=5, below=true")
+equal((back.parent, back.trashed), (ceo, None))
+equal(reads.list_trash(order="asc").items, [])
+equal([item.id for item in reads.list_ancestors("b").items], ["column", ceo])
+gone = writes.batch(Batch(operations=[
+    BatchOperation(trash=TrashOperation(id="a")),
+    BatchOperation(restore=RestoreOperation(id="a", parent=None)),
+]), prefer=wait).results
+equal([result.status for result in gone], [200, 200])
 
 # The same request twice makes one node.
 made, again = (writes.create_node_with_http_info(CreateNode(parent=ceo), idempotency_key="order-1") for _ in range(2))

@@ -179,6 +179,26 @@ const links = (query: { ancestors?: boolean; ancestor_prefix?: string; distinct?
 assert.deepEqual((await links({ ancestors: true })).items.map(item => [item.id, item.ancestors]), [["ITEM#1", [order, ceo]], ["ITEM#2", [order, ceo]]]);
 assert.deepEqual((await links({ ancestor_prefix: ceo, distinct: "ancestor" })).items.map(item => item.ancestors), [[ceo]]);
 
+// Into the trash, and back with all that is below.
+const below = { Prefer: "wait=5, below=true" };
+const trashed = await api.POST("/nodes/{id}/trash", { params: { ...at("column"), header: below } });
+assert.ok((await body(Promise.resolve(trashed), 200, 202)).trashed);
+assert.equal(trashed.response.headers.get("location"), "/nodes/column/fanout?below=true");
+const trash = async () => (await body(api.GET("/trash", { params: { query: { order: "asc" } } }), 200)).items;
+assert.deepEqual((await trash()).map(item => [item.id, item.trashed.parent]), [["column", undefined]]);
+assert.deepEqual(ids((await children({ order: "asc" })).items), ["c", "a", "b"]);
+await fails(api.POST("/nodes", { body: { parent: "column" } }), 409, "in-trash");
+await fails(api.POST("/nodes/{id}/restore", { params: at("west"), body: {} }), 409, "not-in-trash");
+const back = await body(api.POST("/nodes/{id}/restore", { params: { ...at("column"), header: below }, body: { parent: ceo } }), 200, 202);
+assert.deepEqual([back.parent, back.trashed], [ceo, undefined]);
+assert.deepEqual(await trash(), []);
+assert.deepEqual(ids((await body(api.GET("/nodes/{id}/ancestors", { params: at("b") }), 200)).items), ["column", ceo]);
+const gone = await body(api.POST("/batch", {
+  params: { header: wait },
+  body: { operations: [{ trash: { id: "a" } }, { restore: { id: "a", parent: null } }] },
+}), 200);
+assert.deepEqual(gone.results.map(result => result.status), [200, 200]);
+
 // The same request twice makes one node.
 const once = () => api.POST("/nodes", { params: { header: { "Idempotency-Key": "order-1" } }, body: { parent: ceo } });
 const made = await body(once(), 201);

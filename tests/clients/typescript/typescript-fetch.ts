@@ -167,6 +167,22 @@ const links = { id: inPath(mouse), attribute: "product" };
 assert.deepEqual((await reads.listLinks({ ...links, ancestors: true })).items.map(item => [item.id, item.ancestors]), [["ITEM#1", [order, ceo]], ["ITEM#2", [order, ceo]]]);
 assert.deepEqual((await reads.listLinks({ ...links, ancestorPrefix: ceo, distinct: "ancestor" })).items.map(item => item.ancestors), [[ceo]]);
 
+// Into the trash, and back with all that is below.
+const below = { prefer: "wait=5, below=true" };
+const trashed = await writes.trashNodeRaw({ ...at("column"), ...below });
+assert.ok((await body(Promise.resolve(trashed), 200, 202)).trashed);
+assert.equal(trashed.raw.headers.get("location"), "/nodes/column/fanout?below=true");
+assert.deepEqual((await reads.listTrash()).items.map(item => [item.id, item.trashed.parent]), [["column", undefined]]);
+assert.deepEqual(ids((await reads.listChildren({ ...at("column"), order: "asc" })).items), ["c", "a", "b"]);
+await fails(writes.createNode({ createNode: { parent: "column" } }), 409, "in-trash");
+await fails(writes.restoreNode({ ...at("west"), restoreNode: {} }), 409, "not-in-trash");
+const back = await body(writes.restoreNodeRaw({ ...at("column"), ...below, restoreNode: { parent: ceo } }), 200, 202);
+assert.deepEqual([back.parent, back.trashed], [ceo, undefined]);
+assert.deepEqual((await reads.listTrash({ order: "asc" })).items, []);
+assert.deepEqual(ids((await reads.listAncestors(at("b"))).items), ["column", ceo]);
+const gone = await body(writes.batchRaw({ prefer, batch: { operations: [{ trash: { id: "a" } }, { restore: { id: "a", parent: null } }] } }), 200);
+assert.deepEqual(gone.results.map(result => result.status), [200, 200]);
+
 // The same request twice makes one node.
 const once = () => writes.createNodeRaw({ idempotencyKey: "order-1", createNode: { parent: ceo } });
 const made = await body(once(), 201);

@@ -7,7 +7,7 @@ use std::time::Duration;
 use auditor::Handler;
 use sapwood_core::audit::Difference;
 use sapwood_core::keys::{Id, ItemKey, OrderedList, Schema, SortKey, SortRange, Version};
-use sapwood_core::model::{AttributeValue, Item, key_of, number, own_ancestors, text};
+use sapwood_core::model::{AttributeValue, Item, TRASHED, key_of, number, own_ancestors, text};
 use sapwood_local::mapping::Mapping;
 use sapwood_table::{Condition, DynamoTable, Query, ReadOptions, Table};
 
@@ -52,6 +52,9 @@ pub(super) const PARAMETERS: [(&str, &str); 2] = [("OrderAttribute", NAME), ("Li
 /// Most runs until three rows are mended: one finds them, the next mends them, the last sees it.
 const AUDITOR_RUNS_MAX: usize = 10;
 const AUDITOR_TIME: Duration = Duration::from_secs(60);
+
+/// When the demo puts a folder into the trash.
+const TRASHED_AT: &str = "2026-11-21T09:07:00.000Z";
 
 const AUDITOR: &str = "auditor";
 const NAME: &str = "name";
@@ -133,6 +136,17 @@ impl Demo<'_> {
         self.mapping.settled().await?;
         self.show("Orders of the mouse, one of them given to Edith", MOUSE, Part::Links).await?;
 
+        print("\n9. Folder V goes into the trash, with all that is below it, and comes back as it was.")?;
+        self.show("With V, all below III", "III", Part::Depths(1, 98)).await?;
+        self.put_into_trash("V", "III", "Folder V").await?;
+        self.mapping.settled().await?;
+        self.show("Without V, all below III", "III", Part::Depths(1, 98)).await?;
+        self.show("The trash", &self.schema.trash_partition(None), Part::Trash).await?;
+        self.show("What is below V is still there to be looked at", "V", Part::Depths(1, 98)).await?;
+        self.put_node("V", Some("III"), "Folder V", None).await?;
+        self.mapping.settled().await?;
+        self.show("Back again, all below III", "III", Part::Depths(1, 98)).await?;
+
         self.audit().await?;
 
         print(
@@ -147,7 +161,7 @@ impl Demo<'_> {
     async fn audit(&self) -> Result<(), DevError> {
         let Some(auditor) = self.auditor else { return Ok(()) };
         print(
-            "\n9. Somebody damages three rows by hand. The auditor compares every row with the base records, and has these written anew.",
+            "\n10. Somebody damages three rows by hand. The auditor compares every row with the base records, and has these written anew.",
         )?;
         self.show("Before, all below D", "D", Part::Depths(1, 98)).await?;
         self.table.delete(&self.row_key("D", 1, "IV")?, &Condition::Always).await?;
@@ -194,6 +208,17 @@ impl Demo<'_> {
         item.extend(product.map(|product| (PRODUCT.to_owned(), text(product))));
         item.insert(NAME.to_owned(), text(name));
         item.extend(parent.map(|parent| (self.schema.names().parent.clone(), text(parent))));
+        self.table.put(&item, &Condition::Always).await?;
+        Ok(())
+    }
+
+    /// Writes a node's record as `POST /nodes/{id}/trash` leaves it: without a parent, and with what it takes to come
+    /// back.
+    async fn put_into_trash(&self, id: &str, parent: &str, name: &str) -> Result<(), DevError> {
+        let mut item = self.keyed(&self.node_key(id));
+        let said = [("at", TRASHED_AT), ("by", "demo"), ("parent", parent)];
+        let said = said.map(|(name, value)| (name.to_owned(), text(value)));
+        item.extend([(NAME.to_owned(), text(name)), (TRASHED.to_owned(), AttributeValue::M(said.into()))]);
         self.table.put(&item, &Condition::Always).await?;
         Ok(())
     }
@@ -257,6 +282,7 @@ impl Demo<'_> {
                 self.schema.path_range(&[segment.to_owned()]).unwrap_or_else(|_| self.schema.depth_range(1, 98))
             }
             Part::Audits => self.schema.revision_range(),
+            Part::Trash => self.schema.trash_range(None, None),
             Part::Children => self.schema.ordered_range(OrderedList::Children, None, None),
             Part::Links => self.schema.link_range(PRODUCT, "").unwrap_or_else(|_| self.schema.depth_range(1, 98)),
         }
@@ -270,6 +296,7 @@ enum Part {
     Depths(usize, usize),
     Path(&'static str),
     Audits,
+    Trash,
     Children,
     Links,
 }

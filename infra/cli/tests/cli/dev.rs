@@ -131,6 +131,12 @@ fn the_demo_ends_by_itself_and_shows_what_it_says() {
     assert!(ordered.contains("below CUSTOMER#12345") && ordered.contains("below CUSTOMER#67890"), "{ordered}");
     assert!(given.contains("below CUSTOMER#24680") && !given.contains("below CUSTOMER#67890"), "{given}");
     assert!(!ordered.contains("Keyboard"));
+    let [with, without, back] =
+        ["With V", "Without V", "Back again"].map(|when| after(&format!("{when}, all below III:")));
+    assert!(with.contains("NODE#0003#ii ") && !without.contains("NODE#0001#V") && !without.contains("NODE#0003#ii "));
+    assert_eq!(back, with);
+    assert!(after("The trash:").contains("TRASH#2026-11-21T09:07:00.000Z#V  Folder V"));
+    assert!(after("still there to be looked at:").contains("NODE#0002#ii "));
     assert!(text.contains("3 are mended"));
 }
 
