@@ -143,7 +143,9 @@ impl Damage {
             Self::CopyGarbled => &[Kind::CopyWrong, Kind::ReservedKey],
             Self::CursorBlocked => &[Kind::CursorStuck],
             Self::CursorGarbled => &[Kind::CursorStuck, Kind::CursorUnreadable, Kind::ReservedKey],
-            Self::RecordGarbled => &[Kind::MarkUnreadable, Kind::LineageRows],
+            Self::RecordGarbled => {
+                &[Kind::MarkUnreadable, Kind::TrashUnreadable, Kind::LineageRows, Kind::LineageWrong]
+            }
             Self::RecordPutBack => &[Kind::RecordPutBack],
         }
     }

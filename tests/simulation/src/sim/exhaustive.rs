@@ -15,7 +15,7 @@ use rand::SeedableRng;
 use rand::rngs::SmallRng;
 use sapwood_core::fanout::StreamRecord;
 use sapwood_core::keys::{ItemKey, Schema};
-use sapwood_core::model::{DeletionMode, Settings};
+use sapwood_core::model::{AttributeValue, BORN, DeletionMode, Settings, text};
 use sapwood_core::plan::Rules;
 use sapwood_engine::fanout::{Fanout, Limits, Report, Run};
 
@@ -28,6 +28,7 @@ use super::{clock, digests};
 use crate::memory::Memory;
 use crate::oracle::Oracle;
 use crate::own;
+use crate::planted::as_the_api;
 
 /// What is searched.
 #[derive(Clone, Debug)]
@@ -449,6 +450,25 @@ fn move_to(id: &str, parent: &str) -> Asked {
     Asked::Move { id: id.to_owned(), parent: Some(parent.to_owned()) }
 }
 
+fn trash(id: &str) -> Asked {
+    Asked::Trash { id: id.to_owned() }
+}
+
+fn restore(id: &str, parent: Option<Option<&str>>) -> Asked {
+    Asked::Restore { id: id.to_owned(), parent: parent.map(|parent| parent.map(str::to_owned)) }
+}
+
+/// A node that was put into the trash, from below the node of this id as it was made.
+fn trashed(id: &str, parent: &str) -> [BaseWrite; 2] {
+    let said = [("at", "2025-12-24T00:00:00.000Z"), ("by", "somebody"), ("parent", parent)];
+    let mut said: HashMap<String, AttributeValue> =
+        said.iter().map(|(name, value)| ((*name).to_owned(), text(*value))).collect();
+    let life = as_the_api(parent, None).into_iter().find(|(name, _)| name == BORN);
+    said.extend(life.map(|(_, life)| ("born".to_owned(), life)));
+    let value = Some(AttributeValue::M(said));
+    [make(id, None), BaseWrite::Set { id: id.to_owned(), attribute: "_trashed", value }]
+}
+
 fn delete(id: &str, mode: Option<DeletionMode>) -> Asked {
     Asked::Delete { id: id.to_owned(), mode, revisions: false }
 }
@@ -575,7 +595,56 @@ pub fn all_scopes() -> Vec<(&'static str, Vec<Scope>)> {
         ("a node, with keys", pairs(&present, &keyed, &own)),
         ("a node, and a child that isn't there", of_family(&present)),
         ("a node and its child", of_family(&with_child)),
+        ("a node and the trash", of_the_trash()),
     ]
+}
+
+/// A node that is put into the trash, or taken out, while it or a node above it is written, moved, put into the trash
+/// or deleted.
+fn of_the_trash() -> Vec<Scope> {
+    let (p, q, n) = (make("p", None), make("q", None), make("n", Some("p")));
+    let subtree = || Some(DeletionMode::Delete);
+    let live = vec![p.clone(), q.clone(), n];
+    let in_trash = [vec![p, q], trashed("n", "p").into()].concat();
+    let asked = [trash("n"), restore("n", None), restore("n", Some(None)), restore("n", Some(Some("q")))];
+    let keyed = |asked: &Asked| Asked::Keyed(Box::new(asked.clone()));
+    let unchanged = Asked::IfUnchanged(Box::new(delete("n", subtree())));
+    let sent = [keyed(&asked[0]), keyed(&asked[1]), unchanged, Asked::Batch(vec![trash("n"), restore("n", None)])];
+    let own = [create("n", "p"), replace("n", "q"), rename("n", 1), move_to("n", "q"), delete("n", None)];
+    let modes = [DeletionMode::Delete, DeletionMode::Adopt, DeletionMode::Detach];
+    let own = own.into_iter().chain(modes.map(|mode| delete("n", Some(mode)))).chain(asked.clone());
+    let above = [
+        trash("p"),
+        delete("p", None),
+        delete("p", subtree()),
+        delete("p", Some(DeletionMode::Adopt)),
+        delete("p", Some(DeletionMode::Detach)),
+        move_to("p", "q"),
+        move_to("p", "n"),
+        move_to("q", "n"),
+        create("k", "n"),
+    ];
+    let others: Vec<Asked> = own.chain(above).collect();
+    let settled = [&live, &in_trash];
+    let of = |some: &[Asked]| {
+        let pairs = some.iter().flat_map(|one| others.iter().map(|other| vec![vec![one.clone()], vec![other.clone()]]));
+        let pairs: Vec<_> = pairs.collect();
+        settled.into_iter().flat_map(move |settled| pairs.clone().into_iter().map(|pair| scope(settled.clone(), pair)))
+    };
+    let alone = of(&asked).map(|scope| Scope { loses_handlers: true, ..scope });
+    let thirds = [
+        vec![trash("n"), restore("n", None)],
+        vec![restore("n", None), trash("n")],
+        vec![restore("n", None), delete("n", None)],
+        vec![delete("p", None), create("p", "q")],
+        vec![trash("p"), restore("p", None)],
+    ];
+    let thirds = settled.into_iter().flat_map(|settled| {
+        let pairs = asked.iter().flat_map(|one| thirds.iter().map(|others| vec![vec![one.clone()], others.clone()]));
+        pairs.map(|clients| scope(settled.clone(), clients)).collect::<Vec<_>>()
+    });
+    let at_once = |scope| Scope { passes_max: 0, deaths_max: 0, handles: Handles::AtOnce, ..scope };
+    alone.chain(of(&sent)).chain(thirds.map(|scope| at_once(Scope { waits_max: 2, ..scope }))).collect()
 }
 
 /// Every way to place `n` beside `m`, or to create it there, while `n` or `m` is written, moved, placed or deleted.

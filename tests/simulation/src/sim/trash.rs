@@ -52,6 +52,26 @@ fn said(rng: &mut SmallRng) -> AttributeValue {
     }
 }
 
+/// A request about the trash that has a key, is one of a batch, or names what the client has seen.
+fn sent_otherwise(rng: &mut SmallRng, id: &str, other: &str) -> Asked {
+    let own = || id.to_owned();
+    let asked = match rng.random_range(0..5) {
+        0 | 1 => Asked::Trash { id: own() },
+        2 => Asked::Restore { id: own(), parent: None },
+        3 => Asked::Restore { id: own(), parent: Some(Some(other.to_owned())) },
+        _ => Asked::Delete { id: own(), mode: Some(DeletionMode::Delete), revisions: false },
+    };
+    let boxed = Box::new(asked.clone());
+    match rng.random_range(0..6) {
+        0 => Asked::Twice(boxed),
+        1 => Asked::Keyed(boxed),
+        2 => Asked::Impatient(boxed),
+        3 => Asked::IfUnchanged(boxed),
+        4 => Asked::Batch(vec![asked, Asked::Restore { id: own(), parent: None }]),
+        _ => Asked::Batch(vec![Asked::Trash { id: own() }, Asked::Trash { id: other.to_owned() }, asked]),
+    }
+}
+
 /// Everything that is done with nodes, on few of them: mostly the trash.
 pub(super) fn script(rng: &mut SmallRng, writes_max: usize) -> Script {
     let ids = &IDS[..rng.random_range(3..=IDS.len())];
@@ -80,7 +100,7 @@ pub(super) fn script(rng: &mut SmallRng, writes_max: usize) -> Script {
             18 => BaseWrite::Ask(Asked::Create { id: id.to_owned(), parent: Some(other.to_owned()), made: false }),
             19 => BaseWrite::Ask(Asked::Rename { id: id.to_owned(), name: number }),
             20 => BaseWrite::Ask(Asked::Replace { id: id.to_owned(), parent: Some(other.to_owned()) }),
-            21 => BaseWrite::Ask(Asked::Twice(Box::new(Asked::Trash { id: id.to_owned() }))),
+            21 => BaseWrite::Ask(sent_otherwise(rng, id, other)),
             22 | 23 if by_hand => set(id, "parent", Some(text(other))),
             24 if by_hand => set(id, "parent", None),
             25 if by_hand => set(id, "_trashed", None),

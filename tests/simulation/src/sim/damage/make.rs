@@ -158,7 +158,7 @@ impl World {
                 }
                 let mut item = with_key(&key, &schema);
                 item.insert("_id".into(), text(id));
-                for name in ["_depth", "_parent", "_order", "_ancestors", "_truncated", "name"] {
+                for name in ["_depth", "_parent", "_order", "_ancestors", "_trashed", "_truncated", "name"] {
                     if self.rng.random_bool(0.5) {
                         item.insert(name.into(), self.junk());
                     }
@@ -172,7 +172,10 @@ impl World {
                     let (_, other) = one_of(self, &is_row)?;
                     item = other.into_iter().chain(with_key(&key, &schema)).collect();
                 } else {
-                    self.garble(&mut item, &["_id", "_depth", "_parent", "_order", "_ancestors", "_truncated"]);
+                    self.garble(
+                        &mut item,
+                        &["_id", "_depth", "_parent", "_order", "_ancestors", "_trashed", "_truncated"],
+                    );
                 }
                 self.plant(&key, Some(item));
                 Some(key)
@@ -229,11 +232,15 @@ impl World {
             }
             Damage::RecordGarbled => {
                 let (key, mut item) = one_of(self, &|sk| sk == "NODE")?;
-                self.garble(&mut item, &["_deleting", "_touched", "_redriven", "_under", "_born"]);
+                let was_in_trash = item.contains_key("_trashed");
+                self.garble(&mut item, &["_deleting", "_trashed", "_touched", "_redriven", "_under", "_born"]);
                 self.plant(&key, Some(item));
-                let is_life = |item: &Item| matches!(item.get("_born"), Some(AttributeValue::S(_)));
+                let is_told_by_lineage = |item: &Item| {
+                    let has_life = matches!(item.get("_born"), Some(AttributeValue::S(_)));
+                    has_life || was_in_trash && !item.contains_key("_trashed")
+                };
                 let lineage = ItemKey { sk: "LINEAGE".into(), ..key.clone() };
-                Some(if self.table.0.lock().unwrap().get(&key).is_some_and(is_life) { lineage } else { key })
+                Some(if self.table.0.lock().unwrap().get(&key).is_some_and(is_told_by_lineage) { lineage } else { key })
             }
             Damage::RecordPutBack => {
                 let record = one_of(self, &|sk| sk == "NODE").filter(|_| self.rng.random_bool(0.5));
@@ -258,6 +265,7 @@ impl World {
             "ROOT#mine",
             "ORDERED#~#mine",
             "ORPHAN#mine",
+            "TRASH#-#mine",
             "v0_Mine",
             "ORDER#1",
             "CASCADE",
@@ -268,7 +276,8 @@ impl World {
             if self.rng.random_ratio(3, 4) {
                 continue;
             }
-            let id = if sk == "CASCADE" { "mine" } else { self.pick(&["a", "b", "ROOTS", "ORPHANS#3", "mine"]) };
+            let id =
+                if sk == "CASCADE" { "mine" } else { self.pick(&["a", "b", "ROOTS", "ORPHANS#3", "TRASH", "mine"]) };
             let key = ItemKey::new(self.partition(id), sk);
             let mut item = with_key(&key, &self.schema());
             item.insert("theirs".into(), self.junk());
@@ -288,7 +297,8 @@ impl World {
     fn forged_key(&mut self) -> (ItemKey, &'static str) {
         let (id, above) = (self.pick(&[IDS[0], IDS[3], "ghost"]), self.pick(&IDS));
         let spelled = |id: &str| id.bytes().map(|byte| format!("%{byte:02x}")).collect::<String>();
-        let sk = match self.rng.random_range(0..9) {
+        let time = self.pick(&["-", "2026-02-03T04:05:06.789Z", "2025-12-24T00:00:00.000Z"]);
+        let sk = match self.rng.random_range(0..10) {
             0 => format!("NODE#{:04}#{id}", self.rng.random_range(1..=98)),
             1 => format!("PATH#x#{id}"),
             2 => format!("PATH#{above}#{}", spelled(id)),
@@ -297,10 +307,11 @@ impl World {
             5 => format!("ORPHAN#{id}"),
             6 => format!("CHILD#{}#{id}", self.pick(&["~", "sx", "n15001"])),
             7 => format!("ORDERED#~#{id}"),
+            8 => format!("TRASH#{time}#{id}"),
             _ => format!("LINK#{}#{id}", self.pick(&["tags", "other"])),
         };
         let shard = self.pick(&["ORPHANS#0", "ORPHANS#3", "ORPHANS#z"]);
-        let partition = self.pick(&[above, above, "ROOTS", shard]);
+        let partition = self.pick(&[above, above, "ROOTS", shard, "TRASH"]);
         (ItemKey::new(self.partition(partition), sk), id)
     }
 
@@ -313,6 +324,8 @@ impl World {
         }
         let value = match name {
             "format" => number(self.pick(&["0", "1", "2"])),
+            "trash" if self.rng.random_bool(0.5) => text(self.pick(&["-", "2026-02-03T04:05:06.789Z", "yesterday"])),
+            "trash" => AttributeValue::Bool(self.rng.random_bool(0.5)),
             "orphan" | "root" | "rows_pending" => AttributeValue::Bool(self.rng.random_bool(0.5)),
             "restarted" | "born" | "order" => text(self.pick(&["7", "sx", "~"])),
             _ => self.junk(),
@@ -379,7 +392,7 @@ impl World {
     }
 }
 
-const LINEAGE: [&str; 14] = [
+const LINEAGE: [&str; 15] = [
     "format",
     "ancestors",
     "path",
@@ -387,6 +400,7 @@ const LINEAGE: [&str; 14] = [
     "orphan",
     "order",
     "links",
+    "trash",
     "stale_rows",
     "born",
     "rows_pending",
