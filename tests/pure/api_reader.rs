@@ -254,6 +254,7 @@ async fn every_call_answers_as_the_contract_says() {
         json!({ "id": "ITEM#1", "parent": "ORDER#1", "depth": 2, "attributes": { "price": 1.5, "tags": "t" } });
     let item_2 = json!({ "id": "ITEM#2", "parent": "ORDER#1", "depth": 2, "attributes": { "name": "i", "tags": "t" } });
     let linking = |id: &str, ancestors: Value, attributes: Value| json!({ "id": id, "parent": "ORDER#1", "ancestors": ancestors, "attributes": attributes });
+    let above = |levels: usize, top: &str| json!({ "levels": levels, "top": top, "ends": "root", "in_trash": false, "deleting": false });
     let revision = |topic: &str, version: u32, of: u32| {
         json!({ "id": "D", "topic": topic, "version": version, "attributes": { "of": of },
             "created_at": "2026-02-03T04:05:06.789Z" })
@@ -294,6 +295,52 @@ async fn every_call_answers_as_the_contract_says() {
             "/nodes/ORDER~231/ancestors?fields=name",
             2,
             json!({ "items": [{ "id": "D", "depth": 1, "attributes": { "name": "d" } }] }),
+        ),
+        (
+            "/nodes/ITEM~231/inherited?attributes=name,price,nothing",
+            2,
+            json!({
+                "id": "ITEM#1",
+                "nearest": {
+                    "name": { "value": "o", "from": "ORDER#1", "levels_up": 1 },
+                    "price": { "value": 1.5, "from": "ITEM#1", "levels_up": 0 },
+                },
+                "above": above(2, "D"),
+            }),
+        ),
+        (
+            "/nodes/ITEM~231/inherited?attributes=name&mode=all",
+            2,
+            json!({
+                "id": "ITEM#1",
+                "all": { "name": [
+                    { "value": "d", "from": "D", "levels_up": 2 },
+                    { "value": "o", "from": "ORDER#1", "levels_up": 1 },
+                ] },
+                "above": above(2, "D"),
+            }),
+        ),
+        ("/nodes/D/inherited?attributes=nothing", 1, json!({ "id": "D", "nearest": {}, "above": above(0, "D") })),
+        (
+            "/nodes/ITEM~231/granted?attribute=name&principal=o&principal=GROUP%23x&principal=d",
+            2,
+            json!({
+                "id": "ITEM#1", "allowed": true, "above": above(2, "D"),
+                "by": [
+                    { "id": "ORDER#1", "levels_up": 1, "principals": ["o"] },
+                    { "id": "D", "levels_up": 2, "principals": ["d"] },
+                ],
+            }),
+        ),
+        (
+            "/nodes/ITEM~231/granted?attribute=tags&principal=u",
+            2,
+            json!({ "id": "ITEM#1", "allowed": false, "by": [], "above": above(2, "D") }),
+        ),
+        (
+            "/nodes/t/links/tags?ancestors=true&below=ITEM%232&fields=no",
+            3,
+            json!({ "items": [linking("ITEM#2", json!(["ORDER#1", "D"]), json!({}))] }),
         ),
         ("/nodes/D/children", 1, json!({ "items": [order] })),
         ("/nodes/ORDER~231/children?order=asc", 1, json!({ "items": [child(&item_2), child(&item_1)] })),
@@ -435,9 +482,14 @@ async fn every_read_of_the_document_is_served_and_answers_what_it_says() {
             filled.replace("{version}", "1").replace("{path}", "first~20order").replace("{attribute}", "tags")
         };
         assert!(!fill("D").contains('{'), "{operation:?}");
-        // Besides what is in its path, a call needs nothing but the ids that it is asked for; there is no operation,
-        // and no audit.
-        let needed = if operation.id == "get_nodes" { "?ids=D" } else { "" };
+        // Besides what is in its path, a call needs nothing but what it is asked for; there is no operation, and no
+        // audit.
+        let needed = match operation.id {
+            "get_nodes" => "?ids=D",
+            "get_inherited" => "?attributes=name",
+            "get_granted" => "?attribute=tags&principal=t",
+            _ => "",
+        };
         let found = if ["get_operation", "get_audit"].contains(&operation.id) { 404 } else { 200 };
         for (target, status) in [(fill("D") + needed, found), (format!("{}?nothing=1", fill("D")), 400)] {
             let answer = send_raw(&fixture, fixture.settings(), None, &target, &[]).await;
@@ -460,6 +512,22 @@ async fn a_problem_names_its_parameter() {
     for (target, status, kind, field) in [
         ("/nodes/no", 404, "not-found", Value::Null),
         ("/nodes/no/ancestors", 404, "not-found", Value::Null),
+        ("/nodes/no/inherited?attributes=name", 404, "not-found", Value::Null),
+        ("/nodes/no/granted?attribute=name&principal=ada", 404, "not-found", Value::Null),
+        ("/nodes/D/inherited", 400, "bad-parameter", json!("attributes")),
+        ("/nodes/D/inherited?attributes=name,", 400, "bad-parameter", json!("attributes")),
+        ("/nodes/D/inherited?attributes=name&mode=first", 400, "bad-parameter", json!("mode")),
+        ("/nodes/D/inherited?attributes=name&consistent=true", 400, "bad-parameter", json!("consistent")),
+        ("/nodes/D/inherited?attributes=name&written=x", 400, "bad-parameter", json!("written")),
+        ("/nodes/D/inherited?attributes=name,_rev", 422, "reserved-name", json!("attributes")),
+        ("/nodes/D/inherited?attributes=parent", 422, "reserved-name", json!("attributes")),
+        ("/nodes/D/inherited?attributes=PK", 422, "reserved-name", json!("attributes")),
+        ("/nodes/D/granted?principal=ada", 400, "bad-parameter", json!("attribute")),
+        ("/nodes/D/granted?attribute=name", 400, "bad-parameter", json!("principal")),
+        ("/nodes/D/granted?attribute=name&principal=", 400, "bad-parameter", json!("principal")),
+        ("/nodes/D/granted?attribute=segment&principal=ada", 422, "reserved-name", json!("attribute")),
+        ("/nodes/D/granted?attribute=name&principal=ada&in_trash=1", 400, "bad-parameter", json!("in_trash")),
+        ("/nodes/D/links/tags?below=", 400, "bad-parameter", json!("below")),
         ("/nodes/no/tree", 404, "not-found", Value::Null),
         ("/nodes/no/count", 404, "not-found", Value::Null),
         ("/nodes/no/children", 404, "not-found", Value::Null),
@@ -587,6 +655,7 @@ async fn a_cursor_is_good_for_its_own_list_alone() {
         "/nodes/u/links/tags",
         "/nodes/t/links/seen",
         "/nodes/t/links/tags?ancestors=true",
+        "/nodes/t/links/tags?below=D",
         "/nodes/t/links/tags?ancestor_prefix=D",
         "/nodes/t/links/tags?distinct=ancestor",
         "/nodes/t/links/tags?id_prefix=I",

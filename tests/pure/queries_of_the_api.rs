@@ -4,6 +4,7 @@
 mod support;
 
 mod histories;
+mod inherit;
 mod links;
 mod lists;
 mod pages;

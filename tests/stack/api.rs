@@ -5,6 +5,7 @@ mod clients;
 mod deletes;
 mod events;
 mod headers;
+mod inherit;
 mod links;
 mod nodes;
 mod reads;
@@ -69,6 +70,9 @@ by_every_way! {
     }
     links {
         all_customers_who_ordered_a_product_are_one_query_away
+    }
+    inherit {
+        a_move_counts_at_once_for_values_and_grants
     }
     siblings {
         children_and_roots_come_in_their_order

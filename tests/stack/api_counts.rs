@@ -7,7 +7,9 @@ use std::time::Duration;
 use futures::future::join_all;
 use sapwood_core::keys::{Id, NodeRef, Schema, Version};
 use sapwood_core::model::{DeletionMode, Latest, Settings, SiblingOrder, text};
-use sapwood_engine::query::{Bounds, Fields, Linking, ListOptions, Order, Reader, Siblings, Tree, Window, Within};
+use sapwood_engine::query::{
+    Bounds, Fields, Granting, Linking, ListOptions, Mode, Order, Reader, Siblings, Tree, Window, Within,
+};
 use sapwood_engine::write::{
     Children, Command, Content, Idempotency, NewRevision, Outcome, Patch, Refusal, Request, Spot, Stamp, Tiebreak,
     ValueChange, WriteError, Writer,
@@ -618,6 +620,19 @@ async fn each_read_is_one_request_whatever_the_window() {
     cost.say("12 ancestors");
     assert_eq!((cost.figures(), cost.calls("Query")), ([1.0, 0.0, 1.0], 0));
     assert_documented("ancestors", cost.figures());
+    let (found, cost) =
+        counted!(running, Reader, |reader| reader.inherited(&at("x12"), ["name".to_owned()], Mode::Nearest));
+    assert_eq!(found.unwrap().above.levels, 12);
+    cost.say("the values that a node with 12 ancestors inherits");
+    assert_eq!((cost.figures(), cost.calls("Query")), ([2.0, 0.0, 2.0 + 12.0], 0));
+    assert_eq!(documented("inherited values, a grant"), [2.0, 0.0, 2.0]);
+    let granting = Granting::new("viewers".to_owned(), ["ada".to_owned()], false, &Schema::default()).unwrap();
+    let (found, cost) = counted!(running, Reader, |reader| reader.granted(&at("x12"), &granting));
+    assert!(!found.unwrap().is_allowed());
+    assert_eq!((cost.figures(), cost.usage.requests), ([2.0, 0.0, 2.0 + 12.0], 2));
+    let (found, cost) = counted!(running, Reader, |reader| reader.granted(&at("r"), &granting));
+    assert!(!found.unwrap().is_allowed());
+    assert_eq!(cost.figures(), [1.0, 0.0, 2.0]);
     let (status, cost) = counted!(running, Reader, |reader| reader.status(&at("x12")));
     assert!(status.unwrap().is_up_to_date());
     cost.say("the state of the rows of a node with 12 ancestors");
@@ -637,5 +652,30 @@ async fn each_read_is_one_request_whatever_the_window() {
     top.say("the state of the rows of a root and of 12 nodes below it");
     // The node and its lineage, its rows, the rows below it, and their lineages.
     assert_eq!((top.usage.requests, top.calls("Query")), (4, 1));
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_grant_costs_whole_records_and_needs_no_stream() {
+    let nodes = named(&[("r", None), ("s", None)]).into_iter().chain(spine('x', 97));
+    let running = stack("off", nodes).await;
+    // 40 KB that no question is about, in the middle.
+    let mut large = node("large", Some("x3"), "a name");
+    large.insert("body".to_owned(), aws_sdk_dynamodb::types::AttributeValue::S("x".repeat(40_000)));
+    put_all(&running.client, TABLE, vec![large, node("leaf", Some("large"), "a name")]).await;
+    running.settle().await;
+    let granting = Granting::new("viewers".to_owned(), ["ada".to_owned()], false, &Schema::default()).unwrap();
+    let (found, cost) = counted!(running, Reader, |reader| reader.granted(&at("leaf"), &granting));
+    assert_eq!(found.unwrap().above.levels, 5);
+    cost.say("a grant below a record of 40 KB, at depth 5");
+    assert_eq!(cost.figures(), [2.0, 0.0, 2.0 + 4.0 + 10.0]);
+    // As deep as can be: the node, its lineage of some 600 bytes, and 98 ancestors.
+    let (_, cost) = mv(&running, "leaf", "x97").await;
+    assert_eq!(cost.usage.retries, 0);
+    running.settle().await;
+    let (found, cost) = counted!(running, Reader, |reader| reader.granted(&at("leaf"), &granting));
+    assert_eq!(found.unwrap().above.levels, 98);
+    cost.say("a grant at depth 98");
+    assert_eq!((cost.figures(), cost.usage.requests), ([2.0, 0.0, 100.0], 2));
     running.stop().await;
 }

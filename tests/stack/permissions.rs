@@ -81,6 +81,9 @@ async fn read_everything(serving: &Serving) {
     let others = [
         "/nodes/a/children?order=asc",
         "/nodes/a/links/tags",
+        "/nodes/a/links/tags?below=a",
+        "/nodes/a/inherited?attributes=name",
+        "/nodes/a/granted?attribute=tags&principal=p",
         "/roots?order=desc",
         "/roots",
         "/paths/top",

@@ -13,6 +13,8 @@ pub(crate) fn refused(error: ReadError) -> Problem {
         ReadError::Key { parameter, .. } | ReadError::Parameter { parameter, .. } => {
             Problem::new(Kind::BadParameter, detail).at(parameter)
         }
+        ReadError::Reserved { parameter, .. } => Problem::new(Kind::ReservedName, detail).at(parameter),
+        ReadError::TooLarge { .. } => Problem::new(Kind::ItemTooLarge, detail),
         ReadError::NewerAudit { .. } => {
             tracing::error!(detail, "the audit can't be told");
             Problem::new(Kind::Unavailable, detail)

@@ -7,9 +7,9 @@ use sapwood_http::contract::{Function, ReaderCall};
 use sapwood_table::Table;
 
 use crate::calls::{
-    Ancestors, Audit, Children, Count, Descendants, FanoutOf, LatestOfAll, LatestOfOne, Links, Node, Nodes,
-    OperationOf, Operations, Paths, PathsOfRoot, RevisionOfOne, Revisions, Roots, Topic, Trash, Tree, docs, document,
-    health, index,
+    Ancestors, Audit, Children, Count, Descendants, FanoutOf, Granted, Inherited, LatestOfAll, LatestOfOne, Links,
+    Node, Nodes, OperationOf, Operations, Paths, PathsOfRoot, RevisionOfOne, Revisions, Roots, Topic, Trash, Tree,
+    docs, document, health, index,
 };
 use crate::state::{Shared, State};
 use crate::written::Showing;
@@ -31,6 +31,8 @@ fn handler<T: Table + 'static>(call: ReaderCall, method: MethodFilter) -> Method
         ReaderCall::GetNode => handle::<Showing<Node>, T>(method),
         ReaderCall::GetNodes => handle::<Showing<Nodes>, T>(method),
         ReaderCall::ListAncestors => handle::<Showing<Ancestors>, T>(method),
+        ReaderCall::GetInherited => handle::<Inherited, T>(method),
+        ReaderCall::GetGranted => handle::<Granted, T>(method),
         ReaderCall::ListChildren => handle::<Showing<Children>, T>(method),
         ReaderCall::ListDescendants => handle::<Showing<Descendants>, T>(method),
         ReaderCall::ListLinks => handle::<Showing<Links>, T>(method),

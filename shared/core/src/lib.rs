@@ -39,10 +39,12 @@
 //! - [`plan`]: what a plan is: it asks for reads and writes and decides what comes next.
 //! - [`fanout`]: the plans of the stream handler.
 //! - [`mod@write`]: the plans of the HTTP API's writes.
+//! - [`inherit`]: what nodes have from the nodes above them, by base records alone.
 //! - [`audit`]: what must hold of the whole table, and what mends it where it doesn't.
 
 pub mod audit;
 pub mod fanout;
+pub mod inherit;
 pub mod keys;
 pub mod model;
 pub mod plan;

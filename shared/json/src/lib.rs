@@ -34,6 +34,7 @@ pub use place::Place;
 pub use read::{list, number_text};
 use sapwood_core::keys::Schema;
 use sapwood_core::model::Item;
+pub use write::write_value;
 
 /// A user's own attributes of a node or a revision.
 #[derive(Clone, Debug, Default, PartialEq)]

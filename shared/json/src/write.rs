@@ -18,6 +18,14 @@ impl Serialize for Attributes {
     }
 }
 
+/// Writes the value of one attribute.
+///
+/// # Errors
+/// The serializer's, and one for a number that is no number.
+pub fn write_value<S: Serializer>(value: &AttributeValue, serializer: S) -> Result<S::Ok, S::Error> {
+    Value(value).serialize(serializer)
+}
+
 /// A value of an attribute. A value from a table has at most 32 levels, so this recursion is bounded.
 struct Value<'a>(&'a AttributeValue);
 

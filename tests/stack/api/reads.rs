@@ -21,9 +21,18 @@ pub(crate) async fn every_read_is_answered(way: Way) {
         node[member] = value;
         node
     };
+    let below_d = json!({"levels": 1, "top": "D", "ends": "root", "in_trash": false, "deleting": false});
     let s = json!({"id": "S", "parent": "D", "depth": 1, "attributes": {}});
     for (target, wanted) in [
         ("/nodes/v/ancestors", json!({"items": [{"id": "D", "depth": 1}]})),
+        (
+            "/nodes/v/inherited?attributes=name,quota",
+            json!({"id": "v", "nearest": {"name": {"value": "V", "from": "v", "levels_up": 0}}, "above": below_d}),
+        ),
+        (
+            "/nodes/v/granted?attribute=name&principal=V&principal=ada",
+            json!({"id": "v", "allowed": true, "by": [{"id": "v", "levels_up": 0, "principals": ["V"]}], "above": below_d}),
+        ),
         ("/nodes/D/children", json!({"items": [s, v]})),
         ("/nodes/D/descendants?min_depth=1&max_depth=1&id_prefix=v", json!({"items": [v]})),
         ("/nodes/v/tree", at(at(v.clone(), "depth", json!(0)), "children", json!([]))),

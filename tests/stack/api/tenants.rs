@@ -28,6 +28,8 @@ pub(crate) async fn nothing_in_a_request_reaches_another_tenant(way: Way) {
             "/descendants",
             "/tree",
             "/ancestors",
+            "/inherited?attributes=secret",
+            "/granted?attribute=secret&principal=eve",
             "/revisions",
             "/revisions/Audit/1",
             "/latest/Audit",

@@ -256,7 +256,7 @@ fn parameter(rng: &mut SmallRng) -> String {
         "+1",
         "1e1",
     ];
-    match rng.random_range(0..25) {
+    match rng.random_range(0..28) {
         0..2 => format!("limit={}", pick(rng, &numbers)),
         2 => format!("min_depth={}", pick(rng, &numbers)),
         3 => format!("max_depth={}", pick(rng, &numbers)),
@@ -298,6 +298,18 @@ fn parameter(rng: &mut SmallRng) -> String {
         22 => format!("order=asc&values=number&from={}&to={}", pick(rng, &numbers), pick(rng, &numbers)),
         23 => format!("distinct={}", pick(rng, &["ancestor", "ancestor", "", "id"])),
         24 => format!("ancestors=true&ancestor_prefix={}", in_query(&id(rng, &ID))),
+        25 => format!(
+            "attributes={}&mode={}",
+            pick(rng, &["name", "name,n", "tags,name", "nothing", "", "name,", "_rev", "PK", "parent", "%FF"]),
+            pick(rng, &["nearest", "all", "all", "", "ALL"])
+        ),
+        26 => {
+            let principals: Vec<String> =
+                (0..rng.random_range(1..4)).map(|_| format!("principal={}", in_query(&id(rng, &ID)))).collect();
+            let attribute = pick(rng, &["tags", "tags", "name", "segment", "_x", ""]);
+            format!("attribute={attribute}&{}&in_trash={}", principals.join("&"), pick(rng, &["true", "false", "1"]))
+        }
+        27 => format!("ancestors=true&below={}", in_query(&id(rng, &ID))),
         19 => format!("status={}", pick(rng, &["running", "done", "", "over"])),
         14 => pick(
             rng,

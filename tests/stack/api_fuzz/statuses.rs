@@ -59,7 +59,12 @@ impl Case {
         let path = self.operation.path;
         // Operations have names of their own.
         let id = if path.starts_with("/operations") && id == self.node { "{operation}" } else { id };
-        let path = if self.operation.id == "get_nodes" { "/nodes?ids={id}" } else { path };
+        let path = match self.operation.id {
+            "get_nodes" => "/nodes?ids={id}",
+            "get_inherited" => "/nodes/{id}/inherited?attributes=x",
+            "get_granted" => "/nodes/{id}/granted?attribute=x&principal=p",
+            _ => path,
+        };
         path.replace("{id}", id)
             .replace("{root}", id)
             .replace("{topic}", "t")

@@ -1,12 +1,12 @@
 //! The links to a node.
 
 use axum::response::Response;
-use sapwood_core::keys::{ID_BYTES_MAX, NodeRef};
+use sapwood_core::keys::{ID_BYTES_MAX, Id, KeyError, NodeRef};
 use sapwood_engine::query::{Link, Linking};
 use sapwood_http::call::Call;
 use sapwood_http::contract::LinkBody;
 use sapwood_http::cursor::Scope;
-use sapwood_http::problem::Problem;
+use sapwood_http::problem::{Kind, Problem};
 use sapwood_json::Attributes;
 use sapwood_table::Table;
 
@@ -28,10 +28,13 @@ impl Call<Shared> for Links {
     fn read(asked: &mut Asked<'_>) -> Result<Self, Problem> {
         let (target, attribute) = (asked.node("id")?, asked.path.text("attribute")?);
         let ancestors = asked.parameters.flag("ancestors")?;
+        let no_id = |error: KeyError| Problem::new(Kind::BadParameter, error.to_string()).at("below");
+        let around = asked.parameters.text("below").map(Id::new).transpose().map_err(no_id)?;
         let linking = Linking {
             id_prefix: asked.prefix("id_prefix", ID_BYTES_MAX)?.unwrap_or_default(),
             ancestor_prefix: asked.prefix("ancestor_prefix", ID_BYTES_MAX)?,
             distinct: asked.parameters.choice("distinct", &[("ancestor", true)])?.unwrap_or_default(),
+            around,
         };
         let shows_ancestors = ancestors.unwrap_or(linking.distinct || linking.ancestor_prefix.is_some());
         let scope = Scope::new("links", target.tenant.as_ref())
@@ -41,6 +44,11 @@ impl Call<Shared> for Links {
             .optional(linking.ancestor_prefix.as_deref())
             .number(linking.distinct.into())
             .number(shows_ancestors.into());
+        // Without it, the cursors of the release before go on.
+        let scope = match &linking.around {
+            None => scope,
+            Some(around) => scope.text("below").text(around.as_str()),
+        };
         Ok(Self { list: List::filtered(asked, scope)?, target, attribute, linking, shows_ancestors })
     }
 

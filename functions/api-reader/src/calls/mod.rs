@@ -3,6 +3,7 @@
 mod audit;
 mod descendants;
 mod history;
+mod inherit;
 mod links;
 mod node;
 mod operations;
@@ -14,6 +15,7 @@ mod tree;
 pub(crate) use audit::Audit;
 pub(crate) use descendants::{Children, Count, Descendants, Roots};
 pub(crate) use history::{LatestOfAll, LatestOfOne, RevisionOfOne, Revisions, Topic};
+pub(crate) use inherit::{Granted, Inherited};
 pub(crate) use links::Links;
 pub(crate) use node::{Ancestors, FanoutOf, Node, Nodes};
 pub(crate) use operations::{OperationOf, Operations};
@@ -24,6 +26,7 @@ pub(crate) use tree::Tree;
 
 pub use descendants::descendant as descendant_body;
 pub use history::{copy as latest_body, revision as revision_body};
+pub use inherit::{granted as granted_body, inherited as inherited_body};
 pub use links::link as link_body;
 pub use operations::body as operation_body;
 pub use trash::body as trash_body;

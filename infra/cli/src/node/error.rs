@@ -66,6 +66,8 @@ impl Failure for NodeError {
             | Self::Attributes { .. }
             | Self::Read(
                 ReadError::Key { .. }
+                | ReadError::Parameter { .. }
+                | ReadError::Reserved { .. }
                 | ReadError::Position
                 | ReadError::SwitchedOff { .. }
                 | ReadError::NotBackfilled { .. },

@@ -2,6 +2,7 @@
 
 use api_reader::link_body;
 use clap::Args;
+use sapwood_core::keys::Id;
 use sapwood_engine::query::{Bounds, Fields, Linking, ListOptions, Reader};
 
 use super::{NodeError, Target, line};
@@ -13,6 +14,7 @@ use crate::say::say;
 #[command(after_help = "Examples:
   sapwood links PRODUCT#mouse product --table sapwood --endpoint http://127.0.0.1:8000
   sapwood links PRODUCT#mouse product --table sapwood --profile prod --ancestors CUSTOMER#
+  sapwood links ada viewers --table sapwood --profile prod --below plans
 
 Each line has a node and its ancestors, nearest first. The id needn't be a node's: it can be a tag. It ends with 0, with 2 if the stack keeps no
 links by this attribute, and with 4 if the table can't be read.")]
@@ -24,13 +26,17 @@ pub(crate) struct Arguments {
     /// Name only ancestors whose ids begin so, and only nodes that have such an ancestor.
     #[arg(long, value_name = "PREFIX")]
     ancestors: Option<String>,
+    /// Name only nodes at, above or below this one.
+    #[arg(long, value_name = "ID")]
+    below: Option<String>,
 }
 
 pub(crate) async fn run(arguments: Arguments) -> Result<(), NodeError> {
     let opened = arguments.target.open().await?;
     let client = opened.client();
     let reader = Reader::new(&client, &opened.settings);
-    let linking = Linking { ancestor_prefix: arguments.ancestors, ..Linking::default() };
+    let around = arguments.below.map(Id::new).transpose()?;
+    let linking = Linking { ancestor_prefix: arguments.ancestors, around, ..Linking::default() };
     let bounds = Bounds::items(Bounds::ITEMS_MAX);
     let mut options = ListOptions { strong: true, fields: Fields::all(), bounds, ..ListOptions::default() };
     loop {

@@ -1,9 +1,11 @@
-//! `sapwood get`, `links`, `history`, `latest`, `put`, `move`, `rm` and `trash`: one node or a few, read and written by
-//! the API's own code.
+//! `sapwood get`, `inherited`, `granted`, `links`, `history`, `latest`, `put`, `move`, `rm` and `trash`: one node or a
+//! few, read and written by the API's own code.
 
 mod error;
 mod get;
+mod granted;
 mod history;
+mod inherited;
 mod latest;
 mod links;
 mod moves;
@@ -14,7 +16,9 @@ mod write;
 
 pub(crate) use error::NodeError;
 pub(crate) use get::{Arguments as GetArguments, run as get};
+pub(crate) use granted::{Arguments as GrantedArguments, run as granted};
 pub(crate) use history::{Arguments as HistoryArguments, run as history};
+pub(crate) use inherited::{Arguments as InheritedArguments, run as inherited};
 pub(crate) use latest::{Arguments as LatestArguments, run as latest};
 pub(crate) use links::{Arguments as LinksArguments, run as links};
 pub(crate) use moves::{Arguments as MoveArguments, run as relocate};

@@ -1,4 +1,5 @@
-//! `sapwood get`, `put`, `move`, `rm`, `history`, `latest` and `links`, on the table of a running `sapwood dev`.
+//! `sapwood get`, `put`, `move`, `rm`, `history`, `latest`, `links`, `inherited` and `granted`, on the table of a running
+//! `sapwood dev`.
 
 use aws_sdk_dynamodb::types::AttributeValue as Written;
 use sapwood_core::model::AttributeValue;
@@ -325,6 +326,8 @@ async fn links_are_listed_with_their_ancestors_and_siblings_drawn_in_their_order
     let attributes = serde_json::json!({"tags": {"$set": ["b", "mouse"]}});
     let wanted = serde_json::json!({"id": "ITEM#1", "parent": "ORDER#1", "ancestors": ["ORDER#1", "D"], "attributes": attributes});
     assert_eq!(line, wanted);
+    assert_eq!(printed(url, &["links", "mouse", "tags", "--below", "ORDER#1"], 0), "ITEM#1  ORDER#1  D\n");
+    assert_eq!(printed(url, &["links", "mouse", "tags", "--below", "X"], 0), "");
     let refused = sapwood(url, &["links", "b", "rank"]);
     assert!(refused.status.code() == Some(2) && words(&refused).contains("LINK_ATTRIBUTES"), "{}", words(&refused));
 
@@ -334,6 +337,48 @@ async fn links_are_listed_with_their_ancestors_and_siblings_drawn_in_their_order
     for row in ["ROOTS | ORDERED#~#D", "D | CHILD#s2#ORDER#1", "mouse | LINK#tags#ITEM#1", "b | LINK#tags#ITEM#1"] {
         assert!(drawn.contains(&format!("{row}\n")), "{row}: {drawn}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_node_inherits_and_what_is_granted_is_right_without_any_handler() {
+    let running = Sapwood::start(&["--no-handler"]);
+    let url = &running.url;
+    for arguments in [
+        &["put", "D", "--set", "owner=ada", "--json-attributes", r#"{"quota": 20}"#][..],
+        &[
+            "put",
+            "V",
+            "--parent",
+            "D",
+            "--set",
+            "owner=bob",
+            "--json-attributes",
+            r#"{"viewers": ["eve", "GROUP#ops"]}"#,
+        ],
+        &["put", "d", "--parent", "V"],
+        &["put", "elsewhere"],
+    ] {
+        printed(url, arguments, 0);
+    }
+    assert_eq!(
+        printed(url, &["inherited", "d", "owner", "quota", "none"], 0),
+        "V  1  {\"owner\":\"bob\"}\nD  2  {\"quota\":20}\n"
+    );
+    assert_eq!(
+        printed(url, &["inherited", "d", "owner", "--all"], 0),
+        "D  2  {\"owner\":\"ada\"}\nV  1  {\"owner\":\"bob\"}\n"
+    );
+    let body = lines(&printed(url, &["inherited", "d", "quota", "--json"], 0)).remove(0);
+    assert_eq!(body["nearest"], serde_json::json!({"quota": {"value": 20, "from": "D", "levels_up": 2}}));
+    printed(url, &["inherited", "nobody", "owner"], 1);
+    printed(url, &["inherited", "d", "_rev"], 2);
+
+    assert_eq!(printed(url, &["granted", "d", "viewers", "ada", "GROUP#ops"], 0), "V  1  GROUP#ops\n");
+    assert_eq!(printed(url, &["granted", "d", "viewers", "ada"], 1), "");
+    printed(url, &["move", "d", "--to", "elsewhere"], 0);
+    let body = lines(&printed(url, &["granted", "d", "viewers", "GROUP#ops", "--json"], 1)).remove(0);
+    assert_eq!((&body["allowed"], &body["above"]["top"]), (&false.into(), &"elsewhere".into()));
+    printed(url, &["granted", "d", "parent", "ada"], 2);
 }
 
 /// What steers a terminal, breaks a line, or shows a text other than it is.
@@ -379,6 +424,7 @@ async fn no_text_of_the_table_steers_a_terminal() {
         &["history", HOSTILE, "--limit", "1"],
         &["latest", HOSTILE],
         &["links", HOSTILE, "tag"],
+        &["inherited", HOSTILE, "name"],
         &["export", "--format", "mermaid", "--show", "name"],
         &["put", HOSTILE, "--set", "n=1", "--parameter", "LinkAttributes=tag"],
         &["move", "below", "--to", HOSTILE, "--parameter", "LinkAttributes=tag"],

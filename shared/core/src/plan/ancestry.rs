@@ -196,8 +196,25 @@ impl Ancestry {
         relative: &NodeRef,
         from: &[&Id],
     ) -> Result<(), Failure> {
+        self.read_on_with(io, schema, relative, from, &BTreeSet::new(), |_, _| ()).await
+    }
+
+    /// The same; `see` is shown each record that is read, once, with these attributes besides.
+    pub(crate) async fn read_on_with(
+        &mut self,
+        io: &Io,
+        schema: &Schema,
+        relative: &NodeRef,
+        from: &[&Id],
+        besides: &BTreeSet<String>,
+        mut see: impl FnMut(&NodeRef, Option<&Item>) + Send,
+    ) -> Result<(), Failure> {
         while let Some(missing) = self.missing(from) {
-            let read = io.read(missing.need(relative, schema)).await?;
+            let read = io.read(missing.need(relative, schema, besides)).await?;
+            for id in &missing.nodes {
+                let node = relative.sibling(id.clone());
+                see(&node, read.item(&schema.node_key(&node))?);
+            }
             missing.learn(&read, relative, schema, self)?;
         }
         Ok(())
@@ -232,15 +249,17 @@ struct Missing {
 }
 
 impl Missing {
-    /// Returns what to read, strongly consistent. `relative` is any node of the same tenant.
-    fn need(&self, relative: &NodeRef, schema: &Schema) -> Need {
+    /// Returns what to read, strongly consistent, with these attributes besides. `relative` is any node of the same
+    /// tenant.
+    fn need(&self, relative: &NodeRef, schema: &Schema, besides: &BTreeSet<String>) -> Need {
         let node_key = |id: &Id| schema.node_key(&relative.sibling(id.clone()));
         let lineage_key = |id: &Id| schema.lineage_key(&relative.sibling(id.clone()));
         let keys = self.nodes.iter().map(node_key).chain(self.lineages.iter().map(lineage_key));
         // A lineage is needed with all of its attributes, and one read has one list of attributes.
         let names = schema.names();
-        let attributes = [names.parent.as_str(), &names.segment, DELETING, TRASHED].map(str::to_owned).into();
-        let attributes = self.lineages.is_empty().then_some(attributes);
+        let own = [names.parent.as_str(), &names.segment, DELETING, TRASHED].map(str::to_owned);
+        let attributes = || own.into_iter().chain(besides.iter().cloned()).collect();
+        let attributes = self.lineages.is_empty().then(attributes);
         Need { options: ReadOptions { strong: true, attributes }, ..Need::keys(keys) }
     }
 

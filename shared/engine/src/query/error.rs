@@ -52,6 +52,24 @@ pub enum ReadError {
         /// What to do about it.
         reason: &'static str,
     },
+    /// A question about an attribute that isn't the user's own.
+    #[error(
+        "`{name}` is no attribute of your own: it is a part of the key, the parent, the segment, or one of Sapwood's"
+    )]
+    Reserved {
+        /// The parameter.
+        parameter: &'static str,
+        /// The attribute.
+        name: String,
+    },
+    /// The answer would be larger than a function's can be.
+    #[error("the {what} have more than the 4 MB that there can be; {instead}")]
+    TooLarge {
+        /// What is too large.
+        what: &'static str,
+        /// What to do about it.
+        instead: &'static str,
+    },
     /// A newer version has written what the auditor keeps, so the auditor of this version does nothing.
     #[error(
         "the audit can't be told: the auditor's item (SAPWOOD, AUDIT) has format {format}, which a newer version has written. The auditor \

@@ -33,10 +33,26 @@ pub struct Linking {
     pub ancestor_prefix: Option<String>,
     /// True if each of these ancestors is named once on a page. A node that names none is left out.
     pub distinct: bool,
+    /// Leaves out nodes that are neither this one, nor above it, nor below it.
+    pub around: Option<Id>,
+}
+
+/// The nodes at, above and below one.
+struct Around<'a> {
+    node: &'a Id,
+    /// The node and what is above it.
+    at_or_above: BTreeSet<Id>,
+}
+
+impl Around<'_> {
+    fn has(&self, linking: &Id, ancestors: &[Id]) -> bool {
+        linking == self.node || self.at_or_above.contains(linking) || ancestors.contains(self.node)
+    }
 }
 
 impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
-    /// Lists the nodes that link to another by an attribute, by their ids. What they link to needn't be a node.
+    /// Lists the nodes that link to another by an attribute, by their ids. What they link to needn't be a node. With
+    /// [`Linking::around`] each page reads what is above that node as well, by base records.
     ///
     /// # Errors
     /// [`ReadError::SwitchedOff`], [`ReadError::Key`] for an `id_prefix` that no id can have, and
@@ -55,12 +71,23 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         let range = schema
             .link_range(attribute, &linking.id_prefix)
             .map_err(|source| ReadError::Key { parameter: "id_prefix", source })?;
-        let leaves_out = linking.distinct || linking.ancestor_prefix.is_some();
+        let around = match &linking.around {
+            None => None,
+            Some(node) => {
+                let at_or_above = self.at_or_above(&target.sibling(node.clone())).await?;
+                Some(Around { node, at_or_above })
+            }
+        };
+        let names_some = linking.distinct || linking.ancestor_prefix.is_some();
+        let leaves_out = names_some || around.is_some();
         let listing = Listing { leaves_out, ..Listing::new(schema.partition(target), range, ROW_ATTRIBUTES.into()) };
         let mut named = BTreeSet::new();
         self.list(&listing, options, |key, item| {
             let SortKey::Link { id, .. } = schema.parse_sort_key(&key.sk)? else { return None };
             let mut ancestors = own_ancestors(item)?;
+            if around.as_ref().is_some_and(|around| !around.has(&id, &ancestors)) {
+                return None;
+            }
             let parent = ancestors.first().cloned();
             let prefix = linking.ancestor_prefix.as_deref().unwrap_or_default();
             ancestors.retain(|ancestor| {
@@ -68,7 +95,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
             });
             let attributes = options.fields.of_node(item, schema);
             let link = Link { id, parent, ancestors, attributes, truncated: is_truncated(item) };
-            (!leaves_out || !link.ancestors.is_empty()).then_some(link)
+            (!names_some || !link.ancestors.is_empty()).then_some(link)
         })
         .await
     }

@@ -4,7 +4,8 @@
 //! ends, and names the [position](Page::next) to continue after, which `sapwood-http` seals for a client. A position is
 //! named only if something follows, so that a client gets an empty page only if the rest was deleted meanwhile.
 //!
-//! Lists are made of derived rows. Rows that can't be read, because another program wrote them, are skipped.
+//! Lists are made of derived rows. Rows that can't be read, because another program wrote them, are skipped. What a node
+//! [inherits](Reader::inherited) is read from base records.
 
 mod ancestors;
 mod audit;
@@ -14,6 +15,7 @@ mod descendants;
 mod error;
 mod fields;
 mod filter;
+mod inherit;
 mod links;
 mod node;
 mod operations;
@@ -36,12 +38,14 @@ pub use descendants::{Counted, Descendant, Window};
 pub use error::ReadError;
 pub use fields::Fields;
 pub use filter::Filter;
+pub use inherit::{Above, Granted, Granting, Inherited};
 pub use links::{Link, Linking};
 pub use node::{Record, Stamps};
 pub use page::{Bounds, ListOptions, Page};
 pub use path::{AtPath, Within};
 pub use revisions::{Order, Revision};
 pub use roots::Root;
+pub use sapwood_core::inherit::{ChainEnd, Grant, InheritedValue, Mode};
 pub use sapwood_core::write::{Operation, Progress};
 pub use siblings::{Siblings, Values};
 pub use status::Status;

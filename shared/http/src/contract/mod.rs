@@ -8,6 +8,7 @@ mod audit;
 mod batch;
 mod deletions;
 mod docs;
+mod inherit;
 mod nodes;
 mod openapi;
 mod operations;
@@ -27,6 +28,7 @@ pub use deletions::{
     Children, OPERATIONS_LISTED_DEFAULT, OPERATIONS_LISTED_MAX, OperationBody, OperationStatus, Revisions,
 };
 pub use docs::{docs_html, docs_policy};
+pub use inherit::{AboveBody, AboveEnds, GrantBody, GrantedBody, InheritedBody, InheritedValueBody, PRINCIPALS_MAX};
 pub use nodes::{
     CreateNode, IDS_MAX, NodeBody, NodesBody, PatchNode, PlaceBody, ReplaceNode, RestoreNode, TrashedBody,
 };

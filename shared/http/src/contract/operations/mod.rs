@@ -61,6 +61,8 @@ pub enum ReaderCall {
     GetNode,
     GetNodes,
     ListAncestors,
+    GetInherited,
+    GetGranted,
     ListChildren,
     ListDescendants,
     ListLinks,

@@ -4,7 +4,8 @@ use sapwood_core::keys::{DEPTH_MAX, ID_BYTES_MAX, SEGMENT_BYTES_MAX, Version};
 use serde_json::{Value, json};
 
 use crate::contract::{
-    IDS_MAX, OPERATIONS_LISTED_DEFAULT, OPERATIONS_LISTED_MAX, TOPIC_BYTES_MAX, WRITTEN_BYTES_MAX, WRITTEN_MAX,
+    IDS_MAX, OPERATIONS_LISTED_DEFAULT, OPERATIONS_LISTED_MAX, PRINCIPALS_MAX, TOPIC_BYTES_MAX, WRITTEN_BYTES_MAX,
+    WRITTEN_MAX,
 };
 
 /// A character of a segment other than `.`: one that stands for itself, or the bytes in UTF-8 of another one, each
@@ -158,6 +159,56 @@ pub(super) fn fields() -> Value {
         The default is all of them. A name with a comma can't be given.";
     let pattern = "^[^,]{1,255}(?:,[^,]{1,255}){0,99}$";
     query("fields", description, json!({"type": "string", "minLength": 1, "pattern": pattern}))
+}
+
+/// The attributes whose values are inherited.
+pub(super) fn inherited_attributes() -> Value {
+    let description = "The attributes, with commas between their names: up to 100 of your own, each of up to 255 bytes. `PK`, `SK`, `parent`, `segment` (or \
+        what they are called here) and names that begin with `_` are refused (422). A name with a comma can't be given.";
+    let pattern = "^[^,_][^,]{0,254}(?:,[^,_][^,]{0,254}){0,99}$";
+    let mut attributes =
+        query("attributes", description, json!({"type": "string", "minLength": 1, "pattern": pattern}));
+    attributes["required"] = true.into();
+    attributes["example"] = "owner,quota".into();
+    attributes
+}
+
+pub(super) fn mode() -> Value {
+    let description = "`nearest`: of each attribute the value of the nearest node that has it; a stored null ends the inheritance. `all`: all values, \
+        from the root down.";
+    words("mode", description, &["nearest", "all"])
+}
+
+/// The attribute that grants.
+pub(super) fn granting_attribute() -> Value {
+    let description =
+        "The attribute that names principals, one of your own (422 otherwise): a text, a set or a list of texts.";
+    let schema = json!({"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[^_]"});
+    let mut attribute = query("attribute", description, schema);
+    attribute["required"] = true.into();
+    attribute["example"] = "viewers".into();
+    attribute
+}
+
+pub(super) fn principals() -> Value {
+    let description = "The principals, each as a parameter of its own: a user and the groups that the user's token names \
+        (`principal=ada&principal=GROUP%23ops`). A URL with its headers has at most 10,240 bytes.";
+    let mut principals = several("principal", true, description, ID_BYTES_MAX, PRINCIPALS_MAX);
+    principals["example"] = json!(["ada", "GROUP#ops"]);
+    principals
+}
+
+pub(super) fn in_trash() -> Value {
+    let description = "True if grants count in the trash as well: for those who may look into it and restore. Without it nothing that is in the trash is \
+        granted.";
+    query("in_trash", description, json!({"type": "boolean", "default": false}))
+}
+
+/// The `below` of a list of links.
+pub(super) fn around() -> Value {
+    let description = "The id of a node. Only nodes at, above or below it are listed. The nodes above it are read for each page, 1 read unit per 4 KB of \
+        each record and of its lineage; links elsewhere are read, and paid for, all the same.";
+    text("below", description, ID_BYTES_MAX)
 }
 
 pub(super) fn limit() -> Value {

@@ -6,11 +6,11 @@ use serde_json::json;
 use super::Function::Reader;
 use super::{Answer, ETAG_OF_NODE, LINK, Operation, PREFERENCE_APPLIED, ReaderCall, Tag, parameters, problems};
 use crate::contract::{
-    AncestorBody, CountBody, DescendantBody, FanoutBody, LinkBody, NodeBody, NodesBody, OperationBody, Page, PathBody,
-    RootBody, TrashBody, TreeBody,
+    AncestorBody, CountBody, DescendantBody, FanoutBody, GrantedBody, InheritedBody, LinkBody, NodeBody, NodesBody,
+    OperationBody, Page, PathBody, RootBody, TrashBody, TreeBody,
 };
 
-pub(super) static OPERATIONS: [Operation; 15] = [
+pub(super) static OPERATIONS: [Operation; 17] = [
     Operation {
         id: "list_roots",
         method: Method::GET,
@@ -170,6 +170,59 @@ pub(super) static OPERATIONS: [Operation; 15] = [
         problems: problems::LIST,
     },
     Operation {
+        id: "get_inherited",
+        method: Method::GET,
+        path: "/nodes/{id}/inherited",
+        function: Reader(ReaderCall::GetInherited),
+        tag: Tag::Read,
+        summary: "Read values that a node inherits",
+        description: "The values of attributes that the node has by itself or from the nodes above it, each with the node that has it. It is right by base \
+            records: a move counts at once, however far behind the rows are, so there is neither `consistent` nor `written`. Two requests, \
+            1 read unit per 4 KB of each record on the way up and of the node's lineage, whichever attributes are asked for. Where nodes on \
+            the way up have moved just now, up to two requests and 100 units more for each.",
+        parameters: &[parameters::id, parameters::inherited_attributes, parameters::mode, parameters::prefer_read],
+        body: None,
+        answers: &[Answer::json::<InheritedBody>(200, "The values.").headers(&[PREFERENCE_APPLIED]).example(|| {
+            json!({
+                "id": "d",
+                "nearest": {
+                    "owner": {"value": "ada", "from": "V", "levels_up": 1},
+                    "quota": {"value": 20, "from": "D", "levels_up": 2},
+                },
+                "above": {"levels": 2, "top": "D", "ends": "root", "in_trash": false, "deleting": false},
+            })
+        })],
+        problems: problems::STATE,
+    },
+    Operation {
+        id: "get_granted",
+        method: Method::GET,
+        path: "/nodes/{id}/granted",
+        function: Reader(ReaderCall::GetGranted),
+        tag: Tag::Read,
+        summary: "Ask whether a node is granted to somebody",
+        description: "True if the node, or one above it, names one of the principals in an attribute, and by which records. There are no rules that deny. In the \
+            trash nothing is granted, unless `in_trash=true`. It is right by base records, with the costs of the values that a node \
+            inherits: two requests, 1 read unit per 4 KB of each record on the way up and of the node's lineage.",
+        parameters: &[
+            parameters::id,
+            parameters::granting_attribute,
+            parameters::principals,
+            parameters::in_trash,
+            parameters::prefer_read,
+        ],
+        body: None,
+        answers: &[Answer::json::<GrantedBody>(200, "Whether it is granted.").headers(&[PREFERENCE_APPLIED]).example(
+            || {
+                json!({
+                    "id": "d", "allowed": true, "by": [{"id": "V", "levels_up": 1, "principals": ["GROUP#ops"]}],
+                    "above": {"levels": 2, "top": "D", "ends": "root", "in_trash": false, "deleting": false},
+                })
+            },
+        )],
+        problems: problems::STATE,
+    },
+    Operation {
         id: "list_children",
         method: Method::GET,
         path: "/nodes/{id}/children",
@@ -247,9 +300,10 @@ pub(super) static OPERATIONS: [Operation; 15] = [
         tag: Tag::Read,
         summary: "List the nodes that link to a node",
         description: "The nodes that name this id in an attribute, by their ids, if the deployment keeps links by it (`LINK_ATTRIBUTES`; 404 \
-            without them). The id needn't be a node's: it can be a tag. With `ancestor_prefix=CUSTOMER%23&distinct=ancestor`, all customers \
+            without them). The id needn't be a node's: it can be a tag, or a principal that grants name. With `ancestor_prefix=CUSTOMER%23&distinct=ancestor`, all customers \
             who ordered a product. One Query, half a read unit per 4 KB. With `ancestor_prefix` or `distinct` a Query reads up to ten links \
-            for each item that the page has room for, and a page can be followed by an empty one.",
+            for each item that the page has room for, and a page can be followed by an empty one. The same goes for `below`, with the units \
+            of the nodes above that node.",
         parameters: &[
             parameters::id,
             parameters::attribute,
@@ -257,6 +311,7 @@ pub(super) static OPERATIONS: [Operation; 15] = [
             parameters::ancestors,
             parameters::ancestor_prefix,
             parameters::distinct,
+            parameters::around,
             parameters::limit,
             parameters::cursor,
             parameters::fields,

@@ -11,7 +11,7 @@ use crate::contract::{
 };
 
 /// Each call of the contract, with its status codes when it succeeds.
-const CALLS: [(&str, &str, &[u16]); 35] = [
+const CALLS: [(&str, &str, &[u16]); 37] = [
     ("POST", "/nodes", &[201, 202, 204]),
     ("PUT", "/nodes/{id}", &[200, 201, 202, 204]),
     ("PATCH", "/nodes/{id}", &[200, 202, 204]),
@@ -29,6 +29,8 @@ const CALLS: [(&str, &str, &[u16]); 35] = [
     ("GET", "/nodes", &[200]),
     ("GET", "/nodes/{id}", &[200, 304]),
     ("GET", "/nodes/{id}/ancestors", &[200]),
+    ("GET", "/nodes/{id}/inherited", &[200]),
+    ("GET", "/nodes/{id}/granted", &[200]),
     ("GET", "/nodes/{id}/children", &[200]),
     ("GET", "/nodes/{id}/descendants", &[200]),
     ("GET", "/nodes/{id}/links/{attribute}", &[200]),
@@ -75,7 +77,7 @@ fn every_call_of_a_function_serves_one_operation() {
         functions.push(operation.function);
     }
     // This is the number of variants, and the routers match on all of them.
-    assert_eq!(functions.len(), 35);
+    assert_eq!(functions.len(), 37);
 }
 
 #[test]

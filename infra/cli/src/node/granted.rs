@@ -1,0 +1,50 @@
+//! `sapwood granted`.
+
+use api_reader::granted_body;
+use clap::Args;
+use sapwood_engine::query::{Granting, Reader};
+
+use super::{NodeError, Target, line};
+use crate::exit::Exit;
+use crate::printable::shown;
+use crate::say::say;
+
+/// Ask whether a node, or one above it, names one of some principals in an attribute, and which does.
+#[derive(Args)]
+#[command(after_help = "Examples:
+  sapwood granted d viewers ada GROUP#ops --table sapwood --endpoint http://127.0.0.1:8000
+  sapwood granted d viewers ada --table sapwood --profile prod --json
+
+Each line has a node that grants it, how many levels it is above, and whom it names, the nearest first. It is right by base records, however far behind
+the rows are. In the trash nothing is granted, unless --in-trash is given. It ends with 0 if it is granted, with 1 if it isn't or there is no such
+node, with 2 if the attribute is Sapwood's own, and with 4 if the table can't be read.")]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    target: Target,
+    /// The attribute that names principals.
+    attribute: String,
+    /// The principals: a user and the user's groups.
+    #[arg(required = true, value_name = "PRINCIPAL")]
+    principals: Vec<String>,
+    /// Have grants count in the trash as well.
+    #[arg(long)]
+    in_trash: bool,
+}
+
+pub(crate) async fn run(arguments: Arguments) -> Result<Exit, NodeError> {
+    let opened = arguments.target.open().await?;
+    let Arguments { attribute, principals, in_trash, .. } = arguments;
+    let granting = Granting::new(attribute, principals, in_trash, &opened.settings.schema)?;
+    let client = opened.client();
+    let found = Reader::new(&client, &opened.settings).granted(&opened.node, &granting).await?;
+    let body = granted_body(&opened.node, found);
+    if arguments.target.json {
+        say!("{}", line(&body)?);
+    } else {
+        for grant in &body.by {
+            let principals: Vec<_> = grant.principals.iter().map(|principal| shown(principal)).collect();
+            say!("{}  {}  {}", shown(&grant.id), grant.levels_up, principals.join("  "));
+        }
+    }
+    Ok(Exit::Wrong.unless(body.allowed))
+}
