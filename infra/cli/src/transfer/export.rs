@@ -291,7 +291,7 @@ impl Export<'_> {
             && self.extent.as_root
             && Some(&node.node) == self.extent.top.as_ref()
         {
-            node.parent = None;
+            (node.parent, node.trashed) = (None, None);
         }
         match record {
             Record::Node(_) => self.counts.nodes += 1,

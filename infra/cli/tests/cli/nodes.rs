@@ -180,6 +180,12 @@ async fn the_trash_is_filled_listed_restored_and_emptied() {
     assert_eq!(printed(url, &["trash", "list", "--older-than", "1h"], 0), "");
     printed(url, &["trash", "list", "--older-than", "soon"], 2);
 
+    // An export keeps it there, with what is below it, unless it is to be a root.
+    let exported = lines(&printed(url, &["export", "--under", "V"], 0));
+    assert_eq!((&exported[0]["trashed"], &exported[1]["parent"]), (&listed[1]["trashed"], &"V".into()));
+    let as_root = lines(&printed(url, &["export", "--under", "V", "--as-root"], 0));
+    assert!(as_root[0].get("trashed").is_none() && as_root[0]["id"] == "V", "{as_root:?}");
+
     // Out again: where it was, elsewhere, as a root.
     for (arguments, code, said) in [
         (&["trash", "restore", "nobody"][..], 1, "doesn't exist"),
