@@ -67,9 +67,9 @@ fn without_a_check_of_its_sibling_a_node_is_placed_elsewhere_in_some_order() {
 #[ignore = "takes minutes: .ci/full exhaustive runs it"]
 fn two_requests_of_every_kind_end_right_in_any_order() {
     let mut groups = all_scopes();
-    // SAPWOOD_GROUP='a node and the trash' searches these alone.
+    // SAPWOOD_GROUP='the trash' searches the groups alone whose names begin so.
     if let Ok(group) = std::env::var("SAPWOOD_GROUP") {
-        groups.retain(|(name, _)| *name == group);
+        groups.retain(|(name, _)| name.starts_with(&group));
     }
     assert!(!groups.is_empty(), "there is no such group");
     let (mut scopes, mut sum) = (0, Searched::default());

@@ -580,7 +580,7 @@ pub fn all_scopes() -> Vec<(&'static str, Vec<Scope>)> {
         let pairs = pairs(settled, &own, &child).into_iter();
         pairs.map(|scope| Scope { loses_handlers: true, ..scope }).collect()
     };
-    vec![
+    let mut groups = vec![
         ("those that were wrong once", few_scopes()),
         ("siblings", places(&present)),
         ("three decisions", thirds(&present, &own)),
@@ -595,13 +595,14 @@ pub fn all_scopes() -> Vec<(&'static str, Vec<Scope>)> {
         ("a node, with keys", pairs(&present, &keyed, &own)),
         ("a node, and a child that isn't there", of_family(&present)),
         ("a node and its child", of_family(&with_child)),
-        ("a node and the trash", of_the_trash()),
-    ]
+    ];
+    groups.extend(of_the_trash());
+    groups
 }
 
 /// A node that is put into the trash, or taken out, while it or a node above it is written, moved, put into the trash
 /// or deleted.
-fn of_the_trash() -> Vec<Scope> {
+fn of_the_trash() -> [(&'static str, Vec<Scope>); 3] {
     let (p, q, n) = (make("p", None), make("q", None), make("n", Some("p")));
     let subtree = || Some(DeletionMode::Delete);
     let live = vec![p.clone(), q.clone(), n];
@@ -644,7 +645,11 @@ fn of_the_trash() -> Vec<Scope> {
         pairs.map(|clients| scope(settled.clone(), clients)).collect::<Vec<_>>()
     });
     let at_once = |scope| Scope { passes_max: 0, deaths_max: 0, handles: Handles::AtOnce, ..scope };
-    alone.chain(of(&sent)).chain(thirds.map(|scope| at_once(Scope { waits_max: 2, ..scope }))).collect()
+    [
+        ("the trash", alone.collect()),
+        ("the trash, with keys and in batches", of(&sent).collect()),
+        ("the trash, three decisions", thirds.map(|scope| at_once(Scope { waits_max: 2, ..scope })).collect()),
+    ]
 }
 
 /// Every way to place `n` beside `m`, or to create it there, while `n` or `m` is written, moved, placed or deleted.
