@@ -175,10 +175,16 @@ fn a_chain_has_98_levels_above_a_node_and_is_two_requests() {
         counted(&fixture, async |r| r.granted(&node(&id(depth)), &question).await.unwrap())
     };
     let (found, usage) = question(DEPTH_MAX);
-    assert_eq!((by(&found), found.above.levels, found.above.end), (vec!["n002", "n001", "n000"], 98, ChainEnd::Root));
+    assert_eq!(
+        (by(&found), found.above.levels, found.above.end.clone()),
+        (vec!["n002", "n001", "n000"], 98, ChainEnd::Root)
+    );
     assert_eq!(usage.requests, 99, "without any lineage each node is read by itself");
     let (found, _) = question(DEPTH_MAX + 1);
-    assert_eq!((by(&found), found.above.levels, found.above.end), (vec!["n002", "n001"], 98, ChainEnd::TooDeep));
+    assert_eq!(
+        (by(&found), found.above.levels, found.above.end.clone()),
+        (vec!["n002", "n001"], 98, ChainEnd::TooDeep)
+    );
     fixture.settle();
     let counted_again = |depth: usize| {
         let question = granting(&fixture, &["n000", "n001", "n002"], false);
