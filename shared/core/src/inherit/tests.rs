@@ -12,8 +12,11 @@ fn node(id: &str) -> NodeRef {
     Id::new(id).unwrap().into()
 }
 
-/// A table with these nodes, each with its parent and with the ancestors that its lineage names, if it has one.
-fn table(nodes: &[(&str, Option<&str>, Option<&[&str]>)]) -> BTreeMap<ItemKey, Arc<Item>> {
+/// A node with its parent, and with the ancestors that its lineage names, if it has one.
+type Drawn<'t> = (&'t str, Option<&'t str>, Option<&'t [&'t str]>);
+
+/// A table with these nodes.
+fn table(nodes: &[Drawn<'_>]) -> BTreeMap<ItemKey, Arc<Item>> {
     let schema = Schema::default();
     let mut table = BTreeMap::new();
     for (id, parent, lineage) in nodes {
