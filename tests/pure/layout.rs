@@ -22,7 +22,7 @@ const LAYERS: [&[&str]; 8] = [
 /// All that the pure crates depend on. A runtime, an SDK or a source of randomness would have to be added here.
 const PURE: [(&str, &[&str]); 3] = [
     ("sapwood-keys", &["jiff", "thiserror"]),
-    ("sapwood-core", &["base64", "sapwood-keys", "serde_dynamo", "sha2", "thiserror"]),
+    ("sapwood-core", &["base64", "icu_normalizer", "sapwood-keys", "serde_dynamo", "sha2", "thiserror", "unicase"]),
     ("sapwood-json", &["base64", "sapwood-core", "serde", "serde_json", "thiserror"]),
 ];
 

@@ -4,7 +4,7 @@ use sapwood_core::write::{Precondition, Refusal};
 use sapwood_engine::write::WriteError;
 use sapwood_http::problem::{Kind, Problem};
 
-use crate::answer::{located, operation_place};
+use crate::answer::{located, node_place, operation_place};
 
 /// The problem that a write ended with.
 pub(crate) fn refused(error: WriteError) -> Problem {
@@ -32,6 +32,11 @@ pub(crate) fn refused(error: WriteError) -> Problem {
                 None => problem,
             };
         }
+        Refusal::NameTaken { id, .. } => {
+            let problem = Problem::new(Kind::NameTaken, detail).at("segment").because_of(id.as_str());
+            return located(problem, node_place(&id));
+        }
+        Refusal::NameObstructed(_) => (Kind::BadKey, Some("segment")),
         Refusal::Unreadable(_) => (Kind::BadValue, None),
         Refusal::InTrash | Refusal::ChildrenInTrash => (Kind::InTrash, None),
         Refusal::ParentInTrash { .. } => (Kind::InTrash, Some("parent")),

@@ -170,6 +170,14 @@ pub enum Rule {
     TrashedRoot,
     /// Where another client has given a node in the trash a parent, `_trashed` is removed.
     RemoveTrashed,
+    /// A name is claimed only where nobody else has claimed it.
+    ClaimName,
+    /// A claim of another node is taken over only while it is as it was read.
+    ClaimAsRead,
+    /// A claim of another node is taken over only while that node still doesn't have the name.
+    HolderLeft,
+    /// A node that leaves its name deletes its own claim alone.
+    ReleaseOwn,
     /// What is placed next to a sibling checks that it is where it was.
     AnchorStays,
     /// What is placed last sorts by its time, and not only after what was seen.

@@ -391,6 +391,7 @@ impl<T: Scannable, P: RetryPolicy> Run<'_, '_, T, P> {
         let audit = self.auditor.audit();
         let page = audit.page(0, 1, self.state.position.as_ref(), limits.page_items_max).await?;
         let findings: Vec<Kind> = page.suspects.iter().map(|one| one.kind).filter(|kind| kind.is_finding()).collect();
+        let claims: Vec<Difference> = page.suspects.iter().filter(|one| one.kind.is_of_claim()).cloned().collect();
         let mut suspects = self.minded(page.suspects);
         let fitting = self.fitting(&suspects);
         if fitting < suspects.len() {
@@ -402,6 +403,7 @@ impl<T: Scannable, P: RetryPolicy> Run<'_, '_, T, P> {
             suspects.truncate(fitting);
         }
         self.state.suspects.take(suspects, now);
+        self.mend_claims(claims).await?;
         self.report.findings += findings.len() as u64;
         for kind in findings {
             *self.state.pass.findings.entry(kind).or_default() += 1;
@@ -411,6 +413,20 @@ impl<T: Scannable, P: RetryPolicy> Run<'_, '_, T, P> {
         self.state.scanned = page.next.is_none();
         self.state.position = page.next;
         Ok(true)
+    }
+
+    /// Mends the claims of names that a page has shown. Nothing follows them with a lag: what is to be done is decided
+    /// on strong reads, and written on the condition that they still hold, so it can be done at once. What is left
+    /// waits for the next pass.
+    async fn mend_claims(&mut self, claims: Vec<Difference>) -> Result<(), TableError> {
+        if claims.is_empty() || !self.is_fit().await? {
+            return Ok(());
+        }
+        for claim in claims.into_iter().take(self.auditor.limits.repairs_max) {
+            self.name += 1;
+            self.auditor.audit().mend(claim, self.name.to_string(), self.auditor.rules).await?;
+        }
+        Ok(())
     }
 
     /// What a run minds of what was found: one difference for each write that mends, but what this pass has left.

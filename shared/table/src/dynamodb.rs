@@ -363,6 +363,10 @@ impl Expressions {
             Condition::Is { name, value: Some(value) } => {
                 format!("{} = {}", self.name(name), self.value(sdk_value(value.clone())))
             }
+            Condition::AbsentOr { name, value } => {
+                let (name, value) = (self.name(name), self.value(sdk_value(value.clone())));
+                format!("attribute_not_exists({}) OR {name} = {value}", self.name(partition_key))
+            }
             Condition::LessThan { name, value } | Condition::AtMost { name, value } => {
                 let than = if matches!(condition, Condition::LessThan { .. }) { "<" } else { "<=" };
                 let kind = if matches!(value, AttributeValue::N(_)) { "N" } else { "S" };

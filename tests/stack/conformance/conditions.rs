@@ -18,6 +18,7 @@ fn conditions() -> Vec<(Condition, &'static str)> {
     let is = |value| Condition::Is { name: "a".into(), value };
     let below = |value| Condition::LessThan { name: "a".into(), value };
     let at_most = |value| Condition::AtMost { name: "a".into(), value };
+    let absent_or = |value| Condition::AbsentOr { name: "a".into(), value };
     vec![
         //                      no item, no `a` | m a z "" | 5 4 6 10 -7 | true null [m]
         (Condition::Always, "xx xxxx xxxxx xxx"),
@@ -28,6 +29,8 @@ fn conditions() -> Vec<(Condition, &'static str)> {
         (is(Some(n("5"))), ".. .... x.... ..."),
         (is(Some(AttributeValue::Bool(true))), ".. .... ..... x.."),
         (is(Some(AttributeValue::L(vec![text("m")]))), ".. .... ..... ..x"),
+        (absent_or(text("m")), "x. x... ..... ..."),
+        (absent_or(n("5")), "x. .... x.... ..."),
         (below(text("m")), "xx .x.x xxxxx xxx"),
         (at_most(text("m")), "xx xx.x xxxxx xxx"),
         (below(n("5")), "xx xxxx .x..x xxx"),

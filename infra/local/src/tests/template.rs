@@ -110,6 +110,7 @@ fn the_projects_template_has_its_environment() {
         ("TABLE_NAME", "things"),
         ("TENANTS", "off"),
         ("TTL_ATTRIBUTE", "_expires"),
+        ("UNIQUE_NAMES", "off"),
     ];
     assert_eq!(environment, BTreeMap::from(expected.map(|(name, value)| (name.to_owned(), value.to_owned()))));
 }

@@ -65,6 +65,12 @@ pub enum Kind {
     TrashUnreadable,
     /// A node in the trash whose id is too long for the key of its row there.
     TrashUnlisted,
+    /// A node with the name of a sibling, which has the claim of it.
+    NameClash,
+    /// A node whose name nobody has claimed.
+    NameUnclaimed,
+    /// The claim of a name that its node doesn't have (any more).
+    NameLeft,
     /// A lineage that names something as a row to delete that can't be a row of its node.
     ForeignRows,
     /// The table refuses to change a child of a node that is being deleted.
@@ -78,7 +84,7 @@ pub enum Kind {
 
 impl Kind {
     /// All kinds.
-    pub const ALL: [Self; 31] = [
+    pub const ALL: [Self; 34] = [
         Self::LineageMissing,
         Self::LineageWrong,
         Self::LineageRows,
@@ -106,6 +112,9 @@ impl Kind {
         Self::MarkUnreadable,
         Self::TrashUnreadable,
         Self::TrashUnlisted,
+        Self::NameClash,
+        Self::NameUnclaimed,
+        Self::NameLeft,
         Self::ForeignRows,
         Self::DeletionBlocked,
         Self::NewerFormat,
@@ -118,8 +127,8 @@ impl Kind {
         self > Self::RecordPutBack
     }
 
-    /// True for what one item alone shows. It doesn't go away unless its owner changes the item, so one look is
-    /// enough.
+    /// True for what doesn't go away by itself, so that one look is enough: what one item alone shows, whose owner has
+    /// to change it, and names, which nothing follows with a lag.
     pub(super) fn is_of_one_item(self) -> bool {
         matches!(
             self,
@@ -132,10 +141,20 @@ impl Kind {
                 | Self::MarkUnreadable
                 | Self::TrashUnreadable
                 | Self::TrashUnlisted
+                | Self::NameClash
+                | Self::NameUnclaimed
+                | Self::NameLeft
                 | Self::ForeignRows
                 | Self::NewerFormat
                 | Self::NotCompared
         )
+    }
+
+    /// True for a finding that a repair mends all the same: nothing is wrong, and nobody has to decide anything. The
+    /// claims of names are right without it.
+    #[must_use]
+    pub fn is_of_claim(self) -> bool {
+        matches!(self, Self::NameUnclaimed | Self::NameLeft)
     }
 
     /// True for what says that something couldn't be compared.
@@ -203,6 +222,9 @@ impl Kind {
             Self::MarkUnreadable => "mark-unreadable",
             Self::TrashUnreadable => "trash-unreadable",
             Self::TrashUnlisted => "trash-unlisted",
+            Self::NameClash => "name-clash",
+            Self::NameUnclaimed => "name-unclaimed",
+            Self::NameLeft => "name-left",
             Self::ForeignRows => "foreign-rows",
             Self::DeletionBlocked => "deletion-blocked",
             Self::CursorUnreadable => "cursor-unreadable",
@@ -258,6 +280,7 @@ impl Difference {
         let (key, node) = (self.key.clone(), self.node.clone());
         match self.kind {
             Kind::RowSurplus => Subject::Row { key, node },
+            Kind::NameLeft => Subject::Claim { key, node },
             _ if key.sk == CASCADE => Subject::Cursor(node),
             Kind::ReservedKey => Subject::Foreign { key, node },
             kind if kind.is_of_copy() => Subject::History(node),
@@ -281,7 +304,8 @@ pub(super) fn identity_of(node: &NodeRef) -> u64 {
 pub fn due(differences: Vec<Difference>) -> Vec<Difference> {
     let mut due = one_a_node(differences);
     let nodes: BTreeSet<NodeRef> = due.iter().filter(|one| one.kind.is_of_node()).map(|one| one.node.clone()).collect();
-    due.retain(|one| !one.kind.is_finding() && (one.kind != Kind::RowSurplus || !nodes.contains(&one.node)));
+    let is_mended = |kind: Kind| !kind.is_finding() || kind.is_of_claim();
+    due.retain(|one| is_mended(one.kind) && (one.kind != Kind::RowSurplus || !nodes.contains(&one.node)));
     // Nodes of a circle may wait for one another. Then one has to be the first: a node without a lineage, since
     // the others are placed by what base records predict for it, and that can be wrong in a circle.
     if due.iter().any(|one| one.waits_for.is_none()) {

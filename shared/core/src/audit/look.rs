@@ -8,8 +8,8 @@ use super::{Difference, Kind, Subject};
 use crate::fanout::{PlaceInput, PlacePlan, Settle, place};
 use crate::keys::{ItemKey, NodeRef, Schema};
 use crate::model::{
-    BaseNode, Cursor, CursorError, Deletion, Item, PUT_BACK, Placement, Settings, Shortfall, Shown, Stored, Wanted,
-    has_mark, has_unreadable_mark, is_row_key, is_truncated, rows, shown_by,
+    BaseNode, Cursor, CursorError, Deletion, Item, NameClaim, PUT_BACK, Placement, Settings, Shortfall, Shown, Stored,
+    Wanted, has_mark, has_unreadable_mark, held_name, holds_name, is_row_key, is_truncated, rows, shown_by,
 };
 use crate::plan::{Failure, Io, Need, Read, Rules, Script};
 use crate::request::ReadOptions;
@@ -50,10 +50,19 @@ struct Facets<'r> {
     stored: Stored,
 }
 
+/// The claim of a name.
+struct Claimed<'r> {
+    key: ItemKey,
+    item: Option<&'r Item>,
+    /// The node that it names.
+    claimant: Option<NodeRef>,
+}
+
 impl<'a> Look<'a> {
     async fn carry_out(mut self, io: Io) -> Result<Vec<Difference>, Failure> {
         self.read(&io, self.own_keys()).await?;
         self.read(&io, self.named_keys()?).await?;
+        self.read(&io, self.claimants()?).await?;
         self.found = self.judge()?;
         let deciding = self.deciding();
         if !deciding.is_empty() {
@@ -90,8 +99,9 @@ impl<'a> Look<'a> {
             Subject::Node(node) => vec![schema.node_key(node), schema.lineage_key(node)],
             Subject::Row { key, node } => vec![key.clone(), schema.lineage_key(node)],
             Subject::Foreign { key, .. } | Subject::Remembered { key, .. } => vec![key.clone()],
+            Subject::Claim { key, node } if self.settings.names.is_on() => vec![key.clone(), schema.node_key(node)],
             Subject::Cursor(node) => vec![schema.cascade_key(node), schema.node_key(node)],
-            Subject::History(_) => Vec::new(),
+            Subject::Claim { .. } | Subject::History(_) => Vec::new(),
         };
         self.subjects.iter().flat_map(keys).collect()
     }
@@ -108,8 +118,59 @@ impl<'a> Look<'a> {
             let placement = facets.stored.lineage().map(|lineage| &lineage.placement);
             keys.extend(placement.into_iter().flat_map(|placement| rows(placement, node, schema)).map(|row| row.key));
             keys.extend(base.deleting.is_some().then(|| schema.cascade_key(node)));
+            keys.extend(held_name(node, facets.base_item, self.settings).map(|(claim, _)| claim));
         }
         Ok(keys)
+    }
+
+    /// The records of the nodes that have claimed the names of the subjects.
+    fn claimants(&self) -> Result<BTreeSet<ItemKey>, Failure> {
+        let mut keys = BTreeSet::new();
+        for subject in self.subjects.iter().filter(|_| self.settings.names.is_on()) {
+            let Subject::Node(node) = subject else { continue };
+            let Some(claim) = self.claim(node)? else { continue };
+            keys.extend(claim.claimant.map(|claimant| self.schema().node_key(&claimant)));
+        }
+        Ok(keys)
+    }
+
+    /// The claim of the name that a node has.
+    fn claim(&self, node: &NodeRef) -> Result<Option<Claimed<'_>>, Failure> {
+        let record = self.item(&self.schema().node_key(node))?;
+        let Some((key, _)) = held_name(node, record, self.settings) else { return Ok(None) };
+        let item = self.item(&key)?;
+        let claimant = item.and_then(NameClaim::node_in).map(|id| node.sibling(id));
+        Ok(Some(Claimed { key, item, claimant }))
+    }
+
+    /// A name that nobody has claimed, or a sibling who has it.
+    fn judge_name(&self, node: &NodeRef) -> Result<Option<Difference>, Failure> {
+        let Some(Claimed { key, item, claimant }) = self.claim(node)? else { return Ok(None) };
+        if claimant.as_ref() == Some(node) {
+            return Ok(None);
+        }
+        let other = match &claimant {
+            Some(claimant) => self.item(&self.schema().node_key(claimant))?,
+            None => None,
+        };
+        let is_held = claimant
+            .is_some_and(|claimant| held_name(&claimant, other, self.settings).is_some_and(|(held, _)| held == key));
+        let kind = if is_held { Kind::NameClash } else { Kind::NameUnclaimed };
+        let node_key = self.schema().node_key(node);
+        let evidence = Evidence::new().and(self.item(&node_key)?).and(item).and(other);
+        Ok(Some(Difference::of(kind, node_key, node, &evidence)))
+    }
+
+    fn judge_claim(&self, key: &ItemKey, node: &NodeRef) -> Result<Option<Difference>, Failure> {
+        let item = self.item(key)?;
+        if item.and_then(NameClaim::node_in).as_ref() != Some(&node.id) {
+            return Ok(None);
+        }
+        let record = self.item(&self.schema().node_key(node))?;
+        if holds_name(node, record, key, self.settings) {
+            return Ok(None);
+        }
+        Ok(Some(Difference::of(Kind::NameLeft, key.clone(), node, &Evidence::new().and(item).and(record))))
     }
 
     fn facets(&self, node: &NodeRef) -> Result<Facets<'_>, Failure> {
@@ -127,6 +188,9 @@ impl<'a> Look<'a> {
                 Subject::Node(node) => {
                     let mut of_node = Vec::new();
                     self.judge_node(node, &mut of_node)?;
+                    if self.settings.names.is_on() {
+                        of_node.extend(self.judge_name(node)?);
+                    }
                     if of_node.is_empty() {
                         continue;
                     }
@@ -145,6 +209,9 @@ impl<'a> Look<'a> {
                     let one = || Difference::of(Kind::ReservedKey, key.clone(), node, &Evidence::new());
                     found.extend(is_there.then(|| (one(), None)));
                 }
+                Subject::Claim { key, node } if self.settings.names.is_on() => {
+                    found.extend(self.judge_claim(key, node)?.map(|one| (one, None)));
+                }
                 Subject::Cursor(node) => found.extend(self.judge_cursor(node)?.map(|one| (one, None))),
                 Subject::Remembered { key, node } => {
                     let newer = self.item(key)?.filter(|item| is_newer_memory(item, key, self.schema()));
@@ -152,7 +219,7 @@ impl<'a> Look<'a> {
                         |item| Difference::of(Kind::NewerFormat, key.clone(), node, &Evidence::new().and(Some(item)));
                     found.extend(newer.map(|item| (one(item), None)));
                 }
-                Subject::History(_) => {}
+                Subject::Claim { .. } | Subject::History(_) => {}
             }
         }
         Ok(found)

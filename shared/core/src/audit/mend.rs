@@ -9,9 +9,10 @@ use super::{Difference, Kind};
 use crate::fanout::make_equal;
 use crate::keys::{ItemKey, NodeRef, Schema};
 use crate::model::{
-    BORN, BaseNode, Cursor, CursorError, DELETING, Deletion, FORMAT_ATTRIBUTE, Item, Lineage, PUT_BACK, REDRIVEN,
-    REVISION, ROW_ID, Stored, TOUCHED, WRITE, shown_by, text, with_key,
+    BORN, BaseNode, Cursor, CursorError, DELETING, Deletion, FORMAT_ATTRIBUTE, Item, Lineage, NameClaim, PUT_BACK,
+    REDRIVEN, REVISION, ROW_ID, Stored, TOUCHED, WRITE, held_name, holds_name, shown_by, text, with_key,
 };
+use crate::plan::conditions::{same_claim, same_name};
 use crate::plan::{Context, Failure, Io, Need, Rule, Script, Task, TaskOutcome};
 use crate::request::{Action, Condition, Update};
 
@@ -24,6 +25,8 @@ pub enum Mended {
     Deleted,
     /// The copy is that of the newest revision now.
     Copied,
+    /// The name is claimed.
+    Claimed,
     /// There was nothing left to mend.
     Gone,
     /// The base record has to be changed, and only its owner knows how.
@@ -63,6 +66,8 @@ impl<'m> Mend<'m> {
             Kind::RowSurplus | Kind::LineageSurplus | Kind::DeletionStuck | Kind::CursorUnreadable => {
                 self.mend_what_is_read().await
             }
+            Kind::NameLeft => self.forget_claim().await,
+            Kind::NameUnclaimed => self.claim_name().await,
             Kind::CopyMissing | Kind::CopyWrong | Kind::CopySurplus => {
                 let Some(topic) = topic_of(&self.difference.key, node, self.context.settings) else {
                     return Ok(Mended::Gone);
@@ -122,6 +127,54 @@ impl<'m> Mend<'m> {
             (Kind::DeletionStuck, Some(base)) => self.set_off(base, stored.lineage()).await,
             _ => Ok(Mended::Gone),
         }
+    }
+
+    /// Deletes the claim of a name that its node doesn't have, while it is as it was read. The record is read after it:
+    /// a write of the API that has given the node the name back since has put another claim.
+    async fn forget_claim(&self) -> Result<Mended, Failure> {
+        let (schema, key) = (self.schema(), &self.difference.key);
+        let read = self.io.read(Need::keys([key.clone()])).await?;
+        let claim = read.item(key)?;
+        let Some((claim, id)) = claim.and_then(|claim| Some((claim, NameClaim::node_in(claim)?))) else {
+            return Ok(Mended::Gone);
+        };
+        let node = self.node().sibling(id);
+        let record = self.io.read(Need::keys([schema.node_key(&node)])).await?;
+        if holds_name(&node, record.item(&schema.node_key(&node))?, key, self.context.settings) {
+            return Ok(Mended::Gone);
+        }
+        self.write(Action::Delete { key: key.clone(), condition: same_claim(claim) }, Mended::Deleted).await
+    }
+
+    /// Claims the name that a node has, if no sibling has it, while the records of both are as they were read.
+    async fn claim_name(&self) -> Result<Mended, Failure> {
+        let (schema, node, settings) = (self.schema(), self.node(), self.context.settings);
+        let node_key = schema.node_key(node);
+        let read = self.io.read(Need::keys([node_key.clone()])).await?;
+        let record = read.item(&node_key)?;
+        let Some((key, _)) = held_name(node, record, settings) else { return Ok(Mended::Gone) };
+        let claims = self.io.read(Need::keys([key.clone()])).await?;
+        let claim = claims.item(&key)?;
+        let write = format!("repair {}", self.name);
+        let item = NameClaim { node: node.id.clone(), write }.item(&key, schema);
+        let mut actions = vec![Action::Check { key: node_key, condition: same_name(record, schema) }];
+        let condition = match claim {
+            None => Condition::Absent,
+            Some(claim) => {
+                let Some(id) = NameClaim::node_in(claim).filter(|id| *id != node.id) else { return Ok(Mended::Gone) };
+                let other = node.sibling(id);
+                let other_key = schema.node_key(&other);
+                let others = self.io.read(Need::keys([other_key.clone()])).await?;
+                let record = others.item(&other_key)?;
+                if held_name(&other, record, settings).is_some_and(|(held, _)| held == key) {
+                    return Ok(Mended::Left);
+                }
+                actions.push(Action::Check { key: other_key, condition: same_name(record, schema) });
+                same_claim(claim)
+            }
+        };
+        actions.push(Action::Put { key, item, condition });
+        self.one(Task::Transact(actions), Mended::Claimed).await
     }
 
     /// Deletes a row only while its owner's lineage is as it was read, and so doesn't name it. No handler can be about

@@ -2,7 +2,7 @@
 
 use super::State;
 use crate::keys::{Id, ItemKey, NodeRef, Schema, SortKey};
-use crate::model::{Announcement, Item, ROW_ID, key_of, shown_by};
+use crate::model::{Announcement, Item, NameClaim, ROW_ID, key_of, shown_by};
 
 /// What is looked at: an item of the table, with all that belongs to it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -20,6 +20,13 @@ pub enum Subject {
     History(NodeRef),
     /// A cursor.
     Cursor(NodeRef),
+    /// The claim of a name, and the node that it names.
+    Claim {
+        /// The claim's key.
+        key: ItemKey,
+        /// The node.
+        node: NodeRef,
+    },
     /// An item of the table's owner whose key is of a form that rows have.
     Foreign {
         /// The item's key.
@@ -72,6 +79,7 @@ impl Class {
             Some(SortKey::Revision { .. }) => Self::Revision,
             Some(SortKey::Latest { .. }) => Self::Copy,
             Some(SortKey::Operation(_) | SortKey::Deleted | SortKey::Idempotency { .. }) => Self::Own,
+            Some(SortKey::Name(_) | SortKey::RootName(_)) if NameClaim::node_in(item).is_some() => Self::Own,
             _ if shown_by(item, &key, schema).is_some() => Self::Row,
             _ => Self::Foreign,
         }
@@ -103,6 +111,9 @@ impl Subject {
             SortKey::Cascade => Some(Self::Cursor(owner)),
             SortKey::Revision { .. } | SortKey::Latest { .. } => Some(Self::History(owner)),
             SortKey::Operation(_) | SortKey::Deleted | SortKey::Idempotency { .. } => None,
+            SortKey::Name(_) | SortKey::RootName(_) => {
+                Some(Self::Claim { node: owner.sibling(NameClaim::node_in(item)?), key })
+            }
             sort_key => match shown_by(item, &key, schema) {
                 Some(node) => Some(Self::Row { key, node }),
                 None if item.contains_key(ROW_ID) || stands_in(&sort_key, &owner, &key, schema) => {

@@ -228,6 +228,18 @@ impl Schema {
         self.fixed(node, &SortKey::Deleted)
     }
 
+    /// Returns the key of the claim of a name among the children of `parent`, or among the roots of the tenant of
+    /// `node`. The name is as names are compared, with at most [`NAME_BYTES_MAX`](super::NAME_BYTES_MAX) bytes.
+    #[must_use]
+    pub fn name_key(&self, node: &NodeRef, parent: Option<&Id>, name: String) -> ItemKey {
+        let (pk, sk) = match parent {
+            Some(parent) => (Self::in_tenant(node.tenant.as_ref(), parent.as_str()), SortKey::Name(name)),
+            None => (self.roots_partition(node.tenant.as_ref()), SortKey::RootName(name)),
+        };
+        // A name has room, however long it is.
+        ItemKey { pk, sk: sort_key::write(&sk, &self.names.node).unwrap_or_default() }
+    }
+
     /// Returns the key of an operation of the API. All operations are in one partition, so that one Query lists them.
     /// Their ids sort by the time at which they have begun.
     #[must_use]

@@ -59,6 +59,11 @@ pub enum SortKey {
         /// The node's id.
         id: Id,
     },
+    /// `NAME#<name>`: the claim of a name among the children of the partition's node. The name is as names are
+    /// compared.
+    Name(String),
+    /// `ROOTNAME#<name>`: the claim of a name among the nodes without a parent, in the list of all trees.
+    RootName(String),
     /// `LINEAGE`: a node's lineage, or the tombstone of a deleted node.
     Lineage,
     /// `CASCADE`: the cascade cursor of a wide node.
@@ -102,6 +107,8 @@ impl SortKey {
             | Self::Trash { id, .. } => Some(id.as_str()),
             Self::Path { segments, id: None } => segments.last().map(String::as_str),
             Self::Node
+            | Self::Name(_)
+            | Self::RootName(_)
             | Self::Lineage
             | Self::Cascade
             | Self::Operation(_)
@@ -135,6 +142,10 @@ impl SortRange {
 /// escaped texts sort as the texts themselves.
 const SEGMENT: Format<'_> = Format::SORT_KEY.escaping();
 
+/// Longest name as names are compared, in bytes: what a sort key leaves after the longer prefix. Every id and every
+/// segment fits.
+pub const NAME_BYTES_MAX: usize = SORT_KEY_BYTES_MAX - ROOT_NAME.len();
+
 /// The byte after `#`. A prefix whose last `#` is replaced with it sorts after all keys that begin with the prefix.
 const PAST_SEPARATOR: char = '$';
 
@@ -149,6 +160,8 @@ const CHILD: &str = "CHILD#";
 const ORDERED: &str = "ORDERED#";
 const LINK: &str = "LINK#";
 const TRASH: &str = "TRASH#";
+const NAME: &str = "NAME#";
+const ROOT_NAME: &str = "ROOTNAME#";
 pub(crate) const LINEAGE: &str = "LINEAGE";
 pub(crate) const CASCADE: &str = "CASCADE";
 const OPERATION: &str = "OPERATION#";
@@ -200,6 +213,8 @@ pub(super) fn check_node_name(name: &str) -> Result<(), &'static str> {
         "OPERATION",
         "IDEMPOTENCY",
         "TRASH",
+        "NAME",
+        "ROOTNAME",
     ];
     if name.is_empty() {
         Err("it is empty")
@@ -235,6 +250,8 @@ pub(super) fn write(key: &SortKey, node: &str) -> Result<String, KeyError> {
             format!("{LINK}{attribute}#{id}")
         }
         SortKey::Trash { at, id } => format!("{TRASH}{}#{id}", at.as_str()),
+        SortKey::Name(name) => format!("{NAME}{name}"),
+        SortKey::RootName(name) => format!("{ROOT_NAME}{name}"),
         SortKey::Lineage => LINEAGE.to_owned(),
         SortKey::Cascade => CASCADE.to_owned(),
         SortKey::Operation(id) => format!("{OPERATION}{id}"),
@@ -310,6 +327,12 @@ pub(super) fn parse(text: &str, node: &str) -> Option<SortKey> {
     if let Some(rest) = text.strip_prefix(TRASH) {
         let (at, id) = rest.split_once('#')?;
         return Some(SortKey::Trash { at: TrashTime::parse_any(at)?, id: Id::new(id).ok()? });
+    }
+    if let Some(name) = text.strip_prefix(NAME) {
+        return Some(SortKey::Name(name.to_owned())).filter(|_| !name.is_empty());
+    }
+    if let Some(name) = text.strip_prefix(ROOT_NAME) {
+        return Some(SortKey::RootName(name.to_owned())).filter(|_| !name.is_empty());
     }
     if let Some(id) = text.strip_prefix(OPERATION) {
         return Some(SortKey::Operation(id.to_owned()));

@@ -17,7 +17,7 @@ fn text() -> impl Strategy<Value = String> {
         3 => "[ -&A-Ca-c0-2_~é]{1,6}",
         2 => select(vec![
             "NODE", "NODE#0001#", "LINEAGE", "CASCADE", "OPERATION", "DELETED", "PATH#", "ROOT#", "ROOTS", "ORPHAN#", "ORPHANS#1", "CHILD#", "ORDERED#s", "TENANT#a#",
-            "v0_", "v001_", "v000_", "va1000_", "vacation", "OMAHA", "OMAHA2", "#", "$", "!", "%", "%23", "\0", "\u{10FFFF}",
+            "NAME#", "ROOTNAME#a", "v0_", "v001_", "v000_", "va1000_", "vacation", "OMAHA", "OMAHA2", "#", "$", "!", "%", "%23", "\0", "\u{10FFFF}",
         ]).prop_map(str::to_owned),
         1 => any::<String>().prop_filter("not empty", |text| !text.is_empty()),
     ]
@@ -88,6 +88,8 @@ fn sort_key() -> impl Strategy<Value = SortKey> {
         (place(), id()).prop_map(|(place, id)| SortKey::OrderedRoot { place, id }),
         ("[^#]{1,9}", id()).prop_map(|(attribute, id)| SortKey::Link { attribute, id }),
         (trash_time(), id()).prop_map(|(at, id)| SortKey::Trash { at, id }),
+        text().prop_map(SortKey::Name),
+        text().prop_map(SortKey::RootName),
         revision(),
         topic().prop_map(|topic| SortKey::Latest { topic }),
     ]
@@ -131,12 +133,14 @@ fn owned() -> impl Strategy<Value = Owned> {
         (text(), id()).prop_map(|(attribute, id)| SortKey::Link { attribute: attribute.replace('#', "!"), id }),
         (vec(text().prop_map(str::to_owned), 1..3), option::of(id()))
             .prop_map(|(segments, id)| SortKey::Path { segments, id }),
+        text().prop_map(|name| SortKey::Name(name.to_owned())),
         text().prop_map(|topic| SortKey::Latest { topic: topic.to_owned() }),
         text().prop_map(|topic| SortKey::Revision { version: Version::new(1).unwrap(), topic: topic.to_owned() }),
     ];
     prop_oneof![
         4 => (id(), of_node).prop_map(|(id, key)| Owned::InPartitionOf(id, key)),
         1 => id().prop_map(|id| Owned::OfAllTrees(SortKey::Root(id))),
+        1 => text().prop_map(|name| Owned::OfAllTrees(SortKey::RootName(name.to_owned()))),
         1 => id().prop_map(|id| Owned::OfAllTrees(SortKey::OrderedRoot { place: SiblingPlace::of_text("a", &id), id })),
         1 => id().prop_map(|id| Owned::InTrash(SortKey::Trash { at: TrashTime::unknown(), id })),
         1 => (id(), id()).prop_map(|(parent, orphan)| Owned::InRegister { parent, orphan }),
@@ -183,8 +187,33 @@ fn other_names() -> Schema {
 /// Any schema that is accepted, with any name of nodes.
 fn schema() -> impl Strategy<Value = Schema> {
     let like_another_kind = select(vec![
-        "v", "v0", "va", "vacation", "vd1", "P", "PA", "PATHS", "T", "TRASHES", "R", "ROO", "ROOTS", "O", "ORPHANS",
-        "L", "LINEAGES", "C", "CASCADE!", "DELETE", "D", "_", "0", "é",
+        "v",
+        "v0",
+        "va",
+        "vacation",
+        "vd1",
+        "N",
+        "NA",
+        "ROOTNAMES",
+        "P",
+        "PA",
+        "PATHS",
+        "T",
+        "TRASHES",
+        "R",
+        "ROO",
+        "ROOTS",
+        "O",
+        "ORPHANS",
+        "L",
+        "LINEAGES",
+        "C",
+        "CASCADE!",
+        "DELETE",
+        "D",
+        "_",
+        "0",
+        "é",
     ]);
     let any_name = prop_oneof![like_another_kind.prop_map(str::to_owned), text(), "[A-Zv][A-Za-c0]{0,5}",];
     prop_oneof![
@@ -477,6 +506,8 @@ proptest! {
             SortKey::OrderedRoot { place, id } => SortKey::OrderedRoot { place, id: long_id(&id) },
             SortKey::Link { attribute, id } => SortKey::Link { attribute, id: long_id(&id) },
             SortKey::Trash { at, id } => SortKey::Trash { at, id: long_id(&id) },
+            SortKey::Name(name) => SortKey::Name(long(&name)),
+            SortKey::RootName(name) => SortKey::RootName(long(&name)),
             SortKey::Revision { version, topic } => SortKey::Revision { version, topic: long(&topic) },
             SortKey::Latest { topic } => SortKey::Latest { topic: long(&topic) },
             key @ (SortKey::Node
@@ -549,6 +580,8 @@ fn a_node_name_that_begins_like_another_kind_hides_nothing_of_it() {
     for (name, key, sk) in [
         ("P", SortKey::Path { segments: vec!["x".into()], id: None }, "PATH#x"),
         ("ROO", SortKey::Root(Id::new("x").unwrap()), "ROOT#x"),
+        ("NA", SortKey::Name("x".into()), "NAME#x"),
+        ("ROOTNAM", SortKey::RootName("x".into()), "ROOTNAME#x"),
         ("O", SortKey::Orphan(Id::new("x").unwrap()), "ORPHAN#x"),
         ("v", SortKey::Revision { version: Version::new(1).unwrap(), topic: "x".into() }, "v001_x"),
         ("va", SortKey::Revision { version: Version::new(1_000).unwrap(), topic: "x".into() }, "va1000_x"),
@@ -702,7 +735,8 @@ fn the_longest_id_fits_every_key_and_one_byte_more_is_no_id() {
             assert_eq!(sk.len(), SORT_KEY_BYTES_MAX);
             assert!(sk.ends_with(&longest));
         }
-        for key in [SortKey::Root(id.clone()), SortKey::Orphan(id.clone())] {
+        let names = [SortKey::Name(longest.clone()), SortKey::RootName(longest.clone())];
+        for key in [SortKey::Root(id.clone()), SortKey::Orphan(id.clone())].into_iter().chain(names) {
             assert!(schema.sort_key(&key).unwrap().ends_with(&longest));
         }
         let too_long = Id::new(longest + "x");
@@ -799,6 +833,9 @@ fn a_name_that_another_kind_of_item_has_is_refused() {
         "CHILD",
         "ORDERED",
         "LINK",
+        "TRASH",
+        "NAME",
+        "ROOTNAME",
         "A#B",
         "A$",
         "v0_",

@@ -82,7 +82,7 @@ impl Announcement {
 mod tests {
     use super::*;
     use crate::keys::Names;
-    use crate::model::{Copied, SiblingOrder};
+    use crate::model::{Copied, SiblingOrder, UniqueNames};
 
     #[test]
     #[allow(clippy::unwrap_used)]
@@ -101,6 +101,8 @@ mod tests {
             },
             Settings { order: Some(order(false)), ..Settings::default() },
             Settings { order: Some(order(true)), links: names(&["product", "tags"]), ..Settings::default() },
+            Settings { names: UniqueNames::Exact, ..Settings::default() },
+            Settings { names: UniqueNames::Caseless, ..Settings::default() },
             // Names that would be read as something else if they stood alone.
             Settings { copied: Copied::Only(names(&["all"])), ..Settings::default() },
             Settings { copied: Copied::Only(names(&[])), ..Settings::default() },

@@ -10,6 +10,7 @@ mod item;
 mod json_size;
 mod latest;
 mod lineage;
+mod names;
 mod node;
 mod reserved;
 mod row;
@@ -19,6 +20,7 @@ mod stale_under;
 #[cfg(test)]
 mod tests;
 mod trash;
+mod unique_names;
 mod variables;
 mod wire;
 
@@ -32,6 +34,7 @@ pub use item::{AttributeValue, ITEM_BYTES_MAX, Item, item_bytes, key_of, number,
 pub use json_size::{JSON_BYTES_MAX, PLAIN_NUMBER_BYTES_MAX, json_bytes, size_estimate, text_size};
 pub use latest::{Latest, VERSION};
 pub use lineage::{Lineage, Placement, Stored};
+pub use names::{NameClaim, held_name, holds_name};
 pub use node::{
     BaseNode, TOUCHED, Unreadable, has_mark, has_unreadable_mark, is_touch, is_undelete, shows_no_mark, touch_value,
 };
@@ -47,5 +50,6 @@ pub use settings::{Copied, Settings, SiblingOrder};
 pub use shortfall::Shortfall;
 pub use stale_under::{LifeUnder, PutBy, times_written, times_written_next};
 pub use trash::{InTrash, TRASHED, Trashed};
+pub use unique_names::UniqueNames;
 pub use variables::VariableError;
 pub use wire::{REQUEST_BYTES_MAX, answered_bytes, sent_bytes, shortest};

@@ -97,6 +97,15 @@ impl BaseNode {
         item.contains_key(TRASHED) && !item.contains_key(PUT_BACK) && names_no_parent()
     }
 
+    /// The parent and the name in paths that a base record gives its node, if [`BaseNode::read`] can read it and the
+    /// node isn't in the trash. Whether it is being deleted doesn't count.
+    #[must_use]
+    pub fn live_place(item: &Item, node: &NodeRef, schema: &Schema) -> Option<(Option<Id>, String)> {
+        let (parent, segment) = Self::place(item, node, schema).ok().filter(|_| !item.contains_key(PUT_BACK))?;
+        let is_live = parent.is_some() || !item.contains_key(TRASHED);
+        is_live.then(|| (parent, segment.unwrap_or_else(|| node.id.as_str().to_owned())))
+    }
+
     /// Returns the node's parent and its segment.
     fn place(item: &Item, node: &NodeRef, schema: &Schema) -> Result<(Option<Id>, Option<String>), Unreadable> {
         let names = schema.names();

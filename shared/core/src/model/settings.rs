@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{AttributeValue, EXPIRES, Item, is_reserved};
+use super::{AttributeValue, EXPIRES, Item, UniqueNames, is_reserved};
 use crate::keys::{Id, Schema, SiblingPlace};
 
 /// The attributes of a base record that its rows carry, like the projection of a secondary index.
@@ -53,6 +53,8 @@ pub struct Settings {
     pub order: Option<SiblingOrder>,
     /// The attributes of base records that name other nodes, which get rows of these links.
     pub links: BTreeSet<String>,
+    /// Whether siblings have names of their own.
+    pub names: UniqueNames,
     /// The attributes that rows carry.
     pub copied: Copied,
     /// Attributes that no row ever carries, for example the keys of the owner's indexes.
@@ -69,6 +71,7 @@ impl Default for Settings {
             root_rows: true,
             order: None,
             links: BTreeSet::new(),
+            names: UniqueNames::Off,
             copied: Copied::All,
             never_copied: BTreeSet::new(),
             ttl: None,

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use thiserror::Error;
 
-use super::{Copied, Settings, SiblingOrder, is_reserved};
+use super::{Copied, Settings, SiblingOrder, UniqueNames, is_reserved};
 use crate::keys::{KeyError, Names, Schema};
 
 /// A variable that is missing or wrong.
@@ -57,6 +57,7 @@ impl Settings {
             ("ORDER_ATTRIBUTE", self.order.as_ref().map(|order| order.attribute.clone()).unwrap_or_default()),
             ("ORDER_BY_HAND", switch(self.order.as_ref().is_some_and(|order| order.by_hand))),
             ("LINK_ATTRIBUTES", list(&self.links)),
+            ("UNIQUE_NAMES", self.names.as_str().to_owned()),
             ("TTL_ATTRIBUTE", self.ttl.clone().unwrap_or_default()),
             ("PARTITION_KEY", names.partition_key.clone()),
             ("SORT_KEY", names.sort_key.clone()),
@@ -78,6 +79,7 @@ impl Settings {
     /// | `ORDER_ATTRIBUTE` | the name of the attribute that orders siblings | |
     /// | `ORDER_BY_HAND` | `on`, `off` | `off` |
     /// | `LINK_ATTRIBUTES` | names of attributes that name other nodes, with commas between | |
+    /// | `UNIQUE_NAMES` | `off`, `exact`, `caseless` | `off` |
     /// | `PARTITION_KEY`, `SORT_KEY` | names of the key attributes | `PK`, `SK` |
     /// | `PARENT_ATTRIBUTE`, `SEGMENT_ATTRIBUTE` | names | `parent`, `segment` |
     /// | `NODE_SORT_KEY` | the sort key of a node's base record | `NODE` |
@@ -117,6 +119,14 @@ impl Settings {
             links: match lookup("LINK_ATTRIBUTES") {
                 Some(names) => links(names.clone(), list(names), &schema)?,
                 None => BTreeSet::new(),
+            },
+            names: match lookup("UNIQUE_NAMES") {
+                Some(value) => UniqueNames::parse(value.trim()).ok_or_else(|| VariableError::Wrong {
+                    name: "UNIQUE_NAMES",
+                    value: value.clone(),
+                    expected: "`off`, `exact` or `caseless`",
+                })?,
+                None => UniqueNames::Off,
             },
             schema,
             path_rows: switch("PATH_ROWS", true)?,

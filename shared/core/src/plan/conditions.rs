@@ -2,8 +2,10 @@
 
 use thiserror::Error;
 
-use crate::keys::Schema;
-use crate::model::{BORN, CREATED_AT, DELETING, Item, PUT_BACK, REVISION, TOUCHED, TRASHED, UNDER, UPDATED_AT};
+use crate::keys::{Id, Schema};
+use crate::model::{
+    BORN, CREATED_AT, DELETING, Item, NameClaim, PUT_BACK, REVISION, TOUCHED, TRASHED, UNDER, UPDATED_AT, WRITE, text,
+};
 use crate::request::Condition;
 
 /// Most attributes that one condition compares. DynamoDB takes expressions of at most 4 KB, and at most 300 operators
@@ -59,6 +61,29 @@ fn own_names(schema: &Schema) -> [&str; 9] {
 fn same(item: &Item, names: &[&str]) -> Condition {
     let is = |name: &&str| Condition::is(*name, item.get(*name).cloned());
     Condition::All(std::iter::once(Condition::Exists).chain(names.iter().map(is)).collect())
+}
+
+/// Returns the condition that a node has the name among its siblings that it had, or still has none: that what decides
+/// about it in the record is as it was read.
+#[must_use]
+pub fn same_name(record: Option<&Item>, schema: &Schema) -> Condition {
+    let (Some(item), None) = (record, still_gone(record)) else {
+        return still_gone(record).unwrap_or(Condition::Absent);
+    };
+    let names = schema.names();
+    same(item, &[&names.parent, &names.segment, DELETING, TRASHED])
+}
+
+/// Returns the condition that nobody has claimed a name, or this node has.
+#[must_use]
+pub fn unclaimed_or_of(node: &Id) -> Condition {
+    Condition::AbsentOr { name: NameClaim::NODE.to_owned(), value: text(node.as_str()) }
+}
+
+/// Returns the condition that the claim of a name is as it was read. Each write that claims a name leaves another one.
+#[must_use]
+pub fn same_claim(item: &Item) -> Condition {
+    same(item, &[NameClaim::NODE, WRITE])
 }
 
 /// Returns the condition that a node is still gone, if it is: there is no base record, or one that a repair has put

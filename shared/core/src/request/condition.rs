@@ -20,6 +20,13 @@ pub enum Condition {
         /// The value of the attribute.
         value: Option<AttributeValue>,
     },
+    /// The item doesn't exist, or its attribute has this value.
+    AbsentOr {
+        /// The attribute.
+        name: String,
+        /// The value of the attribute.
+        value: AttributeValue,
+    },
     /// The attribute is less than the value, is of another type than the value (text or number), or doesn't exist.
     LessThan {
         /// The attribute.
@@ -54,6 +61,7 @@ impl Condition {
             Self::Absent => item.is_none(),
             Self::All(conditions) => conditions.iter().all(|condition| condition.holds(item)),
             Self::Is { name, value } => attribute(name) == value.as_ref(),
+            Self::AbsentOr { name, value } => item.is_none() || attribute(name) == Some(value),
             Self::LessThan { name, value } => compare(attribute(name), value).is_none_or(|order| order == Less),
             Self::AtMost { name, value } => {
                 compare(attribute(name), value).is_none_or(|order| matches!(order, Less | Equal))

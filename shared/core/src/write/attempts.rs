@@ -11,6 +11,7 @@
 //! 4. Anything else doesn't tell: [`Refusal::OutcomeUnknown`]. Deciding anew could do the write a second time, over
 //!    what others have written and were answered.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::{Claim, Context, Outcome, Refusal, Request};
@@ -18,7 +19,7 @@ use crate::keys::{ItemKey, KeyError};
 use crate::model::{Item, TOUCHED};
 use crate::plan::conditions::TooManyAttributes;
 use crate::plan::{Failure, Io, Read, Rule, Task, TaskOutcome};
-use crate::request::Action;
+use crate::request::{Action, Condition};
 
 /// The attempts of one write.
 pub(super) struct Attempts<'a> {
@@ -34,6 +35,8 @@ pub(super) struct Attempts<'a> {
     /// True once an attempt that changes something got no answer.
     is_unanswered: bool,
     claim_is_lost: bool,
+    /// The claims of names on whose conditions attempts have failed.
+    failed_on: BTreeSet<ItemKey>,
 }
 
 /// What the items beside a record tell of an attempt without an answer.
@@ -61,7 +64,13 @@ impl<'a> Attempts<'a> {
             decided_on: None,
             is_unanswered: false,
             claim_is_lost: false,
+            failed_on: BTreeSet::new(),
         }
+    }
+
+    /// True once an attempt has failed because this claim of a name is another node's.
+    pub(super) fn has_failed_on(&self, key: &ItemKey) -> bool {
+        self.failed_on.contains(key)
     }
 
     /// True before the first attempt has failed.
@@ -119,12 +128,26 @@ impl<'a> Attempts<'a> {
         let own_actions = own.len();
         let mut actions = own;
         actions.extend(completion);
+        let claims: BTreeMap<usize, ItemKey> = actions
+            .iter()
+            .enumerate()
+            .filter(|(_, action)| matches!(action.condition(), Condition::AbsentOr { .. }))
+            .map(|(position, action)| (position, action.key().clone()))
+            .collect();
         let changes = actions.iter().any(|action| !matches!(action, Action::Check { .. }));
         (self.tried, self.decided_on) = (Some(outcome), on);
         match io.attempt(Task::together(actions)).await? {
             Some(TaskOutcome::Held) => return Ok(self.tried.take()),
             Some(TaskOutcome::Failed(positions)) => {
                 self.claim_is_lost = positions.iter().any(|position| *position >= own_actions);
+                let learn =
+                    |position: &usize| claims.get(position).is_some_and(|key| self.failed_on.insert(key.clone()));
+                let learned: Vec<bool> = positions.iter().map(learn).collect();
+                if !learned.is_empty() && learned.iter().all(|is_new| *is_new) {
+                    // No other writer was in the way: the next attempt knows more than this one.
+                    self.failed += 1;
+                    return Ok(None);
+                }
             }
             None => {
                 self.is_unanswered |= changes;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::attempts::{Attempts, Stop, Trace};
 use super::command::Children;
+use super::names::Naming;
 use super::operation::operation_item;
 use super::record::{as_read, number_in, seconds};
 use super::request::Stamp;
@@ -132,7 +133,8 @@ impl Deletion<'_> {
             (Children::Restrict, true) => self.mark(DeletionMode::Detach, condition, settings, stamp),
             (Children::With(mode), _) => self.mark(mode, condition, settings, stamp),
         };
-        Ok(Decided::Write(actions, outcome))
+        let naming = Naming::of(self.node, Some(before), None, attempts.context);
+        Ok(Decided::Write(actions.into_iter().chain(naming.release(self.node, attempts)).collect(), outcome))
     }
 
     /// True if the lineage is that of this record: the same life, under the same parent. Before that the node's

@@ -7,6 +7,7 @@
 //! |---|---|
 //! | [`write_once`] | any command: once, where its request has an idempotency key |
 //! | `save` | creates, replaces, patches and moves a node, also with a revision, and takes one out of the trash |
+//! | `Naming` | claims the name that a node comes to have among its siblings, and gives back the one that it had |
 //! | `FindSpot` | finds the value of a node that is ordered by hand |
 //! | `put_into_trash` | puts a node into the trash |
 //! | `Deletion` | deletes a node at once, or marks it for the stream |
@@ -25,6 +26,7 @@ mod execute;
 mod idempotency;
 mod import;
 mod moves;
+mod names;
 mod operation;
 mod outcome;
 mod perform;

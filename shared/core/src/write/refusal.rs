@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use crate::keys::{DEPTH_MAX, Id, KeyError};
+use crate::keys::{DEPTH_MAX, Id, ItemKey, KeyError};
 use crate::model::{DeletionMark, Item, LinkFault, Unreadable};
 use crate::plan::conditions::TooManyAttributes;
 
@@ -73,6 +73,17 @@ pub enum Refusal {
         /// Why not.
         why: NoWayBack,
     },
+    /// A sibling has the name.
+    #[error("`{id}` is named `{name}` there; choose another name or another parent, or rename `{id}`")]
+    NameTaken {
+        /// The name.
+        name: String,
+        /// The node that has it.
+        id: Id,
+    },
+    /// An item of another client stands where the claim of the name would.
+    #[error("an item of yours stands at `{}`, `{}`, where Sapwood keeps who has this name; give it another key", .0.pk, .0.sk)]
+    NameObstructed(ItemKey),
     /// The children of a node in the trash would come to be live roots, or live children.
     #[error("it is in the trash, where only `children=delete` and `restrict` are possible; restore it first")]
     ChildrenInTrash,

@@ -8,6 +8,7 @@ use super::attempts::{Attempts, Stop, Trace};
 use super::command::{Content, NewRevision, Patch, Spot, ValueChange};
 use super::delete::{deleted_since, traces_stay};
 use super::moves::Move;
+use super::names::Naming;
 use super::record::{self, Draft};
 use super::reorder::walk::Placed;
 use super::reorder::weighing::{TooHeavy, too_heavy};
@@ -182,6 +183,8 @@ struct Look {
     anchor: Option<Item>,
     /// Where the node isn't there: see [`SaveNode::traces`].
     traces: Vec<Action>,
+    /// The claim of the name that a new node is to have, if it was read, by its key: none may stand there.
+    claim: Option<(ItemKey, Option<Item>)>,
 }
 
 impl Look {
@@ -209,6 +212,8 @@ struct NodeWrite {
     completion: Vec<Action>,
     /// See [`SaveNode::traces`].
     traces: Vec<Action>,
+    /// What becomes of the names that the node had and is to have.
+    naming: Naming,
     /// What must hold of the sibling that the node comes next to.
     anchor: Option<Action>,
     /// The siblings that get other values, to make room for the node.
@@ -252,8 +257,9 @@ impl<'a> SaveNode<'_, 'a> {
             let written = match self.prepare(&look, found)? {
                 Prepared::Same(anchor) => self.complete(io, look.node, anchor).await?,
                 Prepared::Write(node_write) => {
-                    let checks =
+                    let mut checks =
                         self.path_checks(io, &node_write, &look).await.map_err(|stop| self.no_way_back(stop))?;
+                    checks.extend(self.names(io, &node_write, &look).await?);
                     if !self.fits(io, &node_write).await? {
                         continue;
                     }
@@ -370,6 +376,7 @@ impl<'a> SaveNode<'_, 'a> {
         if let Some(parent) = self.parent() {
             let parent = self.node.sibling(parent.clone());
             keys.extend([schema.node_key(&parent), schema.lineage_key(&parent)]);
+            keys.extend(self.claim_key());
             if with_node {
                 keys.extend([schema.lineage_key(self.node), schema.deleted_key(self.node)]);
                 query = Some(deepest_row(self.node, schema));
@@ -382,6 +389,24 @@ impl<'a> SaveNode<'_, 'a> {
             keys.extend(self.next.iter().flat_map(|next| &next.actions).map(|action| action.key().clone()));
         }
         Need { keys, query, ..Need::default() }
+    }
+
+    /// The key of the claim of the name that a new node is to have, if its parent is known. It is read along with the
+    /// parent, so a name that is taken is refused without a write.
+    fn claim_key(&self) -> Option<ItemKey> {
+        let Wanted::Create { content, .. } = self.wanted else { return None };
+        let (settings, parent) = (self.attempts.context.settings, self.parent()?);
+        let name = content.segment.as_deref().unwrap_or(self.node.id.as_str());
+        let names = Some(settings.names).filter(|names| names.is_on())?;
+        Some(settings.schema.name_key(self.node, Some(parent), names.compared(name)))
+    }
+
+    /// What claims the name that the node comes to have, and gives back the one that it had.
+    async fn names(&self, io: &Io, node_write: &NodeWrite, look: &Look) -> Result<Vec<Action>, Stop> {
+        let (naming, attempts) = (&node_write.naming, &*self.attempts);
+        let read = look.claim.as_ref().map(|(key, found)| (key, found.as_ref()));
+        let claim = naming.claim(io, self.node, attempts, read).await?;
+        Ok(naming.release(self.node, attempts).into_iter().chain(claim).collect())
     }
 
     fn anchor(&self) -> Option<NodeRef> {
@@ -413,6 +438,10 @@ impl<'a> SaveNode<'_, 'a> {
             parent: parent.as_ref().map(item).transpose()?.flatten(),
             parent_lineage: parent.as_ref().map_or(Ok(Stored::Absent), stored)?,
             anchor: self.anchor().as_ref().map(item).transpose()?.flatten(),
+            claim: match self.claim_key() {
+                Some(key) => Some((key.clone(), read.item(&key)?.cloned())),
+                None => None,
+            },
         })
     }
 
@@ -512,12 +541,23 @@ impl<'a> SaveNode<'_, 'a> {
             let as_read = std::mem::replace(condition, Condition::Exists);
             *condition = Condition::All(vec![as_read, Condition::is(attribute, value)]);
         }
+        let naming = Naming::of(self.node, look.node.as_deref(), Some(&draft.item), self.attempts.context);
         let (node, created) = (self.node.clone(), look.node.is_none());
         let outcome = Outcome::Node { node, item: draft.item, created, revision: self.appended() };
         let completion = self.attempts.completion(&outcome);
         let traces = look.traces.clone();
         let action = draft.action;
-        Ok(Prepared::Write(Box::new(NodeWrite { action, outcome, on, completion, traces, anchor, changes, slice })))
+        Ok(Prepared::Write(Box::new(NodeWrite {
+            action,
+            outcome,
+            on,
+            completion,
+            traces,
+            naming,
+            anchor,
+            changes,
+            slice,
+        })))
     }
 
     /// The revision that is appended with the node, as the outcome says it.
@@ -688,7 +728,8 @@ impl<'a> SaveNode<'_, 'a> {
         let moved = Move { node: &self.node.id, own, target, height: look.height };
         // The neighbour is checked, or gets a value.
         let beside = usize::from(self.anchor().is_some()) + self.next.as_ref().map_or(0, |next| next.actions.len());
-        let others = 1 + node_write.completion.len() + node_write.traces.len() + beside;
+        let names = node_write.naming.actions_max();
+        let others = 1 + node_write.completion.len() + node_write.traces.len() + names + beside;
         let room = TRANSACTION_ACTIONS_MAX.saturating_sub(others);
         let edges = moved.checks(room, self.attempts.context.rules)?;
         if edges.len() > room {
@@ -717,21 +758,24 @@ impl<'a> SaveNode<'_, 'a> {
     }
 
     async fn write(&mut self, io: &Io, node_write: NodeWrite, checks: Vec<Action>) -> Result<Option<Outcome>, Stop> {
-        let NodeWrite { action, outcome, on, completion, traces, anchor, changes, slice } = node_write;
+        let NodeWrite { action, outcome, on, completion, traces, anchor, changes, slice, .. } = node_write;
         let (changes, changed): (Vec<Action>, Vec<Placed>) = changes.into_iter().unzip();
         if let Some(slice) = slice {
             self.write_slice(io, slice, changes, changed).await?;
             return Ok(None);
         }
         let revision = self.next.as_ref().map_or_else(Vec::new, |next| next.actions.clone());
-        let mut actions: Vec<Action> = std::iter::once(action).chain(checks).chain(traces).collect();
+        let mut actions = vec![action];
+        let mut beside = checks;
+        beside.extend(traces);
         if self.attempts.context.rules.keeps(Rule::RevisionWithNode) || revision.is_empty() {
-            actions.extend(revision);
+            beside.extend(revision);
         } else {
             io.one(Task::together(revision)).await?;
         }
         let others = changes.len();
-        for action in anchor.into_iter().chain(changes) {
+        // The node that had the name can be one above, or a sibling.
+        for action in beside.into_iter().chain(anchor).chain(changes) {
             add(&mut actions, action);
         }
         if let Some(over) = (actions.len() + completion.len()).checked_sub(TRANSACTION_ACTIONS_MAX + 1) {

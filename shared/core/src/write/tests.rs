@@ -5,6 +5,7 @@
 mod documents;
 mod importing;
 mod moves;
+mod names;
 mod order_keys;
 mod prefetch;
 mod spots;

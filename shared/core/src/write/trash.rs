@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::attempts::{Attempts, Stop, Trace};
+use super::names::Naming;
 use super::record::{Draft, stamped, update};
 use super::request::Stamp;
 use super::{Outcome, Refusal};
@@ -15,7 +16,8 @@ use crate::plan::conditions::unchanged;
 use crate::plan::{Failure, Io, Need};
 use crate::request::Action;
 
-/// Puts a node into the trash. It takes 3 round trips (a root 2), and 1 write unit per KB.
+/// Puts a node into the trash. It takes 3 round trips (a root 2), and 1 write unit per KB; where siblings have names of
+/// their own, 2 and 2 more.
 pub(super) async fn put_into_trash(io: &Io, attempts: &mut Attempts<'_>, node: &NodeRef) -> Result<Outcome, Stop> {
     let schema = &attempts.context.settings.schema;
     loop {
@@ -39,7 +41,9 @@ pub(super) async fn put_into_trash(io: &Io, attempts: &mut Attempts<'_>, node: &
                 Some(parent) => Some((parent, life_of_parent(io, &node.sibling(parent.clone()), schema).await?)),
             };
             let Draft { item, action } = trashed(node, parent, before, attempts)?;
-            (vec![action], outcome(item))
+            // What is in the trash has no name.
+            let naming = Naming::of(node, Some(before), Some(&item), attempts.context);
+            (std::iter::once(action).chain(naming.release(node, attempts)).collect(), outcome(item))
         };
         let completion = attempts.completion(&outcome);
         if actions.is_empty() && completion.is_empty() {

@@ -27,6 +27,8 @@ pub enum Kind {
     MethodNotAllowed,
     /// Something with that id exists already.
     Exists,
+    /// A sibling has that name already.
+    NameTaken,
     /// The node has children.
     HasChildren,
     /// The node's rows aren't up to date yet, so they can't show whether it has children.
@@ -79,7 +81,7 @@ pub enum Kind {
 
 impl Kind {
     /// All kinds.
-    pub const ALL: [Self; 35] = [
+    pub const ALL: [Self; 36] = [
         Self::BadPath,
         Self::BadParameter,
         Self::BadCursor,
@@ -91,6 +93,7 @@ impl Kind {
         Self::NotFound,
         Self::MethodNotAllowed,
         Self::Exists,
+        Self::NameTaken,
         Self::HasChildren,
         Self::NotYetPlaced,
         Self::Cycle,
@@ -139,6 +142,7 @@ impl Kind {
             Self::NotFound => StatusCode::NOT_FOUND,
             Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
             Self::Exists
+            | Self::NameTaken
             | Self::HasChildren
             | Self::NotYetPlaced
             | Self::Cycle
@@ -196,6 +200,7 @@ impl Kind {
             Self::NotFound => ("not-found", "There is no such thing"),
             Self::MethodNotAllowed => ("method-not-allowed", "The path doesn't take this method"),
             Self::Exists => ("exists", "It exists already"),
+            Self::NameTaken => ("name-taken", "A sibling has that name"),
             Self::HasChildren => ("has-children", "The node has children"),
             Self::NotYetPlaced => ("not-yet-placed", "The node's rows aren't up to date yet"),
             Self::Cycle => ("cycle", "A node can't be below itself"),

@@ -25,19 +25,26 @@ pub struct Problem {
     kind: Kind,
     detail: String,
     field: Option<String>,
+    node: Option<String>,
     headers: Vec<(HeaderName, HeaderValue)>,
 }
 
 impl Problem {
     /// Makes a problem. `detail` says what to do about it.
     pub fn new(kind: Kind, detail: impl Into<String>) -> Self {
-        Self { kind, detail: detail.into(), field: None, headers: Vec::new() }
+        Self { kind, detail: detail.into(), field: None, node: None, headers: Vec::new() }
     }
 
     /// Names the field, parameter or header at fault.
     #[must_use]
     pub fn at(self, field: impl Into<String>) -> Self {
         Self { field: Some(field.into()), ..self }
+    }
+
+    /// Names the node that is in the way.
+    #[must_use]
+    pub fn because_of(self, node: impl Into<String>) -> Self {
+        Self { node: Some(node.into()), ..self }
     }
 
     /// Adds a header to the answer.
@@ -74,6 +81,7 @@ impl Problem {
             status: self.kind.status().as_u16(),
             detail: self.detail.clone(),
             field: self.field.clone(),
+            node: self.node.clone(),
         }
     }
 }
@@ -97,6 +105,10 @@ pub struct ProblemBody {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, examples("attributes.dimensions.width"))]
     pub field: Option<String>,
+    /// The id of the node that has the name already (`name-taken`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, examples("FILE#17"))]
+    pub node: Option<String>,
 }
 
 impl IntoResponse for Problem {

@@ -26,6 +26,7 @@ pub(super) fn condition(wanted: &Condition) -> Result<Condition, &'static str> {
     let stored = |value: &AttributeValue| stored_value(value, NESTED_MAX);
     Ok(match wanted {
         Condition::Is { name, value: Some(value) } => Condition::is(name, Some(stored(value)?)),
+        Condition::AbsentOr { name, value } => Condition::AbsentOr { name: name.clone(), value: stored(value)? },
         Condition::LessThan { name, value } => Condition::LessThan { name: name.clone(), value: stored(value)? },
         Condition::AtMost { name, value } => Condition::AtMost { name: name.clone(), value: stored(value)? },
         Condition::All(conditions) => Condition::All(conditions.iter().map(self::condition).collect::<Result<_, _>>()?),

@@ -59,7 +59,7 @@ const PROBLEMS: [Problem; 12] = [
     problem(
         409,
         "Conflict",
-        "The current state doesn't allow the request: the node exists already, it has children, its rows aren't up to date yet, the rows don't have what was written yet (`written`), it would become its own ancestor, \
+        "The current state doesn't allow the request: the node exists already, a sibling has its name already, it has children, its rows aren't up to date yet, the rows don't have what was written yet (`written`), it would become its own ancestor, \
          it is being deleted, it or its new parent is in the trash, it isn't in the trash or can't go back where it was, the sibling that it is to be next to isn't one (any more), nothing fits between two siblings, other clients change the same nodes at the same moment, or the first request with this \
          `Idempotency-Key` is still running. `type` says which.",
     ),
@@ -148,7 +148,8 @@ impl Problem {
                     header("string", "The media type that this call takes, of a PATCH.");
             }
             409 => {
-                let description = "The node that has the id already, or the operation that deletes the node.";
+                let description =
+                    "The node that has the id or the name already, or the operation that deletes the node.";
                 response["headers"]["Location"] = header("string", description);
             }
             _ => {}

@@ -1,0 +1,111 @@
+//! Which names count as one.
+
+use std::borrow::Cow;
+
+use base64::Engine;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD;
+use icu_normalizer::{ComposingNormalizerBorrowed, DecomposingNormalizerBorrowed};
+use sha2::{Digest, Sha256};
+use unicase::UniCase;
+
+use crate::keys::NAME_BYTES_MAX;
+
+/// Whether siblings have names of their own, and which names count as one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum UniqueNames {
+    /// Siblings may have the same name.
+    #[default]
+    Off,
+    /// Names are compared byte by byte.
+    Exact,
+    /// Case doesn't count, nor do Unicode's forms: canonical caseless matching, by Unicode's default case folding.
+    Caseless,
+}
+
+impl UniqueNames {
+    /// The word in settings.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::Exact => "exact",
+            Self::Caseless => "caseless",
+        }
+    }
+
+    /// Reads the word.
+    #[must_use]
+    pub fn parse(word: &str) -> Option<Self> {
+        [Self::Off, Self::Exact, Self::Caseless].into_iter().find(|one| one.as_str() == word)
+    }
+
+    /// True if siblings have names of their own.
+    #[must_use]
+    pub fn is_on(self) -> bool {
+        self != Self::Off
+    }
+
+    /// The name as names are compared, with at most [`NAME_BYTES_MAX`] bytes. Folding can make a name longer.
+    /// What has no room in a key then is cut, and its hash put behind it.
+    #[must_use]
+    pub fn compared(self, name: &str) -> String {
+        let compared = match self {
+            Self::Off | Self::Exact => Cow::Borrowed(name),
+            Self::Caseless => Cow::Owned(folded(name)),
+        };
+        if compared.len() <= NAME_BYTES_MAX {
+            return compared.into_owned();
+        }
+        let hash = BASE64_URL_SAFE_NO_PAD.encode(Sha256::digest(compared.as_bytes()));
+        let cut = compared.floor_char_boundary(NAME_BYTES_MAX - hash.len() - 1);
+        format!("{}#{hash}", &compared[..cut])
+    }
+}
+
+/// A text of which case and form are taken away ([Unicode, D145][unicode], and composed again, which is shorter).
+///
+/// [unicode]: https://www.unicode.org/versions/latest/core-spec/chapter-3/#G34145
+fn folded(text: &str) -> String {
+    let decomposed: String = DecomposingNormalizerBorrowed::new_nfd().normalize_iter(text.chars()).collect();
+    let folded = UniCase::unicode(decomposed).to_folded_case();
+    ComposingNormalizerBorrowed::new_nfc().normalize(&folded).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn case_and_form_are_taken_away_by_unicodes_own_data() {
+        let caseless = |name: &str| UniqueNames::Caseless.compared(name);
+        let same = [
+            ("Docs", "dOCS"),
+            ("Stra\u{df}e", "STRASSE"),
+            ("\u{e9}", "E\u{301}"),
+            ("\u{1e9b}\u{323}", "\u{17f}\u{323}\u{307}"),
+            ("\u{3a3}", "\u{3c2}"),
+            ("\u{212a}", "k"),
+            ("\u{345}\u{301}", "\u{301}\u{345}"),
+        ];
+        for (one, other) in same {
+            assert_eq!(caseless(one), caseless(other), "{one} {other}");
+            assert_ne!(UniqueNames::Exact.compared(one), UniqueNames::Exact.compared(other));
+            // What is compared is what it is compared with.
+            assert_eq!(caseless(&caseless(one)), caseless(one));
+        }
+        for (one, other) in [("i", "\u{131}"), ("a", "\u{e4}"), ("\u{fb01}le", "f1le"), ("a b", "a\u{a0}b")] {
+            assert_ne!(caseless(one), caseless(other), "{one} {other}");
+        }
+    }
+
+    #[test]
+    fn what_has_no_room_in_a_key_is_cut_and_stays_apart() {
+        let long = |last: char| format!("{}{last}", "\u{149}".repeat(506));
+        let (one, other) = (UniqueNames::Caseless.compared(&long('a')), UniqueNames::Caseless.compared(&long('b')));
+        assert_ne!(one, other);
+        assert_eq!(one, UniqueNames::Caseless.compared(&long('A')));
+        assert!(one.len() <= NAME_BYTES_MAX && one.len() > NAME_BYTES_MAX - 5, "{}", one.len());
+        let longest = "x".repeat(1_014);
+        assert_eq!(UniqueNames::Exact.compared(&longest), longest);
+    }
+}

@@ -1,0 +1,90 @@
+//! Names that no two siblings have. A write that gives its node a name claims it in the same transaction, and gives
+//! back the name that the node had.
+//!
+//! A claim is a hint that is checked. Where it names another node, that node's record says whether it has the name:
+//!
+//! 1. It has it: the write is refused.
+//! 2. It hasn't, because it was deleted, moved or renamed by somebody who knows no claims: the claim is taken over, on
+//!    the condition that it is as it was read and that the record still says so. A write of the API that gives the
+//!    other node the name back puts the claim, too, so one of the two fails.
+//!
+//! So nobody has to clean up for it to be right.
+
+use super::attempts::{Attempts, Stop};
+use super::{Context, Refusal};
+use crate::keys::{ItemKey, NodeRef};
+use crate::model::{Item, NameClaim, held_name};
+use crate::plan::conditions::{same_claim, same_name, unclaimed_or_of};
+use crate::plan::{Io, Need, Rule};
+use crate::request::{Action, Condition};
+
+/// What a write does to the names among siblings: the claim of the name that the node comes to have, and that of the
+/// name that it had. None of both where the node keeps its name and its parent, or has no name before and after.
+#[derive(Debug, Default)]
+pub(super) struct Naming {
+    taken: Option<(ItemKey, String)>,
+    left: Option<ItemKey>,
+}
+
+impl Naming {
+    /// What is done by a write that makes this record of another, or of none.
+    pub(super) fn of(node: &NodeRef, before: Option<&Item>, after: Option<&Item>, context: Context<'_>) -> Self {
+        let held = |record| held_name(node, record, context.settings);
+        let (left, taken) = (held(before).map(|(key, _)| key), held(after));
+        if left.as_ref() == taken.as_ref().map(|(key, _)| key) { Self::default() } else { Self { taken, left } }
+    }
+
+    /// Most actions that this takes in a transaction.
+    pub(super) fn actions_max(&self) -> usize {
+        2 * usize::from(self.taken.is_some()) + usize::from(self.left.is_some())
+    }
+
+    /// The action that gives back the name that the node had. A claim of another node stays: the attempt fails on it,
+    /// and the next one leaves it alone.
+    pub(super) fn release(&self, node: &NodeRef, attempts: &Attempts<'_>) -> Option<Action> {
+        let key = self.left.as_ref().filter(|key| !attempts.has_failed_on(key))?;
+        let is_own = attempts.context.rules.keeps(Rule::ReleaseOwn);
+        let condition = if is_own { unclaimed_or_of(&node.id) } else { Condition::Always };
+        Some(Action::Delete { key: key.clone(), condition })
+    }
+
+    /// The actions that claim the name that the node comes to have, the claim first. `read` is the claim, if it was
+    /// read: none may stand there. Otherwise it is read only after an attempt has failed on it.
+    ///
+    /// # Errors
+    /// [`Refusal::NameTaken`], and [`Refusal::NameObstructed`].
+    pub(super) async fn claim(
+        &self,
+        io: &Io,
+        node: &NodeRef,
+        attempts: &Attempts<'_>,
+        read: Option<(&ItemKey, Option<&Item>)>,
+    ) -> Result<Vec<Action>, Stop> {
+        let Some((key, name)) = &self.taken else { return Ok(Vec::new()) };
+        let Context { settings, rules, .. } = attempts.context;
+        let schema = &settings.schema;
+        let on = |rule, condition| if rules.keeps(rule) { condition } else { Condition::Always };
+        let claim = NameClaim { node: node.id.clone(), write: attempts.request.stamp.token.clone() };
+        let put = |condition| Action::Put { key: key.clone(), item: claim.item(key, schema), condition };
+        let found = match read.filter(|(of, _)| *of == key) {
+            Some((_, found)) => found.cloned(),
+            None if attempts.has_failed_on(key) => io.read(Need::keys([key.clone()])).await?.item(key)?.cloned(),
+            None => None,
+        };
+        let Some(found) = found.filter(|found| NameClaim::node_in(found).as_ref() != Some(&node.id)) else {
+            return Ok(vec![put(on(Rule::ClaimName, unclaimed_or_of(&node.id)))]);
+        };
+        let take_over = put(on(Rule::ClaimAsRead, same_claim(&found)));
+        // What another client has put there isn't written over.
+        let id = NameClaim::node_in(&found).ok_or_else(|| Refusal::NameObstructed(key.clone()))?;
+        let other = node.sibling(id);
+        let other_key = schema.node_key(&other);
+        let read = io.read(Need::keys([other_key.clone()])).await?;
+        let record = read.item(&other_key)?;
+        if held_name(&other, record, settings).is_some_and(|(held, _)| held == *key) {
+            return Err(Refusal::NameTaken { name: name.clone(), id: other.id }.into());
+        }
+        let check = Action::Check { key: other_key, condition: same_name(record, schema) };
+        Ok(std::iter::once(take_over).chain(rules.keeps(Rule::HolderLeft).then_some(check)).collect())
+    }
+}
