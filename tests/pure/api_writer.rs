@@ -11,7 +11,7 @@ use http_body_util::BodyExt;
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 use sapwood_core::keys::{Names, Schema, Tenant};
-use sapwood_core::model::{AttributeValue, Settings, SiblingOrder, text};
+use sapwood_core::model::{AttributeValue, Settings, SiblingOrder, UniqueNames, text};
 use sapwood_http::caller::Caller;
 use sapwood_http::contract::{Function, operations};
 use sapwood_http::serve::{Options, service};
@@ -248,6 +248,48 @@ async fn a_batch_puts_into_the_trash_and_takes_out_in_its_order_and_once() {
     assert_eq!((again.status, &again.body["parent"]), (200, &json!("D")));
     api.fixture.settle();
     assert!(api.fixture.get("V", "NODE").unwrap().contains_key("_trashed"));
+}
+
+#[tokio::test]
+async fn a_name_that_a_sibling_has_is_refused_and_the_answer_says_who_has_it() {
+    let settings = Settings { names: UniqueNames::Caseless, ..Settings::default() };
+    let mut api = Api { fixture: Fixture::new(settings, Oracle::default()), ..Api::new() };
+    api.ok(201, "POST /nodes", json!({ "id": "D" })).await;
+    api.ok(201, "POST /nodes", json!({ "id": "F#1", "parent": "D", "segment": "same.txt" })).await;
+    let file = json!({ "parent": "D", "segment": "Same.TXT" });
+    let taken = api.send("POST /nodes", &[], &file).await;
+    assert_eq!((taken.problem(), taken.header("location")), ((409, "name-taken"), "/nodes/F~231"));
+    assert_eq!((&taken.body["node"], &taken.body["field"]), (&json!("F#1"), &json!("segment")));
+    let new = json!({ "parent": "D", "segment": "new.txt" });
+    let created = api.ok(201, "PUT /nodes/F2", new.clone()).await;
+    assert_eq!(created.body["segment"], "new.txt");
+    let taken = (409, "name-taken".to_owned());
+    assert_eq!(refused(&api, "PUT /nodes/F3", file.clone()).await, taken);
+    assert_eq!(refused(&api, "PATCH /nodes/F2", json!({ "segment": "SAME.txt" })).await, taken);
+    assert_eq!(refused(&api, "POST /nodes", json!({ "id": "d" })).await, taken);
+    let operations = json!([
+        { "put": { "id": "F4", "parent": "D", "segment": "four" } },
+        { "patch": { "id": "F2", "segment": "FOUR" } },
+        { "patch": { "id": "F4", "segment": "five" } },
+        { "patch": { "id": "F2", "segment": "FOUR" } },
+    ]);
+    let batch = api.ok(200, "POST /batch", json!({ "operations": operations })).await;
+    let results = &batch.body["results"];
+    assert_eq!((&results[1]["status"], &results[1]["problem"]["node"]), (&json!(409), &json!("F4")));
+    assert_eq!(
+        (&results[0]["status"], &results[2]["status"], &results[3]["status"]),
+        (&json!(201), &json!(200), &json!(200))
+    );
+    api.fixture.settle();
+    // What is on its way out has no name, and a new node of that name isn't its.
+    api.ok(202, "DELETE /nodes/F~231?children=delete", Value::Null).await;
+    api.ok(201, "POST /nodes", file).await;
+    api.ok(200, "POST /nodes/F2/trash", Value::Null).await;
+    api.ok(201, "POST /nodes", json!({ "id": "F5", "parent": "D", "segment": "four" })).await;
+    assert_eq!(refused(&api, "POST /nodes/F2/restore", Value::Null).await, taken);
+    api.ok(200, "PATCH /nodes/F2", json!({ "segment": "two" })).await;
+    api.ok(200, "POST /nodes/F2/restore", Value::Null).await;
+    api.fixture.settle();
 }
 
 #[tokio::test]

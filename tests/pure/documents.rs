@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 use sapwood_core::audit::State;
 use sapwood_core::keys::{Id, NodeRef, Schema, SortKey, Version};
 use sapwood_core::model::{
-    Announcement, BaseNode, Cursor, DELETING, DeletionMark, Item, Latest, Settings, Stored, key_of, row_parent, rows,
+    Announcement, BaseNode, Cursor, DELETING, DeletionMark, Item, Latest, NameClaim, Settings, Stored, WRITE, key_of,
+    row_parent, rows, text_of,
 };
 use serde_json::Value;
 
@@ -271,6 +272,13 @@ fn the_examples_of_items_are_what_the_codecs_read_and_write() {
                 let latest = Latest { node, topic };
                 let revision = find(&key.pk, &latest.revision_key(version, &settings).unwrap().sk);
                 assert_eq!(Latest::copy(&key, version, revision, &settings), *item);
+            }
+            SortKey::Name(_) => {
+                let claim = NameClaim {
+                    node: NameClaim::node_in(item).unwrap(),
+                    write: text_of(item, WRITE).unwrap().to_owned(),
+                };
+                assert_eq!(claim.item(&key, &schema), *item);
             }
             SortKey::Operation(_) | SortKey::Deleted | SortKey::Idempotency { .. } | SortKey::Revision { .. } => {}
             _ => written.push(item),

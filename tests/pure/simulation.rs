@@ -79,6 +79,14 @@ fn what_goes_into_the_trash_and_out_of_it_ends_right() {
 }
 
 #[test]
+fn no_two_siblings_get_one_name_from_the_api() {
+    schedules(&Profile::new(Writers::Names), 6_000);
+    schedules(&Profile::new(Writers::Names).with_races(), 3_000);
+    schedules(&Profile { limbo: true, ..Profile::new(Writers::Names) }, 1_000);
+    schedules(&Profile::new(Writers::Names).with_repairs(), 1_000);
+}
+
+#[test]
 fn writes_that_come_late_leave_nothing_wrong() {
     schedules(&Profile { limbo: true, ..Profile::new(Writers::Moves) }, 8_000);
     schedules(&Profile { limbo: true, ..Profile::new(Writers::Deletions) }, 4_000);

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures::future::join_all;
 use sapwood_core::keys::{Id, NodeRef, Schema, Version};
-use sapwood_core::model::{DeletionMode, Latest, Settings, SiblingOrder, text};
+use sapwood_core::model::{DeletionMode, Latest, Settings, SiblingOrder, UniqueNames, text};
 use sapwood_engine::query::{
     Bounds, Fields, Granting, Linking, ListOptions, Mode, Order, Reader, Siblings, Tree, Window, Within,
 };
@@ -435,6 +435,78 @@ async fn a_place_costs_what_the_guide_says() {
     assert!(GUIDE.contains("| with `place` | 2 more, up to 12 where siblings get other values | with `before` or `after` twice the units of the write, and 2. With siblings that get other values twice the units of all |"));
     let oracle = Oracle { path_rows: false, order: Some("rank".to_owned()), ..Oracle::default() };
     running.assert_right(&oracle).await;
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_name_of_its_own_costs_what_the_guide_says() {
+    let items = [node("r", None, "root"), node("s", None, "root"), node("c", Some("r"), "child")];
+    let running = Running::start_after(&[("PathRows", "off"), ("UniqueNames", "exact")], &[], items.into()).await;
+    running.settle().await;
+    let settings = Settings { names: UniqueNames::Exact, path_rows: false, ..Settings::default() };
+    let carry_out = async |what: &str, command: Command| {
+        let request = Request::new(stamp(what));
+        let (written, cost) = counted!(running, &settings, Writer, |writer| writer.write(&command, &request));
+        cost.say(what);
+        assert_eq!(cost.usage.retries, 0);
+        running.settle().await;
+        (written, cost.figures())
+    };
+    let named = |of: &str, is_made_id: bool, parent: Option<&str>, name: &str| {
+        let segment = Some(name.to_owned());
+        Command::Create {
+            node: at(of),
+            is_made_id,
+            content: Content { parent: parent.map(id), segment, ..Content::default() },
+        }
+    };
+    let renamed = |of: &str, name: &str| Command::Patch {
+        node: at(of),
+        patch: Patch { segment: Some(Some(name.to_owned())), ..Patch::default() },
+    };
+    let moved = |of: &str, to: &str| Command::Patch {
+        node: at(of),
+        patch: Patch { parent: Some(Some(id(to))), ..Patch::default() },
+    };
+    let (done, figures) = carry_out("create, made id", named("a", true, Some("r"), "x")).await;
+    done.unwrap();
+    let [round_trips, written, read] = documented("create below a parent, the API makes the id");
+    assert_eq!(figures, [round_trips, written + 3.0, read + 1.0]);
+    assert_documented("with `UniqueNames`, in addition: create", [0.0, 3.0, 1.0]);
+    let (done, figures) = carry_out("create a root", named("b", true, None, "x")).await;
+    done.unwrap();
+    let [round_trips, written, read] = documented("create a root, the API makes the id");
+    assert_eq!(figures, [round_trips, written + 3.0, read]);
+    // A name that is taken is refused without a write.
+    let (refused, figures) = carry_out("taken", named("d", true, Some("r"), "x")).await;
+    assert!(matches!(refused, Err(WriteError::Refused(Refusal::NameTaken { .. }))), "{refused:?}");
+    assert_eq!(figures, [2.0, 0.0, 2.0 + 1.0 + 1.0]);
+    let (done, figures) = carry_out("rename", renamed("a", "y")).await;
+    done.unwrap();
+    let [round_trips, written, read] = documented("change attributes");
+    assert_eq!(figures, [round_trips, written + 5.0, read]);
+    assert_documented("with `UniqueNames`, in addition: rename or move", [0.0, 5.0, 0.0]);
+    let (done, moved_there) = carry_out("move", moved("a", "s")).await;
+    done.unwrap();
+    // 2 for the node, 2 for each node checked: here the new parent.
+    assert_eq!(moved_there[1], 2.0 + 2.0 + 4.0);
+    let (done, figures) = carry_out("into the trash", Command::Trash { node: at("a") }).await;
+    done.unwrap();
+    let [round_trips, written, read] = documented("into the trash");
+    assert_eq!(figures, [round_trips, written + 3.0, read]);
+    let delete =
+        Command::Delete { node: at("b"), children: Children::Restrict, revisions: false, operation: "o".to_owned() };
+    let (done, figures) = carry_out("delete", delete).await;
+    done.unwrap();
+    let [round_trips, written, read] = documented("delete, no children");
+    assert_eq!(figures, [round_trips, written + 2.0, read]);
+    assert_documented("with `UniqueNames`, in addition: delete, or into the trash", [0.0, 2.0, 0.0]);
+    // What keeps its name costs nothing more.
+    let attributes = [("colour".to_owned(), ValueChange::Set(text("red")))].into();
+    let change = Command::Patch { node: at("c"), patch: Patch { attributes, ..Patch::default() } };
+    let (done, figures) = carry_out("change attributes", change).await;
+    done.unwrap();
+    assert_eq!(figures, documented("change attributes"));
     running.stop().await;
 }
 

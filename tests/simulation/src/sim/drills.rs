@@ -7,6 +7,7 @@ use rand::seq::IndexedRandom;
 use sapwood_core::model::{AttributeValue, DeletionMode, text};
 
 use super::copies;
+use super::names;
 use super::requests::Asked;
 use super::trash;
 use super::writers::{BaseWrite, Script};
@@ -51,11 +52,13 @@ pub enum Drill {
     TakenOut,
     /// Another client takes a node out of the trash, and makes a cycle of it.
     TrashedCycle,
+    /// Two take over the name of a node that another client has renamed or moved away, and that may come back.
+    NameTakenOver,
 }
 
 impl Drill {
     /// All sequences.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::ThereAndBack,
         Self::Together,
         Self::Twice,
@@ -74,6 +77,7 @@ impl Drill {
         Self::TrashedAbove,
         Self::TakenOut,
         Self::TrashedCycle,
+        Self::NameTakenOver,
     ];
 }
 
@@ -98,6 +102,7 @@ pub(super) fn script(rng: &mut SmallRng, drill: Drill) -> Script {
         Drill::TrashedAbove => trash::above(rng),
         Drill::TakenOut => trash::taken_out(rng),
         Drill::TrashedCycle => trash::cycle(rng),
+        Drill::NameTakenOver => names::taken_over(rng),
     };
     for position in (1..rest.len()).rev() {
         match rng.random_range(0..12) {

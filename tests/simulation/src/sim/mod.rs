@@ -14,6 +14,7 @@ mod digests;
 mod drills;
 mod exhaustive;
 mod history;
+mod names;
 mod outages;
 mod priorities;
 mod profile;

@@ -84,6 +84,9 @@ pub enum Writers {
     Heavy,
     /// Deletions and moves, by the API and by hand, of nodes whose copies are put back later, in any order.
     Copies,
+    /// Nodes of few names below few parents, which no two siblings are to have: creations, renames, moves, the trash,
+    /// deletions from above, and other clients.
+    Names,
     /// Nodes that are put into the trash and taken out again, beside moves, deletions from above, creations below, and
     /// other clients that do the same by hand.
     Trash,
@@ -99,6 +102,11 @@ impl Writers {
                 | Self::Heirs
                 | Self::Drill(Drill::HeirBelowLateChild | Drill::LostCreation)
         )
+    }
+
+    /// True if no two siblings are to have one name.
+    pub(super) fn name_siblings(self) -> bool {
+        matches!(self, Self::Names | Self::Drill(Drill::NameTakenOver))
     }
 
     /// True if time passes while they write.
@@ -119,6 +127,7 @@ impl Writers {
                 | Self::Heavy
                 | Self::Copies
                 | Self::Trash
+                | Self::Names
                 | Self::Drill(_)
         )
     }

@@ -24,6 +24,12 @@ use crate::own;
 pub(super) enum Asked {
     /// Creates a node. With `made` the API made the id, otherwise the caller chose it.
     Create { id: String, parent: Option<String>, made: bool },
+    /// Creates a node with a name, or with none but its id.
+    CreateNamed { id: String, parent: Option<String>, name: Option<String>, made: bool },
+    /// Gives a node a name, or none, and another parent or none, if one is named.
+    Segment { id: String, name: Option<String>, parent: Option<Option<String>> },
+    /// Puts a node with a name, or with none, in the place of one or of none.
+    ReplaceNamed { id: String, parent: Option<String>, name: Option<String> },
     /// Moves a node, or makes it a root.
     Move { id: String, parent: Option<String> },
     /// Changes an attribute.
@@ -103,6 +109,19 @@ impl Asked {
         match self {
             Self::Create { id: own, parent, made } => {
                 Command::Create { node: node(own), is_made_id: *made, content: content(parent) }
+            }
+            Self::CreateNamed { id: own, parent, name, made } => {
+                let content = Content { segment: name.clone(), ..content(parent) };
+                Command::Create { node: node(own), is_made_id: *made, content }
+            }
+            Self::Segment { id: own, name, parent } => {
+                let parent = parent.as_ref().map(|parent| parent.as_ref().map(id));
+                let patch = Patch { segment: Some(name.clone()), parent, ..Patch::default() };
+                Command::Patch { node: node(own), patch }
+            }
+            Self::ReplaceNamed { id: own, parent, name } => {
+                let content = Content { segment: name.clone(), ..content(parent) };
+                Command::Replace { node: node(own), content }
             }
             Self::Move { id: own, parent } => {
                 let patch = Patch { parent: Some(parent.as_ref().map(id)), ..Patch::default() };

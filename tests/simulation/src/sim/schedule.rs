@@ -10,7 +10,7 @@ use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 use sapwood_core::fanout::StreamRecord;
 use sapwood_core::keys::{ItemKey, Names, Schema};
-use sapwood_core::model::{AttributeValue, Copied, Item, Settings, has_mark, is_touch};
+use sapwood_core::model::{AttributeValue, Copied, Item, Settings, UniqueNames, has_mark, is_touch};
 use sapwood_engine::fanout::{Fanout, Limits, Report};
 
 use super::calls::{Calls, Shared, SimRetryPolicy, SimTable};
@@ -18,6 +18,7 @@ use super::clock;
 use super::copies::{Copies, Copying};
 use super::drills::Drill;
 use super::history::History;
+use super::names;
 use super::outages::Operator;
 use super::priorities::{Priorities, Who};
 use super::profile::{Profile, Writers};
@@ -79,6 +80,8 @@ pub(super) struct World<'a> {
     asked: BTreeMap<u64, Sent>,
     /// The witness of every change, in profiles that delete nodes.
     pub(super) witness: Option<Witness>,
+    /// Who sees names, where no two siblings are to have one.
+    names: Option<names::Judge>,
     /// The newest copy of each node that has a mark.
     marked: BTreeMap<ItemKey, Item>,
     copies: Copies,
@@ -141,6 +144,11 @@ fn played(seed: u64, profile: &Profile) -> Result<(Run, usize), Fault> {
         path_rows: profile.writers == Writers::Moves || rng.random_ratio(4, 5),
         root_rows: rng.random_ratio(4, 5),
         schema: Schema::new(Names::default(), profile.writers == Writers::Tenants).unwrap(),
+        names: match profile.writers {
+            writers if !writers.name_siblings() => UniqueNames::Off,
+            _ if seed.is_multiple_of(2) => UniqueNames::Exact,
+            _ => UniqueNames::Caseless,
+        },
         ..Settings::default()
     };
     let slice_items_max = [1, 2, 3, 100][rng.random_range(0..4)];
@@ -164,6 +172,7 @@ fn played(seed: u64, profile: &Profile) -> Result<(Run, usize), Fault> {
         unfinished: BTreeMap::new(),
         profile,
         calls: Arc::new(Mutex::new(Calls::new(rng, 0, failure_percent, stall_percent))),
+        names: profile.writers.name_siblings().then(|| names::Judge::new(settings.names)),
         fanout: Fanout { settings, limits, rules: profile.rules() },
         queue: Vec::new(),
         history: Vec::new(),
@@ -242,6 +251,7 @@ fn played(seed: u64, profile: &Profile) -> Result<(Run, usize), Fault> {
     what.extend(unfinished.into_iter().map(|pk| format!("{pk} isn't where it belongs")));
     what.extend(still_trashed(&contents));
     what.extend(world.witness.iter().flat_map(Witness::at_rest));
+    what.extend(world.names.iter().filter(|_| profile.repairs_max > 0).flat_map(names::Judge::mended));
     what.extend(calls.history.faults());
     what.extend(calls.history.cycle().filter(|_| profile.writers.are_the_api() || profile.writers == Writers::Answers));
     if what.is_empty() { Ok((Run { steps, trace: calls.trace }, calls.history.taken_over())) } else { Err(fault(what)) }
@@ -547,9 +557,15 @@ impl World<'_> {
             if let Some(witness) = &mut self.witness {
                 witness.see(&record, self.actor).map_err(|what| vec![what])?;
             }
+            if let Some(names) = &mut self.names {
+                names.see(&record, self.actor).map_err(|what| vec![what])?;
+            }
             if passes_filter(&record.key.sk) {
                 self.queue.push(record);
             }
+        }
+        if let Some(names) = &self.names {
+            names.check().map_err(|what| vec![what])?;
         }
         Ok(any)
     }

@@ -10,6 +10,7 @@ use sapwood_core::model::{AttributeValue, DeletionMode, ITEM_BYTES_MAX, Item, JS
 
 use super::copies::{self, Copying};
 use super::drills;
+use super::names;
 use super::profile::Writers;
 use super::requests::{self, Asked};
 use super::trash;
@@ -168,6 +169,7 @@ pub(super) fn script(rng: &mut SmallRng, writers: Writers, writes_max: usize) ->
         Writers::Answers => answers(rng, writes_max),
         Writers::Copies => copies::script(rng, writes_max),
         Writers::Trash => trash::script(rng, writes_max),
+        Writers::Names => names::script(rng, writes_max),
         Writers::Drill(drill) => drills::script(rng, drill),
         Writers::Deep => deep(rng, writes_max),
         Writers::Any | Writers::Nodes | Writers::Moves | Writers::Tenants => {

@@ -12,7 +12,7 @@
 //! `sequential.rs` says what one call makes of one record. Neither file shares code with the product's decisions.
 
 mod refusals;
-mod sequential;
+pub(super) mod sequential;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -98,6 +98,8 @@ pub struct History {
     /// For each change, the first of those that were made at once with it.
     together: Vec<usize>,
     changes_digest: u64,
+    /// When claims of names have changed.
+    claimed: Vec<usize>,
     now: usize,
     /// The newest call of each invocation.
     newest: BTreeMap<u64, usize>,
@@ -190,6 +192,9 @@ impl History {
             };
         }
         let first = self.now + 1;
+        if records.iter().any(|record| is_claim(&record.key.sk)) {
+            self.claimed.push(self.now);
+        }
         for record in records.iter().filter(|record| is_base(&record.key.sk)) {
             self.now += 1;
             self.together.push(first);
@@ -682,6 +687,11 @@ impl History {
             (None, _) => calls.iter().any(|call| self.check_unchanged(&self.calls[*call], outcome, until).is_ok()),
         }
     }
+}
+
+/// True for the sort keys of claims of names.
+fn is_claim(sk: &str) -> bool {
+    sk.starts_with("NAME#") || sk.starts_with("ROOTNAME#")
 }
 
 /// True for the sort keys of nodes and revisions.

@@ -8,6 +8,7 @@ use sapwood_engine::write::{Children, Command, Idempotency, NoWayBack, Refusal, 
 
 use super::sequential::{self, is_marked, is_there, text};
 use super::{Answer, Asking, Call, History};
+use crate::sim::names::has_name;
 
 /// How long the claim of an idempotency key is its owner's, in seconds.
 const LEASE_SECONDS: u64 = 60;
@@ -49,6 +50,10 @@ impl History {
                 circle.into_iter().any(|key| self.above(key.clone(), call.called, until).contains(&key))
             }
             Refusal::Unreadable(_) => own_was(&|state| state.is_some_and(is_odd)),
+            Refusal::NameTaken { name, id } => {
+                *id != node.id
+                    && was(&self.node(node, id), &|state| state.is_some_and(|item| has_name(item, id.as_str(), name)))
+            }
             Refusal::InTrash | Refusal::ChildrenInTrash => {
                 own_was(&|state| state.and_then(sequential::trashed).is_some())
             }
@@ -154,7 +159,10 @@ impl History {
     fn was_disturbed(&self, call: &Call, until: usize) -> bool {
         let own: BTreeSet<usize> = call.effects.iter().map(|(_, at)| *at).collect();
         let is_lost_claim = call.is_lost && call.request.idempotency.is_some();
+        // A repair changes claims of names alone.
+        let is_claimed = self.claimed.iter().any(|at| (call.called..=until).contains(at));
         is_lost_claim
+            || is_claimed
             || (call.since + 1..=until).any(|at| !own.contains(&at))
             || self.with_the_key(call).next().is_some()
     }

@@ -17,7 +17,7 @@ pub(super) fn version(sk: &str) -> Option<(u32, &str)> {
 }
 
 /// A text attribute, or nothing.
-pub(super) fn text<'a>(item: &'a Item, name: &str) -> &'a str {
+pub(in crate::sim) fn text<'a>(item: &'a Item, name: &str) -> &'a str {
     match item.get(name) {
         Some(AttributeValue::S(text)) => text,
         _ => "",
@@ -30,7 +30,7 @@ pub(super) fn is_there(state: Option<&Item>) -> bool {
 }
 
 /// True if the node is being deleted, by this operation if one is named.
-pub(super) fn is_marked(item: &Item, operation: Option<&str>) -> bool {
+pub(in crate::sim) fn is_marked(item: &Item, operation: Option<&str>) -> bool {
     let Some(AttributeValue::M(mark)) = item.get("_deleting") else { return false };
     operation.is_none_or(|operation| mark.get("operation") == Some(&AttributeValue::S(operation.to_owned())))
 }
@@ -122,7 +122,7 @@ pub(super) fn parent(command: &Command) -> Option<&Id> {
 }
 
 /// What a record says of how its node was put into the trash, if it is there.
-pub(super) fn trashed(item: &Item) -> Option<Item> {
+pub(in crate::sim) fn trashed(item: &Item) -> Option<Item> {
     match item.get("_trashed").filter(|_| !item.contains_key("parent") && is_there(Some(item)))? {
         AttributeValue::M(map) => Some(map.clone().into_iter().collect()),
         _ => Some(Item::new()),
