@@ -35,6 +35,8 @@ pub(super) struct Plan {
     revisions: bool,
     /// Rows, lineages, copies, cursors and records that no base record asks for.
     surplus: BTreeMap<Kind, usize>,
+    /// Claims of names that are made, and those that are deleted.
+    claims: BTreeMap<Kind, usize>,
     /// Records that are written, outside of the subtree that is repaired.
     outside: usize,
 }
@@ -67,6 +69,9 @@ impl Plan {
             if let Some(mark) = deletion(difference, &items, settings) {
                 plan.count(client, &difference.node, &mark).await?;
             }
+        }
+        for difference in due.iter().filter(|one| one.kind.is_of_claim()) {
+            *plan.claims.entry(difference.kind).or_default() += 1;
         }
         if let Some(top) = top {
             let written = due.iter().filter(|one| one.kind.is_redriven()).map(|one| one.node.clone()).collect();
@@ -103,7 +108,8 @@ impl Plan {
         json!({
             "writes": self.writes, "write_units_min": self.units, "dollars_min": cost::dollars(self.units),
             "nodes_deleted": self.nodes.len(), "nodes_deleted_is_min": self.is_cut,
-            "revisions_deleted": self.revisions, "surplus_deleted": surplus, "outside": self.outside,
+            "revisions_deleted": self.revisions, "names_claimed": self.of_claims(Kind::NameUnclaimed),
+            "claims_deleted": self.of_claims(Kind::NameLeft), "surplus_deleted": surplus, "outside": self.outside,
         })
     }
 
@@ -135,6 +141,18 @@ impl Plan {
             };
             format!("deletes {}", counted(*count as u64, one, many))
         }));
+        let claims = [
+            (self.of_claims(Kind::NameUnclaimed), "claims", "name of a node", "names of nodes"),
+            (
+                self.of_claims(Kind::NameLeft),
+                "deletes",
+                "claim of a name that its node doesn't have",
+                "claims of names that their nodes don't have",
+            ),
+        ];
+        for (count, verb, one, many) in claims.into_iter().filter(|(count, ..)| *count > 0) {
+            lines.push(format!("{verb} {}", counted(count as u64, one, many)));
+        }
         if let Some(top) = top.filter(|_| self.outside > 0) {
             let records = counted(self.outside as u64, "of these records isn't", "of these records aren't");
             lines.push(format!(
@@ -143,6 +161,10 @@ impl Plan {
             ));
         }
         lines
+    }
+
+    fn of_claims(&self, kind: Kind) -> usize {
+        self.claims.get(&kind).copied().unwrap_or_default()
     }
 
     fn counted_nodes(&self) -> String {
@@ -207,8 +229,8 @@ fn units_min(difference: &Difference, items: &BTreeMap<ItemKey, Item>, settings:
         kind if kind.is_redriven() => record + rows * row + u64::from(kind.names_rows()),
         // The record is put and deleted; the handler deletes the rows and the lineage.
         Kind::LineageSurplus => 2 + rows + 1,
-        // A transaction of a check and a deletion takes two units for each.
-        Kind::RowSurplus => 4,
+        // A transaction of a check and a write takes two units for each.
+        Kind::RowSurplus | Kind::NameUnclaimed => 4,
         // The record or a cursor is written; the record, its rows and the lineage are deleted.
         Kind::DeletionStuck => 1 + record + rows + 1,
         _ => 1,

@@ -69,15 +69,15 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit, AuditError> {
     };
     report::print(&found, whose, json);
     let wrong = report::faults(&found.settled).len();
-    if wrong == 0 {
+    let first = due(found.settled.clone());
+    if first.is_empty() {
         return Ok(exit(&found));
     }
     if wrong > arguments.max_differences {
         return Err(AuditError::TooMany { found: wrong, limit: arguments.max_differences });
     }
     let top = arguments.comparison.top(&settings.schema)?;
-    let plan = Plan::of(&client, &settings, &report::faults(&found.settled), &due(found.settled.clone()), top.as_ref())
-        .await?;
+    let plan = Plan::of(&client, &settings, &report::faults(&found.settled), &first, top.as_ref()).await?;
     if json {
         say!("{}", plan.json());
     } else {

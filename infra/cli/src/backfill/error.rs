@@ -26,6 +26,11 @@ pub(crate) enum BackfillError {
     /// The stream handler doesn't place the parents.
     #[error(transparent)]
     NotPlaced(#[from] NotPlaced),
+    /// Siblings may have the same name.
+    #[error(
+        "UniqueNames is off here (UNIQUE_NAMES), so there are no names to claim: deploy the parameter first, or name it with --parameter"
+    )]
+    NoNames,
     /// There is no terminal to ask on.
     #[error("there is no terminal to ask on: give --yes to write without asking, or --dry-run")]
     NobodyToAsk,

@@ -43,6 +43,7 @@ const SCAN_AGE_MAX: Duration = Duration::from_secs(24 * 60 * 60);
   sapwood backfill --table sapwood --endpoint http://127.0.0.1:8000 --dry-run
   sapwood backfill --table orders --profile prod --rate 500 --yes
   sapwood backfill --table sapwood --profile prod --cursors --yes
+  sapwood backfill --table sapwood --profile prod --names --yes
 
 It ends with 0 if all is written, 1 if records were refused or the answer was no, 2 for wrong arguments, and 4 if it can't go on. Run `sapwood
 verify` afterwards.")]
@@ -56,6 +57,10 @@ pub(crate) struct Arguments {
     /// from.
     #[arg(long, conflicts_with = "all")]
     cursors: bool,
+    /// Claim all names that nobody has claimed, delete the claims of names that their nodes don't have, and do nothing
+    /// else: where UniqueNames was switched on or changed, or after an import.
+    #[arg(long, conflicts_with_all = ["all", "cursors"])]
+    names: bool,
     /// Read the table, say what the backfill costs, and write nothing.
     #[arg(long)]
     dry_run: bool,
@@ -88,14 +93,17 @@ enum Scope {
     All,
     /// Cursors.
     Cursors,
+    /// Claims of names.
+    Names,
 }
 
 impl Arguments {
     fn scope(&self) -> Scope {
-        match (self.cursors, self.all) {
-            (true, _) => Scope::Cursors,
-            (false, true) => Scope::All,
-            (false, false) => Scope::Wrong,
+        match (self.names, self.cursors, self.all) {
+            (true, ..) => Scope::Names,
+            (false, true, _) => Scope::Cursors,
+            (false, false, true) => Scope::All,
+            (false, false, false) => Scope::Wrong,
         }
     }
 }
@@ -114,6 +122,9 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit, BackfillError> {
     let client = Client::new(&table, &Patient, &settings.schema).named("", IN_FLIGHT_MAX);
     let path = arguments.work.clone().unwrap_or_else(|| format!("{}.backfill", arguments.connection.table).into());
     let scope = arguments.scope();
+    if scope == Scope::Names && !settings.names.is_on() {
+        return Err(BackfillError::NoNames);
+    }
     let description = format!("{} {scope:?} {settings:?}", arguments.connection.identity(&table).await?);
     let segments = arguments.segments.count(arguments.connection.endpoint().is_some());
     let backlog = Mutex::new(opened(&path, &description, segments, &settings)?);
@@ -127,7 +138,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit, BackfillError> {
     }
     let mut backlog = backlog.into_inner().unwrap_or_else(PoisonError::into_inner);
     backlog.arrange(&mut InTheTable { client: &client, settings: &settings })?;
-    let plan = Plan::of(&backlog)?;
+    let plan = Plan::of(&backlog, scope)?;
     plan.print(client.usage().read_units, arguments.json);
     if arguments.dry_run {
         forget(backlog, &path)?;
@@ -216,7 +227,7 @@ fn ended(
         println!("{done}");
     } else {
         println!(
-            "{}, and {others} copies or cursors are written, {right} were right by then, {refused} refused",
+            "{}, and {others} copies, cursors or claims are written, {right} were right by then, {refused} refused",
             count(redriven, "node")
         );
     }
@@ -230,15 +241,16 @@ struct Plan {
     /// The level, its nodes that wait, and their write units.
     levels: Vec<(usize, u64, u64)>,
     others: u64,
+    scope: Scope,
 }
 
 impl Plan {
-    fn of(backlog: &Backlog) -> Result<Self, BackfillError> {
+    fn of(backlog: &Backlog, scope: Scope) -> Result<Self, BackfillError> {
         let levels = backlog.levels()?.into_iter().filter_map(|level| match level.level {
             Level::Nodes(depth) => Some((depth, level.waiting(), level.units * level.waiting() / level.records.max(1))),
             Level::Revisions => None,
         });
-        Ok(Self { levels: levels.filter(|(_, waiting, _)| *waiting > 0).collect(), others: backlog.others()? })
+        Ok(Self { levels: levels.filter(|(_, waiting, _)| *waiting > 0).collect(), others: backlog.others()?, scope })
     }
 
     fn records(&self) -> u64 {
@@ -250,7 +262,11 @@ impl Plan {
     }
 
     fn print(&self, read_units: f64, json: bool) {
-        let units = self.levels.iter().map(|(.., units)| units).sum::<u64>() + self.others;
+        // A name is claimed by a transaction of a check and a write.
+        let (what, units_of_one) =
+            if self.scope == Scope::Names { ("claims of names", 4) } else { ("copies, cursors", 1) };
+        let of_others = self.others * units_of_one;
+        let units = self.levels.iter().map(|(.., units)| units).sum::<u64>() + of_others;
         if json {
             let nodes = self.records() - self.others;
             let plan = json!({
@@ -264,7 +280,7 @@ impl Plan {
         for (depth, nodes, units) in &self.levels {
             table.add_row([depth.to_string(), nodes.to_string(), units.to_string()]);
         }
-        table.add_row(["copies, cursors".to_owned(), self.others.to_string(), self.others.to_string()]);
+        table.add_row([what.to_owned(), self.others.to_string(), of_others.to_string()]);
         for column in table.column_iter_mut() {
             column.set_cell_alignment(CellAlignment::Right);
         }

@@ -56,7 +56,7 @@ impl Scanner<'_> {
             let before = self.client.usage().read_units;
             let page = match self.scope {
                 Scope::Cursors => self.cursors(segment, segments, from).await?,
-                Scope::All | Scope::Wrong => self.nodes(segment, segments, from).await?,
+                Scope::All | Scope::Wrong | Scope::Names => self.nodes(segment, segments, from).await?,
             };
             lock(backlog).take(segment, &page)?;
             let Some(next) = page.next else { return Ok(()) };
@@ -73,6 +73,11 @@ impl Scanner<'_> {
         let found = audit.page(segment, segments, from.as_ref(), PAGE_ITEMS_MAX).await?;
         self.bar.inc(found.items);
         self.seen.lock().unwrap_or_else(PoisonError::into_inner).add(&found);
+        if self.scope == Scope::Names {
+            let claims = found.suspects.iter().filter(|suspect| suspect.kind.is_of_claim());
+            let others = claims.map(|claim| (claim.key.clone(), claim.kind)).collect();
+            return Ok(Page { others, next: found.next, ..Page::default() });
+        }
         let redriven = found.suspects.iter().filter(|suspect| suspect.kind.is_redriven());
         let wrong: BTreeSet<&NodeRef> = redriven.map(|suspect| &suspect.node).collect();
         let nodes = found.contents.iter().filter_map(|(key, item)| self.node(key, item));

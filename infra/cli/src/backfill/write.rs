@@ -142,7 +142,7 @@ impl<'a> Writer<'a> {
         let nodes = chunk.iter().map(|due| due.node.clone()).filter(|node| !right.contains(node)).collect();
         let wrong = match self.scope {
             Scope::All => nodes,
-            Scope::Wrong | Scope::Cursors => self.wrong(&nodes, Kind::is_redriven).await?,
+            Scope::Wrong | Scope::Cursors | Scope::Names => self.wrong(&nodes, Kind::is_redriven).await?,
         };
         let (due, right): (Vec<&Due>, Vec<&Due>) = chunk.iter().partition(|due| wrong.contains(&due.node));
         let key = |due: &&Due| (self.settings.schema.node_key(&due.node), due.node.clone(), Kind::LineageWrong);

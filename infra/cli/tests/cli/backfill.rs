@@ -233,6 +233,38 @@ async fn cursors_begin_anew_and_nothing_else_is_written() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn names_are_claimed_and_claims_that_are_left_are_deleted() {
+    let running = Running::start(&[("UniqueNames", "caseless")]).await;
+    let named = |id: &str, name: &str| {
+        let mut item = node(id, Some("p"), "of another client");
+        item.insert("segment".to_owned(), s(name));
+        item
+    };
+    let left = [("PK", s("p")), ("SK", s("NAME#gone")), ("_node", s("c")), ("_write", s("w"))];
+    let left: Attributes = left.map(|(name, value)| (name.to_owned(), value)).into();
+    let nodes = vec![node("p", None, "p"), named("a", "Same"), named("b", "same"), named("c", "Other"), left];
+    put_all(&running.client, TABLE, nodes).await;
+    running.settle().await;
+    let (_directory, work) = working_file();
+    let before = running.contents().await;
+    let planned = ended(&running.url(), &work, &["--names", "--dry-run"]);
+    assert_eq!((planned["nodes"].as_u64(), planned["others"].as_u64()), (Some(0), Some(5)), "{planned}");
+    assert_eq!(running.contents().await, before);
+    let done = ended(&running.url(), &work, &["--names", "--yes"]);
+    assert_eq!((done["redriven"].as_u64(), done["others"].as_u64()), (Some(0), Some(5)), "{done}");
+    let after = running.contents().await;
+    assert_eq!(records(&after, &[]), records(&before, &[]), "no record of anybody's is written");
+    let claimed = |pk: &str, sk: &str| after.get(&(pk.to_owned(), sk.to_owned())).map(|claim| claim["_node"].clone());
+    let by = |id: &str| Some(Value::S(id.to_owned()));
+    assert_eq!((claimed("ROOTS", "ROOTNAME#p"), claimed("p", "NAME#other")), (by("p"), by("c")));
+    assert!([by("a"), by("b")].contains(&claimed("p", "NAME#same")) && claimed("p", "NAME#gone").is_none());
+    // The other one is named, and nothing is wrong.
+    let verified = ends_with(0, &running.url(), &["verify", "--json"]);
+    assert!(verified.contains("name-clash") && !verified.contains("name-unclaimed"), "{verified}");
+    assert!(ended(&running.url(), &work, &["--names", "--yes"])["others"] == 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_record_that_the_table_refuses_is_named_and_its_children_are_placed() {
     let mut large = node("large", None, "large");
     // There is no room for the attribute.
@@ -258,6 +290,8 @@ async fn what_is_wrong_with_a_backfill_is_said() {
     };
     fails(4, &[], "--yes");
     fails(2, &["--all", "--cursors"], "cannot be used with");
+    fails(2, &["--names", "--cursors"], "cannot be used with");
+    fails(4, &["--names", "--yes"], "UniqueNames is off");
     assert_eq!(records(&running.contents().await, &[]).len(), running.contents().await.len(), "nothing is written");
     // A working file of another table, of which something is written already, isn't taken for this one's.
     let killed = Path::new(&work);
