@@ -116,8 +116,10 @@ impl Plan {
     /// The plan for people, a line for each thing.
     pub(super) fn words(&self, top: Option<&NodeRef>) -> Vec<String> {
         let units = self.units;
+        let is_of_claims = self.writes == self.claims.values().sum::<usize>();
+        let handler = if is_of_claims { "" } else { ", and the handler puts all rows of these nodes again" };
         let mut lines = vec![format!(
-            "{}, and the handler puts all rows of these nodes again: at least {}, ${:.2} at the list price of us-east-1",
+            "{}{handler}: at least {}, ${:.2} at the list price of us-east-1",
             counted(self.writes as u64, "write", "writes"),
             counted(units, "write unit", "write units"),
             cost::dollars(units)
