@@ -53,13 +53,14 @@ def over_the_table(run, world):
             world.nodes[key][world.parent] = {"S": parent}
         list(table.pool.map(lambda each: move(*each), moves))
         run.settle(world)
-    if order := world.settings["OrderAttribute"]:
+    orders = [name.removesuffix(":caseless") for name in split(world.settings["OrderAttribute"])]
+    for order in orders[:1]:
         with run.step("a root and a node get other places among their siblings"):
             for number in (0, 3):
                 world.nodes[id(number)][order] = {"S": f"{NAME}place {number}"}
                 table.set((id(number), world.node), order, world.nodes[id(number)][order])
             run.settle(world)
-    own = (world.parent, world.segment, world.settings["OrderAttribute"])
+    own = (world.parent, world.segment, *orders)
     if links := [name for name in split(world.settings["LinkAttributes"]) if name not in own]:
         with run.step("a node names others, one of which isn't there, and then only that one"):
             for targets in ([id(20), id(21), f"{run.prefix}t-nobody"], [f"{run.prefix}t-nobody"]):

@@ -3,6 +3,7 @@
 import decimal
 import json
 import re
+import unicodedata
 
 # The template's parameters that say what the table holds, with the template's defaults. Each is an option, too: --partition-key PK.
 SETTINGS = {
@@ -121,10 +122,19 @@ class World:
         """The node's place among its siblings, as keys have it; None if siblings are in no order."""
         if not self.settings["OrderAttribute"]:
             return None
-        value = self.nodes[id].get(self.settings["OrderAttribute"], {})
+        return "!".join(self.part_of_place(id, name) for name in split(self.settings["OrderAttribute"]))
+
+    def part_of_place(self, id, name):
+        """What an attribute adds to the node's place. Where there are several, the texts of a smoke test fit their share."""
+        value = self.nodes[id].get(name.removesuffix(":caseless"), {})
         if "N" in value:
             return "n" + sortable(value["N"])
-        return "s" + in_key(value["S"]) if "S" in value else "~"
+        if "S" not in value:
+            return "~"
+        text = value["S"]
+        if name.endswith(":caseless"):
+            text = unicodedata.normalize("NFC", unicodedata.normalize("NFD", text).casefold())
+        return "s" + in_key(text)
 
     def links(self, id):
         """The ids that the node names, by attribute."""

@@ -413,7 +413,7 @@ fn contents(api: &Api) -> sapwood_tests::oracle::Contents {
 
 /// An API whose table is ordered by hand.
 fn by_hand() -> Api {
-    let order = SiblingOrder { attribute: "order".to_owned(), by_hand: true };
+    let order = SiblingOrder::by("order").written_by_hand().unwrap();
     let settings = Settings { order: Some(order), ..Settings::default() };
     Api {
         fixture: Fixture::new(settings, Oracle { order: Some("order".to_owned()), ..Oracle::default() }),

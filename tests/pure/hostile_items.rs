@@ -173,7 +173,7 @@ impl World {
             return self.junk();
         }
         match name {
-            "format" => number(self.pick(&["1", "1", "2", "2", "3", "4", "99999999999999999999"])),
+            "format" => number(self.pick(&["1", "1", "2", "2", "3", "4", "5", "99999999999999999999"])),
             "ancestors" | "_ancestors" | "path" => self.any_ids(),
             "root" | "orphan" | "rows_pending" | "remaining" | "blocked" | "_truncated" => bool(self.chance(2)),
             "links" => {

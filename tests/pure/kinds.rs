@@ -12,7 +12,7 @@ use sapwood_tests::oracle::Oracle;
 
 fn settings(tenants: bool) -> Settings {
     let schema = Schema::new(Names::default(), tenants).unwrap();
-    let order = Some(SiblingOrder { attribute: "rank".to_owned(), by_hand: false });
+    let order = Some(SiblingOrder::by("rank"));
     Settings { schema, order, links: BTreeSet::from(["seen", "tags"].map(str::to_owned)), ..Settings::default() }
 }
 

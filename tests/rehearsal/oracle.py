@@ -5,6 +5,7 @@ large for DynamoDB is left out of account.
 """
 
 import re
+import unicodedata
 from dataclasses import dataclass, field
 from decimal import Decimal
 
@@ -79,8 +80,9 @@ class Oracle:
         lineage |= {"orphan": {"BOOL": True}} if orphan else {}
         order = {}
         if self.order and (ancestors or parent is None):
-            order = {"_order": {"S": place(item.get(self.order))}}
-            lineage |= {"order": order["_order"], "format": {"N": "2"}}
+            names = self.order.split(",")
+            order = {"_order": {"S": "!".join(place_by(item, name) for name in names)}}
+            lineage |= {"order": order["_order"], "format": {"N": "4" if len(names) > 1 else "2"}}
             key = f"{order['_order']['S']}#{id}"
             above = {"_depth": {"N": "1"}, "_parent": {"S": parent}} if ancestors else {}
             where = (ancestors[0], f"CHILD#{key}") if ancestors else ("ROOTS", f"ORDERED#{key}")
@@ -88,7 +90,7 @@ class Oracle:
         for attribute in self.links:
             targets = sorted(set(targets_of(item.get(attribute))), key=str.encode)
             if targets:
-                lineage["format"] = {"N": "2"}
+                lineage["format"] = {"N": max("2", lineage["format"]["N"])}
                 lineage.setdefault("links", {"M": {}})["M"][attribute] = texts(targets)
             for target in targets:
                 own = {"_id": {"S": id}, "_depth": {"N": str(len(ancestors))}, "_ancestors": texts(ancestors)}
@@ -132,6 +134,15 @@ class Oracle:
     def copies(self, item):
         keys = {self.partition_key, self.sort_key} | self.never_copied
         return {name: value for name, value in item.items() if name not in keys and not name.startswith("_")}
+
+
+def place_by(item, name):
+    """The part of a place that an attribute makes. `name:caseless` is without case."""
+    value = item.get(name.removesuffix(":caseless"))
+    if name.endswith(":caseless") and value and "S" in value:
+        decomposed = unicodedata.normalize("NFD", value["S"])
+        return place({"S": unicodedata.normalize("NFC", decomposed.casefold())})
+    return place(value)
 
 
 def place(value):

@@ -270,7 +270,7 @@ class Smoke(unittest.TestCase):
         for seed in range(200):
             draw = random.Random(seed)
             names = {"PartitionKey": "pk", "SortKey": "sk", "NodeSortKey": "METADATA", "ParentAttribute": "up", "SegmentAttribute": "label"}
-            kinds = {"OrderAttribute": draw.choice(["", "size"]), "LinkAttributes": draw.choice(["", "tags,seen"])}
+            kinds = {"OrderAttribute": draw.choice(["", "size", "size,name:caseless"]), "LinkAttributes": draw.choice(["", "tags,seen"])}
             settings = module.SETTINGS | (names if seed % 2 else {}) | {"NeverCopied": draw.choice(["", "size", "size, parent"])} | kinds
             world = module.World("", [], settings)
             ids = [f"{number} é#%" for number in range(draw.randrange(30))]

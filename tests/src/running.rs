@@ -179,7 +179,7 @@ impl Running {
         Oracle {
             path_rows: settings.path_rows,
             root_rows: settings.root_rows,
-            order: settings.order.as_ref().map(|order| order.attribute.clone()),
+            order: settings.order.as_ref().map(ToString::to_string),
             links: settings.links.iter().cloned().collect(),
             tenants: settings.schema.has_tenants(),
             ..Oracle::default()

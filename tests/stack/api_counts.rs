@@ -410,7 +410,7 @@ async fn a_place_costs_what_the_guide_says() {
     let parameters = [("OrderAttribute", "rank"), ("OrderByHand", "on"), ("PathRows", "off")];
     let running = Running::start_after(&parameters, &[], items.collect()).await;
     running.settle().await;
-    let order = SiblingOrder { attribute: "rank".to_owned(), by_hand: true };
+    let order = SiblingOrder::by("rank").written_by_hand().unwrap();
     let settings = Settings { order: Some(order), path_rows: false, ..Settings::default() };
     let place = async |what: &str, name: &str, spot: Spot| {
         let command = Command::Patch { node: at(name), patch: Patch { spot: Some(spot), ..Patch::default() } };
@@ -603,7 +603,7 @@ async fn the_children_in_their_order_and_all_customers_of_a_product_are_one_quer
     let deadline = Deadline::at(tokio::time::Instant::now() + Duration::from_secs(30));
     let [siblings, asked] = [(); 2].map(|()| Client::new(&table, &deadline, &settings.schema));
 
-    let in_order = Siblings::new(Order::Ascending, None, None, [None, None]).unwrap();
+    let in_order = Siblings::new(None, Order::Ascending, None, None, [None, None]).unwrap();
     let below = at("CUSTOMER#07");
     let page = Reader::new(&siblings, &settings).children_in_order(&below, &in_order, &options).await.unwrap();
     let found: Vec<&str> = page.items.iter().map(|child| child.id.as_str()).collect();

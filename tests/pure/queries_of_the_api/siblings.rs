@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 use proptest::sample::select;
-use sapwood_core::model::{AttributeValue, Settings, text};
+use sapwood_core::model::{AttributeValue, Settings, SiblingOrder, text};
 use sapwood_engine::query::{ListOptions, Order, ReadError, Siblings, Values};
 use sapwood_tests::fixture::Fixture;
 use sapwood_tests::oracle::Oracle;
@@ -67,7 +67,7 @@ fn id(index: usize) -> String {
 const BOTH: [Order; 2] = [Order::Ascending, Order::Descending];
 
 fn all_in(order: Order) -> Siblings {
-    Siblings::new(order, None, None, [None, None]).unwrap()
+    Siblings::new(None, order, None, None, [None, None]).unwrap()
 }
 
 /// The ids of the values that are wanted, in their order.
@@ -129,14 +129,14 @@ proptest! {
                 Ok(())
             };
             assert_lists(&all_in(order), &|_| true)?;
-            let siblings = Siblings::new(order, None, Some(prefix), [None, None]).unwrap();
+            let siblings = Siblings::new(None, order, None, Some(prefix), [None, None]).unwrap();
             assert_lists(&siblings, &|value| matches!(value, Value::Text(text) if text.starts_with(prefix)))?;
             for values in [Values::Text, Values::Number] {
                 let is_kind = |value: &Value| value.parameter().is_some_and(|(kind, _)| kind == values);
-                assert_lists(&Siblings::new(order, Some(values), None, [None, None]).unwrap(), &is_kind)?;
+                assert_lists(&Siblings::new(None, order, Some(values), None, [None, None]).unwrap(), &is_kind)?;
                 let of_kind = bounds.each_ref().map(|bound| Some(bound).filter(|bound| is_kind(bound)));
                 let [from, to] = of_kind.map(|bound| bound.and_then(Value::parameter).map(|(_, said)| said));
-                let siblings = Siblings::new(order, Some(values), None, [from.as_deref(), to.as_deref()]);
+                let siblings = Siblings::new(None, order, Some(values), None, [from.as_deref(), to.as_deref()]);
                 if let [Some(from), Some(to)] = of_kind && from > to {
                     let refused = matches!(siblings, Err(ReadError::Parameter { parameter: "to", .. }));
                     prop_assert!(refused, "{:?}", siblings);
@@ -156,9 +156,9 @@ proptest! {
 fn ends_without_a_kind_are_texts() {
     let [number, word] = [Value::Number(5), Value::Text("5".to_owned())];
     let fixture = ordered(Some("D"), &[number, word, Value::None]);
-    let from = Siblings::new(Order::Ascending, None, None, [Some("1"), None]).unwrap();
+    let from = Siblings::new(None, Order::Ascending, None, None, [Some("1"), None]).unwrap();
     assert_eq!(children(&fixture, &from, 5), [id(1)]);
-    let same = Siblings::new(Order::Ascending, Some(Values::Text), None, [Some("1"), None]).unwrap();
+    let same = Siblings::new(None, Order::Ascending, Some(Values::Text), None, [Some("1"), None]).unwrap();
     assert_eq!(from, same);
 }
 
@@ -181,9 +181,9 @@ fn of_a_long_text_the_first_256_bytes_count() {
     }
     for (siblings, wanted) in [
         (all_in(Order::Ascending), &["c", "a", "b"][..]),
-        (Siblings::new(Order::Ascending, None, None, [Some(&long("3")), None]).unwrap(), &["a", "b"]),
-        (Siblings::new(Order::Descending, None, None, [None, Some(&long("0"))]).unwrap(), &["b", "a", "c"]),
-        (Siblings::new(Order::Ascending, None, Some(&long("")), [None, None]).unwrap(), &["a", "b"]),
+        (Siblings::new(None, Order::Ascending, None, None, [Some(&long("3")), None]).unwrap(), &["a", "b"]),
+        (Siblings::new(None, Order::Descending, None, None, [None, Some(&long("0"))]).unwrap(), &["b", "a", "c"]),
+        (Siblings::new(None, Order::Ascending, None, Some(&long("")), [None, None]).unwrap(), &["a", "b"]),
     ] {
         assert_eq!(children(&fixture, &siblings, 5), wanted, "{siblings:?}");
     }
@@ -192,7 +192,7 @@ fn of_a_long_text_the_first_256_bytes_count() {
 #[test]
 fn what_contradicts_itself_is_refused_by_the_parameter() {
     fn new(values: Option<Values>, prefix: Option<&str>, ends: [Option<&str>; 2]) -> Result<Siblings, ReadError> {
-        Siblings::new(Order::Ascending, values, prefix, ends)
+        Siblings::new(None, Order::Ascending, values, prefix, ends)
     }
     let refused = |siblings| match siblings {
         Err(ReadError::Parameter { parameter, .. }) => parameter,
@@ -302,4 +302,95 @@ fn a_tenants_roots_in_order_are_its_own() {
     let page = read(&fixture, async |r| r.roots_in_order(tenant.as_ref(), &siblings, &options()).await.unwrap());
     let found: Vec<_> = page.items.iter().map(|root| (root.id.as_str(), root.attributes["of"].clone())).collect();
     assert_eq!(found, [("b", text("t")), ("a", text("t"))]);
+}
+
+/// A table whose siblings are ordered by these attributes, with these children of `D`.
+fn ordered_by(attributes: &str, children: &[(&str, &[(&str, AttributeValue)])]) -> (Fixture, SiblingOrder) {
+    let read = |name: &str| (name == "ORDER_ATTRIBUTE").then(|| attributes.to_owned());
+    let settings = Settings::read(read).unwrap();
+    let order = settings.order.clone().unwrap();
+    let oracle = Oracle { order: Some(attributes.to_owned()), ..Oracle::default() };
+    let mut fixture = Fixture::new(settings, oracle);
+    fixture.put_node("D", None, &[]);
+    for (id, values) in children {
+        fixture.put_node(id, Some("D"), values);
+    }
+    fixture.settle();
+    (fixture, order)
+}
+
+#[test]
+fn siblings_of_one_rank_are_in_the_order_of_their_names_without_case() {
+    let number = |digits: &str| AttributeValue::N(digits.to_owned());
+    let (fixture, order) = ordered_by(
+        "rank,name:caseless",
+        &[
+            ("a", &[("rank", number("2")), ("name", text("b"))]),
+            ("b", &[("rank", number("2")), ("name", text("A b"))]),
+            ("c", &[("rank", number("1")), ("name", text("z"))]),
+            ("d", &[("name", text("B"))]),
+            ("e", &[("name", text("a"))]),
+            ("f", &[("rank", number("2"))]),
+            ("g", &[("rank", text("2"))]),
+            ("h", &[("rank", number("2")), ("name", text("a!"))]),
+            ("i", &[]),
+        ],
+    );
+    let list = |direction, values, prefix, ends| {
+        let siblings = Siblings::new(Some(&order), direction, values, prefix, ends).unwrap();
+        children(&fixture, &siblings, 2).concat()
+    };
+    assert_eq!(list(Order::Ascending, None, None, [None, None]), "cbhafgedi");
+    assert_eq!(list(Order::Descending, None, None, [None, None]), "idegfahbc");
+    assert_eq!(list(Order::Ascending, Some(Values::Number), None, [None, None]), "cbhaf");
+    assert_eq!(list(Order::Ascending, Some(Values::Number), None, [Some("2"), None]), "bhaf", "whatever the name is");
+    assert_eq!(list(Order::Ascending, Some(Values::Number), None, [None, Some("1.5")]), "c");
+    assert_eq!(list(Order::Descending, Some(Values::Number), None, [Some("1"), Some("2")]), "fahbc");
+    assert_eq!(list(Order::Ascending, None, Some("2"), [None, None]), "g");
+    let ends = [Some("2"), Some("2")];
+    assert_eq!(list(Order::Ascending, Some(Values::Text), None, ends), "g");
+}
+
+#[test]
+fn case_counts_neither_in_the_list_nor_in_its_ends() {
+    let (fixture, order) = ordered_by(
+        "name:caseless,name",
+        &[
+            ("a", &[("name", text("\u{c9}tude"))]),
+            ("b", &[("name", text("e\u{301}tude"))]),
+            ("c", &[("name", text("Etude"))]),
+            ("d", &[("name", text("etude"))]),
+            ("e", &[("name", text("Zoo"))]),
+        ],
+    );
+    let list = |prefix, ends| {
+        let siblings = Siblings::new(Some(&order), Order::Ascending, None, prefix, ends).unwrap();
+        children(&fixture, &siblings, 5).concat()
+    };
+    assert_eq!(list(None, [None, None]), "cdeba", "of equal ones the text itself decides");
+    assert_eq!(list(Some("ET"), [None, None]), "cd");
+    assert_eq!(list(Some("\u{c9}T"), [None, None]), "ba");
+    assert_eq!(list(None, [Some("ETUDE"), Some("eTUDE")]), "cd");
+}
+
+#[test]
+fn what_cant_order_siblings_is_refused() {
+    let read = |attributes: &str, by_hand: &str| {
+        let read = |name: &str| match name {
+            "ORDER_ATTRIBUTE" => Some(attributes.to_owned()),
+            "ORDER_BY_HAND" => Some(by_hand.to_owned()),
+            _ => None,
+        };
+        Settings::read(read).map(|settings| settings.order.unwrap().to_string()).map_err(|error| error.to_string())
+    };
+    assert_eq!(read(" rank , name:caseless ", "off"), Ok("rank,name:caseless".to_owned()));
+    assert_eq!(read("rank", "on"), Ok("rank".to_owned()));
+    for by_hand in ["rank,name", "rank:caseless"] {
+        let refused = read(by_hand, "on").unwrap_err();
+        assert!(refused.contains("ORDER_BY_HAND has the API write it"), "{refused}");
+    }
+    assert!(read("a,b,c,d,e", "off").unwrap_err().contains("1 to 4 attributes"));
+    for wrong in ["parent", "rank,_own", "PK,rank", ":caseless", "rank,parent:caseless"] {
+        assert!(read(wrong, "off").is_err(), "{wrong}");
+    }
 }

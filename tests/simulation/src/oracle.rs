@@ -23,7 +23,7 @@ pub struct Oracle {
     pub root_rows: bool,
     /// True if partition keys begin with a tenant.
     pub tenants: bool,
-    /// The attribute that orders siblings, if one does.
+    /// The attributes that order siblings, with commas between, if any do; `name:caseless` if case doesn't count.
     pub order: Option<String>,
     /// The attributes that link.
     pub links: Vec<String>,
@@ -256,12 +256,14 @@ impl Oracle {
         };
         let texts = |list: &mut dyn Iterator<Item = String>| L(list.map(S).collect());
         let listed = !ancestors.is_empty() || root;
-        let order = self.order.as_ref().filter(|_| listed).map(|attribute| place_of(node.item.get(attribute)));
+        let order = self.order.as_ref().filter(|_| listed).map(|attributes| order_of(attributes, node.item));
         let links = if in_trash { BTreeMap::new() } else { self.links_of(node) };
-        let format = match (in_trash, order.is_some() || !links.is_empty()) {
-            (true, _) => "3",
-            (false, true) => "2",
-            (false, false) => "1",
+        let has_parts = order.as_ref().is_some_and(|place| place.contains('!'));
+        let format = match (has_parts, in_trash, order.is_some() || !links.is_empty()) {
+            (true, ..) => "4",
+            (false, true, _) => "3",
+            (false, false, true) => "2",
+            (false, false, false) => "1",
         };
         let mut lineage = vec![
             ("format", N(format.to_owned())),
@@ -402,8 +404,21 @@ impl Oracle {
     }
 }
 
-/// Returns the place of a node among its siblings, in the few forms that tests use: numbers of plain digits, and short
-/// texts.
+/// Returns the place of a node among its siblings, by these attributes. What it has of case folding does for short
+/// texts of few letters.
+fn order_of(attributes: &str, item: &Item) -> String {
+    let part = |attribute: &str| match attribute.strip_suffix(":caseless") {
+        None => place_of(item.get(attribute)),
+        Some(name) => match item.get(name) {
+            Some(S(text)) => place_of(Some(&S(text.to_lowercase()))),
+            other => place_of(other),
+        },
+    };
+    attributes.split(',').map(part).collect::<Vec<_>>().join("!")
+}
+
+/// Returns the place of a node among its siblings by one value, in the few forms that tests use: numbers of plain
+/// digits, and short texts.
 fn place_of(value: Option<&AttributeValue>) -> String {
     match value {
         Some(N(digits)) => {

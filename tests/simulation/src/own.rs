@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use sapwood_core::model::{AttributeValue, Item, Settings, SiblingOrder, text};
+use sapwood_core::model::{AttributeValue, Item, OrderAttribute, Settings, SiblingOrder, text};
 
 use crate::oracle::Oracle;
 
@@ -12,10 +12,23 @@ pub const ORDER: &str = "name";
 const LINKS: [&str; 2] = ["tags", "seen"];
 
 /// The settings of a table with all kinds of rows.
+///
+/// # Panics
+/// Never.
 #[must_use]
 pub fn settings() -> Settings {
-    let order = SiblingOrder { attribute: ORDER.to_owned(), by_hand: true };
+    let order = SiblingOrder::by(ORDER).written_by_hand().unwrap();
     Settings { order: Some(order), links: BTreeSet::from(LINKS.map(str::to_owned)), ..Settings::default() }
+}
+
+/// The order of siblings by several attributes, which the API doesn't write.
+///
+/// # Panics
+/// Never.
+#[must_use]
+pub fn order_by_several() -> SiblingOrder {
+    let attributes = [LINKS[1].to_owned(), format!("{ORDER}:caseless")];
+    SiblingOrder::by_several(attributes.iter().map(|attribute| OrderAttribute::read(attribute)).collect()).unwrap()
 }
 
 /// The oracle of such a table.
@@ -28,7 +41,7 @@ pub fn oracle() -> Oracle {
 /// row of the wrong write is told from the right one.
 #[must_use]
 pub fn attributes(number: u32) -> Item {
-    let name = if number % 5 == 4 { text(format!("é #{number}")) } else { AttributeValue::N(number.to_string()) };
+    let name = if number % 5 == 4 { text(format!("É #{number}")) } else { AttributeValue::N(number.to_string()) };
     let set = |ids: &[&str]| AttributeValue::Ss(ids.iter().map(|id| (*id).to_owned()).collect());
     let tags = match number % 8 {
         0 | 1 => None,

@@ -84,7 +84,9 @@ fn siblings(asked: &mut Asked<'_>) -> Result<Option<Siblings>, Problem> {
     let given = names.map(|name| asked.parameters.text(name));
     let [prefix, from, to] = given.each_ref().map(Option::as_deref);
     match order {
-        Some(order) => Siblings::new(order, values, prefix, [from, to]).map(Some).map_err(refused),
+        Some(order) => Siblings::new(asked.shared.settings.order.as_ref(), order, values, prefix, [from, to])
+            .map(Some)
+            .map_err(refused),
         None => {
             let given = names.into_iter().zip(&given).find_map(|(name, value)| value.as_ref().map(|_| name));
             match values.map(|_| "values").or(given) {

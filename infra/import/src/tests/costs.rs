@@ -50,7 +50,7 @@ fn roots_cost_less_without_root_rows_and_revisions_cost_two_units() {
 
 #[test]
 fn an_order_costs_a_unit_for_each_node_and_each_link_costs_one() {
-    let order = Some(SiblingOrder { attribute: "name".to_owned(), by_hand: false });
+    let order = Some(SiblingOrder::by("name"));
     let settings = Settings { order, links: ["tags".to_owned()].into(), ..Settings::default() };
     let options = Options { settings, ..Options::default() };
     let tagged = "{\"id\":\"t\",\"parent\":\"n0\",\"attributes\":{\"tags\":[\"a\",\"b\",\"a\",1]}}\n";

@@ -15,7 +15,7 @@ mod version;
 pub use error::{KeyError, check_segment};
 pub use id::{Id, NodeRef, Tenant};
 pub use item_key::ItemKey;
-pub use place::SiblingPlace;
+pub use place::{ORDER_ATTRIBUTES_MAX, OrderValue, SiblingPlace};
 pub use sapwood_keys::{PARTITION_KEY_BYTES_MAX, SORT_KEY_BYTES_MAX};
 pub use schema::{Names, Schema};
 pub(crate) use sort_key::{CASCADE, LINEAGE};

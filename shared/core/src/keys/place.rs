@@ -1,11 +1,12 @@
 //! The place of a node among its siblings, as a part of a key.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
 use sapwood_keys::{Decimal, Part};
 
-use super::sort_key::escape_part;
+use super::sort_key::{PART_END, escape_part};
 use super::{Id, SORT_KEY_BYTES_MAX};
 
 /// The place of a node among its siblings: the value of its attribute as text that sorts as the values do. Numbers come
@@ -25,7 +26,42 @@ const TEXT: char = 's';
 /// Sorts after the other two.
 const NONE: &str = "~";
 
+/// Most attributes that order siblings: each leaves room for any number.
+pub const ORDER_ATTRIBUTES_MAX: usize = 4;
+
+/// A value by which a node is ordered among its siblings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum OrderValue<'a> {
+    /// A number, as DynamoDB writes it.
+    Number(&'a str),
+    /// A text.
+    Text(Cow<'a, str>),
+    /// None, or one that is neither. It comes last.
+    Missing,
+}
+
 impl SiblingPlace {
+    /// The place of a node by several values, of which each is compared where those before it are equal. Each has the
+    /// same share of the room: a text is cut to it, and a number that doesn't fit it counts as missing.
+    #[must_use]
+    pub fn of_values<'v>(values: impl IntoIterator<Item = OrderValue<'v>>, id: &Id) -> Self {
+        let (mut values, room): (Vec<OrderValue<'_>>, usize) = (values.into_iter().collect(), room(id));
+        // Beside an id of over 1,000 bytes there may be no room for all of them.
+        values.truncate((room / 2).saturating_add(1));
+        let room = share(room, values.len());
+        let part = |value: OrderValue<'_>| match value {
+            OrderValue::Number(digits) => Self::number(digits, room).unwrap_or_else(Self::none),
+            OrderValue::Text(text) => Self::text(&text, room),
+            OrderValue::Missing => Self::none(),
+        };
+        let mut place = String::new();
+        for (position, value) in values.into_iter().enumerate() {
+            place.extend((position > 0).then_some(PART_END));
+            place += part(value).as_str();
+        }
+        Self(place.into())
+    }
+
     /// The place of a node by a number, as DynamoDB writes it. `None` for a text that is no number of DynamoDB's, and
     /// for one that the key has no room for beside the id: a number that is cut would be in a wrong place.
     #[must_use]
@@ -51,10 +87,10 @@ impl SiblingPlace {
         Self::number(digits, TEXT_BYTES_MAX)
     }
 
-    /// The end of a range of places by a text, which is cut as the places are.
+    /// The end of a range of places by a text, which is cut as the places are that so many attributes make.
     #[must_use]
-    pub fn text_bound(text: &str) -> Self {
-        Self::text(text, TEXT_BYTES_MAX)
+    pub fn text_bound(text: &str, attributes: usize) -> Self {
+        Self::text(text, share(TEXT_BYTES_MAX, attributes))
     }
 
     /// What the places by a number begin with.
@@ -63,19 +99,34 @@ impl SiblingPlace {
         Self(NUMBER.to_string().into())
     }
 
-    /// What the places by a text begin with, if the text begins so. `None` for a beginning that no place has room for.
+    /// What the places by a text begin with, if the text begins so, where so many attributes make a place. `None` for a
+    /// beginning that no place has room for.
     #[must_use]
-    pub fn texts(beginning: &str) -> Option<Self> {
+    pub fn texts(beginning: &str, attributes: usize) -> Option<Self> {
         let text = escape_part(beginning);
-        (text.len() <= TEXT_BYTES_MAX).then(|| Self(format!("{TEXT}{text}").into()))
+        (text.len() <= share(TEXT_BYTES_MAX, attributes)).then(|| Self(format!("{TEXT}{text}").into()))
     }
 
     /// Reads a place that a key or an item holds.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
-        let is_one = text == NONE || text.starts_with([NUMBER, TEXT]) && text.len() <= TEXT_BYTES_MAX + 1;
+        let mut parts = text.split(PART_END);
         // What isn't in a key unescaped can't be in a place.
-        (is_one && text.chars().all(|c| c > '$')).then(|| Self(text.into()))
+        let is_one = |part: &str| (part == NONE || part.starts_with([NUMBER, TEXT])) && part.chars().all(|c| c > '$');
+        let is_whole = parts.all(is_one) && text.matches(PART_END).count() < ORDER_ATTRIBUTES_MAX;
+        (is_whole && text.len() <= TEXT_BYTES_MAX + 1).then(|| Self(text.into()))
+    }
+
+    /// True if the node has none of the values that order it.
+    #[must_use]
+    pub fn is_without_values(&self) -> bool {
+        self.0.split(PART_END).all(|part| part == NONE)
+    }
+
+    /// True if more than one attribute makes the place.
+    #[must_use]
+    pub fn has_parts(&self) -> bool {
+        self.0.contains(PART_END)
     }
 
     /// The place as text.
@@ -120,6 +171,12 @@ impl SiblingPlace {
 /// How many bytes a place by a text has room for, in the key of a node of this id.
 fn room(id: &Id) -> usize {
     TEXT_BYTES_MAX.min((SORT_KEY_BYTES_MAX - AROUND_BYTES).saturating_sub(id.as_str().len()))
+}
+
+/// How many bytes each of so many parts has room for besides its first, of what one part has.
+fn share(room: usize, parts: usize) -> usize {
+    let parts = parts.max(1);
+    ((room + 1).saturating_sub(parts - 1) / parts).saturating_sub(1)
 }
 
 impl fmt::Display for SiblingPlace {

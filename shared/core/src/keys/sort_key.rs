@@ -497,13 +497,17 @@ pub enum OrderedList {
     Roots,
 }
 
+/// Ends a part of a place that has more than one. It sorts before all that a part can have.
+pub(super) const PART_END: char = '!';
+
 /// Returns the range of a list of nodes whose places are from one to another, both included.
 pub(super) fn ordered_range(list: OrderedList, from: Option<&SiblingPlace>, to: Option<&SiblingPlace>) -> SortRange {
     let prefix = match list {
         OrderedList::Children => CHILD,
         OrderedList::Roots => ORDERED,
     };
-    let from = from.map_or_else(|| prefix.to_owned(), |place| format!("{prefix}{place}#"));
+    // A place that has more than one part begins so, too.
+    let from = from.map_or_else(|| prefix.to_owned(), |place| format!("{prefix}{place}{PART_END}"));
     let to = to.map_or_else(|| prefix.replace('#', "$"), |place| format!("{prefix}{place}{PAST_SEPARATOR}"));
     SortRange { from, to }
 }

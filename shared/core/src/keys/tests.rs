@@ -7,8 +7,8 @@ use proptest::prelude::*;
 use proptest::sample::select;
 
 use super::{
-    DEPTH_MAX, ID_BYTES_MAX, Id, ItemKey, KeyError, Names, NodeRef, OrderedList, PARTITION_KEY_BYTES_MAX,
-    SORT_KEY_BYTES_MAX, Schema, SiblingPlace, SortKey, SortRange, Tenant, TrashTime, Version,
+    DEPTH_MAX, ID_BYTES_MAX, Id, ItemKey, KeyError, Names, NodeRef, ORDER_ATTRIBUTES_MAX, OrderValue, OrderedList,
+    PARTITION_KEY_BYTES_MAX, SORT_KEY_BYTES_MAX, Schema, SiblingPlace, SortKey, SortRange, Tenant, TrashTime, Version,
 };
 
 /// A text that isn't empty: an ordinary one, one made of the keys' own words and separators, or any other.
@@ -318,6 +318,45 @@ proptest! {
         let place = |text: &str| SiblingPlace::of_text(text, &id);
         prop_assert_eq!(place(&a).cmp(&place(&b)), a.cmp(&b));
         prop_assert_eq!(SiblingPlace::parse(place(&a).as_str()), Some(place(&a)));
+    }
+
+    #[test]
+    fn places_by_several_values_sort_as_these_do_one_after_another(
+        a in proptest::collection::vec(order_value(), 3), b in proptest::collection::vec(order_value(), 3),
+    ) {
+        let id = Id::new("i").unwrap();
+        let place = |values: &[Ordered]| SiblingPlace::of_values(values.iter().map(Ordered::value), &id);
+        prop_assert_eq!(place(&a).cmp(&place(&b)), a.cmp(&b));
+        prop_assert_eq!(SiblingPlace::parse(place(&a).as_str()), Some(place(&a)));
+        prop_assert_eq!(place(&a).is_without_values(), a.iter().all(|value| *value == Ordered::Missing));
+        // One value makes the place that it ever made.
+        let one = |value: &Ordered| match value {
+            Ordered::Number(digits) => SiblingPlace::of_number(&digits.to_string(), &id).unwrap(),
+            Ordered::Text(text) => SiblingPlace::of_text(text, &id),
+            Ordered::Missing => SiblingPlace::none(),
+        };
+        prop_assert_eq!(place(&a[..1]), one(&a[0]));
+        // A range by the first value has the places whose first value is in it, whatever follows.
+        let key = |place: SiblingPlace| {
+            Schema::default().sort_key(&SortKey::Child { place, id: id.clone() }).unwrap()
+        };
+        let (schema, bound) = (Schema::default(), one(&b[0]));
+        let of_a = key(place(&a));
+        prop_assert_eq!(contains(&schema.ordered_range(OrderedList::Children, Some(&bound), None), &of_a), a[0] >= b[0]);
+        prop_assert_eq!(contains(&schema.ordered_range(OrderedList::Children, None, Some(&bound)), &of_a), a[0] <= b[0]);
+    }
+
+    #[test]
+    fn a_place_by_several_long_texts_compares_the_first_bytes_of_each_and_fits_the_longest_key(
+        texts in proptest::collection::vec(text(), 4), bytes in 1..=ID_BYTES_MAX, count in 1_usize..=4,
+    ) {
+        let id = Id::new("i".repeat(bytes)).unwrap();
+        let values = texts.iter().take(count).map(|text| OrderValue::Text(text.repeat(100).into()));
+        let place = SiblingPlace::of_values(values, &id);
+        prop_assert!(place.as_str().len() <= 257 && SiblingPlace::parse(place.as_str()).as_ref() == Some(&place));
+        for key in [SortKey::Child { place: place.clone(), id: id.clone() }, SortKey::OrderedRoot { place, id }] {
+            prop_assert!(Schema::default().sort_key(&key).is_ok());
+        }
     }
 
     #[test]
@@ -894,6 +933,51 @@ fn zip_codes_are_a_range_of_the_next_segment() {
     assert_eq!((range.from.as_str(), range.to.as_str()), ("PATH#NE#OMAHA#68100", "PATH#NE#OMAHA#68199$"));
     let all = schema.path_between(&[], None, None).unwrap();
     assert_eq!((all.from.as_str(), all.to.as_str()), ("PATH#", "PATH$"));
+}
+
+/// A value that orders siblings, in the order of values.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Ordered {
+    Number(i32),
+    Text(String),
+    Missing,
+}
+
+impl Ordered {
+    fn value(&self) -> OrderValue<'_> {
+        match self {
+            // Numbers outlive the test.
+            Self::Number(digits) => OrderValue::Number(digits.to_string().leak()),
+            Self::Text(text) => OrderValue::Text(text.into()),
+            Self::Missing => OrderValue::Missing,
+        }
+    }
+}
+
+fn order_value() -> impl Strategy<Value = Ordered> {
+    prop_oneof![
+        (-20..20_i32).prop_map(Ordered::Number),
+        "[ab!# $%~é]{0,3}".prop_map(Ordered::Text),
+        Just(Ordered::Missing),
+    ]
+}
+
+#[test]
+fn of_several_long_texts_each_has_its_share() {
+    let id = Id::new("i").unwrap();
+    let place =
+        |texts: &[&str]| SiblingPlace::of_values(texts.iter().map(|text| OrderValue::Text((*text).into())), &id);
+    let long = |end: &str| format!("{}{end}", "x".repeat(127));
+    assert!(place(&[&long(""), "a"]) < place(&[&long(""), "b"]));
+    assert_eq!(place(&[&long("2"), "a"]), place(&[&long("1"), "a"]), "127 bytes count of two");
+    assert!(place(&[&long("2"), "a"]) < place(&[&long("1"), "b"]));
+    assert_eq!(place(&[&long(""), &long("")]).as_str().len(), 257);
+    let number = OrderValue::Number("-1.2345678901234567890123456789012345678e-99");
+    let numbers = SiblingPlace::of_values(vec![number; ORDER_ATTRIBUTES_MAX], &id);
+    assert!(!numbers.as_str().contains('~') || numbers.as_str().matches("n-").count() == ORDER_ATTRIBUTES_MAX);
+    for wrong in ["s!", "!s", "sa!x", "sa!!sb", "~!~!~!~!~"] {
+        assert_eq!(SiblingPlace::parse(wrong), None, "{wrong}");
+    }
 }
 
 #[test]

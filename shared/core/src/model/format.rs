@@ -17,8 +17,12 @@ pub const FORMAT_WITH_MORE_ROWS: u64 = 2;
 /// one below a root.
 pub const FORMAT_WITH_TRASH: u64 = 3;
 
+/// The format of a lineage that names an ordered row by more than one attribute. Older handlers can't read such a
+/// place, and would lose track of the rows.
+pub const FORMAT_WITH_PARTS: u64 = 4;
+
 /// The newest format that this code knows.
-pub const FORMAT_MAX: u64 = FORMAT_WITH_TRASH;
+pub const FORMAT_MAX: u64 = FORMAT_WITH_PARTS;
 
 /// The attribute that holds an item's format, for example `"format": {"N": "1"}`.
 pub const FORMAT_ATTRIBUTE: &str = "format";

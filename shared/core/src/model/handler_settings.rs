@@ -82,14 +82,21 @@ impl Announcement {
 mod tests {
     use super::*;
     use crate::keys::Names;
-    use crate::model::{Copied, SiblingOrder, UniqueNames};
+    use crate::model::{Copied, OrderAttribute, SiblingOrder, UniqueNames};
 
     #[test]
     #[allow(clippy::unwrap_used)]
     fn the_settings_of_an_announcement_are_the_handlers() {
         let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
         let schema = Schema::new(Names { node: "METADATA".to_owned(), ..Names::default() }, true).unwrap();
-        let order = |by_hand| SiblingOrder { attribute: "rank".to_owned(), by_hand };
+        let order = |by_hand: bool| {
+            let order = SiblingOrder::by("rank");
+            if by_hand { order.written_by_hand().unwrap() } else { order }
+        };
+        let several = || {
+            let attributes = ["rank", "dc:title:caseless", "name"].map(OrderAttribute::read);
+            SiblingOrder::by_several(attributes.into()).unwrap()
+        };
         let all = [
             Settings::default(),
             Settings { schema, path_rows: false, root_rows: false, ..Settings::default() },
@@ -100,6 +107,7 @@ mod tests {
                 ..Settings::default()
             },
             Settings { order: Some(order(false)), ..Settings::default() },
+            Settings { order: Some(several()), ..Settings::default() },
             Settings { order: Some(order(true)), links: names(&["product", "tags"]), ..Settings::default() },
             Settings { names: UniqueNames::Exact, ..Settings::default() },
             Settings { names: UniqueNames::Caseless, ..Settings::default() },

@@ -4,6 +4,7 @@ mod cursor;
 mod deletion;
 mod encoding;
 mod etag;
+mod folding;
 mod format;
 mod handler_settings;
 mod item;
@@ -28,7 +29,9 @@ pub use cursor::{Cursor, CursorError, Position, REDRIVEN, padded};
 pub use deletion::{Deletion, Heir, Tombstone};
 pub(crate) use encoding::{decode as decode_item, encode as encode_item};
 pub use etag::ETag;
-pub use format::{FORMAT, FORMAT_ATTRIBUTE, FORMAT_MAX, FORMAT_WITH_MORE_ROWS, FORMAT_WITH_TRASH, NewerFormat};
+pub use format::{
+    FORMAT, FORMAT_ATTRIBUTE, FORMAT_MAX, FORMAT_WITH_MORE_ROWS, FORMAT_WITH_PARTS, FORMAT_WITH_TRASH, NewerFormat,
+};
 pub use handler_settings::Announcement;
 pub use item::{AttributeValue, ITEM_BYTES_MAX, Item, item_bytes, key_of, number, sort_sets, text, text_of, with_key};
 pub use json_size::{JSON_BYTES_MAX, PLAIN_NUMBER_BYTES_MAX, json_bytes, size_estimate, text_size};
@@ -46,7 +49,7 @@ pub use row::{
     ID as ROW_ID, LinkFault, ORPHAN_ROW, ROW_ATTRIBUTES, Row, Shown, Wanted, check_links, is_row_key, is_truncated,
     orphan_row_parent, own_ancestors, own_id, own_order, placement_below, row_parent, rows, shown_by,
 };
-pub use settings::{Copied, Settings, SiblingOrder};
+pub use settings::{Copied, OrderAttribute, Settings, SiblingOrder};
 pub use shortfall::Shortfall;
 pub use stale_under::{LifeUnder, PutBy, times_written, times_written_next};
 pub use trash::{InTrash, TRASHED, Trashed};

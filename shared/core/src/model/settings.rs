@@ -1,9 +1,12 @@
 //! The settings of a table.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::fmt;
 
+use super::folding::folded;
 use super::{AttributeValue, EXPIRES, Item, UniqueNames, is_reserved};
-use crate::keys::{Id, Schema, SiblingPlace};
+use crate::keys::{Id, ORDER_ATTRIBUTES_MAX, OrderValue, Schema, SiblingPlace};
 
 /// The attributes of a base record that its rows carry, like the projection of a secondary index.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
@@ -17,25 +20,105 @@ pub enum Copied {
     Only(BTreeSet<String>),
 }
 
-/// The order of siblings.
+/// The order of siblings: by an attribute, and where values are equal by the next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SiblingOrder {
-    /// The attribute of base records whose values are in order.
-    pub attribute: String,
+    /// The attributes of base records whose values are in order. There is one at least.
+    attributes: Vec<OrderAttribute>,
     /// True if the API writes the attribute, to put nodes before and after others. Otherwise it is the user's alone.
     pub by_hand: bool,
 }
 
-impl SiblingOrder {
-    /// Returns the place that a base record has among its siblings; `None` if the attribute is missing, or neither a
-    /// number nor a text.
+/// An attribute that orders siblings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OrderAttribute {
+    /// Its name.
+    pub name: String,
+    /// True if the case of texts doesn't count, nor which of Unicode's forms they have.
+    pub is_caseless: bool,
+}
+
+/// What the name of an attribute ends with of which case doesn't count.
+const CASELESS: &str = ":caseless";
+
+impl OrderAttribute {
+    /// Reads an attribute as settings name it: `name`, or `name:caseless`.
     #[must_use]
-    pub fn place(&self, base: &Item, id: &Id) -> Option<SiblingPlace> {
-        match base.get(&self.attribute)? {
-            AttributeValue::N(digits) => SiblingPlace::of_number(digits, id),
-            AttributeValue::S(text) => Some(SiblingPlace::of_text(text, id)),
-            _ => None,
+    pub fn read(text: &str) -> Self {
+        let name = text.strip_suffix(CASELESS);
+        Self { name: name.unwrap_or(text).to_owned(), is_caseless: name.is_some() }
+    }
+
+    /// A text as it is compared with others.
+    #[must_use]
+    pub fn compared<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        if self.is_caseless { folded(text).into() } else { text.into() }
+    }
+
+    fn value<'b>(&self, base: &'b Item) -> OrderValue<'b> {
+        match base.get(&self.name) {
+            Some(AttributeValue::N(digits)) => OrderValue::Number(digits),
+            Some(AttributeValue::S(text)) => OrderValue::Text(self.compared(text)),
+            _ => OrderValue::Missing,
         }
+    }
+}
+
+impl fmt::Display for OrderAttribute {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)?;
+        f.write_str(if self.is_caseless { CASELESS } else { "" })
+    }
+}
+
+impl SiblingOrder {
+    /// The order by one attribute, which is the user's.
+    #[must_use]
+    pub fn by(attribute: &str) -> Self {
+        Self { attributes: vec![OrderAttribute::read(attribute)], by_hand: false }
+    }
+
+    /// The order by several attributes, which are the user's. `None` if there are none, or more than
+    /// [`ORDER_ATTRIBUTES_MAX`].
+    #[must_use]
+    pub fn by_several(attributes: Vec<OrderAttribute>) -> Option<Self> {
+        (1..=ORDER_ATTRIBUTES_MAX).contains(&attributes.len()).then_some(Self { attributes, by_hand: false })
+    }
+
+    /// The order by hand: the API writes the attribute. `None` if there are several, or if case doesn't count: between
+    /// two texts of which only the case differs nothing can be put.
+    #[must_use]
+    pub fn written_by_hand(self) -> Option<Self> {
+        let is_plain = self.attributes.len() == 1 && self.attributes.iter().all(|attribute| !attribute.is_caseless);
+        is_plain.then_some(Self { by_hand: true, ..self })
+    }
+
+    /// The attributes, in the order in which they are compared.
+    #[must_use]
+    pub fn attributes(&self) -> &[OrderAttribute] {
+        &self.attributes
+    }
+
+    /// The name of the first attribute: where siblings are ordered by hand, of the one that the API writes.
+    #[must_use]
+    pub fn attribute(&self) -> &str {
+        self.attributes.first().map_or("", |attribute| &attribute.name)
+    }
+
+    /// Returns the place that a base record has among its siblings. An attribute that is missing, or neither a number
+    /// nor a text, comes after all values.
+    #[must_use]
+    pub fn place(&self, base: &Item, id: &Id) -> SiblingPlace {
+        SiblingPlace::of_values(self.attributes.iter().map(|attribute| attribute.value(base)), id)
+    }
+}
+
+impl fmt::Display for SiblingOrder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (position, attribute) in self.attributes.iter().enumerate() {
+            write!(f, "{}{attribute}", if position == 0 { "" } else { "," })?;
+        }
+        Ok(())
     }
 }
 

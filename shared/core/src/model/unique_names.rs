@@ -4,10 +4,9 @@ use std::borrow::Cow;
 
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
-use icu_normalizer::{ComposingNormalizerBorrowed, DecomposingNormalizerBorrowed};
 use sha2::{Digest, Sha256};
-use unicase::UniCase;
 
+use super::folding::folded;
 use crate::keys::NAME_BYTES_MAX;
 
 /// Whether siblings have names of their own, and which names count as one.
@@ -60,15 +59,6 @@ impl UniqueNames {
         let cut = compared.floor_char_boundary(NAME_BYTES_MAX - hash.len() - 1);
         format!("{}#{hash}", &compared[..cut])
     }
-}
-
-/// A text of which case and form are taken away ([Unicode, D145][unicode], and composed again, which is shorter).
-///
-/// [unicode]: https://www.unicode.org/versions/latest/core-spec/chapter-3/#G34145
-fn folded(text: &str) -> String {
-    let decomposed: String = DecomposingNormalizerBorrowed::new_nfd().normalize_iter(text.chars()).collect();
-    let folded = UniCase::unicode(decomposed).to_folded_case();
-    ComposingNormalizerBorrowed::new_nfc().normalize(&folded).into_owned()
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use thiserror::Error;
 
-use super::{Copied, Settings, SiblingOrder, UniqueNames, is_reserved};
+use super::{Copied, OrderAttribute, Settings, SiblingOrder, UniqueNames, is_reserved};
 use crate::keys::{KeyError, Names, Schema};
 
 /// A variable that is missing or wrong.
@@ -54,7 +54,7 @@ impl Settings {
                 },
             ),
             ("NEVER_COPIED", list(&self.never_copied)),
-            ("ORDER_ATTRIBUTE", self.order.as_ref().map(|order| order.attribute.clone()).unwrap_or_default()),
+            ("ORDER_ATTRIBUTE", self.order.as_ref().map(ToString::to_string).unwrap_or_default()),
             ("ORDER_BY_HAND", switch(self.order.as_ref().is_some_and(|order| order.by_hand))),
             ("LINK_ATTRIBUTES", list(&self.links)),
             ("UNIQUE_NAMES", self.names.as_str().to_owned()),
@@ -76,7 +76,7 @@ impl Settings {
     /// | `COPIED_ATTRIBUTES` | `all`, `none`, or names with commas between | `all` |
     /// | `NEVER_COPIED` | names with commas between | |
     /// | `TTL_ATTRIBUTE` | a name | |
-    /// | `ORDER_ATTRIBUTE` | the name of the attribute that orders siblings | |
+    /// | `ORDER_ATTRIBUTE` | 1 to 4 names with commas between, each perhaps with `:caseless` behind it | |
     /// | `ORDER_BY_HAND` | `on`, `off` | `off` |
     /// | `LINK_ATTRIBUTES` | names of attributes that name other nodes, with commas between | |
     /// | `UNIQUE_NAMES` | `off`, `exact`, `caseless` | `off` |
@@ -148,13 +148,21 @@ fn order(attribute: &str, by_hand: bool, schema: &Schema) -> Result<SiblingOrder
         let value = attribute.to_owned();
         Err(VariableError::Wrong { name: "ORDER_ATTRIBUTE", value, expected })
     };
-    if !is_free(attribute, schema) {
-        return wrong("an attribute of base records that isn't Sapwood's own, nor a key, nor the parent");
+    let names = attribute.split(',').map(str::trim).filter(|name| !name.is_empty());
+    let attributes: Vec<OrderAttribute> = names.map(OrderAttribute::read).collect();
+    let is_one = |attribute: &OrderAttribute| !attribute.name.is_empty() && is_free(&attribute.name, schema);
+    if !attributes.iter().all(is_one) {
+        return wrong("attributes of base records that aren't Sapwood's own, nor keys, nor the parent");
     }
-    if by_hand && attribute == schema.names().segment {
+    let Some(order) = SiblingOrder::by_several(attributes) else { return wrong("1 to 4 attributes") };
+    if !by_hand {
+        return Ok(order);
+    }
+    if order.attribute() == schema.names().segment {
         return wrong("another attribute than the segment, because ORDER_BY_HAND has the API write it");
     }
-    Ok(SiblingOrder { attribute: attribute.to_owned(), by_hand })
+    let expected = "one attribute, and without `:caseless`, because ORDER_BY_HAND has the API write it";
+    order.written_by_hand().map_or_else(|| wrong(expected), Ok)
 }
 
 /// Reads the attributes that name other nodes.

@@ -19,7 +19,7 @@ use super::attempts::Attempts;
 use super::perform;
 use super::reorder::walk::Placed;
 use super::{Children, Command, Context, Request, Stamp};
-use crate::keys::{ItemKey, NodeRef, Schema, SiblingPlace, SortKey};
+use crate::keys::{ItemKey, NodeRef, Schema, SortKey};
 use crate::model::{BaseNode, Item, Settings, item_bytes, text};
 use crate::plan::{Facts, Need, Plan, Read, Step, Task};
 use crate::request::{Action, Page, Query};
@@ -111,7 +111,7 @@ impl Prefetched {
             self.placed.retain(|(_, id, _)| *id != node.id);
             return;
         }
-        let place = order.place(item, &node.id).unwrap_or_else(SiblingPlace::none);
+        let place = order.place(item, &node.id);
         self.place_too([(BaseNode::parent_in(item, node, &settings.schema), node.id.clone(), place)]);
     }
 

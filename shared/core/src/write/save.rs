@@ -357,7 +357,7 @@ impl<'a> SaveNode<'_, 'a> {
     /// The attribute that orders siblings by hand.
     fn by_hand(&self) -> Option<&'a str> {
         let order = self.attempts.context.settings.order.as_ref().filter(|order| order.by_hand)?;
-        Some(&order.attribute)
+        Some(order.attribute())
     }
 
     /// True if the node can be there: at first no node has an id that the API has just made.

@@ -1,9 +1,9 @@
-//! Siblings in the order of an attribute: the children of a node, and all trees.
+//! Siblings in the order of an attribute, or of several: the children of a node, and all trees.
 
 use super::page::Listing;
 use super::{Descendant, ListOptions, Order, Page, ReadError, Reader, Root};
 use sapwood_core::keys::{NodeRef, OrderedList, Schema, SiblingPlace, SortKey, SortRange, Tenant};
-use sapwood_core::model::{ROW_ATTRIBUTES, is_truncated};
+use sapwood_core::model::{ROW_ATTRIBUTES, SiblingOrder, is_truncated};
 use sapwood_table::{RetryPolicy, Table};
 
 /// The kind of the values that a list in their order covers.
@@ -33,19 +33,24 @@ enum Part {
 }
 
 impl Siblings {
-    /// All siblings, or those whose values begin with `prefix`, or are from `from` to `to`, both included. Without
-    /// `values` these are texts. With it, siblings with other values are left out in any case.
+    /// All siblings, or those whose values of the first attribute that orders them begin with `prefix`, or are from
+    /// `from` to `to`, both included. Without `values` these are texts. With it, siblings with other values are left
+    /// out in any case.
     ///
     /// # Errors
     /// [`ReadError::Parameter`] if the parameters contradict each other, if a number isn't one that DynamoDB can hold,
     /// and for a prefix that is longer than what a key has of a value.
     pub fn new(
+        by: Option<&SiblingOrder>,
         order: Order,
         values: Option<Values>,
         prefix: Option<&str>,
         [from, to]: [Option<&str>; 2],
     ) -> Result<Self, ReadError> {
         let refuse = |parameter, reason| Err(ReadError::Parameter { parameter, reason });
+        let attributes = by.map_or(1, |by| by.attributes().len());
+        let first = by.and_then(|by| by.attributes().first());
+        let compared = |text: &str| first.map_or_else(|| text.to_owned(), |first| first.compared(text).into_owned());
         let has_ends = from.is_some() || to.is_some();
         if let Some(prefix) = prefix {
             if has_ends {
@@ -54,11 +59,11 @@ impl Siblings {
             if values == Some(Values::Number) {
                 return refuse("value_prefix", "numbers have no prefix; give `from` and `to`");
             }
-            return match SiblingPlace::texts(prefix) {
+            return match SiblingPlace::texts(&compared(prefix), attributes) {
                 Some(beginning) => Ok(Self { order, part: Part::Beginning(beginning) }),
                 None => refuse(
                     "value_prefix",
-                    "it takes up to 256 bytes; of these, `!` to `%`, space and controls take 3 each",
+                    "it takes up to 256 bytes, or the share of the first attribute where several order siblings; of these, `!` to `%`, space and controls take 3 each",
                 ),
             };
         }
@@ -72,7 +77,7 @@ impl Siblings {
         };
         let bound = |parameter, value: Option<&str>| {
             let place = |value| match values {
-                Values::Text => Ok(SiblingPlace::text_bound(value)),
+                Values::Text => Ok(SiblingPlace::text_bound(&compared(value), attributes)),
                 Values::Number => SiblingPlace::number_bound(value).ok_or_else(|| no_number(parameter)),
             };
             value.map(place).transpose()
@@ -84,7 +89,7 @@ impl Siblings {
             return refuse("to", "give a value that doesn't sort before `from`");
         }
         let kind = match values {
-            Values::Text => SiblingPlace::texts("").unwrap_or_else(SiblingPlace::none),
+            Values::Text => SiblingPlace::texts("", attributes).unwrap_or_else(SiblingPlace::none),
             Values::Number => SiblingPlace::numbers(),
         };
         Ok(Self { order, part: Part::Between(kind, from, to) })

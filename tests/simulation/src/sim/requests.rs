@@ -147,7 +147,7 @@ impl Asked {
                 let revision = NewRevision { topic: "Audit".to_owned(), attributes: said(number), if_match: None };
                 match &mut command {
                     Command::Create { content, .. } | Command::Replace { content, .. } => {
-                        content.revision = Some(revision)
+                        content.revision = Some(revision);
                     }
                     Command::Patch { patch, .. } => patch.revision = Some(revision),
                     _ => unreachable!("it writes no node"),

@@ -68,8 +68,9 @@ pub(super) trait Kind: Sync {
     /// Adds the rows that a placement names.
     fn add_rows(&self, placement: &Placement, rows: &mut Rows<'_>);
 
-    /// The least format of a lineage that names rows of this kind, and so the handlers that may act on it.
-    fn format(&self) -> u64 {
+    /// The least format of a lineage with this placement that names rows of this kind, and so the handlers that may act
+    /// on it.
+    fn format(&self, _placement: &Placement) -> u64 {
         FORMAT
     }
 

@@ -28,7 +28,7 @@ impl Kind for Link {
         LINKS
     }
 
-    fn format(&self) -> u64 {
+    fn format(&self, _: &Placement) -> u64 {
         FORMAT_WITH_MORE_ROWS
     }
 

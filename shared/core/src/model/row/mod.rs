@@ -69,7 +69,7 @@ pub(super) fn write(placement: &Placement, lineage: &mut Item) {
 
 /// The format that a lineage with this placement needs.
 pub(super) fn format_of(placement: &Placement) -> u64 {
-    KINDS.iter().filter(|kind| kind.is_written(placement)).map(|kind| kind.format()).max().unwrap_or(FORMAT)
+    KINDS.iter().filter(|kind| kind.is_written(placement)).map(|kind| kind.format(placement)).max().unwrap_or(FORMAT)
 }
 
 /// How many attributes a lineage has for this placement. `None` if this one lacks some of them.

@@ -1,11 +1,11 @@
-//! Ordered rows: a node among its siblings, in the order of an attribute. A node has one, in the partition of its
-//! parent; a root has it beside the root rows. The setting is `order`.
+//! Ordered rows: a node among its siblings, in the order of an attribute, or of several. A node has one, in the
+//! partition of its parent; a root has it beside the root rows. The setting is `order`.
 
 use super::contents::Contents;
 use super::kind::{Kind, Named, Rows, Wanted};
 use crate::keys::{SiblingPlace, SortKey};
 use crate::model::item::{Item, text, text_of};
-use crate::model::{FORMAT_WITH_MORE_ROWS, Placement, Shortfall};
+use crate::model::{FORMAT_WITH_MORE_ROWS, FORMAT_WITH_PARTS, Placement, Shortfall};
 
 const PLACE: &str = "order";
 
@@ -16,8 +16,9 @@ impl Kind for Ordered {
         PLACE
     }
 
-    fn format(&self) -> u64 {
-        FORMAT_WITH_MORE_ROWS
+    fn format(&self, placement: &Placement) -> u64 {
+        let has_parts = placement.order.as_ref().is_some_and(SiblingPlace::has_parts);
+        if has_parts { FORMAT_WITH_PARTS } else { FORMAT_WITH_MORE_ROWS }
     }
 
     fn place(&self, wanted: &Wanted<'_>, placement: &mut Placement) {
@@ -28,7 +29,7 @@ impl Kind for Ordered {
             .order
             .as_ref()
             .filter(|_| is_listed)
-            .map(|order| order.place(&wanted.base.item, &wanted.node.id).unwrap_or_else(SiblingPlace::none));
+            .map(|order| order.place(&wanted.base.item, &wanted.node.id));
     }
 
     fn add_rows(&self, placement: &Placement, rows: &mut Rows<'_>) {
@@ -68,8 +69,8 @@ impl Kind for Ordered {
     }
 
     fn shortfalls(&self, wanted: &Wanted<'_>, placement: &Placement) -> Vec<Shortfall> {
-        let has_none = placement.order.as_ref().is_some_and(|place| *place == SiblingPlace::none());
-        let attribute = wanted.settings.order.as_ref().filter(|_| has_none).map(|order| order.attribute.clone());
+        let has_none = placement.order.as_ref().is_some_and(SiblingPlace::is_without_values);
+        let attribute = wanted.settings.order.as_ref().filter(|_| has_none).map(ToString::to_string);
         attribute.map(|attribute| Shortfall::Order { attribute }).into_iter().collect()
     }
 }

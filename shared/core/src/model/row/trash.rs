@@ -16,7 +16,7 @@ impl Kind for Trash {
         TRASH
     }
 
-    fn format(&self) -> u64 {
+    fn format(&self, _: &Placement) -> u64 {
         FORMAT_WITH_TRASH
     }
 

@@ -392,7 +392,7 @@ impl<'a> FindSpot<'a> {
             return Err(self.no_room().into());
         }
         let Some((sibling, place, value)) = moves.last().cloned() else { return Err(self.no_room().into()) };
-        let item = Item::from([(self.siblings.order.attribute.clone(), text(value))]).into();
+        let item = Item::from([(self.siblings.order.attribute().to_owned(), text(value))]).into();
         let last = Sibling { id: sibling.id.clone(), place, item };
         let slice = Some(Slice { last, number: self.slices + 1 });
         Ok(Decided::Found(Found { value: Some(value.clone()), changes: self.changes(moves), anchor: None, slice }))
@@ -538,12 +538,12 @@ impl<'a> FindSpot<'a> {
     }
 
     fn no_room(&self) -> Refusal {
-        Refusal::NoRoom { attribute: self.siblings.order.attribute.clone() }
+        Refusal::NoRoom { attribute: self.siblings.order.attribute().to_owned() }
     }
 
     /// Gives a sibling another value.
     fn change(&self, sibling: &Sibling, value: &str) -> Action {
-        let mut update = Update::set(&self.siblings.order.attribute, text(value));
+        let mut update = Update::set(self.siblings.order.attribute(), text(value));
         // The API didn't create it.
         let is_of_creation = |name: &str| name == CREATED_AT || name == CREATED_BY;
         let stamps = record::stamped(Some(&sibling.item), self.stamp).into_iter();
@@ -564,7 +564,7 @@ impl<'a> FindSpot<'a> {
     fn is_as_read(&self, sibling: &Sibling, others: &[&str]) -> Condition {
         let parent = &self.siblings.settings.schema.names().parent;
         let same = |name: &str| Condition::is(name, sibling.item.get(name).cloned());
-        let mut conditions = vec![Condition::Exists, same(parent), same(&self.siblings.order.attribute)];
+        let mut conditions = vec![Condition::Exists, same(parent), same(self.siblings.order.attribute())];
         // A root that is put into the trash has no parent before and after.
         conditions.extend(self.parent.is_none().then(|| same(TRASHED)));
         conditions.extend(others.iter().map(|name| same(name)));

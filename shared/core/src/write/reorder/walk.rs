@@ -110,7 +110,7 @@ impl<'a> Siblings<'a> {
     /// A sibling, if this base record is one of the same parent's.
     pub(in crate::write) fn read(&self, parent: Option<&Id>, id: &Id, item: &Item) -> Option<Sibling> {
         let base = BaseNode::read(item.clone(), &self.node.sibling(id.clone()), &self.settings.schema).ok()?;
-        let place = self.order.place(item, id).unwrap_or_else(SiblingPlace::none);
+        let place = self.order.place(item, id);
         let is_listed = base.parent.as_ref() == parent && base.trashed.is_none();
         is_listed.then(|| Sibling { id: id.clone(), place, item: base.item })
     }
@@ -121,19 +121,19 @@ impl<'a> Siblings<'a> {
 
     /// The text of a sibling, or none if it has no value.
     pub(in crate::write) fn text_or_none<'s>(&self, sibling: &'s Sibling) -> Result<Option<&'s str>, Refusal> {
-        match sibling.item.get(&self.order.attribute) {
+        match sibling.item.get(self.order.attribute()) {
             None => Ok(None),
             // A value has less bytes than the cut text, so it is on the same side of both.
             Some(AttributeValue::S(text)) => Ok(Some(&text[..text.floor_char_boundary(BOUND_BYTES_MAX)])),
             Some(_) => {
-                let attribute = self.order.attribute.clone();
+                let attribute = self.order.attribute().to_owned();
                 Err(Refusal::PlaceNotText { id: sibling.id.clone(), attribute })
             }
         }
     }
 
     pub(in crate::write) fn has_text(&self, sibling: &Sibling) -> bool {
-        matches!(sibling.item.get(&self.order.attribute), Some(AttributeValue::S(_)))
+        matches!(sibling.item.get(self.order.attribute()), Some(AttributeValue::S(_)))
     }
 
     /// Begins a walk among the children of a parent, or among the roots.
@@ -262,7 +262,7 @@ impl<'a> Siblings<'a> {
     /// What is needed of siblings' base records.
     fn records(&self, ids: &[Id]) -> Need {
         let names = self.settings.schema.names();
-        let attributes = [&*names.parent, &*names.segment, &*self.order.attribute, DELETING, PUT_BACK, REVISION];
+        let attributes = [&*names.parent, &*names.segment, self.order.attribute(), DELETING, PUT_BACK, REVISION];
         let attributes = attributes.into_iter().chain([CREATED_AT]).map(str::to_owned).collect();
         let options = ReadOptions { strong: true, attributes: Some(attributes) };
         Need { options, ..Need::keys(ids.iter().map(|id| self.key(id))) }

@@ -23,7 +23,7 @@ const ORDER: &str = "order";
 /// A parent, and children with these values.
 fn world(children: &[(&str, Option<AttributeValue>)]) -> World {
     let mut world = World::drawn(PARENT);
-    world.settings.order = Some(SiblingOrder { attribute: ORDER.to_owned(), by_hand: true });
+    world.settings.order = Some(SiblingOrder::by(ORDER).written_by_hand().unwrap());
     world.settings.root_rows = true;
     for (child, value) in children {
         let mut item = world.base(child, Some(PARENT));
@@ -66,7 +66,7 @@ fn places(world: &World) -> Vec<(Order, Option<Id>)> {
             let of = schema.parse_partition(&key.pk).unwrap();
             let base = BaseNode::read(item.clone(), &of, schema).ok()?;
             let place = world.settings.order.as_ref().unwrap().place(item, &of.id);
-            Some(((place.unwrap_or_else(SiblingPlace::none), of.id), base.parent))
+            Some(((place, of.id), base.parent))
         })
         .collect();
     places.sort();
@@ -249,7 +249,7 @@ fn what_cant_be_is_refused() {
     // Between a number and a text there is room.
     send(&mut world, &create("x", Some(before("b"))), 1).unwrap();
     assert_eq!(children(&world), ["a", "x", "b", "c"]);
-    world.settings.order = Some(SiblingOrder { attribute: ORDER.to_owned(), by_hand: false });
+    world.settings.order = Some(SiblingOrder::by(ORDER));
     assert_eq!(send(&mut world, &put("b", Spot::First), 1), Err(Refusal::NotByHand));
 }
 
@@ -498,7 +498,7 @@ fn so_far_down_a_node_is_moved_and_placed_without_a_key_only() {
         nodes.collect::<Vec<_>>().join(" ")
     };
     let mut world = World::drawn(&format!("{} {} a<{PARENT}", drawn('p', 98), drawn('n', 98)));
-    world.settings.order = Some(SiblingOrder { attribute: ORDER.to_owned(), by_hand: true });
+    world.settings.order = Some(SiblingOrder::by(ORDER).written_by_hand().unwrap());
     settle(&mut world);
     let command = bring("n", after("a"));
     let before_it = world.items.clone();

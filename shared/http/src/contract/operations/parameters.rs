@@ -285,18 +285,18 @@ pub(super) fn distinct() -> Value {
 /// The `order` of siblings. It has no default.
 pub(super) fn order_of_siblings() -> Value {
     let description = "Siblings in the order of the deployment's attribute (`ORDER_ATTRIBUTE`), forwards or backwards: numbers, then texts by their \
-        bytes, then nodes without either; by id where values are equal. Without it they come by id.";
+        bytes, then nodes without either; where values are equal by the next attribute, if there are several, and by id. Without it they come by id.";
     query("order", description, json!({"type": "string", "enum": ["asc", "desc"]}))
 }
 
 pub(super) fn value_prefix() -> Value {
-    let description = "With `order`: only the siblings whose text begins so. At most 256 bytes, of which a space, a control character and `!` to `%` \
-        take three.";
+    let description = "With `order`: only the siblings whose text begins so, in the first attribute that orders them. At most 256 bytes, of which a space, a \
+        control character and `!` to `%` take three; with several attributes less.";
     query("value_prefix", description, json!({"type": "string", "maxLength": 256}))
 }
 
 pub(super) fn first_value() -> Value {
-    let description = "With `order`: the least value. It is included. Of a text the first 256 bytes count.";
+    let description = "With `order`: the least value of the first attribute. It is included. Of a text the first 256 bytes count, with several attributes less.";
     query("from", description, json!({"type": "string"}))
 }
 
