@@ -74,7 +74,7 @@ impl<'a> Writer<'a> {
                 self.wait_for_parents(&chunk).await?;
                 let right = match self.scope {
                     Scope::Wrong => self.wait_for_what_is_handed_down(&chunk).await?,
-                    Scope::All | Scope::Cursors => BTreeSet::new(),
+                    Scope::All | Scope::Cursors | Scope::Names => BTreeSet::new(),
                 };
                 let written = self.nodes(backlog, &chunk, &right).await?;
                 self.bar.inc(chunk.len() as u64);
