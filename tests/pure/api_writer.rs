@@ -133,6 +133,63 @@ async fn refused(api: &Api, call: &str, body: Value) -> (u16, String) {
 }
 
 #[tokio::test]
+async fn a_copy_is_that_of_all_that_is_below_and_is_made_once() {
+    let mut api = Api::new();
+    let tree = [("D", json!(null)), ("V", json!("D")), ("d", json!("V")), ("e", json!("V")), ("f", json!("e"))];
+    for (id, parent) in tree {
+        api.ok(201, "POST /nodes", json!({ "id": id, "parent": parent, "attributes": { "name": id } })).await;
+    }
+    api.fixture.settle();
+    let conflict = |kind: &str| (409, kind.to_owned());
+    assert_eq!(refused(&api, "POST /nodes/V/copy", json!({ "ids": "e" })).await, conflict("exists"));
+    assert_eq!(refused(&api, "POST /nodes/nobody/copy", Value::Null).await.0, 404);
+    assert_eq!(api.send("POST /nodes/V/copy", &[("if-match", "\"x\"")], &json!({})).await.status, 412);
+    let long = json!({ "ids": "x".repeat(992) });
+    assert_eq!(api.send("POST /nodes/V/copy", &[], &long).await.status, 422);
+
+    // Below itself, and twice with one key.
+    let key = [("idempotency-key", "one")];
+    let wanted = json!({ "parent": "e", "ids": "acme" });
+    let first = api.send("POST /nodes/V/copy", &key, &wanted).await;
+    assert_eq!(first.status, 202, "{}", first.body);
+    assert_eq!((&first.body["mode"], &first.body["source"]), (&json!("copy"), &json!("V")));
+    assert_eq!((&first.body["node"], &first.body["copied"]), (&json!("acme"), &json!(1)));
+    api.fixture.settle();
+    let again = api.send("POST /nodes/V/copy", &key, &wanted).await;
+    assert_eq!((again.status, &again.body, again.header("idempotency-replayed")), (202, &first.body, "true"));
+    api.fixture.settle();
+    let names = |api: &Api| {
+        let contents = api.fixture.table().0.lock().unwrap().contents();
+        let mut copies: Vec<(String, String)> = Vec::new();
+        let name = |item: &sapwood_core::model::Item| match item.get("name") {
+            Some(AttributeValue::S(name)) => name.clone(),
+            other => panic!("{other:?}"),
+        };
+        for ((pk, sk), item) in &contents {
+            if sk == "NODE" && pk.starts_with("acme") {
+                assert!(!item.contains_key("_copying"), "{item:?}");
+                let parent = match item.get("parent") {
+                    Some(AttributeValue::S(parent)) => &contents[&(parent.clone(), "NODE".to_owned())],
+                    other => panic!("{other:?}"),
+                };
+                copies.push((name(item), name(parent)));
+            }
+        }
+        copies.sort();
+        copies
+    };
+    let pair = |of: &str, parent: &str| (of.to_owned(), parent.to_owned());
+    assert_eq!(names(&api), [pair("V", "e"), pair("d", "V"), pair("e", "V"), pair("f", "e")]);
+
+    // As a root, and the node at the top has what the source has.
+    let other = api.ok(202, "POST /nodes/V/copy", json!({ "parent": null })).await;
+    assert_ne!(other.body["node"], json!("acme"));
+    api.fixture.settle();
+    let top = api.fixture.get(other.body["node"].as_str().unwrap(), "NODE").unwrap();
+    assert_eq!((top.get("name"), top.get("parent")), (Some(&text("V")), None));
+}
+
+#[tokio::test]
 async fn what_goes_into_the_trash_comes_back_where_it_was_or_says_why_not() {
     let mut api = Api::new();
     for (id, parent) in [("D", json!(null)), ("V", json!("D")), ("d", json!("V")), ("W", json!("D"))] {

@@ -43,8 +43,20 @@ const LINEAGE: [&str; 14] = [
     "_expires",
 ];
 const CURSOR: [&str; 8] = ["format", "sequence", "after", "remaining", "children", "revisions", "blocked", "_redriven"];
-const RECORD: [&str; 10] =
-    ["parent", "segment", "name", "tags", "_deleting", "_put_back", "_touched", "_redriven", "_born", "_under"];
+const RECORD: [&str; 12] = [
+    "parent",
+    "segment",
+    "name",
+    "tags",
+    "_deleting",
+    "_put_back",
+    "_touched",
+    "_redriven",
+    "_born",
+    "_under",
+    "_copying",
+    "_copy_of",
+];
 const ROW: [&str; 7] = ["_id", "_depth", "_parent", "_order", "_ancestors", "_version", "_truncated"];
 
 struct World {
@@ -193,7 +205,7 @@ impl World {
             }
             // Nothing that would be a mark, or say that the API has put a node somewhere.
             "_deleting" => map([("mode", text("delete"))]),
-            "_under" => self.junk(),
+            "_under" | "_copying" | "_copy_of" => self.junk(),
             "deleted" | "_expires" | "_depth" | "_version" => number(self.pick(&["0", "1", "99", "99999999999"])),
             "_id" | "_parent" | "parent" => self.any_id(),
             _ => self.any_text(),

@@ -220,6 +220,12 @@ mutants! {
     a_move_below_a_root_that_is_trashed_meanwhile_ends_in_the_trash: drill(Drill::TrashedAbove, Rule::TrashedRoot), seed 32;
     what_another_client_has_taken_out_is_back_in_the_trash: drill(Drill::TakenOut, Rule::RemoveTrashed), seed 9;
     a_cycle_that_was_in_the_trash_stays_there: drill(Drill::TrashedCycle, Rule::CutTrash), seed 2;
+    a_step_that_is_half_done_counts_wrong: Profile::new(Writers::Subtrees).without(Rule::CopyTogether), seed 8;
+    a_step_of_before_goes_on_with_a_copy_that_is_over: drill(Drill::CopyUnderWay, Rule::CopyMark), seed 41;
+    a_copy_below_its_source_copies_itself: drill(Drill::CopyUnderWay, Rule::CopyOwn), seed 1;
+    a_copy_that_was_deleted_is_made_again: drill(Drill::CopyMovedOn, Rule::CopyOnce), seed 680;
+    a_copy_whose_parent_is_gone_hangs_nowhere: Profile::new(Writers::Subtrees).without(Rule::CopyBelow), seed 35;
+    a_copy_that_names_no_life_of_its_parent_is_left: Profile::new(Writers::Subtrees).without(Rule::CopyUnder), seed 0;
     ancestors_not_cut_in_a_cycle_include_the_node_itself: any(Rule::CutCycle), seed 0;
 }
 

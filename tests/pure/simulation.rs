@@ -87,6 +87,16 @@ fn no_two_siblings_get_one_name_from_the_api() {
 }
 
 #[test]
+fn subtrees_are_copied_once_whatever_becomes_of_them_meanwhile() {
+    schedules(&Profile::new(Writers::Subtrees), 4_000);
+    schedules(&Profile::new(Writers::Subtrees).with_races(), 2_000);
+    schedules(&Profile::new(Writers::MixedSubtrees), 3_000);
+    schedules(&Profile { limbo: true, ..Profile::new(Writers::Subtrees) }, 1_000);
+    schedules(&Profile { outages_max: 3, ..Profile::new(Writers::MixedSubtrees) }, 1_000);
+    schedules(&Profile::new(Writers::MixedSubtrees).with_repairs(), 1_000);
+}
+
+#[test]
 fn writes_that_come_late_leave_nothing_wrong() {
     schedules(&Profile { limbo: true, ..Profile::new(Writers::Moves) }, 8_000);
     schedules(&Profile { limbo: true, ..Profile::new(Writers::Deletions) }, 4_000);

@@ -334,6 +334,18 @@ async fn changes_and_deletions_cost_what_the_guide_says_with_an_idempotency_key_
     assert_documented("with `Idempotency-Key`", [2.0, 1.0, 1.0]);
 
     running.settle().await;
+    let copy = Command::Copy {
+        source: at("top"),
+        node: at("copy"),
+        is_made_id: true,
+        parent: None,
+        spot: None,
+        operation: "copy".to_owned(),
+    };
+    assert_eq!(carry_out(&running, "copy", &copy, None).await.figures(), [3.0, 4.0, 5.0]);
+    assert_documented("copy", [3.0, 4.0, 5.0]);
+
+    running.settle().await;
     for (what, name, children, figures) in [
         ("delete, no children", "leaf", Children::Restrict, [2.0, 4.0, 4.0]),
         ("delete with `children=`", "top", Children::With(DeletionMode::Delete), [2.0, 4.0, 2.0]),

@@ -2,8 +2,8 @@
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use sapwood_core::fanout::StreamRecord;
-use sapwood_core::keys::{ItemKey, Schema};
-use sapwood_core::model::{DELETING, DeletionMark, DeletionMode, TRASHED};
+use sapwood_core::keys::{Id, ItemKey, Schema};
+use sapwood_core::model::{COPYING, CopyMark, DELETING, DeletionMark, DeletionMode, TRASHED};
 use sapwood_engine::fanout::{Counts, Fanout, Run};
 use sapwood_table::{Condition, Deadline, DynamoTable, Table, Update};
 use sapwood_tests::client::{self, node, put, put_all};
@@ -254,6 +254,26 @@ async fn the_trash_costs_a_move_there_and_a_move_back_and_a_deletion_what_is_lef
     // The trash row, and the rows below `top`: 8 nodes have one, 32 have two.
     assert_eq!((purged.tally.nodes_deleted, purged.tally.rows_deleted), (41, 1 + 8 + 32 * 2));
     assert_eq!(purged.usage.write_units, purged.tally.rows_deleted as f64 + 40.0 + 3.0 * 41.0);
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_subtree_copied_costs_a_create_and_one_unit_more_for_each_node() {
+    let running = Running::start(&[]).await;
+    bush(&running).await;
+    put(&running.client, TABLE, node("copy", Some("n3"), "top")).await;
+    running.settle().await;
+    running.take();
+    let source = Id::new("top").unwrap();
+    let mark = CopyMark { operation: "op".to_owned(), source, born: None, ids: None, after: None };
+    let table = DynamoTable::local(&running.url(), TABLE, Schema::default());
+    let key = ItemKey::new("copy", "NODE");
+    assert!(table.update(&key, &Update::set(COPYING, mark.value()), &Condition::Exists).await.unwrap().value);
+    let counts = counted(&running).await;
+    println!("40 nodes copied: {counts:?}");
+    assert_eq!((counts.tally.nodes_copied, counts.tally.rows_deleted, counts.tally.touches), (40, 0, 0));
+    // The record, in a transaction, its lineage and its rows; and the mark, which is removed in the same step.
+    assert_eq!(counts.usage.write_units, counts.tally.rows_put as f64 + 3.0 * 40.0 + 2.0);
     running.stop().await;
 }
 

@@ -9,7 +9,7 @@ use sapwood_core::write::{Appended, Command, Outcome};
 use sapwood_engine::query::Derived;
 use sapwood_http::call::json_response;
 use sapwood_http::contract::{
-    AppendedBody, BatchBody, BatchResult, NodeBody, OperationBody, OperationStatus, RevisionBody,
+    AppendedBody, BatchBody, BatchResult, NodeBody, OperationBody, OperationMode, OperationStatus, RevisionBody,
 };
 use sapwood_http::headers::{WRITTEN, etag_header, etag_text};
 use sapwood_http::path::encode_segment;
@@ -31,7 +31,9 @@ impl Answer {
     pub(crate) fn of(command: &Command, outcome: &Outcome, derived: Option<&Derived>, settings: &Settings) -> Self {
         let (status, location, tagged) = match outcome {
             Outcome::Deleted => (StatusCode::NO_CONTENT, None, None),
-            Outcome::Deleting { operation, .. } => (StatusCode::ACCEPTED, Some(operation_place(operation)), None),
+            Outcome::Deleting { operation, .. } | Outcome::Copying { operation, .. } => {
+                (StatusCode::ACCEPTED, Some(operation_place(operation)), None)
+            }
             Outcome::Node { node, item, created: true, .. } => {
                 (StatusCode::CREATED, Some(node_place(&node.id)), Some(item))
             }
@@ -55,9 +57,14 @@ impl Answer {
         Self { status: if is_done { StatusCode::ACCEPTED } else { self.status }, ..self }
     }
 
-    /// The same answer where the client has waited until the stream has carried the deletion out.
+    /// The same answer where the client has waited until the stream has carried the deletion or the copy out.
     pub(crate) fn carried_out(self) -> Self {
-        match &self.body {
+        match self.body {
+            Some(BatchBody::Operation(operation)) if operation.mode == OperationMode::Copy => {
+                let location = Some(place_of_id(&operation.node));
+                let body = OperationBody { status: OperationStatus::Done, copied: None, ..operation };
+                Self { status: StatusCode::CREATED, location, body: Some(BatchBody::Operation(body)), ..self }
+            }
             Some(BatchBody::Operation(_)) => {
                 Self { status: StatusCode::NO_CONTENT, location: None, etag: None, body: None, written: None }
             }
@@ -65,7 +72,7 @@ impl Answer {
         }
     }
 
-    /// The same answer without what was written. A deletion that goes on keeps its operation.
+    /// The same answer without what was written. A deletion or a copy that goes on keeps its operation.
     pub(crate) fn minimal(self) -> Self {
         Self { body: self.body.filter(|body| matches!(body, BatchBody::Operation(_))), ..self }
     }
@@ -113,6 +120,17 @@ pub fn body(outcome: &Outcome, settings: &Settings) -> Option<BatchBody> {
             status: OperationStatus::Running,
             mode: (*mode).into(),
             node: node.as_str().to_owned(),
+            source: None,
+            copied: None,
+            created_at: created_at.clone(),
+        })),
+        Outcome::Copying { operation, node, source, created_at } => Some(BatchBody::Operation(OperationBody {
+            id: operation.clone(),
+            status: OperationStatus::Running,
+            mode: OperationMode::Copy,
+            node: node.as_str().to_owned(),
+            source: Some(source.as_str().to_owned()),
+            copied: Some(1),
             created_at: created_at.clone(),
         })),
         Outcome::Node { node, item, revision, .. } => {
@@ -132,7 +150,11 @@ pub fn body(outcome: &Outcome, settings: &Settings) -> Option<BatchBody> {
 
 /// Where a node is.
 pub(crate) fn node_place(id: &Id) -> String {
-    format!("/nodes/{}", encode_segment(id.as_str()))
+    place_of_id(id.as_str())
+}
+
+fn place_of_id(id: &str) -> String {
+    format!("/nodes/{}", encode_segment(id))
 }
 
 /// Where a client sees how far a move is handed down.
@@ -156,6 +178,7 @@ pub(crate) fn place_of(command: &Command) -> String {
         | Command::Patch { node, .. }
         | Command::Trash { node }
         | Command::Restore { node, .. }
+        | Command::Copy { node, .. }
         | Command::Delete { node, .. } => node_place(&node.id),
         Command::Append { topic, .. } => topic_place(topic),
         Command::Amend { topic, version, .. } | Command::DeleteRevision { topic, version } => {

@@ -92,7 +92,7 @@ impl<'a, T: Table> At<'a, T> {
         Box::pin(self.writer().write_once(command, &request, ahead)).await.map_err(|error| {
             match (refused(error), command) {
                 // The node that has the id already.
-                (problem, Command::Create { .. }) if problem.kind() == Kind::Exists => located(problem, place_of(command)),
+                (problem, Command::Create { .. } | Command::Copy { .. }) if problem.kind() == Kind::Exists => located(problem, place_of(command)),
                 (problem, _) if problem.kind() == Kind::OutcomeUnknown => {
                     let place = place_of(command);
                     let detail = format!(

@@ -8,8 +8,8 @@ use sapwood_table::Table;
 
 use crate::call::{One, handle};
 use crate::calls::{
-    AmendRevision, AppendRevision, Batch, CreateNode, DeleteNode, DeleteRevision, PatchNode, ReplaceNode, RestoreNode,
-    TrashNode,
+    AmendRevision, AppendRevision, Batch, CopyNode, CreateNode, DeleteNode, DeleteRevision, PatchNode, ReplaceNode,
+    RestoreNode, TrashNode,
 };
 use crate::state::State;
 
@@ -31,6 +31,7 @@ fn handler<T: Table + 'static>(call: WriterCall, method: MethodFilter) -> Method
         WriterCall::DeleteNode => handle::<One<DeleteNode>, T>(method),
         WriterCall::TrashNode => handle::<One<TrashNode>, T>(method),
         WriterCall::RestoreNode => handle::<One<RestoreNode>, T>(method),
+        WriterCall::CopyNode => handle::<One<CopyNode>, T>(method),
         WriterCall::Batch => handle::<Batch, T>(method),
         WriterCall::AppendRevision => handle::<One<AppendRevision>, T>(method),
         WriterCall::AmendRevision => handle::<One<AmendRevision>, T>(method),

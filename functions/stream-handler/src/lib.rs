@@ -200,6 +200,7 @@ fn log(request_id: &str, records: usize, report: &Report) {
         copies = counts.tally.copies,
         child_actions = counts.tally.child_actions,
         nodes_deleted = counts.tally.nodes_deleted,
+        nodes_copied = counts.tally.nodes_copied,
         "batch"
     );
 }

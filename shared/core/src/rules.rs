@@ -178,6 +178,18 @@ pub enum Rule {
     HolderLeft,
     /// A node that leaves its name deletes its own claim alone.
     ReleaseOwn,
+    /// The copies of a step are put in one transaction with the mark that says how far their operation is.
+    CopyTogether,
+    /// That transaction is done only while the mark is as it was read, and the top isn't being deleted.
+    CopyMark,
+    /// What this or a later operation has copied isn't copied.
+    CopyOwn,
+    /// A node is copied only if no copy of it was ever there.
+    CopyOnce,
+    /// A node is copied only below the copy of its parent, if that is there and isn't being deleted.
+    CopyBelow,
+    /// A copy names the life of its parent that was seen.
+    CopyUnder,
     /// What is placed next to a sibling checks that it is where it was.
     AnchorStays,
     /// What is placed last sorts by its time, and not only after what was seen.

@@ -531,7 +531,7 @@ fn the_time_limits_in_the_documents_are_those_of_the_template_and_the_code() {
 #[test]
 fn items_are_kept_for_as_long_as_the_documents_say() {
     let delete = "shared/core/src/write/delete.rs";
-    let operation = constant(delete, "OPERATION_SECONDS");
+    let operation = constant("shared/core/src/write/operation.rs", "OPERATION_SECONDS");
     let deletion = "shared/core/src/model/deletion.rs";
     let [tombstone, tombstone_kept] =
         ["TOMBSTONE_SECONDS", "TOMBSTONE_KEPT_SECONDS"].map(|name| constant(deletion, name));

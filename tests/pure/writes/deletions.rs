@@ -1,7 +1,7 @@
 //! Nodes deleted at once, or marked for the stream.
 
 use sapwood_core::model::{AttributeValue, DeletionMark, DeletionMode, text};
-use sapwood_engine::query::Progress;
+use sapwood_engine::query::{Progress, Work};
 use sapwood_engine::write::{Children, Command, Outcome, Refusal};
 
 use super::fixture::{Fixture, Took, id, n, node, under};
@@ -100,7 +100,10 @@ fn an_operation_runs_until_nothing_of_it_is_left() {
     fixture.place_all();
     let progress = || {
         let found = fixture.operation("operation 1").ok();
-        found.map(|operation| (operation.node, operation.mode, operation.progress))
+        found.map(|operation| {
+            let Work::Deletion { mode, .. } = operation.work else { panic!("{:?}", operation.work) };
+            (operation.node, mode, operation.progress)
+        })
     };
     assert_eq!(progress(), None);
     delete(&fixture, "a", Children::With(DeletionMode::Delete), false).1.unwrap();

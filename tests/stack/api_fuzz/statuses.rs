@@ -94,7 +94,7 @@ impl Case {
         match (self.operation.method.as_str(), self.operation.path) {
             ("GET" | "DELETE", _) => None,
             ("POST", "/nodes/{id}/trash") => None,
-            ("POST", "/nodes/{id}/restore") => Some(json!({})),
+            ("POST", "/nodes/{id}/restore" | "/nodes/{id}/copy") => Some(json!({})),
             (_, "/batch") => Some(json!({"operations": [{"patch": {"id": self.node, "attributes": {"x": 1}}}]})),
             (_, path) if path.contains("/revisions/") => Some(json!({"attributes": {"x": 1}})),
             ("POST", _) => Some(json!({"id": format!("{}x", self.node)})),
@@ -113,6 +113,7 @@ impl Case {
         let is_revision = path.contains("/revisions/");
         Some(match (self.status, method) {
             (200, "POST" | "GET" | "PUT" | "PATCH") => By(Stack::Open, self.valid(&plain)),
+            (201, "POST") if path.ends_with("/copy") => By(Stack::Open, self.valid(&plain).header("prefer", "wait=10")),
             (201, "POST") => By(Stack::Open, self.valid(&plain)),
             (201, "PUT") => By(Stack::Open, self.valid(&self.target(&format!("{}x", self.node), "1"))),
             (202, "DELETE") => By(Stack::Open, self.asked(&format!("{plain}?children=delete"))),
@@ -144,6 +145,7 @@ impl Case {
             (422, "POST") if path.ends_with("/trash") => {
                 By(Stack::Open, self.asked(&self.target(&"x".repeat(1_015), "1")))
             }
+            (409, "POST") if path.ends_with("/copy") => By(Stack::Open, self.with(&json!({"ids": self.node}))),
             (409, _) if is_revision => Not(OUTRUN),
             (409, "POST") => By(Stack::Open, self.with(&json!({"id": self.node}))),
             (409, "PUT" | "PATCH") => By(Stack::Open, self.with(&json!({"parent": format!("{}k", self.node)}))),

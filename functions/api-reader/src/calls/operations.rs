@@ -1,10 +1,12 @@
-//! Deletions that the stream carries out: how far they are.
+//! Deletions and copies that the stream carries out: how far they are.
 
 use axum::response::Response;
 use sapwood_core::keys::Tenant;
-use sapwood_engine::query::{Bounds, Operation, Progress};
+use sapwood_engine::query::{Bounds, Operation, Progress, Work};
 use sapwood_http::call::Call;
-use sapwood_http::contract::{OPERATIONS_LISTED_DEFAULT, OPERATIONS_LISTED_MAX, OperationBody, OperationStatus};
+use sapwood_http::contract::{
+    OPERATIONS_LISTED_DEFAULT, OPERATIONS_LISTED_MAX, OperationBody, OperationMode, OperationStatus,
+};
 use sapwood_http::cursor::Scope;
 use sapwood_http::problem::Problem;
 use sapwood_table::Table;
@@ -67,11 +69,17 @@ fn status(operation: &Operation) -> OperationStatus {
 /// The body of an operation.
 #[must_use]
 pub fn body(id: String, operation: Operation) -> OperationBody {
+    let (mode, source, copied) = match &operation.work {
+        Work::Deletion { mode, .. } => ((*mode).into(), None, None),
+        Work::Copy { source, copied } => (OperationMode::Copy, Some(source.as_str().to_owned()), Some(*copied)),
+    };
     OperationBody {
         id,
         status: status(&operation),
-        mode: operation.mode.into(),
+        mode,
         node: operation.node.as_str().to_owned(),
+        source,
+        copied,
         created_at: operation.created_at,
     }
 }

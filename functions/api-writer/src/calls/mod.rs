@@ -6,7 +6,7 @@ mod revisions;
 mod stored_batch;
 
 pub(crate) use batch::Batch;
-pub(crate) use nodes::{CreateNode, DeleteNode, PatchNode, ReplaceNode, RestoreNode, TrashNode};
+pub(crate) use nodes::{CopyNode, CreateNode, DeleteNode, PatchNode, ReplaceNode, RestoreNode, TrashNode};
 pub(crate) use revisions::{AmendRevision, AppendRevision, DeleteRevision};
 
 use sapwood_http::problem::{Kind, Problem};

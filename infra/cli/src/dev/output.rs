@@ -90,13 +90,14 @@ impl Output {
         }
         let Counts { usage, tally } = report.counts;
         let Usage { requests, retries, conflicts, read_units, write_units } = usage;
-        let Tally { rounds, rows_put, rows_deleted, touches, copies, child_actions, nodes_deleted } = tally;
+        let Tally { rounds, rows_put, rows_deleted, touches, copies, child_actions, nodes_deleted, nodes_copied } =
+            tally;
         if matches!(self, Self::Json) {
             print_json(&json!({
                 "event": "fan-out", "records": items.len(), "items": items, "failed": report.failed.len(),
                 "requests": requests, "retries": retries, "conflicts": conflicts, "read_units": read_units, "write_units": write_units,
                 "rounds": rounds, "rows_put": rows_put, "rows_deleted": rows_deleted, "touches": touches,
-                "copies": copies, "child_actions": child_actions, "nodes_deleted": nodes_deleted, "milliseconds": u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
+                "copies": copies, "child_actions": child_actions, "nodes_deleted": nodes_deleted, "nodes_copied": nodes_copied, "milliseconds": u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
             }));
         } else if write_units > 0.0 || !report.failed.is_empty() {
             let named = items.iter().take(NAMED_MAX).map(|item| shown(item)).collect::<Vec<_>>().join(", ");
@@ -109,6 +110,7 @@ impl Output {
                 (copies, "copy written", "copies written"),
                 (child_actions, "child of a deleted node changed", "children of deleted nodes changed"),
                 (nodes_deleted, "node deleted", "nodes deleted"),
+                (nodes_copied, "node copied", "nodes copied"),
                 (report.failed.len() as u64, "item to be retried", "items to be retried"),
             ];
             let did = did.iter().filter(|(n, ..)| *n > 0);

@@ -1,6 +1,7 @@
-//! `sapwood get`, `inherited`, `granted`, `links`, `history`, `latest`, `put`, `move`, `rm` and `trash`: one node or a
-//! few, read and written by the API's own code.
+//! `sapwood get`, `inherited`, `granted`, `links`, `history`, `latest`, `put`, `move`, `copy`, `rm` and `trash`: one
+//! node or a few, read and written by the API's own code.
 
+mod copy;
 mod error;
 mod get;
 mod granted;
@@ -14,6 +15,7 @@ mod rm;
 mod trash;
 mod write;
 
+pub(crate) use copy::{Arguments as CopyArguments, run as copy};
 pub(crate) use error::NodeError;
 pub(crate) use get::{Arguments as GetArguments, run as get};
 pub(crate) use granted::{Arguments as GrantedArguments, run as granted};

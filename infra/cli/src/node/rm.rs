@@ -1,18 +1,15 @@
 //! `sapwood rm`.
 
-use api_reader::operation_body;
 use api_writer::Source;
 use clap::{Args, ValueEnum};
-use sapwood_engine::query::{Progress, Reader};
 use sapwood_engine::write::{Children, Command, Outcome};
 use sapwood_http::contract;
 
-use super::write::{Looked, Writing, print};
-use super::{NodeError, Target, line};
+use super::write::Writing;
+use super::{NodeError, Target};
 use crate::ask::agrees;
 use crate::exit::Exit;
 use crate::printable::shown;
-use crate::say::say;
 
 /// Delete a node, or put it into the trash. What becomes of its children, --children says; its revisions stay unless
 /// --revisions is given.
@@ -105,24 +102,9 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit, NodeError> {
     };
     let (writing, json) = (&arguments.writing, arguments.target.json);
     let outcome = writing.write(&client, &opened, &command).await?;
-    let Outcome::Deleting { operation, .. } = &outcome else {
-        let is_done = writing.finish(&client, &opened, &command, &outcome, json).await?;
-        return Ok(Exit::Unfinished.unless(is_done));
+    let is_done = match &outcome {
+        Outcome::Deleting { .. } => writing.follow(&client, &opened, &outcome, json, "deleted").await?,
+        _ => writing.finish(&client, &opened, &command, &outcome, json).await?,
     };
-    // One object tells how it ended.
-    if !json || writing.wait.is_none() {
-        print(&outcome, &opened, json)?;
-    }
-    let (reader, tenant) = (Reader::new(&client, &opened.settings), opened.node.tenant.as_ref());
-    let look = async || {
-        let progress = reader.operation(tenant, operation).await?.progress;
-        Ok(if progress == Progress::Done { Looked::Done } else { Looked::NotYet })
-    };
-    let is_done = writing.until(look).await?;
-    if writing.wait.is_some() && json {
-        say!("{}", line(&operation_body(operation.clone(), reader.operation(tenant, operation).await?))?);
-    } else if writing.wait.is_some() && is_done {
-        say!("{} is deleted", shown(opened.node.id.as_str()));
-    }
     Ok(Exit::Unfinished.unless(is_done))
 }

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
+use api_reader::operation_body;
 use api_writer::{Source, body};
 use clap::Args;
 use sapwood_core::keys::{Id, KeyError};
 use sapwood_core::model::{BaseNode, ETag};
-use sapwood_engine::query::{Derived, Reader, Watch};
+use sapwood_engine::query::{Derived, Progress, Reader, Watch};
 use sapwood_engine::write::{Command, Outcome, Preconditions, Request, Spot, Tags, WriteError, Writer};
 use sapwood_http::contract::BatchBody;
 use sapwood_http::headers::{etag_text, if_match};
@@ -125,6 +126,37 @@ impl Writing {
         .await
     }
 
+    /// Prints the operation that the stream handler carries out, and waits until it is done, if that is wanted. Returns
+    /// true if it is done, or if no wait is wanted. `done` says what has become of the node then.
+    pub(super) async fn follow(
+        &self,
+        client: &Client<'_, DynamoTable, Patient>,
+        opened: &Opened,
+        outcome: &Outcome,
+        json: bool,
+        done: &str,
+    ) -> Result<bool, NodeError> {
+        let (Outcome::Deleting { operation, .. } | Outcome::Copying { operation, .. }) = outcome else {
+            return Ok(true);
+        };
+        // One object tells how it ended.
+        if !json || self.wait.is_none() {
+            print(outcome, opened, json)?;
+        }
+        let (reader, tenant) = (Reader::new(client, &opened.settings), opened.node.tenant.as_ref());
+        let look = async || {
+            let progress = reader.operation(tenant, operation).await?.progress;
+            Ok(if progress == Progress::Done { Looked::Done } else { Looked::NotYet })
+        };
+        let is_done = self.until(look).await?;
+        if self.wait.is_some() && json {
+            say!("{}", line(&operation_body(operation.clone(), reader.operation(tenant, operation).await?))?);
+        } else if self.wait.is_some() && is_done {
+            say!("{} is {done}", shown(opened.node.id.as_str()));
+        }
+        Ok(is_done)
+    }
+
     /// Looks until something is done, or the time is up. Returns true if it is done, or if no wait is wanted.
     pub(super) async fn until(
         &self,
@@ -188,6 +220,9 @@ pub(super) fn print(outcome: &Outcome, opened: &Opened, json: bool) -> Result<()
         Outcome::Deleted => format!("{} is deleted", shown(id.as_str())),
         Outcome::Deleting { operation, .. } => {
             format!("{} is being deleted by operation {operation}", shown(id.as_str()))
+        }
+        Outcome::Copying { operation, node, .. } => {
+            format!("{} is being copied to {} by operation {operation}", shown(id.as_str()), shown(node.as_str()))
         }
     };
     match (json, &body) {

@@ -255,6 +255,30 @@ fn strings<const N: usize>(texts: [&str; N]) -> Vec<String> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_copy_has_all_that_is_below_and_says_when_it_is_made() {
+    let running = Sapwood::start(&[]);
+    let url = &running.url;
+    for (id, parent) in [("D", None), ("V", Some("D")), ("d", Some("V")), ("e", Some("d"))] {
+        put(&running.client, TABLE, node(id, parent, id)).await;
+    }
+    running.becomes_right().await;
+    let made = printed(url, &["copy", "V", "--to", "d", "--ids", "acme", "--wait"], 0);
+    assert!(made.contains("V is being copied to acme by operation ") && made.ends_with("V is copied\n"), "{made}");
+    assert_eq!(
+        (attribute(&running, "acme", "parent").await, attribute(&running, "acme", "name").await),
+        (text("d"), text("V"))
+    );
+    printed(url, &["copy", "V", "--ids", "acme"], 1);
+    printed(url, &["copy", "nobody"], 1);
+    let other = lines(&printed(url, &["copy", "acme", "--root", "--wait", "--json"], 0));
+    let said = (&other[0]["status"], &other[0]["mode"], &other[0]["source"], &other[0]["copied"]);
+    assert_eq!(said, (&"done".into(), &"copy".into(), &"acme".into(), &3.into()));
+    running.becomes_right().await;
+    let nodes = records(&running).await.into_keys().filter(|(_, sk)| sk == "NODE").count();
+    assert_eq!(nodes, 4 + 3 + 3);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_no_handler_carries_out_is_waited_for_and_not_finished() {
     let running = Sapwood::start(&["--no-handler"]);
     let url = &running.url;

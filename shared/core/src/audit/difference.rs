@@ -35,6 +35,8 @@ pub enum Kind {
     CursorStuck,
     /// A node is marked for deletion, and no handler deletes it.
     DeletionStuck,
+    /// A copy of a subtree that no handler goes on with.
+    CopyStuck,
     /// A cursor that no handler has written.
     CursorUnreadable,
     /// A base record that a repair has put back, and died before it could delete it again.
@@ -84,7 +86,7 @@ pub enum Kind {
 
 impl Kind {
     /// All kinds.
-    pub const ALL: [Self; 34] = [
+    pub const ALL: [Self; 35] = [
         Self::LineageMissing,
         Self::LineageWrong,
         Self::LineageRows,
@@ -97,6 +99,7 @@ impl Kind {
         Self::CopySurplus,
         Self::CursorStuck,
         Self::DeletionStuck,
+        Self::CopyStuck,
         Self::CursorUnreadable,
         Self::RecordPutBack,
         Self::Unreadable,
@@ -171,7 +174,7 @@ impl Kind {
     /// True for what the handler mends once the node's record is written again.
     #[must_use]
     pub fn is_redriven(self) -> bool {
-        self.names_rows() || matches!(self, Self::RowMissing | Self::RowWrong)
+        self.names_rows() || matches!(self, Self::RowMissing | Self::RowWrong | Self::CopyStuck)
     }
 
     /// True for a node that doesn't stand where it belongs: whatever is placed below it now is placed again.
@@ -208,6 +211,7 @@ impl Kind {
             Self::CopySurplus => "copy-surplus",
             Self::CursorStuck => "cursor-stuck",
             Self::DeletionStuck => "deletion-stuck",
+            Self::CopyStuck => "copy-stuck",
             Self::RecordPutBack => "record-put-back",
             Self::Unreadable => "unreadable",
             Self::Orphan => "orphan",

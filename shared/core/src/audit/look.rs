@@ -8,8 +8,9 @@ use super::{Difference, Kind, Subject};
 use crate::fanout::{PlaceInput, PlacePlan, Settle, place};
 use crate::keys::{ItemKey, NodeRef, Schema};
 use crate::model::{
-    BaseNode, Cursor, CursorError, Deletion, Item, NameClaim, PUT_BACK, Placement, Settings, Shortfall, Shown, Stored,
-    Wanted, has_mark, has_unreadable_mark, held_name, holds_name, is_row_key, is_truncated, rows, shown_by,
+    BaseNode, CopyMark, Cursor, CursorError, Deletion, Item, NameClaim, PUT_BACK, Placement, Settings, Shortfall,
+    Shown, Stored, Wanted, has_mark, has_unreadable_mark, held_name, holds_name, is_row_key, is_truncated, rows,
+    shown_by,
 };
 use crate::plan::{Failure, Io, Need, Read, Rules, Script};
 use crate::request::ReadOptions;
@@ -314,6 +315,11 @@ impl<'a> Look<'a> {
         if let (Some(deletion), Some(_)) = (Deletion::of(node, base), facets.stored.lineage()) {
             found.extend(self.judge_deletion(node, &facets, &deletion, evidence)?);
             return Ok(());
+        }
+        if CopyMark::read(&base.item).is_some() {
+            // The mark moves with each step, so it is stuck where the record stays as it is.
+            let evidence = Evidence::new().and(facets.base_item);
+            found.push(Difference::of(Kind::CopyStuck, node_key.clone(), node, &evidence));
         }
         if let Some(placed) = &plan.placed {
             let rules = Rules::default();

@@ -9,12 +9,14 @@
 //! | [`await_parents`] | nodes that come before their parents are placed | waits a moment for the parents |
 //! | [`LateChild::plan`] | a node that arrives after its parent was deleted | does with the node what the parent's deletion would have done |
 //! | [`hand_down`], [`continue_cursor`] | a record of a lineage, or of a cursor | touch the node's children, or run a slice of its deletion |
+//! | [`continue_copy`] | a record of the top of a copy | copies the next nodes below its source |
 //! | [`touch_orphans`] | new lineages | touches the orphans that wait for them |
 //! | [`copy_highest`], [`copy_newest`] | records of revisions | keep `v0_` copies |
 
 mod batch;
 mod cascade;
 mod child_action;
+mod copying;
 mod deletion;
 mod early;
 mod late_child;
@@ -31,6 +33,7 @@ mod touch;
 pub use batch::{Batch, Event, HandDown, LineageChange, NewestRecord, Placing, Standing, StreamRecord};
 pub use cascade::{continue_cursor, hand_down};
 pub use child_action::{Child, ChildAction};
+pub use copying::continue_copy;
 pub use early::{Awaited, Early, await_parents};
 pub use late_child::LateChild;
 pub(crate) use latest::make_equal;

@@ -1,5 +1,6 @@
 //! The things that the table holds, and how each is written as an item.
 
+mod copying;
 mod cursor;
 mod deletion;
 mod encoding;
@@ -25,6 +26,7 @@ mod unique_names;
 mod variables;
 mod wire;
 
+pub use copying::{COPIED, COPY_OF, COPYING, CopyMark, CopyOf, times_copied};
 pub use cursor::{Cursor, CursorError, Position, REDRIVEN, padded};
 pub use deletion::{Deletion, Heir, Tombstone};
 pub(crate) use encoding::{decode as decode_item, encode as encode_item};

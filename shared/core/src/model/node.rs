@@ -5,6 +5,7 @@ use std::sync::Arc;
 use thiserror::Error;
 
 use super::Item;
+use super::copying::COPYING;
 use super::cursor::REDRIVEN;
 use super::item::{AttributeValue, text, text_of};
 use super::reserved::{DELETING, DeletionMark, PUT_BACK, UNDER, Under, life_of};
@@ -164,12 +165,12 @@ pub fn touch_value(sequence: &str, parent: &NodeRef) -> AttributeValue {
     text(format!("{sequence}#{}", parent.id))
 }
 
-/// Returns true if a change of a base record is a touch: nothing but [`TOUCHED`], [`DELETING`] and [`UNDER`] differs,
-/// which no row carries.
+/// Returns true if a change of a base record is a touch: nothing but [`TOUCHED`], [`DELETING`], [`UNDER`] and
+/// [`COPYING`] differs, which no row carries.
 #[must_use]
 pub fn is_touch(old: Option<&Item>, new: Option<&Item>) -> bool {
     let (Some(old), Some(new)) = (old, new) else { return false };
-    let is_ours = |name: &str| [TOUCHED, DELETING, UNDER].contains(&name);
+    let is_ours = |name: &str| [TOUCHED, DELETING, UNDER, COPYING].contains(&name);
     let others = |item: &'_ Item| item.keys().filter(|name| !is_ours(name)).count();
     old != new
         && others(old) == others(new)

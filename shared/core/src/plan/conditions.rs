@@ -4,7 +4,8 @@ use thiserror::Error;
 
 use crate::keys::{Id, Schema};
 use crate::model::{
-    BORN, CREATED_AT, DELETING, Item, NameClaim, PUT_BACK, REVISION, TOUCHED, TRASHED, UNDER, UPDATED_AT, WRITE, text,
+    BORN, COPYING, CREATED_AT, DELETING, Item, NameClaim, PUT_BACK, REVISION, TOUCHED, TRASHED, UNDER, UPDATED_AT,
+    WRITE, text,
 };
 use crate::request::Condition;
 
@@ -47,10 +48,12 @@ pub fn unchanged(item: &Item, strict: bool, schema: &Schema) -> Result<Condition
 
 /// The condition that the attributes that Sapwood keeps in a base record are still as they were read: where its node
 /// is, whether the node is being deleted or in the trash, and when the API last wrote the record. It does for a write
-/// that leaves nothing else of the record: another client's write just before it would be lost as well.
+/// that leaves nothing else of the record: another client's write just before it would be lost as well. No record gets
+/// the mark of a copy but when it is created, so the mark is compared where it is.
 #[must_use]
 pub fn own_unchanged(item: &Item, schema: &Schema) -> Condition {
-    same(item, &own_names(schema))
+    let copying = item.contains_key(COPYING).then_some(COPYING);
+    same(item, &own_names(schema).into_iter().chain(copying).collect::<Vec<_>>())
 }
 
 fn own_names(schema: &Schema) -> [&str; 9] {

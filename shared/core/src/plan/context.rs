@@ -14,6 +14,11 @@ pub struct Limits {
     /// Most children that one invocation marks, moves or releases, or revisions that it deletes, for one node that is
     /// being deleted. Each takes a request of its own, so the slices are shorter.
     pub action_slice_items_max: usize,
+    /// Most rows below its source that one step of a copy deals with. Each copy is an action of the step's transaction,
+    /// which takes 100, and two are the mark and the operation's record.
+    pub copy_step_items_max: usize,
+    /// Most steps of a copy in one invocation. The next one goes on where they end.
+    pub copy_steps_max: usize,
     /// Most entries that are read of one partition of the register of orphans. If there are more, the nodes' own
     /// collections are read instead, by a request for each node. 1,000 entries take some 35 read units.
     pub orphan_page_items_max: usize,
@@ -36,6 +41,8 @@ impl Default for Limits {
         Self {
             touch_slice_items_max: 1_000,
             action_slice_items_max: 200,
+            copy_step_items_max: 90,
+            copy_steps_max: 10,
             orphan_page_items_max: 1_000,
             revision_page_items_max: 100,
             requests_in_flight_max: 8,
@@ -105,6 +112,8 @@ pub struct Tally {
     pub child_actions: u64,
     /// Nodes that the handler deleted.
     pub nodes_deleted: u64,
+    /// Nodes that the handler has made as copies of others.
+    pub nodes_copied: u64,
 }
 
 impl std::ops::AddAssign for Tally {
@@ -116,5 +125,6 @@ impl std::ops::AddAssign for Tally {
         self.copies += other.copies;
         self.child_actions += other.child_actions;
         self.nodes_deleted += other.nodes_deleted;
+        self.nodes_copied += other.nodes_copied;
     }
 }

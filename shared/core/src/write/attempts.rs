@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use super::{Claim, Context, Outcome, Refusal, Request};
 use crate::keys::{ItemKey, KeyError};
-use crate::model::{Item, TOUCHED};
+use crate::model::{COPYING, Item, TOUCHED};
 use crate::plan::conditions::TooManyAttributes;
 use crate::plan::{Failure, Io, Read, Rule, Task, TaskOutcome};
 use crate::request::{Action, Condition};
@@ -229,13 +229,14 @@ impl<'a> Attempts<'a> {
     }
 }
 
-/// True if a record stands as it was. A touch changes nothing of it.
+/// True if a record stands as it was. A touch changes nothing of it, and neither does a copy that goes on.
 fn is_same(before: Option<&Item>, now: Option<&Item>) -> bool {
-    let attributes = |item: &'_ Item| -> usize { item.len() - usize::from(item.contains_key(TOUCHED)) };
+    let counts = |name: &str| ![TOUCHED, COPYING].contains(&name);
+    let attributes = |item: &'_ Item| item.keys().filter(|name| counts(name)).count();
     match (before, now) {
         (None, None) => true,
         (Some(before), Some(now)) => {
-            let mut others = before.iter().filter(|(name, _)| *name != TOUCHED);
+            let mut others = before.iter().filter(|(name, _)| counts(name));
             attributes(before) == attributes(now) && others.all(|(name, value)| now.get(name) == Some(value))
         }
         _ => false,

@@ -60,6 +60,22 @@ pub enum Command {
         /// Where it is to be among its siblings, if they are ordered by hand.
         spot: Option<Spot>,
     },
+    /// Copies a node with all that is below it: the node at the top at once, and the stream carries out the rest.
+    Copy {
+        /// The node that is copied.
+        source: NodeRef,
+        /// The node at the top of the copy.
+        node: NodeRef,
+        /// True if the API has just made its id. If not, the ids of all other copies begin with it.
+        is_made_id: bool,
+        /// The parent that the copy gets, or none (a root). Where it isn't named, the copy gets that of the source, or
+        /// of the sibling that it is put next to.
+        parent: Option<Option<Id>>,
+        /// Where the copy is to be among its siblings, if they are ordered by hand.
+        spot: Option<Spot>,
+        /// The id of the operation.
+        operation: String,
+    },
     /// Appends the next revision of a topic.
     Append {
         /// The topic.

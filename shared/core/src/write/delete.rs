@@ -20,9 +20,6 @@ use crate::request::{Action, Condition, Query, ReadOptions, Update};
 /// How often a deletion that allows no children waits until the node is placed.
 const LOOKS_MAX: u32 = 8;
 
-/// How long the record of an operation is kept.
-const OPERATION_SECONDS: u64 = 7 * 24 * 60 * 60;
-
 /// How long the record is kept that a node was deleted: as long as the tombstone of an operation. A node that is put
 /// back is known by it.
 const DELETED_SECONDS: u64 = 14 * 24 * 60 * 60;
@@ -200,8 +197,7 @@ impl Deletion<'_> {
         let operation = self.operation.to_owned();
         let mark = DeletionMark { mode, operation: operation.clone(), revisions: self.revisions, mark: None };
         let key = self.operation_key(schema);
-        let mut item = operation_item(&key, &self.node.id, &mark, stamp, schema);
-        item.insert(settings.expires().to_owned(), seconds(stamp.seconds + OPERATION_SECONDS));
+        let item = operation_item(&key, &self.node.id, &mark, stamp, settings);
         let update = Update::set(DELETING, mark.value());
         let actions = vec![
             Action::Update { key: schema.node_key(self.node), update, condition },

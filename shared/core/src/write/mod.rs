@@ -11,14 +11,16 @@
 //! | `FindSpot` | finds the value of a node that is ordered by hand |
 //! | `put_into_trash` | puts a node into the trash |
 //! | `Deletion` | deletes a node at once, or marks it for the stream |
+//! | `Copy` | creates the top of a copy, and leaves the rest to the stream |
 //! | `revision::append`, `revision::change` | append, amend and delete a revision |
 //! | [`begin`] | claims an idempotency key, or reads what it was completed with |
 //! | [`Prefetched`] | what the operations of a batch need, read before they begin |
-//! | [`read_operation`] | says how far a deletion is that the stream carries out |
+//! | [`read_operation`] | says how far a deletion or a copy is that the stream carries out |
 //! | [`import_record`] | puts a record of an import, which isn't a request to the API |
 
 mod attempts;
 mod command;
+mod copy;
 mod delete;
 mod prefetch;
 
@@ -47,7 +49,7 @@ pub use idempotency::{Begun, Claim, Idempotency, begin};
 pub use import::{
     ABOVE_ATTRIBUTES, Above, Imported, ImportedRecord, LOOKS_MAX, Unknown, deletes_revisions, import_record,
 };
-pub use operation::{Operation, Progress, read_operation};
+pub use operation::{Operation, Progress, Work, read_operation};
 pub use outcome::{Appended, Outcome};
 pub use prefetch::{Prefetched, Wanted};
 pub use record::ROOM_BYTES;

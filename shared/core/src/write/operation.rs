@@ -1,11 +1,13 @@
-//! Operations: deletions that the stream carries out, and how far they are.
+//! Operations: deletions and copies that the stream carries out, and how far they are.
 
 use std::collections::BTreeSet;
 
+use super::record::seconds;
 use super::request::Stamp;
 use crate::keys::{DEPTH_MAX, Id, ItemKey, NodeRef, Schema, SortKey, Tenant};
 use crate::model::{
-    AttributeValue, CREATED_AT, CREATED_BY, DeletionMark, DeletionMode, Item, Settings, key_of, text, text_of, with_key,
+    AttributeValue, COPIED, CREATED_AT, CREATED_BY, CopyMark, DeletionMark, DeletionMode, Item, Settings, has_mark,
+    key_of, number, text, text_of, times_copied, with_key,
 };
 use crate::plan::{Failure, Io, Need, Read, Script};
 use crate::request::{Query, ReadOptions};
@@ -13,25 +15,49 @@ use crate::request::{Query, ReadOptions};
 const NODE: &str = "_node";
 const MODE: &str = "_mode";
 const REVISIONS: &str = "_revisions";
+const SOURCE: &str = "_source";
+
+/// The mode of a copy, among those of deletions.
+const COPY: &str = "copy";
 
 /// How many rows are looked at to see whether something of a deleted subtree is left.
 const ROWS_LOOKED_AT: usize = 25;
 
-/// A deletion that the stream carries out.
+/// How long the record of an operation is kept.
+pub(super) const OPERATION_SECONDS: u64 = 7 * 24 * 60 * 60;
+
+/// What the stream carries out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Operation {
-    /// The node.
+    /// The node that is deleted, or the one at the top of the copy.
     pub node: Id,
-    /// What becomes of its children.
-    pub mode: DeletionMode,
-    /// True if its revisions are deleted as well.
-    pub revisions: bool,
+    /// What is done.
+    pub work: Work,
     /// When it was asked for.
     pub created_at: String,
     /// By whom.
     pub created_by: String,
     /// How far it is.
     pub progress: Progress,
+}
+
+/// What an operation does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Work {
+    /// It deletes a node.
+    Deletion {
+        /// What becomes of its children.
+        mode: DeletionMode,
+        /// True if its revisions are deleted as well.
+        revisions: bool,
+    },
+    /// It copies a node with all that is below it.
+    Copy {
+        /// The node that is copied.
+        source: Id,
+        /// How many nodes are copied, the one at the top included.
+        copied: usize,
+    },
 }
 
 /// How far an operation is.
@@ -43,35 +69,67 @@ pub enum Progress {
     Done,
 }
 
-/// The item of an operation, for example
+/// The item of a deletion, for example
 ///
 /// ```json
 /// {"PK": "OPERATIONS", "SK": "OPERATION#5a1c7ab2-…", "_node": "V", "_mode": "adopt", "_revisions": false,
 ///  "_created_at": "2026-02-03T04:05:06.789Z", "_created_by": "anna", "_expires": 1770000000}
 /// ```
-pub(super) fn operation_item(key: &ItemKey, node: &Id, mark: &DeletionMark, stamp: &Stamp, schema: &Schema) -> Item {
-    let mut item = with_key(key, schema);
-    item.insert(NODE.to_owned(), text(node.as_str()));
-    item.insert(MODE.to_owned(), text(mark.mode.as_str()));
+pub(super) fn operation_item(
+    key: &ItemKey,
+    node: &Id,
+    mark: &DeletionMark,
+    stamp: &Stamp,
+    settings: &Settings,
+) -> Item {
+    let mut item = stamped(key, node, mark.mode.as_str(), stamp, settings);
     item.insert(REVISIONS.to_owned(), AttributeValue::Bool(mark.revisions));
+    item
+}
+
+/// The item of a copy, for example
+///
+/// ```json
+/// {"PK": "OPERATIONS", "SK": "OPERATION#5a1c7ab2-…", "_node": "W", "_mode": "copy", "_source": "V", "_copied": 1,
+///  "_created_at": "2026-02-03T04:05:06.789Z", "_created_by": "anna", "_expires": 1770000000}
+/// ```
+pub(super) fn copy_item(key: &ItemKey, top: &Id, source: &Id, stamp: &Stamp, settings: &Settings) -> Item {
+    let mut item = stamped(key, top, COPY, stamp, settings);
+    item.insert(SOURCE.to_owned(), text(source.as_str()));
+    item.insert(COPIED.to_owned(), number(1));
+    item
+}
+
+fn stamped(key: &ItemKey, node: &Id, mode: &str, stamp: &Stamp, settings: &Settings) -> Item {
+    let mut item = with_key(key, &settings.schema);
+    item.insert(NODE.to_owned(), text(node.as_str()));
+    item.insert(MODE.to_owned(), text(mode));
     item.insert(CREATED_AT.to_owned(), text(&stamp.at));
     item.insert(CREATED_BY.to_owned(), text(&stamp.by));
+    item.insert(settings.expires().to_owned(), seconds(stamp.seconds + OPERATION_SECONDS));
     item
 }
 
 fn parse(item: &Item) -> Option<Operation> {
+    let work = match text_of(item, MODE)? {
+        COPY => Work::Copy { source: Id::new(text_of(item, SOURCE)?).ok()?, copied: times_copied(item) },
+        mode => Work::Deletion {
+            mode: DeletionMode::parse(mode)?,
+            revisions: item.get(REVISIONS) == Some(&AttributeValue::Bool(true)),
+        },
+    };
     Some(Operation {
         node: Id::new(text_of(item, NODE)?).ok()?,
-        mode: DeletionMode::parse(text_of(item, MODE)?)?,
-        revisions: item.get(REVISIONS) == Some(&AttributeValue::Bool(true)),
+        work,
         created_at: text_of(item, CREATED_AT)?.to_owned(),
         created_by: text_of(item, CREATED_BY)?.to_owned(),
         progress: Progress::Done,
     })
 }
 
-/// Reads an operation, and how far it is: it runs while its node is being deleted, and while the node has rows of nodes
-/// that the operation deletes or has deleted. `None` where there is none of this id, or it was forgotten.
+/// Reads an operation, and how far it is. A deletion runs while its node is being deleted, and while the node has rows
+/// of nodes that the operation deletes or has deleted; a copy while the node at its top has its mark. `None` where
+/// there is none of this id, or it was forgotten.
 #[must_use]
 pub fn read_operation<'a>(
     settings: &'a Settings,
@@ -102,10 +160,14 @@ async fn is_running(
         Ok::<_, Failure>(item.map(|item| DeletionMark::read(item).is_some_and(|mark| mark.operation == id)))
     };
     let read = io.read(Need::keys([schema.node_key(node)])).await?;
+    let Work::Deletion { mode, .. } = operation.work else {
+        let top = read.item(&schema.node_key(node))?.filter(|item| !has_mark(Some(item)));
+        return Ok(top.and_then(CopyMark::read).is_some_and(|mark| mark.operation == id));
+    };
     if is_deleting(node, &read)? == Some(true) {
         return Ok(true);
     }
-    if operation.mode != DeletionMode::Delete {
+    if mode != DeletionMode::Delete {
         return Ok(false);
     }
     let query = Query {

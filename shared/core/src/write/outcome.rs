@@ -41,6 +41,18 @@ pub enum Outcome {
         /// When the operation began.
         created_at: String,
     },
+    /// The node at the top of a copy is created. The stream copies what is below, and this operation tells how far that
+    /// is.
+    Copying {
+        /// The operation's id.
+        operation: String,
+        /// The node at the top of the copy.
+        node: Id,
+        /// The node that is copied.
+        source: Id,
+        /// When the operation began.
+        created_at: String,
+    },
 }
 
 /// A revision that was appended with its node. Its attributes are those that were asked for, so they aren't kept.
@@ -63,6 +75,7 @@ const ETAG: &str = "etag";
 const OPERATION: &str = "operation";
 const NODE: &str = "node";
 const MODE: &str = "mode";
+const SOURCE: &str = "source";
 const CREATED_AT: &str = "created_at";
 
 impl Outcome {
@@ -72,6 +85,7 @@ impl Outcome {
     /// {"created": true, "item": {"PK": "V", "SK": "NODE", "parent": "D", "_rev": 1}}
     /// {"created": false, "item": {"PK": "V", …}, "revision": {"topic": "Audit", "version": 4, "etag": "n0bY6Z…"}}
     /// {"operation": "5a1c7ab2-…", "node": "V", "mode": "adopt", "created_at": "2026-02-03T04:05:06.789Z"}
+    /// {"operation": "5a1c7ab2-…", "node": "W", "source": "V", "created_at": "2026-02-03T04:05:06.789Z"}
     /// {}
     /// ```
     ///
@@ -90,6 +104,12 @@ impl Outcome {
                 (MODE, text(mode.as_str())),
                 (CREATED_AT, text(created_at)),
             ],
+            Self::Copying { operation, node, source, created_at } => vec![
+                (OPERATION, text(operation)),
+                (NODE, text(node.as_str())),
+                (SOURCE, text(source.as_str())),
+                (CREATED_AT, text(created_at)),
+            ],
         };
         if let Self::Node { revision: Some(appended), .. } = self {
             kept.push((REVISION, appended.value()));
@@ -105,7 +125,7 @@ impl Outcome {
         if kept.is_empty() {
             return Some(Self::Deleted);
         }
-        let Some(AttributeValue::M(item)) = kept.get(ITEM) else { return Self::deleting(&kept) };
+        let Some(AttributeValue::M(item)) = kept.get(ITEM) else { return Self::running(&kept) };
         let item: Item = item.clone().into_iter().collect();
         let created = kept.get(CREATED) == Some(&AttributeValue::Bool(true));
         let key = key_of(&item, schema)?;
@@ -125,13 +145,14 @@ impl Outcome {
         }
     }
 
-    fn deleting(kept: &Item) -> Option<Self> {
-        Some(Self::Deleting {
-            operation: text_of(kept, OPERATION)?.to_owned(),
-            node: Id::new(text_of(kept, NODE)?).ok()?,
-            mode: DeletionMode::parse(text_of(kept, MODE)?)?,
-            created_at: text_of(kept, CREATED_AT)?.to_owned(),
-        })
+    fn running(kept: &Item) -> Option<Self> {
+        let operation = text_of(kept, OPERATION)?.to_owned();
+        let node = Id::new(text_of(kept, NODE)?).ok()?;
+        let created_at = text_of(kept, CREATED_AT)?.to_owned();
+        if let Some(source) = text_of(kept, SOURCE) {
+            return Some(Self::Copying { operation, node, source: Id::new(source).ok()?, created_at });
+        }
+        Some(Self::Deleting { operation, node, mode: DeletionMode::parse(text_of(kept, MODE)?)?, created_at })
     }
 
     /// The same outcome, with the record as it was found in the table.
@@ -139,7 +160,7 @@ impl Outcome {
         match self {
             Self::Node { node, created, revision, .. } => Self::Node { node, item: found, created, revision },
             Self::Revision { topic, version, created, .. } => Self::Revision { topic, version, item: found, created },
-            Self::Deleted | Self::Deleting { .. } => self,
+            Self::Deleted | Self::Deleting { .. } | Self::Copying { .. } => self,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Carries out one command.
 
 use super::attempts::{Attempts, done};
+use super::copy::Copy;
 use super::delete::Deletion;
 use super::reorder::walk::Placed;
 use super::save::{Wanted, save};
@@ -27,7 +28,7 @@ pub(super) async fn carry_out(
     let (attempts, mut changed) = (&mut attempts, Vec::new());
     let outcome = match command {
         Command::Create { node, is_made_id, content } => {
-            let wanted = Wanted::Create { content, is_made_id: *is_made_id };
+            let wanted = Wanted::Create { content, is_made_id: *is_made_id, top: None };
             save(io, attempts, node, wanted, placed, &mut changed).await
         }
         Command::Replace { node, content } => {
@@ -42,6 +43,11 @@ pub(super) async fn carry_out(
         Command::Delete { node, children, revisions, operation } => {
             let deletion = Deletion { node, children: *children, revisions: *revisions, operation };
             deletion.carry_out(io, attempts).await
+        }
+        Command::Copy { source, node, is_made_id, parent, spot, operation } => {
+            let parent = parent.as_ref().map(Option::as_ref);
+            let copy = Copy { source, node, is_made_id: *is_made_id, parent, spot: spot.as_ref(), operation };
+            copy.carry_out(io, attempts, placed, &mut changed).await
         }
         Command::Append { topic, attributes } => revision::append(io, attempts, topic, attributes).await,
         Command::Amend { topic, version, attributes } => {

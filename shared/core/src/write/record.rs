@@ -7,9 +7,9 @@ use super::command::{Content, Patch, ValueChange, is_of_nodes};
 use super::request::Stamp;
 use crate::keys::{ItemKey, Schema};
 use crate::model::{
-    AttributeValue, BORN, CREATED_AT, CREATED_BY, ITEM_BYTES_MAX, Item, JSON_BYTES_MAX, REVISION, TRASHED, UNDER,
-    UPDATED_AT, UPDATED_BY, Under, WRITE, WRITE_BEFORE, item_bytes, json_bytes, number, text, times_written_next,
-    with_key,
+    AttributeValue, BORN, COPY_OF, COPYING, CREATED_AT, CREATED_BY, CopyMark, CopyOf, ITEM_BYTES_MAX, Item,
+    JSON_BYTES_MAX, REVISION, TRASHED, UNDER, UPDATED_AT, UPDATED_BY, Under, WRITE, WRITE_BEFORE, item_bytes,
+    json_bytes, number, text, times_written_next, with_key,
 };
 use crate::plan::conditions::{COMPARED_ATTRIBUTES_MAX, TooManyAttributes, own_unchanged, unchanged};
 use crate::request::{Action, Condition, Update};
@@ -17,6 +17,9 @@ use crate::request::{Action, Condition, Update};
 /// The bytes that are kept free in a record for what the stream writes into it: a touch by a parent with the longest
 /// id, and the mark of a deletion.
 pub const ROOM_BYTES: usize = 1_536;
+
+/// Most bytes of the sort key that the mark of a copy has.
+const AFTER_BYTES_MAX: usize = 1_024;
 
 /// A record as it is to be, and how it is written.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,6 +33,23 @@ impl Draft {
     /// A record that is put whole.
     pub(super) fn put(key: ItemKey, item: Item, condition: Condition) -> Self {
         Self { action: Action::Put { key, item: item.clone(), condition }, item }
+    }
+
+    /// The same as the top of a copy. There must be room for what the mark says at its longest.
+    pub(super) fn with_copying(self, mark: &CopyMark) -> Result<Self, Refusal> {
+        let (mut longest, mut item) = (self.item.clone(), self.item);
+        let of = CopyOf { operation: mark.operation.clone(), node: mark.source.clone() };
+        let after = Some("x".repeat(AFTER_BYTES_MAX));
+        longest.insert(COPYING.to_owned(), CopyMark { after, ..mark.clone() }.value());
+        longest.insert(COPY_OF.to_owned(), of.value());
+        Self { item: longest, action: self.action.clone() }.check()?;
+        item.insert(COPYING.to_owned(), mark.value());
+        item.insert(COPY_OF.to_owned(), of.value());
+        let action = match self.action {
+            Action::Put { key, condition, .. } => Action::Put { key, item: item.clone(), condition },
+            other => other,
+        };
+        Ok(Self { item, action })
     }
 
     /// Checks that the record isn't too large, as an item and as JSON.
@@ -72,7 +92,11 @@ pub(super) fn node(
     // A record that another client has put has no life of its own. Its lineage has one.
     match before {
         None => _ = item.insert(BORN.to_owned(), text(&stamp.token)),
-        Some(before) => item.extend(before.get(BORN).map(|born| (BORN.to_owned(), born.clone()))),
+        // A copy goes on below its top, and says what it is a copy of.
+        Some(before) => {
+            let kept = [BORN, COPYING, COPY_OF].into_iter();
+            item.extend(kept.filter_map(|name| Some((name.to_owned(), before.get(name)?.clone()))));
+        }
     }
     if let Some(segment) = &content.segment {
         item.insert(names.segment.clone(), text(segment));

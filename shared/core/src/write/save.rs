@@ -16,12 +16,24 @@ use super::reorder::{CHANGED_MAX, FindSpot, Found, Room, Slice};
 use super::{Appended, NoWayBack, Outcome, Precondition, Refusal, revision};
 use crate::keys::{DEPTH_MAX, Id, ItemKey, NodeRef, Schema, SortKey};
 use crate::model::{
-    AttributeValue, BaseNode, ETag, Item, Latest, Stored, Trashed, Under, check_links, has_mark, key_of, life_of, text,
+    AttributeValue, BaseNode, CopyMark, ETag, Item, Latest, Stored, Trashed, Under, check_links, has_mark, key_of,
+    life_of, text,
 };
 use crate::plan::ancestry::{AncestorPath, Ancestry, Edge};
 use crate::plan::conditions::still_gone;
 use crate::plan::{Failure, Io, Need, Read, Rule, Task, TaskOutcome};
 use crate::request::{Action, Condition, Page, Query, ReadOptions, TRANSACTION_ACTIONS_MAX};
+
+/// What a node has that is created as the top of a copy.
+#[derive(Clone, Debug)]
+pub(super) struct CopyTop {
+    pub(super) mark: CopyMark,
+    /// How many levels there are below what is copied.
+    pub(super) height: usize,
+    /// The operation's record, which is put together with the node.
+    pub(super) operation: Action,
+    pub(super) outcome: Outcome,
+}
 
 /// What is asked for.
 #[derive(Clone, Copy, Debug)]
@@ -29,6 +41,8 @@ pub(super) enum Wanted<'a> {
     Create {
         content: &'a Content,
         is_made_id: bool,
+        /// What makes the node the top of a copy.
+        top: Option<&'a CopyTop>,
     },
     Replace(&'a Content),
     Patch(&'a Patch),
@@ -87,6 +101,13 @@ impl<'a> Wanted<'a> {
         match self {
             Self::Patch(patch) => patch.parent.is_some() || patch.spot.is_some(),
             Self::Create { .. } | Self::Replace(_) | Self::Restore { .. } => true,
+        }
+    }
+
+    fn top(&self) -> Option<&'a CopyTop> {
+        match self {
+            Self::Create { top, .. } => *top,
+            _ => None,
         }
     }
 
@@ -434,7 +455,7 @@ impl<'a> SaveNode<'_, 'a> {
             gone,
             hangs: height > 0 || node_lineage != Stored::Absent || was_deleted,
             node_lineage,
-            height,
+            height: self.wanted.top().map_or(0, |top| top.height).max(height),
             parent: parent.as_ref().map(item).transpose()?.flatten(),
             parent_lineage: parent.as_ref().map_or(Ok(Stored::Absent), stored)?,
             anchor: self.anchor().as_ref().map(item).transpose()?.flatten(),
@@ -543,7 +564,10 @@ impl<'a> SaveNode<'_, 'a> {
         }
         let naming = Naming::of(self.node, look.node.as_deref(), Some(&draft.item), self.attempts.context);
         let (node, created) = (self.node.clone(), look.node.is_none());
-        let outcome = Outcome::Node { node, item: draft.item, created, revision: self.appended() };
+        let outcome = match self.wanted.top() {
+            Some(top) => top.outcome.clone(),
+            None => Outcome::Node { node, item: draft.item, created, revision: self.appended() },
+        };
         let completion = self.attempts.completion(&outcome);
         let traces = look.traces.clone();
         let action = draft.action;
@@ -580,7 +604,10 @@ impl<'a> SaveNode<'_, 'a> {
         if before.is_none() && matches!(self.wanted, Wanted::Patch(_) | Wanted::Restore { .. }) {
             return Err(Refusal::NotFound);
         }
-        self.attempts.request.preconditions.check_item(before, self.schema())?;
+        // Those of a copy are about its source.
+        if self.wanted.top().is_none() {
+            self.attempts.request.preconditions.check_item(before, self.schema())?;
+        }
         if let Some(item) = before.filter(|item| has_mark(Some(item))) {
             return Err(Refusal::being_deleted(&self.node.id, item));
         }
@@ -613,6 +640,9 @@ impl<'a> SaveNode<'_, 'a> {
                 let mut draft = record::node(key, &content, under.as_ref(), before, strict, &request.stamp, schema)?;
                 if let (Some(gone), Action::Put { condition, .. }) = (&look.gone, &mut draft.action) {
                     condition.clone_from(gone);
+                }
+                if let Some(CopyTop { mark, .. }) = self.wanted.top() {
+                    draft = draft.with_copying(mark)?;
                 }
                 Ok(Some(draft))
             }
@@ -693,8 +723,8 @@ impl<'a> SaveNode<'_, 'a> {
                 match depth_of(&edge, &look.parent_lineage) {
                     // A parent that seems to be in the trash may be back.
                     Some(_) if edge.trashed.is_some() || is_in_trash(&look.parent_lineage) => {}
-                    Some(above) if above < DEPTH_MAX => return Ok(Vec::new()),
-                    Some(above) => return Err(Refusal::TooDeep { depth: above + 1 }.into()),
+                    Some(above) if above + look.height < DEPTH_MAX => return Ok(Vec::new()),
+                    Some(above) => return Err(Refusal::TooDeep { depth: above + 1 + look.height }.into()),
                     None => {}
                 }
             }
@@ -728,7 +758,7 @@ impl<'a> SaveNode<'_, 'a> {
         let moved = Move { node: &self.node.id, own, target, height: look.height };
         // The neighbour is checked, or gets a value.
         let beside = usize::from(self.anchor().is_some()) + self.next.as_ref().map_or(0, |next| next.actions.len());
-        let names = node_write.naming.actions_max();
+        let names = node_write.naming.actions_max() + usize::from(self.wanted.top().is_some());
         let others = 1 + node_write.completion.len() + node_write.traces.len() + names + beside;
         let room = TRANSACTION_ACTIONS_MAX.saturating_sub(others);
         let edges = moved.checks(room, self.attempts.context.rules)?;
@@ -766,6 +796,7 @@ impl<'a> SaveNode<'_, 'a> {
         }
         let revision = self.next.as_ref().map_or_else(Vec::new, |next| next.actions.clone());
         let mut actions = vec![action];
+        actions.extend(self.wanted.top().map(|top| top.operation.clone()));
         let mut beside = checks;
         beside.extend(traces);
         if self.attempts.context.rules.keeps(Rule::RevisionWithNode) || revision.is_empty() {
@@ -854,7 +885,7 @@ fn add(actions: &mut Vec<Action>, mut action: Action) {
 }
 
 /// The deepest row below a node.
-fn deepest_row(node: &NodeRef, schema: &Schema) -> Query {
+pub(super) fn deepest_row(node: &NodeRef, schema: &Schema) -> Query {
     Query {
         pk: schema.partition(node),
         range: schema.depth_range(1, DEPTH_MAX),
@@ -866,7 +897,7 @@ fn deepest_row(node: &NodeRef, schema: &Schema) -> Query {
 }
 
 /// How many levels there are below a node, by its deepest row.
-fn height(page: &Page, schema: &Schema) -> usize {
+pub(super) fn height(page: &Page, schema: &Schema) -> usize {
     let key = page.items.first().and_then(|row| key_of(row, schema));
     match key.and_then(|key| schema.parse_sort_key(&key.sk)) {
         Some(SortKey::Ancestor { depth, .. }) => depth,

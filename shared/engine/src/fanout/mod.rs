@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use sapwood_core::fanout::{
     Awaited, Batch, Copied, Early, HandDown, LineageChange, Orphans, Placing, StreamRecord, await_parents,
-    continue_cursor, copy_highest, copy_newest, hand_down, place_nodes, touch_orphans,
+    continue_copy, continue_cursor, copy_highest, copy_newest, hand_down, place_nodes, touch_orphans,
 };
 use sapwood_core::keys::{ItemKey, NodeRef, Version};
 use sapwood_core::model::{Latest, Settings};
@@ -100,11 +100,11 @@ struct Running<'a, T, P> {
 }
 
 impl<'a, T: Table, P: RetryPolicy> Running<'a, T, P> {
-    /// Places nodes, round by round. Nodes whose parents are being placed elsewhere wait for them a moment. Returns the
-    /// nodes whose records have to be delivered again.
+    /// Places nodes, round by round. Nodes whose parents are being placed elsewhere wait for them a moment. Then the
+    /// copies go on whose tops are among the nodes. Returns the nodes whose records have to be delivered again.
     async fn place(&self, mut placings: BTreeMap<NodeRef, Placing>) -> BTreeSet<NodeRef> {
         let Limits { rounds_max, waits_max, .. } = self.context.limits;
-        let (mut failed, mut never_placed) = (BTreeSet::new(), BTreeMap::new());
+        let (mut failed, mut never_placed, mut copying) = (BTreeSet::new(), BTreeMap::new(), BTreeSet::new());
         let (mut early, mut rounds, mut waits, mut is_patient) = (Early::default(), 0, 0, true);
         while !(placings.is_empty() && early.is_empty()) && rounds < rounds_max {
             if placings.is_empty() {
@@ -123,6 +123,7 @@ impl<'a, T: Table, P: RetryPolicy> Running<'a, T, P> {
             };
             failed.extend(end.failed);
             never_placed.extend(end.never_placed);
+            copying.extend(end.copying);
             for late_child in end.late_children {
                 let node = late_child.child.node.clone();
                 if self.executor.run(late_child.plan(self.context)).await.is_err() {
@@ -136,7 +137,16 @@ impl<'a, T: Table, P: RetryPolicy> Running<'a, T, P> {
         // The ancestors of these nodes keep moving. The nodes' records are delivered again.
         failed.extend(placings.into_keys().chain(early.into_placings().into_keys()));
         failed.extend(self.touch_orphans_of(never_placed).await);
+        failed.extend(self.continue_copies(copying).await);
         failed
+    }
+
+    /// Goes on with the copies of subtrees at whose top these nodes are. Returns the nodes whose records have to be
+    /// delivered again.
+    async fn continue_copies(&self, tops: BTreeSet<NodeRef>) -> Vec<NodeRef> {
+        let plans = tops.iter().map(|top| continue_copy(self.context, top.clone())).collect();
+        let results = Box::pin(self.executor.run_all(plans)).await;
+        tops.into_iter().zip(results).filter(|(_, result)| result.is_err()).map(|(top, _)| top).collect()
     }
 
     /// Touches the nodes that were placed below these on the strength of base records that have gone. Returns the nodes

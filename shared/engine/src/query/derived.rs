@@ -24,7 +24,7 @@ pub enum Derived {
     Below(String),
     /// The copy of a topic's newest revision: the id, the topic and the version.
     Copy(String, String, u32),
-    /// All that an operation deletes, and the rows of the node that it is about: the ids of both.
+    /// All that an operation deletes or copies, and the rows of the node that it is about: the ids of both.
     Operation(String, String),
 }
 
@@ -54,7 +54,7 @@ impl Derived {
             | (Outcome::Deleted, Command::DeleteRevision { topic, version }) => {
                 Some(Self::Copy(topic.node.id.as_str().to_owned(), topic.topic.clone(), version.number()))
             }
-            (Outcome::Deleting { operation, node, .. }, _) => {
+            (Outcome::Deleting { operation, node, .. } | Outcome::Copying { operation, node, .. }, _) => {
                 Some(Self::Operation(operation.clone(), node.as_str().to_owned()))
             }
             (Outcome::Deleted, _) => None,

@@ -46,7 +46,7 @@ pub use path::{AtPath, Within};
 pub use revisions::{Order, Revision};
 pub use roots::Root;
 pub use sapwood_core::inherit::{ChainEnd, Grant, InheritedValue, Mode};
-pub use sapwood_core::write::{Operation, Progress};
+pub use sapwood_core::write::{Operation, Progress, Work};
 pub use siblings::{Siblings, Values};
 pub use status::Status;
 pub use trash::InTrash;

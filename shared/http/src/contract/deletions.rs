@@ -1,4 +1,4 @@
-//! Deletions: what happens to children and revisions, and the operations that the stream carries out.
+//! What happens to children and revisions of a node that is deleted, and the operations that the stream carries out.
 
 use sapwood_core::model::DeletionMode;
 use sapwood_json::{self as json, FromJson, JsonError, Place};
@@ -49,16 +49,6 @@ pub enum Revisions {
     Delete,
 }
 
-impl From<DeletionMode> for Children {
-    fn from(mode: DeletionMode) -> Self {
-        match mode {
-            DeletionMode::Delete => Self::Delete,
-            DeletionMode::Adopt => Self::Adopt,
-            DeletionMode::Detach => Self::Detach,
-        }
-    }
-}
-
 impl Revisions {
     /// Each value with its word in a query string.
     pub const WORDS: [(&'static str, Self); 2] = [("keep", Self::Keep), ("delete", Self::Delete)];
@@ -91,14 +81,28 @@ fn word<T: Copy>(
     found.map(|(_, value)| *value).ok_or_else(|| JsonError::Type { path: at.to_string(), wanted })
 }
 
-/// What happens to the children when the stream deletes a node. It is never `restrict`.
-#[derive(ToSchema)]
-#[schema(rename_all = "lowercase")]
-#[allow(dead_code, reason = "its schema alone is used")]
-enum RemovalMode {
+/// What the stream does: it copies the node, or deletes it and does this with its children.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum OperationMode {
+    /// The children are deleted as well, with all their descendants.
     Delete,
+    /// The children move to the node's parent.
     Adopt,
+    /// The children become roots.
     Detach,
+    /// The node is copied, with all that is below it.
+    Copy,
+}
+
+impl From<DeletionMode> for OperationMode {
+    fn from(mode: DeletionMode) -> Self {
+        match mode {
+            DeletionMode::Delete => Self::Delete,
+            DeletionMode::Adopt => Self::Adopt,
+            DeletionMode::Detach => Self::Detach,
+        }
+    }
 }
 
 /// The most operations that `GET /operations` lists on a page: how far each is takes up to four requests.
@@ -107,7 +111,7 @@ pub const OPERATIONS_LISTED_MAX: usize = 100;
 /// The number of operations if a client asks for none.
 pub const OPERATIONS_LISTED_DEFAULT: usize = 25;
 
-/// A deletion that the stream carries out.
+/// A deletion or a copy that the stream carries out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct OperationBody {
     /// The operation's id.
@@ -115,12 +119,20 @@ pub struct OperationBody {
     pub id: String,
     /// The operation's progress.
     pub status: OperationStatus,
-    /// What happens to the children.
-    #[schema(value_type = RemovalMode)]
-    pub mode: Children,
-    /// The node that is deleted.
+    /// What is done.
+    pub mode: OperationMode,
+    /// The node that is deleted, or the one at the top of the copy.
     #[schema(examples("CUSTOMER#7"))]
     pub node: String,
+    /// Of a copy: the node that is copied.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, examples("CUSTOMER#1"))]
+    pub source: Option<String>,
+    /// Of a copy: how many nodes are copied, the one at the top included. The answer of a copy that was waited for
+    /// leaves it out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub copied: Option<usize>,
     /// The time of the request.
     #[schema(examples("2026-02-03T04:05:06.789Z"))]
     pub created_at: String,
@@ -130,7 +142,7 @@ pub struct OperationBody {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum OperationStatus {
-    /// Some nodes still have to be deleted or moved.
+    /// Some nodes still have to be deleted, moved or copied.
     Running,
     /// The operation is complete.
     Done,

@@ -25,12 +25,13 @@ pub use batch::{
     PutOperation, RestoreOperation, RevisionOperation, TrashOperation,
 };
 pub use deletions::{
-    Children, OPERATIONS_LISTED_DEFAULT, OPERATIONS_LISTED_MAX, OperationBody, OperationStatus, Revisions,
+    Children, OPERATIONS_LISTED_DEFAULT, OPERATIONS_LISTED_MAX, OperationBody, OperationMode, OperationStatus,
+    Revisions,
 };
 pub use docs::{docs_html, docs_policy};
 pub use inherit::{AboveBody, AboveEnds, GrantBody, GrantedBody, InheritedBody, InheritedValueBody, PRINCIPALS_MAX};
 pub use nodes::{
-    CreateNode, IDS_MAX, NodeBody, NodesBody, PatchNode, PlaceBody, ReplaceNode, RestoreNode, TrashedBody,
+    CopyNode, CreateNode, IDS_MAX, NodeBody, NodesBody, PatchNode, PlaceBody, ReplaceNode, RestoreNode, TrashedBody,
 };
 pub use openapi::openapi;
 pub use operations::{Function, Operation, ReaderCall, WriterCall, operations};

@@ -229,6 +229,22 @@ pub struct RestoreNode {
     pub place: Option<PlaceBody>,
 }
 
+/// How a node is copied, with all that is below it. All may be left out: the copy is then beside the node.
+#[derive(Clone, Debug, Default, PartialEq, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CopyNode {
+    /// The parent that the copy gets. Null for a root. Absent for that of the node, or with a `place` next to a node,
+    /// the parent of that node.
+    #[schema(value_type = Option<String>, min_length = 1, max_length = 1014)]
+    pub parent: Option<Option<Id>>,
+    /// Where the copy is put among its siblings, if they are ordered by hand. Absent: it keeps the value of the node.
+    #[schema(nullable = false)]
+    pub place: Option<PlaceBody>,
+    /// The id of the copy, with which the ids of all below it begin: `acme` and `acme-9wPzX…`. Absent: UUIDs.
+    #[schema(value_type = String, min_length = 1, max_length = 991, nullable = false, examples("acme"))]
+    pub ids: Option<Id>,
+}
+
 /// Where a node is put among its siblings: `"first"`, `"last"`, `{"before": id}` or `{"after": id}`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlaceBody(pub Spot);
@@ -381,6 +397,20 @@ impl FromJson for RestoreNode {
         let mut fields = Fields::open(raw, at, Self::WANTED)?;
         let restore = Self::take(&mut fields)?;
         fields.close().map(|()| restore)
+    }
+}
+
+impl FromJson for CopyNode {
+    const WANTED: &'static str = "an object: where the copy goes";
+
+    fn from_json(raw: &RawValue, at: &Place<'_>) -> Result<Self, JsonError> {
+        let mut fields = Fields::open(raw, at, Self::WANTED)?;
+        let copy = Self {
+            parent: fields.optional("parent", json::or_null(json::id))?,
+            place: fields.optional("place", json::value)?,
+            ids: fields.optional("ids", json::id)?,
+        };
+        fields.close().map(|()| copy)
     }
 }
 

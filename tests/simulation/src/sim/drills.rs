@@ -9,8 +9,8 @@ use sapwood_core::model::{AttributeValue, DeletionMode, text};
 use super::copies;
 use super::names;
 use super::requests::Asked;
-use super::trash;
 use super::writers::{BaseWrite, Script};
+use super::{subtrees, trash};
 
 /// A sequence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,11 +54,15 @@ pub enum Drill {
     TrashedCycle,
     /// Two take over the name of a node that another client has renamed or moved away, and that may come back.
     NameTakenOver,
+    /// A node is copied, its copy deleted, and the node moves to where the copy has yet to come.
+    CopyMovedOn,
+    /// A subtree is copied, while the top of the copy, or what is below it, is deleted or changed.
+    CopyUnderWay,
 }
 
 impl Drill {
     /// All sequences.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 21] = [
         Self::ThereAndBack,
         Self::Together,
         Self::Twice,
@@ -78,6 +82,8 @@ impl Drill {
         Self::TakenOut,
         Self::TrashedCycle,
         Self::NameTakenOver,
+        Self::CopyMovedOn,
+        Self::CopyUnderWay,
     ];
 }
 
@@ -103,6 +109,8 @@ pub(super) fn script(rng: &mut SmallRng, drill: Drill) -> Script {
         Drill::TakenOut => trash::taken_out(rng),
         Drill::TrashedCycle => trash::cycle(rng),
         Drill::NameTakenOver => names::taken_over(rng),
+        Drill::CopyMovedOn => subtrees::moved_on(rng),
+        Drill::CopyUnderWay => subtrees::under_way(rng),
     };
     for position in (1..rest.len()).rev() {
         match rng.random_range(0..12) {

@@ -23,6 +23,7 @@ mod requests;
 mod schedule;
 mod search;
 mod sequences;
+mod subtrees;
 mod trash;
 mod witness;
 mod writers;

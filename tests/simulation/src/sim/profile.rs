@@ -87,6 +87,11 @@ pub enum Writers {
     /// Nodes of few names below few parents, which no two siblings are to have: creations, renames, moves, the trash,
     /// deletions from above, and other clients.
     Names,
+    /// Subtrees that are copied, while their nodes and the copies are moved, deleted and changed. The API's own writes
+    /// do all of it.
+    Subtrees,
+    /// Like `Subtrees`, with other clients that write as well.
+    MixedSubtrees,
     /// Nodes that are put into the trash and taken out again, beside moves, deletions from above, creations below, and
     /// other clients that do the same by hand.
     Trash,
@@ -100,6 +105,7 @@ impl Writers {
             Self::Deletions
                 | Self::Adoptions
                 | Self::Heirs
+                | Self::Subtrees
                 | Self::Drill(Drill::HeirBelowLateChild | Drill::LostCreation)
         )
     }
@@ -128,6 +134,8 @@ impl Writers {
                 | Self::Copies
                 | Self::Trash
                 | Self::Names
+                | Self::Subtrees
+                | Self::MixedSubtrees
                 | Self::Drill(_)
         )
     }

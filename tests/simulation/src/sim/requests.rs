@@ -54,6 +54,8 @@ pub(super) enum Asked {
     Restore { id: String, parent: Option<Option<String>> },
     /// The same, and puts it somewhere among its siblings.
     RestoreAt { id: String, parent: Option<Option<String>>, beside: String, kind: u32 },
+    /// Copies a node with all that is below it: beside it, or below this parent, or as a root.
+    Copy { id: String, top: String, operation: String, parent: Option<Option<String>>, is_made_id: bool },
     /// Deletes a node. Without a mode it must have no children.
     Delete { id: String, mode: Option<DeletionMode>, revisions: bool },
     /// Asks for something if the node is still as it is when the request is sent.
@@ -170,6 +172,14 @@ impl Asked {
                 let parent = parent.as_ref().map(|parent| parent.as_ref().map(id));
                 Command::Restore { node: node(own), parent, spot: Some(spot(beside, *kind)) }
             }
+            Self::Copy { id: own, top, operation, parent, is_made_id } => Command::Copy {
+                source: node(own),
+                node: node(top),
+                is_made_id: *is_made_id,
+                parent: parent.as_ref().map(|parent| parent.as_ref().map(id)),
+                spot: None,
+                operation: operation.clone(),
+            },
             Self::Delete { id: own, mode, revisions } => {
                 let children = mode.map_or(Children::Restrict, Children::With);
                 Command::Delete { node: node(own), children, revisions: *revisions, operation: format!("o{number}") }

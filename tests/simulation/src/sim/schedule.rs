@@ -24,6 +24,7 @@ use super::priorities::{Priorities, Who};
 use super::profile::{Profile, Writers};
 use super::repairs::{REPAIRS_AT_REST, audits, damage, repair};
 use super::requests::{Asked, Sent, Values, request};
+use super::subtrees::Judge;
 use super::witness::{Actor, Witness};
 use super::writers::{BaseWrite, SCALED, script};
 use crate::memory::Wire;
@@ -82,6 +83,10 @@ pub(super) struct World<'a> {
     pub(super) witness: Option<Witness>,
     /// Who sees names, where no two siblings are to have one.
     names: Option<names::Judge>,
+    /// The judge of copied subtrees, in the same profiles.
+    judge: Judge,
+    /// What was wrong with a request that was carried out when its invocation ended.
+    ended_wrong: Option<Vec<String>>,
     /// The newest copy of each node that has a mark.
     marked: BTreeMap<ItemKey, Item>,
     copies: Copies,
@@ -158,6 +163,8 @@ fn played(seed: u64, profile: &Profile) -> Result<(Run, usize), Fault> {
     let limits = Limits {
         touch_slice_items_max: slice_items_max,
         action_slice_items_max: slice_items_max,
+        copy_step_items_max: slice_items_max.min(90),
+        copy_steps_max: slice_items_max.min(2),
         // One request of rows at a time, where slices are of one child.
         bytes_in_flight_max: if slice_items_max == 1 { 1 } else { Limits::default().bytes_in_flight_max },
         orphan_page_items_max: [1, 2, 100][rng.random_range(0..3)],
@@ -183,6 +190,8 @@ fn played(seed: u64, profile: &Profile) -> Result<(Run, usize), Fault> {
         requests: BTreeMap::new(),
         asked: BTreeMap::new(),
         witness: profile.writers.delete_nodes().then(|| Witness::new(profile.writers.are_the_api())),
+        judge: Judge::default(),
+        ended_wrong: None,
         marked: BTreeMap::new(),
         copies: Copies::default(),
         began: BTreeMap::new(),
@@ -255,6 +264,7 @@ fn played(seed: u64, profile: &Profile) -> Result<(Run, usize), Fault> {
     what.extend(still_trashed(&contents));
     what.extend(world.witness.iter().flat_map(Witness::at_rest));
     what.extend(world.names.iter().filter(|_| profile.repairs_max > 0).flat_map(names::Judge::mended));
+    what.extend(world.judge.at_rest(&contents));
     what.extend(calls.history.faults());
     what.extend(calls.history.cycle().filter(|_| profile.writers.are_the_api() || profile.writers == Writers::Answers));
     if what.is_empty() { Ok((Run { steps, trace: calls.trace }, calls.history.taken_over())) } else { Err(fault(what)) }
@@ -465,7 +475,11 @@ impl World<'_> {
                 return Err(vec!["the run doesn't come to rest".to_owned()]);
             }
             // A reader can see something new only after a change.
-            if self.take_records()? {
+            let is_new = self.take_records()?;
+            if let Some(wrong) = self.ended_wrong.take() {
+                return Err(wrong);
+            }
+            if is_new {
                 self.look(watched)?;
             }
             let waiting = self.calls.lock().unwrap().waiting();
@@ -559,6 +573,7 @@ impl World<'_> {
             }
             if let Some(witness) = &mut self.witness {
                 witness.see(&record, self.actor).map_err(|what| vec![what])?;
+                self.judge.see(&record, self.actor, witness.changes()).map_err(|what| vec![what])?;
             }
             if let Some(names) = &mut self.names {
                 names.see(&record, self.actor).map_err(|what| vec![what])?;
@@ -622,6 +637,9 @@ impl World<'_> {
             self.unfinished.extract_if(.., |_, (item, _)| items.contains(item)).map(|(_, (_, id))| id).collect();
         for invocation in ended {
             self.calls.lock().unwrap().end_limbo(invocation);
+            // What is carried out now, that one has decided.
+            self.actor = self.actor(invocation);
+            self.ended_wrong = self.ended_wrong.take().or(self.take_records().err());
         }
         let id = self.invocations;
         self.invocations += 1;

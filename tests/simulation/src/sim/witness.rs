@@ -104,7 +104,18 @@ fn mark(item: &Item, name: &str) -> Option<Mark> {
 /// other record by all attributes that it has read, so one that came in since doesn't show. A touch changes nothing
 /// that the handler has read.
 fn is_same(read: &Item, now: &Item) -> bool {
-    let own = ["parent", "segment", "_born", "_under", "_deleting", "_trashed", "_rev", "_created_at", "_updated_at"];
+    let own = [
+        "parent",
+        "segment",
+        "_born",
+        "_under",
+        "_deleting",
+        "_trashed",
+        "_copying",
+        "_rev",
+        "_created_at",
+        "_updated_at",
+    ];
     let others = read.keys().map(String::as_str).filter(|name| *name != "_touched" && !read.contains_key("_rev"));
     own.into_iter().chain(others).all(|name| read.get(name) == now.get(name))
 }
@@ -265,6 +276,10 @@ impl Witness {
             Actor::Repair => return Ok(()),
             Actor::Handler(began) => began,
         };
+        // Copies have a judge of their own.
+        if record.new.as_ref().is_some_and(|new| new.contains_key("_copy_of")) && !self.nodes.contains_key(id) {
+            return Ok(());
+        }
         let Some(mut old) = self.nodes.get(id).cloned() else { return Err(format!("the handler made {id}")) };
         // Where the record is what it was when the invocation read it, no condition can tell what came in between.
         for (ended, item, reasons) in self.earlier.get(id).into_iter().flatten() {
@@ -282,7 +297,7 @@ impl Witness {
                 _ => Ok(()),
             };
         };
-        let ours = ["_touched", "_deleting", "parent", "_under", "_rev", "_trashed"];
+        let ours = ["_touched", "_deleting", "parent", "_under", "_rev", "_trashed", "_copying"];
         let others = |item: &Item| {
             item.iter()
                 .filter(|(n, _)| !ours.contains(&n.as_str()))

@@ -13,7 +13,7 @@ use super::drills;
 use super::names;
 use super::profile::Writers;
 use super::requests::{self, Asked};
-use super::trash;
+use super::{subtrees, trash};
 
 use crate::memory::Memory;
 use crate::own;
@@ -170,6 +170,8 @@ pub(super) fn script(rng: &mut SmallRng, writers: Writers, writes_max: usize) ->
         Writers::Copies => copies::script(rng, writes_max),
         Writers::Trash => trash::script(rng, writes_max),
         Writers::Names => names::script(rng, writes_max),
+        Writers::Subtrees => subtrees::script(rng, writes_max, false),
+        Writers::MixedSubtrees => subtrees::script(rng, writes_max, true),
         Writers::Drill(drill) => drills::script(rng, drill),
         Writers::Deep => deep(rng, writes_max),
         Writers::Any | Writers::Nodes | Writers::Moves | Writers::Tenants => {

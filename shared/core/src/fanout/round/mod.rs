@@ -12,7 +12,7 @@ use super::parents_first::parents_first;
 use super::predict::Climb;
 use super::{Early, LateChild, PlaceInput, PlacePlan, Placing, place};
 use crate::keys::{ItemKey, NodeRef};
-use crate::model::{BaseNode, Placement, Shortfall, Stored, Unreadable, is_touch};
+use crate::model::{BaseNode, CopyMark, Placement, Shortfall, Stored, Unreadable, is_touch};
 use crate::plan::step::{Failure, Need, Read};
 use crate::plan::{Context, Io, Problem, Rule, Script};
 use write::WriteStep;
@@ -41,6 +41,8 @@ pub struct RoundEnd {
     pub never_placed: BTreeMap<NodeRef, String>,
     /// Nodes whose parents were deleted. Each has a plan that acts on it.
     pub late_children: Vec<LateChild>,
+    /// Nodes at the top of a copy that isn't done.
+    pub copying: BTreeSet<NodeRef>,
 }
 
 /// One round of placings.
@@ -167,7 +169,12 @@ impl<'r> Round<'r> {
     fn take_nodes(&mut self) -> BTreeSet<ItemKey> {
         for node in self.placings.keys().cloned().collect::<Vec<_>>() {
             match self.base(&node) {
-                Ok(base) => _ = self.bases.insert(node, base),
+                Ok(base) => {
+                    if base.as_ref().is_some_and(|base| CopyMark::read(&base.item).is_some()) {
+                        self.end.copying.insert(node.clone());
+                    }
+                    self.bases.insert(node, base);
+                }
                 Err(_) => _ = self.end.failed.insert(node),
             }
         }

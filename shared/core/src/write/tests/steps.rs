@@ -91,6 +91,7 @@ pub(super) fn print_outcome(outcome: &Outcome) -> String {
         Outcome::Deleting { node, mode, operation, .. } => {
             format!("deleting {node}, {} its children, as {operation}", mode.as_str())
         }
+        Outcome::Copying { node, source, operation, .. } => format!("copying {source} to {node}, as {operation}"),
     }
 }
 

@@ -95,6 +95,7 @@ pub enum WriterCall {
     DeleteNode,
     TrashNode,
     RestoreNode,
+    CopyNode,
     Batch,
     AppendRevision,
     AmendRevision,

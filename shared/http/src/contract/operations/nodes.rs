@@ -9,9 +9,11 @@ use super::{
     PREFERENCE_APPLIED, Tag, WRITTEN, WriterCall,
 };
 use super::{parameters, problems};
-use crate::contract::{Batch, BatchResults, CreateNode, NodeBody, OperationBody, PatchNode, ReplaceNode, RestoreNode};
+use crate::contract::{
+    Batch, BatchResults, CopyNode, CreateNode, NodeBody, OperationBody, PatchNode, ReplaceNode, RestoreNode,
+};
 
-pub(super) static OPERATIONS: [Operation; 7] = [
+pub(super) static OPERATIONS: [Operation; 8] = [
     Operation {
         id: "create_node",
         method: Method::POST,
@@ -299,6 +301,59 @@ pub(super) static OPERATIONS: [Operation; 7] = [
                 PREFERENCE_APPLIED,
                 WRITTEN,
             ]),
+        ],
+        problems: problems::CHANGE,
+    },
+    Operation {
+        id: "copy_node",
+        method: Method::POST,
+        path: "/nodes/{id}/copy",
+        function: Writer(WriterCall::CopyNode),
+        tag: Tag::Write,
+        summary: "Copy a node with all that is below it",
+        description: "The node at the top of the copy is created at once, and the stream copies what is below, parents before children: the operation \
+            tells how far it is. Each node is copied once, as it is at its turn, so the copy isn't a snapshot: what moves to where the copy has been already, or \
+            has no rows yet, isn't in it. Attributes, segments, places and links are copied as they are; revisions aren't. A node that is copied below itself never \
+            contains copies of its copies. The copies have ids of their own, and a request that is sent again with its `Idempotency-Key` makes no second copy. Costs what \
+            `POST /nodes` costs, 3 read units more, twice the write units, and 2; each node below costs 5 read units and 2 write units per KB, and its rows.",
+        parameters: &[
+            parameters::id,
+            parameters::if_match,
+            parameters::if_none_match,
+            parameters::prefer,
+            parameters::idempotency_key,
+        ],
+        body: Some(
+            Body::json::<CopyNode>(|| {
+                json!({
+                    "examples": {
+                        "beside": {"summary": "Beside the node", "value": {}},
+                        "elsewhere": {"summary": "Below another parent", "value": {"parent": "REGION#US"}},
+                        "named": {"summary": "As a root, with ids of one's own", "value": {"parent": null, "ids": "acme"}},
+                    },
+                })
+            })
+            .optional(),
+        ),
+        answers: &[
+            Answer::json::<OperationBody>(201, "The copy is made (`Prefer: wait`).")
+                .headers(&[LOCATION, PREFERENCE_APPLIED, WRITTEN])
+                .example(|| {
+                    json!({
+                        "id": "019aa5c2-2be0-7d67-a2b0-0f4f3d9f5c77", "status": "done", "mode": "copy",
+                        "node": "4f1f0a34-92c5-4a4f-a90b-0f6d6f1f5d52", "source": "CUSTOMER#7",
+                        "created_at": "2026-02-03T04:05:06.789Z",
+                    })
+                }),
+            Answer::json::<OperationBody>(202, "The copy has begun, and isn't made within the wait.")
+                .headers(&[OPERATION_LOCATION, PREFERENCE_APPLIED, WRITTEN])
+                .example(|| {
+                    json!({
+                        "id": "019aa5c2-2be0-7d67-a2b0-0f4f3d9f5c77", "status": "running", "mode": "copy",
+                        "node": "4f1f0a34-92c5-4a4f-a90b-0f6d6f1f5d52", "source": "CUSTOMER#7", "copied": 1,
+                        "created_at": "2026-02-03T04:05:06.789Z",
+                    })
+                }),
         ],
         problems: problems::CHANGE,
     },

@@ -473,7 +473,7 @@ pub(super) static OPERATIONS: [Operation; 17] = [
         path: "/operations",
         function: Reader(ReaderCall::ListOperations),
         tag: Tag::Read,
-        summary: "List the deletions that the stream carries out",
+        summary: "List the deletions and copies that the stream carries out",
         description: "The operations of the last 7 days, the newest first, each with how far it is. Half a read unit per 4 KB, and for each operation what \
             reading it costs. With `status`, a page can have fewer items than `limit`, or none, and a `cursor` all the same.",
         parameters: &[parameters::status, parameters::limit_of_operations, parameters::cursor],
@@ -496,7 +496,7 @@ pub(super) static OPERATIONS: [Operation; 17] = [
         path: "/operations/{id}",
         function: Reader(ReaderCall::GetOperation),
         tag: Tag::Read,
-        summary: "Tell how far a deletion is",
+        summary: "Tell how far a deletion or a copy is",
         description: "An operation is kept for 7 days. Costs 1 read unit for the operation and 1 for the node. \
             After the node is deleted, it costs a Query of what is left below it.",
         parameters: &[parameters::operation],

@@ -11,13 +11,14 @@ use crate::contract::{
 };
 
 /// Each call of the contract, with its status codes when it succeeds.
-const CALLS: [(&str, &str, &[u16]); 37] = [
+const CALLS: [(&str, &str, &[u16]); 38] = [
     ("POST", "/nodes", &[201, 202, 204]),
     ("PUT", "/nodes/{id}", &[200, 201, 202, 204]),
     ("PATCH", "/nodes/{id}", &[200, 202, 204]),
     ("DELETE", "/nodes/{id}", &[202, 204]),
     ("POST", "/nodes/{id}/trash", &[200, 202, 204]),
     ("POST", "/nodes/{id}/restore", &[200, 202, 204]),
+    ("POST", "/nodes/{id}/copy", &[201, 202]),
     ("GET", "/operations", &[200]),
     ("GET", "/operations/{id}", &[200]),
     ("POST", "/batch", &[200, 202]),
@@ -187,8 +188,8 @@ fn every_call_says_what_it_is_and_has_its_parameters() {
             let names: BTreeSet<&str> =
                 parameters.iter().map(|parameter| parameter["name"].as_str().unwrap()).collect();
             assert_eq!(names.len(), parameters.len(), "{at}: a parameter is there twice");
-            // Nothing need be said of how a node goes into the trash and out of it.
-            let may_be_bare = path.ends_with("/trash") || path.ends_with("/restore");
+            // Nothing need be said of how a node goes into the trash and out of it, and where its copy goes.
+            let may_be_bare = ["/trash", "/restore", "/copy"].iter().any(|end| path.ends_with(end));
             let has_body = ["post", "put", "patch"].contains(&method.as_str()) && !may_be_bare;
             assert_eq!(call["requestBody"]["required"] == true, has_body, "{at}");
         }

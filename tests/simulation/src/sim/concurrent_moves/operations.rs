@@ -217,6 +217,7 @@ pub(super) async fn run(
             Ok(Outcome::Node { item, .. }) => Answer::Written { item, version: None },
             Ok(Outcome::Revision { item, version, .. }) => Answer::Written { item, version: Some(version) },
             Ok(Outcome::Deleted | Outcome::Deleting { .. }) => Answer::Deleted,
+            Ok(Outcome::Copying { .. }) => unreachable!("nobody copies here"),
             Err(error) => Answer::Refused(error),
         };
         answers.push((number, answer));

@@ -22,7 +22,7 @@ use sapwood_core::model::{AttributeValue, ETag, Item};
 use sapwood_engine::write::{Answered, Command, Outcome, Refusal, Request, Spot, Tags, WriteError};
 
 use super::digests;
-use sequential::{as_seen, is_appended_with, is_marked, is_there, own_key, users_own};
+use sequential::{as_seen, is_appended_with, is_copying, is_marked, is_there, own_key, users_own};
 
 /// What was asked for.
 #[derive(Clone, Debug)]
@@ -271,6 +271,7 @@ impl History {
                 Asking::Api(command) => {
                     sequential::check(command, &call.request, before, after, self.order.as_deref())?;
                     self.check_preconditions(call, before)?;
+                    self.check_copy(call, command, after, at)?;
                     if !self.is_in_place(command, self.end(call, at)) {
                         return Err(format!("not where it was asked for: {before:?} to {after:?}"));
                     }
@@ -482,8 +483,22 @@ impl History {
                     Err("answered with another operation".to_owned())
                 }
             }
+            (Outcome::Copying { operation, .. }, Some(after)) if is_copying(after, operation) => Ok(()),
             _ => Err(format!("{:?} isn't what was done", call.asking)),
         }
+    }
+
+    /// Checks that the top of a copy has what the source had at some time since the call, elsewhere.
+    fn check_copy(&self, call: &Call, command: &Command, after: Option<&Item>, at: usize) -> Result<(), String> {
+        let Command::Copy { source, parent, .. } = command else { return Ok(()) };
+        let own = |item: &Item| -> Vec<(String, AttributeValue)> {
+            let own = users_own(item).into_iter().filter(|(name, _)| *name != "parent" || parent.is_none());
+            own.map(|(name, value)| (name.clone(), value.clone())).collect()
+        };
+        let key = self.schema.node_key(source);
+        let mut states = self.states(&key, call.since, at - 1).flatten();
+        let is_of = |item: &Item| !is_marked(item, None) && after.is_some_and(|after| own(item) == own(after));
+        if states.any(is_of) { Ok(()) } else { Err(format!("never like its source: {after:?}")) }
     }
 
     /// True if a call whose change was made at this time may answer this item, while the record is in this state. What
@@ -682,6 +697,9 @@ impl History {
             (Some((_, key, at)), Outcome::Deleted) => *at <= until && self.state(key, *at).is_none(),
             (Some((_, key, at)), Outcome::Deleting { operation, .. }) => {
                 *at <= until && self.state(key, *at).is_some_and(|state| is_marked(state, Some(operation)))
+            }
+            (Some((_, key, at)), Outcome::Copying { operation, .. }) => {
+                *at <= until && self.state(key, *at).is_some_and(|state| is_copying(state, operation))
             }
             // Nothing changed: the first call said so, or would have, at that time.
             (None, _) => calls.iter().any(|call| self.check_unchanged(&self.calls[*call], outcome, until).is_ok()),

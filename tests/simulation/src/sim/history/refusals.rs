@@ -19,7 +19,13 @@ impl History {
     pub(super) fn check_refusal(&self, call: &Call, refusal: &Refusal, until: usize) -> Result<(), String> {
         let Asking::Api(command) = &call.asking else { return Err("an import isn't refused".to_owned()) };
         let node = sequential::node(command);
-        let own = sequential::key(command, &self.schema);
+        // What is copied is read first.
+        let own = match command.as_ref() {
+            Command::Copy { source, .. } if matches!(refusal, Refusal::NotFound | Refusal::Unreadable(_)) => {
+                Some(self.schema.node_key(source))
+            }
+            command => sequential::key(command, &self.schema),
+        };
         let was = |key: &ItemKey, is: &dyn Fn(Option<&Item>) -> bool| self.states(key, call.called, until).any(is);
         let own_was = |is: &dyn Fn(Option<&Item>) -> bool| own.as_ref().is_none_or(|key| was(key, is));
         let above = |id: &Id| self.above(self.node(node, id), call.called, until);
@@ -99,11 +105,18 @@ impl History {
             // Without root rows nobody knows the order of roots.
             Refusal::RootsUnordered => self.parents(call, command, until).contains(""),
             Refusal::Link(_) => {
-                matches!(**command, Command::Create { .. } | Command::Replace { .. } | Command::Patch { .. })
+                matches!(
+                    **command,
+                    Command::Create { .. } | Command::Replace { .. } | Command::Patch { .. } | Command::Copy { .. }
+                )
             }
             // An id that the API has made is never read before the first attempt.
             Refusal::Contended => {
-                let is_taken = matches!(**command, Command::Create { is_made_id: true, .. }) && own_was(&is_there);
+                let is_made = matches!(
+                    **command,
+                    Command::Create { is_made_id: true, .. } | Command::Copy { is_made_id: true, .. }
+                );
+                let is_taken = is_made && own_was(&is_there);
                 // What is in its place already is only checked. Without an answer to that nothing is unknown, and the
                 // time may be used up.
                 let is_lost_check = call.is_lost && sequential::spot(command).is_some();

@@ -25,7 +25,7 @@ pub(in crate::sim) fn text<'a>(item: &'a Item, name: &str) -> &'a str {
 }
 
 /// True if there is a record. What a repair puts back, to delete it again, counts as absent.
-pub(super) fn is_there(state: Option<&Item>) -> bool {
+pub(in crate::sim) fn is_there(state: Option<&Item>) -> bool {
     state.is_some_and(|item| !item.contains_key("_put_back"))
 }
 
@@ -35,9 +35,15 @@ pub(in crate::sim) fn is_marked(item: &Item, operation: Option<&str>) -> bool {
     operation.is_none_or(|operation| mark.get("operation") == Some(&AttributeValue::S(operation.to_owned())))
 }
 
+/// True if the node is the top of the copy that this operation makes.
+pub(super) fn is_copying(item: &Item, operation: &str) -> bool {
+    let Some(AttributeValue::M(mark)) = item.get("_copying") else { return false };
+    mark.get("operation") == Some(&AttributeValue::S(operation.to_owned()))
+}
+
 /// A record without what the handler writes into it at any time.
 pub(super) fn as_seen(item: &Item) -> BTreeMap<&String, &AttributeValue> {
-    item.iter().filter(|(name, _)| *name != "_touched" && *name != "_redriven").collect()
+    item.iter().filter(|(name, _)| !["_touched", "_redriven", "_copying"].contains(&name.as_str())).collect()
 }
 
 /// True if a record has come back to what it was, as far as the API looks. One that isn't there never has: `DELETED`
@@ -47,7 +53,7 @@ pub(super) fn is_back(before: Option<&Item>, now: Option<&Item>) -> bool {
 }
 
 /// A record without what Sapwood keeps in it.
-pub(super) fn users_own(item: &Item) -> BTreeMap<&String, &AttributeValue> {
+pub(in crate::sim) fn users_own(item: &Item) -> BTreeMap<&String, &AttributeValue> {
     item.iter().filter(|(name, _)| !name.starts_with('_') && !matches!(name.as_str(), "PK" | "SK")).collect()
 }
 
@@ -59,6 +65,7 @@ pub(super) fn node(command: &Command) -> &NodeRef {
         | Command::Patch { node, .. }
         | Command::Trash { node }
         | Command::Restore { node, .. }
+        | Command::Copy { node, .. }
         | Command::Delete { node, .. } => node,
         Command::Append { topic, .. } | Command::Amend { topic, .. } | Command::DeleteRevision { topic, .. } => {
             &topic.node
@@ -116,7 +123,7 @@ pub(super) fn parent(command: &Command) -> Option<&Id> {
     match command {
         Command::Create { content, .. } | Command::Replace { content, .. } => content.parent.as_ref(),
         Command::Patch { patch, .. } => patch.parent.as_ref()?.as_ref(),
-        Command::Restore { parent, .. } => parent.as_ref()?.as_ref(),
+        Command::Restore { parent, .. } | Command::Copy { parent, .. } => parent.as_ref()?.as_ref(),
         _ => None,
     }
 }
@@ -141,7 +148,7 @@ pub(super) fn named_parent(command: &Command) -> Option<Option<&Id>> {
             (!content.takes_parent).then_some(content.parent.as_ref())
         }
         Command::Patch { patch, .. } => patch.parent.as_ref().map(Option::as_ref),
-        Command::Restore { parent, .. } => parent.as_ref().map(Option::as_ref),
+        Command::Restore { parent, .. } | Command::Copy { parent, .. } => parent.as_ref().map(Option::as_ref),
         _ => None,
     }
 }
@@ -151,7 +158,7 @@ pub(super) fn spot(command: &Command) -> Option<&Spot> {
     match command {
         Command::Create { content, .. } | Command::Replace { content, .. } => content.spot.as_ref(),
         Command::Patch { patch, .. } => patch.spot.as_ref(),
-        Command::Restore { spot, .. } => spot.as_ref(),
+        Command::Restore { spot, .. } | Command::Copy { spot, .. } => spot.as_ref(),
         _ => None,
     }
 }
@@ -282,6 +289,19 @@ pub(super) fn check(
                 return fault("`_under` changed");
             }
             stamped(before, after, stamp).and_then(|()| lives(before, after, stamp, parent))
+        }
+        (Command::Copy { operation, source, .. }, None, Some(after)) => {
+            if !is_copying(after, operation) || after.contains_key("_trashed") {
+                return fault("not the top of a copy");
+            }
+            let of = match after.get("_copy_of") {
+                Some(AttributeValue::M(of)) => of.get("node").cloned(),
+                _ => None,
+            };
+            if of != Some(AttributeValue::S(source.id.to_string())) {
+                return fault("a copy of another node");
+            }
+            stamped(before, after, stamp).and_then(|()| lives(before, after, stamp, parent(command)))
         }
         (Command::Trash { .. }, Some(old), Some(after)) => {
             let mut wanted = old.clone();

@@ -1,0 +1,62 @@
+//! `sapwood copy`.
+
+use api_writer::Source;
+use clap::Args;
+use sapwood_core::keys::{Id, NodeRef};
+use sapwood_engine::write::Command;
+
+use super::write::{Placing, Writing};
+use super::{NodeError, Target};
+use crate::exit::Exit;
+
+/// Copy a node, with all that is below it.
+#[derive(Args)]
+#[command(after_help = "Examples:
+  sapwood copy V --table sapwood --endpoint http://127.0.0.1:8000
+  sapwood copy V --to W --ids acme --table sapwood --profile prod --wait
+  sapwood copy V --root --json --table sapwood --profile prod
+
+The copy stands beside the node, unless --to or --root says otherwise. Its top is created at once, and the stream handler copies what is below:
+the operation, which is printed, is one of the HTTP API's. Each node is copied once, as it is at its turn, with its attributes, links and place;
+revisions aren't copied. A node can be copied below itself.
+
+It ends with 0, 1 if the copy is refused or there is no such node, 3 if --wait ends before the copy is made, and 4 if the table can't be read or
+written.")]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    target: Target,
+    /// The parent of the copy.
+    #[arg(long, value_name = "PARENT")]
+    to: Option<String>,
+    /// Make the copy a root.
+    #[arg(long, conflicts_with = "to")]
+    root: bool,
+    /// The id of the copy, with which the ids of all below it begin. Without it they are UUIDs.
+    #[arg(long, value_name = "ID")]
+    ids: Option<String>,
+    #[command(flatten)]
+    placing: Placing,
+    #[command(flatten)]
+    writing: Writing,
+}
+
+pub(crate) async fn run(arguments: Arguments) -> Result<Exit, NodeError> {
+    let opened = arguments.target.open_to_write().await?;
+    let client = opened.client();
+    let to = arguments.to.map(Id::new).transpose()?;
+    let source = Source::system();
+    let is_made_id = arguments.ids.is_none();
+    let id = Id::new(arguments.ids.unwrap_or_else(|| source.name()))?;
+    let command = Command::Copy {
+        source: opened.node.clone(),
+        node: NodeRef { tenant: opened.node.tenant.clone(), id },
+        is_made_id,
+        parent: if arguments.root { Some(None) } else { to.map(Some) },
+        spot: arguments.placing.spot()?,
+        operation: source.operation(),
+    };
+    let (writing, json) = (&arguments.writing, arguments.target.json);
+    let outcome = writing.write(&client, &opened, &command).await?;
+    let is_done = writing.follow(&client, &opened, &outcome, json, "copied").await?;
+    Ok(Exit::Unfinished.unless(is_done))
+}

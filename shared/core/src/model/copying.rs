@@ -1,0 +1,211 @@
+//! Copies of subtrees: the mark of the node at the top of a copy, which says how far it is, and what each copy says of
+//! where it comes from.
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use sha2::{Digest, Sha256};
+
+use super::item::{AttributeValue, Item, text, text_of};
+use super::reserved::name_of;
+use crate::keys::{Id, KeyError};
+
+/// The [`CopyMark`] of the node at the top of a copy, while it is being made.
+pub const COPYING: &str = "_copying";
+/// What a node is a copy of ([`CopyOf`]).
+pub const COPY_OF: &str = "_copy_of";
+
+/// How many nodes an operation has copied, in its record.
+pub const COPIED: &str = "_copied";
+
+/// The mark of the node at the top of a copy that the stream handler is making.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CopyMark {
+    /// The operation's id.
+    pub operation: String,
+    /// The node that is copied with all that is below it.
+    pub source: Id,
+    /// The life of the source, if it was known. The copy ends with that life.
+    pub born: Option<String>,
+    /// What the ids of the copies below the top begin with; without it they are UUIDs.
+    pub ids: Option<String>,
+    /// The sort key of the last row below the source that was dealt with; none before the first.
+    pub after: Option<String>,
+}
+
+/// What a node is a copy of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CopyOf {
+    /// The operation's id.
+    pub operation: String,
+    /// The node that was copied.
+    pub node: Id,
+}
+
+const OPERATION: &str = "operation";
+const SOURCE: &str = "source";
+const BORN: &str = "born";
+const IDS: &str = "ids";
+const AFTER: &str = "after";
+const NODE: &str = "node";
+
+/// How many bytes of the hash an id with a beginning of its own has: 22 characters of base64url.
+const HASH_BYTES: usize = 16;
+
+impl CopyMark {
+    /// The value of [`COPYING`]. What isn't known, or not there yet, is left out.
+    ///
+    /// ```json
+    /// {"operation": "5a1c7ab2-…", "source": "V", "born": "0b6a…", "ids": "acme", "after": "NODE#0001#d"}
+    /// ```
+    #[must_use]
+    pub fn value(&self) -> AttributeValue {
+        let known = [
+            (OPERATION, Some(self.operation.as_str())),
+            (SOURCE, Some(self.source.as_str())),
+            (BORN, self.born.as_deref()),
+            (IDS, self.ids.as_deref()),
+            (AFTER, self.after.as_deref()),
+        ];
+        AttributeValue::M(known.into_iter().filter_map(|(name, value)| Some((name.to_owned(), text(value?)))).collect())
+    }
+
+    /// Reads the mark of a base record. Returns `None` if there is none, or neither the API nor the handler has written
+    /// it: such a value counts as none everywhere, and asks for nothing.
+    #[must_use]
+    pub fn read(item: &Item) -> Option<Self> {
+        let map = map_of(item, COPYING)?;
+        let known = |name: &str| match map.get(name) {
+            None => Some(None),
+            Some(_) => Some(Some(text_of(&map, name)?.to_owned())),
+        };
+        Some(Self {
+            operation: name_of(&map, OPERATION)?.to_owned(),
+            source: Id::new(text_of(&map, SOURCE)?).ok()?,
+            born: known(BORN)?,
+            ids: known(IDS)?,
+            after: known(AFTER)?,
+        })
+    }
+
+    /// The id of the copy of a node: the same whenever it is asked for, and another one in each operation.
+    ///
+    /// # Errors
+    /// [`KeyError`] if the id is too long, because of what it begins with.
+    pub fn id_of(&self, node: &Id) -> Result<Id, KeyError> {
+        match &self.ids {
+            Some(ids) => Id::new(format!("{ids}-{}", URL_SAFE_NO_PAD.encode(&self.hash(node)[..HASH_BYTES]))),
+            None => Id::new(self.name_of(node)),
+        }
+    }
+
+    /// The name of the life of a node's copy, and of the write that made it. The copy is made once, so no other has it.
+    #[must_use]
+    pub fn name_of(&self, node: &Id) -> String {
+        uuid(&self.hash(node))
+    }
+
+    fn hash(&self, node: &Id) -> [u8; 32] {
+        let hash = Sha256::new().chain_update(&self.operation).chain_update([0]).chain_update(node.as_str());
+        hash.finalize().into()
+    }
+}
+
+/// How many nodes an operation's record says that it has copied.
+#[must_use]
+pub fn times_copied(record: &Item) -> usize {
+    match record.get(COPIED) {
+        Some(AttributeValue::N(digits)) => digits.parse().unwrap_or(0),
+        _ => 0,
+    }
+}
+
+/// A UUID of version 8, whose bits are one's own ([RFC 9562, 5.8](https://www.rfc-editor.org/rfc/rfc9562#section-5.8)).
+fn uuid(hash: &[u8]) -> String {
+    let mut text = String::with_capacity(36);
+    for (position, byte) in hash.iter().take(HASH_BYTES).enumerate() {
+        if [4, 6, 8, 10].contains(&position) {
+            text.push('-');
+        }
+        let byte = match position {
+            6 => (byte & 0x0f) | 0x80,
+            8 => (byte & 0x3f) | 0x80,
+            _ => *byte,
+        };
+        text.push_str(&format!("{byte:02x}"));
+    }
+    text
+}
+
+impl CopyOf {
+    /// The value of [`COPY_OF`].
+    ///
+    /// ```json
+    /// {"operation": "5a1c7ab2-…", "node": "d"}
+    /// ```
+    #[must_use]
+    pub fn value(&self) -> AttributeValue {
+        let attributes = [(OPERATION, text(&self.operation)), (NODE, text(self.node.as_str()))];
+        AttributeValue::M(attributes.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
+    }
+
+    /// Reads what a base record says. Returns `None` if its node is no copy.
+    #[must_use]
+    pub fn read(item: &Item) -> Option<Self> {
+        let map = map_of(item, COPY_OF)?;
+        Some(Self { operation: name_of(&map, OPERATION)?.to_owned(), node: Id::new(text_of(&map, NODE)?).ok()? })
+    }
+}
+
+fn map_of(item: &Item, name: &str) -> Option<Item> {
+    let AttributeValue::M(map) = item.get(name)? else { return None };
+    Some(map.clone().into_iter().collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mark(ids: Option<&str>) -> CopyMark {
+        CopyMark {
+            operation: "019aa5c2-2be0-7d67-a2b0-0f4f3d9f5c77".to_owned(),
+            source: Id::new("V").unwrap(),
+            born: Some("life".to_owned()),
+            ids: ids.map(str::to_owned),
+            after: Some("NODE#0001#d".to_owned()),
+        }
+    }
+
+    #[test]
+    fn a_mark_is_read_as_it_is_written() {
+        for mark in [mark(None), mark(Some("acme")), CopyMark { born: None, after: None, ..mark(None) }] {
+            let item = Item::from([(COPYING.to_owned(), mark.value())]);
+            assert_eq!(CopyMark::read(&item), Some(mark));
+        }
+        let of = CopyOf { operation: "o".to_owned(), node: Id::new("d").unwrap() };
+        assert_eq!(CopyOf::read(&Item::from([(COPY_OF.to_owned(), of.value())])), Some(of));
+    }
+
+    #[test]
+    fn what_no_handler_writes_is_no_mark() {
+        for value in
+            [text("x"), AttributeValue::M([].into()), AttributeValue::M([("source".to_owned(), text("V"))].into())]
+        {
+            let item = Item::from([(COPYING.to_owned(), value.clone()), (COPY_OF.to_owned(), value)]);
+            assert_eq!((CopyMark::read(&item), CopyOf::read(&item)), (None, None), "{item:?}");
+        }
+    }
+
+    #[test]
+    fn the_id_of_a_copy_follows_from_operation_and_node() {
+        let id = |mark: &CopyMark, node: &str| mark.id_of(&Id::new(node).unwrap()).unwrap();
+        let made = id(&mark(None), "d");
+        assert_eq!(made, id(&CopyMark { after: None, ..mark(None) }, "d"));
+        assert_ne!(made, id(&mark(None), "e"));
+        assert_ne!(made, id(&CopyMark { operation: "other".to_owned(), ..mark(None) }, "d"));
+        let parts: Vec<usize> = made.as_str().split('-').map(str::len).collect();
+        assert_eq!(parts, [8, 4, 4, 4, 12], "{made}");
+        assert_eq!(&made.as_str()[14..15], "8", "the version of {made}");
+        let named = id(&mark(Some("acme")), "d");
+        assert!(named.as_str().starts_with("acme-") && named.as_str().len() == 27, "{named}");
+    }
+}

@@ -1,0 +1,92 @@
+//! A node copied with all that is below it: the API creates the top, with a mark, and the stream handler copies the
+//! rest (`fanout/copying.rs`).
+
+use super::attempts::{Attempts, Stop};
+use super::command::{Content, Spot, is_of_nodes};
+use super::operation::copy_item;
+use super::reorder::walk::Placed;
+use super::save::{CopyTop, Wanted, deepest_row, height, save};
+use super::{Outcome, Refusal};
+use crate::keys::{Id, NodeRef};
+use crate::model::{BaseNode, CopyMark, Item, PUT_BACK, Stored, has_mark, life_of};
+use crate::plan::{Failure, Io, Need};
+use crate::request::{Action, Condition};
+
+/// A copy. The top takes 1 round trip more than a node that is created, and is put in a transaction with the
+/// operation's record.
+pub(super) struct Copy<'a> {
+    pub(super) source: &'a NodeRef,
+    /// The node at the top of the copy.
+    pub(super) node: &'a NodeRef,
+    pub(super) is_made_id: bool,
+    pub(super) parent: Option<Option<&'a Id>>,
+    pub(super) spot: Option<&'a Spot>,
+    pub(super) operation: &'a str,
+}
+
+impl Copy<'_> {
+    pub(super) async fn carry_out(
+        self,
+        io: &Io,
+        attempts: &mut Attempts<'_>,
+        placed: Vec<Placed>,
+        changed: &mut Vec<Placed>,
+    ) -> Result<Outcome, Stop> {
+        let (settings, stamp) = (attempts.context.settings, &attempts.request.stamp);
+        let schema = &settings.schema;
+        let (key, lineage) = (schema.node_key(self.source), schema.lineage_key(self.source));
+        let query = Some(deepest_row(self.source, schema));
+        let read = io.read(Need { query, ..Need::keys([key.clone(), lineage.clone()]) }).await?;
+        let source = read.shared(&key)?.filter(|item| !item.contains_key(PUT_BACK)).ok_or(Refusal::NotFound)?;
+        attempts.request.preconditions.check_item(Some(source), schema)?;
+        if has_mark(Some(source)) {
+            return Err(Refusal::being_deleted(&self.source.id, source).into());
+        }
+        let base = BaseNode::read(source.clone(), self.source, schema).map_err(Refusal::Unreadable)?;
+        let stored = Stored::read(read.item(&lineage)?, schema);
+        let mark = CopyMark {
+            operation: self.operation.to_owned(),
+            source: self.source.id.clone(),
+            born: life_of(source).or(stored.born_now()).map(str::to_owned),
+            ids: (!self.is_made_id).then(|| self.node.id.as_str().to_owned()),
+            after: None,
+        };
+        // The ids of all copies are as long.
+        mark.id_of(&self.source.id)?;
+        let key = schema.operation_key(self.node.tenant.as_ref(), self.operation);
+        let item = copy_item(&key, &self.node.id, &self.source.id, stamp, settings);
+        let top = CopyTop {
+            mark,
+            height: height(read.page.as_ref().ok_or(Failure::Again)?, schema),
+            operation: Action::Put { key, item, condition: Condition::Absent },
+            outcome: Outcome::Copying {
+                operation: self.operation.to_owned(),
+                node: self.node.id.clone(),
+                source: self.source.id.clone(),
+                created_at: stamp.at.clone(),
+            },
+        };
+        let content = self.content(&base, attempts);
+        let wanted = Wanted::Create { content: &content, is_made_id: self.is_made_id, top: Some(&top) };
+        save(io, attempts, self.node, wanted, placed, changed).await
+    }
+
+    /// What the top is to be: what the source is, elsewhere.
+    fn content(&self, base: &BaseNode, attempts: &Attempts<'_>) -> Content {
+        let settings = attempts.context.settings;
+        let own = base.item.iter().filter(|(name, _)| !is_of_nodes(name, &settings.schema));
+        let mut attributes: Item = own.map(|(name, value)| (name.clone(), value.clone())).collect();
+        if let (Some(order), Some(_)) = (&settings.order, self.spot) {
+            // The place says it.
+            attributes.remove(order.attribute());
+        }
+        Content {
+            parent: self.parent.map_or_else(|| base.parent.clone(), |parent| parent.cloned()),
+            takes_parent: self.parent.is_none(),
+            segment: base.written_segment(self.source, &settings.schema),
+            attributes,
+            spot: self.spot.cloned(),
+            revision: None,
+        }
+    }
+}
