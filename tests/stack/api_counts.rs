@@ -339,6 +339,7 @@ async fn changes_and_deletions_cost_what_the_guide_says_with_an_idempotency_key_
         node: at("copy"),
         is_made_id: true,
         parent: None,
+        segment: None,
         spot: None,
         operation: "copy".to_owned(),
     };

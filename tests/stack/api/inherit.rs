@@ -1,5 +1,5 @@
-//! Inherited values and grants, on their way to a client: before a move and right after it, in the trash, and as lists of
-//! what was granted. All cases are in `pure/queries_of_the_api/inherit.rs`.
+//! Inherited values and grants, on their way to a client: before a move and right after it, in the trash, and as lists
+//! of what was granted. All cases are in `pure/queries_of_the_api/inherit.rs`.
 
 use sapwood_tests::serving::{Serving, Way};
 use serde_json::json;

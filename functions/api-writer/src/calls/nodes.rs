@@ -104,12 +104,12 @@ pub(crate) struct CopyNode;
 impl Write for CopyNode {
     fn command(asked: &mut Asked<'_>) -> Result<Command, Problem> {
         let source = asked.node("id")?;
-        let contract::CopyNode { parent, place, ids } = asked.body_if_any()?;
+        let contract::CopyNode { parent, segment, place, ids } = asked.body_if_any()?;
         let is_made_id = ids.is_none();
         let id = ids.map_or_else(|| Ok(Id::new(asked.shared.source.name())?), Ok::<_, Problem>)?;
         let node = NodeRef { tenant: asked.caller.tenant.clone(), id };
         let operation = asked.shared.source.operation();
-        Ok(Command::Copy { source, node, is_made_id, parent, spot: place.map(Into::into), operation })
+        Ok(Command::Copy { source, node, is_made_id, parent, segment, spot: place.map(Into::into), operation })
     }
 }
 

@@ -14,7 +14,7 @@ use crate::exit::Exit;
 #[command(after_help = "Examples:
   sapwood copy V --table sapwood --endpoint http://127.0.0.1:8000
   sapwood copy V --to W --ids acme --table sapwood --profile prod --wait
-  sapwood copy V --root --json --table sapwood --profile prod
+  sapwood copy V --root --segment 'Folder V (copy)' --json --table sapwood --profile prod
 
 The copy stands beside the node, unless --to or --root says otherwise. Its top is created at once, and the stream handler copies what is below:
 the operation, which is printed, is one of the HTTP API's. Each node is copied once, as it is at its turn, with its attributes, links and place;
@@ -31,6 +31,9 @@ pub(crate) struct Arguments {
     /// Make the copy a root.
     #[arg(long, conflicts_with = "to")]
     root: bool,
+    /// The copy's name in a path, if not that of the node.
+    #[arg(long)]
+    segment: Option<String>,
     /// The id of the copy, with which the ids of all below it begin. Without it they are UUIDs.
     #[arg(long, value_name = "ID")]
     ids: Option<String>,
@@ -52,6 +55,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit, NodeError> {
         node: NodeRef { tenant: opened.node.tenant.clone(), id },
         is_made_id,
         parent: if arguments.root { Some(None) } else { to.map(Some) },
+        segment: arguments.segment,
         spot: arguments.placing.spot()?,
         operation: source.operation(),
     };

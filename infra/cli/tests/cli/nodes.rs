@@ -1,5 +1,5 @@
-//! `sapwood get`, `put`, `move`, `rm`, `history`, `latest`, `links`, `inherited` and `granted`, on the table of a running
-//! `sapwood dev`.
+//! `sapwood get`, `put`, `move`, `rm`, `history`, `latest`, `links`, `inherited` and `granted`, on the table of a
+//! running `sapwood dev`.
 
 use aws_sdk_dynamodb::types::AttributeValue as Written;
 use sapwood_core::model::AttributeValue;

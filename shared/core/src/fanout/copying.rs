@@ -1,6 +1,6 @@
 //! Copies a subtree: a walk over the rows below the source, the parents before their children. Each step puts the
 //! copies of some nodes, and moves the mark in the record of the copy's top, in one transaction. So a step is done once
-//! or not at all, whoever repeats it.
+//! or not at all, whoever repeats it. Where siblings have names of their own, it claims those of the copies as well.
 //!
 //! The present records decide, not the rows: a node is copied if its record, when it is read, names a parent whose copy
 //! is there. `docs/decisions/copies.md` says what that makes of changes that come meanwhile.
@@ -11,10 +11,11 @@ use std::sync::Arc;
 use super::deletion::{keys_alone, page_query};
 use crate::keys::{DEPTH_MAX, Id, ItemKey, NodeRef, Schema, SortKey};
 use crate::model::{
-    BORN, BaseNode, COPIED, COPY_OF, COPYING, CREATED_AT, CREATED_BY, CopyMark, CopyOf, DELETING, Item, PUT_BACK,
-    REVISION, UNDER, UPDATED_AT, UPDATED_BY, Under, WRITE, has_mark, is_reserved, item_bytes, key_of, life_of, number,
-    sent_bytes, text, times_copied, with_key,
+    BORN, BaseNode, COPIED, COPY_OF, COPYING, CREATED_AT, CREATED_BY, CopyMark, CopyOf, DELETING, Item, NameClaim,
+    PUT_BACK, REVISION, UNDER, UPDATED_AT, UPDATED_BY, Under, WRITE, has_mark, is_reserved, item_bytes, key_of,
+    life_of, number, sent_bytes, text, times_copied, with_key,
 };
+use crate::plan::conditions::unclaimed_or_of;
 use crate::plan::step::{Failure, Need, Read, Task, TaskOutcome, count_held};
 use crate::plan::{Context, Io, Rule, Script};
 use crate::request::{Action, Condition, Page, ReadOptions, Update};
@@ -56,6 +57,8 @@ struct Step {
     puts: Vec<Action>,
     /// How far the walk is after them; `None` at its end.
     after: Option<String>,
+    /// The claims of their names.
+    claims: Vec<Action>,
 }
 
 impl Copying<'_> {
@@ -64,7 +67,9 @@ impl Copying<'_> {
         // One row at a time, once the table has refused a step.
         let mut is_single = false;
         while steps < self.context.limits.copy_steps_max {
-            let items_max = if is_single { 1 } else { self.context.limits.copy_step_items_max };
+            // With its claim a copy takes two actions of the transaction.
+            let actions = 1 + usize::from(self.context.settings.names.is_on());
+            let items_max = if is_single { 1 } else { (self.context.limits.copy_step_items_max / actions).max(1) };
             let Some(look) = self.look(items_max).await? else { return Ok(()) };
             let step = self.step(&look).await?;
             let outcome = match self.write(&look, &step).await {
@@ -75,7 +80,8 @@ impl Copying<'_> {
                 // The table refuses this very copy, and the executor has noted it: the copy of a record that has just
                 // room for itself. What is below it isn't copied either.
                 Err(Failure::Refused) if !step.puts.is_empty() => {
-                    self.write(&look, &Step { puts: Vec::new(), after: step.after.clone() }).await
+                    let past = Step { puts: Vec::new(), claims: Vec::new(), after: step.after.clone() };
+                    self.write(&look, &past).await
                 }
                 outcome => outcome,
             };
@@ -141,30 +147,49 @@ impl Copying<'_> {
         for id in nodes.iter().filter(|id| !read.left.contains(&self.key(id))) {
             found.extend(self.found(look, id, &read)?.map(|one| (*id, one)));
         }
-        let there = self.there(look, found.values()).await?;
-        let (mut puts, mut bytes) = (Vec::new(), 0);
+        let there = self.there(look, &found).await?;
+        let (mut puts, mut claims, mut bytes) = (Vec::new(), Vec::new(), 0);
         let mut made: BTreeMap<Id, String> = BTreeMap::new();
         let mut after = None;
         for (sort_key, id) in &rows {
             if id.as_ref().is_some_and(|id| read.left.contains(&self.key(id))) {
                 after.as_ref().ok_or(Failure::Again)?;
-                return Ok(Step { puts, after });
+                return Ok(Step { puts, after, claims });
             }
             // A node that moves has two rows for a moment.
             let one = id.as_ref().and_then(|id| found.remove(id));
             if let Some((item, born)) = one.as_ref().and_then(|one| self.copy(look, one, &made, &there)) {
                 let more = item_bytes(&item).max(sent_bytes(&item) / 4);
                 if bytes + more > STEP_BYTES_MAX && !puts.is_empty() {
-                    return Ok(Step { puts, after });
+                    return Ok(Step { puts, after, claims });
                 }
                 bytes += more;
-                let one = one.map(|one| one.copy).ok_or(Failure::Again)?;
+                let one = one.ok_or(Failure::Again)?;
+                claims.extend(self.claim(&one, &born, &there));
+                let one = one.copy;
                 puts.push(Action::Put { key: self.key(&one), item, condition: Condition::Absent });
                 made.insert(one, born);
             }
             after = Some(sort_key.clone());
         }
-        Ok(Step { puts, after: after.filter(|_| look.page.next.is_some()) })
+        Ok(Step { puts, after: after.filter(|_| look.page.next.is_some()), claims })
+    }
+
+    /// The claim of the name that a copy has. `None` where siblings may have the same name, and where a node has come to
+    /// have the name below the copy meanwhile: like a child that is handed to another parent, the copy asks nobody, and
+    /// an audit finds the two.
+    fn claim(&self, one: &Found, born: &str, there: &There) -> Option<Action> {
+        let key = self.claim_key(one).filter(|key| !there.claimed.contains(key))?;
+        let claim = NameClaim { node: one.copy.clone(), write: born.to_owned() };
+        Some(Action::Put { item: claim.item(&key, self.schema()), key, condition: unclaimed_or_of(&one.copy) })
+    }
+
+    /// The key of the claim of the name that the copy of a node is to have.
+    fn claim_key(&self, one: &Found) -> Option<ItemKey> {
+        let names = Some(self.context.settings.names).filter(|names| names.is_on())?;
+        let name = one.base.written_segment(&one.node, self.schema());
+        let name = names.compared(name.as_deref().unwrap_or(one.copy.as_str()));
+        Some(self.schema().name_key(self.top, Some(&one.parent), name))
     }
 
     /// A node that is copied, as long as its parent's copy is there and its own never was. `None` for what isn't copied
@@ -186,15 +211,17 @@ impl Copying<'_> {
     }
 
     /// Reads the copies of these nodes' parents, and what would tell that a copy of a node was there.
-    async fn there(&self, look: &Look, found: impl Iterator<Item = &Found>) -> Result<There, Failure> {
+    async fn there(&self, look: &Look, found: &BTreeMap<&Id, Found>) -> Result<There, Failure> {
         let schema = self.schema();
         let (mut keys, mut ids) = (BTreeSet::new(), BTreeSet::new());
-        for Found { copy, parent, .. } in found {
+        for Found { copy, parent, .. } in found.values() {
             let copied = self.top.sibling(copy.clone());
             keys.extend([self.key(parent), self.key(copy), schema.lineage_key(&copied), schema.deleted_key(&copied)]);
             ids.extend([parent.clone(), copy.clone()]);
         }
         keys.remove(&self.key(&self.top.id));
+        let claims: BTreeSet<ItemKey> = found.values().filter_map(|one| self.claim_key(one)).collect();
+        keys.extend(claims.iter().cloned());
         // Records and lineages can be large, and little of them counts.
         let names = schema.names();
         let attributes = [BORN, DELETING, COPY_OF, PUT_BACK, &names.parent, &names.segment].map(str::to_owned);
@@ -202,6 +229,11 @@ impl Copying<'_> {
         let need = Need { options, ..Need::keys(keys) };
         let read = if need.keys.is_empty() { Read::default() } else { self.io.read(need).await? };
         let mut there = There::default();
+        for key in claims {
+            if read.item(&key)?.is_some() {
+                there.claimed.insert(key);
+            }
+        }
         for id in ids {
             let node = self.top.sibling(id.clone());
             let item = if id == self.top.id { Some(&look.top) } else { read.shared(&self.key(&id))? };
@@ -277,11 +309,11 @@ impl Copying<'_> {
             actions.push(Action::Update { key, update, condition: Condition::Exists });
         }
         if !rules.keeps(Rule::CopyTogether) {
-            let tasks = step.puts.iter().cloned().map(Task::Write).collect();
+            let tasks = step.claims.iter().chain(&step.puts).cloned().map(Task::Write).collect();
             count_held(&self.io.all(tasks).await?)?;
             return self.io.one(Task::together(actions)).await;
         }
-        actions.extend(step.puts.iter().cloned());
+        actions.extend(step.claims.iter().chain(&step.puts).cloned());
         let outcome = self.io.one(Task::together(actions)).await?;
         if outcome == TaskOutcome::Held {
             self.io.report(|report| report.tally.nodes_copied += puts as u64);
@@ -307,6 +339,8 @@ struct There {
     taken: BTreeSet<Id>,
     /// Nodes that others can be put below, each with its life, if its record names it.
     alive: BTreeMap<Id, Option<String>>,
+    /// The claims that stand where the copies would have theirs.
+    claimed: BTreeSet<ItemKey>,
 }
 
 /// The sort key of a row, and the node that it is about.

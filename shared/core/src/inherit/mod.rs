@@ -1,5 +1,5 @@
-//! What a node has from the nodes above it: [values](fn@inherited), and [grants](fn@grants). Rows aren't asked: the base
-//! records themselves say who is above whom ([`read_chain`]).
+//! What a node has from the nodes above it: [values](fn@inherited), and [grants](fn@grants). Rows aren't asked: the
+//! base records themselves say who is above whom ([`read_chain`]).
 
 mod chain;
 mod grants;

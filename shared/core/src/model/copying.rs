@@ -162,6 +162,7 @@ fn map_of(item: &Item, name: &str) -> Option<Item> {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 

@@ -71,6 +71,8 @@ pub enum Command {
         /// The parent that the copy gets, or none (a root). Where it isn't named, the copy gets that of the source, or
         /// of the sibling that it is put next to.
         parent: Option<Option<Id>>,
+        /// The segment that the copy gets, if not that of the source.
+        segment: Option<String>,
         /// Where the copy is to be among its siblings, if they are ordered by hand.
         spot: Option<Spot>,
         /// The id of the operation.

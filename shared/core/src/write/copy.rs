@@ -20,6 +20,7 @@ pub(super) struct Copy<'a> {
     pub(super) node: &'a NodeRef,
     pub(super) is_made_id: bool,
     pub(super) parent: Option<Option<&'a Id>>,
+    pub(super) segment: Option<&'a str>,
     pub(super) spot: Option<&'a Spot>,
     pub(super) operation: &'a str,
 }
@@ -83,7 +84,7 @@ impl Copy<'_> {
         Content {
             parent: self.parent.map_or_else(|| base.parent.clone(), |parent| parent.cloned()),
             takes_parent: self.parent.is_none(),
-            segment: base.written_segment(self.source, &settings.schema),
+            segment: self.segment.map(str::to_owned).or_else(|| base.written_segment(self.source, &settings.schema)),
             attributes,
             spot: self.spot.cloned(),
             revision: None,

@@ -44,9 +44,9 @@ pub(super) async fn carry_out(
             let deletion = Deletion { node, children: *children, revisions: *revisions, operation };
             deletion.carry_out(io, attempts).await
         }
-        Command::Copy { source, node, is_made_id, parent, spot, operation } => {
-            let parent = parent.as_ref().map(Option::as_ref);
-            let copy = Copy { source, node, is_made_id: *is_made_id, parent, spot: spot.as_ref(), operation };
+        Command::Copy { source, node, is_made_id, parent, segment, spot, operation } => {
+            let (parent, segment) = (parent.as_ref().map(Option::as_ref), segment.as_deref());
+            let copy = Copy { source, node, is_made_id: *is_made_id, parent, segment, spot: spot.as_ref(), operation };
             copy.carry_out(io, attempts, placed, &mut changed).await
         }
         Command::Append { topic, attributes } => revision::append(io, attempts, topic, attributes).await,

@@ -4,8 +4,8 @@
 //! ends, and names the [position](Page::next) to continue after, which `sapwood-http` seals for a client. A position is
 //! named only if something follows, so that a client gets an empty page only if the rest was deleted meanwhile.
 //!
-//! Lists are made of derived rows. Rows that can't be read, because another program wrote them, are skipped. What a node
-//! [inherits](Reader::inherited) is read from base records.
+//! Lists are made of derived rows. Rows that can't be read, because another program wrote them, are skipped. What a
+//! node [inherits](Reader::inherited) is read from base records.
 
 mod ancestors;
 mod audit;

@@ -237,6 +237,10 @@ pub struct CopyNode {
     /// the parent of that node.
     #[schema(value_type = Option<String>, min_length = 1, max_length = 1014)]
     pub parent: Option<Option<Id>>,
+    /// The copy's name in a path. Absent: that of the node. Beside the node, where siblings have unique names, the copy
+    /// needs another one.
+    #[schema(min_length = 1, max_length = 1014, nullable = false, examples("Plans (copy)"))]
+    pub segment: Option<String>,
     /// Where the copy is put among its siblings, if they are ordered by hand. Absent: it keeps the value of the node.
     #[schema(nullable = false)]
     pub place: Option<PlaceBody>,
@@ -407,6 +411,7 @@ impl FromJson for CopyNode {
         let mut fields = Fields::open(raw, at, Self::WANTED)?;
         let copy = Self {
             parent: fields.optional("parent", json::or_null(json::id))?,
+            segment: fields.optional("segment", segment)?,
             place: fields.optional("place", json::value)?,
             ids: fields.optional("ids", json::id)?,
         };

@@ -155,6 +155,8 @@ type Place = (String, String);
 /// A node that has a name.
 struct Named {
     place: Place,
+    /// The same by each way to compare names: a repair leaves a claim of one that another handler's settings call for.
+    any: Vec<Place>,
     /// True if the API has given it the name.
     by_api: bool,
 }
@@ -184,21 +186,24 @@ impl Judge {
         if sk != "NODE" {
             return Ok(());
         }
-        let now = record.new.as_ref().and_then(|item| place(item, id, self.names));
+        let by = |names| record.new.as_ref().and_then(|item| place(item, id, names));
         let before = self.named.remove(id);
-        let Some(now) = now else { return Ok(()) };
+        let Some(now) = by(self.names) else { return Ok(()) };
+        let any: Vec<Place> = [UniqueNames::Exact, UniqueNames::Caseless].into_iter().filter_map(by).collect();
         if let Some(same) = before.filter(|before| before.place == now) {
-            self.named.insert(id.clone(), same);
+            self.named.insert(id.clone(), Named { any, ..same });
             return Ok(());
         }
         let holder = self.claims.get(&now).filter(|holder| *holder != id);
-        let by_api = actor == Actor::Api;
+        // A copy claims its name, unless that stands there already.
+        let is_copied = record.old.is_none() && record.new.as_ref().is_some_and(|item| item.contains_key("_copy_of"));
+        let by_api = actor == Actor::Api || is_copied && self.claims.get(&now).is_some_and(|holder| holder == id);
         if let Some(holder) = holder.filter(|_| by_api)
             && self.named.get(holder).is_some_and(|named| named.place == now)
         {
             return Err(format!("the API gave {id} the name {now:?}, which is {holder}'s"));
         }
-        self.named.insert(id.clone(), Named { place: now, by_api });
+        self.named.insert(id.clone(), Named { place: now, any, by_api });
         Ok(())
     }
 
@@ -206,7 +211,8 @@ impl Judge {
     /// and each claim is of such a node.
     pub(super) fn mended(&self) -> Vec<String> {
         let has = |id: &String, place: &Place| self.named.get(id).is_some_and(|named| named.place == *place);
-        let left = self.claims.iter().filter(|(place, id)| !has(id, place));
+        let may_have = |id: &String, place: &Place| self.named.get(id).is_some_and(|named| named.any.contains(place));
+        let left = self.claims.iter().filter(|(place, id)| !may_have(id, place));
         let left = left.map(|(place, id)| format!("{id} has claimed {place:?}, and hasn't the name"));
         let is_claimed = |place: &Place| self.claims.get(place).is_some_and(|id| has(id, place));
         let unclaimed = self.named.iter().filter(|(_, named)| !is_claimed(&named.place));

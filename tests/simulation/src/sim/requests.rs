@@ -177,6 +177,7 @@ impl Asked {
                 node: node(top),
                 is_made_id: *is_made_id,
                 parent: parent.as_ref().map(|parent| parent.as_ref().map(id)),
+                segment: None,
                 spot: None,
                 operation: operation.clone(),
             },

@@ -153,6 +153,8 @@ fn played(seed: u64, profile: &Profile) -> Result<(Run, usize), Fault> {
         root_rows: rng.random_ratio(4, 5),
         schema: Schema::new(Names::default(), profile.writers == Writers::Tenants).unwrap(),
         names: match profile.writers {
+            // Not drawn either. What is copied claims its names.
+            Writers::Subtrees | Writers::MixedSubtrees if seed % 5 == 2 => UniqueNames::Exact,
             writers if !writers.name_siblings() => UniqueNames::Off,
             _ if seed.is_multiple_of(2) => UniqueNames::Exact,
             _ => UniqueNames::Caseless,
@@ -182,7 +184,7 @@ fn played(seed: u64, profile: &Profile) -> Result<(Run, usize), Fault> {
         unfinished: BTreeMap::new(),
         profile,
         calls: Arc::new(Mutex::new(Calls::new(rng, 0, failure_percent, stall_percent))),
-        names: profile.writers.name_siblings().then(|| names::Judge::new(settings.names)),
+        names: settings.names.is_on().then(|| names::Judge::new(settings.names)),
         fanout: Fanout { settings, limits, rules: profile.rules() },
         queue: Vec::new(),
         history: Vec::new(),

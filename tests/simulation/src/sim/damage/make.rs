@@ -198,7 +198,7 @@ impl World {
                     key.sk = "CASCADE".to_owned();
                     item = with_key(&key, &schema);
                 }
-                item.insert("format".into(), number(self.pick(&["4", "99"])));
+                item.insert("format".into(), number(self.pick(&["5", "99"])));
                 self.plant(&key, Some(item));
                 Some(key)
             }
@@ -417,7 +417,7 @@ fn is_row(sk: &str) -> bool {
 
 /// True if a newer handler has written an item.
 pub(super) fn is_newer(item: &Item) -> bool {
-    matches!(item.get("format"), Some(AttributeValue::N(digits)) if ["4", "99"].contains(&digits.as_str()))
+    matches!(item.get("format"), Some(AttributeValue::N(digits)) if ["5", "99"].contains(&digits.as_str()))
 }
 
 /// What is written as `%61%62`.
