@@ -14,7 +14,7 @@ pub(crate) async fn a_move_counts_at_once_for_values_and_grants(way: Way) {
         json!({"put": {"id": id, "parent": parent, "attributes": attributes}})
     };
     let folders = [
-        put("company", None, r#"{"owner": "ceo", "quota": 123456789012345678901234567890}"#),
+        put("company", None, r#"{"owner": "ceo", "quota": {"$number": "123456789012345678901234567890"}}"#),
         put("sales", Some("company"), r#"{"owner": "grace", "viewers": ["GROUP#sales"]}"#),
         put("legal", Some("company"), r#"{"owner": "lin", "viewers": {"$set": ["GROUP#legal", "ada"]}}"#),
         put("offers", Some("sales"), "{}"),

@@ -125,6 +125,8 @@ struct Client {
     /// The folders that all clients put things into.
     folders: Vec<String>,
     copies: Vec<(String, String)>,
+    /// How many moves were said to be done, and seen to be.
+    moves_seen: usize,
     said: BTreeMap<&'static str, [u32; 3]>,
 }
 
@@ -239,6 +241,7 @@ impl Client {
             .map(|node| node["id"].as_str().unwrap().to_owned())
             .collect();
         let missing: Vec<&String> = below.difference(&seen).collect();
+        self.moves_seen += 1;
         assert!(missing.is_empty(), "a move of {top} to {to} was done, and {missing:?} aren't below");
     }
 
@@ -336,8 +339,16 @@ async fn what_sixteen_clients_were_answered_is_there_whatever_was_killed() {
         .map(|name| {
             let rng = SmallRng::seed_from_u64(rng.random());
             let (server, folders) = (server.clone(), folders.clone());
-            let mut client =
-                Client { name, server, rng, own: BTreeMap::new(), folders, copies: Vec::new(), said: BTreeMap::new() };
+            let mut client = Client {
+                name,
+                server,
+                rng,
+                own: BTreeMap::new(),
+                folders,
+                copies: Vec::new(),
+                moves_seen: 0,
+                said: BTreeMap::new(),
+            };
             tokio::spawn(async move {
                 for number in 0..steps {
                     client.step(number).await;
@@ -361,7 +372,9 @@ async fn what_sixteen_clients_were_answered_is_there_whatever_was_killed() {
         let sum = said.entry(what).or_default();
         std::iter::zip(sum, counts).for_each(|(sum, count)| *sum += count);
     }
-    println!("done, refused, unanswered: {said:?}");
+    let moves_seen: usize = done.iter().map(|client| client.moves_seen).sum();
+    println!("done, refused, unanswered: {said:?}; {moves_seen} moves were seen to be done");
+    assert!(moves_seen > 0 && done.iter().any(|client| !client.copies.is_empty()));
     // A copy is done before all else is looked at.
     let begun = Instant::now();
     for (operation, _) in done.iter().flat_map(|client| &client.copies) {

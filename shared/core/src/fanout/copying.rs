@@ -175,9 +175,9 @@ impl Copying<'_> {
         Ok(Step { puts, after: after.filter(|_| look.page.next.is_some()), claims })
     }
 
-    /// The claim of the name that a copy has. `None` where siblings may have the same name, and where a node has come to
-    /// have the name below the copy meanwhile: like a child that is handed to another parent, the copy asks nobody, and
-    /// an audit finds the two.
+    /// The claim of the name that a copy has. `None` where siblings may have the same name, and where a node has come
+    /// to have the name below the copy meanwhile: like a child that is handed to another parent, the copy asks nobody,
+    /// and an audit finds the two.
     fn claim(&self, one: &Found, born: &str, there: &There) -> Option<Action> {
         let key = self.claim_key(one).filter(|key| !there.claimed.contains(key))?;
         let claim = NameClaim { node: one.copy.clone(), write: born.to_owned() };

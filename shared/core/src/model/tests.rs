@@ -210,7 +210,7 @@ fn a_cursor_reads_back_as_it_was_written() {
 
 #[test]
 fn what_a_newer_version_has_written_is_told_from_what_nobody_has() {
-    for (digits, format) in [("4", 4), ("18446744073709551615", u64::MAX)] {
+    for (digits, format) in [("5", 5), ("18446744073709551615", u64::MAX)] {
         for written in [lineage_item(), tombstone_item(), item([("PK", text("V")), ("SK", text("LINEAGE"))])] {
             let stored = stored(&with_format(written, Some(number(digits))));
             assert_eq!(stored, Stored::Newer(format));
@@ -220,8 +220,8 @@ fn what_a_newer_version_has_written_is_told_from_what_nobody_has() {
         let newer = Cursor::read(&with_format(cursor_item(), Some(number(digits))));
         assert_eq!(newer, Err(CursorError::Newer(NewerFormat { format })));
     }
-    let message = NewerFormat { format: 4 }.to_string();
-    let expected = "this item has the table format 4, and this version of the handler knows up to 3; deploy the version that \
+    let message = NewerFormat { format: 5 }.to_string();
+    let expected = "this item has the table format 5, and this version of the handler knows up to 4; deploy the version that \
                     wrote it, or a newer one";
     assert_eq!(message, expected);
 }

@@ -87,7 +87,8 @@ pub(super) fn script(rng: &mut SmallRng, writes_max: usize, by_hand: bool) -> Sc
                 rest.push(BaseWrite::Set { id, attribute: "parent", value: Some(AttributeValue::S(other)) });
                 continue;
             }
-            // What a creation of the API's made, and another client deletes within its seconds, leaves nothing that tells.
+            // What a creation of the API's made, and another client deletes within its seconds, leaves nothing that
+            // tells.
             21 | 22 if by_hand && !is_top(&id) => {
                 rest.push(BaseWrite::Delete { id });
                 continue;

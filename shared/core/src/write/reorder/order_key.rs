@@ -74,6 +74,10 @@ pub(in crate::write) fn ceiling(text: &str) -> Option<String> {
     let head = text.chars().next().filter(|head| *head >= LAST);
     let Some(head) = head else { return Some(LAST.to_string()) };
     let rest = &text[head.len_utf8()..];
+    if let Some((time, below)) = below_time(text, LAST).filter(|(_, below)| below.starts_with(|next| next >= LAST)) {
+        // A clock behind this time puts what comes last below it.
+        return ceiling(below).map(|below| format!("{time}{below}"));
+    }
     let next = (head == LAST).then(|| time_after(rest)).flatten().map(|time| of_number(time, CLOCK_DIGITS));
     // What is placed last after a text without a later time begins with its first character.
     Some(format!("{head}{}", next.or_else(|| ceiling(rest))?))
@@ -87,6 +91,10 @@ pub(in crate::write) fn floor(text: &str) -> Option<String> {
         return (*text > *PAST_FIRST).then(|| PAST_FIRST.to_owned());
     }
     let rest = &text[head.len_utf8()..];
+    if let Some((time, below)) = below_time(text, FIRST).filter(|(_, below)| below.starts_with(|next| next <= FIRST)) {
+        // A clock ahead of this time puts what comes first below it.
+        return floor(below).map(|below| format!("{time}{below}"));
+    }
     let before = (head == FIRST).then(|| time_before(rest)).flatten().map(|time| of_number(time, CLOCK_DIGITS));
     Some(format!("{head}{}", before.or_else(|| floor(rest))?))
 }
@@ -111,6 +119,12 @@ fn time_before(text: &str) -> Option<u64> {
         Some(next) => (begun * BASE + rank(next)).checked_mul(BASE.pow(missing - 1))?.checked_sub(1),
         None => (begun * BASE.pow(missing)).checked_sub(1),
     }
+}
+
+/// A time of this end that a text begins with, and what follows it. `None` for any other text.
+fn below_time(text: &str, end: char) -> Option<(&str, &str)> {
+    let (_, missing, below) = begun_time(text.strip_prefix(end)?);
+    (missing == 0).then(|| text.split_at(text.len() - below.len()))
 }
 
 /// The digits of a time that a text begins with, how many are missing, and what follows them.

@@ -14,6 +14,20 @@ fn turn(micros: u64) -> Tiebreak {
     Tiebreak::new(micros, "a write")
 }
 
+/// Clocks differ, and other clients write any text: what comes last after a time that is ahead begins with that time.
+#[test]
+fn next_to_what_a_clock_that_is_ahead_put_last_or_first_there_is_room_for_the_end() {
+    for text in ["~aA0A0AaA0~", "~aA0A0AaA0~00tW7Fq9Ys1b01", "~aA0A0AaA0~00tW7Fq9Y~"] {
+        let after = between(Some(text), Some(&ceiling(text).unwrap()), 7).unwrap();
+        assert!(*text < *after && after < last(Some(text), &turn(1 << 50)), "{text} {after}");
+    }
+    for text in [".aA0A0AaA0.zzi2Z0gsSK1b61", ".aA0A0AaA0.zzi2Z0gsS.V"] {
+        let before = between(Some(&floor(text).unwrap()), Some(text), 7).unwrap();
+        let first = first(Some(text), &turn(1 << 50)).unwrap();
+        assert!(first < before && *before < *text, "{text} {first} {before}");
+    }
+}
+
 proptest! {
     #[test]
     fn what_is_between_two_texts_sorts_between_them(a in any_text(), b in any_text(), seed: u64) {

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use crate::contract::openapi::document;
 use crate::contract::{
-    Batch, CreateNode, CreateRevision, OPERATIONS_MAX, PatchNode, ReplaceNode, RestoreNode, TOPIC_BYTES_MAX, openapi,
-    operations,
+    Batch, CopyNode, CreateNode, CreateRevision, OPERATIONS_MAX, PatchNode, ReplaceNode, RestoreNode, TOPIC_BYTES_MAX,
+    openapi, operations,
 };
 
 /// Each call of the contract, with its status codes when it succeeds.
@@ -78,7 +78,7 @@ fn every_call_of_a_function_serves_one_operation() {
         functions.push(operation.function);
     }
     // This is the number of variants, and the routers match on all of them.
-    assert_eq!(functions.len(), 37);
+    assert_eq!(functions.len(), 38);
 }
 
 #[test]
@@ -211,6 +211,7 @@ fn every_example_of_a_body_is_read() {
                         ("post", "/nodes") => drop(read::<CreateNode>(body).unwrap()),
                         ("put", "/nodes/{id}") => drop(read::<ReplaceNode>(body).unwrap()),
                         ("post", "/nodes/{id}/restore") => drop(read::<RestoreNode>(body).unwrap()),
+                        ("post", "/nodes/{id}/copy") => drop(read::<CopyNode>(body).unwrap()),
                         ("patch", _) => drop(read::<PatchNode>(body).unwrap()),
                         ("post", "/batch") => {
                             assert!(read::<Batch>(body).unwrap().operations.iter().all(Result::is_ok));
@@ -284,7 +285,7 @@ fn a_field_of_attributes_refers_to_a_type_with_an_example() {
         assert!(of["examples"][0].is_object(), "{name}");
         count += 1;
     }
-    assert_eq!(count, 19);
+    assert_eq!(count, 20);
     assert_eq!(schemas["PatchNode"]["properties"]["attributes"]["$ref"], "#/components/schemas/AttributesPatch");
     assert_eq!(schemas["AttributesPatch"]["type"], json!(["object", "null"]));
 }
