@@ -225,15 +225,16 @@ async fn cursors_begin_anew_and_nothing_else_is_written() {
     // A cursor that a newer handler has written is left alone, and named.
     running.pause().await;
     let mut newer: Attributes = [("PK", s("n0")), ("SK", s("CASCADE"))].map(|(n, v)| (n.to_owned(), v)).into();
-    newer.insert("format".to_owned(), aws_sdk_dynamodb::types::AttributeValue::N("4".to_owned()));
+    newer.insert("format".to_owned(), aws_sdk_dynamodb::types::AttributeValue::N("5".to_owned()));
     put(&running.client, TABLE, newer).await;
     let refused = sapwood(&running.url(), &["backfill", "--cursors", "--yes", "--work", &work]);
     assert_eq!(refused.status.code(), Some(1), "{}", words(&refused));
-    assert_eq!(running.contents().await[&key("CASCADE")]["format"], Value::N("4".to_owned()));
+    assert_eq!(running.contents().await[&key("CASCADE")]["format"], Value::N("5".to_owned()));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn names_are_claimed_and_claims_that_are_left_are_deleted() {
+    const OURS: &str = "UniqueNames=caseless";
     let running = Running::start(&[("UniqueNames", "caseless")]).await;
     let named = |id: &str, name: &str| {
         let mut item = node(id, Some("p"), "of another client");
@@ -247,21 +248,24 @@ async fn names_are_claimed_and_claims_that_are_left_are_deleted() {
     running.settle().await;
     let (_directory, work) = working_file();
     let before = running.contents().await;
-    let planned = ended(&running.url(), &work, &["--names", "--dry-run"]);
+    let planned = ended(&running.url(), &work, &["--names", "--dry-run", "--parameter", OURS]);
     assert_eq!((planned["nodes"].as_u64(), planned["others"].as_u64()), (Some(0), Some(5)), "{planned}");
     assert_eq!(running.contents().await, before);
-    let done = ended(&running.url(), &work, &["--names", "--yes"]);
+    let done = ended(&running.url(), &work, &["--names", "--yes", "--parameter", OURS]);
     assert_eq!((done["redriven"].as_u64(), done["others"].as_u64()), (Some(0), Some(5)), "{done}");
     let after = running.contents().await;
-    assert_eq!(records(&after, &[]), records(&before, &[]), "no record of anybody's is written");
+    let nodes = |contents: &Contents| -> Contents {
+        contents.iter().filter(|((_, sk), _)| sk == "NODE").map(|(key, item)| (key.clone(), item.clone())).collect()
+    };
+    assert_eq!(nodes(&after), nodes(&before), "no record of anybody's is written");
     let claimed = |pk: &str, sk: &str| after.get(&(pk.to_owned(), sk.to_owned())).map(|claim| claim["_node"].clone());
     let by = |id: &str| Some(Value::S(id.to_owned()));
     assert_eq!((claimed("ROOTS", "ROOTNAME#p"), claimed("p", "NAME#other")), (by("p"), by("c")));
     assert!([by("a"), by("b")].contains(&claimed("p", "NAME#same")) && claimed("p", "NAME#gone").is_none());
     // The other one is named, and nothing is wrong.
-    let verified = ends_with(0, &running.url(), &["verify", "--json"]);
+    let verified = ends_with(0, &running.url(), &["verify", "--json", "--parameter", OURS]);
     assert!(verified.contains("name-clash") && !verified.contains("name-unclaimed"), "{verified}");
-    assert!(ended(&running.url(), &work, &["--names", "--yes"])["others"] == 0);
+    assert!(ended(&running.url(), &work, &["--names", "--yes", "--parameter", OURS])["others"] == 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -223,7 +223,7 @@ fn every_example_of_a_body_is_read() {
             }
         }
     }
-    assert_eq!(count, 12);
+    assert_eq!(count, 16);
 }
 
 #[test]
