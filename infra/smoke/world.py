@@ -96,7 +96,8 @@ class World:
         place, links = self.place(id) if root or ancestors else None, self.links(id)
         known = {"orphan": {"BOOL": True}} if orphan else {}
         known |= ({"order": {"S": place}} if place else {}) | ({"links": {"M": {name: texts(ids) for name, ids in links.items()}}} if links else {})
-        lineage = {"format": {"N": "2" if place or links else "1"}, "ancestors": texts(ancestors), "path": texts(path), "root": {"BOOL": root}}
+        newer = "4" if place and "!" in place else "2" if place or links else "1"
+        lineage = {"format": {"N": newer}, "ancestors": texts(ancestors), "path": texts(path), "root": {"BOOL": root}}
         yield (id, "LINEAGE"), lineage | known
         order = {"_order": {"S": place}} if place else {}
         if root:
