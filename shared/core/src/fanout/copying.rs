@@ -147,7 +147,7 @@ impl Copying<'_> {
         for id in nodes.iter().filter(|id| !read.left.contains(&self.key(id))) {
             found.extend(self.found(look, id, &read)?.map(|one| (*id, one)));
         }
-        let there = self.there(look, &found).await?;
+        let mut there = self.there(look, &found).await?;
         let (mut puts, mut claims, mut bytes) = (Vec::new(), Vec::new(), 0);
         let mut made: BTreeMap<Id, String> = BTreeMap::new();
         let mut after = None;
@@ -165,7 +165,11 @@ impl Copying<'_> {
                 }
                 bytes += more;
                 let one = one.ok_or(Failure::Again)?;
-                claims.extend(self.claim(&one, &born, &there));
+                if let Some((key, claim)) = self.claim(&one, &born, &there) {
+                    // Other clients may have given two children one name. A transaction takes one claim of it.
+                    there.claimed.insert(key);
+                    claims.push(claim);
+                }
                 let one = one.copy;
                 puts.push(Action::Put { key: self.key(&one), item, condition: Condition::Absent });
                 made.insert(one, born);
@@ -175,13 +179,14 @@ impl Copying<'_> {
         Ok(Step { puts, after: after.filter(|_| look.page.next.is_some()), claims })
     }
 
-    /// The claim of the name that a copy has. `None` where siblings may have the same name, and where a node has come
-    /// to have the name below the copy meanwhile: like a child that is handed to another parent, the copy asks nobody,
-    /// and an audit finds the two.
-    fn claim(&self, one: &Found, born: &str, there: &There) -> Option<Action> {
+    /// The claim of the name that a copy has, by its key. `None` where siblings may have the same name, and where a
+    /// node has come to have the name below the copy meanwhile: like a child that is handed to another parent, the copy
+    /// asks nobody, and an audit finds the two.
+    fn claim(&self, one: &Found, born: &str, there: &There) -> Option<(ItemKey, Action)> {
         let key = self.claim_key(one).filter(|key| !there.claimed.contains(key))?;
         let claim = NameClaim { node: one.copy.clone(), write: born.to_owned() };
-        Some(Action::Put { item: claim.item(&key, self.schema()), key, condition: unclaimed_or_of(&one.copy) })
+        let (item, condition) = (claim.item(&key, self.schema()), unclaimed_or_of(&one.copy));
+        Some((key.clone(), Action::Put { key, item, condition }))
     }
 
     /// The key of the claim of the name that the copy of a node is to have.
