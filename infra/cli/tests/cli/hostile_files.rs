@@ -106,7 +106,10 @@ async fn an_import_over_a_deletion_that_is_under_way_ends_with_all_that_it_says(
     let mut at_rest = records(&running.contents().await, &[]);
     at_rest.retain(|(pk, _), _| pk != "OPERATIONS");
     assert_eq!(at_rest.len(), NODES + 2);
-    assert!(at_rest.values().all(|item| !item.keys().any(|name| name.starts_with('_'))), "all are the import's");
+    // How late the import is decides which children the handler has touched by then. All other such names are those of the API's records.
+    let of_the_api = |name: &String| name.starts_with('_') && name != "_touched";
+    let others: Vec<_> = at_rest.iter().filter(|(_, item)| item.keys().any(of_the_api)).collect();
+    assert!(others.is_empty(), "all are the import's, but {others:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
