@@ -168,6 +168,120 @@ async fn a_list_shows_what_meets_its_conditions_and_goes_on_where_it_stopped() {
     }
 }
 
+/// A folder with files of several kinds, of which one has neither a name nor a size.
+fn folder(settings: Settings) -> Fixture {
+    let mut fixture = Fixture::new(settings, own::oracle());
+    fixture.put_node("D", None, &[("kind", text("drive"))]);
+    fixture.put_node("E", None, &[("kind", text("archive"))]);
+    for (id, kind, name, size) in [
+        ("a", "file", "beta", "3"),
+        ("b", "folder", "Alpha", "20"),
+        ("c", "file", "alpha", "100"),
+        ("d", "folder", "Beta", "-4"),
+    ] {
+        let attributes = [("kind", text(kind)), ("name", text(name)), ("size", AttributeValue::N(size.to_owned()))];
+        fixture.put_node(id, Some("D"), &attributes);
+    }
+    fixture.put_node("e", Some("D"), &[("kind", text("file"))]);
+    fixture.settle();
+    fixture
+}
+
+#[tokio::test]
+async fn siblings_are_sorted_as_they_are_asked_for_whatever_order_is_kept() {
+    for settings in [own::settings(), Settings { order: None, ..own::settings() }] {
+        let keeps = settings.order.clone();
+        let fixture = folder(own::settings());
+        for (list, wanted) in [
+            ("/nodes/D/children?order_by=size", "d a b c e"),
+            ("/nodes/D/children?order_by=size&order=desc", "e c b a d"),
+            ("/nodes/D/children?order_by=name", "b d c a e"),
+            ("/nodes/D/children?order_by=name:caseless", "b c a d e"),
+            ("/nodes/D/children?order_by=kind,name:caseless", "c a e b d"),
+            ("/nodes/D/children?order_by=kind,name:caseless&order=desc", "d b e a c"),
+            ("/nodes/D/children?order_by=size&where=kind:eq:file", "a c e"),
+            ("/nodes/D/children?order_by=size&fields=kind&consistent=true", "d a b c e"),
+            ("/nodes/D/children?order_by=size&expand=record", "d a b c e"),
+            ("/nodes/D/children?order_by=nothing", "a b c d e"),
+            ("/nodes/a/children?order_by=size", ""),
+            ("/roots?order_by=kind", "E D"),
+            ("/roots?order_by=kind&order=desc", "D E"),
+        ] {
+            for limit in [1, 2, 1_000] {
+                let (mut ids, mut cursor) = (Vec::new(), String::new());
+                loop {
+                    let page = send_with(&fixture, &settings, &format!("{list}&limit={limit}{cursor}")).await;
+                    assert_eq!(page.status.as_u16(), 200, "{list}: {}", page.body);
+                    let items = page.body["items"].as_array().unwrap();
+                    assert!(items.len() <= limit && (cursor.is_empty() || !items.is_empty()), "{list}");
+                    ids.extend(items.iter().map(|item| item["id"].as_str().unwrap().to_owned()));
+                    match page.body["cursor"].as_str() {
+                        Some(next) => cursor = format!("&cursor={next}"),
+                        None => break,
+                    }
+                }
+                assert_eq!(ids.join(" "), wanted, "{list} by {limit}, with {keeps:?}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_order_that_is_kept_is_read_from_its_rows() {
+    let fixture = folder(own::settings());
+    for (asked, same) in [
+        ("order_by=name", "order=asc"),
+        ("order_by=name&order=desc", "order=desc"),
+        ("order_by=name&from=B&to=a", "order=asc&from=B&to=a"),
+    ] {
+        let page = |of: &str| format!("/nodes/D/children?{of}&limit=2");
+        let first = body(&fixture, &page(asked)).await;
+        assert_eq!(first["items"], body(&fixture, &page(same)).await["items"]);
+        // It is the same list, so either goes on.
+        let Some(cursor) = first["cursor"].as_str() else { continue };
+        body(&fixture, &format!("{}&cursor={cursor}", page(same))).await;
+    }
+}
+
+#[tokio::test]
+async fn what_cannot_be_sorted_is_refused() {
+    let mut fixture = folder(Settings { never_copied: ["secret".to_owned()].into(), ..own::settings() });
+    for (asked, field) in [
+        ("order_by=", "order_by"),
+        ("order_by=_id", "order_by"),
+        ("order_by=parent", "order_by"),
+        ("order_by=a,b,c,d,e", "order_by"),
+        ("order_by=secret", "order_by"),
+        ("order_by=size&from=3", "from"),
+        ("order_by=size&values=number", "values"),
+        ("order_by=size&order=up", "order"),
+        ("order_by=size&cursor=x", "cursor"),
+    ] {
+        for list in ["/nodes/D/children", "/roots"] {
+            let refused = get(&fixture, &format!("{list}?{asked}")).await;
+            assert_eq!(
+                (refused.status.as_u16(), &refused.body["field"]),
+                (400, &json!(field)),
+                "{asked}: {}",
+                refused.body
+            );
+        }
+    }
+    assert_eq!(get(&fixture, "/nodes/nobody/children?order_by=size").await.status.as_u16(), 404);
+    // With the last of these rows there are 5,000 children.
+    for n in 5..5_000 {
+        let own = [("_id", text("D")), ("size", number(n))];
+        fixture.put("D", &format!("NODE#0001#n{n:04}"), &own);
+    }
+    let last = body(&fixture, "/nodes/D/children?order_by=size&order=desc&limit=2").await;
+    assert_eq!(last["items"][1]["id"], "n4999");
+    fixture.put("D", "NODE#0001#n5000", &[("_id", text("D"))]);
+    let refused = get(&fixture, "/nodes/D/children?order_by=size").await;
+    assert_eq!((refused.status.as_u16(), &refused.body["field"]), (400, &json!("order_by")), "{}", refused.body);
+    // The order that is kept has no such bound.
+    body(&fixture, "/nodes/D/children?order_by=name").await;
+}
+
 #[tokio::test]
 async fn a_list_whose_rows_were_never_made_says_so() {
     let mut fixture = Fixture::new(
@@ -604,7 +718,8 @@ async fn all(fixture: &Fixture, list: &str, limits: &[usize]) -> Vec<Value> {
     items
 }
 
-const LISTS: [&str; 12] = [
+const LISTS: [&str; 13] = [
+    "/nodes/ORDER~231/children?order_by=price",
     "/nodes/D/children",
     "/nodes/D/descendants?min_depth=0",
     "/nodes/D/descendants?min_depth=2&max_depth=2&id_prefix=ITEM%23",
@@ -648,6 +763,9 @@ async fn a_cursor_is_good_for_its_own_list_alone() {
         "/nodes/ORDER~231/children",
         "/nodes/D/children?order=asc",
         "/nodes/ORDER~231/children?order=asc&to=z",
+        "/nodes/ORDER~231/children?order_by=tags",
+        "/nodes/ORDER~231/children?order_by=price&order=desc",
+        "/roots?order_by=price",
         "/nodes/ORDER~231/children?order=asc&from=z",
         "/nodes/ORDER~231/children?order=asc&values=text",
         "/nodes/ORDER~231/children?order=asc&value_prefix=i",

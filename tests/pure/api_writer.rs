@@ -1,6 +1,7 @@
 //! The writing function as a client sees it: every call, its answers and its errors, served as it is under Lambda and
 //! locally.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -187,6 +188,30 @@ async fn a_copy_is_that_of_all_that_is_below_and_is_made_once() {
     api.fixture.settle();
     let top = api.fixture.get(other.body["node"].as_str().unwrap(), "NODE").unwrap();
     assert_eq!((top.get("name"), top.get("parent")), (Some(&text("V")), None));
+}
+
+#[tokio::test]
+async fn children_that_others_gave_one_name_are_copied_in_as_many_steps_as_any() {
+    let mut delivered = Vec::new();
+    for segments in [["one", "two", "three"], ["same"; 3]] {
+        let settings = Settings { names: UniqueNames::Exact, ..Settings::default() };
+        let mut api = Api { fixture: Fixture::new(settings, Oracle::default()), ..Api::new() };
+        api.ok(201, "POST /nodes", json!({ "id": "V", "parent": null })).await;
+        for (id, segment) in ["a", "b", "c"].into_iter().zip(segments) {
+            api.fixture.put_node(id, Some("V"), &[("segment", text(segment))]);
+        }
+        api.fixture.settle();
+        let before = api.fixture.delivered;
+        api.ok(202, "POST /nodes/V/copy", json!({ "ids": "W", "segment": "a copy" })).await;
+        api.fixture.settle();
+        delivered.push(api.fixture.delivered - before);
+        let contents = api.fixture.table().0.lock().unwrap().contents();
+        let copies = contents.iter().filter(|((_, sk), item)| sk == "NODE" && item.contains_key("_copy_of"));
+        let claims = contents.keys().filter(|(pk, sk)| pk == "W" && sk.starts_with("NAME#"));
+        let names: BTreeSet<&str> = segments.into_iter().collect();
+        assert_eq!((copies.count(), claims.count()), (4, names.len()), "{segments:?}");
+    }
+    assert_eq!(delivered[0], delivered[1], "one name more or less is no step more");
 }
 
 #[tokio::test]

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import Protocol, TypeVar
 from unittest import TestCase
 
-from sapwood import (ApiClient, ApiException, ApiResponse, Batch, BatchOperation, Children, Configuration, CreateNode,
-                     CreateRevision, DeleteOperation, OperationStatus, PatchNode, PatchOperation, Place, PlaceBeside,
+from sapwood import (ApiClient, ApiException, ApiResponse, Batch, BatchOperation, Children, Configuration, CopyNode, CreateNode,
+                     CreateRevision, DeleteOperation, NewRevision, OperationStatus, PatchNode, PatchOperation, Place, PlaceBeside,
                      PlaceEnd, ProblemBody, PutOperation, ReadApi, ReplaceNode, RestoreNode, RestoreOperation, RevisionOperation,
                      TrashOperation, WriteApi)
 
@@ -198,6 +198,43 @@ gone = writes.batch(Batch(operations=[
 ]), prefer=wait).results
 equal([result.status for result in gone], [200, 200])
 
+# A folder with a document, each in one transaction with a revision, and sorted as a caller likes.
+writes.put_node("folder", ReplaceNode(parent=ceo, attributes={"owner": "ada", "viewers": {"$set": ["GROUP#ops"]}}), prefer=wait)
+for id, size in (("Minutes", 3), ("agenda", 20)):
+    new = NewRevision(topic="Text", attributes={"bytes": size})
+    saved = writes.put_node(id, ReplaceNode(parent="folder", attributes={"size": size, "title": id}, revision=new), prefer=wait)
+    assert saved and saved.revision
+    equal((saved.revision.topic, saved.revision.version), ("Text", 1))
+equal([item.id for item in reads.list_children("folder", order_by="title:caseless").items], ["agenda", "Minutes"])
+equal([item.id for item in reads.list_children("folder", order_by="size", order="desc", limit=1).items], ["agenda"])
+fails(lambda: writes.put_node("notes", ReplaceNode(parent="folder", segment="MINUTES")), 409, "name-taken")
+
+# What is inherited, from whom, and who may see it.
+inherited = reads.get_inherited("agenda", attributes="owner,size")
+assert inherited.nearest
+equal({name: (value.value, value.var_from, value.levels_up) for name, value in inherited.nearest.items()},
+      {"owner": ("ada", "folder", 1), "size": (20, "agenda", 0)})
+granted = reads.get_granted("agenda", attribute="viewers", principal=["grace", "GROUP#ops"])
+equal((granted.allowed, [(by.id, by.principals) for by in granted.by]), (True, [("folder", ["GROUP#ops"])]))
+equal(reads.get_granted("agenda", attribute="viewers", principal=["grace"]).allowed, False)
+
+
+def done(operation: str) -> None:
+    """Waits until an operation is done."""
+    deadline = time.monotonic() + 10
+    while reads.get_operation(operation).status.value != "done":
+        check.assertLess(time.monotonic(), deadline, "the operation takes more than 10 seconds")
+        time.sleep(0.1)
+
+
+# A copy of it all.
+copying = body(writes.copy_node_with_http_info("folder", copy_node=CopyNode(ids="copied", segment="a copy")), 202)
+equal((copying.mode.value, copying.source, copying.node), ("copy", "folder", "copied"))
+done(copying.id)
+equal(reads.get_operation(copying.id).copied, 3)
+copies = reads.list_children("copied", order_by="size", prefer=wait).items
+equal([item.attributes for item in copies], [{"size": 3, "title": "Minutes"}, {"size": 20, "title": "agenda"}])
+
 # The same request twice makes one node.
 made, again = (writes.create_node_with_http_info(CreateNode(parent=ceo), idempotency_key="order-1") for _ in range(2))
 equal(body(again, 201), body(made, 201))
@@ -207,10 +244,7 @@ equal(header(again, "idempotency-replayed"), "true")
 fails(lambda: writes.delete_node("west"), 409, "has-children")
 begun = body(writes.delete_node_with_http_info("west", children=Children.ADOPT), 202)
 equal((begun.mode.value, begun.node), ("adopt", "west"))
-deadline = time.monotonic() + 10
-while reads.get_operation(begun.id).status.value != "done":
-    check.assertLess(time.monotonic(), deadline, "the deletion takes more than 10 seconds")
-    time.sleep(0.1)
+done(begun.id)
 operations, _ = every(lambda cursor: reads.list_operations(status=OperationStatus.DONE, cursor=cursor))
 check.assertIn(begun.id, [item.id for item in operations])
 equal([item.id for item in reads.list_children("USA").items], ["LINCOLN", "OMAHA"])

@@ -199,6 +199,49 @@ const gone = await body(api.POST("/batch", {
 }), 200);
 assert.deepEqual(gone.results.map(result => result.status), [200, 200]);
 
+// A folder with a document, each in one transaction with a revision, and sorted as a caller likes.
+const put = (id: string, body: components["schemas"]["ReplaceNode"]) => api.PUT("/nodes/{id}", { params: { ...at(id), header: wait }, body });
+await body(put("folder", { parent: ceo, attributes: { owner: "ada", viewers: { $set: ["GROUP#ops"] } } }), 201, 202);
+for (const [id, size] of [["Minutes", 3], ["agenda", 20]] as const) {
+  const revision = { topic: "Text", attributes: { bytes: size } };
+  const saved = await body(put(id, { parent: "folder", attributes: { size, title: id }, revision }), 201, 202);
+  assert.deepEqual([saved.revision!.topic, saved.revision!.version], ["Text", 1]);
+}
+const sorted = async (id: string, query: { order_by: string; order?: "asc" | "desc"; limit?: number }) =>
+  (await body(api.GET("/nodes/{id}/children", { params: { ...at(id), query, header: wait } }), 200)).items;
+assert.deepEqual(ids(await sorted("folder", { order_by: "title:caseless" })), ["agenda", "Minutes"]);
+assert.deepEqual(ids(await sorted("folder", { order_by: "size", order: "desc", limit: 1 })), ["agenda"]);
+await fails(put("notes", { parent: "folder", segment: "MINUTES" }), 409, "name-taken");
+
+// What is inherited, from whom, and who may see it.
+const agenda = at("agenda");
+const inherited = await body(api.GET("/nodes/{id}/inherited", { params: { ...agenda, query: { attributes: "owner,size" } } }), 200);
+const owner = { value: "ada", from: "folder", levels_up: 1 };
+assert.deepEqual(inherited.nearest, { owner, size: { value: 20, from: "agenda", levels_up: 0 } });
+const granted = (...principal: string[]) =>
+  body(api.GET("/nodes/{id}/granted", { params: { ...agenda, query: { attribute: "viewers", principal } } }), 200);
+const { allowed, by } = await granted("grace", "GROUP#ops");
+assert.deepEqual([allowed, by.map(one => [one.id, one.principals])], [true, [["folder", ["GROUP#ops"]]]]);
+assert.equal((await granted("grace")).allowed, false);
+
+const operation = (id: string) => body(api.GET("/operations/{id}", { params: at(id) }), 200);
+
+/** Waits until an operation is done. */
+async function done(id: string): Promise<void> {
+  for (let tries = 0; (await operation(id)).status !== "done"; tries++) {
+    assert.ok(tries < 100, "the operation takes more than 10 seconds");
+    await sleep(100);
+  }
+}
+
+// A copy of it all.
+const copying = await body(api.POST("/nodes/{id}/copy", { params: at("folder"), body: { ids: "copied", segment: "a copy" } }), 202);
+assert.deepEqual([copying.mode, copying.source, copying.node], ["copy", "folder", "copied"]);
+await done(copying.id);
+assert.equal((await operation(copying.id)).copied, 3);
+const copies = await sorted("copied", { order_by: "size" });
+assert.deepEqual(copies.map(item => item.attributes), [{ size: 3, title: "Minutes" }, { size: 20, title: "agenda" }]);
+
 // The same request twice makes one node.
 const once = () => api.POST("/nodes", { params: { header: { "Idempotency-Key": "order-1" } }, body: { parent: ceo } });
 const made = await body(once(), 201);
@@ -210,11 +253,7 @@ assert.equal(again.response.headers.get("idempotency-replayed"), "true");
 await fails(api.DELETE("/nodes/{id}", { params: at("west") }), 409, "has-children");
 const begun = await body(api.DELETE("/nodes/{id}", { params: { ...at("west"), query: { children: "adopt" } } }), 202);
 assert.deepEqual([begun.mode, begun.node], ["adopt", "west"]);
-const operation = () => body(api.GET("/operations/{id}", { params: at(begun.id) }), 200);
-for (let tries = 0; (await operation()).status !== "done"; tries++) {
-  assert.ok(tries < 100, "the deletion takes more than 10 seconds");
-  await sleep(100);
-}
+await done(begun.id);
 const [operations] = await all(cursor => api.GET("/operations", { params: { query: { status: "done", cursor } } }));
 assert.ok(ids(operations).includes(begun.id));
 assert.deepEqual(ids((await body(api.GET("/nodes/{id}/children", { params: at("USA") }), 200)).items), ["LINCOLN", "OMAHA"]);

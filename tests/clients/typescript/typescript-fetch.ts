@@ -1,7 +1,7 @@
 // Uses the API through the client that openapi-generator makes (`typescript-fetch`). The argument is the API's URL, and its table is empty.
 import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
-import { type ApiResponse, Configuration, type Place, ProblemBodyFromJSON, ReadApi, ResponseError, WriteApi } from "./generated/index.js";
+import { type ApiResponse, Configuration, type Place, ProblemBodyFromJSON, ReadApi, type ReplaceNode, ResponseError, WriteApi } from "./generated/index.js";
 import { inPath } from "./in-path.js";
 
 type Page<Item> = { items: Item[]; cursor?: string };
@@ -183,6 +183,45 @@ assert.deepEqual(ids((await reads.listAncestors(at("b"))).items), ["column", ceo
 const gone = await body(writes.batchRaw({ prefer, batch: { operations: [{ trash: { id: "a" } }, { restore: { id: "a", parent: null } }] } }), 200);
 assert.deepEqual(gone.results.map(result => result.status), [200, 200]);
 
+// A folder with a document, each in one transaction with a revision, and sorted as a caller likes.
+const put = (id: string, replaceNode: ReplaceNode) => writes.putNodeRaw({ ...at(id), prefer, replaceNode });
+await body(put("folder", { parent: ceo, attributes: { owner: "ada", viewers: { $set: ["GROUP#ops"] } } }), 201, 202);
+for (const [id, size] of [["Minutes", 3], ["agenda", 20]] as const) {
+  const revision = { topic: "Text", attributes: { bytes: size } };
+  const saved = await body(put(id, { parent: "folder", attributes: { size, title: id }, revision }), 201, 202);
+  assert.deepEqual([saved!.revision!.topic, saved!.revision!.version], ["Text", 1]);
+}
+const sorted = async (id: string, query: { orderBy: string; order?: "asc" | "desc"; limit?: number }) =>
+  (await reads.listChildren({ ...at(id), ...query, prefer })).items;
+assert.deepEqual(ids(await sorted("folder", { orderBy: "title:caseless" })), ["agenda", "Minutes"]);
+assert.deepEqual(ids(await sorted("folder", { orderBy: "size", order: "desc", limit: 1 })), ["agenda"]);
+await fails(put("notes", { parent: "folder", segment: "MINUTES" }), 409, "name-taken");
+
+// What is inherited, from whom, and who may see it.
+const inherited = await reads.getInherited({ ...at("agenda"), attributes: "owner,size" });
+const owner = { value: "ada", from: "folder", levels_up: 1 };
+assert.deepEqual(inherited.nearest, { owner, size: { value: 20, from: "agenda", levels_up: 0 } });
+const granted = (...principal: string[]) => reads.getGranted({ ...at("agenda"), attribute: "viewers", principal });
+const { allowed, by } = await granted("grace", "GROUP#ops");
+assert.deepEqual([allowed, by.map(one => [one.id, one.principals])], [true, [["folder", ["GROUP#ops"]]]]);
+assert.equal((await granted("grace")).allowed, false);
+
+/** Waits until an operation is done. */
+async function done(id: string): Promise<void> {
+  for (let tries = 0; (await reads.getOperation(at(id))).status !== "done"; tries++) {
+    assert.ok(tries < 100, "the operation takes more than 10 seconds");
+    await sleep(100);
+  }
+}
+
+// A copy of it all.
+const copying = await body(writes.copyNodeRaw({ ...at("folder"), copyNode: { ids: "copied", segment: "a copy" } }), 202);
+assert.deepEqual([copying.mode, copying.source, copying.node], ["copy", "folder", "copied"]);
+await done(copying.id);
+assert.equal((await reads.getOperation(at(copying.id))).copied, 3);
+const copies = await sorted("copied", { orderBy: "size" });
+assert.deepEqual(copies.map(item => item.attributes), [{ size: 3, title: "Minutes" }, { size: 20, title: "agenda" }]);
+
 // The same request twice makes one node.
 const once = () => writes.createNodeRaw({ idempotencyKey: "order-1", createNode: { parent: ceo } });
 const made = await body(once(), 201);
@@ -194,10 +233,7 @@ assert.equal(again.raw.headers.get("idempotency-replayed"), "true");
 await fails(writes.deleteNode(at("west")), 409, "has-children");
 const begun = await body(writes.deleteNodeRaw({ ...at("west"), children: "adopt" }), 202);
 assert.deepEqual([begun.mode, begun.node], ["adopt", "west"]);
-for (let tries = 0; (await reads.getOperation(at(begun.id))).status !== "done"; tries++) {
-  assert.ok(tries < 100, "the deletion takes more than 10 seconds");
-  await sleep(100);
-}
+await done(begun.id);
 const [operations] = await all(cursor => reads.listOperations({ status: "done", cursor }));
 assert.ok(ids(operations).includes(begun.id));
 assert.deepEqual(ids((await reads.listChildren(at("USA"))).items), ["LINCOLN", "OMAHA"]);

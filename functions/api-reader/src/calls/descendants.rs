@@ -2,7 +2,7 @@
 
 use axum::response::Response;
 use sapwood_core::keys::{ID_BYTES_MAX, NodeRef, Tenant};
-use sapwood_engine::query::{Descendant, Root, Siblings, Values, Window};
+use sapwood_engine::query::{Descendant, Order, Root, Siblings, Sorting, Values, Window};
 use sapwood_http::call::Call;
 use sapwood_http::contract::{CountBody, DescendantBody, RootBody};
 use sapwood_http::cursor::Scope;
@@ -19,25 +19,27 @@ use crate::state::Shared;
 /// `GET /roots`
 pub(crate) struct Roots {
     tenant: Option<Tenant>,
-    siblings: Option<Siblings>,
+    order: Asking,
     list: List,
 }
 
 impl Call<Shared> for Roots {
     fn read(asked: &mut Asked<'_>) -> Result<Self, Problem> {
-        let (tenant, siblings) = (asked.caller.tenant.clone(), siblings(asked)?);
-        let scope = match &siblings {
-            None => Scope::new("roots", tenant.as_ref()),
-            Some(siblings) => in_order(Scope::new("roots in order", tenant.as_ref()), siblings),
+        let (tenant, order) = (asked.caller.tenant.clone(), Asking::read(asked)?);
+        let scope = match &order {
+            Asking::ById => Scope::new("roots", tenant.as_ref()),
+            Asking::Kept(siblings) => in_order(Scope::new("roots in order", tenant.as_ref()), siblings),
+            Asking::Sorted(sorting) => sorted(Scope::new("roots sorted", tenant.as_ref()), sorting),
         };
-        Ok(Self { list: List::filtered(asked, scope)?, tenant, siblings })
+        Ok(Self { list: List::filtered(asked, scope)?, tenant, order })
     }
 
     async fn answer<T: Table>(self, at: &At<'_, T>) -> Result<Response, Problem> {
         let (reader, tenant, options) = (reader(at), self.tenant.as_ref(), &self.list.options);
-        let page = match &self.siblings {
-            None => reader.roots(tenant, options).await,
-            Some(siblings) => reader.roots_in_order(tenant, siblings, options).await,
+        let page = match &self.order {
+            Asking::ById => reader.roots(tenant, options).await,
+            Asking::Kept(siblings) => reader.roots_in_order(tenant, siblings, options).await,
+            Asking::Sorted(sorting) => reader.roots_sorted(tenant, sorting, options).await,
         };
         let body = |root: Root| RootBody {
             id: root.id.to_string(),
@@ -53,16 +55,25 @@ impl Call<Shared> for Roots {
 pub(crate) enum Children {
     ById(Descendants),
     InOrder { node: NodeRef, siblings: Siblings, list: List },
+    Sorted { node: NodeRef, sorting: Sorting, list: List },
 }
 
 impl Call<Shared> for Children {
     fn read(asked: &mut Asked<'_>) -> Result<Self, Problem> {
-        let Some(siblings) = siblings(asked)? else {
-            return Descendants::of(asked, "children", Window::children()).map(Self::ById);
-        };
+        let order = Asking::read(asked)?;
         let node = asked.node("id")?;
-        let scope = Scope::new("children in order", node.tenant.as_ref()).text(node.id.as_str());
-        Ok(Self::InOrder { list: List::filtered(asked, in_order(scope, &siblings))?, node, siblings })
+        let scope = |kind| Scope::new(kind, node.tenant.as_ref()).text(node.id.as_str());
+        match order {
+            Asking::ById => Descendants::of(asked, "children", Window::children()).map(Self::ById),
+            Asking::Kept(siblings) => {
+                let list = List::filtered(asked, in_order(scope("children in order"), &siblings))?;
+                Ok(Self::InOrder { node, siblings, list })
+            }
+            Asking::Sorted(sorting) => {
+                let list = List::filtered(asked, sorted(scope("children sorted"), &sorting))?;
+                Ok(Self::Sorted { node, sorting, list })
+            }
+        }
     }
 
     async fn answer<T: Table>(self, at: &At<'_, T>) -> Result<Response, Problem> {
@@ -72,29 +83,54 @@ impl Call<Shared> for Children {
                 let page = reader(at).children_in_order(&node, &siblings, &list.options).await.map_err(refused)?;
                 list.answer_nodes(at, node.tenant.as_ref(), page, descendant).await
             }
+            Self::Sorted { node, sorting, list } => {
+                let page = reader(at).children_sorted(&node, &sorting, &list.options).await.map_err(refused)?;
+                list.answer_nodes(at, node.tenant.as_ref(), page, descendant).await
+            }
         }
     }
 }
 
-/// Reads `order` and, with it, which siblings are asked for; `None` for all of them by id.
-fn siblings(asked: &mut Asked<'_>) -> Result<Option<Siblings>, Problem> {
-    let order = asked.parameters.choice("order", &ORDERS.map(|order| (word(order), order)))?;
-    let values = asked.parameters.choice("values", &[("text", Values::Text), ("number", Values::Number)])?;
-    let names = ["value_prefix", "from", "to"];
-    let given = names.map(|name| asked.parameters.text(name));
-    let [prefix, from, to] = given.each_ref().map(Option::as_deref);
-    match order {
-        Some(order) => Siblings::new(asked.shared.settings.order.as_ref(), order, values, prefix, [from, to])
-            .map(Some)
-            .map_err(refused),
-        None => {
-            let given = names.into_iter().zip(&given).find_map(|(name, value)| value.as_ref().map(|_| name));
-            match values.map(|_| "values").or(given) {
-                None => Ok(None),
-                Some(name) => {
-                    let detail = "it is about siblings in their order; give `order=asc` or `order=desc` with it";
-                    Err(Problem::new(Kind::BadParameter, detail).at(name))
-                }
+/// The order in which siblings are asked for.
+enum Asking {
+    ById,
+    /// The order that the deployment keeps.
+    Kept(Siblings),
+    /// Another order.
+    Sorted(Sorting),
+}
+
+impl Asking {
+    /// Reads `order_by` and `order` and, with them, which siblings are asked for.
+    fn read(asked: &mut Asked<'_>) -> Result<Self, Problem> {
+        let settings = &asked.shared.settings;
+        let kept = settings.order.as_ref();
+        let order = asked.parameters.choice("order", &ORDERS.map(|order| (word(order), order)))?;
+        let sorting = asked.parameters.text("order_by");
+        let sorting = sorting.map(|by| Sorting::new(&by, order.unwrap_or(Order::Ascending), settings));
+        let sorting = sorting.transpose().map_err(refused)?;
+        let is_other = |sorting: &Sorting| kept.is_none_or(|kept| kept.attributes() != sorting.by().attributes());
+        let values = asked.parameters.choice("values", &[("text", Values::Text), ("number", Values::Number)])?;
+        let names = ["value_prefix", "from", "to"];
+        let given = names.map(|name| asked.parameters.text(name));
+        let named = names.into_iter().zip(&given).find_map(|(name, value)| value.as_ref().map(|_| name));
+        let refuse = |detail| match values.map(|_| "values").or(named) {
+            None => Ok(()),
+            Some(name) => Err(Problem::new(Kind::BadParameter, detail).at(name)),
+        };
+        match (sorting, order) {
+            (None, None) => {
+                refuse("it is about siblings in their order; give `order=asc` or `order=desc` with it")?;
+                Ok(Self::ById)
+            }
+            (Some(sorting), _) if is_other(&sorting) => {
+                refuse("it is about the order that the deployment keeps; leave `order_by` out, or ask with `where`")?;
+                Ok(Self::Sorted(sorting))
+            }
+            (sorting, order) => {
+                let order = sorting.map(|sorting| sorting.order()).or(order).unwrap_or(Order::Ascending);
+                let [prefix, from, to] = given.each_ref().map(Option::as_deref);
+                Siblings::new(kept, order, values, prefix, [from, to]).map(Self::Kept).map_err(refused)
             }
         }
     }
@@ -104,6 +140,11 @@ fn siblings(asked: &mut Asked<'_>) -> Result<Option<Siblings>, Problem> {
 fn in_order(scope: Scope, siblings: &Siblings) -> Scope {
     let scope = scope.text(word(siblings.order()));
     siblings.part().into_iter().fold(scope, Scope::optional)
+}
+
+/// Adds what a list is sorted by.
+fn sorted(scope: Scope, sorting: &Sorting) -> Scope {
+    scope.text(word(sorting.order())).text(&sorting.by().to_string())
 }
 
 /// `GET /nodes/{id}/descendants`

@@ -106,7 +106,7 @@ async fn an_import_over_a_deletion_that_is_under_way_ends_with_all_that_it_says(
     let mut at_rest = records(&running.contents().await, &[]);
     at_rest.retain(|(pk, _), _| pk != "OPERATIONS");
     assert_eq!(at_rest.len(), NODES + 2);
-    // How late the import is decides which children the handler has touched by then. All other such names are those of the API's records.
+    // How late the import is decides which children the handler has touched. All other such names are the API's.
     let of_the_api = |name: &String| name.starts_with('_') && name != "_touched";
     let others: Vec<_> = at_rest.iter().filter(|(_, item)| item.keys().any(of_the_api)).collect();
     assert!(others.is_empty(), "all are the import's, but {others:?}");

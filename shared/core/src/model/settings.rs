@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use super::folding::folded;
+use super::variables::is_free;
 use super::{AttributeValue, EXPIRES, Item, UniqueNames, is_reserved};
 use crate::keys::{Id, ORDER_ATTRIBUTES_MAX, OrderValue, Schema, SiblingPlace};
 
@@ -83,6 +84,20 @@ impl SiblingOrder {
     #[must_use]
     pub fn by_several(attributes: Vec<OrderAttribute>) -> Option<Self> {
         (1..=ORDER_ATTRIBUTES_MAX).contains(&attributes.len()).then_some(Self { attributes, by_hand: false })
+    }
+
+    /// Reads an order as settings and requests name it: `rank,name:caseless`.
+    ///
+    /// # Errors
+    /// What is expected instead.
+    pub fn read(text: &str, schema: &Schema) -> Result<Self, &'static str> {
+        let names = text.split(',').map(str::trim).filter(|name| !name.is_empty());
+        let attributes: Vec<OrderAttribute> = names.map(OrderAttribute::read).collect();
+        let is_one = |attribute: &OrderAttribute| !attribute.name.is_empty() && is_free(&attribute.name, schema);
+        if !attributes.iter().all(is_one) {
+            return Err("attributes of base records that aren't Sapwood's own, nor keys, nor the parent");
+        }
+        Self::by_several(attributes).ok_or("1 to 4 attributes")
     }
 
     /// The order by hand: the API writes the attribute. `None` if there are several, or if case doesn't count: between
@@ -181,7 +196,8 @@ impl Settings {
     }
 
     /// True if rows carry the attribute of this name.
-    pub(super) fn is_copied(&self, name: &str) -> bool {
+    #[must_use]
+    pub fn is_copied(&self, name: &str) -> bool {
         let chosen = match &self.copied {
             Copied::All => true,
             Copied::None => false,

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use thiserror::Error;
 
-use super::{Copied, OrderAttribute, Settings, SiblingOrder, UniqueNames, is_reserved};
+use super::{Copied, Settings, SiblingOrder, UniqueNames, is_reserved};
 use crate::keys::{KeyError, Names, Schema};
 
 /// A variable that is missing or wrong.
@@ -148,13 +148,10 @@ fn order(attribute: &str, by_hand: bool, schema: &Schema) -> Result<SiblingOrder
         let value = attribute.to_owned();
         Err(VariableError::Wrong { name: "ORDER_ATTRIBUTE", value, expected })
     };
-    let names = attribute.split(',').map(str::trim).filter(|name| !name.is_empty());
-    let attributes: Vec<OrderAttribute> = names.map(OrderAttribute::read).collect();
-    let is_one = |attribute: &OrderAttribute| !attribute.name.is_empty() && is_free(&attribute.name, schema);
-    if !attributes.iter().all(is_one) {
-        return wrong("attributes of base records that aren't Sapwood's own, nor keys, nor the parent");
-    }
-    let Some(order) = SiblingOrder::by_several(attributes) else { return wrong("1 to 4 attributes") };
+    let order = match SiblingOrder::read(attribute, schema) {
+        Err(expected) => return wrong(expected),
+        Ok(order) => order,
+    };
     if !by_hand {
         return Ok(order);
     }
@@ -177,6 +174,6 @@ fn links(value: String, attributes: BTreeSet<String>, schema: &Schema) -> Result
 }
 
 /// True for an attribute that is the user's, and doesn't place the node.
-fn is_free(attribute: &str, schema: &Schema) -> bool {
+pub(super) fn is_free(attribute: &str, schema: &Schema) -> bool {
     !is_reserved(attribute, schema) && attribute != schema.names().parent && attribute.len() <= 255
 }

@@ -2,7 +2,7 @@
 
 use super::page::Listing;
 use super::{ListOptions, Page, ReadError, Reader};
-use sapwood_core::keys::{Id, SortKey, Tenant};
+use sapwood_core::keys::{Id, ItemKey, SortKey, Tenant};
 use sapwood_core::model::{Item, ROW_ATTRIBUTES, is_truncated};
 use sapwood_table::{RetryPolicy, Table};
 
@@ -24,15 +24,23 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
     /// [`ReadError::SwitchedOff`] and [`ReadError::Position`].
     pub async fn roots(&self, tenant: Option<&Tenant>, options: &ListOptions) -> Result<Page<Root>, ReadError> {
         self.check_roots()?;
+        self.list(&self.root_listing(tenant), options, |key, item| self.root(options, key, item)).await
+    }
+
+    pub(super) fn root_listing(&self, tenant: Option<&Tenant>) -> Listing<'_> {
         let schema = self.client.schema();
-        let listing = Listing::new(schema.roots_partition(tenant), schema.root_range(), ROW_ATTRIBUTES.into());
-        self.list(&listing, options, |key, item| match schema.parse_sort_key(&key.sk)? {
-            SortKey::Root(id) => {
+        Listing::new(schema.roots_partition(tenant), schema.root_range(), ROW_ATTRIBUTES.into())
+    }
+
+    /// Returns the root that a row of the roots' collection describes.
+    pub(super) fn root(&self, options: &ListOptions, key: &ItemKey, item: &Item) -> Option<Root> {
+        let schema = self.client.schema();
+        match schema.parse_sort_key(&key.sk)? {
+            SortKey::Root(id) | SortKey::OrderedRoot { id, .. } => {
                 Some(Root { id, attributes: options.fields.of_node(item, schema), truncated: is_truncated(item) })
             }
             _ => None,
-        })
-        .await
+        }
     }
 
     pub(super) fn check_roots(&self) -> Result<(), ReadError> {

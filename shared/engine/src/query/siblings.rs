@@ -2,8 +2,8 @@
 
 use super::page::Listing;
 use super::{Descendant, ListOptions, Order, Page, ReadError, Reader, Root};
-use sapwood_core::keys::{NodeRef, OrderedList, Schema, SiblingPlace, SortKey, SortRange, Tenant};
-use sapwood_core::model::{ROW_ATTRIBUTES, SiblingOrder, is_truncated};
+use sapwood_core::keys::{NodeRef, OrderedList, Schema, SiblingPlace, SortRange, Tenant};
+use sapwood_core::model::{ROW_ATTRIBUTES, SiblingOrder};
 use sapwood_table::{RetryPolicy, Table};
 
 /// The kind of the values that a list in their order covers.
@@ -178,13 +178,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         let range = siblings.range(OrderedList::Roots, schema)?;
         let listing = Listing::new(schema.roots_partition(tenant), range, ROW_ATTRIBUTES.into());
         let listing = Listing { descending: siblings.is_descending(), ..listing };
-        self.list(&listing, options, |key, item| match schema.parse_sort_key(&key.sk)? {
-            SortKey::OrderedRoot { id, .. } => {
-                Some(Root { id, attributes: options.fields.of_node(item, schema), truncated: is_truncated(item) })
-            }
-            _ => None,
-        })
-        .await
+        self.list(&listing, options, |key, item| self.root(options, key, item)).await
     }
 
     fn check_order(&self) -> Result<(), ReadError> {

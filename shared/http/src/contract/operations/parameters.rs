@@ -289,6 +289,15 @@ pub(super) fn order_of_siblings() -> Value {
     query("order", description, json!({"type": "string", "enum": ["asc", "desc"]}))
 }
 
+/// The attributes that siblings are sorted by as they are read.
+pub(super) fn order_by() -> Value {
+    let description = "Siblings in the order of these attributes, up to four with commas between them, forwards without `order`. With `:caseless` after \
+        a name the case of its texts doesn't count. If the deployment doesn't keep this order, each page reads all siblings: at most 5,000, and 20 MB of \
+        their rows (400 if there are more).";
+    let schema = json!({"type": "string", "minLength": 1, "examples": ["name:caseless"]});
+    query("order_by", description, schema)
+}
+
 pub(super) fn value_prefix() -> Value {
     let description = "With `order`: only the siblings whose text begins so, in the first attribute that orders them. At most 256 bytes, of which a space, a \
         control character and `!` to `%` take three; with several attributes less.";

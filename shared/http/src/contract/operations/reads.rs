@@ -19,9 +19,11 @@ pub(super) static OPERATIONS: [Operation; 17] = [
         tag: Tag::Read,
         summary: "List all roots",
         description: "The roots by id, if the deployment keeps root rows (`ROOT_ROWS`, on by default; 404 without \
-            them); with `order`, in their order, if it keeps one (`ORDER_ATTRIBUTE`; 404 without it). One Query, half a read unit per 4 KB.",
+            them); with `order`, in their order, if it keeps one (`ORDER_ATTRIBUTE`; 404 without it). One Query, half a read unit per 4 KB. With `order_by` \
+            each page reads all roots, unless the deployment keeps this order.",
         parameters: &[
             parameters::order_of_siblings,
+            parameters::order_by,
             parameters::value_prefix,
             parameters::first_value,
             parameters::last_value,
@@ -230,10 +232,12 @@ pub(super) static OPERATIONS: [Operation; 17] = [
         tag: Tag::Read,
         summary: "List the children of a node",
         description: "The children by id; with `order`, in their order, if the deployment keeps one (`ORDER_ATTRIBUTE`; 404 without it). If the node \
-            doesn't exist, the list has the orphans that wait for it, and may be empty. One Query, half a read unit per 4 KB.",
+            doesn't exist, the list has the orphans that wait for it, and may be empty. One Query, half a read unit per 4 KB. With `order_by` \
+            each page reads all children, unless the deployment keeps this order.",
         parameters: &[
             parameters::id,
             parameters::order_of_siblings,
+            parameters::order_by,
             parameters::value_prefix,
             parameters::first_value,
             parameters::last_value,
