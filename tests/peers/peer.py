@@ -1,0 +1,109 @@
+"""What every peer has to do, and what they share: a server of their own, and a client that counts its requests."""
+
+import http.client
+import json
+import os
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+sys.path.append(str(ROOT / "tests/rehearsal"))
+
+from process import Process, free_port  # noqa: E402  (The rehearsal's: it ends what it has started, however we end.)
+
+# A server has this long until it answers, and to catch up with what was written.
+PATIENCE_SECONDS = 300
+
+
+class Refused(Exception):
+    """The peer doesn't answer a question, or doesn't take a folder, because of one of its limits, and says so."""
+
+
+class Client:
+    """A client of one server, which counts what it sends."""
+
+    def __init__(self):
+        self.requests = 0
+        self.connection = None
+
+    def connect(self, port):
+        self.connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE_SECONDS)
+
+    def ask(self, method, path, body=None, headers=None):
+        """The status and the text of an answer."""
+        self.requests += 1
+        self.connection.request(method, path, None if body is None else json.dumps(body), {"content-type": "application/json", **(headers or {})})
+        answer = self.connection.getresponse()
+        return answer.status, answer.read().decode()
+
+
+class Peer(Client):
+    """A program that keeps folders and grants, and tells who may see what. Each measurement starts a new one, without data.
+
+    A grant is for a folder and all that is below it. All of a peer's data is in memory."""
+
+    name = version = ""
+    # The option that lifts a limit of its defaults, by the case that meets the limit: "depth", "list".
+    lifted = {}
+    # What it writes, for one and for several.
+    written_things = ()
+    # Its functions that list, by their names. One alone needs no name.
+    ways = {}
+    # The words for what makes an answer fresh, and for what makes an answer right that can't be made fresh.
+    fresh = settled = ""
+
+    process = None
+
+    def start(self, options=()):
+        """Starts the server, with these options besides its defaults."""
+        raise NotImplementedError
+
+    def load(self, folders):
+        """Makes folders, each (id, parent or None), parents first. It raises Refused at the first that the peer doesn't take."""
+        raise NotImplementedError
+
+    def grant(self, folder, principal):
+        """Shares the folder, with one principal at most. It returns once the peer has acknowledged that."""
+        raise NotImplementedError
+
+    def check(self, folder, principal, fresh=False):
+        """True if the principal may see the folder. `fresh` asks as the peer's guide says for an answer that has every acknowledged write."""
+        raise NotImplementedError
+
+    def list(self, principal, fresh=False):
+        """The ids of all folders that the principal may see, as far as the peer tells them."""
+        raise NotImplementedError
+
+    def move(self, folder, old, new):
+        """Moves the folder, with all that is below it, from one parent to another. It returns once the peer has acknowledged that."""
+        raise NotImplementedError
+
+    def settle(self):
+        """Waits until everything that was written is in every answer."""
+
+    def written(self):
+        """How many items, or relations, have been written or deleted up to now, by the client and by the peer itself."""
+        raise NotImplementedError
+
+    def stop(self):
+        if self.process:
+            self.process.stop()
+
+    def run(self, command):
+        self.process = Process(command, ROOT, os.environ)
+
+    def wait_until(self, answer):
+        """What `answer` gives once it gives something. It may fail to connect: the server isn't up yet."""
+        return self.process.wait_until(answer, PATIENCE_SECONDS)
+
+    def answers(self, *request):
+        """True if this request is answered with 200."""
+        try:
+            return self.ask(*request)[0] == 200
+        except OSError:
+            self.connection.close()
+            return False
+
+
+def chunks(items, size):
+    return (items[at : at + size] for at in range(0, len(items), size))
