@@ -1,4 +1,4 @@
-"""What is measured: each case builds its tree in a peer that has just started, and counts. Every answer is judged by what this file knows of the tree."""
+"""What is measured. Each case builds its tree in a peer that has just started, asks, and judges every answer by what it knows of the tree."""
 
 from dataclasses import dataclass
 
@@ -66,7 +66,7 @@ def grown():
 
 
 def lists(peer, ways):
-    """The folders that somebody may see by one grant: 10,000. `ways` are functions of the peer's class that tell them. What each tells, by its name."""
+    """The folders that somebody may see by one grant: 10,000. `ways` are functions of the peer's class that list them, by their names."""
     folders = grown()
     peer.load(folders)
     peer.grant("top", "ada")
@@ -122,7 +122,7 @@ def moves(peer):
         peer.settle()
         if not lists_right(peer, new, False):
             raise RuntimeError(f"{peer.name} isn't right after it has come to rest")
-    return Moved(share_writes, move_writes, right[checks_right, False], right[checks_right, True], right[lists_right, False], right[lists_right, True])
+    return Moved(share_writes, move_writes, *(right[asked, fresh] for asked in (checks_right, lists_right) for fresh in (False, True)))
 
 
 def writes(peer, act):

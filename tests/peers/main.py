@@ -1,4 +1,4 @@
-"""Sapwood's inherited grants beside authorization services. It measures, and compares the table of docs/permissions-of-your-users.md with what it has measured.
+"""Sapwood's inherited grants beside authorization services. It compares the table of docs/permissions-of-your-users.md with what it measures.
 With `--write` it writes the table. `.ci/peers` installs and builds what this needs.
 
 Only events are counted: requests, writes, and whether an answer is right, refused or cut short. So the table is the same on every machine."""

@@ -7,6 +7,14 @@ from spicedb import SpiceDb
 
 PEERS = (Sapwood, OpenFga, SpiceDb)
 
+# What is below the deepest right answer.
+BELOW = {
+    "not made": "; no folder is deeper",
+    "refused": ", refused below",
+    "wrong": ", **wrong** below",
+    None: ", the deepest that was asked for",
+}
+
 
 def rows():
     """The lines of the table."""
@@ -45,9 +53,8 @@ def measured(kind, case, options=(), *arguments):
 
 def depth(kind):
     def told(found):
-        then = {"not made": "; no folder is deeper", "refused": ", refused below", "wrong": ", **wrong** below", None: ", the deepest that was asked for"}
         but = f" ({found.yes} where it is granted)" if found.yes != found.no else ""
-        return f"right to depth {found.no}{but}{then[found.then]}"
+        return f"right to depth {found.no}{but}{BELOW[found.then]}"
 
     cell = told(measured(kind, cases.depth))
     if option := kind.lifted.get("depth"):

@@ -35,7 +35,7 @@ class Sapwood(Peer):
         for some in chunks(folders, OPERATIONS_MAX):
             operations = [{"put": {"id": folder, "parent": parent}} for folder, parent in some]
             for result in self.send("POST", "/batch", {"operations": operations})["results"]:
-                if result["status"] == 422:
+                if result.get("problem", {}).get("type") == "urn:sapwood:problem:too-deep":
                     raise Refused(result)
                 if result["status"] != 201:
                     raise RuntimeError(result)
