@@ -199,8 +199,8 @@ await fails(put("notes", { parent: "folder", segment: "MINUTES" }), 409, "name-t
 
 // What is inherited, from whom, and who may see it.
 const inherited = await reads.getInherited({ ...at("agenda"), attributes: "owner,size" });
-const owner = { value: "ada", from: "folder", levels_up: 1 };
-assert.deepEqual(inherited.nearest, { owner, size: { value: 20, from: "agenda", levels_up: 0 } });
+const owner = { value: "ada", from: "folder", levelsUp: 1 };
+assert.deepEqual(inherited.nearest, { owner, size: { value: 20, from: "agenda", levelsUp: 0 } });
 const granted = (...principal: string[]) => reads.getGranted({ ...at("agenda"), attribute: "viewers", principal });
 const { allowed, by } = await granted("grace", "GROUP#ops");
 assert.deepEqual([allowed, by.map(one => [one.id, one.principals])], [true, [["folder", ["GROUP#ops"]]]]);
