@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 /// How long the requests of the function are held back that has got no answer: time enough for others to write.
 const HELD_BACK: Duration = Duration::from_millis(1_500);
 
-const PARAMETERS: &[(&str, &str)] = &[("RevisionsMutable", "on")];
+const PARAMETERS: &[(&str, &str)] = &[("RevisionsMutable", "on"), ("Trash", "on"), ("UniqueNames", "exact")];
 
 const WRITES: [&str; 4] = ["PutItem", "UpdateItem", "DeleteItem", "TransactWriteItems"];
 
@@ -231,6 +231,19 @@ fn life() -> Vec<(Asked, u16)> {
         (put("d", "d"), 201),
         (put("d", "over it"), 200),
         (Asked::new("POST", "/nodes").json(&json!({"parent": "r"})), 201),
+        (
+            Asked::new("PUT", "/nodes/s")
+                .json(&json!({"parent": "r", "revision": {"topic": "Text", "attributes": {}}})),
+            201,
+        ),
+        (
+            Asked::new("PATCH", "/nodes/s")
+                .json(&json!({"segment": "S", "revision": {"topic": "Text", "attributes": {}}})),
+            200,
+        ),
+        (Asked::new("POST", "/nodes/s/trash"), 200),
+        (Asked::new("POST", "/nodes/s/restore").json(&json!({})), 200),
+        (Asked::new("POST", "/nodes/s/copy").json(&json!({"ids": "t", "segment": "T"})), 202),
         (moved("d", "c"), 200),
         (append("d"), 201),
         (Asked::new("PUT", "/nodes/d/revisions/Audit/1").json(&json!({"attributes": {"checked": true}})), 200),
@@ -288,11 +301,15 @@ async fn any_one_answer_may_be_lost() {
         let children = stack.sent(&Asked::new("GET", "/nodes/r/children")).await.json();
         let mut children: Vec<&str> =
             children["items"].as_array().into_iter().flatten().filter_map(|child| child["id"].as_str()).collect();
-        children.retain(|id| !["d", "e", "h"].contains(id));
+        children.retain(|id| !["d", "e", "h", "s", "t"].contains(id));
         assert!(children.len() == 1 && children[0].len() > 1, "{fault:?}, number {nth}: {children:?}");
         let revisions = stack.sent(&Asked::new("GET", "/nodes/e/revisions/Audit")).await.json();
         assert_eq!(revisions["items"].as_array().map(Vec::len), Some(1), "{revisions}");
-        for id in ["e", "d", "r"] {
+        let revisions = stack.sent(&Asked::new("GET", "/nodes/s/revisions/Text")).await.json();
+        assert_eq!(revisions["items"].as_array().map(Vec::len), Some(2), "each with its node: {revisions}");
+        let names = async |id: &str| stack.node(id).await.map(|node| node["segment"].clone());
+        assert_eq!((names("s").await, names("t").await), (Some(json!("S")), Some(json!("T"))));
+        for id in ["t", "s", "e", "d", "r"] {
             stack
                 .answered(&[(Asked::new("DELETE", format!("/nodes/{id}?children=delete&revisions=delete")), 202)])
                 .await;
